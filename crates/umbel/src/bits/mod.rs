@@ -1,0 +1,142 @@
+//! The bits of a filter: 512-bit blocks, where a hash falls, and the kernels that set and test.
+//!
+//! Words are kept in memory as they are in files, little-endian, so that a mapped file is a filter
+//! without copying, on any machine. This module knows nothing of rates, kinds or files.
+
+pub(crate) mod arch;
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::Error;
+
+/// Bits of one block: one cache line.
+pub(crate) const BLOCK_BITS: u64 = 512;
+/// Bytes of one block.
+pub(crate) const BLOCK_BYTES: u64 = BLOCK_BITS / 8;
+
+/// 512 bits, one cache line: eight little-endian 64-bit words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C, align(64))]
+pub struct Block(pub(crate) [u64; 8]);
+
+impl Block {
+    /// Bits set.
+    #[inline]
+    pub(crate) fn count_ones(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Sets every bit that `other` has.
+    #[inline]
+    pub(crate) fn or(&mut self, other: &Self) {
+        for (word, other) in self.0.iter_mut().zip(other.0) {
+            *word |= other;
+        }
+    }
+
+    /// Clears every bit that `other` has not.
+    #[inline]
+    pub(crate) fn and(&mut self, other: &Self) {
+        for (word, other) in self.0.iter_mut().zip(other.0) {
+            *word &= other;
+        }
+    }
+}
+
+/// The place of `hash` among `places`: ⌊hash · places / 2⁶⁴⌋.
+///
+/// Never a modulo: this is one multiplication, right for any `places` below 2⁶⁴, and it folds,
+/// since ⌊hash·(places/d)/2⁶⁴⌋ = ⌊place/d⌋ whenever d divides `places`. Part of the file format.
+#[inline]
+pub(crate) const fn place(hash: u64, places: u64) -> u64 {
+    ((hash as u128 * places as u128) >> 64) as u64
+}
+
+/// `count` zeroed blocks, or an error instead of an abort when there is no memory for them.
+pub(crate) fn zeroed(count: u64) -> Result<Vec<Block>, Error> {
+    let fail = || Error::OutOfMemory { bytes: count.saturating_mul(BLOCK_BYTES) };
+    let count = usize::try_from(count).map_err(|_| fail())?;
+    bytemuck::allocation::try_zeroed_vec(count).map_err(|()| fail())
+}
+
+/// Bits set in all `blocks`.
+pub(crate) fn count_ones(blocks: &[Block]) -> u64 {
+    blocks.iter().map(|block| u64::from(block.count_ones())).sum()
+}
+
+/// Sets bit `position`, tells whether it was clear.
+#[inline]
+pub(crate) fn set(blocks: &mut [Block], position: u64) -> bool {
+    let (block, word, bit) = split(position);
+    let word = &mut blocks[block].0[word];
+    let was_clear = *word & bit == 0;
+    *word |= bit;
+    was_clear
+}
+
+/// Whether bit `position` is set.
+#[inline]
+pub(crate) fn get(blocks: &[Block], position: u64) -> bool {
+    let (block, word, bit) = split(position);
+    blocks[block].0[word] & bit != 0
+}
+
+#[inline]
+fn split(position: u64) -> (usize, usize, u64) {
+    let word = ((position >> 6) & 7) as usize;
+    ((position / BLOCK_BITS) as usize, word, (1u64 << (position & 63)).to_le())
+}
+
+/// The positions of all set bits below `bits`, ascending.
+pub(crate) fn ones(blocks: &[Block], bits: u64) -> impl Iterator<Item = u64> + '_ {
+    let words = blocks.iter().flat_map(|block| block.0).map(u64::from_le);
+    (0u64..)
+        .step_by(64)
+        .zip(words)
+        .flat_map(move |(start, mut word)| {
+            std::iter::from_fn(move || {
+                (word != 0).then(|| {
+                    let bit = word.trailing_zeros();
+                    word &= word - 1;
+                    start + u64::from(bit)
+                })
+            })
+        })
+        .take_while(move |&position| position < bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_fold_and_reach_both_ends_above_2_to_the_35() {
+        let places = 3 << 40;
+        assert_eq!(place(0, places), 0);
+        assert_eq!(place(u64::MAX, places), places - 1);
+        for i in 0..1000 {
+            let hash = crate::hash::mix(i);
+            for divisor in [2, 3, 6, 1 << 20] {
+                assert_eq!(place(hash, places / divisor), place(hash, places) / divisor);
+            }
+        }
+    }
+
+    #[test]
+    fn set_get_and_ones_agree() {
+        let mut blocks = zeroed(3).unwrap();
+        let positions = [0, 63, 64, 511, 512, 1000, 1535];
+        for position in positions {
+            assert!(set(&mut blocks, position) && !set(&mut blocks, position));
+        }
+        assert!((0..1536).all(|p| get(&blocks, p) == positions.contains(&p)));
+        assert_eq!(ones(&blocks, 1536).collect::<Vec<_>>(), positions);
+        assert_eq!(count_ones(&blocks), 7);
+    }
+
+    #[test]
+    fn memory_that_cannot_be_had_is_an_error() {
+        assert!(matches!(zeroed(1 << 57), Err(Error::OutOfMemory { .. })));
+        assert!(matches!(zeroed(u64::MAX), Err(Error::OutOfMemory { .. })));
+    }
+}

@@ -1,0 +1,204 @@
+//! A filter of whichever kind, as files hold them.
+
+use std::io::{Read, Write};
+
+use super::{Blocked, Bloom, Classic, Receipt};
+use crate::bits::{self, Block};
+use crate::hash::{KeyHash, KeyHasher, Scheme, Secret};
+use crate::plan::{Kind, Plan};
+use crate::{Error, format};
+
+/// A filter of one of the kinds; the front ends work on this and know no kind by its insides.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum AnyFilter<S = Vec<Block>> {
+    /// A blocked filter.
+    Blocked(Blocked<S>),
+    /// A classic filter.
+    Classic(Classic<S>),
+}
+
+/// Runs one expression on the filter of whatever kind.
+macro_rules! each {
+    ($any:expr, $filter:ident => $body:expr) => {
+        match $any {
+            AnyFilter::Blocked($filter) => $body,
+            AnyFilter::Classic($filter) => $body,
+        }
+    };
+}
+
+impl AnyFilter {
+    /// An empty filter of the plan's kind and size.
+    ///
+    /// # Errors
+    /// As [`Bloom::new`].
+    pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
+        Ok(match plan.kind {
+            Kind::Blocked => Self::Blocked(Bloom::new(plan, hasher)?),
+            Kind::Classic => Self::Classic(Bloom::new(plan, hasher)?),
+        })
+    }
+
+    /// Reads a filter from `source`, which holds `length` bytes, checking every byte.
+    ///
+    /// The length is compared with what the header declares before anything is allocated, and both
+    /// checksums before anything is believed. Any change to any bit is refused.
+    ///
+    /// # Errors
+    /// [`Error::NotUmbel`], [`Error::Version`], [`Error::Length`], the damage variants,
+    /// [`Error::Field`]; [`Error::SecretNeeded`] and its like when the filter is keyed;
+    /// [`Error::Io`]. Never panics, for any input.
+    pub fn read(source: impl Read, length: u64, secret: Option<&Secret>) -> Result<Self, Error> {
+        Self::read_with(source, length, |scheme| KeyHasher::of(scheme, secret))
+    }
+
+    /// As [`read`](Self::read), but a keyed filter opens without its secret: for receipts and
+    /// merges. Hashing a key with it then panics.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), without those about secrets.
+    pub fn read_sealed(source: impl Read, length: u64) -> Result<Self, Error> {
+        Self::read_with(source, length, |scheme| Ok(KeyHasher::sealed(scheme)))
+    }
+
+    fn read_with(
+        source: impl Read,
+        length: u64,
+        hasher: impl FnOnce(Scheme) -> Result<KeyHasher, Error>,
+    ) -> Result<Self, Error> {
+        let reader = format::Reader::new(source, length)?;
+        let plan = reader.header().plan()?;
+        let hasher = hasher(reader.header().scheme()?)?;
+        let mut blocks = bits::zeroed(plan.bytes() / bits::BLOCK_BYTES)?;
+        reader.read_payload(bytemuck::cast_slice_mut(&mut blocks))?;
+        Self::from_parts(plan, hasher, blocks)
+    }
+
+    /// Inserts a key; true when it was certainly new.
+    pub fn insert(&mut self, key: impl AsRef<[u8]>) -> bool {
+        each!(self, filter => filter.insert(key))
+    }
+
+    /// Inserts many keys by their hashes.
+    pub fn insert_batch(&mut self, hashes: &[KeyHash]) {
+        each!(self, filter => filter.insert_batch(hashes));
+    }
+
+    /// Adds all keys of `other`. As [`Bloom::union`].
+    ///
+    /// # Errors
+    /// As there; [`Error::KindsDiffer`].
+    pub fn union(&mut self, other: &AnyFilter<impl AsRef<[Block]>>) -> Result<(), Error> {
+        match (self, other) {
+            (Self::Blocked(left), AnyFilter::Blocked(right)) => left.union(right),
+            (Self::Classic(left), AnyFilter::Classic(right)) => left.union(right),
+            (left, right) => {
+                Err(Error::KindsDiffer { left: left.plan().kind, right: right.plan().kind })
+            }
+        }
+    }
+
+    /// Keeps the keys that both hold. As [`Bloom::intersect`].
+    ///
+    /// # Errors
+    /// As there; [`Error::KindsDiffer`].
+    pub fn intersect(&mut self, other: &AnyFilter<impl AsRef<[Block]>>) -> Result<(), Error> {
+        match (self, other) {
+            (Self::Blocked(left), AnyFilter::Blocked(right)) => left.intersect(right),
+            (Self::Classic(left), AnyFilter::Classic(right)) => left.intersect(right),
+            (left, right) => {
+                Err(Error::KindsDiffer { left: left.plan().kind, right: right.plan().kind })
+            }
+        }
+    }
+}
+
+impl<'a> AnyFilter<&'a [Block]> {
+    /// Borrows a filter from the bytes of an umbel file, such as a mapped one, without copying.
+    ///
+    /// Checks all that [`AnyFilter::read`] checks, at the cost of one pass over the bytes.
+    ///
+    /// # Errors
+    /// As [`AnyFilter::read`]; [`Error::Misaligned`] when `bytes` does not start at a multiple of
+    /// 64, as mapped files do.
+    pub fn view(bytes: &'a [u8], secret: Option<&Secret>) -> Result<Self, Error> {
+        let (header, payload) = format::check(bytes)?;
+        let hasher = KeyHasher::of(header.scheme()?, secret)?;
+        let blocks = bytemuck::try_cast_slice(payload).map_err(|_| Error::Misaligned)?;
+        Self::from_parts(header.plan()?, hasher, blocks)
+    }
+}
+
+impl<S: AsRef<[Block]>> AnyFilter<S> {
+    fn from_parts(plan: Plan, hasher: KeyHasher, blocks: S) -> Result<Self, Error> {
+        Ok(match plan.kind {
+            Kind::Blocked => Self::Blocked(Bloom::from_parts(plan, hasher, blocks)?),
+            Kind::Classic => Self::Classic(Bloom::from_parts(plan, hasher, blocks)?),
+        })
+    }
+
+    /// Whether the key may have been inserted.
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
+        each!(self, filter => filter.contains(key))
+    }
+
+    /// Asks for many keys. As [`Bloom::contains_batch`].
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        each!(self, filter => filter.contains_batch(hashes, found));
+    }
+
+    /// What it was planned for.
+    pub fn plan(&self) -> &Plan {
+        each!(self, filter => filter.plan())
+    }
+
+    /// How it hashes keys.
+    pub fn hasher(&self) -> &KeyHasher {
+        each!(self, filter => filter.hasher())
+    }
+
+    /// What it really delivers now.
+    pub fn receipt(&self) -> Receipt {
+        each!(self, filter => filter.receipt())
+    }
+
+    /// Writes it as an umbel file. As [`Bloom::write`].
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: impl Write) -> Result<(), Error> {
+        each!(self, filter => filter.write(out))
+    }
+}
+
+impl<S: AsRef<[Block]>> std::fmt::Debug for AnyFilter<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        each!(self, filter => filter.fmt(f))
+    }
+}
+
+impl TryFrom<AnyFilter> for Blocked {
+    type Error = Error;
+
+    fn try_from(any: AnyFilter) -> Result<Self, Error> {
+        match any {
+            AnyFilter::Blocked(filter) => Ok(filter),
+            other => Err(Error::PlanKind { expected: Kind::Blocked, found: other.plan().kind }),
+        }
+    }
+}
+
+impl TryFrom<AnyFilter> for Classic {
+    type Error = Error;
+
+    fn try_from(any: AnyFilter) -> Result<Self, Error> {
+        match any {
+            AnyFilter::Classic(filter) => Ok(filter),
+            other => Err(Error::PlanKind { expected: Kind::Classic, found: other.plan().kind }),
+        }
+    }
+}

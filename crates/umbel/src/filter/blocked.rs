@@ -1,0 +1,173 @@
+//! The blocked filter: all bits of a key in one 512-bit block, one cache line (Putze, Sanders,
+//! Singler 2007). The default kind.
+//!
+//! Block: the high half of the hash by multiply-high. Bits inside it: the low half, by the patterns
+//! of `bits::arch::scalar`.
+
+use super::bloom::{Bloom, Layout, sealed};
+use crate::bits::{self, BLOCK_BITS, Block, arch::scalar};
+use crate::hash::KeyHash;
+use crate::math::{Estimate, blocked};
+use crate::plan::{Kind, Plan};
+
+/// A blocked Bloom filter: one cache line a key, and 3 to 6 % more bits than [`Classic`] at usual
+/// rates (36 % at 1e-6).
+///
+/// [`Classic`]: super::Classic
+pub type Blocked<S = Vec<Block>> = Bloom<BlockedLayout, S>;
+
+/// Where the blocked kind puts its bits.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockedLayout;
+
+impl sealed::Sealed for BlockedLayout {}
+
+impl Layout for BlockedLayout {
+    const KIND: Kind = Kind::Blocked;
+    const UNIT: &'static str = "blocks";
+    const UNIT_BITS: u64 = BLOCK_BITS;
+
+    #[inline]
+    fn insert(blocks: &mut [Block], plan: &Plan, hash: KeyHash) -> bool {
+        let place = bits::place(hash.high, blocks.len() as u64) as usize;
+        insert_at(&mut blocks[place], hash.low, plan.probes)
+    }
+
+    #[inline]
+    fn contains(blocks: &[Block], plan: &Plan, hash: KeyHash) -> bool {
+        let place = bits::place(hash.high, blocks.len() as u64) as usize;
+        let block = &blocks[place];
+        // A constant number of probes lets the compiler unroll the most used pattern.
+        match plan.probes {
+            8 => scalar::contains(block, hash.low, 8),
+            probes => scalar::contains(block, hash.low, probes),
+        }
+    }
+
+    fn fold(blocks: &mut Vec<Block>, _bits: u64, divisor: u64) {
+        let divisor = divisor as usize;
+        let folded = blocks.len() / divisor;
+        for to in 0..folded {
+            let mut sum = blocks[to * divisor];
+            for from in &blocks[to * divisor + 1..(to + 1) * divisor] {
+                sum.or(from);
+            }
+            blocks[to] = sum;
+        }
+        blocks.truncate(folded);
+        blocks.shrink_to_fit();
+    }
+
+    fn fpp(blocks: &[Block], plan: &Plan) -> f64 {
+        let sum: f64 = blocks
+            .iter()
+            .map(|block| blocked::fpp_of_block(block.0.map(u64::count_ones), plan.probes))
+            .sum();
+        sum / blocks.len() as f64
+    }
+
+    /// A given bit stays clear with chance (1 − p/B)ⁿ ≈ e^(−np/B), p the chance that a key sets it in
+    /// its block: so n* = −(B/p)·ln(clear/m), the classic estimate with the pattern's p.
+    ///
+    /// The number of clear bits has variance m·u(1 − u) from single bits, plus 512·511·B pairs
+    /// inside a block, plus 512²·B(B − 1) pairs in different blocks, which are negatively
+    /// correlated since n is fixed: −(n p²/B²)·u² each, u = clear/m.
+    fn keys(clear: f64, plan: &Plan) -> Estimate {
+        let (m, blocks) = (plan.bits as f64, (plan.bits / BLOCK_BITS) as f64);
+        let chance = blocked::bit_chance(plan.probes);
+        if clear < 1.0 {
+            let low = Self::keys(1.0, plan).low;
+            return Estimate {
+                value: f64::INFINITY,
+                low,
+                high: f64::INFINITY,
+                deviation: f64::INFINITY,
+            };
+        }
+        let u = clear / m;
+        let load = -u.ln() / chance;
+        let bit = BLOCK_BITS as f64;
+        let same = bit * (bit - 1.0) * blocks * (blocked::both_clear(load, plan.probes) - u * u);
+        let other = bit * bit * (blocks - 1.0) * load * chance * chance * u * u;
+        let variance = (m * u * (1.0 - u) + same - other).max(0.0);
+        Estimate::new(load * blocks, blocks / (chance * clear) * variance.sqrt())
+    }
+}
+
+#[inline]
+fn insert_at(block: &mut Block, low: u64, probes: u32) -> bool {
+    match probes {
+        8 => scalar::insert(block, low, 8),
+        probes => scalar::insert(block, low, probes),
+    }
+}
+
+impl Blocked {
+    /// Cuts the filter into at most `count` runs of blocks that different threads can fill at once.
+    ///
+    /// # Panics
+    /// When `count` is 0.
+    ///
+    /// ```
+    /// # use umbel::{Blocked, KeyHasher, Kind, Plan};
+    /// let plan = Plan::for_keys(Kind::Blocked, 10_000, 0.01)?;
+    /// let mut filter = Blocked::new(&plan, KeyHasher::default())?;
+    /// let hash = filter.hasher().hash("key");
+    /// let mut shards = filter.shards(4);
+    /// let index = shards.index(hash);
+    /// shards.runs[index].insert_batch(&[hash]);
+    /// assert!(filter.contains("key"));
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    pub fn shards(&mut self, count: usize) -> Shards<'_> {
+        let Plan { probes, .. } = *self.plan();
+        let blocks = self.blocks_mut();
+        let total = blocks.len() as u64;
+        let run = blocks.len().div_ceil(count);
+        let runs = blocks
+            .chunks_mut(run)
+            .enumerate()
+            .map(|(i, blocks)| Shard { total, first: (i * run) as u64, probes, blocks })
+            .collect();
+        Shards { total, run: run as u64, runs }
+    }
+}
+
+/// A blocked filter cut into runs; see [`Blocked::shards`].
+#[derive(Debug)]
+pub struct Shards<'a> {
+    total: u64,
+    run: u64,
+    /// The runs, in order.
+    pub runs: Vec<Shard<'a>>,
+}
+
+impl Shards<'_> {
+    /// Which run a hash falls into.
+    #[inline]
+    pub fn index(&self, hash: KeyHash) -> usize {
+        (bits::place(hash.high, self.total) / self.run) as usize
+    }
+}
+
+/// One run of a blocked filter's blocks, to insert into while other threads fill other runs.
+#[derive(Debug)]
+pub struct Shard<'a> {
+    total: u64,
+    first: u64,
+    probes: u32,
+    blocks: &'a mut [Block],
+}
+
+impl Shard<'_> {
+    /// Inserts hashes that all fall into this run.
+    ///
+    /// # Panics
+    /// When one falls elsewhere.
+    pub fn insert_batch(&mut self, hashes: &[KeyHash]) {
+        for hash in hashes {
+            let place = bits::place(hash.high, self.total) - self.first;
+            insert_at(&mut self.blocks[place as usize], hash.low, self.probes);
+        }
+    }
+}

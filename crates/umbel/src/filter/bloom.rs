@@ -1,0 +1,314 @@
+//! What the plain Bloom filters share: bits that are only ever set, until cleared.
+
+use std::fmt;
+use std::io::{Read, Write};
+use std::marker::PhantomData;
+
+use super::{AnyFilter, Receipt};
+use crate::bits::{self, Block};
+use crate::hash::{KeyHash, KeyHasher, Secret};
+use crate::math::Estimate;
+use crate::plan::{Kind, Plan};
+use crate::{Error, format};
+
+/// Where the probes of a hash fall among the bits. Implemented by the kinds; not for others.
+pub trait Layout: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
+    /// The kind that lays its bits out so.
+    const KIND: Kind;
+    /// What sizes count in messages.
+    #[doc(hidden)]
+    const UNIT: &'static str;
+    /// Bits of one unit.
+    #[doc(hidden)]
+    const UNIT_BITS: u64;
+
+    #[doc(hidden)]
+    fn insert(blocks: &mut [Block], plan: &Plan, hash: KeyHash) -> bool;
+    #[doc(hidden)]
+    fn contains(blocks: &[Block], plan: &Plan, hash: KeyHash) -> bool;
+    /// Brings every bit to where it would be in a filter `divisor` times smaller.
+    #[doc(hidden)]
+    fn fold(blocks: &mut Vec<Block>, bits: u64, divisor: u64);
+    /// Mean over keys never inserted of the chance to pass, given these bits.
+    #[doc(hidden)]
+    fn fpp(blocks: &[Block], plan: &Plan) -> f64;
+    /// Keys inserted, from the number of clear bits.
+    #[doc(hidden)]
+    fn keys(clear: f64, plan: &Plan) -> Estimate;
+}
+
+pub(super) mod sealed {
+    pub trait Sealed {}
+}
+
+/// A plain Bloom filter: `insert` sets the key's bits, `contains` asks whether all are set.
+///
+/// Use it through its kinds, [`Blocked`](super::Blocked) and [`Classic`](super::Classic). `S` is
+/// where the blocks live: `Vec<Block>` to own them, `&[Block]` to borrow them from a mapped file.
+///
+/// A key that was inserted is always found: bits are never cleared but by [`clear`](Self::clear)
+/// and [`intersect`](Self::intersect), and the latter keeps the keys that both filters hold.
+#[derive(Clone)]
+pub struct Bloom<L: Layout, S = Vec<Block>> {
+    plan: Plan,
+    hasher: KeyHasher,
+    blocks: S,
+    layout: PhantomData<L>,
+}
+
+impl<L: Layout> Bloom<L> {
+    /// An empty filter of the plan's size.
+    ///
+    /// # Errors
+    /// [`Error::PlanKind`] for a plan of another kind, [`Error::OutOfMemory`], and what is wrong
+    /// with a plan made by hand.
+    pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
+        plan.check(L::KIND)?;
+        Ok(Self {
+            plan: *plan,
+            hasher,
+            blocks: bits::zeroed(plan.bytes() / bits::BLOCK_BYTES)?,
+            layout: PhantomData,
+        })
+    }
+
+    /// Inserts a key; true when it was certainly new, false when it may have been there before.
+    #[inline]
+    pub fn insert(&mut self, key: impl AsRef<[u8]>) -> bool {
+        self.insert_hash(self.hasher.hash(key))
+    }
+
+    /// Inserts an integer key, hashed as its 8 little-endian bytes. As [`insert`](Self::insert).
+    #[inline]
+    pub fn insert_u64(&mut self, key: u64) -> bool {
+        self.insert_hash(self.hasher.hash_u64(key))
+    }
+
+    /// Inserts a key by its hash, made under this filter's scheme. As [`insert`](Self::insert).
+    #[inline]
+    pub fn insert_hash(&mut self, hash: KeyHash) -> bool {
+        L::insert(&mut self.blocks, &self.plan, hash)
+    }
+
+    /// Inserts many keys by their hashes.
+    pub fn insert_batch(&mut self, hashes: &[KeyHash]) {
+        for &hash in hashes {
+            L::insert(&mut self.blocks, &self.plan, hash);
+        }
+    }
+
+    /// Forgets all keys.
+    pub fn clear(&mut self) {
+        self.blocks.fill(Block::default());
+    }
+
+    /// Makes the filter `divisor` times smaller; it still finds every key, at a higher rate.
+    ///
+    /// Equal, bit for bit, to a filter of the smaller size filled with the same keys. The planned
+    /// keys are divided likewise.
+    ///
+    /// # Errors
+    /// [`Error::SizesDiffer`] when `divisor` does not divide the size.
+    pub fn fold(&mut self, divisor: u64) -> Result<(), Error> {
+        let size = self.plan.bits / L::UNIT_BITS;
+        if divisor == 0 || !size.is_multiple_of(divisor) {
+            return Err(Error::SizesDiffer { left: size, right: divisor, unit: L::UNIT });
+        }
+        if divisor > 1 {
+            L::fold(&mut self.blocks, self.plan.bits, divisor);
+            self.plan.bits /= divisor;
+            self.plan.keys = (self.plan.keys / divisor).max(1);
+        }
+        Ok(())
+    }
+
+    /// Adds all keys of `other`: the result equals a filter into which both sets were inserted.
+    ///
+    /// When sizes differ the larger one is folded to the smaller. The planned keys and rate are the
+    /// larger of both.
+    ///
+    /// # Errors
+    /// Names what differs: scheme, probes, or sizes of which neither divides the other. On an error
+    /// `self` is unchanged.
+    pub fn union(&mut self, other: &Bloom<L, impl AsRef<[Block]>>) -> Result<(), Error> {
+        self.combine(other, Block::or)
+    }
+
+    /// Keeps the keys that both filters hold, and no more than both let pass.
+    ///
+    /// Its rate is at most that of the worse input, and above that of a filter made afresh from
+    /// the common keys. When sizes differ the larger one is folded to the smaller.
+    ///
+    /// # Errors
+    /// As [`union`](Self::union).
+    pub fn intersect(&mut self, other: &Bloom<L, impl AsRef<[Block]>>) -> Result<(), Error> {
+        self.combine(other, Block::and)
+    }
+
+    fn combine(
+        &mut self,
+        other: &Bloom<L, impl AsRef<[Block]>>,
+        join: fn(&mut Block, &Block),
+    ) -> Result<(), Error> {
+        let [left, right] = [self.hasher.scheme(), other.hasher.scheme()];
+        if left != right {
+            return Err(Error::SchemesDiffer { left, right });
+        }
+        let [left, right] = [self.plan.probes, other.plan.probes];
+        if left != right {
+            return Err(Error::ProbesDiffer { left, right });
+        }
+        let [left, right] = [self.plan.bits, other.plan.bits];
+        if !left.is_multiple_of(right) && !right.is_multiple_of(left) {
+            let [left, right] = [left / L::UNIT_BITS, right / L::UNIT_BITS];
+            return Err(Error::SizesDiffer { left, right, unit: L::UNIT });
+        }
+        let folded;
+        let (plan, others) = if right > left {
+            let mut copy = other.to_owned();
+            copy.fold(right / left)?;
+            folded = copy;
+            (&folded.plan, &folded.blocks[..])
+        } else {
+            self.fold(left / right)?;
+            (&other.plan, other.blocks.as_ref())
+        };
+        for (block, other) in self.blocks.iter_mut().zip(others) {
+            join(block, other);
+        }
+        self.plan.keys = self.plan.keys.max(plan.keys);
+        self.plan.fpp = self.plan.fpp.max(plan.fpp);
+        Ok(())
+    }
+
+    /// Reads a filter of this kind from `source`, `length` bytes in all, checking every byte.
+    ///
+    /// # Errors
+    /// As [`AnyFilter::read`]; [`Error::PlanKind`] when the file holds another kind.
+    pub fn read(source: impl Read, length: u64, secret: Option<&Secret>) -> Result<Self, Error>
+    where
+        Self: TryFrom<AnyFilter, Error = Error>,
+    {
+        AnyFilter::read(source, length, secret)?.try_into()
+    }
+
+    pub(crate) fn blocks_mut(&mut self) -> &mut [Block] {
+        &mut self.blocks
+    }
+}
+
+impl<L: Layout, S: AsRef<[Block]>> Bloom<L, S> {
+    /// Whether the key may have been inserted: false is certain, true errs with the filter's rate.
+    #[inline]
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
+        self.contains_hash(self.hasher.hash(key))
+    }
+
+    /// Whether an integer key may have been inserted. As [`contains`](Self::contains).
+    #[inline]
+    pub fn contains_u64(&self, key: u64) -> bool {
+        self.contains_hash(self.hasher.hash_u64(key))
+    }
+
+    /// Whether a key may have been inserted, by its hash under this filter's scheme.
+    #[inline]
+    pub fn contains_hash(&self, hash: KeyHash) -> bool {
+        L::contains(self.blocks.as_ref(), &self.plan, hash)
+    }
+
+    /// Asks for many keys: `found[i]` becomes the answer for `hashes[i]`.
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        assert_eq!(hashes.len(), found.len(), "one answer for each hash");
+        let blocks = self.blocks.as_ref();
+        for (found, &hash) in found.iter_mut().zip(hashes) {
+            *found = L::contains(blocks, &self.plan, hash);
+        }
+    }
+
+    /// What the filter was planned for; after folds and merges, what its present size is for.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// How it hashes keys.
+    pub fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    /// What the filter really delivers now, from its own bits. One pass over them.
+    pub fn receipt(&self) -> Receipt {
+        let blocks = self.blocks.as_ref();
+        let set_bits = bits::count_ones(blocks);
+        let keys = L::keys((self.plan.bits - set_bits) as f64, &self.plan);
+        Receipt::new(self.plan, self.hasher.scheme(), set_bits, keys, L::fpp(blocks, &self.plan))
+    }
+
+    /// Borrows the same bits.
+    pub fn view(&self) -> Bloom<L, &[Block]> {
+        Bloom {
+            plan: self.plan,
+            hasher: self.hasher,
+            blocks: self.blocks.as_ref(),
+            layout: PhantomData,
+        }
+    }
+
+    /// A copy that owns its bits.
+    pub fn to_owned(&self) -> Bloom<L> {
+        Bloom {
+            plan: self.plan,
+            hasher: self.hasher,
+            blocks: self.blocks.as_ref().to_vec(),
+            layout: PhantomData,
+        }
+    }
+
+    /// Writes the filter as an umbel file, front to back, without seeking.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: impl Write) -> Result<(), Error> {
+        let mut writer =
+            format::Writer::new(out, &format::Header::new(&self.plan, self.hasher.scheme()))?;
+        writer.write(bytemuck::cast_slice(self.blocks.as_ref()))?;
+        writer.finish()
+    }
+
+    pub(crate) fn from_parts(plan: Plan, hasher: KeyHasher, blocks: S) -> Result<Self, Error> {
+        plan.check(L::KIND)?;
+        let clear_from = plan.bits;
+        let found = blocks.as_ref();
+        debug_assert_eq!(found.len() as u64, plan.bits.div_ceil(bits::BLOCK_BITS));
+        if (clear_from..found.len() as u64 * bits::BLOCK_BITS)
+            .any(|position| bits::get(found, position))
+        {
+            return Err(Error::Field {
+                field: "payload",
+                found: 1,
+                expected: "zeros after the last bit of the filter",
+            });
+        }
+        Ok(Self { plan, hasher, blocks, layout: PhantomData })
+    }
+}
+
+impl<L: Layout, S: AsRef<[Block]>> fmt::Debug for Bloom<L, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bloom")
+            .field("plan", &self.plan)
+            .field("scheme", &self.hasher.scheme())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Equal when they are for the same plan and scheme and have the same bits.
+impl<L: Layout, S: AsRef<[Block]>, T: AsRef<[Block]>> PartialEq<Bloom<L, T>> for Bloom<L, S> {
+    fn eq(&self, other: &Bloom<L, T>) -> bool {
+        self.plan == other.plan
+            && self.hasher.scheme() == other.hasher.scheme()
+            && self.blocks.as_ref() == other.blocks.as_ref()
+    }
+}

@@ -1,0 +1,18 @@
+//! The kinds of filters: where a hash goes, what the bits then say.
+//!
+//! [`Bloom`] is a plain Bloom filter over any storage of blocks; its layout is what tells the
+//! [`Blocked`] kind from the [`Classic`] one. [`AnyFilter`] holds one of whichever kind a file had.
+
+mod any;
+mod blocked;
+mod bloom;
+mod classic;
+mod receipt;
+
+pub use any::AnyFilter;
+pub use blocked::{Blocked, BlockedLayout, Shard, Shards};
+pub use bloom::{Bloom, Layout};
+pub use classic::{Classic, ClassicLayout};
+pub use receipt::Receipt;
+
+pub use crate::math::Estimate;

@@ -1,0 +1,160 @@
+//! The blocked filter: every key's probes fall into one block of 512 bits (F. Putze, P. Sanders,
+//! J. Singler 2007, <https://doi.org/10.1145/1498698.1594230>).
+//!
+//! Blocks get different numbers of keys, about Poisson distributed, and the rate is the mean over
+//! them; the full ones raise it above the classic formula's, the more the lower the rate. Inside a
+//! block the rate is exact for the pattern in use (see [`Pattern`]).
+
+use std::sync::OnceLock;
+
+use super::{occupancy, poisson};
+
+const BLOCK_BITS: f64 = 512.0;
+const LANE_BITS: f64 = 64.0;
+const LANES: i32 = 8;
+
+/// Rates by the number of keys in the block, for one number of probes.
+///
+/// Computing one costs up to some milliseconds (k = 31); asking it is a sum of about 30 √λ terms.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    probes: u32,
+    /// `rates[load]`; loads beyond the end have rate 1 to 12 digits.
+    rates: Vec<f64>,
+}
+
+impl Pattern {
+    /// The pattern that `probes` probes use: lanes when it is a multiple of 8, scatter otherwise.
+    ///
+    /// # Panics
+    /// When `probes` is 0 or above [`MAX_PROBES`](crate::MAX_PROBES).
+    pub fn new(probes: u32) -> Self {
+        assert!((1..=crate::MAX_PROBES).contains(&probes), "probes {probes}");
+        let mut rates = Vec::new();
+        let mut scatter = occupancy::Occupancy::new(BLOCK_BITS as u64);
+        loop {
+            let rate = if probes.is_multiple_of(8) {
+                // Lanes are independent of each other given the load.
+                let rounds = probes / 8;
+                let balls = rates.len() as f64 * f64::from(rounds);
+                occupancy::few_occupied(LANE_BITS, balls, rounds).powi(LANES)
+            } else {
+                scatter.power_mean(probes)
+            };
+            rates.push(rate);
+            if rate > 1.0 - 1e-12 {
+                return Self { probes, rates };
+            }
+            scatter.throw(u64::from(probes));
+        }
+    }
+
+    /// The pattern of `probes` probes, computed once a process.
+    ///
+    /// # Panics
+    /// As [`Pattern::new`].
+    pub fn shared(probes: u32) -> &'static Self {
+        const NOT_YET: OnceLock<Pattern> = OnceLock::new();
+        static PATTERNS: [OnceLock<Pattern>; crate::MAX_PROBES as usize + 1] =
+            [NOT_YET; crate::MAX_PROBES as usize + 1];
+        PATTERNS[probes as usize].get_or_init(|| Self::new(probes))
+    }
+
+    /// Probes a key.
+    pub fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    /// False-positive probability when a block holds `load` keys on average: Σ Poisson(L; load)·f(L).
+    ///
+    /// Poisson instead of the true binomial loads overstates the rate a little when there are few
+    /// blocks, and never understates it. 0 for load 0.
+    pub fn fpp(&self, load: f64) -> f64 {
+        poisson::mean(load, |keys| self.rates.get(keys as usize).copied().unwrap_or(1.0))
+    }
+
+    /// The highest mean load whose rate is at most `fpp`: 512 over it are the bits a key.
+    pub fn load_for(&self, fpp: f64) -> f64 {
+        let (mut low, mut high) = (0.0, self.rates.len() as f64 * 2.0);
+        for _ in 0..60 {
+            let middle = (low + high) / 2.0;
+            if self.fpp(middle) <= fpp {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+}
+
+/// Probability that one key sets one given bit of its block.
+///
+/// Lanes: 1 − (63/64)^(k/8), its own lane only. Scatter: 1 − (511/512)^k.
+pub fn bit_chance(probes: u32) -> f64 {
+    if probes.is_multiple_of(8) {
+        1.0 - (1.0 - 1.0 / LANE_BITS).powi(probes as i32 / 8)
+    } else {
+        1.0 - (1.0 - 1.0 / BLOCK_BITS).powi(probes as i32)
+    }
+}
+
+/// Probability that two different bits of a block, drawn at random, are both clear when its keys
+/// number Poisson(`load`).
+///
+/// A key that spares both bits with chance s leaves them clear with e^(−load·(1−s)); in lanes, 63 of
+/// the 511 other bits are in the same lane and the other 448 are independent of it.
+pub(crate) fn both_clear(load: f64, probes: u32) -> f64 {
+    let clear = |spared: f64| (-load * (1.0 - spared)).exp();
+    if probes.is_multiple_of(8) {
+        let rounds = probes as i32 / 8;
+        let same_lane = clear((1.0 - 2.0 / LANE_BITS).powi(rounds));
+        let other_lane = clear((1.0 - 1.0 / LANE_BITS).powi(2 * rounds));
+        (63.0 * same_lane + 448.0 * other_lane) / 511.0
+    } else {
+        clear((1.0 - 2.0 / BLOCK_BITS).powi(probes as i32))
+    }
+}
+
+/// False-positive probability of a key against one block, from the bits set in it.
+///
+/// `ones` are the set bits of its eight 64-bit words.
+pub(crate) fn fpp_of_block(ones: [u32; 8], probes: u32) -> f64 {
+    if probes.is_multiple_of(8) {
+        let product: f64 = ones.iter().map(|&ones| f64::from(ones) / LANE_BITS).product();
+        product.powi(probes as i32 / 8)
+    } else {
+        (f64::from(ones.iter().sum::<u32>()) / BLOCK_BITS).powi(probes as i32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_a_key_as_designed() {
+        for (fpp, probes, bits) in [
+            (0.1, 3, 4.83),
+            (0.1, 8, 5.88),
+            (0.01, 6, 9.90),
+            (0.01, 8, 10.10),
+            (0.001, 9, 15.54),
+            (0.001, 8, 15.72),
+            (1e-6, 16, 39.01),
+        ] {
+            let found = BLOCK_BITS / Pattern::new(probes).load_for(fpp);
+            assert!((found - bits).abs() < 0.02, "fpp {fpp} k {probes}: {found}");
+        }
+    }
+
+    #[test]
+    fn rates_grow_with_load_from_zero_to_one() {
+        for probes in [1, 3, 8, 15, 16, 24, 32] {
+            let pattern = Pattern::new(probes);
+            assert_eq!(pattern.rates[0], 0.0);
+            assert!(pattern.rates.windows(2).all(|pair| pair[0] <= pair[1] + 1e-15), "{probes}");
+            assert!(pattern.fpp(1e5) > 0.999_999);
+        }
+    }
+}

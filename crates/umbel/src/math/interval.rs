@@ -1,0 +1,95 @@
+//! Intervals around estimates and counted rates.
+
+/// An estimate with a 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The most likely value.
+    pub value: f64,
+    /// Lower end of the interval, at least 0.
+    pub low: f64,
+    /// Upper end of the interval; infinite when the filter is too full to tell.
+    pub high: f64,
+    /// Standard deviation.
+    pub deviation: f64,
+}
+
+impl Estimate {
+    pub(crate) fn new(value: f64, deviation: f64) -> Self {
+        /// Two-sided 95 % of the normal distribution.
+        const Z95: f64 = 1.959_964;
+        let (low, high) = (value - Z95 * deviation, value + Z95 * deviation);
+        Self { value, low: low.max(0.0), high, deviation }
+    }
+}
+
+/// The smallest and largest number of hits out of `trials` that chance `rate` explains at a
+/// two-sided level `alpha`: tails of the binomial distribution, by summing its terms.
+///
+/// Outside `low..=high` lies at most `alpha`. Cost O(√(trials·rate)).
+pub fn binomial_bounds(trials: u64, rate: f64, alpha: f64) -> (u64, u64) {
+    if rate <= 0.0 {
+        return (0, 0);
+    }
+    if rate >= 1.0 {
+        return (trials, trials);
+    }
+    let odds = rate / (1.0 - rate);
+    let mode = (((trials + 1) as f64 * rate) as u64).min(trials);
+    // Terms relative to the mode's, outwards until they are negligible.
+    let (mut above, mut below) = (vec![1.0], Vec::new());
+    for hits in mode..trials {
+        let next = above.last().unwrap() * odds * (trials - hits) as f64 / (hits + 1) as f64;
+        if next < 1e-30 {
+            break;
+        }
+        above.push(next);
+    }
+    let mut term = 1.0;
+    for hits in (1..=mode).rev() {
+        term *= hits as f64 / (odds * (trials - hits + 1) as f64);
+        if term < 1e-30 {
+            break;
+        }
+        below.push(term);
+    }
+    let total: f64 = above.iter().sum::<f64>() + below.iter().sum::<f64>();
+    let tail = |terms: &mut dyn Iterator<Item = f64>| {
+        let (mut sum, mut cut) = (0.0, 0);
+        for term in terms {
+            sum += term;
+            if sum / total > alpha / 2.0 {
+                break;
+            }
+            cut += 1;
+        }
+        cut
+    };
+    let all_up: Vec<f64> = below.iter().rev().chain(&above).copied().collect();
+    let first = mode - below.len() as u64;
+    let last = mode + above.len() as u64 - 1;
+    let low = first + tail(&mut all_up.iter().copied());
+    let high = last - tail(&mut all_up.iter().rev().copied());
+    (low, high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_of_small_binomials() {
+        // 10 fair throws: P(0) = P(10) = 1/1024, P(≤1) = 11/1024 = 0.0107.
+        assert_eq!(binomial_bounds(10, 0.5, 0.05), (2, 8));
+        assert_eq!(binomial_bounds(10, 0.5, 0.021), (1, 9));
+        assert_eq!(binomial_bounds(10, 0.5, 0.001), (0, 10));
+        assert_eq!(binomial_bounds(10, 0.0, 0.05), (0, 0));
+        assert_eq!(binomial_bounds(10, 1.0, 0.05), (10, 10));
+    }
+
+    #[test]
+    fn bounds_approach_the_normal_ones() {
+        let (low, high) = binomial_bounds(1_000_000, 0.01, 1e-9);
+        // 6.11 standard deviations of √(10⁶·0.01·0.99) = 99.5, skewed upwards.
+        assert!((9_370..9_410).contains(&low) && (10_600..10_640).contains(&high), "{low} {high}");
+    }
+}

@@ -1,0 +1,11 @@
+//! The formulas of Bloom filters: rates from sizes, estimates from bits.
+//!
+//! Letters as in the literature: n keys, m bits, k probes a key, X bits set.
+
+pub mod blocked;
+pub mod classic;
+mod interval;
+mod occupancy;
+mod poisson;
+
+pub use interval::{Estimate, binomial_bounds};
