@@ -1,0 +1,246 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueHint};
+use clap_complete::Shell;
+use umbel::Kind;
+
+use crate::numbers::{Bytes, Fpp, Keys};
+
+const EXAMPLES: &str = "\
+Examples:
+  umbel common monday.txt tuesday.txt         lines that both files have
+  umbel common --at-least 2 *.txt             lines that at least two of the files have
+  umbel build -o seen.umbel urls.txt          a filter of all lines
+  umbel query -v seen.umbel new.txt           lines that were certainly not seen
+  umbel plan --keys 5e9 --memory 4GiB         what error 4 GiB give for 5 billion keys
+
+Exit status: 0 done or found, 1 nothing found, 2 error.";
+
+/// Answers \"have I seen this key?\" for sets too big to keep, and turns that into exact set operations on
+/// files bigger than memory.
+#[derive(Debug, Parser)]
+#[command(name = "umbel", version, max_term_width = 100, after_help = EXAMPLES, infer_subcommands = false)]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    Common(CommonArgs),
+    Build(BuildArgs),
+    Add(AddArgs),
+    Query(QueryArgs),
+    Info(InfoArgs),
+    Merge(MergeArgs),
+    Plan(PlanArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+}
+
+/// What the verbs that go through lines share.
+#[derive(Debug, Args)]
+pub(crate) struct Work {
+    /// Most memory the whole process may use, e.g. 256MiB, 4GiB [default: a quarter of the machine's]
+    #[arg(long, value_name = "SIZE", help_heading = "Work")]
+    pub(crate) memory: Option<Bytes>,
+    /// Threads that read and hash [default: one a processor]
+    #[arg(long, value_name = "N", help_heading = "Work")]
+    pub(crate) threads: Option<std::num::NonZeroUsize>,
+    /// Folder for temporary files, which vanish however the run ends [default: $TMPDIR or /tmp]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Work")]
+    pub(crate) tmp: Option<PathBuf>,
+    /// Lines end with a NUL byte instead of a line feed, on input and output
+    #[arg(short = '0', long = "null", help_heading = "Work")]
+    pub(crate) null: bool,
+    /// Print the plan (passes, bytes, memory) and do nothing
+    #[arg(long, help_heading = "Work")]
+    pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) voice: Voice,
+}
+
+/// How a verb talks.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Voice {
+    /// Reports, plans and receipts as JSON, one object a line (lines of data stay lines)
+    #[arg(long, help_heading = "Messages")]
+    pub(crate) json: bool,
+    /// No report and no progress; errors are still told
+    #[arg(long, short, help_heading = "Messages")]
+    pub(crate) quiet: bool,
+}
+
+/// How a keyed filter is opened.
+#[derive(Debug, Args)]
+pub(crate) struct SecretArgs {
+    /// File with the secret of a keyed filter: 16 bytes, or 32 hexadecimal digits
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) secret_file: Option<PathBuf>,
+}
+
+/// Lines in every file, once each, in the first file's order
+///
+/// Exact: the lines' bytes decide, never a hash. Memory stays under the cap at any input size; what does not fit is
+/// settled through temporary files. Lines end with a line feed; a carriage return before it belongs to the line.
+/// Files that end in .gz or .zst are decompressed. `-` is standard input.
+#[derive(Debug, Args)]
+pub(crate) struct CommonArgs {
+    /// Files of lines, two or more
+    #[arg(required = true, num_args = 2.., value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Lines in at least T of the files, in order of first appearance [default: all of them]
+    #[arg(long, value_name = "T")]
+    pub(crate) at_least: Option<usize>,
+    /// Read every file once and allow this error: half for lines not common, half for lines left out
+    #[arg(long, value_name = "P")]
+    pub(crate) fpp: Option<Fpp>,
+    #[command(flatten)]
+    pub(crate) work: Work,
+}
+
+/// A filter from lines
+///
+/// Without --keys the files are read twice, first to count their lines; standard input is kept in a temporary file
+/// for that. The rate holds while the filter has at most the planned keys; the report says when it has more.
+#[derive(Debug, Args)]
+pub(crate) struct BuildArgs {
+    /// The filter to write; - is standard output
+    #[arg(short, long, value_name = "FILTER", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Files of lines [default: standard input]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Keys it should hold, e.g. 5e9 [default: the lines there are]
+    #[arg(long, value_name = "N")]
+    pub(crate) keys: Option<Keys>,
+    /// False-positive probability at that many keys [default: 0.01]
+    #[arg(long, value_name = "P")]
+    pub(crate) fpp: Option<Fpp>,
+    /// Size of the filter; the rate follows, or with --fpp the number of keys
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<Bytes>,
+    /// Kind of filter: blocked is the fastest, classic the smallest
+    #[arg(long, default_value = "blocked")]
+    pub(crate) kind: Kind,
+    /// Seed of the hash; only filters of one seed merge
+    #[arg(long, default_value_t = 0, conflicts_with = "secret_file")]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+    /// Replace an existing file
+    #[arg(long, short)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) work: Work,
+}
+
+/// More lines into a filter
+///
+/// The filter is replaced in one step when all lines are in: a crash leaves the old one, whole.
+#[derive(Debug, Args)]
+pub(crate) struct AddArgs {
+    /// The filter
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) filter: PathBuf,
+    /// Files of lines [default: standard input]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+    #[command(flatten)]
+    pub(crate) work: Work,
+}
+
+/// Lines that may be in a filter
+///
+/// Each line of the input that the filter lets pass goes out, in order, repeats included. A line that was put in
+/// always passes; another one passes with the filter's rate (see umbel info).
+#[derive(Debug, Args)]
+pub(crate) struct QueryArgs {
+    /// The filter
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) filter: PathBuf,
+    /// Files of lines [default: standard input]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// The other lines: those that certainly are not in the filter
+    #[arg(short = 'v', long)]
+    pub(crate) invert: bool,
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+    #[command(flatten)]
+    pub(crate) work: Work,
+}
+
+/// The receipt of a filter: what it holds and what it really delivers
+///
+/// Fill, number of keys with a 95 % interval, and the rate now, all computed from its bits.
+#[derive(Debug, Args)]
+pub(crate) struct InfoArgs {
+    /// Filters
+    #[arg(required = true, value_name = "FILTER", value_hint = ValueHint::FilePath)]
+    pub(crate) filters: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) voice: Voice,
+}
+
+/// One filter that holds what several hold
+///
+/// Filters merge when they are of one kind and scheme, set as many bits a key, and one's size divides the other's;
+/// the larger is folded to the smaller.
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// The filter to write; - is standard output
+    #[arg(short, long, value_name = "FILTER", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Filters to merge
+    #[arg(required = true, value_name = "FILTER", value_hint = ValueHint::FilePath)]
+    pub(crate) filters: Vec<PathBuf>,
+    /// Keys that all of them hold, instead of any
+    #[arg(long)]
+    pub(crate) intersect: bool,
+    /// Replace an existing file
+    #[arg(long, short)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) voice: Voice,
+}
+
+/// Sizes and rates of every kind of filter for a goal
+///
+/// Give two of --keys, --fpp and --memory; the third is computed.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// Keys to hold, e.g. 5e9
+    #[arg(long, value_name = "N")]
+    pub(crate) keys: Option<Keys>,
+    /// False-positive probability, between 0 and 1
+    #[arg(long, value_name = "P")]
+    pub(crate) fpp: Option<Fpp>,
+    /// Memory for the filter, e.g. 4GiB
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<Bytes>,
+    /// As JSON, one object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Completions for a shell, to standard output
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    pub(crate) shell: Shell,
+}
+
+/// The manual pages
+///
+/// The page of umbel itself to standard output, or with --dir those of every verb as files.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Folder to write umbel.1, umbel-common.1 and the others to
+    #[arg(long, value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+}

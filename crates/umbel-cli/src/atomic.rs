@@ -1,0 +1,156 @@
+//! Files that appear whole or not at all.
+//!
+//! On Linux the new file has no name until it is complete and synced (`O_TMPFILE`), so that even
+//! SIGKILL leaves nothing behind; elsewhere, and on file systems without that, it is a temporary
+//! file beside the target.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+/// What to do about a file that is already there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Existing {
+    Keep,
+    Replace,
+}
+
+/// Refuses a target that exists and must be kept: before the work, not after it.
+pub(crate) fn check_target(path: &Path, existing: Existing) -> Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_dir() => bail!("{}: is a directory; name a file", path.display()),
+        Ok(meta) if meta.is_file() && existing == Existing::Keep => {
+            bail!("{}: already there; --force replaces it", path.display())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes `path` through `write`, which fills a file that takes its name only when complete.
+///
+/// A target that is no regular file, such as a pipe or /dev/null, is written to as it is.
+pub(crate) fn write(
+    path: &Path,
+    existing: Existing,
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
+    check_target(path, existing)?;
+    // Through a link, the file it leads to is replaced.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let before = fs::metadata(&target).ok();
+    if before.as_ref().is_some_and(|meta| !meta.is_file()) {
+        let file = OpenOptions::new()
+            .write(true)
+            .open(&target)
+            .with_context(|| path.display().to_string())?;
+        return fill(file, write).map(drop).with_context(|| path.display().to_string());
+    }
+    let dir = match target.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let permissions = before.map(|meta| meta.permissions());
+    let context = || format!("{}: nothing was written", path.display());
+    let named = match nameless(&dir) {
+        Some(file) => {
+            let file = fill(file, write).with_context(context)?;
+            prepare(&file, permissions).with_context(context)?;
+            nameless::give_name(&file, &target, existing).with_context(context)
+        }
+        None => {
+            let temporary = tempfile::Builder::new()
+                .prefix(".umbel-")
+                .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
+                .tempfile_in(&dir)
+                .with_context(context)?;
+            let (file, name) = temporary.into_parts();
+            let file = fill(file, write).with_context(context)?;
+            prepare(&file, permissions).with_context(context)?;
+            match existing {
+                Existing::Keep => name.persist_noclobber(&target),
+                Existing::Replace => name.persist(&target),
+            }
+            .map_err(|error| error.error)
+            .with_context(context)
+        }
+    };
+    named?;
+    // The new name itself must survive a crash.
+    File::open(&dir).and_then(|dir| dir.sync_all()).with_context(context)
+}
+
+fn fill(file: File, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<File> {
+    let mut out = BufWriter::with_capacity(1 << 18, file);
+    write(&mut out)?;
+    Ok(out.into_inner().map_err(io::IntoInnerError::into_error)?)
+}
+
+fn prepare(file: &File, permissions: Option<Permissions>) -> io::Result<()> {
+    if let Some(permissions) = permissions {
+        file.set_permissions(permissions)?;
+    }
+    file.sync_all()
+}
+
+/// A file in `dir` that has no name yet, where the system can do that.
+fn nameless(dir: &Path) -> Option<File> {
+    nameless::open(dir)
+}
+
+#[cfg(target_os = "linux")]
+mod nameless {
+    use std::os::fd::AsRawFd;
+
+    use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
+    use nix::unistd::linkat;
+
+    use super::*;
+
+    pub(super) fn open(dir: &Path) -> Option<File> {
+        // Naming goes through /proc.
+        if !Path::new("/proc/self/fd").is_dir() {
+            return None;
+        }
+        OpenOptions::new()
+            .write(true)
+            .mode(0o666)
+            .custom_flags(OFlag::O_TMPFILE.bits())
+            .open(dir)
+            .ok()
+    }
+
+    pub(super) fn give_name(file: &File, target: &Path, existing: Existing) -> io::Result<()> {
+        let open = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        let link =
+            |name: &Path| linkat(AT_FDCWD, &open, AT_FDCWD, name, AtFlags::AT_SYMLINK_FOLLOW);
+        if existing == Existing::Keep {
+            return Ok(link(target)?);
+        }
+        // A link cannot replace: link beside the target, then rename over it.
+        let mut beside = target.as_os_str().to_owned();
+        beside.push(format!(".{}.new", std::process::id()));
+        let beside = PathBuf::from(beside);
+        // Left by a process of the same number that was killed between the two steps.
+        let _ = fs::remove_file(&beside);
+        link(&beside)?;
+        fs::rename(&beside, target).inspect_err(|_| {
+            let _ = fs::remove_file(&beside);
+        })
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod nameless {
+    use super::*;
+
+    pub(super) fn open(_: &Path) -> Option<File> {
+        None
+    }
+
+    pub(super) fn give_name(_: &File, _: &Path, _: Existing) -> io::Result<()> {
+        unreachable!("no file is nameless here")
+    }
+}

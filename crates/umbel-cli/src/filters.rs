@@ -1,0 +1,107 @@
+//! Filters in files: opened with their path in every message, written whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, IsTerminal};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use umbel::{AnyFilter, Secret};
+
+use crate::args::SecretArgs;
+use crate::atomic::{self, Existing};
+use crate::verbs::StdoutClosed;
+
+/// The secret named, if any.
+pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
+    let Some(path) = &args.secret_file else { return Ok(None) };
+    let bytes = fs::read(path).with_context(|| path.display().to_string())?;
+    let hex = || {
+        let digits = bytes.trim_ascii();
+        let half = |digit: u8| (digit as char).to_digit(16).map(|digit| digit as u8);
+        let pairs = digits.chunks(2).map(|pair| Some((half(pair[0])? << 4) | half(*pair.get(1)?)?));
+        pairs.collect::<Option<Vec<u8>>>()
+    };
+    let secret = <[u8; 16]>::try_from(&bytes[..]).ok().or_else(|| hex()?.try_into().ok());
+    match secret {
+        Some(secret) => Ok(Some(Secret::new(secret))),
+        None => bail!(
+            "{}: a secret has 16 bytes or 32 hexadecimal digits, found {} bytes",
+            path.display(),
+            bytes.len()
+        ),
+    }
+}
+
+/// Opens a filter to hash keys with it.
+pub(crate) fn read(path: &Path, secret: Option<&Secret>) -> Result<AnyFilter> {
+    read_file(&open(path)?, path, |source, length| AnyFilter::read(source, length, secret))
+}
+
+/// Opens a filter for its receipt, or to merge it: needs no secret.
+pub(crate) fn read_sealed(path: &Path) -> Result<AnyFilter> {
+    read_file(&open(path)?, path, |source, length| AnyFilter::read_sealed(source, length))
+}
+
+/// A filter opened to be replaced, and the lock that keeps others from replacing it meanwhile.
+pub(crate) struct Locked {
+    pub(crate) filter: AnyFilter,
+    _lock: File,
+}
+
+/// Opens a filter to add to it. Waits for another process that is adding: otherwise what one of
+/// them adds would be lost.
+pub(crate) fn read_locked(path: &Path, secret: Option<&Secret>) -> Result<Locked> {
+    loop {
+        let file = open(path)?;
+        file.lock().with_context(|| path.display().to_string())?;
+        // While we waited the file may have been replaced by a newer one.
+        let ours = file.metadata().with_context(|| path.display().to_string())?;
+        let named = fs::metadata(path).with_context(|| path.display().to_string())?;
+        if (ours.dev(), ours.ino()) == (named.dev(), named.ino()) {
+            let filter =
+                read_file(&file, path, |source, length| AnyFilter::read(source, length, secret))?;
+            return Ok(Locked { filter, _lock: file });
+        }
+    }
+}
+
+/// Writes a filter to a file, or to standard output when the path is `-`.
+pub(crate) fn write(filter: &AnyFilter, path: &Path, existing: Existing) -> Result<()> {
+    if path.as_os_str() == "-" {
+        let out = io::stdout().lock();
+        return match filter.write(io::BufWriter::with_capacity(1 << 18, out)) {
+            Err(umbel::Error::Io(error)) => Err(StdoutClosed(error).into()),
+            other => Ok(other?),
+        };
+    }
+    atomic::write(path, existing, |out| Ok(filter.write(out)?))
+}
+
+/// Refuses, before any work, a place where the result cannot go.
+pub(crate) fn check_output(path: &Path, existing: Existing) -> Result<()> {
+    if path.as_os_str() == "-" {
+        if io::stdout().is_terminal() {
+            bail!("a filter is not for a terminal; name a file with -o, or pipe it");
+        }
+        return Ok(());
+    }
+    atomic::check_target(path, existing)
+}
+
+fn open(path: &Path) -> Result<File> {
+    File::open(path).with_context(|| path.display().to_string())
+}
+
+fn read_file(
+    file: &File,
+    path: &Path,
+    read: impl FnOnce(BufReader<&File>, u64) -> Result<AnyFilter, umbel::Error>,
+) -> Result<AnyFilter> {
+    let meta = file.metadata().with_context(|| path.display().to_string())?;
+    if meta.is_dir() {
+        bail!("{}: is a directory; name a filter file", path.display());
+    }
+    read(BufReader::with_capacity(1 << 16, file), meta.len())
+        .with_context(|| path.display().to_string())
+}

@@ -1,0 +1,109 @@
+//! Opening inputs: files, pipes, standard input, compressed or not.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use umbel_sets::{Input, Options, Progress};
+
+use crate::args::Work;
+use crate::machine;
+
+/// What was typed about the work, settled.
+pub(crate) fn options(work: &Work) -> Result<Options> {
+    let tmp = work.tmp.clone().unwrap_or_else(std::env::temp_dir);
+    if !tmp.is_dir() {
+        bail!("{}: not a folder for temporary files; name one with --tmp", tmp.display());
+    }
+    Ok(Options {
+        memory: work.memory.map_or_else(machine::default_memory, |bytes| bytes.0),
+        threads: work
+            .threads
+            .or_else(|| std::thread::available_parallelism().ok())
+            .map_or(1, std::num::NonZeroUsize::get),
+        tmp,
+        separator: if work.null { 0 } else { b'\n' },
+        progress: Arc::new(Progress::default()),
+    })
+}
+
+/// An input as it was named.
+pub(crate) enum Source {
+    /// Can be read any number of times.
+    File(Input),
+    /// Can be read once: its name and its bytes.
+    Stream(String, Box<dyn Read>),
+}
+
+/// Opens what was named; nothing named is standard input. Files are opened, and their state noted,
+/// before any pipe is waited for.
+pub(crate) fn open(paths: &[PathBuf]) -> Result<Vec<Source>> {
+    let stdin = [PathBuf::from("-")];
+    let paths = if paths.is_empty() { &stdin } else { paths };
+    if paths.iter().filter(|path| is_stdin(path)).count() > 1 {
+        bail!("-: standard input can be named once");
+    }
+    let mut sources: Vec<Option<Source>> = Vec::new();
+    sources.resize_with(paths.len(), || None);
+    for pipes in [false, true] {
+        for (path, source) in paths.iter().zip(&mut sources) {
+            // Opening a named pipe waits for its writer.
+            let pipe = !is_stdin(path) && std::fs::metadata(path).is_ok_and(|meta| is_pipe(&meta));
+            if pipe == pipes && source.is_none() {
+                *source = Some(open_one(path)?);
+            }
+        }
+    }
+    Ok(sources.into_iter().flatten().collect())
+}
+
+/// As [`open`], for work that reads more than once: what is no plain file is spooled.
+pub(crate) fn open_rereadable(paths: &[PathBuf], options: &Options) -> Result<Vec<Input>> {
+    open(paths)?
+        .into_iter()
+        .map(|source| match source {
+            Source::File(input) => Ok(input),
+            Source::Stream(name, bytes) => Ok(Input::spool(name, bytes, &options.tmp)?),
+        })
+        .collect()
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn is_pipe(meta: &std::fs::Metadata) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&meta.file_type())
+}
+
+fn open_one(path: &Path) -> Result<Source> {
+    let name = path.display().to_string();
+    let (file, name) = if is_stdin(path) {
+        // A descriptor of its own, so that a redirected file can be read again.
+        use std::os::fd::AsFd;
+        let file = io::stdin().as_fd().try_clone_to_owned().context("standard input")?;
+        (File::from(file), "standard input".to_owned())
+    } else {
+        (File::open(path).with_context(|| name.clone())?, name)
+    };
+    let meta = file.metadata().with_context(|| name.clone())?;
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let stream = |bytes: Box<dyn Read>| Ok(Source::Stream(name.clone(), bytes));
+    match extension.to_ascii_lowercase().as_str() {
+        _ if meta.is_dir() => Err(umbel_sets::Error::Directory { name }.into()),
+        "gz" => stream(Box::new(flate2::read::MultiGzDecoder::new(BufReader::with_capacity(
+            1 << 16,
+            file,
+        )))),
+        "zst" => stream(Box::new(zstd::Decoder::new(file).with_context(|| name.clone())?)),
+        _ if meta.is_file() && !starts_midway(&file) => Ok(Source::File(Input::file(name, file)?)),
+        _ => stream(Box::new(file)),
+    }
+}
+
+/// Whether something was read from a shared descriptor before us: then the rest is a stream.
+fn starts_midway(mut file: &File) -> bool {
+    io::Seek::stream_position(&mut file).is_ok_and(|position| position > 0)
+}

@@ -1,0 +1,39 @@
+//! What the machine has, and what this process took of it.
+
+use std::fs;
+
+use nix::sys::resource::{UsageWho, getrusage};
+
+/// Used when the machine does not tell its memory.
+const FALLBACK: u64 = 1 << 30;
+
+/// The memory cap without `--memory`: a quarter of what the machine, or the container, has.
+pub(crate) fn default_memory() -> u64 {
+    let total = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
+        .into_iter()
+        .filter_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok())
+        .chain(installed_memory())
+        .min();
+    total.map_or(FALLBACK, |total: u64| total / 4)
+}
+
+/// Bytes of memory, from `/proc/meminfo`: `MemTotal:  16384 kB`.
+fn installed_memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let kib: u64 = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?
+        .trim()
+        .strip_suffix("kB")?
+        .trim()
+        .parse()
+        .ok()?;
+    Some(kib * 1024)
+}
+
+/// The most memory this process has had in use, in bytes.
+pub(crate) fn peak_memory() -> u64 {
+    // Kibibytes everywhere but on Apple's systems.
+    let unit = if cfg!(target_vendor = "apple") { 1 } else { 1024 };
+    getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.max_rss() as u64 * unit)
+}

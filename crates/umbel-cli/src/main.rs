@@ -1,0 +1,76 @@
+//! `umbel` on the command line: lines in, lines out.
+//!
+//! This file maps verbs to work and results to exit codes: 0 done or found, 1 nothing found, 2 error.
+
+mod args;
+mod atomic;
+mod filters;
+mod lines;
+mod machine;
+mod numbers;
+mod report;
+mod verbs;
+
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Verb};
+
+/// What a verb has to say to the shell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// Done, or something was found.
+    Done,
+    /// Nothing was found.
+    Nothing,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.verb {
+        Verb::Common(args) => verbs::common(&args),
+        Verb::Build(args) => verbs::build(&args),
+        Verb::Add(args) => verbs::add(&args),
+        Verb::Query(args) => verbs::query(&args),
+        Verb::Info(args) => verbs::info(&args),
+        Verb::Merge(args) => verbs::merge(&args),
+        Verb::Plan(args) => verbs::plan(&args),
+        Verb::Completions(args) => verbs::completions(&args),
+        Verb::Man(args) => verbs::man(&args),
+    };
+    match result {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Nothing) => ExitCode::from(1),
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("umbel: {}", chain(&error));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The error and its causes on one line; a cause that its error already tells is left out.
+fn chain(error: &anyhow::Error) -> String {
+    let mut message = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !message.contains(&cause) {
+            message.push_str(": ");
+            message.push_str(&cause);
+        }
+    }
+    message
+}
+
+/// Whether whoever read our output went away, as `head` does: not an error.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let io = match cause.downcast_ref::<umbel_sets::Error>() {
+            Some(umbel_sets::Error::Output(io)) => Some(io),
+            Some(_) => None,
+            None => cause.downcast_ref::<verbs::StdoutClosed>().map(|closed| &closed.0),
+        };
+        io.is_some_and(|io| io.kind() == ErrorKind::BrokenPipe)
+    })
+}

@@ -1,0 +1,170 @@
+//! Numbers as people type and read them: 5e9 keys, 64MiB, 0.01.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A number of keys: a whole number, also as 5e9 or 1_000_000.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keys(pub(crate) u64);
+
+impl FromStr for Keys {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let keys = whole(text)
+            .ok_or_else(|| format!("{text:?} is not a number of keys such as 1000000 or 5e9"))?;
+        if keys == 0 {
+            Err("zero keys: a filter is planned for at least 1 key".into())
+        } else {
+            Ok(Self(keys))
+        }
+    }
+}
+
+/// A number of bytes: 4096, 64KiB, 1.5GB, 1e9. K, M, G and T alone are binary, as in sort.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bytes(pub(crate) u64);
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let fail = || format!("{text:?} is not a size such as 64MiB, 4GiB or 1e9");
+        let unit_at = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).len();
+        let (number, unit) = text.split_at(unit_at);
+        let (power, base) = match unit.to_ascii_lowercase().as_str() {
+            "" | "b" => (0, 1.0),
+            "kb" => (1, 1000.0),
+            "mb" => (2, 1000.0),
+            "gb" => (3, 1000.0),
+            "tb" => (4, 1000.0),
+            "k" | "ki" | "kib" => (1, 1024.0),
+            "m" | "mi" | "mib" => (2, 1024.0),
+            "g" | "gi" | "gib" => (3, 1024.0),
+            "t" | "ti" | "tib" => (4, 1024.0),
+            _ => return Err(fail()),
+        };
+        let number: f64 = number.trim().replace('_', "").parse().map_err(|_| fail())?;
+        let bytes = number * f64::powi(base, power);
+        if bytes >= 1.0 && bytes < u64::MAX as f64 { Ok(Self(bytes as u64)) } else { Err(fail()) }
+    }
+}
+
+/// A false-positive probability in (0, 1).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fpp(pub(crate) f64);
+
+impl FromStr for Fpp {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(fpp) if fpp > 0.0 && fpp < 1.0 => Ok(Self(fpp)),
+            Ok(_) => Err(umbel::Error::Fpp(text.parse().expect("parsed before")).to_string()),
+            Err(_) => Err(format!("{text:?} is not a probability such as 0.01 or 1e-6")),
+        }
+    }
+}
+
+fn whole(text: &str) -> Option<u64> {
+    let digits = text.replace('_', "");
+    digits.parse().ok().or_else(|| {
+        let number: f64 = digits.parse().ok()?;
+        (number.fract() == 0.0 && (0.0..u64::MAX as f64).contains(&number)).then_some(number as u64)
+    })
+}
+
+/// Bytes for reading: three digits and a binary unit.
+pub(crate) struct Size(pub(crate) u64);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+        let mut value = self.0 as f64;
+        let mut unit = 0;
+        while value >= 1023.5 && unit + 1 < units.len() {
+            value /= 1024.0;
+            unit += 1;
+        }
+        let text = match (unit, value) {
+            (0, _) => format!("{value} B"),
+            (_, 100.0..) => format!("{value:.0} {}", units[unit]),
+            (_, 10.0..) => format!("{value:.1} {}", units[unit]),
+            _ => format!("{value:.2} {}", units[unit]),
+        };
+        f.pad(&text)
+    }
+}
+
+/// A whole number with its digits in threes.
+pub(crate) struct Count(pub(crate) u64);
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.to_string();
+        let mut text = String::new();
+        for (i, digit) in digits.chars().enumerate() {
+            if i > 0 && (digits.len() - i).is_multiple_of(3) {
+                text.push(',');
+            }
+            text.push(digit);
+        }
+        f.pad(&text)
+    }
+}
+
+/// A rate in three digits, as a number that can be typed back.
+pub(crate) struct Rate(pub(crate) f64);
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self.0 {
+            0.0 => "0".to_owned(),
+            rate if rate >= 1e-4 => {
+                let digits = (2 - rate.log10().floor() as i32).max(2) as usize;
+                format!("{rate:.digits$}")
+            }
+            rate => format!("{rate:.2e}"),
+        };
+        f.pad(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_as_typed() {
+        let bytes = |text: &str| text.parse::<Bytes>().map(|bytes| bytes.0);
+        assert_eq!(bytes("4GiB"), Ok(4 << 30));
+        assert_eq!(bytes("64M"), Ok(64 << 20));
+        assert_eq!(bytes("1.5kB"), Ok(1500));
+        assert_eq!(bytes("1e9"), Ok(1_000_000_000));
+        for wrong in ["", "GiB", "4 gigs", "-1", "0", "nan", "1e30"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+        let keys = |text: &str| text.parse::<Keys>().map(|keys| keys.0);
+        assert_eq!(keys("5e9"), Ok(5_000_000_000));
+        assert_eq!(keys("1_000"), Ok(1000));
+        assert_eq!(keys("18446744073709551615"), Ok(u64::MAX));
+        for wrong in ["0", "1.5", "-3", "many", "1e99"] {
+            assert!(keys(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["0", "1", "2", "-1", "nan", "x"] {
+            assert!(wrong.parse::<Fpp>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_as_read() {
+        assert_eq!(Size(0).to_string(), "0 B");
+        assert_eq!(Size(1023).to_string(), "1023 B");
+        assert_eq!(Size(1 << 20).to_string(), "1.00 MiB");
+        assert_eq!(Size(268_435_456).to_string(), "256 MiB");
+        assert_eq!(Count(1_234_567).to_string(), "1,234,567");
+        assert_eq!(Rate(0.00987).to_string(), "0.00987");
+        assert_eq!(Rate(0.5).to_string(), "0.500");
+        assert_eq!(Rate(1e-6).to_string(), "1.00e-6");
+    }
+}

@@ -1,0 +1,199 @@
+//! What a run says when it is done, and while it works.
+
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+use umbel::Receipt;
+use umbel_sets::{Progress, Report};
+
+use crate::args::Voice;
+use crate::machine;
+use crate::numbers::{Count, Rate, Size};
+
+/// A run being timed, with its progress shown on a terminal.
+pub(crate) struct Run {
+    verb: &'static str,
+    voice: Voice,
+    started: Instant,
+    bar: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
+}
+
+impl Run {
+    pub(crate) fn start(verb: &'static str, voice: Voice, progress: &Arc<Progress>) -> Self {
+        let show = io::stderr().is_terminal() && !voice.quiet && !voice.json;
+        let bar = show.then(|| {
+            let stop = Arc::new(AtomicBool::new(false));
+            let thread = thread::spawn({
+                let (stop, progress) = (stop.clone(), progress.clone());
+                move || draw(&stop, &progress)
+            });
+            (stop, thread)
+        });
+        Self { verb, voice, started: Instant::now(), bar }
+    }
+
+    fn stop_bar(&mut self) {
+        if let Some((stop, thread)) = self.bar.take() {
+            stop.store(true, Ordering::Relaxed);
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+
+    /// The one line at the end. `found` is what the verb calls its result; `filter` is the receipt
+    /// of the filter that was made.
+    pub(crate) fn finish(mut self, report: &Report, found: &str, filter: Option<&Receipt>) {
+        self.stop_bar();
+        let seconds = self.started.elapsed().as_secs_f64();
+        let peak = machine::peak_memory();
+        if let Some(receipt) = filter.filter(|receipt| receipt.over_filled) {
+            // Told even when quiet: the rate is no longer the promised one.
+            eprintln!("umbel: warning: {}", over_filled(receipt));
+        }
+        if self.voice.quiet {
+            return;
+        }
+        if self.voice.json {
+            let mut object = json!({
+                "type": "report",
+                "verb": self.verb,
+                "lines": report.lines,
+                "distinct": report.distinct,
+                "found": report.found,
+                "bytes_read": report.bytes_read,
+                "bytes_spilled": report.bytes_spilled,
+                "bytes_written": report.bytes_written,
+                "passes": report.passes,
+                "peak_memory": peak,
+                "seconds": seconds,
+                "exact": report.error.is_none() && filter.is_none(),
+            });
+            if let Some(error) = report.error {
+                object["chance_extra"] = json!(error.extra);
+                object["chance_missing"] = json!(error.missing);
+            }
+            if let Some(receipt) = filter {
+                object["filter"] = receipt_json(receipt);
+            }
+            eprintln!("{object}");
+            return;
+        }
+        let mut words = vec![format!("{} lines", Count(report.lines))];
+        if report.distinct > 0 {
+            words.push(format!("{} distinct compared", Count(report.distinct)));
+        }
+        if !found.is_empty() {
+            words.push(format!("{} {found}", Count(report.found)));
+        }
+        let s = if report.passes == 1 { "" } else { "es" };
+        words.push(format!("read {} in {} pass{s}", Size(report.bytes_read), report.passes));
+        words.push(format!("wrote {}", Size(report.bytes_written + report.bytes_spilled)));
+        words.push(format!("peak {}", Size(peak)));
+        words.push(format!("{seconds:.3} s"));
+        words.push(match (report.error, filter) {
+            (Some(error), _) => format!(
+                "not exact: a line may be extra with chance {}, missing with {}",
+                Rate(error.extra),
+                Rate(error.missing)
+            ),
+            (None, Some(receipt)) => summary(receipt),
+            (None, None) => "exact".to_owned(),
+        });
+        eprintln!("umbel {}: {}", self.verb, words.join(", "));
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.stop_bar();
+    }
+}
+
+fn draw(stop: &AtomicBool, progress: &Progress) {
+    /// Short runs show nothing.
+    const PATIENCE: Duration = Duration::from_millis(500);
+    thread::park_timeout(PATIENCE);
+    let style = "{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
+    let bar = ProgressBar::new(0);
+    bar.set_style(ProgressStyle::with_template(style).expect("the template is valid"));
+    while !stop.load(Ordering::Relaxed) {
+        bar.set_length(progress.total().max(progress.done()));
+        bar.set_position(progress.done());
+        thread::park_timeout(Duration::from_millis(100));
+    }
+    bar.finish_and_clear();
+}
+
+/// What a filter promises and delivers, in some words.
+fn summary(receipt: &Receipt) -> String {
+    let plan = &receipt.plan;
+    format!(
+        "{} filter of {}, {} probes, planned for {} keys at {}, rate now {}",
+        plan.kind,
+        Size(plan.bytes()),
+        plan.probes,
+        Count(plan.keys),
+        Rate(plan.fpp),
+        Rate(receipt.fpp)
+    )
+}
+
+/// What an over-filled filter has to say.
+pub(crate) fn over_filled(receipt: &Receipt) -> String {
+    format!(
+        "the filter is over-filled: planned for {} keys at {}, it holds {} and its rate is now {}; build a larger one",
+        Count(receipt.plan.keys),
+        Rate(receipt.plan.fpp),
+        estimate(receipt),
+        Rate(receipt.fpp)
+    )
+}
+
+/// The estimated number of keys.
+pub(crate) fn estimate(receipt: &Receipt) -> String {
+    let keys = receipt.keys;
+    if keys.value.is_finite() {
+        format!("about {}", Count(keys.value.round() as u64))
+    } else {
+        format!("more than {}", Count(keys.low as u64))
+    }
+}
+
+/// A receipt as JSON. What is infinite, a full filter's estimate, is null.
+pub(crate) fn receipt_json(receipt: &Receipt) -> Value {
+    let plan = &receipt.plan;
+    json!({
+        "kind": plan.kind.name(),
+        "scheme": receipt.scheme.algorithm.to_string(),
+        "seed": receipt.scheme.seed,
+        "key_id": format!("{:016x}", receipt.scheme.key_id),
+        "bits": plan.bits,
+        "bytes": plan.bytes(),
+        "probes": plan.probes,
+        "planned_keys": plan.keys,
+        "planned_fpp": plan.fpp,
+        "set_bits": receipt.set_bits,
+        "fill": receipt.fill,
+        "keys": receipt.keys.value,
+        "keys_low": receipt.keys.low,
+        "keys_high": receipt.keys.high,
+        "fpp": receipt.fpp,
+        "over_filled": receipt.over_filled,
+    })
+}
+
+/// Adds one source's part to the report of all.
+pub(crate) fn add(total: &mut Report, part: &Report) {
+    total.lines += part.lines;
+    total.distinct += part.distinct;
+    total.found += part.found;
+    total.bytes_read += part.bytes_read;
+    total.bytes_spilled += part.bytes_spilled;
+    total.bytes_written += part.bytes_written;
+    total.passes += part.passes;
+}

@@ -1,0 +1,101 @@
+//! `umbel build`: a filter from lines.
+
+use anyhow::{Result, bail};
+use umbel::{AnyFilter, KeyHasher, Plan};
+use umbel_sets::{Input, Options, Report};
+
+use super::{plan, print};
+use crate::Outcome;
+use crate::args::BuildArgs;
+use crate::atomic::Existing;
+use crate::lines::{self, Source};
+use crate::report::Run;
+use crate::{filters, report};
+
+const DEFAULT_FPP: f64 = 0.01;
+
+pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
+    let existing = if args.force { Existing::Replace } else { Existing::Keep };
+    filters::check_output(&args.output, existing)?;
+    let options = lines::options(&args.work)?;
+    let hasher = match filters::secret(&args.secret)? {
+        Some(secret) => KeyHasher::keyed(secret),
+        None => KeyHasher::with_seed(args.seed),
+    };
+    let known = planned_without_lines(args)?;
+    let sources = lines::open(&args.files)?;
+    let run = Run::start("build", args.work.voice, &options.progress);
+    let (plan, inputs, mut report) = match known {
+        Some(plan) => (plan, sources, Report::default()),
+        None => count(args, sources, &options)?,
+    };
+    if args.work.explain {
+        print(plan::table(&[plan], args.work.voice.json))?;
+        return Ok(Outcome::Done);
+    }
+    let mut filter = AnyFilter::new(&plan, hasher)?;
+    add_lines(inputs, &mut filter, &options, &mut report)?;
+    filters::write(&filter, &args.output, existing)?;
+    report.bytes_written += plan.bytes();
+    run.finish(&report, "", Some(&filter.receipt()));
+    Ok(Outcome::Done)
+}
+
+/// The plan, when it does not depend on how many lines there are.
+fn planned_without_lines(args: &BuildArgs) -> Result<Option<Plan>> {
+    let fpp = args.fpp.map(|fpp| fpp.0);
+    Ok(match (args.keys, fpp, args.size) {
+        (Some(_), Some(_), Some(_)) => {
+            bail!("--keys, --fpp and --size: two of them give the third; leave one out")
+        }
+        (Some(keys), fpp, None) => {
+            Some(Plan::for_keys(args.kind, keys.0, fpp.unwrap_or(DEFAULT_FPP))?)
+        }
+        (Some(keys), None, Some(size)) => Some(Plan::for_memory(args.kind, keys.0, size.0)?),
+        (None, Some(fpp), Some(size)) => Some(Plan::for_capacity(args.kind, fpp, size.0)?),
+        (None, _, _) => None,
+    })
+}
+
+/// The plan for as many keys as there are lines, which takes one pass more.
+fn count(
+    args: &BuildArgs,
+    sources: Vec<Source>,
+    options: &Options,
+) -> Result<(Plan, Vec<Source>, Report)> {
+    let inputs = sources
+        .into_iter()
+        .map(|source| match source {
+            Source::File(input) => Ok(input),
+            Source::Stream(name, bytes) => Input::spool(name, bytes, &options.tmp),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let keys = umbel_sets::count(&inputs, options)?.max(1);
+    let plan = match args.size {
+        Some(size) => Plan::for_memory(args.kind, keys, size.0)?,
+        None => Plan::for_keys(args.kind, keys, args.fpp.map_or(DEFAULT_FPP, |fpp| fpp.0))?,
+    };
+    let mut report = Report::default();
+    report.bytes_read = inputs.iter().map(Input::length).sum();
+    report.passes = inputs.len() as u32;
+    Ok((plan, inputs.into_iter().map(Source::File).collect(), report))
+}
+
+/// Inserts the lines of all sources, adding to what `report` says.
+pub(super) fn add_lines(
+    sources: Vec<Source>,
+    filter: &mut AnyFilter,
+    options: &Options,
+    report: &mut Report,
+) -> Result<()> {
+    for source in sources {
+        let part = match source {
+            Source::File(input) => umbel_sets::insert(&[input], filter, options)?,
+            Source::Stream(name, bytes) => {
+                umbel_sets::insert_stream(&name, bytes, filter, options)?
+            }
+        };
+        report::add(report, &part);
+    }
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! `umbel query`: the lines that may be in a filter, or those that certainly are not.
+
+use std::io;
+
+use anyhow::Result;
+use umbel_sets::{ErrorBound, Report};
+
+use super::{plan, print};
+use crate::Outcome;
+use crate::args::QueryArgs;
+use crate::lines::{self, Source};
+use crate::report::Run;
+use crate::{filters, report};
+
+pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
+    let options = lines::options(&args.work)?;
+    let secret = filters::secret(&args.secret)?;
+    let filter = filters::read(&args.filter, secret.as_ref())?;
+    let sources = lines::open(&args.files)?;
+    if args.work.explain {
+        print(plan::table(&[*filter.plan()], args.work.voice.json))?;
+        return Ok(Outcome::Done);
+    }
+    let run = Run::start("query", args.work.voice, &options.progress);
+    let mut total = Report::default();
+    for source in sources {
+        let mut out = io::stdout();
+        let part = match source {
+            Source::File(input) => {
+                umbel_sets::query(&[input], &filter, args.invert, &mut out, &options)?
+            }
+            Source::Stream(name, bytes) => {
+                umbel_sets::query_stream(&name, bytes, &filter, args.invert, &mut out, &options)?
+            }
+        };
+        report::add(&mut total, &part);
+    }
+    // A line that was never put in passes wrongly with this chance; none that was is left out. The
+    // other way round, such a line is wrongly left out.
+    let rate = filter.receipt().fpp;
+    total.error = Some(if args.invert {
+        ErrorBound { extra: 0.0, missing: rate }
+    } else {
+        ErrorBound { extra: rate, missing: 0.0 }
+    });
+    run.finish(&total, if args.invert { "absent" } else { "found" }, None);
+    Ok(if total.found > 0 { Outcome::Done } else { Outcome::Nothing })
+}

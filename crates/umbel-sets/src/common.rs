@@ -1,0 +1,532 @@
+//! The lines that several files share, exactly, under a memory cap.
+//!
+//! ```text
+//! 1  fill filters    every input but the first: its lines → a filter (of those the last one lets pass)
+//! 2  gather          the first input: lines the filters let pass → a table, each once
+//! 3  mark            the other inputs again: a line found in the table, byte by byte, marks it
+//! 4  write           marked lines, in order of arrival
+//! ```
+//!
+//! Steps 1 and 2 bring the lines down to those that may be shared and some false ones, so that
+//! few bytes have to be kept; step 3 compares bytes, so no answer rests on a hash. What the table
+//! cannot hold goes to partitions on disk in step 2, what may meet it follows in step 3, and each
+//! partition is settled in a table of its own (`join`). Without filters, the same steps are a hybrid
+//! hash join.
+
+use std::hash::{BuildHasher, RandomState};
+use std::io::Write;
+use std::sync::Mutex;
+
+use umbel::{Blocked, KeyHasher, Kind, Plan};
+
+use crate::budget::Budget;
+use crate::bulk::{Sink, fill};
+use crate::input::Input;
+use crate::join::{Join, Part, Places};
+use crate::report::Report;
+use crate::scan::{Lines, Scanner, Tally, Visit};
+use crate::spill::{Disk, Partitions, Runs, Spill};
+use crate::table::{Inserted, Table};
+use crate::{Error, Options, one_pass};
+
+/// The rate of the filters: a lower one costs bits, which cost cache misses; a higher one costs
+/// lines kept for nothing, some 100 bytes each. Flat between 0.3 and 2 %.
+const RATE: f64 = 0.01;
+/// With fewer bits a key a filter lets more than 38 % pass: then it is not worth a pass.
+const LEAST_BITS_PER_KEY: u64 = 2;
+/// Inputs up to this size go straight to the table: it stays in cache, and a pass is saved.
+const SMALL: u64 = 16 << 20;
+
+/// The job: which lines are in at least `at_least` of the inputs.
+#[derive(Debug)]
+pub struct Common<'a> {
+    inputs: &'a [Input],
+    at_least: usize,
+    fpp: Option<f64>,
+    options: &'a Options,
+}
+
+/// How a job will be done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommonPlan {
+    /// The way chosen.
+    pub strategy: Strategy,
+    /// Filters, in the order they are filled: the input's index and the filter's plan.
+    pub filters: Vec<(usize, Plan)>,
+    /// Estimated lines of each input.
+    pub lines: Vec<u64>,
+    /// Bytes for the lines that are kept, before any go to disk.
+    pub table: u64,
+    /// Bytes of input that will be read, over all passes, without temporary files.
+    pub bytes_read: u64,
+    /// How often an input will be read from end to end, summed over inputs.
+    pub passes: u32,
+}
+
+/// The ways to find common lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Strategy {
+    /// Keep all lines that may come first, no filters: small inputs, or no room for filters.
+    Table,
+    /// Filter after filter, each of the lines that the one before lets pass; the last one selects
+    /// what is kept.
+    Chain,
+    /// A filter of each input but the first; a line is kept when enough of them let it pass.
+    Bank,
+    /// Filters alone, with an error.
+    OnePass,
+}
+
+impl<'a> Common<'a> {
+    /// Lines in at least `at_least` of `inputs`; exactly, or with `fpp` in one pass and with that
+    /// error.
+    ///
+    /// # Errors
+    /// [`Error::AtLeast`]; [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for a cap under
+    /// what the threads need.
+    pub fn new(
+        inputs: &'a [Input],
+        at_least: usize,
+        fpp: Option<f64>,
+        options: &'a Options,
+    ) -> Result<Self, Error> {
+        if at_least == 0 || at_least > inputs.len() || inputs.len() > usize::from(u16::MAX) {
+            return Err(Error::AtLeast { at_least, inputs: inputs.len() });
+        }
+        Places::new(inputs.iter().map(Input::length))?;
+        Budget::new(options.memory, options.threads)?;
+        Ok(Self { inputs, at_least, fpp, options })
+    }
+
+    /// How the job will be done; reads samples of the inputs.
+    ///
+    /// # Errors
+    /// Those of reading; with `fpp`, [`Error::Memory`] when the filters do not fit.
+    pub fn plan(&self) -> Result<CommonPlan, Error> {
+        let lines = self
+            .inputs
+            .iter()
+            .map(|input| input.estimate_lines(self.options.separator))
+            .collect::<Result<Vec<_>, _>>()?;
+        let budget = Budget::new(self.options.memory, self.options.threads)?;
+        let (strategy, filters) = match self.fpp {
+            Some(fpp) => (Strategy::OnePass, one_pass::plan(self.at_least, fpp, &lines, &budget)?),
+            None => self.exact_plan(&lines, &budget)?,
+        };
+        let read = |indexes: &mut dyn Iterator<Item = usize>| -> (u32, u64) {
+            indexes.fold((0, 0), |(passes, bytes), i| (passes + 1, bytes + self.inputs[i].length()))
+        };
+        let filling = read(&mut filters.iter().map(|(input, _)| *input));
+        let gathering = read(&mut self.gathered());
+        let marking = if self.marks(strategy) { read(&mut (1..self.inputs.len())) } else { (0, 0) };
+        Ok(CommonPlan {
+            strategy,
+            table: budget.table(held(strategy, &filters)),
+            bytes_read: filling.1 + gathering.1 + marking.1,
+            passes: filling.0 + gathering.0 + marking.0,
+            filters,
+            lines,
+        })
+    }
+
+    /// A line in `at_least` inputs is met first in one of these.
+    fn gathered(&self) -> std::ops::RangeInclusive<usize> {
+        0..=self.inputs.len() - self.at_least
+    }
+
+    fn marks(&self, strategy: Strategy) -> bool {
+        strategy != Strategy::OnePass && self.at_least > 1
+    }
+
+    fn exact_plan(
+        &self,
+        lines: &[u64],
+        budget: &Budget,
+    ) -> Result<(Strategy, Vec<(usize, Plan)>), Error> {
+        let table = (Strategy::Table, Vec::new());
+        let gathered: u64 = self.gathered().map(|i| self.inputs[i].length()).sum();
+        if self.at_least == 1 || gathered <= SMALL.min(budget.table(0) / 2) {
+            return Ok(table);
+        }
+        let mut order: Vec<usize> = (1..self.inputs.len()).collect();
+        let (strategy, alive) = if self.at_least == self.inputs.len() {
+            order.sort_by_key(|&i| lines[i]);
+            // A much smaller first input, when no filter fits the others well: let it go first, so
+            // that theirs need only hold what passes it. One pass more.
+            let bits = budget.filters().saturating_mul(8);
+            if lines[order[0]].saturating_mul(10) > bits && lines[0] < lines[order[0]] / 2 {
+                order.insert(0, 0);
+            }
+            // The filter being filled, and the one before it.
+            (Strategy::Chain, order.len().min(2))
+        } else {
+            (Strategy::Bank, order.len())
+        };
+        let room = budget.filters() / alive as u64;
+        // What passes the first filter of a chain is about as many keys as it has, or fewer.
+        let keys = |i: usize| {
+            if strategy == Strategy::Chain { lines[i].min(lines[order[0]]) } else { lines[i] }
+        };
+        if order.iter().any(|&i| room.saturating_mul(8) / keys(i) < LEAST_BITS_PER_KEY) {
+            return Ok(table);
+        }
+        let size = |&i: &usize| -> Result<(usize, Plan), Error> {
+            let plan = Plan::for_keys(Kind::Blocked, keys(i), RATE)?;
+            let fits = plan.bytes() <= room;
+            Ok((i, if fits { plan } else { Plan::for_memory(Kind::Blocked, keys(i), room)? }))
+        };
+        Ok((strategy, order.iter().map(size).collect::<Result<_, _>>()?))
+    }
+
+    /// Writes the common lines to `out`, each once, in order of first place over the inputs.
+    ///
+    /// Nothing is written before all inputs have been read; an error before that leaves `out` alone.
+    ///
+    /// # Errors
+    /// Those of reading, of temporary files and of `out`.
+    pub fn run(&self, out: &mut (dyn Write + Send)) -> Result<Report, Error> {
+        let plan = self.plan()?;
+        // A seed of its own for every run: lines made to collide under one seed do not under it.
+        // No result depends on it.
+        let hasher = KeyHasher::with_seed(RandomState::new().hash_one(0));
+        let scanner = Scanner::new(self.options, hasher)?;
+        self.options.progress.expect(plan.bytes_read);
+        let mut run = Run {
+            inputs: self.inputs,
+            at_least: self.at_least,
+            places: Places::new(self.inputs.iter().map(Input::length))?,
+            disk: Disk::new(&self.options.tmp),
+            tallies: vec![None; self.inputs.len()],
+            report: Report::default(),
+            scanner,
+        };
+        let mut sink = Sink::new(out, self.options.separator);
+        if let Strategy::OnePass = plan.strategy {
+            one_pass::run(&mut run, &plan, self.gathered(), &mut sink)?;
+        } else {
+            run.exact(&plan, self.gathered(), &mut sink)?;
+        }
+        let mut report = run.report;
+        sink.finish(&mut report)?;
+        let spooled: u64 = self.inputs.iter().map(Input::spooled_bytes).sum();
+        report.lines = run.tallies.iter().flatten().map(|tally| tally.lines).sum();
+        report.bytes_read += run.disk.read() + spooled;
+        report.bytes_spilled = run.disk.written() + spooled;
+        Ok(report)
+    }
+}
+
+/// Bytes of filters in memory while lines are gathered.
+fn held(strategy: Strategy, filters: &[(usize, Plan)]) -> u64 {
+    let bytes = filters.iter().map(|(_, plan)| plan.bytes());
+    if strategy == Strategy::Chain { bytes.last().unwrap_or(0) } else { bytes.sum() }
+}
+
+/// A job at work.
+pub(crate) struct Run<'a> {
+    pub(crate) inputs: &'a [Input],
+    pub(crate) at_least: usize,
+    pub(crate) scanner: Scanner<'a>,
+    places: Places,
+    disk: Disk<'a>,
+    tallies: Vec<Option<Tally>>,
+    pub(crate) report: Report,
+}
+
+impl Run<'_> {
+    /// Notes a finished pass over an input; every pass must have seen the same lines.
+    pub(crate) fn seen(&mut self, input: usize, tally: Tally) -> Result<(), Error> {
+        self.report.bytes_read += self.inputs[input].length();
+        self.report.passes += 1;
+        match self.tallies[input].replace(tally) {
+            Some(before) if before != tally => Err(self.inputs[input].changed()),
+            _ => Ok(()),
+        }
+    }
+
+    fn exact(
+        &mut self,
+        plan: &CommonPlan,
+        gathered: std::ops::RangeInclusive<usize>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let filters = self.fill_filters(plan)?;
+        let (mut table, candidates) = self.gather(plan, gathered, filters)?;
+        let parts = self.mark(&mut table, candidates)?;
+        self.report.distinct = table.len();
+        let last = self.inputs.len() - 1;
+        let matched = |table: &Table, each: &mut dyn FnMut(u64, &[u8]) -> Result<(), Error>| {
+            let mut result = Ok(());
+            table.walk(|unit, record| {
+                if table.met(unit, &record, self.at_least, |place| self.places.holds(last, place)) {
+                    result = each(record.place, record.line);
+                }
+                result.is_ok()
+            });
+            result
+        };
+        if parts.is_empty() {
+            return matched(&table, &mut |_, line| sink.line(line));
+        }
+        let mut runs = Runs::new();
+        runs.run(&self.disk, |push| matched(&table, push))?;
+        drop(table);
+        let Budget { threads, rest, .. } = self.scanner.budget;
+        let join = Join {
+            disk: &self.disk,
+            hasher: self.scanner.hasher,
+            places: &self.places,
+            at_least: self.at_least,
+            threads,
+            memory: rest,
+        };
+        self.report.distinct += join.run(parts, &mut runs)?;
+        runs.merge(&self.disk, rest / 2, |line| sink.line(line))
+    }
+
+    /// Step 1. Gives the filters that select: the last of a chain, all of a bank.
+    fn fill_filters(&mut self, plan: &CommonPlan) -> Result<Vec<Blocked>, Error> {
+        let mut filters: Vec<Blocked> = Vec::new();
+        for (input, size) in &plan.filters {
+            let room = self.scanner.budget.rest - self.scanner.budget.filters();
+            let mut filter = Blocked::new(size, self.scanner.hasher)?;
+            let only = if plan.strategy == Strategy::Chain { filters.pop() } else { None };
+            let tally =
+                fill(&self.scanner, &self.inputs[*input], &mut filter, only.as_ref(), room)?;
+            self.seen(*input, tally)?;
+            filters.push(filter);
+        }
+        Ok(filters)
+    }
+
+    /// Step 2. Gives the table, and the candidates it had no room for.
+    fn gather(
+        &mut self,
+        plan: &CommonPlan,
+        gathered: std::ops::RangeInclusive<usize>,
+        filters: Vec<Blocked>,
+    ) -> Result<(Table, Option<Vec<Spill>>), Error> {
+        let budget = self.scanner.budget;
+        let mut state = Gathered { table: Table::new(plan.table), rest: None };
+        let total: u64 = gathered.clone().map(|i| self.inputs[i].length()).sum();
+        let mut before = 0;
+        for input in gathered {
+            let gather = Gather {
+                // Of a bank, an input's lines ask only the filters of later inputs: they were not
+                // met in an earlier one, or are known already.
+                filters: if plan.strategy == Strategy::Bank { &filters[input..] } else { &filters },
+                enough: if plan.strategy == Strategy::Bank {
+                    self.at_least - 1
+                } else {
+                    filters.len()
+                },
+                start: self.places.start(input),
+                before,
+                total,
+                state: Mutex::new(state),
+                disk: &self.disk,
+                budget,
+            };
+            let tally = self.scanner.scan(&self.inputs[input], &gather)?;
+            state = gather.state.into_inner().expect("no worker panics");
+            before += self.inputs[input].length();
+            self.seen(input, tally)?;
+        }
+        let rest = state.rest.map(|rest| rest.finish(&self.disk)).transpose()?;
+        Ok((state.table, rest))
+    }
+
+    /// Step 3. Gives the parts that are to be joined.
+    fn mark(
+        &mut self,
+        table: &mut Table,
+        candidates: Option<Vec<Spill>>,
+    ) -> Result<Vec<Part>, Error> {
+        table.freeze();
+        let budget = self.scanner.budget;
+        let rest = candidates.map(|candidates| self.prepare_rest(table, candidates)).transpose()?;
+        if self.at_least > 1 {
+            for input in 1..self.inputs.len() {
+                let mark = Mark {
+                    table,
+                    rest: rest.as_ref(),
+                    start: self.places.start(input),
+                    disk: &self.disk,
+                    room: budget.long_line() + table.room(),
+                };
+                let tally = self.scanner.scan(&self.inputs[input], &mark)?;
+                self.seen(input, tally)?;
+                if input + 1 < self.inputs.len() {
+                    let places = &self.places;
+                    table.count_marks(|place| places.holds(input, place));
+                }
+            }
+        }
+        let Some(Rest { candidates, others, .. }) = rest else { return Ok(Vec::new()) };
+        let others = others.finish(&self.disk)?;
+        let parts = candidates.into_iter().zip(others);
+        Ok(parts.map(|(candidates, others)| Part { candidates, others, level: 0 }).collect())
+    }
+
+    /// A filter of the candidates set aside, so that few of the other lines have to follow them.
+    fn prepare_rest(&self, table: &Table, candidates: Vec<Spill>) -> Result<Rest, Error> {
+        let budget = self.scanner.budget;
+        let keys = candidates.iter().map(Spill::lines).sum();
+        let room =
+            budget.rest.saturating_sub(table.bytes() + budget.spill_buffers() + budget.long_line());
+        let mut size = Plan::for_keys(Kind::Blocked, keys, RATE)?;
+        if size.bytes() > room {
+            size = Plan::for_memory(Kind::Blocked, keys, room.max(64 << 10))?;
+        }
+        let mut filter = Blocked::new(&size, self.scanner.hasher)?;
+        for spill in &candidates {
+            let mut reader = spill.read(256 << 10);
+            while let Some((_, line)) = reader.next(&self.disk)? {
+                filter.insert(line);
+            }
+        }
+        let others = Partitions::new(&self.disk, 0, candidates.len(), budget.spill_buffers())?;
+        Ok(Rest { candidates, filter, others })
+    }
+}
+
+struct Gathered {
+    table: Table,
+    rest: Option<Partitions>,
+}
+
+/// Keeps the lines that enough filters let pass, each once.
+struct Gather<'a> {
+    filters: &'a [Blocked],
+    enough: usize,
+    /// Place of the input's first byte.
+    start: u64,
+    /// Bytes of the inputs gathered before this one, and of all.
+    before: u64,
+    total: u64,
+    state: Mutex<Gathered>,
+    disk: &'a Disk<'a>,
+    budget: Budget,
+}
+
+impl Gather<'_> {
+    /// Partitions so that each is likely to fit in the table of one thread: the table filled up
+    /// after `done` of `total` bytes, so the rest will be to it as the rest of the bytes is.
+    fn partitions(&self, table: &Table, done: u64) -> Result<Partitions, Error> {
+        let left =
+            self.total.saturating_sub(done) as f64 / done.max(1) as f64 * table.bytes() as f64;
+        let each = self.budget.rest as f64 / self.budget.threads as f64 / 1.5;
+        let count = (left / each).ceil().clamp(2.0, 64.0) as usize;
+        Partitions::new(self.disk, 0, count, self.budget.spill_buffers())
+    }
+}
+
+impl Visit for Gather<'_> {
+    /// Answers of one filter, and how many filters let each line pass.
+    type Local = (Vec<bool>, Vec<usize>);
+
+    fn local(&self) -> Self::Local {
+        Self::Local::default()
+    }
+
+    fn batch(
+        &self,
+        (found, hits): &mut Self::Local,
+        lines: &Lines<'_>,
+        keep: &mut [bool],
+    ) -> Result<(), Error> {
+        if let ([filter], 1) = (self.filters, self.enough) {
+            filter.contains_batch(lines.hashes(), keep);
+            return Ok(());
+        }
+        found.resize(lines.len(), false);
+        hits.clear();
+        hits.resize(lines.len(), 0);
+        for filter in self.filters {
+            filter.contains_batch(lines.hashes(), found);
+            for (hits, found) in hits.iter_mut().zip(&*found) {
+                *hits += usize::from(*found);
+            }
+        }
+        for (keep, hits) in keep.iter_mut().zip(hits) {
+            *keep = *hits >= self.enough;
+        }
+        Ok(())
+    }
+
+    fn kept(&self, lines: &Lines<'_>) -> Result<(), Error> {
+        let mut state = self.state.lock().expect("no worker panics");
+        let Gathered { table, rest } = &mut *state;
+        for i in 0..lines.len() {
+            /// Slots looked at ahead, so that their cache misses overlap.
+            const AHEAD: usize = 16;
+            if i % AHEAD == 0 {
+                let ahead = &lines.hashes()[i..lines.len().min(i + AHEAD)];
+                std::hint::black_box(
+                    ahead.iter().filter(|hash| table.surely_absent(**hash)).count(),
+                );
+            }
+            let (hash, place) = (lines.hashes()[i], self.start + lines.offset(i));
+            if table.insert(hash, place, lines.bytes(i)) == Inserted::Full {
+                if rest.is_none() {
+                    *rest = Some(self.partitions(table, self.before + lines.offset(i))?);
+                }
+                rest.as_ref().expect("just made").push(self.disk, hash, place, lines.bytes(i))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn room(&self) -> u64 {
+        let table = &self.state.lock().expect("no worker panics").table;
+        // The line also goes into the table, unless that is full.
+        self.budget.long_line() + if table.is_full() { 0 } else { table.room() / 2 }
+    }
+}
+
+/// Candidates on disk, and the other lines that may meet them.
+struct Rest {
+    candidates: Vec<Spill>,
+    filter: Blocked,
+    others: Partitions,
+}
+
+/// Marks the lines of the table; sets aside lines that may meet a candidate on disk.
+struct Mark<'a> {
+    table: &'a Table,
+    rest: Option<&'a Rest>,
+    start: u64,
+    disk: &'a Disk<'a>,
+    room: u64,
+}
+
+impl Visit for Mark<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn batch(&self, (): &mut (), lines: &Lines<'_>, absent: &mut [bool]) -> Result<(), Error> {
+        // First all first slots, whose misses overlap; then the few that need more.
+        for (absent, hash) in absent.iter_mut().zip(lines.hashes()) {
+            *absent = self.table.surely_absent(*hash);
+        }
+        for i in 0..lines.len() {
+            let (hash, line) = (lines.hashes()[i], lines.bytes(i));
+            let found = if absent[i] { None } else { self.table.find(hash, line) };
+            match (found, self.rest) {
+                (Some(unit), _) => self.table.mark(unit),
+                (None, Some(rest)) if rest.filter.contains_hash(hash) => {
+                    rest.others.push(self.disk, hash, self.start + lines.offset(i), line)?;
+                }
+                (None, _) => {}
+            }
+        }
+        absent.fill(false);
+        Ok(())
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}

@@ -1,0 +1,192 @@
+//! Settling lines that did not fit in memory: each partition is joined in a table of its own.
+//!
+//! A partition has *candidates*, lines in order of first place, and *others*, lines met in later
+//! passes. As many different candidates as fit enter a table; the others mark them; what is marked
+//! often enough is a run of results. Candidates without room go, with their others, to partitions of
+//! the next level. Every table takes at least one line and all its repeats, so this ends for any
+//! input, equal lines and colliding hashes included: those cost time, never memory.
+
+use std::sync::{Condvar, Mutex};
+use std::thread;
+
+use umbel::KeyHasher;
+
+use crate::Error;
+use crate::spill::{Disk, Partitions, Runs, Spill};
+use crate::table::{Inserted, Table};
+
+/// The inputs laid end to end: which input a place belongs to.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// Where each input starts; one more for the end.
+    starts: Vec<u64>,
+}
+
+impl Places {
+    /// From the inputs' lengths in bytes.
+    pub(crate) fn new(lengths: impl Iterator<Item = u64>) -> Result<Self, Error> {
+        let mut starts = vec![0];
+        let mut end = 0u64;
+        for length in lengths {
+            // A line without an end at the end of one input must not share its place with the next.
+            end = end.saturating_add(length).saturating_add(1);
+            starts.push(end);
+        }
+        if end >= 1 << 48 { Err(Error::TooMuch(end)) } else { Ok(Self { starts }) }
+    }
+
+    pub(crate) fn start(&self, input: usize) -> u64 {
+        self.starts[input]
+    }
+
+    pub(crate) fn holds(&self, input: usize, place: u64) -> bool {
+        (self.starts[input]..self.starts[input + 1]).contains(&place)
+    }
+
+    fn input_of(&self, place: u64) -> usize {
+        self.starts.partition_point(|&start| start <= place) - 1
+    }
+}
+
+pub(crate) struct Join<'a> {
+    pub(crate) disk: &'a Disk<'a>,
+    pub(crate) hasher: KeyHasher,
+    pub(crate) places: &'a Places,
+    pub(crate) at_least: usize,
+    pub(crate) threads: usize,
+    /// Bytes for all threads together.
+    pub(crate) memory: u64,
+}
+
+/// Lines set aside together.
+pub(crate) struct Part {
+    pub(crate) candidates: Spill,
+    pub(crate) others: Spill,
+    pub(crate) level: u32,
+}
+
+struct Queue {
+    parts: Vec<Part>,
+    /// Parts being worked on, which may add others.
+    working: usize,
+    stopped: bool,
+}
+
+impl Join<'_> {
+    /// Joins all parts; appends their results to `runs` and gives the number of different
+    /// candidates.
+    pub(crate) fn run(&self, parts: Vec<Part>, runs: &mut Runs) -> Result<u64, Error> {
+        let queue = Mutex::new(Queue { parts, working: 0, stopped: false });
+        let changed = Condvar::new();
+        let runs = Mutex::new(runs);
+        let work = || -> Result<u64, Error> {
+            let mut distinct = 0;
+            loop {
+                let mut state = queue.lock().expect("no worker panics");
+                let part = loop {
+                    if state.stopped || (state.parts.is_empty() && state.working == 0) {
+                        return Ok(distinct);
+                    }
+                    if let Some(part) = state.parts.pop() {
+                        break part;
+                    }
+                    state = changed.wait(state).expect("no worker panics");
+                };
+                state.working += 1;
+                drop(state);
+                let result = self.part(part, &runs);
+                let mut state = queue.lock().expect("no worker panics");
+                state.working -= 1;
+                match result {
+                    Ok((more, held)) => {
+                        state.parts.extend(more);
+                        distinct += held;
+                        changed.notify_all();
+                    }
+                    Err(error) => {
+                        state.stopped = true;
+                        changed.notify_all();
+                        return Err(error);
+                    }
+                }
+            }
+        };
+        thread::scope(|scope| {
+            let others: Vec<_> = (1..self.threads).map(|_| scope.spawn(work)).collect();
+            let mut total = work();
+            for handle in others {
+                let distinct =
+                    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                total = total.and_then(|sum| Ok(sum + distinct?));
+            }
+            total
+        })
+    }
+
+    /// Joins one part; gives what has to be joined at the next level, and the lines held.
+    fn part(&self, part: Part, runs: &Mutex<&mut Runs>) -> Result<(Vec<Part>, u64), Error> {
+        let memory = self.memory / self.threads as u64;
+        let buffer = (memory / 32).clamp(16 << 10, 1 << 20) as usize;
+        let mut table = Table::new(memory - memory / 8);
+        let mut rest: Option<Partitions> = None;
+        let mut candidates = part.candidates.read(buffer);
+        let (mut seen, level) = (0, part.level + 1);
+        while let Some((place, line)) = candidates.next(self.disk)? {
+            seen += 1;
+            let hash = self.hasher.hash(line);
+            if table.insert(hash, place, line) == Inserted::Full {
+                if rest.is_none() {
+                    let left = (part.candidates.lines() - seen) / seen.max(1) + 2;
+                    let count = left.min(16) as usize;
+                    rest = Some(Partitions::new(self.disk, level, count, memory / 16)?);
+                }
+                rest.as_ref().expect("just made").push(self.disk, hash, place, line)?;
+            }
+        }
+        drop(candidates);
+        table.freeze();
+        let rest = match rest {
+            None => None,
+            Some(rest) => {
+                let others = Partitions::new(self.disk, level, rest.len(), memory / 16)?;
+                Some((rest.finish(self.disk)?, others))
+            }
+        };
+        let mut others = part.others.read(buffer);
+        let mut input = None;
+        while let Some((place, line)) = others.next(self.disk)? {
+            let from = self.places.input_of(place);
+            if let Some(before) = input.filter(|&before| before != from) {
+                table.count_marks(|place| self.places.holds(before, place));
+            }
+            input = Some(from);
+            let hash = self.hasher.hash(line);
+            match (table.find(hash, line), &rest) {
+                (Some(unit), _) => table.mark(unit),
+                (None, Some((_, others))) => others.push(self.disk, hash, place, line)?,
+                (None, None) => {}
+            }
+        }
+        drop(others);
+        let own = |place| input.is_some_and(|input| self.places.holds(input, place));
+        runs.lock().expect("no worker panics").run(self.disk, |push| {
+            let mut result = Ok(());
+            table.walk(|unit, record| {
+                if table.met(unit, &record, self.at_least, own) {
+                    result = push(record.place, record.line);
+                }
+                result.is_ok()
+            });
+            result
+        })?;
+        let mut parts = Vec::new();
+        if let Some((candidates, others)) = rest {
+            for (candidates, others) in candidates.into_iter().zip(others.finish(self.disk)?) {
+                if candidates.bytes() > 0 {
+                    parts.push(Part { candidates, others, level });
+                }
+            }
+        }
+        Ok((parts, table.len()))
+    }
+}

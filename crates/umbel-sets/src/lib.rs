@@ -1,0 +1,54 @@
+//! Exact set operations on line files bigger than memory.
+//!
+//! A filter says which lines *may* be shared, so that only those are kept; their bytes then decide.
+//! Results are exact, come in the order of the input, and are the same bytes whatever the memory
+//! cap and the number of threads. This crate knows temporary files and threads; it knows nothing
+//! of arguments and terminals.
+//!
+//! | module | what it alone knows |
+//! |---|---|
+//! | `input` | files that can be read again, pipes that are spooled |
+//! | `scan` | reading a file in parallel, cut at line ends |
+//! | `budget` | how the memory cap is divided |
+//! | `table` | the lines kept in memory, found by hash and compared by bytes |
+//! | `spill` | temporary files: partitions of lines, sorted runs |
+//! | `common` | the plan and the work of `common`; `join` settles what did not fit in memory |
+//! | `bulk` | filling and asking filters with lines |
+
+mod budget;
+mod bulk;
+mod common;
+mod error;
+mod input;
+mod join;
+mod one_pass;
+mod report;
+mod scan;
+mod spill;
+mod table;
+
+pub use budget::LEAST_MEMORY;
+pub use bulk::{count, insert, insert_stream, query, query_stream};
+pub use common::{Common, CommonPlan, Strategy};
+pub use error::Error;
+pub use input::Input;
+pub use one_pass::ErrorBound;
+pub use report::{Progress, Report};
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What every job is told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Bytes the whole process may use, at least [`LEAST_MEMORY`].
+    pub memory: u64,
+    /// Threads that read and hash, at least 1.
+    pub threads: usize,
+    /// Folder for temporary files, which are unlinked as soon as they are made.
+    pub tmp: PathBuf,
+    /// The byte that ends a line: `\n`, or 0.
+    pub separator: u8,
+    /// Where to tell how far the work is.
+    pub progress: Arc<Progress>,
+}

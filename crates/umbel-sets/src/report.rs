@@ -1,0 +1,52 @@
+//! What a job tells while it works and when it is done.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How far a job is, for another thread to look at.
+#[derive(Debug, Default)]
+pub struct Progress {
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl Progress {
+    /// Bytes of input gone through, over all passes.
+    pub fn done(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of input there are to go through, over all passes, as far as planned; 0 when unknown.
+    pub fn total(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn expect(&self, bytes: u64) {
+        self.total.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn advance(&self, bytes: u64) {
+        self.done.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// What a job did.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Report {
+    /// Lines of all inputs, each input counted once.
+    pub lines: u64,
+    /// Different lines among those that were kept to be compared by their bytes.
+    pub distinct: u64,
+    /// Lines put out.
+    pub found: u64,
+    /// Bytes read from inputs and temporary files, over all passes.
+    pub bytes_read: u64,
+    /// Bytes written to temporary files.
+    pub bytes_spilled: u64,
+    /// Bytes of result written.
+    pub bytes_written: u64,
+    /// How often an input was read from end to end, summed over inputs.
+    pub passes: u32,
+    /// Which error the answer may have; `None` when it is exact.
+    pub error: Option<crate::ErrorBound>,
+}

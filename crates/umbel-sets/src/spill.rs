@@ -1,0 +1,361 @@
+//! Temporary files: lines set aside by hash, and sorted runs of results.
+//!
+//! Every file is unlinked as soon as it is made, so it is gone however the process ends. A line is
+//! stored as
+//!
+//! ```text
+//! place u64 | length u32 | the line
+//! ```
+//!
+//! in the order it was set aside. A place is an offset into all inputs, one after the other.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use umbel::KeyHash;
+
+use crate::Error;
+
+/// Where temporary files go, and how much went through them.
+pub(crate) struct Disk<'a> {
+    dir: &'a Path,
+    written: AtomicU64,
+    read: AtomicU64,
+}
+
+impl<'a> Disk<'a> {
+    pub(crate) fn new(dir: &'a Path) -> Self {
+        Self { dir, written: AtomicU64::new(0), read: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    fn fail(&self, source: io::Error) -> Error {
+        Error::Temporary { dir: self.dir.to_owned(), source }
+    }
+
+    fn file(&self) -> Result<File, Error> {
+        tempfile::tempfile_in(self.dir).map_err(|error| self.fail(error))
+    }
+}
+
+/// A temporary file of lines being written.
+pub(crate) struct SpillWriter {
+    out: BufWriter<File>,
+    lines: u64,
+    bytes: u64,
+}
+
+impl SpillWriter {
+    pub(crate) fn new(disk: &Disk<'_>, buffer: usize) -> Result<Self, Error> {
+        Ok(Self { out: BufWriter::with_capacity(buffer, disk.file()?), lines: 0, bytes: 0 })
+    }
+
+    pub(crate) fn push(&mut self, disk: &Disk<'_>, place: u64, line: &[u8]) -> Result<(), Error> {
+        let mut header = [0; 12];
+        header[..8].copy_from_slice(&place.to_le_bytes());
+        header[8..].copy_from_slice(&(line.len() as u32).to_le_bytes());
+        let size = (header.len() + line.len()) as u64;
+        self.out
+            .write_all(&header)
+            .and_then(|()| self.out.write_all(line))
+            .map_err(|error| disk.fail(error))?;
+        disk.written.fetch_add(size, Ordering::Relaxed);
+        self.lines += 1;
+        self.bytes += size;
+        Ok(())
+    }
+
+    pub(crate) fn finish(self, disk: &Disk<'_>) -> Result<Spill, Error> {
+        let file = self.out.into_inner().map_err(|error| disk.fail(error.into_error()))?;
+        Ok(Spill { file, lines: self.lines, start: 0, end: self.bytes })
+    }
+}
+
+/// Lines in a temporary file, to be read in order, any number of times.
+pub(crate) struct Spill {
+    file: File,
+    lines: u64,
+    start: u64,
+    end: u64,
+}
+
+impl Spill {
+    pub(crate) fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.end - self.start
+    }
+
+    pub(crate) fn read(&self, buffer: usize) -> SpillReader<'_> {
+        SpillReader {
+            file: &self.file,
+            at: self.start,
+            end: self.end,
+            buffer: vec![0; buffer.max(64)],
+            begin: 0,
+            filled: 0,
+        }
+    }
+}
+
+/// Reads the lines of a [`Spill`].
+pub(crate) struct SpillReader<'a> {
+    file: &'a File,
+    at: u64,
+    end: u64,
+    buffer: Vec<u8>,
+    begin: usize,
+    filled: usize,
+}
+
+impl SpillReader<'_> {
+    /// The next line and its place.
+    pub(crate) fn next(&mut self, disk: &Disk<'_>) -> Result<Option<(u64, &[u8])>, Error> {
+        if self.begin == self.filled && self.at == self.end {
+            return Ok(None);
+        }
+        let header = self.fill(12, disk)?;
+        let place =
+            u64::from_le_bytes(self.buffer[header..header + 8].try_into().expect("8 bytes"));
+        let length =
+            u32::from_le_bytes(self.buffer[header + 8..header + 12].try_into().expect("4 bytes"))
+                as usize;
+        let start = self.fill(12 + length, disk)? + 12;
+        self.begin = start + length;
+        Ok(Some((place, &self.buffer[start..start + length])))
+    }
+
+    /// Makes `size` bytes available, gives where they start in the buffer.
+    fn fill(&mut self, size: usize, disk: &Disk<'_>) -> Result<usize, Error> {
+        if self.filled - self.begin < size {
+            self.buffer.copy_within(self.begin..self.filled, 0);
+            (self.begin, self.filled) = (0, self.filled - self.begin);
+            if self.buffer.len() < size {
+                self.buffer.reserve_exact(size - self.filled);
+                self.buffer.resize(size, 0);
+            }
+            let more = (self.buffer.len() - self.filled).min((self.end - self.at) as usize);
+            let room = &mut self.buffer[self.filled..self.filled + more];
+            self.file.read_exact_at(room, self.at).map_err(|error| disk.fail(error))?;
+            disk.read.fetch_add(more as u64, Ordering::Relaxed);
+            self.at += more as u64;
+            self.filled += more;
+        }
+        Ok(self.begin)
+    }
+}
+
+/// Lines set aside in several files by their hashes: equal lines meet in the same file.
+pub(crate) struct Partitions {
+    level: u32,
+    files: Vec<Mutex<SpillWriter>>,
+}
+
+impl Partitions {
+    /// `count` files with `buffers` bytes of write buffers in all. Each `level` spreads anew.
+    pub(crate) fn new(
+        disk: &Disk<'_>,
+        level: u32,
+        count: usize,
+        buffers: u64,
+    ) -> Result<Self, Error> {
+        let buffer = (buffers as usize / count).clamp(4 << 10, 256 << 10);
+        let files = (0..count)
+            .map(|_| SpillWriter::new(disk, buffer).map(Mutex::new))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { level, files })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    pub(crate) fn push(
+        &self,
+        disk: &Disk<'_>,
+        hash: KeyHash,
+        place: u64,
+        line: &[u8],
+    ) -> Result<(), Error> {
+        let mut file = self.files[self.index(hash)].lock().expect("no writer panics");
+        file.push(disk, place, line)
+    }
+
+    pub(crate) fn finish(self, disk: &Disk<'_>) -> Result<Vec<Spill>, Error> {
+        self.files
+            .into_iter()
+            .map(|file| file.into_inner().expect("no writer panics").finish(disk))
+            .collect()
+    }
+
+    fn index(&self, hash: KeyHash) -> usize {
+        // A rotation and a multiplication a level: two levels share no pattern, and a block of the
+        // filter (high bits of `high`) spreads over all files.
+        let mixed = (hash.high ^ hash.low.rotate_left(29 + 11 * self.level))
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ u64::from(self.level) << 1);
+        ((u128::from(mixed) * self.files.len() as u128) >> 64) as usize
+    }
+}
+
+/// Runs of results, each sorted by place, in one temporary file, and their merge.
+pub(crate) struct Runs {
+    out: Option<SpillWriter>,
+    /// Where runs start and end in the file.
+    ends: Vec<(u64, u64)>,
+}
+
+impl Runs {
+    pub(crate) fn new() -> Self {
+        Self { out: None, ends: Vec::new() }
+    }
+
+    /// Appends a run: what `write` pushes, ascending by place.
+    pub(crate) fn run(
+        &mut self,
+        disk: &Disk<'_>,
+        write: impl FnOnce(&mut dyn FnMut(u64, &[u8]) -> Result<(), Error>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        const BUFFER: usize = 1 << 18;
+        if self.out.is_none() {
+            self.out = Some(SpillWriter::new(disk, BUFFER)?);
+        }
+        let out = self.out.as_mut().expect("just made");
+        let start = out.bytes;
+        write(&mut |place, line| out.push(disk, place, line))?;
+        if out.bytes > start {
+            self.ends.push((start, out.bytes));
+        }
+        Ok(())
+    }
+
+    /// Gives all lines of all runs by ascending place, using about `memory` bytes of buffers.
+    pub(crate) fn merge(
+        self,
+        disk: &Disk<'_>,
+        memory: u64,
+        mut each: impl FnMut(&[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        /// Under this a read costs more in calls than in bytes.
+        const LEAST_BUFFER: u64 = 16 << 10;
+        let Self { mut out, mut ends } = self;
+        let fan_in = ((memory / LEAST_BUFFER) as usize).max(2);
+        while let Some(writer) = out {
+            let file = writer.finish(disk)?;
+            let buffer =
+                (memory / ends.len().clamp(1, fan_in) as u64).clamp(LEAST_BUFFER, 1 << 20) as usize;
+            if ends.len() <= fan_in {
+                return merge_into(disk, &file, &ends, buffer, |_, line| each(line));
+            }
+            let mut merged = Self::new();
+            for group in ends.chunks(fan_in) {
+                merged.run(disk, |push| merge_into(disk, &file, group, buffer, push))?;
+            }
+            (out, ends) = (merged.out, merged.ends);
+        }
+        Ok(())
+    }
+}
+
+fn merge_into(
+    disk: &Disk<'_>,
+    file: &Spill,
+    runs: &[(u64, u64)],
+    buffer: usize,
+    mut push: impl FnMut(u64, &[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut readers: Vec<_> = runs
+        .iter()
+        .map(|&(start, end)| SpillReader { at: start, end, ..file.read(buffer) })
+        .collect();
+    // The place of each run's next line; the line itself is read again when its turn comes.
+    let mut heads = BinaryHeap::new();
+    let mut lines: Vec<Vec<u8>> = vec![Vec::new(); readers.len()];
+    for (run, reader) in readers.iter_mut().enumerate() {
+        if let Some((place, line)) = reader.next(disk)? {
+            lines[run].extend_from_slice(line);
+            heads.push(Reverse((place, run)));
+        }
+    }
+    while let Some(Reverse((place, run))) = heads.pop() {
+        push(place, &lines[run])?;
+        lines[run].clear();
+        if let Some((place, line)) = readers[run].next(disk)? {
+            lines[run].extend_from_slice(line);
+            heads.push(Reverse((place, run)));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use umbel::KeyHasher;
+
+    use super::*;
+
+    #[test]
+    fn partitions_keep_order_and_lose_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = Disk::new(dir.path());
+        let parts = Partitions::new(&disk, 1, 7, 1).unwrap();
+        let line = |i: u64| "y".repeat((i % 300) as usize) + &i.to_string();
+        for i in 0..5_000 {
+            parts.push(&disk, KeyHasher::default().hash(line(i)), i, line(i).as_bytes()).unwrap();
+        }
+        let mut seen = Vec::new();
+        for spill in parts.finish(&disk).unwrap() {
+            assert!((500..1000).contains(&spill.lines()), "{} lines in one of 7", spill.lines());
+            let mut reader = spill.read(100);
+            let mut last = None;
+            while let Some((place, bytes)) = reader.next(&disk).unwrap() {
+                assert!(last < Some(place) && bytes == line(place).as_bytes());
+                last = Some(place);
+                seen.push(place);
+            }
+        }
+        seen.sort_unstable();
+        assert!(seen.into_iter().eq(0..5_000));
+        assert!(disk.read() == disk.written() && disk.read() > 0);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "files are unlinked at once");
+    }
+
+    #[test]
+    fn runs_merge_by_place_in_any_fan_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = Disk::new(dir.path());
+        for memory in [0, 100 << 10, 10 << 20] {
+            let mut runs = Runs::new();
+            for run in 0..20u64 {
+                runs.run(&disk, |push| {
+                    (0..100).try_for_each(|i| {
+                        push(i * 20 + run * 7 % 20, (i * 20 + run * 7 % 20).to_string().as_bytes())
+                    })
+                })
+                .unwrap();
+            }
+            let mut next = 0;
+            runs.merge(&disk, memory, |line| {
+                assert_eq!(line, next.to_string().as_bytes());
+                next += 1;
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(next, 2000);
+        }
+    }
+}

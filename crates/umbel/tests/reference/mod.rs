@@ -1,0 +1,102 @@
+//! The filters once more, from FORMAT.md and with one `bool` a bit: slow, plain, and without a line in
+//! common with the library. Only the hash of a key is taken from there.
+
+use umbel::{KeyHash, Kind, Plan};
+
+/// A filter as a row of bits.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Reference {
+    plan: Plan,
+    bits: Vec<bool>,
+}
+
+impl Reference {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        Self { plan: *plan, bits: vec![false; plan.bits as usize] }
+    }
+
+    pub(crate) fn insert(&mut self, hash: KeyHash) {
+        for position in self.positions(hash) {
+            self.bits[position] = true;
+        }
+    }
+
+    pub(crate) fn contains(&self, hash: KeyHash) -> bool {
+        self.positions(hash).into_iter().all(|position| self.bits[position])
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bits.fill(false);
+    }
+
+    /// `unit` bits stay together: 512 in the blocked kind, 1 in the classic.
+    pub(crate) fn fold(&mut self, divisor: usize) {
+        let unit = self.unit();
+        let mut folded = vec![false; self.bits.len() / divisor];
+        for (position, _) in self.bits.iter().enumerate().filter(|&(_, &bit)| bit) {
+            folded[position / unit / divisor * unit + position % unit] = true;
+        }
+        self.plan.bits /= divisor as u64;
+        self.bits = folded;
+    }
+
+    pub(crate) fn join(&mut self, other: &Self, join: fn(bool, bool) -> bool) {
+        let mut other = other.clone();
+        if other.bits.len() > self.bits.len() {
+            other.fold(other.bits.len() / self.bits.len());
+        } else {
+            self.fold(self.bits.len() / other.bits.len());
+        }
+        for (bit, other) in self.bits.iter_mut().zip(other.bits) {
+            *bit = join(*bit, other);
+        }
+    }
+
+    /// The payload of the file.
+    pub(crate) fn payload(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.bits.len().div_ceil(512) * 64];
+        for (position, _) in self.bits.iter().enumerate().filter(|&(_, &bit)| bit) {
+            bytes[position / 8] |= 1 << (position % 8);
+        }
+        bytes
+    }
+
+    fn unit(&self) -> usize {
+        match self.plan.kind {
+            Kind::Blocked => 512,
+            _ => 1,
+        }
+    }
+
+    fn positions(&self, hash: KeyHash) -> Vec<usize> {
+        let probes = u64::from(self.plan.probes);
+        let (high, low) = (hash.high, hash.low);
+        if self.plan.kind == Kind::Classic {
+            let progression = |i: u64| mix(high.wrapping_add(i.wrapping_mul(low)));
+            return (0..probes).map(|i| place(progression(i), self.plan.bits)).collect();
+        }
+        let block = 512 * place(high, self.plan.bits / 512);
+        let word = |n: u64| match n {
+            0 => low,
+            n => mix(low.wrapping_add(n.wrapping_mul(0x9E37_79B9_7F4A_7C15))),
+        };
+        if probes % 8 == 0 {
+            (0..probes / 8)
+                .flat_map(|r| (0..8).map(move |i| 64 * i + ((word(r) >> (6 * i)) & 63)))
+                .map(|j| block + j as usize)
+                .collect()
+        } else {
+            (0..probes).map(|p| block + ((word(p / 7) >> (9 * (p % 7))) & 511) as usize).collect()
+        }
+    }
+}
+
+fn mix(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+fn place(x: u64, places: u64) -> usize {
+    (u128::from(x) * u128::from(places) / (1u128 << 64)) as usize
+}

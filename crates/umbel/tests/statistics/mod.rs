@@ -1,0 +1,373 @@
+//! How to measure a filter's rate, and how far chance may move it: every bound here is derived.
+//!
+//! Three checks, each sharp on one thing. The clear bits of filled filters against their exact mean
+//! and variance test the formulas. Hits of fresh keys against the binomial law of the rate that the
+//! bits themselves give test the hash. That rate, averaged, against the rate promised tests the plan.
+//! One loose bound on all of it would test none.
+
+#![allow(dead_code)]
+
+use std::io::{self, Write};
+
+use umbel::filter::Bloom;
+use umbel::filter::Layout;
+use umbel::format::Header;
+use umbel::math::{binomial_bounds, blocked};
+use umbel::{Block, KeyHash, KeyHasher, Kind, Plan, Receipt};
+
+/// Standard deviations allowed: chance passes 6 once in 5·10⁸ checks.
+pub(crate) const SIGMAS: f64 = 6.0;
+/// Two-sided level of the binomial check.
+pub(crate) const ALPHA: f64 = 1e-9;
+
+const BLOCK_BITS: u64 = 512;
+const LANE_BITS: f64 = 64.0;
+
+/// Streams of different keys. Members take the first numbers of a stream, probes those after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keys {
+    /// Integers 0, 1, 2, …
+    Sequential,
+    /// Integers as SplitMix64 gives them, which never repeats one.
+    Random,
+    /// Strings of 32 bytes; each differs from the one before in exactly one byte.
+    OneByteApart,
+}
+
+impl Keys {
+    pub(crate) const ALL: [Self; 3] = [Self::Sequential, Self::Random, Self::OneByteApart];
+
+    /// The hash of key `number` of the stream.
+    pub(crate) fn hash(self, hasher: &KeyHasher, number: u64) -> KeyHash {
+        match self {
+            Self::Sequential => hasher.hash_u64(number),
+            Self::Random => hasher.hash_u64(splitmix(number)),
+            Self::OneByteApart => hasher.hash(one_byte_apart(number)),
+        }
+    }
+}
+
+/// Output `number` of SplitMix64 with seed 0: a bijection of 64 bits.
+pub(crate) fn splitmix(number: u64) -> u64 {
+    let z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The modular Gray code of `number` in base 256, its digits spread over a string: d_j − d_(j+1)
+/// changes in one place only when the number is counted up.
+pub(crate) fn one_byte_apart(number: u64) -> [u8; 32] {
+    let mut key = *b"https://example.org/path?number=";
+    let digits = number.to_le_bytes();
+    for (place, digit) in digits.iter().enumerate() {
+        let above = digits.get(place + 1).copied().unwrap_or(0);
+        key[4 * place] ^= digit.wrapping_sub(above);
+    }
+    key
+}
+
+/// Mean and variance of the clear bits of a filter that holds `keys` keys: exact for hashes that
+/// are uniform, since keys are independent.
+///
+/// A bit is clear with chance (1 − p/B)ⁿ, p the chance that a key of its block sets it, B the number
+/// of blocks (1 in the classic kind). Two bits of one block are clear with chance
+/// (1 − (1 − s)/B)ⁿ, s the chance that a key of the block spares both; two of different blocks with
+/// (1 − 2p/B)ⁿ. In the classic kind the limit for many bits is the known mean m·e^−λ and variance
+/// m·e^−λ(1 − (1 + λ)e^−λ), λ = kn/m, which is too rough for a filter of a few keys.
+pub(crate) fn clear_bits(plan: &Plan, keys: u64) -> (f64, f64) {
+    let (m, k, n) = (plan.bits as f64, plan.probes as i32, keys as f64);
+    let bits = match plan.kind {
+        Kind::Blocked => BLOCK_BITS as f64,
+        _ => m,
+    };
+    let blocks = m / bits;
+    // Chances that a key of the block sets one bit; how many other bits of the block there are of a
+    // sort; and the chance that a key spares both the bit and one of these.
+    let (chance, pairs) = match plan.kind {
+        Kind::Blocked if plan.probes.is_multiple_of(8) => {
+            let rounds = k / 8;
+            let same_lane = (1.0 - 2.0 / LANE_BITS).powi(rounds);
+            let other_lane = (1.0 - 1.0 / LANE_BITS).powi(2 * rounds);
+            (
+                blocked::bit_chance(plan.probes),
+                vec![(LANE_BITS - 1.0, same_lane), (bits - LANE_BITS, other_lane)],
+            )
+        }
+        _ => (
+            1.0 - (1.0 - 1.0 / bits).powi(k),
+            vec![(bits - 1.0, (1.0 - 2.0 / bits).max(0.0).powi(k))],
+        ),
+    };
+    // n·ln(1 − x/B), the logarithm of the chance that n keys all miss what one meets with chance x.
+    let missed = |x: f64| n * (-x / blocks).ln_1p();
+    let one = missed(chance);
+    let mean = m * one.exp();
+    // Covariances relative to the square of a bit's chance, so that nothing large is subtracted.
+    let relative = |both: f64| (both - 2.0 * one).exp_m1();
+    let same: f64 =
+        pairs.iter().map(|&(count, spared)| count * relative(missed(1.0 - spared))).sum();
+    let other = (m - bits) * relative(missed(2.0 * chance));
+    let variance = mean * (1.0 - one.exp()) + mean * one.exp() * (same + other);
+    (mean, variance.max(0.0))
+}
+
+/// The rate of a filter as the bytes of its file give it, independent of [`Receipt`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Census {
+    /// Bits set.
+    pub(crate) set: u64,
+    /// Chance that a fresh key passes.
+    pub(crate) fpp: f64,
+    /// Standard deviation of `fpp` over hashings of the same keys, from this one filter; infinite
+    /// when it has a single block.
+    pub(crate) deviation: f64,
+}
+
+impl Census {
+    /// Counts the bits of `filter`, in the file that it writes.
+    pub(crate) fn of<L: Layout, S: AsRef<[Block]>>(filter: &Bloom<L, S>) -> Self {
+        let mut counter = Counter {
+            plan: *filter.plan(),
+            skip: Header::LENGTH,
+            left: filter.plan().bytes() as usize,
+            part: Vec::new(),
+            set: 0,
+            sum: 0.0,
+            squares: 0.0,
+        };
+        filter.write(&mut counter).expect("counting does not fail");
+        counter.finish(filter)
+    }
+}
+
+/// Takes the bytes of a file and counts, block by block, without keeping them.
+struct Counter {
+    plan: Plan,
+    skip: usize,
+    left: usize,
+    part: Vec<u8>,
+    set: u64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Counter {
+    fn block(&mut self, bytes: &[u8]) {
+        let mut all = 0;
+        let mut product = 1.0;
+        for word in bytes.chunks_exact(8) {
+            let ones = word.iter().map(|byte| byte.count_ones()).sum::<u32>();
+            all += ones;
+            product *= f64::from(ones) / LANE_BITS;
+        }
+        self.set += u64::from(all);
+        let probes = self.plan.probes as i32;
+        let rate = if probes % 8 == 0 {
+            product.powi(probes / 8)
+        } else {
+            (f64::from(all) / BLOCK_BITS as f64).powi(probes)
+        };
+        self.sum += rate;
+        self.squares += rate * rate;
+    }
+
+    fn finish<L: Layout, S: AsRef<[Block]>>(self, filter: &Bloom<L, S>) -> Census {
+        assert_eq!((self.left, self.part.len()), (0, 0), "a whole payload of whole blocks");
+        let (m, k) = (self.plan.bits as f64, f64::from(self.plan.probes));
+        let (fpp, deviation) = match self.plan.kind {
+            Kind::Blocked => {
+                // Loads of blocks are negatively correlated, so the mean varies less than this.
+                let blocks = m / BLOCK_BITS as f64;
+                let mean = self.sum / blocks;
+                let variance = (self.squares / blocks - mean * mean).max(0.0);
+                (mean, (variance / (blocks - 1.0).max(0.0)).sqrt())
+            }
+            _ => {
+                // f = (X/m)^k, so that σ_f = k·f·σ_X/X.
+                let fill = self.set as f64 / m;
+                let fpp = fill.powf(k);
+                let keys = filter.receipt().keys.value.round();
+                let (_, variance) = clear_bits(&self.plan, keys.min(u64::MAX as f64) as u64);
+                (fpp, k * fpp * variance.sqrt() / (self.set as f64).max(1.0))
+            }
+        };
+        let deviation = if deviation.is_nan() { f64::INFINITY } else { deviation };
+        Census { set: self.set, fpp, deviation }
+    }
+}
+
+impl Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let skipped = self.skip.min(bytes.len());
+        self.skip -= skipped;
+        let taken = (bytes.len() - skipped).min(self.left);
+        self.left -= taken;
+        let mut payload = &bytes[skipped..skipped + taken];
+        if !self.part.is_empty() {
+            let (head, rest) = payload.split_at(payload.len().min(64 - self.part.len()));
+            self.part.extend_from_slice(head);
+            payload = rest;
+            if self.part.len() == 64 {
+                let block = std::mem::take(&mut self.part);
+                self.block(&block);
+            }
+        }
+        let blocks = payload.chunks_exact(64);
+        self.part.extend_from_slice(blocks.remainder());
+        for block in blocks {
+            self.block(block);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Probes needed to see a relative shift `delta` of a rate `fpp`: 81(1 − f)/(f·δ²), which puts the
+/// shifted mean 9 standard deviations off, 3 beyond the bound.
+pub(crate) fn power(fpp: f64, delta: f64) -> f64 {
+    81.0 * (1.0 - fpp) / (fpp * delta * delta)
+}
+
+/// Filters of one plan, filled to the planned keys under different seeds, and asked for fresh keys.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measured {
+    pub(crate) plan: Plan,
+    pub(crate) filters: u64,
+    /// Clear bits of all filters.
+    pub(crate) clear: u64,
+    /// The rate that the bits give, mean of all filters, and the standard error of this mean.
+    pub(crate) fpp: f64,
+    pub(crate) error: f64,
+    /// Fresh keys asked, of all filters; and how many passed.
+    pub(crate) trials: u64,
+    pub(crate) hits: u64,
+    /// Of the last filter.
+    pub(crate) receipt: Receipt,
+    /// The greatest relative difference between a receipt's rate and the one counted from the file.
+    pub(crate) disagreement: f64,
+    /// Seed of the first filter that denied a member.
+    pub(crate) lost: Option<u64>,
+}
+
+/// Fills and asks `filters` filters of `plan`, under seeds from `seed` on; `trials` fresh keys in all.
+pub(crate) fn measure<L: Layout>(
+    plan: &Plan,
+    keys: Keys,
+    seed: u64,
+    filters: u64,
+    trials: u64,
+) -> Measured {
+    let each = trials.div_ceil(filters);
+    let (mut clear, mut hits, mut lost) = (0, 0, None);
+    let (mut sum, mut squares, mut disagreement) = (0.0, 0.0, 0.0f64);
+    let mut last = None;
+    for seed in seed..seed + filters {
+        let hasher = KeyHasher::with_seed(seed);
+        let mut filter = Bloom::<L>::new(plan, hasher).expect("a plan that can be built");
+        let mut batch = Vec::new();
+        each_batch(keys, &hasher, 0, plan.keys, &mut batch, |hashes| filter.insert_batch(hashes));
+        let mut found = Vec::new();
+        let mut asked = 0;
+        let mut ask = |hashes: &[KeyHash]| {
+            found.resize(hashes.len(), false);
+            filter.contains_batch(hashes, &mut found);
+            asked += hashes.len() as u64;
+            found.iter().filter(|&&found| found).count() as u64
+        };
+        // All members of small filters, the first of large ones.
+        each_batch(keys, &hasher, 0, plan.keys.min(1 << 20), &mut batch, |hashes| {
+            if ask(hashes) < hashes.len() as u64 {
+                lost.get_or_insert(seed);
+            }
+        });
+        each_batch(keys, &hasher, plan.keys, each, &mut batch, |hashes| hits += ask(hashes));
+        let (census, receipt) = (Census::of(&filter), filter.receipt());
+        disagreement = disagreement.max((receipt.fpp - census.fpp).abs() / census.fpp);
+        clear += plan.bits - census.set;
+        sum += receipt.fpp;
+        squares += receipt.fpp * receipt.fpp;
+        last = Some((receipt, census));
+    }
+    let (receipt, census) = last.expect("at least one filter");
+    let count = filters as f64;
+    let mean = sum / count;
+    let error = if filters == 1 {
+        census.deviation
+    } else {
+        ((squares / count - mean * mean).max(0.0) / (count - 1.0)).sqrt()
+    };
+    Measured {
+        plan: *plan,
+        filters,
+        clear,
+        fpp: mean,
+        error,
+        trials: each * filters,
+        hits,
+        receipt,
+        disagreement,
+        lost,
+    }
+}
+
+impl Measured {
+    /// What chance does not explain.
+    ///
+    /// The hits of filters with different rates are less spread than the binomial law of their mean
+    /// (Hoeffding 1956), so its bounds hold for several filters too.
+    pub(crate) fn failures(&self) -> Vec<String> {
+        let mut failures = Vec::new();
+        let count = self.filters as f64;
+        let (mean, variance) = clear_bits(&self.plan, self.plan.keys);
+        let (mean, deviation) = (mean * count, (variance * count).sqrt());
+        // Rounding of the mean: where a few keys never overlap, the deviation is 0.
+        let rounding = 1e-12 * self.plan.bits as f64 * count;
+        if (self.clear as f64 - mean).abs() > SIGMAS * deviation + rounding {
+            failures.push(format!("{} bits are clear, expected {mean} ± {deviation}", self.clear));
+        }
+        let (low, high) = binomial_bounds(self.trials, self.fpp, ALPHA);
+        if !(low..=high).contains(&self.hits) {
+            failures.push(format!(
+                "{} of {} fresh keys pass, expected {low} to {high} from the bits",
+                self.hits, self.trials
+            ));
+        }
+        // A few ulps: a filter of one key whose every probe is at a place of its own has no spread.
+        if self.fpp > self.plan.fpp * (1.0 + 1e-12) + SIGMAS * self.error {
+            failures.push(format!("rate {} ± {} is above the promise", self.fpp, self.error));
+        }
+        if self.disagreement > 1e-9 {
+            failures.push(format!("receipt and file give different rates: {}", self.disagreement));
+        }
+        if let Some(seed) = self.lost {
+            failures.push(format!("a member is denied under seed {seed}"));
+        }
+        let (keys, estimate) = (self.plan.keys as f64, self.receipt.keys);
+        if keys >= 10_000.0 && (estimate.value - keys).abs() > SIGMAS * estimate.deviation {
+            failures.push(format!("the receipt estimates {estimate:?} keys"));
+        }
+        failures
+    }
+}
+
+/// Calls `take` with the hashes of `count` keys from `first` on, some thousands at a time.
+fn each_batch(
+    keys: Keys,
+    hasher: &KeyHasher,
+    first: u64,
+    count: u64,
+    batch: &mut Vec<KeyHash>,
+    mut take: impl FnMut(&[KeyHash]),
+) {
+    const BATCH: usize = 4096;
+    for start in (first..first + count).step_by(BATCH) {
+        batch.clear();
+        let end = (start + BATCH as u64).min(first + count);
+        batch.extend((start..end).map(|number| keys.hash(hasher, number)));
+        take(batch);
+    }
+}
