@@ -16,7 +16,7 @@ pub const LEAST_MEMORY: u64 = 16 << 20;
 const BASE: u64 = 6 << 20;
 
 /// Lines that one worker hands on at once; 32 bytes each.
-pub(crate) const KEPT: usize = 1 << 14;
+pub(crate) const KEPT: usize = if cfg!(test) { 300 } else { 1 << 14 };
 /// Hashes that one worker collects for the shards of a filter before it locks one; 16 bytes each.
 pub(crate) const BUCKETED: usize = 1 << 16;
 
@@ -72,6 +72,6 @@ impl Budget {
     /// table, beside what is fixed.
     pub(crate) fn cap_for_line(&self, length: u64) -> u64 {
         let fixed = self.cap - self.rest + 2 * self.chunk as u64 * self.threads as u64;
-        (fixed + length.saturating_mul(9)).next_multiple_of(1 << 20)
+        (fixed + length.saturating_mul(10)).next_multiple_of(1 << 20)
     }
 }

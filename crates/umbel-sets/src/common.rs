@@ -43,6 +43,7 @@ pub struct Common<'a> {
     inputs: &'a [Input],
     at_least: usize,
     fpp: Option<f64>,
+    budget: Budget,
     options: &'a Options,
 }
 
@@ -95,8 +96,8 @@ impl<'a> Common<'a> {
             return Err(Error::AtLeast { at_least, inputs: inputs.len() });
         }
         Places::new(inputs.iter().map(Input::length))?;
-        Budget::new(options.memory, options.threads)?;
-        Ok(Self { inputs, at_least, fpp, options })
+        let budget = Budget::new(options.memory, options.threads)?;
+        Ok(Self { inputs, at_least, fpp, budget, options })
     }
 
     /// How the job will be done; reads samples of the inputs.
@@ -109,10 +110,10 @@ impl<'a> Common<'a> {
             .iter()
             .map(|input| input.estimate_lines(self.options.separator))
             .collect::<Result<Vec<_>, _>>()?;
-        let budget = Budget::new(self.options.memory, self.options.threads)?;
+        let budget = &self.budget;
         let (strategy, filters) = match self.fpp {
-            Some(fpp) => (Strategy::OnePass, one_pass::plan(self.at_least, fpp, &lines, &budget)?),
-            None => self.exact_plan(&lines, &budget)?,
+            Some(fpp) => (Strategy::OnePass, one_pass::plan(self.at_least, fpp, &lines, budget)?),
+            None => self.exact_plan(&lines, budget)?,
         };
         let read = |indexes: &mut dyn Iterator<Item = usize>| -> (u32, u64) {
             indexes.fold((0, 0), |(passes, bytes), i| (passes + 1, bytes + self.inputs[i].length()))
@@ -190,7 +191,7 @@ impl<'a> Common<'a> {
         // A seed of its own for every run: lines made to collide under one seed do not under it.
         // No result depends on it.
         let hasher = KeyHasher::with_seed(RandomState::new().hash_one(0));
-        let scanner = Scanner::new(self.options, hasher)?;
+        let scanner = Scanner::within(self.budget, self.options, hasher);
         self.options.progress.expect(plan.bytes_read);
         let mut run = Run {
             inputs: self.inputs,
@@ -530,3 +531,6 @@ impl Visit for Mark<'_> {
         self.room
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,14 +16,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use umbel::KeyHash;
 
-const SEGMENT: usize = 1 << 20;
+/// Tests have small segments, so that a few lines fill several.
+const SEGMENT: usize = if cfg!(test) { 1 << 9 } else { 1 << 20 };
 const UNIT: usize = 8;
 const SEGMENT_UNITS: u64 = (SEGMENT / UNIT) as u64;
 const HEADER: usize = 12;
 
 const TAG_BITS: u32 = 28;
 const UNIT_BITS: u32 = 64 - TAG_BITS;
-const FEWEST_SLOTS: usize = 1 << 12;
+const FEWEST_SLOTS: usize = if cfg!(test) { 1 << 3 } else { 1 << 12 };
 
 /// What became of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -369,7 +370,7 @@ mod tests {
     #[test]
     fn stays_in_its_budget_and_then_takes_no_more() {
         let hasher = KeyHasher::default();
-        let budget = 5 << 20;
+        let budget = 1 << 20;
         let mut table = Table::new(budget);
         let line = |i: u64| format!("{i:066}");
         let held = (0..)

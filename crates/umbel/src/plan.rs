@@ -140,7 +140,7 @@ impl Plan {
         };
         let mut plan = Self { kind, keys, fpp: 0.5, bits, probes };
         plan.fpp = plan.predicted_fpp();
-        if !(plan.fpp < 1.0) {
+        if plan.fpp >= 1.0 {
             return Err(Error::TooLarge { bits: keys as f64 });
         }
         // So little that it underflows is still not 0.

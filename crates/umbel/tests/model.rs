@@ -21,7 +21,7 @@ enum Op {
     Insert(Key),
     InsertMany(Vec<Key>),
     Contains(Key),
-    /// With a filter of `larger` times the size, or an integer part of it when `smaller`.
+    /// With another filter that holds these keys.
     Union(Vec<Key>, Size),
     Intersect(Vec<Key>, Size),
     Fold(Index),
@@ -30,7 +30,7 @@ enum Op {
     View,
 }
 
-/// Which of the sizes that fold to or from the filter's another one has.
+/// Which size the other filter has, of those that fold to this one's or the other way.
 #[derive(Clone, Debug)]
 enum Size {
     Multiple(u64),
@@ -69,7 +69,13 @@ fn plan(kind: Kind) -> impl Strategy<Value = Plan> {
         _ => prop_oneof![1..=64u64, 1..=6000u64].boxed(),
     };
     let few = || (1..=umbel::MAX_PROBES, 1..=1000u64, 1e-9..0.999);
-    (bits, few()).prop_map(move |(bits, (probes, keys, fpp))| Plan { kind, keys, fpp, bits, probes })
+    (bits, few()).prop_map(move |(bits, (probes, keys, fpp))| Plan {
+        kind,
+        keys,
+        fpp,
+        bits,
+        probes,
+    })
 }
 
 fn hasher() -> impl Strategy<Value = KeyHasher> {
@@ -216,7 +222,10 @@ where
         let hashes: Vec<_> = self.members.iter().map(|&key| self.hash(key)).collect();
         self.filter.contains_batch(&hashes, &mut found);
         assert!(found.iter().all(|&found| found), "a member is lost");
-        assert!(payload(&self.filter) == self.reference.payload(), "other bits than FORMAT.md says");
+        assert!(
+            payload(&self.filter) == self.reference.payload(),
+            "other bits than FORMAT.md says"
+        );
         let set: u32 = self.reference.payload().iter().map(|byte| byte.count_ones()).sum();
         let receipt = self.filter.receipt();
         assert_eq!(receipt.set_bits, u64::from(set));
@@ -277,11 +286,7 @@ where
         let (mut folded, mut other) = (a.clone(), b.clone());
         folded.fold(divisor).unwrap();
         other.fold(divisor).unwrap();
-        let small = Plan {
-            bits: plan.bits / divisor,
-            keys: (plan.keys / divisor).max(1),
-            ..*plan
-        };
+        let small = Plan { bits: plan.bits / divisor, keys: (plan.keys / divisor).max(1), ..*plan };
         assert!(folded == Pair::<L>::new(&small, hasher, keys[0]).filter, "a fold is built small");
         // Whichever way round, the result has the smaller size and the same bits.
         let sum = payload(&union(&folded, &other));

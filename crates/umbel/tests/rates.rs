@@ -214,3 +214,17 @@ fn over_fill_is_told() {
         check::<ClassicLayout>(keys);
     }
 }
+
+/// A plan for more keys than bits can end with every bit set, and still be kept.
+#[test]
+fn a_full_filter_may_be_filled_as_planned() {
+    fn check<L: Layout>() {
+        let plan = Plan::for_memory(L::KIND, 5_000, 64).unwrap();
+        let mut filter = Bloom::<L>::new(&plan, KeyHasher::default()).unwrap();
+        (0..plan.keys).for_each(|key| _ = filter.insert_u64(key));
+        let receipt = filter.receipt();
+        assert!(receipt.fill == 1.0 && !receipt.over_filled, "{receipt:?}");
+    }
+    check::<BlockedLayout>();
+    check::<ClassicLayout>();
+}

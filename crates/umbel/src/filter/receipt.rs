@@ -28,8 +28,9 @@ pub struct Receipt {
 impl Receipt {
     pub(super) fn new(plan: Plan, scheme: Scheme, set_bits: u64, keys: Estimate, fpp: f64) -> Self {
         let fill = set_bits as f64 / plan.bits as f64;
+        // A full filter holds any number of keys from some on; it may have been planned to be full.
         let surely =
-            if keys.value.is_finite() { keys.value - 4.0 * keys.deviation } else { f64::INFINITY };
+            if keys.value.is_finite() { keys.value - 4.0 * keys.deviation } else { keys.low };
         Self { plan, scheme, set_bits, fill, keys, fpp, over_filled: surely > plan.keys as f64 }
     }
 }

@@ -59,10 +59,16 @@ impl Header {
         if found != VERSION {
             return Err(Error::Version { found });
         }
-        if u64::from_le_bytes(header.get(Self::CHECKSUM)) != checksum(&bytes[..Self::CHECKSUM], 0) {
-            return Err(Error::HeaderDamaged);
-        }
         let length = u32::from_le_bytes(header.get(12));
+        let kind = Kind::from_id(u16::from_le_bytes(header.get(10)));
+        if u64::from_le_bytes(header.get(Self::CHECKSUM)) != checksum(&bytes[..Self::CHECKSUM], 0) {
+            // Of a newer kind the header may be longer and its checksum stand elsewhere. Both fields
+            // must say so: a single damaged one is damage.
+            return match kind {
+                Err(unknown) if length as usize != Self::LENGTH => Err(unknown),
+                _ => Err(Error::HeaderDamaged),
+            };
+        }
         if length as usize != Self::LENGTH {
             return Err(Error::Field {
                 field: "header_length",

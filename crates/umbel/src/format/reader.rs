@@ -20,7 +20,7 @@ impl<R: Read> Reader<R> {
         let mut bytes = Vec::with_capacity(Header::LENGTH);
         source.by_ref().take(Header::LENGTH as u64).read_to_end(&mut bytes)?;
         let header = Header::parse(&bytes)?;
-        check_length(&header, length)?;
+        check_declared(&header, length)?;
         Ok(Self { source, header })
     }
 
@@ -48,7 +48,7 @@ impl<R: Read> Reader<R> {
         }
         let mut stored = vec![0; 8 * sums.len() + 8];
         self.fill(&mut stored, &mut found)?;
-        check_sums(&sums, &stored)
+        check_sums(&sums, &stored, payload.len())
     }
 
     fn fill(&mut self, bytes: &mut [u8], found: &mut u64) -> Result<(), Error> {
@@ -70,24 +70,28 @@ impl<R: Read> Reader<R> {
 /// As [`AnyFilter::read`](crate::AnyFilter::read).
 pub fn check(bytes: &[u8]) -> Result<(Header, &[u8]), Error> {
     let header = Header::parse(bytes)?;
-    check_length(&header, bytes.len() as u64)?;
+    check_declared(&header, bytes.len() as u64)?;
     let (payload, stored) = bytes[Header::LENGTH..].split_at(header.payload_length() as usize);
     let sums: Vec<u64> = payload
         .chunks(CHUNK)
         .enumerate()
         .map(|(number, chunk)| checksum(chunk, number as u64))
         .collect();
-    check_sums(&sums, stored)?;
+    check_sums(&sums, stored, payload.len())?;
     Ok((header, payload))
 }
 
-fn check_length(header: &Header, found: u64) -> Result<(), Error> {
+/// Checks the fields, then the length of the file against them.
+fn check_declared(header: &Header, found: u64) -> Result<(), Error> {
+    header.plan()?;
+    header.scheme()?;
     let expected = header.file_length()?;
     if found == expected { Ok(()) } else { Err(Error::Length { expected, found }) }
 }
 
-/// Compares the sums of the payload's chunks with the stored table and the sum of the table.
-fn check_sums(sums: &[u64], stored: &[u8]) -> Result<(), Error> {
+/// Compares the sums of the chunks of a payload of `length` bytes with the stored table and the sum of
+/// the table.
+fn check_sums(sums: &[u64], stored: &[u8], length: usize) -> Result<(), Error> {
     let (table, last) = stored.split_at(stored.len() - 8);
     if checksum(table, sums.len() as u64).to_le_bytes() != last {
         return Err(Error::ChecksumsDamaged);
@@ -97,8 +101,9 @@ fn check_sums(sums: &[u64], stored: &[u8]) -> Result<(), Error> {
     match damaged {
         None => Ok(()),
         Some(number) => {
-            let start = Header::LENGTH as u64 + (number * CHUNK) as u64;
-            Err(Error::PayloadDamaged { start, end: start + CHUNK as u64 })
+            let place = |byte: usize| (Header::LENGTH + byte) as u64;
+            let (start, end) = (number * CHUNK, length.min((number + 1) * CHUNK));
+            Err(Error::PayloadDamaged { start: place(start), end: place(end) })
         }
     }
 }

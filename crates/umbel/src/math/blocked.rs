@@ -54,9 +54,8 @@ impl Pattern {
     /// # Panics
     /// As [`Pattern::new`].
     pub fn shared(probes: u32) -> &'static Self {
-        const NOT_YET: OnceLock<Pattern> = OnceLock::new();
         static PATTERNS: [OnceLock<Pattern>; crate::MAX_PROBES as usize + 1] =
-            [NOT_YET; crate::MAX_PROBES as usize + 1];
+            [const { OnceLock::new() }; crate::MAX_PROBES as usize + 1];
         PATTERNS[probes as usize].get_or_init(|| Self::new(probes))
     }
 
@@ -70,6 +69,10 @@ impl Pattern {
     /// Poisson instead of the true binomial loads overstates the rate a little when there are few
     /// blocks, and never understates it. 0 for load 0.
     pub fn fpp(&self, load: f64) -> f64 {
+        // All loads of any weight are then beyond the table; the sum's cost grows with √load.
+        if load > 4.0 * self.rates.len() as f64 {
+            return 1.0;
+        }
         poisson::mean(load, |keys| self.rates.get(keys as usize).copied().unwrap_or(1.0))
     }
 
@@ -155,6 +158,9 @@ mod tests {
             assert_eq!(pattern.rates[0], 0.0);
             assert!(pattern.rates.windows(2).all(|pair| pair[0] <= pair[1] + 1e-15), "{probes}");
             assert!(pattern.fpp(1e5) > 0.999_999);
+            assert_eq!(pattern.fpp(u64::MAX as f64), 1.0, "at once");
+            let end = 4.0 * pattern.rates.len() as f64;
+            assert!(pattern.fpp(end) > 1.0 - 1e-12, "nothing is lost at the end of the table");
         }
     }
 }

@@ -5,8 +5,6 @@
 //! bits themselves give test the hash. That rate, averaged, against the rate promised tests the plan.
 //! One loose bound on all of it would test none.
 
-#![allow(dead_code)]
-
 use std::io::{self, Write};
 
 use umbel::filter::Bloom;

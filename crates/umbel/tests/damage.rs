@@ -1,0 +1,400 @@
+//! What is damaged is refused, with the reason, by every reader; and nothing makes a reader panic.
+
+use std::io::{self, Read};
+
+use proptest::prelude::*;
+use twox_hash::XxHash3_64;
+use umbel::format::{CHUNK, Reader};
+use umbel::{AnyFilter, Block, Error, KeyHasher, Kind, Plan, Secret};
+
+const SECRET: Secret = Secret::new([7; 16]);
+
+/// One small filter of each sort, as a file, with the secret that opens it.
+fn files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
+    let blocked = Plan { kind: Kind::Blocked, keys: 60, fpp: 0.01, bits: 1024, probes: 8 };
+    let classic = Plan { kind: Kind::Classic, keys: 60, fpp: 0.01, bits: 601, probes: 7 };
+    let mut files = Vec::new();
+    for plan in [blocked, classic] {
+        for secret in [None, Some(&SECRET)] {
+            files.push((file(&plan, secret), secret));
+        }
+    }
+    files
+}
+
+fn file(plan: &Plan, secret: Option<&Secret>) -> Vec<u8> {
+    let hasher = secret.map_or(KeyHasher::with_seed(5), |secret| KeyHasher::keyed(*secret));
+    let mut filter = AnyFilter::new(plan, hasher).unwrap();
+    for key in 0..plan.keys.min(1000) {
+        filter.insert(key.to_le_bytes());
+    }
+    let mut file = Vec::new();
+    filter.write(&mut file).unwrap();
+    file
+}
+
+/// Opens the bytes in every way there is; all must agree. Gives the receipt or the error of `read`.
+fn open(bytes: &[u8], secret: Option<&Secret>) -> Result<umbel::Receipt, Error> {
+    let mut room = vec![Block::default(); bytes.len().div_ceil(64)];
+    let aligned = &mut bytemuck::cast_slice_mut(&mut room)[..bytes.len()];
+    aligned.copy_from_slice(bytes);
+    let read = AnyFilter::read(bytes, bytes.len() as u64, secret).map(|filter| filter.receipt());
+    let view = AnyFilter::view(aligned, secret).map(|filter| filter.receipt());
+    let sealed = AnyFilter::read_sealed(bytes, bytes.len() as u64).map(|filter| filter.receipt());
+    match (&read, &view) {
+        (Ok(read), Ok(view)) => assert_eq!(read, view),
+        (Err(read), Err(view)) => assert_eq!(read.to_string(), view.to_string()),
+        _ => panic!("read gives {read:?}, view gives {view:?}"),
+    }
+    let about_secrets = matches!(
+        read,
+        Err(Error::SecretNeeded { .. } | Error::WrongSecret { .. } | Error::NotKeyed(_))
+    );
+    assert!(about_secrets || sealed.is_ok() == read.is_ok(), "{read:?}, sealed {sealed:?}");
+    read
+}
+
+/// The error for bytes that must not open.
+fn refusal(bytes: &[u8], secret: Option<&Secret>) -> Error {
+    open(bytes, secret).expect_err("damaged bytes were accepted")
+}
+
+#[test]
+fn undamaged_files_open() {
+    for (file, secret) in files() {
+        assert!(open(&file, secret).unwrap().set_bits > 0);
+    }
+}
+
+#[test]
+fn every_truncation_is_refused() {
+    for (file, secret) in files() {
+        for length in 0..file.len() {
+            let error = refusal(&file[..length], secret);
+            match length {
+                0..8 => assert!(matches!(error, Error::NotUmbel { .. }), "{length}: {error:?}"),
+                _ => {
+                    let found = length as u64;
+                    let expected = if length < 128 { 128 } else { file.len() as u64 };
+                    assert!(
+                        matches!(error, Error::Length { expected: e, found: f } if (e, f) == (expected, found)),
+                        "{length}: {error:?}"
+                    );
+                    assert!(error.to_string().contains("truncated"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_appended_byte_is_refused() {
+    for (mut file, secret) in files() {
+        for byte in [0, b'\n', 255] {
+            file.push(byte);
+            let error = refusal(&file, secret);
+            assert!(matches!(error, Error::Length { .. }), "{error:?}");
+            assert!(error.to_string().contains("appended"));
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_refused() {
+    for (mut file, secret) in files() {
+        let payload_end = file.len() - 16;
+        for bit in 0..8 * file.len() {
+            file[bit / 8] ^= 1 << (bit % 8);
+            let error = refusal(&file, secret);
+            let right = match bit / 8 {
+                0..8 => matches!(error, Error::NotUmbel { .. }),
+                8..10 => matches!(error, Error::Version { .. }),
+                10..128 => matches!(error, Error::HeaderDamaged),
+                byte if byte < payload_end => {
+                    matches!(error, Error::PayloadDamaged { start: 128, end } if end == payload_end as u64)
+                }
+                _ => matches!(error, Error::ChecksumsDamaged),
+            };
+            assert!(right, "bit {bit}: {error:?}");
+            file[bit / 8] ^= 1 << (bit % 8);
+        }
+        open(&file, secret).unwrap();
+    }
+}
+
+/// In a large payload the message tells which part of it is damaged; and parts do not change places.
+#[test]
+fn damage_is_located_by_the_mebibyte() {
+    let chunk = CHUNK as u64;
+    let plan =
+        Plan { kind: Kind::Blocked, keys: 9, fpp: 0.01, bits: 8 * (2 * chunk + 64), probes: 8 };
+    let mut file = file(&plan, None);
+    let ends = [128 + chunk, 128 + 2 * chunk, 128 + 2 * chunk + 64];
+    assert_eq!(file.len() as u64, ends[2] + 3 * 8 + 8);
+    for (start, end) in [(128, ends[0]), (ends[0], ends[1]), (ends[1], ends[2])] {
+        for byte in [start as usize, end as usize - 1] {
+            file[byte] ^= 16;
+            let error = refusal(&file, None);
+            assert!(
+                matches!(error, Error::PayloadDamaged { start: s, end: e } if (s, e) == (start, end)),
+                "{byte}: {error:?}"
+            );
+            file[byte] ^= 16;
+        }
+    }
+    let (first, second) = file[128..].split_at_mut(CHUNK);
+    first.swap_with_slice(&mut second[..CHUNK]);
+    assert!(matches!(refusal(&file, None), Error::PayloadDamaged { start: 128, .. }));
+}
+
+/// Bytes of a file with some of its header overwritten and the header's checksum made right again.
+fn with_header(file: &[u8], offset: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut file = file.to_vec();
+    file[offset..offset + bytes.len()].copy_from_slice(bytes);
+    let sum = XxHash3_64::oneshot_with_seed(0, &file[..120]);
+    file[120..128].copy_from_slice(&sum.to_le_bytes());
+    file
+}
+
+#[test]
+fn every_header_field_is_checked() {
+    type Refused = fn(&Error) -> bool;
+    fn field(name: &'static str) -> impl Fn(&Error) -> bool {
+        move |error| matches!(error, Error::Field { field, .. } if *field == name)
+    }
+    let blocked = &files()[0].0;
+    let (classic, keyed) = (&files()[2].0, &files()[1].0);
+    let nothing = with_header(blocked, 0, &[]);
+    assert!(&nothing == blocked, "the checksum is computed as FORMAT.md says");
+
+    let variants: &[(&str, usize, Vec<u8>, Refused)] = &[
+        ("magic", 0, b"\x89UMBEL\n\n".to_vec(), |e| matches!(e, Error::NotUmbel { .. })),
+        ("version", 8, vec![0, 0], |e| matches!(e, Error::Version { found: 0 })),
+        ("version", 8, vec![2, 0], |e| matches!(e, Error::Version { found: 2 })),
+        ("kind", 10, vec![0, 0], |e| matches!(e, Error::UnknownKind(0))),
+        ("kind", 10, vec![3, 0], |e| matches!(e, Error::UnknownKind(3))),
+        ("kind", 10, vec![255, 255], |e| matches!(e, Error::UnknownKind(65_535))),
+        ("algorithm", 16, vec![0, 0], |e| matches!(e, Error::UnknownAlgorithm(0))),
+        ("algorithm", 16, vec![3, 0], |e| matches!(e, Error::UnknownAlgorithm(3))),
+        ("planned_fpp", 48, f(0.0), |e| matches!(e, Error::Fpp(_))),
+        ("planned_fpp", 48, f(-0.0), |e| matches!(e, Error::Fpp(_))),
+        ("planned_fpp", 48, f(1.0), |e| matches!(e, Error::Fpp(_))),
+        ("planned_fpp", 48, f(-0.5), |e| matches!(e, Error::Fpp(_))),
+        ("planned_fpp", 48, f(f64::INFINITY), |e| matches!(e, Error::Fpp(_))),
+        ("planned_fpp", 48, f(f64::NAN), |e| matches!(e, Error::Fpp(_))),
+        ("planned_keys", 56, u(0), |e| matches!(e, Error::ZeroKeys)),
+        ("bits", 64, u((1 << 48) + 512), |e| matches!(e, Error::TooLarge { .. })),
+        ("bits", 64, u(u64::MAX), |e| matches!(e, Error::TooLarge { .. })),
+        ("probes", 72, vec![0, 0, 0, 0], |e| matches!(e, Error::Probes { probes: 0 })),
+        ("probes", 72, vec![33, 0, 0, 0], |e| matches!(e, Error::Probes { probes: 33 })),
+        ("probes", 72, vec![8, 0, 0, 1], |e| matches!(e, Error::Probes { .. })),
+    ];
+    for (name, offset, bytes, refused) in variants {
+        for file in [blocked, classic] {
+            let error = refusal(&with_header(file, *offset, bytes), None);
+            assert!(refused(&error), "{name} {bytes:?}: {error:?}");
+        }
+    }
+
+    let mut fields = vec![
+        ("header_length", blocked, 12, vec![0, 0, 0, 0]),
+        ("header_length", blocked, 12, vec![64, 0, 0, 0]),
+        ("header_length", blocked, 12, vec![192, 0, 0, 0]),
+        ("header_length", blocked, 12, vec![128, 0, 0, 1]),
+        ("key_id", blocked, 32, u(1)),
+        ("seed", keyed, 24, u(1)),
+        ("bits", blocked, 64, u(0)),
+        ("bits", classic, 64, u(0)),
+        ("bits", blocked, 64, u(1023)),
+        // A number that is right by itself but contradicts another.
+        ("payload_length", blocked, 64, u(512)),
+        ("payload_length", classic, 64, u(1025)),
+        ("payload_length", classic, 64, u(512)),
+        ("payload_length", blocked, 64, u(1 << 48)),
+        ("payload_length", blocked, 40, u(0)),
+        ("payload_length", blocked, 40, u(64)),
+        ("payload_length", blocked, 40, u(127)),
+        ("payload_length", blocked, 40, u(129)),
+        ("payload_length", blocked, 40, u(1 << 45)),
+        ("payload_length", blocked, 40, u(u64::MAX)),
+        ("payload_length", blocked, 40, u(u64::MAX - 127)),
+    ];
+    for byte in (18..24).chain(76..120) {
+        fields.push(("zeros", blocked, byte, vec![1]));
+    }
+    for (name, file, offset, bytes) in fields {
+        let secret = std::ptr::eq(file, keyed).then_some(&SECRET);
+        let error = refusal(&with_header(file, offset, &bytes), secret);
+        assert!(field(name)(&error), "{name} at {offset}: {bytes:?}: {error:?}");
+    }
+}
+
+/// A kind of a later release may have a longer header, whose checksum this one would not find.
+#[test]
+fn newer_kinds_are_told_from_damage() {
+    let mut file = files()[0].0.clone();
+    file[10] = 9;
+    assert!(matches!(refusal(&file, None), Error::HeaderDamaged));
+    file[12] = 192;
+    assert!(matches!(refusal(&file, None), Error::UnknownKind(9)));
+    file[10] = 1;
+    assert!(matches!(refusal(&file, None), Error::HeaderDamaged));
+}
+
+fn u(number: u64) -> Vec<u8> {
+    number.to_le_bytes().to_vec()
+}
+
+fn f(number: f64) -> Vec<u8> {
+    number.to_le_bytes().to_vec()
+}
+
+#[test]
+fn secrets_must_fit() {
+    let (plain, keyed) = (&files()[0].0, &files()[1].0);
+    let other = Secret::new([8; 16]);
+    assert!(matches!(refusal(plain, Some(&SECRET)), Error::NotKeyed(_)));
+    assert!(matches!(refusal(keyed, None), Error::SecretNeeded { .. }));
+    assert!(matches!(refusal(keyed, Some(&other)), Error::WrongSecret { .. }));
+    let unknown = with_header(keyed, 32, &u(SECRET.key_id() ^ 1));
+    assert!(matches!(refusal(&unknown, Some(&SECRET)), Error::WrongSecret { .. }));
+}
+
+/// A header that goes with itself and declares 2⁴⁸ bits: refused by the length of the file, and when
+/// that is a lie, by the memory or by the end of the source; never by an abort.
+#[test]
+fn huge_declared_sizes_are_refused() {
+    let huge = with_header(&files()[0].0, 64, &u(1 << 48));
+    let huge = with_header(&huge, 40, &u(1 << 45));
+    assert!(matches!(refusal(&huge, None), Error::Length { .. }));
+
+    let whole = 128 + (1u64 << 45) + 8 * (1 << 25) + 8;
+    assert!(Reader::new(&huge[..], whole).is_ok(), "the length that the header declares");
+    let error = AnyFilter::read(&huge[..], whole, None).unwrap_err();
+    assert!(matches!(error, Error::OutOfMemory { .. } | Error::Length { .. }), "{error:?}");
+}
+
+#[test]
+fn set_bits_after_the_last_are_refused() {
+    let (file, _) = &files()[2];
+    for position in [601usize, 607, 608, 1000, 1023] {
+        let mut file = file.clone();
+        file[128 + position / 8] |= 1 << (position % 8);
+        resum(&mut file);
+        let error = refusal(&file, None);
+        assert!(matches!(error, Error::Field { field: "payload", .. }), "{position}: {error:?}");
+    }
+    let mut file = file.clone();
+    file[128 + 600 / 8] |= 1;
+    resum(&mut file);
+    open(&file, None).expect("bit 600 is the last of 601");
+}
+
+/// Makes the checksums of a payload of a single chunk right again.
+fn resum(file: &mut [u8]) {
+    let table = file.len() - 16;
+    let sum = XxHash3_64::oneshot_with_seed(0, &file[128..table]);
+    file[table..table + 8].copy_from_slice(&sum.to_le_bytes());
+    let sum = XxHash3_64::oneshot_with_seed(1, &file[table..table + 8]);
+    file[table + 8..].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// A source may give less than was said, byte by byte, or fail.
+#[test]
+fn sources_that_end_early_or_fail_are_errors() {
+    struct Drip<'a>(&'a [u8]);
+
+    impl Read for Drip<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let into = &mut into[..1.min(self.0.len())];
+            self.0.read(into)
+        }
+    }
+
+    struct Failing<'a>(&'a [u8]);
+
+    impl Read for Failing<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            match self.0.read(into)? {
+                0 => Err(io::Error::other("the disk is gone")),
+                read => Ok(read),
+            }
+        }
+    }
+
+    for (file, secret) in files() {
+        let length = file.len() as u64;
+        AnyFilter::read(Drip(&file), length, secret).unwrap();
+        for end in 0..file.len() {
+            let error = AnyFilter::read(Drip(&file[..end]), length, secret).unwrap_err();
+            let right = match end {
+                0..8 => matches!(error, Error::NotUmbel { .. }),
+                _ => matches!(error, Error::Length { expected, found } if found < expected),
+            };
+            assert!(right, "{end}: {error:?}");
+            let error = AnyFilter::read(Failing(&file[..end]), length, secret).unwrap_err();
+            assert!(matches!(error, Error::Io(_)), "{end}: {error:?}");
+        }
+    }
+}
+
+/// Bytes from anywhere but a mapping may lie where they cannot be borrowed.
+#[test]
+fn a_misplaced_view_is_an_error() {
+    let (file, _) = &files()[0];
+    let mut room = vec![Block::default(); file.len().div_ceil(64) + 1];
+    let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut room);
+    for shift in [1, 8, 32, 63] {
+        bytes[shift..shift + file.len()].copy_from_slice(file);
+        let view = AnyFilter::view(&bytes[shift..shift + file.len()], None);
+        assert!(matches!(view, Err(Error::Misaligned)), "{shift}");
+    }
+}
+
+/// Messages name what was found and what to do.
+#[test]
+fn messages_tell_what_to_do() {
+    let (file, _) = &files()[0];
+    for (bytes, words) in [
+        (&file[..150], "header declares a file of 272 bytes, found 150; truncated? copy it again"),
+        (&b"PAR1 and more"[..], "not an umbel file: it begins with \"PAR1 and\""),
+        (&with_header(file, 8, &[9, 0])[..], "format version 9; this release reads version 1"),
+        (&with_header(file, 10, &[5, 0])[..], "kind 5, which this release does not open"),
+    ] {
+        let message = refusal(bytes, None).to_string();
+        assert!(message.contains(words), "{message}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_a_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        _ = open(&bytes, None);
+        _ = open(&bytes, Some(&SECRET));
+    }
+
+    /// Random bytes seldom pass the first checks; these are led past them.
+    #[test]
+    fn no_header_makes_a_reader_panic(
+        which in 0..4usize,
+        changes in prop::collection::vec((8..120usize, prop_oneof![Just(0), Just(255), any::<u8>()]), 0..6),
+        length in 128..400usize,
+        payload in any::<u8>(),
+    ) {
+        let (file, secret) = &files()[which];
+        let mut file = file.clone();
+        for (at, byte) in changes {
+            file = with_header(&file, at, &[byte]);
+        }
+        file.resize(length, payload);
+        if length > 144 {
+            resum(&mut file);
+        }
+        _ = open(&file, *secret);
+        _ = Reader::new(&file[..], u64::MAX);
+        if let Ok(reader) = Reader::new(&file[..], file.len() as u64) {
+            let mut payload = vec![0; reader.header().payload_length() as usize];
+            _ = reader.read_payload(&mut payload);
+        }
+    }
+}

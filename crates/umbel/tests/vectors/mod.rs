@@ -1,0 +1,78 @@
+//! Golden vectors: how a manifest describes a filter, and how to make it again.
+
+use serde::{Deserialize, Serialize};
+use umbel::{AnyFilter, Error, KeyHasher, Kind, Plan, Secret};
+
+/// `testdata/golden/manifest.json`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    pub(crate) vectors: Vec<Vector>,
+}
+
+/// One file and all that it takes to make and to check it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Vector {
+    pub(crate) file: String,
+    pub(crate) maker: String,
+    pub(crate) kind: String,
+    pub(crate) planned_keys: u64,
+    pub(crate) planned_fpp: f64,
+    pub(crate) bits: u64,
+    pub(crate) probes: u32,
+    pub(crate) algorithm: String,
+    pub(crate) seed: u64,
+    /// 32 hexadecimal digits, when the algorithm is keyed.
+    pub(crate) secret: Option<String>,
+    /// Members are this and the numbers from 0 to `members` − 1 in decimal; probes likewise.
+    pub(crate) member_prefix: String,
+    pub(crate) members: u64,
+    pub(crate) probe_prefix: String,
+    pub(crate) probes_tried: u64,
+    /// The numbers of the first ten probes that pass though they are not members.
+    pub(crate) false_positives: Vec<u64>,
+}
+
+impl Vector {
+    pub(crate) fn plan(&self) -> Plan {
+        let kind: Kind = self.kind.parse().expect("a kind");
+        Plan {
+            kind,
+            keys: self.planned_keys,
+            fpp: self.planned_fpp,
+            bits: self.bits,
+            probes: self.probes,
+        }
+    }
+
+    pub(crate) fn secret(&self) -> Option<Secret> {
+        let digits = self.secret.as_ref()?;
+        let number = u128::from_str_radix(digits, 16).expect("32 hexadecimal digits");
+        Some(Secret::new(number.to_be_bytes()))
+    }
+
+    pub(crate) fn hasher(&self) -> KeyHasher {
+        self.secret().map_or(KeyHasher::with_seed(self.seed), KeyHasher::keyed)
+    }
+
+    pub(crate) fn member_keys(&self) -> impl Iterator<Item = String> {
+        (0..self.members).map(|number| format!("{}{number}", self.member_prefix))
+    }
+
+    /// The filter, made from its members.
+    pub(crate) fn build(&self) -> Result<AnyFilter, Error> {
+        let mut filter = AnyFilter::new(&self.plan(), self.hasher())?;
+        for member in self.member_keys() {
+            filter.insert(member);
+        }
+        Ok(filter)
+    }
+
+    /// The numbers of the first ten probes that `filter` lets pass.
+    pub(crate) fn passing_probes(&self, filter: &AnyFilter) -> Vec<u64> {
+        (0..self.probes_tried)
+            .filter(|number| filter.contains(format!("{}{number}", self.probe_prefix)))
+            .take(10)
+            .collect()
+    }
+}
