@@ -367,6 +367,8 @@ fn messages_tell_what_to_do() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+
     #[test]
     fn no_bytes_make_a_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
         _ = open(&bytes, None);

@@ -170,6 +170,35 @@ fn filter_of_blocks(blocks: u64, hasher: KeyHasher) -> Blocked {
     Blocked::new(&plan, hasher).unwrap()
 }
 
+/// The bounds rest on the variance of the clear bits: here it is counted, in 4,000 filters. A sample
+/// variance of that many near-normal numbers has a relative standard deviation of √(2/4,000).
+#[test]
+fn clear_bits_vary_as_derived() {
+    fn check<L: Layout>(bits: u64, keys: u64, probes: u32) {
+        const FILTERS: u64 = 4_000;
+        let plan = Plan { kind: L::KIND, keys, fpp: 0.5, bits, probes };
+        let (mean, variance) = statistics::clear_bits(&plan, keys);
+        let squares: f64 = (0..FILTERS)
+            .map(|seed| {
+                let mut filter = Bloom::<L>::new(&plan, KeyHasher::with_seed(seed)).unwrap();
+                (0..keys).for_each(|key| _ = filter.insert_u64(key));
+                ((bits - filter.receipt().set_bits) as f64 - mean).powi(2)
+            })
+            .sum();
+        let ratio = squares / FILTERS as f64 / variance;
+        let bound = SIGMAS * (2.0 / FILTERS as f64).sqrt();
+        assert!((ratio - 1.0).abs() < bound, "{plan:?}: {ratio} times the variance derived");
+    }
+    for probes in [1, 5, 8, 13, 16] {
+        for blocks in [1, 2, 40] {
+            check::<BlockedLayout>(512 * blocks, 45 * blocks, probes);
+        }
+        for bits in [500, 20_011] {
+            check::<ClassicLayout>(bits, bits / 9, probes);
+        }
+    }
+}
+
 /// Hashes of 64 bits from elsewhere serve as well, by the same bounds.
 #[test]
 fn hashes_of_64_bits_keep_the_promise() {

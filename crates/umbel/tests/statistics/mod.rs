@@ -68,45 +68,40 @@ pub(crate) fn one_byte_apart(number: u64) -> [u8; 32] {
 /// Mean and variance of the clear bits of a filter that holds `keys` keys: exact for hashes that
 /// are uniform, since keys are independent.
 ///
-/// A bit is clear with chance (1 − p/B)ⁿ, p the chance that a key of its block sets it, B the number
-/// of blocks (1 in the classic kind). Two bits of one block are clear with chance
-/// (1 − (1 − s)/B)ⁿ, s the chance that a key of the block spares both; two of different blocks with
-/// (1 − 2p/B)ⁿ. In the classic kind the limit for many bits is the known mean m·e^−λ and variance
-/// m·e^−λ(1 − (1 + λ)e^−λ), λ = kn/m, which is too rough for a filter of a few keys.
+/// Let N throws each set a bit with chance a, and two given bits with chance c. One bit is clear
+/// with chance u = (1 − a)ᴺ, both are with (1 − 2a + c)ᴺ = u²·(1 + (c − a²)/(1 − a)²)ᴺ.
+/// - Classic: the kn probes are the throws; a = 1/m, c = 0. In the limit of many bits that is the known
+///   mean m·e^−λ and variance m·e^−λ(1 − (1 + λ)e^−λ), λ = kn/m, which are too rough for a few keys.
+/// - Blocked: the keys are the throws; a = p/B, p the chance that a key of the block sets the bit, B
+///   the number of blocks. For two bits of a block c = (1 − 2(1 − p) + s)/B, s the chance that a key
+///   of the block spares both; of different blocks, c = 0.
 pub(crate) fn clear_bits(plan: &Plan, keys: u64) -> (f64, f64) {
     let (m, k, n) = (plan.bits as f64, plan.probes as i32, keys as f64);
-    let bits = match plan.kind {
-        Kind::Blocked => BLOCK_BITS as f64,
-        _ => m,
-    };
-    let blocks = m / bits;
-    // Chances that a key of the block sets one bit; how many other bits of the block there are of a
-    // sort; and the chance that a key spares both the bit and one of these.
-    let (chance, pairs) = match plan.kind {
-        Kind::Blocked if plan.probes.is_multiple_of(8) => {
-            let rounds = k / 8;
-            let same_lane = (1.0 - 2.0 / LANE_BITS).powi(rounds);
-            let other_lane = (1.0 - 1.0 / LANE_BITS).powi(2 * rounds);
-            (
-                blocked::bit_chance(plan.probes),
-                vec![(LANE_BITS - 1.0, same_lane), (bits - LANE_BITS, other_lane)],
-            )
+    // `pairs`: how many other bits there are of a sort, and c with one of them.
+    let (throws, a, pairs) = match plan.kind {
+        Kind::Blocked => {
+            let bits = BLOCK_BITS as f64;
+            let blocks = m / bits;
+            let p = blocked::bit_chance(plan.probes);
+            let both = |spared: f64| (1.0 - 2.0 * (1.0 - p) + spared) / blocks;
+            let mut pairs = vec![(m - bits, 0.0)];
+            if plan.probes.is_multiple_of(8) {
+                let rounds = k / 8;
+                pairs.push((LANE_BITS - 1.0, both((1.0 - 2.0 / LANE_BITS).powi(rounds))));
+                pairs.push((bits - LANE_BITS, both((1.0 - 1.0 / LANE_BITS).powi(2 * rounds))));
+            } else {
+                pairs.push((bits - 1.0, both((1.0 - 2.0 / bits).powi(k))));
+            }
+            (n, p / blocks, pairs)
         }
-        _ => (
-            1.0 - (1.0 - 1.0 / bits).powi(k),
-            vec![(bits - 1.0, (1.0 - 2.0 / bits).max(0.0).powi(k))],
-        ),
+        _ => (n * f64::from(k), 1.0 / m, vec![(m - 1.0, 0.0)]),
     };
-    // n·ln(1 − x/B), the logarithm of the chance that n keys all miss what one meets with chance x.
-    let missed = |x: f64| n * (-x / blocks).ln_1p();
-    let one = missed(chance);
+    let one = throws * (-a).ln_1p();
     let mean = m * one.exp();
-    // Covariances relative to the square of a bit's chance, so that nothing large is subtracted.
-    let relative = |both: f64| (both - 2.0 * one).exp_m1();
-    let same: f64 =
-        pairs.iter().map(|&(count, spared)| count * relative(missed(1.0 - spared))).sum();
-    let other = (m - bits) * relative(missed(2.0 * chance));
-    let variance = mean * (1.0 - one.exp()) + mean * one.exp() * (same + other);
+    // Covariances relative to u², so that nothing large is subtracted.
+    let relative = |c: f64| (throws * ((c - a * a) / (1.0 - a).powi(2)).ln_1p()).exp_m1();
+    let sum: f64 = pairs.iter().map(|&(count, c)| count * relative(c)).sum();
+    let variance = mean * (-one.exp_m1() + one.exp() * sum);
     (mean, variance.max(0.0))
 }
 

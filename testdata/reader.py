@@ -1,0 +1,197 @@
+"""An independent reader of umbel files, version 1, kinds blocked and classic.
+
+Written from FORMAT.md alone, without a look at the Rust code: it shows that the document suffices.
+Needs Python 3 and the package xxhash. Comments name the sections of FORMAT.md.
+
+    reader.py MANIFEST.json                checks the golden files described there (they lie beside it)
+    reader.py FILE.umbel [--secret HEX]    prints those lines of stdin that may be in the filter
+"""
+import argparse, itertools, json, pathlib, struct, sys
+import xxhash
+
+MASK = 2**64 - 1
+CHUNK = 2**20
+MAGIC = b"\x89UMBEL\r\n"
+KINDS = {1: "blocked", 2: "classic"}
+ALGORITHMS = {1: "xxh3-128", 2: "siphash-1-3-128"}
+HEADER = struct.Struct("<8sHHIH6sQQQdQQI44sQ")  # section 2; 128 bytes
+FIELDS = ("magic version kind header_length algorithm zeros_18 seed key_id payload_length planned_fpp "
+          "planned_keys bits probes zeros_76 header_checksum").split()
+
+
+def require(condition, what):
+    if not condition:
+        raise ValueError(what)
+
+
+def xxh3(data, seed):
+    return xxhash.xxh3_64_intdigest(data, seed=seed)
+
+
+def read_header(data):
+    """The fields of section 2, each checked, in the order that section gives."""
+    require(data[:8] == MAGIC, "magic")
+    require(len(data) >= 128, "shorter than a header")
+    h = dict(zip(FIELDS, HEADER.unpack_from(data)))
+    require(h["version"] == 1, "version")
+    require(h["header_checksum"] == xxh3(data[:120], 0), "header checksum")
+    require(h["kind"] in KINDS, "kind")
+    require(h["header_length"] == 128, "header_length")
+    require(h["algorithm"] in ALGORITHMS, "algorithm")
+    require(not any(h["zeros_18"] + h["zeros_76"]), "reserved bytes")
+    require(h["algorithm"] == 1 or h["seed"] == 0, "seed")
+    require(h["algorithm"] == 2 or h["key_id"] == 0, "key_id")
+    require(0 < h["planned_fpp"] < 1, "planned_fpp")  # false for NaN too
+    require(h["planned_keys"] >= 1, "planned_keys")
+    require(1 <= h["bits"] <= 2**48 and (h["kind"] != 1 or h["bits"] % 512 == 0), "bits")
+    require(1 <= h["probes"] <= 32, "probes")
+    require(h["payload_length"] == 64 * -(-h["bits"] // 512), "payload_length")
+    return h
+
+
+def read_filter(path):
+    """The header and the payload of a file, after every check of sections 1, 2 and 4."""
+    data = memoryview(pathlib.Path(path).read_bytes())
+    h = read_header(data)
+    length = h["payload_length"]
+    chunks = -(-length // CHUNK)
+    require(len(data) == 128 + length + 8 * chunks + 8, "length of the file")
+    payload, table = data[128:128 + length], data[128 + length:-8]
+    require(xxh3(table, chunks) == int.from_bytes(data[-8:], "little"), "table checksum")
+    for i, checksum in enumerate(struct.unpack(f"<{chunks}Q", table)):
+        require(xxh3(payload[i * CHUNK:(i + 1) * CHUNK], i) == checksum, f"checksum of chunk {i}")
+    last = h["bits"] // 8  # the byte with the first bit of padding, if there is padding
+    require(int.from_bytes(payload[last:], "little") >> h["bits"] % 8 == 0, "padding bits")
+    return h, payload
+
+
+def siphash_128(key, secret, word_rounds=1, final_rounds=3):
+    """SipHash with 128-bit output: its first and its last 8 bytes as two numbers."""
+    def rotate(x, n):
+        return (x << n | x >> 64 - n) & MASK
+
+    def rounds(n, v0, v1, v2, v3):
+        for _ in range(n):
+            v0 = v0 + v1 & MASK; v1 = rotate(v1, 13) ^ v0; v0 = rotate(v0, 32)
+            v2 = v2 + v3 & MASK; v3 = rotate(v3, 16) ^ v2
+            v0 = v0 + v3 & MASK; v3 = rotate(v3, 21) ^ v0
+            v2 = v2 + v1 & MASK; v1 = rotate(v1, 17) ^ v2; v2 = rotate(v2, 32)
+        return v0, v1, v2, v3
+
+    k0, k1 = struct.unpack("<QQ", secret)
+    v0, v1, v2, v3 = (k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d ^ 0xee,
+                      k0 ^ 0x6c7967656e657261, k1 ^ 0x7465646279746573)
+    padded = key + bytes(7 - len(key) % 8) + bytes([len(key) & 255])
+    for (word,) in struct.iter_unpack("<Q", padded):
+        v0, v1, v2, v3 = rounds(word_rounds, v0, v1, v2, v3 ^ word)
+        v0 ^= word
+    v0, v1, v2, v3 = rounds(final_rounds, v0, v1, v2 ^ 0xee, v3)
+    first = v0 ^ v1 ^ v2 ^ v3
+    v0, v1, v2, v3 = rounds(final_rounds, v0, v1 ^ 0xdd, v2, v3)
+    return first, v0 ^ v1 ^ v2 ^ v3
+
+
+def hash_key(h, key, secret):
+    """The pair (H, L) of section 3."""
+    if h["algorithm"] == 1:
+        return divmod(xxhash.xxh3_128_intdigest(key, seed=h["seed"]), 2**64)
+    low, high = siphash_128(key, secret)
+    return high, low
+
+
+def mix(z):
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 & MASK
+    z = (z ^ z >> 27) * 0x94d049bb133111eb & MASK
+    return z ^ z >> 31
+
+
+def word(low, n):
+    return mix(low + n * 0x9e3779b97f4a7c15 & MASK) if n else low
+
+
+def place(x, places):
+    return x * places >> 64
+
+
+def positions(h, key, secret):
+    """The bits of a key: sections 5 and 6."""
+    high, low = hash_key(h, key, secret)
+    bits, probes = h["bits"], h["probes"]
+    if h["kind"] == 2:
+        return (place(mix(high + i * low & MASK), bits) for i in range(probes))
+    start = 512 * place(high, bits // 512)
+    if probes % 8 == 0:  # lanes: p = 8 r + i
+        return (start + 64 * (p % 8) + (word(low, p // 8) >> 6 * (p % 8) & 63) for p in range(probes))
+    return (start + (word(low, p // 7) >> 9 * (p % 7) & 511) for p in range(probes))  # scatter
+
+
+def may_contain(h, payload, key, secret):
+    return all(payload[i // 8] >> i % 8 & 1 for i in positions(h, key, secret))
+
+
+def check_secret(h, secret):
+    if h["algorithm"] == 2:
+        require(secret is not None and len(secret) == 16, "algorithm 2 needs a secret of 16 bytes")
+        require(siphash_128(b"umbel key id", secret)[0] == h["key_id"], "key_id is another secret's")
+    else:
+        require(secret is None, "algorithm 1 has no secret")
+
+
+def check_vector(folder, vector):
+    """Checks one golden file against its entry in the manifest."""
+    h, payload = read_filter(folder / vector["file"])
+    secret = None if vector["secret"] is None else bytes.fromhex(vector["secret"])
+    check_secret(h, secret)
+    named = dict(h, kind=KINDS[h["kind"]], algorithm=ALGORITHMS[h["algorithm"]])
+    for field in ("kind", "planned_keys", "planned_fpp", "bits", "probes", "algorithm", "seed"):
+        require(named[field] == vector[field], f"{field} is {named[field]}, not {vector[field]}")
+
+    def found(prefix, count):
+        return (i for i in range(count) if may_contain(h, payload, f"{prefix}{i}".encode(), secret))
+
+    members = sum(1 for _ in found(vector["member_prefix"], vector["members"]))
+    require(members == vector["members"], f"{members} of {vector['members']} members found")
+    false = list(itertools.islice(found(vector["probe_prefix"], vector["probes_tried"]), 10))
+    require(false == vector["false_positives"], f"false positives {false}, not {vector['false_positives']}")
+
+
+def check_manifest(path):
+    vectors = json.loads(path.read_text())["vectors"]
+    failed = 0
+    for vector in vectors:
+        try:
+            check_vector(path.parent, vector)
+            print(f"passed  {vector['file']}")
+        except (ValueError, OSError) as error:
+            failed += 1
+            print(f"FAILED  {vector['file']}: {error}")
+    print(f"{len(vectors) - failed} passed, {failed} failed")
+    return 1 if failed or not vectors else 0
+
+
+def filter_lines(path, secret):
+    h, payload = read_filter(path)
+    check_secret(h, secret)
+    for line in sys.stdin.buffer:  # split at line feeds only
+        key = line[:-1] if line.endswith(b"\n") else line
+        if may_contain(h, payload, key, secret):
+            sys.stdout.buffer.write(key + b"\n")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=pathlib.Path)
+    parser.add_argument("--secret", type=bytes.fromhex, help="of algorithm 2, 32 hexadecimal digits")
+    options = parser.parse_args()
+    if options.file.suffix == ".json":
+        return check_manifest(options.file)
+    try:
+        return filter_lines(options.file, options.secret)
+    except (ValueError, OSError) as error:
+        print(f"{options.file}: refused: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+//! `cargo x golden`: writes the golden files and their manifest, the same bytes every time.
+
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::run::root;
+use crate::vectors::{Manifest, Vector};
+
+/// The release whose format the files have: changes with the version of the format, not of the crate.
+const MAKER: &str = "umbel 0.1.0";
+
+/// Plans are written out, so that a better planner changes no file.
+fn recipes() -> Vec<Vector> {
+    vec![
+        blocked("blocked-k8", 20, 8, 1000, 0.01),
+        // The first word of the key's hash is enough.
+        Vector { seed: 7, ..blocked("blocked-k3", 19, 3, 2000, 0.1) },
+        // Two rounds of lanes; four times as many keys as planned, so that some probes pass.
+        Vector { members: 2000, ..blocked("blocked-k16", 39, 16, 500, 1e-6) },
+        // Scatter beyond the first word, and a seed that no signed or floating number holds.
+        Vector { seed: 0xfedc_ba98_7654_3210, ..blocked("blocked-k11", 31, 11, 1000, 1e-3) },
+        Vector { members: 150, ..blocked("blocked-k31", 3, 31, 30, 1e-9) },
+        Vector { members: 0, ..blocked("blocked-empty", 1, 8, 1, 0.5) },
+        keyed(blocked("blocked-keyed", 23, 8, 1000, 0.01)),
+        Vector { seed: 42, ..classic("classic-odd", 12_345, 7, 1200, 0.01) },
+        classic("classic-tiny", 67, 5, 9, 0.03),
+        keyed(classic("classic-keyed", 9_601, 6, 1000, 0.01)),
+    ]
+}
+
+fn blocked(name: &str, blocks: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
+    Vector { kind: "blocked".into(), ..classic(name, 512 * blocks, probes, keys, fpp) }
+}
+
+fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
+    Vector {
+        file: format!("{name}.umbel"),
+        maker: MAKER.into(),
+        kind: "classic".into(),
+        planned_keys: keys,
+        planned_fpp: fpp,
+        bits,
+        probes,
+        algorithm: "xxh3-128".into(),
+        seed: 0,
+        secret: None,
+        member_prefix: "member-".into(),
+        members: keys,
+        probe_prefix: "probe-".into(),
+        probes_tried: 20_000,
+        false_positives: Vec::new(),
+    }
+}
+
+/// Under the secret of bytes 0 to 15.
+fn keyed(vector: Vector) -> Vector {
+    Vector {
+        algorithm: "siphash-1-3-128".into(),
+        secret: Some("000102030405060708090a0b0c0d0e0f".into()),
+        ..vector
+    }
+}
+
+pub(crate) fn run() -> Result<()> {
+    let folder = root().join("testdata/golden");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let mut manifest = Manifest { vectors: recipes() };
+    for vector in &mut manifest.vectors {
+        let filter = vector.build().with_context(|| vector.file.clone())?;
+        vector.false_positives = vector.passing_probes(&filter);
+        let enough = vector.members == 0 || vector.false_positives.len() == 10;
+        ensure!(enough, "{}: too few probes pass to tell anything", vector.file);
+        let mut bytes = Vec::new();
+        filter.write(&mut bytes)?;
+        write(&folder.join(&vector.file), &bytes)?;
+    }
+    let mut text = serde_json::to_string_pretty(&manifest)?;
+    text.push('\n');
+    write(&folder.join("manifest.json"), text.as_bytes())
+}
+
+fn write(path: &std::path::Path, bytes: &[u8]) -> Result<()> {
+    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    eprintln!("{} ({} bytes)", path.display(), bytes.len());
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! The words that people and CI both use: `cargo x check`, `test`, `golden`, `rates`, `bench`.
+//!
+//! Each does all its own set-up, and fails rather than skips what it cannot do.
+
+mod check;
+mod golden;
+mod python;
+mod rates;
+mod run;
+mod test;
+
+#[allow(dead_code)]
+#[path = "../../crates/umbel/tests/statistics/mod.rs"]
+mod statistics;
+#[allow(dead_code)]
+#[path = "../../crates/umbel/tests/vectors/mod.rs"]
+mod vectors;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Chores of the umbel repository.
+#[derive(Parser)]
+#[command(bin_name = "cargo x")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Formatting, lints and docs, without a warning.
+    Check,
+    /// Every test: those of the workspace, then the golden files read by a Python script.
+    Test,
+    /// Write the golden files and their manifest; they change only with the format.
+    Golden,
+    /// Measure error rates and compare them with what was promised; exit 1 when one is out of bounds.
+    Rates(rates::Arguments),
+    /// How to measure speed.
+    Bench,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse().chore) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cargo x: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(chore: &Chore) -> Result<()> {
+    match chore {
+        Chore::Check => check::run(),
+        Chore::Test => test::run(),
+        Chore::Golden => golden::run(),
+        Chore::Rates(arguments) => rates::run(arguments),
+        Chore::Bench => {
+            anyhow::bail!("the benches are a workspace of their own: see bench/README.md")
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Running programs at the root of the repository, and where that is.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+/// The root of the repository.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask has a parent folder")
+}
+
+/// Where things go that can be made again.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), |path| root().join(path))
+}
+
+/// The cargo that runs this.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or(OsString::from("cargo"));
+    let mut command = Command::new(cargo);
+    command.args(arguments);
+    command
+}
+
+/// Runs a command at the root and fails when it does.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let line = words(command);
+    eprintln!("$ {line}");
+    let status =
+        command.current_dir(root()).status().with_context(|| format!("cannot run {line}"))?;
+    ensure!(status.success(), "{line}: {status}");
+    Ok(())
+}
+
+/// The command as one would type it.
+fn words(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let words: Vec<_> = std::iter::once(program)
+        .chain(command.get_args())
+        .map(|word| word.to_string_lossy())
+        .collect();
+    words.join(" ")
+}

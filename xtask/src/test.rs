@@ -1,0 +1,12 @@
+//! `cargo x test`: every test there is.
+
+use anyhow::Result;
+
+use crate::python;
+use crate::run::{self, cargo};
+
+pub(crate) fn run() -> Result<()> {
+    run::run(&mut cargo(&["test", "--quiet", "--workspace"]))?;
+    let mut reader = python::command()?;
+    run::run(reader.args(["testdata/reader.py", "testdata/golden/manifest.json"]))
+}
