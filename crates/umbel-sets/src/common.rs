@@ -346,12 +346,18 @@ impl Run<'_> {
     ) -> Result<Vec<Part>, Error> {
         table.freeze();
         let budget = self.scanner.budget;
-        let rest = candidates.map(|candidates| self.prepare_rest(table, candidates)).transpose()?;
+        let candidates = candidates.unwrap_or_default();
+        let filter = self.filter_candidates(table, &candidates)?;
+        let others = match candidates.len() {
+            0 => None,
+            count => Some(Partitions::new(&self.disk, 0, count, budget.spill_buffers())?),
+        };
         if self.at_least > 1 {
             for input in 1..self.inputs.len() {
                 let mark = Mark {
                     table,
-                    rest: rest.as_ref(),
+                    filter: filter.as_ref(),
+                    others: others.as_ref(),
                     start: self.places.start(input),
                     disk: &self.disk,
                     room: budget.long_line() + table.room(),
@@ -364,31 +370,54 @@ impl Run<'_> {
                 }
             }
         }
-        let Some(Rest { candidates, others, .. }) = rest else { return Ok(Vec::new()) };
-        let others = others.finish(&self.disk)?;
-        let parts = candidates.into_iter().zip(others);
+        let Some(others) = others else { return Ok(Vec::new()) };
+        let parts = candidates.into_iter().zip(others.finish(&self.disk)?);
         Ok(parts.map(|(candidates, others)| Part { candidates, others, level: 0 }).collect())
     }
 
-    /// A filter of the candidates set aside, so that few of the other lines have to follow them.
-    fn prepare_rest(&self, table: &Table, candidates: Vec<Spill>) -> Result<Rest, Error> {
+    /// A filter of all candidates: most lines of a pass are none, and find it out in a few bits that
+    /// stay in cache instead of in the slots of the table; and few of them follow the candidates to
+    /// disk. None when the slots stay in cache themselves.
+    fn filter_candidates(
+        &self,
+        table: &Table,
+        spilled: &[Spill],
+    ) -> Result<Option<Blocked>, Error> {
+        /// Slots of 512 KiB.
+        const FEW: u64 = 1 << 16;
+        if spilled.is_empty() && table.len() < FEW {
+            return Ok(None);
+        }
         let budget = self.scanner.budget;
-        let keys = candidates.iter().map(Spill::lines).sum();
+        let keys = table.len() + spilled.iter().map(Spill::lines).sum::<u64>();
         let room =
             budget.rest.saturating_sub(table.bytes() + budget.spill_buffers() + budget.long_line());
         let mut size = Plan::for_keys(Kind::Blocked, keys, RATE)?;
         if size.bytes() > room {
             size = Plan::for_memory(Kind::Blocked, keys, room.max(64 << 10))?;
         }
-        let mut filter = Blocked::new(&size, self.scanner.hasher)?;
-        for spill in &candidates {
+        let hasher = self.scanner.hasher;
+        let mut filter = Blocked::new(&size, hasher)?;
+        let mut hashes = Vec::with_capacity(1 << 12);
+        let mut add = |line: &[u8]| {
+            hashes.push(hasher.hash(line));
+            if hashes.len() == hashes.capacity() {
+                filter.insert_batch(&hashes);
+                hashes.clear();
+            }
+        };
+        table.walk(|_, record| {
+            add(record.line);
+            true
+        });
+        for spill in spilled {
             let mut reader = spill.read(256 << 10);
             while let Some((_, line)) = reader.next(&self.disk)? {
-                filter.insert(line);
+                add(line);
             }
         }
-        let others = Partitions::new(&self.disk, 0, candidates.len(), budget.spill_buffers())?;
-        Ok(Rest { candidates, filter, others })
+        filter.insert_batch(&hashes);
+        Ok(Some(filter))
     }
 }
 
@@ -486,44 +515,42 @@ impl Visit for Gather<'_> {
     }
 }
 
-/// Candidates on disk, and the other lines that may meet them.
-struct Rest {
-    candidates: Vec<Spill>,
-    filter: Blocked,
-    others: Partitions,
-}
-
 /// Marks the lines of the table; sets aside lines that may meet a candidate on disk.
 struct Mark<'a> {
     table: &'a Table,
-    rest: Option<&'a Rest>,
+    /// Of all candidates.
+    filter: Option<&'a Blocked>,
+    /// Where lines go that may meet a candidate on disk, if any are there.
+    others: Option<&'a Partitions>,
     start: u64,
     disk: &'a Disk<'a>,
     room: u64,
 }
 
 impl Visit for Mark<'_> {
-    type Local = ();
+    /// Whether each line of a batch may be a candidate.
+    type Local = Vec<bool>;
 
-    fn local(&self) {}
+    fn local(&self) -> Vec<bool> {
+        Vec::new()
+    }
 
-    fn batch(&self, (): &mut (), lines: &Lines<'_>, absent: &mut [bool]) -> Result<(), Error> {
-        // First all first slots, whose misses overlap; then the few that need more.
-        for (absent, hash) in absent.iter_mut().zip(lines.hashes()) {
-            *absent = self.table.surely_absent(*hash);
+    fn batch(&self, maybe: &mut Vec<bool>, lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
+        maybe.clear();
+        maybe.resize(lines.len(), true);
+        if let Some(filter) = self.filter {
+            filter.contains_batch(lines.hashes(), maybe);
         }
-        for i in 0..lines.len() {
+        for i in (0..lines.len()).filter(|&i| maybe[i]) {
             let (hash, line) = (lines.hashes()[i], lines.bytes(i));
-            let found = if absent[i] { None } else { self.table.find(hash, line) };
-            match (found, self.rest) {
+            match (self.table.find(hash, line), self.others) {
                 (Some(unit), _) => self.table.mark(unit),
-                (None, Some(rest)) if rest.filter.contains_hash(hash) => {
-                    rest.others.push(self.disk, hash, self.start + lines.offset(i), line)?;
+                (None, Some(others)) => {
+                    others.push(self.disk, hash, self.start + lines.offset(i), line)?
                 }
-                (None, _) => {}
+                (None, None) => {}
             }
         }
-        absent.fill(false);
         Ok(())
     }
 

@@ -36,7 +36,7 @@ pub mod hash;
 pub mod math;
 pub mod plan;
 
-pub use bits::Block;
+pub use bits::{Block, Blocks};
 pub use error::Error;
 pub use filter::{AnyFilter, Blocked, Classic, Estimate, Receipt};
 pub use hash::{Algorithm, KeyHash, KeyHasher, Scheme, Secret};

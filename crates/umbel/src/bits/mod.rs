@@ -4,10 +4,12 @@
 //! without copying, on any machine. This module knows nothing of rates, kinds or files.
 
 pub(crate) mod arch;
+mod storage;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::Error;
+pub(crate) use arch::{Kernel, Run};
+pub use storage::Blocks;
 
 /// Bits of one block: one cache line.
 pub(crate) const BLOCK_BITS: u64 = 512;
@@ -50,13 +52,6 @@ impl Block {
 #[inline]
 pub(crate) const fn place(hash: u64, places: u64) -> u64 {
     ((hash as u128 * places as u128) >> 64) as u64
-}
-
-/// `count` zeroed blocks, or an error instead of an abort when there is no memory for them.
-pub(crate) fn zeroed(count: u64) -> Result<Vec<Block>, Error> {
-    let fail = || Error::OutOfMemory { bytes: count.saturating_mul(BLOCK_BYTES) };
-    let count = usize::try_from(count).map_err(|_| fail())?;
-    bytemuck::allocation::try_zeroed_vec(count).map_err(|()| fail())
 }
 
 /// Bits set in all `blocks`.
@@ -124,7 +119,7 @@ mod tests {
 
     #[test]
     fn set_get_and_ones_agree() {
-        let mut blocks = zeroed(3).unwrap();
+        let mut blocks = Blocks::zeroed(3).unwrap();
         let positions = [0, 63, 64, 511, 512, 1000, 1535];
         for position in positions {
             assert!(set(&mut blocks, position) && !set(&mut blocks, position));
@@ -132,11 +127,5 @@ mod tests {
         assert!((0..1536).all(|p| get(&blocks, p) == positions.contains(&p)));
         assert_eq!(ones(&blocks, 1536).collect::<Vec<_>>(), positions);
         assert_eq!(count_ones(&blocks), 7);
-    }
-
-    #[test]
-    fn memory_that_cannot_be_had_is_an_error() {
-        assert!(matches!(zeroed(1 << 57), Err(Error::OutOfMemory { .. })));
-        assert!(matches!(zeroed(u64::MAX), Err(Error::OutOfMemory { .. })));
     }
 }

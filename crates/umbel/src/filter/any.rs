@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use super::{Blocked, Bloom, Classic, Receipt};
-use crate::bits::{self, Block};
+use crate::bits::{self, Block, Blocks};
 use crate::hash::{KeyHash, KeyHasher, Scheme, Secret};
 use crate::plan::{Kind, Plan};
 use crate::{Error, format};
@@ -11,7 +11,7 @@ use crate::{Error, format};
 /// A filter of one of the kinds; the front ends work on this and know no kind by its insides.
 #[derive(Clone)]
 #[non_exhaustive]
-pub enum AnyFilter<S = Vec<Block>> {
+pub enum AnyFilter<S = Blocks> {
     /// A blocked filter.
     Blocked(Blocked<S>),
     /// A classic filter.
@@ -70,8 +70,8 @@ impl AnyFilter {
         let reader = format::Reader::new(source, length)?;
         let plan = reader.header().plan()?;
         let hasher = hasher(reader.header().scheme()?)?;
-        let mut blocks = bits::zeroed(plan.bytes() / bits::BLOCK_BYTES)?;
-        reader.read_payload(bytemuck::cast_slice_mut(&mut blocks))?;
+        let mut blocks = Blocks::zeroed(plan.bytes() / bits::BLOCK_BYTES)?;
+        reader.read_payload(bytemuck::cast_slice_mut(&mut blocks[..]))?;
         Self::from_parts(plan, hasher, blocks)
     }
 

@@ -5,7 +5,8 @@
 //! of `bits::arch::scalar`.
 
 use super::bloom::{Bloom, Layout, sealed};
-use crate::bits::{self, BLOCK_BITS, Block, arch::scalar};
+use crate::Error;
+use crate::bits::{self, BLOCK_BITS, Block, Blocks, Kernel, Run};
 use crate::hash::KeyHash;
 use crate::math::{Estimate, blocked};
 use crate::plan::{Kind, Plan};
@@ -14,7 +15,7 @@ use crate::plan::{Kind, Plan};
 /// rates (36 % at 1e-6).
 ///
 /// [`Classic`]: super::Classic
-pub type Blocked<S = Vec<Block>> = Bloom<BlockedLayout, S>;
+pub type Blocked<S = Blocks> = Bloom<BlockedLayout, S>;
 
 /// Where the blocked kind puts its bits.
 #[derive(Clone, Copy, Debug)]
@@ -28,34 +29,41 @@ impl Layout for BlockedLayout {
     const UNIT_BITS: u64 = BLOCK_BITS;
 
     #[inline]
-    fn insert(blocks: &mut [Block], plan: &Plan, hash: KeyHash) -> bool {
+    fn insert(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hash: KeyHash) -> bool {
         let place = bits::place(hash.high, blocks.len() as u64) as usize;
-        insert_at(&mut blocks[place], hash.low, plan.probes)
+        kernel.insert(&mut blocks[place], hash.low, plan.probes)
     }
 
     #[inline]
-    fn contains(blocks: &[Block], plan: &Plan, hash: KeyHash) -> bool {
+    fn contains(blocks: &[Block], plan: &Plan, kernel: &Kernel, hash: KeyHash) -> bool {
         let place = bits::place(hash.high, blocks.len() as u64) as usize;
-        let block = &blocks[place];
-        // A constant number of probes lets the compiler unroll the most used pattern.
-        match plan.probes {
-            8 => scalar::contains(block, hash.low, 8),
-            probes => scalar::contains(block, hash.low, probes),
-        }
+        kernel.contains(&blocks[place], hash.low, plan.probes)
     }
 
-    fn fold(blocks: &mut Vec<Block>, _bits: u64, divisor: u64) {
-        let divisor = divisor as usize;
-        let folded = blocks.len() / divisor;
-        for to in 0..folded {
-            let mut sum = blocks[to * divisor];
-            for from in &blocks[to * divisor + 1..(to + 1) * divisor] {
-                sum.or(from);
+    fn insert_batch(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hashes: &[KeyHash]) {
+        let run = Run { first: 0, total: blocks.len() as u64 };
+        kernel.insert_batch(blocks, run, hashes, plan.probes);
+    }
+
+    fn contains_batch(
+        blocks: &[Block],
+        plan: &Plan,
+        kernel: &Kernel,
+        hashes: &[KeyHash],
+        found: &mut [bool],
+    ) {
+        kernel.contains_batch(blocks, hashes, plan.probes, found);
+    }
+
+    fn fold(blocks: &mut Blocks, _bits: u64, divisor: u64) -> Result<(), Error> {
+        let mut folded = Blocks::zeroed(blocks.len() as u64 / divisor)?;
+        for (sum, parts) in folded.iter_mut().zip(blocks.chunks(divisor as usize)) {
+            for part in parts {
+                sum.or(part);
             }
-            blocks[to] = sum;
         }
-        blocks.truncate(folded);
-        blocks.shrink_to_fit();
+        *blocks = folded;
+        Ok(())
     }
 
     fn fpp(blocks: &[Block], plan: &Plan) -> f64 {
@@ -94,14 +102,6 @@ impl Layout for BlockedLayout {
     }
 }
 
-#[inline]
-fn insert_at(block: &mut Block, low: u64, probes: u32) -> bool {
-    match probes {
-        8 => scalar::insert(block, low, 8),
-        probes => scalar::insert(block, low, probes),
-    }
-}
-
 impl Blocked {
     /// Cuts the filter into at most `count` runs of blocks that different threads can fill at once.
     ///
@@ -121,13 +121,18 @@ impl Blocked {
     /// ```
     pub fn shards(&mut self, count: usize) -> Shards<'_> {
         let Plan { probes, .. } = *self.plan();
-        let blocks = self.blocks_mut();
+        let (blocks, kernel) = self.parts_mut();
         let total = blocks.len() as u64;
         let run = blocks.len().div_ceil(count);
         let runs = blocks
             .chunks_mut(run)
             .enumerate()
-            .map(|(i, blocks)| Shard { total, first: (i * run) as u64, probes, blocks })
+            .map(|(i, blocks)| Shard {
+                run: Run { first: (i * run) as u64, total },
+                probes,
+                kernel,
+                blocks,
+            })
             .collect();
         Shards { total, run: run as u64, runs }
     }
@@ -153,9 +158,9 @@ impl Shards<'_> {
 /// One run of a blocked filter's blocks, to insert into while other threads fill other runs.
 #[derive(Debug)]
 pub struct Shard<'a> {
-    total: u64,
-    first: u64,
+    run: Run,
     probes: u32,
+    kernel: Kernel,
     blocks: &'a mut [Block],
 }
 
@@ -165,9 +170,6 @@ impl Shard<'_> {
     /// # Panics
     /// When one falls elsewhere.
     pub fn insert_batch(&mut self, hashes: &[KeyHash]) {
-        for hash in hashes {
-            let place = bits::place(hash.high, self.total) - self.first;
-            insert_at(&mut self.blocks[place as usize], hash.low, self.probes);
-        }
+        self.kernel.insert_batch(self.blocks, self.run, hashes, self.probes);
     }
 }

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::marker::PhantomData;
 
 use super::{AnyFilter, Receipt};
-use crate::bits::{self, Block};
+use crate::bits::{self, Block, Blocks, Kernel};
 use crate::hash::{KeyHash, KeyHasher, Secret};
 use crate::math::Estimate;
 use crate::plan::{Kind, Plan};
@@ -23,12 +23,22 @@ pub trait Layout: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
     const UNIT_BITS: u64;
 
     #[doc(hidden)]
-    fn insert(blocks: &mut [Block], plan: &Plan, hash: KeyHash) -> bool;
+    fn insert(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hash: KeyHash) -> bool;
     #[doc(hidden)]
-    fn contains(blocks: &[Block], plan: &Plan, hash: KeyHash) -> bool;
+    fn contains(blocks: &[Block], plan: &Plan, kernel: &Kernel, hash: KeyHash) -> bool;
+    #[doc(hidden)]
+    fn insert_batch(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hashes: &[KeyHash]);
+    #[doc(hidden)]
+    fn contains_batch(
+        blocks: &[Block],
+        plan: &Plan,
+        kernel: &Kernel,
+        hashes: &[KeyHash],
+        found: &mut [bool],
+    );
     /// Brings every bit to where it would be in a filter `divisor` times smaller.
     #[doc(hidden)]
-    fn fold(blocks: &mut Vec<Block>, bits: u64, divisor: u64);
+    fn fold(blocks: &mut Blocks, bits: u64, divisor: u64) -> Result<(), Error>;
     /// Mean over keys never inserted of the chance to pass, given these bits.
     #[doc(hidden)]
     fn fpp(blocks: &[Block], plan: &Plan) -> f64;
@@ -44,14 +54,15 @@ pub(super) mod sealed {
 /// A plain Bloom filter: `insert` sets the key's bits, `contains` asks whether all are set.
 ///
 /// Use it through its kinds, [`Blocked`](super::Blocked) and [`Classic`](super::Classic). `S` is
-/// where the blocks live: `Vec<Block>` to own them, `&[Block]` to borrow them from a mapped file.
+/// where the blocks live: [`Blocks`] to own them, `&[Block]` to borrow them from a mapped file.
 ///
 /// A key that was inserted is always found: bits are never cleared but by [`clear`](Self::clear)
 /// and [`intersect`](Self::intersect), and the latter keeps the keys that both filters hold.
 #[derive(Clone)]
-pub struct Bloom<L: Layout, S = Vec<Block>> {
+pub struct Bloom<L: Layout, S = Blocks> {
     plan: Plan,
     hasher: KeyHasher,
+    kernel: Kernel,
     blocks: S,
     layout: PhantomData<L>,
 }
@@ -67,7 +78,8 @@ impl<L: Layout> Bloom<L> {
         Ok(Self {
             plan: *plan,
             hasher,
-            blocks: bits::zeroed(plan.bytes() / bits::BLOCK_BYTES)?,
+            kernel: Kernel::detect(),
+            blocks: Blocks::zeroed(plan.bytes() / bits::BLOCK_BYTES)?,
             layout: PhantomData,
         })
     }
@@ -87,14 +99,12 @@ impl<L: Layout> Bloom<L> {
     /// Inserts a key by its hash, made under this filter's scheme. As [`insert`](Self::insert).
     #[inline]
     pub fn insert_hash(&mut self, hash: KeyHash) -> bool {
-        L::insert(&mut self.blocks, &self.plan, hash)
+        L::insert(&mut self.blocks, &self.plan, &self.kernel, hash)
     }
 
     /// Inserts many keys by their hashes.
     pub fn insert_batch(&mut self, hashes: &[KeyHash]) {
-        for &hash in hashes {
-            L::insert(&mut self.blocks, &self.plan, hash);
-        }
+        L::insert_batch(&mut self.blocks, &self.plan, &self.kernel, hashes);
     }
 
     /// Forgets all keys.
@@ -115,7 +125,7 @@ impl<L: Layout> Bloom<L> {
             return Err(Error::SizesDiffer { left: size, right: divisor, unit: L::UNIT });
         }
         if divisor > 1 {
-            L::fold(&mut self.blocks, self.plan.bits, divisor);
+            L::fold(&mut self.blocks, self.plan.bits, divisor)?;
             self.plan.bits /= divisor;
             self.plan.keys = (self.plan.keys / divisor).max(1);
         }
@@ -165,7 +175,7 @@ impl<L: Layout> Bloom<L> {
         }
         let folded;
         let (plan, others) = if right > left {
-            let mut copy = other.to_owned();
+            let mut copy = other.to_owned()?;
             copy.fold(right / left)?;
             folded = copy;
             (&folded.plan, &folded.blocks[..])
@@ -192,8 +202,8 @@ impl<L: Layout> Bloom<L> {
         AnyFilter::read(source, length, secret)?.try_into()
     }
 
-    pub(crate) fn blocks_mut(&mut self) -> &mut [Block] {
-        &mut self.blocks
+    pub(super) fn parts_mut(&mut self) -> (&mut [Block], Kernel) {
+        (&mut self.blocks, self.kernel)
     }
 }
 
@@ -213,7 +223,7 @@ impl<L: Layout, S: AsRef<[Block]>> Bloom<L, S> {
     /// Whether a key may have been inserted, by its hash under this filter's scheme.
     #[inline]
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        L::contains(self.blocks.as_ref(), &self.plan, hash)
+        L::contains(self.blocks.as_ref(), &self.plan, &self.kernel, hash)
     }
 
     /// Asks for many keys: `found[i]` becomes the answer for `hashes[i]`.
@@ -222,10 +232,7 @@ impl<L: Layout, S: AsRef<[Block]>> Bloom<L, S> {
     /// When the slices differ in length.
     pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len(), "one answer for each hash");
-        let blocks = self.blocks.as_ref();
-        for (found, &hash) in found.iter_mut().zip(hashes) {
-            *found = L::contains(blocks, &self.plan, hash);
-        }
+        L::contains_batch(self.blocks.as_ref(), &self.plan, &self.kernel, hashes, found);
     }
 
     /// What the filter was planned for; after folds and merges, what its present size is for.
@@ -248,22 +255,20 @@ impl<L: Layout, S: AsRef<[Block]>> Bloom<L, S> {
 
     /// Borrows the same bits.
     pub fn view(&self) -> Bloom<L, &[Block]> {
-        Bloom {
-            plan: self.plan,
-            hasher: self.hasher,
-            blocks: self.blocks.as_ref(),
-            layout: PhantomData,
-        }
+        self.with(self.blocks.as_ref())
     }
 
     /// A copy that owns its bits.
-    pub fn to_owned(&self) -> Bloom<L> {
-        Bloom {
-            plan: self.plan,
-            hasher: self.hasher,
-            blocks: self.blocks.as_ref().to_vec(),
-            layout: PhantomData,
-        }
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn to_owned(&self) -> Result<Bloom<L>, Error> {
+        Ok(self.with(Blocks::copy_of(self.blocks.as_ref())?))
+    }
+
+    fn with<T>(&self, blocks: T) -> Bloom<L, T> {
+        let Self { plan, hasher, kernel, .. } = *self;
+        Bloom { plan, hasher, kernel, blocks, layout: PhantomData }
     }
 
     /// Writes the filter as an umbel file, front to back, without seeking.
@@ -291,7 +296,7 @@ impl<L: Layout, S: AsRef<[Block]>> Bloom<L, S> {
                 expected: "zeros after the last bit of the filter",
             });
         }
-        Ok(Self { plan, hasher, blocks, layout: PhantomData })
+        Ok(Self { plan, hasher, kernel: Kernel::detect(), blocks, layout: PhantomData })
     }
 }
 

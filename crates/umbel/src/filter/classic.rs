@@ -6,14 +6,15 @@
 //! miss.
 
 use super::bloom::{Bloom, Layout, sealed};
-use crate::bits::{self, Block};
+use crate::Error;
+use crate::bits::{self, Block, Blocks, Kernel};
 use crate::hash::{KeyHash, mix};
 use crate::math::Estimate;
 use crate::plan::{Kind, Plan};
 
 /// A classic Bloom filter: the fewest bits of the Bloom kinds, any m and k, up to k cache misses a
 /// key.
-pub type Classic<S = Vec<Block>> = Bloom<ClassicLayout, S>;
+pub type Classic<S = Blocks> = Bloom<ClassicLayout, S>;
 
 /// Where the classic kind puts its bits.
 #[derive(Clone, Copy, Debug)]
@@ -34,22 +35,40 @@ impl Layout for ClassicLayout {
     const UNIT_BITS: u64 = 1;
 
     #[inline]
-    fn insert(blocks: &mut [Block], plan: &Plan, hash: KeyHash) -> bool {
+    fn insert(blocks: &mut [Block], plan: &Plan, _: &Kernel, hash: KeyHash) -> bool {
         positions(plan, hash).fold(false, |new, position| bits::set(blocks, position) | new)
     }
 
     #[inline]
-    fn contains(blocks: &[Block], plan: &Plan, hash: KeyHash) -> bool {
+    fn contains(blocks: &[Block], plan: &Plan, _: &Kernel, hash: KeyHash) -> bool {
         positions(plan, hash).all(|position| bits::get(blocks, position))
     }
 
-    fn fold(blocks: &mut Vec<Block>, bits: u64, divisor: u64) {
-        let mut folded =
-            vec![Block::default(); (bits / divisor).div_ceil(bits::BLOCK_BITS) as usize];
+    fn insert_batch(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hashes: &[KeyHash]) {
+        for &hash in hashes {
+            Self::insert(blocks, plan, kernel, hash);
+        }
+    }
+
+    fn contains_batch(
+        blocks: &[Block],
+        plan: &Plan,
+        kernel: &Kernel,
+        hashes: &[KeyHash],
+        found: &mut [bool],
+    ) {
+        for (found, &hash) in found.iter_mut().zip(hashes) {
+            *found = Self::contains(blocks, plan, kernel, hash);
+        }
+    }
+
+    fn fold(blocks: &mut Blocks, bits: u64, divisor: u64) -> Result<(), Error> {
+        let mut folded = Blocks::zeroed((bits / divisor).div_ceil(bits::BLOCK_BITS))?;
         for position in bits::ones(blocks, bits) {
             bits::set(&mut folded, position / divisor);
         }
         *blocks = folded;
+        Ok(())
     }
 
     fn fpp(blocks: &[Block], plan: &Plan) -> f64 {

@@ -1,0 +1,206 @@
+//! Kernels for AVX2 (two registers of four lanes a block) and AVX-512 (one of eight).
+
+use std::arch::x86_64::*;
+
+use super::scalar::scattered;
+use super::{Block, Isa, Kernel, Run};
+use crate::hash::{KeyHash, nth_word};
+
+/// Adds the kernels whose instruction sets this processor reports, best last.
+pub(super) fn add_available(kernels: &mut Vec<Kernel>) {
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
+        kernels.push(avx2::KERNEL);
+    }
+    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("bmi2") {
+        kernels.push(avx512::KERNEL);
+    }
+}
+
+/// Compiles the generic kernels for one instruction set.
+macro_rules! kernels {
+    ($isa:ident, $name:literal, $feature:literal) => {
+        pub(super) const KERNEL: Kernel =
+            Kernel { name: $name, insert, contains, insert_batch, contains_batch };
+
+        // SAFETY of the calls: each function has the features that the instruction set needs.
+
+        #[target_feature(enable = $feature)]
+        fn insert(block: &mut Block, low: u64, probes: u32) -> bool {
+            unsafe { super::super::insert::<$isa>(block, low, probes) }
+        }
+
+        #[target_feature(enable = $feature)]
+        fn contains(block: &Block, low: u64, probes: u32) -> bool {
+            unsafe { super::super::contains::<$isa>(block, low, probes) }
+        }
+
+        #[target_feature(enable = $feature)]
+        fn insert_batch(blocks: &mut [Block], run: Run, hashes: &[KeyHash], probes: u32) {
+            unsafe { super::super::insert_batch::<$isa>(blocks, run, hashes, probes) }
+        }
+
+        #[target_feature(enable = $feature)]
+        fn contains_batch(blocks: &[Block], hashes: &[KeyHash], probes: u32, found: &mut [bool]) {
+            unsafe { super::super::contains_batch::<$isa>(blocks, hashes, probes, found) }
+        }
+    };
+}
+
+mod avx2 {
+    use super::*;
+
+    kernels!(Avx2, "avx2", "avx2,bmi2,popcnt");
+
+    struct Avx2;
+
+    /// One round of lanes in four words: bit (word >> shift) & 63 of each.
+    #[inline(always)]
+    unsafe fn lane_bits(word: __m256i, shifts: __m256i) -> __m256i {
+        // SAFETY: AVX2, promised by the caller.
+        unsafe {
+            let positions =
+                _mm256_and_si256(_mm256_srlv_epi64(word, shifts), _mm256_set1_epi64x(63));
+            _mm256_sllv_epi64(_mm256_set1_epi64x(1), positions)
+        }
+    }
+
+    /// The bit at `position` in the four words that start at `firsts`, or none: a variable shift by
+    /// 64 or more gives 0, and so does a negative one, which is large without its sign.
+    #[inline(always)]
+    unsafe fn bit_at(position: __m256i, firsts: __m256i) -> __m256i {
+        // SAFETY: AVX2, promised by the caller.
+        unsafe { _mm256_sllv_epi64(_mm256_set1_epi64x(1), _mm256_sub_epi64(position, firsts)) }
+    }
+
+    /// SAFETY of all intrinsics: the caller vouches for AVX2; blocks are 64 bytes at addresses that
+    /// are multiples of 64, so both halves are aligned.
+    impl Isa for Avx2 {
+        /// Words 0 to 3 and 4 to 7.
+        type Mask = (__m256i, __m256i);
+
+        #[inline(always)]
+        unsafe fn lanes<const ROUNDS: u32>(low: u64) -> Self::Mask {
+            unsafe {
+                let shifts = (_mm256_set_epi64x(18, 12, 6, 0), _mm256_set_epi64x(42, 36, 30, 24));
+                let word = _mm256_set1_epi64x(low as i64);
+                let mut mask = (lane_bits(word, shifts.0), lane_bits(word, shifts.1));
+                for round in 1..ROUNDS {
+                    let word = _mm256_set1_epi64x(nth_word(low, round) as i64);
+                    mask.0 = _mm256_or_si256(mask.0, lane_bits(word, shifts.0));
+                    mask.1 = _mm256_or_si256(mask.1, lane_bits(word, shifts.1));
+                }
+                mask
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn scatter(low: u64, probes: u32) -> Self::Mask {
+            unsafe {
+                let firsts =
+                    (_mm256_set_epi64x(192, 128, 64, 0), _mm256_set_epi64x(448, 384, 320, 256));
+                let mut mask = (_mm256_setzero_si256(), _mm256_setzero_si256());
+                for probe in 0..probes {
+                    let position = _mm256_set1_epi64x(scattered(low, probe) as i64);
+                    mask.0 = _mm256_or_si256(mask.0, bit_at(position, firsts.0));
+                    mask.1 = _mm256_or_si256(mask.1, bit_at(position, firsts.1));
+                }
+                mask
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn test(block: &Block, mask: &Self::Mask) -> bool {
+            unsafe {
+                let words: *const __m256i = block.0.as_ptr().cast();
+                let missing = (
+                    _mm256_andnot_si256(_mm256_load_si256(words), mask.0),
+                    _mm256_andnot_si256(_mm256_load_si256(words.add(1)), mask.1),
+                );
+                let missing = _mm256_or_si256(missing.0, missing.1);
+                _mm256_testz_si256(missing, missing) == 1
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn set(block: &mut Block, mask: &Self::Mask) {
+            unsafe {
+                let words: *mut __m256i = block.0.as_mut_ptr().cast();
+                _mm256_store_si256(words, _mm256_or_si256(_mm256_load_si256(words), mask.0));
+                let words = words.add(1);
+                _mm256_store_si256(words, _mm256_or_si256(_mm256_load_si256(words), mask.1));
+            }
+        }
+    }
+}
+
+mod avx512 {
+    use super::*;
+
+    kernels!(Avx512, "avx512", "avx512f,bmi2,popcnt");
+
+    struct Avx512;
+
+    /// One round of lanes: bit (word >> shift) & 63 of each word.
+    #[inline(always)]
+    unsafe fn lane_bits(word: u64) -> __m512i {
+        // SAFETY: AVX-512F, promised by the caller.
+        unsafe {
+            let shifts = _mm512_set_epi64(42, 36, 30, 24, 18, 12, 6, 0);
+            let fields = _mm512_srlv_epi64(_mm512_set1_epi64(word as i64), shifts);
+            let positions = _mm512_and_si512(fields, _mm512_set1_epi64(63));
+            _mm512_sllv_epi64(_mm512_set1_epi64(1), positions)
+        }
+    }
+
+    /// SAFETY of all intrinsics: the caller vouches for AVX-512F; blocks are 64 bytes at addresses
+    /// that are multiples of 64.
+    impl Isa for Avx512 {
+        type Mask = __m512i;
+
+        #[inline(always)]
+        unsafe fn lanes<const ROUNDS: u32>(low: u64) -> Self::Mask {
+            unsafe {
+                let mut mask = lane_bits(low);
+                for round in 1..ROUNDS {
+                    mask = _mm512_or_si512(mask, lane_bits(nth_word(low, round)));
+                }
+                mask
+            }
+        }
+
+        /// As for AVX2.
+        #[inline(always)]
+        unsafe fn scatter(low: u64, probes: u32) -> Self::Mask {
+            unsafe {
+                let firsts = _mm512_set_epi64(448, 384, 320, 256, 192, 128, 64, 0);
+                let one = _mm512_set1_epi64(1);
+                let mut mask = _mm512_setzero_si512();
+                for probe in 0..probes {
+                    let position = _mm512_set1_epi64(scattered(low, probe) as i64);
+                    let bit = _mm512_sllv_epi64(one, _mm512_sub_epi64(position, firsts));
+                    mask = _mm512_or_si512(mask, bit);
+                }
+                mask
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn test(block: &Block, mask: &Self::Mask) -> bool {
+            unsafe {
+                let words = _mm512_load_si512(block.0.as_ptr().cast());
+                _mm512_cmpneq_epi64_mask(_mm512_and_si512(words, *mask), *mask) == 0
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn set(block: &mut Block, mask: &Self::Mask) {
+            unsafe {
+                let words = block.0.as_mut_ptr().cast();
+                _mm512_store_si512(
+                    words,
+                    _mm512_or_si512(_mm512_load_si512(words.cast_const()), *mask),
+                );
+            }
+        }
+    }
+}
