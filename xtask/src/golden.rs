@@ -21,6 +21,11 @@ fn recipes() -> Vec<Vector> {
         // Scatter beyond the first word, and a seed that no signed or floating number holds.
         Vector { seed: 0xfedc_ba98_7654_3210, ..blocked("blocked-k11", 31, 11, 1000, 1e-3) },
         Vector { members: 150, ..blocked("blocked-k31", 3, 31, 30, 1e-9) },
+        Vector { members: 400, ..blocked("blocked-k24", 8, 24, 100, 1e-6) },
+        // More than one chunk, so more than one chunk checksum; nearly all zeros.
+        Vector { members: 8000, ..blocked("blocked-chunks", 17_408, 1, 8000, 0.001) },
+        long_keys(blocked("blocked-long-keys", 20, 8, 1000, 0.01)),
+        long_keys(keyed(blocked("blocked-long-keys-keyed", 21, 5, 1000, 0.02))),
         Vector { members: 0, ..blocked("blocked-empty", 1, 8, 1, 0.5) },
         keyed(blocked("blocked-keyed", 23, 8, 1000, 0.01)),
         Vector { seed: 42, ..classic("classic-odd", 12_345, 7, 1200, 0.01) },
@@ -51,6 +56,11 @@ fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
         probes_tried: 20_000,
         false_positives: Vec::new(),
     }
+}
+
+/// Keys beyond 240 bytes, which XXH3 hashes another way than short ones.
+fn long_keys(vector: Vector) -> Vector {
+    Vector { member_prefix: "member-".repeat(40), probe_prefix: "probe-".repeat(50), ..vector }
 }
 
 /// Under the secret of bytes 0 to 15.

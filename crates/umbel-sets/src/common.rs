@@ -220,8 +220,8 @@ impl<'a> Common<'a> {
 
 /// Bytes of filters in memory while lines are gathered.
 fn held(strategy: Strategy, filters: &[(usize, Plan)]) -> u64 {
-    let bytes = filters.iter().map(|(_, plan)| plan.bytes());
-    if strategy == Strategy::Chain { bytes.last().unwrap_or(0) } else { bytes.sum() }
+    let mut bytes = filters.iter().map(|(_, plan)| plan.bytes());
+    if strategy == Strategy::Chain { bytes.next_back().unwrap_or(0) } else { bytes.sum() }
 }
 
 /// A job at work.
@@ -257,21 +257,12 @@ impl Run<'_> {
         let parts = self.mark(&mut table, candidates)?;
         self.report.distinct = table.len();
         let last = self.inputs.len() - 1;
-        let matched = |table: &Table, each: &mut dyn FnMut(u64, &[u8]) -> Result<(), Error>| {
-            let mut result = Ok(());
-            table.walk(|unit, record| {
-                if table.met(unit, &record, self.at_least, |place| self.places.holds(last, place)) {
-                    result = each(record.place, record.line);
-                }
-                result.is_ok()
-            });
-            result
-        };
+        let own = |place| self.places.holds(last, place);
         if parts.is_empty() {
-            return matched(&table, &mut |_, line| sink.line(line));
+            return table.push_met(self.at_least, own, &mut |_, line| sink.line(line));
         }
         let mut runs = Runs::new();
-        runs.run(&self.disk, |push| matched(&table, push))?;
+        runs.run(&self.disk, |push| table.push_met(self.at_least, own, push))?;
         drop(table);
         let Budget { threads, rest, .. } = self.scanner.budget;
         let join = Join {
@@ -546,7 +537,7 @@ impl Visit for Mark<'_> {
             match (self.table.find(hash, line), self.others) {
                 (Some(unit), _) => self.table.mark(unit),
                 (None, Some(others)) => {
-                    others.push(self.disk, hash, self.start + lines.offset(i), line)?
+                    others.push(self.disk, hash, self.start + lines.offset(i), line)?;
                 }
                 (None, None) => {}
             }

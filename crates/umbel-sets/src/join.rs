@@ -169,16 +169,9 @@ impl Join<'_> {
         }
         drop(others);
         let own = |place| input.is_some_and(|input| self.places.holds(input, place));
-        runs.lock().expect("no worker panics").run(self.disk, |push| {
-            let mut result = Ok(());
-            table.walk(|unit, record| {
-                if table.met(unit, &record, self.at_least, own) {
-                    result = push(record.place, record.line);
-                }
-                result.is_ok()
-            });
-            result
-        })?;
+        runs.lock()
+            .expect("no worker panics")
+            .run(self.disk, |push| table.push_met(self.at_least, own, push))?;
         let mut parts = Vec::new();
         if let Some((candidates, others)) = rest {
             for (candidates, others) in candidates.into_iter().zip(others.finish(self.disk)?) {

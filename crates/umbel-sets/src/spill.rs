@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use umbel::KeyHash;
 
 use crate::Error;
+use crate::table::Push;
 
 /// Where temporary files go, and how much went through them.
 pub(crate) struct Disk<'a> {
@@ -228,7 +229,7 @@ impl Runs {
     pub(crate) fn run(
         &mut self,
         disk: &Disk<'_>,
-        write: impl FnOnce(&mut dyn FnMut(u64, &[u8]) -> Result<(), Error>) -> Result<(), Error>,
+        write: impl FnOnce(&mut Push<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         const BUFFER: usize = 1 << 18;
         if self.out.is_none() {

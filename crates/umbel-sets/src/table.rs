@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use umbel::KeyHash;
 
+use crate::Error;
+
 /// Tests have small segments, so that a few lines fill several.
 const SEGMENT: usize = if cfg!(test) { 1 << 9 } else { 1 << 20 };
 const UNIT: usize = 8;
@@ -253,18 +255,28 @@ impl Table {
         unit
     }
 
-    /// Whether a record was met in at least `at_least` inputs, the present pass included.
-    pub(crate) fn met(
+    /// Pushes, in order of arrival, the lines met in at least `at_least` inputs, the present pass
+    /// included; `own` is as in [`count_marks`](Self::count_marks).
+    pub(crate) fn push_met(
         &self,
-        unit: u64,
-        record: &Record<'_>,
         at_least: usize,
         own: impl Fn(u64) -> bool,
-    ) -> bool {
-        let now = is_set(&self.marks, unit) && !own(record.place);
-        usize::from(record.count) + usize::from(now) >= at_least
+        push: &mut Push<'_>,
+    ) -> Result<(), Error> {
+        let mut result = Ok(());
+        self.walk(|unit, record| {
+            let now = is_set(&self.marks, unit) && !own(record.place);
+            if usize::from(record.count) + usize::from(now) >= at_least {
+                result = push(record.place, record.line);
+            }
+            result.is_ok()
+        });
+        result
     }
 }
+
+/// Takes a line and its place.
+pub(crate) type Push<'a> = dyn FnMut(u64, &[u8]) -> Result<(), Error> + 'a;
 
 /// A line in the table.
 pub(crate) struct Record<'a> {
@@ -359,12 +371,16 @@ mod tests {
         }
         table.count_marks(|place| place >= 100);
         table.mark(table.find(hasher.hash("a"), b"a").unwrap());
-        let mut counts = Vec::new();
-        table.walk(|unit, record| {
-            counts.push((record.count, table.met(unit, &record, 3, |_| false)));
-            true
-        });
-        assert_eq!(counts, [(2, true), (2, false), (1, false)]);
+        let mut met = Vec::new();
+        for at_least in 1..=3 {
+            table
+                .push_met(at_least, |_| false, &mut |place, _| {
+                    met.push((at_least, place));
+                    Ok(())
+                })
+                .unwrap();
+        }
+        assert_eq!(met, [(1, 10), (1, 11), (1, 200), (2, 10), (2, 11), (3, 10)]);
     }
 
     #[test]

@@ -51,3 +51,25 @@ fn every_file_is_listed() {
         .collect();
     assert_eq!(listed, found);
 }
+
+#[test]
+fn the_example_of_the_format_document() {
+    let bits = |kind, bits, probes| {
+        let plan = umbel::Plan { kind, keys: 1, fpp: 0.5, bits, probes };
+        let mut filter = umbel::AnyFilter::new(&plan, umbel::KeyHasher::with_seed(7)).unwrap();
+        filter.insert("umbel");
+        let mut file = Vec::new();
+        filter.write(&mut file).unwrap();
+        let set = |bit: &usize| file[128 + bit / 8] >> (bit % 8) & 1 == 1;
+        (0..bits as usize).filter(set).collect::<Vec<_>>()
+    };
+    let in_block = |places: &[usize]| places.iter().map(|j| 512 * 929 + j).collect::<Vec<_>>();
+    let lanes = [2, 121, 166, 246, 287, 340, 412, 461];
+    assert_eq!(bits(umbel::Kind::Blocked, 512_000, 8), in_block(&lanes));
+    assert_eq!(bits(umbel::Kind::Blocked, 512_000, 3), in_block(&[66, 311, 502]));
+    assert_eq!(bits(umbel::Kind::Classic, 1_000_000, 3), [110_111, 822_443, 842_426]);
+    let secret = umbel::Secret::new(std::array::from_fn(|i| i as u8));
+    assert_eq!(secret.key_id(), 0x163d_19d5_742f_2273);
+    let expected = umbel::KeyHash { high: 0x7cf0_9712_f4f8_a6ef, low: 0xa4fa_b679_fdd5_af56 };
+    assert_eq!(umbel::KeyHasher::keyed(secret).hash("umbel"), expected);
+}

@@ -22,25 +22,27 @@ macro_rules! kernels {
         pub(super) const KERNEL: Kernel =
             Kernel { name: $name, insert, contains, insert_batch, contains_batch };
 
-        // SAFETY of the calls: each function has the features that the instruction set needs.
-
         #[target_feature(enable = $feature)]
         fn insert(block: &mut Block, low: u64, probes: u32) -> bool {
+            // SAFETY: this function has the features that the instruction set needs.
             unsafe { super::super::insert::<$isa>(block, low, probes) }
         }
 
         #[target_feature(enable = $feature)]
         fn contains(block: &Block, low: u64, probes: u32) -> bool {
+            // SAFETY: this function has the features that the instruction set needs.
             unsafe { super::super::contains::<$isa>(block, low, probes) }
         }
 
         #[target_feature(enable = $feature)]
         fn insert_batch(blocks: &mut [Block], run: Run, hashes: &[KeyHash], probes: u32) {
+            // SAFETY: this function has the features that the instruction set needs.
             unsafe { super::super::insert_batch::<$isa>(blocks, run, hashes, probes) }
         }
 
         #[target_feature(enable = $feature)]
         fn contains_batch(blocks: &[Block], hashes: &[KeyHash], probes: u32, found: &mut [bool]) {
+            // SAFETY: this function has the features that the instruction set needs.
             unsafe { super::super::contains_batch::<$isa>(blocks, hashes, probes, found) }
         }
     };
@@ -72,14 +74,13 @@ mod avx2 {
         unsafe { _mm256_sllv_epi64(_mm256_set1_epi64x(1), _mm256_sub_epi64(position, firsts)) }
     }
 
-    /// SAFETY of all intrinsics: the caller vouches for AVX2; blocks are 64 bytes at addresses that
-    /// are multiples of 64, so both halves are aligned.
     impl Isa for Avx2 {
         /// Words 0 to 3 and 4 to 7.
         type Mask = (__m256i, __m256i);
 
         #[inline(always)]
         unsafe fn lanes<const ROUNDS: u32>(low: u64) -> Self::Mask {
+            // SAFETY: AVX2, promised by the caller; blocks are aligned to 64 bytes.
             unsafe {
                 let shifts = (_mm256_set_epi64x(18, 12, 6, 0), _mm256_set_epi64x(42, 36, 30, 24));
                 let word = _mm256_set1_epi64x(low as i64);
@@ -95,6 +96,7 @@ mod avx2 {
 
         #[inline(always)]
         unsafe fn scatter(low: u64, probes: u32) -> Self::Mask {
+            // SAFETY: AVX2, promised by the caller; blocks are aligned to 64 bytes.
             unsafe {
                 let firsts =
                     (_mm256_set_epi64x(192, 128, 64, 0), _mm256_set_epi64x(448, 384, 320, 256));
@@ -110,6 +112,7 @@ mod avx2 {
 
         #[inline(always)]
         unsafe fn test(block: &Block, mask: &Self::Mask) -> bool {
+            // SAFETY: AVX2, promised by the caller; blocks are aligned to 64 bytes.
             unsafe {
                 let words: *const __m256i = block.0.as_ptr().cast();
                 let missing = (
@@ -123,6 +126,7 @@ mod avx2 {
 
         #[inline(always)]
         unsafe fn set(block: &mut Block, mask: &Self::Mask) {
+            // SAFETY: AVX2, promised by the caller; blocks are aligned to 64 bytes.
             unsafe {
                 let words: *mut __m256i = block.0.as_mut_ptr().cast();
                 _mm256_store_si256(words, _mm256_or_si256(_mm256_load_si256(words), mask.0));
@@ -152,13 +156,12 @@ mod avx512 {
         }
     }
 
-    /// SAFETY of all intrinsics: the caller vouches for AVX-512F; blocks are 64 bytes at addresses
-    /// that are multiples of 64.
     impl Isa for Avx512 {
         type Mask = __m512i;
 
         #[inline(always)]
         unsafe fn lanes<const ROUNDS: u32>(low: u64) -> Self::Mask {
+            // SAFETY: AVX-512F, promised by the caller; blocks are aligned to 64 bytes.
             unsafe {
                 let mut mask = lane_bits(low);
                 for round in 1..ROUNDS {
@@ -171,6 +174,7 @@ mod avx512 {
         /// As for AVX2.
         #[inline(always)]
         unsafe fn scatter(low: u64, probes: u32) -> Self::Mask {
+            // SAFETY: AVX-512F, promised by the caller; blocks are aligned to 64 bytes.
             unsafe {
                 let firsts = _mm512_set_epi64(448, 384, 320, 256, 192, 128, 64, 0);
                 let one = _mm512_set1_epi64(1);
@@ -186,6 +190,7 @@ mod avx512 {
 
         #[inline(always)]
         unsafe fn test(block: &Block, mask: &Self::Mask) -> bool {
+            // SAFETY: AVX-512F, promised by the caller; blocks are aligned to 64 bytes.
             unsafe {
                 let words = _mm512_load_si512(block.0.as_ptr().cast());
                 _mm512_cmpneq_epi64_mask(_mm512_and_si512(words, *mask), *mask) == 0
@@ -194,6 +199,7 @@ mod avx512 {
 
         #[inline(always)]
         unsafe fn set(block: &mut Block, mask: &Self::Mask) {
+            // SAFETY: AVX-512F, promised by the caller; blocks are aligned to 64 bytes.
             unsafe {
                 let words = block.0.as_mut_ptr().cast();
                 _mm512_store_si512(
