@@ -45,10 +45,10 @@ pub(crate) enum Verb {
 #[derive(Debug, Args)]
 pub(crate) struct Work {
     /// Most memory the whole process may use, e.g. 256MiB, 4GiB [default: a quarter of the machine's]
-    #[arg(long, value_name = "SIZE", help_heading = "Work")]
+    #[arg(long, value_name = "SIZE", help_heading = "Work", allow_negative_numbers = true)]
     pub(crate) memory: Option<Bytes>,
     /// Threads that read and hash [default: one a processor]
-    #[arg(long, value_name = "N", help_heading = "Work")]
+    #[arg(long, value_name = "N", help_heading = "Work", allow_negative_numbers = true)]
     pub(crate) threads: Option<std::num::NonZeroUsize>,
     /// Folder for temporary files, which vanish however the run ends [default: $TMPDIR or /tmp]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Work")]
@@ -93,10 +93,10 @@ pub(crate) struct CommonArgs {
     #[arg(required = true, num_args = 2.., value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Lines in at least T of the files, in order of first appearance [default: all of them]
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub(crate) at_least: Option<usize>,
     /// Read every file once and allow this error: half for lines not common, half for lines left out
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) fpp: Option<Fpp>,
     #[command(flatten)]
     pub(crate) work: Work,
@@ -115,13 +115,13 @@ pub(crate) struct BuildArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Keys it should hold, e.g. 5e9 [default: the lines there are]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) keys: Option<Keys>,
     /// False-positive probability at that many keys [default: 0.01]
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) fpp: Option<Fpp>,
     /// Size of the filter; the rate follows, or with --fpp the number of keys
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) size: Option<Bytes>,
     /// Kind of filter: blocked is the fastest, classic the smallest
     #[arg(long, default_value = "blocked")]
@@ -216,13 +216,13 @@ pub(crate) struct MergeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     /// Keys to hold, e.g. 5e9
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) keys: Option<Keys>,
     /// False-positive probability, between 0 and 1
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) fpp: Option<Fpp>,
     /// Memory for the filter, e.g. 4GiB
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) memory: Option<Bytes>,
     /// As JSON, one object a line
     #[arg(long)]

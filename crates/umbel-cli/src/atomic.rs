@@ -2,7 +2,8 @@
 //!
 //! On Linux the new file has no name until it is complete and synced (`O_TMPFILE`), so that even
 //! SIGKILL leaves nothing behind; elsewhere, and on file systems without that, it is a temporary
-//! file beside the target.
+//! file beside the target. To replace a file takes two steps on Linux, a name beside it and a
+//! rename; what a SIGKILL just between them leaves is removed when the file is replaced again.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -18,15 +19,27 @@ pub(crate) enum Existing {
     Replace,
 }
 
-/// Refuses a target that exists and must be kept: before the work, not after it.
+/// Refuses a target that exists and must be kept, or cannot be made: before the work, not after it.
 pub(crate) fn check_target(path: &Path, existing: Existing) -> Result<()> {
-    match fs::symlink_metadata(path) {
+    // Through a link, what it leads to counts; a link to nowhere is there itself.
+    match fs::metadata(path).or_else(|_| fs::symlink_metadata(path)) {
         Ok(meta) if meta.is_dir() => bail!("{}: is a directory; name a file", path.display()),
-        Ok(meta) if meta.is_file() && existing == Existing::Keep => {
+        Ok(meta) if (meta.is_file() || meta.is_symlink()) && existing == Existing::Keep => {
             bail!("{}: already there; --force replaces it", path.display())
+        }
+        Err(_) if !folder(path).is_dir() => {
+            bail!(
+                "{}: there is no folder {}; make it first",
+                path.display(),
+                folder(path).display()
+            )
         }
         _ => Ok(()),
     }
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Writes `path` through `write`, which fills a file that takes its name only when complete.
@@ -48,13 +61,10 @@ pub(crate) fn write(
             .with_context(|| path.display().to_string())?;
         return fill(file, write).map(drop).with_context(|| path.display().to_string());
     }
-    let dir = match target.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
-        _ => PathBuf::from("."),
-    };
+    let dir = folder(&target);
     let permissions = before.map(|meta| meta.permissions());
     let context = || format!("{}: nothing was written", path.display());
-    let named = match nameless(&dir) {
+    let named = match nameless(dir) {
         Some(file) => {
             let file = fill(file, write).with_context(context)?;
             prepare(&file, permissions).with_context(context)?;
@@ -64,7 +74,7 @@ pub(crate) fn write(
             let temporary = tempfile::Builder::new()
                 .prefix(".umbel-")
                 .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
-                .tempfile_in(&dir)
+                .tempfile_in(dir)
                 .with_context(context)?;
             let (file, name) = temporary.into_parts();
             let file = fill(file, write).with_context(context)?;
@@ -79,7 +89,7 @@ pub(crate) fn write(
     };
     named?;
     // The new name itself must survive a crash.
-    File::open(&dir).and_then(|dir| dir.sync_all()).with_context(context)
+    File::open(dir).and_then(|dir| dir.sync_all()).with_context(context)
 }
 
 fn fill(file: File, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<File> {
@@ -102,8 +112,11 @@ fn nameless(dir: &Path) -> Option<File> {
 
 #[cfg(target_os = "linux")]
 mod nameless {
+    use std::ffi::OsString;
     use std::os::fd::AsRawFd;
+    use std::os::unix::fs::MetadataExt;
 
+    use nix::errno::Errno;
     use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
     use nix::unistd::linkat;
 
@@ -129,16 +142,39 @@ mod nameless {
         if existing == Existing::Keep {
             return Ok(link(target)?);
         }
-        // A link cannot replace: link beside the target, then rename over it.
-        let mut beside = target.as_os_str().to_owned();
-        beside.push(format!(".{}.new", std::process::id()));
-        let beside = PathBuf::from(beside);
-        // Left by a process of the same number that was killed between the two steps.
-        let _ = fs::remove_file(&beside);
-        link(&beside)?;
+        // A link cannot replace: link beside the target, then rename over it. The lock tells others
+        // that the file beside has somebody who will rename it.
+        file.lock()?;
+        let mut name = OsString::from(".");
+        name.push(target.file_name().unwrap_or_default());
+        name.push(".umbel-new");
+        let beside = target.with_file_name(name);
+        while let Err(error) = link(&beside) {
+            if error != Errno::EEXIST {
+                return Err(error.into());
+            }
+            remove_orphan(&beside)?;
+        }
         fs::rename(&beside, target).inspect_err(|_| {
             let _ = fs::remove_file(&beside);
         })
+    }
+
+    /// Waits until the file at `path` is renamed, or removes it when nobody is left to do that.
+    fn remove_orphan(path: &Path) -> io::Result<()> {
+        let file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            file => file?,
+        };
+        file.lock()?;
+        // Whoever removes a file holds its lock: if it still is at its place, it stays there.
+        let (ours, named) = (file.metadata()?, fs::symlink_metadata(path));
+        match named {
+            Ok(named) if (ours.dev(), ours.ino()) == (named.dev(), named.ino()) => {
+                fs::remove_file(path)
+            }
+            _ => Ok(()),
+        }
     }
 }
 

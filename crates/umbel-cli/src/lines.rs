@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,12 +18,15 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
     if !tmp.is_dir() {
         bail!("{}: not a folder for temporary files; name one with --tmp", tmp.display());
     }
+    let memory = work.memory.map_or_else(machine::default_memory, |bytes| bytes.0);
+    // Threads that were asked for stay as they are; by default a small cap has few.
+    let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let threads = work
+        .threads
+        .map_or_else(|| processors().min(umbel_sets::most_threads(memory)), NonZeroUsize::get);
     Ok(Options {
-        memory: work.memory.map_or_else(machine::default_memory, |bytes| bytes.0),
-        threads: work
-            .threads
-            .or_else(|| std::thread::available_parallelism().ok())
-            .map_or(1, std::num::NonZeroUsize::get),
+        memory,
+        threads,
         tmp,
         separator: if work.null { 0 } else { b'\n' },
         progress: Arc::new(Progress::default()),
@@ -98,7 +102,10 @@ fn open_one(path: &Path) -> Result<Source> {
             file,
         )))),
         "zst" => stream(Box::new(zstd::Decoder::new(file).with_context(|| name.clone())?)),
-        _ if meta.is_file() && !starts_midway(&file) => Ok(Source::File(Input::file(name, file)?)),
+        // Files of the kernel claim to have no bytes; what they give is only known by reading them.
+        _ if meta.is_file() && meta.len() > 0 && !starts_midway(&file) => {
+            Ok(Source::File(Input::file(name, file)?))
+        }
         _ => stream(Box::new(file)),
     }
 }

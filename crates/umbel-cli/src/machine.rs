@@ -12,27 +12,26 @@ pub(crate) fn default_memory() -> u64 {
     let total = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
         .into_iter()
         .filter_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok())
-        .chain(installed_memory())
+        .chain(proc_bytes("/proc/meminfo", "MemTotal:"))
         .min();
     total.map_or(FALLBACK, |total: u64| total / 4)
 }
 
-/// Bytes of memory, from `/proc/meminfo`: `MemTotal:  16384 kB`.
-fn installed_memory() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let kib: u64 = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?
-        .trim()
-        .strip_suffix("kB")?
-        .trim()
-        .parse()
-        .ok()?;
+/// Bytes of memory that a file of /proc tells, as `MemTotal:  16384 kB`.
+fn proc_bytes(path: &str, field: &str) -> Option<u64> {
+    let text = fs::read_to_string(path).ok()?;
+    let value = text.lines().find_map(|line| line.strip_prefix(field))?;
+    let kib: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
 }
 
 /// The most memory this process has had in use, in bytes.
 pub(crate) fn peak_memory() -> u64 {
+    // What the system counts of a process begins with what its parent had in use when it started
+    // it; Linux also tells the peak since then.
+    if let Some(peak) = proc_bytes("/proc/self/status", "VmHWM:") {
+        return peak;
+    }
     // Kibibytes everywhere but on Apple's systems.
     let unit = if cfg!(target_vendor = "apple") { 1 } else { 1024 };
     getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.max_rss() as u64 * unit)

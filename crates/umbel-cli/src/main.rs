@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Nothing) => ExitCode::from(1),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("umbel: {}", chain(&error));
+            report::say(&format!("umbel: {}", chain(&error)));
             ExitCode::from(2)
         }
     }

@@ -1,6 +1,6 @@
 //! What a run says when it is done, and while it works.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -53,7 +53,7 @@ impl Run {
         let peak = machine::peak_memory();
         if let Some(receipt) = filter.filter(|receipt| receipt.over_filled) {
             // Told even when quiet: the rate is no longer the promised one.
-            eprintln!("umbel: warning: {}", over_filled(receipt));
+            say(&format!("umbel: warning: {}", over_filled(receipt)));
         }
         if self.voice.quiet {
             return;
@@ -80,7 +80,7 @@ impl Run {
             if let Some(receipt) = filter {
                 object["filter"] = receipt_json(receipt);
             }
-            eprintln!("{object}");
+            say(&object.to_string());
             return;
         }
         let mut words = vec![format!("{} lines", Count(report.lines))];
@@ -104,7 +104,7 @@ impl Run {
             (None, Some(receipt)) => summary(receipt),
             (None, None) => "exact".to_owned(),
         });
-        eprintln!("umbel {}: {}", self.verb, words.join(", "));
+        say(&format!("umbel {}: {}", self.verb, words.join(", ")));
     }
 }
 
@@ -112,6 +112,11 @@ impl Drop for Run {
     fn drop(&mut self) {
         self.stop_bar();
     }
+}
+
+/// A line on standard error. When nobody can read it, the work is no worse for that.
+pub(crate) fn say(words: &str) {
+    let _ = io::stderr().write_all(format!("{words}\n").as_bytes());
 }
 
 fn draw(stop: &AtomicBool, progress: &Progress) {

@@ -20,6 +20,12 @@ pub(crate) const KEPT: usize = if cfg!(test) { 300 } else { 1 << 14 };
 /// Hashes that one worker collects for the shards of a filter before it locks one; 16 bytes each.
 pub(crate) const BUCKETED: usize = 1 << 16;
 
+/// Bytes of input that one worker reads at once, at least and at most.
+const LEAST_CHUNK: u64 = 64 << 10;
+const MOST_CHUNK: u64 = 1 << 20;
+/// What has to be left beside the workers.
+const LEAST_REST: u64 = 4 << 20;
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) cap: u64,
@@ -33,21 +39,31 @@ pub(crate) struct Budget {
 impl Budget {
     pub(crate) fn new(cap: u64, threads: usize) -> Result<Self, Error> {
         let threads = threads.max(1);
-        let smallest = Self::with_chunk(cap, threads, 64 << 10);
-        let least = LEAST_MEMORY
-            .max(cap.saturating_sub(smallest.rest) + (4 << 20))
-            .next_multiple_of(1 << 20);
-        if cap < LEAST_MEMORY || smallest.rest < 4 << 20 {
+        let least = Self::least_cap(threads, LEAST_REST);
+        if cap < LEAST_MEMORY || Self::with(cap, threads).rest < LEAST_REST {
             return Err(Error::Memory { cap, least });
         }
-        // Large chunks waste less on cutting; 1 MiB still lies in the second-level cache.
-        let chunk = (cap / 64 / threads as u64).clamp(64 << 10, 1 << 20) as usize;
-        Ok(Self::with_chunk(cap, threads, chunk))
+        Ok(Self::with(cap, threads))
     }
 
-    fn with_chunk(cap: u64, threads: usize, chunk: usize) -> Self {
-        let worker = 2 * chunk as u64 + 32 * KEPT as u64 + 16 * BUCKETED as u64;
-        Self { cap, threads, chunk, rest: cap.saturating_sub(BASE + threads as u64 * worker) }
+    fn with(cap: u64, threads: usize) -> Self {
+        // Large chunks waste less on cutting; 1 MiB still lies in the second-level cache.
+        let chunk = (cap / 64 / threads as u64).clamp(LEAST_CHUNK, MOST_CHUNK);
+        let rest = cap.saturating_sub(fixed(threads, chunk));
+        Self { cap, threads, chunk: chunk as usize, rest }
+    }
+
+    /// The least cap, in whole MiB, that leaves `rest` bytes beside `threads` workers.
+    pub(crate) fn least_cap(threads: usize, rest: u64) -> u64 {
+        let with_chunk = |chunk| fixed(threads, chunk).saturating_add(rest);
+        // Between the smallest and the largest chunk, the chunks take 1/32 of the cap.
+        let between = u128::from(with_chunk(0)) * 32 / 31 + 1;
+        let between = u64::try_from(between).unwrap_or(u64::MAX);
+        between
+            .clamp(with_chunk(LEAST_CHUNK), with_chunk(MOST_CHUNK))
+            .max(LEAST_MEMORY)
+            .checked_next_multiple_of(1 << 20)
+            .unwrap_or(u64::MAX)
     }
 
     pub(crate) fn filters(&self) -> u64 {
@@ -68,10 +84,50 @@ impl Budget {
         self.rest.saturating_sub(filters + self.spill_buffers() + self.long_line())
     }
 
-    /// A cap with which a line of `length` bytes certainly fits: it stands in the buffer and in the
-    /// table, beside what is fixed.
-    pub(crate) fn cap_for_line(&self, length: u64) -> u64 {
-        let fixed = self.cap - self.rest + 2 * self.chunk as u64 * self.threads as u64;
-        (fixed + length.saturating_mul(10)).next_multiple_of(1 << 20)
+    /// A cap with which a line of `length` bytes certainly fits, where `room` bytes were too few.
+    pub(crate) fn cap_for_line(&self, length: u64, room: u64) -> u64 {
+        // The buffer grows by quarters, from a chunk in which the line does not start at once. Of
+        // each byte more, at least an eighth goes to the room.
+        let short = (length + length / 4 + 2 * MOST_CHUNK).saturating_sub(room);
+        Self::least_cap(self.threads, self.rest + 8 * short)
+    }
+}
+
+/// As many threads as leave at least half of `memory` to what they work on.
+pub fn most_threads(memory: u64) -> usize {
+    let threads = memory.saturating_sub(BASE) / 2 / (fixed(1, LEAST_CHUNK) - BASE);
+    usize::try_from(threads).unwrap_or(usize::MAX).max(1)
+}
+
+/// Bytes of the program and its workers.
+fn fixed(threads: usize, chunk: u64) -> u64 {
+    let worker = 2 * chunk + 32 * KEPT as u64 + 16 * BUCKETED as u64;
+    worker.saturating_mul(threads as u64).saturating_add(BASE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_cap_works_and_less_does_not() {
+        for threads in [1, 2, 3, 16, 500] {
+            for rest in [LEAST_REST, 20 << 20, 67_108_864, 1 << 30, 5 << 40] {
+                let least = Budget::least_cap(threads, rest);
+                assert!(Budget::new(least, threads).unwrap().rest >= rest, "{threads} {rest}");
+                let less = Budget::new(least - (1 << 20), threads);
+                assert!(less.map_or(0, |budget| budget.rest) < rest, "{threads} {rest}");
+            }
+        }
+        assert_eq!(Budget::least_cap(usize::MAX, u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn every_cap_has_threads_that_it_suffices_for() {
+        for mib in [16, 17, 64, 256, 1 << 20] {
+            let threads = most_threads(mib << 20);
+            assert!(Budget::new(mib << 20, threads).is_ok(), "{mib} MiB, {threads} threads");
+        }
+        assert_eq!(most_threads(0), 1);
     }
 }

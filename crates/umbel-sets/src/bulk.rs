@@ -314,10 +314,10 @@ impl<'a> Sink<'a> {
 
 /// What a filter leaves of the memory for one long line.
 fn room_beside(filter: &AnyFilter, scanner: &Scanner<'_>) -> Result<u64, Error> {
-    let Budget { cap, rest, .. } = scanner.budget;
+    const LEAST_ROOM: u64 = 1 << 20;
+    let Budget { cap, threads, rest, .. } = scanner.budget;
     let bytes = filter.plan().bytes();
-    rest.checked_sub(bytes).filter(|room| *room >= 1 << 20).ok_or(Error::Memory {
-        cap,
-        least: (cap - rest + bytes + (1 << 20)).next_multiple_of(1 << 20),
-    })
+    rest.checked_sub(bytes)
+        .filter(|room| *room >= LEAST_ROOM)
+        .ok_or_else(|| Error::Memory { cap, least: Budget::least_cap(threads, bytes + LEAST_ROOM) })
 }

@@ -27,7 +27,7 @@ mod scan;
 mod spill;
 mod table;
 
-pub use budget::LEAST_MEMORY;
+pub use budget::{LEAST_MEMORY, most_threads};
 pub use bulk::{count, insert, insert_stream, query, query_stream};
 pub use common::{Common, CommonPlan, Strategy};
 pub use error::Error;

@@ -56,8 +56,7 @@ pub(crate) fn plan(
     let bytes = filters.iter().map(|(_, plan)| plan.bytes()).sum::<u64>() + written.bytes();
     let room = budget.rest - budget.long_line();
     if bytes > room {
-        let least =
-            (budget.cap - budget.rest + bytes * 8 / 7 + (1 << 20)).next_multiple_of(1 << 20);
+        let least = Budget::least_cap(budget.threads, bytes + bytes.div_ceil(7));
         return Err(Error::Memory { cap: budget.cap, least });
     }
     Ok(filters)

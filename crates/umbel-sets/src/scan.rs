@@ -191,7 +191,7 @@ impl<'a> Scanner<'a> {
                 let longer = grown(filled);
                 if longer as u64 > visit.room() {
                     let rest = skip_line(&mut source, self.separator);
-                    return Err(self.long_line(name, offset, filled as u64 + rest));
+                    return Err(self.long_line(name, offset, filled as u64 + rest, visit.room()));
                 }
                 buffer.resize(longer, 0);
             }
@@ -220,12 +220,12 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn long_line(&self, name: &str, offset: u64, length: u64) -> Error {
+    fn long_line(&self, name: &str, offset: u64, length: u64, room: u64) -> Error {
         let name = name.to_owned();
         if length > u64::from(u32::MAX) {
             return Error::GiantLine { name, offset, length };
         }
-        let (cap, least) = (self.budget.cap, self.budget.cap_for_line(length));
+        let (cap, least) = (self.budget.cap, self.budget.cap_for_line(length, room));
         Error::LongLine { name, offset, length, cap, least }
     }
 }
@@ -325,7 +325,7 @@ impl Worker<'_> {
                     let found = (searched - start) as u64 + rest;
                     return Err(self
                         .scanner
-                        .long_line(self.input.name(), from + start as u64, found)
+                        .long_line(self.input.name(), from + start as u64, found, visit.room())
                         .into());
                 }
             }

@@ -29,30 +29,30 @@ impl Layout for BlockedLayout {
     const UNIT_BITS: u64 = BLOCK_BITS;
 
     #[inline]
-    fn insert(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hash: KeyHash) -> bool {
+    fn insert(blocks: &mut [Block], _: &Plan, kernel: &Kernel, hash: KeyHash) -> bool {
         let place = bits::place(hash.high, blocks.len() as u64) as usize;
-        kernel.insert(&mut blocks[place], hash.low, plan.probes)
+        kernel.insert(&mut blocks[place], hash.low)
     }
 
     #[inline]
-    fn contains(blocks: &[Block], plan: &Plan, kernel: &Kernel, hash: KeyHash) -> bool {
+    fn contains(blocks: &[Block], _: &Plan, kernel: &Kernel, hash: KeyHash) -> bool {
         let place = bits::place(hash.high, blocks.len() as u64) as usize;
-        kernel.contains(&blocks[place], hash.low, plan.probes)
+        kernel.contains(&blocks[place], hash.low)
     }
 
-    fn insert_batch(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hashes: &[KeyHash]) {
+    fn insert_batch(blocks: &mut [Block], _: &Plan, kernel: &Kernel, hashes: &[KeyHash]) {
         let run = Run { first: 0, total: blocks.len() as u64 };
-        kernel.insert_batch(blocks, run, hashes, plan.probes);
+        kernel.insert_batch(blocks, run, hashes);
     }
 
     fn contains_batch(
         blocks: &[Block],
-        plan: &Plan,
+        _: &Plan,
         kernel: &Kernel,
         hashes: &[KeyHash],
         found: &mut [bool],
     ) {
-        kernel.contains_batch(blocks, hashes, plan.probes, found);
+        kernel.contains_batch(blocks, hashes, found);
     }
 
     fn fold(blocks: &mut Blocks, _bits: u64, divisor: u64) -> Result<(), Error> {
@@ -120,7 +120,6 @@ impl Blocked {
     /// # Ok::<(), umbel::Error>(())
     /// ```
     pub fn shards(&mut self, count: usize) -> Shards<'_> {
-        let Plan { probes, .. } = *self.plan();
         let (blocks, kernel) = self.parts_mut();
         let total = blocks.len() as u64;
         let run = blocks.len().div_ceil(count);
@@ -129,7 +128,6 @@ impl Blocked {
             .enumerate()
             .map(|(i, blocks)| Shard {
                 run: Run { first: (i * run) as u64, total },
-                probes,
                 kernel,
                 blocks,
             })
@@ -159,7 +157,6 @@ impl Shards<'_> {
 #[derive(Debug)]
 pub struct Shard<'a> {
     run: Run,
-    probes: u32,
     kernel: Kernel,
     blocks: &'a mut [Block],
 }
@@ -170,6 +167,6 @@ impl Shard<'_> {
     /// # Panics
     /// When one falls elsewhere.
     pub fn insert_batch(&mut self, hashes: &[KeyHash]) {
-        self.kernel.insert_batch(self.blocks, self.run, hashes, self.probes);
+        self.kernel.insert_batch(self.blocks, self.run, hashes);
     }
 }

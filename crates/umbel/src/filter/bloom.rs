@@ -78,7 +78,7 @@ impl<L: Layout> Bloom<L> {
         Ok(Self {
             plan: *plan,
             hasher,
-            kernel: Kernel::detect(),
+            kernel: Kernel::detect(plan.probes),
             blocks: Blocks::zeroed(plan.bytes() / bits::BLOCK_BYTES)?,
             layout: PhantomData,
         })
@@ -296,7 +296,7 @@ impl<L: Layout, S: AsRef<[Block]>> Bloom<L, S> {
                 expected: "zeros after the last bit of the filter",
             });
         }
-        Ok(Self { plan, hasher, kernel: Kernel::detect(), blocks, layout: PhantomData })
+        Ok(Self { plan, hasher, kernel: Kernel::detect(plan.probes), blocks, layout: PhantomData })
     }
 }
 

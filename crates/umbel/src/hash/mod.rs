@@ -37,13 +37,15 @@ impl KeyHash {
         Self { high: (hash >> 64) as u64, low: hash as u64 }
     }
 
-    /// From a 64-bit hash made elsewhere: `high` is the hash, `low` a fixed mix of it.
+    /// From a 64-bit hash made elsewhere: `high` is the hash, `low` its product with an odd constant,
+    /// rotated so that the bits used first are those that depend on most bits of the hash.
     ///
     /// Two keys with equal 64-bit hashes are one key to the filter, which adds n·2⁻⁶⁴ to the rate:
     /// under 1 % of it as long as n/fpp is below 1.8e17. The hash must be well mixed.
     #[inline]
     pub const fn from_u64(hash: u64) -> Self {
-        Self { high: hash, low: mix(hash.wrapping_add(GOLDEN)) }
+        // One multiplication, not a full mix: this is a tenth of the cost of a query in cache.
+        Self { high: hash, low: hash.wrapping_mul(GOLDEN).rotate_right(16) }
     }
 }
 

@@ -36,11 +36,13 @@ trait Isa {
     unsafe fn set(block: &mut Block, mask: &Self::Mask);
 }
 
-/// The kernels of one instruction set.
+/// The kernels of one instruction set for one number of probes: the choice is made once a filter, so
+/// that a key costs one call.
 #[derive(Clone, Copy)]
 #[allow(unreachable_pub)] // appears in the hidden part of a public trait
 pub struct Kernel {
     pub(crate) name: &'static str,
+    probes: u32,
     insert: unsafe fn(&mut Block, u64, u32) -> bool,
     contains: unsafe fn(&Block, u64, u32) -> bool,
     insert_batch: unsafe fn(&mut [Block], Run, &[KeyHash], u32),
@@ -69,69 +71,108 @@ impl std::fmt::Debug for Kernel {
 }
 
 impl Kernel {
-    /// The best kernels of this processor.
-    pub(crate) fn detect() -> Self {
-        *Self::available().last().expect("scalar code runs anywhere")
+    /// The best kernels of this processor for `probes` probes a key.
+    pub(crate) fn detect(probes: u32) -> Self {
+        *Self::available(probes).last().expect("scalar code runs anywhere")
     }
 
     /// All kernels that this processor can run, the best one last.
-    pub(crate) fn available() -> Vec<Self> {
-        let mut kernels = vec![SCALAR];
+    pub(crate) fn available(probes: u32) -> Vec<Self> {
+        let mut kernels: Vec<fn(u32) -> Self> = vec![scalar::kernel];
         #[cfg(target_arch = "x86_64")]
         x86::add_available(&mut kernels);
-        kernels
+        kernels.into_iter().map(|kernel| kernel(probes)).collect()
     }
 
     /// Sets a key's bits in its block, tells whether any was clear.
     #[inline]
-    pub(crate) fn insert(&self, block: &mut Block, low: u64, probes: u32) -> bool {
+    pub(crate) fn insert(&self, block: &mut Block, low: u64) -> bool {
         // SAFETY: `available` gives only kernels whose instruction set the processor reported.
-        unsafe { (self.insert)(block, low, probes) }
+        unsafe { (self.insert)(block, low, self.probes) }
     }
 
     /// Whether all of a key's bits are set in its block.
     #[inline]
-    pub(crate) fn contains(&self, block: &Block, low: u64, probes: u32) -> bool {
+    pub(crate) fn contains(&self, block: &Block, low: u64) -> bool {
         // SAFETY: as in `insert`.
-        unsafe { (self.contains)(block, low, probes) }
+        unsafe { (self.contains)(block, low, self.probes) }
     }
 
     /// Inserts keys that all fall into `blocks`, which is `run` of the filter.
     ///
     /// # Panics
     /// When a key falls elsewhere.
-    pub(crate) fn insert_batch(
-        &self,
-        blocks: &mut [Block],
-        run: Run,
-        hashes: &[KeyHash],
-        probes: u32,
-    ) {
+    pub(crate) fn insert_batch(&self, blocks: &mut [Block], run: Run, hashes: &[KeyHash]) {
         // SAFETY: as in `insert`.
-        unsafe { (self.insert_batch)(blocks, run, hashes, probes) }
+        unsafe { (self.insert_batch)(blocks, run, hashes, self.probes) }
     }
 
-    /// Asks for keys in a whole filter; `found` has the length of `hashes`.
-    pub(crate) fn contains_batch(
-        &self,
-        blocks: &[Block],
-        hashes: &[KeyHash],
-        probes: u32,
-        found: &mut [bool],
-    ) {
+    /// Asks for keys in a whole filter.
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub(crate) fn contains_batch(&self, blocks: &[Block], hashes: &[KeyHash], found: &mut [bool]) {
         // SAFETY: as in `insert`.
-        unsafe { (self.contains_batch)(blocks, hashes, probes, found) }
+        unsafe { (self.contains_batch)(blocks, hashes, self.probes, found) }
     }
 }
 
-/// Plain code, for any processor.
-const SCALAR: Kernel = Kernel {
-    name: "scalar",
-    insert: insert::<scalar::Scalar>,
-    contains: contains::<scalar::Scalar>,
-    insert_batch: insert_batch::<scalar::Scalar>,
-    contains_batch: contains_batch::<scalar::Scalar>,
-};
+/// Makes `kernel(probes)`, the generic kernels compiled for one instruction set, with the number of
+/// rounds known.
+macro_rules! kernels {
+    ($isa:ident, $name:literal $(, $feature:literal)?) => {
+        pub(super) fn kernel(probes: u32) -> Kernel {
+            match probes {
+                8 => kernel_of::<1>(probes),
+                16 => kernel_of::<2>(probes),
+                24 => kernel_of::<3>(probes),
+                32 => kernel_of::<4>(probes),
+                _ => kernel_of::<0>(probes),
+            }
+        }
+
+        fn kernel_of<const ROUNDS: u32>(probes: u32) -> Kernel {
+            Kernel {
+                name: $name,
+                probes,
+                insert: insert::<ROUNDS>,
+                contains: contains::<ROUNDS>,
+                insert_batch: insert_batch::<ROUNDS>,
+                contains_batch: contains_batch::<ROUNDS>,
+            }
+        }
+
+        $(#[target_feature(enable = $feature)])?
+        fn insert<const ROUNDS: u32>(block: &mut Block, low: u64, probes: u32) -> bool {
+            // SAFETY: this function has the features that the instruction set needs.
+            unsafe { $crate::bits::arch::insert::<$isa, ROUNDS>(block, low, probes) }
+        }
+
+        $(#[target_feature(enable = $feature)])?
+        fn contains<const ROUNDS: u32>(block: &Block, low: u64, probes: u32) -> bool {
+            // SAFETY: this function has the features that the instruction set needs.
+            unsafe { $crate::bits::arch::contains::<$isa, ROUNDS>(block, low, probes) }
+        }
+
+        $(#[target_feature(enable = $feature)])?
+        fn insert_batch<const ROUNDS: u32>(blocks: &mut [Block], run: Run, hashes: &[KeyHash], probes: u32) {
+            // SAFETY: this function has the features that the instruction set needs.
+            unsafe { $crate::bits::arch::insert_batch::<$isa, ROUNDS>(blocks, run, hashes, probes) }
+        }
+
+        $(#[target_feature(enable = $feature)])?
+        fn contains_batch<const ROUNDS: u32>(
+            blocks: &[Block],
+            hashes: &[KeyHash],
+            probes: u32,
+            found: &mut [bool],
+        ) {
+            // SAFETY: this function has the features that the instruction set needs.
+            unsafe { $crate::bits::arch::contains_batch::<$isa, ROUNDS>(blocks, hashes, probes, found) }
+        }
+    };
+}
+use kernels;
 
 // The loops below have no closures: code inside a closure is not compiled for the instruction set
 // of the function around it, and every intrinsic would become a call.
@@ -146,29 +187,8 @@ unsafe fn mask<I: Isa, const ROUNDS: u32>(low: u64, probes: u32) -> I::Mask {
     unsafe { if ROUNDS == 0 { I::scatter(low, probes) } else { I::lanes::<ROUNDS>(low) } }
 }
 
-/// Calls `$function::<I, ROUNDS>` with the rounds that the number of probes asks for.
-macro_rules! by_rounds {
-    ($probes:expr, $function:ident($($argument:expr),*)) => {
-        // SAFETY: promised by the caller.
-        unsafe {
-            match $probes {
-                8 => $function::<I, 1>($($argument),*),
-                16 => $function::<I, 2>($($argument),*),
-                24 => $function::<I, 3>($($argument),*),
-                32 => $function::<I, 4>($($argument),*),
-                _ => $function::<I, 0>($($argument),*),
-            }
-        }
-    };
-}
-
 #[inline(always)]
-unsafe fn insert<I: Isa>(block: &mut Block, low: u64, probes: u32) -> bool {
-    by_rounds!(probes, insert_one(block, low, probes))
-}
-
-#[inline(always)]
-unsafe fn insert_one<I: Isa, const ROUNDS: u32>(block: &mut Block, low: u64, probes: u32) -> bool {
+unsafe fn insert<I: Isa, const ROUNDS: u32>(block: &mut Block, low: u64, probes: u32) -> bool {
     // SAFETY: promised by the caller.
     unsafe {
         let mask = mask::<I, ROUNDS>(low, probes);
@@ -179,12 +199,7 @@ unsafe fn insert_one<I: Isa, const ROUNDS: u32>(block: &mut Block, low: u64, pro
 }
 
 #[inline(always)]
-unsafe fn contains<I: Isa>(block: &Block, low: u64, probes: u32) -> bool {
-    by_rounds!(probes, contains_one(block, low, probes))
-}
-
-#[inline(always)]
-unsafe fn contains_one<I: Isa, const ROUNDS: u32>(block: &Block, low: u64, probes: u32) -> bool {
+unsafe fn contains<I: Isa, const ROUNDS: u32>(block: &Block, low: u64, probes: u32) -> bool {
     // SAFETY: promised by the caller.
     unsafe { I::test(block, &mask::<I, ROUNDS>(low, probes)) }
 }
@@ -213,12 +228,7 @@ macro_rules! walk {
 }
 
 #[inline(always)]
-unsafe fn insert_batch<I: Isa>(blocks: &mut [Block], run: Run, hashes: &[KeyHash], probes: u32) {
-    by_rounds!(probes, insert_many(blocks, run, hashes, probes));
-}
-
-#[inline(always)]
-unsafe fn insert_many<I: Isa, const ROUNDS: u32>(
+unsafe fn insert_batch<I: Isa, const ROUNDS: u32>(
     blocks: &mut [Block],
     run: Run,
     hashes: &[KeyHash],
@@ -231,23 +241,13 @@ unsafe fn insert_many<I: Isa, const ROUNDS: u32>(
 }
 
 #[inline(always)]
-unsafe fn contains_batch<I: Isa>(
+unsafe fn contains_batch<I: Isa, const ROUNDS: u32>(
     blocks: &[Block],
     hashes: &[KeyHash],
     probes: u32,
     found: &mut [bool],
 ) {
     assert_eq!(hashes.len(), found.len(), "one answer for each hash");
-    by_rounds!(probes, contains_many(blocks, hashes, probes, found));
-}
-
-#[inline(always)]
-unsafe fn contains_many<I: Isa, const ROUNDS: u32>(
-    blocks: &[Block],
-    hashes: &[KeyHash],
-    probes: u32,
-    found: &mut [bool],
-) {
     let run = Run { first: 0, total: blocks.len() as u64 };
     walk!(blocks, run, hashes, |i, place| {
         // SAFETY: promised by the caller.
@@ -300,17 +300,17 @@ mod tests {
                     block == mask
                 })
                 .collect();
-            for kernel in Kernel::available() {
+            for kernel in Kernel::available(probes) {
                 let (mut one, mut many) = (Blocks::zeroed(blocks).unwrap(), Blocks::zeroed(blocks).unwrap());
                 for hash in &hashes {
                     let block = &mut one[place(hash.high, blocks) as usize];
-                    let known = kernel.contains(block, hash.low, probes);
-                    prop_assert_eq!(kernel.insert(block, hash.low, probes), !known, "{}", kernel.name);
+                    let known = kernel.contains(block, hash.low);
+                    prop_assert_eq!(kernel.insert(block, hash.low), !known, "{}", kernel.name);
                 }
-                kernel.insert_batch(&mut many, Run { first: 0, total: blocks }, &hashes, probes);
+                kernel.insert_batch(&mut many, Run { first: 0, total: blocks }, &hashes);
                 prop_assert!(one[..] == expected[..] && many[..] == expected[..], "{} {probes}", kernel.name);
                 let mut found = vec![false; asked.len()];
-                kernel.contains_batch(&many, &asked, probes, &mut found);
+                kernel.contains_batch(&many, &asked, &mut found);
                 prop_assert_eq!(&found, &answers, "{} {}", kernel.name, probes);
             }
         }
@@ -318,9 +318,9 @@ mod tests {
 
     #[test]
     fn this_processor_is_covered() {
-        let names: Vec<_> = Kernel::available().iter().map(|kernel| kernel.name).collect();
+        let names: Vec<_> = Kernel::available(8).iter().map(|kernel| kernel.name).collect();
         eprintln!("kernels tested: {names:?}");
         assert_eq!(names[0], "scalar");
-        assert_eq!(Kernel::detect().name, *names.last().unwrap());
+        assert_eq!(Kernel::detect(8).name, *names.last().unwrap());
     }
 }

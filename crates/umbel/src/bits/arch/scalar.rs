@@ -21,7 +21,8 @@
 //! 2 % more bits than scatter at fpp 0.01 (10.10 and 9.90 a key), 1.5 % at 0.001, 0.9 % at 1e-6.
 //! The patterns are part of the file format.
 
-use super::{Block, Isa};
+use super::{Block, Isa, Kernel, Run, kernels};
+use crate::hash::KeyHash;
 use crate::hash::nth_word;
 
 /// Fields of a word in the scatter pattern: ⌊64 / 9⌋.
@@ -50,6 +51,8 @@ pub(super) fn scattered(low: u64, probe: u32) -> u64 {
 
 /// Plain code. Its functions are safe on any processor.
 pub(super) struct Scalar;
+
+kernels!(Scalar, "scalar");
 
 impl Isa for Scalar {
     type Mask = Block;

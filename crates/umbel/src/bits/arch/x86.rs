@@ -7,51 +7,19 @@ use super::{Block, Isa, Kernel, Run};
 use crate::hash::{KeyHash, nth_word};
 
 /// Adds the kernels whose instruction sets this processor reports, best last.
-pub(super) fn add_available(kernels: &mut Vec<Kernel>) {
+pub(super) fn add_available(kernels: &mut Vec<fn(u32) -> Kernel>) {
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
-        kernels.push(avx2::KERNEL);
+        kernels.push(avx2::kernel);
     }
     if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("bmi2") {
-        kernels.push(avx512::KERNEL);
+        kernels.push(avx512::kernel);
     }
-}
-
-/// Compiles the generic kernels for one instruction set.
-macro_rules! kernels {
-    ($isa:ident, $name:literal, $feature:literal) => {
-        pub(super) const KERNEL: Kernel =
-            Kernel { name: $name, insert, contains, insert_batch, contains_batch };
-
-        #[target_feature(enable = $feature)]
-        fn insert(block: &mut Block, low: u64, probes: u32) -> bool {
-            // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::super::insert::<$isa>(block, low, probes) }
-        }
-
-        #[target_feature(enable = $feature)]
-        fn contains(block: &Block, low: u64, probes: u32) -> bool {
-            // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::super::contains::<$isa>(block, low, probes) }
-        }
-
-        #[target_feature(enable = $feature)]
-        fn insert_batch(blocks: &mut [Block], run: Run, hashes: &[KeyHash], probes: u32) {
-            // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::super::insert_batch::<$isa>(blocks, run, hashes, probes) }
-        }
-
-        #[target_feature(enable = $feature)]
-        fn contains_batch(blocks: &[Block], hashes: &[KeyHash], probes: u32, found: &mut [bool]) {
-            // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::super::contains_batch::<$isa>(blocks, hashes, probes, found) }
-        }
-    };
 }
 
 mod avx2 {
     use super::*;
 
-    kernels!(Avx2, "avx2", "avx2,bmi2,popcnt");
+    super::super::kernels!(Avx2, "avx2", "avx2,bmi2");
 
     struct Avx2;
 
@@ -140,7 +108,7 @@ mod avx2 {
 mod avx512 {
     use super::*;
 
-    kernels!(Avx512, "avx512", "avx512f,bmi2,popcnt");
+    super::super::kernels!(Avx512, "avx512", "avx512f,bmi2");
 
     struct Avx512;
 
