@@ -8,7 +8,7 @@ mod storage;
 
 use bytemuck::{Pod, Zeroable};
 
-pub(crate) use arch::{Kernel, Run};
+pub(crate) use arch::{AtomicBlocks, Kernel, Run};
 pub use storage::Blocks;
 
 /// Bits of one block: one cache line.
@@ -34,6 +34,12 @@ impl Block {
         for (word, other) in self.0.iter_mut().zip(other.0) {
             *word |= other;
         }
+    }
+
+    /// Whether every bit of `mask` is set.
+    #[inline]
+    pub(crate) fn has(&self, mask: &Self) -> bool {
+        self.0.iter().zip(mask.0).fold(0, |missing, (word, mask)| missing | (mask & !word)) == 0
     }
 
     /// Clears every bit that `other` has not.

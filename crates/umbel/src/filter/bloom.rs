@@ -107,6 +107,22 @@ impl<L: Layout> Bloom<L> {
         L::insert_batch(&mut self.blocks, &self.plan, &self.kernel, hashes);
     }
 
+    /// Inserts many keys, hashed a few at a time: [`insert`](Self::insert) at the speed of memory.
+    pub fn insert_keys<K: AsRef<[u8]>>(&mut self, keys: &[K]) {
+        for keys in keys.chunks(HASHED_AT_ONCE) {
+            let hashes = hash_all(keys, |key| self.hasher.hash(key));
+            self.insert_batch(&hashes[..keys.len()]);
+        }
+    }
+
+    /// Inserts many integer keys. As [`insert_keys`](Self::insert_keys).
+    pub fn insert_u64s(&mut self, keys: &[u64]) {
+        for keys in keys.chunks(HASHED_AT_ONCE) {
+            let hashes = hash_all(keys, |&key| self.hasher.hash_u64(key));
+            self.insert_batch(&hashes[..keys.len()]);
+        }
+    }
+
     /// Forgets all keys.
     pub fn clear(&mut self) {
         self.blocks.fill(Block::default());
@@ -202,6 +218,10 @@ impl<L: Layout> Bloom<L> {
         AnyFilter::read(source, length, secret)?.try_into()
     }
 
+    pub(super) fn into_parts(self) -> (Plan, KeyHasher, Blocks) {
+        (self.plan, self.hasher, self.blocks)
+    }
+
     pub(super) fn parts_mut(&mut self) -> (&mut [Block], Kernel) {
         (&mut self.blocks, self.kernel)
     }
@@ -233,6 +253,30 @@ impl<L: Layout, S: AsRef<[Block]>> Bloom<L, S> {
     pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len(), "one answer for each hash");
         L::contains_batch(self.blocks.as_ref(), &self.plan, &self.kernel, hashes, found);
+    }
+
+    /// Asks for many keys: `found[i]` becomes the answer for `keys[i]`.
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn contains_keys<K: AsRef<[u8]>>(&self, keys: &[K], found: &mut [bool]) {
+        assert_eq!(keys.len(), found.len(), "one answer for each key");
+        for (keys, found) in keys.chunks(HASHED_AT_ONCE).zip(found.chunks_mut(HASHED_AT_ONCE)) {
+            let hashes = hash_all(keys, |key| self.hasher.hash(key));
+            self.contains_batch(&hashes[..keys.len()], found);
+        }
+    }
+
+    /// Asks for many integer keys. As [`contains_keys`](Self::contains_keys).
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn contains_u64s(&self, keys: &[u64], found: &mut [bool]) {
+        assert_eq!(keys.len(), found.len(), "one answer for each key");
+        for (keys, found) in keys.chunks(HASHED_AT_ONCE).zip(found.chunks_mut(HASHED_AT_ONCE)) {
+            let hashes = hash_all(keys, |&key| self.hasher.hash_u64(key));
+            self.contains_batch(&hashes[..keys.len()], found);
+        }
     }
 
     /// What the filter was planned for; after folds and merges, what its present size is for.
@@ -298,6 +342,19 @@ impl<L: Layout, S: AsRef<[Block]>> Bloom<L, S> {
         }
         Ok(Self { plan, hasher, kernel: Kernel::detect(plan.probes), blocks, layout: PhantomData })
     }
+}
+
+/// Hashes made before their filter is asked: 8 KiB, a quarter of the first-level cache.
+const HASHED_AT_ONCE: usize = 512;
+
+/// The hashes of at most [`HASHED_AT_ONCE`] keys.
+#[inline]
+fn hash_all<K>(keys: &[K], hash: impl Fn(&K) -> KeyHash) -> [KeyHash; HASHED_AT_ONCE] {
+    let mut hashes = [KeyHash::default(); HASHED_AT_ONCE];
+    for (to, key) in hashes.iter_mut().zip(keys) {
+        *to = hash(key);
+    }
+    hashes
 }
 
 impl<L: Layout, S: AsRef<[Block]>> fmt::Debug for Bloom<L, S> {

@@ -8,11 +8,13 @@ mod blocked;
 mod bloom;
 mod classic;
 mod receipt;
+mod shared;
 
 pub use any::AnyFilter;
 pub use blocked::{Blocked, BlockedLayout, Shard, Shards};
 pub use bloom::{Bloom, Layout};
 pub use classic::{Classic, ClassicLayout};
 pub use receipt::Receipt;
+pub use shared::Shared;
 
 pub use crate::math::Estimate;

@@ -8,9 +8,12 @@
 //! [`AHEAD`] keys early, so that as many are on their way as the processor can track.
 #![allow(unsafe_code)]
 
+mod atomic;
 pub(crate) mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+
+pub(crate) use atomic::AtomicBlocks;
 
 use super::{Block, place};
 use crate::hash::KeyHash;

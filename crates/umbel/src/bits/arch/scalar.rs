@@ -29,7 +29,7 @@ use crate::hash::nth_word;
 const SCATTER_PER_WORD: u32 = 7;
 
 /// The bits of a key with hash half `low` and `probes` probes.
-#[cfg(test)]
+#[inline]
 pub(crate) fn mask(low: u64, probes: u32) -> Block {
     // SAFETY: plain code needs no instruction set.
     unsafe {
@@ -81,7 +81,7 @@ impl Isa for Scalar {
 
     #[inline(always)]
     unsafe fn test(block: &Block, mask: &Block) -> bool {
-        block.0.iter().zip(mask.0).fold(0, |missing, (word, mask)| missing | (mask & !word)) == 0
+        block.has(mask)
     }
 
     #[inline(always)]

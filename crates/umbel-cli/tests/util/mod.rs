@@ -1,0 +1,358 @@
+//! A small harness: a folder a test, `umbel` run in it, and what came of it.
+//!
+//! Every run has a folder for temporary files of its own, which must be empty when the run is over,
+//! however it ended; and a run that hangs is killed and fails.
+
+// Every file of tests uses a part of it.
+#![allow(dead_code)]
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, mkfifo};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Far more than any run takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+const TMP: &str = "tmp";
+
+/// A folder that a test has for itself. Runs start in it, so paths are short names.
+pub(crate) struct Folder {
+    root: TempDir,
+}
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join(TMP)).unwrap();
+        Self { root }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.path(name), bytes).unwrap();
+    }
+
+    pub(crate) fn append(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let mut file = OpenOptions::new().append(true).open(self.path(name)).unwrap();
+        file.write_all(bytes.as_ref()).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
+    }
+
+    pub(crate) fn fifo(&self, name: &str) {
+        mkfifo(&self.path(name), Mode::from_bits_truncate(0o600)).unwrap();
+    }
+
+    /// What is in the folder, but for the folder of temporary files.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names = names(&self.root.path().to_owned());
+        names.retain(|name| name != TMP);
+        names
+    }
+
+    /// A run of `umbel` with arguments as typed, without quotes.
+    pub(crate) fn umbel(&self, arguments: &str) -> Umbel {
+        self.program(env!("CARGO_BIN_EXE_umbel"), arguments)
+    }
+
+    /// As [`Folder::umbel`], in a process that may write no file beyond `blocks` of 512 bytes: the
+    /// write fails as on a full disk, with another word.
+    pub(crate) fn umbel_on_small_disk(&self, blocks: u32, arguments: &str) -> Umbel {
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        self.program("sh", "-c").arg(script).arg(env!("CARGO_BIN_EXE_umbel")).args(arguments)
+    }
+
+    fn program(&self, program: &str, arguments: &str) -> Umbel {
+        let mut command = Command::new(program);
+        command.current_dir(self.root.path()).env("TMPDIR", self.path(TMP));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Umbel { command, stdin: None, tmp: self.path(TMP) }.args(arguments)
+    }
+}
+
+/// A run to be.
+pub(crate) struct Umbel {
+    pub(crate) command: Command,
+    stdin: Option<Vec<u8>>,
+    tmp: PathBuf,
+}
+
+impl Umbel {
+    fn args(mut self, arguments: &str) -> Self {
+        self.command.args(arguments.split_whitespace());
+        self
+    }
+
+    pub(crate) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
+    /// Standard input from a pipe with these bytes.
+    pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.command.stdin(Stdio::piped());
+        self.stdin = Some(bytes.into());
+        self
+    }
+
+    /// Standard input from a file, where it stands.
+    pub(crate) fn stdin_file(mut self, file: File) -> Self {
+        self.command.stdin(file);
+        self
+    }
+
+    pub(crate) fn stdout(mut self, to: impl Into<Stdio>) -> Self {
+        self.command.stdout(to);
+        self
+    }
+
+    pub(crate) fn stderr(mut self, to: impl Into<Stdio>) -> Self {
+        self.command.stderr(to);
+        self
+    }
+
+    /// Standard output to a pipe that nobody reads.
+    pub(crate) fn unread(self) -> Self {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        self.stdout(writer)
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn run(self) -> Outcome {
+        self.spawn().finish()
+    }
+
+    /// Starts it. Standard input, when no bytes were given for it but it was made a pipe, is the
+    /// caller's to write.
+    pub(crate) fn spawn(mut self) -> Running {
+        let mut child = self.command.spawn().unwrap();
+        if let Some(bytes) = self.stdin {
+            let mut pipe = child.stdin.take().unwrap();
+            // It may end without reading all.
+            thread::spawn(move || drop(pipe.write_all(&bytes)));
+        }
+        let command = format!("{:?}", self.command);
+        Running { child, command, tmp: self.tmp }
+    }
+}
+
+/// A run that has begun.
+pub(crate) struct Running {
+    child: Child,
+    command: String,
+    tmp: PathBuf,
+}
+
+impl Running {
+    pub(crate) fn stdin(&mut self) -> ChildStdin {
+        self.child.stdin.take().unwrap()
+    }
+
+    pub(crate) fn stdout(&mut self) -> ChildStdout {
+        self.child.stdout.take().unwrap()
+    }
+
+    pub(crate) fn stderr(&mut self) -> ChildStderr {
+        self.child.stderr.take().unwrap()
+    }
+
+    pub(crate) fn runs(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    pub(crate) fn kill(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
+    }
+
+    /// Waits until `done`, for as long as it runs.
+    pub(crate) fn until(&mut self, what: &str, mut done: impl FnMut() -> bool) {
+        let start = Instant::now();
+        while !done() {
+            assert!(self.runs(), "{}: ended before {what}", self.command);
+            assert!(start.elapsed() < PATIENCE, "{}: never {what}", self.command);
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Opens a named pipe for writing as soon as it has been opened for reading.
+    pub(crate) fn feed(&mut self, folder: &Folder, name: &str) -> File {
+        let mut pipe = None;
+        let mut options = OpenOptions::new();
+        options.write(true).custom_flags(OFlag::O_NONBLOCK.bits());
+        self.until("it opened the pipe", || match options.open(folder.path(name)) {
+            Ok(file) => {
+                pipe = Some(file);
+                true
+            }
+            Err(error) if error.raw_os_error() == Some(Errno::ENXIO as i32) => false,
+            Err(error) => panic!("{name}: {error}"),
+        });
+        // The first descriptor does not wait for room in the pipe. It stays open until there is a
+        // second one that does: a moment without any would be the end of the input.
+        OpenOptions::new().write(true).open(folder.path(name)).unwrap()
+    }
+
+    /// Waits until a temporary file is open.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn until_temporary(&mut self) {
+        let files = PathBuf::from(format!("/proc/{}/fd", self.child.id()));
+        let tmp = self.tmp.clone();
+        self.until("it had a temporary file", || {
+            let open = fs::read_dir(&files).into_iter().flatten().flatten();
+            open.filter_map(|entry| fs::read_link(entry.path()).ok())
+                .any(|path| path.starts_with(&tmp))
+        });
+    }
+
+    /// Elsewhere nobody tells: gives it time.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn until_temporary(&mut self) {
+        thread::sleep(Duration::from_millis(200));
+    }
+
+    /// Waits for its end, reading what it says meanwhile.
+    pub(crate) fn finish(mut self) -> Outcome {
+        let stdout = self.child.stdout.take().map(drain);
+        let stderr = self.child.stderr.take().map(drain);
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            if start.elapsed() > PATIENCE {
+                self.child.kill().unwrap();
+                panic!("{}: does not end", self.command);
+            }
+            thread::sleep(Duration::from_millis(1));
+        };
+        let read = |reader: Option<JoinHandle<Vec<u8>>>| {
+            reader.map(|reader| reader.join().unwrap()).unwrap_or_default()
+        };
+        let (stdout, stderr) = (read(stdout), read(stderr));
+        assert_eq!(names(&self.tmp), [""; 0], "{}: left temporary files", self.command);
+        let stderr = String::from_utf8(stderr).unwrap();
+        Outcome { command: self.command, status, stdout, stderr }
+    }
+}
+
+/// A run that is over.
+pub(crate) struct Outcome {
+    command: String,
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Outcome {
+    /// Standard output of a run that was done or found something.
+    pub(crate) fn done(self) -> Vec<u8> {
+        self.ended_with(0);
+        self.stdout
+    }
+
+    /// Standard output, as text, of a run that was done or found something.
+    pub(crate) fn text(self) -> String {
+        String::from_utf8(self.done()).unwrap()
+    }
+
+    /// The report of a run that was done or found something, which is all it says.
+    pub(crate) fn report(self) -> Value {
+        self.ended_with(0);
+        serde_json::from_str(&self.stderr).expect("a report is one object")
+    }
+
+    /// Asserts that nothing was found, which is no error.
+    pub(crate) fn nothing(self) {
+        self.ended_with(1);
+        assert_eq!(self.stdout, b"", "{}", self.command);
+    }
+
+    /// The message of a run that failed as it should: told on standard error, with all these words.
+    pub(crate) fn fails(self, words: &[&str]) -> String {
+        self.ended_with(2);
+        assert_eq!(self.stdout.escape_ascii().to_string(), "", "{}", self.command);
+        assert!(
+            self.stderr.starts_with("umbel: ") || self.stderr.starts_with("error: "),
+            "{}: {}",
+            self.command,
+            self.stderr
+        );
+        for word in words {
+            assert!(self.stderr.contains(word), "{}: no {word:?} in {}", self.command, self.stderr);
+        }
+        self.stderr
+    }
+
+    /// Asserts that a signal ended it.
+    pub(crate) fn killed_by(self, signal: Signal) {
+        assert_eq!(self.status.signal(), Some(signal as i32), "{}: {}", self.command, self.stderr);
+    }
+
+    fn ended_with(&self, code: i32) {
+        assert_eq!(self.status.code(), Some(code), "{}: {}", self.command, self.stderr);
+    }
+}
+
+/// The amount of memory that a message names as sufficient.
+pub(crate) fn least_memory(message: &str) -> &str {
+    let (_, least) = message.rsplit_once("the least that works").expect("names the least");
+    least.trim_start_matches(" here").trim_start_matches(" is ").trim_end()
+}
+
+/// Lines with their ends.
+pub(crate) fn lines<T: AsRef<[u8]>>(lines: impl IntoIterator<Item = T>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for line in lines {
+        bytes.extend_from_slice(line.as_ref());
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+/// A line of 66 bytes with its end, as long as URLs are; neighbours differ in many places.
+pub(crate) fn url(number: u64) -> String {
+    let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    format!("https://example.org/{mixed:020}/{number:024}")
+}
+
+/// Such lines.
+pub(crate) fn urls(numbers: impl IntoIterator<Item = u64>) -> Vec<u8> {
+    lines(numbers.into_iter().map(url))
+}
+
+fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        match pipe.read_to_end(&mut bytes) {
+            Err(error) if error.kind() != ErrorKind::Interrupted => panic!("{error}"),
+            _ => bytes,
+        }
+    })
+}
+
+fn names(dir: &PathBuf) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort_unstable();
+    names
+}

@@ -1,0 +1,72 @@
+//! Blocks that many threads use at once: the same bytes, as atomic words.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::prefetch;
+use crate::bits::{Block, Blocks};
+
+/// A block as eight atomic words, little-endian as in [`Block`].
+#[repr(C, align(64))]
+pub(crate) struct AtomicBlock([AtomicU64; 8]);
+
+impl AtomicBlock {
+    /// The words as they are now, each by itself.
+    #[inline]
+    pub(crate) fn load(&self) -> Block {
+        Block(std::array::from_fn(|i| self.0[i].load(Ordering::Relaxed)))
+    }
+
+    /// Stores the words in which `new` differs from `old`, each by itself. Callers that store to one
+    /// block exclude each other.
+    #[inline]
+    pub(crate) fn store_changes(&self, old: &Block, new: &Block) {
+        for (i, word) in self.0.iter().enumerate() {
+            if old.0[i] != new.0[i] {
+                word.store(new.0[i], Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Asks for its cache line.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch(std::ptr::from_ref(self).cast());
+    }
+}
+
+/// [`Blocks`] lent to all threads as atomic words, until taken back.
+pub(crate) struct AtomicBlocks {
+    start: NonNull<AtomicBlock>,
+    count: usize,
+    /// Not looked at while the words are lent.
+    owner: Blocks,
+}
+
+// SAFETY: the words are atomic, and the owner is used only by `into_blocks`, which owns it.
+unsafe impl Send for AtomicBlocks {}
+// SAFETY: as for Send: a shared reference gives access to nothing but atomic words.
+unsafe impl Sync for AtomicBlocks {}
+
+impl AtomicBlocks {
+    pub(crate) fn new(mut owner: Blocks) -> Self {
+        let start = NonNull::from(&mut owner[..]).cast();
+        Self { start, count: owner.len(), owner }
+    }
+
+    pub(crate) fn into_blocks(self) -> Blocks {
+        self.owner
+    }
+}
+
+impl std::ops::Deref for AtomicBlocks {
+    type Target = [AtomicBlock];
+
+    #[inline]
+    fn deref(&self) -> &[AtomicBlock] {
+        // SAFETY: `start` and `count` are those of the owner's slice, which does not move (the heap
+        // or a mapping holds it) and lives as long as `self`; AtomicBlock and Block have the same
+        // layout, 64 bytes aligned to 64; nobody looks at the words through the owner meanwhile.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.count) }
+    }
+}
