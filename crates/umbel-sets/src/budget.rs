@@ -3,7 +3,7 @@
 //! ```text
 //! cap = base | workers × (chunk buffer + kept lines + buckets) | rest
 //! rest, filling filters:  filters ≤ 1/2
-//! rest, gathering lines:  filters + table + spill buffers 1/16 + long lines 1/8
+//! rest, gathering lines:  filters + table + spill buffers ≤ 1/16 + long lines 1/16
 //! rest, settling:         table, or one a thread + spill buffers + long lines
 //! ```
 
@@ -71,12 +71,13 @@ impl Budget {
     }
 
     pub(crate) fn spill_buffers(&self) -> u64 {
-        self.rest / 16
+        // Enough to write 64 files in pieces of 64 KiB; more gains nothing.
+        (self.rest / 16).min(8 << 20)
     }
 
     /// For a line longer than a chunk, whatever else is in memory.
     pub(crate) fn long_line(&self) -> u64 {
-        self.rest / 8
+        self.rest / 16
     }
 
     /// For the table while `filters` bytes of filters are in memory.
@@ -87,9 +88,9 @@ impl Budget {
     /// A cap with which a line of `length` bytes certainly fits, where `room` bytes were too few.
     pub(crate) fn cap_for_line(&self, length: u64, room: u64) -> u64 {
         // The buffer grows by quarters, from a chunk in which the line does not start at once. Of
-        // each byte more, at least an eighth goes to the room.
+        // each byte more, at least a sixteenth goes to the room.
         let short = (length + length / 4 + 2 * MOST_CHUNK).saturating_sub(room);
-        Self::least_cap(self.threads, self.rest + 8 * short)
+        Self::least_cap(self.threads, self.rest + 16 * short)
     }
 }
 

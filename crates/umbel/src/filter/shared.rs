@@ -154,7 +154,7 @@ impl Shared {
         /// As many lines as a processor keeps on their way.
         const AHEAD: usize = 32;
         let ask = |hash: &KeyHash| {
-            self.blocks[place(hash.high, self.blocks.len() as u64) as usize].prefetch()
+            self.blocks[place(hash.high, self.blocks.len() as u64) as usize].prefetch();
         };
         hashes.iter().take(AHEAD).for_each(ask);
         for (i, &hash) in hashes.iter().enumerate() {
