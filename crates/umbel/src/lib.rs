@@ -36,7 +36,7 @@ pub mod hash;
 pub mod math;
 pub mod plan;
 
-pub use bits::{Block, Blocks};
+pub use bits::{Block, Blocks, MappedBlocks, MappedBlocksMut};
 pub use error::Error;
 pub use filter::{AnyFilter, Blocked, Classic, Estimate, Receipt, Shared};
 pub use hash::{Algorithm, KeyHash, KeyHasher, Scheme, Secret};

@@ -9,6 +9,7 @@ mod storage;
 use bytemuck::{Pod, Zeroable};
 
 pub(crate) use arch::{AtomicBlocks, Kernel, Run};
+pub use arch::{MappedBlocks, MappedBlocksMut};
 pub use storage::Blocks;
 
 /// Bits of one block: one cache line.

@@ -75,6 +75,13 @@ impl AsRef<[Block]> for Blocks {
     }
 }
 
+impl AsMut<[Block]> for Blocks {
+    #[inline]
+    fn as_mut(&mut self) -> &mut [Block] {
+        self
+    }
+}
+
 impl Clone for Blocks {
     /// # Panics
     /// When there is no memory for the copy.

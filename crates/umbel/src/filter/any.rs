@@ -1,9 +1,10 @@
 //! A filter of whichever kind, as files hold them.
 
+use std::fs::File;
 use std::io::{Read, Write};
 
 use super::{Blocked, Bloom, Classic, Receipt};
-use crate::bits::{self, Block, Blocks};
+use crate::bits::{self, Block, Blocks, MappedBlocks};
 use crate::hash::{KeyHash, KeyHasher, Scheme, Secret};
 use crate::plan::{Kind, Plan};
 use crate::{Error, format};
@@ -126,6 +127,25 @@ impl<'a> AnyFilter<&'a [Block]> {
         let (header, payload) = format::check(bytes)?;
         let hasher = KeyHasher::of(header.scheme()?, secret)?;
         let blocks = bytemuck::try_cast_slice(payload).map_err(|_| Error::Misaligned)?;
+        Self::from_parts(header.plan()?, hasher, blocks)
+    }
+}
+
+impl AnyFilter<MappedBlocks> {
+    /// Maps an umbel file and queries it where it lies; the system keeps in memory what is used.
+    ///
+    /// Checks all that [`AnyFilter::read`] checks, at the cost of reading the file once. The file must
+    /// not be written to while it is mapped; replacing it by another, as umbel does, is fine.
+    ///
+    /// # Errors
+    /// As [`AnyFilter::read`].
+    pub fn map(file: &File, secret: Option<&Secret>) -> Result<Self, Error> {
+        let mut blocks = MappedBlocks::map(file)?;
+        let (header, _) = format::check(blocks.file())?;
+        let hasher = KeyHasher::of(header.scheme()?, secret)?;
+        if !blocks.narrow(header.payload()) {
+            return Err(Error::Misaligned);
+        }
         Self::from_parts(header.plan()?, hasher, blocks)
     }
 }

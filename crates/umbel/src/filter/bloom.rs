@@ -1,11 +1,12 @@
 //! What the plain Bloom filters share: bits that are only ever set, until cleared.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{Read, Write};
 use std::marker::PhantomData;
 
 use super::{AnyFilter, Receipt};
-use crate::bits::{self, Block, Blocks, Kernel};
+use crate::bits::{self, Block, Blocks, Kernel, MappedBlocksMut};
 use crate::hash::{KeyHash, KeyHasher, Secret};
 use crate::math::Estimate;
 use crate::plan::{Kind, Plan};
@@ -82,50 +83,6 @@ impl<L: Layout> Bloom<L> {
             blocks: Blocks::zeroed(plan.bytes() / bits::BLOCK_BYTES)?,
             layout: PhantomData,
         })
-    }
-
-    /// Inserts a key; true when it was certainly new, false when it may have been there before.
-    #[inline]
-    pub fn insert(&mut self, key: impl AsRef<[u8]>) -> bool {
-        self.insert_hash(self.hasher.hash(key))
-    }
-
-    /// Inserts an integer key, hashed as its 8 little-endian bytes. As [`insert`](Self::insert).
-    #[inline]
-    pub fn insert_u64(&mut self, key: u64) -> bool {
-        self.insert_hash(self.hasher.hash_u64(key))
-    }
-
-    /// Inserts a key by its hash, made under this filter's scheme. As [`insert`](Self::insert).
-    #[inline]
-    pub fn insert_hash(&mut self, hash: KeyHash) -> bool {
-        L::insert(&mut self.blocks, &self.plan, &self.kernel, hash)
-    }
-
-    /// Inserts many keys by their hashes.
-    pub fn insert_batch(&mut self, hashes: &[KeyHash]) {
-        L::insert_batch(&mut self.blocks, &self.plan, &self.kernel, hashes);
-    }
-
-    /// Inserts many keys, hashed a few at a time: [`insert`](Self::insert) at the speed of memory.
-    pub fn insert_keys<K: AsRef<[u8]>>(&mut self, keys: &[K]) {
-        for keys in keys.chunks(HASHED_AT_ONCE) {
-            let hashes = hash_all(keys, |key| self.hasher.hash(key));
-            self.insert_batch(&hashes[..keys.len()]);
-        }
-    }
-
-    /// Inserts many integer keys. As [`insert_keys`](Self::insert_keys).
-    pub fn insert_u64s(&mut self, keys: &[u64]) {
-        for keys in keys.chunks(HASHED_AT_ONCE) {
-            let hashes = hash_all(keys, |&key| self.hasher.hash_u64(key));
-            self.insert_batch(&hashes[..keys.len()]);
-        }
-    }
-
-    /// Forgets all keys.
-    pub fn clear(&mut self) {
-        self.blocks.fill(Block::default());
     }
 
     /// Makes the filter `divisor` times smaller; it still finds every key, at a higher rate.
@@ -224,6 +181,88 @@ impl<L: Layout> Bloom<L> {
 
     pub(super) fn parts_mut(&mut self) -> (&mut [Block], Kernel) {
         (&mut self.blocks, self.kernel)
+    }
+}
+
+impl<L: Layout, S: AsMut<[Block]>> Bloom<L, S> {
+    /// Inserts a key; true when it was certainly new, false when it may have been there before.
+    #[inline]
+    pub fn insert(&mut self, key: impl AsRef<[u8]>) -> bool {
+        self.insert_hash(self.hasher.hash(key))
+    }
+
+    /// Inserts an integer key, hashed as its 8 little-endian bytes. As [`insert`](Self::insert).
+    #[inline]
+    pub fn insert_u64(&mut self, key: u64) -> bool {
+        self.insert_hash(self.hasher.hash_u64(key))
+    }
+
+    /// Inserts a key by its hash, made under this filter's scheme. As [`insert`](Self::insert).
+    #[inline]
+    pub fn insert_hash(&mut self, hash: KeyHash) -> bool {
+        L::insert(self.blocks.as_mut(), &self.plan, &self.kernel, hash)
+    }
+
+    /// Inserts many keys by their hashes.
+    pub fn insert_batch(&mut self, hashes: &[KeyHash]) {
+        L::insert_batch(self.blocks.as_mut(), &self.plan, &self.kernel, hashes);
+    }
+
+    /// Inserts many keys, hashed a few at a time: [`insert`](Self::insert) at the speed of memory.
+    pub fn insert_keys<K: AsRef<[u8]>>(&mut self, keys: &[K]) {
+        for keys in keys.chunks(HASHED_AT_ONCE) {
+            let hashes = hash_all(keys, |key| self.hasher.hash(key));
+            self.insert_batch(&hashes[..keys.len()]);
+        }
+    }
+
+    /// Inserts many integer keys. As [`insert_keys`](Self::insert_keys).
+    pub fn insert_u64s(&mut self, keys: &[u64]) {
+        for keys in keys.chunks(HASHED_AT_ONCE) {
+            let hashes = hash_all(keys, |&key| self.hasher.hash_u64(key));
+            self.insert_batch(&hashes[..keys.len()]);
+        }
+    }
+
+    /// Forgets all keys.
+    pub fn clear(&mut self) {
+        self.blocks.as_mut().fill(Block::default());
+    }
+}
+
+impl<L: Layout> Bloom<L, MappedBlocksMut> {
+    /// An empty filter whose bits are those of `file`, which may be larger than memory.
+    ///
+    /// What the file held is lost; it takes its full length at once (sparse, where the file system
+    /// can), and becomes an umbel file by [`finish`](Self::finish). Until then it must be left alone
+    /// by others. Keys inserted in no order touch pages all over the file: when it is much larger
+    /// than memory, sort their hashes or build it in pieces.
+    ///
+    /// # Errors
+    /// What is wrong with the plan; [`Error::Io`].
+    pub fn create(file: &File, plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
+        plan.check(L::KIND)?;
+        let header = format::Header::new(plan, hasher.scheme());
+        file.set_len(0)?;
+        file.set_len(header.file_length()?)?;
+        let blocks = MappedBlocksMut::map(file, header.payload())?;
+        Ok(Self {
+            plan: *plan,
+            hasher,
+            kernel: Kernel::detect(plan.probes),
+            blocks,
+            layout: PhantomData,
+        })
+    }
+
+    /// Writes header and checksums and waits until all is on disk. One pass over the file.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn finish(mut self) -> Result<(), Error> {
+        let header = format::Header::new(&self.plan, self.hasher.scheme());
+        format::seal(self.blocks.file_mut(), &header);
+        Ok(self.blocks.flush()?)
     }
 }
 

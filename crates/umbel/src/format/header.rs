@@ -1,5 +1,7 @@
 //! The header: what a file declares about itself.
 
+use std::ops::Range;
+
 use super::{MAGIC, VERSION, checksum};
 use crate::Error;
 use crate::hash::{Algorithm, Scheme};
@@ -98,8 +100,13 @@ impl Header {
         u64::from_le_bytes(self.get(40))
     }
 
+    /// Where the payload lies in the file.
+    pub(crate) fn payload(&self) -> Range<usize> {
+        Self::LENGTH..Self::LENGTH + self.payload_length() as usize
+    }
+
     /// Bytes of the whole file.
-    pub(super) fn file_length(&self) -> Result<u64, Error> {
+    pub(crate) fn file_length(&self) -> Result<u64, Error> {
         let payload = self.payload_length();
         super::file_length(Self::LENGTH as u64, payload).ok_or(Error::Field {
             field: "payload_length",

@@ -9,11 +9,13 @@
 #![allow(unsafe_code)]
 
 mod atomic;
+mod map;
 pub(crate) mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 pub(crate) use atomic::AtomicBlocks;
+pub use map::{MappedBlocks, MappedBlocksMut};
 
 use super::{Block, place};
 use crate::hash::KeyHash;
