@@ -1,7 +1,7 @@
 //! Filters in files: opened with their path in every message, written whole or not at all.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, IsTerminal};
+use std::io::{self, BufReader, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -68,14 +68,25 @@ pub(crate) fn read_locked(path: &Path, secret: Option<&Secret>) -> Result<Locked
 
 /// Writes a filter to a file, or to standard output when the path is `-`.
 pub(crate) fn write(filter: &AnyFilter, path: &Path, existing: Existing) -> Result<()> {
+    write_with(path, existing, |out| Ok(filter.write(out)?))
+}
+
+/// As [`write()`], for a filter that `write` writes itself.
+pub(crate) fn write_with(
+    path: &Path,
+    existing: Existing,
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
     if path.as_os_str() == "-" {
-        let out = io::stdout().lock();
-        return match filter.write(io::BufWriter::with_capacity(1 << 18, out)) {
-            Err(umbel::Error::Io(error)) => Err(StdoutClosed(error).into()),
-            other => Ok(other?),
-        };
+        let mut out = io::BufWriter::with_capacity(1 << 18, io::stdout().lock());
+        let written = write(&mut out).and_then(|()| Ok(out.flush()?));
+        return written.map_err(|error| match error.downcast::<umbel::Error>() {
+            Ok(umbel::Error::Io(error)) => StdoutClosed(error).into(),
+            Ok(error) => error.into(),
+            Err(error) => error,
+        });
     }
-    atomic::write(path, existing, |out| Ok(filter.write(out)?))
+    atomic::write(path, existing, write)
 }
 
 /// Refuses, before any work, a place where the result cannot go.

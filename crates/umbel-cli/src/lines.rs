@@ -63,9 +63,14 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Vec<Source>> {
     Ok(sources.into_iter().flatten().collect())
 }
 
-/// As [`open`], for work that reads more than once: what is no plain file is spooled.
+/// As [`open`], for work that reads more than once.
 pub(crate) fn open_rereadable(paths: &[PathBuf], options: &Options) -> Result<Vec<Input>> {
-    open(paths)?
+    rereadable(open(paths)?, options)
+}
+
+/// Makes sources fit to be read more than once: what is no plain file is spooled.
+pub(crate) fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>> {
+    sources
         .into_iter()
         .map(|source| match source {
             Source::File(input) => Ok(input),

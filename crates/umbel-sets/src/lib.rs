@@ -14,6 +14,7 @@
 //! | `spill` | temporary files: partitions of lines, sorted runs |
 //! | `common` | the plan and the work of `common`; `join` settles what did not fit in memory |
 //! | `bulk` | filling and asking filters with lines |
+//! | `pieces` | building a filter larger than memory |
 
 mod budget;
 mod bulk;
@@ -22,6 +23,7 @@ mod error;
 mod input;
 mod join;
 mod one_pass;
+mod pieces;
 mod report;
 mod scan;
 mod spill;
@@ -33,6 +35,7 @@ pub use common::{Common, CommonPlan, Strategy};
 pub use error::Error;
 pub use input::Input;
 pub use one_pass::ErrorBound;
+pub use pieces::{build_in_pieces, fits};
 pub use report::{Progress, Report};
 
 use std::path::PathBuf;

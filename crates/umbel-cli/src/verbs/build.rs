@@ -1,7 +1,7 @@
 //! `umbel build`: a filter from lines.
 
 use anyhow::{Result, bail};
-use umbel::{AnyFilter, KeyHasher, Plan};
+use umbel::{AnyFilter, KeyHasher, Kind, Plan};
 use umbel_sets::{Input, Options, Report};
 
 use super::{plan, print};
@@ -31,6 +31,18 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     };
     if args.work.explain {
         print(plan::table(&[plan], args.work.voice.json))?;
+        return Ok(Outcome::Done);
+    }
+    if plan.kind == Kind::Blocked && !umbel_sets::fits(&plan, &options)? {
+        let inputs = lines::rereadable(inputs, &options)?;
+        let mut result = None;
+        filters::write_with(&args.output, existing, |out| {
+            result = Some(umbel_sets::build_in_pieces(&inputs, &plan, hasher, out, &options)?);
+            Ok(())
+        })?;
+        let (part, receipt) = result.expect("written");
+        report::add(&mut report, &part);
+        run.finish(&report, "", Some(&receipt));
         return Ok(Outcome::Done);
     }
     let mut filter = AnyFilter::new(&plan, hasher)?;
@@ -63,13 +75,7 @@ fn count(
     sources: Vec<Source>,
     options: &Options,
 ) -> Result<(Plan, Vec<Source>, Report)> {
-    let inputs = sources
-        .into_iter()
-        .map(|source| match source {
-            Source::File(input) => Ok(input),
-            Source::Stream(name, bytes) => Input::spool(name, bytes, &options.tmp),
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+    let inputs = lines::rereadable(sources, options)?;
     let keys = umbel_sets::count(&inputs, options)?.max(1);
     let plan = match args.size {
         Some(size) => Plan::for_memory(args.kind, keys, size.0)?,

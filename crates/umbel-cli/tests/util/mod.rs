@@ -250,7 +250,15 @@ impl Running {
         let (stdout, stderr) = (read(stdout), read(stderr));
         assert_eq!(names(&self.tmp), [""; 0], "{}: left temporary files", self.command);
         let stderr = String::from_utf8(stderr).unwrap();
-        Outcome { command: self.command, status, stdout, stderr }
+        Outcome { command: std::mem::take(&mut self.command), status, stdout, stderr }
+    }
+}
+
+impl Drop for Running {
+    /// A test that fails leaves nothing running.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

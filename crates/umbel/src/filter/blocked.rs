@@ -156,9 +156,9 @@ impl Shards<'_> {
 /// One run of a blocked filter's blocks, to insert into while other threads fill other runs.
 #[derive(Debug)]
 pub struct Shard<'a> {
-    run: Run,
-    kernel: Kernel,
-    blocks: &'a mut [Block],
+    pub(super) run: Run,
+    pub(super) kernel: Kernel,
+    pub(super) blocks: &'a mut [Block],
 }
 
 impl Shard<'_> {

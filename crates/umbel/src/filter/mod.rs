@@ -7,6 +7,7 @@ mod any;
 mod blocked;
 mod bloom;
 mod classic;
+mod pieces;
 mod receipt;
 mod shared;
 
@@ -14,6 +15,7 @@ pub use any::AnyFilter;
 pub use blocked::{Blocked, BlockedLayout, Shard, Shards};
 pub use bloom::{Bloom, Layout};
 pub use classic::{Classic, ClassicLayout};
+pub use pieces::{PieceIndex, Pieces};
 pub use receipt::Receipt;
 pub use shared::Shared;
 

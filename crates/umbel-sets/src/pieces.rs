@@ -1,0 +1,201 @@
+//! Building a filter that is larger than the memory cap.
+//!
+//! Every line's hash is set aside in a temporary file by the piece of the filter it falls into; then
+//! one piece after the other is filled in memory and written, in order. Each byte is written once
+//! and read once, 16 for each line.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::sync::Mutex;
+
+use umbel::filter::{PieceIndex, Pieces};
+use umbel::{KeyHash, KeyHasher, Plan, Receipt};
+
+use crate::budget::Budget;
+use crate::input::Input;
+use crate::report::Report;
+use crate::scan::{Lines, Scanner, Visit};
+use crate::{Error, Options};
+
+/// Open files at once, and write buffers of at least 16 KiB.
+const MOST_PIECES: u64 = 256;
+
+/// Whether a filter of this plan fits in memory while lines go into it.
+///
+/// # Errors
+/// [`Error::Memory`] when no filter would.
+pub fn fits(plan: &Plan, options: &Options) -> Result<bool, Error> {
+    let budget = Budget::new(options.memory, options.threads)?;
+    Ok(plan.bytes() + (1 << 20) <= budget.rest)
+}
+
+/// Writes a blocked filter of all lines of `inputs` to `out`, whatever its size.
+///
+/// # Errors
+/// Those of reading and of temporary files; [`Error::Output`]; [`Error::Memory`] when the filter is
+/// more than about a hundred times the cap.
+pub fn build_in_pieces(
+    inputs: &[Input],
+    plan: &Plan,
+    hasher: KeyHasher,
+    out: impl Write,
+    options: &Options,
+) -> Result<(Report, Receipt), Error> {
+    let scanner = Scanner::new(options, hasher)?;
+    let budget = scanner.budget;
+    let size = budget.rest / 2;
+    let mut pieces = Pieces::new(out, plan, hasher, size).map_err(output)?;
+    if pieces.count() > MOST_PIECES {
+        let least = Budget::least_cap(budget.threads, 2 * plan.bytes().div_ceil(MOST_PIECES));
+        return Err(Error::Memory { cap: budget.cap, least });
+    }
+    let temporary = |source| Error::Temporary { dir: options.tmp.clone(), source };
+    let buffer = (budget.rest / 8 / pieces.count()).min(256 << 10) as usize;
+    let files = (0..pieces.count())
+        .map(|_| {
+            Ok(Mutex::new(BufWriter::with_capacity(buffer, tempfile::tempfile_in(&options.tmp)?)))
+        })
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(temporary)?;
+    options.progress.expect(inputs.iter().map(Input::length).sum());
+    let mut report = Report::default();
+    let split = Split { index: pieces.index(), files, temporary, room: budget.rest / 8 };
+    for input in inputs {
+        report.lines += scanner.scan(input, &split)?.lines;
+        report.bytes_read += input.length() + input.spooled_bytes();
+        report.bytes_spilled += input.spooled_bytes();
+        report.passes += 1;
+    }
+    let files = split.files;
+    report.bytes_spilled += 16 * report.lines;
+    report.bytes_read += 16 * report.lines;
+    for file in files {
+        let file = file
+            .into_inner()
+            .expect("no worker panics")
+            .into_inner()
+            .map_err(|error| temporary(error.into_error()))?;
+        pieces.piece(|piece| {
+            let mut hashes = Vec::with_capacity(1 << 12);
+            each_hash(file, |hash| {
+                hashes.push(hash);
+                if hashes.len() == hashes.capacity() {
+                    piece.insert_batch(&hashes);
+                    hashes.clear();
+                }
+            })
+            .map_err(|source| PieceError(temporary(source)))?;
+            piece.insert_batch(&hashes);
+            Ok::<(), PieceError>(())
+        })?;
+    }
+    report.bytes_written = plan.bytes();
+    Ok((report, pieces.finish().map_err(output)?))
+}
+
+/// What writing a filter can say: that the place it goes to failed, or what was wrong with it.
+fn output(error: umbel::Error) -> Error {
+    match error {
+        umbel::Error::Io(error) => Error::Output(error),
+        other => other.into(),
+    }
+}
+
+/// An error of a piece, from reading hashes back or from writing the filter.
+struct PieceError(Error);
+
+impl From<umbel::Error> for PieceError {
+    fn from(error: umbel::Error) -> Self {
+        Self(output(error))
+    }
+}
+
+impl From<PieceError> for Error {
+    fn from(error: PieceError) -> Self {
+        error.0
+    }
+}
+
+fn each_hash(mut file: File, mut each: impl FnMut(KeyHash)) -> std::io::Result<()> {
+    std::io::Seek::rewind(&mut file)?;
+    let mut hashes = BufReader::with_capacity(256 << 10, file);
+    let mut bytes = [0; 16];
+    loop {
+        match hashes.read_exact(&mut bytes) {
+            Ok(()) => each(KeyHash::from_u128(u128::from_le_bytes(bytes))),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Sets the hashes of lines aside by piece.
+struct Split<T> {
+    index: PieceIndex,
+    files: Vec<Mutex<BufWriter<File>>>,
+    temporary: T,
+    room: u64,
+}
+
+impl<T> Visit for Split<T>
+where
+    T: Fn(std::io::Error) -> Error + Sync,
+{
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn batch(&self, (): &mut (), lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
+        for hash in lines.hashes() {
+            let mut file =
+                self.files[self.index.of(*hash) as usize].lock().expect("no worker panics");
+            let bytes = (u128::from(hash.high) << 64 | u128::from(hash.low)).to_le_bytes();
+            file.write_all(&bytes).map_err(&self.temporary)?;
+        }
+        Ok(())
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::sync::Arc;
+
+    use umbel::{AnyFilter, Kind};
+
+    use super::*;
+    use crate::Progress;
+
+    #[test]
+    fn a_filter_larger_than_the_cap_is_the_same_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut file = tempfile::tempfile().unwrap();
+        for i in 0..100_000 {
+            writeln!(file, "line {i}").unwrap();
+        }
+        let options = Options {
+            memory: 16 << 20,
+            threads: 2,
+            tmp: dir.path().to_owned(),
+            separator: b'\n',
+            progress: Arc::new(Progress::default()),
+        };
+        let inputs = [Input::file("lines", file).unwrap()];
+        let plan = Plan::for_memory(Kind::Blocked, 100_000, 40 << 20).unwrap();
+        assert!(!fits(&plan, &options).unwrap());
+        let mut found = Vec::new();
+        let (report, receipt) =
+            build_in_pieces(&inputs, &plan, KeyHasher::default(), &mut found, &options).unwrap();
+        assert_eq!(report.lines, 100_000);
+        let mut filter = AnyFilter::new(&plan, KeyHasher::default()).unwrap();
+        crate::insert(&inputs, &mut filter, &Options { memory: 1 << 30, ..options }).unwrap();
+        let mut expected = Vec::new();
+        filter.write(&mut expected).unwrap();
+        assert!(found == expected);
+        assert_eq!(receipt.keys, filter.receipt().keys);
+    }
+}
