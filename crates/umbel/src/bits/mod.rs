@@ -4,13 +4,11 @@
 //! without copying, on any machine. This module knows nothing of rates, kinds or files.
 
 pub(crate) mod arch;
-mod storage;
 
 use bytemuck::{Pod, Zeroable};
 
 pub(crate) use arch::{AtomicBlocks, Kernel, Run};
-pub use arch::{MappedBlocks, MappedBlocksMut};
-pub use storage::Blocks;
+pub use arch::{Blocks, MappedBlocks, MappedBlocksMut};
 
 /// Bits of one block: one cache line.
 pub(crate) const BLOCK_BITS: u64 = 512;

@@ -11,11 +11,13 @@
 mod atomic;
 mod map;
 pub(crate) mod scalar;
+mod storage;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 pub(crate) use atomic::AtomicBlocks;
 pub use map::{MappedBlocks, MappedBlocksMut};
+pub use storage::Blocks;
 
 use super::{Block, place};
 use crate::hash::KeyHash;

@@ -1,19 +1,33 @@
 //! Where a filter's blocks live.
 
+use std::ptr::NonNull;
+
 use memmap2::MmapMut;
 
-use super::{BLOCK_BYTES, Block};
 use crate::Error;
+use crate::bits::{BLOCK_BYTES, Block};
 
 /// Blocks owned by a filter: on the heap, or when there are many in pages of their own, for which
 /// huge pages are asked. With ordinary pages of 4 KiB every random access to a large filter also
 /// misses the table of pages; huge ones of 2 MiB make it up to twice as fast.
-pub struct Blocks(Inner);
+pub struct Blocks {
+    /// Where the owner keeps them, so that a query does not have to ask which owner it is.
+    start: NonNull<Block>,
+    count: usize,
+    _owner: Owner,
+}
 
-enum Inner {
+/// Never looked at while the blocks exist: they are reached through `start` alone.
+#[allow(dead_code)] // held to be dropped
+enum Owner {
     Heap(Vec<Block>),
     Pages(MmapMut),
 }
+
+// SAFETY: the blocks are plain numbers, owned here, reached by the usual rules of references.
+unsafe impl Send for Blocks {}
+// SAFETY: as for Send.
+unsafe impl Sync for Blocks {}
 
 /// From here on a filter gets pages of its own: a few huge ones at least.
 const OWN_PAGES: u64 = 8 << 20;
@@ -29,13 +43,22 @@ impl Blocks {
         if (bytes as u64) < OWN_PAGES {
             let blocks =
                 bytemuck::allocation::try_zeroed_vec(count as usize).map_err(|()| fail())?;
-            return Ok(Self(Inner::Heap(blocks)));
+            return Ok(Self::of(Owner::Heap(blocks)));
         }
         let pages = MmapMut::map_anon(bytes).map_err(|_| fail())?;
         // A kernel without huge pages says no; the filter is then only slower.
         #[cfg(target_os = "linux")]
         let _ = pages.advise(memmap2::Advice::HugePage);
-        Ok(Self(Inner::Pages(pages)))
+        Ok(Self::of(Owner::Pages(pages)))
+    }
+
+    fn of(mut owner: Owner) -> Self {
+        let blocks: &mut [Block] = match &mut owner {
+            Owner::Heap(blocks) => blocks,
+            Owner::Pages(pages) => bytemuck::cast_slice_mut(pages),
+        };
+        let (start, count) = (NonNull::from(&mut *blocks).cast(), blocks.len());
+        Self { start, count, _owner: owner }
     }
 
     /// A copy of some blocks.
@@ -51,20 +74,18 @@ impl std::ops::Deref for Blocks {
 
     #[inline]
     fn deref(&self) -> &[Block] {
-        match &self.0 {
-            Inner::Heap(blocks) => blocks,
-            Inner::Pages(pages) => bytemuck::cast_slice(pages),
-        }
+        // SAFETY: `start` and `count` are those of the owner's slice, which lies on the heap or in a
+        // mapping, so it stays where it is when `self` moves, and lives as long as `self`; nothing
+        // else reaches it, so the borrow of `self` governs it.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 }
 
 impl std::ops::DerefMut for Blocks {
     #[inline]
     fn deref_mut(&mut self) -> &mut [Block] {
-        match &mut self.0 {
-            Inner::Heap(blocks) => blocks,
-            Inner::Pages(pages) => bytemuck::cast_slice_mut(pages),
-        }
+        // SAFETY: as in `deref`, and the borrow is a mutable one.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.count) }
     }
 }
 
