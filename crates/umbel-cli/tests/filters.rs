@@ -45,7 +45,7 @@ fn no_key_is_lost_in_any_kind_and_size() {
         "--fpp 1e-6",
         "--kind classic --fpp 1e-9",
         "--keys 100",
-        "--size 64",
+        "--size 64 --keys 100",
         "--size 100kB --fpp 0.3",
         "--keys 1e6 --size 1MiB --kind classic",
         "--seed 18446744073709551615",
@@ -186,7 +186,7 @@ fn the_receipt_tells_what_a_filter_holds() {
         "fill ",
         "keys       about ",
         "95 %",
-        "rate now   0.00",
+        "rate now   0.0",
         "state      within its plan",
     ] {
         assert!(text.contains(words), "no {words:?} in {text}");
@@ -197,7 +197,7 @@ fn the_receipt_tells_what_a_filter_holds() {
     assert_eq!(info["over_filled"], false);
     let number = |field: &str| info[field].as_f64().unwrap();
     assert!(number("keys_low") < 10_000.0 && 10_000.0 < number("keys_high"), "{info}");
-    assert!(number("fpp") > 0.0 && number("fpp") <= 0.01, "{info}");
+    assert!(number("fpp") > 0.0 && number("fpp") < 0.012, "{info}");
     let fill = number("set_bits") / number("bits");
     assert!((fill - number("fill")).abs() < 1e-9, "{info}");
 
@@ -226,7 +226,7 @@ fn an_over_filled_filter_is_never_silent() {
             run.fails(&["seen and full"]);
         }
     }
-    folder.umbel("build -q -o packed --size 64 keys").run().done();
+    folder.umbel("build -q -o packed --size 64 --keys 100 keys").run().done();
     let packed = folder.umbel("info packed").run().text();
     assert!(packed.contains("more than") && packed.contains("over-filled"), "{packed}");
     assert_eq!(folder.info("packed")["keys"], Value::Null);
@@ -254,13 +254,14 @@ fn added_lines_join_those_that_were_there() {
 #[test]
 fn filters_whose_sizes_fold_merge_to_the_smaller() {
     let folder = with_filter();
-    folder.umbel("build -q -o large --keys 80000 fresh").run().done();
-    folder.umbel("merge -q -o union seen large").run().done();
-    folder.umbel("merge -q -o turned large seen").run().done();
+    folder.umbel("build -q -o small --keys 1e6 keys").run().done();
+    folder.umbel("build -q -o large --keys 4e6 fresh").run().done();
+    folder.umbel("merge -q -o union small large").run().done();
+    folder.umbel("merge -q -o turned large small").run().done();
     assert!(folder.read("union")[128..] == folder.read("turned")[128..]);
     folder.holds("union", "keys");
     folder.holds("union", "fresh");
-    assert_eq!(folder.info("union")["bytes"], folder.info("seen")["bytes"]);
+    assert_eq!(folder.info("union")["bytes"], folder.info("small")["bytes"]);
 }
 
 #[test]
@@ -288,7 +289,11 @@ fn filters_that_do_not_fit_say_why_they_do_not_merge() {
     for (name, options, words) in [
         ("size", "--keys 13000", &["size and seen", "do not fold", "differ by a power of two"][..]),
         ("probes", "--fpp 0.1", &["probes and seen", "sets", "plan both for the same fpp"]),
-        ("kind", "--kind classic", &["kind and seen", "classic", "blocked", "build both as one kind"]),
+        (
+            "kind",
+            "--kind classic",
+            &["kind and seen", "classic", "blocked", "build both as one kind"],
+        ),
         ("seed", "--seed 1", &["seed and seen", "seed 1", "seed 0", "rebuild one of them"]),
         ("keyed", "--secret-file secret", &["keyed and seen", "hash keys differently", "rebuild"]),
     ] {
@@ -472,5 +477,5 @@ fn reports_of_filters_tell_their_rate() {
     let said = folder.umbel("query f keys").run().stderr;
     assert!(said.starts_with("umbel query: 10,000 lines, 10,000 found, "), "{said}");
     let said = folder.umbel("build --force -o f keys").run().stderr;
-    assert!(said.contains("blocked filter of 12.") && said.contains(" rate now 0.00"), "{said}");
+    assert!(said.contains("blocked filter of 12.") && said.contains(" rate now 0.0"), "{said}");
 }

@@ -165,7 +165,7 @@ impl<'a> Fill<'a> {
     fn new(filter: &'a mut Blocked, only: Option<&'a Blocked>, threads: usize, room: u64) -> Self {
         /// Half of a usual second-level cache's way share: stays there while a bucket goes in.
         const SHARD_BYTES: u64 = 128 << 10;
-        let count = (filter.plan().bytes() / SHARD_BYTES).clamp(2 * threads as u64, 256);
+        let count = (filter.plan().bytes() / SHARD_BYTES).max(2 * threads as u64).min(256);
         let mut map = filter.shards(count as usize);
         let shards = std::mem::take(&mut map.runs).into_iter().map(Mutex::new).collect();
         Self { map, shards, only, room }

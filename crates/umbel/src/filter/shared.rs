@@ -11,7 +11,7 @@ use std::sync::Mutex;
 
 use super::{Blocked, Receipt};
 use crate::Error;
-use crate::bits::{AtomicBlocks, Blocks, arch::scalar, place};
+use crate::bits::{AtomicBlock, AtomicBlocks, Block, Blocks, arch::scalar, place};
 use crate::hash::{KeyHash, KeyHasher};
 use crate::plan::Plan;
 
@@ -39,6 +39,39 @@ pub struct Shared {
     stripes: Box<[Stripe]>,
     plan: Plan,
     hasher: KeyHasher,
+}
+
+/// A block whose words are loaded and stored one by one.
+trait Words {
+    fn load(&self) -> Block;
+    fn store_changes(&self, old: &Block, new: &Block);
+}
+
+impl Words for AtomicBlock {
+    #[inline]
+    fn load(&self) -> Block {
+        AtomicBlock::load(self)
+    }
+
+    #[inline]
+    fn store_changes(&self, old: &Block, new: &Block) {
+        AtomicBlock::store_changes(self, old, new);
+    }
+}
+
+/// Sets the bits of `mask`; true for exactly one of several threads that set bits not all set
+/// before. `lock` excludes other insertions into this block, not queries.
+#[inline]
+fn insert<Guard>(block: &impl Words, mask: &Block, lock: impl FnOnce() -> Guard) -> bool {
+    if block.load().has(mask) {
+        return false;
+    }
+    let _guard = lock();
+    let old = block.load();
+    let mut new = old;
+    new.or(mask);
+    block.store_changes(&old, &new);
+    !old.has(mask)
 }
 
 #[repr(align(64))]
@@ -78,16 +111,10 @@ impl Shared {
         let place = place(hash.high, self.blocks.len() as u64) as usize;
         let block = &self.blocks[place];
         let mask = scalar::mask(hash.low, self.plan.probes);
-        if block.load().has(&mask) {
-            return false;
-        }
-        // A panic in here is not possible, so the lock is never poisoned.
-        let _guard = self.stripes[place % self.stripes.len()].0.lock().expect("never poisoned");
-        let old = block.load();
-        let mut new = old;
-        new.or(&mask);
-        block.store_changes(&old, &new);
-        !old.has(&mask)
+        // Nothing panics while a stripe is locked, so none is ever poisoned.
+        insert(block, &mask, || {
+            self.stripes[place % self.stripes.len()].0.lock().expect("never poisoned")
+        })
     }
 
     /// Inserts many keys by their hashes, cache misses overlapped.
@@ -163,5 +190,93 @@ impl Shared {
             }
             each(hash);
         }
+    }
+}
+
+/// Every interleaving of threads, and every order of memory that the language allows.
+#[cfg(test)]
+mod tests {
+    use loom::sync::atomic::{AtomicU64, Ordering};
+    use loom::sync::{Arc, Mutex};
+    use loom::thread;
+
+    use super::*;
+
+    /// A block of which two words are in use: enough to be seen half stored.
+    #[derive(Default)]
+    struct TwoWords {
+        words: [AtomicU64; 2],
+        lock: Mutex<()>,
+    }
+
+    impl Words for TwoWords {
+        fn load(&self) -> Block {
+            let mut block = Block::default();
+            for (to, word) in block.0.iter_mut().zip(&self.words) {
+                *to = word.load(Ordering::Relaxed);
+            }
+            block
+        }
+
+        fn store_changes(&self, old: &Block, new: &Block) {
+            for (i, word) in self.words.iter().enumerate() {
+                if old.0[i] != new.0[i] {
+                    word.store(new.0[i], Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    impl TwoWords {
+        fn insert(&self, mask: &Block) -> bool {
+            insert(self, mask, || self.lock.lock().unwrap())
+        }
+    }
+
+    fn mask(first: u64, second: u64) -> Block {
+        Block([first, second, 0, 0, 0, 0, 0, 0])
+    }
+
+    #[test]
+    fn of_two_threads_exactly_one_is_first() {
+        loom::model(|| {
+            let block = Arc::new(TwoWords::default());
+            let other = block.clone();
+            let thread = thread::spawn(move || other.insert(&mask(1, 2)));
+            let here = block.insert(&mask(1, 2));
+            assert!(block.load().has(&mask(1, 2)), "what was inserted is there");
+            let there = thread.join().unwrap();
+            assert!(here != there);
+        });
+    }
+
+    #[test]
+    fn keys_that_share_a_word_lose_nothing() {
+        loom::model(|| {
+            let block = Arc::new(TwoWords::default());
+            let other = block.clone();
+            let thread = thread::spawn(move || other.insert(&mask(4, 2)));
+            assert!(block.insert(&mask(1, 8)), "new whoever comes first");
+            assert!(block.load().has(&mask(1, 8)));
+            assert!(thread.join().unwrap());
+            assert_eq!(block.load(), mask(5, 10));
+        });
+    }
+
+    #[test]
+    fn a_query_after_an_insertion_that_it_knows_of_finds_the_key() {
+        loom::model(|| {
+            let block = Arc::new(TwoWords::default());
+            let told = Arc::new(AtomicU64::new(0));
+            let (writer, tell) = (block.clone(), told.clone());
+            let thread = thread::spawn(move || {
+                writer.insert(&mask(1, 2));
+                tell.store(1, Ordering::Release);
+            });
+            if told.load(Ordering::Acquire) == 1 {
+                assert!(block.load().has(&mask(1, 2)));
+            }
+            thread.join().unwrap();
+        });
     }
 }

@@ -15,7 +15,7 @@ mod storage;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub(crate) use atomic::AtomicBlocks;
+pub(crate) use atomic::{AtomicBlock, AtomicBlocks};
 pub use map::{MappedBlocks, MappedBlocksMut};
 pub use storage::Blocks;
 

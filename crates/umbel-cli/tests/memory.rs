@@ -1,0 +1,128 @@
+//! The memory cap as a black box: peak resident memory, as the system counted it, stays within the cap
+//! and 32 MiB.
+//!
+//! A file of its own, so a process of its own: the system tells the peak of all children together, and
+//! counts as a child's what this process had in use when it started it. So no test here holds much.
+
+mod util;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+
+use nix::sys::resource::{UsageWho, getrusage};
+use serde_json::Value;
+
+use util::{Folder, Umbel, url};
+
+const CAP: u64 = 16 << 20;
+const SLACK: u64 = 32 << 20;
+/// Lines of a file: 26 MB.
+const LINES: u64 = 400_000;
+
+/// Files of lines, written line by line.
+fn write(folder: &Folder, name: &str, numbers: impl Iterator<Item = u64>) {
+    let mut file = BufWriter::new(File::create(folder.path(name)).unwrap());
+    for number in numbers {
+        writeln!(file, "{}", url(number)).unwrap();
+    }
+    file.flush().unwrap();
+}
+
+/// Runs to the end with the answer in `out`; asserts that the peak stayed in bounds.
+fn within_the_cap(folder: &Folder, umbel: Umbel) -> Value {
+    let run = umbel.stdout(File::create(folder.path("out")).unwrap()).run();
+    assert_eq!(run.status.code(), Some(0), "{}", run.stderr);
+    let report: Value = serde_json::from_str(&run.stderr).unwrap();
+    let told = report["peak_memory"].as_u64().unwrap();
+    assert!(told <= CAP + SLACK, "{report}");
+    // Kibibytes everywhere but on Apple's systems.
+    let unit = if cfg!(target_vendor = "apple") { 1 } else { 1024 };
+    let counted = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss() as u64 * unit;
+    assert!(counted <= CAP + SLACK, "{counted} bytes, told {told}");
+    report
+}
+
+/// Asserts that `out` has these lines and no others.
+fn answer_is(folder: &Folder, numbers: impl Iterator<Item = u64>) {
+    let mut lines = BufReader::new(File::open(folder.path("out")).unwrap()).lines();
+    for number in numbers {
+        assert!(lines.next().is_some_and(|line| line.unwrap() == url(number)), "line {number}");
+    }
+    assert!(lines.next().is_none());
+}
+
+fn common(folder: &Folder, options: &str) -> Value {
+    let umbel = folder.umbel(&format!("common a b --memory 16MiB --json {options}"));
+    within_the_cap(folder, umbel)
+}
+
+#[test]
+fn common_stays_within_the_cap_when_a_tenth_is_shared() {
+    let folder = Folder::new();
+    write(&folder, "a", 0..LINES);
+    write(&folder, "b", LINES / 10 * 9..LINES / 10 * 19);
+    for threads in [1, 2, 3] {
+        let report = common(&folder, &format!("--threads {threads}"));
+        assert_eq!(report["found"], LINES / 10);
+        answer_is(&folder, LINES / 10 * 9..LINES);
+    }
+}
+
+#[test]
+fn common_stays_within_the_cap_when_all_is_shared() {
+    let folder = Folder::new();
+    write(&folder, "a", 0..LINES);
+    write(&folder, "b", (0..LINES).rev());
+    for threads in [1, 2, 3] {
+        let report = common(&folder, &format!("--threads {threads}"));
+        assert!(report["bytes_spilled"].as_u64() > Some(10 << 20), "{report}");
+        answer_is(&folder, 0..LINES);
+    }
+}
+
+#[test]
+fn at_least_one_stays_within_the_cap() {
+    let folder = Folder::new();
+    write(&folder, "a", 0..LINES);
+    write(&folder, "b", LINES / 2..LINES / 2 * 3);
+    let report = common(&folder, "--at-least 1");
+    assert!(report["bytes_spilled"].as_u64() > Some(10 << 20), "{report}");
+    answer_is(&folder, 0..LINES / 2 * 3);
+}
+
+#[test]
+fn a_file_where_most_lines_are_one_stays_within_the_cap() {
+    let folder = Folder::new();
+    let skewed = || (0..LINES).map(|i| if i % 4 == 0 { i } else { 1 });
+    write(&folder, "a", skewed());
+    write(&folder, "b", skewed().chain(0..LINES / 2));
+    common(&folder, "");
+    answer_is(&folder, [0, 1].into_iter().chain((1..LINES / 4).map(|i| 4 * i)));
+}
+
+#[test]
+fn more_threads_than_memory_stay_within_the_cap() {
+    let folder = Folder::new();
+    write(&folder, "a", 0..LINES);
+    write(&folder, "b", (0..LINES).rev());
+    // Both files are spooled, too.
+    std::fs::rename(folder.path("a"), folder.path("plain")).unwrap();
+    let umbel = folder.umbel("common - b --memory 16MiB --json");
+    let umbel = umbel.stdin_file(File::open(folder.path("plain")).unwrap());
+    within_the_cap(&folder, umbel);
+    answer_is(&folder, 0..LINES);
+}
+
+#[test]
+fn building_and_asking_filters_stay_within_the_cap() {
+    let folder = Folder::new();
+    write(&folder, "a", 0..LINES);
+    let run = |arguments: &str| {
+        within_the_cap(&folder, folder.umbel(&format!("{arguments} --memory 16MiB --json")))
+    };
+    run("build -o f a --keys 4e6");
+    run("add f a");
+    let report = run("query f a");
+    assert_eq!(report["found"], LINES);
+    answer_is(&folder, 0..LINES);
+}
