@@ -259,22 +259,31 @@ impl Run<'_> {
         let last = self.inputs.len() - 1;
         let own = |place| self.places.holds(last, place);
         if parts.is_empty() {
-            return table.push_met(self.at_least, own, &mut |_, line| sink.line(line));
+            return table.met(self.at_least, own).try_for_each(|(_, line)| sink.line(line));
         }
-        let mut runs = Runs::new();
-        runs.run(&self.disk, |push| table.push_met(self.at_least, own, push))?;
-        drop(table);
         let Budget { threads, rest, .. } = self.scanner.budget;
+        // What was kept stays in memory when the parts can be settled beside it, each in one table;
+        // otherwise its result is a run like theirs.
+        let beside = rest.saturating_sub(table.bytes());
+        let largest = parts.iter().map(|part| part.candidates.bytes()).max().unwrap_or(0);
+        let stays = largest.saturating_mul(2 * threads as u64) < beside;
+        let mut runs = Runs::new();
+        let mut table = Some(table);
+        if !stays && let Some(table) = table.take() {
+            runs.add(&self.disk, table.met(self.at_least, own))?;
+        }
+        let memory = if stays { beside } else { rest };
         let join = Join {
             disk: &self.disk,
             hasher: self.scanner.hasher,
             places: &self.places,
             at_least: self.at_least,
             threads,
-            memory: rest,
+            memory,
         };
         self.report.distinct += join.run(parts, &mut runs)?;
-        runs.merge(&self.disk, rest / 2, |line| sink.line(line))
+        let held = table.iter().flat_map(|table| table.met(self.at_least, own));
+        runs.merge(&self.disk, memory / 2, held, |line| sink.line(line))
     }
 
     /// Step 1. Gives the filters that select: the last of a chain, all of a bank.
@@ -397,10 +406,7 @@ impl Run<'_> {
                 hashes.clear();
             }
         };
-        table.walk(|_, record| {
-            add(record.line);
-            true
-        });
+        table.records().for_each(|(_, record)| add(record.line));
         for spill in spilled {
             let mut reader = spill.read(256 << 10);
             while let Some((_, line)) = reader.next(&self.disk)? {

@@ -169,9 +169,8 @@ impl Join<'_> {
         }
         drop(others);
         let own = |place| input.is_some_and(|input| self.places.holds(input, place));
-        runs.lock()
-            .expect("no worker panics")
-            .run(self.disk, |push| table.push_met(self.at_least, own, push))?;
+        let results = table.met(self.at_least, own);
+        runs.lock().expect("no worker panics").add(self.disk, results)?;
         let mut parts = Vec::new();
         if let Some((candidates, others)) = rest {
             for (candidates, others) in candidates.into_iter().zip(others.finish(self.disk)?) {

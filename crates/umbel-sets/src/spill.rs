@@ -21,7 +21,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use umbel::KeyHash;
 
 use crate::Error;
-use crate::table::Push;
 
 /// Where temporary files go, and how much went through them.
 pub(crate) struct Disk<'a> {
@@ -225,8 +224,16 @@ impl Runs {
         Self { out: None, ends: Vec::new() }
     }
 
-    /// Appends a run: what `write` pushes, ascending by place.
-    pub(crate) fn run(
+    /// Appends a run of lines, ascending by place.
+    pub(crate) fn add<'l>(
+        &mut self,
+        disk: &Disk<'_>,
+        mut lines: impl Iterator<Item = (u64, &'l [u8])>,
+    ) -> Result<(), Error> {
+        self.run(disk, |push| lines.try_for_each(|(place, line)| push(place, line)))
+    }
+
+    fn run(
         &mut self,
         disk: &Disk<'_>,
         write: impl FnOnce(&mut Push<'_>) -> Result<(), Error>,
@@ -244,23 +251,32 @@ impl Runs {
         Ok(())
     }
 
-    /// Gives all lines of all runs by ascending place, using about `memory` bytes of buffers.
-    pub(crate) fn merge(
+    /// Gives all lines of all runs, and those of `held`, which ascend too, by ascending place. Uses
+    /// about `memory` bytes of buffers.
+    pub(crate) fn merge<'l>(
         self,
         disk: &Disk<'_>,
         memory: u64,
+        held: impl Iterator<Item = (u64, &'l [u8])>,
         mut each: impl FnMut(&[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         /// Under this a read costs more in calls than in bytes.
         const LEAST_BUFFER: u64 = 16 << 10;
         let Self { mut out, mut ends } = self;
+        let mut held = held.peekable();
         let fan_in = ((memory / LEAST_BUFFER) as usize).max(2);
-        while let Some(writer) = out {
+        while let Some(writer) = out.take() {
             let file = writer.finish(disk)?;
             let buffer =
                 (memory / ends.len().clamp(1, fan_in) as u64).clamp(LEAST_BUFFER, 1 << 20) as usize;
             if ends.len() <= fan_in {
-                return merge_into(disk, &file, &ends, buffer, |_, line| each(line));
+                merge_into(disk, &file, &ends, buffer, &mut |place, line| {
+                    while let Some((_, line)) = held.next_if(|held| held.0 < place) {
+                        each(line)?;
+                    }
+                    each(line)
+                })?;
+                break;
             }
             let mut merged = Self::new();
             for group in ends.chunks(fan_in) {
@@ -268,16 +284,19 @@ impl Runs {
             }
             (out, ends) = (merged.out, merged.ends);
         }
-        Ok(())
+        held.try_for_each(|(_, line)| each(line))
     }
 }
+
+/// Takes a line and its place.
+type Push<'a> = dyn FnMut(u64, &[u8]) -> Result<(), Error> + 'a;
 
 fn merge_into(
     disk: &Disk<'_>,
     file: &Spill,
     runs: &[(u64, u64)],
     buffer: usize,
-    mut push: impl FnMut(u64, &[u8]) -> Result<(), Error>,
+    push: &mut Push<'_>,
 ) -> Result<(), Error> {
     let mut readers: Vec<_> = runs
         .iter()
@@ -341,16 +360,14 @@ mod tests {
         let disk = Disk::new(dir.path());
         for memory in [0, 100 << 10, 10 << 20] {
             let mut runs = Runs::new();
-            for run in 0..20u64 {
-                runs.run(&disk, |push| {
-                    (0..100).try_for_each(|i| {
-                        push(i * 20 + run * 7 % 20, (i * 20 + run * 7 % 20).to_string().as_bytes())
-                    })
-                })
-                .unwrap();
+            let lines: Vec<String> = (0..2000).map(|place| place.to_string()).collect();
+            let every_20th =
+                |first: usize| (first..2000).step_by(20).map(|i| (i as u64, lines[i].as_bytes()));
+            for run in 0..19 {
+                runs.add(&disk, every_20th(run * 7 % 20)).unwrap();
             }
             let mut next = 0;
-            runs.merge(&disk, memory, |line| {
+            runs.merge(&disk, memory, every_20th(19 * 7 % 20), |line| {
                 assert_eq!(line, next.to_string().as_bytes());
                 next += 1;
                 Ok(())

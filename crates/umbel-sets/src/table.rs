@@ -16,8 +16,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use umbel::KeyHash;
 
-use crate::Error;
-
 /// Tests have small segments, so that a few lines fill several.
 const SEGMENT: usize = if cfg!(test) { 1 << 9 } else { 1 << 20 };
 const UNIT: usize = 8;
@@ -165,20 +163,19 @@ impl Table {
         }
     }
 
-    /// Calls `each` with every record in order of arrival until it says false.
-    pub(crate) fn walk<'a>(&'a self, mut each: impl FnMut(u64, Record<'a>) -> bool) {
-        for (number, segment) in self.segments.iter().enumerate() {
-            let first = number as u64 * SEGMENT_UNITS;
+    /// All records in order of arrival, with their units.
+    pub(crate) fn records(&self) -> impl Iterator<Item = (u64, Record<'_>)> {
+        (0..).step_by(SEGMENT_UNITS as usize).zip(&self.segments).flat_map(|(first, segment)| {
             let mut at = 0;
-            while at < segment.len() {
-                let unit = first + (at / UNIT) as u64;
-                let record = read(&segment[at..]);
-                at += size(record.line.len());
-                if !each(unit, record) {
-                    return;
-                }
-            }
-        }
+            std::iter::from_fn(move || {
+                (at < segment.len()).then(|| {
+                    let unit = first + (at / UNIT) as u64;
+                    let record = read(&segment[at..]);
+                    at += size(record.line.len());
+                    (unit, record)
+                })
+            })
+        })
     }
 
     fn record(&self, unit: u64) -> Record<'_> {
@@ -255,28 +252,20 @@ impl Table {
         unit
     }
 
-    /// Pushes, in order of arrival, the lines met in at least `at_least` inputs, the present pass
-    /// included; `own` is as in [`count_marks`](Self::count_marks).
-    pub(crate) fn push_met(
-        &self,
+    /// The lines met in at least `at_least` inputs, the present pass included, in order of arrival,
+    /// with their places; `own` is as in [`count_marks`](Self::count_marks).
+    pub(crate) fn met<'a>(
+        &'a self,
         at_least: usize,
-        own: impl Fn(u64) -> bool,
-        push: &mut Push<'_>,
-    ) -> Result<(), Error> {
-        let mut result = Ok(());
-        self.walk(|unit, record| {
+        own: impl Fn(u64) -> bool + 'a,
+    ) -> impl Iterator<Item = (u64, &'a [u8])> + 'a {
+        self.records().filter_map(move |(unit, record)| {
             let now = is_set(&self.marks, unit) && !own(record.place);
-            if usize::from(record.count) + usize::from(now) >= at_least {
-                result = push(record.place, record.line);
-            }
-            result.is_ok()
-        });
-        result
+            let met = usize::from(record.count) + usize::from(now) >= at_least;
+            met.then_some((record.place, record.line))
+        })
     }
 }
-
-/// Takes a line and its place.
-pub(crate) type Push<'a> = dyn FnMut(u64, &[u8]) -> Result<(), Error> + 'a;
 
 /// A line in the table.
 pub(crate) struct Record<'a> {
@@ -336,11 +325,10 @@ mod tests {
                 i
             });
         }
-        let mut walked = Vec::new();
-        table.walk(|_, record| {
-            walked.push((record.place, String::from_utf8(record.line.to_vec()).unwrap()));
-            true
-        });
+        let walked: Vec<_> = table
+            .records()
+            .map(|(_, record)| (record.place, String::from_utf8(record.line.to_vec()).unwrap()))
+            .collect();
         assert_eq!(walked, order);
         assert_eq!(table.len(), 20_000);
         assert!(table.find(hasher.hash("absent"), b"absent").is_none());
@@ -371,15 +359,9 @@ mod tests {
         }
         table.count_marks(|place| place >= 100);
         table.mark(table.find(hasher.hash("a"), b"a").unwrap());
-        let mut met = Vec::new();
-        for at_least in 1..=3 {
-            table
-                .push_met(at_least, |_| false, &mut |place, _| {
-                    met.push((at_least, place));
-                    Ok(())
-                })
-                .unwrap();
-        }
+        let places =
+            |at_least| table.met(at_least, |_| false).map(move |(place, _)| (at_least, place));
+        let met: Vec<_> = (1..=3).flat_map(places).collect();
         assert_eq!(met, [(1, 10), (1, 11), (1, 200), (2, 10), (2, 11), (3, 10)]);
     }
 
