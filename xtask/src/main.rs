@@ -2,6 +2,7 @@
 //!
 //! Each does all its own set-up, and fails rather than skips what it cannot do.
 
+mod bench;
 mod check;
 mod golden;
 mod python;
@@ -39,8 +40,8 @@ enum Chore {
     Golden,
     /// Measure error rates and compare them with what was promised; exit 1 when one is out of bounds.
     Rates(rates::Arguments),
-    /// How to measure speed.
-    Bench,
+    /// Measure speed: filters beside other filters and memory, or with --files whole commands.
+    Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -59,8 +60,6 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Test => test::run(),
         Chore::Golden => golden::run(),
         Chore::Rates(arguments) => rates::run(arguments),
-        Chore::Bench => {
-            anyhow::bail!("the benches are a workspace of their own: see bench/README.md")
-        }
+        Chore::Bench(arguments) => bench::run_bench(arguments),
     }
 }

@@ -1,0 +1,14 @@
+//! What every filter program of the bench shares: its arguments, the keys, the timing, the check of
+//! the answers and the lines it prints.
+//!
+//! A program measures one case: a number of keys, a rate and a form of keys. It makes the keys,
+//! fills and asks its filters, and prints one JSON object a line. It depends on nothing, so that a
+//! program's lock file holds its peer and no more.
+
+mod case;
+mod keys;
+mod measure;
+
+pub use case::{Case, KeyForm};
+pub use keys::{Hashed, Key, Text};
+pub use measure::{Bench, Filter, Sample, parallel};

@@ -1,0 +1,243 @@
+//! Times a filter, checks its answers, prints what came out.
+
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use crate::{Case, Key};
+
+/// Time of one figure, at least: short work is repeated.
+const TIMED: Duration = Duration::from_millis(150);
+/// From so many keys on, one filter is filled for a figure, without warm-up.
+const LARGE: u64 = 10_000_000;
+/// Most keys asked for in one pass; a filter of more keys is asked for some of them.
+const ASKED: u64 = 10_000_000;
+/// Keys never inserted that the rate is counted with: at 0.1 % it is known to 1.6 %.
+const TRIALS: u64 = 4_000_000;
+/// Numbers of keys never inserted start here.
+const FRESH: u64 = 1 << 40;
+/// Keys made at a time where they need not stay.
+const BLOCK: u64 = 1 << 16;
+
+/// A filter under measurement, for keys of form `K`.
+pub trait Filter<K>: Sync + Sized {
+    /// What tells it from other filters of the same program; empty for the usual one.
+    const VARIANT: &'static str = "";
+    /// `one` for a call a key, `batch` for a call for many.
+    const MODE: &'static str = "one";
+    /// Threads that `insert` uses.
+    const INSERTING: u64 = 1;
+    /// Numbers of threads that ask at once; each number is measured.
+    const ASKING: &'static [u64] = &[1, 2];
+
+    /// An empty filter for so many keys at this rate.
+    fn new(n: u64, fpp: f64) -> Self;
+    /// Inserts all the keys that will ever be inserted.
+    fn insert(&mut self, keys: &[K]);
+    /// How many of the keys it finds.
+    fn count(&self, keys: &[K]) -> usize;
+    /// Bytes of its data.
+    fn bytes(&self) -> usize;
+}
+
+/// `Filter` of a type, for one form of keys, one call a key. The type has `new` and `bytes` of its own.
+#[macro_export]
+macro_rules! one_by_one {
+    ($type:ty, $key:ty, |$filter:ident, $k:ident| $insert:expr, $contains:expr) => {
+        impl $crate::Filter<$key> for $type {
+            fn new(n: u64, fpp: f64) -> Self {
+                <$type>::new(n, fpp)
+            }
+
+            fn insert(&mut self, keys: &[$key]) {
+                let $filter = &mut self.0;
+                for $k in keys {
+                    $insert;
+                }
+            }
+
+            fn count(&self, keys: &[$key]) -> usize {
+                let $filter = &self.0;
+                let contains = |$k: &$key| $contains;
+                keys.iter().filter(|key| contains(key)).count()
+            }
+
+            fn bytes(&self) -> usize {
+                <$type>::bytes(self)
+            }
+        }
+    };
+}
+
+/// The keys of a case.
+pub struct Bench<K> {
+    case: Case,
+    peer: &'static str,
+    version: &'static str,
+    members: Vec<K>,
+    misses: Vec<K>,
+}
+
+/// One figure.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// What tells it from others of the same program.
+    pub variant: &'static str,
+    /// `one` or `batch`.
+    pub mode: &'static str,
+    /// Threads at work.
+    pub threads: u64,
+    /// `insert`, `hit`, `miss` or `read`.
+    pub op: &'static str,
+    /// Wall time over keys.
+    pub ns_per_key: f64,
+    /// Rate counted; none for what is no filter.
+    pub fpr: Option<f64>,
+    /// Bytes of data.
+    pub bytes: u64,
+}
+
+impl<K: Key> Bench<K> {
+    /// Makes the keys of a case.
+    pub fn new(case: Case, peer: &'static str, version: &'static str) -> Self {
+        let keys = |first: u64, count: u64| (first..first + count).map(K::nth).collect();
+        let misses = keys(FRESH, case.n.min(ASKED));
+        Self { case, peer, version, members: keys(0, case.n), misses }
+    }
+
+    /// The keys inserted.
+    pub fn members(&self) -> &[K] {
+        &self.members
+    }
+
+    /// Fills and asks filters of one type, prints a line for each figure.
+    ///
+    /// # Panics
+    /// When an inserted key is not found, or the rate counted is not near the one asked for.
+    pub fn run<F: Filter<K>>(&self) {
+        let (filter, insert_ns) = self.fill::<F>();
+        let bytes = filter.bytes() as u64;
+        let fpr = self.rate(&filter);
+        let sample = |op, threads, ns_per_key| Sample {
+            variant: F::VARIANT,
+            mode: F::MODE,
+            threads,
+            op,
+            ns_per_key,
+            fpr: Some(fpr),
+            bytes,
+        };
+        self.print(&sample("insert", F::INSERTING, insert_ns));
+        // Some of many members, from the middle: their places in the filter are random all the same.
+        let hits = &self.members[(self.members.len() - self.misses.len()) / 2..];
+        let hits = &hits[..self.misses.len()];
+        assert_eq!(filter.count(hits), hits.len(), "an inserted key is not found");
+        for &threads in F::ASKING {
+            let ns = self.time(threads, hits, |keys| filter.count(keys));
+            self.print(&sample("hit", threads, ns));
+            let ns = self.time(threads, &self.misses, |keys| filter.count(keys));
+            self.print(&sample("miss", threads, ns));
+        }
+    }
+
+    /// A filter with all members, and the nanoseconds a key took from the empty filter on.
+    fn fill<F: Filter<K>>(&self) -> (F, f64) {
+        let case = &self.case;
+        let fill = || {
+            let mut filter = F::new(case.n, case.fpp);
+            let start = Instant::now();
+            filter.insert(&self.members);
+            (filter, start.elapsed())
+        };
+        if case.n < LARGE {
+            fill(); // warm-up
+        }
+        let (mut filter, mut total) = fill();
+        let mut keys = case.n;
+        while case.n < LARGE && total < TIMED {
+            let (next, time) = fill();
+            filter = next;
+            total += time;
+            keys += case.n;
+        }
+        (filter, total.as_nanos() as f64 / keys as f64)
+    }
+
+    /// The rate, counted over keys never inserted.
+    fn rate<F: Filter<K>>(&self, filter: &F) -> f64 {
+        let first = FRESH + ASKED;
+        let found: usize = (first..first + TRIALS)
+            .step_by(BLOCK as usize)
+            .map(|block| {
+                let end = (block + BLOCK).min(first + TRIALS);
+                filter.count(&(block..end).map(K::nth).collect::<Vec<K>>())
+            })
+            .sum();
+        let rate = found as f64 / TRIALS as f64;
+        let asked = self.case.fpp;
+        assert!(rate <= 1.5 * asked, "{}: rate {rate}, {asked} asked for", self.peer);
+        assert!(rate >= asked / 20.0, "{}: rate {rate}, {asked} asked for", self.peer);
+        rate
+    }
+
+    /// Nanoseconds a key, of wall time, after a warm-up that tells how often the keys have to be
+    /// taken. The threads share them.
+    pub fn time(&self, threads: u64, keys: &[K], work: impl Fn(&[K]) -> usize + Sync) -> f64 {
+        let parts: Vec<&[K]> = keys.chunks(keys.len().div_ceil(threads as usize)).collect();
+        let warmup = &keys[..keys.len().min(1_000_000)];
+        let start = Instant::now();
+        std::hint::black_box(work(warmup));
+        let pass = start.elapsed().mul_f64(keys.len() as f64 / warmup.len() as f64);
+        let passes =
+            (TIMED.as_secs_f64() / pass.as_secs_f64() * threads as f64).ceil().max(1.0) as u64;
+        let time = parallel(parts.len(), |part| {
+            for _ in 0..passes {
+                std::hint::black_box(work(std::hint::black_box(parts[part])));
+            }
+        });
+        time.as_nanos() as f64 / (passes * keys.len() as u64) as f64
+    }
+
+    /// Prints a figure as a JSON object.
+    pub fn print(&self, sample: &Sample) {
+        let Self { case: Case { n, fpp, .. }, peer, version, .. } = self;
+        let Sample { variant, mode, threads, op, ns_per_key, fpr, bytes } = sample;
+        let fpr = fpr.map_or("null".to_owned(), |fpr| fpr.to_string());
+        let bits_per_key = (8 * bytes) as f64 / *n as f64;
+        println!(
+            "{{\"type\":\"sample\",\"peer\":\"{peer}\",\"version\":\"{version}\",\
+             \"variant\":\"{variant}\",\"n\":{n},\"fpp_asked\":{fpp},\"keys\":\"{}\",\
+             \"mode\":\"{mode}\",\"threads\":{threads},\"op\":\"{op}\",\
+             \"ns_per_key\":{ns_per_key:.4},\"fpr\":{fpr},\"bits_per_key\":{bits_per_key:.4},\
+             \"bytes\":{bytes}}}",
+            K::NAME
+        );
+    }
+}
+
+/// Runs `work(0)`, `work(1)` … on threads of their own; the time from the first start to the last
+/// end. The threads are there before the clock starts; a single one is the caller's.
+pub fn parallel(threads: usize, work: impl Fn(usize) + Sync) -> Duration {
+    if threads == 1 {
+        let start = Instant::now();
+        work(0);
+        return start.elapsed();
+    }
+    let (barrier, work) = (Barrier::new(threads), &work);
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..threads)
+            .map(|thread| {
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    barrier.wait();
+                    let start = Instant::now();
+                    work(thread);
+                    (start, Instant::now())
+                })
+            })
+            .collect();
+        let times: Vec<_> =
+            handles.into_iter().map(|handle| handle.join().expect("a thread failed")).collect();
+        let start = times.iter().map(|time| time.0).min().expect("a thread");
+        times.iter().map(|time| time.1).max().expect("a thread") - start
+    })
+}

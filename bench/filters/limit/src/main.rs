@@ -1,0 +1,92 @@
+//! The limit: one load from a random cache line for each key, over as many bytes as umbel's filter
+//! of the case has. What a filter does beyond that costs it time.
+//!
+//! Lines come from the same hashes as the filters', by the same multiply-high. `one` loads line after
+//! line, as many at once as the processor finds ahead by itself; `batch` asks for each line
+//! [`AHEAD`] keys before. Both with huge pages and with ordinary ones.
+
+use bench_common::{Bench, Case, Hashed, Sample};
+use memmap2::{Advice, MmapMut};
+use umbel::{Kind, Plan};
+
+/// Keys between asking for a line and using it.
+const AHEAD: usize = 32;
+
+#[repr(C, align(64))]
+struct Line([u64; 8]);
+
+/// Reads a line for each key, gives the sum of what was read.
+type Read = fn(&[Line], &[Hashed]) -> usize;
+
+fn main() {
+    let case = Case::from_args();
+    let plan = Plan::for_keys(Kind::Blocked, case.n, case.fpp).expect("a plan");
+    let bench = Bench::<Hashed>::new(case, "limit", "1");
+    let pages: [(&str, Advice); 2] =
+        [("huge pages", Advice::HugePage), ("4 KiB pages", Advice::NoHugePage)];
+    for (variant, advice) in pages {
+        let mut memory = MmapMut::map_anon(plan.bytes() as usize).expect("memory");
+        memory.advise(advice).expect("a kernel with huge pages");
+        memory.fill(1); // or every page would be the one page of zeros
+        let lines = lines(&memory);
+        let modes: [(&str, Read); 2] = [("one", one), ("batch", batch)];
+        for (mode, read) in modes {
+            for threads in [1, 2] {
+                let keys = &bench.members()[..bench.members().len().min(10_000_000)];
+                let ns_per_key = bench.time(threads, keys, |keys| read(lines, keys));
+                let bytes = plan.bytes();
+                let op = "read";
+                bench.print(&Sample { variant, mode, threads, op, ns_per_key, fpr: None, bytes });
+            }
+        }
+    }
+}
+
+fn lines(memory: &[u8]) -> &[Line] {
+    // SAFETY: a line is plain words, and the pieces that do not fill one are left out.
+    let (before, lines, after) = unsafe { memory.align_to::<Line>() };
+    assert!(before.is_empty() && after.is_empty(), "pages are aligned, filters whole lines");
+    lines
+}
+
+#[inline(always)]
+fn place(key: Hashed, lines: &[Line]) -> usize {
+    ((u128::from(key.0) * lines.len() as u128) >> 64) as usize
+}
+
+fn one(lines: &[Line], keys: &[Hashed]) -> usize {
+    keys.iter().map(|&key| lines[place(key, lines)].0[0] as usize).fold(0, usize::wrapping_add)
+}
+
+fn batch(lines: &[Line], keys: &[Hashed]) -> usize {
+    let mut places = [0; AHEAD];
+    for (slot, &key) in places.iter_mut().zip(keys) {
+        *slot = place(key, lines);
+        prefetch(&lines[*slot]);
+    }
+    let mut sum = 0usize;
+    let ahead = keys.get(AHEAD..).unwrap_or_default();
+    for (i, &key) in ahead.iter().enumerate() {
+        let next = place(key, lines);
+        prefetch(&lines[next]);
+        let place = std::mem::replace(&mut places[i % AHEAD], next);
+        sum = sum.wrapping_add(lines[place].0[0] as usize);
+    }
+    for i in ahead.len()..keys.len() {
+        sum = sum.wrapping_add(lines[places[i % AHEAD]].0[0] as usize);
+    }
+    sum
+}
+
+/// Asks for a line; elsewhere than on x86-64 stable Rust cannot, and the processor has to see ahead.
+#[inline(always)]
+fn prefetch(line: &Line) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch is a hint: it reads nothing and faults on no address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(line).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = line;
+}

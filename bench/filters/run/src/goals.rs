@@ -1,0 +1,136 @@
+//! What umbel has to reach, and whether it did.
+
+use crate::figures::{Case, Spread, Who, count, percent, ratio};
+use crate::record::Record;
+
+const OPS: [&str; 3] = ["insert", "hit", "miss"];
+const SBBF: &str = "sbbf-rs-safe";
+/// Bits at most, over those of the classic formula.
+const BITS: [(f64, f64); 3] = [(0.1, 1.03), (0.01, 1.06), (0.001, 1.10)];
+
+/// One goal in one case.
+pub(crate) struct Goal {
+    pub(crate) what: String,
+    pub(crate) case: String,
+    pub(crate) found: Spread,
+    pub(crate) bound: Bound,
+}
+
+pub(crate) enum Bound {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+impl Goal {
+    /// By the median over the rounds.
+    pub(crate) fn met(&self) -> bool {
+        match self.bound {
+            Bound::AtMost(bound) => self.found.median <= bound,
+            Bound::AtLeast(bound) => self.found.median >= bound,
+        }
+    }
+}
+
+/// All goals that the record has figures for.
+pub(crate) fn goals(record: &Record) -> Vec<Goal> {
+    let mut goals = Vec::new();
+    for case in record.cases() {
+        match case.keys {
+            "hashed" if case.fpp == 0.01 => speed(record, case, &mut goals),
+            "str64" if case.n == 100_000_000 => {
+                limit(record, case, "batch of 64-byte keys ÷ limit", 1.6, &mut goals);
+            }
+            _ => {}
+        }
+        if case.keys == "hashed" {
+            size(record, case, &mut goals);
+        }
+    }
+    goals.sort_by(|a, b| a.what.cmp(&b.what));
+    goals
+}
+
+fn limit(record: &Record, case: Case<'_>, what: &str, bound: f64, goals: &mut Vec<Goal>) {
+    for op in OPS {
+        let right = (case, Who::limit(1), op);
+        push(record, what, (case, Who::batch("umbel"), op), right, Bound::AtMost(bound), goals);
+    }
+}
+
+fn speed(record: &Record, case: Case<'_>, goals: &mut Vec<Goal>) {
+    let (one, batch) = (Who::one("umbel"), Who::batch("umbel"));
+    let large = case.n == 100_000_000;
+    if case.n == 10_000_000 || large {
+        limit(record, case, "batch ÷ limit", 1.25, goals);
+    }
+    let bytes = record.samples_of(case, batch, "hit").first().map_or(0, |sample| sample.bytes);
+    let in_cache = bytes <= record.about.last_cache;
+    for op in OPS {
+        let mut faster = |what: &str, peer: Who<'_>, ours: Who<'_>, bound: f64| {
+            push(record, what, (case, peer, op), (case, ours, op), Bound::AtLeast(bound), goals);
+        };
+        faster("one at a time, times as fast as fastbloom", Who::one("fastbloom"), one, 2.0);
+        let sbbf = if in_cache { 1.0 / 1.1 } else { 1.0 };
+        faster("one at a time, times as fast as sbbf-rs", Who::one(SBBF), one, sbbf);
+        if large {
+            faster("batch, times as fast as fastbloom", Who::one("fastbloom"), batch, 8.0);
+            faster("batch, times as fast as sbbf-rs", Who::one(SBBF), batch, 3.0);
+        }
+        if case.n >= 10_000_000 {
+            let two = Who { threads: 2, ..batch };
+            faster("two threads over one, views", batch, two, 1.8);
+            let shared = Who { variant: "shared", ..batch };
+            faster("two threads over one, shared", shared, Who { threads: 2, ..shared }, 1.8);
+            let shards = Who { variant: "shards", ..two };
+            faster("two threads over one, shards", batch, shards, 1.8);
+        }
+    }
+}
+
+/// Bits over those of the classic formula, and the rate counted over the one asked for.
+fn size(record: &Record, case: Case<'_>, goals: &mut Vec<Goal>) {
+    let samples = record.samples_of(case, Who::batch("umbel"), "hit");
+    let classic = -case.fpp.ln() / std::f64::consts::LN_2.powi(2);
+    let Some(bits) = Spread::of(samples.iter().map(|sample| sample.bits_per_key / classic)) else {
+        return;
+    };
+    let Some((_, bound)) = BITS.into_iter().find(|(fpp, _)| *fpp == case.fpp) else { return };
+    let name = name(case, "");
+    goals.push(Goal {
+        what: "bits a key over the classic formula's".to_owned(),
+        case: name.clone(),
+        found: bits,
+        bound: Bound::AtMost(bound),
+    });
+    let rates = samples.iter().filter_map(|sample| sample.fpr).map(|fpr| fpr / case.fpp);
+    if let Some(found) = Spread::of(rates) {
+        // Three standard deviations of a count of 4 million trials.
+        let noise = 3.0 * ((1.0 - case.fpp) / (4e6 * case.fpp)).sqrt();
+        goals.push(Goal {
+            what: "rate counted over the rate asked for".to_owned(),
+            case: name,
+            found,
+            bound: Bound::AtMost(1.0 + noise),
+        });
+    }
+}
+
+type Figure<'a> = (Case<'a>, Who<'a>, &'a str);
+
+fn push(
+    record: &Record,
+    what: &str,
+    left: Figure<'_>,
+    right: Figure<'_>,
+    bound: Bound,
+    goals: &mut Vec<Goal>,
+) {
+    let rounds = |(case, who, op): Figure<'_>| record.rounds(case, who, op);
+    if let Some(found) = ratio(&rounds(left), &rounds(right)) {
+        goals.push(Goal { what: what.to_owned(), case: name(left.0, left.2), found, bound });
+    }
+}
+
+fn name(case: Case<'_>, op: &str) -> String {
+    format!("{}, {} {op}", count(case.n), percent(case.fpp)).trim_end().to_owned()
+}

@@ -1,0 +1,136 @@
+//! What the machine is, and how busy. Linux tells it in files; elsewhere much stays "unknown".
+
+use std::fs;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::record::About;
+
+/// What a record says about where it was made.
+pub(crate) fn about(command: String, rounds: u64) -> About {
+    let cpuinfo = read("/proc/cpuinfo");
+    let caches = caches();
+    About {
+        date: date(),
+        commit: commit(),
+        command,
+        rounds,
+        cpu: field(&cpuinfo, "model name"),
+        cpus: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),
+        last_cache: caches.iter().map(|cache| cache.1).max().unwrap_or(0),
+        caches: caches
+            .iter()
+            .map(|(name, bytes)| format!("{name} {} KiB", bytes / 1024))
+            .collect::<Vec<_>>()
+            .join(", "),
+        memory: field(&read("/proc/meminfo"), "MemTotal"),
+        huge_pages: read("/sys/kernel/mm/transparent_hugepage/enabled").trim().to_owned(),
+        kernel: output("uname", &["-sr"]),
+        rustc: output("rustc", &["--version"]),
+    }
+}
+
+/// Data caches of the first processor: name and bytes.
+fn caches() -> Vec<(String, u64)> {
+    (0..8)
+        .filter_map(|i| {
+            let of = |name: &str| {
+                let path = format!("/sys/devices/system/cpu/cpu0/cache/index{i}/{name}");
+                fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+            };
+            let size = of("size")?;
+            let kib: u64 = size.strip_suffix('K')?.parse().ok()?;
+            (of("type")? != "Instruction").then_some((format!("L{}", of("level")?), kib * 1024))
+        })
+        .collect()
+}
+
+fn commit() -> String {
+    let commit = output("git", &["rev-parse", "--short=12", "HEAD"]);
+    let changed = !output("git", &["status", "--porcelain", "--untracked-files=no"]).is_empty();
+    if changed { format!("{commit} with changes") } else { commit }
+}
+
+/// Today in UTC, as 2026-01-31.
+pub(crate) fn date() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let (year, month, day) = civil(seconds / 86_400);
+    format!("{year}-{month:02}-{day:02}")
+}
+
+/// Year, month and day of a number of days after 1970-01-01 (H. Hinnant, `civil_from_days`).
+fn civil(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468; // since 0000-03-01
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153; // from March on
+    let (y, m) = if month < 10 { (0, month + 3) } else { (1, month - 9) };
+    (era * 400 + year + y, m, day - (153 * month + 2) / 5 + 1)
+}
+
+/// Ticks that processors worked so far: all of them, and those of this process's ended children.
+#[derive(Clone, Copy)]
+pub(crate) struct Ticks {
+    total: u64,
+    idle: u64,
+    own: u64,
+}
+
+impl Ticks {
+    pub(crate) fn now() -> Self {
+        let numbers = |text: &str| -> Vec<u64> {
+            text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+        };
+        let all = numbers(read("/proc/stat").lines().next().unwrap_or_default());
+        let stat = read("/proc/self/stat");
+        // After the name, which may hold spaces: user and system time are fields 14 to 17.
+        let own: Vec<&str> =
+            stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let own =
+            own.get(11..15).unwrap_or_default().iter().filter_map(|word| word.parse::<u64>().ok());
+        Self {
+            total: all.iter().take(8).sum(),
+            idle: all.get(3..5).unwrap_or_default().iter().sum(),
+            own: own.sum(),
+        }
+    }
+
+    /// The share of the processors' time since `start` that went to others.
+    pub(crate) fn others_since(&self, start: Self) -> f64 {
+        let busy = (self.total - self.idle) as f64 - (start.total - start.idle) as f64;
+        let own = (self.own - start.own) as f64;
+        (busy - own).max(0.0) / ((self.total - start.total) as f64).max(1.0)
+    }
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// The value of the first line `name : value`.
+fn field(text: &str, name: &str) -> String {
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(key, _)| key.trim() == name)
+        .map_or("unknown".to_owned(), |(_, value)| value.trim().to_owned())
+}
+
+fn output(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output();
+    output.map_or("unknown".to_owned(), |output| {
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::civil;
+
+    #[test]
+    fn days_become_dates() {
+        assert_eq!(civil(0), (1970, 1, 1));
+        assert_eq!(civil(11_016), (2000, 2, 29));
+        assert_eq!(civil(20_453), (2025, 12, 31));
+    }
+}

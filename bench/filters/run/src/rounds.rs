@@ -1,0 +1,228 @@
+//! Which programs there are and which cases they are run on; building and running them.
+//!
+//! A program is a process of its own for each case and round. A round goes through the cases, and
+//! at each through the programs, another one first each round; so figures that are compared were
+//! taken within the same minute or so. The limit comes right before umbel.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::machine::Ticks;
+use crate::record::{About, End, Failure, Line};
+
+/// A program of `bench/filters`, and where it can be run.
+#[derive(Debug)]
+struct Program {
+    folder: &'static str,
+    /// Names its figures when not empty, beside the plain ones.
+    variant: &'static str,
+    environment: &'static [(&'static str, &'static str)],
+    keys: &'static [&'static str],
+    rates: &'static [f64],
+}
+
+const RATES: [f64; 3] = [0.1, 0.01, 0.001];
+const FORMS: [&str; 3] = ["hashed", "u64", "str64"];
+/// Text, and many integers, only at this rate: what they add is the hashing, which no rate changes.
+const KEY_RATE: f64 = 0.01;
+
+const fn program(folder: &'static str, keys: &'static [&'static str]) -> Program {
+    Program { folder, variant: "", environment: &[], keys, rates: &RATES }
+}
+
+/// What glibc needs to be told to ask for huge pages, as umbel does by itself.
+const HUGE: &[(&str, &str)] = &[("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")];
+
+const PROGRAMS: &[Program] = &[
+    // For text and integers too: the limit has hashes in any case, but belongs to the same minute.
+    program("limit", &FORMS),
+    program("umbel", &FORMS),
+    program("fastbloom", &FORMS),
+    program("sbbf", &["hashed"]),
+    program("bloomfilter", &["u64", "str64"]),
+    program("datasketches", &["u64", "str64"]),
+    Program { rates: &[0.01], ..program("xorf", &FORMS) }, // one rate, 0.4 %
+    Program {
+        variant: "huge pages",
+        environment: HUGE,
+        rates: &[0.01],
+        ..program("fastbloom", &["hashed"])
+    },
+    Program {
+        variant: "huge pages",
+        environment: HUGE,
+        rates: &[0.01],
+        ..program("sbbf", &["hashed"])
+    },
+];
+
+/// A number of keys, a rate and a form of keys, with the programs that are run on it.
+#[derive(Debug)]
+pub(crate) struct Case {
+    n: u64,
+    fpp: f64,
+    keys: &'static str,
+    programs: Vec<&'static Program>,
+}
+
+/// The cases, those left by `only`.
+pub(crate) fn cases(quick: bool, full: bool, only: &[String]) -> Result<Vec<Case>> {
+    let only = only
+        .iter()
+        .map(|word| {
+            let (what, value) = word.split_once('=').with_context(|| {
+                format!("--only takes n=…, fpp=…, keys=…, peer=…, not {word:?}")
+            })?;
+            ensure!(
+                ["n", "fpp", "keys", "peer"].contains(&what),
+                "--only: {what:?} is none of n, fpp, keys, peer"
+            );
+            Ok((what, value))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let among = |what: &str, value: &dyn Fn(&str) -> bool| {
+        let mut wanted = only.iter().filter(|word| word.0 == what).peekable();
+        wanted.peek().is_none() || wanted.any(|word| value(word.1))
+    };
+    let equals = |value: f64| move |word: &str| word.parse() == Ok(value);
+    let mut sizes =
+        if quick { vec![100_000, 1_000_000] } else { vec![100_000, 10_000_000, 100_000_000] };
+    if full {
+        sizes.push(500_000_000);
+    }
+    let mut cases = Vec::new();
+    for n in sizes {
+        for keys in FORMS {
+            for fpp in RATES {
+                let programs: Vec<&Program> = PROGRAMS
+                    .iter()
+                    .filter(|program| program.keys.contains(&keys) && program.rates.contains(&fpp))
+                    .filter(|program| {
+                        n <= 100_000_000 || ["limit", "umbel"].contains(&program.folder)
+                    })
+                    .filter(|program| among("peer", &|name| name == program.folder))
+                    .collect();
+                let wanted = among("n", &equals(n as f64))
+                    && among("fpp", &equals(fpp))
+                    && among("keys", &|form| form == keys)
+                    && match keys {
+                        "str64" => fpp == KEY_RATE && n <= 100_000_000,
+                        "u64" => fpp == KEY_RATE || n <= 10_000_000,
+                        _ => true,
+                    };
+                if wanted && !programs.is_empty() {
+                    cases.push(Case { n, fpp, keys, programs });
+                }
+            }
+        }
+    }
+    ensure!(!cases.is_empty(), "--only leaves nothing to measure");
+    Ok(cases)
+}
+
+/// Builds the programs of the cases, each by its own lock file.
+pub(crate) fn build(bench: &Path, target: &Path, cases: &[Case]) -> Result<()> {
+    for folder in folders(cases) {
+        eprintln!("building {folder}");
+        let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
+        let status = Command::new(cargo)
+            .args(["build", "--release", "--quiet", "--locked", "--manifest-path"])
+            .arg(bench.join("filters").join(folder).join("Cargo.toml"))
+            .arg("--target-dir")
+            .arg(target)
+            .status()?;
+        ensure!(status.success(), "{folder} does not build");
+    }
+    Ok(())
+}
+
+fn folders(cases: &[Case]) -> Vec<&'static str> {
+    let mut folders: Vec<_> =
+        cases.iter().flat_map(|case| &case.programs).map(|program| program.folder).collect();
+    folders.sort_unstable();
+    folders.dedup();
+    folders
+}
+
+/// Runs all rounds and writes every figure to `path` as it comes.
+pub(crate) fn run(target: &Path, cases: &[Case], about: About, path: &Path) -> Result<()> {
+    let mut file = File::create(path).with_context(|| format!("{}", path.display()))?;
+    let mut write = |line: &Line| -> Result<()> {
+        writeln!(file, "{}", serde_json::to_string(line)?)?;
+        Ok(())
+    };
+    let rounds = about.rounds;
+    write(&Line::About(about))?;
+    let (start, ticks) = (Instant::now(), Ticks::now());
+    for round in 1..=rounds {
+        for (number, case) in (1..).zip(cases) {
+            eprintln!(
+                "round {round} of {rounds}, case {number} of {}: {} keys, {}, fpp {}; {:.0} s so far",
+                cases.len(),
+                case.n,
+                case.keys,
+                case.fpp,
+                start.elapsed().as_secs_f64()
+            );
+            for program in turned(&case.programs, round) {
+                for line in run_program(target, program, case, round)? {
+                    write(&line)?;
+                }
+            }
+        }
+    }
+    let (seconds, others) = (start.elapsed().as_secs_f64(), Ticks::now().others_since(ticks));
+    write(&Line::End(End { seconds, others }))
+}
+
+/// The programs in this round's order; the limit stays right before umbel, which follows it.
+fn turned(programs: &[&'static Program], round: u64) -> Vec<&'static Program> {
+    let (pair, mut others): (Vec<_>, Vec<_>) =
+        programs.iter().partition(|program| ["limit", "umbel"].contains(&program.folder));
+    let turn = round as usize % (others.len() + 1);
+    others.splice(turn..turn, pair);
+    others
+}
+
+/// One program on one case: its figures, or its failure.
+fn run_program(target: &Path, program: &Program, case: &Case, round: u64) -> Result<Vec<Line>> {
+    let path = target.join("release").join(format!("bench-{}", program.folder));
+    let Case { n, fpp, keys, .. } = case;
+    // The limit has no keys, only hashes.
+    let form = if program.folder == "limit" { "hashed" } else { keys };
+    let output = Command::new(&path)
+        .args([n.to_string(), fpp.to_string(), form.to_owned()])
+        .envs(program.environment.iter().copied())
+        .output()
+        .with_context(|| format!("{}", path.display()))?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr);
+        let words = message.lines().map(str::trim).filter(|line| !line.is_empty());
+        let words: Vec<_> = words.take(2).collect();
+        return Ok(vec![Line::Failure(Failure {
+            round,
+            program: format!("{} {}", program.folder, program.variant).trim().to_owned(),
+            case: format!("{n} keys, {keys}, fpp {fpp}"),
+            message: format!("{}: {}", output.status, words.join(" ")),
+        })]);
+    }
+    String::from_utf8(output.stdout)?
+        .lines()
+        .map(|line| match serde_json::from_str(line)? {
+            Line::Sample(mut sample) => {
+                sample.round = round;
+                sample.keys = (*keys).to_owned();
+                if !program.variant.is_empty() {
+                    sample.variant = program.variant.to_owned();
+                }
+                Ok(Line::Sample(sample))
+            }
+            _ => bail!("{}: not a sample: {line}", program.folder),
+        })
+        .collect()
+}

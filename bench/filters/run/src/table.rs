@@ -1,0 +1,197 @@
+//! The Markdown page: what was measured on what, goals, losses, and a table for each case.
+
+use std::fmt::Write;
+
+use crate::figures::{Case, Spread, Who, count, percent, ratio};
+use crate::goals::{Bound, goals};
+use crate::record::Record;
+
+const OPS: [&str; 3] = ["insert", "hit", "miss"];
+
+/// The whole page.
+pub(crate) fn markdown(record: &Record, plots: &[String]) -> String {
+    let mut page = String::from("# Filters: time, rate, size\n\n");
+    head(record, &mut page);
+    for plot in plots {
+        let _ = writeln!(page, "![{plot}]({plot})\n");
+    }
+    goal_table(record, &mut page);
+    losses(record, &mut page);
+    page.push_str(
+        "## Every case\n\n\
+         Nanoseconds of wall time a key: median [least–most] over the rounds. *÷ limit*: over the \
+         batched limit with huge pages and as many threads, of the same round. *× fastbloom*, \
+         *× sbbf*: how many times as fast as their one key at a time with as many threads, in the \
+         same round. Three figures in a field are insert / hit / miss; bold ones of umbel are \
+         below 1.\n",
+    );
+    for case in record.cases() {
+        case_table(record, case, &mut page);
+    }
+    page
+}
+
+fn head(record: &Record, page: &mut String) {
+    let about = &record.about;
+    let rows = [
+        ("date", about.date.clone()),
+        ("commit", about.commit.clone()),
+        ("command", format!("`{}`", about.command.trim())),
+        ("rounds", about.rounds.to_string()),
+        ("processor", format!("{}, {} CPUs", about.cpu, about.cpus)),
+        ("data caches", about.caches.clone()),
+        ("memory", about.memory.clone()),
+        ("transparent huge pages", about.huge_pages.clone()),
+        ("kernel", about.kernel.clone()),
+        ("compiler", format!("{}, release, thin LTO, no target-cpu", about.rustc)),
+    ];
+    page.push_str("| | |\n|---|---|\n");
+    for (name, value) in rows {
+        let _ = writeln!(page, "| {name} | {value} |");
+    }
+    match &record.end {
+        Some(end) => {
+            let _ = writeln!(
+                page,
+                "| took | {:.0} s; other processes had {:.0} % of the CPUs |",
+                end.seconds,
+                100.0 * end.others
+            );
+        }
+        None => page.push_str("| took | stopped before its end |\n"),
+    }
+    page.push('\n');
+    for failure in &record.failures {
+        let (program, case) = (&failure.program, &failure.case);
+        let _ = writeln!(page, "**{program} failed** ({case}): {}\n", failure.message);
+    }
+}
+
+fn goal_table(record: &Record, page: &mut String) {
+    let goals = goals(record);
+    if goals.is_empty() {
+        return;
+    }
+    let met = goals.iter().filter(|goal| goal.met()).count();
+    let _ = writeln!(page, "## Goals: {met} of {} met\n", goals.len());
+    page.push_str("Hashed keys at 1 % unless said; judged by the median.\n\n");
+    page.push_str("| goal | case | needed | found | |\n|---|---|---|---|---|\n");
+    for goal in goals {
+        let needed = match goal.bound {
+            Bound::AtMost(bound) => format!("≤ {bound:.2}"),
+            Bound::AtLeast(bound) => format!("≥ {bound:.2}"),
+        };
+        let verdict = if goal.met() { "met" } else { "**not met**" };
+        let (what, case, found) = (&goal.what, &goal.case, &goal.found);
+        let _ = writeln!(page, "| {what} | {case} | {needed} | {found} | {verdict} |");
+    }
+    page.push('\n');
+}
+
+/// Where another filter's time is below that of umbel's best way with as many threads.
+fn losses(record: &Record, page: &mut String) {
+    let mut rows = String::new();
+    for case in record.cases() {
+        let who = record.who(case);
+        let (ours, others): (Vec<Who<'_>>, Vec<_>) =
+            who.into_iter().filter(|who| who.peer != "limit").partition(|who| who.peer == "umbel");
+        for other in others {
+            for op in OPS {
+                let theirs = record.rounds(case, other, op);
+                let ratios = ours
+                    .iter()
+                    .filter(|who| who.threads == other.threads)
+                    .filter_map(|&who| ratio(&theirs, &record.rounds(case, who, op)));
+                let best = ratios.max_by(|a, b| a.median.total_cmp(&b.median));
+                if let Some(best) = best.filter(|best| best.median < 1.0) {
+                    let _ = writeln!(
+                        rows,
+                        "| {} | {} | {op}, {} | {best} |",
+                        case_name(case),
+                        who_name(other),
+                        threads(other.threads),
+                    );
+                }
+            }
+        }
+    }
+    page.push_str("## Where umbel loses\n\n");
+    if rows.is_empty() {
+        page.push_str("In no case measured.\n\n");
+    } else {
+        page.push_str("Their time over that of umbel's best way.\n\n");
+        let _ = writeln!(page, "| case | to | in | time ÷ umbel's |\n|---|---|---|---|\n{rows}");
+    }
+}
+
+fn case_table(record: &Record, case: Case<'_>, page: &mut String) {
+    let _ = writeln!(page, "\n### {}\n", case_name(case));
+    page.push_str(
+        "| filter | calls | threads | insert ns | hit ns | miss ns | rate counted | bits a key \
+         | ÷ limit | × fastbloom | × sbbf |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for who in record.who(case) {
+        let mut fields = vec![who_name(who), who.mode.to_owned(), who.threads.to_string()];
+        if who.peer == "limit" {
+            let ns = record.ns(case, who, "read").map_or("–".to_owned(), |ns| ns.to_string());
+            fields.extend([format!("read {ns}"), "–".to_owned(), "–".to_owned()]);
+        } else {
+            let ns = OPS.map(|op| record.ns(case, who, op));
+            fields.extend(ns.map(|ns| ns.map_or("–".to_owned(), |ns| ns.to_string())));
+        }
+        let samples: Vec<_> =
+            ["insert", "hit"].into_iter().flat_map(|op| record.samples_of(case, who, op)).collect();
+        let rate = Spread::of(samples.iter().filter_map(|sample| sample.fpr));
+        fields.push(rate.map_or("–".to_owned(), |rate| format!("{:.4} %", 100.0 * rate.median)));
+        let bits = samples.first().map(|sample| sample.bits_per_key);
+        fields.push(bits.map_or("–".to_owned(), |bits| format!("{bits:.2}")));
+        fields.push(ratios(record, case, who, Who::limit(who.threads), false));
+        for peer in ["fastbloom", "sbbf-rs-safe"] {
+            let peer = Who { threads: who.threads, ..Who::one(peer) };
+            fields.push(ratios(record, case, who, peer, true));
+        }
+        let _ = writeln!(page, "| {} |", fields.join(" | "));
+    }
+}
+
+/// Insert / hit / miss: time over another's, or how many times as fast when `faster`.
+fn ratios(record: &Record, case: Case<'_>, who: Who<'_>, other: Who<'_>, faster: bool) -> String {
+    let text = |op: &str| {
+        let (own, others) = (record.rounds(case, who, op), record.rounds(case, other, op));
+        let ratio = if faster { ratio(&others, &own) } else { ratio(&own, &others) };
+        ratio.map_or("–".to_owned(), |ratio| {
+            let text = format!("{:.2}", ratio.median);
+            let lost = faster && who.peer == "umbel" && ratio.median < 1.0;
+            if lost { format!("**{text}**") } else { text }
+        })
+    };
+    if who.peer == "limit" {
+        return if faster { "–".to_owned() } else { text("read") };
+    }
+    if who == other {
+        return "1".to_owned();
+    }
+    let texts = OPS.map(text);
+    if texts.iter().all(|text| text == "–") { "–".to_owned() } else { texts.join(" / ") }
+}
+
+fn case_name(case: Case<'_>) -> String {
+    let form = match case.keys {
+        "u64" => "integer keys",
+        "str64" => "keys of 64 bytes",
+        _ => "hashed keys",
+    };
+    format!("{} {form}, fpp {}", count(case.n), percent(case.fpp))
+}
+
+fn who_name(who: Who<'_>) -> String {
+    if who.variant.is_empty() {
+        who.peer.to_owned()
+    } else {
+        format!("{}, {}", who.peer, who.variant)
+    }
+}
+
+fn threads(count: u64) -> &'static str {
+    if count == 1 { "one thread" } else { "two threads" }
+}

@@ -1,0 +1,34 @@
+//! `cargo x bench`: starts the benches, which are a workspace of their own. `bench/README.md` tells
+//! what they measure.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::run::{cargo, root, run, target};
+
+/// What to measure, and the options of that bench.
+#[derive(clap::Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Arguments {
+    /// `--files [OPTIONS]` for whole commands over files, else the options of the filter bench;
+    /// `--help` after either tells them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    options: Vec<OsString>,
+}
+
+pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
+    match arguments.options.split_first() {
+        Some((first, options)) if first == "--files" => {
+            run(&mut cargo(&["build", "--release"]))?;
+            let script = root().join("bench/files.py");
+            let umbel = target().join("release/umbel");
+            run(Command::new("python3").arg(script).arg("--umbel").arg(umbel).args(options))
+        }
+        _ => run(cargo(&["run", "--release", "--quiet", "--locked", "--manifest-path"])
+            .arg(root().join("bench/filters/run/Cargo.toml"))
+            .arg("--")
+            .args(&arguments.options)),
+    }
+}
