@@ -371,6 +371,17 @@ fn with_json_the_report_is_one_object() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn the_peak_told_is_not_that_of_who_started_it() {
+    let folder = Folder::new();
+    folder.write("a", "1\n2\n");
+    let held = vec![1u8; 300 << 20];
+    let report = folder.umbel("common a a --json").run().report();
+    assert!(report["peak_memory"].as_u64() < Some(100 << 20), "{report}");
+    assert!(held.iter().all(|&byte| byte == 1));
+}
+
+#[test]
 fn with_quiet_nothing_is_said() {
     let folder = Folder::new();
     folder.write("a", "1\n2\n");

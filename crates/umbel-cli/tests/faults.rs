@@ -6,7 +6,8 @@ mod util;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
-use std::process::Stdio;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -35,9 +36,9 @@ fn with_large_files() -> Folder {
 #[test]
 fn killed_while_a_pipe_is_spooled_it_leaves_nothing() {
     let folder = folder();
-    folder.fifo("pipe");
     for signal in SIGNALS {
         for arguments in ["common keys pipe", "common pipe keys", "build -o new pipe"] {
+            folder.fifo("pipe");
             let mut run = folder.umbel(arguments).spawn();
             let mut pipe = run.feed(&folder, "pipe");
             pipe.write_all(&urls(0..5_000)).unwrap();
@@ -68,14 +69,14 @@ fn killed_with_lines_on_disk_it_leaves_nothing() {
 fn killed_while_lines_come_in_it_leaves_filters_alone() {
     let folder = folder();
     let before = folder.read("seen");
-    folder.fifo("pipe");
     for signal in SIGNALS {
         for arguments in [
             "build -o new --keys 10000 pipe",
             "build -o seen --force --keys 10000 pipe",
             "add seen pipe",
-            "query seen pipe",
+            "query -v seen pipe",
         ] {
+            folder.fifo("pipe");
             let mut run = folder.umbel(arguments).spawn();
             let mut pipe = run.feed(&folder, "pipe");
             // More than the pipe holds, so some of it was read.
@@ -102,9 +103,13 @@ fn add_killed_at_any_moment_leaves_a_whole_filter() {
     folder.write("fresh", urls(20_000..40_000));
     folder.umbel("build -q -o store/seen --keys 200000 keys").run().done();
     let old = folder.read("store/seen");
-    let start = Instant::now();
-    folder.umbel("add -q store/seen fresh").run().done();
-    let usual = start.elapsed();
+    let add = || {
+        let start = Instant::now();
+        folder.umbel("add -q store/seen fresh").run().done();
+        start.elapsed()
+    };
+    // The fastest of some, for other tests run meanwhile.
+    let usual = (0..10).map(|_| add()).min().unwrap();
     let new = folder.read("store/seen");
     assert!(old != new);
 
@@ -115,16 +120,15 @@ fn add_killed_at_any_moment_leaves_a_whole_filter() {
     let (mut killed, mut replaced) = (0, 0);
     for attempt in 0..200 {
         folder.write("store/seen", &old);
-        let mut run = folder.umbel("add -q store/seen fresh").spawn();
+        let run = folder.umbel("add -q store/seen fresh").spawn();
         thread::sleep(usual.mul_f64(1.1 * fraction(attempt)));
-        let ran = run.runs();
         run.kill(Signal::SIGKILL);
         let outcome = run.finish();
         let after = folder.read("store/seen");
         assert!(after == old || after == new, "attempt {attempt}: neither old nor new");
         assert!(after == new || !outcome.status.success(), "attempt {attempt}: done, but old");
         folder.umbel("info store/seen").run().done();
-        killed += u32::from(ran);
+        killed += u32::from(outcome.status.signal().is_some());
         replaced += u32::from(after == new);
         // Between the two steps of a replacement there is a second name, which the next one takes.
         assert!(beside().iter().all(|name| name == "seen" || name == ".seen.umbel-new"));
@@ -176,6 +180,34 @@ fn a_full_temporary_disk_is_told() {
 }
 
 #[test]
+fn a_filter_larger_than_the_cap_is_written_whole_or_not_at_all() {
+    let folder = folder();
+    let build = "build --keys 1e6 --size 40MB --memory 16MiB";
+    // A full disk for the pieces, and for the filter.
+    let tmp = folder.path("tmp");
+    folder
+        .umbel_on_small_disk(20, &format!("{build} -o new keys"))
+        .run()
+        .fails(&[&format!("temporary files in {}: ", tmp.display()), "--tmp"]);
+    let words = &["umbel: new: nothing was written: ", "too large"];
+    folder.umbel_on_small_disk(20_000, &format!("{build} -o new keys")).run().fails(words);
+    for signal in SIGNALS {
+        // Held where half of it is written.
+        let mut run = folder.umbel(&format!("{build} -o - keys")).spawn();
+        let mut stdout = run.stdout();
+        std::io::copy(&mut stdout.by_ref().take(20_000_000), &mut std::io::sink()).unwrap();
+        run.until_temporary();
+        run.kill(signal);
+        drop(stdout);
+        run.finish().killed_by(signal);
+    }
+    let quiet = folder.umbel(&format!("{build} -o - keys")).unread().run();
+    assert_eq!(quiet.stderr, "");
+    quiet.done();
+    assert_eq!(folder.names(), ["keys", "seen"]);
+}
+
+#[test]
 fn a_full_disk_leaves_the_old_filter_or_none() {
     let folder = folder();
     let before = folder.read("seen");
@@ -198,17 +230,12 @@ fn a_limit_that_kills_leaves_the_old_filter_or_none() {
     let folder = folder();
     let before = folder.read("seen");
     for arguments in ["build -o new --keys 1e6 keys", "add seen keys", "merge -fo seen seen"] {
-        // Not ignored, SIGXFSZ ends the process in the midst of a write.
-        let mut umbel = folder.umbel_on_small_disk(100, arguments);
-        umbel.command.env_clear();
+        // Not ignored, the signal ends the process in the midst of a write.
         let script = format!("ulimit -f 100; exec \"$0\" {arguments}");
-        let mut umbel = folder.umbel_on_small_disk(100, "");
-        umbel.command = {
-            let mut command = std::process::Command::new("sh");
-            command.args(["-c", &script, env!("CARGO_BIN_EXE_umbel")]);
-            command.current_dir(folder.path("")).stdin(Stdio::null());
-            command
-        };
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_umbel")]).current_dir(folder.path(""));
+        let mut umbel = folder.umbel("");
+        umbel.command = command;
         umbel.run().killed_by(Signal::SIGXFSZ);
         assert_eq!(folder.names(), ["keys", "seen"], "{arguments}");
         assert!(folder.read("seen") == before, "{arguments}");
@@ -237,7 +264,8 @@ fn a_full_disk_under_the_answer_is_told() {
     folder.umbel("build -o /dev/full keys").run().fails(&["/dev/full", "No space left on device"]);
 }
 
-/// Runs `arguments`, which name a pipe after the file `keys`; when both are open, changes the file.
+/// Runs `arguments`, which name a pipe and the file `keys`; when both are open and the pipe has still
+/// to be read, changes the file.
 fn changed(arguments: &str, change: impl Fn(&Folder)) {
     let folder = folder();
     folder.fifo("pipe");
@@ -263,8 +291,9 @@ fn an_input_that_changes_meanwhile_is_noticed() {
         "common keys pipe --at-least 1",
         "common keys pipe --fpp 0.01",
         "build -o new keys pipe",
-        "build -o seen --force --keys 20000 keys pipe",
-        "add seen keys pipe",
+        "build -o seen --force --keys 20000 pipe keys",
+        "add seen pipe keys",
+        "query -v seen pipe keys",
     ] {
         changed(arguments, |folder| folder.append("keys", "one more\n"));
         changed(arguments, |folder| {
@@ -349,8 +378,14 @@ fn a_reader_of_answers_that_leaves_ends_a_query_of_a_pipe() {
     stdin.write_all(&urls([3])).unwrap();
     stdout.read_exact(&mut [0; 66]).unwrap();
     drop(stdout);
-    // The pipe stays open: it is the missing reader that ends the run.
-    stdin.write_all(&urls([4])).unwrap();
+    // The pipe stays open: it is the missing reader that ends the run, once there is an answer.
+    for _ in 0..1000 {
+        if !run.runs() {
+            break;
+        }
+        let _ = stdin.write_all(&urls([4]));
+        thread::sleep(Duration::from_millis(5));
+    }
     let outcome = run.finish();
     assert_eq!(outcome.stderr, "");
     outcome.done();

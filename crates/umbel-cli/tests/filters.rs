@@ -147,6 +147,16 @@ fn the_same_lines_give_the_same_bytes() {
 }
 
 #[test]
+fn a_filter_larger_than_the_memory_cap_is_the_same() {
+    let folder = with_filter();
+    let build = "build -q --size 40MB --keys 1e6 keys";
+    folder.umbel(&format!("{build} -o usual")).run().done();
+    folder.umbel(&format!("{build} -o pieces --memory 16MiB")).run().done();
+    assert!(folder.read("pieces") == folder.read("usual"));
+    folder.holds("pieces", "keys");
+}
+
+#[test]
 fn a_dash_as_output_is_standard_output() {
     let folder = with_filter();
     let run = folder.umbel("build -o - keys").run();

@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use nix::sys::resource::{UsageWho, getrusage};
 use serde_json::Value;
 
-use util::{Folder, Umbel, url};
+use util::{Folder, Outcome, Umbel, url};
 
 const CAP: u64 = 16 << 20;
 const SLACK: u64 = 32 << 20;
@@ -30,7 +30,10 @@ fn write(folder: &Folder, name: &str, numbers: impl Iterator<Item = u64>) {
 
 /// Runs to the end with the answer in `out`; asserts that the peak stayed in bounds.
 fn within_the_cap(folder: &Folder, umbel: Umbel) -> Value {
-    let run = umbel.stdout(File::create(folder.path("out")).unwrap()).run();
+    is_within_the_cap(&umbel.stdout(File::create(folder.path("out")).unwrap()).run())
+}
+
+fn is_within_the_cap(run: &Outcome) -> Value {
     assert_eq!(run.status.code(), Some(0), "{}", run.stderr);
     let report: Value = serde_json::from_str(&run.stderr).unwrap();
     let told = report["peak_memory"].as_u64().unwrap();
@@ -101,15 +104,18 @@ fn a_file_where_most_lines_are_one_stays_within_the_cap() {
 }
 
 #[test]
-fn more_threads_than_memory_stay_within_the_cap() {
+fn a_spooled_pipe_stays_within_the_cap() {
     let folder = Folder::new();
     write(&folder, "a", 0..LINES);
     write(&folder, "b", (0..LINES).rev());
-    // Both files are spooled, too.
-    std::fs::rename(folder.path("a"), folder.path("plain")).unwrap();
-    let umbel = folder.umbel("common - b --memory 16MiB --json");
-    let umbel = umbel.stdin_file(File::open(folder.path("plain")).unwrap());
-    within_the_cap(&folder, umbel);
+    folder.fifo("pipe");
+    let mut umbel = folder.umbel("common pipe b --memory 16MiB --json");
+    umbel = umbel.stdout(File::create(folder.path("out")).unwrap());
+    let mut run = umbel.spawn();
+    let mut pipe = run.feed(&folder, "pipe");
+    std::io::copy(&mut File::open(folder.path("a")).unwrap(), &mut pipe).unwrap();
+    drop(pipe);
+    is_within_the_cap(&run.finish());
     answer_is(&folder, 0..LINES);
 }
 
@@ -122,6 +128,8 @@ fn building_and_asking_filters_stay_within_the_cap() {
     };
     run("build -o f a --keys 4e6");
     run("add f a");
+    // Larger than the cap.
+    run("build -o pieces a --size 100MB");
     let report = run("query f a");
     assert_eq!(report["found"], LINES);
     answer_is(&folder, 0..LINES);

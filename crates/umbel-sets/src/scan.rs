@@ -123,6 +123,7 @@ impl<'a> Scanner<'a> {
 
     /// Shows every line of `input` to `visit`.
     pub(crate) fn scan<V: Visit>(&self, input: &Input, visit: &V) -> Result<Tally, Error> {
+        input.check_unchanged()?;
         let chunks = input.length().div_ceil(self.budget.chunk as u64);
         let next = AtomicU64::new(0);
         let turns = Turns::default();

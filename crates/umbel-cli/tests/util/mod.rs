@@ -11,7 +11,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -57,13 +57,16 @@ impl Folder {
         fs::read(self.path(name)).unwrap()
     }
 
+    /// A named pipe that nobody has opened yet; an old one goes, for its writers may be a moment in
+    /// closing it: another test's process, just forked, has all descriptors until it runs its program.
     pub(crate) fn fifo(&self, name: &str) {
+        let _ = fs::remove_file(self.path(name));
         mkfifo(&self.path(name), Mode::from_bits_truncate(0o600)).unwrap();
     }
 
     /// What is in the folder, but for the folder of temporary files.
     pub(crate) fn names(&self) -> Vec<String> {
-        let mut names = names(&self.root.path().to_owned());
+        let mut names = names(self.root.path());
         names.retain(|name| name != TMP);
         names
     }
@@ -297,7 +300,8 @@ impl Outcome {
     /// The message of a run that failed as it should: told on standard error, with all these words.
     pub(crate) fn fails(self, words: &[&str]) -> String {
         self.ended_with(2);
-        assert_eq!(self.stdout.escape_ascii().to_string(), "", "{}", self.command);
+        let start = &self.stdout[..self.stdout.len().min(200)];
+        assert!(start.is_empty(), "{}: answered {}", self.command, start.escape_ascii());
         assert!(
             self.stderr.starts_with("umbel: ") || self.stderr.starts_with("error: "),
             "{}: {}",
@@ -357,7 +361,7 @@ fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     })
 }
 
-fn names(dir: &PathBuf) -> Vec<String> {
+fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).unwrap();
     let mut names: Vec<_> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
