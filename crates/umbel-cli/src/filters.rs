@@ -1,12 +1,13 @@
 //! Filters in files: opened with their path in every message, written whole or not at all.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, IsTerminal, Write};
+use std::io::{self, BufReader, IsTerminal, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use umbel::{AnyFilter, Secret};
+use umbel_sets::Options;
 
 use crate::args::SecretArgs;
 use crate::atomic::{self, Existing};
@@ -33,9 +34,24 @@ pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
     }
 }
 
-/// Opens a filter to hash keys with it.
-pub(crate) fn read(path: &Path, secret: Option<&Secret>) -> Result<AnyFilter> {
-    read_file(&open(path)?, path, |source, length| AnyFilter::read(source, length, secret))
+/// Opens a filter to hash keys with it, when it fits in memory.
+pub(crate) fn read(path: &Path, secret: Option<&Secret>, options: &Options) -> Result<AnyFilter> {
+    read_within(&open(path)?, path, secret, options)
+}
+
+fn read_within(
+    mut file: &File,
+    path: &Path,
+    secret: Option<&Secret>,
+    options: &Options,
+) -> Result<AnyFilter> {
+    read_file(file, path, |source, length| {
+        // The header tells the size before any of it is read.
+        let plan = umbel::format::Reader::new(source, length)?.header().plan()?;
+        Ok(umbel_sets::room_beside(&plan, options).map(drop))
+    })??;
+    file.rewind().with_context(|| path.display().to_string())?;
+    read_file(file, path, |source, length| AnyFilter::read(source, length, secret))
 }
 
 /// Opens a filter for its receipt, or to merge it: needs no secret.
@@ -51,7 +67,11 @@ pub(crate) struct Locked {
 
 /// Opens a filter to add to it. Waits for another process that is adding: otherwise what one of
 /// them adds would be lost.
-pub(crate) fn read_locked(path: &Path, secret: Option<&Secret>) -> Result<Locked> {
+pub(crate) fn read_locked(
+    path: &Path,
+    secret: Option<&Secret>,
+    options: &Options,
+) -> Result<Locked> {
     loop {
         let file = open(path)?;
         file.lock().with_context(|| path.display().to_string())?;
@@ -59,8 +79,7 @@ pub(crate) fn read_locked(path: &Path, secret: Option<&Secret>) -> Result<Locked
         let ours = file.metadata().with_context(|| path.display().to_string())?;
         let named = fs::metadata(path).with_context(|| path.display().to_string())?;
         if (ours.dev(), ours.ino()) == (named.dev(), named.ino()) {
-            let filter =
-                read_file(&file, path, |source, length| AnyFilter::read(source, length, secret))?;
+            let filter = read_within(&file, path, secret, options)?;
             return Ok(Locked { filter, _lock: file });
         }
     }
@@ -104,11 +123,11 @@ fn open(path: &Path) -> Result<File> {
     File::open(path).with_context(|| path.display().to_string())
 }
 
-fn read_file(
+fn read_file<T>(
     file: &File,
     path: &Path,
-    read: impl FnOnce(BufReader<&File>, u64) -> Result<AnyFilter, umbel::Error>,
-) -> Result<AnyFilter> {
+    read: impl FnOnce(BufReader<&File>, u64) -> Result<T, umbel::Error>,
+) -> Result<T> {
     let meta = file.metadata().with_context(|| path.display().to_string())?;
     if meta.is_dir() {
         bail!("{}: is a directory; name a filter file", path.display());

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::sync::Mutex;
 
 use umbel::filter::{Shard, Shards};
-use umbel::{AnyFilter, Blocked, KeyHash, KeyHasher};
+use umbel::{AnyFilter, Blocked, KeyHash, KeyHasher, Plan};
 
 use crate::budget::{BUCKETED, Budget};
 use crate::input::Input;
@@ -35,6 +35,19 @@ pub fn count(inputs: &[Input], options: &Options) -> Result<u64, Error> {
         .try_fold(0, |sum, input| Ok(sum + scanner.scan(input, &Count(scanner.budget))?.lines))
 }
 
+/// Bytes that the memory cap leaves beside a filter of this plan, for work with lines.
+///
+/// # Errors
+/// [`Error::Memory`], with a cap that suffices, when that is too little.
+pub fn room_beside(plan: &Plan, options: &Options) -> Result<u64, Error> {
+    const LEAST_ROOM: u64 = 1 << 20;
+    let Budget { cap, threads, rest, .. } = Budget::new(options.memory, options.threads)?;
+    let bytes = plan.bytes();
+    rest.checked_sub(bytes)
+        .filter(|room| *room >= LEAST_ROOM)
+        .ok_or_else(|| Error::Memory { cap, least: Budget::least_cap(threads, bytes + LEAST_ROOM) })
+}
+
 /// Inserts every line of `inputs` into `filter`, on all threads.
 ///
 /// # Errors
@@ -45,7 +58,7 @@ pub fn insert(
     options: &Options,
 ) -> Result<Report, Error> {
     let scanner = Scanner::new(options, *filter.hasher())?;
-    let room = room_beside(filter, &scanner)?;
+    let room = room_beside(filter.plan(), options)?;
     options.progress.expect(inputs.iter().map(Input::length).sum());
     let mut report = Report::default();
     for input in inputs {
@@ -72,7 +85,7 @@ pub fn insert_stream(
     options: &Options,
 ) -> Result<Report, Error> {
     let scanner = Scanner::new(options, *filter.hasher())?;
-    let room = room_beside(filter, &scanner)?;
+    let room = room_beside(filter.plan(), options)?;
     let before = options.progress.done();
     let tally = scanner.stream(name, source, &FillWhole { filter: Mutex::new(filter), room })?;
     let bytes_read = options.progress.done() - before;
@@ -92,7 +105,7 @@ pub fn query(
     options: &Options,
 ) -> Result<Report, Error> {
     let scanner = Scanner::new(options, *filter.hasher())?;
-    let room = room_beside(filter, &scanner)?;
+    let room = room_beside(filter.plan(), options)?;
     options.progress.expect(inputs.iter().map(Input::length).sum());
     let mut report = Report::default();
     let ask = Ask {
@@ -124,7 +137,7 @@ pub fn query_stream(
     options: &Options,
 ) -> Result<Report, Error> {
     let scanner = Scanner::new(options, *filter.hasher())?;
-    let room = room_beside(filter, &scanner)?;
+    let room = room_beside(filter.plan(), options)?;
     let before = options.progress.done();
     let ask = Ask {
         filter,
@@ -312,12 +325,3 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// What a filter leaves of the memory for one long line.
-fn room_beside(filter: &AnyFilter, scanner: &Scanner<'_>) -> Result<u64, Error> {
-    const LEAST_ROOM: u64 = 1 << 20;
-    let Budget { cap, threads, rest, .. } = scanner.budget;
-    let bytes = filter.plan().bytes();
-    rest.checked_sub(bytes)
-        .filter(|room| *room >= LEAST_ROOM)
-        .ok_or_else(|| Error::Memory { cap, least: Budget::least_cap(threads, bytes + LEAST_ROOM) })
-}

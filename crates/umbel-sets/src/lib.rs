@@ -30,12 +30,12 @@ mod spill;
 mod table;
 
 pub use budget::{LEAST_MEMORY, most_threads};
-pub use bulk::{count, insert, insert_stream, query, query_stream};
+pub use bulk::{count, insert, insert_stream, query, query_stream, room_beside};
 pub use common::{Common, CommonPlan, Strategy};
 pub use error::Error;
 pub use input::Input;
 pub use one_pass::ErrorBound;
-pub use pieces::{build_in_pieces, fits};
+pub use pieces::build_in_pieces;
 pub use report::{Progress, Report};
 
 use std::path::PathBuf;

@@ -20,15 +20,6 @@ use crate::{Error, Options};
 /// Open files at once, and write buffers of at least 16 KiB.
 const MOST_PIECES: u64 = 256;
 
-/// Whether a filter of this plan fits in memory while lines go into it.
-///
-/// # Errors
-/// [`Error::Memory`] when no filter would.
-pub fn fits(plan: &Plan, options: &Options) -> Result<bool, Error> {
-    let budget = Budget::new(options.memory, options.threads)?;
-    Ok(plan.bytes() + (1 << 20) <= budget.rest)
-}
-
 /// Writes a blocked filter of all lines of `inputs` to `out`, whatever its size.
 ///
 /// # Errors
@@ -186,7 +177,7 @@ mod tests {
         };
         let inputs = [Input::file("lines", file).unwrap()];
         let plan = Plan::for_memory(Kind::Blocked, 100_000, 40 << 20).unwrap();
-        assert!(!fits(&plan, &options).unwrap());
+        assert!(crate::room_beside(&plan, &options).is_err());
         let mut found = Vec::new();
         let (report, receipt) =
             build_in_pieces(&inputs, &plan, KeyHasher::default(), &mut found, &options).unwrap();

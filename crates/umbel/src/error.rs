@@ -29,6 +29,14 @@ pub enum Error {
         /// Bytes offered.
         bytes: u64,
     },
+    /// So many keys in so few bits that the filter would let everything pass.
+    #[error("{keys} keys in {bits} bits: every key would pass; give the filter at least a bit for each key")]
+    TooManyKeys {
+        /// Keys planned for.
+        keys: u64,
+        /// Bits there are.
+        bits: u64,
+    },
     /// A rate that this kind cannot reach with any sensible number of bits.
     #[error("a {kind} filter cannot reach fpp {fpp}: plan a classic one")]
     FppOutOfReach {
@@ -93,7 +101,7 @@ pub enum Error {
     },
 
     /// A keyed filter opened without its secret.
-    #[error("the filter is keyed (key id {key_id:016x}); give its 16-byte secret to use it")]
+    #[error("the filter is keyed (key id {key_id:016x}); give its 16-byte secret to use it (on the command line, --secret-file)")]
     SecretNeeded {
         /// Key id in the file.
         key_id: u64,
@@ -111,7 +119,8 @@ pub enum Error {
     NotKeyed(Algorithm),
 
     /// The first bytes are not those of an umbel file.
-    #[error("not an umbel file: it begins with \"{}\"", found.escape_ascii())]
+    #[error("not an umbel file: {}; name a filter that umbel build made",
+        if found.is_empty() { "it is empty".to_owned() } else { format!("it begins with \"{}\"", found.escape_ascii()) })]
     NotUmbel {
         /// The bytes found, at most 8.
         found: Vec<u8>,

@@ -16,7 +16,8 @@ pub const MAX_BITS: u64 = 1 << 48;
 pub const MAX_PROBES: u32 = 32;
 
 /// Block counts keep this many leading binary digits, the rest are zero: at most 2⁻¹⁰ = 0.1 % is
-/// rounded up, and plans for n, 2n, 4n … keys at one rate have sizes that fold to each other.
+/// rounded up, and plans for n, 2n, 4n … keys at one rate have sizes that fold to each other, from 1,024
+/// blocks on (50,000 keys at 1 %); smaller ones are rounded to whole blocks, which may not fold.
 const SIZE_DIGITS: u32 = 11;
 
 /// Lanes are taken when they need at most this many times the bits of the best scatter pattern.
@@ -119,8 +120,8 @@ impl Plan {
     /// The lowest rate for `keys` keys in at most `bytes` bytes of filter.
     ///
     /// # Errors
-    /// [`Error::ZeroKeys`], [`Error::MemoryTooSmall`] under 64 bytes, [`Error::TooLarge`] when the
-    /// keys would fill every bit (the rate would round to 1).
+    /// [`Error::ZeroKeys`], [`Error::MemoryTooSmall`] under 64 bytes, [`Error::TooManyKeys`] when
+    /// the keys would fill every bit (the rate would round to 1).
     pub fn for_memory(kind: Kind, keys: u64, bytes: u64) -> Result<Self, Error> {
         check_keys(keys)?;
         let blocks = blocks_within(bytes)?;
@@ -141,7 +142,7 @@ impl Plan {
         let mut plan = Self { kind, keys, fpp: 0.5, bits, probes };
         plan.fpp = plan.predicted_fpp();
         if plan.fpp >= 1.0 {
-            return Err(Error::TooLarge { bits: keys as f64 });
+            return Err(Error::TooManyKeys { keys, bits });
         }
         // So little that it underflows is still not 0.
         plan.fpp = plan.fpp.max(f64::MIN_POSITIVE);

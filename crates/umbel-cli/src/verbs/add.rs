@@ -15,7 +15,7 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
     let sources = lines::open(&args.files)?;
-    let mut locked = filters::read_locked(&args.filter, secret.as_ref())?;
+    let mut locked = filters::read_locked(&args.filter, secret.as_ref(), &options)?;
     if args.work.explain {
         print(plan::table(&[*locked.filter.plan()], args.work.voice.json))?;
         return Ok(Outcome::Done);

@@ -33,7 +33,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         print(plan::table(&[plan], args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    if plan.kind == Kind::Blocked && !umbel_sets::fits(&plan, &options)? {
+    if plan.kind == Kind::Blocked && umbel_sets::room_beside(&plan, &options).is_err() {
         let inputs = lines::rereadable(inputs, &options)?;
         let mut result = None;
         filters::write_with(&args.output, existing, |out| {

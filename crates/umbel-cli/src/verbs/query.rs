@@ -15,7 +15,7 @@ use crate::{filters, report};
 pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
-    let filter = filters::read(&args.filter, secret.as_ref())?;
+    let filter = filters::read(&args.filter, secret.as_ref(), &options)?;
     let sources = lines::open(&args.files)?;
     if args.work.explain {
         print(plan::table(&[*filter.plan()], args.work.voice.json))?;
