@@ -18,7 +18,7 @@ Examples:
 
 Exit status: 0 done or found, 1 nothing found, 2 error.";
 
-/// Answers \"have I seen this key?\" for sets too big to keep, and turns that into exact set operations on
+/// Answers "have I seen this key?" for sets too big to keep, and turns that into exact set operations on
 /// files bigger than memory.
 #[derive(Debug, Parser)]
 #[command(name = "umbel", version, max_term_width = 100, after_help = EXAMPLES, infer_subcommands = false)]

@@ -324,4 +324,3 @@ impl<'a> Sink<'a> {
         self.flush()
     }
 }
-

@@ -30,7 +30,9 @@ pub enum Error {
         bytes: u64,
     },
     /// So many keys in so few bits that the filter would let everything pass.
-    #[error("{keys} keys in {bits} bits: every key would pass; give the filter at least a bit for each key")]
+    #[error(
+        "{keys} keys in {bits} bits: every key would pass; give the filter at least a bit for each key"
+    )]
     TooManyKeys {
         /// Keys planned for.
         keys: u64,
@@ -101,7 +103,9 @@ pub enum Error {
     },
 
     /// A keyed filter opened without its secret.
-    #[error("the filter is keyed (key id {key_id:016x}); give its 16-byte secret to use it (on the command line, --secret-file)")]
+    #[error(
+        "the filter is keyed (key id {key_id:016x}); give its 16-byte secret to use it (on the command line, --secret-file)"
+    )]
     SecretNeeded {
         /// Key id in the file.
         key_id: u64,
