@@ -73,7 +73,11 @@ impl Folder {
 
     /// A run of `umbel` with arguments as typed, without quotes.
     pub(crate) fn umbel(&self, arguments: &str) -> Umbel {
-        self.program(env!("CARGO_BIN_EXE_umbel"), arguments)
+        let umbel = env!("CARGO_BIN_EXE_umbel");
+        if interrupts_are_ignored() {
+            return self.program("env", "--default-signal=INT,TERM").arg(umbel).args(arguments);
+        }
+        self.program(umbel, arguments)
     }
 
     /// As [`Folder::umbel`], in a process that may write no file beyond `blocks` of 512 bytes: the
@@ -89,6 +93,15 @@ impl Folder {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Umbel { command, stdin: None, tmp: self.path(TMP) }.args(arguments)
     }
+}
+
+/// Whether this process ignores SIGINT, as those do that a script starts in the background; what they
+/// start ignores it too, and could not be interrupted by a test.
+fn interrupts_are_ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let bits = ignored.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
+    bits & (1 << (nix::sys::signal::Signal::SIGINT as u32 - 1)) != 0
 }
 
 /// A run to be.
