@@ -105,16 +105,9 @@ pub fn query(
     options: &Options,
 ) -> Result<Report, Error> {
     let scanner = Scanner::new(options, *filter.hasher())?;
-    let room = room_beside(filter.plan(), options)?;
     options.progress.expect(inputs.iter().map(Input::length).sum());
     let mut report = Report::default();
-    let ask = Ask {
-        filter,
-        absent,
-        flush: false,
-        out: Mutex::new(Sink::new(out, options.separator)),
-        room,
-    };
+    let ask = Ask::new(filter, absent, false, out, options)?;
     for input in inputs {
         report.lines += scanner.scan(input, &ask)?.lines;
         report.bytes_read += input.length();
@@ -137,15 +130,8 @@ pub fn query_stream(
     options: &Options,
 ) -> Result<Report, Error> {
     let scanner = Scanner::new(options, *filter.hasher())?;
-    let room = room_beside(filter.plan(), options)?;
     let before = options.progress.done();
-    let ask = Ask {
-        filter,
-        absent,
-        flush: true,
-        out: Mutex::new(Sink::new(out, options.separator)),
-        room,
-    };
+    let ask = Ask::new(filter, absent, true, out, options)?;
     let tally = scanner.stream(name, source, &ask)?;
     let bytes_read = options.progress.done() - before;
     let mut report = Report { lines: tally.lines, bytes_read, passes: 1, ..Report::default() };
@@ -260,6 +246,20 @@ struct Ask<'a> {
     flush: bool,
     out: Mutex<Sink<'a>>,
     room: u64,
+}
+
+impl<'a> Ask<'a> {
+    fn new(
+        filter: &'a AnyFilter,
+        absent: bool,
+        flush: bool,
+        out: &'a mut (dyn Write + Send),
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let room = room_beside(filter.plan(), options)?;
+        let out = Mutex::new(Sink::new(out, options.separator));
+        Ok(Self { filter, absent, flush, out, room })
+    }
 }
 
 impl Visit for Ask<'_> {
