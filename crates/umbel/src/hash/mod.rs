@@ -8,11 +8,11 @@
 //! fpp 1e-9 a 64-bit hash would add 5.4e-11, more than 5 % of the rate; 128 bits add 3e-30.
 
 mod mix;
+mod xxh3;
 
 use std::fmt;
 
 use siphasher::sip128::SipHasher13;
-use twox_hash::XxHash3_128;
 
 pub(crate) use mix::{GOLDEN, mix, nth_word};
 
@@ -220,7 +220,10 @@ impl KeyHasher {
     pub fn hash(&self, key: impl AsRef<[u8]>) -> KeyHash {
         let key = key.as_ref();
         match &self.0 {
-            Inner::Xxh3 { seed } => KeyHash::from_u128(XxHash3_128::oneshot_with_seed(*seed, key)),
+            Inner::Xxh3 { seed } => {
+                let (high, low) = xxh3::hash(*seed, key);
+                KeyHash { high, low }
+            }
             Inner::Sip13 { secret, .. } => secret.hash(key),
             Inner::Sealed { .. } => {
                 panic!("a sealed filter cannot hash keys: open it with its secret")
