@@ -1,14 +1,16 @@
-//! umbel's blocked filter: a call a key, batches, and two threads that fill one filter.
+//! umbel's blocked filter: a call a key, batches, under a secret, and shared by two threads.
 
 use std::thread;
 
 use bench_common::{Bench, Case, Filter, Hashed, Key, KeyForm, Text, one_by_one};
-use umbel::{Blocked, KeyHash, KeyHasher, Kind, Plan, Shared};
+use umbel::{Blocked, KeyHash, KeyHasher, Kind, Plan, Secret, Shared};
 
 const NAME: &str = "umbel";
 const VERSION: &str = "0.1.0";
 /// Keys handed on at once: as hashes 16 KiB, which stay in the first cache.
 const BLOCK: usize = 1024;
+/// As many as a shared filter sorts at once: 128 KiB.
+const SHARED_BLOCK: usize = 8192;
 
 fn main() {
     let case = Case::from_args();
@@ -17,7 +19,6 @@ fn main() {
             let bench = Bench::<Hashed>::new(case, NAME, VERSION);
             bench.run::<One>();
             bench.run::<Batch>();
-            bench.run::<Sharded>();
             bench.run::<ByShared<1>>();
             bench.run::<ByShared<2>>();
         }
@@ -33,6 +34,7 @@ where
     let bench = Bench::<K>::new(case, NAME, VERSION);
     bench.run::<One>();
     bench.run::<Batch>();
+    bench.run::<Keyed>();
 }
 
 fn plan(n: u64, fpp: f64) -> Plan {
@@ -51,11 +53,11 @@ trait Form: Key {
 
 impl Form for Hashed {
     fn insert(filter: &mut Blocked, keys: &[Self]) {
-        for_hashes(keys, |hashes| filter.insert_batch(hashes));
+        for_hashes::<BLOCK>(keys, |hashes| filter.insert_batch(hashes));
     }
 
     fn contains(filter: &Blocked, keys: &[Self], found: &mut [bool]) {
-        for_hashes(keys, |hashes| filter.contains_batch(hashes, found));
+        for_hashes::<BLOCK>(keys, |hashes| filter.contains_batch(hashes, found));
     }
 }
 
@@ -80,9 +82,9 @@ impl Form for Text {
 }
 
 /// Turns 64-bit hashes into umbel's, a block at a time: part of the time measured.
-fn for_hashes(keys: &[Hashed], mut work: impl FnMut(&[KeyHash])) {
-    let mut hashes = [KeyHash::default(); BLOCK];
-    for block in keys.chunks(BLOCK) {
+fn for_hashes<const AT_ONCE: usize>(keys: &[Hashed], mut work: impl FnMut(&[KeyHash])) {
+    let mut hashes = [KeyHash::default(); AT_ONCE];
+    for block in keys.chunks(AT_ONCE) {
         for (hash, key) in hashes.iter_mut().zip(block) {
             *hash = KeyHash::from_u64(key.0);
         }
@@ -147,46 +149,29 @@ impl<K: Form> Filter<K> for Batch {
     }
 }
 
-/// Two threads that each fill one half of the blocks: both see all keys, each takes its own.
-struct Sharded(Blocked);
+/// As [`Batch`], under a secret.
+struct Keyed(Batch);
 
-impl Filter<Hashed> for Sharded {
-    const VARIANT: &'static str = "shards";
+impl<K: Form> Filter<K> for Keyed {
+    const VARIANT: &'static str = "keyed";
     const MODE: &'static str = "batch";
-    const INSERTING: u64 = 2;
-    const ASKING: &'static [u64] = &[]; // as any other blocked filter
+    const ASKING: &'static [u64] = &[1];
 
     fn new(n: u64, fpp: f64) -> Self {
-        Self(blocked(n, fpp))
+        let hasher = KeyHasher::keyed(Secret::new(*b"sixteen of bytes"));
+        Self(Batch(Blocked::new(&plan(n, fpp), hasher).expect("memory")))
     }
 
-    fn insert(&mut self, keys: &[Hashed]) {
-        let mut shards = self.0.shards(Self::INSERTING as usize);
-        let runs = std::mem::take(&mut shards.runs);
-        let shards = &shards;
-        thread::scope(|scope| {
-            for (index, mut run) in runs.into_iter().enumerate() {
-                scope.spawn(move || {
-                    let mut own = Vec::with_capacity(2 * BLOCK);
-                    for_hashes(keys, |hashes| {
-                        own.extend(hashes.iter().filter(|hash| shards.index(**hash) == index));
-                        if own.len() >= BLOCK {
-                            run.insert_batch(&own);
-                            own.clear();
-                        }
-                    });
-                    run.insert_batch(&own);
-                });
-            }
-        });
+    fn insert(&mut self, keys: &[K]) {
+        self.0.insert(keys);
     }
 
-    fn count(&self, keys: &[Hashed]) -> usize {
-        count(keys, |keys, found| Hashed::contains(&self.0, keys, found))
+    fn count(&self, keys: &[K]) -> usize {
+        self.0.count(keys)
     }
 
     fn bytes(&self) -> usize {
-        self.0.plan().bytes() as usize
+        Filter::<K>::bytes(&self.0)
     }
 }
 
@@ -207,14 +192,16 @@ impl<const THREADS: u64> Filter<Hashed> for ByShared<THREADS> {
         let filter = &self.0;
         thread::scope(|scope| {
             for part in keys.chunks(keys.len().div_ceil(THREADS as usize)) {
-                scope.spawn(move || for_hashes(part, |hashes| filter.insert_batch(hashes)));
+                scope.spawn(move || {
+                    for_hashes::<SHARED_BLOCK>(part, |hashes| filter.insert_batch(hashes));
+                });
             }
         });
     }
 
     fn count(&self, keys: &[Hashed]) -> usize {
         count(keys, |keys, found| {
-            for_hashes(keys, |hashes| self.0.contains_batch(hashes, found));
+            for_hashes::<BLOCK>(keys, |hashes| self.0.contains_batch(hashes, found));
         })
     }
 

@@ -1,22 +1,25 @@
 //! A blocked filter that many threads insert into and query at once.
 //!
 //! Words are atomic, so a query takes no lock. An insertion holds the lock of its stripe of blocks
-//! while it reads the block, sets bits and stores the changed words: of two threads that insert one
-//! key at once, the second sees all bits of the first and learns that it was not first. (Setting
+//! while it reads the block, sets bits and stores the words: of two threads that insert one key at
+//! once, the second sees all bits of the first and learns that it was not first. (Setting
 //! words one by one with atomic ORs would be lock-free, but two threads could each be the first in
 //! some word, and both would take the key for new.) A query sees a key once all its words are
 //! stored: never before the insertion began, always after it returned.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use super::{Blocked, Receipt};
 use crate::Error;
-use crate::bits::{AtomicBlock, AtomicBlocks, Block, Blocks, arch::scalar, place};
+use crate::bits::{AtomicBlock, AtomicBlocks, Blocks, Kernel, place};
 use crate::hash::{KeyHash, KeyHasher};
 use crate::plan::Plan;
 
-/// Stripes: enough that 64 threads seldom meet, each lock in a cache line of its own.
-const STRIPES: usize = 1024;
+/// Stripes, at most: enough that 64 threads seldom meet, few enough that a group of hashes has many for
+/// each. Each lock in a cache line of its own.
+const STRIPES: usize = 256;
+/// Hashes sorted by stripe at a time: 128 KiB, in the second-level cache; 32 and more a lock.
+const GROUP: usize = 1 << 13;
 
 /// A blocked filter for many threads: insert and query through `&self`.
 ///
@@ -36,42 +39,49 @@ const STRIPES: usize = 1024;
 /// ```
 pub struct Shared {
     blocks: AtomicBlocks,
+    /// A lock for each run of `1 << run` blocks.
     stripes: Box<[Stripe]>,
+    run: u32,
+    kernel: Kernel,
     plan: Plan,
     hasher: KeyHasher,
 }
 
-/// A block whose words are loaded and stored one by one.
+/// A block that other threads look at word by word.
 trait Words {
-    fn load(&self) -> Block;
-    fn store_changes(&self, old: &Block, new: &Block);
+    /// What tells a key's bits.
+    type Key;
+
+    /// Whether all bits of the key are set, each word as it is now.
+    fn has(&self, key: &Self::Key) -> bool;
+    /// Sets them, tells whether any was clear. Callers exclude each other.
+    fn set(&self, key: &Self::Key) -> bool;
 }
 
 impl Words for AtomicBlock {
-    #[inline]
-    fn load(&self) -> Block {
-        AtomicBlock::load(self)
+    /// The filter's kernel and the low half of the hash.
+    type Key = (Kernel, u64);
+
+    #[inline(always)]
+    fn has(&self, (kernel, low): &Self::Key) -> bool {
+        kernel.contains_atomic(self, *low)
     }
 
-    #[inline]
-    fn store_changes(&self, old: &Block, new: &Block) {
-        AtomicBlock::store_changes(self, old, new);
+    #[inline(always)]
+    fn set(&self, (kernel, low): &Self::Key) -> bool {
+        kernel.insert_atomic(self, *low)
     }
 }
 
-/// Sets the bits of `mask`; true for exactly one of several threads that set bits not all set
-/// before. `lock` excludes other insertions into this block, not queries.
-#[inline]
-fn insert<Guard>(block: &impl Words, mask: &Block, lock: impl FnOnce() -> Guard) -> bool {
-    if block.load().has(mask) {
+/// Sets the bits of a key; true for exactly one of several threads that set bits not all set before.
+/// `lock` excludes other insertions into this block, not queries.
+#[inline(always)]
+fn insert<W: Words, Guard>(block: &W, key: &W::Key, lock: impl FnOnce() -> Guard) -> bool {
+    if block.has(key) {
         return false;
     }
     let _guard = lock();
-    let old = block.load();
-    let mut new = old;
-    new.or(mask);
-    block.store_changes(&old, &new);
-    !old.has(mask)
+    block.set(key)
 }
 
 #[repr(align(64))]
@@ -90,8 +100,10 @@ impl Shared {
     /// Lends a filter to all threads.
     pub fn from_filter(filter: Blocked) -> Self {
         let (plan, hasher, blocks) = filter.into_parts();
-        let stripes = (0..STRIPES.min(blocks.len())).map(|_| Stripe::default()).collect();
-        Self { blocks: AtomicBlocks::new(blocks), stripes, plan, hasher }
+        let run = blocks.len().div_ceil(STRIPES).next_power_of_two().trailing_zeros();
+        let stripes = (0..=(blocks.len() - 1) >> run).map(|_| Stripe::default()).collect();
+        let kernel = Kernel::detect(plan.probes);
+        Self { blocks: AtomicBlocks::new(blocks), stripes, run, kernel, plan, hasher }
     }
 
     /// Takes the filter back.
@@ -108,20 +120,47 @@ impl Shared {
 
     /// Inserts a key by its hash. As [`insert`](Self::insert).
     pub fn insert_hash(&self, hash: KeyHash) -> bool {
-        let place = place(hash.high, self.blocks.len() as u64) as usize;
-        let block = &self.blocks[place];
-        let mask = scalar::mask(hash.low, self.plan.probes);
-        // Nothing panics while a stripe is locked, so none is ever poisoned.
-        insert(block, &mask, || {
-            self.stripes[place % self.stripes.len()].0.lock().expect("never poisoned")
-        })
+        let place = self.place(hash);
+        insert(&self.blocks[place], &(self.kernel, hash.low), || self.lock(place >> self.run))
     }
 
-    /// Inserts many keys by their hashes, cache misses overlapped.
+    /// Inserts many keys by their hashes, cache misses overlapped. Sorts thousands of them by stripe at
+    /// a time, so that a lock is taken for dozens of keys: hand over as many as there are.
     pub fn insert_batch(&self, hashes: &[KeyHash]) {
-        self.each_ahead(hashes, |hash| {
-            self.insert_hash(hash);
-        });
+        let mut sorted = vec![KeyHash::default(); hashes.len().min(GROUP)];
+        for group in hashes.chunks(GROUP) {
+            let mut ends = [0; STRIPES + 1];
+            for hash in group {
+                ends[1 + (self.place(*hash) >> self.run)] += 1;
+            }
+            for stripe in 0..STRIPES {
+                ends[stripe + 1] += ends[stripe];
+            }
+            // Each hash goes where its stripe's next one belongs; after that, starts are ends.
+            for hash in group {
+                let at = &mut ends[self.place(*hash) >> self.run];
+                sorted[*at] = *hash;
+                *at += 1;
+            }
+            let mut held = None;
+            self.each_ahead(&sorted[..group.len()], |place, hash| {
+                let stripe = place >> self.run;
+                if held.as_ref().is_none_or(|(of, _)| *of != stripe) {
+                    held = None; // let go of one lock before the next is waited for
+                    held = Some((stripe, self.lock(stripe)));
+                }
+                self.blocks[place].set(&(self.kernel, hash.low));
+            });
+        }
+    }
+
+    fn place(&self, hash: KeyHash) -> usize {
+        place(hash.high, self.blocks.len() as u64) as usize
+    }
+
+    fn lock(&self, stripe: usize) -> MutexGuard<'_, ()> {
+        // Nothing panics while a stripe is locked, so none is ever poisoned.
+        self.stripes[stripe].0.lock().expect("never poisoned")
     }
 
     /// Whether the key may have been inserted; takes no lock.
@@ -131,8 +170,7 @@ impl Shared {
 
     /// Whether a key may have been inserted, by its hash; takes no lock.
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        let block = &self.blocks[place(hash.high, self.blocks.len() as u64) as usize];
-        block.load().has(&scalar::mask(hash.low, self.plan.probes))
+        self.blocks[self.place(hash)].has(&(self.kernel, hash.low))
     }
 
     /// Asks for many keys: `found[i]` becomes the answer for `hashes[i]`; takes no lock.
@@ -142,8 +180,9 @@ impl Shared {
     pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len(), "one answer for each hash");
         let mut answers = found.iter_mut();
-        self.each_ahead(hashes, |hash| {
-            *answers.next().expect("as many answers as hashes") = self.contains_hash(hash);
+        self.each_ahead(hashes, |place, hash| {
+            let answer = answers.next().expect("as many answers as hashes");
+            *answer = self.blocks[place].has(&(self.kernel, hash.low));
         });
     }
 
@@ -177,18 +216,17 @@ impl Shared {
         Ok(self.snapshot()?.receipt())
     }
 
-    fn each_ahead(&self, hashes: &[KeyHash], mut each: impl FnMut(KeyHash)) {
+    /// Goes through hashes and their places, each block asked for ahead.
+    fn each_ahead(&self, hashes: &[KeyHash], mut each: impl FnMut(usize, KeyHash)) {
         /// As many lines as a processor keeps on their way.
         const AHEAD: usize = 32;
-        let ask = |hash: &KeyHash| {
-            self.blocks[place(hash.high, self.blocks.len() as u64) as usize].prefetch();
-        };
+        let ask = |hash: &KeyHash| self.blocks[self.place(*hash)].prefetch();
         hashes.iter().take(AHEAD).for_each(ask);
         for (i, &hash) in hashes.iter().enumerate() {
             if let Some(next) = hashes.get(i + AHEAD) {
                 ask(next);
             }
-            each(hash);
+            each(self.place(hash), hash);
         }
     }
 }
@@ -210,31 +248,35 @@ mod tests {
     }
 
     impl Words for TwoWords {
-        fn load(&self) -> Block {
-            let mut block = Block::default();
-            for (to, word) in block.0.iter_mut().zip(&self.words) {
-                *to = word.load(Ordering::Relaxed);
-            }
-            block
+        /// The bits of each word.
+        type Key = [u64; 2];
+
+        fn has(&self, key: &[u64; 2]) -> bool {
+            self.words
+                .iter()
+                .zip(key)
+                .all(|(word, bits)| word.load(Ordering::Relaxed) & bits == *bits)
         }
 
-        fn store_changes(&self, old: &Block, new: &Block) {
-            for (i, word) in self.words.iter().enumerate() {
-                if old.0[i] != new.0[i] {
-                    word.store(new.0[i], Ordering::Relaxed);
-                }
+        fn set(&self, key: &[u64; 2]) -> bool {
+            let mut new = false;
+            for (word, bits) in self.words.iter().zip(key) {
+                let old = word.load(Ordering::Relaxed);
+                new |= old & bits != *bits;
+                word.store(old | bits, Ordering::Relaxed);
             }
+            new
         }
     }
 
     impl TwoWords {
-        fn insert(&self, mask: &Block) -> bool {
-            insert(self, mask, || self.lock.lock().unwrap())
+        fn insert(&self, key: [u64; 2]) -> bool {
+            insert(self, &key, || self.lock.lock().unwrap())
         }
-    }
 
-    fn mask(first: u64, second: u64) -> Block {
-        Block([first, second, 0, 0, 0, 0, 0, 0])
+        fn load(&self) -> [u64; 2] {
+            [0, 1].map(|i| self.words[i].load(Ordering::Relaxed))
+        }
     }
 
     #[test]
@@ -242,9 +284,9 @@ mod tests {
         loom::model(|| {
             let block = Arc::new(TwoWords::default());
             let other = block.clone();
-            let thread = thread::spawn(move || other.insert(&mask(1, 2)));
-            let here = block.insert(&mask(1, 2));
-            assert!(block.load().has(&mask(1, 2)), "what was inserted is there");
+            let thread = thread::spawn(move || other.insert([1, 2]));
+            let here = block.insert([1, 2]);
+            assert!(block.has(&[1, 2]), "what was inserted is there");
             let there = thread.join().unwrap();
             assert!(here != there);
         });
@@ -255,11 +297,11 @@ mod tests {
         loom::model(|| {
             let block = Arc::new(TwoWords::default());
             let other = block.clone();
-            let thread = thread::spawn(move || other.insert(&mask(4, 2)));
-            assert!(block.insert(&mask(1, 8)), "new whoever comes first");
-            assert!(block.load().has(&mask(1, 8)));
+            let thread = thread::spawn(move || other.insert([4, 2]));
+            assert!(block.insert([1, 8]), "new whoever comes first");
+            assert!(block.has(&[1, 8]));
             assert!(thread.join().unwrap());
-            assert_eq!(block.load(), mask(5, 10));
+            assert_eq!(block.load(), [5, 10]);
         });
     }
 
@@ -270,11 +312,11 @@ mod tests {
             let told = Arc::new(AtomicU64::new(0));
             let (writer, tell) = (block.clone(), told.clone());
             let thread = thread::spawn(move || {
-                writer.insert(&mask(1, 2));
+                writer.insert([1, 2]);
                 tell.store(1, Ordering::Release);
             });
             if told.load(Ordering::Acquire) == 1 {
-                assert!(block.load().has(&mask(1, 2)));
+                assert!(block.has(&[1, 2]));
             }
             thread.join().unwrap();
         });

@@ -28,6 +28,12 @@ impl AtomicBlock {
         }
     }
 
+    /// Where its words are. Writing there is up to who excludes other writers, and writes whole words.
+    #[inline]
+    pub(super) fn words(&self) -> *mut u64 {
+        self.0.as_ptr().cast_mut().cast()
+    }
+
     /// Asks for its cache line.
     #[inline]
     pub(crate) fn prefetch(&self) {

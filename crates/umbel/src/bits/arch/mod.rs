@@ -9,6 +9,8 @@
 #![allow(unsafe_code)]
 
 mod atomic;
+#[cfg(target_arch = "x86_64")]
+mod inline;
 mod map;
 pub(crate) mod scalar;
 mod storage;
@@ -26,7 +28,7 @@ use crate::hash::KeyHash;
 /// 64 differ by 3 %; more would only crowd small caches.
 const AHEAD: usize = 32;
 
-/// How one instruction set makes the mask of a key and applies it to a block.
+/// How one instruction set makes the lanes mask of a key and applies it to a block.
 ///
 /// # Safety
 /// All functions may only be called where the instruction set is there.
@@ -35,8 +37,6 @@ trait Isa {
 
     /// The lanes pattern of `ROUNDS` rounds.
     unsafe fn lanes<const ROUNDS: u32>(low: u64) -> Self::Mask;
-    /// The scatter pattern.
-    unsafe fn scatter(low: u64, probes: u32) -> Self::Mask;
     /// Whether all bits of the mask are set.
     unsafe fn test(block: &Block, mask: &Self::Mask) -> bool;
     /// Sets all bits of the mask.
@@ -50,6 +50,9 @@ trait Isa {
 pub struct Kernel {
     pub(crate) name: &'static str,
     probes: u32,
+    /// Whether single keys are set and tested by `inline`, without a call.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
+    inlined: bool,
     insert: unsafe fn(&mut Block, u64, u32) -> bool,
     contains: unsafe fn(&Block, u64, u32) -> bool,
     insert_batch: unsafe fn(&mut [Block], Run, &[KeyHash], u32),
@@ -92,17 +95,58 @@ impl Kernel {
     }
 
     /// Sets a key's bits in its block, tells whether any was clear.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&self, block: &mut Block, low: u64) -> bool {
-        // SAFETY: `available` gives only kernels whose instruction set the processor reported.
+        #[cfg(target_arch = "x86_64")]
+        if self.inlined {
+            // SAFETY: `available` gives only kernels whose instruction set the processor reported, and
+            // a block is 64 bytes aligned to 64, borrowed for writing.
+            return unsafe { inline::insert(block.0.as_mut_ptr(), low) };
+        }
+        // SAFETY: as above.
         unsafe { (self.insert)(block, low, self.probes) }
     }
 
     /// Whether all of a key's bits are set in its block.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn contains(&self, block: &Block, low: u64) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if self.inlined {
+            // SAFETY: as in `insert`; the block is borrowed for reading.
+            return unsafe { inline::contains(block.0.as_ptr(), low) };
+        }
         // SAFETY: as in `insert`.
         unsafe { (self.contains)(block, low, self.probes) }
+    }
+
+    /// [`contains`](Self::contains) for a block that other threads may be setting bits in.
+    #[inline(always)]
+    pub(crate) fn contains_atomic(&self, block: &AtomicBlock, low: u64) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if self.inlined {
+            // SAFETY: as in `contains`; all that other threads do to the words is atomic.
+            return unsafe { inline::contains(block.words(), low) };
+        }
+        block.load().has(&scalar::mask(low, self.probes))
+    }
+
+    /// [`insert`](Self::insert) for a block that other threads may be reading.
+    ///
+    /// No other thread may insert into the block meanwhile, or its bits could be lost: callers hold a
+    /// lock.
+    #[inline(always)]
+    pub(crate) fn insert_atomic(&self, block: &AtomicBlock, low: u64) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if self.inlined {
+            // SAFETY: as in `contains_atomic`.
+            return unsafe { inline::insert(block.words(), low) };
+        }
+        let mask = scalar::mask(low, self.probes);
+        let old = block.load();
+        let mut new = old;
+        new.or(&mask);
+        block.store_changes(&old, &new);
+        !old.has(&mask)
     }
 
     /// Inserts keys that all fall into `blocks`, which is `run` of the filter.
@@ -124,10 +168,18 @@ impl Kernel {
     }
 }
 
+/// Whether the kernels of an instruction set leave single keys to [`inline`].
+fn is_inlined(isa: &str, probes: u32) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return isa != scalar::NAME && probes == 8 && inline::is_available();
+    #[cfg(not(target_arch = "x86_64"))]
+    return isa != scalar::NAME && probes == 0;
+}
+
 /// Makes `kernel(probes)`, the generic kernels compiled for one instruction set, with the number of
 /// rounds known.
 macro_rules! kernels {
-    ($isa:ident, $name:literal $(, $feature:literal)?) => {
+    ($isa:ident, $name:expr $(, $feature:literal)?) => {
         pub(super) fn kernel(probes: u32) -> Kernel {
             match probes {
                 8 => kernel_of::<1>(probes),
@@ -142,6 +194,7 @@ macro_rules! kernels {
             Kernel {
                 name: $name,
                 probes,
+                inlined: $crate::bits::arch::is_inlined($name, probes),
                 insert: insert::<ROUNDS>,
                 contains: contains::<ROUNDS>,
                 insert_batch: insert_batch::<ROUNDS>,
@@ -184,21 +237,19 @@ use kernels;
 // The loops below have no closures: code inside a closure is not compiled for the instruction set
 // of the function around it, and every intrinsic would become a call.
 
-/// The mask of a key: `ROUNDS` rounds of lanes, or with 0 the scatter pattern of `probes` probes.
+/// Sets the bits of a key: `ROUNDS` rounds of lanes, or with 0 the scatter pattern of `probes` probes,
+/// which plain code sets bit by bit. Tells whether any was clear.
 ///
 /// # Safety
 /// Only where the instruction set of `I` is there; so for all functions below.
 #[inline(always)]
-unsafe fn mask<I: Isa, const ROUNDS: u32>(low: u64, probes: u32) -> I::Mask {
-    // SAFETY: promised by the caller, as in the functions below.
-    unsafe { if ROUNDS == 0 { I::scatter(low, probes) } else { I::lanes::<ROUNDS>(low) } }
-}
-
-#[inline(always)]
 unsafe fn insert<I: Isa, const ROUNDS: u32>(block: &mut Block, low: u64, probes: u32) -> bool {
+    if ROUNDS == 0 {
+        return scalar::insert_scattered(block, low, probes);
+    }
     // SAFETY: promised by the caller.
     unsafe {
-        let mask = mask::<I, ROUNDS>(low, probes);
+        let mask = I::lanes::<ROUNDS>(low);
         let new = !I::test(block, &mask);
         I::set(block, &mask);
         new
@@ -207,8 +258,11 @@ unsafe fn insert<I: Isa, const ROUNDS: u32>(block: &mut Block, low: u64, probes:
 
 #[inline(always)]
 unsafe fn contains<I: Isa, const ROUNDS: u32>(block: &Block, low: u64, probes: u32) -> bool {
+    if ROUNDS == 0 {
+        return scalar::contains_scattered(block, low, probes);
+    }
     // SAFETY: promised by the caller.
-    unsafe { I::test(block, &mask::<I, ROUNDS>(low, probes)) }
+    unsafe { I::test(block, &I::lanes::<ROUNDS>(low)) }
 }
 
 /// Runs `$each` with `$i` and the `$place` of every hash, its block asked for [`AHEAD`] turns before.
@@ -243,7 +297,7 @@ unsafe fn insert_batch<I: Isa, const ROUNDS: u32>(
 ) {
     walk!(blocks, run, hashes, |i, place| {
         // SAFETY: promised by the caller.
-        unsafe { I::set(&mut blocks[place], &mask::<I, ROUNDS>(hashes[i].low, probes)) }
+        unsafe { insert::<I, ROUNDS>(&mut blocks[place], hashes[i].low, probes) };
     });
 }
 
@@ -258,7 +312,7 @@ unsafe fn contains_batch<I: Isa, const ROUNDS: u32>(
     let run = Run { first: 0, total: blocks.len() as u64 };
     walk!(blocks, run, hashes, |i, place| {
         // SAFETY: promised by the caller.
-        found[i] = unsafe { I::test(&blocks[place], &mask::<I, ROUNDS>(hashes[i].low, probes)) };
+        found[i] = unsafe { contains::<I, ROUNDS>(&blocks[place], hashes[i].low, probes) };
     });
 }
 

@@ -2,7 +2,6 @@
 
 use std::arch::x86_64::*;
 
-use super::scalar::scattered;
 use super::{Block, Isa, Kernel, Run};
 use crate::hash::{KeyHash, nth_word};
 
@@ -34,14 +33,6 @@ mod avx2 {
         }
     }
 
-    /// The bit at `position` in the four words that start at `firsts`, or none: a variable shift by
-    /// 64 or more gives 0, and so does a negative one, which is large without its sign.
-    #[inline(always)]
-    unsafe fn bit_at(position: __m256i, firsts: __m256i) -> __m256i {
-        // SAFETY: AVX2, promised by the caller.
-        unsafe { _mm256_sllv_epi64(_mm256_set1_epi64x(1), _mm256_sub_epi64(position, firsts)) }
-    }
-
     impl Isa for Avx2 {
         /// Words 0 to 3 and 4 to 7.
         type Mask = (__m256i, __m256i);
@@ -57,22 +48,6 @@ mod avx2 {
                     let word = _mm256_set1_epi64x(nth_word(low, round) as i64);
                     mask.0 = _mm256_or_si256(mask.0, lane_bits(word, shifts.0));
                     mask.1 = _mm256_or_si256(mask.1, lane_bits(word, shifts.1));
-                }
-                mask
-            }
-        }
-
-        #[inline(always)]
-        unsafe fn scatter(low: u64, probes: u32) -> Self::Mask {
-            // SAFETY: AVX2, promised by the caller; blocks are aligned to 64 bytes.
-            unsafe {
-                let firsts =
-                    (_mm256_set_epi64x(192, 128, 64, 0), _mm256_set_epi64x(448, 384, 320, 256));
-                let mut mask = (_mm256_setzero_si256(), _mm256_setzero_si256());
-                for probe in 0..probes {
-                    let position = _mm256_set1_epi64x(scattered(low, probe) as i64);
-                    mask.0 = _mm256_or_si256(mask.0, bit_at(position, firsts.0));
-                    mask.1 = _mm256_or_si256(mask.1, bit_at(position, firsts.1));
                 }
                 mask
             }
@@ -134,23 +109,6 @@ mod avx512 {
                 let mut mask = lane_bits(low);
                 for round in 1..ROUNDS {
                     mask = _mm512_or_si512(mask, lane_bits(nth_word(low, round)));
-                }
-                mask
-            }
-        }
-
-        /// As for AVX2.
-        #[inline(always)]
-        unsafe fn scatter(low: u64, probes: u32) -> Self::Mask {
-            // SAFETY: AVX-512F, promised by the caller; blocks are aligned to 64 bytes.
-            unsafe {
-                let firsts = _mm512_set_epi64(448, 384, 320, 256, 192, 128, 64, 0);
-                let one = _mm512_set1_epi64(1);
-                let mut mask = _mm512_setzero_si512();
-                for probe in 0..probes {
-                    let position = _mm512_set1_epi64(scattered(low, probe) as i64);
-                    let bit = _mm512_sllv_epi64(one, _mm512_sub_epi64(position, firsts));
-                    mask = _mm512_or_si512(mask, bit);
                 }
                 mask
             }
