@@ -11,11 +11,21 @@ pub trait Key: Send + Sync + Sized {
 
 /// A key of which only a 64-bit hash is left.
 #[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
 pub struct Hashed(pub u64);
 
 /// A key of 64 bytes of text.
 #[derive(Clone, Copy, Debug)]
 pub struct Text(pub [u8; 64]);
+
+impl Hashed {
+    /// The hashes as plain words.
+    #[allow(unsafe_code)] // std casts single values, not slices
+    pub fn words(hashes: &[Self]) -> &[u64] {
+        // SAFETY: `Hashed` is transparent: the same bytes, the same alignment.
+        unsafe { std::slice::from_raw_parts(hashes.as_ptr().cast(), hashes.len()) }
+    }
+}
 
 impl Key for Hashed {
     const NAME: &'static str = "hashed";

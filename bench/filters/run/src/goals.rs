@@ -81,8 +81,6 @@ fn speed(record: &Record, case: Case<'_>, goals: &mut Vec<Goal>) {
             faster("two threads over one, views", batch, two, 1.8);
             let shared = Who { variant: "shared", ..batch };
             faster("two threads over one, shared", shared, Who { threads: 2, ..shared }, 1.8);
-            let shards = Who { variant: "shards", ..two };
-            faster("two threads over one, shards", batch, shards, 1.8);
         }
     }
 }

@@ -9,8 +9,8 @@ const NAME: &str = "umbel";
 const VERSION: &str = "0.1.0";
 /// Keys handed on at once: as hashes 16 KiB, which stay in the first cache.
 const BLOCK: usize = 1024;
-/// As many as a shared filter sorts at once: 128 KiB.
-const SHARED_BLOCK: usize = 8192;
+/// As many as a shared filter sorts at once: 64 KiB.
+const SHARED_BLOCK: usize = 4096;
 
 fn main() {
     let case = Case::from_args();
@@ -53,11 +53,11 @@ trait Form: Key {
 
 impl Form for Hashed {
     fn insert(filter: &mut Blocked, keys: &[Self]) {
-        for_hashes::<BLOCK>(keys, |hashes| filter.insert_batch(hashes));
+        filter.insert_hashes(Hashed::words(keys));
     }
 
     fn contains(filter: &Blocked, keys: &[Self], found: &mut [bool]) {
-        for_hashes::<BLOCK>(keys, |hashes| filter.contains_batch(hashes, found));
+        filter.contains_hashes(Hashed::words(keys), found);
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::bloom::{Bloom, Layout, sealed};
 use crate::Error;
-use crate::bits::{self, BLOCK_BITS, Block, Blocks, Kernel, Run};
+use crate::bits::{self, BLOCK_BITS, Block, Blocks, Hash, Kernel, Run};
 use crate::hash::KeyHash;
 use crate::math::{Estimate, blocked};
 use crate::plan::{Kind, Plan};
@@ -40,16 +40,16 @@ impl Layout for BlockedLayout {
         kernel.contains(&blocks[place], hash.low)
     }
 
-    fn insert_batch(blocks: &mut [Block], _: &Plan, kernel: &Kernel, hashes: &[KeyHash]) {
+    fn insert_batch<H: Hash>(blocks: &mut [Block], _: &Plan, kernel: &Kernel, hashes: &[H]) {
         let run = Run { first: 0, total: blocks.len() as u64 };
         kernel.insert_batch(blocks, run, hashes);
     }
 
-    fn contains_batch(
+    fn contains_batch<H: Hash>(
         blocks: &[Block],
         _: &Plan,
         kernel: &Kernel,
-        hashes: &[KeyHash],
+        hashes: &[H],
         found: &mut [bool],
     ) {
         kernel.contains_batch(blocks, hashes, found);

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::marker::PhantomData;
 
 use super::{AnyFilter, Receipt};
-use crate::bits::{self, Block, Blocks, Kernel, MappedBlocksMut};
+use crate::bits::{self, Block, Blocks, Hash, Kernel, MappedBlocksMut};
 use crate::hash::{KeyHash, KeyHasher, Secret};
 use crate::math::Estimate;
 use crate::plan::{Kind, Plan};
@@ -28,13 +28,13 @@ pub trait Layout: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
     #[doc(hidden)]
     fn contains(blocks: &[Block], plan: &Plan, kernel: &Kernel, hash: KeyHash) -> bool;
     #[doc(hidden)]
-    fn insert_batch(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hashes: &[KeyHash]);
+    fn insert_batch<H: Hash>(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hashes: &[H]);
     #[doc(hidden)]
-    fn contains_batch(
+    fn contains_batch<H: Hash>(
         blocks: &[Block],
         plan: &Plan,
         kernel: &Kernel,
-        hashes: &[KeyHash],
+        hashes: &[H],
         found: &mut [bool],
     );
     /// Brings every bit to where it would be in a filter `divisor` times smaller.
@@ -208,6 +208,11 @@ impl<L: Layout, S: AsMut<[Block]>> Bloom<L, S> {
         L::insert_batch(self.blocks.as_mut(), &self.plan, &self.kernel, hashes);
     }
 
+    /// Inserts many keys by 64-bit hashes made elsewhere, each as [`KeyHash::from_u64`] takes it.
+    pub fn insert_hashes(&mut self, hashes: &[u64]) {
+        L::insert_batch(self.blocks.as_mut(), &self.plan, &self.kernel, hashes);
+    }
+
     /// Inserts many keys, hashed a few at a time: [`insert`](Self::insert) at the speed of memory.
     pub fn insert_keys<K: AsRef<[u8]>>(&mut self, keys: &[K]) {
         for keys in keys.chunks(HASHED_AT_ONCE) {
@@ -304,6 +309,15 @@ impl<L: Layout, S: AsRef<[Block]>> Bloom<L, S> {
             let hashes = hash_all(keys, |key| self.hasher.hash(key));
             self.contains_batch(&hashes[..keys.len()], found);
         }
+    }
+
+    /// Asks for many keys by 64-bit hashes made elsewhere, each as [`KeyHash::from_u64`] takes it.
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
+        assert_eq!(hashes.len(), found.len(), "one answer for each hash");
+        L::contains_batch(self.blocks.as_ref(), &self.plan, &self.kernel, hashes, found);
     }
 
     /// Asks for many integer keys. As [`contains_keys`](Self::contains_keys).

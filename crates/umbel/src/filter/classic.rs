@@ -7,7 +7,7 @@
 
 use super::bloom::{Bloom, Layout, sealed};
 use crate::Error;
-use crate::bits::{self, Block, Blocks, Kernel};
+use crate::bits::{self, Block, Blocks, Hash, Kernel};
 use crate::hash::{KeyHash, mix};
 use crate::math::Estimate;
 use crate::plan::{Kind, Plan};
@@ -44,21 +44,21 @@ impl Layout for ClassicLayout {
         positions(plan, hash).all(|position| bits::get(blocks, position))
     }
 
-    fn insert_batch(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hashes: &[KeyHash]) {
+    fn insert_batch<H: Hash>(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hashes: &[H]) {
         for &hash in hashes {
-            Self::insert(blocks, plan, kernel, hash);
+            Self::insert(blocks, plan, kernel, hash.key_hash());
         }
     }
 
-    fn contains_batch(
+    fn contains_batch<H: Hash>(
         blocks: &[Block],
         plan: &Plan,
         kernel: &Kernel,
-        hashes: &[KeyHash],
+        hashes: &[H],
         found: &mut [bool],
     ) {
         for (found, &hash) in found.iter_mut().zip(hashes) {
-            *found = Self::contains(blocks, plan, kernel, hash);
+            *found = Self::contains(blocks, plan, kernel, hash.key_hash());
         }
     }
 

@@ -18,8 +18,9 @@ use crate::plan::Plan;
 /// Stripes, at most: enough that 64 threads seldom meet, few enough that a group of hashes has many for
 /// each. Each lock in a cache line of its own.
 const STRIPES: usize = 256;
-/// Hashes sorted by stripe at a time: 128 KiB, in the second-level cache; 32 and more a lock.
-const GROUP: usize = 1 << 13;
+/// Hashes sorted by stripe at a time: 64 KiB, in the second-level cache; 16 and more a lock. Twice as
+/// many would be a mapping of their own to most allocators, made and unmade every time.
+const GROUP: usize = 1 << 12;
 
 /// A blocked filter for many threads: insert and query through `&self`.
 ///

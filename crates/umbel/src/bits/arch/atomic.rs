@@ -17,6 +17,18 @@ impl AtomicBlock {
         Block(std::array::from_fn(|i| self.0[i].load(Ordering::Relaxed)))
     }
 
+    /// Word `i` as it is now, as a number.
+    #[inline]
+    pub(super) fn word(&self, i: usize) -> u64 {
+        u64::from_le(self.0[i].load(Ordering::Relaxed))
+    }
+
+    /// Stores word `i`. Callers that store to one block exclude each other.
+    #[inline]
+    pub(super) fn set_word(&self, i: usize, word: u64) {
+        self.0[i].store(word.to_le(), Ordering::Relaxed);
+    }
+
     /// Stores the words in which `new` differs from `old`, each by itself. Callers that store to one
     /// block exclude each other.
     #[inline]

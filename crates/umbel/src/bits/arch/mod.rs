@@ -55,8 +55,49 @@ pub struct Kernel {
     inlined: bool,
     insert: unsafe fn(&mut Block, u64, u32) -> bool,
     contains: unsafe fn(&Block, u64, u32) -> bool,
-    insert_batch: unsafe fn(&mut [Block], Run, &[KeyHash], u32),
-    contains_batch: unsafe fn(&[Block], &[KeyHash], u32, &mut [bool]),
+    wide: Batch<KeyHash>,
+    narrow: Batch<u64>,
+}
+
+/// The kernels for many keys, given by hashes of one type.
+#[derive(Clone, Copy)]
+#[allow(unreachable_pub, missing_debug_implementations)] // as for `Kernel`
+pub struct Batch<H> {
+    insert: unsafe fn(&mut [Block], Run, &[H], u32),
+    contains: unsafe fn(&[Block], &[H], u32, &mut [bool]),
+}
+
+/// Hashes that batches are made of.
+#[allow(unreachable_pub)] // as for `Kernel`
+pub trait Hash: Copy {
+    /// The hash that a filter sees.
+    fn key_hash(self) -> KeyHash;
+    /// The kernels for hashes of this type.
+    fn batch(kernel: &Kernel) -> Batch<Self>;
+}
+
+impl Hash for KeyHash {
+    #[inline(always)]
+    fn key_hash(self) -> KeyHash {
+        self
+    }
+
+    fn batch(kernel: &Kernel) -> Batch<Self> {
+        kernel.wide
+    }
+}
+
+/// A 64-bit hash made elsewhere, stretched in registers: written to memory first and read back, it
+/// would cost a third more.
+impl Hash for u64 {
+    #[inline(always)]
+    fn key_hash(self) -> KeyHash {
+        KeyHash::from_u64(self)
+    }
+
+    fn batch(kernel: &Kernel) -> Batch<Self> {
+        kernel.narrow
+    }
 }
 
 /// Which blocks of a filter a slice is: `first` and following, of `total`.
@@ -69,7 +110,7 @@ pub(crate) struct Run {
 impl Run {
     /// The place of a key in the slice; beyond its end for one that is not in it.
     #[inline(always)]
-    fn place(&self, hash: &KeyHash) -> usize {
+    fn place(&self, hash: KeyHash) -> usize {
         place(hash.high, self.total).wrapping_sub(self.first) as usize
     }
 }
@@ -127,7 +168,12 @@ impl Kernel {
             // SAFETY: as in `contains`; all that other threads do to the words is atomic.
             return unsafe { inline::contains(block.words(), low) };
         }
-        block.load().has(&scalar::mask(low, self.probes))
+        if self.probes.is_multiple_of(8) {
+            return block.load().has(&scalar::mask(low, self.probes));
+        }
+        let mut all = 1;
+        scalar::each_scattered(low, self.probes, |word, bit| all &= block.word(word) >> bit);
+        all & 1 == 1
     }
 
     /// [`insert`](Self::insert) for a block that other threads may be reading.
@@ -141,30 +187,44 @@ impl Kernel {
             // SAFETY: as in `contains_atomic`.
             return unsafe { inline::insert(block.words(), low) };
         }
-        let mask = scalar::mask(low, self.probes);
-        let old = block.load();
-        let mut new = old;
-        new.or(&mask);
-        block.store_changes(&old, &new);
-        !old.has(&mask)
+        if self.probes.is_multiple_of(8) {
+            let mask = scalar::mask(low, self.probes);
+            let old = block.load();
+            let mut new = old;
+            new.or(&mask);
+            block.store_changes(&old, &new);
+            return !old.has(&mask);
+        }
+        let mut all = 1;
+        scalar::each_scattered(low, self.probes, |word, bit| {
+            let old = block.word(word);
+            all &= old >> bit;
+            block.set_word(word, old | 1 << bit);
+        });
+        all & 1 == 0
     }
 
     /// Inserts keys that all fall into `blocks`, which is `run` of the filter.
     ///
     /// # Panics
     /// When a key falls elsewhere.
-    pub(crate) fn insert_batch(&self, blocks: &mut [Block], run: Run, hashes: &[KeyHash]) {
+    pub(crate) fn insert_batch<H: Hash>(&self, blocks: &mut [Block], run: Run, hashes: &[H]) {
         // SAFETY: as in `insert`.
-        unsafe { (self.insert_batch)(blocks, run, hashes, self.probes) }
+        unsafe { (H::batch(self).insert)(blocks, run, hashes, self.probes) }
     }
 
     /// Asks for keys in a whole filter.
     ///
     /// # Panics
     /// When the slices differ in length.
-    pub(crate) fn contains_batch(&self, blocks: &[Block], hashes: &[KeyHash], found: &mut [bool]) {
+    pub(crate) fn contains_batch<H: Hash>(
+        &self,
+        blocks: &[Block],
+        hashes: &[H],
+        found: &mut [bool],
+    ) {
         // SAFETY: as in `insert`.
-        unsafe { (self.contains_batch)(blocks, hashes, self.probes, found) }
+        unsafe { (H::batch(self).contains)(blocks, hashes, self.probes, found) }
     }
 }
 
@@ -177,58 +237,76 @@ fn is_inlined(isa: &str, probes: u32) -> bool {
 }
 
 /// Makes `kernel(probes)`, the generic kernels compiled for one instruction set, with the number of
-/// rounds known.
+/// probes known where it is a usual one.
 macro_rules! kernels {
     ($isa:ident, $name:expr $(, $feature:literal)?) => {
         pub(super) fn kernel(probes: u32) -> Kernel {
             match probes {
-                8 => kernel_of::<1>(probes),
-                16 => kernel_of::<2>(probes),
-                24 => kernel_of::<3>(probes),
-                32 => kernel_of::<4>(probes),
+                1 => kernel_of::<1>(probes),
+                2 => kernel_of::<2>(probes),
+                3 => kernel_of::<3>(probes),
+                4 => kernel_of::<4>(probes),
+                5 => kernel_of::<5>(probes),
+                6 => kernel_of::<6>(probes),
+                7 => kernel_of::<7>(probes),
+                8 => kernel_of::<8>(probes),
+                16 => kernel_of::<16>(probes),
+                24 => kernel_of::<24>(probes),
+                32 => kernel_of::<32>(probes),
                 _ => kernel_of::<0>(probes),
             }
         }
 
-        fn kernel_of<const ROUNDS: u32>(probes: u32) -> Kernel {
+        fn kernel_of<const PROBES: u32>(probes: u32) -> Kernel {
             Kernel {
                 name: $name,
                 probes,
                 inlined: $crate::bits::arch::is_inlined($name, probes),
-                insert: insert::<ROUNDS>,
-                contains: contains::<ROUNDS>,
-                insert_batch: insert_batch::<ROUNDS>,
-                contains_batch: contains_batch::<ROUNDS>,
+                insert: insert::<PROBES>,
+                contains: contains::<PROBES>,
+                wide: batch_of::<PROBES, _>(),
+                narrow: batch_of::<PROBES, _>(),
             }
         }
 
-        $(#[target_feature(enable = $feature)])?
-        fn insert<const ROUNDS: u32>(block: &mut Block, low: u64, probes: u32) -> bool {
-            // SAFETY: this function has the features that the instruction set needs.
-            unsafe { $crate::bits::arch::insert::<$isa, ROUNDS>(block, low, probes) }
+        fn batch_of<const PROBES: u32, H: Hash>() -> Batch<H> {
+            Batch { insert: insert_batch::<PROBES, H>, contains: contains_batch::<PROBES, H> }
         }
 
         $(#[target_feature(enable = $feature)])?
-        fn contains<const ROUNDS: u32>(block: &Block, low: u64, probes: u32) -> bool {
+        fn insert<const PROBES: u32>(block: &mut Block, low: u64, probes: u32) -> bool {
             // SAFETY: this function has the features that the instruction set needs.
-            unsafe { $crate::bits::arch::contains::<$isa, ROUNDS>(block, low, probes) }
+            unsafe { $crate::bits::arch::insert::<$isa, PROBES>(block, low, probes) }
         }
 
         $(#[target_feature(enable = $feature)])?
-        fn insert_batch<const ROUNDS: u32>(blocks: &mut [Block], run: Run, hashes: &[KeyHash], probes: u32) {
+        fn contains<const PROBES: u32>(block: &Block, low: u64, probes: u32) -> bool {
             // SAFETY: this function has the features that the instruction set needs.
-            unsafe { $crate::bits::arch::insert_batch::<$isa, ROUNDS>(blocks, run, hashes, probes) }
+            unsafe { $crate::bits::arch::contains::<$isa, PROBES>(block, low, probes) }
         }
 
         $(#[target_feature(enable = $feature)])?
-        fn contains_batch<const ROUNDS: u32>(
+        fn insert_batch<const PROBES: u32, H: Hash>(
+            blocks: &mut [Block],
+            run: Run,
+            hashes: &[H],
+            probes: u32,
+        ) {
+            // SAFETY: this function has the features that the instruction set needs.
+            unsafe { $crate::bits::arch::insert_batch::<$isa, PROBES, H>(blocks, run, hashes, probes) }
+        }
+
+        $(#[target_feature(enable = $feature)])?
+        fn contains_batch<const PROBES: u32, H: Hash>(
             blocks: &[Block],
-            hashes: &[KeyHash],
+            hashes: &[H],
             probes: u32,
             found: &mut [bool],
         ) {
             // SAFETY: this function has the features that the instruction set needs.
-            unsafe { $crate::bits::arch::contains_batch::<$isa, ROUNDS>(blocks, hashes, probes, found) }
+            unsafe {
+                $crate::bits::arch::contains_batch::<$isa, PROBES, H>(blocks, hashes, probes, found)
+            }
         }
     };
 }
@@ -237,19 +315,23 @@ use kernels;
 // The loops below have no closures: code inside a closure is not compiled for the instruction set
 // of the function around it, and every intrinsic would become a call.
 
-/// Sets the bits of a key: `ROUNDS` rounds of lanes, or with 0 the scatter pattern of `probes` probes,
-/// which plain code sets bit by bit. Tells whether any was clear.
+/// Sets the bits of a key; tells whether any was clear. With `PROBES` of 0, `probes` tells their
+/// number; patterns are chosen as in [`scalar::mask`].
 ///
 /// # Safety
 /// Only where the instruction set of `I` is there; so for all functions below.
 #[inline(always)]
-unsafe fn insert<I: Isa, const ROUNDS: u32>(block: &mut Block, low: u64, probes: u32) -> bool {
-    if ROUNDS == 0 {
-        return scalar::insert_scattered(block, low, probes);
-    }
+unsafe fn insert<I: Isa, const PROBES: u32>(block: &mut Block, low: u64, probes: u32) -> bool {
+    let probes = if PROBES == 0 { probes } else { PROBES };
     // SAFETY: promised by the caller.
     unsafe {
-        let mask = I::lanes::<ROUNDS>(low);
+        let mask = match PROBES {
+            8 => I::lanes::<1>(low),
+            16 => I::lanes::<2>(low),
+            24 => I::lanes::<3>(low),
+            32 => I::lanes::<4>(low),
+            _ => return scalar::insert_scattered(block, low, probes),
+        };
         let new = !I::test(block, &mask);
         I::set(block, &mask);
         new
@@ -257,62 +339,83 @@ unsafe fn insert<I: Isa, const ROUNDS: u32>(block: &mut Block, low: u64, probes:
 }
 
 #[inline(always)]
-unsafe fn contains<I: Isa, const ROUNDS: u32>(block: &Block, low: u64, probes: u32) -> bool {
-    if ROUNDS == 0 {
-        return scalar::contains_scattered(block, low, probes);
-    }
+unsafe fn contains<I: Isa, const PROBES: u32>(block: &Block, low: u64, probes: u32) -> bool {
+    let probes = if PROBES == 0 { probes } else { PROBES };
     // SAFETY: promised by the caller.
-    unsafe { I::test(block, &I::lanes::<ROUNDS>(low)) }
+    unsafe {
+        let mask = match PROBES {
+            8 => I::lanes::<1>(low),
+            16 => I::lanes::<2>(low),
+            24 => I::lanes::<3>(low),
+            32 => I::lanes::<4>(low),
+            _ => return scalar::contains_scattered(block, low, probes),
+        };
+        I::test(block, &mask)
+    }
 }
 
-/// Runs `$each` with `$i` and the `$place` of every hash, its block asked for [`AHEAD`] turns before.
+/// Blocks that need not be asked for ahead: 256 KiB lie in the second-level cache of any processor
+/// with vectors, where asking costs more than waiting.
+const NEAR: usize = 4096;
+
+/// Runs `$each` with `$i`, the hash's `$place` and its low half, for every hash, its block asked for
+/// [`AHEAD`] turns before.
 macro_rules! walk {
-    ($blocks:expr, $run:expr, $hashes:expr, |$i:ident, $place:ident| $each:expr) => {
-        let (start, run, hashes): (*const Block, Run, &[KeyHash]) = ($blocks.as_ptr(), $run, $hashes);
+    ($blocks:expr, $run:expr, $hashes:expr, |$i:ident, $place:ident, $low:ident| $each:expr) => {
+        let (start, run, hashes): (*const Block, Run, &[H]) = ($blocks.as_ptr(), $run, $hashes);
+        if $blocks.len() <= NEAR {
+            for ($i, hash) in hashes.iter().enumerate() {
+                let hash = hash.key_hash();
+                let ($place, $low) = (run.place(hash), hash.low);
+                $each
+            }
+            return;
+        }
         let mut places = [0usize; AHEAD];
         for (slot, hash) in places.iter_mut().zip(hashes) {
-            *slot = run.place(hash);
+            *slot = run.place(hash.key_hash());
             prefetch(start.wrapping_add(*slot));
         }
         let ahead = hashes.get(AHEAD..).unwrap_or_default();
-        for ($i, hash) in ahead.iter().enumerate() {
-            let next = run.place(hash);
+        for ($i, (hash, ahead)) in hashes.iter().zip(ahead).enumerate() {
+            let next = run.place(ahead.key_hash());
             prefetch(start.wrapping_add(next));
             let $place = std::mem::replace(&mut places[$i % AHEAD], next);
+            let $low = hash.key_hash().low;
             $each
         }
         for $i in ahead.len()..hashes.len() {
-            let $place = places[$i % AHEAD];
+            let ($place, $low) = (places[$i % AHEAD], hashes[$i].key_hash().low);
             $each
         }
     };
 }
 
 #[inline(always)]
-unsafe fn insert_batch<I: Isa, const ROUNDS: u32>(
+unsafe fn insert_batch<I: Isa, const PROBES: u32, H: Hash>(
     blocks: &mut [Block],
     run: Run,
-    hashes: &[KeyHash],
+    hashes: &[H],
     probes: u32,
 ) {
-    walk!(blocks, run, hashes, |i, place| {
+    walk!(blocks, run, hashes, |_i, place, low| {
         // SAFETY: promised by the caller.
-        unsafe { insert::<I, ROUNDS>(&mut blocks[place], hashes[i].low, probes) };
+        unsafe { insert::<I, PROBES>(&mut blocks[place], low, probes) };
     });
 }
 
 #[inline(always)]
-unsafe fn contains_batch<I: Isa, const ROUNDS: u32>(
+unsafe fn contains_batch<I: Isa, const PROBES: u32, H: Hash>(
     blocks: &[Block],
-    hashes: &[KeyHash],
+    hashes: &[H],
     probes: u32,
     found: &mut [bool],
 ) {
     assert_eq!(hashes.len(), found.len(), "one answer for each hash");
     let run = Run { first: 0, total: blocks.len() as u64 };
-    walk!(blocks, run, hashes, |i, place| {
+    walk!(blocks, run, hashes, |i, place, low| {
         // SAFETY: promised by the caller.
-        found[i] = unsafe { contains::<I, ROUNDS>(&blocks[place], hashes[i].low, probes) };
+        found[i] = unsafe { contains::<I, PROBES>(&blocks[place], low, probes) };
     });
 }
 
@@ -343,7 +446,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_kernel_equals_the_scalar_definition(
-            seed: u64, probes in 1u32..=32, blocks in 1u64..50, count in 0usize..300,
+            seed: u64, probes in 1u32..=32, blocks in prop_oneof![1u64..50, 4090u64..4105], count in 0usize..300,
         ) {
             let hashes = hashes(seed, count);
             let mut expected = Blocks::zeroed(blocks).unwrap();
@@ -373,6 +476,14 @@ mod tests {
                 let mut found = vec![false; asked.len()];
                 kernel.contains_batch(&many, &asked, &mut found);
                 prop_assert_eq!(&found, &answers, "{} {}", kernel.name, probes);
+                // `hashes` are those of their high halves, taken for 64-bit hashes.
+                let narrow: Vec<u64> = hashes.iter().map(|hash| hash.high).collect();
+                let mut many = Blocks::zeroed(blocks).unwrap();
+                kernel.insert_batch(&mut many, Run { first: 0, total: blocks }, &narrow);
+                prop_assert!(many[..] == expected[..], "{} {probes}", kernel.name);
+                found.truncate(count);
+                kernel.contains_batch(&many, &narrow, &mut found);
+                prop_assert_eq!(&found, &answers[..count], "{} {}", kernel.name, probes);
             }
         }
     }

@@ -22,8 +22,7 @@
 //! 2 % more bits than scatter at fpp 0.01 (10.10 and 9.90 a key), 1.5 % at 0.001, 0.9 % at 1e-6.
 //! The patterns are part of the file format.
 
-use super::{Block, Isa, Kernel, Run, kernels};
-use crate::hash::KeyHash;
+use super::{Batch, Block, Hash, Isa, Kernel, Run, kernels};
 use crate::hash::nth_word;
 
 /// Fields of a word in the scatter pattern: ⌊64 / 9⌋.
@@ -69,7 +68,7 @@ pub(super) fn contains_scattered(block: &Block, low: u64, probes: u32) -> bool {
 
 /// Gives the word and the bit of each probe of the scatter pattern.
 #[inline(always)]
-fn each_scattered(low: u64, probes: u32, mut each: impl FnMut(usize, u64)) {
+pub(super) fn each_scattered(low: u64, probes: u32, mut each: impl FnMut(usize, u64)) {
     let (mut fields, mut next) = (low, 1);
     for probe in 1..=probes {
         each((fields >> 6 & 7) as usize, fields & 63);
