@@ -22,6 +22,9 @@ const STRIPES: usize = 256;
 /// many would be a mapping of their own to most allocators, made and unmade every time.
 const GROUP: usize = 1 << 12;
 
+/// Keys between asking for a block and using it: as many lines as a processor keeps on their way.
+const AHEAD: usize = 32;
+
 /// A blocked filter for many threads: insert and query through `&self`.
 ///
 /// ```
@@ -122,39 +125,61 @@ impl Shared {
     /// Inserts a key by its hash. As [`insert`](Self::insert).
     pub fn insert_hash(&self, hash: KeyHash) -> bool {
         let place = self.place(hash);
-        insert(&self.blocks[place], &(self.kernel, hash.low), || self.lock(place >> self.run))
+        insert(&self.blocks[place], &(self.kernel, hash.low), || self.lock(self.stripe(place)))
     }
 
     /// Inserts many keys by their hashes, cache misses overlapped. Sorts thousands of them by stripe at
     /// a time, so that a lock is taken for dozens of keys: hand over as many as there are.
     pub fn insert_batch(&self, hashes: &[KeyHash]) {
-        let mut sorted = vec![KeyHash::default(); hashes.len().min(GROUP)];
+        // Places and low halves.
+        let mut sorted = vec![(0usize, 0u64); hashes.len().min(GROUP)];
         for group in hashes.chunks(GROUP) {
-            let mut ends = [0; STRIPES + 1];
+            let sorted = &mut sorted[..group.len()];
+            let mut ends = [0u32; STRIPES];
             for hash in group {
-                ends[1 + (self.place(*hash) >> self.run)] += 1;
+                ends[self.stripe(self.place(*hash))] += 1;
             }
-            for stripe in 0..STRIPES {
-                ends[stripe + 1] += ends[stripe];
+            let mut start = 0;
+            for end in &mut ends {
+                start += std::mem::replace(end, start);
             }
             // Each hash goes where its stripe's next one belongs; after that, starts are ends.
             for hash in group {
-                let at = &mut ends[self.place(*hash) >> self.run];
-                sorted[*at] = *hash;
+                let place = self.place(*hash);
+                let at = &mut ends[self.stripe(place)];
+                sorted[*at as usize] = (place, hash.low);
                 *at += 1;
             }
-            let mut held = None;
-            self.each_ahead(&sorted[..group.len()], |place, hash| {
-                let stripe = place >> self.run;
-                if held.as_ref().is_none_or(|(of, _)| *of != stripe) {
-                    held = None; // let go of one lock before the next is waited for
-                    held = Some((stripe, self.lock(stripe)));
-                }
-                self.blocks[place].set(&(self.kernel, hash.low));
-            });
+            self.insert_sorted(sorted, &ends);
         }
     }
 
+    /// Inserts keys by place and low half, sorted by stripe; `ends[i]` is where stripe `i` ends.
+    fn insert_sorted(&self, sorted: &[(usize, u64)], ends: &[u32; STRIPES]) {
+        let mut start = 0;
+        for (stripe, end) in ends.iter().map(|&end| end as usize).enumerate() {
+            if start == end {
+                continue;
+            }
+            let guard = self.lock(stripe);
+            for (i, &(place, low)) in sorted[start..end].iter().enumerate() {
+                if let Some((next, _)) = sorted.get(start + i + AHEAD) {
+                    self.blocks[*next].prefetch();
+                }
+                self.blocks[place].set(&(self.kernel, low));
+            }
+            drop(guard);
+            start = end;
+        }
+    }
+
+    /// Which lock a block belongs to.
+    #[inline]
+    fn stripe(&self, place: usize) -> usize {
+        (place >> self.run) % STRIPES // always less; saves a check
+    }
+
+    #[inline]
     fn place(&self, hash: KeyHash) -> usize {
         place(hash.high, self.blocks.len() as u64) as usize
     }
@@ -219,8 +244,6 @@ impl Shared {
 
     /// Goes through hashes and their places, each block asked for ahead.
     fn each_ahead(&self, hashes: &[KeyHash], mut each: impl FnMut(usize, KeyHash)) {
-        /// As many lines as a processor keeps on their way.
-        const AHEAD: usize = 32;
         let ask = |hash: &KeyHash| self.blocks[self.place(*hash)].prefetch();
         hashes.iter().take(AHEAD).for_each(ask);
         for (i, &hash) in hashes.iter().enumerate() {
