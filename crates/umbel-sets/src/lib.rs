@@ -8,6 +8,7 @@
 //! | module | what it alone knows |
 //! |---|---|
 //! | `input` | files that can be read again, pipes that are spooled |
+//! | `ends` | where lines end |
 //! | `scan` | reading a file in parallel, cut at line ends |
 //! | `budget` | how the memory cap is divided |
 //! | `table` | the lines kept in memory, found by hash and compared by bytes |
@@ -19,6 +20,7 @@
 mod budget;
 mod bulk;
 mod common;
+mod ends;
 mod error;
 mod input;
 mod join;

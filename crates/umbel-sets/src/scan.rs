@@ -14,10 +14,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 
-use memchr::{memchr, memchr_iter, memrchr};
+use memchr::{memchr, memrchr};
 use umbel::{KeyHash, KeyHasher};
 
 use crate::budget::{Budget, KEPT};
+use crate::ends::Ends;
 use crate::input::Input;
 use crate::report::Progress;
 use crate::{Error, Options};
@@ -387,7 +388,7 @@ impl<'a> Batch<'a> {
         turn: impl Fn() -> Result<(), Halt>,
     ) -> Result<(), Halt> {
         let mut start = 0;
-        for end in memchr_iter(self.scanner.separator, bytes) {
+        for end in Ends::new(self.scanner.separator, bytes) {
             self.spans.push(Span { start, length: (end - start) as u32 });
             start = end + 1;
             if self.spans.len() == BATCH {
