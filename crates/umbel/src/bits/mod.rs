@@ -81,6 +81,12 @@ pub(crate) fn get(blocks: &[Block], position: u64) -> bool {
     blocks[block].0[word] & bit != 0
 }
 
+/// Asks for the cache line of bit `position`.
+#[inline]
+pub(crate) fn ask(blocks: &[Block], position: u64) {
+    arch::prefetch(&blocks[(position / BLOCK_BITS) as usize]);
+}
+
 #[inline]
 fn split(position: u64) -> (usize, usize, u64) {
     let word = ((position >> 6) & 7) as usize;

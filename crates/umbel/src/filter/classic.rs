@@ -27,6 +27,16 @@ fn positions(plan: &Plan, hash: KeyHash) -> impl Iterator<Item = u64> {
         .map(move |i| bits::place(mix(hash.high.wrapping_add(i.wrapping_mul(hash.low))), bits))
 }
 
+/// Keys whose cache lines are asked for before any is used: up to 32 lines each.
+const AHEAD: usize = 16;
+
+/// Asks for the cache lines of all probes.
+fn ask(blocks: &[Block], plan: &Plan, hashes: &[impl Hash]) {
+    for hash in hashes {
+        positions(plan, hash.key_hash()).for_each(|position| bits::ask(blocks, position));
+    }
+}
+
 impl sealed::Sealed for ClassicLayout {}
 
 impl Layout for ClassicLayout {
@@ -45,8 +55,11 @@ impl Layout for ClassicLayout {
     }
 
     fn insert_batch<H: Hash>(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hashes: &[H]) {
-        for &hash in hashes {
-            Self::insert(blocks, plan, kernel, hash.key_hash());
+        for hashes in hashes.chunks(AHEAD) {
+            ask(blocks, plan, hashes);
+            for hash in hashes {
+                Self::insert(blocks, plan, kernel, hash.key_hash());
+            }
         }
     }
 
@@ -57,8 +70,11 @@ impl Layout for ClassicLayout {
         hashes: &[H],
         found: &mut [bool],
     ) {
-        for (found, &hash) in found.iter_mut().zip(hashes) {
-            *found = Self::contains(blocks, plan, kernel, hash.key_hash());
+        for (hashes, found) in hashes.chunks(AHEAD).zip(found.chunks_mut(AHEAD)) {
+            ask(blocks, plan, hashes);
+            for (found, hash) in found.iter_mut().zip(hashes) {
+                *found = Self::contains(blocks, plan, kernel, hash.key_hash());
+            }
         }
     }
 

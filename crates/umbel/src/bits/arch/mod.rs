@@ -421,7 +421,7 @@ unsafe fn contains_batch<I: Isa, const PROBES: u32, H: Hash>(
 
 /// Asks for the cache line of a block; any address will do.
 #[inline(always)]
-fn prefetch(block: *const Block) {
+pub(crate) fn prefetch(block: *const Block) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch is a hint: it reads nothing and faults on no address; SSE is always there.
     unsafe {
