@@ -44,7 +44,11 @@ fn records(args: &RecordArgs) -> Result<Records> {
         bail!("--no-header goes with --csv or --tsv: other inputs have no header");
     }
     Ok(if args.csv {
-        Records::Csv { delimiter: args.delimiter.map_or(b',', |delimiter| delimiter.0), header, key }
+        Records::Csv {
+            delimiter: args.delimiter.map_or(b',', |delimiter| delimiter.0),
+            header,
+            key,
+        }
     } else if args.tsv {
         Records::Tsv { header, key }
     } else if args.jsonl {

@@ -26,7 +26,7 @@ use umbel::{KeyHash, KeyHasher};
 
 use crate::budget::{Budget, KEPT};
 use crate::input::Input;
-use crate::records::{Copied, Cut, Ends, Format, Head, KeyAt, Layout, Record};
+use crate::records::{Copied, Cut, Ends, Format, Head, KeyAt, Layout, Record, mark};
 use crate::report::Progress;
 use crate::{Error, Options};
 
@@ -192,6 +192,7 @@ impl<'a> Scanner<'a> {
         input.check_unchanged()?;
         let head = self.head(input)?;
         let mut tally = self.show_head(&head, visit)?;
+        self.progress.advance(head.start as u64);
         let chunks = (input.length() - head.start as u64).div_ceil(self.chunk as u64);
         let next = AtomicU64::new(0);
         let turns = Turns::default();
@@ -261,8 +262,8 @@ impl<'a> Scanner<'a> {
             }
             if filled == buffer.len() {
                 let longer = grown(filled);
-                let record = Long { name, offset, buffer: &buffer[..filled], start: 0, quoted };
-                self.check_long(&record, longer, visit.room(), &mut source)?;
+                let loaded = Loaded { name, buffer: &buffer[..filled], first: 0, offset };
+                self.check_long(&loaded, longer, visit.room(), &mut source)?;
                 buffer.resize(longer, 0);
             }
             let read = match source.read(&mut buffer[filled..]) {
@@ -312,9 +313,9 @@ impl<'a> Scanner<'a> {
             let longer = if read == 0 { 4 << 10 } else { 2 * read };
             if read > 0 && longer as u64 > self.budget.long_line() {
                 let name = input.name();
-                let record = Long { name, offset: 0, buffer: &bytes, start: 0, quoted: false };
+                let loaded = Loaded { name, buffer: &bytes, first: 0, offset: 0 };
                 let mut rest = ReadFrom { input, offset: read as u64 };
-                self.check_long(&record, longer, self.budget.long_line(), &mut rest)?;
+                self.check_long(&loaded, longer, self.budget.long_line(), &mut rest)?;
             }
             bytes.resize((longer as u64).min(input.length()) as usize, 0);
             input.read_at(&mut bytes[read..], read as u64)?;
@@ -332,21 +333,26 @@ impl<'a> Scanner<'a> {
             tally.see(self.hasher.hash(row));
             visit.header(row)?;
         }
-        self.progress.advance(head.start as u64);
         Ok(tally)
     }
 
-    /// Whether there is room for a buffer of `longer` bytes for a record of which more comes from
-    /// `source`. A record that never ends for a broken quote is told as such.
+    /// Whether there is room for a buffer of `longer` bytes for the last record in it, of which more
+    /// comes from `source`. A record that never ends for a broken quote is told as such.
     fn check_long(
         &self,
-        record: &Long<'_>,
+        loaded: &Loaded<'_>,
         longer: usize,
         room: u64,
         source: &mut impl Read,
     ) -> Result<(), Error> {
-        let &Long { name, offset, buffer, start, mut quoted } = record;
-        let bytes = &buffer[start..];
+        let &Loaded { name, buffer, first, offset } = loaded;
+        // A mark stands before the first record while the head is not found yet.
+        let headless = offset == 0 && !self.format.is_lines();
+        let records = if headless { first + mark(&buffer[first..]) } else { first };
+        let mut quoted = false;
+        let last = self.format.ends().find_last(&buffer[records..], &mut quoted);
+        let start = last.map_or(records, |at| records + at + 1);
+        let (bytes, offset) = (&buffer[start..], offset + (start - first) as u64);
         let check = |goes_on| {
             let flaw = |flaw| self.format.error(flaw, name, offset, bytes.len());
             self.format.check_quotes(bytes, goes_on).map_err(flaw)
@@ -369,15 +375,13 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// What has been read of a long record.
-struct Long<'a> {
+/// What has been read of records of which the last one is long.
+struct Loaded<'a> {
     name: &'a str,
-    offset: u64,
     buffer: &'a [u8],
-    /// Where it starts in the buffer.
-    start: usize,
-    /// Whether the buffer ends within quotes.
-    quoted: bool,
+    /// Where the first of them starts, in the buffer and in the input.
+    first: usize,
+    offset: u64,
 }
 
 /// The next size of a buffer for a line longer than `length`: a quarter more, so that little of it
@@ -486,18 +490,14 @@ impl Worker<'_> {
                 if !self.turns.wait(number) {
                     return Err(Halt::Stopped);
                 }
-                let start = ends
-                    .find_last(&self.buffer[lines.clone()], &mut false)
-                    .map_or(lines.start, |at| lines.start + at + 1);
-                let record = Long {
+                let loaded = Loaded {
                     name: self.input.name(),
-                    offset: from + start as u64,
                     buffer: &self.buffer,
-                    start,
-                    quoted,
+                    first: lines.start,
+                    offset: from + lines.start as u64,
                 };
                 let mut rest = ReadFrom { input: self.input, offset };
-                scanner.check_long(&record, longer, visit.room(), &mut rest)?;
+                scanner.check_long(&loaded, longer, visit.room(), &mut rest)?;
             }
             self.buffer.reserve_exact(longer - searched);
             self.buffer.resize(longer, 0);

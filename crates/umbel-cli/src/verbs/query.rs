@@ -8,9 +8,9 @@ use umbel_sets::{ErrorBound, Query};
 use super::{plan, print};
 use crate::Outcome;
 use crate::args::QueryArgs;
+use crate::filters;
 use crate::lines::{self, Source};
 use crate::report::Run;
-use crate::filters;
 
 pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;

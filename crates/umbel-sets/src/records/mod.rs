@@ -183,8 +183,6 @@ impl Format {
         bytes: &[u8],
         all: bool,
     ) -> Result<Option<Head<'_>>, Error> {
-        /// A byte order mark in UTF-8, which some programs put first.
-        const MARK: &[u8] = b"\xef\xbb\xbf";
         let mut head = Head { start: 0, row: None, cut: self.cut(Vec::new()) };
         if self.is_lines() {
             return Ok(Some(head));
@@ -192,9 +190,7 @@ impl Format {
         if bytes.len() < MARK.len() && !all {
             return Ok(None);
         }
-        if bytes.starts_with(MARK) {
-            head.start = MARK.len();
-        }
+        head.start = mark(bytes);
         if !self.header {
             let columns = self.fields.iter().filter_map(|field| number(field));
             head.cut = self.cut(columns.collect());
@@ -274,6 +270,14 @@ impl Format {
             Flaw::GiantKey => Error::GiantLine { name, offset, length: length as u64 },
         }
     }
+}
+
+/// A byte order mark in UTF-8, which some programs put first.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Bytes of a mark at the start of an input.
+pub(crate) fn mark(bytes: &[u8]) -> usize {
+    if bytes.starts_with(MARK) { MARK.len() } else { 0 }
 }
 
 /// A column by its number: 0 for `1`.
