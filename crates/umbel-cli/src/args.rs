@@ -132,6 +132,7 @@ pub(crate) struct SecretArgs {
 ///
 /// Exact: the lines' bytes decide, never a hash. Memory stays under the cap at any input size; what does not fit is
 /// settled through temporary files. Lines end with a line feed; a carriage return before it belongs to the line.
+/// Of records with a common --key the first one goes out, whole, after the first file's header.
 /// Files that end in .gz or .zst are decompressed. `-` is standard input.
 #[derive(Debug, Args)]
 pub(crate) struct CommonArgs {
