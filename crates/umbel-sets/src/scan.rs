@@ -602,6 +602,7 @@ impl<'a> Batch<'a> {
         turn: impl Fn() -> Result<(), Halt>,
     ) -> Result<(), Halt> {
         let ends = self.scanner.format.ends();
+        let half = (self.scanner.chunk / 2).max(1);
         let mut start = 0;
         while start < bytes.len() {
             let found = ends.find(&bytes[start..], &mut false);
@@ -624,7 +625,7 @@ impl<'a> Batch<'a> {
                 }
             }
             start = end + 1;
-            if self.spans.len() == BATCH || self.copied.bytes.len() >= self.scanner.chunk {
+            if self.spans.len() == BATCH || self.copied.bytes.len() >= half {
                 self.show(bytes, place, visit, local, &turn)?;
             }
         }
@@ -671,8 +672,8 @@ impl<'a> Batch<'a> {
         }
         self.spans.clear();
         self.keys.clear();
-        self.copied.clear(2 * chunk);
-        if self.kept.len() + BATCH > *kept || self.kept_copied.bytes.len() >= *chunk {
+        self.copied.clear(*chunk);
+        if self.kept.len() + BATCH > *kept || self.kept_copied.bytes.len() >= (*chunk / 2).max(1) {
             self.hand_on(bytes, place, visit, turn)?;
         }
         Ok(())
@@ -698,7 +699,7 @@ impl<'a> Batch<'a> {
             self.kept.clear();
             self.kept_hashes.clear();
             self.kept_keys.clear();
-            self.kept_copied.clear(2 * self.scanner.chunk);
+            self.kept_copied.clear(self.scanner.chunk);
         }
         Ok(())
     }
