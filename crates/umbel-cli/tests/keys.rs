@@ -34,6 +34,20 @@ fn rows_with_a_common_key_come_whole_with_the_first_files_header() {
 }
 
 #[test]
+fn the_examples_work() {
+    let folder = Folder::new();
+    for name in ["orders.csv", "returns.csv", "orders.jsonl"] {
+        let path = format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"));
+        folder.write(name, std::fs::read(path).unwrap());
+    }
+    let found = text(&folder, "common --csv --key customer orders.csv returns.csv");
+    assert_eq!(found.lines().count(), 1 + 2 + 1, "{found}");
+    folder.umbel("build -q -o returned --csv --key customer returns.csv").run().done();
+    let found = text(&folder, "query -v --jsonl --key customer.id returned orders.jsonl");
+    assert_eq!(found.lines().count(), 2, "{found}");
+}
+
+#[test]
 fn a_header_is_no_row() {
     let folder = tables();
     let report = folder.umbel("common --csv --key id --json a b").run().report();
