@@ -1,6 +1,7 @@
 //! What can be typed.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
@@ -14,6 +15,7 @@ Examples:
   umbel common --at-least 2 *.txt             lines that at least two of the files have
   umbel build -o seen.umbel urls.txt          a filter of all lines
   umbel query -v seen.umbel new.txt           lines that were certainly not seen
+  umbel common --csv --key id a.csv b.csv     rows whose id both files have
   umbel plan --keys 5e9 --memory 4GiB         what error 4 GiB give for 5 billion keys
 
 Exit status: 0 done or found, 1 nothing found, 2 error.";
@@ -56,11 +58,55 @@ pub(crate) struct Work {
     /// Lines end with a NUL byte instead of a line feed, on input and output
     #[arg(short = '0', long = "null", help_heading = "Work")]
     pub(crate) null: bool,
+    #[command(flatten)]
+    pub(crate) records: RecordArgs,
     /// Print the plan (passes, bytes, memory) and do nothing
     #[arg(long, help_heading = "Work")]
     pub(crate) explain: bool,
     #[command(flatten)]
     pub(crate) voice: Voice,
+}
+
+/// What a record is, and what of it is its key.
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// Compare this field instead of whole lines; whole records go out [default: the whole record]
+    ///
+    /// A column by its name in the header or its number from 1, or a path into JSON: user.id, tags.0, or a JSON
+    /// pointer such as /a.b/c. Several, each with its own --key, are compared together.
+    #[arg(long, value_name = "FIELD", help_heading = "Records", allow_negative_numbers = true)]
+    pub(crate) key: Vec<String>,
+    /// Records are comma-separated values, with line feeds in quotes (RFC 4180)
+    #[arg(long, help_heading = "Records", conflicts_with_all = ["tsv", "jsonl", "null"])]
+    pub(crate) csv: bool,
+    /// Records are tab-separated values, where quotes mean nothing
+    #[arg(long, help_heading = "Records", conflicts_with_all = ["jsonl", "null"])]
+    pub(crate) tsv: bool,
+    /// Records are lines of JSON
+    #[arg(long, help_heading = "Records", conflicts_with = "null")]
+    pub(crate) jsonl: bool,
+    /// The first record is one like others: fields are numbers, and no header goes out
+    #[arg(long, help_heading = "Records")]
+    pub(crate) no_header: bool,
+    /// The byte between the fields of --csv, \t for a tab [default: a comma]
+    #[arg(long, value_name = "BYTE", help_heading = "Records")]
+    pub(crate) delimiter: Option<Delimiter>,
+}
+
+/// A byte that stands between fields.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delimiter(pub(crate) u8);
+
+impl FromStr for Delimiter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match *text.as_bytes() {
+            [byte] => Ok(Self(byte)),
+            [b'\\', b't'] => Ok(Self(b'\t')),
+            _ => Err(format!("{text:?} is not one byte such as ; or |, or \\t for a tab")),
+        }
+    }
 }
 
 /// How a verb talks.
@@ -86,6 +132,7 @@ pub(crate) struct SecretArgs {
 ///
 /// Exact: the lines' bytes decide, never a hash. Memory stays under the cap at any input size; what does not fit is
 /// settled through temporary files. Lines end with a line feed; a carriage return before it belongs to the line.
+/// Of records with a common --key the first one goes out, whole, after the first file's header.
 /// Files that end in .gz or .zst are decompressed. `-` is standard input.
 #[derive(Debug, Args)]
 pub(crate) struct CommonArgs {

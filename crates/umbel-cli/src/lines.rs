@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use umbel_sets::{Input, Options, Progress};
+use umbel_sets::{Input, Options, Progress, Records};
 
-use crate::args::Work;
+use crate::args::{RecordArgs, Work};
 use crate::machine;
 
 /// What was typed about the work, settled.
 pub(crate) fn options(work: &Work) -> Result<Options> {
+    let records = records(&work.records)?;
     let tmp = work.tmp.clone().unwrap_or_else(std::env::temp_dir);
     if !tmp.is_dir() {
         bail!("{}: not a folder for temporary files; name one with --tmp", tmp.display());
@@ -29,7 +30,33 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
         threads,
         tmp,
         separator: if work.null { 0 } else { b'\n' },
+        records,
         progress: Arc::new(Progress::default()),
+    })
+}
+
+fn records(args: &RecordArgs) -> Result<Records> {
+    let (key, header) = (args.key.clone(), !args.no_header);
+    if args.delimiter.is_some() && !args.csv {
+        bail!("--delimiter goes with --csv; add it, or leave the delimiter out");
+    }
+    if args.no_header && !args.csv && !args.tsv {
+        bail!("--no-header goes with --csv or --tsv: other inputs have no header");
+    }
+    Ok(if args.csv {
+        Records::Csv {
+            delimiter: args.delimiter.map_or(b',', |delimiter| delimiter.0),
+            header,
+            key,
+        }
+    } else if args.tsv {
+        Records::Tsv { header, key }
+    } else if args.jsonl {
+        Records::JsonLines { key }
+    } else if key.is_empty() {
+        Records::Lines
+    } else {
+        bail!("--key names a field of a record: say --csv, --tsv or --jsonl for what a record is");
     })
 }
 

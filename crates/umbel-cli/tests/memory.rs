@@ -7,7 +7,7 @@
 mod util;
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 
 use nix::sys::resource::{UsageWho, getrusage};
 use serde_json::Value;
@@ -52,6 +52,12 @@ fn answer_is(folder: &Folder, numbers: impl Iterator<Item = u64>) {
         assert!(lines.next().is_some_and(|line| line.unwrap() == url(number)), "line {number}");
     }
     assert!(lines.next().is_none());
+}
+
+/// Asserts that two files are equal, byte by byte.
+fn same(folder: &Folder, one: &str, other: &str) {
+    let open = |name| BufReader::new(File::open(folder.path(name)).unwrap());
+    assert!(open(one).bytes().map(Result::unwrap).eq(open(other).bytes().map(Result::unwrap)));
 }
 
 fn common(folder: &Folder, options: &str) -> Value {
@@ -117,6 +123,34 @@ fn a_spooled_pipe_stays_within_the_cap() {
     drop(pipe);
     is_within_the_cap(&run.finish());
     answer_is(&folder, 0..LINES);
+}
+
+#[test]
+fn keys_stay_within_the_cap() {
+    let folder = Folder::new();
+    let table = |name: &str, numbers: &mut dyn Iterator<Item = u64>| {
+        let mut file = BufWriter::new(File::create(folder.path(name)).unwrap());
+        writeln!(file, "url,n,text").unwrap();
+        for number in numbers {
+            writeln!(file, "{},{number},\"\"\"line\nfeed\"\"\"", url(number)).unwrap();
+        }
+        file.flush().unwrap();
+    };
+    table("a", &mut (0..LINES));
+    table("b", &mut (0..LINES).rev());
+    for options in
+        ["--key n --threads 1", "--key text --key url --threads 3", "--key url --key n --threads 2"]
+    {
+        let report = common(&folder, &format!("--csv {options}"));
+        assert!(report["bytes_spilled"].as_u64() > Some(10 << 20), "{report}");
+        same(&folder, "out", "a");
+    }
+    let run = |arguments: &str| {
+        let arguments = format!("{arguments} --csv --key text --key n --memory 16MiB --json");
+        within_the_cap(&folder, folder.umbel(&arguments))
+    };
+    run("build -o f a --keys 4e6");
+    assert_eq!(run("query f b")["found"], LINES);
 }
 
 #[test]

@@ -6,6 +6,9 @@
 //! rest, gathering lines:  filters + table + spill buffers ≤ 1/16 + long lines 1/16
 //! rest, settling:         table, or one a thread + spill buffers + long lines
 //! ```
+//!
+//! A worker's share is the same for records with keys: it reads half as much at once, and hands on
+//! half as many lines; the other half is for keys that are no piece of their line.
 
 use crate::Error;
 

@@ -92,51 +92,72 @@ pub fn insert_stream(
     Ok(Report { lines: tally.lines, bytes_read, passes: 1, ..Report::default() })
 }
 
-/// Writes the lines of `inputs` that may be in `filter`, or with `absent` those that certainly are
-/// not, in the order of the inputs.
-///
-/// # Errors
-/// Those of reading; [`Error::Output`]; [`Error::Memory`].
-pub fn query(
-    inputs: &[Input],
-    filter: &AnyFilter,
-    absent: bool,
-    out: &mut (dyn Write + Send),
-    options: &Options,
-) -> Result<Report, Error> {
-    let scanner = Scanner::new(options, *filter.hasher())?;
-    options.progress.expect(inputs.iter().map(Input::length).sum());
-    let mut report = Report::default();
-    let ask = Ask::new(filter, absent, false, out, options)?;
-    for input in inputs {
-        report.lines += scanner.scan(input, &ask)?.lines;
-        report.bytes_read += input.length();
-        report.passes += 1;
-    }
-    ask.out.into_inner().expect("no worker panics").finish(&mut report)?;
-    Ok(report)
+/// A question to a filter: which lines may be in it, or which certainly are not. Answers come in the
+/// order of the lines; the header of the first input that has one comes before all.
+pub struct Query<'a> {
+    scanner: Scanner<'a>,
+    ask: Ask<'a>,
+    options: &'a Options,
+    report: Report,
 }
 
-/// As [`query`], for lines that come one by one: each answer is flushed as soon as it is known.
-///
-/// # Errors
-/// As [`query`].
-pub fn query_stream(
-    name: &str,
-    source: impl Read,
-    filter: &AnyFilter,
-    absent: bool,
-    out: &mut (dyn Write + Send),
-    options: &Options,
-) -> Result<Report, Error> {
-    let scanner = Scanner::new(options, *filter.hasher())?;
-    let before = options.progress.done();
-    let ask = Ask::new(filter, absent, true, out, options)?;
-    let tally = scanner.stream(name, source, &ask)?;
-    let bytes_read = options.progress.done() - before;
-    let mut report = Report { lines: tally.lines, bytes_read, passes: 1, ..Report::default() };
-    ask.out.into_inner().expect("no worker panics").finish(&mut report)?;
-    Ok(report)
+impl<'a> Query<'a> {
+    /// Asks for lines that may be in `filter`, or with `absent` those that certainly are not.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]; those of [`Records`](crate::Records) that contradict themselves.
+    pub fn new(
+        filter: &'a AnyFilter,
+        absent: bool,
+        out: &'a mut (dyn Write + Send),
+        options: &'a Options,
+    ) -> Result<Self, Error> {
+        let scanner = Scanner::new(options, *filter.hasher())?;
+        let ask = Ask {
+            filter,
+            absent,
+            flush: false,
+            out: Mutex::new(Sink::new(out, options.separator)),
+            room: room_beside(filter.plan(), options)?,
+        };
+        Ok(Self { scanner, ask, options, report: Report::default() })
+    }
+
+    /// Asks about the lines of a file.
+    ///
+    /// # Errors
+    /// Those of reading; [`Error::Output`].
+    pub fn input(&mut self, input: &Input) -> Result<(), Error> {
+        self.options.progress.expect(input.length());
+        self.ask.flush = false;
+        self.report.lines += self.scanner.scan(input, &self.ask)?.lines;
+        self.report.bytes_read += input.length();
+        self.report.passes += 1;
+        self.ask.out.lock().expect("no worker panics").flush()
+    }
+
+    /// Asks about lines that come one by one: each answer is flushed as soon as it is known.
+    ///
+    /// # Errors
+    /// As [`input`](Self::input).
+    pub fn stream(&mut self, name: &str, source: impl Read) -> Result<(), Error> {
+        let before = self.options.progress.done();
+        self.ask.flush = true;
+        self.report.lines += self.scanner.stream(name, source, &self.ask)?.lines;
+        self.report.bytes_read += self.options.progress.done() - before;
+        self.report.passes += 1;
+        Ok(())
+    }
+
+    /// Writes what is left and tells what was done.
+    ///
+    /// # Errors
+    /// [`Error::Output`].
+    pub fn finish(self) -> Result<Report, Error> {
+        let Self { ask, mut report, .. } = self;
+        ask.out.into_inner().expect("no worker panics").finish(&mut report)?;
+        Ok(report)
+    }
 }
 
 /// Inserts the lines of one input into a blocked filter; with `only`, those that are in it.
@@ -248,24 +269,16 @@ struct Ask<'a> {
     room: u64,
 }
 
-impl<'a> Ask<'a> {
-    fn new(
-        filter: &'a AnyFilter,
-        absent: bool,
-        flush: bool,
-        out: &'a mut (dyn Write + Send),
-        options: &Options,
-    ) -> Result<Self, Error> {
-        let room = room_beside(filter.plan(), options)?;
-        let out = Mutex::new(Sink::new(out, options.separator));
-        Ok(Self { filter, absent, flush, out, room })
-    }
-}
-
 impl Visit for Ask<'_> {
     type Local = ();
 
     fn local(&self) {}
+
+    fn header(&self, row: &[u8]) -> Result<(), Error> {
+        let mut out = self.out.lock().expect("no worker panics");
+        out.header(Some(row))?;
+        if self.flush { out.flush() } else { Ok(()) }
+    }
 
     fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         self.filter.contains_batch(lines.hashes(), keep);
@@ -280,7 +293,7 @@ impl Visit for Ask<'_> {
     fn kept(&self, lines: &Lines<'_>) -> Result<(), Error> {
         let mut out = self.out.lock().expect("no worker panics");
         for i in 0..lines.len() {
-            out.line(lines.bytes(i))?;
+            out.line(lines.row(i))?;
         }
         if self.flush { out.flush() } else { Ok(()) }
     }
@@ -294,21 +307,38 @@ impl Visit for Ask<'_> {
 pub(crate) struct Sink<'a> {
     out: std::io::BufWriter<&'a mut (dyn Write + Send)>,
     separator: u8,
+    headed: bool,
     lines: u64,
     bytes: u64,
 }
 
 impl<'a> Sink<'a> {
     pub(crate) fn new(out: &'a mut (dyn Write + Send), separator: u8) -> Self {
-        Self { out: std::io::BufWriter::with_capacity(1 << 18, out), separator, lines: 0, bytes: 0 }
+        let out = std::io::BufWriter::with_capacity(1 << 18, out);
+        Self { out, separator, headed: false, lines: 0, bytes: 0 }
+    }
+
+    /// Writes a header, unless one was written before: it is no line of the result.
+    pub(crate) fn header(&mut self, row: Option<&[u8]>) -> Result<(), Error> {
+        match row {
+            Some(row) if !self.headed => {
+                self.headed = true;
+                self.write(row)
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn line(&mut self, line: &[u8]) -> Result<(), Error> {
+        self.lines += 1;
+        self.write(line)
+    }
+
+    fn write(&mut self, line: &[u8]) -> Result<(), Error> {
         self.out
             .write_all(line)
             .and_then(|()| self.out.write_all(&[self.separator]))
             .map_err(Error::Output)?;
-        self.lines += 1;
         self.bytes += line.len() as u64 + 1;
         Ok(())
     }

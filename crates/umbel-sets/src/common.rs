@@ -23,6 +23,7 @@ use crate::budget::Budget;
 use crate::bulk::{Sink, fill};
 use crate::input::Input;
 use crate::join::{Join, Part, Places};
+use crate::records::{Layout, Record};
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Tally, Visit};
 use crate::spill::{Disk, Partitions, Runs, Spill};
@@ -98,6 +99,17 @@ impl<'a> Common<'a> {
         Places::new(inputs.iter().map(Input::length))?;
         let budget = Budget::new(options.memory, options.threads)?;
         Ok(Self { inputs, at_least, fpp, budget, options })
+    }
+
+    /// As [`new`](Self::new), with a budget of its own.
+    #[cfg(test)]
+    pub(crate) fn with_budget(
+        inputs: &'a [Input],
+        at_least: usize,
+        budget: Budget,
+        options: &'a Options,
+    ) -> Self {
+        Self { inputs, at_least, fpp: None, budget, options }
     }
 
     /// How the job will be done; reads samples of the inputs.
@@ -191,7 +203,8 @@ impl<'a> Common<'a> {
         // A seed of its own for every run: lines made to collide under one seed do not under it.
         // No result depends on it.
         let hasher = KeyHasher::with_seed(RandomState::new().hash_one(0));
-        let scanner = Scanner::within(self.budget, self.options, hasher);
+        let scanner = Scanner::within(self.budget, self.options, hasher)?;
+        let header = scanner.header(self.inputs)?;
         self.options.progress.expect(plan.bytes_read);
         let mut run = Run {
             inputs: self.inputs,
@@ -200,6 +213,7 @@ impl<'a> Common<'a> {
             disk: Disk::new(&self.options.tmp),
             tallies: vec![None; self.inputs.len()],
             report: Report::default(),
+            header,
             scanner,
         };
         let mut sink = Sink::new(out, self.options.separator);
@@ -232,6 +246,8 @@ pub(crate) struct Run<'a> {
     places: Places,
     disk: Disk<'a>,
     tallies: Vec<Option<Tally>>,
+    /// What goes out before all rows.
+    pub(crate) header: Option<Vec<u8>>,
     pub(crate) report: Report,
 }
 
@@ -256,6 +272,7 @@ impl Run<'_> {
         let (mut table, candidates) = self.gather(plan, gathered, filters)?;
         let parts = self.mark(&mut table, candidates)?;
         self.report.distinct = table.len();
+        sink.header(self.header.as_deref())?;
         let last = self.inputs.len() - 1;
         let own = |place| self.places.holds(last, place);
         if parts.is_empty() {
@@ -309,7 +326,8 @@ impl Run<'_> {
         filters: Vec<Blocked>,
     ) -> Result<(Table, Option<Vec<Spill>>), Error> {
         let budget = self.scanner.budget;
-        let mut state = Gathered { table: Table::new(plan.table), rest: None };
+        let mut state =
+            Gathered { table: Table::new(plan.table, self.scanner.layout()), rest: None };
         let total: u64 = gathered.clone().map(|i| self.inputs[i].length()).sum();
         let mut before = 0;
         for input in gathered {
@@ -328,6 +346,7 @@ impl Run<'_> {
                 state: Mutex::new(state),
                 disk: &self.disk,
                 budget,
+                layout: self.scanner.layout(),
             };
             let tally = self.scanner.scan(&self.inputs[input], &gather)?;
             state = gather.state.into_inner().expect("no worker panics");
@@ -350,7 +369,11 @@ impl Run<'_> {
         let filter = self.filter_candidates(table, &candidates)?;
         let others = match candidates.len() {
             0 => None,
-            count => Some(Partitions::new(&self.disk, 0, count, budget.spill_buffers())?),
+            // Of these only the keys matter.
+            count => {
+                let buffers = budget.spill_buffers();
+                Some(Partitions::new(&self.disk, 0, count, buffers, Layout::Lines)?)
+            }
         };
         if self.at_least > 1 {
             for input in 1..self.inputs.len() {
@@ -399,18 +422,18 @@ impl Run<'_> {
         let hasher = self.scanner.hasher;
         let mut filter = Blocked::new(&size, hasher)?;
         let mut hashes = Vec::with_capacity(1 << 12);
-        let mut add = |line: &[u8]| {
-            hashes.push(hasher.hash(line));
+        let mut add = |key: &[u8]| {
+            hashes.push(hasher.hash(key));
             if hashes.len() == hashes.capacity() {
                 filter.insert_batch(&hashes);
                 hashes.clear();
             }
         };
-        table.records().for_each(|(_, record)| add(record.line));
+        table.entries().for_each(|(_, entry)| add(entry.line.key()));
         for spill in spilled {
             let mut reader = spill.read(256 << 10);
             while let Some((_, line)) = reader.next(&self.disk)? {
-                add(line);
+                add(line.key());
             }
         }
         filter.insert_batch(&hashes);
@@ -435,6 +458,7 @@ struct Gather<'a> {
     state: Mutex<Gathered>,
     disk: &'a Disk<'a>,
     budget: Budget,
+    layout: Layout,
 }
 
 impl Gather<'_> {
@@ -445,7 +469,7 @@ impl Gather<'_> {
             self.total.saturating_sub(done) as f64 / done.max(1) as f64 * table.bytes() as f64;
         let each = self.budget.rest as f64 / self.budget.threads as f64 / 1.5;
         let count = (left / each).ceil().clamp(2.0, 64.0) as usize;
-        Partitions::new(self.disk, 0, count, self.budget.spill_buffers())
+        Partitions::new(self.disk, 0, count, self.budget.spill_buffers(), self.layout)
     }
 }
 
@@ -495,11 +519,11 @@ impl Visit for Gather<'_> {
                 );
             }
             let (hash, place) = (lines.hashes()[i], self.start + lines.offset(i));
-            if table.insert(hash, place, lines.bytes(i)) == Inserted::Full {
+            if table.insert(hash, place, lines.record(i)) == Inserted::Full {
                 if rest.is_none() {
                     *rest = Some(self.partitions(table, self.before + lines.offset(i))?);
                 }
-                rest.as_ref().expect("just made").push(self.disk, hash, place, lines.bytes(i))?;
+                rest.as_ref().expect("just made").push(self.disk, hash, place, lines.record(i))?;
             }
         }
         Ok(())
@@ -539,11 +563,12 @@ impl Visit for Mark<'_> {
             filter.contains_batch(lines.hashes(), maybe);
         }
         for i in (0..lines.len()).filter(|&i| maybe[i]) {
-            let (hash, line) = (lines.hashes()[i], lines.bytes(i));
-            match (self.table.find(hash, line), self.others) {
+            let (hash, key) = (lines.hashes()[i], lines.key(i));
+            match (self.table.find(hash, key), self.others) {
                 (Some(unit), _) => self.table.mark(unit),
                 (None, Some(others)) => {
-                    others.push(self.disk, hash, self.start + lines.offset(i), line)?;
+                    let place = self.start + lines.offset(i);
+                    others.push(self.disk, hash, place, Record::line(key))?;
                 }
                 (None, None) => {}
             }

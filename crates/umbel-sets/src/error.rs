@@ -91,9 +91,107 @@ pub enum Error {
         /// Inputs given.
         inputs: usize,
     },
+    /// A record whose quotes do not follow RFC 4180.
+    #[error(
+        "{name}: the record at byte {offset} has {flaw} at byte {at}; in CSV a quote begins a field, ends it, or is doubled inside: mend the record, or use --tsv where quotes mean nothing"
+    )]
+    Quote {
+        /// The input's name.
+        name: String,
+        /// Where the record starts, in bytes from the start of the input.
+        offset: u64,
+        /// Where the quoting breaks, in bytes from the start of the input.
+        at: u64,
+        /// What is there.
+        flaw: QuoteFlaw,
+    },
+    /// A record that is no JSON text.
+    #[error("{name}: the record at byte {offset} is no JSON: {source}; mend it or leave it out")]
+    Json {
+        /// The input's name.
+        name: String,
+        /// Where the record starts.
+        offset: u64,
+        /// What the parser said.
+        source: serde_json::Error,
+    },
+    /// A record without a field of the key.
+    #[error(
+        "{name}: the record at byte {offset} has no field {field:?}, it has {found}; name a field that all records have, or leave this one out"
+    )]
+    NoField {
+        /// The input's name.
+        name: String,
+        /// Where the record starts.
+        offset: u64,
+        /// The field as it was named.
+        field: String,
+        /// What the record has instead.
+        found: String,
+    },
+    /// A header without a field of the key.
+    #[error(
+        "{name}: the header has no field {field:?}, it has {found}; name one of these or a number from 1, or say --no-header"
+    )]
+    UnknownField {
+        /// The input's name.
+        name: String,
+        /// The field as it was named.
+        field: String,
+        /// The names there are.
+        found: String,
+    },
+    /// A field of the key that the header names twice.
+    #[error(
+        "{name}: columns {} and {} of the header are both named {field:?}; give the number of the one that is meant",
+        columns[0], columns[1]
+    )]
+    SameName {
+        /// The input's name.
+        name: String,
+        /// The field as it was named.
+        field: String,
+        /// The first two columns of that name, from 1.
+        columns: [usize; 2],
+    },
+    /// A field named where there are no names.
+    #[error(
+        "--key {field}: without a header, fields are numbers from 1; give a number, or drop --no-header"
+    )]
+    FieldNumber {
+        /// The field as it was named.
+        field: String,
+    },
+    /// A byte that cannot stand between fields.
+    #[error("--delimiter: {:?} already has a meaning in CSV; give another byte", char::from(*delimiter))]
+    Delimiter {
+        /// The byte.
+        delimiter: u8,
+    },
     /// A filter could not be planned or made.
     #[error(transparent)]
     Filter(#[from] umbel::Error),
+}
+
+/// How quotes are broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuoteFlaw {
+    /// A quote in a field that does not begin with one.
+    Bare,
+    /// Something between the closing quote and the next delimiter.
+    Closed,
+    /// A quote that is never closed.
+    Open,
+}
+
+impl std::fmt::Display for QuoteFlaw {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Bare => "a quote inside a field without quotes",
+            Self::Closed => "something after the quote that closes a field",
+            Self::Open => "a quote that is never closed",
+        })
+    }
 }
 
 /// Bytes, in the largest unit that keeps them readable.

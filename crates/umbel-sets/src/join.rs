@@ -1,7 +1,7 @@
 //! Settling lines that did not fit in memory: each partition is joined in a table of its own.
 //!
-//! A partition has *candidates*, lines in order of first place, and *others*, lines met in later
-//! passes. As many different candidates as fit enter a table; the others mark them; what is marked
+//! A partition has *candidates*, lines in order of first place, and *others*, keys of lines met in
+//! later passes. As many different candidates as fit enter a table; the others mark them; what is marked
 //! often enough is a run of results. Candidates without room go, with their others, to partitions of
 //! the next level. Every table takes at least one line and all its repeats, so this ends for any
 //! input, equal lines and colliding hashes included: those cost time, never memory.
@@ -127,18 +127,19 @@ impl Join<'_> {
     fn part(&self, part: Part, runs: &Mutex<&mut Runs>) -> Result<(Vec<Part>, u64), Error> {
         let memory = self.memory / self.threads as u64;
         let buffer = (memory / 32).clamp(16 << 10, 1 << 20) as usize;
-        let mut table = Table::new(memory - memory / 8);
+        let layout = part.candidates.layout();
+        let mut table = Table::new(memory - memory / 8, layout);
         let mut rest: Option<Partitions> = None;
         let mut candidates = part.candidates.read(buffer);
         let (mut seen, level) = (0, part.level + 1);
         while let Some((place, line)) = candidates.next(self.disk)? {
             seen += 1;
-            let hash = self.hasher.hash(line);
+            let hash = self.hasher.hash(line.key());
             if table.insert(hash, place, line) == Inserted::Full {
                 if rest.is_none() {
                     let left = (part.candidates.lines() - seen) / seen.max(1) + 2;
                     let count = left.min(16) as usize;
-                    rest = Some(Partitions::new(self.disk, level, count, memory / 16)?);
+                    rest = Some(Partitions::new(self.disk, level, count, memory / 16, layout)?);
                 }
                 rest.as_ref().expect("just made").push(self.disk, hash, place, line)?;
             }
@@ -148,7 +149,8 @@ impl Join<'_> {
         let rest = match rest {
             None => None,
             Some(rest) => {
-                let others = Partitions::new(self.disk, level, rest.len(), memory / 16)?;
+                let (count, layout) = (rest.len(), part.others.layout());
+                let others = Partitions::new(self.disk, level, count, memory / 16, layout)?;
                 Some((rest.finish(self.disk)?, others))
             }
         };
@@ -160,8 +162,8 @@ impl Join<'_> {
                 table.count_marks(|place| self.places.holds(before, place));
             }
             input = Some(from);
-            let hash = self.hasher.hash(line);
-            match (table.find(hash, line), &rest) {
+            let hash = self.hasher.hash(line.key());
+            match (table.find(hash, line.key()), &rest) {
                 (Some(unit), _) => table.mark(unit),
                 (None, Some((_, others))) => others.push(self.disk, hash, place, line)?,
                 (None, None) => {}

@@ -8,8 +8,9 @@
 //! | module | what it alone knows |
 //! |---|---|
 //! | `input` | files that can be read again, pipes that are spooled |
-//! | `ends` | where lines end |
-//! | `scan` | reading a file in parallel, cut at line ends |
+//! | `line_ends` | where the lines of a buffer end |
+//! | `records` | where a record ends, and which of its bytes are its key |
+//! | `scan` | reading a file in parallel, cut at the ends of records |
 //! | `budget` | how the memory cap is divided |
 //! | `table` | the lines kept in memory, found by hash and compared by bytes |
 //! | `spill` | temporary files: partitions of lines, sorted runs |
@@ -20,24 +21,26 @@
 mod budget;
 mod bulk;
 mod common;
-mod ends;
 mod error;
 mod input;
 mod join;
+mod line_ends;
 mod one_pass;
 mod pieces;
+mod records;
 mod report;
 mod scan;
 mod spill;
 mod table;
 
 pub use budget::{LEAST_MEMORY, most_threads};
-pub use bulk::{count, insert, insert_stream, query, query_stream, room_beside};
+pub use bulk::{Query, count, insert, insert_stream, room_beside};
 pub use common::{Common, CommonPlan, Strategy};
-pub use error::Error;
+pub use error::{Error, QuoteFlaw};
 pub use input::Input;
 pub use one_pass::ErrorBound;
 pub use pieces::build_in_pieces;
+pub use records::Records;
 pub use report::{Progress, Report};
 
 use std::path::PathBuf;
@@ -52,8 +55,10 @@ pub struct Options {
     pub threads: usize,
     /// Folder for temporary files, which are unlinked as soon as they are made.
     pub tmp: PathBuf,
-    /// The byte that ends a line: `\n`, or 0.
+    /// The byte that ends a line: `\n`, or 0. Records of other formats than lines end with `\n`.
     pub separator: u8,
+    /// What a record is, and its key.
+    pub records: Records,
     /// Where to tell how far the work is.
     pub progress: Arc<Progress>,
 }

@@ -100,6 +100,7 @@ pub(crate) fn run(
         if run.at_least == run.inputs.len() { fpp } else { fpp * (run.inputs.len() as f64 - 1.0) };
     let written =
         Blocked::new(&Plan::for_keys(Kind::Blocked, most + false_ones + 1, share)?, hasher)?;
+    sink.header(run.header.as_deref())?;
     let once = Mutex::new((written, sink));
     for input in gathered {
         let pick = Pick { filters: &filters[input..], enough: run.at_least - 1, once: &once, room };
@@ -141,7 +142,7 @@ impl Visit for Pick<'_, '_, '_> {
         let (written, sink) = &mut *once;
         for (i, hash) in lines.hashes().iter().enumerate() {
             if written.insert_hash(*hash) {
-                sink.line(lines.bytes(i))?;
+                sink.line(lines.row(i))?;
             }
         }
         Ok(())

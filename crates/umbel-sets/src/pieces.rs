@@ -173,6 +173,7 @@ mod tests {
             threads: 2,
             tmp: dir.path().to_owned(),
             separator: b'\n',
+            records: crate::Records::Lines,
             progress: Arc::new(Progress::default()),
         };
         let inputs = [Input::file("lines", file).unwrap()];

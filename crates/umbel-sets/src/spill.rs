@@ -4,7 +4,7 @@
 //! stored as
 //!
 //! ```text
-//! place u64 | length u32 | the line
+//! place u64 | a stored record
 //! ```
 //!
 //! in the order it was set aside. A place is an offset into all inputs, one after the other.
@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use umbel::KeyHash;
 
 use crate::Error;
+use crate::records::{Layout, MOST_HEADER, Record};
 
 /// Where temporary files go, and how much went through them.
 pub(crate) struct Disk<'a> {
@@ -51,26 +52,37 @@ impl<'a> Disk<'a> {
     }
 }
 
+/// Bytes of a place.
+const PLACE: usize = 8;
+
 /// A temporary file of lines being written.
 pub(crate) struct SpillWriter {
     out: BufWriter<File>,
+    layout: Layout,
     lines: u64,
     bytes: u64,
 }
 
 impl SpillWriter {
-    pub(crate) fn new(disk: &Disk<'_>, buffer: usize) -> Result<Self, Error> {
-        Ok(Self { out: BufWriter::with_capacity(buffer, disk.file()?), lines: 0, bytes: 0 })
+    pub(crate) fn new(disk: &Disk<'_>, buffer: usize, layout: Layout) -> Result<Self, Error> {
+        let out = BufWriter::with_capacity(buffer, disk.file()?);
+        Ok(Self { out, layout, lines: 0, bytes: 0 })
     }
 
-    pub(crate) fn push(&mut self, disk: &Disk<'_>, place: u64, line: &[u8]) -> Result<(), Error> {
-        let mut header = [0; 12];
-        header[..8].copy_from_slice(&place.to_le_bytes());
-        header[8..].copy_from_slice(&(line.len() as u32).to_le_bytes());
-        let size = (header.len() + line.len()) as u64;
+    pub(crate) fn push(
+        &mut self,
+        disk: &Disk<'_>,
+        place: u64,
+        line: Record<'_>,
+    ) -> Result<(), Error> {
+        let mut header = [0; PLACE + MOST_HEADER];
+        header[..PLACE].copy_from_slice(&place.to_le_bytes());
+        header[PLACE..].copy_from_slice(&self.layout.header(&line));
+        let size = (PLACE + self.layout.size(&line)) as u64;
         self.out
-            .write_all(&header)
-            .and_then(|()| self.out.write_all(line))
+            .write_all(&header[..PLACE + self.layout.header_size()])
+            .and_then(|()| self.out.write_all(line.row))
+            .and_then(|()| self.out.write_all(self.layout.tail(&line)))
             .map_err(|error| disk.fail(error))?;
         disk.written.fetch_add(size, Ordering::Relaxed);
         self.lines += 1;
@@ -80,13 +92,14 @@ impl SpillWriter {
 
     pub(crate) fn finish(self, disk: &Disk<'_>) -> Result<Spill, Error> {
         let file = self.out.into_inner().map_err(|error| disk.fail(error.into_error()))?;
-        Ok(Spill { file, lines: self.lines, start: 0, end: self.bytes })
+        Ok(Spill { file, layout: self.layout, lines: self.lines, start: 0, end: self.bytes })
     }
 }
 
 /// Lines in a temporary file, to be read in order, any number of times.
 pub(crate) struct Spill {
     file: File,
+    layout: Layout,
     lines: u64,
     start: u64,
     end: u64,
@@ -97,6 +110,10 @@ impl Spill {
         self.lines
     }
 
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         self.end - self.start
     }
@@ -104,6 +121,7 @@ impl Spill {
     pub(crate) fn read(&self, buffer: usize) -> SpillReader<'_> {
         SpillReader {
             file: &self.file,
+            layout: self.layout,
             at: self.start,
             end: self.end,
             buffer: vec![0; buffer.max(64)],
@@ -116,6 +134,7 @@ impl Spill {
 /// Reads the lines of a [`Spill`].
 pub(crate) struct SpillReader<'a> {
     file: &'a File,
+    layout: Layout,
     at: u64,
     end: u64,
     buffer: Vec<u8>,
@@ -125,19 +144,18 @@ pub(crate) struct SpillReader<'a> {
 
 impl SpillReader<'_> {
     /// The next line and its place.
-    pub(crate) fn next(&mut self, disk: &Disk<'_>) -> Result<Option<(u64, &[u8])>, Error> {
+    pub(crate) fn next(&mut self, disk: &Disk<'_>) -> Result<Option<(u64, Record<'_>)>, Error> {
         if self.begin == self.filled && self.at == self.end {
             return Ok(None);
         }
-        let header = self.fill(12, disk)?;
-        let place =
-            u64::from_le_bytes(self.buffer[header..header + 8].try_into().expect("8 bytes"));
-        let length =
-            u32::from_le_bytes(self.buffer[header + 8..header + 12].try_into().expect("4 bytes"))
-                as usize;
-        let start = self.fill(12 + length, disk)? + 12;
-        self.begin = start + length;
-        Ok(Some((place, &self.buffer[start..start + length])))
+        let header = PLACE + self.layout.header_size();
+        let start = self.fill(header, disk)?;
+        let size = header + self.layout.body_size(&self.buffer[start + PLACE..]);
+        let start = self.fill(size, disk)?;
+        self.begin = start + size;
+        let (place, line) = self.buffer[start..start + size].split_at(PLACE);
+        let place = u64::from_le_bytes(place.try_into().expect("8 bytes"));
+        Ok(Some((place, self.layout.read(line))))
     }
 
     /// Makes `size` bytes available, gives where they start in the buffer.
@@ -173,10 +191,11 @@ impl Partitions {
         level: u32,
         count: usize,
         buffers: u64,
+        layout: Layout,
     ) -> Result<Self, Error> {
         let buffer = (buffers as usize / count).clamp(4 << 10, 256 << 10);
         let files = (0..count)
-            .map(|_| SpillWriter::new(disk, buffer).map(Mutex::new))
+            .map(|_| SpillWriter::new(disk, buffer, layout).map(Mutex::new))
             .collect::<Result<_, _>>()?;
         Ok(Self { level, files })
     }
@@ -190,7 +209,7 @@ impl Partitions {
         disk: &Disk<'_>,
         hash: KeyHash,
         place: u64,
-        line: &[u8],
+        line: Record<'_>,
     ) -> Result<(), Error> {
         let mut file = self.files[self.index(hash)].lock().expect("no writer panics");
         file.push(disk, place, line)
@@ -240,11 +259,11 @@ impl Runs {
     ) -> Result<(), Error> {
         const BUFFER: usize = 1 << 18;
         if self.out.is_none() {
-            self.out = Some(SpillWriter::new(disk, BUFFER)?);
+            self.out = Some(SpillWriter::new(disk, BUFFER, Layout::Lines)?);
         }
         let out = self.out.as_mut().expect("just made");
         let start = out.bytes;
-        write(&mut |place, line| out.push(disk, place, line))?;
+        write(&mut |place, line| out.push(disk, place, Record::line(line)))?;
         if out.bytes > start {
             self.ends.push((start, out.bytes));
         }
@@ -307,7 +326,7 @@ fn merge_into(
     let mut lines: Vec<Vec<u8>> = vec![Vec::new(); readers.len()];
     for (run, reader) in readers.iter_mut().enumerate() {
         if let Some((place, line)) = reader.next(disk)? {
-            lines[run].extend_from_slice(line);
+            lines[run].extend_from_slice(line.row);
             heads.push(Reverse((place, run)));
         }
     }
@@ -315,7 +334,7 @@ fn merge_into(
         push(place, &lines[run])?;
         lines[run].clear();
         if let Some((place, line)) = readers[run].next(disk)? {
-            lines[run].extend_from_slice(line);
+            lines[run].extend_from_slice(line.row);
             heads.push(Reverse((place, run)));
         }
     }
@@ -332,18 +351,27 @@ mod tests {
     fn partitions_keep_order_and_lose_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let disk = Disk::new(dir.path());
-        let parts = Partitions::new(&disk, 1, 7, 1).unwrap();
+        let parts = Partitions::new(&disk, 1, 7, 1, Layout::Keyed).unwrap();
         let line = |i: u64| "y".repeat((i % 300) as usize) + &i.to_string();
         for i in 0..5_000 {
-            parts.push(&disk, KeyHasher::default().hash(line(i)), i, line(i).as_bytes()).unwrap();
+            let (row, key) = (line(i), i.to_le_bytes());
+            let record = match i % 2 {
+                0 => Record::within(row.as_bytes(), row.len() as u32 - 1, 1),
+                _ => Record::apart(row.as_bytes(), &key),
+            };
+            parts.push(&disk, KeyHasher::default().hash(&row), i, record).unwrap();
         }
         let mut seen = Vec::new();
         for spill in parts.finish(&disk).unwrap() {
             assert!((500..1000).contains(&spill.lines()), "{} lines in one of 7", spill.lines());
             let mut reader = spill.read(100);
             let mut last = None;
-            while let Some((place, bytes)) = reader.next(&disk).unwrap() {
-                assert!(last < Some(place) && bytes == line(place).as_bytes());
+            while let Some((place, record)) = reader.next(&disk).unwrap() {
+                let row = line(place);
+                assert!(last < Some(place) && record.row == row.as_bytes());
+                let key = place.to_le_bytes();
+                let key = if place % 2 == 0 { &row.as_bytes()[row.len() - 1..] } else { &key };
+                assert_eq!(record.key(), key);
                 last = Some(place);
                 seen.push(place);
             }

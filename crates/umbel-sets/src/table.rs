@@ -3,11 +3,12 @@
 //! ```text
 //! slots   u64 = 28 bits of the hash | 36 bits: unit + 1 of the record; 0 is empty; open addressing
 //! arena   segments of 1 MiB; a record starts at a unit of 8 bytes:
-//!         place in the inputs, 48 bits | count, 16 bits | length, 32 bits | the line | up to the unit
+//!         place in the inputs, 48 bits | count, 16 bits | a stored record | up to the unit
 //! marks   one bit a unit: the record there was met in the present pass
 //! ```
 //!
-//! 12 bytes and on average 3.5 of rounding a line, and 8 bytes a slot at a load of 0.35 to 0.7.
+//! 12 bytes and on average 3.5 of rounding a line, and 8 bytes a slot at a load of 0.35 to 0.7. A line
+//! with a key takes 8 bytes more, and the key once more when it is no piece of the line.
 //! Marks lie outside the arena so that threads can set them while others read lines. Slots hold
 //! hash bits enough to grow without looking at the lines. Segments never move: growing costs no
 //! second copy, which a hard cap could not afford.
@@ -16,11 +17,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use umbel::KeyHash;
 
+use crate::records::{Layout, Record};
+
 /// Tests have small segments, so that a few lines fill several.
 const SEGMENT: usize = if cfg!(test) { 1 << 9 } else { 1 << 20 };
 const UNIT: usize = 8;
 const SEGMENT_UNITS: u64 = (SEGMENT / UNIT) as u64;
-const HEADER: usize = 12;
+/// Bytes of place and count.
+const HEADER: usize = 8;
 
 const TAG_BITS: u32 = 28;
 const UNIT_BITS: u32 = 64 - TAG_BITS;
@@ -36,6 +40,7 @@ pub(crate) enum Inserted {
 }
 
 pub(crate) struct Table {
+    layout: Layout,
     slots: Vec<u64>,
     records: u64,
     segments: Vec<Vec<u8>>,
@@ -52,8 +57,9 @@ pub(crate) struct Table {
 
 impl Table {
     /// A table that takes at most `budget` bytes, but always room for one line.
-    pub(crate) fn new(budget: u64) -> Self {
+    pub(crate) fn new(budget: u64, layout: Layout) -> Self {
         Self {
+            layout,
             slots: vec![0; FEWEST_SLOTS],
             records: 0,
             segments: Vec::new(),
@@ -85,24 +91,24 @@ impl Table {
         self.budget.saturating_sub(self.bytes())
     }
 
-    /// Adds a line met first at `place` of the inputs, with a count of 1, unless it is known.
-    pub(crate) fn insert(&mut self, hash: KeyHash, place: u64, line: &[u8]) -> Inserted {
-        if self.find(hash, line).is_some() {
+    /// Adds a line met first at `place` of the inputs, with a count of 1, unless its key is known.
+    pub(crate) fn insert(&mut self, hash: KeyHash, place: u64, line: Record<'_>) -> Inserted {
+        if self.find(hash, line.key()).is_some() {
             return Inserted::Known;
         }
-        if self.full || !self.make_room(line.len()) {
+        if self.full || !self.make_room(self.size(&line)) {
             self.full = true;
             return Inserted::Full;
         }
-        let unit = self.append(place, line);
+        let unit = self.append(place, &line);
         let slot = self.free_slot(tag(hash));
         self.slots[slot] = (tag(hash) << UNIT_BITS) | (unit + 1);
         self.records += 1;
         Inserted::New
     }
 
-    /// The record of a line, as its unit.
-    pub(crate) fn find(&self, hash: KeyHash, line: &[u8]) -> Option<u64> {
+    /// The entry with this key, as its unit.
+    pub(crate) fn find(&self, hash: KeyHash, key: &[u8]) -> Option<u64> {
         let tag = tag(hash);
         let mut slot = self.home(tag);
         loop {
@@ -110,7 +116,7 @@ impl Table {
                 0 => return None,
                 found if found >> UNIT_BITS == tag => {
                     let unit = (found & ((1 << UNIT_BITS) - 1)) - 1;
-                    if self.record(unit).line == line {
+                    if self.entry(unit).line.key() == key {
                         return Some(unit);
                     }
                 }
@@ -149,10 +155,10 @@ impl Table {
             let first = number as u64 * SEGMENT_UNITS;
             let mut at = 0;
             while at < segment.len() {
-                let record = read(&segment[at..]);
-                let next = at + size(record.line.len());
-                if is_set(&self.marks, first + (at / UNIT) as u64) && !own(record.place) {
-                    let count = record.count.saturating_add(1);
+                let entry = read(self.layout, &segment[at..]);
+                let next = at + size(self.layout, &entry.line);
+                if is_set(&self.marks, first + (at / UNIT) as u64) && !own(entry.place) {
+                    let count = entry.count.saturating_add(1);
                     segment[at + 6..at + 8].copy_from_slice(&count.to_le_bytes());
                 }
                 at = next;
@@ -163,24 +169,30 @@ impl Table {
         }
     }
 
-    /// All records in order of arrival, with their units.
-    pub(crate) fn records(&self) -> impl Iterator<Item = (u64, Record<'_>)> {
-        (0..).step_by(SEGMENT_UNITS as usize).zip(&self.segments).flat_map(|(first, segment)| {
-            let mut at = 0;
-            std::iter::from_fn(move || {
-                (at < segment.len()).then(|| {
-                    let unit = first + (at / UNIT) as u64;
-                    let record = read(&segment[at..]);
-                    at += size(record.line.len());
-                    (unit, record)
+    /// All entries in order of arrival, with their units.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (u64, Entry<'_>)> {
+        (0..).step_by(SEGMENT_UNITS as usize).zip(&self.segments).flat_map(
+            move |(first, segment)| {
+                let mut at = 0;
+                std::iter::from_fn(move || {
+                    (at < segment.len()).then(|| {
+                        let unit = first + (at / UNIT) as u64;
+                        let entry = read(self.layout, &segment[at..]);
+                        at += self.size(&entry.line);
+                        (unit, entry)
+                    })
                 })
-            })
-        })
+            },
+        )
     }
 
-    fn record(&self, unit: u64) -> Record<'_> {
+    fn size(&self, line: &Record<'_>) -> usize {
+        size(self.layout, line)
+    }
+
+    fn entry(&self, unit: u64) -> Entry<'_> {
         let segment = &self.segments[(unit / SEGMENT_UNITS) as usize];
-        read(&segment[(unit % SEGMENT_UNITS) as usize * UNIT..])
+        read(self.layout, &segment[(unit % SEGMENT_UNITS) as usize * UNIT..])
     }
 
     fn home(&self, tag: u64) -> usize {
@@ -195,15 +207,15 @@ impl Table {
         slot
     }
 
-    /// Whether a record and its slot fit, growing what has to grow.
-    fn make_room(&mut self, length: usize) -> bool {
+    /// Whether an entry of `size` bytes and its slot fit, growing what has to grow.
+    fn make_room(&mut self, size: usize) -> bool {
         let mut growth = 0;
-        let units = (size(length) / UNIT) as u64;
+        let units = (size / UNIT) as u64;
         if self.units + units > SEGMENT_UNITS {
             if self.segments.len() as u64 >= (1 << UNIT_BITS) / SEGMENT_UNITS - 1 {
                 return false;
             }
-            growth += (SEGMENT.max(size(length)) + SEGMENT / 64) as u64;
+            growth += (SEGMENT.max(size) + SEGMENT / 64) as u64;
         }
         let slots = self.slots.len();
         let crowded = (self.records + 1) * 10 > slots as u64 * 7;
@@ -232,8 +244,8 @@ impl Table {
         }
     }
 
-    fn append(&mut self, place: u64, line: &[u8]) -> u64 {
-        let size = size(line.len());
+    fn append(&mut self, place: u64, line: &Record<'_>) -> u64 {
+        let size = self.size(line);
         if self.units + (size / UNIT) as u64 > SEGMENT_UNITS {
             let capacity = SEGMENT.max(size);
             self.segments.push(Vec::with_capacity(capacity));
@@ -244,8 +256,9 @@ impl Table {
         let segment = self.segments.last_mut().expect("a segment was just made");
         let end = segment.len() + size;
         segment.extend_from_slice(&(place | 1 << 48).to_le_bytes());
-        segment.extend_from_slice(&(line.len() as u32).to_le_bytes());
-        segment.extend_from_slice(line);
+        segment.extend_from_slice(&self.layout.header(line)[..self.layout.header_size()]);
+        segment.extend_from_slice(line.row);
+        segment.extend_from_slice(self.layout.tail(line));
         segment.resize(end, 0);
         // A record longer than a segment fills one of its own.
         self.units = (self.units + (size / UNIT) as u64).min(SEGMENT_UNITS);
@@ -259,30 +272,29 @@ impl Table {
         at_least: usize,
         own: impl Fn(u64) -> bool + 'a,
     ) -> impl Iterator<Item = (u64, &'a [u8])> + 'a {
-        self.records().filter_map(move |(unit, record)| {
-            let now = is_set(&self.marks, unit) && !own(record.place);
-            let met = usize::from(record.count) + usize::from(now) >= at_least;
-            met.then_some((record.place, record.line))
+        self.entries().filter_map(move |(unit, entry)| {
+            let now = is_set(&self.marks, unit) && !own(entry.place);
+            let met = usize::from(entry.count) + usize::from(now) >= at_least;
+            met.then_some((entry.place, entry.line.row))
         })
     }
 }
 
 /// A line in the table.
-pub(crate) struct Record<'a> {
+pub(crate) struct Entry<'a> {
     /// Where it was met first.
     pub(crate) place: u64,
     /// Inputs it was met in, in the passes that are over.
     pub(crate) count: u16,
-    pub(crate) line: &'a [u8],
+    pub(crate) line: Record<'a>,
 }
 
-fn read(bytes: &[u8]) -> Record<'_> {
+fn read(layout: Layout, bytes: &[u8]) -> Entry<'_> {
     let first = u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes"));
-    let length = u32::from_le_bytes(bytes[8..HEADER].try_into().expect("4 bytes")) as usize;
-    Record {
+    Entry {
         place: first & ((1 << 48) - 1),
         count: (first >> 48) as u16,
-        line: &bytes[HEADER..HEADER + length],
+        line: layout.read(&bytes[HEADER..]),
     }
 }
 
@@ -293,8 +305,8 @@ fn is_set(marks: &[AtomicU64], unit: u64) -> bool {
         .is_some_and(|word| word.load(Ordering::Relaxed) & (1 << (unit % 64)) != 0)
 }
 
-fn size(length: usize) -> usize {
-    (HEADER + length).next_multiple_of(UNIT)
+fn size(layout: Layout, line: &Record<'_>) -> usize {
+    (HEADER + layout.size(line)).next_multiple_of(UNIT)
 }
 
 fn tag(hash: KeyHash) -> u64 {
@@ -312,22 +324,25 @@ mod tests {
     #[test]
     fn holds_each_line_once_in_order() {
         let hasher = KeyHasher::default();
-        let mut table = Table::new(64 << 20);
+        let mut table = Table::new(64 << 20, Layout::Lines);
         let mut model = HashMap::new();
         let mut order = Vec::new();
         for i in 0u64..60_000 {
             let line =
                 format!("{}-{}", i * 7919 % 20_000, "x".repeat((i * 7919 % 20_000 % 50) as usize));
             let expected = if model.contains_key(&line) { Inserted::Known } else { Inserted::New };
-            assert_eq!(table.insert(hasher.hash(&line), i, line.as_bytes()), expected);
+            assert_eq!(
+                table.insert(hasher.hash(&line), i, Record::line(line.as_bytes())),
+                expected
+            );
             model.entry(line.clone()).or_insert_with(|| {
                 order.push((i, line));
                 i
             });
         }
         let walked: Vec<_> = table
-            .records()
-            .map(|(_, record)| (record.place, String::from_utf8(record.line.to_vec()).unwrap()))
+            .entries()
+            .map(|(_, entry)| (entry.place, String::from_utf8(entry.line.row.to_vec()).unwrap()))
             .collect();
         assert_eq!(walked, order);
         assert_eq!(table.len(), 20_000);
@@ -337,21 +352,38 @@ mod tests {
     #[test]
     fn equal_hashes_are_told_apart_by_bytes() {
         let hash = KeyHash::from_u64(1);
-        let mut table = Table::new(1 << 20);
+        let mut table = Table::new(1 << 20, Layout::Lines);
         for i in 0..100u64 {
-            assert_eq!(table.insert(hash, i, &i.to_le_bytes()), Inserted::New);
-            assert_eq!(table.insert(hash, i, &i.to_le_bytes()), Inserted::Known);
+            let line = i.to_le_bytes();
+            assert_eq!(table.insert(hash, i, Record::line(&line)), Inserted::New);
+            assert_eq!(table.insert(hash, i, Record::line(&line)), Inserted::Known);
         }
         assert_eq!(table.len(), 100);
     }
 
     #[test]
+    fn the_first_row_of_a_key_stays() {
+        let hash = KeyHasher::default().hash("key");
+        let mut table = Table::new(1 << 20, Layout::Keyed);
+        let rows = [&b"a,key"[..], b"bb,key", b"ccc,\"key\""];
+        let within = |i: usize| Record::within(rows[i], i as u32 + 2, 3);
+        assert_eq!(table.insert(hash, 0, Record::apart(rows[2], b"key")), Inserted::New);
+        assert_eq!(table.insert(hash, 1, within(0)), Inserted::Known);
+        assert_eq!(table.insert(hash, 2, Record::apart(rows[2], b"ke")), Inserted::New);
+        assert_eq!(table.insert(hash, 3, Record::within(rows[1], 0, 0)), Inserted::New);
+        assert!(table.find(hash, b"key").is_some() && table.find(hash, b"").is_some());
+        let held: Vec<_> =
+            table.entries().map(|(_, entry)| (entry.line.row, entry.line.key())).collect();
+        assert_eq!(held, [(rows[2], &b"key"[..]), (rows[2], b"ke"), (rows[1], b"")]);
+    }
+
+    #[test]
     fn marks_become_counts() {
         let hasher = KeyHasher::default();
-        let mut table = Table::new(8 << 20);
+        let mut table = Table::new(8 << 20, Layout::Lines);
         let long = vec![b'l'; 3 << 20];
         for (place, line) in [(10, &b"a"[..]), (11, &long), (200, b"c")] {
-            assert_eq!(table.insert(hasher.hash(line), place, line), Inserted::New);
+            assert_eq!(table.insert(hasher.hash(line), place, Record::line(line)), Inserted::New);
         }
         table.freeze();
         for line in [&b"a"[..], &long, b"c"] {
@@ -369,16 +401,15 @@ mod tests {
     fn stays_in_its_budget_and_then_takes_no_more() {
         let hasher = KeyHasher::default();
         let budget = 1 << 20;
-        let mut table = Table::new(budget);
+        let mut table = Table::new(budget, Layout::Lines);
         let line = |i: u64| format!("{i:066}");
-        let held = (0..)
-            .take_while(|&i| {
-                table.insert(hasher.hash(line(i)), i, line(i).as_bytes()) == Inserted::New
-            })
-            .count();
+        let insert = |table: &mut Table, i: u64| {
+            table.insert(hasher.hash(line(i)), i, Record::line(line(i).as_bytes()))
+        };
+        let held = (0..).take_while(|&i| insert(&mut table, i) == Inserted::New).count();
         assert!(table.bytes() <= budget && table.bytes() > budget * 7 / 10, "{}", table.bytes());
         assert!(table.is_full() && held as u64 == table.len());
-        assert_eq!(table.insert(hasher.hash(line(0)), 0, line(0).as_bytes()), Inserted::Known);
-        assert_eq!(table.insert(hasher.hash("s"), 0, b"s"), Inserted::Full);
+        assert_eq!(insert(&mut table, 0), Inserted::Known);
+        assert_eq!(table.insert(hasher.hash("s"), 0, Record::line(b"s")), Inserted::Full);
     }
 }

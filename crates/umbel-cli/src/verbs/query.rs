@@ -3,14 +3,14 @@
 use std::io;
 
 use anyhow::Result;
-use umbel_sets::{ErrorBound, Report};
+use umbel_sets::{ErrorBound, Query};
 
 use super::{plan, print};
 use crate::Outcome;
 use crate::args::QueryArgs;
+use crate::filters;
 use crate::lines::{self, Source};
 use crate::report::Run;
-use crate::{filters, report};
 
 pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
@@ -22,19 +22,15 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let run = Run::start("query", args.work.voice, &options.progress);
-    let mut total = Report::default();
+    let mut out = io::stdout();
+    let mut query = Query::new(&filter, args.invert, &mut out, &options)?;
     for source in sources {
-        let mut out = io::stdout();
-        let part = match source {
-            Source::File(input) => {
-                umbel_sets::query(&[input], &filter, args.invert, &mut out, &options)?
-            }
-            Source::Stream(name, bytes) => {
-                umbel_sets::query_stream(&name, bytes, &filter, args.invert, &mut out, &options)?
-            }
-        };
-        report::add(&mut total, &part);
+        match source {
+            Source::File(input) => query.input(&input)?,
+            Source::Stream(name, bytes) => query.stream(&name, bytes)?,
+        }
     }
+    let mut total = query.finish()?;
     // A line that was never put in passes wrongly with this chance; none that was is left out. The
     // other way round, such a line is wrongly left out.
     let rate = filter.receipt().fpp;

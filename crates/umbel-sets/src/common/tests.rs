@@ -11,7 +11,7 @@ use proptest::prelude::{
 };
 
 use super::*;
-use crate::Progress;
+use crate::{Progress, Records};
 
 /// Lines in at least `at_least` inputs, in order of first place.
 fn model(inputs: &[Vec<u8>], separator: u8, at_least: usize) -> Vec<u8> {
@@ -54,6 +54,7 @@ fn options(dir: &Path, separator: u8) -> Options {
         threads: 1,
         tmp: dir.to_owned(),
         separator,
+        records: Records::Lines,
         progress: Arc::new(Progress::default()),
     }
 }
@@ -230,8 +231,9 @@ fn an_input_rewritten_with_its_times_kept_is_noticed() {
         places: Places::new([1, 1].into_iter()).unwrap(),
         disk: Disk::new(&options.tmp),
         tallies: vec![None; 2],
+        header: None,
         report: Report::default(),
-        scanner: Scanner::within(cramped(1), &options, KeyHasher::default()),
+        scanner: Scanner::within(cramped(1), &options, KeyHasher::default()).unwrap(),
     };
     let mut filter =
         Blocked::new(&Plan::for_keys(Kind::Blocked, 100, 0.01).unwrap(), KeyHasher::default())

@@ -1,0 +1,508 @@
+//! Records and their keys: where a record ends, and which of its bytes are its key.
+//!
+//! A *row* is what comes out: all bytes of a record up to the line feed that ends it. Its *key* is
+//! what is hashed and compared: the row itself, or fields of it.
+//!
+//! | format | a record ends at | the key of one field |
+//! |---|---|---|
+//! | lines | the separator | the line |
+//! | CSV | a line feed with an even number of `"` before it in the input | the field, without quotes |
+//! | TSV | a line feed | the field |
+//! | JSON lines | a line feed | a string's text, unescaped; any other value as it is written |
+//!
+//! The key of several fields is, for each in the order asked, the length of its value as a u32,
+//! little-endian, then the value: no two lists of values give the same bytes. The key of one field
+//! is the value alone, so that a filter of plain lines answers for it. **These bytes are part of the
+//! format** of filters made with keys: FORMAT.md tells them to other readers.
+//!
+//! This module cuts and extracts; who reads the bytes, and on which thread, is for `scan` to know.
+
+mod columns;
+mod json;
+mod stored;
+
+use memchr::{memchr, memchr_iter, memchr2_iter, memrchr};
+
+pub(crate) use stored::{Layout, MOST_HEADER, Record};
+
+use crate::Error;
+use crate::error::QuoteFlaw;
+
+/// How inputs are cut into records, and what of a record is its key.
+///
+/// Fields are columns by their name in the header or by their number from 1 (a name wins), or paths
+/// into JSON: `user.id`, `tags.0`, or a JSON pointer such as `/a.b/c` for names with a dot. Without
+/// any field the whole record is the key. Lines that are empty, or blank in JSON, are no records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Records {
+    /// Lines, each its own key, ended by [`Options::separator`](crate::Options::separator).
+    #[default]
+    Lines,
+    /// Comma-separated values after RFC 4180: fields in quotes may have delimiters and line feeds. A
+    /// carriage return before the line feed belongs to the end of the record.
+    Csv {
+        /// The byte between fields; not a quote, a line feed or a carriage return.
+        delimiter: u8,
+        /// Whether the first record of each input names the columns.
+        header: bool,
+        /// The fields that are the key.
+        key: Vec<String>,
+    },
+    /// Tab-separated values as IANA registers them: no quotes, no escapes. Carriage returns as in CSV.
+    Tsv {
+        /// Whether the first record of each input names the columns.
+        header: bool,
+        /// The fields that are the key.
+        key: Vec<String>,
+    },
+    /// One JSON text a line. Of a name that an object has twice, the last one counts.
+    JsonLines {
+        /// The fields that are the key.
+        key: Vec<String>,
+    },
+}
+
+/// Where records end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// At every such byte.
+    At(u8),
+    /// At line feeds outside of quotes.
+    OutsideQuotes,
+}
+
+impl Ends {
+    /// The byte that ends a record.
+    pub(crate) fn byte(self) -> u8 {
+        match self {
+            Self::At(byte) => byte,
+            Self::OutsideQuotes => b'\n',
+        }
+    }
+
+    /// Where the first record ends in `bytes`. `quoted` tells whether they start within quotes, and
+    /// afterwards whether what was looked at ends within them.
+    pub(crate) fn find(self, bytes: &[u8], quoted: &mut bool) -> Option<usize> {
+        match self {
+            Self::At(byte) => memchr(byte, bytes),
+            Self::OutsideQuotes => memchr2_iter(b'"', b'\n', bytes).find(|&at| {
+                *quoted ^= bytes[at] == b'"';
+                bytes[at] == b'\n' && !*quoted
+            }),
+        }
+    }
+
+    /// As [`find`](Self::find), for the last record; all of `bytes` is looked at.
+    pub(crate) fn find_last(self, bytes: &[u8], quoted: &mut bool) -> Option<usize> {
+        if let Self::At(byte) = self {
+            return memrchr(byte, bytes);
+        }
+        let mut start = 0;
+        while let Some(at) = self.find(&bytes[start..], quoted) {
+            start += at + 1;
+        }
+        start.checked_sub(1)
+    }
+
+    /// Whether `bytes` turn quoted to unquoted.
+    pub(crate) fn turn_quotes(self, bytes: &[u8]) -> bool {
+        self == Self::OutsideQuotes && memchr_iter(b'"', bytes).count() % 2 == 1
+    }
+}
+
+/// A format, checked and ready.
+pub(crate) struct Format {
+    kind: Kind,
+    header: bool,
+    /// The fields of the key as they were named.
+    fields: Vec<String>,
+    /// The same, as paths into JSON.
+    paths: Vec<json::Path>,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Lines(u8),
+    Csv(u8),
+    Tsv,
+    Json,
+}
+
+impl Format {
+    pub(crate) fn new(records: &Records, separator: u8) -> Result<Self, Error> {
+        let (kind, header, fields) = match records {
+            Records::Lines => (Kind::Lines(separator), false, &[][..]),
+            Records::Csv { delimiter: delimiter @ (b'"' | b'\n' | b'\r'), .. } => {
+                return Err(Error::Delimiter { delimiter: *delimiter });
+            }
+            Records::Csv { delimiter, header, key } => (Kind::Csv(*delimiter), *header, &key[..]),
+            Records::Tsv { header, key } => (Kind::Tsv, *header, &key[..]),
+            Records::JsonLines { key } => (Kind::Json, false, &key[..]),
+        };
+        let paths = match kind {
+            Kind::Json => fields.iter().map(|field| json::Path::new(field)).collect(),
+            _ => Vec::new(),
+        };
+        if let (Kind::Csv(_) | Kind::Tsv, false) = (kind, header)
+            && let Some(field) = fields.iter().find(|field| number(field).is_none())
+        {
+            return Err(Error::FieldNumber { field: field.clone() });
+        }
+        Ok(Self { kind, header, fields: fields.to_vec(), paths })
+    }
+
+    pub(crate) fn ends(&self) -> Ends {
+        match self.kind {
+            Kind::Lines(separator) => Ends::At(separator),
+            Kind::Csv(_) => Ends::OutsideQuotes,
+            Kind::Tsv | Kind::Json => Ends::At(b'\n'),
+        }
+    }
+
+    /// How records are kept.
+    pub(crate) fn layout(&self) -> Layout {
+        if self.is_lines() { Layout::Lines } else { Layout::Keyed }
+    }
+
+    pub(crate) fn is_lines(&self) -> bool {
+        matches!(self.kind, Kind::Lines(_))
+    }
+
+    /// Bytes of memory that a byte of a record takes at most while it is being looked at: its own,
+    /// and two copies in keys, for each field that the byte may be part of.
+    pub(crate) fn weight(&self) -> u64 {
+        1 + 2 * self.fields.len() as u64
+    }
+
+    /// What the start of an input tells: `bytes`, which are `all` of it or may go on. `None` when
+    /// that is too little.
+    pub(crate) fn head(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        all: bool,
+    ) -> Result<Option<Head<'_>>, Error> {
+        let mut head = Head { start: 0, row: None, cut: self.cut(Vec::new()) };
+        if self.is_lines() {
+            return Ok(Some(head));
+        }
+        if bytes.len() < MARK.len() && !all {
+            return Ok(None);
+        }
+        head.start = mark(bytes);
+        if !self.header {
+            let columns = self.fields.iter().filter_map(|field| number(field));
+            head.cut = self.cut(columns.collect());
+            return Ok(Some(head));
+        }
+        while head.start < bytes.len() {
+            let rest = &bytes[head.start..];
+            let (row, length) = match self.ends().find(rest, &mut false) {
+                Some(at) => (&rest[..at], at + 1),
+                None if all => (rest, rest.len()),
+                None => return Ok(None),
+            };
+            let offset = head.start as u64;
+            head.start += length;
+            if !head.cut.is_blank(row) {
+                head.cut = self.cut(self.columns(name, row, offset)?);
+                head.row = Some([&bytes[..offset as usize], row].concat());
+                return Ok(Some(head));
+            }
+        }
+        Ok(all.then_some(head))
+    }
+
+    /// Whether what is there of a record, which `goes_on` or not, has broken quotes.
+    pub(crate) fn check_quotes(&self, start: &[u8], goes_on: bool) -> Result<(), Flaw> {
+        let Kind::Csv(delimiter) = self.kind else { return Ok(()) };
+        match columns::find(start, delimiter, &[], &mut Vec::new()) {
+            Err(Flaw::Quote { flaw: QuoteFlaw::Open, .. }) if goes_on => Ok(()),
+            // A carriage return may be that of the record's end.
+            Err(Flaw::Quote { at, .. }) if start[at..] == *b"\r" => Ok(()),
+            result => result,
+        }
+    }
+
+    fn cut(&self, columns: Vec<usize>) -> Cut<'_> {
+        Cut { format: self, columns }
+    }
+
+    /// The columns of the key, in its order, from the header.
+    fn columns(&self, name: &str, header: &[u8], offset: u64) -> Result<Vec<usize>, Error> {
+        let names = self
+            .cut(Vec::new())
+            .values(header)
+            .map_err(|flaw| self.error(flaw, name, offset, header.len()))?;
+        let find = |field: &String| {
+            let mut same = names.iter().enumerate().filter(|(_, name)| **name == field.as_bytes());
+            match (same.next(), same.next()) {
+                (Some((column, _)), None) => Ok(column),
+                (Some((first, _)), Some((second, _))) => Err(Error::SameName {
+                    name: name.to_owned(),
+                    field: field.clone(),
+                    columns: [first + 1, second + 1],
+                }),
+                (None, _) => {
+                    number(field).filter(|&column| column < names.len()).ok_or_else(|| {
+                        Error::UnknownField {
+                            name: name.to_owned(),
+                            field: field.clone(),
+                            found: list(names.iter()),
+                        }
+                    })
+                }
+            }
+        };
+        self.fields.iter().map(find).collect()
+    }
+
+    /// What is wrong with the record of `length` bytes at `offset` of the input `name`.
+    pub(crate) fn error(&self, flaw: Flaw, name: &str, offset: u64, length: usize) -> Error {
+        let name = name.to_owned();
+        match flaw {
+            Flaw::Quote { flaw, at } => Error::Quote { name, offset, at: offset + at as u64, flaw },
+            Flaw::NoField { field, found } => {
+                Error::NoField { name, offset, field: self.fields[field].clone(), found }
+            }
+            Flaw::Json(source) => Error::Json { name, offset, source },
+            Flaw::GiantKey => Error::GiantLine { name, offset, length: length as u64 },
+        }
+    }
+}
+
+/// A byte order mark in UTF-8, which some programs put first.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Bytes of a mark at the start of an input.
+pub(crate) fn mark(bytes: &[u8]) -> usize {
+    if bytes.starts_with(MARK) { MARK.len() } else { 0 }
+}
+
+/// A column by its number: 0 for `1`.
+fn number(field: &str) -> Option<usize> {
+    field.parse::<usize>().ok()?.checked_sub(1)
+}
+
+/// Names for a message: some, if they are many.
+fn list<T: AsRef<[u8]>>(names: impl ExactSizeIterator<Item = T>) -> String {
+    const MOST: usize = 20;
+    let more = names.len().saturating_sub(MOST);
+    let mut list: Vec<String> = names
+        .take(MOST)
+        .map(|name| String::from_utf8_lossy(name.as_ref()).escape_debug().take(100).collect())
+        .collect();
+    if more > 0 {
+        list.push(format!("and {more} more"));
+    }
+    list.join(", ")
+}
+
+/// What the start of an input tells.
+pub(crate) struct Head<'f> {
+    /// Where its records start.
+    pub(crate) start: usize,
+    /// The header, if there is one.
+    pub(crate) row: Option<Vec<u8>>,
+    pub(crate) cut: Cut<'f>,
+}
+
+/// How the keys of one input's records are found.
+pub(crate) struct Cut<'f> {
+    format: &'f Format,
+    /// The columns of the key.
+    columns: Vec<usize>,
+}
+
+/// Where a key is: in its row, or among the keys that had to be copied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum KeyAt {
+    Row { start: u32, length: u32 },
+    Copied { start: u32, length: u32 },
+}
+
+impl KeyAt {
+    /// A row with its key, which may be among the `copied`.
+    pub(crate) fn record<'a>(self, row: &'a [u8], copied: &'a [u8]) -> Record<'a> {
+        match self {
+            Self::Row { start, length } => Record::within(row, start, length),
+            Self::Copied { start, length } => {
+                Record::apart(row, &copied[start as usize..][..length as usize])
+            }
+        }
+    }
+}
+
+/// What is wrong with a record; positions are in the record.
+pub(crate) enum Flaw {
+    Quote {
+        flaw: QuoteFlaw,
+        at: usize,
+    },
+    /// It has no such field of the key, but `found`.
+    NoField {
+        field: usize,
+        found: String,
+    },
+    Json(serde_json::Error),
+    /// 2³² bytes or more.
+    GiantKey,
+}
+
+/// A value in a row.
+#[derive(Clone, Copy, Debug)]
+struct Value {
+    start: usize,
+    end: usize,
+    written: Written,
+}
+
+/// How a value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    Plain,
+    /// Quotes in it are doubled.
+    Doubled,
+    /// A JSON string with its quotes.
+    Escaped,
+}
+
+/// Keys that are no piece of their row, one after the other.
+#[derive(Default)]
+pub(crate) struct Copied {
+    pub(crate) bytes: Vec<u8>,
+    /// The values of the record at hand.
+    values: Vec<Value>,
+}
+
+impl Cut<'_> {
+    /// Finds the key of a row; `None` for an empty line, which is no record.
+    pub(crate) fn key(&self, row: &[u8], copied: &mut Copied) -> Result<Option<KeyAt>, Flaw> {
+        let text = self.text(row);
+        if self.is_blank(text) {
+            return Ok(None);
+        }
+        copied.values.clear();
+        match self.format.kind {
+            Kind::Lines(_) => {}
+            Kind::Csv(delimiter) => {
+                columns::find(text, delimiter, &self.columns, &mut copied.values)?;
+            }
+            Kind::Tsv => columns::find_unquoted(text, b'\t', &self.columns, &mut copied.values)?,
+            Kind::Json => json::find(text, &self.format.paths, &mut copied.values)?,
+        }
+        if self.format.fields.is_empty() {
+            let (start, end) = match self.format.kind {
+                Kind::Json => {
+                    let blanks = text.len() - text.trim_ascii_start().len();
+                    (blanks, blanks + text.trim_ascii().len())
+                }
+                _ => (0, text.len()),
+            };
+            copied.values.push(Value { start, end, written: Written::Plain });
+        }
+        copied.key(text).map(Some)
+    }
+
+    /// A row without the carriage return that belongs to its end.
+    fn text<'r>(&self, row: &'r [u8]) -> &'r [u8] {
+        match self.format.kind {
+            Kind::Lines(_) => row,
+            _ => row.strip_suffix(b"\r").unwrap_or(row),
+        }
+    }
+
+    fn is_blank(&self, row: &[u8]) -> bool {
+        match self.format.kind {
+            Kind::Lines(_) => false,
+            Kind::Csv(_) | Kind::Tsv => self.text(row).is_empty(),
+            Kind::Json => row.trim_ascii().is_empty(),
+        }
+    }
+
+    /// All values of a row of columns.
+    fn values(&self, row: &[u8]) -> Result<Vec<Vec<u8>>, Flaw> {
+        let text = self.text(row);
+        let mut values = Vec::new();
+        let mut each = |value: Value| {
+            let mut bytes = Vec::new();
+            value.copy(text, &mut bytes)?;
+            values.push(bytes);
+            Ok(())
+        };
+        match self.format.kind {
+            Kind::Csv(delimiter) => columns::each(text, delimiter, |_, value| each(value))?,
+            _ => columns::each_unquoted(text, b'\t', |_, value| each(value))?,
+        }
+        Ok(values)
+    }
+}
+
+impl Copied {
+    /// The key of the values found in `row`.
+    fn key(&mut self, row: &[u8]) -> Result<KeyAt, Flaw> {
+        if let [Value { start, end, written: Written::Plain }] = self.values[..] {
+            return Ok(KeyAt::Row { start: start as u32, length: (end - start) as u32 });
+        }
+        let begin = self.bytes.len();
+        if let [value] = self.values[..] {
+            value.copy(row, &mut self.bytes)?;
+        } else {
+            for value in &self.values {
+                let prefix = self.bytes.len();
+                self.bytes.extend_from_slice(&[0; 4]);
+                value.copy(row, &mut self.bytes)?;
+                // A value is no longer than its row.
+                let length = (self.bytes.len() - prefix - 4) as u32;
+                self.bytes[prefix..prefix + 4].copy_from_slice(&length.to_le_bytes());
+            }
+        }
+        match (u32::try_from(begin), u32::try_from(self.bytes.len() - begin)) {
+            (Ok(start), Ok(length)) => Ok(KeyAt::Copied { start, length }),
+            _ => Err(Flaw::GiantKey),
+        }
+    }
+
+    /// Appends a key of another one; gives where it is here.
+    pub(crate) fn keep(&mut self, key: KeyAt, other: &Self) -> KeyAt {
+        let KeyAt::Copied { start, length } = key else { return key };
+        let begin = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(&other.bytes[start as usize..][..length as usize]);
+        KeyAt::Copied { start: begin, length }
+    }
+
+    /// Forgets all keys; keeps no more memory than `most` bytes.
+    pub(crate) fn clear(&mut self, most: usize) {
+        self.bytes.clear();
+        if self.bytes.capacity() > most {
+            self.bytes = Vec::new();
+        }
+    }
+}
+
+impl Value {
+    /// Appends the value itself.
+    fn copy(self, row: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
+        let bytes = &row[self.start..self.end];
+        match self.written {
+            Written::Plain => to.extend_from_slice(bytes),
+            Written::Doubled => {
+                let mut from = 0;
+                while let Some(at) = memchr(b'"', &bytes[from..]) {
+                    to.extend_from_slice(&bytes[from..=from + at]);
+                    from += at + 2;
+                }
+                to.extend_from_slice(&bytes[from..]);
+            }
+            Written::Escaped => {
+                let text: String = serde_json::from_slice(bytes).map_err(Flaw::Json)?;
+                to.extend_from_slice(text.as_bytes());
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,478 @@
+//! Records against readers that go through a whole input one record after the other: the crate `csv`,
+//! and `serde_json` line by line.
+
+use std::collections::{HashMap, HashSet};
+use std::io::Read;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use proptest::prelude::{
+    Just, ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest,
+};
+use proptest::sample::select;
+use umbel::KeyHasher;
+
+use super::*;
+use crate::budget::Budget;
+use crate::scan::{Lines, Scanner, Visit};
+use crate::{Common, Input, Options, Progress};
+
+/// A record as it was seen: offset, row, key.
+type Seen = (u64, Vec<u8>, Vec<u8>);
+
+/// Hands all records on and notes them.
+#[derive(Default)]
+struct Collect {
+    header: Mutex<Option<Vec<u8>>>,
+    seen: Mutex<Vec<Seen>>,
+    room: u64,
+}
+
+impl Visit for Collect {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn header(&self, row: &[u8]) -> Result<(), Error> {
+        *self.header.lock().unwrap() = Some(row.to_vec());
+        Ok(())
+    }
+
+    fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        for i in 0..lines.len() {
+            assert_eq!(lines.hashes()[i], KeyHasher::default().hash(lines.key(i)));
+        }
+        keep.fill(true);
+        Ok(())
+    }
+
+    fn kept(&self, lines: &Lines<'_>) -> Result<(), Error> {
+        let mut seen = self.seen.lock().unwrap();
+        for i in 0..lines.len() {
+            seen.push((lines.offset(i), lines.row(i).to_vec(), lines.key(i).to_vec()));
+        }
+        Ok(())
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}
+
+/// Gives a few bytes at a time.
+struct Drip<'a>(&'a [u8], usize);
+
+impl Read for Drip<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let size = self.1.min(bytes.len());
+        self.0.read(&mut bytes[..size])
+    }
+}
+
+fn options(dir: &Path, records: Records) -> Options {
+    Options {
+        memory: 1 << 30,
+        threads: 1,
+        tmp: dir.to_owned(),
+        separator: b'\n',
+        records,
+        progress: Arc::new(Progress::default()),
+    }
+}
+
+fn input(dir: &Path, bytes: &[u8]) -> Input {
+    Input::spool("input", bytes, dir).unwrap()
+}
+
+/// What a scan sees of `bytes`, in chunks by threads or as a stream, with the header.
+fn see(
+    records: &Records,
+    bytes: &[u8],
+    budget: Budget,
+    drip: Option<usize>,
+) -> Result<(Option<Vec<u8>>, Vec<Seen>), Error> {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), records.clone());
+    let scanner = Scanner::within(budget, &options, KeyHasher::default())?;
+    let collect = Collect { room: budget.rest, ..Collect::default() };
+    let tally = match drip {
+        None => scanner.scan(&input(dir.path(), bytes), &collect)?,
+        Some(size) => scanner.stream("input", Drip(bytes, size), &collect)?,
+    };
+    let seen = collect.seen.into_inner().unwrap();
+    assert_eq!(tally.lines, seen.len() as u64);
+    assert_eq!(options.progress.done(), bytes.len() as u64);
+    Ok((collect.header.into_inner().unwrap(), seen))
+}
+
+fn budget() -> impl Strategy<Value = Budget> {
+    (1usize..4, 1usize..300, 4_000u64..200_000).prop_map(|(threads, chunk, rest)| Budget {
+        cap: 1 << 30,
+        threads,
+        chunk,
+        rest,
+    })
+}
+
+fn join(values: &[Vec<u8>]) -> Vec<u8> {
+    if let [value] = values {
+        return value.clone();
+    }
+    values.iter().flat_map(|v| [&(v.len() as u32).to_le_bytes(), &v[..]].concat()).collect()
+}
+
+/// A file of columns as it is written.
+#[derive(Clone, Debug)]
+struct Table {
+    /// Rows, with the carriage returns that some end with.
+    rows: Vec<Vec<u8>>,
+    bytes: Vec<u8>,
+}
+
+/// Fields with all that is special, quoted where they must be and sometimes where not.
+fn table(columns: usize, delimiter: u8) -> impl Strategy<Value = Table> {
+    let byte = prop_oneof![
+        3 => select(&b"ab"[..]),
+        2 => select(&b"\"\n\r,;"[..]),
+        1 => any::<u8>(),
+    ];
+    let field = (proptest::collection::vec(byte, 0..6), any::<bool>()).prop_map(
+        move |(bytes, quoted): (Vec<u8>, bool)| {
+            let special = |byte: &u8| [b'"', b'\n', b'\r', delimiter].contains(byte);
+            if quoted || bytes.iter().any(special) {
+                let doubled = bytes
+                    .iter()
+                    .flat_map(|&byte| std::iter::repeat_n(byte, if byte == b'"' { 2 } else { 1 }));
+                std::iter::once(b'"').chain(doubled).chain([b'"']).collect()
+            } else {
+                bytes
+            }
+        },
+    );
+    let row = (proptest::collection::vec(field, columns), any::<bool>()).prop_map(
+        move |(fields, carriage)| {
+            let mut row = fields.join(&delimiter);
+            row.extend(carriage.then_some(b'\r'));
+            row
+        },
+    );
+    (proptest::collection::vec(row, 0..120), any::<bool>()).prop_map(|(rows, end)| {
+        let mut bytes = rows.join(&b'\n');
+        if end && !rows.is_empty() {
+            bytes.push(b'\n');
+        }
+        Table { rows, bytes }
+    })
+}
+
+/// The records as the crate `csv` reads them: offset, row, fields.
+fn model(table: &Table, delimiter: u8) -> Vec<(u64, Vec<u8>, Vec<Vec<u8>>)> {
+    let mut offset = 0;
+    let mut rows = Vec::new();
+    for row in &table.rows {
+        if !matches!(&row[..], b"" | b"\r") {
+            rows.push((offset, row.clone()));
+        }
+        offset += row.len() as u64 + 1;
+    }
+    let mut reader = ::csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .delimiter(delimiter)
+        .from_reader(&table.bytes[..]);
+    let fields: Vec<Vec<Vec<u8>>> = reader
+        .byte_records()
+        .map(|record| record.unwrap().iter().map(<[u8]>::to_vec).collect())
+        .collect();
+    assert_eq!(fields.len(), rows.len());
+    rows.into_iter().zip(fields).map(|((offset, row), fields)| (offset, row, fields)).collect()
+}
+
+fn csv_records(delimiter: u8, header: bool, key: &[usize]) -> Records {
+    let key = key.iter().map(|column| (column + 1).to_string()).collect();
+    Records::Csv { delimiter, header, key }
+}
+
+fn trimmed(row: &[u8]) -> Vec<u8> {
+    row.strip_suffix(b"\r").unwrap_or(row).to_vec()
+}
+
+/// A value and ways to write it in JSON; a line of some.
+fn json_line() -> impl Strategy<Value = String> {
+    let value = prop_oneof![
+        any::<i32>().prop_map(|number| number.to_string()),
+        select(vec![
+            "null",
+            "true",
+            "1.50",
+            "{}",
+            "[1, 2]",
+            "\"\"",
+            "\"a\"",
+            "\"b\"",
+            "{ \"c\":1}"
+        ])
+        .prop_map(str::to_owned),
+        "[a-c\"\\\\\n\u{e9}\u{1f600}]{0,4}".prop_map(|text| serde_json::to_string(&text).unwrap()),
+        Just("\"\\u0061\\/\"".to_owned()),
+    ];
+    let member =
+        |name: &'static str| value.clone().prop_map(move |value| format!("\"{name}\": {value}"));
+    let inner = value.clone().prop_map(|value| format!("\"in\":{{\"x.y\" :[7,{value}]}}"));
+    let blank = select(vec!["", " ", "\t \r"]);
+    let line = (member("id"), member("other"), inner, any::<bool>(), blank.clone()).prop_map(
+        |(id, other, inner, twice, blank)| {
+            let again = if twice { ", \"id\": \"last\"" } else { "" };
+            format!("{blank}{{{other},{id}, {inner}{again}}}{blank}")
+        },
+    );
+    prop_oneof![9 => line, 1 => blank.prop_map(str::to_owned)]
+}
+
+fn text(value: &serde_json::Value) -> Option<Vec<u8>> {
+    value.as_str().map(|text| text.as_bytes().to_vec())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn csv_is_read_as_the_crate_csv_does(
+        (table, columns, delimiter) in (1usize..4, select(&b",;\t|"[..]))
+            .prop_flat_map(|(columns, delimiter)| (table(columns, delimiter), Just(columns), Just(delimiter))),
+        key in proptest::collection::vec(0usize..4, 0..3),
+        header: bool,
+        mark: bool,
+        budget in budget(),
+        drip in 1usize..50,
+    ) {
+        let key: Vec<usize> = key.into_iter().map(|column| column % columns).collect();
+        let mut expected = model(&table, delimiter);
+        let names = (header && !expected.is_empty()).then(|| expected.remove(0));
+        // A name that is a number, or is there twice, is another matter.
+        let plain = |(_, _, names): &(u64, Vec<u8>, Vec<Vec<u8>>)| {
+            names.iter().all(|name| number(&String::from_utf8_lossy(name)).is_none())
+        };
+        if names.as_ref().is_none_or(plain) {
+            let records = csv_records(delimiter, header, &key);
+            let mark: &[u8] = if mark { b"\xef\xbb\xbf" } else { b"" };
+            let bytes = [mark, &table.bytes].concat();
+            let expected: Vec<Seen> = expected.into_iter().map(|(offset, row, fields)| {
+                let values: Vec<_> = key.iter().map(|&column| fields[column].clone()).collect();
+                let key = if key.is_empty() { trimmed(&row) } else { join(&values) };
+                (offset + mark.len() as u64, row, key)
+            }).collect();
+            for drip in [None, Some(drip)] {
+                let (found, seen) = see(&records, &bytes, budget, drip).unwrap();
+                prop_assert_eq!(&seen, &expected, "{:?}", drip);
+                prop_assert_eq!(found.is_some(), names.is_some());
+                if let (Some(found), Some((_, row, _))) = (&found, &names) {
+                    prop_assert!(found.ends_with(row));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn of_broken_quotes_the_first_is_told(
+        table in table(2, b','), at in 0usize..1000, budget in budget(), drip in 1usize..50,
+    ) {
+        let records = csv_records(b',', false, &[0]);
+        let mut bytes = table.bytes;
+        let at = at.min(bytes.len());
+        bytes.insert(at, b'"');
+        let mut results = [(1, None), (budget.threads, None), (1, Some(drip))].map(|(threads, drip)| {
+            match see(&records, &bytes, Budget { threads, ..budget }, drip) {
+                Ok((_, seen)) => Ok(seen),
+                Err(Error::Quote { offset, at, flaw, .. }) => {
+                    assert!(offset <= at && at <= bytes.len() as u64);
+                    Err(format!("{offset} {at} {flaw}"))
+                }
+                Err(Error::NoField { offset, .. }) => Err(offset.to_string()),
+                Err(error) => panic!("{error}"),
+            }
+        });
+        results.sort();
+        prop_assert_eq!(&results[0], &results[2]);
+        // An odd number of quotes cannot be right.
+        prop_assert!(results[0].is_err());
+    }
+
+    #[test]
+    fn json_is_read_as_line_by_line(
+        lines in proptest::collection::vec(json_line(), 0..60),
+        end: bool,
+        budget in budget(),
+        drip in 1usize..50,
+    ) {
+        let mut bytes = lines.join("\n").into_bytes();
+        if end && !lines.is_empty() {
+            bytes.push(b'\n');
+        }
+        let mut expected = Vec::new();
+        let mut offset = 0;
+        for line in &lines {
+            if !line.trim().is_empty() {
+                let value: serde_json::Value = serde_json::from_str(line).unwrap();
+                let id = text(&value["id"]);
+                let inner = text(&value["in"]["x.y"][1]);
+                expected.push((offset, line.as_bytes().to_vec(), id, inner));
+            }
+            offset += line.len() as u64 + 1;
+        }
+        for (key, both) in [(vec!["id"], false), (vec!["/in/x.y/1", "id"], true), (vec![], false)] {
+            let records = Records::JsonLines { key: key.iter().map(ToString::to_string).collect() };
+            for drip in [None, Some(drip)] {
+                let (_, seen) = see(&records, &bytes, budget, drip).unwrap();
+                prop_assert_eq!(seen.len(), expected.len());
+                for ((offset, row, found), (place, line, id, inner)) in seen.iter().zip(&expected) {
+                    prop_assert_eq!((offset, row), (place, line));
+                    if key.is_empty() {
+                        prop_assert_eq!(&found[..], line.trim_ascii());
+                    } else if both {
+                        let length = u32::from_le_bytes(found[..4].try_into().unwrap()) as usize;
+                        let (first, second) = found[4..].split_at(length);
+                        prop_assert_eq!(u32::from_le_bytes(second[..4].try_into().unwrap()) as usize, second.len() - 4);
+                        for (found, text) in [(first, inner), (&second[4..], id)] {
+                            prop_assert!(text.as_ref().is_none_or(|text| text == found));
+                        }
+                    } else if let Some(text) = id {
+                        prop_assert_eq!(found, text);
+                    } else {
+                        // As it is written, blanks and all.
+                        let value: serde_json::Value = serde_json::from_slice(found).unwrap();
+                        let whole: serde_json::Value = serde_json::from_slice(row).unwrap();
+                        prop_assert_eq!(&value, &whole["id"]);
+                        prop_assert!(memchr::memmem::find(row, found).is_some());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn common_compares_keys_and_gives_first_rows(
+        tables in proptest::collection::vec(table(2, b','), 2..4),
+        at_least in 1usize..4,
+        several: bool,
+        budget in budget(),
+    ) {
+        let key: &[usize] = if several { &[1, 0] } else { &[1] };
+        let at_least = at_least.min(tables.len());
+        let mut order = Vec::new();
+        let mut counts: HashMap<Vec<u8>, usize> = HashMap::new();
+        for table in &tables {
+            let mut here = HashSet::new();
+            for (_, row, fields) in model(table, b',') {
+                let key = join(&key.iter().map(|&column| fields[column].clone()).collect::<Vec<_>>());
+                if here.insert(key.clone()) {
+                    let count = counts.entry(key.clone()).or_insert(0);
+                    if *count == 0 {
+                        order.push((key, row));
+                    }
+                    *count += 1;
+                }
+            }
+        }
+        let expected: Vec<u8> = order.iter().filter(|(key, _)| counts[key] >= at_least)
+            .flat_map(|(_, row)| [row, &b"\n"[..]].concat()).collect();
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(dir.path(), csv_records(b',', false, key));
+        let inputs: Vec<Input> = tables.iter().map(|table| input(dir.path(), &table.bytes)).collect();
+        let mut found = Vec::new();
+        Common::with_budget(&inputs, at_least, budget, &options).run(&mut found).unwrap();
+        prop_assert_eq!(found, expected);
+    }
+}
+
+fn roomy(chunk: usize) -> Budget {
+    Budget { cap: 1 << 30, threads: 3, chunk, rest: 64 << 20 }
+}
+
+#[test]
+fn quotes_may_go_over_many_chunks() {
+    let long = "a \"\"line\"\"\nand, more\r\n".repeat(20_000);
+    let bytes = format!("1,\"{long}\"\n2,x\n\"{long}\",\"{long}\"\n3,\"\n\"");
+    for budget in [roomy(64), roomy(5_000)] {
+        for drip in [None, Some(1_000)] {
+            let (_, seen) =
+                see(&csv_records(b',', false, &[0]), bytes.as_bytes(), budget, drip).unwrap();
+            let long = long.replace("\"\"", "\"");
+            let keys: Vec<_> = seen.iter().map(|(_, _, key)| &key[..]).collect();
+            assert!(keys == [b"1", &b"2"[..], long.as_bytes(), b"3"]);
+            let rows: Vec<_> =
+                seen.iter().flat_map(|(_, row, _)| [row, &b"\n"[..]].concat()).collect();
+            assert!(rows.strip_suffix(b"\n").unwrap() == bytes.as_bytes());
+        }
+    }
+}
+
+#[test]
+fn a_record_without_an_end_is_told_by_its_quote_not_by_its_length() {
+    let rows = "1,fine\n".repeat(1_000);
+    let more = "2,as such\n".repeat(100_000);
+    let small = Budget { rest: 400_000, ..roomy(2_000) };
+    for (broken, at, expected) in [
+        ("3,5\" disk", 3, QuoteFlaw::Bare),
+        ("3,\"5\" disk", 5, QuoteFlaw::Closed),
+        ("3,\"5 disk", 2, QuoteFlaw::Open),
+    ] {
+        let bytes = format!("{rows}{broken}\n{more}");
+        for (budget, drip) in [(small, None), (small, Some(700)), (roomy(64), None)] {
+            let records = csv_records(b',', false, &[0]);
+            match see(&records, bytes.as_bytes(), budget, drip).unwrap_err() {
+                Error::Quote { offset, at: place, flaw, .. } => {
+                    assert_eq!((offset, flaw), (7_000, expected));
+                    assert_eq!(place, 7_000 + at);
+                }
+                other => panic!("{other}"),
+            }
+        }
+    }
+    // One that ends, but too late for the memory there is.
+    let bytes = format!("{rows}3,\"{more}\"\n{rows}");
+    for drip in [None, Some(700)] {
+        let error = see(&csv_records(b',', false, &[0]), bytes.as_bytes(), small, drip);
+        match error.unwrap_err() {
+            Error::LongLine { offset: 7_000, length: 1_000_004, .. } => {}
+            other => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_before_a_broken_record_is_handed_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = "1,a\n".repeat(5_000) + "2\n" + &"3,b\n".repeat(5_000);
+    let options = options(dir.path(), csv_records(b',', false, &[1]));
+    for chunk in [10, 1_000, 100_000] {
+        let scanner = Scanner::within(roomy(chunk), &options, KeyHasher::default()).unwrap();
+        let collect = Collect { room: 1 << 20, ..Collect::default() };
+        let error = scanner.scan(&input(dir.path(), bytes.as_bytes()), &collect).unwrap_err();
+        assert!(matches!(error, Error::NoField { offset: 20_000, .. }), "{error}");
+        assert_eq!(collect.seen.into_inner().unwrap().len(), 5_000);
+    }
+}
+
+#[test]
+fn a_row_that_changed_is_noticed_though_its_key_did_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), csv_records(b',', true, &[0]));
+    let scanner = Scanner::within(roomy(100), &options, KeyHasher::default()).unwrap();
+    let tally = |bytes: &[u8]| {
+        let collect = Collect { room: 1 << 20, ..Collect::default() };
+        scanner.scan(&input(dir.path(), bytes), &collect).unwrap()
+    };
+    assert_eq!(tally(b"k,v\n1,a\n2,b\n"), tally(b"k,v\n2,b\n1,a\n"));
+    assert_ne!(tally(b"k,v\n1,a\n2,b\n"), tally(b"k,v\n1,a\n2,c\n"));
+    assert_ne!(tally(b"k,v\n1,a\n2,b\n"), tally(b"k,w\n1,a\n2,b\n"));
+}
+
+#[test]
+fn keys_of_several_fields_are_not_mistaken_for_others() {
+    let records = csv_records(b',', false, &[0, 1]);
+    let (_, seen) = see(&records, b"ab,c\na,bc\n,abc\nabc,\n", roomy(100), None).unwrap();
+    let keys: HashSet<_> = seen.iter().map(|(_, _, key)| key).collect();
+    assert_eq!(keys.len(), 4);
+    assert_eq!(seen[0].2, b"\x02\0\0\0ab\x01\0\0\0c");
+}
