@@ -72,7 +72,7 @@ pub(crate) struct Case {
 
 impl Case {
     /// Whether a program is run in every round. From 100 million keys on, a case takes minutes; there
-    /// only what a goal compares is, and the rest in the first round.
+    /// only what a goal compares is, and the rest in the last round.
     fn is_repeated(&self, program: &Program) -> bool {
         self.n < 100_000_000
             || self.fpp == KEY_RATE
@@ -177,7 +177,7 @@ pub(crate) fn run(target: &Path, cases: &[Case], about: About, path: &Path) -> R
         for (number, case) in (1..).zip(cases) {
             let programs = turned(&case.programs, round)
                 .into_iter()
-                .filter(|program| round == 1 || case.is_repeated(program));
+                .filter(|program| round == rounds || case.is_repeated(program));
             let programs: Vec<_> = programs.collect();
             if programs.is_empty() {
                 continue;
