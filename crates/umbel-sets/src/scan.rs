@@ -354,7 +354,7 @@ impl<'a> Scanner<'a> {
         let start = last.map_or(records, |at| records + at + 1);
         let (bytes, offset) = (&buffer[start..], offset + (start - first) as u64);
         let check = |goes_on| {
-            let flaw = |flaw| self.format.error(flaw, name, offset, bytes.len());
+            let flaw = |flaw| self.format.error(flaw, name, offset);
             self.format.check_quotes(bytes, goes_on).map_err(flaw)
         };
         check(true)?;
@@ -601,18 +601,16 @@ impl<'a> Batch<'a> {
         local: &mut V::Local,
         turn: impl Fn() -> Result<(), Halt>,
     ) -> Result<(), Halt> {
-        let ends = self.scanner.format.ends();
         let half = (self.scanner.chunk / 2).max(1);
         let mut start = 0;
         while start < bytes.len() {
-            let found = ends.find(&bytes[start..], &mut false);
-            let end = found.map_or(bytes.len(), |at| start + at);
-            let span = Span { start, length: (end - start) as u32 };
-            match place.cut.key(&bytes[start..end], &mut self.copied) {
-                Ok(None) => {}
-                Ok(Some(key)) => {
-                    self.spans.push(span);
-                    self.keys.push(key);
+            let length = match place.cut.next(&bytes[start..], &mut self.copied) {
+                Ok((length, key)) => {
+                    if let Some(key) = key {
+                        self.spans.push(Span { start, length: length as u32 });
+                        self.keys.push(key);
+                    }
+                    length
                 }
                 Err(flaw) => {
                     // The records before it are in order, in this chunk and in those before.
@@ -621,10 +619,10 @@ impl<'a> Batch<'a> {
                     turn()?;
                     let offset = place.offset + start as u64;
                     let format = &self.scanner.format;
-                    return Err(format.error(flaw, place.name, offset, end - start).into());
+                    return Err(format.error(flaw, place.name, offset).into());
                 }
-            }
-            start = end + 1;
+            };
+            start += length + 1;
             if self.spans.len() == BATCH || self.copied.bytes.len() >= half {
                 self.show(bytes, place, visit, local, &turn)?;
             }

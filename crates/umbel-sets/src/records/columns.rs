@@ -5,25 +5,40 @@
 //! doubled within quotes, and after the closing one comes a delimiter or the end. What it accepts it
 //! reads as `csv` does, which the tests compare.
 
-use memchr::{memchr, memchr_iter, memchr2};
+use memchr::{memchr, memchr_iter, memchr3};
 
 use super::{Flaw, Value, Written};
 use crate::error::QuoteFlaw;
 
-/// Finds the values of `columns`, in their order; checks the whole row.
+/// Reads the record of CSV that starts `bytes`, up to its end: finds the values of `columns`, in their
+/// order, and gives its length without the line feed.
 pub(super) fn find(
-    row: &[u8],
+    bytes: &[u8],
     delimiter: u8,
     columns: &[usize],
     values: &mut Vec<Value>,
-) -> Result<(), Flaw> {
-    if memchr(b'"', row).is_none() {
-        return find_unquoted(row, delimiter, columns, values);
-    }
-    pick(columns, values, |each| self::each(row, delimiter, each))
+) -> Result<usize, Flaw> {
+    let mut count = 0;
+    let length = if let [wanted] = *columns {
+        each(bytes, delimiter, |column, value| {
+            count = column + 1;
+            if column == wanted {
+                values.push(value);
+            }
+            Ok(())
+        })?
+    } else {
+        values.resize(columns.len(), MISSING);
+        each(bytes, delimiter, |column, value| {
+            count = column + 1;
+            put(column, value, columns, values);
+            Ok(())
+        })?
+    };
+    present(columns, count).map(|()| length)
 }
 
-/// As [`find`], where a quote is a byte like others.
+/// Finds the values of `columns` in a row of TSV.
 pub(super) fn find_unquoted(
     row: &[u8],
     delimiter: u8,
@@ -40,25 +55,27 @@ pub(super) fn find_unquoted(
             return Ok(());
         }
     }
-    pick(columns, values, |each| each_unquoted(row, delimiter, each))
-}
-
-/// Keeps the values of `columns` of all that `walk` goes through.
-fn pick(
-    columns: &[usize],
-    values: &mut Vec<Value>,
-    walk: impl FnOnce(&mut dyn FnMut(usize, Value) -> Result<(), Flaw>) -> Result<(), Flaw>,
-) -> Result<(), Flaw> {
-    const MISSING: Value = Value { start: usize::MAX, end: 0, written: Written::Plain };
     values.resize(columns.len(), MISSING);
     let mut count = 0;
-    walk(&mut |number, value| {
-        count = number + 1;
-        for (place, _) in values.iter_mut().zip(columns).filter(|(_, wanted)| **wanted == number) {
-            *place = value;
-        }
+    each_unquoted(row, delimiter, |column, value| {
+        count = column + 1;
+        put(column, value, columns, values);
         Ok(())
     })?;
+    present(columns, count)
+}
+
+const MISSING: Value = Value { start: usize::MAX, end: 0, written: Written::Plain };
+
+/// Keeps a value wherever its column is asked for.
+fn put(column: usize, value: Value, columns: &[usize], values: &mut [Value]) {
+    for (place, _) in values.iter_mut().zip(columns).filter(|(_, wanted)| **wanted == column) {
+        *place = value;
+    }
+}
+
+/// Whether all of `columns` are among the first `count`.
+fn present(columns: &[usize], count: usize) -> Result<(), Flaw> {
     match columns.iter().position(|&column| column >= count) {
         None => Ok(()),
         Some(field) => {
@@ -68,48 +85,57 @@ fn pick(
     }
 }
 
-/// Shows each value of a row with the number of its column, from 0.
+/// Shows each value of the record that starts `bytes`, with the number of its column from 0; gives
+/// the record's length without the line feed. One walk finds the values, the end, and what is broken.
 pub(super) fn each(
-    row: &[u8],
+    bytes: &[u8],
     delimiter: u8,
     mut each: impl FnMut(usize, Value) -> Result<(), Flaw>,
-) -> Result<(), Flaw> {
+) -> Result<usize, Flaw> {
     let broken = |flaw, at| Err(Flaw::Quote { flaw, at });
     let mut start = 0;
     for column in 0.. {
-        let next = if row.get(start) == Some(&b'"') {
+        let next = if bytes.get(start) == Some(&b'"') {
             let (mut end, mut written) = (start + 1, Written::Plain);
             loop {
-                match memchr(b'"', &row[end..]) {
+                match memchr(b'"', &bytes[end..]) {
                     None => return broken(QuoteFlaw::Open, start),
                     Some(at) => end += at,
                 }
-                if row.get(end + 1) != Some(&b'"') {
+                if bytes.get(end + 1) != Some(&b'"') {
                     break;
                 }
                 written = Written::Doubled;
                 end += 2;
             }
             each(column, Value { start: start + 1, end, written })?;
-            end + 1
-        } else {
-            let end = memchr2(delimiter, b'"', &row[start..]).map_or(row.len(), |at| start + at);
-            if row.get(end) == Some(&b'"') {
-                return broken(QuoteFlaw::Bare, end);
+            // A carriage return belongs to the end of the record.
+            match bytes[end + 1..] {
+                [b'\r'] | [b'\r', b'\n', ..] => end + 2,
+                _ => end + 1,
             }
+        } else {
+            let rest = &bytes[start..];
+            let next = memchr3(delimiter, b'"', b'\n', rest).map_or(bytes.len(), |at| start + at);
+            let end = match bytes.get(next) {
+                Some(b'"') => return broken(QuoteFlaw::Bare, next),
+                Some(&byte) if byte == delimiter => next,
+                _ if bytes[start..next].ends_with(b"\r") => next - 1,
+                _ => next,
+            };
             each(column, Value { start, end, written: Written::Plain })?;
-            end
+            next
         };
-        match row.get(next) {
-            None => break,
+        match bytes.get(next) {
+            None | Some(b'\n') => return Ok(next),
             Some(&byte) if byte == delimiter => start = next + 1,
             Some(_) => return broken(QuoteFlaw::Closed, next),
         }
     }
-    Ok(())
+    unreachable!("a record has an end")
 }
 
-/// As [`each`], where a quote is a byte like others.
+/// As [`each`], of a row where a quote is a byte like others.
 pub(super) fn each_unquoted(
     row: &[u8],
     delimiter: u8,

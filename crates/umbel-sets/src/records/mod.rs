@@ -219,9 +219,7 @@ impl Format {
         let Kind::Csv(delimiter) = self.kind else { return Ok(()) };
         match columns::find(start, delimiter, &[], &mut Vec::new()) {
             Err(Flaw::Quote { flaw: QuoteFlaw::Open, .. }) if goes_on => Ok(()),
-            // A carriage return may be that of the record's end.
-            Err(Flaw::Quote { at, .. }) if start[at..] == *b"\r" => Ok(()),
-            result => result,
+            result => result.map(drop),
         }
     }
 
@@ -231,10 +229,8 @@ impl Format {
 
     /// The columns of the key, in its order, from the header.
     fn columns(&self, name: &str, header: &[u8], offset: u64) -> Result<Vec<usize>, Error> {
-        let names = self
-            .cut(Vec::new())
-            .values(header)
-            .map_err(|flaw| self.error(flaw, name, offset, header.len()))?;
+        let names =
+            self.cut(Vec::new()).values(header).map_err(|flaw| self.error(flaw, name, offset))?;
         let find = |field: &String| {
             let mut same = names.iter().enumerate().filter(|(_, name)| **name == field.as_bytes());
             match (same.next(), same.next()) {
@@ -258,8 +254,8 @@ impl Format {
         self.fields.iter().map(find).collect()
     }
 
-    /// What is wrong with the record of `length` bytes at `offset` of the input `name`.
-    pub(crate) fn error(&self, flaw: Flaw, name: &str, offset: u64, length: usize) -> Error {
+    /// What is wrong with the record at `offset` of the input `name`.
+    pub(crate) fn error(&self, flaw: Flaw, name: &str, offset: u64) -> Error {
         let name = name.to_owned();
         match flaw {
             Flaw::Quote { flaw, at } => Error::Quote { name, offset, at: offset + at as u64, flaw },
@@ -267,7 +263,7 @@ impl Format {
                 Error::NoField { name, offset, field: self.fields[field].clone(), found }
             }
             Flaw::Json(source) => Error::Json { name, offset, source },
-            Flaw::GiantKey => Error::GiantLine { name, offset, length: length as u64 },
+            Flaw::GiantKey(length) => Error::GiantLine { name, offset, length },
         }
     }
 }
@@ -346,8 +342,8 @@ pub(crate) enum Flaw {
         found: String,
     },
     Json(serde_json::Error),
-    /// 2³² bytes or more.
-    GiantKey,
+    /// A key of so many bytes, 2³² or more.
+    GiantKey(u64),
 }
 
 /// A value in a row.
@@ -377,21 +373,40 @@ pub(crate) struct Copied {
 }
 
 impl Cut<'_> {
-    /// Finds the key of a row; `None` for an empty line, which is no record.
-    pub(crate) fn key(&self, row: &[u8], copied: &mut Copied) -> Result<Option<KeyAt>, Flaw> {
-        let text = self.text(row);
-        if self.is_blank(text) {
-            return Ok(None);
-        }
+    /// Reads the record that starts `bytes`: gives its length without its end, and its key; no key
+    /// for an empty line, which is no record.
+    pub(crate) fn next(
+        &self,
+        bytes: &[u8],
+        copied: &mut Copied,
+    ) -> Result<(usize, Option<KeyAt>), Flaw> {
         copied.values.clear();
-        match self.format.kind {
-            Kind::Lines(_) => {}
-            Kind::Csv(delimiter) => {
-                columns::find(text, delimiter, &self.columns, &mut copied.values)?;
+        if let Kind::Csv(delimiter) = self.format.kind {
+            if let Some(length) = blank(bytes) {
+                return Ok((length, None));
             }
-            Kind::Tsv => columns::find_unquoted(text, b'\t', &self.columns, &mut copied.values)?,
+            let length = columns::find(bytes, delimiter, &self.columns, &mut copied.values)?;
+            return Ok((length, Some(self.key(&bytes[..length], copied)?)));
+        }
+        let end = self.format.ends().find(bytes, &mut false);
+        let row = &bytes[..end.unwrap_or(bytes.len())];
+        if self.is_blank(row) {
+            return Ok((row.len(), None));
+        }
+        let text = self.text(row);
+        match self.format.kind {
+            Kind::Lines(_) | Kind::Csv(_) => {}
+            Kind::Tsv => {
+                columns::find_unquoted(text, b'\t', &self.columns, &mut copied.values)?;
+            }
             Kind::Json => json::find(text, &self.format.paths, &mut copied.values)?,
         }
+        Ok((row.len(), Some(self.key(row, copied)?)))
+    }
+
+    /// The key of a row in which the values were found.
+    fn key(&self, row: &[u8], copied: &mut Copied) -> Result<KeyAt, Flaw> {
+        let text = self.text(row);
         if self.format.fields.is_empty() {
             let (start, end) = match self.format.kind {
                 Kind::Json => {
@@ -402,7 +417,7 @@ impl Cut<'_> {
             };
             copied.values.push(Value { start, end, written: Written::Plain });
         }
-        copied.key(text).map(Some)
+        copied.key(text)
     }
 
     /// A row without the carriage return that belongs to its end.
@@ -432,10 +447,21 @@ impl Cut<'_> {
             Ok(())
         };
         match self.format.kind {
-            Kind::Csv(delimiter) => columns::each(text, delimiter, |_, value| each(value))?,
+            Kind::Csv(delimiter) => {
+                columns::each(text, delimiter, |_, value| each(value))?;
+            }
             _ => columns::each_unquoted(text, b'\t', |_, value| each(value))?,
         }
         Ok(values)
+    }
+}
+
+/// The length of an empty line, if `bytes` start with one.
+fn blank(bytes: &[u8]) -> Option<usize> {
+    match bytes {
+        [] | [b'\n', ..] => Some(0),
+        [b'\r'] | [b'\r', b'\n', ..] => Some(1),
+        _ => None,
     }
 }
 
@@ -458,9 +484,10 @@ impl Copied {
                 self.bytes[prefix..prefix + 4].copy_from_slice(&length.to_le_bytes());
             }
         }
-        match (u32::try_from(begin), u32::try_from(self.bytes.len() - begin)) {
+        let length = self.bytes.len() - begin;
+        match (u32::try_from(begin), u32::try_from(length)) {
             (Ok(start), Ok(length)) => Ok(KeyAt::Copied { start, length }),
-            _ => Err(Flaw::GiantKey),
+            _ => Err(Flaw::GiantKey(length as u64)),
         }
     }
 

@@ -299,6 +299,35 @@ proptest! {
     }
 
     #[test]
+    fn tabs_alone_part_the_fields_of_tsv(
+        rows in proptest::collection::vec((proptest::collection::vec("[ab\",\\\\]{0,3}", 3), any::<bool>()), 0..80),
+        end: bool,
+        key in proptest::collection::vec(0usize..3, 0..3),
+        budget in budget(),
+        drip in 1usize..50,
+    ) {
+        let write = |(fields, carriage): &(Vec<String>, bool)| {
+            fields.join("\t") + if *carriage { "\r" } else { "" }
+        };
+        let lines: Vec<String> = rows.iter().map(write).collect();
+        let bytes = lines.join("\n") + if end && !lines.is_empty() { "\n" } else { "" };
+        let mut offset = 0;
+        let expected: Vec<Seen> = rows.iter().zip(&lines).map(|((fields, _), line)| {
+            let values: Vec<_> = key.iter().map(|&column| fields[column].clone().into_bytes()).collect();
+            let key = if key.is_empty() { trimmed(line.as_bytes()) } else { join(&values) };
+            let start = offset;
+            offset += line.len() as u64 + 1;
+            (start, line.clone().into_bytes(), key)
+        }).collect();
+        let key = key.iter().map(|column| (column + 1).to_string()).collect();
+        let records = Records::Tsv { header: false, key };
+        for drip in [None, Some(drip)] {
+            let (_, seen) = see(&records, bytes.as_bytes(), budget, drip).unwrap();
+            prop_assert_eq!(&seen, &expected);
+        }
+    }
+
+    #[test]
     fn json_is_read_as_line_by_line(
         lines in proptest::collection::vec(json_line(), 0..60),
         end: bool,
