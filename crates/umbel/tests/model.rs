@@ -20,6 +20,8 @@ type Key = u16;
 enum Op {
     Insert(Key),
     InsertMany(Vec<Key>),
+    /// As many, and told which were new.
+    InsertNew(Vec<Key>),
     Contains(Key),
     /// With another filter that holds these keys.
     Union(Vec<Key>, Size),
@@ -52,6 +54,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         8 => (0..2000 as Key).prop_map(Op::Insert),
         4 => keys().prop_map(Op::InsertMany),
+        2 => keys().prop_map(Op::InsertNew),
         4 => (0..2000 as Key).prop_map(Op::Contains),
         2 => (keys(), size()).prop_map(|(keys, size)| Op::Union(keys, size)),
         2 => (keys(), size()).prop_map(|(keys, size)| Op::Intersect(keys, size)),
@@ -167,6 +170,16 @@ where
                 self.members.insert(*key);
             }
             Op::InsertMany(keys) => self.insert_many(keys),
+            Op::InsertNew(keys) => {
+                let hashes: Vec<_> = keys.iter().map(|&key| self.hash(key)).collect();
+                let mut new = vec![false; keys.len()];
+                self.filter.insert_batch_new(&hashes, &mut new);
+                for (new, hash) in new.into_iter().zip(hashes) {
+                    assert_eq!(new, !self.reference.contains(hash), "new or not, in turn");
+                    self.reference.insert(hash);
+                }
+                self.members.extend(keys);
+            }
             Op::Contains(key) => {
                 let found = self.filter.contains_hash(self.hash(*key));
                 assert_eq!(found, self.reference.contains(self.hash(*key)));

@@ -86,6 +86,14 @@ impl AnyFilter {
         each!(self, filter => filter.insert_batch(hashes));
     }
 
+    /// Inserts many keys and tells which were certainly new. As [`Bloom::insert_batch_new`].
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) {
+        each!(self, filter => filter.insert_batch_new(hashes, new));
+    }
+
     /// Adds all keys of `other`. As [`Bloom::union`].
     ///
     /// # Errors

@@ -45,6 +45,17 @@ impl Layout for BlockedLayout {
         kernel.insert_batch(blocks, run, hashes);
     }
 
+    fn insert_batch_new(
+        blocks: &mut [Block],
+        _: &Plan,
+        kernel: &Kernel,
+        hashes: &[KeyHash],
+        new: &mut [bool],
+    ) {
+        let run = Run { first: 0, total: blocks.len() as u64 };
+        kernel.insert_batch_new(blocks, run, hashes, new);
+    }
+
     fn contains_batch<H: Hash>(
         blocks: &[Block],
         _: &Plan,
@@ -168,5 +179,14 @@ impl Shard<'_> {
     /// When one falls elsewhere.
     pub fn insert_batch(&mut self, hashes: &[KeyHash]) {
         self.kernel.insert_batch(self.blocks, self.run, hashes);
+    }
+
+    /// As [`insert_batch`](Self::insert_batch), one after the other: `new[i]` becomes true when
+    /// `hashes[i]` was certainly new.
+    ///
+    /// # Panics
+    /// When one falls elsewhere; when the slices differ in length.
+    pub fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) {
+        self.kernel.insert_batch_new(self.blocks, self.run, hashes, new);
     }
 }

@@ -30,6 +30,14 @@ pub trait Layout: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
     #[doc(hidden)]
     fn insert_batch<H: Hash>(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hashes: &[H]);
     #[doc(hidden)]
+    fn insert_batch_new(
+        blocks: &mut [Block],
+        plan: &Plan,
+        kernel: &Kernel,
+        hashes: &[KeyHash],
+        new: &mut [bool],
+    );
+    #[doc(hidden)]
     fn contains_batch<H: Hash>(
         blocks: &[Block],
         plan: &Plan,
@@ -206,6 +214,16 @@ impl<L: Layout, S: AsMut<[Block]>> Bloom<L, S> {
     /// Inserts many keys by their hashes.
     pub fn insert_batch(&mut self, hashes: &[KeyHash]) {
         L::insert_batch(self.blocks.as_mut(), &self.plan, &self.kernel, hashes);
+    }
+
+    /// Inserts many keys by their hashes, one after the other: `new[i]` becomes what
+    /// [`insert_hash`](Self::insert_hash) tells of `hashes[i]`.
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) {
+        assert_eq!(hashes.len(), new.len(), "one answer for each hash");
+        L::insert_batch_new(self.blocks.as_mut(), &self.plan, &self.kernel, hashes, new);
     }
 
     /// Inserts many keys by 64-bit hashes made elsewhere, each as [`KeyHash::from_u64`] takes it.

@@ -63,6 +63,21 @@ impl Layout for ClassicLayout {
         }
     }
 
+    fn insert_batch_new(
+        blocks: &mut [Block],
+        plan: &Plan,
+        kernel: &Kernel,
+        hashes: &[KeyHash],
+        new: &mut [bool],
+    ) {
+        for (hashes, new) in hashes.chunks(AHEAD).zip(new.chunks_mut(AHEAD)) {
+            ask(blocks, plan, hashes);
+            for (new, hash) in new.iter_mut().zip(hashes) {
+                *new = Self::insert(blocks, plan, kernel, *hash);
+            }
+        }
+    }
+
     fn contains_batch<H: Hash>(
         blocks: &[Block],
         plan: &Plan,

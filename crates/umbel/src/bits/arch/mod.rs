@@ -121,6 +121,43 @@ impl std::fmt::Debug for Kernel {
     }
 }
 
+/// Blocks that need not be asked for ahead: 256 KiB lie in the second-level cache of any processor
+/// with vectors, where asking costs more than waiting.
+const NEAR: usize = 4096;
+
+/// Runs `$each` with `$i`, the hash's `$place` and its low half, for every hash, its block asked for
+/// [`AHEAD`] turns before.
+macro_rules! walk {
+    ($blocks:expr, $run:expr, $hashes:expr, |$i:ident, $place:ident, $low:ident| $each:expr) => {
+        let (start, run, hashes): (*const Block, Run, &[H]) = ($blocks.as_ptr(), $run, $hashes);
+        if $blocks.len() <= NEAR {
+            for ($i, hash) in hashes.iter().enumerate() {
+                let hash = hash.key_hash();
+                let ($place, $low) = (run.place(hash), hash.low);
+                $each
+            }
+            return;
+        }
+        let mut places = [0usize; AHEAD];
+        for (slot, hash) in places.iter_mut().zip(hashes) {
+            *slot = run.place(hash.key_hash());
+            prefetch(start.wrapping_add(*slot));
+        }
+        let ahead = hashes.get(AHEAD..).unwrap_or_default();
+        for ($i, (hash, ahead)) in hashes.iter().zip(ahead).enumerate() {
+            let next = run.place(ahead.key_hash());
+            prefetch(start.wrapping_add(next));
+            let $place = std::mem::replace(&mut places[$i % AHEAD], next);
+            let $low = hash.key_hash().low;
+            $each
+        }
+        for $i in ahead.len()..hashes.len() {
+            let ($place, $low) = (places[$i % AHEAD], hashes[$i].key_hash().low);
+            $each
+        }
+    };
+}
+
 impl Kernel {
     /// The best kernels of this processor for `probes` probes a key.
     pub(crate) fn detect(probes: u32) -> Self {
@@ -211,6 +248,24 @@ impl Kernel {
     pub(crate) fn insert_batch<H: Hash>(&self, blocks: &mut [Block], run: Run, hashes: &[H]) {
         // SAFETY: as in `insert`.
         unsafe { (H::batch(self).insert)(blocks, run, hashes, self.probes) }
+    }
+
+    /// As [`insert_batch`](Self::insert_batch), one key after the other: `new[i]` tells whether
+    /// `hashes[i]` set a bit.
+    ///
+    /// # Panics
+    /// When a key falls elsewhere; when the slices differ in length.
+    pub(crate) fn insert_batch_new<H: Hash>(
+        &self,
+        blocks: &mut [Block],
+        run: Run,
+        hashes: &[H],
+        new: &mut [bool],
+    ) {
+        assert_eq!(hashes.len(), new.len(), "one answer for each hash");
+        walk!(blocks, run, hashes, |i, place, low| {
+            new[i] = self.insert(&mut blocks[place], low);
+        });
     }
 
     /// Asks for keys in a whole filter.
@@ -354,43 +409,6 @@ unsafe fn contains<I: Isa, const PROBES: u32>(block: &Block, low: u64, probes: u
     }
 }
 
-/// Blocks that need not be asked for ahead: 256 KiB lie in the second-level cache of any processor
-/// with vectors, where asking costs more than waiting.
-const NEAR: usize = 4096;
-
-/// Runs `$each` with `$i`, the hash's `$place` and its low half, for every hash, its block asked for
-/// [`AHEAD`] turns before.
-macro_rules! walk {
-    ($blocks:expr, $run:expr, $hashes:expr, |$i:ident, $place:ident, $low:ident| $each:expr) => {
-        let (start, run, hashes): (*const Block, Run, &[H]) = ($blocks.as_ptr(), $run, $hashes);
-        if $blocks.len() <= NEAR {
-            for ($i, hash) in hashes.iter().enumerate() {
-                let hash = hash.key_hash();
-                let ($place, $low) = (run.place(hash), hash.low);
-                $each
-            }
-            return;
-        }
-        let mut places = [0usize; AHEAD];
-        for (slot, hash) in places.iter_mut().zip(hashes) {
-            *slot = run.place(hash.key_hash());
-            prefetch(start.wrapping_add(*slot));
-        }
-        let ahead = hashes.get(AHEAD..).unwrap_or_default();
-        for ($i, (hash, ahead)) in hashes.iter().zip(ahead).enumerate() {
-            let next = run.place(ahead.key_hash());
-            prefetch(start.wrapping_add(next));
-            let $place = std::mem::replace(&mut places[$i % AHEAD], next);
-            let $low = hash.key_hash().low;
-            $each
-        }
-        for $i in ahead.len()..hashes.len() {
-            let ($place, $low) = (places[$i % AHEAD], hashes[$i].key_hash().low);
-            $each
-        }
-    };
-}
-
 #[inline(always)]
 unsafe fn insert_batch<I: Isa, const PROBES: u32, H: Hash>(
     blocks: &mut [Block],
@@ -473,6 +491,17 @@ mod tests {
                 }
                 kernel.insert_batch(&mut many, Run { first: 0, total: blocks }, &hashes);
                 prop_assert!(one[..] == expected[..] && many[..] == expected[..], "{} {probes}", kernel.name);
+                let (mut again, mut new) = (Blocks::zeroed(blocks).unwrap(), vec![false; count]);
+                kernel.insert_batch_new(&mut again, Run { first: 0, total: blocks }, &hashes, &mut new);
+                let mut turn = Blocks::zeroed(blocks).unwrap();
+                let sets_a_bit = |hash: &KeyHash| {
+                    let block = &mut turn[place(hash.high, blocks) as usize];
+                    let before = *block;
+                    block.or(&scalar::mask(hash.low, probes));
+                    *block != before
+                };
+                prop_assert_eq!(new, hashes.iter().map(sets_a_bit).collect::<Vec<_>>());
+                prop_assert!(again[..] == expected[..], "{} {probes}", kernel.name);
                 let mut found = vec![false; asked.len()];
                 kernel.contains_batch(&many, &asked, &mut found);
                 prop_assert_eq!(&found, &answers, "{} {}", kernel.name, probes);
