@@ -1,0 +1,193 @@
+//! Finding and hashing records, a few hundred at a time.
+
+use umbel::KeyHash;
+
+use super::turns::Halt;
+use super::{Lines, Scanner, Span, Tally, Visit};
+use crate::line_ends::LineEnds;
+use crate::records::{Copied, Cut, KeyAt};
+
+/// Lines found and hashed at once: enough to overlap cache misses, few enough to stay in L1.
+const BATCH: usize = 256;
+
+/// Whose lines a batch has.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) name: &'a str,
+    /// Where they start in the input.
+    pub(super) offset: u64,
+    pub(super) cut: &'a Cut<'a>,
+}
+
+/// Finds and hashes lines, shows them to a visitor and hands on what it keeps.
+pub(super) struct Batch<'a> {
+    scanner: &'a Scanner<'a>,
+    spans: Vec<Span>,
+    hashes: Vec<KeyHash>,
+    /// Where keys are, and those that are no piece of their line; empty for lines as such.
+    keys: Vec<KeyAt>,
+    copied: Copied,
+    keep: Vec<bool>,
+    kept: Vec<Span>,
+    kept_hashes: Vec<KeyHash>,
+    kept_keys: Vec<KeyAt>,
+    kept_copied: Copied,
+    pub(super) tally: Tally,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(scanner: &'a Scanner<'a>) -> Self {
+        Self {
+            scanner,
+            spans: Vec::with_capacity(BATCH),
+            hashes: Vec::with_capacity(BATCH),
+            keys: Vec::new(),
+            copied: Copied::default(),
+            keep: Vec::with_capacity(BATCH),
+            kept: Vec::new(),
+            kept_hashes: Vec::new(),
+            kept_keys: Vec::new(),
+            kept_copied: Copied::default(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// Shows the lines of `bytes`, the last of which may have no end. `turn` is waited for before
+    /// kept lines are handed on.
+    pub(super) fn lines<V: Visit>(
+        &mut self,
+        bytes: &[u8],
+        place: Place<'_>,
+        visit: &V,
+        local: &mut V::Local,
+        turn: impl Fn() -> Result<(), Halt>,
+    ) -> Result<(), Halt> {
+        if !self.scanner.format.is_lines() {
+            return self.records(bytes, place, visit, local, turn);
+        }
+        let separator = self.scanner.format.ends().byte();
+        let mut start = 0;
+        for end in LineEnds::new(separator, bytes) {
+            self.spans.push(Span { start, length: (end - start) as u32 });
+            start = end + 1;
+            if self.spans.len() == BATCH {
+                self.show(bytes, place, visit, local, &turn)?;
+            }
+        }
+        if start < bytes.len() {
+            self.spans.push(Span { start, length: (bytes.len() - start) as u32 });
+        }
+        self.show(bytes, place, visit, local, &turn)?;
+        self.hand_on(bytes, place, visit, &turn)
+    }
+
+    /// As [`lines`](Self::lines), for records with keys.
+    fn records<V: Visit>(
+        &mut self,
+        bytes: &[u8],
+        place: Place<'_>,
+        visit: &V,
+        local: &mut V::Local,
+        turn: impl Fn() -> Result<(), Halt>,
+    ) -> Result<(), Halt> {
+        let half = (self.scanner.chunk / 2).max(1);
+        let mut start = 0;
+        while start < bytes.len() {
+            let length = match place.cut.next(&bytes[start..], &mut self.copied) {
+                Ok((length, key)) => {
+                    if let Some(key) = key {
+                        self.spans.push(Span { start, length: length as u32 });
+                        self.keys.push(key);
+                    }
+                    length
+                }
+                Err(flaw) => {
+                    // The records before it are in order, in this chunk and in those before.
+                    self.show(bytes, place, visit, local, &turn)?;
+                    self.hand_on(bytes, place, visit, &turn)?;
+                    turn()?;
+                    let offset = place.offset + start as u64;
+                    let format = &self.scanner.format;
+                    return Err(format.error(flaw, place.name, offset).into());
+                }
+            };
+            start += length + 1;
+            if self.spans.len() == BATCH || self.copied.bytes.len() >= half {
+                self.show(bytes, place, visit, local, &turn)?;
+            }
+        }
+        self.show(bytes, place, visit, local, &turn)?;
+        self.hand_on(bytes, place, visit, &turn)
+    }
+
+    fn show<V: Visit>(
+        &mut self,
+        bytes: &[u8],
+        place: Place<'_>,
+        visit: &V,
+        local: &mut V::Local,
+        turn: impl Fn() -> Result<(), Halt>,
+    ) -> Result<(), Halt> {
+        let Scanner { hasher, chunk, kept, .. } = self.scanner;
+        let (spans, hashes) = (&self.spans, &mut self.hashes);
+        hashes.clear();
+        if self.scanner.format.is_lines() {
+            for span in spans {
+                let hash = hasher.hash(span.of(bytes));
+                self.tally.see(hash);
+                hashes.push(hash);
+            }
+        } else {
+            for (span, key) in spans.iter().zip(&self.keys) {
+                let row = span.of(bytes);
+                self.tally.see(hasher.hash(row));
+                hashes.push(hasher.hash(key.record(row, &self.copied.bytes).key()));
+            }
+        }
+        self.tally.lines += spans.len() as u64;
+        self.keep.clear();
+        self.keep.resize(spans.len(), false);
+        let copied = &self.copied.bytes;
+        let lines = Lines { bytes, offset: place.offset, spans, hashes, keys: &self.keys, copied };
+        visit.batch(local, &lines, &mut self.keep)?;
+        for (i, _) in self.keep.iter().enumerate().filter(|(_, keep)| **keep) {
+            self.kept.push(self.spans[i]);
+            self.kept_hashes.push(self.hashes[i]);
+            if let Some(key) = self.keys.get(i) {
+                self.kept_keys.push(self.kept_copied.keep(*key, &self.copied));
+            }
+        }
+        self.spans.clear();
+        self.keys.clear();
+        self.copied.clear(*chunk);
+        if self.kept.len() + BATCH > *kept || self.kept_copied.bytes.len() >= (*chunk / 2).max(1) {
+            self.hand_on(bytes, place, visit, turn)?;
+        }
+        Ok(())
+    }
+
+    fn hand_on(
+        &mut self,
+        bytes: &[u8],
+        place: Place<'_>,
+        visit: &impl Visit,
+        turn: impl Fn() -> Result<(), Halt>,
+    ) -> Result<(), Halt> {
+        if !self.kept.is_empty() {
+            turn()?;
+            visit.kept(&Lines {
+                bytes,
+                offset: place.offset,
+                spans: &self.kept,
+                hashes: &self.kept_hashes,
+                keys: &self.kept_keys,
+                copied: &self.kept_copied.bytes,
+            })?;
+            self.kept.clear();
+            self.kept_hashes.clear();
+            self.kept_keys.clear();
+            self.kept_copied.clear(self.scanner.chunk);
+        }
+        Ok(())
+    }
+}

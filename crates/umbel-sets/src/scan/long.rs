@@ -1,0 +1,91 @@
+//! Lines longer than a chunk: how far a buffer may grow for one, and what is told when it may not.
+
+use std::io::{self, Read};
+
+use super::Scanner;
+use crate::Error;
+use crate::input::Input;
+use crate::records::{Ends, mark};
+
+impl Scanner<'_> {
+    /// Whether there is room for a buffer of `longer` bytes for the last record in it, of which more
+    /// comes from `source`. A record that never ends for a broken quote is told as such.
+    pub(super) fn check_long(
+        &self,
+        loaded: &Loaded<'_>,
+        longer: usize,
+        room: u64,
+        source: &mut impl Read,
+    ) -> Result<(), Error> {
+        let &Loaded { name, buffer, first, offset } = loaded;
+        // A mark stands before the first record while the head is not found yet.
+        let headless = offset == 0 && !self.format.is_lines();
+        let records = if headless { first + mark(&buffer[first..]) } else { first };
+        let mut quoted = false;
+        let last = self.format.ends().find_last(&buffer[records..], &mut quoted);
+        let start = last.map_or(records, |at| records + at + 1);
+        let (bytes, offset) = (&buffer[start..], offset + (start - first) as u64);
+        let check = |goes_on| {
+            let flaw = |flaw| self.format.error(flaw, name, offset);
+            self.format.check_quotes(bytes, goes_on).map_err(flaw)
+        };
+        check(true)?;
+        let weight = self.format.weight();
+        let fits = weight.saturating_mul(longer as u64) <= room;
+        if fits && longer - start <= u32::MAX as usize {
+            return Ok(());
+        }
+        let (rest, ended) = skip_line(source, self.format.ends(), &mut quoted);
+        check(ended || !quoted)?;
+        let length = bytes.len() as u64 + rest;
+        let name = name.to_owned();
+        if length > u64::from(u32::MAX) {
+            return Err(Error::GiantLine { name, offset, length });
+        }
+        let (cap, least) = (self.budget.cap, self.budget.cap_for_line(weight * length, room));
+        Err(Error::LongLine { name, offset, length, cap, least })
+    }
+}
+
+/// What has been read of records of which the last one is long.
+pub(super) struct Loaded<'a> {
+    pub(super) name: &'a str,
+    pub(super) buffer: &'a [u8],
+    /// Where the first of them starts, in the buffer and in the input.
+    pub(super) first: usize,
+    pub(super) offset: u64,
+}
+
+/// The next size of a buffer for a line longer than `length`: a quarter more, so that little of it
+/// is unused.
+pub(super) fn grown(length: usize) -> usize {
+    length + (length / 4).max(if cfg!(test) { 1 << 5 } else { 1 << 16 })
+}
+
+/// Reads up to the end of the line; gives the bytes before it, and whether it was found.
+fn skip_line(source: &mut impl Read, ends: Ends, quoted: &mut bool) -> (u64, bool) {
+    let mut piece = vec![0; 1 << 16];
+    let mut length = 0;
+    while let Ok(read @ 1..) = source.read(&mut piece) {
+        match ends.find(&piece[..read], quoted) {
+            Some(at) => return (length + at as u64, true),
+            None => length += read as u64,
+        }
+    }
+    (length, false)
+}
+
+/// An input as a stream, from some offset.
+pub(super) struct ReadFrom<'a> {
+    pub(super) input: &'a Input,
+    pub(super) offset: u64,
+}
+
+impl Read for ReadFrom<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let size = (self.input.length() - self.offset).min(bytes.len() as u64) as usize;
+        self.input.read_at(&mut bytes[..size], self.offset).map_err(io::Error::other)?;
+        self.offset += size as u64;
+        Ok(size)
+    }
+}

@@ -1,0 +1,340 @@
+//! Reading a file in parallel, cut at the ends of lines, or of other records.
+//!
+//! The file is cut into chunks of equal size. A worker takes the next chunk and owns the lines that
+//! *start* in it: it looks at the byte before the chunk to tell whether a line starts at its first
+//! byte, and reads beyond its end until its last line ends. Lines are found and hashed in batches;
+//! what a visitor keeps of them is handed on in the order of the file, whichever worker was first.
+//!
+//! Where records may have line feeds in quotes, a worker has to know whether its chunk starts within
+//! quotes. It counts those in its chunk as soon as it has read it, and gets from the worker of the
+//! chunk before, in turn, whether there was an odd number before: no pass more, and hardly a wait.
+//! Of several broken records the first one is told, whichever worker found one first.
+//!
+//! Memory: a chunk and its slack a worker; for keys that are copied, half of that for the chunk and
+//! half for keys. A line longer than that is read only by the worker whose turn it is, so there is
+//! one such line in memory at a time.
+
+mod batch;
+mod long;
+mod turns;
+mod worker;
+
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use umbel::{KeyHash, KeyHasher};
+
+use crate::budget::{Budget, KEPT};
+use crate::input::Input;
+use crate::records::{Format, Head, KeyAt, Layout, Record};
+use crate::report::Progress;
+use crate::{Error, Options};
+use batch::{Batch, Place};
+use long::{Loaded, ReadFrom, grown};
+use turns::{Halt, StopOnDrop, Turns};
+use worker::Worker;
+
+/// What is done with the lines of a file.
+pub(crate) trait Visit: Sync {
+    /// What one worker carries from batch to batch.
+    type Local: Send;
+
+    fn local(&self) -> Self::Local;
+
+    /// Gets the header of an input that has one, before any line.
+    fn header(&self, _row: &[u8]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Sees lines, in any order, on any thread; sets `keep[i]` for those to hand on in order.
+    fn batch(
+        &self,
+        local: &mut Self::Local,
+        lines: &Lines<'_>,
+        keep: &mut [bool],
+    ) -> Result<(), Error>;
+
+    /// Gets the kept lines, one thread at a time, in the order of the file.
+    fn kept(&self, _lines: &Lines<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Takes back what a worker carried.
+    fn finish(&self, _local: Self::Local) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Bytes that one line too long for a chunk may take in memory now. Asked in file order.
+    fn room(&self) -> u64;
+}
+
+/// Some lines of a file, with their hashes.
+pub(crate) struct Lines<'a> {
+    bytes: &'a [u8],
+    /// Where in the input `bytes` starts.
+    offset: u64,
+    spans: &'a [Span],
+    /// Of the keys.
+    hashes: &'a [KeyHash],
+    /// Where the keys are; empty when lines are their own.
+    keys: &'a [KeyAt],
+    copied: &'a [u8],
+}
+
+#[derive(Clone, Copy)]
+struct Span {
+    start: usize,
+    length: u32,
+}
+
+impl Span {
+    fn of(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.start..self.start + self.length as usize]
+    }
+}
+
+impl<'a> Lines<'a> {
+    pub(crate) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    pub(crate) fn hashes(&self) -> &'a [KeyHash] {
+        self.hashes
+    }
+
+    /// Line `i`, without its end.
+    pub(crate) fn row(&self, i: usize) -> &'a [u8] {
+        self.spans[i].of(self.bytes)
+    }
+
+    /// What of line `i` is hashed and compared.
+    pub(crate) fn key(&self, i: usize) -> &'a [u8] {
+        self.record(i).key()
+    }
+
+    /// Line `i` with its key.
+    pub(crate) fn record(&self, i: usize) -> Record<'a> {
+        let row = self.row(i);
+        self.keys.get(i).map_or(Record::line(row), |key| key.record(row, self.copied))
+    }
+
+    /// Where line `i` starts in the input.
+    pub(crate) fn offset(&self, i: usize) -> u64 {
+        self.offset + self.spans[i].start as u64
+    }
+}
+
+/// What a scan saw: equal for two scans of an unchanged file, whatever the threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) lines: u64,
+    /// Sum of the hashes of lines, keys or not, and of the header: it does not depend on their order,
+    /// and a field that changed between passes is noticed even when it is no part of the key.
+    sum: u64,
+}
+
+impl Tally {
+    fn add(&mut self, other: Self) {
+        self.lines += other.lines;
+        self.sum = self.sum.wrapping_add(other.sum);
+    }
+
+    fn see(&mut self, hash: KeyHash) {
+        self.sum = self.sum.wrapping_add(hash.high ^ hash.low.rotate_left(32));
+    }
+}
+
+/// What all scans of a job share.
+pub(crate) struct Scanner<'a> {
+    pub(crate) budget: Budget,
+    pub(crate) hasher: KeyHasher,
+    format: Format,
+    /// Bytes of input that one worker reads at once.
+    chunk: usize,
+    /// Lines that one worker hands on at once.
+    kept: usize,
+    progress: &'a Progress,
+}
+
+impl<'a> Scanner<'a> {
+    pub(crate) fn new(options: &'a Options, hasher: KeyHasher) -> Result<Self, Error> {
+        Self::within(Budget::new(options.memory, options.threads)?, options, hasher)
+    }
+
+    pub(crate) fn within(
+        budget: Budget,
+        options: &'a Options,
+        hasher: KeyHasher,
+    ) -> Result<Self, Error> {
+        let format = Format::new(&options.records, options.separator)?;
+        // A worker's memory is the same for all formats: keys take the place of lines.
+        let share = if format.is_lines() { 1 } else { 2 };
+        let chunk = (budget.chunk / share).max(1);
+        let progress = &options.progress;
+        Ok(Self { budget, hasher, format, chunk, kept: KEPT / share, progress })
+    }
+
+    /// How records are kept.
+    pub(crate) fn layout(&self) -> Layout {
+        self.format.layout()
+    }
+
+    /// The header of the first input that has one; checks that the key's fields are in all of them.
+    pub(crate) fn header(&self, inputs: &[Input]) -> Result<Option<Vec<u8>>, Error> {
+        let mut first = None;
+        for input in inputs {
+            first = first.or(self.head(input)?.row);
+        }
+        Ok(first)
+    }
+
+    /// Shows every line of `input` to `visit`.
+    pub(crate) fn scan<V: Visit>(&self, input: &Input, visit: &V) -> Result<Tally, Error> {
+        input.check_unchanged()?;
+        let head = self.head(input)?;
+        let mut tally = self.show_head(&head, visit)?;
+        self.progress.advance(head.start as u64);
+        let chunks = (input.length() - head.start as u64).div_ceil(self.chunk as u64);
+        let next = AtomicU64::new(0);
+        let turns = Turns::default();
+        let work = || -> Result<Tally, Halt> {
+            let stop = StopOnDrop(&turns);
+            let mut worker = Worker {
+                scanner: self,
+                input,
+                head: &head,
+                turns: &turns,
+                buffer: Vec::new(),
+                batch: Batch::new(self),
+            };
+            let mut local = visit.local();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= chunks {
+                    break;
+                }
+                worker.chunk(number, visit, &mut local)?;
+                turns.done(number);
+            }
+            visit.finish(local)?;
+            std::mem::forget(stop);
+            Ok(worker.batch.tally)
+        };
+        let workers = (self.budget.threads as u64).min(chunks).max(1);
+        let results: Vec<_> = thread::scope(|scope| {
+            let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+            let first = work();
+            let join = |handle: thread::ScopedJoinHandle<'_, _>| {
+                handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            std::iter::once(first).chain(others.into_iter().map(join)).collect()
+        });
+        for result in results {
+            match result {
+                Ok(part) => tally.add(part),
+                Err(Halt::Failed(error)) => return Err(error),
+                // Stopped by another worker's error, which is among the results.
+                Err(Halt::Stopped) => {}
+            }
+        }
+        input.check_unchanged()?;
+        Ok(tally)
+    }
+
+    /// Shows every line that `source` gives to `visit`, on this thread, as soon as it is there.
+    pub(crate) fn stream<V: Visit>(
+        &self,
+        name: &str,
+        mut source: impl Read,
+        visit: &V,
+    ) -> Result<Tally, Error> {
+        let ends = self.format.ends();
+        let mut batch = Batch::new(self);
+        let mut head: Option<Head<'_>> = None;
+        let mut local = visit.local();
+        let mut buffer = vec![0; self.chunk];
+        // `buffer[begin..filled]` is the start of a line, which begins at `offset` in the source;
+        // `quoted` tells whether it ends within quotes.
+        let (mut begin, mut filled, mut offset, mut quoted) = (0, 0, 0, false);
+        loop {
+            if filled == buffer.len() && begin > 0 {
+                buffer.copy_within(begin..filled, 0);
+                (begin, filled) = (0, filled - begin);
+            }
+            if filled == buffer.len() {
+                let longer = grown(filled);
+                let loaded = Loaded { name, buffer: &buffer[..filled], first: 0, offset };
+                self.check_long(&loaded, longer, visit.room(), &mut source)?;
+                buffer.resize(longer, 0);
+            }
+            let read = match source.read(&mut buffer[filled..]) {
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(source) => return Err(Error::Read { name: name.to_owned(), source }),
+            };
+            let fresh = filled..filled + read;
+            filled += read;
+            self.progress.advance(read as u64);
+            let end = match ends.find_last(&buffer[fresh.clone()], &mut quoted) {
+                _ if read == 0 => filled,
+                Some(at) => fresh.start + at + 1,
+                None => continue,
+            };
+            if head.is_none() {
+                let Some(found) = self.format.head(name, &buffer[begin..filled], read == 0)? else {
+                    continue;
+                };
+                batch.tally.add(self.show_head(&found, visit)?);
+                begin += found.start;
+                offset += found.start as u64;
+                head = Some(found);
+            }
+            let cut = &head.as_ref().expect("just found").cut;
+            let place = Place { name, offset, cut };
+            batch
+                .lines(&buffer[begin..end], place, visit, &mut local, || Ok(()))
+                .map_err(Halt::into_error)?;
+            offset += (end - begin) as u64;
+            begin = end;
+            if read == 0 {
+                visit.finish(local)?;
+                return Ok(batch.tally);
+            }
+        }
+    }
+
+    /// What the start of an input tells.
+    fn head(&self, input: &Input) -> Result<Head<'_>, Error> {
+        if let Some(head) = self.format.head(input.name(), &[], input.length() == 0)? {
+            return Ok(head);
+        }
+        let mut bytes = Vec::new();
+        loop {
+            let read = bytes.len();
+            let longer = if read == 0 { 4 << 10 } else { 2 * read };
+            if read > 0 && longer as u64 > self.budget.long_line() {
+                let name = input.name();
+                let loaded = Loaded { name, buffer: &bytes, first: 0, offset: 0 };
+                let mut rest = ReadFrom { input, offset: read as u64 };
+                self.check_long(&loaded, longer, self.budget.long_line(), &mut rest)?;
+            }
+            bytes.resize((longer as u64).min(input.length()) as usize, 0);
+            input.read_at(&mut bytes[read..], read as u64)?;
+            let all = bytes.len() as u64 == input.length();
+            if let Some(head) = self.format.head(input.name(), &bytes, all)? {
+                return Ok(head);
+            }
+        }
+    }
+
+    /// Shows the header; gives its part of the tally.
+    fn show_head(&self, head: &Head<'_>, visit: &impl Visit) -> Result<Tally, Error> {
+        let mut tally = Tally::default();
+        if let Some(row) = &head.row {
+            tally.see(self.hasher.hash(row));
+            visit.header(row)?;
+        }
+        Ok(tally)
+    }
+}

@@ -1,0 +1,96 @@
+//! The order among workers: what is kept is handed on in the order of the file.
+
+use std::collections::BTreeSet;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use crate::Error;
+
+/// Why a worker ends early.
+pub(super) enum Halt {
+    Failed(Error),
+    /// Another one failed.
+    Stopped,
+}
+
+impl Halt {
+    pub(super) fn into_error(self) -> Error {
+        match self {
+            Self::Failed(error) => error,
+            Self::Stopped => unreachable!("a stream has one worker, nobody stops it"),
+        }
+    }
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Lets workers go in the order of their chunks where that matters.
+#[derive(Default)]
+pub(super) struct Turns {
+    state: Mutex<TurnState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct TurnState {
+    /// All chunks before this one are done.
+    next: u64,
+    done_early: BTreeSet<u64>,
+    /// The next chunk whose quotes are to be counted, and whether it starts within quotes.
+    counted: u64,
+    quoted: bool,
+    stopped: bool,
+}
+
+impl Turns {
+    /// Waits until all chunks before `chunk` are done; false when a worker failed.
+    pub(super) fn wait(&self, chunk: u64) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        while state.next < chunk && !state.stopped {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        !state.stopped
+    }
+
+    /// Whether `chunk` starts within quotes, and `turned` tells whether it ends the other way; waits
+    /// until that is known of all chunks before. `None` when a worker failed.
+    pub(super) fn quotes(&self, chunk: u64, turned: bool) -> Option<bool> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        while state.counted < chunk && !state.stopped {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.stopped {
+            return None;
+        }
+        let before = state.quoted;
+        state.counted += 1;
+        state.quoted ^= turned;
+        drop(state);
+        self.changed.notify_all();
+        Some(before)
+    }
+
+    pub(super) fn done(&self, chunk: u64) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.done_early.insert(chunk);
+        while state.done_early.first() == Some(&state.next) {
+            state.done_early.pop_first();
+            state.next += 1;
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+}
+
+/// Wakes the other workers when this one ends by an error or a panic.
+pub(super) struct StopOnDrop<'a>(pub(super) &'a Turns);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner).stopped = true;
+        self.0.changed.notify_all();
+    }
+}
