@@ -88,6 +88,15 @@ impl Budget {
         self.rest.saturating_sub(filters + self.spill_buffers() + self.long_line())
     }
 
+    /// In how many partitions to cut the lines that a table has no room for, so that each is likely
+    /// to fit in the table of one thread: it filled up to `held` bytes after `done` of `total` bytes,
+    /// so the rest will be to it as the rest of the bytes is.
+    pub(crate) fn partitions(&self, held: u64, done: u64, total: u64) -> usize {
+        let left = total.saturating_sub(done) as f64 / done.max(1) as f64 * held as f64;
+        let each = self.rest as f64 / self.threads as f64 / 1.5;
+        (left / each).ceil().clamp(2.0, 64.0) as usize
+    }
+
     /// A cap with which a line of `length` bytes certainly fits, where `room` bytes were too few.
     pub(crate) fn cap_for_line(&self, length: u64, room: u64) -> u64 {
         // The buffer grows by quarters, from a chunk in which the line does not start at once. Of

@@ -10,6 +10,7 @@ use crate::budget::{BUCKETED, Budget};
 use crate::input::Input;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Tally, Visit};
+use crate::sink::Sink;
 use crate::{Error, Options};
 
 /// Counts the lines of `inputs`: an upper bound of their different keys.
@@ -171,39 +172,120 @@ pub(crate) fn fill(
     scanner.scan(input, &Fill::new(filter, only, scanner.budget.threads, room))
 }
 
-/// Fills a blocked filter by shards: a worker collects hashes by shard and inserts a bucketful with
-/// the shard's lock held, where the shard then lies in its cache. Faster than atomic words, eight of
-/// which a key would cost some 100 cycles, and without any waiting to speak of.
-struct Fill<'a> {
+/// The lines of a batch that a filter lets pass.
+#[derive(Default)]
+pub(crate) struct Picked {
+    pub(crate) indexes: Vec<usize>,
+    pub(crate) hashes: Vec<KeyHash>,
+    found: Vec<bool>,
+}
+
+impl Picked {
+    /// Asks for all `hashes`; without a filter, all pass.
+    pub(crate) fn pick(&mut self, filter: Option<&Blocked>, hashes: &[KeyHash]) {
+        self.indexes.clear();
+        self.hashes.clear();
+        match filter {
+            None => {
+                self.indexes.extend(0..hashes.len());
+                self.hashes.extend_from_slice(hashes);
+            }
+            Some(filter) => {
+                self.found.resize(hashes.len(), false);
+                filter.contains_batch(hashes, &mut self.found);
+                for (i, hash) in hashes.iter().enumerate().filter(|(i, _)| self.found[*i]) {
+                    self.indexes.push(i);
+                    self.hashes.push(*hash);
+                }
+            }
+        }
+    }
+}
+
+/// A blocked filter cut into shards that many threads fill: a worker collects hashes by shard and
+/// works off a bucketful with the shard's lock held, where the shard then lies in its cache. Faster
+/// than atomic words, eight of which a key would cost some 100 cycles, and without any waiting to
+/// speak of.
+pub(crate) struct Sharded<'a> {
     map: Shards<'a>,
     shards: Vec<Mutex<Shard<'a>>>,
+}
+
+/// Hashes that one worker has collected, a bucket a shard.
+pub(crate) type Buckets = Vec<Vec<KeyHash>>;
+
+impl<'a> Sharded<'a> {
+    pub(crate) fn new(filter: &'a mut Blocked, threads: usize) -> Self {
+        /// Half of a usual second-level cache's way share: stays there while a bucket goes in.
+        const SHARD_BYTES: u64 = 128 << 10;
+        let count = (filter.plan().bytes() / SHARD_BYTES).max(2 * threads as u64).min(256);
+        let mut map = filter.shards(count as usize);
+        let shards = std::mem::take(&mut map.runs).into_iter().map(Mutex::new).collect();
+        Self { map, shards }
+    }
+
+    /// Empty buckets for `hashes` hashes in all.
+    pub(crate) fn buckets(&self, hashes: usize) -> Buckets {
+        let capacity = hashes / self.shards.len().max(16);
+        self.shards.iter().map(|_| Vec::with_capacity(capacity)).collect()
+    }
+
+    /// Adds a hash to its bucket; a full one is worked off by `work` and emptied.
+    #[inline]
+    pub(crate) fn add(
+        &self,
+        buckets: &mut Buckets,
+        hash: KeyHash,
+        work: impl FnMut(&mut Shard<'a>, &[KeyHash]),
+    ) {
+        let shard = self.map.index(hash);
+        let bucket = &mut buckets[shard];
+        bucket.push(hash);
+        if bucket.len() == bucket.capacity() {
+            self.empty(shard, bucket, work);
+        }
+    }
+
+    /// Works off all that is left in the buckets.
+    pub(crate) fn finish(
+        &self,
+        buckets: &mut Buckets,
+        mut work: impl FnMut(&mut Shard<'a>, &[KeyHash]),
+    ) {
+        for (shard, bucket) in buckets.iter_mut().enumerate() {
+            self.empty(shard, bucket, &mut work);
+        }
+    }
+
+    fn empty(
+        &self,
+        shard: usize,
+        bucket: &mut Vec<KeyHash>,
+        mut work: impl FnMut(&mut Shard<'a>, &[KeyHash]),
+    ) {
+        work(&mut self.shards[shard].lock().expect("no worker panics"), bucket);
+        bucket.clear();
+    }
+}
+
+struct Fill<'a> {
+    filter: Sharded<'a>,
     only: Option<&'a Blocked>,
     room: u64,
 }
 
 impl<'a> Fill<'a> {
     fn new(filter: &'a mut Blocked, only: Option<&'a Blocked>, threads: usize, room: u64) -> Self {
-        /// Half of a usual second-level cache's way share: stays there while a bucket goes in.
-        const SHARD_BYTES: u64 = 128 << 10;
-        let count = (filter.plan().bytes() / SHARD_BYTES).max(2 * threads as u64).min(256);
-        let mut map = filter.shards(count as usize);
-        let shards = std::mem::take(&mut map.runs).into_iter().map(Mutex::new).collect();
-        Self { map, shards, only, room }
-    }
-
-    fn empty(&self, shard: usize, bucket: &mut Vec<KeyHash>) {
-        self.shards[shard].lock().expect("no worker panics").insert_batch(bucket);
-        bucket.clear();
+        Self { filter: Sharded::new(filter, threads), only, room }
     }
 }
 
 impl Visit for Fill<'_> {
     /// Buckets, and whether each line of a batch is in `only`.
-    type Local = (Vec<Vec<KeyHash>>, Vec<bool>);
+    type Local = (Buckets, Vec<bool>);
 
     fn local(&self) -> Self::Local {
-        let capacity = BUCKETED / self.shards.len().max(16);
-        (self.shards.iter().map(|_| Vec::with_capacity(capacity)).collect(), Vec::new())
+        (self.filter.buckets(BUCKETED), Vec::new())
     }
 
     fn batch(
@@ -218,20 +300,13 @@ impl Visit for Fill<'_> {
             only.contains_batch(lines.hashes(), wanted);
         }
         for (&hash, _) in lines.hashes().iter().zip(wanted).filter(|(_, wanted)| **wanted) {
-            let shard = self.map.index(hash);
-            let bucket = &mut buckets[shard];
-            bucket.push(hash);
-            if bucket.len() == bucket.capacity() {
-                self.empty(shard, bucket);
-            }
+            self.filter.add(buckets, hash, Shard::insert_batch);
         }
         Ok(())
     }
 
     fn finish(&self, (mut buckets, _): Self::Local) -> Result<(), Error> {
-        for (shard, bucket) in buckets.iter_mut().enumerate() {
-            self.empty(shard, bucket);
-        }
+        self.filter.finish(&mut buckets, Shard::insert_batch);
         Ok(())
     }
 
@@ -290,67 +365,13 @@ impl Visit for Ask<'_> {
         Ok(())
     }
 
-    fn kept(&self, lines: &Lines<'_>) -> Result<(), Error> {
+    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         let mut out = self.out.lock().expect("no worker panics");
-        for i in 0..lines.len() {
-            out.line(lines.row(i))?;
-        }
+        out.rows(lines, 0..lines.len())?;
         if self.flush { out.flush() } else { Ok(()) }
     }
 
     fn room(&self) -> u64 {
         self.room
-    }
-}
-
-/// Where result lines go: buffered, counted, each with its end.
-pub(crate) struct Sink<'a> {
-    out: std::io::BufWriter<&'a mut (dyn Write + Send)>,
-    separator: u8,
-    headed: bool,
-    lines: u64,
-    bytes: u64,
-}
-
-impl<'a> Sink<'a> {
-    pub(crate) fn new(out: &'a mut (dyn Write + Send), separator: u8) -> Self {
-        let out = std::io::BufWriter::with_capacity(1 << 18, out);
-        Self { out, separator, headed: false, lines: 0, bytes: 0 }
-    }
-
-    /// Writes a header, unless one was written before: it is no line of the result.
-    pub(crate) fn header(&mut self, row: Option<&[u8]>) -> Result<(), Error> {
-        match row {
-            Some(row) if !self.headed => {
-                self.headed = true;
-                self.write(row)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    pub(crate) fn line(&mut self, line: &[u8]) -> Result<(), Error> {
-        self.lines += 1;
-        self.write(line)
-    }
-
-    fn write(&mut self, line: &[u8]) -> Result<(), Error> {
-        self.out
-            .write_all(line)
-            .and_then(|()| self.out.write_all(&[self.separator]))
-            .map_err(Error::Output)?;
-        self.bytes += line.len() as u64 + 1;
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), Error> {
-        self.out.flush().map_err(Error::Output)
-    }
-
-    /// Writes what is left and tells the report.
-    pub(crate) fn finish(mut self, report: &mut Report) -> Result<(), Error> {
-        report.found = self.lines;
-        report.bytes_written = self.bytes;
-        self.flush()
     }
 }

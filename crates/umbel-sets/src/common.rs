@@ -20,12 +20,14 @@ use std::sync::Mutex;
 use umbel::{Blocked, KeyHasher, Kind, Plan};
 
 use crate::budget::Budget;
-use crate::bulk::{Sink, fill};
+use crate::bulk::{Picked, fill};
 use crate::input::Input;
 use crate::join::{Join, Part, Places};
+use crate::passes::Passes;
 use crate::records::{Layout, Record};
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Tally, Visit};
+use crate::sink::Sink;
 use crate::spill::{Disk, Partitions, Runs, Spill};
 use crate::table::{Inserted, Table};
 use crate::{Error, Options, one_pass};
@@ -211,8 +213,7 @@ impl<'a> Common<'a> {
             at_least: self.at_least,
             places: Places::new(self.inputs.iter().map(Input::length))?,
             disk: Disk::new(&self.options.tmp),
-            tallies: vec![None; self.inputs.len()],
-            report: Report::default(),
+            passes: Passes::new(self.inputs),
             header,
             scanner,
         };
@@ -222,12 +223,8 @@ impl<'a> Common<'a> {
         } else {
             run.exact(&plan, self.gathered(), &mut sink)?;
         }
-        let mut report = run.report;
+        let mut report = run.passes.finish(self.inputs, &run.disk);
         sink.finish(&mut report)?;
-        let spooled: u64 = self.inputs.iter().map(Input::spooled_bytes).sum();
-        report.lines = run.tallies.iter().flatten().map(|tally| tally.lines).sum();
-        report.bytes_read += run.disk.read() + spooled;
-        report.bytes_spilled = run.disk.written() + spooled;
         Ok(report)
     }
 }
@@ -245,21 +242,15 @@ pub(crate) struct Run<'a> {
     pub(crate) scanner: Scanner<'a>,
     places: Places,
     disk: Disk<'a>,
-    tallies: Vec<Option<Tally>>,
+    pub(crate) passes: Passes,
     /// What goes out before all rows.
     pub(crate) header: Option<Vec<u8>>,
-    pub(crate) report: Report,
 }
 
 impl Run<'_> {
-    /// Notes a finished pass over an input; every pass must have seen the same lines.
+    /// Notes a finished pass over an input.
     pub(crate) fn seen(&mut self, input: usize, tally: Tally) -> Result<(), Error> {
-        self.report.bytes_read += self.inputs[input].length();
-        self.report.passes += 1;
-        match self.tallies[input].replace(tally) {
-            Some(before) if before != tally => Err(self.inputs[input].changed()),
-            _ => Ok(()),
-        }
+        self.passes.seen(input, &self.inputs[input], tally)
     }
 
     fn exact(
@@ -271,7 +262,7 @@ impl Run<'_> {
         let filters = self.fill_filters(plan)?;
         let (mut table, candidates) = self.gather(plan, gathered, filters)?;
         let parts = self.mark(&mut table, candidates)?;
-        self.report.distinct = table.len();
+        self.passes.report.distinct = table.len();
         sink.header(self.header.as_deref())?;
         let last = self.inputs.len() - 1;
         let own = |place| self.places.holds(last, place);
@@ -298,9 +289,16 @@ impl Run<'_> {
             threads,
             memory,
         };
-        self.report.distinct += join.run(parts, &mut runs)?;
+        self.passes.report.distinct += join.run(parts, &mut runs)?;
         let held = table.iter().flat_map(|table| table.met(self.at_least, own));
-        runs.merge(&self.disk, memory / 2, held, |line| sink.line(line))
+        let (mut held, mut merged) = (held.peekable(), runs.merge(&self.disk, memory / 2)?);
+        while let Some((place, line)) = merged.next(&self.disk)? {
+            while let Some((_, line)) = held.next_if(|held| held.0 < place) {
+                sink.line(line)?;
+            }
+            sink.line(line)?;
+        }
+        held.try_for_each(|(_, line)| sink.line(line))
     }
 
     /// Step 1. Gives the filters that select: the last of a chain, all of a bank.
@@ -461,18 +459,6 @@ struct Gather<'a> {
     layout: Layout,
 }
 
-impl Gather<'_> {
-    /// Partitions so that each is likely to fit in the table of one thread: the table filled up
-    /// after `done` of `total` bytes, so the rest will be to it as the rest of the bytes is.
-    fn partitions(&self, table: &Table, done: u64) -> Result<Partitions, Error> {
-        let left =
-            self.total.saturating_sub(done) as f64 / done.max(1) as f64 * table.bytes() as f64;
-        let each = self.budget.rest as f64 / self.budget.threads as f64 / 1.5;
-        let count = (left / each).ceil().clamp(2.0, 64.0) as usize;
-        Partitions::new(self.disk, 0, count, self.budget.spill_buffers(), self.layout)
-    }
-}
-
 impl Visit for Gather<'_> {
     /// Answers of one filter, and how many filters let each line pass.
     type Local = (Vec<bool>, Vec<usize>);
@@ -506,22 +492,18 @@ impl Visit for Gather<'_> {
         Ok(())
     }
 
-    fn kept(&self, lines: &Lines<'_>) -> Result<(), Error> {
+    fn kept(&self, _: &mut Self::Local, lines: &Lines<'_>) -> Result<(), Error> {
         let mut state = self.state.lock().expect("no worker panics");
         let Gathered { table, rest } = &mut *state;
         for i in 0..lines.len() {
-            /// Slots looked at ahead, so that their cache misses overlap.
-            const AHEAD: usize = 16;
-            if i % AHEAD == 0 {
-                let ahead = &lines.hashes()[i..lines.len().min(i + AHEAD)];
-                std::hint::black_box(
-                    ahead.iter().filter(|hash| table.surely_absent(**hash)).count(),
-                );
-            }
+            table.warm_from(lines.hashes(), i);
             let (hash, place) = (lines.hashes()[i], self.start + lines.offset(i));
             if table.insert(hash, place, lines.record(i)) == Inserted::Full {
                 if rest.is_none() {
-                    *rest = Some(self.partitions(table, self.before + lines.offset(i))?);
+                    let done = self.before + lines.offset(i);
+                    let count = self.budget.partitions(table.bytes(), done, self.total);
+                    let buffers = self.budget.spill_buffers();
+                    *rest = Some(Partitions::new(self.disk, 0, count, buffers, self.layout)?);
                 }
                 rest.as_ref().expect("just made").push(self.disk, hash, place, lines.record(i))?;
             }
@@ -531,8 +513,7 @@ impl Visit for Gather<'_> {
 
     fn room(&self) -> u64 {
         let table = &self.state.lock().expect("no worker panics").table;
-        // The line also goes into the table, unless that is full.
-        self.budget.long_line() + if table.is_full() { 0 } else { table.room() / 2 }
+        table.room_for_long(self.budget.long_line())
     }
 }
 
@@ -549,21 +530,17 @@ struct Mark<'a> {
 }
 
 impl Visit for Mark<'_> {
-    /// Whether each line of a batch may be a candidate.
-    type Local = Vec<bool>;
+    type Local = Picked;
 
-    fn local(&self) -> Vec<bool> {
-        Vec::new()
+    fn local(&self) -> Picked {
+        Picked::default()
     }
 
-    fn batch(&self, maybe: &mut Vec<bool>, lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
-        maybe.clear();
-        maybe.resize(lines.len(), true);
-        if let Some(filter) = self.filter {
-            filter.contains_batch(lines.hashes(), maybe);
-        }
-        for i in (0..lines.len()).filter(|&i| maybe[i]) {
-            let (hash, key) = (lines.hashes()[i], lines.key(i));
+    fn batch(&self, picked: &mut Picked, lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
+        picked.pick(self.filter, lines.hashes());
+        self.table.warm(&picked.hashes);
+        for (&i, &hash) in picked.indexes.iter().zip(&picked.hashes) {
+            let key = lines.key(i);
             match (self.table.find(hash, key), self.others) {
                 (Some(unit), _) => self.table.mark(unit),
                 (None, Some(others)) => {

@@ -37,6 +37,11 @@ pub enum Error {
         /// The least cap that works, in bytes.
         least: u64,
     },
+    /// A number asked for in front of JSON lines.
+    #[error(
+        "JSON lines have no column for a number; count them as lines, or as rows of another format"
+    )]
+    CountedJson,
     /// A line that does not fit in memory.
     #[error(
         "{name}: the line at byte {offset} has {length} bytes, too many for a memory cap of {}; the least that works is {}",

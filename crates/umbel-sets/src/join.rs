@@ -65,62 +65,71 @@ pub(crate) struct Part {
     pub(crate) level: u32,
 }
 
-struct Queue {
-    parts: Vec<Part>,
+struct Queue<P> {
+    parts: Vec<P>,
     /// Parts being worked on, which may add others.
     working: usize,
     stopped: bool,
+}
+
+/// Works off all parts on `threads` threads; `work` gives the parts that come of one, and the number
+/// of different lines it held. Gives the sum of those.
+pub(crate) fn work_off<P: Send>(
+    parts: Vec<P>,
+    threads: usize,
+    work: impl Fn(P) -> Result<(Vec<P>, u64), Error> + Sync,
+) -> Result<u64, Error> {
+    let queue = Mutex::new(Queue { parts, working: 0, stopped: false });
+    let changed = Condvar::new();
+    let work = || -> Result<u64, Error> {
+        let mut distinct = 0;
+        loop {
+            let mut state = queue.lock().expect("no worker panics");
+            let part = loop {
+                if state.stopped || (state.parts.is_empty() && state.working == 0) {
+                    return Ok(distinct);
+                }
+                if let Some(part) = state.parts.pop() {
+                    break part;
+                }
+                state = changed.wait(state).expect("no worker panics");
+            };
+            state.working += 1;
+            drop(state);
+            let result = work(part);
+            let mut state = queue.lock().expect("no worker panics");
+            state.working -= 1;
+            match result {
+                Ok((more, held)) => {
+                    state.parts.extend(more);
+                    distinct += held;
+                    changed.notify_all();
+                }
+                Err(error) => {
+                    state.stopped = true;
+                    changed.notify_all();
+                    return Err(error);
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut total = work();
+        for handle in others {
+            let distinct = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            total = total.and_then(|sum| Ok(sum + distinct?));
+        }
+        total
+    })
 }
 
 impl Join<'_> {
     /// Joins all parts; appends their results to `runs` and gives the number of different
     /// candidates.
     pub(crate) fn run(&self, parts: Vec<Part>, runs: &mut Runs) -> Result<u64, Error> {
-        let queue = Mutex::new(Queue { parts, working: 0, stopped: false });
-        let changed = Condvar::new();
         let runs = Mutex::new(runs);
-        let work = || -> Result<u64, Error> {
-            let mut distinct = 0;
-            loop {
-                let mut state = queue.lock().expect("no worker panics");
-                let part = loop {
-                    if state.stopped || (state.parts.is_empty() && state.working == 0) {
-                        return Ok(distinct);
-                    }
-                    if let Some(part) = state.parts.pop() {
-                        break part;
-                    }
-                    state = changed.wait(state).expect("no worker panics");
-                };
-                state.working += 1;
-                drop(state);
-                let result = self.part(part, &runs);
-                let mut state = queue.lock().expect("no worker panics");
-                state.working -= 1;
-                match result {
-                    Ok((more, held)) => {
-                        state.parts.extend(more);
-                        distinct += held;
-                        changed.notify_all();
-                    }
-                    Err(error) => {
-                        state.stopped = true;
-                        changed.notify_all();
-                        return Err(error);
-                    }
-                }
-            }
-        };
-        thread::scope(|scope| {
-            let others: Vec<_> = (1..self.threads).map(|_| scope.spawn(work)).collect();
-            let mut total = work();
-            for handle in others {
-                let distinct =
-                    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                total = total.and_then(|sum| Ok(sum + distinct?));
-            }
-            total
-        })
+        work_off(parts, self.threads, |part| self.part(part, &runs))
     }
 
     /// Joins one part; gives what has to be joined at the next level, and the lines held.

@@ -15,27 +15,38 @@
 //! | `table` | the lines kept in memory, found by hash and compared by bytes |
 //! | `spill` | temporary files: partitions of lines, sorted runs |
 //! | `common` | the plan and the work of `common`; `join` settles what did not fit in memory |
+//! | `distinct` | the plan and the work of `dedup` and `except` |
+//! | `sample` | what a few pieces of an input tell of all of it |
+//! | `passes` | what each pass saw, and the report of all |
+//! | `sink` | where results go |
 //! | `bulk` | filling and asking filters with lines |
 //! | `pieces` | building a filter larger than memory |
 
 mod budget;
 mod bulk;
 mod common;
+mod distinct;
 mod error;
 mod input;
 mod join;
 mod line_ends;
 mod one_pass;
+mod passes;
 mod pieces;
 mod records;
 mod report;
+mod sample;
 mod scan;
+mod sink;
 mod spill;
 mod table;
+#[cfg(test)]
+mod testing;
 
 pub use budget::{LEAST_MEMORY, most_threads};
 pub use bulk::{Query, count, insert, insert_stream, room_beside};
 pub use common::{Common, CommonPlan, Strategy};
+pub use distinct::{Distinct, DistinctPlan, DistinctStrategy};
 pub use error::{Error, QuoteFlaw};
 pub use input::Input;
 pub use one_pass::ErrorBound;

@@ -10,9 +10,10 @@ use umbel::{Blocked, Kind, Plan};
 
 use crate::Error;
 use crate::budget::Budget;
-use crate::bulk::{Sink, fill};
+use crate::bulk::fill;
 use crate::common::{CommonPlan, Run};
 use crate::scan::{Lines, Visit};
+use crate::sink::Sink;
 
 /// The error of an answer that is not exact, from the bits of the filters that gave it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,8 +112,8 @@ pub(crate) fn run(
     let rates = filters.iter().map(|filter| filter.receipt().fpp);
     let extra =
         if run.at_least == run.inputs.len() { rates.fold(0.0, f64::max) } else { rates.sum() };
-    run.report.distinct = written.receipt().keys.value as u64;
-    run.report.error = Some(ErrorBound { extra, missing: written.receipt().fpp });
+    run.passes.report.distinct = written.receipt().keys.value as u64;
+    run.passes.report.error = Some(ErrorBound { extra, missing: written.receipt().fpp });
     Ok(())
 }
 
@@ -137,7 +138,7 @@ impl Visit for Pick<'_, '_, '_> {
         Ok(())
     }
 
-    fn kept(&self, lines: &Lines<'_>) -> Result<(), Error> {
+    fn kept(&self, _: &mut Self::Local, lines: &Lines<'_>) -> Result<(), Error> {
         let mut once = self.once.lock().expect("no worker panics");
         let (written, sink) = &mut *once;
         for (i, hash) in lines.hashes().iter().enumerate() {

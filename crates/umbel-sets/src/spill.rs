@@ -15,8 +15,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use umbel::KeyHash;
 
@@ -92,13 +92,14 @@ impl SpillWriter {
 
     pub(crate) fn finish(self, disk: &Disk<'_>) -> Result<Spill, Error> {
         let file = self.out.into_inner().map_err(|error| disk.fail(error.into_error()))?;
+        let file = Arc::new(file);
         Ok(Spill { file, layout: self.layout, lines: self.lines, start: 0, end: self.bytes })
     }
 }
 
 /// Lines in a temporary file, to be read in order, any number of times.
 pub(crate) struct Spill {
-    file: File,
+    file: Arc<File>,
     layout: Layout,
     lines: u64,
     start: u64,
@@ -118,9 +119,9 @@ impl Spill {
         self.end - self.start
     }
 
-    pub(crate) fn read(&self, buffer: usize) -> SpillReader<'_> {
+    pub(crate) fn read(&self, buffer: usize) -> SpillReader {
         SpillReader {
-            file: &self.file,
+            file: Arc::clone(&self.file),
             layout: self.layout,
             at: self.start,
             end: self.end,
@@ -132,8 +133,8 @@ impl Spill {
 }
 
 /// Reads the lines of a [`Spill`].
-pub(crate) struct SpillReader<'a> {
-    file: &'a File,
+pub(crate) struct SpillReader {
+    file: Arc<File>,
     layout: Layout,
     at: u64,
     end: u64,
@@ -142,7 +143,7 @@ pub(crate) struct SpillReader<'a> {
     filled: usize,
 }
 
-impl SpillReader<'_> {
+impl SpillReader {
     /// The next line and its place.
     pub(crate) fn next(&mut self, disk: &Disk<'_>) -> Result<Option<(u64, Record<'_>)>, Error> {
         if self.begin == self.filled && self.at == self.end {
@@ -252,7 +253,8 @@ impl Runs {
         self.run(disk, |push| lines.try_for_each(|(place, line)| push(place, line)))
     }
 
-    fn run(
+    /// As [`add`](Self::add), for a run that is pushed line by line.
+    pub(crate) fn run(
         &mut self,
         disk: &Disk<'_>,
         write: impl FnOnce(&mut Push<'_>) -> Result<(), Error>,
@@ -270,75 +272,90 @@ impl Runs {
         Ok(())
     }
 
-    /// Gives all lines of all runs, and those of `held`, which ascend too, by ascending place. Uses
-    /// about `memory` bytes of buffers.
-    pub(crate) fn merge<'l>(
-        self,
-        disk: &Disk<'_>,
-        memory: u64,
-        held: impl Iterator<Item = (u64, &'l [u8])>,
-        mut each: impl FnMut(&[u8]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    /// All lines of all runs by ascending place, with about `memory` bytes of buffers. Merges some of
+    /// them to longer runs first when they are too many to be read at once.
+    pub(crate) fn merge(mut self, disk: &Disk<'_>, memory: u64) -> Result<Merged, Error> {
         /// Under this a read costs more in calls than in bytes.
         const LEAST_BUFFER: u64 = 16 << 10;
-        let Self { mut out, mut ends } = self;
-        let mut held = held.peekable();
         let fan_in = ((memory / LEAST_BUFFER) as usize).max(2);
-        while let Some(writer) = out.take() {
-            let file = writer.finish(disk)?;
+        loop {
+            let Self { out: Some(out), ends } = self else { return Ok(Merged::default()) };
+            let file = out.finish(disk)?;
             let buffer =
                 (memory / ends.len().clamp(1, fan_in) as u64).clamp(LEAST_BUFFER, 1 << 20) as usize;
             if ends.len() <= fan_in {
-                merge_into(disk, &file, &ends, buffer, &mut |place, line| {
-                    while let Some((_, line)) = held.next_if(|held| held.0 < place) {
-                        each(line)?;
-                    }
-                    each(line)
-                })?;
-                break;
+                return Merged::new(disk, &file, &ends, buffer);
             }
-            let mut merged = Self::new();
+            self = Self::new();
             for group in ends.chunks(fan_in) {
-                merged.run(disk, |push| merge_into(disk, &file, group, buffer, push))?;
+                let mut merged = Merged::new(disk, &file, group, buffer)?;
+                self.run(disk, |push| {
+                    while let Some((place, line)) = merged.next(disk)? {
+                        push(place, line)?;
+                    }
+                    Ok(())
+                })?;
             }
-            (out, ends) = (merged.out, merged.ends);
         }
-        held.try_for_each(|(_, line)| each(line))
     }
 }
 
 /// Takes a line and its place.
-type Push<'a> = dyn FnMut(u64, &[u8]) -> Result<(), Error> + 'a;
+pub(crate) type Push<'a> = dyn FnMut(u64, &[u8]) -> Result<(), Error> + 'a;
 
-fn merge_into(
-    disk: &Disk<'_>,
-    file: &Spill,
-    runs: &[(u64, u64)],
-    buffer: usize,
-    push: &mut Push<'_>,
-) -> Result<(), Error> {
-    let mut readers: Vec<_> = runs
-        .iter()
-        .map(|&(start, end)| SpillReader { at: start, end, ..file.read(buffer) })
-        .collect();
-    // The place of each run's next line; the line itself is read again when its turn comes.
-    let mut heads = BinaryHeap::new();
-    let mut lines: Vec<Vec<u8>> = vec![Vec::new(); readers.len()];
-    for (run, reader) in readers.iter_mut().enumerate() {
-        if let Some((place, line)) = reader.next(disk)? {
-            lines[run].extend_from_slice(line.row);
-            heads.push(Reverse((place, run)));
-        }
+/// The lines of several runs, by ascending place.
+#[derive(Default)]
+pub(crate) struct Merged {
+    readers: Vec<SpillReader>,
+    /// The next line of each run, and the runs by the places of those.
+    lines: Vec<Vec<u8>>,
+    heads: BinaryHeap<Reverse<(u64, usize)>>,
+    /// The run whose line was given last: its next one is still to be read.
+    given: Option<usize>,
+}
+
+impl Merged {
+    fn new(
+        disk: &Disk<'_>,
+        file: &Spill,
+        runs: &[(u64, u64)],
+        buffer: usize,
+    ) -> Result<Self, Error> {
+        let readers: Vec<_> = runs
+            .iter()
+            .map(|&(start, end)| SpillReader { at: start, end, ..file.read(buffer) })
+            .collect();
+        let lines = vec![Vec::new(); readers.len()];
+        let mut merged = Self { readers, lines, heads: BinaryHeap::new(), given: None };
+        (0..runs.len()).try_for_each(|run| merged.advance(disk, run))?;
+        Ok(merged)
     }
-    while let Some(Reverse((place, run))) = heads.pop() {
-        push(place, &lines[run])?;
-        lines[run].clear();
-        if let Some((place, line)) = readers[run].next(disk)? {
-            lines[run].extend_from_slice(line.row);
-            heads.push(Reverse((place, run)));
+
+    fn advance(&mut self, disk: &Disk<'_>, run: usize) -> Result<(), Error> {
+        if let Some((place, line)) = self.readers[run].next(disk)? {
+            self.lines[run].clear();
+            self.lines[run].extend_from_slice(line.row);
+            self.heads.push(Reverse((place, run)));
         }
+        Ok(())
     }
-    Ok(())
+
+    /// The place of the next line, if there is one.
+    pub(crate) fn next_place(&mut self, disk: &Disk<'_>) -> Result<Option<u64>, Error> {
+        if let Some(run) = self.given.take() {
+            self.advance(disk, run)?;
+        }
+        Ok(self.heads.peek().map(|Reverse((place, _))| *place))
+    }
+
+    /// The next line and its place.
+    pub(crate) fn next(&mut self, disk: &Disk<'_>) -> Result<Option<(u64, &[u8])>, Error> {
+        self.next_place(disk)?;
+        Ok(self.heads.pop().map(|Reverse((place, run))| {
+            self.given = Some(run);
+            (place, &self.lines[run][..])
+        }))
+    }
 }
 
 #[cfg(test)]
@@ -391,16 +408,15 @@ mod tests {
             let lines: Vec<String> = (0..2000).map(|place| place.to_string()).collect();
             let every_20th =
                 |first: usize| (first..2000).step_by(20).map(|i| (i as u64, lines[i].as_bytes()));
-            for run in 0..19 {
+            for run in 0..20 {
                 runs.add(&disk, every_20th(run * 7 % 20)).unwrap();
             }
+            let mut merged = runs.merge(&disk, memory).unwrap();
             let mut next = 0;
-            runs.merge(&disk, memory, every_20th(19 * 7 % 20), |line| {
-                assert_eq!(line, next.to_string().as_bytes());
+            while let Some((place, line)) = merged.next(&disk).unwrap() {
+                assert_eq!((place, line), (next, next.to_string().as_bytes()));
                 next += 1;
-                Ok(())
-            })
-            .unwrap();
+            }
             assert_eq!(next, 2000);
         }
     }

@@ -28,13 +28,15 @@ const HEADER: usize = 8;
 
 const TAG_BITS: u32 = 28;
 const UNIT_BITS: u32 = 64 - TAG_BITS;
+/// The unit + 1 in a slot.
+const UNITS: u64 = (1 << UNIT_BITS) - 1;
 const FEWEST_SLOTS: usize = if cfg!(test) { 1 << 3 } else { 1 << 12 };
 
-/// What became of a line.
+/// What became of a line; where it is in the table, its unit there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inserted {
-    New,
-    Known,
+    New(u64),
+    Known(u64),
     /// Not in the table, and there is no room for it.
     Full,
 }
@@ -76,10 +78,6 @@ impl Table {
         self.records
     }
 
-    pub(crate) fn is_full(&self) -> bool {
-        self.full
-    }
-
     /// Bytes in use.
     pub(crate) fn bytes(&self) -> u64 {
         // Marks: one bit a unit.
@@ -91,10 +89,21 @@ impl Table {
         self.budget.saturating_sub(self.bytes())
     }
 
+    /// Bytes that a line too long for a chunk may take when `spare` are kept for such: it also goes
+    /// into the table, unless that is full.
+    pub(crate) fn room_for_long(&self, spare: u64) -> u64 {
+        spare + if self.full { 0 } else { self.room() / 2 }
+    }
+
+    /// Lets it take `budget` bytes from now on, unless it is full.
+    pub(crate) fn widen(&mut self, budget: u64) {
+        self.budget = budget;
+    }
+
     /// Adds a line met first at `place` of the inputs, with a count of 1, unless its key is known.
     pub(crate) fn insert(&mut self, hash: KeyHash, place: u64, line: Record<'_>) -> Inserted {
-        if self.find(hash, line.key()).is_some() {
-            return Inserted::Known;
+        if let Some(unit) = self.find(hash, line.key()) {
+            return Inserted::Known(unit);
         }
         if self.full || !self.make_room(self.size(&line)) {
             self.full = true;
@@ -104,7 +113,7 @@ impl Table {
         let slot = self.free_slot(tag(hash));
         self.slots[slot] = (tag(hash) << UNIT_BITS) | (unit + 1);
         self.records += 1;
-        Inserted::New
+        Inserted::New(unit)
     }
 
     /// The entry with this key, as its unit.
@@ -115,7 +124,7 @@ impl Table {
             match self.slots[slot] {
                 0 => return None,
                 found if found >> UNIT_BITS == tag => {
-                    let unit = (found & ((1 << UNIT_BITS) - 1)) - 1;
+                    let unit = (found & UNITS) - 1;
                     if self.entry(unit).line.key() == key {
                         return Some(unit);
                     }
@@ -126,10 +135,33 @@ impl Table {
         }
     }
 
-    /// Whether no line of this hash is here, by the first slot alone: false is not certain. Cheap
-    /// enough to be asked ahead, so that cache misses overlap.
-    pub(crate) fn surely_absent(&self, hash: KeyHash) -> bool {
-        self.slots[self.home(tag(hash))] == 0
+    /// Warms what `hashes[i]` and the following need, when `i` comes to them.
+    #[inline]
+    pub(crate) fn warm_from(&self, hashes: &[KeyHash], i: usize) {
+        const WARMED: usize = 64;
+        if i.is_multiple_of(WARMED) {
+            self.warm(&hashes[i..hashes.len().min(i + WARMED)]);
+        }
+    }
+
+    /// Looks at the slots of `hashes`, then at the entries found there: the cache misses of many
+    /// look-ups to come overlap.
+    pub(crate) fn warm(&self, hashes: &[KeyHash]) {
+        const AHEAD: usize = 16;
+        for hashes in hashes.chunks(AHEAD) {
+            let mut found = [0; AHEAD];
+            for (found, hash) in found.iter_mut().zip(hashes) {
+                let tag = tag(*hash);
+                let slot = self.slots[self.home(tag)];
+                *found = if slot >> UNIT_BITS == tag { slot & UNITS } else { 0 };
+            }
+            let bytes = found.iter().filter(|found| **found > 0).map(|found| {
+                let unit = found - 1;
+                let segment = &self.segments[(unit / SEGMENT_UNITS) as usize];
+                segment[(unit % SEGMENT_UNITS) as usize * UNIT]
+            });
+            std::hint::black_box(bytes.fold(0, u8::wrapping_add));
+        }
     }
 
     /// Makes room for marks; no line can be added after.
@@ -321,6 +353,14 @@ mod tests {
 
     use super::*;
 
+    fn is_known(inserted: Inserted) -> bool {
+        match inserted {
+            Inserted::New(_) => false,
+            Inserted::Known(_) => true,
+            Inserted::Full => panic!("no room"),
+        }
+    }
+
     #[test]
     fn holds_each_line_once_in_order() {
         let hasher = KeyHasher::default();
@@ -330,11 +370,9 @@ mod tests {
         for i in 0u64..60_000 {
             let line =
                 format!("{}-{}", i * 7919 % 20_000, "x".repeat((i * 7919 % 20_000 % 50) as usize));
-            let expected = if model.contains_key(&line) { Inserted::Known } else { Inserted::New };
-            assert_eq!(
-                table.insert(hasher.hash(&line), i, Record::line(line.as_bytes())),
-                expected
-            );
+            let known = model.contains_key(&line);
+            let inserted = table.insert(hasher.hash(&line), i, Record::line(line.as_bytes()));
+            assert_eq!(is_known(inserted), known);
             model.entry(line.clone()).or_insert_with(|| {
                 order.push((i, line));
                 i
@@ -355,8 +393,8 @@ mod tests {
         let mut table = Table::new(1 << 20, Layout::Lines);
         for i in 0..100u64 {
             let line = i.to_le_bytes();
-            assert_eq!(table.insert(hash, i, Record::line(&line)), Inserted::New);
-            assert_eq!(table.insert(hash, i, Record::line(&line)), Inserted::Known);
+            assert!(!is_known(table.insert(hash, i, Record::line(&line))));
+            assert!(is_known(table.insert(hash, i, Record::line(&line))));
         }
         assert_eq!(table.len(), 100);
     }
@@ -367,10 +405,10 @@ mod tests {
         let mut table = Table::new(1 << 20, Layout::Keyed);
         let rows = [&b"a,key"[..], b"bb,key", b"ccc,\"key\""];
         let within = |i: usize| Record::within(rows[i], i as u32 + 2, 3);
-        assert_eq!(table.insert(hash, 0, Record::apart(rows[2], b"key")), Inserted::New);
-        assert_eq!(table.insert(hash, 1, within(0)), Inserted::Known);
-        assert_eq!(table.insert(hash, 2, Record::apart(rows[2], b"ke")), Inserted::New);
-        assert_eq!(table.insert(hash, 3, Record::within(rows[1], 0, 0)), Inserted::New);
+        assert!(!is_known(table.insert(hash, 0, Record::apart(rows[2], b"key"))));
+        assert!(is_known(table.insert(hash, 1, within(0))));
+        assert!(!is_known(table.insert(hash, 2, Record::apart(rows[2], b"ke"))));
+        assert!(!is_known(table.insert(hash, 3, Record::within(rows[1], 0, 0))));
         assert!(table.find(hash, b"key").is_some() && table.find(hash, b"").is_some());
         let held: Vec<_> =
             table.entries().map(|(_, entry)| (entry.line.row, entry.line.key())).collect();
@@ -383,7 +421,7 @@ mod tests {
         let mut table = Table::new(8 << 20, Layout::Lines);
         let long = vec![b'l'; 3 << 20];
         for (place, line) in [(10, &b"a"[..]), (11, &long), (200, b"c")] {
-            assert_eq!(table.insert(hasher.hash(line), place, Record::line(line)), Inserted::New);
+            assert!(!is_known(table.insert(hasher.hash(line), place, Record::line(line))));
         }
         table.freeze();
         for line in [&b"a"[..], &long, b"c"] {
@@ -406,10 +444,10 @@ mod tests {
         let insert = |table: &mut Table, i: u64| {
             table.insert(hasher.hash(line(i)), i, Record::line(line(i).as_bytes()))
         };
-        let held = (0..).take_while(|&i| insert(&mut table, i) == Inserted::New).count();
+        let held = (0..).take_while(|&i| matches!(insert(&mut table, i), Inserted::New(_))).count();
         assert!(table.bytes() <= budget && table.bytes() > budget * 7 / 10, "{}", table.bytes());
-        assert!(table.is_full() && held as u64 == table.len());
-        assert_eq!(insert(&mut table, 0), Inserted::Known);
+        assert!(table.full && held as u64 == table.len());
+        assert!(is_known(insert(&mut table, 0)));
         assert_eq!(table.insert(hasher.hash("s"), 0, Record::line(b"s")), Inserted::Full);
     }
 }

@@ -1,30 +1,21 @@
 //! `common` against a model in memory, with budgets so small that every way through is taken.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::Write as _;
-use std::path::Path;
-use std::sync::Arc;
 
 use proptest::prelude::{
-    ProptestConfig, Strategy as _, any, prop_assert, prop_assert_eq, prop_oneof, proptest,
+    Just, ProptestConfig, Strategy as _, prop_assert, prop_assert_eq, proptest,
 };
 
 use super::*;
-use crate::{Progress, Records};
+use crate::testing::{Files, cramped, files, input, lines, lines_of, options};
 
 /// Lines in at least `at_least` inputs, in order of first place.
 fn model(inputs: &[Vec<u8>], separator: u8, at_least: usize) -> Vec<u8> {
     let mut order = Vec::new();
     let mut counts: HashMap<&[u8], usize> = HashMap::new();
     for input in inputs {
-        let mut lines: Vec<&[u8]> = input.split(|&byte| byte == separator).collect();
-        // What follows the last end is a line only when there is something.
-        if lines.last().is_some_and(|last| last.is_empty()) {
-            lines.pop();
-        }
         let mut here = HashSet::new();
-        for line in lines {
+        for line in lines_of(input, separator) {
             if here.insert(line) {
                 let count = counts.entry(line).or_insert(0);
                 if *count == 0 {
@@ -42,23 +33,6 @@ fn model(inputs: &[Vec<u8>], separator: u8, at_least: usize) -> Vec<u8> {
     result
 }
 
-fn input(dir: &Path, name: &str, bytes: &[u8]) -> Input {
-    let path = dir.join(name);
-    File::create(&path).unwrap().write_all(bytes).unwrap();
-    Input::file(name, File::open(path).unwrap()).unwrap()
-}
-
-fn options(dir: &Path, separator: u8) -> Options {
-    Options {
-        memory: 1 << 30,
-        threads: 1,
-        tmp: dir.to_owned(),
-        separator,
-        records: Records::Lines,
-        progress: Arc::new(Progress::default()),
-    }
-}
-
 /// Runs the job with a budget of its own; gives the result and the report.
 fn run(
     inputs: &[Input],
@@ -73,48 +47,11 @@ fn run(
     (out, report)
 }
 
-#[derive(Clone, Debug)]
-struct Case {
-    inputs: Vec<Vec<u8>>,
-    separator: u8,
-    at_least: usize,
-    budget: Budget,
-}
-
-/// Inputs drawn from one set of lines, so that they share many; lines short and long, with bytes of
-/// every value; few or many repeats.
-fn cases() -> impl proptest::strategy::Strategy<Value = Case> {
-    let line = prop_oneof![
-        4 => proptest::collection::vec(any::<u8>(), 0..12),
-        2 => proptest::collection::vec(97u8..100, 0..3),
-        1 => proptest::collection::vec(any::<u8>(), 100..700),
-    ];
-    let shape = (2usize..5, proptest::collection::vec(line, 1..300), any::<bool>());
-    shape.prop_flat_map(|(files, lines, zero)| {
-        let separator = if zero { 0 } else { b'\n' };
-        let lines: Vec<Vec<u8>> = lines
-            .into_iter()
-            .map(|line| line.into_iter().filter(|&byte| byte != separator).collect())
-            .collect();
-        let file = (proptest::collection::vec(0..lines.len(), 0..600), any::<bool>()).prop_map(
-            move |(picks, end)| {
-                let mut bytes =
-                    picks.iter().map(|&i| lines[i].clone()).collect::<Vec<_>>().join(&separator);
-                if end && !picks.is_empty() {
-                    bytes.push(separator);
-                }
-                bytes
-            },
-        );
-        let inputs = proptest::collection::vec(file, files);
-        let budget = (1usize..4, 1usize..2000, 4_000u64..200_000)
-            .prop_map(|(threads, chunk, rest)| Budget { cap: 1 << 30, threads, chunk, rest });
-        (inputs, 1..=files, budget).prop_map(move |(inputs, at_least, budget)| Case {
-            inputs,
-            separator,
-            at_least,
-            budget,
-        })
+/// Files, and how many of them a line has to be in.
+fn cases() -> impl proptest::strategy::Strategy<Value = (Files, usize)> {
+    files(2..5).prop_flat_map(|files| {
+        let most = files.inputs.len();
+        (Just(files), 1..=most)
     })
 }
 
@@ -122,40 +59,29 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
-    fn equals_the_model_for_any_budget(case in cases()) {
+    fn equals_the_model_for_any_budget((files, at_least) in cases()) {
         let dir = tempfile::tempdir().unwrap();
-        let inputs: Vec<_> = case.inputs.iter().enumerate().map(|(i, bytes)| input(dir.path(), &i.to_string(), bytes)).collect();
-        let options = options(dir.path(), case.separator);
-        let (found, report) = run(&inputs, case.at_least, None, case.budget, &options);
-        let expected = model(&case.inputs, case.separator, case.at_least);
+        let inputs = files.write(dir.path());
+        let options = options(dir.path(), files.separator);
+        let (found, report) = run(&inputs, at_least, None, files.budget, &options);
+        let expected = model(&files.inputs, files.separator, at_least);
         prop_assert_eq!(&found, &expected);
         prop_assert_eq!(report.bytes_written, expected.len() as u64);
         prop_assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), inputs.len(), "temporary files are gone");
     }
 
     #[test]
-    fn one_pass_errs_as_stated_and_repeats_nothing(case in cases()) {
+    fn one_pass_errs_as_stated_and_repeats_nothing((files, at_least) in cases()) {
         let dir = tempfile::tempdir().unwrap();
-        let inputs: Vec<_> = case.inputs.iter().enumerate().map(|(i, bytes)| input(dir.path(), &i.to_string(), bytes)).collect();
-        let options = options(dir.path(), case.separator);
+        let inputs = files.write(dir.path());
+        let options = options(dir.path(), files.separator);
         // So low that an error in these cases together has a chance under 1e-3.
-        let budget = Budget { rest: 1 << 22, ..case.budget };
-        let (found, report) = run(&inputs, case.at_least, Some(1e-9), budget, &options);
-        prop_assert_eq!(found, model(&case.inputs, case.separator, case.at_least));
+        let budget = Budget { rest: 1 << 22, ..files.budget };
+        let (found, report) = run(&inputs, at_least, Some(1e-9), budget, &options);
+        prop_assert_eq!(found, model(&files.inputs, files.separator, at_least));
         let error = report.error.unwrap();
         prop_assert!(error.extra + error.missing <= 1e-9, "{:?}", error);
     }
-}
-
-/// A budget with which each strategy is taken, and lines go to disk.
-fn cramped(threads: usize) -> Budget {
-    Budget { cap: 1 << 30, threads, chunk: 4096, rest: 60_000 }
-}
-
-fn lines(range: std::ops::Range<u32>) -> Vec<u8> {
-    range
-        .flat_map(|i| format!("line number {}\n", i.wrapping_mul(2_654_435_761)).into_bytes())
-        .collect()
 }
 
 #[test]
@@ -230,9 +156,8 @@ fn an_input_rewritten_with_its_times_kept_is_noticed() {
         at_least: 2,
         places: Places::new([1, 1].into_iter()).unwrap(),
         disk: Disk::new(&options.tmp),
-        tallies: vec![None; 2],
+        passes: Passes::new(&inputs),
         header: None,
-        report: Report::default(),
         scanner: Scanner::within(cramped(1), &options, KeyHasher::default()).unwrap(),
     };
     let mut filter =

@@ -63,6 +63,17 @@ pub enum Records {
     },
 }
 
+impl Records {
+    /// What a column in front of a row is followed by; JSON lines have no columns.
+    pub(crate) fn column(&self) -> Option<u8> {
+        match self {
+            Self::Lines | Self::Tsv { .. } => Some(b'\t'),
+            Self::Csv { delimiter, .. } => Some(*delimiter),
+            Self::JsonLines { .. } => None,
+        }
+    }
+}
+
 /// Where records end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {

@@ -46,7 +46,7 @@ impl Visit for Collect {
         Ok(())
     }
 
-    fn kept(&self, lines: &Lines<'_>) -> Result<(), Error> {
+    fn kept(&self, _: &mut Self::Local, lines: &Lines<'_>) -> Result<(), Error> {
         let mut seen = self.seen.lock().unwrap();
         for i in 0..lines.len() {
             seen.push((lines.offset(i), lines.row(i).to_vec(), lines.key(i).to_vec()));

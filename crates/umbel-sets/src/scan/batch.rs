@@ -78,7 +78,7 @@ impl<'a> Batch<'a> {
             self.spans.push(Span { start, length: (bytes.len() - start) as u32 });
         }
         self.show(bytes, place, visit, local, &turn)?;
-        self.hand_on(bytes, place, visit, &turn)
+        self.hand_on(bytes, place, visit, local, &turn)
     }
 
     /// As [`lines`](Self::lines), for records with keys.
@@ -104,7 +104,7 @@ impl<'a> Batch<'a> {
                 Err(flaw) => {
                     // The records before it are in order, in this chunk and in those before.
                     self.show(bytes, place, visit, local, &turn)?;
-                    self.hand_on(bytes, place, visit, &turn)?;
+                    self.hand_on(bytes, place, visit, local, &turn)?;
                     turn()?;
                     let offset = place.offset + start as u64;
                     let format = &self.scanner.format;
@@ -117,7 +117,7 @@ impl<'a> Batch<'a> {
             }
         }
         self.show(bytes, place, visit, local, &turn)?;
-        self.hand_on(bytes, place, visit, &turn)
+        self.hand_on(bytes, place, visit, local, &turn)
     }
 
     fn show<V: Visit>(
@@ -161,28 +161,32 @@ impl<'a> Batch<'a> {
         self.keys.clear();
         self.copied.clear(*chunk);
         if self.kept.len() + BATCH > *kept || self.kept_copied.bytes.len() >= (*chunk / 2).max(1) {
-            self.hand_on(bytes, place, visit, turn)?;
+            self.hand_on(bytes, place, visit, local, turn)?;
         }
         Ok(())
     }
 
-    fn hand_on(
+    fn hand_on<V: Visit>(
         &mut self,
         bytes: &[u8],
         place: Place<'_>,
-        visit: &impl Visit,
+        visit: &V,
+        local: &mut V::Local,
         turn: impl Fn() -> Result<(), Halt>,
     ) -> Result<(), Halt> {
         if !self.kept.is_empty() {
             turn()?;
-            visit.kept(&Lines {
-                bytes,
-                offset: place.offset,
-                spans: &self.kept,
-                hashes: &self.kept_hashes,
-                keys: &self.kept_keys,
-                copied: &self.kept_copied.bytes,
-            })?;
+            visit.kept(
+                local,
+                &Lines {
+                    bytes,
+                    offset: place.offset,
+                    spans: &self.kept,
+                    hashes: &self.kept_hashes,
+                    keys: &self.kept_keys,
+                    copied: &self.kept_copied.bytes,
+                },
+            )?;
             self.kept.clear();
             self.kept_hashes.clear();
             self.kept_keys.clear();

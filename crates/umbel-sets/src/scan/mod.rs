@@ -20,6 +20,7 @@ mod turns;
 mod worker;
 
 use std::io::{self, Read};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -27,7 +28,7 @@ use umbel::{KeyHash, KeyHasher};
 
 use crate::budget::{Budget, KEPT};
 use crate::input::Input;
-use crate::records::{Format, Head, KeyAt, Layout, Record};
+use crate::records::{Ends, Format, Head, KeyAt, Layout, Record};
 use crate::report::Progress;
 use crate::{Error, Options};
 use batch::{Batch, Place};
@@ -55,8 +56,9 @@ pub(crate) trait Visit: Sync {
         keep: &mut [bool],
     ) -> Result<(), Error>;
 
-    /// Gets the kept lines, one thread at a time, in the order of the file.
-    fn kept(&self, _lines: &Lines<'_>) -> Result<(), Error> {
+    /// Gets the lines kept by this worker since the last time, one thread at a time, in the order of
+    /// the file.
+    fn kept(&self, _local: &mut Self::Local, _lines: &Lines<'_>) -> Result<(), Error> {
         Ok(())
     }
 
@@ -119,6 +121,18 @@ impl<'a> Lines<'a> {
         self.keys.get(i).map_or(Record::line(row), |key| key.record(row, self.copied))
     }
 
+    /// What the lines were found in.
+    pub(crate) fn buffer(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Where line `i` stands in the [`buffer`](Self::buffer) with its end, which the last line of a
+    /// file may lack.
+    pub(crate) fn extent(&self, i: usize) -> Range<usize> {
+        let Span { start, length } = self.spans[i];
+        start..(start + length as usize + 1).min(self.bytes.len())
+    }
+
     /// Where line `i` starts in the input.
     pub(crate) fn offset(&self, i: usize) -> u64 {
         self.offset + self.spans[i].start as u64
@@ -173,6 +187,11 @@ impl<'a> Scanner<'a> {
         let chunk = (budget.chunk / share).max(1);
         let progress = &options.progress;
         Ok(Self { budget, hasher, format, chunk, kept: KEPT / share, progress })
+    }
+
+    /// Where records end.
+    pub(crate) fn ends(&self) -> Ends {
+        self.format.ends()
     }
 
     /// How records are kept.
@@ -305,7 +324,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// What the start of an input tells.
-    fn head(&self, input: &Input) -> Result<Head<'_>, Error> {
+    pub(crate) fn head(&self, input: &Input) -> Result<Head<'_>, Error> {
         if let Some(head) = self.format.head(input.name(), &[], input.length() == 0)? {
             return Ok(head);
         }

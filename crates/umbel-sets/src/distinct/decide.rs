@@ -1,0 +1,154 @@
+//! The pass that decides: which lines come for the first time, and how often lines come.
+//!
+//! Lines that are not doubtful are known to come once. A doubtful line is looked up in the table, and
+//! if it is not there, added to it when its turn comes. As long as that works, every line is decided
+//! when it is met, and written at once where that is wanted. From the first line on that neither is in
+//! the table nor can enter it, doubtful lines are set aside and nothing is written.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, RwLock};
+
+use umbel::Blocked;
+
+use super::counts::Counts;
+use super::settle::Verdict;
+use crate::Error;
+use crate::budget::Budget;
+use crate::bulk::Picked;
+use crate::records::Layout;
+use crate::scan::{Lines, Visit};
+use crate::sink::Sink;
+use crate::spill::{Disk, Partitions};
+use crate::table::{Inserted, Table};
+
+pub(super) struct Decide<'a, 'o> {
+    /// Lines that may come more than once, or be excluded; without it, all.
+    pub(super) doubt: Option<&'a Blocked>,
+    pub(super) table: &'a RwLock<Table>,
+    /// How often the lines of the table were met, where that matters.
+    pub(super) counts: Option<&'a RwLock<Counts>>,
+    /// Where doubtful lines go that the table has no room for.
+    pub(super) rest: &'a Mutex<Option<Partitions>>,
+    /// The number of partitions, if excluded lines went to some; the table is full then.
+    pub(super) partitions: Option<usize>,
+    /// Where lines are written that come for the first time.
+    pub(super) sink: Option<&'a Mutex<&'a mut Sink<'o>>>,
+    /// The place of the first line that could not be decided; all ones at first.
+    pub(super) undecided: &'a AtomicU64,
+    pub(super) verdict: Verdict,
+    /// Place of the input's first byte.
+    pub(super) start: u64,
+    /// Bytes of the inputs before this one, and of all.
+    pub(super) before: u64,
+    pub(super) total: u64,
+    pub(super) disk: &'a Disk<'a>,
+    pub(super) budget: Budget,
+    pub(super) layout: Layout,
+}
+
+/// What a worker carries.
+#[derive(Default)]
+pub(super) struct Local {
+    picked: Picked,
+    /// Of each kept line, whether it is doubtful.
+    doubtful: Vec<bool>,
+    wanted: Vec<usize>,
+}
+
+impl Decide<'_, '_> {
+    fn writes(&self) -> bool {
+        self.sink.is_some() && self.undecided.load(Ordering::Relaxed) == u64::MAX
+    }
+
+    /// Sets a line aside.
+    fn put_off(&self, table: &Table, lines: &Lines<'_>, i: usize) -> Result<(), Error> {
+        let place = self.start + lines.offset(i);
+        self.undecided.fetch_min(place, Ordering::Relaxed);
+        let mut rest = self.rest.lock().expect("no worker panics");
+        if rest.is_none() {
+            let done = self.before + lines.offset(i);
+            let estimate = || self.budget.partitions(table.bytes(), done, self.total);
+            let count = self.partitions.unwrap_or_else(estimate);
+            let buffers = self.budget.spill_buffers();
+            *rest = Some(Partitions::new(self.disk, 0, count, buffers, self.layout)?);
+        }
+        let rest = rest.as_ref().expect("just made");
+        rest.push(self.disk, lines.hashes()[i], place, self.verdict.record(lines.record(i)))
+    }
+}
+
+impl Visit for Decide<'_, '_> {
+    type Local = Local;
+
+    fn local(&self) -> Local {
+        Local::default()
+    }
+
+    fn batch(&self, local: &mut Local, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        local.picked.pick(self.doubt, lines.hashes());
+        let Picked { indexes, hashes, .. } = &local.picked;
+        keep.fill(self.writes());
+        if !indexes.is_empty() {
+            // What is in the table now was met before, or is excluded: no need to wait for a turn.
+            let table = self.table.read().expect("no worker panics");
+            let counts = self.counts.map(|counts| counts.read().expect("no worker panics"));
+            table.warm(hashes);
+            for (&i, &hash) in indexes.iter().zip(hashes) {
+                let known = table.find(hash, lines.key(i));
+                keep[i] = known.is_none();
+                if let (Some(unit), Some(counts)) = (known, &counts) {
+                    counts.add(unit);
+                }
+            }
+        }
+        let mut doubtful = indexes.iter().peekable();
+        for (i, _) in keep.iter().enumerate().filter(|(_, keep)| **keep) {
+            while doubtful.next_if(|doubtful| **doubtful < i).is_some() {}
+            local.doubtful.push(doubtful.peek() == Some(&&i));
+        }
+        Ok(())
+    }
+
+    fn kept(&self, local: &mut Local, lines: &Lines<'_>) -> Result<(), Error> {
+        let Local { doubtful, wanted, .. } = local;
+        wanted.clear();
+        let mut writes = self.writes();
+        if doubtful.contains(&true) {
+            let mut table = self.table.write().expect("no worker panics");
+            let mut counts = self.counts.map(|counts| counts.write().expect("no worker panics"));
+            for i in 0..lines.len() {
+                if !doubtful[i] {
+                    if writes {
+                        wanted.push(i);
+                    }
+                    continue;
+                }
+                let (hash, place) = (lines.hashes()[i], self.start + lines.offset(i));
+                let inserted = table.insert(hash, place, self.verdict.record(lines.record(i)));
+                match (inserted, &mut counts) {
+                    (Inserted::New(unit), Some(counts)) => counts.begin(unit),
+                    (Inserted::Known(unit), Some(counts)) => counts.add(unit),
+                    (Inserted::New(_), None) if writes => wanted.push(i),
+                    (Inserted::New(_) | Inserted::Known(_), None) => {}
+                    (Inserted::Full, _) => {
+                        writes = false;
+                        self.put_off(&table, lines, i)?;
+                    }
+                }
+            }
+        } else if writes {
+            wanted.extend(0..lines.len());
+        }
+        doubtful.clear();
+        match self.sink {
+            Some(sink) => {
+                sink.lock().expect("no worker panics").rows(lines, wanted.iter().copied())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn room(&self) -> u64 {
+        self.table.read().expect("no worker panics").room_for_long(self.budget.long_line())
+    }
+}

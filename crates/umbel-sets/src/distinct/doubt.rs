@@ -1,0 +1,151 @@
+//! The first pass: which lines may come more than once.
+//!
+//! Every hash goes into a filter that tells whether it may hold it already. If so, it also goes into a
+//! second filter, of *doubtful* lines. Of two equal lines one comes second, whichever that is on
+//! several threads; so a line that repeats is doubtful, and a line that is not doubtful comes once.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use umbel::filter::Shard;
+use umbel::{Blocked, KeyHash, Kind, Plan};
+
+use crate::Error;
+use crate::budget::BUCKETED;
+use crate::bulk::{Buckets, Sharded};
+use crate::scan::{Lines, Visit};
+
+/// The rate at which lines are taken for doubtful without being so. Such a line costs some 100 bytes
+/// of the table and a turn; a bit a line costs little, for few lines are doubtful.
+const RATE: f64 = 0.005;
+/// Eight probes are the fastest pattern, and about the best for the rate.
+const PROBES: u32 = 8;
+
+/// The filter of doubtful lines.
+pub(super) struct Doubt {
+    pub(super) filter: Blocked,
+    /// Hashes in it.
+    pub(super) keys: u64,
+}
+
+impl Doubt {
+    /// A plan for the doubtful among `lines` lines in at most `bytes` bytes: a power of two of blocks,
+    /// so that the filter can be folded when it is known how many they are.
+    pub(super) fn plan(lines: u64, bytes: u64) -> Plan {
+        /// At the rate above a key takes 12 bits. With more than a quarter of the lines in it, few
+        /// are left to be taken for doubtful wrongly.
+        const BITS_A_LINE: u64 = 3;
+        let wanted = (lines.saturating_mul(BITS_A_LINE) / 512 + 1).next_power_of_two();
+        let bits = 512 * wanted.min(1 << (bytes / 64).max(1).ilog2());
+        Plan { kind: Kind::Blocked, keys: lines, fpp: RATE, bits, probes: PROBES }
+    }
+
+    pub(super) fn insert(&mut self, hashes: &[KeyHash]) {
+        self.filter.insert_batch(hashes);
+        self.keys += hashes.len() as u64;
+    }
+
+    /// Makes the filter as small as its keys allow.
+    pub(super) fn fold(&mut self) -> Result<(), Error> {
+        let plan = *self.filter.plan();
+        let folded = |divisor| Plan { bits: plan.bits / divisor, ..plan };
+        let mut divisor = 1;
+        while plan.bits / divisor > 512
+            && folded(2 * divisor).predicted_fpp_at(self.keys.max(1)) <= RATE
+        {
+            divisor *= 2;
+        }
+        Ok(self.filter.fold(divisor)?)
+    }
+}
+
+/// Fills both filters.
+pub(super) struct Note<'a> {
+    seen: Sharded<'a>,
+    doubtful: Sharded<'a>,
+    /// New ones among the doubtful.
+    keys: AtomicU64,
+    room: u64,
+}
+
+impl<'a> Note<'a> {
+    pub(super) fn new(
+        seen: &'a mut Blocked,
+        doubtful: &'a mut Blocked,
+        threads: usize,
+        room: u64,
+    ) -> Self {
+        let seen = Sharded::new(seen, threads);
+        Self { seen, doubtful: Sharded::new(doubtful, threads), keys: AtomicU64::new(0), room }
+    }
+
+    pub(super) fn keys(&self) -> u64 {
+        self.keys.load(Ordering::Relaxed)
+    }
+}
+
+/// What one worker carries.
+pub(super) struct Local {
+    seen: Buckets,
+    carried: Carried,
+}
+
+struct Carried {
+    doubtful: Buckets,
+    new: Vec<bool>,
+    keys: u64,
+}
+
+impl Note<'_> {
+    /// Inserts hashes that all fall into `shard`, and passes on those it may have held.
+    fn see(&self, shard: &mut Shard<'_>, hashes: &[KeyHash], carried: &mut Carried) {
+        let Carried { doubtful, new, keys } = carried;
+        new.resize(hashes.len().max(new.len()), false);
+        shard.insert_batch_new(hashes, &mut new[..hashes.len()]);
+        for (&hash, _) in hashes.iter().zip(&*new).filter(|(_, new)| !**new) {
+            self.doubtful.add(doubtful, hash, |shard, hashes| *keys += doubt(shard, hashes));
+        }
+    }
+}
+
+/// Inserts doubtful hashes, gives how many were new.
+fn doubt(shard: &mut Shard<'_>, mut hashes: &[KeyHash]) -> u64 {
+    let (mut new, mut count) = ([false; 64], 0);
+    while !hashes.is_empty() {
+        let (some, rest) = hashes.split_at(hashes.len().min(new.len()));
+        shard.insert_batch_new(some, &mut new[..some.len()]);
+        count += new[..some.len()].iter().filter(|new| **new).count() as u64;
+        hashes = rest;
+    }
+    count
+}
+
+impl Visit for Note<'_> {
+    type Local = Local;
+
+    fn local(&self) -> Local {
+        let doubtful = self.doubtful.buckets(BUCKETED / 4);
+        let carried = Carried { doubtful, new: Vec::new(), keys: 0 };
+        Local { seen: self.seen.buckets(BUCKETED - BUCKETED / 4), carried }
+    }
+
+    fn batch(&self, local: &mut Local, lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
+        let Local { seen, carried } = local;
+        for &hash in lines.hashes() {
+            self.seen.add(seen, hash, |shard, hashes| self.see(shard, hashes, carried));
+        }
+        Ok(())
+    }
+
+    fn finish(&self, mut local: Local) -> Result<(), Error> {
+        let Local { seen, carried } = &mut local;
+        self.seen.finish(seen, |shard, hashes| self.see(shard, hashes, carried));
+        let Carried { doubtful, keys, .. } = carried;
+        self.doubtful.finish(doubtful, |shard, hashes| *keys += doubt(shard, hashes));
+        self.keys.fetch_add(*keys, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}

@@ -1,0 +1,398 @@
+//! The different lines of some inputs, in the order they come first, and without those of others:
+//! exactly, under a memory cap.
+//!
+//! ```text
+//! 1  note       lines → a filter; those it may hold already → a second filter, of doubtful lines
+//! 2  exclude    lines of the other inputs that the first filter lets pass → a table, and doubtful
+//! 3  decide     the lines again: those not doubtful come once, they are written as they lie;
+//!               doubtful ones are looked up in the table, and written and added when they are new
+//! ```
+//!
+//! A line that comes twice was in the first filter when it came the second time, so whatever is not
+//! doubtful comes once; what is doubtful is settled by its bytes. The table holds lines that repeat,
+//! excluded ones, and a few taken for such: of a list without repeats, some percent.
+//!
+//! When the table is full, doubtful lines that are not in it go to partitions on disk, each is settled
+//! in a table of its own (`settle`), and one more pass writes what is left (`write`). So it does when
+//! it is wanted how often lines come. Without filters, every line is doubtful.
+
+mod counts;
+mod decide;
+mod doubt;
+mod exclude;
+mod one_pass;
+mod plan;
+mod settle;
+mod write;
+
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, RwLock};
+
+use umbel::{Blocked, KeyHasher};
+
+use crate::budget::Budget;
+use crate::input::Input;
+use crate::join::{Places, work_off};
+use crate::passes::Passes;
+use crate::records::Layout;
+use crate::report::Report;
+use crate::scan::Scanner;
+use crate::sink::Sink;
+use crate::spill::{Disk, Partitions, Runs, Spill};
+use crate::table::Table;
+use crate::{Error, Options};
+use counts::Counts;
+use decide::Decide;
+use doubt::{Doubt, Note};
+use exclude::Exclude;
+pub use plan::{DistinctPlan, DistinctStrategy};
+use settle::{Part, Settle, Verdict};
+use write::{Output, Write};
+
+/// The place of excluded lines: no line has it.
+const EXCLUDED: u64 = (1 << 48) - 1;
+
+/// The job: the different lines of the first `from` inputs, without those of the others.
+#[derive(Debug)]
+pub struct Distinct<'a> {
+    inputs: &'a [Input],
+    from: usize,
+    repeated: bool,
+    counted: bool,
+    fpp: Option<f64>,
+    budget: Budget,
+    options: &'a Options,
+}
+
+impl<'a> Distinct<'a> {
+    /// Each different line of all `inputs`.
+    ///
+    /// # Errors
+    /// [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for a cap under what the threads need.
+    pub fn lines(inputs: &'a [Input], options: &'a Options) -> Result<Self, Error> {
+        Self::new(inputs, inputs.len(), options)
+    }
+
+    /// Each different line of the first input that is in none of the others.
+    ///
+    /// # Errors
+    /// As [`lines`](Self::lines).
+    pub fn except(inputs: &'a [Input], options: &'a Options) -> Result<Self, Error> {
+        Self::new(inputs, inputs.len().min(1), options)
+    }
+
+    fn new(inputs: &'a [Input], from: usize, options: &'a Options) -> Result<Self, Error> {
+        Places::new(inputs.iter().map(Input::length))?;
+        let budget = Budget::new(options.memory, options.threads)?;
+        Ok(Self { inputs, from, repeated: false, counted: false, fpp: None, budget, options })
+    }
+
+    /// Only lines that come more than once.
+    #[must_use]
+    pub fn repeated(self, repeated: bool) -> Self {
+        Self { repeated, ..self }
+    }
+
+    /// With how often each comes, as a column in front.
+    ///
+    /// # Errors
+    /// [`Error::CountedJson`] for JSON lines, which have no columns.
+    pub fn counted(self, counted: bool) -> Result<Self, Error> {
+        if counted && self.options.records.column().is_none() {
+            return Err(Error::CountedJson);
+        }
+        Ok(Self { counted, ..self })
+    }
+
+    /// By filters alone: every input is read once, and each line may be left out wrongly with a chance
+    /// of `fpp`. Neither repeated nor counted lines are told so.
+    #[must_use]
+    pub fn with_error(self, fpp: Option<f64>) -> Self {
+        Self { fpp, ..self }
+    }
+
+    /// With a budget of its own.
+    #[cfg(test)]
+    pub(crate) fn with_budget(self, budget: Budget) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// Writes the lines to `out`, in the order of their first places over the inputs.
+    ///
+    /// # Errors
+    /// Those of reading, of temporary files and of `out`. What was written before one is the beginning
+    /// of the result.
+    pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
+        let plan = self.plan()?;
+        let hasher = match plan.strategy {
+            // The answer depends on the seed: the same one for the same inputs.
+            DistinctStrategy::OnePass => KeyHasher::default(),
+            // No result depends on the seed; lines made to collide under one do not under another.
+            _ => KeyHasher::with_seed(RandomState::new().hash_one(0)),
+        };
+        let scanner = Scanner::within(self.budget, self.options, hasher)?;
+        let column = self.options.records.column();
+        let mut header = scanner.header(self.inputs)?;
+        if let (true, Some(column), Some(row)) = (self.counted, column, &mut header) {
+            row.splice(0..0, [b"count", &[column][..]].concat());
+        }
+        self.options.progress.expect(plan.bytes_read);
+        let mut run = Run {
+            inputs: self.inputs,
+            from: self.from,
+            places: Places::new(self.inputs.iter().map(Input::length))?,
+            disk: Disk::new(&self.options.tmp),
+            passes: Passes::new(self.inputs),
+            scanner,
+            header,
+            column: column.filter(|_| self.counted),
+        };
+        let mut sink = Sink::new(out, self.options.separator);
+        if plan.strategy == DistinctStrategy::OnePass {
+            one_pass::run(&mut run, &plan, &mut sink)?;
+        } else {
+            let at_least = if self.repeated { 2 } else { 1 };
+            let rows = self.repeated || plan.seen.is_none();
+            run.exact(&plan, Verdict { at_least, counted: self.counted, rows }, &mut sink)?;
+        }
+        let mut report = run.passes.finish(self.inputs, &run.disk);
+        sink.finish(&mut report)?;
+        Ok(report)
+    }
+}
+
+/// A job at work.
+struct Run<'a> {
+    inputs: &'a [Input],
+    from: usize,
+    scanner: Scanner<'a>,
+    places: Places,
+    disk: Disk<'a>,
+    passes: Passes,
+    /// What goes out before all rows.
+    header: Option<Vec<u8>>,
+    /// What follows the number in front of a row, where one is wanted.
+    column: Option<u8>,
+}
+
+impl Run<'_> {
+    fn exact(
+        &mut self,
+        plan: &DistinctPlan,
+        verdict: Verdict,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let budget = self.scanner.budget;
+        let (seen, doubt) = self.note(plan)?;
+        let filters = seen.as_ref().map_or(0, |seen| seen.plan().bytes())
+            + doubt.as_ref().map_or(0, |doubt| doubt.filter.plan().bytes());
+        let share = |filters| {
+            let share = budget.table(filters);
+            if verdict.counts() { Counts::table(share) } else { share }
+        };
+        let layout = if verdict.rows { self.scanner.layout() } else { Layout::Lines };
+        let table = RwLock::new(Table::new(share(filters), layout));
+        let doubt = doubt.map(Mutex::new);
+        let excluded = self.exclude(seen.as_ref(), doubt.as_ref(), &table)?;
+        drop(seen);
+        let mut doubt = doubt.map(|doubt| doubt.into_inner().expect("no worker panics"));
+        if let Some(doubt) = &mut doubt {
+            doubt.fold()?;
+        }
+        let doubt = doubt.map(|doubt| doubt.filter);
+        let filters = doubt.as_ref().map_or(0, |doubt| doubt.plan().bytes());
+        let mut table = table.into_inner().expect("no worker panics");
+        table.widen(share(filters));
+
+        sink.header(self.header.as_deref())?;
+        let partitions = excluded.as_ref().map(Vec::len);
+        let decided = self.decide(doubt.as_ref(), table, verdict, partitions, sink)?;
+        let Decided { table, counts, rest, undecided } = decided;
+        self.passes.report.distinct = table.len();
+
+        let writes_at_once = !verdict.counts();
+        let mut runs = Runs::new();
+        let mut held = Some((table, counts));
+        if let Some(rest) = rest {
+            // All memory goes to the partitions: what is known of the table becomes a run like theirs.
+            if let Some((table, counts)) = held.take().filter(|_| !writes_at_once) {
+                runs.run(&self.disk, |push| verdict.each(&table, counts.as_ref(), push))?;
+            }
+            let settle = Settle {
+                disk: &self.disk,
+                hasher: self.scanner.hasher,
+                threads: budget.threads,
+                memory: budget.rest - filters,
+                verdict,
+            };
+            let parts = Part::all(excluded, rest, 0);
+            let all = Mutex::new(&mut runs);
+            self.passes.report.distinct +=
+                work_off(parts, budget.threads, |part| settle.part(part, &all))?;
+        } else if writes_at_once {
+            return Ok(());
+        }
+        let column = self.column;
+        match (doubt, held) {
+            (Some(doubt), held) if !verdict.rows => {
+                let from = if writes_at_once { undecided } else { 0 };
+                let mut merged = runs.merge(&self.disk, budget.rest / 4)?;
+                let mut entries = held.iter().flat_map(|(table, counts)| {
+                    table.entries().filter(|(_, entry)| entry.place != EXCLUDED).map(
+                        move |(unit, entry)| {
+                            (entry.place, counts.as_ref().map_or(1, |counts| counts.get(unit)))
+                        },
+                    )
+                });
+                let disk = &self.disk;
+                let mut next = || match entries.next() {
+                    Some(entry) => Ok(Some(entry)),
+                    None => {
+                        Ok(merged.next(disk)?.map(|(place, bytes)| (place, Verdict::read(bytes).0)))
+                    }
+                };
+                let head = next()?;
+                let output = Mutex::new(Output { next: &mut next, head, sink });
+                for input in 0..self.from {
+                    let start = self.places.start(input);
+                    if self.places.start(input + 1) <= from {
+                        continue;
+                    }
+                    let room = budget.long_line();
+                    let write = Write { doubt: &doubt, from, column, output: &output, start, room };
+                    let tally = self.scanner.scan(&self.inputs[input], &write)?;
+                    self.passes.seen(input, &self.inputs[input], tally)?;
+                }
+                Ok(())
+            }
+            (_, Some((table, counts))) => {
+                verdict.each(&table, counts.as_ref(), &mut |_, bytes| put(sink, column, bytes))
+            }
+            (_, None) => {
+                let mut merged = runs.merge(&self.disk, budget.rest / 4)?;
+                while let Some((_, bytes)) = merged.next(&self.disk)? {
+                    put(sink, column, bytes)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Step 1. Gives the filter of all lines and that of the doubtful ones.
+    fn note(&mut self, plan: &DistinctPlan) -> Result<(Option<Blocked>, Option<Doubt>), Error> {
+        let (Some(seen), Some(doubtful)) = (&plan.seen, &plan.doubtful) else {
+            return Ok((None, None));
+        };
+        let budget = self.scanner.budget;
+        let mut seen = Blocked::new(seen, self.scanner.hasher)?;
+        let mut filter = Blocked::new(doubtful, self.scanner.hasher)?;
+        let note = Note::new(&mut seen, &mut filter, budget.threads, budget.long_line());
+        for (number, input) in self.inputs[..self.from].iter().enumerate() {
+            let tally = self.scanner.scan(input, &note)?;
+            self.passes.seen(number, input, tally)?;
+        }
+        let keys = note.keys();
+        // With a single input there is nothing to exclude, and nobody asks the filter again.
+        let excludes = self.from < self.inputs.len();
+        Ok((excludes.then_some(seen), Some(Doubt { filter, keys })))
+    }
+
+    /// Step 2. Gives the excluded lines that the table has no room for.
+    fn exclude(
+        &mut self,
+        seen: Option<&Blocked>,
+        doubt: Option<&Mutex<Doubt>>,
+        table: &RwLock<Table>,
+    ) -> Result<Option<Vec<Spill>>, Error> {
+        let rest = Mutex::new(None);
+        let total = self.inputs[self.from..].iter().map(Input::length).sum();
+        let mut before = 0;
+        for (number, input) in self.inputs.iter().enumerate().skip(self.from) {
+            let exclude = Exclude {
+                seen,
+                table,
+                rest: &rest,
+                doubt,
+                before,
+                total,
+                disk: &self.disk,
+                budget: self.scanner.budget,
+            };
+            let tally = self.scanner.scan(input, &exclude)?;
+            self.passes.seen(number, input, tally)?;
+            before += input.length();
+        }
+        let rest: Option<Partitions> = rest.into_inner().expect("no worker panics");
+        rest.map(|rest| rest.finish(&self.disk)).transpose()
+    }
+
+    /// Step 3. Writes to `sink` what can be written now.
+    fn decide(
+        &mut self,
+        doubt: Option<&Blocked>,
+        table: Table,
+        verdict: Verdict,
+        partitions: Option<usize>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Decided, Error> {
+        let table = RwLock::new(table);
+        let counts = verdict.counts().then(|| RwLock::new(Counts::default()));
+        let rest = Mutex::new(None);
+        let undecided = AtomicU64::new(u64::MAX);
+        let sink = (!verdict.counts()).then(|| Mutex::new(sink));
+        let total = self.inputs[..self.from].iter().map(Input::length).sum();
+        let mut before = 0;
+        for (number, input) in self.inputs[..self.from].iter().enumerate() {
+            let decide = Decide {
+                doubt,
+                table: &table,
+                counts: counts.as_ref(),
+                rest: &rest,
+                partitions,
+                sink: sink.as_ref(),
+                undecided: &undecided,
+                verdict,
+                start: self.places.start(number),
+                before,
+                total,
+                disk: &self.disk,
+                budget: self.scanner.budget,
+                layout: if verdict.rows { self.scanner.layout() } else { Layout::Lines },
+            };
+            let tally = self.scanner.scan(input, &decide)?;
+            self.passes.seen(number, input, tally)?;
+            before += input.length();
+        }
+        let rest: Option<Partitions> = rest.into_inner().expect("no worker panics");
+        Ok(Decided {
+            table: table.into_inner().expect("no worker panics"),
+            counts: counts.map(|counts| counts.into_inner().expect("no worker panics")),
+            rest: rest.map(|rest| rest.finish(&self.disk)).transpose()?,
+            undecided: undecided.into_inner(),
+        })
+    }
+}
+
+/// What the deciding pass leaves.
+struct Decided {
+    table: Table,
+    counts: Option<Counts>,
+    /// Lines set aside.
+    rest: Option<Vec<Spill>>,
+    /// The place of the first of them.
+    undecided: u64,
+}
+
+/// Writes what a verdict tells of a row.
+fn put(sink: &mut Sink<'_>, column: Option<u8>, verdict: &[u8]) -> Result<(), Error> {
+    let (count, row) = Verdict::read(verdict);
+    match column {
+        Some(column) => sink.counted(count, column, row),
+        None => sink.line(row),
+    }
+}
+
+#[cfg(test)]
+mod tests;

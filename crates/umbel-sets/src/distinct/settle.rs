@@ -1,0 +1,170 @@
+//! Deciding about lines that did not fit in memory: each partition in a table of its own.
+//!
+//! A partition has *excluded* lines, and doubtful *lines* in the order they came. The former enter a
+//! table first; then a line that is not there is the first of its kind. What finds no room goes to
+//! partitions of the next level. Every table takes at least one line and all its repeats, so this ends
+//! for any input.
+
+use std::sync::Mutex;
+
+use umbel::KeyHasher;
+
+use super::EXCLUDED;
+use super::counts::Counts;
+use crate::Error;
+use crate::records::Record;
+use crate::spill::{Disk, Partitions, Push, Runs, Spill};
+use crate::table::{Inserted, Table};
+
+/// Lines set aside together.
+pub(super) struct Part {
+    pub(super) excluded: Option<Spill>,
+    pub(super) lines: Spill,
+    pub(super) level: u32,
+}
+
+impl Part {
+    /// The partitions of one level.
+    pub(super) fn all(excluded: Option<Vec<Spill>>, lines: Vec<Spill>, level: u32) -> Vec<Self> {
+        let mut excluded = excluded.map(Vec::into_iter);
+        let parts = lines.into_iter().map(|lines| {
+            let excluded = excluded.as_mut().and_then(Iterator::next);
+            Self { excluded, lines, level }
+        });
+        parts.filter(|part| part.lines.bytes() > 0).collect()
+    }
+}
+
+pub(super) struct Settle<'a> {
+    pub(super) disk: &'a Disk<'a>,
+    pub(super) hasher: KeyHasher,
+    pub(super) threads: usize,
+    /// Bytes for all threads together.
+    pub(super) memory: u64,
+    pub(super) verdict: Verdict,
+}
+
+impl Settle<'_> {
+    /// Decides about one part; gives what is left for the next level, and the lines held.
+    pub(super) fn part(
+        &self,
+        part: Part,
+        runs: &Mutex<&mut Runs>,
+    ) -> Result<(Vec<Part>, u64), Error> {
+        let memory = self.memory / self.threads as u64;
+        let buffer = (memory / 32).clamp(16 << 10, 1 << 20) as usize;
+        let share = memory - memory / 4;
+        let mut counts = self.verdict.counts().then(Counts::default);
+        let share = if counts.is_some() { Counts::table(share) } else { share };
+        let layout = part.lines.layout();
+        let mut table = Table::new(share, layout);
+        let level = part.level + 1;
+        let mut excluded: Option<Partitions> = None;
+        if let Some(spill) = &part.excluded {
+            let mut reader = spill.read(buffer);
+            let mut seen = 0;
+            while let Some((place, line)) = reader.next(self.disk)? {
+                seen += 1;
+                let hash = self.hasher.hash(line.key());
+                if table.insert(hash, place, line) == Inserted::Full {
+                    if excluded.is_none() {
+                        let count = partitions(spill.lines(), seen);
+                        let rest =
+                            Partitions::new(self.disk, level, count, memory / 16, spill.layout())?;
+                        excluded = Some(rest);
+                    }
+                    excluded.as_ref().expect("just made").push(self.disk, hash, place, line)?;
+                }
+            }
+        }
+        let mut rest: Option<Partitions> = None;
+        let mut reader = part.lines.read(buffer);
+        let mut seen = 0;
+        while let Some((place, line)) = reader.next(self.disk)? {
+            seen += 1;
+            let hash = self.hasher.hash(line.key());
+            match (table.insert(hash, place, line), &mut counts) {
+                (Inserted::New(unit), Some(counts)) => counts.begin(unit),
+                (Inserted::Known(unit), Some(counts)) => counts.add(unit),
+                (Inserted::New(_) | Inserted::Known(_), None) => {}
+                (Inserted::Full, _) => {
+                    if rest.is_none() {
+                        let estimate = || partitions(part.lines.lines(), seen);
+                        let count = excluded.as_ref().map_or_else(estimate, Partitions::len);
+                        let made = Partitions::new(self.disk, level, count, memory / 16, layout)?;
+                        rest = Some(made);
+                    }
+                    rest.as_ref().expect("just made").push(self.disk, hash, place, line)?;
+                }
+            }
+        }
+        let verdict = self.verdict;
+        runs.lock()
+            .expect("no worker panics")
+            .run(self.disk, |push| verdict.each(&table, counts.as_ref(), push))?;
+        let excluded = excluded.map(|rest| rest.finish(self.disk)).transpose()?;
+        let parts = match rest {
+            Some(rest) => Part::all(excluded, rest.finish(self.disk)?, level),
+            None => Vec::new(),
+        };
+        Ok((parts, table.len()))
+    }
+}
+
+/// Partitions for what is left of `all` lines when the table was full after `seen` of them.
+fn partitions(all: u64, seen: u64) -> usize {
+    const MOST: u64 = 16;
+    ((all - seen) / seen.max(1) + 2).min(MOST) as usize
+}
+
+/// What is to be told of a line that came for the first time: a record of a run, at its place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Verdict {
+    /// Only of lines that came at least so often, 1 or 2.
+    pub(super) at_least: u64,
+    /// Tell how often, and not only that.
+    pub(super) counted: bool,
+    /// Tell the row.
+    pub(super) rows: bool,
+}
+
+impl Verdict {
+    /// Whether it must be known how often lines come.
+    pub(super) fn counts(self) -> bool {
+        self.counted || self.at_least > 1
+    }
+
+    /// Pushes the verdicts about the lines of a table, in the order they came: how often as u64, and
+    /// the row if it is wanted.
+    pub(super) fn each(
+        self,
+        table: &Table,
+        counts: Option<&Counts>,
+        push: &mut Push<'_>,
+    ) -> Result<(), Error> {
+        let mut bytes = Vec::new();
+        for (unit, entry) in table.entries().filter(|(_, entry)| entry.place != EXCLUDED) {
+            let count = counts.map_or(1, |counts| counts.get(unit));
+            if count >= self.at_least {
+                bytes.clear();
+                bytes.extend_from_slice(&count.to_le_bytes());
+                if self.rows {
+                    bytes.extend_from_slice(entry.line.row);
+                }
+                push(entry.place, &bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How often, and the row.
+    pub(super) fn read(bytes: &[u8]) -> (u64, &[u8]) {
+        let (count, row) = bytes.split_at(8);
+        (u64::from_le_bytes(count.try_into().expect("8 bytes")), row)
+    }
+
+    /// The record of a line for what is wanted of it later.
+    pub(super) fn record<'l>(self, line: Record<'l>) -> Record<'l> {
+        if self.rows { line } else { Record::line(line.key()) }
+    }
+}

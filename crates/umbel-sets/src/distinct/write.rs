@@ -1,0 +1,82 @@
+//! The pass that writes what could not be written when it was decided.
+
+use std::sync::Mutex;
+
+use umbel::Blocked;
+
+use crate::Error;
+use crate::bulk::Picked;
+use crate::scan::{Lines, Visit};
+use crate::sink::Sink;
+
+/// The lines to write, with how often they come, by ascending place; and where to write.
+pub(super) struct Output<'a, 'o> {
+    pub(super) next: &'a mut (dyn FnMut() -> Result<Option<(u64, u64)>, Error> + Send),
+    pub(super) head: Option<(u64, u64)>,
+    pub(super) sink: &'a mut Sink<'o>,
+}
+
+/// Writes lines from a place on: those that come once, and those that the verdicts name.
+pub(super) struct Write<'a, 'o> {
+    pub(super) doubt: &'a Blocked,
+    pub(super) from: u64,
+    /// What follows the number in front of each line, where one is wanted.
+    pub(super) column: Option<u8>,
+    pub(super) output: &'a Mutex<Output<'a, 'o>>,
+    /// Place of the input's first byte.
+    pub(super) start: u64,
+    pub(super) room: u64,
+}
+
+impl Visit for Write<'_, '_> {
+    /// And of each kept line, whether it is doubtful.
+    type Local = (Picked, Vec<bool>);
+
+    fn local(&self) -> Self::Local {
+        Self::Local::default()
+    }
+
+    fn batch(
+        &self,
+        (picked, doubtful): &mut Self::Local,
+        lines: &Lines<'_>,
+        keep: &mut [bool],
+    ) -> Result<(), Error> {
+        let before = doubtful.len();
+        let first = (0..lines.len()).find(|&i| self.start + lines.offset(i) >= self.from);
+        let first = first.unwrap_or(lines.len());
+        keep[first..].fill(true);
+        doubtful.resize(before + lines.len() - first, false);
+        picked.pick(Some(self.doubt), lines.hashes());
+        for &i in picked.indexes.iter().filter(|i| **i >= first) {
+            doubtful[before + i - first] = true;
+        }
+        Ok(())
+    }
+
+    fn kept(&self, (_, doubtful): &mut Self::Local, lines: &Lines<'_>) -> Result<(), Error> {
+        let mut output = self.output.lock().expect("no worker panics");
+        let Output { next, head, sink } = &mut *output;
+        let mut wanted = Vec::new();
+        for (i, doubtful) in doubtful.drain(..).enumerate() {
+            let place = self.start + lines.offset(i);
+            let count = match *head {
+                _ if !doubtful => 1,
+                Some((named, count)) if named == place => {
+                    *head = next()?;
+                    count
+                }
+                _ => continue,
+            };
+            match self.column {
+                Some(column) => sink.counted(count, column, lines.row(i))?,
+                None => wanted.push(i),
+            }
+        }
+        sink.rows(lines, wanted.into_iter())
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}

@@ -1,0 +1,118 @@
+//! Where result lines go: buffered, counted, each with its end.
+
+use std::io::{BufWriter, ErrorKind, IoSlice, Write};
+
+use crate::Error;
+use crate::report::Report;
+use crate::scan::Lines;
+
+pub(crate) struct Sink<'a> {
+    out: BufWriter<&'a mut (dyn Write + Send)>,
+    separator: u8,
+    headed: bool,
+    lines: u64,
+    bytes: u64,
+}
+
+impl<'a> Sink<'a> {
+    pub(crate) fn new(out: &'a mut (dyn Write + Send), separator: u8) -> Self {
+        let out = BufWriter::with_capacity(1 << 18, out);
+        Self { out, separator, headed: false, lines: 0, bytes: 0 }
+    }
+
+    /// Writes a header, unless one was written before: it is no line of the result.
+    pub(crate) fn header(&mut self, row: Option<&[u8]>) -> Result<(), Error> {
+        match row {
+            Some(row) if !self.headed => {
+                self.headed = true;
+                self.write(&[row])
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn line(&mut self, line: &[u8]) -> Result<(), Error> {
+        self.lines += 1;
+        self.write(&[line])
+    }
+
+    /// Writes a line with a number in front, followed by `column`.
+    pub(crate) fn counted(&mut self, count: u64, column: u8, line: &[u8]) -> Result<(), Error> {
+        self.lines += 1;
+        let mut digits = [0; 20];
+        let mut rest = &mut digits[..];
+        write!(rest, "{count}").expect("20 digits hold any number");
+        let unused = rest.len();
+        self.write(&[&digits[..20 - unused], &[column], line])
+    }
+
+    fn write(&mut self, parts: &[&[u8]]) -> Result<(), Error> {
+        for part in parts.iter().chain([&&[self.separator][..]]) {
+            self.out.write_all(part).map_err(Error::Output)?;
+            self.bytes += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Writes some of `lines`, in ascending order: adjacent ones as they lie in the buffer.
+    pub(crate) fn rows(
+        &mut self,
+        lines: &Lines<'_>,
+        wanted: impl Iterator<Item = usize>,
+    ) -> Result<(), Error> {
+        let bytes = lines.buffer();
+        let mut pieces = Vec::new();
+        let mut piece = 0..0;
+        for i in wanted {
+            self.lines += 1;
+            let extent = lines.extent(i);
+            if extent.start == piece.end {
+                piece.end = extent.end;
+            } else {
+                if !piece.is_empty() {
+                    pieces.push(IoSlice::new(&bytes[piece]));
+                }
+                piece = extent;
+            }
+        }
+        let Some(last) = bytes[piece.clone()].last() else { return Ok(()) };
+        pieces.push(IoSlice::new(&bytes[piece]));
+        self.pieces(&mut pieces)?;
+        // The last line of a file may have no end.
+        if *last == self.separator { Ok(()) } else { self.write(&[]) }
+    }
+
+    /// Writes whole lines, long pieces without copying them.
+    fn pieces(&mut self, mut pieces: &mut [IoSlice<'_>]) -> Result<(), Error> {
+        /// Below it a copy is cheaper than a piece of a system call.
+        const SHORT: u64 = 256;
+        let bytes: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
+        self.bytes += bytes;
+        if bytes < SHORT * pieces.len() as u64 {
+            return pieces
+                .iter()
+                .try_for_each(|piece| self.out.write_all(piece))
+                .map_err(Error::Output);
+        }
+        while !pieces.is_empty() {
+            match self.out.write_vectored(pieces) {
+                Ok(0) => return Err(Error::Output(ErrorKind::WriteZero.into())),
+                Ok(written) => IoSlice::advance_slices(&mut pieces, written),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::Output(error)),
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), Error> {
+        self.out.flush().map_err(Error::Output)
+    }
+
+    /// Writes what is left and tells the report.
+    pub(crate) fn finish(mut self, report: &mut Report) -> Result<(), Error> {
+        report.found = self.lines;
+        report.bytes_written = self.bytes;
+        self.flush()
+    }
+}

@@ -1,0 +1,96 @@
+//! What the tests of several jobs share.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use proptest::prelude::{Strategy, any, prop_oneof};
+
+use crate::budget::Budget;
+use crate::{Input, Options, Progress, Records};
+
+pub(crate) fn input(dir: &Path, name: &str, bytes: &[u8]) -> Input {
+    let path = dir.join(name);
+    File::create(&path).unwrap().write_all(bytes).unwrap();
+    Input::file(name, File::open(path).unwrap()).unwrap()
+}
+
+pub(crate) fn options(dir: &Path, separator: u8) -> Options {
+    Options {
+        memory: 1 << 30,
+        threads: 1,
+        tmp: dir.to_owned(),
+        separator,
+        records: Records::Lines,
+        progress: Arc::new(Progress::default()),
+    }
+}
+
+/// A budget with which each strategy is taken, and lines go to disk.
+pub(crate) fn cramped(threads: usize) -> Budget {
+    Budget { cap: 1 << 30, threads, chunk: 4096, rest: 60_000 }
+}
+
+pub(crate) fn lines(range: std::ops::Range<u32>) -> Vec<u8> {
+    range
+        .flat_map(|i| format!("line number {}\n", i.wrapping_mul(2_654_435_761)).into_bytes())
+        .collect()
+}
+
+/// The lines of `bytes`; what follows the last end is one only when there is something.
+pub(crate) fn lines_of(bytes: &[u8], separator: u8) -> Vec<&[u8]> {
+    let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == separator).collect();
+    if lines.last().is_some_and(|last| last.is_empty()) {
+        lines.pop();
+    }
+    lines
+}
+
+/// Files for a job, and a budget.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    pub(crate) inputs: Vec<Vec<u8>>,
+    pub(crate) separator: u8,
+    pub(crate) budget: Budget,
+}
+
+impl Files {
+    pub(crate) fn write(&self, dir: &Path) -> Vec<Input> {
+        let files = self.inputs.iter().enumerate();
+        files.map(|(i, bytes)| input(dir, &i.to_string(), bytes)).collect()
+    }
+}
+
+/// Inputs drawn from one set of lines, so that they share many; lines short and long, with bytes of
+/// every value; few or many repeats.
+pub(crate) fn files(count: Range<usize>) -> impl Strategy<Value = Files> {
+    let line = prop_oneof![
+        4 => proptest::collection::vec(any::<u8>(), 0..12),
+        2 => proptest::collection::vec(97u8..100, 0..3),
+        1 => proptest::collection::vec(any::<u8>(), 100..700),
+    ];
+    let shape = (count, proptest::collection::vec(line, 1..300), any::<bool>());
+    shape.prop_flat_map(|(files, lines, zero)| {
+        let separator = if zero { 0 } else { b'\n' };
+        let lines: Vec<Vec<u8>> = lines
+            .into_iter()
+            .map(|line| line.into_iter().filter(|&byte| byte != separator).collect())
+            .collect();
+        let file = (proptest::collection::vec(0..lines.len(), 0..600), any::<bool>()).prop_map(
+            move |(picks, end)| {
+                let mut bytes =
+                    picks.iter().map(|&i| lines[i].clone()).collect::<Vec<_>>().join(&separator);
+                if end && !picks.is_empty() {
+                    bytes.push(separator);
+                }
+                bytes
+            },
+        );
+        let inputs = proptest::collection::vec(file, files);
+        let budget = (1usize..4, 1usize..2000, 4_000u64..200_000)
+            .prop_map(|(threads, chunk, rest)| Budget { cap: 1 << 30, threads, chunk, rest });
+        (inputs, budget).prop_map(move |(inputs, budget)| Files { inputs, separator, budget })
+    })
+}
