@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
@@ -13,6 +14,9 @@ const EXAMPLES: &str = "\
 Examples:
   umbel common monday.txt tuesday.txt         lines that both files have
   umbel common --at-least 2 *.txt             lines that at least two of the files have
+  umbel except all.txt blocked.txt            lines that only the first file has
+  umbel dedup urls.txt                        each line once, in the order they came
+  umbel dedup --seen seen.umbel today.txt     lines that no earlier run with this filter had
   umbel build -o seen.umbel urls.txt          a filter of all lines
   umbel query -v seen.umbel new.txt           lines that were certainly not seen
   umbel common --csv --key id a.csv b.csv     rows whose id both files have
@@ -33,6 +37,8 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Common(CommonArgs),
+    Except(ExceptArgs),
+    Dedup(DedupArgs),
     Build(BuildArgs),
     Add(AddArgs),
     Query(QueryArgs),
@@ -147,6 +153,72 @@ pub(crate) struct CommonArgs {
     pub(crate) fpp: Option<Fpp>,
     #[command(flatten)]
     pub(crate) work: Work,
+}
+
+/// Lines of the first file that none of the others has, once each, in the first file's order
+///
+/// Exact: the lines' bytes decide, never a hash. Memory stays under the cap at any input size; what does not fit is
+/// settled through temporary files. Lines end with a line feed; a carriage return before it belongs to the line.
+/// With --key, records whose key none of the others has: of those with the same key the first one, whole.
+/// Files that end in .gz or .zst are decompressed. `-` is standard input.
+#[derive(Debug, Args)]
+pub(crate) struct ExceptArgs {
+    /// Files of lines, two or more: the first one, and those to take away
+    #[arg(required = true, num_args = 2.., value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Read every file once and allow this error: the chance of a line to be left out wrongly
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    pub(crate) fpp: Option<Fpp>,
+    #[command(flatten)]
+    pub(crate) work: Work,
+}
+
+/// Each different line once, in the order they come first
+///
+/// Exact: the lines' bytes decide, never a hash. Only lines that may repeat are kept in memory, for files are read
+/// twice; pipes and compressed files go to a temporary file for that. Memory stays under the cap at any input size.
+/// Lines end with a line feed; a carriage return before it belongs to the line. With --key, the first record of each
+/// key, whole.
+///
+/// With --seen, lines that the filter does not know go out and into it, in one pass: what a crawler does every day.
+/// A line is wrongly taken for a known one with the filter's rate. The filter is saved at the end and at checkpoints,
+/// always after the lines it records: a run that is killed may repeat some, and loses none.
+#[derive(Debug, Args)]
+pub(crate) struct DedupArgs {
+    /// Files of lines, taken as one [default: standard input]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Only lines that come more than once
+    #[arg(long, conflicts_with = "seen")]
+    pub(crate) repeated: bool,
+    /// In front of each line, how often it comes, as a column
+    #[arg(long, conflicts_with = "seen")]
+    pub(crate) count: bool,
+    /// Read every file once and allow this error: the chance of a line to be left out wrongly. With --seen, the rate of
+    /// a new filter [default there: 1e-4]
+    #[arg(long, value_name = "P", allow_negative_numbers = true, conflicts_with_all = ["repeated", "count"])]
+    pub(crate) fpp: Option<Fpp>,
+    /// Skip what is recorded in this filter, and record what goes out; made when it is not there
+    #[arg(long, value_name = "FILTER", value_hint = ValueHint::FilePath)]
+    pub(crate) seen: Option<PathBuf>,
+    /// Keys that a new filter should hold; a run that would over-fill it stops
+    #[arg(long, value_name = "N", allow_negative_numbers = true, requires = "seen")]
+    pub(crate) keys: Option<Keys>,
+    /// Kind of a new filter
+    #[arg(long, default_value = "blocked", requires = "seen")]
+    pub(crate) kind: Kind,
+    /// Seconds between the times that the filter is saved
+    #[arg(long, value_name = "SECONDS", default_value = "60", requires = "seen", value_parser = seconds)]
+    pub(crate) checkpoint: Duration,
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+    #[command(flatten)]
+    pub(crate) work: Work,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| format!("{text:?} is not a number of seconds such as 60 or 0.5"))
 }
 
 /// A filter from lines

@@ -44,12 +44,13 @@ fn folder(path: &Path) -> &Path {
 
 /// Writes `path` through `write`, which fills a file that takes its name only when complete.
 ///
-/// A target that is no regular file, such as a pipe or /dev/null, is written to as it is.
+/// A target that is no regular file, such as a pipe or /dev/null, is written to as it is. Gives the file
+/// written; one that replaced another is locked as long as it is open.
 pub(crate) fn write(
     path: &Path,
     existing: Existing,
     write: impl FnOnce(&mut dyn Write) -> Result<()>,
-) -> Result<()> {
+) -> Result<File> {
     check_target(path, existing)?;
     // Through a link, the file it leads to is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -59,16 +60,17 @@ pub(crate) fn write(
             .write(true)
             .open(&target)
             .with_context(|| path.display().to_string())?;
-        return fill(file, write).map(drop).with_context(|| path.display().to_string());
+        return fill(file, write).with_context(|| path.display().to_string());
     }
     let dir = folder(&target);
     let permissions = before.map(|meta| meta.permissions());
     let context = || format!("{}: nothing was written", path.display());
-    let named = match nameless(dir) {
+    let file = match nameless(dir) {
         Some(file) => {
             let file = fill(file, write).with_context(context)?;
             prepare(&file, permissions).with_context(context)?;
-            nameless::give_name(&file, &target, existing).with_context(context)
+            nameless::give_name(&file, &target, existing).with_context(context)?;
+            file
         }
         None => {
             let temporary = tempfile::Builder::new()
@@ -81,15 +83,19 @@ pub(crate) fn write(
             prepare(&file, permissions).with_context(context)?;
             match existing {
                 Existing::Keep => name.persist_noclobber(&target),
-                Existing::Replace => name.persist(&target),
+                Existing::Replace => {
+                    file.lock().with_context(context)?;
+                    name.persist(&target)
+                }
             }
             .map_err(|error| error.error)
-            .with_context(context)
+            .with_context(context)?;
+            file
         }
     };
-    named?;
     // The new name itself must survive a crash.
-    File::open(dir).and_then(|dir| dir.sync_all()).with_context(context)
+    File::open(dir).and_then(|dir| dir.sync_all()).with_context(context)?;
+    Ok(file)
 }
 
 fn fill(file: File, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<File> {

@@ -62,7 +62,7 @@ pub(crate) fn read_sealed(path: &Path) -> Result<AnyFilter> {
 /// A filter opened to be replaced, and the lock that keeps others from replacing it meanwhile.
 pub(crate) struct Locked {
     pub(crate) filter: AnyFilter,
-    _lock: File,
+    pub(crate) lock: File,
 }
 
 /// Opens a filter to add to it. Waits for another process that is adding: otherwise what one of
@@ -80,7 +80,7 @@ pub(crate) fn read_locked(
         let named = fs::metadata(path).with_context(|| path.display().to_string())?;
         if (ours.dev(), ours.ino()) == (named.dev(), named.ino()) {
             let filter = read_within(&file, path, secret, options)?;
-            return Ok(Locked { filter, _lock: file });
+            return Ok(Locked { filter, lock: file });
         }
     }
 }
@@ -88,6 +88,11 @@ pub(crate) fn read_locked(
 /// Writes a filter to a file, or to standard output when the path is `-`.
 pub(crate) fn write(filter: &AnyFilter, path: &Path, existing: Existing) -> Result<()> {
     write_with(path, existing, |out| Ok(filter.write(out)?))
+}
+
+/// Replaces a filter that is [locked](Locked); gives the lock of the new file.
+pub(crate) fn write_locked(filter: &AnyFilter, path: &Path) -> Result<File> {
+    atomic::write(path, Existing::Replace, |out| Ok(filter.write(out)?))
 }
 
 /// As [`write()`], for a filter that `write` writes itself.
@@ -105,7 +110,7 @@ pub(crate) fn write_with(
             Err(error) => error,
         });
     }
-    atomic::write(path, existing, write)
+    atomic::write(path, existing, write).map(drop)
 }
 
 /// Refuses, before any work, a place where the result cannot go.

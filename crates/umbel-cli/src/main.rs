@@ -31,6 +31,8 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.verb {
         Verb::Common(args) => verbs::common(&args),
+        Verb::Except(args) => verbs::except(&args),
+        Verb::Dedup(args) => verbs::dedup(&args),
         Verb::Build(args) => verbs::build(&args),
         Verb::Add(args) => verbs::add(&args),
         Verb::Query(args) => verbs::query(&args),

@@ -3,7 +3,8 @@
 //! ```text
 //! cap = base | workers × (chunk buffer + kept lines + buckets) | rest
 //! rest, filling filters:  filters ≤ 1/2
-//! rest, gathering lines:  filters + table + spill buffers ≤ 1/16 + long lines 1/16
+//! rest, gathering lines:  filters + table + spill buffers ≤ 1/16 + long lines 1/16, of that 16 MiB
+//!                         beside the cap
 //! rest, settling:         table, or one a thread + spill buffers + long lines
 //! ```
 //!
@@ -17,6 +18,10 @@ pub const LEAST_MEMORY: u64 = 16 << 20;
 
 /// The program itself, its stacks and what the allocator holds back; 5 MiB were measured.
 const BASE: u64 = 6 << 20;
+
+/// For a line longer than a chunk beside the cap: hardly a job has one, and what a process may take
+/// beyond its cap, 32 MiB, is for that.
+const LONG_LINE: u64 = if cfg!(test) { 1 << 10 } else { 16 << 20 };
 
 /// Lines that one worker hands on at once; 32 bytes each.
 pub(crate) const KEPT: usize = if cfg!(test) { 300 } else { 1 << 14 };
@@ -80,12 +85,13 @@ impl Budget {
 
     /// For a line longer than a chunk, whatever else is in memory.
     pub(crate) fn long_line(&self) -> u64 {
-        self.rest / 16
+        (self.rest / 16).max(LONG_LINE)
     }
 
     /// For the table while `filters` bytes of filters are in memory.
     pub(crate) fn table(&self, filters: u64) -> u64 {
-        self.rest.saturating_sub(filters + self.spill_buffers() + self.long_line())
+        let long_line = self.long_line() - LONG_LINE;
+        self.rest.saturating_sub(filters + self.spill_buffers() + long_line)
     }
 
     /// In how many partitions to cut the lines that a table has no room for, so that each is likely
@@ -102,7 +108,7 @@ impl Budget {
         // The buffer grows by quarters, from a chunk in which the line does not start at once. Of
         // each byte more, at least a sixteenth goes to the room.
         let short = (length + length / 4 + 2 * MOST_CHUNK).saturating_sub(room);
-        Self::least_cap(self.threads, self.rest + 16 * short)
+        Self::least_cap(self.threads, self.rest.max(16 * LONG_LINE) + 16 * short)
     }
 }
 

@@ -26,6 +26,7 @@ use crate::join::{Join, Part, Places};
 use crate::passes::Passes;
 use crate::records::{Layout, Record};
 use crate::report::Report;
+use crate::sample::Sample;
 use crate::scan::{Lines, Scanner, Tally, Visit};
 use crate::sink::Sink;
 use crate::spill::{Disk, Partitions, Runs, Spill};
@@ -59,6 +60,8 @@ pub struct CommonPlan {
     pub filters: Vec<(usize, Plan)>,
     /// Estimated lines of each input.
     pub lines: Vec<u64>,
+    /// Lines expected to be kept and compared by their bytes.
+    pub compared: u64,
     /// Bytes for the lines that are kept, before any go to disk.
     pub table: u64,
     /// Bytes of input that will be read, over all passes, without temporary files.
@@ -125,10 +128,27 @@ impl<'a> Common<'a> {
             .map(|input| input.estimate_lines(self.options.separator))
             .collect::<Result<Vec<_>, _>>()?;
         let budget = &self.budget;
-        let (strategy, filters) = match self.fpp {
+        let gathered: u64 = self.gathered().map(|i| lines[i]).sum();
+        let (mut strategy, mut filters) = match self.fpp {
             Some(fpp) => (Strategy::OnePass, one_pass::plan(self.at_least, fpp, &lines, budget)?),
             None => self.exact_plan(&lines, budget)?,
         };
+        let mut compared = match strategy {
+            Strategy::OnePass => 0,
+            _ => gathered,
+        };
+        if matches!(strategy, Strategy::Chain | Strategy::Bank) {
+            let shared = self.shared(&lines)?;
+            let bytes: u64 = self.gathered().map(|i| self.inputs[i].length()).sum();
+            // A slot, a header and rounding a line; a third of the table as a margin.
+            let held = bytes + 36 * gathered;
+            if shared > gathered / 5 * 3 && held <= budget.table(0) / 3 * 2 {
+                (strategy, filters) = (Strategy::Table, Vec::new());
+            } else {
+                let passes = filters.iter().map(|(_, plan)| plan.fpp).fold(0.0, f64::max);
+                compared = (shared + (gathered as f64 * passes) as u64).min(gathered);
+            }
+        }
         let read = |indexes: &mut dyn Iterator<Item = usize>| -> (u32, u64) {
             indexes.fold((0, 0), |(passes, bytes), i| (passes + 1, bytes + self.inputs[i].length()))
         };
@@ -137,12 +157,32 @@ impl<'a> Common<'a> {
         let marking = if self.marks(strategy) { read(&mut (1..self.inputs.len())) } else { (0, 0) };
         Ok(CommonPlan {
             strategy,
+            compared,
             table: budget.table(held(strategy, &filters)),
             bytes_read: filling.1 + gathering.1 + marking.1,
             passes: filling.0 + gathering.0 + marking.0,
             filters,
             lines,
         })
+    }
+
+    /// About how many lines of those that may come first are in another input too, from samples: in
+    /// all others, or in any of them.
+    fn shared(&self, lines: &[u64]) -> Result<u64, Error> {
+        let scanner = Scanner::within(self.budget, self.options, KeyHasher::default())?;
+        let samples = self
+            .inputs
+            .iter()
+            .zip(lines)
+            .map(|(input, lines)| Sample::of(&scanner, input, *lines))
+            .collect::<Result<Vec<_>, _>>()?;
+        let with_others = self.gathered().map(|first| {
+            let others = samples[first + 1..].iter().map(|other| samples[first].shared(other));
+            let shared =
+                if self.at_least == self.inputs.len() { others.min() } else { Some(others.sum()) };
+            shared.unwrap_or(0).min(lines[first])
+        });
+        Ok(with_others.sum())
     }
 
     /// A line in `at_least` inputs is met first in one of these.
@@ -325,7 +365,7 @@ impl Run<'_> {
     ) -> Result<(Table, Option<Vec<Spill>>), Error> {
         let budget = self.scanner.budget;
         let mut state =
-            Gathered { table: Table::new(plan.table, self.scanner.layout()), rest: None };
+            Gathered { table: Table::with_marks(plan.table, self.scanner.layout()), rest: None };
         let total: u64 = gathered.clone().map(|i| self.inputs[i].length()).sum();
         let mut before = 0;
         for input in gathered {

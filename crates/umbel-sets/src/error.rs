@@ -37,6 +37,21 @@ pub enum Error {
         /// The least cap that works, in bytes.
         least: u64,
     },
+    /// A filter that may take no more keys.
+    #[error(
+        "{name}: the line at byte {offset} would over-fill the filter, which is planned for {keys} keys; what came before is recorded in it: go on with a larger filter, or one of a kind that grows"
+    )]
+    FilterFull {
+        /// The input's name.
+        name: String,
+        /// Where the line starts, in bytes from the start of the input.
+        offset: u64,
+        /// The keys the filter was planned for.
+        keys: u64,
+    },
+    /// A filter could not be saved.
+    #[error("{0}")]
+    Save(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A number asked for in front of JSON lines.
     #[error(
         "JSON lines have no column for a number; count them as lines, or as rows of another format"

@@ -137,7 +137,7 @@ impl Join<'_> {
         let memory = self.memory / self.threads as u64;
         let buffer = (memory / 32).clamp(16 << 10, 1 << 20) as usize;
         let layout = part.candidates.layout();
-        let mut table = Table::new(memory - memory / 8, layout);
+        let mut table = Table::with_marks(memory - memory / 8, layout);
         let mut rest: Option<Partitions> = None;
         let mut candidates = part.candidates.read(buffer);
         let (mut seen, level) = (0, part.level + 1);

@@ -20,6 +20,7 @@
 //! | `passes` | what each pass saw, and the report of all |
 //! | `sink` | where results go |
 //! | `bulk` | filling and asking filters with lines |
+//! | `seen` | what a filter does not know goes out and into it |
 //! | `pieces` | building a filter larger than memory |
 
 mod budget;
@@ -37,6 +38,7 @@ mod records;
 mod report;
 mod sample;
 mod scan;
+mod seen;
 mod sink;
 mod spill;
 mod table;
@@ -53,6 +55,7 @@ pub use one_pass::ErrorBound;
 pub use pieces::build_in_pieces;
 pub use records::Records;
 pub use report::{Progress, Report};
+pub use seen::{Checkpoint, Save, Seen};
 
 use std::path::PathBuf;
 use std::sync::Arc;

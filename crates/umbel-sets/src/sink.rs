@@ -105,6 +105,11 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
+    /// Lines written so far.
+    pub(crate) fn lines(&self) -> u64 {
+        self.lines
+    }
+
     pub(crate) fn flush(&mut self) -> Result<(), Error> {
         self.out.flush().map_err(Error::Output)
     }

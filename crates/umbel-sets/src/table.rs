@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! slots   u64 = 28 bits of the hash | 36 bits: unit + 1 of the record; 0 is empty; open addressing
-//! arena   segments of 1 MiB; a record starts at a unit of 8 bytes:
+//! arena   segments of 1 MiB; a record starts at a unit of 4 bytes:
 //!         place in the inputs, 48 bits | count, 16 bits | a stored record | up to the unit
 //! marks   one bit a unit: the record there was met in the present pass
 //! ```
 //!
-//! 12 bytes and on average 3.5 of rounding a line, and 8 bytes a slot at a load of 0.35 to 0.7. A line
+//! 12 bytes and on average 1.5 of rounding a line, and 8 bytes a slot at a load of 0.35 to 0.7. A line
 //! with a key takes 8 bytes more, and the key once more when it is no piece of the line.
 //! Marks lie outside the arena so that threads can set them while others read lines. Slots hold
 //! hash bits enough to grow without looking at the lines. Segments never move: growing costs no
@@ -21,7 +21,7 @@ use crate::records::{Layout, Record};
 
 /// Tests have small segments, so that a few lines fill several.
 const SEGMENT: usize = if cfg!(test) { 1 << 9 } else { 1 << 20 };
-const UNIT: usize = 8;
+const UNIT: usize = 4;
 const SEGMENT_UNITS: u64 = (SEGMENT / UNIT) as u64;
 /// Bytes of place and count.
 const HEADER: usize = 8;
@@ -54,6 +54,8 @@ pub(crate) struct Table {
     /// Set once a line did not fit: from then on no new line enters, so that whatever is not here
     /// is elsewhere.
     full: bool,
+    /// Whether there is to be room for marks.
+    marked: bool,
     marks: Vec<AtomicU64>,
 }
 
@@ -69,8 +71,14 @@ impl Table {
             arena: 0,
             budget,
             full: false,
+            marked: false,
             marks: Vec::new(),
         }
+    }
+
+    /// As [`new`](Self::new), with room for marks.
+    pub(crate) fn with_marks(budget: u64, layout: Layout) -> Self {
+        Self { marked: true, ..Self::new(budget, layout) }
     }
 
     /// Different lines held.
@@ -80,8 +88,12 @@ impl Table {
 
     /// Bytes in use.
     pub(crate) fn bytes(&self) -> u64 {
-        // Marks: one bit a unit.
-        self.arena + self.arena / 64 + 8 * self.slots.len() as u64
+        self.arena + self.marks_of(self.arena) + 8 * self.slots.len() as u64
+    }
+
+    /// Bytes of marks for so many bytes of arena, one bit a unit.
+    fn marks_of(&self, arena: u64) -> u64 {
+        if self.marked { arena / (8 * UNIT as u64) } else { 0 }
     }
 
     /// Bytes still free in the budget.
@@ -166,6 +178,7 @@ impl Table {
 
     /// Makes room for marks; no line can be added after.
     pub(crate) fn freeze(&mut self) {
+        debug_assert!(self.marked, "there is no room for marks");
         self.full = true;
         let units = self.segments.len() as u64 * SEGMENT_UNITS;
         self.marks.resize_with(units.div_ceil(64) as usize, AtomicU64::default);
@@ -247,7 +260,8 @@ impl Table {
             if self.segments.len() as u64 >= (1 << UNIT_BITS) / SEGMENT_UNITS - 1 {
                 return false;
             }
-            growth += (SEGMENT.max(size) + SEGMENT / 64) as u64;
+            let segment = SEGMENT.max(size) as u64;
+            growth += segment + self.marks_of(segment);
         }
         let slots = self.slots.len();
         let crowded = (self.records + 1) * 10 > slots as u64 * 7;
@@ -418,7 +432,7 @@ mod tests {
     #[test]
     fn marks_become_counts() {
         let hasher = KeyHasher::default();
-        let mut table = Table::new(8 << 20, Layout::Lines);
+        let mut table = Table::with_marks(8 << 20, Layout::Lines);
         let long = vec![b'l'; 3 << 20];
         for (place, line) in [(10, &b"a"[..]), (11, &long), (200, b"c")] {
             assert!(!is_known(table.insert(hasher.hash(line), place, Record::line(line))));

@@ -1,16 +1,14 @@
 //! `umbel common`: the lines files share.
 
-use std::io;
-
 use anyhow::Result;
 use serde_json::json;
-use umbel_sets::{Common, CommonPlan, Input, Options, Strategy};
+use umbel_sets::{Common, CommonPlan, Strategy};
 
-use super::print;
+use super::explain::{self, Job};
+use super::{print, stdout};
 use crate::Outcome;
 use crate::args::CommonArgs;
 use crate::lines;
-use crate::numbers::{Count, Rate, Size};
 use crate::report::Run;
 
 pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
@@ -19,22 +17,18 @@ pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
     let at_least = args.at_least.unwrap_or(inputs.len());
     let job = Common::new(&inputs, at_least, args.fpp.map(|fpp| fpp.0), &options)?;
     if args.work.explain {
-        print(explain(&job.plan()?, &inputs, at_least, &options, args.work.voice.json))?;
+        let about = Job { verb: "common", inputs: &inputs, options: &options };
+        print(explain(&job.plan()?, &about, at_least, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
     let run = Run::start("common", args.work.voice, &options.progress);
-    let report = job.run(&mut io::stdout())?;
+    let report = job.run(&mut stdout()?)?;
     run.finish(&report, "common", None);
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }
 
-fn explain(
-    plan: &CommonPlan,
-    inputs: &[Input],
-    at_least: usize,
-    options: &Options,
-    as_json: bool,
-) -> String {
+fn explain(plan: &CommonPlan, job: &Job<'_>, at_least: usize, as_json: bool) -> String {
+    let inputs = job.inputs;
     let strategy = match plan.strategy {
         Strategy::Table => "table",
         Strategy::Chain => "chain",
@@ -44,34 +38,23 @@ fn explain(
     };
     if as_json {
         let filters = plan.filters.iter().map(|(input, filter)| {
-            json!({"input": inputs[*input].name(), "keys": filter.keys, "bytes": filter.bytes(),
-                   "probes": filter.probes, "fpp": filter.fpp})
+            let mut object = explain::filter(filter);
+            object["input"] = json!(inputs[*input].name());
+            object
         });
-        let lines = inputs.iter().zip(&plan.lines);
-        let files = lines.map(
-            |(input, lines)| json!({"name": input.name(), "bytes": input.length(), "lines": lines}),
-        );
-        let object = json!({
-            "type": "explain", "verb": "common", "strategy": strategy, "exact": plan.strategy != Strategy::OnePass,
-            "memory": options.memory, "threads": options.threads, "at_least": at_least,
-            "inputs": files.collect::<Vec<_>>(), "filters": filters.collect::<Vec<_>>(),
-            "table_bytes": plan.table, "passes": plan.passes, "bytes_read": plan.bytes_read,
-        });
+        let mut object = job.json(strategy, plan.strategy != Strategy::OnePass, &plan.lines);
+        object["at_least"] = json!(at_least);
+        object["filters"] = filters.collect();
+        object["table_bytes"] = json!(plan.table);
+        object["compared"] = json!(plan.compared);
+        object["passes"] = json!(plan.passes);
+        object["bytes_read"] = json!(plan.bytes_read);
         return format!("{object}\n");
     }
-    let mut text =
-        format!("memory   {} in all, {} threads\n", Size(options.memory), options.threads);
-    for (input, lines) in inputs.iter().zip(&plan.lines) {
-        text += &format!(
-            "input    {}: {}, about {} lines\n",
-            input.name(),
-            Size(input.length()),
-            Count(*lines)
-        );
-    }
+    let mut text = job.text(&plan.lines);
     text += match plan.strategy {
         Strategy::Table => {
-            "plan     table: keep the lines that may come first, without filters, since they are few or filters would let most of them pass\n"
+            "plan     table: keep the lines that may come first, without filters, which would cost more than they spare\n"
         }
         Strategy::Chain => {
             "plan     chain: filters bring the first input down to the lines that may be common; their bytes are then compared\n"
@@ -82,22 +65,10 @@ fn explain(
         _ => "plan     one-pass: filters alone decide, each input is read once\n",
     };
     for (input, filter) in &plan.filters {
-        text += &format!(
-            "filter   of {}: {} for {} keys, {} probes, rate {}\n",
-            inputs[*input].name(),
-            Size(filter.bytes()),
-            Count(filter.keys),
-            filter.probes,
-            Rate(filter.predicted_fpp())
-        );
+        text += &explain::filter_line(&format!("of {}", inputs[*input].name()), filter);
     }
     if plan.strategy != Strategy::OnePass {
-        text += &format!(
-            "table    up to {} of lines in memory, the rest on disk in {}\n",
-            Size(plan.table),
-            options.tmp.display()
-        );
+        text += &job.table(plan.compared, plan.table);
     }
-    text += &format!("reading  {} in {} passes\n", Size(plan.bytes_read), plan.passes);
-    text
+    text + &explain::reading(plan.bytes_read, plan.passes)
 }

@@ -3,20 +3,28 @@
 mod add;
 mod build;
 mod common;
+mod dedup;
 mod docs;
+mod except;
+mod explain;
 mod info;
 mod merge;
 mod plan;
 mod query;
+mod seen;
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 pub(crate) use add::add;
 pub(crate) use build::build;
 pub(crate) use common::common;
+pub(crate) use dedup::dedup;
 pub(crate) use docs::{completions, man};
+pub(crate) use except::except;
 pub(crate) use info::info;
 pub(crate) use merge::merge;
 pub(crate) use plan::plan;
@@ -33,6 +41,12 @@ impl std::fmt::Display for StdoutClosed {
 }
 
 impl std::error::Error for StdoutClosed {}
+
+/// Standard output without a buffer of its own, for those who write in large blocks.
+fn stdout() -> Result<File> {
+    let stdout = io::stdout().as_fd().try_clone_to_owned();
+    Ok(File::from(stdout.context("standard output")?))
+}
 
 /// Prints text, noticing when nobody reads it.
 fn print(text: impl AsRef<[u8]>) -> Result<()> {

@@ -1,6 +1,6 @@
 //! How often each line of a table was met: numbers that threads add to while others read lines.
 //!
-//! A record takes at least two units of the table, so there is one number for every two units, in
+//! A record takes at least three units of the table, so there is one number for every three units, in
 //! blocks that are made when a record falls into them. A number has 32 bits; what it overflows by,
 //! for the few lines that come four thousand million times, is noted aside.
 
@@ -8,8 +8,10 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Numbers of one block, 256 KiB: those of a segment of the table.
-const BLOCK: u64 = if cfg!(test) { 1 << 5 } else { 1 << 16 };
+/// Units to a number.
+const SHARE: u64 = 3;
+/// Numbers of one block, 341 KiB: those of a segment of the table.
+const BLOCK: u64 = (if cfg!(test) { 1u64 << 7 } else { 1 << 18 }).div_ceil(SHARE);
 
 #[derive(Default)]
 pub(super) struct Counts {
@@ -19,15 +21,15 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Of a share of memory, the part that is left to a table whose lines are counted: 4 of 20 bytes
+    /// Of a share of memory, the part that is left to a table whose lines are counted: 4 of 16 bytes
     /// go to numbers.
     pub(super) fn table(share: u64) -> u64 {
-        share - share / 5
+        share - share / 4
     }
 
     /// Counts the record at `unit` for the first time.
     pub(super) fn begin(&mut self, unit: u64) {
-        let block = (unit / 2 / BLOCK) as usize;
+        let block = (unit / SHARE / BLOCK) as usize;
         if self.blocks.len() <= block {
             // A long record leaves units out: their blocks stay empty.
             self.blocks.resize_with(block + 1, Box::default);
@@ -54,7 +56,7 @@ impl Counts {
     }
 
     fn number(&self, unit: u64) -> Option<&AtomicU32> {
-        self.blocks.get((unit / 2 / BLOCK) as usize)?.get((unit / 2 % BLOCK) as usize)
+        self.blocks.get((unit / SHARE / BLOCK) as usize)?.get((unit / SHARE % BLOCK) as usize)
     }
 }
 
@@ -65,13 +67,13 @@ mod tests {
     #[test]
     fn counts_past_32_bits() {
         let mut counts = Counts::default();
-        for unit in [0, 2, 1_000_000] {
+        for unit in [0, 3, 1_000_000] {
             counts.begin(unit);
         }
-        counts.add(2);
+        counts.add(3);
         counts.blocks[0][1].store(u32::MAX, Ordering::Relaxed);
-        counts.add(2);
-        counts.add(2);
-        assert_eq!([0, 2, 1_000_000].map(|unit| counts.get(unit)), [1, (1 << 32) + 1, 1]);
+        counts.add(3);
+        counts.add(3);
+        assert_eq!([0, 3, 1_000_000].map(|unit| counts.get(unit)), [1, (1 << 32) + 1, 1]);
     }
 }

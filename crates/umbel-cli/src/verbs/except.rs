@@ -1,0 +1,27 @@
+//! `umbel except`: the lines of one file that others do not have.
+
+use anyhow::Result;
+use umbel_sets::Distinct;
+
+use super::dedup::explain;
+use super::explain::Job;
+use super::{print, stdout};
+use crate::Outcome;
+use crate::args::ExceptArgs;
+use crate::lines;
+use crate::report::Run;
+
+pub(crate) fn except(args: &ExceptArgs) -> Result<Outcome> {
+    let options = lines::options(&args.work)?;
+    let inputs = lines::open_rereadable(&args.files, &options)?;
+    let job = Distinct::except(&inputs, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
+    if args.work.explain {
+        let about = Job { verb: "except", inputs: &inputs, options: &options };
+        print(explain(&job.plan()?, &about, args.work.voice.json))?;
+        return Ok(Outcome::Done);
+    }
+    let run = Run::start("except", args.work.voice, &options.progress);
+    let report = job.run(&mut stdout()?)?;
+    run.finish(&report, "left", None);
+    Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
+}

@@ -1,0 +1,243 @@
+//! Lines that a filter does not know yet: each goes out and into the filter, in one pass.
+//!
+//! What a crawler does every day. The filter is saved at checkpoints and at the end, and always after
+//! what it records has gone out: a run that is killed may repeat what went out since, and loses nothing.
+
+use std::io::{Read, Write};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use umbel::{AnyFilter, KeyHash};
+
+use crate::bulk::room_beside;
+use crate::input::Input;
+use crate::one_pass::ErrorBound;
+use crate::report::Report;
+use crate::scan::{Lines, Scanner, Visit};
+use crate::sink::Sink;
+use crate::{Error, Options};
+
+/// How far a run is, when its filter is saved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Checkpoint {
+    /// The input being read.
+    pub input: String,
+    /// Where in it the first line starts that is not settled, in bytes.
+    pub offset: u64,
+    /// Lines written so far.
+    pub found: u64,
+}
+
+/// What happens at a checkpoint.
+pub trait Save: Send {
+    /// Makes what was written last: `out` has all of it.
+    ///
+    /// # Errors
+    /// Those of the output.
+    fn sync(&mut self) -> std::io::Result<()>;
+
+    /// Saves the filter.
+    ///
+    /// # Errors
+    /// Any; the run ends with [`Error::Save`].
+    fn save(
+        &mut self,
+        filter: &AnyFilter,
+        at: &Checkpoint,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
+}
+
+/// A run over lines with a filter of those seen before.
+pub struct Seen<'a> {
+    scanner: Scanner<'a>,
+    skip: Skip<'a>,
+    options: &'a Options,
+    report: Report,
+}
+
+impl<'a> Seen<'a> {
+    /// Lines that `filter` does not know will go to `out` and into the filter; `save` is called when
+    /// `every` has passed since the last time, and at the end.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]; those of [`Records`](crate::Records) that contradict themselves.
+    pub fn new(
+        filter: &'a mut AnyFilter,
+        out: &'a mut (dyn Write + Send),
+        save: &'a mut dyn Save,
+        every: Duration,
+        options: &'a Options,
+    ) -> Result<Self, Error> {
+        let scanner = Scanner::new(options, *filter.hasher())?;
+        let room = room_beside(filter.plan(), options)?;
+        let held = filter.receipt().keys.value;
+        let state = State {
+            // An estimate of more than is planned leaves no room.
+            left: filter.plan().keys.saturating_sub(held as u64),
+            filter,
+            sink: Sink::new(out, options.separator),
+            save,
+            every,
+            saved: Instant::now(),
+            at: Checkpoint::default(),
+        };
+        let skip = Skip { state: Mutex::new(state), flush: false, name: String::new(), room };
+        Ok(Self { scanner, skip, options, report: Report::default() })
+    }
+
+    /// Goes through a file.
+    ///
+    /// # Errors
+    /// Those of reading; [`Error::Output`]; [`Error::Save`]; [`Error::FilterFull`] before the first
+    /// line that would over-fill the filter: what went out before it is saved.
+    pub fn input(&mut self, input: &Input) -> Result<(), Error> {
+        self.options.progress.expect(input.length());
+        self.skip.begin(input.name(), false)?;
+        let tally = self.scanner.scan(input, &self.skip);
+        self.report.lines += self.settle(tally)?.lines;
+        self.report.bytes_read += input.length() + input.spooled_bytes();
+        self.report.passes += 1;
+        Ok(())
+    }
+
+    /// Goes through lines that come one by one: each that is new is flushed as soon as it is known.
+    ///
+    /// # Errors
+    /// As [`input`](Self::input).
+    pub fn stream(&mut self, name: &str, source: impl Read) -> Result<(), Error> {
+        let before = self.options.progress.done();
+        self.skip.begin(name, true)?;
+        let tally = self.scanner.stream(name, source, &self.skip);
+        self.report.lines += self.settle(tally)?.lines;
+        self.report.bytes_read += self.options.progress.done() - before;
+        self.report.passes += 1;
+        Ok(())
+    }
+
+    /// After an error that is not one of output or saving, what went out is recorded.
+    fn settle<T>(&mut self, result: Result<T, Error>) -> Result<T, Error> {
+        if let Err(error) = &result
+            && !matches!(error, Error::Output(_) | Error::Save(_))
+        {
+            self.skip.state.get_mut().expect("no worker panics").checkpoint()?;
+        }
+        result
+    }
+
+    /// Saves the filter and tells what was done.
+    ///
+    /// # Errors
+    /// [`Error::Output`], [`Error::Save`].
+    pub fn finish(self) -> Result<Report, Error> {
+        let Self { skip, mut report, .. } = self;
+        let mut state = skip.state.into_inner().expect("no worker panics");
+        state.checkpoint()?;
+        let missing = state.filter.receipt().fpp;
+        report.error = Some(ErrorBound { extra: 0.0, missing });
+        state.sink.finish(&mut report)?;
+        Ok(report)
+    }
+}
+
+struct State<'a> {
+    filter: &'a mut AnyFilter,
+    /// Keys that it may still take.
+    left: u64,
+    sink: Sink<'a>,
+    save: &'a mut dyn Save,
+    every: Duration,
+    saved: Instant,
+    at: Checkpoint,
+}
+
+impl State<'_> {
+    /// First the lines, then the filter that records them.
+    fn checkpoint(&mut self) -> Result<(), Error> {
+        self.sink.flush()?;
+        self.save.sync().map_err(Error::Output)?;
+        self.at.found = self.sink.lines();
+        self.save.save(self.filter, &self.at).map_err(Error::Save)?;
+        self.saved = Instant::now();
+        Ok(())
+    }
+
+    /// Inserts hashes, as many as there is room for; gives how many those are.
+    fn insert(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> usize {
+        let mut done = 0;
+        while done < hashes.len() && self.left > 0 {
+            let end = hashes.len().min(done + usize::try_from(self.left).unwrap_or(usize::MAX));
+            let new = &mut new[done..end];
+            self.filter.insert_batch_new(&hashes[done..end], new);
+            self.left -= new.iter().filter(|new| **new).count() as u64;
+            done = end;
+        }
+        // In a full one, what it knows is still known.
+        let rest = &mut new[done..];
+        self.filter.contains_batch(&hashes[done..], rest);
+        let known = rest.iter().take_while(|known| **known).count();
+        rest.fill(false);
+        done + known
+    }
+}
+
+struct Skip<'a> {
+    state: Mutex<State<'a>>,
+    flush: bool,
+    name: String,
+    room: u64,
+}
+
+impl Skip<'_> {
+    fn begin(&mut self, name: &str, flush: bool) -> Result<(), Error> {
+        self.flush = flush;
+        name.clone_into(&mut self.name);
+        let state = self.state.get_mut().expect("no worker panics");
+        state.at.input = self.name.clone();
+        state.at.offset = 0;
+        state.sink.flush()
+    }
+}
+
+impl Visit for Skip<'_> {
+    /// Which of the kept lines are new.
+    type Local = Vec<bool>;
+
+    fn local(&self) -> Vec<bool> {
+        Vec::new()
+    }
+
+    fn header(&self, row: &[u8]) -> Result<(), Error> {
+        self.state.lock().expect("no worker panics").sink.header(Some(row))
+    }
+
+    fn batch(&self, _: &mut Vec<bool>, _: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        keep.fill(true);
+        Ok(())
+    }
+
+    fn kept(&self, new: &mut Vec<bool>, lines: &Lines<'_>) -> Result<(), Error> {
+        let mut state = self.state.lock().expect("no worker panics");
+        new.resize(lines.len(), false);
+        let done = state.insert(lines.hashes(), new);
+        state.sink.rows(lines, (0..done).filter(|&i| new[i]))?;
+        let last =
+            done.checked_sub(1).map(|last| lines.offset(last) + lines.extent(last).len() as u64);
+        state.at.offset = last.unwrap_or(state.at.offset);
+        if done < lines.len() {
+            let (name, offset) = (self.name.clone(), lines.offset(done));
+            return Err(Error::FilterFull { name, offset, keys: state.filter.plan().keys });
+        }
+        if state.saved.elapsed() >= state.every {
+            state.checkpoint()
+        } else if self.flush {
+            state.sink.flush()
+        } else {
+            Ok(())
+        }
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}
