@@ -123,14 +123,14 @@ impl std::fmt::Debug for Kernel {
 
 /// Blocks that need not be asked for ahead: 256 KiB lie in the second-level cache of any processor
 /// with vectors, where asking costs more than waiting.
-const NEAR: usize = 4096;
+const NEAR: u64 = 4096;
 
 /// Runs `$each` with `$i`, the hash's `$place` and its low half, for every hash, its block asked for
 /// [`AHEAD`] turns before.
 macro_rules! walk {
     ($blocks:expr, $run:expr, $hashes:expr, |$i:ident, $place:ident, $low:ident| $each:expr) => {
         let (start, run, hashes): (*const Block, Run, &[H]) = ($blocks.as_ptr(), $run, $hashes);
-        if $blocks.len() <= NEAR {
+        if run.total <= NEAR {
             for ($i, hash) in hashes.iter().enumerate() {
                 let hash = hash.key_hash();
                 let ($place, $low) = (run.place(hash), hash.low);
