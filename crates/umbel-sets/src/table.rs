@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! slots   u64 = 28 bits of the hash | 36 bits: unit + 1 of the record; 0 is empty; open addressing
-//! arena   segments of 1 MiB; a record starts at a unit of 4 bytes:
+//! arena   segments of 1 MiB, or 8 MiB in huge pages; a record starts at a unit of 4 bytes:
 //!         place in the inputs, 48 bits | count, 16 bits | a stored record | up to the unit
 //! marks   one bit a unit: the record there was met in the present pass
 //! ```
@@ -15,14 +15,17 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use umbel::KeyHash;
+use umbel::{Blocks, KeyHash};
 
 use crate::records::{Layout, Record};
 
-/// Tests have small segments, so that a few lines fill several.
+/// Bytes of a segment; of a large table's, enough for huge pages, without which nearly every look-up
+/// also misses the table of pages. Tests have small ones, so that a few lines fill several.
 const SEGMENT: usize = if cfg!(test) { 1 << 9 } else { 1 << 20 };
+const LARGE_SEGMENT: usize = 8 * SEGMENT;
+/// The budget from which on segments are large.
+const LARGE: u64 = 16 * LARGE_SEGMENT as u64;
 const UNIT: usize = 4;
-const SEGMENT_UNITS: u64 = (SEGMENT / UNIT) as u64;
 /// Bytes of place and count.
 const HEADER: usize = 8;
 
@@ -43,9 +46,12 @@ pub(crate) enum Inserted {
 
 pub(crate) struct Table {
     layout: Layout,
-    slots: Vec<u64>,
+    /// As u64s, a power of two of them.
+    slots: Blocks,
     records: u64,
-    segments: Vec<Vec<u8>>,
+    /// Units of a segment, a power of two.
+    segment_units: u64,
+    segments: Vec<Segment>,
     /// Units taken in the last segment.
     units: u64,
     /// Bytes of all segments.
@@ -59,15 +65,52 @@ pub(crate) struct Table {
     marks: Vec<AtomicU64>,
 }
 
+/// Some records.
+struct Segment {
+    memory: Blocks,
+    /// Bytes of records.
+    filled: usize,
+}
+
+impl Segment {
+    fn new(bytes: usize) -> Self {
+        Self { memory: zeroed(bytes), filled: 0 }
+    }
+
+    /// The records.
+    fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.memory[..])[..self.filled]
+    }
+
+    /// The place for `size` more bytes.
+    fn grow(&mut self, size: usize) -> &mut [u8] {
+        let begin = self.filled;
+        self.filled += size;
+        &mut bytemuck::cast_slice_mut(&mut self.memory[..])[begin..self.filled]
+    }
+}
+
+/// Zeroed memory, for which huge pages are asked when it is much.
+///
+/// # Panics
+/// When there is none: the system has less than the cap.
+fn zeroed(bytes: usize) -> Blocks {
+    let blocks = bytes.div_ceil(size_of::<umbel::Block>());
+    Blocks::zeroed(blocks as u64).expect("as much memory as the cap allows")
+}
+
 impl Table {
     /// A table that takes at most `budget` bytes, but always room for one line.
     pub(crate) fn new(budget: u64, layout: Layout) -> Self {
+        let segment = if budget < LARGE { SEGMENT } else { LARGE_SEGMENT };
+        let segment_units = (segment / UNIT) as u64;
         Self {
             layout,
-            slots: vec![0; FEWEST_SLOTS],
+            slots: zeroed(8 * FEWEST_SLOTS),
             records: 0,
+            segment_units,
             segments: Vec::new(),
-            units: SEGMENT_UNITS,
+            units: segment_units,
             arena: 0,
             budget,
             full: false,
@@ -88,7 +131,7 @@ impl Table {
 
     /// Bytes in use.
     pub(crate) fn bytes(&self) -> u64 {
-        self.arena + self.marks_of(self.arena) + 8 * self.slots.len() as u64
+        self.arena + self.marks_of(self.arena) + 8 * self.slots().len() as u64
     }
 
     /// Bytes of marks for so many bytes of arena, one bit a unit.
@@ -123,7 +166,7 @@ impl Table {
         }
         let unit = self.append(place, &line);
         let slot = self.free_slot(tag(hash));
-        self.slots[slot] = (tag(hash) << UNIT_BITS) | (unit + 1);
+        self.slots_mut()[slot] = (tag(hash) << UNIT_BITS) | (unit + 1);
         self.records += 1;
         Inserted::New(unit)
     }
@@ -131,9 +174,10 @@ impl Table {
     /// The entry with this key, as its unit.
     pub(crate) fn find(&self, hash: KeyHash, key: &[u8]) -> Option<u64> {
         let tag = tag(hash);
+        let slots = self.slots();
         let mut slot = self.home(tag);
         loop {
-            match self.slots[slot] {
+            match slots[slot] {
                 0 => return None,
                 found if found >> UNIT_BITS == tag => {
                     let unit = (found & UNITS) - 1;
@@ -143,7 +187,7 @@ impl Table {
                 }
                 _ => {}
             }
-            slot = (slot + 1) & (self.slots.len() - 1);
+            slot = (slot + 1) & (slots.len() - 1);
         }
     }
 
@@ -161,17 +205,14 @@ impl Table {
     pub(crate) fn warm(&self, hashes: &[KeyHash]) {
         const AHEAD: usize = 16;
         for hashes in hashes.chunks(AHEAD) {
+            let slots = self.slots();
             let mut found = [0; AHEAD];
             for (found, hash) in found.iter_mut().zip(hashes) {
                 let tag = tag(*hash);
-                let slot = self.slots[self.home(tag)];
+                let slot = slots[self.home(tag)];
                 *found = if slot >> UNIT_BITS == tag { slot & UNITS } else { 0 };
             }
-            let bytes = found.iter().filter(|found| **found > 0).map(|found| {
-                let unit = found - 1;
-                let segment = &self.segments[(unit / SEGMENT_UNITS) as usize];
-                segment[(unit % SEGMENT_UNITS) as usize * UNIT]
-            });
+            let bytes = found.iter().filter(|found| **found > 0).map(|found| self.at(found - 1)[0]);
             std::hint::black_box(bytes.fold(0, u8::wrapping_add));
         }
     }
@@ -180,7 +221,7 @@ impl Table {
     pub(crate) fn freeze(&mut self) {
         debug_assert!(self.marked, "there is no room for marks");
         self.full = true;
-        let units = self.segments.len() as u64 * SEGMENT_UNITS;
+        let units = self.segments.len() as u64 * self.segment_units;
         self.marks.resize_with(units.div_ceil(64) as usize, AtomicU64::default);
     }
 
@@ -197,7 +238,10 @@ impl Table {
     /// first met in the very input of this pass, and clears the marks.
     pub(crate) fn count_marks(&mut self, own: impl Fn(u64) -> bool) {
         for (number, segment) in self.segments.iter_mut().enumerate() {
-            let first = number as u64 * SEGMENT_UNITS;
+            let first = number as u64 * self.segment_units;
+            let filled = segment.filled;
+            let segment: &mut [u8] = bytemuck::cast_slice_mut(&mut segment.memory[..]);
+            let segment = &mut segment[..filled];
             let mut at = 0;
             while at < segment.len() {
                 let entry = read(self.layout, &segment[at..]);
@@ -216,8 +260,9 @@ impl Table {
 
     /// All entries in order of arrival, with their units.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (u64, Entry<'_>)> {
-        (0..).step_by(SEGMENT_UNITS as usize).zip(&self.segments).flat_map(
+        (0..).step_by(self.segment_units as usize).zip(&self.segments).flat_map(
             move |(first, segment)| {
+                let segment = segment.bytes();
                 let mut at = 0;
                 std::iter::from_fn(move || {
                     (at < segment.len()).then(|| {
@@ -236,18 +281,34 @@ impl Table {
     }
 
     fn entry(&self, unit: u64) -> Entry<'_> {
-        let segment = &self.segments[(unit / SEGMENT_UNITS) as usize];
-        read(self.layout, &segment[(unit % SEGMENT_UNITS) as usize * UNIT..])
+        read(self.layout, self.at(unit))
+    }
+
+    /// The bytes from a unit on.
+    fn at(&self, unit: u64) -> &[u8] {
+        // Not by a division, which would cost as much as all the rest.
+        let segment = (unit >> self.segment_units.trailing_zeros()) as usize;
+        let at = (unit & (self.segment_units - 1)) as usize * UNIT;
+        &self.segments[segment].bytes()[at..]
+    }
+
+    fn slots(&self) -> &[u64] {
+        bytemuck::cast_slice(&self.slots[..])
+    }
+
+    fn slots_mut(&mut self) -> &mut [u64] {
+        bytemuck::cast_slice_mut(&mut self.slots[..])
     }
 
     fn home(&self, tag: u64) -> usize {
-        (tag >> (TAG_BITS - self.slots.len().trailing_zeros())) as usize
+        (tag >> (TAG_BITS - self.slots().len().trailing_zeros())) as usize
     }
 
     fn free_slot(&self, tag: u64) -> usize {
         let mut slot = self.home(tag);
-        while self.slots[slot] != 0 {
-            slot = (slot + 1) & (self.slots.len() - 1);
+        let slots = self.slots();
+        while slots[slot] != 0 {
+            slot = (slot + 1) & (slots.len() - 1);
         }
         slot
     }
@@ -256,14 +317,15 @@ impl Table {
     fn make_room(&mut self, size: usize) -> bool {
         let mut growth = 0;
         let units = (size / UNIT) as u64;
-        if self.units + units > SEGMENT_UNITS {
-            if self.segments.len() as u64 >= (1 << UNIT_BITS) / SEGMENT_UNITS - 1 {
+        if self.units + units > self.segment_units {
+            if self.segments.len() as u64 >= (1 << UNIT_BITS) / self.segment_units - 1 {
                 return false;
             }
-            let segment = SEGMENT.max(size) as u64;
+            let segment = self.segment_units * UNIT as u64;
+            let segment = segment.max(size as u64);
             growth += segment + self.marks_of(segment);
         }
-        let slots = self.slots.len();
+        let slots = self.slots().len();
         let crowded = (self.records + 1) * 10 > slots as u64 * 7;
         if crowded {
             if slots >= 1 << TAG_BITS {
@@ -282,32 +344,34 @@ impl Table {
     }
 
     fn grow_slots(&mut self) {
-        let longer = vec![0; 2 * self.slots.len()];
+        let longer = zeroed(2 * 8 * self.slots().len());
         let old = std::mem::replace(&mut self.slots, longer);
-        for slot in old.into_iter().filter(|&slot| slot != 0) {
+        for &slot in bytemuck::cast_slice(&old[..]).iter().filter(|&&slot| slot != 0) {
             let free = self.free_slot(slot >> UNIT_BITS);
-            self.slots[free] = slot;
+            self.slots_mut()[free] = slot;
         }
     }
 
     fn append(&mut self, place: u64, line: &Record<'_>) -> u64 {
         let size = self.size(line);
-        if self.units + (size / UNIT) as u64 > SEGMENT_UNITS {
-            let capacity = SEGMENT.max(size);
-            self.segments.push(Vec::with_capacity(capacity));
+        if self.units + (size / UNIT) as u64 > self.segment_units {
+            let capacity = (self.segment_units as usize * UNIT).max(size);
+            self.segments.push(Segment::new(capacity));
             self.arena += capacity as u64;
             self.units = 0;
         }
-        let unit = (self.segments.len() as u64 - 1) * SEGMENT_UNITS + self.units;
-        let segment = self.segments.last_mut().expect("a segment was just made");
-        let end = segment.len() + size;
-        segment.extend_from_slice(&(place | 1 << 48).to_le_bytes());
-        segment.extend_from_slice(&self.layout.header(line)[..self.layout.header_size()]);
-        segment.extend_from_slice(line.row);
-        segment.extend_from_slice(self.layout.tail(line));
-        segment.resize(end, 0);
+        let unit = (self.segments.len() as u64 - 1) * self.segment_units + self.units;
+        let header = self.layout.header(line);
+        let (layout, first) = (self.layout, (place | 1 << 48).to_le_bytes());
+        let mut to = self.segments.last_mut().expect("a segment was just made").grow(size);
+        let parts = [&first[..], &header[..layout.header_size()], line.row, layout.tail(line)];
+        for part in parts {
+            let (here, rest) = to.split_at_mut(part.len());
+            here.copy_from_slice(part);
+            to = rest;
+        }
         // A record longer than a segment fills one of its own.
-        self.units = (self.units + (size / UNIT) as u64).min(SEGMENT_UNITS);
+        self.units = (self.units + (size / UNIT) as u64).min(self.segment_units);
         unit
     }
 

@@ -33,8 +33,11 @@ unsafe impl Sync for Blocks {}
 const OWN_PAGES: u64 = 8 << 20;
 
 impl Blocks {
-    /// `count` zeroed blocks, or an error instead of an abort when there is no memory for them.
-    pub(crate) fn zeroed(count: u64) -> Result<Self, Error> {
+    /// `count` zeroed blocks: on the heap, from 8 MiB on in pages of their own.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], instead of an abort.
+    pub fn zeroed(count: u64) -> Result<Self, Error> {
         let fail = || Error::OutOfMemory { bytes: count.saturating_mul(BLOCK_BYTES) };
         let bytes = count
             .checked_mul(BLOCK_BYTES)
