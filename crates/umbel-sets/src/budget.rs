@@ -88,10 +88,14 @@ impl Budget {
         (self.rest / 16).max(LONG_LINE)
     }
 
+    /// All but what is kept for a long line.
+    pub(crate) fn lasting(&self) -> u64 {
+        self.rest - (self.long_line() - LONG_LINE)
+    }
+
     /// For the table while `filters` bytes of filters are in memory.
     pub(crate) fn table(&self, filters: u64) -> u64 {
-        let long_line = self.long_line() - LONG_LINE;
-        self.rest.saturating_sub(filters + self.spill_buffers() + long_line)
+        self.lasting().saturating_sub(filters + self.spill_buffers())
     }
 
     /// In how many partitions to cut the lines that a table has no room for, so that each is likely

@@ -451,8 +451,7 @@ impl Run<'_> {
         }
         let budget = self.scanner.budget;
         let keys = table.len() + spilled.iter().map(Spill::lines).sum::<u64>();
-        let room =
-            budget.rest.saturating_sub(table.bytes() + budget.spill_buffers() + budget.long_line());
+        let room = budget.table(table.bytes());
         let mut size = Plan::for_keys(Kind::Blocked, keys, RATE)?;
         if size.bytes() > room {
             size = Plan::for_memory(Kind::Blocked, keys, room.max(64 << 10))?;

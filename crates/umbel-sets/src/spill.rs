@@ -340,17 +340,11 @@ impl Merged {
         Ok(())
     }
 
-    /// The place of the next line, if there is one.
-    pub(crate) fn next_place(&mut self, disk: &Disk<'_>) -> Result<Option<u64>, Error> {
+    /// The next line and its place.
+    pub(crate) fn next(&mut self, disk: &Disk<'_>) -> Result<Option<(u64, &[u8])>, Error> {
         if let Some(run) = self.given.take() {
             self.advance(disk, run)?;
         }
-        Ok(self.heads.peek().map(|Reverse((place, _))| *place))
-    }
-
-    /// The next line and its place.
-    pub(crate) fn next(&mut self, disk: &Disk<'_>) -> Result<Option<(u64, &[u8])>, Error> {
-        self.next_place(disk)?;
         Ok(self.heads.pop().map(|Reverse((place, run))| {
             self.given = Some(run);
             (place, &self.lines[run][..])

@@ -260,20 +260,23 @@ impl Table {
 
     /// All entries in order of arrival, with their units.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (u64, Entry<'_>)> {
-        (0..).step_by(self.segment_units as usize).zip(&self.segments).flat_map(
-            move |(first, segment)| {
-                let segment = segment.bytes();
-                let mut at = 0;
-                std::iter::from_fn(move || {
-                    (at < segment.len()).then(|| {
-                        let unit = first + (at / UNIT) as u64;
-                        let entry = read(self.layout, &segment[at..]);
-                        at += self.size(&entry.line);
-                        (unit, entry)
-                    })
-                })
-            },
-        )
+        let mut cursor = Cursor::default();
+        std::iter::from_fn(move || self.next(&mut cursor))
+    }
+
+    /// The next of all entries in order of arrival, with its unit.
+    pub(crate) fn next(&self, cursor: &mut Cursor) -> Option<(u64, Entry<'_>)> {
+        let bytes = loop {
+            let bytes = self.segments.get(cursor.segment)?.bytes();
+            if cursor.at < bytes.len() {
+                break bytes;
+            }
+            *cursor = Cursor { segment: cursor.segment + 1, at: 0 };
+        };
+        let unit = cursor.segment as u64 * self.segment_units + (cursor.at / UNIT) as u64;
+        let entry = read(self.layout, &bytes[cursor.at..]);
+        cursor.at += self.size(&entry.line);
+        Some((unit, entry))
     }
 
     fn size(&self, line: &Record<'_>) -> usize {
@@ -388,6 +391,13 @@ impl Table {
             met.then_some((entry.place, entry.line.row))
         })
     }
+}
+
+/// How far a walk over all entries is.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Cursor {
+    segment: usize,
+    at: usize,
 }
 
 /// A line in the table.

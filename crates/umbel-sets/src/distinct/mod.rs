@@ -48,7 +48,7 @@ use decide::Decide;
 use doubt::{Doubt, Note};
 use exclude::Exclude;
 pub use plan::{DistinctPlan, DistinctStrategy};
-use settle::{Part, Settle, Verdict};
+use settle::{Known, Part, Settle, Verdict};
 use write::{Output, Write};
 
 /// The place of excluded lines: no line has it.
@@ -209,71 +209,20 @@ impl Run<'_> {
         sink.header(self.header.as_deref())?;
         let partitions = excluded.as_ref().map(Vec::len);
         let decided = self.decide(doubt.as_ref(), table, verdict, partitions, sink)?;
-        let Decided { table, counts, rest, undecided } = decided;
-        self.passes.report.distinct = table.len();
-
-        let writes_at_once = !verdict.counts();
-        let mut runs = Runs::new();
-        let mut held = Some((table, counts));
-        if let Some(rest) = rest {
-            // All memory goes to the partitions: what is known of the table becomes a run like theirs.
-            if let Some((table, counts)) = held.take().filter(|_| !writes_at_once) {
-                runs.run(&self.disk, |push| verdict.each(&table, counts.as_ref(), push))?;
-            }
-            let settle = Settle {
-                disk: &self.disk,
-                hasher: self.scanner.hasher,
-                threads: budget.threads,
-                memory: budget.rest - filters,
-                verdict,
-            };
-            let parts = Part::all(excluded, rest, 0);
-            let all = Mutex::new(&mut runs);
-            self.passes.report.distinct +=
-                work_off(parts, budget.threads, |part| settle.part(part, &all))?;
-        } else if writes_at_once {
+        self.passes.report.distinct = decided.table.len();
+        if decided.rest.is_none() && !verdict.counts() {
             return Ok(());
         }
-        let column = self.column;
-        match (doubt, held) {
-            (Some(doubt), held) if !verdict.rows => {
-                let from = if writes_at_once { undecided } else { 0 };
-                let mut merged = runs.merge(&self.disk, budget.rest / 4)?;
-                let mut entries = held.iter().flat_map(|(table, counts)| {
-                    table.entries().filter(|(_, entry)| entry.place != EXCLUDED).map(
-                        move |(unit, entry)| {
-                            (entry.place, counts.as_ref().map_or(1, |counts| counts.get(unit)))
-                        },
-                    )
-                });
-                let disk = &self.disk;
-                let mut next = || match entries.next() {
-                    Some(entry) => Ok(Some(entry)),
-                    None => {
-                        Ok(merged.next(disk)?.map(|(place, bytes)| (place, Verdict::read(bytes).0)))
+        let from = if verdict.counts() { 0 } else { decided.undecided };
+        let mut known = self.settle(decided, excluded, verdict, budget.rest - filters)?;
+        match doubt.filter(|_| !verdict.rows) {
+            Some(doubt) => self.write(&doubt, from, &mut known, sink),
+            None => {
+                while let Some(told) = known.next(&self.disk)? {
+                    match self.column {
+                        Some(column) => sink.counted(told.count, column, told.row)?,
+                        None => sink.line(told.row)?,
                     }
-                };
-                let head = next()?;
-                let output = Mutex::new(Output { next: &mut next, head, sink });
-                for input in 0..self.from {
-                    let start = self.places.start(input);
-                    if self.places.start(input + 1) <= from {
-                        continue;
-                    }
-                    let room = budget.long_line();
-                    let write = Write { doubt: &doubt, from, column, output: &output, start, room };
-                    let tally = self.scanner.scan(&self.inputs[input], &write)?;
-                    self.passes.seen(input, &self.inputs[input], tally)?;
-                }
-                Ok(())
-            }
-            (_, Some((table, counts))) => {
-                verdict.each(&table, counts.as_ref(), &mut |_, bytes| put(sink, column, bytes))
-            }
-            (_, None) => {
-                let mut merged = runs.merge(&self.disk, budget.rest / 4)?;
-                while let Some((_, bytes)) = merged.next(&self.disk)? {
-                    put(sink, column, bytes)?;
                 }
                 Ok(())
             }
@@ -373,6 +322,60 @@ impl Run<'_> {
             undecided: undecided.into_inner(),
         })
     }
+
+    /// Decides about the lines set aside, with `memory` bytes. Gives what is known of all lines that
+    /// are still to be written.
+    fn settle(
+        &mut self,
+        decided: Decided,
+        excluded: Option<Vec<Spill>>,
+        verdict: Verdict,
+        memory: u64,
+    ) -> Result<Known, Error> {
+        let Decided { table, counts, rest, .. } = decided;
+        let Some(rest) = rest else { return Ok(Known::table(table, counts, verdict)) };
+        let mut runs = Runs::new();
+        // All memory goes to the partitions: what is known of the table becomes a run like theirs.
+        if verdict.counts() {
+            runs.run(&self.disk, |push| verdict.each(&table, counts.as_ref(), push))?;
+        }
+        drop((table, counts));
+        let threads = self.scanner.budget.threads;
+        let (disk, hasher) = (&self.disk, self.scanner.hasher);
+        let settle = Settle { disk, hasher, threads, memory, verdict };
+        let all = Mutex::new(&mut runs);
+        let parts = Part::all(excluded, rest, 0);
+        self.passes.report.distinct += work_off(parts, threads, |part| settle.part(part, &all))?;
+        Ok(Known::Runs(runs.merge(&self.disk, memory / 4)?))
+    }
+
+    /// Writes lines from a place on: those that are not doubtful, and those that are `known`.
+    fn write(
+        &mut self,
+        doubt: &Blocked,
+        from: u64,
+        known: &mut Known,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let output = Mutex::new(Output::new(known, sink, &self.disk)?);
+        for (number, input) in self.inputs[..self.from].iter().enumerate() {
+            if self.places.start(number + 1) <= from {
+                continue;
+            }
+            let write = Write {
+                doubt,
+                from,
+                column: self.column,
+                output: &output,
+                disk: &self.disk,
+                start: self.places.start(number),
+                room: self.scanner.budget.long_line(),
+            };
+            let tally = self.scanner.scan(input, &write)?;
+            self.passes.seen(number, input, tally)?;
+        }
+        Ok(())
+    }
 }
 
 /// What the deciding pass leaves.
@@ -383,15 +386,6 @@ struct Decided {
     rest: Option<Vec<Spill>>,
     /// The place of the first of them.
     undecided: u64,
-}
-
-/// Writes what a verdict tells of a row.
-fn put(sink: &mut Sink<'_>, column: Option<u8>, verdict: &[u8]) -> Result<(), Error> {
-    let (count, row) = Verdict::read(verdict);
-    match column {
-        Some(column) => sink.counted(count, column, row),
-        None => sink.line(row),
-    }
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use super::EXCLUDED;
 use super::counts::Counts;
 use crate::Error;
 use crate::records::Record;
-use crate::spill::{Disk, Partitions, Push, Runs, Spill};
-use crate::table::{Inserted, Table};
+use crate::spill::{Disk, Merged, Partitions, Push, Runs, Spill};
+use crate::table::{Cursor, Inserted, Table};
 
 /// Lines set aside together.
 pub(super) struct Part {
@@ -142,29 +142,71 @@ impl Verdict {
         counts: Option<&Counts>,
         push: &mut Push<'_>,
     ) -> Result<(), Error> {
-        let mut bytes = Vec::new();
-        for (unit, entry) in table.entries().filter(|(_, entry)| entry.place != EXCLUDED) {
-            let count = counts.map_or(1, |counts| counts.get(unit));
-            if count >= self.at_least {
-                bytes.clear();
-                bytes.extend_from_slice(&count.to_le_bytes());
-                if self.rows {
-                    bytes.extend_from_slice(entry.line.row);
-                }
-                push(entry.place, &bytes)?;
+        let (mut bytes, mut cursor) = (Vec::new(), Cursor::default());
+        while let Some(Told { place, count, row }) = self.next(table, counts, &mut cursor) {
+            bytes.clear();
+            bytes.extend_from_slice(&count.to_le_bytes());
+            if self.rows {
+                bytes.extend_from_slice(row);
             }
+            push(place, &bytes)?;
         }
         Ok(())
     }
 
-    /// How often, and the row.
-    pub(super) fn read(bytes: &[u8]) -> (u64, &[u8]) {
-        let (count, row) = bytes.split_at(8);
-        (u64::from_le_bytes(count.try_into().expect("8 bytes")), row)
+    /// The next line of a table that there is a verdict about.
+    fn next<'t>(
+        self,
+        table: &'t Table,
+        counts: Option<&Counts>,
+        cursor: &mut Cursor,
+    ) -> Option<Told<'t>> {
+        while let Some((unit, entry)) = table.next(cursor) {
+            let count = counts.map_or(1, |counts| counts.get(unit));
+            if entry.place != EXCLUDED && count >= self.at_least {
+                return Some(Told { place: entry.place, count, row: entry.line.row });
+            }
+        }
+        None
     }
 
     /// The record of a line for what is wanted of it later.
     pub(super) fn record<'l>(self, line: Record<'l>) -> Record<'l> {
         if self.rows { line } else { Record::line(line.key()) }
+    }
+}
+
+/// A verdict about a line that came for the first time at its place.
+pub(super) struct Told<'a> {
+    pub(super) place: u64,
+    /// How often it came; 1 where that does not matter.
+    pub(super) count: u64,
+    /// Empty where it is not wanted.
+    pub(super) row: &'a [u8],
+}
+
+/// The verdicts about all lines that were looked up, by ascending place.
+pub(super) enum Known {
+    Table { table: Table, counts: Option<Counts>, verdict: Verdict, cursor: Cursor },
+    Runs(Merged),
+}
+
+impl Known {
+    pub(super) fn table(table: Table, counts: Option<Counts>, verdict: Verdict) -> Self {
+        Self::Table { table, counts, verdict, cursor: Cursor::default() }
+    }
+
+    /// The next verdict.
+    pub(super) fn next(&mut self, disk: &Disk<'_>) -> Result<Option<Told<'_>>, Error> {
+        match self {
+            Self::Table { table, counts, verdict, cursor } => {
+                Ok(verdict.next(table, counts.as_ref(), cursor))
+            }
+            Self::Runs(merged) => Ok(merged.next(disk)?.map(|(place, bytes)| {
+                let (count, row) = bytes.split_at(8);
+                let count = u64::from_le_bytes(count.try_into().expect("8 bytes"));
+                Told { place, count, row }
+            })),
+        }
     }
 }

@@ -4,16 +4,36 @@ use std::sync::Mutex;
 
 use umbel::Blocked;
 
+use super::settle::Known;
 use crate::Error;
 use crate::bulk::Picked;
 use crate::scan::{Lines, Visit};
 use crate::sink::Sink;
+use crate::spill::Disk;
 
-/// The lines to write, with how often they come, by ascending place; and where to write.
+/// What is known of doubtful lines, and where lines go.
 pub(super) struct Output<'a, 'o> {
-    pub(super) next: &'a mut (dyn FnMut() -> Result<Option<(u64, u64)>, Error> + Send),
-    pub(super) head: Option<(u64, u64)>,
-    pub(super) sink: &'a mut Sink<'o>,
+    known: &'a mut Known,
+    /// The place of the next line that is known, and how often it comes.
+    head: Option<(u64, u64)>,
+    sink: &'a mut Sink<'o>,
+}
+
+impl<'a, 'o> Output<'a, 'o> {
+    pub(super) fn new(
+        known: &'a mut Known,
+        sink: &'a mut Sink<'o>,
+        disk: &Disk<'_>,
+    ) -> Result<Self, Error> {
+        let mut output = Self { known, head: None, sink };
+        output.advance(disk)?;
+        Ok(output)
+    }
+
+    fn advance(&mut self, disk: &Disk<'_>) -> Result<(), Error> {
+        self.head = self.known.next(disk)?.map(|told| (told.place, told.count));
+        Ok(())
+    }
 }
 
 /// Writes lines from a place on: those that come once, and those that the verdicts name.
@@ -23,6 +43,7 @@ pub(super) struct Write<'a, 'o> {
     /// What follows the number in front of each line, where one is wanted.
     pub(super) column: Option<u8>,
     pub(super) output: &'a Mutex<Output<'a, 'o>>,
+    pub(super) disk: &'a Disk<'a>,
     /// Place of the input's first byte.
     pub(super) start: u64,
     pub(super) room: u64,
@@ -56,24 +77,23 @@ impl Visit for Write<'_, '_> {
 
     fn kept(&self, (_, doubtful): &mut Self::Local, lines: &Lines<'_>) -> Result<(), Error> {
         let mut output = self.output.lock().expect("no worker panics");
-        let Output { next, head, sink } = &mut *output;
         let mut wanted = Vec::new();
         for (i, doubtful) in doubtful.drain(..).enumerate() {
             let place = self.start + lines.offset(i);
-            let count = match *head {
+            let count = match output.head {
                 _ if !doubtful => 1,
-                Some((named, count)) if named == place => {
-                    *head = next()?;
+                Some((known, count)) if known == place => {
+                    output.advance(self.disk)?;
                     count
                 }
                 _ => continue,
             };
             match self.column {
-                Some(column) => sink.counted(count, column, lines.row(i))?,
+                Some(column) => output.sink.counted(count, column, lines.row(i))?,
                 None => wanted.push(i),
             }
         }
-        sink.rows(lines, wanted.into_iter())
+        output.sink.rows(lines, wanted.into_iter())
     }
 
     fn room(&self) -> u64 {
