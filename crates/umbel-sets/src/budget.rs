@@ -23,6 +23,9 @@ const BASE: u64 = 6 << 20;
 /// beyond its cap, 32 MiB, is for that.
 const LONG_LINE: u64 = if cfg!(test) { 1 << 10 } else { 16 << 20 };
 
+/// What a table takes for a line beside its bytes: header, rounding, slots at a mean load of 0.5.
+pub(crate) const KEPT_LINE: u64 = 30;
+
 /// Lines that one worker hands on at once; 32 bytes each.
 pub(crate) const KEPT: usize = if cfg!(test) { 300 } else { 1 << 14 };
 /// Hashes that one worker collects for the shards of a filter before it locks one; 16 bytes each.
@@ -96,6 +99,15 @@ impl Budget {
     /// For the table while `filters` bytes of filters are in memory.
     pub(crate) fn table(&self, filters: u64) -> u64 {
         self.lasting().saturating_sub(filters + self.spill_buffers())
+    }
+
+    /// Bytes of lines that do not fit in a table of `table` bytes and go to disk, when `lines` lines of
+    /// `length` bytes each are to be kept.
+    pub(crate) fn spilled(lines: u64, length: u64, table: u64) -> u64 {
+        let needed = lines.saturating_mul(length + KEPT_LINE);
+        let share = needed.saturating_sub(table) as f64 / needed.max(1) as f64;
+        // Place and length go with a line.
+        (lines as f64 * share) as u64 * (length + 12)
     }
 
     /// In how many partitions to cut the lines that a table has no room for, so that each is likely

@@ -19,7 +19,7 @@ use std::sync::Mutex;
 
 use umbel::{Blocked, KeyHasher, Kind, Plan};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, KEPT_LINE};
 use crate::bulk::{Picked, fill};
 use crate::input::Input;
 use crate::join::{Join, Part, Places};
@@ -64,8 +64,10 @@ pub struct CommonPlan {
     pub compared: u64,
     /// Bytes for the lines that are kept, before any go to disk.
     pub table: u64,
-    /// Bytes of input that will be read, over all passes, without temporary files.
+    /// Bytes that will be read over all passes, as far as estimated those of temporary files too.
     pub bytes_read: u64,
+    /// Estimated bytes that will be written to temporary files.
+    pub bytes_spilled: u64,
     /// How often an input will be read from end to end, summed over inputs.
     pub passes: u32,
 }
@@ -140,8 +142,8 @@ impl<'a> Common<'a> {
         if matches!(strategy, Strategy::Chain | Strategy::Bank) {
             let shared = self.shared(&lines)?;
             let bytes: u64 = self.gathered().map(|i| self.inputs[i].length()).sum();
-            // A slot, a header and rounding a line; a third of the table as a margin.
-            let held = bytes + 36 * gathered;
+            // A third of the table as a margin of the estimate.
+            let held = bytes + KEPT_LINE * gathered;
             if shared > gathered / 5 * 3 && held <= budget.table(0) / 3 * 2 {
                 (strategy, filters) = (Strategy::Table, Vec::new());
             } else {
@@ -155,11 +157,16 @@ impl<'a> Common<'a> {
         let filling = read(&mut filters.iter().map(|(input, _)| *input));
         let gathering = read(&mut self.gathered());
         let marking = if self.marks(strategy) { read(&mut (1..self.inputs.len())) } else { (0, 0) };
+        let table = budget.table(held(strategy, &filters));
+        // What is set aside, and what may meet it.
+        let length = self.gathered().map(|i| self.inputs[i].length()).sum::<u64>() / gathered;
+        let bytes_spilled = 2 * Budget::spilled(compared, length, table);
         Ok(CommonPlan {
             strategy,
             compared,
-            table: budget.table(held(strategy, &filters)),
-            bytes_read: filling.1 + gathering.1 + marking.1,
+            table,
+            bytes_read: filling.1 + gathering.1 + marking.1 + bytes_spilled,
+            bytes_spilled,
             passes: filling.0 + gathering.0 + marking.0,
             filters,
             lines,

@@ -9,6 +9,18 @@ use memchr::memchr_iter;
 
 use crate::Error;
 
+/// Tells the system that the file is read from start to end, so that the disk works while lines are
+/// looked at. A system that does not care is only slower.
+fn read_ahead(file: &File) {
+    #[cfg(target_os = "linux")]
+    {
+        use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
+        let _ = posix_fadvise(file, 0, 0, PosixFadviseAdvice::POSIX_FADV_SEQUENTIAL);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = file;
+}
+
 /// A file of lines that can be read any number of times, from any place.
 #[derive(Debug)]
 pub struct Input {
@@ -80,6 +92,7 @@ impl Input {
             Ok(meta) => meta,
             Err(source) => return Err(Error::Read { name, source }),
         };
+        read_ahead(&file);
         Ok(Self { name, file, length: meta.len(), stamp: Stamp::of(&meta), spooled })
     }
 

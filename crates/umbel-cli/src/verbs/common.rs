@@ -49,6 +49,7 @@ fn explain(plan: &CommonPlan, job: &Job<'_>, at_least: usize, as_json: bool) -> 
         object["compared"] = json!(plan.compared);
         object["passes"] = json!(plan.passes);
         object["bytes_read"] = json!(plan.bytes_read);
+        object["bytes_spilled"] = json!(plan.bytes_spilled);
         return format!("{object}\n");
     }
     let mut text = job.text(&plan.lines);
@@ -70,5 +71,5 @@ fn explain(plan: &CommonPlan, job: &Job<'_>, at_least: usize, as_json: bool) -> 
     if plan.strategy != Strategy::OnePass {
         text += &job.table(plan.compared, plan.table);
     }
-    text + &explain::reading(plan.bytes_read, plan.passes)
+    text + &explain::traffic(plan.bytes_read, plan.passes, plan.bytes_spilled)
 }

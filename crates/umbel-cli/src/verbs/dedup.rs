@@ -48,6 +48,7 @@ pub(super) fn explain(plan: &DistinctPlan, job: &Job<'_>, as_json: bool) -> Stri
         object["table_bytes"] = json!(plan.table);
         object["passes"] = json!(plan.passes);
         object["bytes_read"] = json!(plan.bytes_read);
+        object["bytes_spilled"] = json!(plan.bytes_spilled);
         return format!("{object}\n");
     }
     let mut text = job.text(&plan.lines);
@@ -73,5 +74,5 @@ pub(super) fn explain(plan: &DistinctPlan, job: &Job<'_>, as_json: bool) -> Stri
     if exact {
         text += &job.table(plan.compared, plan.table);
     }
-    text + &explain::reading(plan.bytes_read, plan.passes)
+    text + &explain::traffic(plan.bytes_read, plan.passes, plan.bytes_spilled)
 }

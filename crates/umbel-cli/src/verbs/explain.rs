@@ -72,7 +72,12 @@ pub(super) fn filter_line(what: &str, plan: &Plan) -> String {
     )
 }
 
-pub(super) fn reading(bytes: u64, passes: u32) -> String {
+/// What is read, and what is written to temporary files.
+pub(super) fn traffic(read: u64, passes: u32, spilled: u64) -> String {
     let s = if passes == 1 { "" } else { "es" };
-    format!("reading  {} in {passes} pass{s}\n", Size(bytes))
+    format!(
+        "reading  {} in {passes} pass{s}\nwriting  {} to temporary files, and the result\n",
+        Size(read),
+        Size(spilled)
+    )
 }

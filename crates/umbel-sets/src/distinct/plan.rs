@@ -5,6 +5,7 @@ use umbel::{Kind, Plan};
 use super::doubt::Doubt;
 use super::{Distinct, one_pass};
 use crate::Error;
+use crate::budget::{Budget, KEPT_LINE};
 use crate::input::Input;
 use crate::sample::Sample;
 use crate::scan::Scanner;
@@ -34,8 +35,10 @@ pub struct DistinctPlan {
     pub compared: u64,
     /// Bytes for the lines that are kept, before any go to disk.
     pub table: u64,
-    /// Bytes of input that will be read, over all passes, as long as the table suffices.
+    /// Bytes that will be read over all passes, as far as estimated those of temporary files too.
     pub bytes_read: u64,
+    /// Estimated bytes that will be written to temporary files.
+    pub bytes_spilled: u64,
     /// How often an input will be read from end to end, summed over inputs.
     pub passes: u32,
 }
@@ -51,6 +54,17 @@ pub enum DistinctStrategy {
     Filter,
     /// Filters alone, with an error.
     OnePass,
+}
+
+impl DistinctPlan {
+    /// Adds what goes to disk, and one more pass over `again` bytes in that case.
+    fn spill(&mut self, length: u64, again: u64) {
+        self.bytes_spilled = Budget::spilled(self.compared, length, self.table);
+        if self.bytes_spilled > 0 {
+            self.bytes_read += self.bytes_spilled + again;
+            self.passes += u32::from(again > 0);
+        }
+    }
 }
 
 impl Distinct<'_> {
@@ -75,9 +89,11 @@ impl Distinct<'_> {
             compared: from + others,
             table: budget.table(0),
             bytes_read: from_bytes + other_bytes,
+            bytes_spilled: 0,
             passes: self.inputs.len() as u32,
             lines,
         };
+        let length = (from_bytes + other_bytes) / (from + others);
         if let Some(fpp) = self.fpp {
             let (seen, doubtful) = one_pass::plan(fpp, from, others, budget)?;
             plan.strategy = DistinctStrategy::OnePass;
@@ -91,28 +107,32 @@ impl Distinct<'_> {
         let alone = self.from == self.inputs.len();
         let room = if alone { budget.rest / 4 * 3 } else { budget.filters() };
         if room.saturating_mul(8) / from < LEAST_BITS_PER_LINE {
+            plan.spill(length, 0);
             return Ok(plan);
         }
         let (distinct, shared) = self.sample(&plan.lines)?;
         plan.distinct = Some(distinct);
-        // A slot, a header and rounding a line; a third of the table as a margin of the estimate.
-        let held = distinct.saturating_mul(from_bytes / from + 36);
+        // A third of the table as a margin of the estimate.
+        let held = distinct.saturating_mul(from_bytes / from + KEPT_LINE);
         if alone && distinct <= from / 4 && held <= budget.table(0) / 3 * 2 {
+            plan.compared = distinct;
             return Ok(plan);
         }
         let mut seen = Plan::for_keys(Kind::Blocked, from, RATE)?;
         if seen.bytes() > room {
             seen = Plan::for_memory(Kind::Blocked, from, room)?;
         }
-        let doubtful = Doubt::plan(from, budget.rest / 8);
+        let mut doubtful = Doubt::plan(from, budget.rest / 8);
         let wrongly = ((from + others) as f64 * seen.fpp) as u64;
         plan.strategy = DistinctStrategy::Filter;
         plan.compared = (from - distinct.min(from)).saturating_add(shared + wrongly);
-        plan.table = budget.table(doubtful.bytes());
+        doubtful.keys = plan.compared.max(1);
+        plan.table = budget.table(doubtful.bytes() + if alone { 0 } else { seen.bytes() });
         let again = if self.counted && !self.repeated { 2 } else { 1 };
         plan.bytes_read += again * from_bytes;
         plan.passes += again as u32 * self.from as u32;
         (plan.seen, plan.doubtful) = (Some(seen), Some(doubtful));
+        plan.spill(length, if again == 1 { from_bytes } else { 0 });
         Ok(plan)
     }
 
