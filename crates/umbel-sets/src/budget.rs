@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cap = base | workers × (chunk buffer + kept lines + buckets) | rest
-//! rest, filling filters:  filters ≤ 1/2
+//! rest, filling filters:  filters ≤ 3/4
 //! rest, gathering lines:  filters + table + spill buffers ≤ 1/16 + long lines 1/16, of that 16 MiB
 //!                         beside the cap
 //! rest, settling:         table, or one a thread + spill buffers + long lines
@@ -77,8 +77,10 @@ impl Budget {
             .unwrap_or(u64::MAX)
     }
 
+    /// For filters. Where they cannot have all the bits they want, a bit spares more lines than it
+    /// would hold in a table.
     pub(crate) fn filters(&self) -> u64 {
-        self.rest / 2
+        self.rest / 4 * 3
     }
 
     pub(crate) fn spill_buffers(&self) -> u64 {

@@ -144,7 +144,8 @@ impl<'a> Common<'a> {
             let bytes: u64 = self.gathered().map(|i| self.inputs[i].length()).sum();
             // A third of the table as a margin of the estimate.
             let held = bytes + KEPT_LINE * gathered;
-            if shared > gathered / 5 * 3 && held <= budget.table(0) / 3 * 2 {
+            let fits = held <= budget.table(0) / 3 * 2;
+            if shared > gathered / 4 * 3 || (fits && shared > gathered / 5 * 3) {
                 (strategy, filters) = (Strategy::Table, Vec::new());
             } else {
                 let passes = filters.iter().map(|(_, plan)| plan.fpp).fold(0.0, f64::max);
@@ -184,9 +185,11 @@ impl<'a> Common<'a> {
             .map(|(input, lines)| Sample::of(&scanner, input, *lines))
             .collect::<Result<Vec<_>, _>>()?;
         let with_others = self.gathered().map(|first| {
-            let others = samples[first + 1..].iter().map(|other| samples[first].shared(other));
-            let shared =
-                if self.at_least == self.inputs.len() { others.min() } else { Some(others.sum()) };
+            // Where samples tell nothing, filters are the safe choice.
+            let others =
+                samples[first + 1..].iter().map(|other| samples[first].shared(other).unwrap_or(0));
+            let in_all = self.at_least == self.inputs.len();
+            let shared = if in_all { others.min() } else { Some(others.sum()) };
             shared.unwrap_or(0).min(lines[first])
         });
         Ok(with_others.sum())
@@ -352,7 +355,7 @@ impl Run<'_> {
     fn fill_filters(&mut self, plan: &CommonPlan) -> Result<Vec<Blocked>, Error> {
         let mut filters: Vec<Blocked> = Vec::new();
         for (input, size) in &plan.filters {
-            let room = self.scanner.budget.rest - self.scanner.budget.filters();
+            let room = self.scanner.budget.long_line();
             let mut filter = Blocked::new(size, self.scanner.hasher)?;
             let only = if plan.strategy == Strategy::Chain { filters.pop() } else { None };
             let tally =

@@ -1,7 +1,7 @@
 //! What a few pieces of an input tell of all of it: how many of its lines differ, how many another one
 //! has too.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use memchr::memchr;
 
@@ -11,30 +11,41 @@ use crate::records::Copied;
 use crate::scan::Scanner;
 
 /// Pieces read of an input, spread evenly, and bytes of each: 60 thousand lines of 66 bytes. Of 20
-/// million with each twice, 90 ± 10 pairs meet; of 2 × 20 million that share a tenth, 18 ± 4. Pieces of
-/// sorted inputs meet in all their lines or in none, mostly in none: then this tells nothing.
+/// million with each twice, 90 ± 10 pairs meet; of 2 × 20 million that share a tenth, 18 ± 4. Lines of one
+/// piece are no independent witnesses: repeats often stand together, and pieces of sorted inputs meet
+/// in many lines or in none.
 const PIECES: u64 = 64;
 const PIECE: u64 = if cfg!(test) { 256 } else { 64 << 10 };
 
 /// Lines of a few pieces of an input.
 pub(crate) struct Sample {
-    /// How often each was met, by a hash of its key.
-    seen: HashMap<u64, u32>,
+    /// Where each was met, by a hash of its key.
+    seen: HashMap<u64, Met>,
+    /// Lines met, those of one piece that are equal once.
     met: u64,
     /// Lines of the whole input.
     lines: u64,
+    /// Whether all of it was read.
+    whole: bool,
+}
+
+/// Pieces that a line was met in: how many, and the last one.
+#[derive(Clone, Copy)]
+struct Met {
+    pieces: u32,
+    last: u64,
 }
 
 impl Sample {
     /// Reads pieces of `input`, which has about so many `lines`. A record that cannot be read there is
     /// left out: this is no check.
     pub(crate) fn of(scanner: &Scanner<'_>, input: &Input, lines: u64) -> Result<Self, Error> {
-        let mut sample = Self { seen: HashMap::new(), met: 0, lines };
+        let mut sample = Self { seen: HashMap::new(), met: 0, lines, whole: false };
         let head = scanner.head(input)?;
         let first = head.start as u64;
         let length = input.length() - first;
-        let whole = length <= PIECES * PIECE;
-        let (pieces, size) = if whole { (1, length) } else { (PIECES, PIECE) };
+        sample.whole = length <= PIECES * PIECE;
+        let (pieces, size) = if sample.whole { (1, length) } else { (PIECES, PIECE) };
         let (mut piece, mut copied) = (vec![0; size as usize], Copied::default());
         for number in 0..pieces {
             let offset = first + (length - size) / (pieces - 1).max(1) * number;
@@ -49,8 +60,7 @@ impl Sample {
                 match head.cut.next(&rest[..=end], &mut copied) {
                     Ok((_, Some(key))) => {
                         let key = key.record(&rest[..end], &copied.bytes).key();
-                        *sample.seen.entry(scanner.hasher.hash(key).low).or_default() += 1;
-                        sample.met += 1;
+                        sample.see(scanner.hasher.hash(key).low, number);
                     }
                     Ok((_, None)) => {}
                     Err(_) => {
@@ -66,31 +76,107 @@ impl Sample {
         Ok(sample)
     }
 
-    /// About how many different lines several inputs have together, from those met once and twice:
-    /// d + f₁²/2f₂, a lower bound (A. Chao 1984, <https://www.jstor.org/stable/4615964>). All of them
-    /// where nothing met twice.
+    fn see(&mut self, key: u64, piece: u64) {
+        let met = self.seen.entry(key).or_insert(Met { pieces: 0, last: u64::MAX });
+        if met.last != piece {
+            *met = Met { pieces: met.pieces + 1, last: piece };
+            self.met += 1;
+        }
+    }
+
+    /// About how many different lines several inputs have together, from those met in one piece and in
+    /// two: d + f₁²/2f₂, a lower bound (A. Chao 1984, <https://www.jstor.org/stable/4615964>). All of
+    /// them where no pieces met.
     pub(crate) fn distinct(samples: &[Self]) -> u64 {
         let mut seen: HashMap<u64, u32> = HashMap::new();
-        for (key, count) in samples.iter().flat_map(|sample| &sample.seen) {
-            *seen.entry(*key).or_default() += count;
+        for (key, met) in samples.iter().flat_map(|sample| &sample.seen) {
+            *seen.entry(*key).or_default() += met.pieces;
+        }
+        if samples.iter().all(|sample| sample.whole) {
+            return seen.len() as u64;
         }
         let lines = samples.iter().map(|sample| sample.lines).sum();
         let [once, twice] = [1, 2].map(|count| seen.values().filter(|&&n| n == count).count());
-        if samples.iter().map(|sample| sample.met).sum::<u64>() >= lines {
-            return seen.len() as u64;
-        }
         let unseen = (once as f64).powi(2) / (2.0 * twice as f64);
         (seen.len() as u64).saturating_add(unseen as u64).min(lines)
     }
 
-    /// About how many lines of this input the other one has too.
-    pub(crate) fn shared(&self, other: &Self) -> u64 {
-        let met: u64 = (self.seen.iter())
-            .filter(|(key, _)| other.seen.contains_key(key))
-            .map(|(_, count)| u64::from(*count))
-            .sum();
-        let share =
-            |sample: &Self| sample.met.min(sample.lines).max(1) as f64 / sample.lines as f64;
-        ((met as f64 / share(self) / share(other)) as u64).min(self.lines)
+    /// About how many lines of this input the other one has too; `None` when lines met in few pieces
+    /// only, which tells of their order and not of their number.
+    pub(crate) fn shared(&self, other: &Self) -> Option<u64> {
+        /// Of lines in no order, so many meet in so few pieces with a chance under 1e-7.
+        const FEW_PIECES: usize = 32;
+        const MANY_A_PIECE: usize = 4;
+        let both = || self.seen.iter().filter_map(|(key, met)| Some((met, other.seen.get(key)?)));
+        let met = both().count();
+        for (whole, pieces) in [
+            (self.whole, both().map(|(here, _)| here.last).collect::<HashSet<_>>()),
+            (other.whole, both().map(|(_, there)| there.last).collect()),
+        ] {
+            if !whole && pieces.len() < FEW_PIECES && met > MANY_A_PIECE * pieces.len() {
+                return None;
+            }
+        }
+        let share = |sample: &Self| sample.met.clamp(1, sample.lines) as f64 / sample.lines as f64;
+        Some(((met as f64 / share(self) / share(other)) as u64).min(self.lines))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use umbel::KeyHasher;
+
+    use super::*;
+    use crate::testing::{input, options};
+
+    /// Samples of files of 40,000 lines each: 900 lines of 22 bytes are looked at.
+    fn samples(files: &[Vec<u64>]) -> Vec<Sample> {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(dir.path(), b'\n');
+        let scanner = Scanner::new(&options, KeyHasher::default()).unwrap();
+        let sample = |(i, lines): (usize, &Vec<u64>)| {
+            let bytes: String = lines.iter().map(|line| format!("{line:021}\n")).collect();
+            let input = input(dir.path(), &i.to_string(), bytes.as_bytes());
+            Sample::of(&scanner, &input, lines.len() as u64).unwrap()
+        };
+        files.iter().enumerate().map(sample).collect()
+    }
+
+    /// The numbers of a range in no order.
+    fn mixed(range: std::ops::Range<u64>) -> Vec<u64> {
+        let mut numbers: Vec<u64> = range.collect();
+        numbers.sort_by_key(|number| KeyHasher::default().hash_u64(*number).high);
+        numbers
+    }
+
+    const ALL: u64 = 1 << 15;
+
+    #[test]
+    fn shared_lines_are_estimated_and_sorted_ones_left_alone() {
+        let samples = samples(&[
+            mixed(0..ALL),
+            mixed(ALL / 2..ALL / 2 * 3).into_iter().rev().collect(),
+            mixed(2 * ALL..3 * ALL),
+            (0..ALL).collect(),
+            (ALL / 2..ALL / 2 * 3).collect(),
+        ]);
+        let half = samples[0].shared(&samples[1]).unwrap();
+        assert!((ALL / 8..ALL).contains(&half), "{half} of {ALL}, expected half");
+        assert_eq!(samples[0].shared(&samples[2]), Some(0));
+        let all = samples[3].shared(&samples[3]).unwrap();
+        assert!(all > ALL / 10 * 9, "{all}");
+        let clustered = samples[3].shared(&samples[4]);
+        assert!(clustered.is_none_or(|shared| shared < ALL / 4 * 3), "{clustered:?}");
+    }
+
+    #[test]
+    fn different_lines_are_estimated_also_where_repeats_stand_together() {
+        let few: Vec<u64> = mixed(0..ALL).into_iter().map(|i| i % 512).collect();
+        let pairs: Vec<u64> = (0..ALL).map(|i| i / 2).collect();
+        let [few, pairs, all] =
+            [few, pairs, mixed(0..ALL)].map(|lines| Sample::distinct(&samples(&[lines])));
+        assert!((300..1200).contains(&few), "{few}");
+        assert!(pairs > ALL / 3, "{pairs}: these are {}", ALL / 2);
+        assert!(all > ALL / 10 * 9, "{all}");
     }
 }

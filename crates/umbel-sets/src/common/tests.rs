@@ -88,7 +88,7 @@ proptest! {
 fn every_strategy_is_taken_and_right() {
     let dir = tempfile::tempdir().unwrap();
     let options = options(dir.path(), b'\n');
-    let (small, large, other) = (lines(0..2_000), lines(1_500..40_000), lines(1_000..30_000));
+    let (small, large, other) = (lines(0..2_000), lines(1_500..40_000), lines(1_000..15_000));
     let cases = [
         (vec![&large, &other], 2, Strategy::Chain, true),
         (vec![&small, &large, &other], 3, Strategy::Chain, false),

@@ -105,7 +105,7 @@ impl Distinct<'_> {
         }
         // The filter of all lines stays in memory while others are excluded.
         let alone = self.from == self.inputs.len();
-        let room = if alone { budget.rest / 4 * 3 } else { budget.filters() };
+        let room = if alone { budget.filters() } else { budget.rest / 2 };
         if room.saturating_mul(8) / from < LEAST_BITS_PER_LINE {
             plan.spill(length, 0);
             return Ok(plan);
@@ -142,8 +142,9 @@ impl Distinct<'_> {
         let sample = |(input, lines): (&_, &u64)| Sample::of(&scanner, input, *lines);
         let samples = self.inputs.iter().zip(lines).map(sample).collect::<Result<Vec<_>, _>>()?;
         let (from, others) = samples.split_at(self.from);
-        let shared =
-            others.iter().map(|other| from.iter().map(|from| other.shared(from)).sum::<u64>());
+        let shared = others
+            .iter()
+            .map(|other| from.iter().filter_map(|from| other.shared(from)).sum::<u64>());
         Ok((Sample::distinct(from), shared.sum()))
     }
 }
