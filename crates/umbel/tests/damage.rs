@@ -26,7 +26,7 @@ fn file(plan: &Plan, secret: Option<&Secret>) -> Vec<u8> {
     let hasher = secret.map_or(KeyHasher::with_seed(5), |secret| KeyHasher::keyed(*secret));
     let mut filter = AnyFilter::new(plan, hasher).unwrap();
     for key in 0..plan.keys.min(1000) {
-        filter.insert(key.to_le_bytes());
+        filter.insert(key.to_le_bytes()).unwrap();
     }
     let mut file = Vec::new();
     filter.write(&mut file).unwrap();
@@ -236,6 +236,9 @@ fn newer_kinds_are_told_from_damage() {
     file[10] = 9;
     assert!(matches!(refusal(&file, None), Error::HeaderDamaged));
     file[12] = 192;
+    assert!(matches!(refusal(&file, None), Error::HeaderDamaged));
+    let sum = XxHash3_64::oneshot_with_seed(0, &file[..184]);
+    file[184..192].copy_from_slice(&sum.to_le_bytes());
     assert!(matches!(refusal(&file, None), Error::UnknownKind(9)));
     file[10] = 1;
     assert!(matches!(refusal(&file, None), Error::HeaderDamaged));
@@ -359,7 +362,7 @@ fn messages_tell_what_to_do() {
         (&file[..150], "header declares a file of 272 bytes, found 150; truncated? copy it again"),
         (&b"PAR1 and more"[..], "not an umbel file: it begins with \"PAR1 and\""),
         (&with_header(file, 8, &[9, 0])[..], "format version 9; this release reads version 1"),
-        (&with_header(file, 10, &[5, 0])[..], "kind 5, which this release does not open"),
+        (&with_header(file, 10, &[9, 0])[..], "kind 9, which this release does not open"),
     ] {
         let message = refusal(bytes, None).to_string();
         assert!(message.contains(words), "{message}");

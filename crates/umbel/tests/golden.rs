@@ -57,7 +57,7 @@ fn the_example_of_the_format_document() {
     let bits = |kind, bits, probes| {
         let plan = umbel::Plan { kind, keys: 1, fpp: 0.5, bits, probes };
         let mut filter = umbel::AnyFilter::new(&plan, umbel::KeyHasher::with_seed(7)).unwrap();
-        filter.insert("umbel");
+        filter.insert("umbel").unwrap();
         let mut file = Vec::new();
         filter.write(&mut file).unwrap();
         let set = |bit: &usize| file[128 + bit / 8] >> (bit % 8) & 1 == 1;

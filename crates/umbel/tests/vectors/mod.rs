@@ -63,7 +63,7 @@ impl Vector {
     pub(crate) fn build(&self) -> Result<AnyFilter, Error> {
         let mut filter = AnyFilter::new(&self.plan(), self.hasher())?;
         for member in self.member_keys() {
-            filter.insert(member);
+            filter.insert(member)?;
         }
         Ok(filter)
     }
