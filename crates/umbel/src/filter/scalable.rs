@@ -5,13 +5,17 @@
 //! A key goes into the newest link, and only when no link may hold it. So a link knows exactly how
 //! many keys it took; when these are as many as it was planned for, the next key adds a link. What the
 //! links are planned for is told by [`Plan::link`]; this module fills and asks them.
+//!
+//! A key has another hash in each link. With one hash for all, the keys of a link would be those whose
+//! bits are not set in the link before, and fresh keys that pass no older link would share their bias:
+//! at a rate of 0.5 the estimate of keys was 1 % off, and the links' rates did not multiply.
 
 use std::fmt;
 use std::io::{Read, Write};
 
 use super::{AnyFilter, Blocked, Receipt};
 use crate::bits::{Block, Blocks};
-use crate::hash::{KeyHash, KeyHasher, Secret};
+use crate::hash::{GOLDEN, KeyHash, KeyHasher, Secret, mix};
 use crate::math::Estimate;
 use crate::plan::{Kind, MAX_BITS, Plan};
 use crate::{Error, format};
@@ -58,11 +62,6 @@ pub struct Link<S = Blocks> {
 }
 
 impl<S: AsRef<[Block]>> Link<S> {
-    /// The keys that are in it.
-    pub fn filter(&self) -> &Blocked<S> {
-        &self.filter
-    }
-
     /// What it was planned for, as a blocked filter.
     pub fn plan(&self) -> &Plan {
         self.filter.plan()
@@ -73,10 +72,27 @@ impl<S: AsRef<[Block]>> Link<S> {
         self.taken
     }
 
+    /// What it delivers by itself, from its own bits. One pass over them.
+    pub fn receipt(&self) -> Receipt {
+        self.filter.receipt()
+    }
+
     /// Keys it will take before it is full.
     fn room(&self) -> u64 {
         self.filter.plan().keys - self.taken
     }
+}
+
+/// The hash of a key in a link, made from the key's own: the first link takes that as it is. Counts
+/// down where the blocked kind counts up from the low half, so that no link has a word of another.
+/// Part of the format.
+#[inline]
+fn in_link(hash: KeyHash, index: usize) -> KeyHash {
+    if index == 0 {
+        return hash;
+    }
+    let step = (index as u64).wrapping_mul(GOLDEN);
+    KeyHash { high: mix(hash.high.wrapping_sub(step)), low: mix(hash.low.wrapping_sub(step)) }
 }
 
 /// Hashes looked at together: 8 KiB, a quarter of the first-level cache; so many cache misses of a
@@ -102,14 +118,18 @@ impl Group {
         group
     }
 
-    fn hashes(&self) -> &[KeyHash] {
-        &self.hashes[..self.count]
+    /// The first `count` as they are in a link.
+    fn in_link(&self, index: usize, count: usize) -> [KeyHash; GROUP] {
+        let mut hashes = self.hashes;
+        hashes[..count].iter_mut().for_each(|hash| *hash = in_link(*hash, index));
+        hashes
     }
 
-    /// Leaves only those that the filter certainly does not hold.
-    fn drop_held(&mut self, filter: &Blocked<impl AsRef<[Block]>>) {
+    /// Leaves only those that a link certainly does not hold.
+    fn drop_held(&mut self, index: usize, link: &Link<impl AsRef<[Block]>>) {
         let mut held = [false; GROUP];
-        filter.contains_batch(self.hashes(), &mut held[..self.count]);
+        let hashes = self.in_link(index, self.count);
+        link.filter.contains_batch(&hashes[..self.count], &mut held[..self.count]);
         let mut left = 0;
         for i in 0..self.count {
             // Written in any case, so that nothing is guessed wrong.
@@ -173,21 +193,16 @@ impl Scalable {
     /// # Errors
     /// As there.
     pub fn insert_hash(&mut self, hash: KeyHash) -> Result<bool, Error> {
-        let (last, full) = self.links.split_last_mut().expect("at least one link");
-        if full.iter().rev().any(|link| link.filter.contains_hash(hash)) {
+        if self.contains_hash(hash) {
             return Ok(false);
         }
-        if last.room() > 0 {
-            let new = last.filter.insert_hash(hash);
-            last.taken += u64::from(new);
-            return Ok(new);
+        if self.last().room() == 0 {
+            self.grow()?;
         }
-        if last.filter.contains_hash(hash) {
-            return Ok(false);
-        }
-        let link = self.grow()?;
-        link.taken = 1;
-        Ok(link.filter.insert_hash(hash))
+        let index = self.links.len() - 1;
+        let last = &mut self.links[index];
+        last.taken += 1;
+        Ok(last.filter.insert_hash(in_link(hash, index)))
     }
 
     /// Inserts many keys by their hashes, one after the other, cache misses overlapped. As
@@ -219,25 +234,26 @@ impl Scalable {
     /// At most [`GROUP`] keys; sets `new` for those that are, and leaves it for the others.
     fn insert_group(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
         let mut group = Group::of(hashes);
-        let (_, full) = self.links.split_last().expect("at least one link");
-        full.iter().rev().for_each(|link| group.drop_held(&link.filter));
+        let full = &self.links[..self.links.len() - 1];
+        full.iter().enumerate().rev().for_each(|(index, link)| group.drop_held(index, link));
         while group.count > 0 {
-            let mut last = self.links.last_mut().expect("at least one link");
-            if last.room() < group.count as u64 {
+            if self.last().room() < group.count as u64 {
                 // Those it holds need no room, and must not wait for a link that may not come.
-                group.drop_held(&last.filter);
+                group.drop_held(self.links.len() - 1, self.last());
                 if group.count == 0 {
                     break;
                 }
-                if last.room() == 0 {
-                    last = self.grow()?;
+                if self.last().room() == 0 {
+                    self.grow()?;
                 }
             }
+            let index = self.links.len() - 1;
+            let last = &mut self.links[index];
             // None of a piece finds the link full, even if all are new.
             let piece = last.room().min(group.count as u64) as usize;
             let mut fresh = [false; GROUP];
             let fresh = &mut fresh[..piece];
-            last.filter.insert_batch_new(&group.hashes[..piece], fresh);
+            last.filter.insert_batch_new(&group.in_link(index, piece)[..piece], fresh);
             for (&fresh, &place) in fresh.iter().zip(&group.places) {
                 new[place] = fresh;
                 last.taken += u64::from(fresh);
@@ -247,8 +263,12 @@ impl Scalable {
         Ok(())
     }
 
+    fn last(&self) -> &Link {
+        self.links.last().expect("at least one link")
+    }
+
     /// Adds the next link.
-    fn grow(&mut self) -> Result<&mut Link, Error> {
+    fn grow(&mut self) -> Result<(), Error> {
         let plan = self.plan.link(self.links.len() as u32)?;
         let bits = plan.bits + self.bits();
         if bits > MAX_BITS || self.links.len() == format::Header::MOST_LINKS {
@@ -259,7 +279,7 @@ impl Scalable {
         }
         let filter = Blocked::new(&plan, self.hasher)?;
         self.links.push(Link { filter, taken: 0 });
-        Ok(self.links.last_mut().expect("just added"))
+        Ok(())
     }
 
     /// Forgets all keys, and is as small as it began.
@@ -293,7 +313,8 @@ impl<S: AsRef<[Block]>> Scalable<S> {
     /// Whether a key may have been inserted, by its hash under this filter's scheme.
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
         // About half of the keys are in the newest link, a quarter in the one before.
-        self.links.iter().rev().any(|link| link.filter.contains_hash(hash))
+        let mut links = self.links.iter().enumerate().rev();
+        links.any(|(index, link)| link.filter.contains_hash(in_link(hash, index)))
     }
 
     /// Asks for many keys: `found[i]` becomes the answer for `hashes[i]`. A link is asked only for keys
@@ -305,7 +326,8 @@ impl<S: AsRef<[Block]>> Scalable<S> {
         assert_eq!(hashes.len(), found.len(), "one answer for each hash");
         for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
             let mut group = Group::of(hashes);
-            self.links.iter().rev().for_each(|link| group.drop_held(&link.filter));
+            let links = self.links.iter().enumerate().rev();
+            links.for_each(|(index, link)| group.drop_held(index, link));
             found.fill(true);
             group.places[..group.count].iter().for_each(|&place| found[place] = false);
         }
