@@ -40,7 +40,11 @@ pub(super) fn table(plans: &[Plan], as_json: bool) -> String {
         );
     }
     for plan in plans {
-        let fpp = plan.predicted_fpp();
+        // A scalable filter keeps the promised rate beyond the keys of its plan.
+        let fpp = match plan.kind {
+            Kind::Scalable => plan.fpp,
+            _ => plan.predicted_fpp(),
+        };
         // Against a classic filter of as many bits as the rate asks for in theory.
         let times = plan.bits_per_key() / classic::bits_per_key(fpp);
         text += &if as_json {
