@@ -312,16 +312,15 @@ fn link_for(keys: u64, fpp: f64) -> Result<Plan, Error> {
 
 /// The plan of a scalable filter whose first link takes `keys` keys in `bytes` bytes.
 fn first_link_within(keys: u64, bytes: u64) -> Result<Plan, Error> {
-    let link = Plan::for_memory(Kind::Blocked, keys, bytes)?;
-    // The rate of all that come grows with their number, and their number with the rate: climbs to
+    let mut link = Plan::for_memory(Kind::Blocked, keys, bytes)?;
+    // The rate of all keys that come grows with their number, and their number with the rate: climbs to
     // the lowest rate at which both agree.
-    let mut fpp = link.fpp;
-    while fpp < 0.5 {
-        let found = link.predicted_fpp_at(offered(keys, fpp));
-        if found <= fpp {
-            return Ok(Plan { kind: Kind::Scalable, fpp: 2.0 * fpp, ..link });
+    while link.fpp < 0.5 {
+        let fpp = link.fpp;
+        link = Plan::for_memory(Kind::Blocked, offered(keys, fpp), bytes)?;
+        if link.fpp <= fpp {
+            return Ok(Plan { kind: Kind::Scalable, keys, fpp: 2.0 * fpp, ..link });
         }
-        fpp = found;
     }
     Err(Error::TooManyKeys { keys, bits: link.bits })
 }
@@ -488,6 +487,30 @@ mod tests {
     }
 
     #[test]
+    fn links_share_the_promise_out() {
+        for fpp in RATES {
+            let plan = Plan::for_keys(Kind::Scalable, 1_000, fpp).unwrap();
+            let links: Vec<_> = (0..12).map(|index| plan.link(index).unwrap()).collect();
+            for (index, link) in links.iter().enumerate() {
+                assert_eq!((link.kind, link.keys), (Kind::Blocked, 1_000 << index));
+                assert_eq!(link.fpp, fpp / (2 << index) as f64);
+                // Also with those that pass it while it fills.
+                let all = (link.keys as f64 / (1.0 - link.fpp)).ceil() as u64;
+                assert!(link.predicted_fpp_at(all) <= link.fpp, "{link:?}");
+            }
+            assert!(links.iter().map(|link| link.fpp).sum::<f64>() < fpp);
+            assert_eq!((links[0].bits, links[0].probes), (plan.bits, plan.probes));
+            // From one key to 4,095 times the first capacity and beyond.
+            let mut before = 0.0;
+            for keys in [1, 500, 1_000, 1_001, 3_000, 100_000, 4_095_000, 1 << 40] {
+                let rate = plan.predicted_fpp_at(keys);
+                assert!(before <= rate && rate <= fpp, "{keys} {rate} of {fpp}");
+                before = rate;
+            }
+        }
+    }
+
+    #[test]
     fn doubled_keys_fold() {
         for keys in [600_000u64, 777_777, 12_345_678] {
             let sizes = [1, 2, 8, 1024]
@@ -515,5 +538,25 @@ mod tests {
             Err(Error::MemoryTooSmall { .. })
         ));
         assert!(Plan::for_memory(Kind::Blocked, 1 << 40, 64).is_err());
+        for kind in [Kind::Blocked, Kind::Scalable] {
+            assert!(matches!(
+                Plan::for_memory(kind, 1 << 40, 64),
+                Err(Error::TooManyKeys { .. })
+            ));
+            assert!(matches!(Plan::for_memory(kind, 10, 63), Err(Error::MemoryTooSmall { .. })));
+            assert!(matches!(
+                Plan::for_capacity(kind, 1e-9, 0),
+                Err(Error::MemoryTooSmall { .. })
+            ));
+        }
+        // Half of the keys would pass: no rate is promised.
+        assert!(Plan::for_memory(Kind::Blocked, 500, 64).is_ok());
+        assert!(Plan::for_memory(Kind::Scalable, 500, 64).is_err());
+        let error = Plan::for_keys(Kind::Scalable, 10, 1e-30).unwrap_err();
+        assert!(matches!(error, Error::FppOutOfReach { kind: Kind::Scalable, .. }));
+        assert!(matches!(Plan::for_keys(Kind::Scalable, 0, 0.1), Err(Error::ZeroKeys)));
+        assert!(matches!(Plan::for_keys(Kind::Scalable, 1, f64::NAN), Err(Error::Fpp(_))));
+        let tiny = f64::MIN_POSITIVE;
+        assert!(Plan::for_keys(Kind::Scalable, 1, tiny / 1e10).is_err(), "it halves to 0 at last");
     }
 }

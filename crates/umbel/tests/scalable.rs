@@ -285,6 +285,33 @@ proptest! {
     }
 }
 
+/// Chunks of checksums begin and end inside links, and every way to open the file sees the same.
+#[test]
+fn a_file_of_several_chunks_opens_in_every_way() {
+    let plan = Plan::for_keys(Kind::Scalable, 100_001, 0.01).unwrap();
+    let mut filter = Scalable::new(&plan, KeyHasher::default()).unwrap();
+    let hashes: Vec<_> = (0..900_000).map(|key| filter.hasher().hash_u64(key)).collect();
+    filter.insert_batch(&hashes).unwrap();
+    assert!(filter.bytes() > 2 << 20 && filter.links().len() == 4);
+    let file = file(&filter);
+    let read = Scalable::read(&file[..], file.len() as u64, None).unwrap();
+    assert!(read == filter);
+    let disk = tempfile::tempfile().unwrap();
+    filter.write(&disk).unwrap();
+    let map = AnyFilter::map(&disk, None).unwrap();
+    let mut found = vec![false; hashes.len()];
+    map.contains_batch(&hashes, &mut found);
+    assert!(found.iter().all(|&found| found));
+    assert_eq!(map.receipt(), filter.receipt());
+    for byte in [header_length(&file), 1 << 20, 2 << 20, file.len() - 40] {
+        let mut damaged = file.clone();
+        damaged[byte] ^= 1;
+        let error = Scalable::read(&damaged[..], file.len() as u64, None).unwrap_err();
+        let Error::PayloadDamaged { start, end } = error else { panic!("{error}") };
+        assert!((start..end).contains(&(byte as u64)) && end - start <= 1 << 20, "{byte}");
+    }
+}
+
 /// Receipts need no secret, and a filter opened without it is the same file.
 #[test]
 fn a_sealed_filter_is_the_same_file() {
