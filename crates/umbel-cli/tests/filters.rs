@@ -538,14 +538,9 @@ fn a_scalable_filter_is_the_same_however_it_is_filled() {
     folder.write("second", urls(20_000..60_000));
     let build = "build -q --kind scalable --keys 500 --fpp 0.05";
     folder.umbel(&format!("{build} -o f keys")).run().done();
-    for (i, how) in [
-        "keys --threads 1",
-        "keys --threads 3 --memory 16MiB",
-        "first second",
-        "-",
-    ]
-    .into_iter()
-    .enumerate()
+    for (i, how) in ["keys --threads 1", "keys --threads 3 --memory 16MiB", "first second", "-"]
+        .into_iter()
+        .enumerate()
     {
         let run = folder.umbel(&format!("{build} -o f{i} {how}")).stdin(folder.read("keys")).run();
         run.done();

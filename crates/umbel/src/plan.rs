@@ -539,15 +539,9 @@ mod tests {
         ));
         assert!(Plan::for_memory(Kind::Blocked, 1 << 40, 64).is_err());
         for kind in [Kind::Blocked, Kind::Scalable] {
-            assert!(matches!(
-                Plan::for_memory(kind, 1 << 40, 64),
-                Err(Error::TooManyKeys { .. })
-            ));
+            assert!(matches!(Plan::for_memory(kind, 1 << 40, 64), Err(Error::TooManyKeys { .. })));
             assert!(matches!(Plan::for_memory(kind, 10, 63), Err(Error::MemoryTooSmall { .. })));
-            assert!(matches!(
-                Plan::for_capacity(kind, 1e-9, 0),
-                Err(Error::MemoryTooSmall { .. })
-            ));
+            assert!(matches!(Plan::for_capacity(kind, 1e-9, 0), Err(Error::MemoryTooSmall { .. })));
         }
         // Half of the keys would pass: no rate is promised.
         assert!(Plan::for_memory(Kind::Blocked, 500, 64).is_ok());

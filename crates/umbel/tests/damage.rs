@@ -237,7 +237,7 @@ fn every_field_of_a_chain_is_checked() {
         for keys in [1, 7 << link, 8 << (link + 1), u64::MAX] {
             fields.push(("link_keys", four, at(link, 0), u(keys)));
         }
-        for fpp in [0.01, 0.01 / (2 << link) as f64 + 1e-18, 0.999] {
+        for fpp in [0.01, 0.01 / f64::from(2 << link) + 1e-18, 0.999] {
             fields.push(("link_fpp", four, at(link, 8), f(fpp)));
         }
         for taken in [(8 << link) + 1, u64::MAX, 0] {

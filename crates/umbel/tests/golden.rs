@@ -83,8 +83,14 @@ fn the_example_of_the_format_document() {
     filter.write(&mut file).unwrap();
     alone.write(&mut expected).unwrap();
     // Two links in a header of 192 bytes.
-    assert!(file[192 + 64_000..][..link.bytes() as usize] == expected[128..][..link.bytes() as usize]);
-    let mut alone = umbel::Blocked::new(&umbel::Plan { bits: 512_000, probes: 8, ..link }, umbel::KeyHasher::default()).unwrap();
+    assert!(
+        file[192 + 64_000..][..link.bytes() as usize] == expected[128..][..link.bytes() as usize]
+    );
+    let mut alone = umbel::Blocked::new(
+        &umbel::Plan { bits: 512_000, probes: 8, ..link },
+        umbel::KeyHasher::default(),
+    )
+    .unwrap();
     alone.insert_hash(key);
     expected.clear();
     alone.write(&mut expected).unwrap();

@@ -12,9 +12,7 @@ use proptest::prelude::*;
 use reference::Reference;
 use statistics::{ALPHA, Keys, SIGMAS, power};
 use umbel::math::binomial_bounds;
-use umbel::{
-    AnyFilter, Block, Blocked, Error, KeyHash, KeyHasher, Kind, Plan, Scalable, Secret,
-};
+use umbel::{AnyFilter, Block, Blocked, Error, KeyHash, KeyHasher, Kind, Plan, Scalable, Secret};
 
 const SECRET: Secret = Secret::new(*b"sixteen old keys");
 
@@ -61,9 +59,14 @@ fn plan() -> impl Strategy<Value = Plan> {
     let planned = (1..=300u64, fpp)
         .prop_map(|(keys, fpp)| Plan::for_keys(Kind::Scalable, keys, fpp).unwrap());
     // By hand: any number of probes, and a first link that may be too small to ever be full.
-    let by_hand = (1..=300u64, 1..=8u64, 1..=umbel::MAX_PROBES).prop_map(|(keys, blocks, probes)| {
-        Plan { kind: Kind::Scalable, keys, fpp: 0.01, bits: 512 * blocks, probes }
-    });
+    let by_hand =
+        (1..=300u64, 1..=8u64, 1..=umbel::MAX_PROBES).prop_map(|(keys, blocks, probes)| Plan {
+            kind: Kind::Scalable,
+            keys,
+            fpp: 0.01,
+            bits: 512 * blocks,
+            probes,
+        });
     prop_oneof![2 => planned, 1 => by_hand]
 }
 
@@ -110,7 +113,8 @@ impl Model {
 }
 
 fn in_link(hash: KeyHash, i: u64) -> KeyHash {
-    let other = |half: u64| reference::mix(half.wrapping_sub(i.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+    let other =
+        |half: u64| reference::mix(half.wrapping_sub(i.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
     if i == 0 { hash } else { KeyHash { high: other(hash.high), low: other(hash.low) } }
 }
 
@@ -510,9 +514,11 @@ fn it_merges_with_nothing_and_says_so() {
         assert!(filter.insert("key").unwrap());
         filter
     };
-    for (left, right) in
-        [(Kind::Scalable, Kind::Scalable), (Kind::Scalable, Kind::Classic), (Kind::Blocked, Kind::Scalable)]
-    {
+    for (left, right) in [
+        (Kind::Scalable, Kind::Scalable),
+        (Kind::Scalable, Kind::Classic),
+        (Kind::Blocked, Kind::Scalable),
+    ] {
         let (mut left, right) = (new(left), new(right));
         for error in [left.union(&right), left.intersect(&right)] {
             let error = error.unwrap_err();

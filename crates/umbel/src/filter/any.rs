@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use super::{Blocked, Bloom, Classic, Receipt, Scalable};
 use crate::bits::{self, Block, Blocks, MappedBlocks};
+use crate::format::Header;
 use crate::hash::{KeyHash, KeyHasher, Scheme, Secret};
 use crate::plan::{Kind, Plan};
-use crate::format::Header;
 use crate::{Error, format};
 
 /// A filter of one of the kinds; the front ends work on this and know no kind by its insides.
@@ -221,7 +221,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
         each!(self, filter => filter.contains_batch(hashes, found));
     }
 
-    /// What it was planned for.
+    /// What it was planned for. Of a scalable filter the first link, and the rate of all.
     pub fn plan(&self) -> &Plan {
         each!(self, filter => filter.plan())
     }

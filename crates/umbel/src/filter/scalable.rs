@@ -22,10 +22,11 @@ use crate::{Error, format};
 
 /// A filter that grows, with an error bounded over all growth.
 ///
-/// It begins with a link for the planned keys and never holds more than it has room for. Each new link
-/// doubles its capacity; planned for n keys, it has 1 + log₂(N/n) links with N keys in it, and asking
-/// for a key that is not there costs a cache line each. It takes about as many bits as a blocked filter
-/// for the keys it has room for at a rate of `fpp`/2 to `fpp`/2^links.
+/// It begins with a link for the planned keys and is never over-filled: when the last link is full, the
+/// next new key adds one for twice as many. Planned for n keys, it has about log₂(N/n) links with N keys in
+/// it, and asking for a key that is not there costs a cache line in each. A key in link i (from 0) takes
+/// the bits that a blocked filter takes at `fpp`/2^(i + 1), about 1.5 to 2 more a link, and the last link
+/// may be nearly empty: where the number of keys is known, a filter planned for them is smaller and faster.
 ///
 /// The promised rate is kept whatever the number of keys, as other kinds keep theirs: by the mean over
 /// hashings. `S` is where the blocks of each link live; one that borrows or maps them cannot grow.
@@ -131,11 +132,11 @@ impl Group {
         let hashes = self.in_link(index, self.count);
         link.filter.contains_batch(&hashes[..self.count], &mut held[..self.count]);
         let mut left = 0;
-        for i in 0..self.count {
+        for (i, held) in held[..self.count].iter().enumerate() {
             // Written in any case, so that nothing is guessed wrong.
             self.hashes[left] = self.hashes[i];
             self.places[left] = self.places[i];
-            left += usize::from(!held[i]);
+            left += usize::from(!held);
         }
         self.count = left;
     }
@@ -411,9 +412,7 @@ impl<S: AsRef<[Block]>> Scalable<S> {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn to_owned(&self) -> Result<Scalable, Error> {
-        let copy = |link: &Link<S>| {
-            Ok(Link { filter: link.filter.to_owned()?, taken: link.taken })
-        };
+        let copy = |link: &Link<S>| Ok(Link { filter: link.filter.to_owned()?, taken: link.taken });
         let links = self.links.iter().map(copy).collect::<Result<_, Error>>()?;
         let Self { plan, hasher, limit, .. } = *self;
         Ok(Scalable { plan, hasher, limit, links })
@@ -442,7 +441,8 @@ impl<S: AsRef<[Block]>> Scalable<S> {
         let link = |((plan, taken), blocks)| {
             Ok(Link { filter: Blocked::from_parts(plan, hasher, blocks)?, taken })
         };
-        let links = header.links()?.into_iter().zip(parts).map(link).collect::<Result<_, Error>>()?;
+        let links =
+            header.links()?.into_iter().zip(parts).map(link).collect::<Result<_, Error>>()?;
         Ok(Self { plan: header.plan()?, hasher, links, limit: u64::MAX })
     }
 }

@@ -209,7 +209,8 @@ impl Header {
     pub fn plan(&self) -> Result<Plan, Error> {
         let kind = self.kind()?;
         // Of a scalable filter those of the first link.
-        let (bits, probes) = if kind == Kind::Scalable { (LINKS + 24, LINKS + 32) } else { (64, 72) };
+        let (bits, probes) =
+            if kind == Kind::Scalable { (LINKS + 24, LINKS + 32) } else { (64, 72) };
         let plan = Plan {
             kind,
             keys: u64::from_le_bytes(self.get(56)),
