@@ -493,7 +493,7 @@ mod tests {
             let links: Vec<_> = (0..12).map(|index| plan.link(index).unwrap()).collect();
             for (index, link) in links.iter().enumerate() {
                 assert_eq!((link.kind, link.keys), (Kind::Blocked, 1_000 << index));
-                assert_eq!(link.fpp, fpp / (2 << index) as f64);
+                assert_eq!(link.fpp, fpp / f64::from(2 << index));
                 // Also with those that pass it while it fills.
                 let all = (link.keys as f64 / (1.0 - link.fpp)).ceil() as u64;
                 assert!(link.predicted_fpp_at(all) <= link.fpp, "{link:?}");

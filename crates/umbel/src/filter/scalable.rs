@@ -103,36 +103,42 @@ const GROUP: usize = 512;
 /// Hashes that may be new, and where each stood among those given.
 struct Group {
     hashes: [KeyHash; GROUP],
-    places: [usize; GROUP],
+    places: [u16; GROUP],
     count: usize,
+    /// The first of `hashes` as they are in a link.
+    linked: [KeyHash; GROUP],
 }
 
 impl Group {
-    /// Of at most [`GROUP`] hashes.
-    fn of(given: &[KeyHash]) -> Self {
-        let mut group = Self {
-            hashes: [KeyHash::default(); GROUP],
-            places: std::array::from_fn(|place| place),
-            count: given.len(),
-        };
-        group.hashes[..given.len()].copy_from_slice(given);
-        group
+    fn new() -> Self {
+        let none = [KeyHash::default(); GROUP];
+        Self { hashes: none, places: [0; GROUP], count: 0, linked: none }
+    }
+
+    /// Takes at most [`GROUP`] hashes in place of those it had.
+    fn take(&mut self, given: &[KeyHash]) {
+        self.count = given.len();
+        self.hashes[..given.len()].copy_from_slice(given);
+        for (number, place) in (0..).zip(&mut self.places) {
+            *place = number;
+        }
     }
 
     /// The first `count` as they are in a link.
-    fn in_link(&self, index: usize, count: usize) -> [KeyHash; GROUP] {
-        let mut hashes = self.hashes;
-        hashes[..count].iter_mut().for_each(|hash| *hash = in_link(*hash, index));
-        hashes
+    fn in_link(&mut self, index: usize, count: usize) -> &[KeyHash] {
+        for (to, &hash) in self.linked.iter_mut().zip(&self.hashes[..count]) {
+            *to = in_link(hash, index);
+        }
+        &self.linked[..count]
     }
 
     /// Leaves only those that a link certainly does not hold.
     fn drop_held(&mut self, index: usize, link: &Link<impl AsRef<[Block]>>) {
         let mut held = [false; GROUP];
-        let hashes = self.in_link(index, self.count);
-        link.filter.contains_batch(&hashes[..self.count], &mut held[..self.count]);
+        let count = self.count;
+        link.filter.contains_batch(self.in_link(index, count), &mut held[..count]);
         let mut left = 0;
-        for (i, held) in held[..self.count].iter().enumerate() {
+        for (i, held) in held[..count].iter().enumerate() {
             // Written in any case, so that nothing is guessed wrong.
             self.hashes[left] = self.hashes[i];
             self.places[left] = self.places[i];
@@ -212,8 +218,11 @@ impl Scalable {
     /// # Errors
     /// As there: the keys before the one that found no room are in the filter, the others not.
     pub fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
-        let mut new = [false; GROUP];
-        hashes.chunks(GROUP).try_for_each(|group| self.insert_group(group, &mut new[..group.len()]))
+        let (mut group, mut new) = (Group::new(), [false; GROUP]);
+        hashes.chunks(GROUP).try_for_each(|hashes| {
+            group.take(hashes);
+            self.insert_group(&mut group, &mut new)
+        })
     }
 
     /// Inserts many keys by their hashes, one after the other: `new[i]` becomes what
@@ -228,13 +237,16 @@ impl Scalable {
     pub fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
         assert_eq!(hashes.len(), new.len(), "one answer for each hash");
         new.fill(false);
+        let mut group = Group::new();
         let mut groups = hashes.chunks(GROUP).zip(new.chunks_mut(GROUP));
-        groups.try_for_each(|(hashes, new)| self.insert_group(hashes, new))
+        groups.try_for_each(|(hashes, new)| {
+            group.take(hashes);
+            self.insert_group(&mut group, new)
+        })
     }
 
-    /// At most [`GROUP`] keys; sets `new` for those that are, and leaves it for the others.
-    fn insert_group(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
-        let mut group = Group::of(hashes);
+    /// Sets `new` for the keys that are, by their places, and leaves it for the others.
+    fn insert_group(&mut self, group: &mut Group, new: &mut [bool]) -> Result<(), Error> {
         let full = &self.links[..self.links.len() - 1];
         full.iter().enumerate().rev().for_each(|(index, link)| group.drop_held(index, link));
         while group.count > 0 {
@@ -254,9 +266,9 @@ impl Scalable {
             let piece = last.room().min(group.count as u64) as usize;
             let mut fresh = [false; GROUP];
             let fresh = &mut fresh[..piece];
-            last.filter.insert_batch_new(&group.in_link(index, piece)[..piece], fresh);
+            last.filter.insert_batch_new(group.in_link(index, piece), fresh);
             for (&fresh, &place) in fresh.iter().zip(&group.places) {
-                new[place] = fresh;
+                new[usize::from(place)] = fresh;
                 last.taken += u64::from(fresh);
             }
             group.drop_first(piece);
@@ -325,12 +337,16 @@ impl<S: AsRef<[Block]>> Scalable<S> {
     /// When the slices differ in length.
     pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len(), "one answer for each hash");
+        if let [only] = &self.links[..] {
+            return only.filter.contains_batch(hashes, found);
+        }
+        let mut group = Group::new();
         for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
-            let mut group = Group::of(hashes);
+            group.take(hashes);
             let links = self.links.iter().enumerate().rev();
             links.for_each(|(index, link)| group.drop_held(index, link));
             found.fill(true);
-            group.places[..group.count].iter().for_each(|&place| found[place] = false);
+            group.places[..group.count].iter().for_each(|&place| found[usize::from(place)] = false);
         }
     }
 
