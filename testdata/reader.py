@@ -1,4 +1,4 @@
-"""An independent reader of umbel files, version 1, kinds blocked and classic.
+"""An independent reader of umbel files, version 1, kinds blocked, classic and scalable.
 
 Written from FORMAT.md alone, without a look at the Rust code: it shows that the document suffices.
 Needs Python 3 and the package xxhash. Comments name the sections of FORMAT.md.
@@ -12,11 +12,16 @@ import xxhash
 MASK = 2**64 - 1
 CHUNK = 2**20
 MAGIC = b"\x89UMBEL\r\n"
-KINDS = {1: "blocked", 2: "classic"}
+KINDS = {1: "blocked", 2: "classic", 5: "scalable"}
 ALGORITHMS = {1: "xxh3-128", 2: "siphash-1-3-128"}
-HEADER = struct.Struct("<8sHHIH6sQQQdQQI44sQ")  # section 2; 128 bytes
-FIELDS = ("magic version kind header_length algorithm zeros_18 seed key_id payload_length planned_fpp "
-          "planned_keys bits probes zeros_76 header_checksum").split()
+START = struct.Struct("<8sHHIH6sQQQdQ")  # section 2; 64 bytes that all kinds share
+START_FIELDS = ("magic version kind header_length algorithm zeros_18 seed key_id payload_length planned_fpp "
+                "planned_keys").split()
+SINGLE = struct.Struct("<QI44s")  # section 2, kinds 1 and 2, from byte 64 on
+CHAIN = struct.Struct("<I4s")  # section 7, kind 5, from byte 64 on
+LINK = struct.Struct("<QdQQI4s")  # section 7; 40 bytes
+LINK_FIELDS = "keys fpp taken bits probes zeros".split()
+GOLDEN = 0x9e3779b97f4a7c15
 
 
 def require(condition, what):
@@ -29,40 +34,72 @@ def xxh3(data, seed):
 
 
 def read_header(data):
-    """The fields of section 2, each checked, in the order that section gives."""
+    """The fields of sections 2 and 7, each checked, in the order that section 2 gives."""
     require(data[:8] == MAGIC, "magic")
     require(len(data) >= 128, "shorter than a header")
-    h = dict(zip(FIELDS, HEADER.unpack_from(data)))
+    h = dict(zip(START_FIELDS, START.unpack_from(data)))
     require(h["version"] == 1, "version")
-    require(h["header_checksum"] == xxh3(data[:120], 0), "header checksum")
+    declared = h["header_length"]
+    believed = h["kind"] not in (1, 2) and declared % 64 == 0 and 128 <= declared <= 65536
+    length = declared if believed else 128
+    require(len(data) >= length, "shorter than its header")
+    require(int.from_bytes(data[length - 8:length], "little") == xxh3(data[:length - 8], 0), "header checksum")
     require(h["kind"] in KINDS, "kind")
-    require(h["header_length"] == 128, "header_length")
+    if h["kind"] == 5:
+        read_links(h, data, length)
+    else:
+        require(declared == 128, "header_length")
+        bits, probes, zeros = SINGLE.unpack_from(data, 64)
+        require(not any(zeros), "reserved bytes")
+        h["links"] = [{"bits": bits, "probes": probes}]
     require(h["algorithm"] in ALGORITHMS, "algorithm")
-    require(not any(h["zeros_18"] + h["zeros_76"]), "reserved bytes")
+    require(not any(h["zeros_18"]), "reserved bytes")
     require(h["algorithm"] == 1 or h["seed"] == 0, "seed")
     require(h["algorithm"] == 2 or h["key_id"] == 0, "key_id")
     require(0 < h["planned_fpp"] < 1, "planned_fpp")  # false for NaN too
     require(h["planned_keys"] >= 1, "planned_keys")
-    require(1 <= h["bits"] <= 2**48 and (h["kind"] != 1 or h["bits"] % 512 == 0), "bits")
-    require(1 <= h["probes"] <= 32, "probes")
-    require(h["payload_length"] == 64 * -(-h["bits"] // 512), "payload_length")
+    for link in h["links"]:
+        require(1 <= link["bits"] <= 2**48 and (h["kind"] == 2 or link["bits"] % 512 == 0), "bits")
+        require(1 <= link["probes"] <= 32, "probes")
+    require(sum(link["bits"] for link in h["links"]) <= 2**48, "bits of all links")
+    require(h["payload_length"] == sum(64 * -(-link["bits"] // 512) for link in h["links"]), "payload_length")
     return h
 
 
+def read_links(h, data, length):
+    """The table of section 7."""
+    count, zeros = CHAIN.unpack_from(data, 64)
+    require(1 <= count <= 48, "links")
+    require(h["header_length"] == 64 * -(-(80 + 40 * count) // 64), "header_length")
+    require(not any(zeros) and not any(data[72 + 40 * count:length - 8]), "reserved bytes")
+    h["links"] = [dict(zip(LINK_FIELDS, LINK.unpack_from(data, 72 + 40 * i))) for i in range(count)]
+    for i, link in enumerate(h["links"]):
+        require(link["keys"] == h["planned_keys"] << i, "link_keys")
+        require(link["fpp"] == h["planned_fpp"] * 2.0**-(i + 1), "link_fpp")
+        least = link["keys"] if i < count - 1 else min(i, 1)
+        require(least <= link["taken"] <= link["keys"], "link_taken")
+        require(not any(link["zeros"]), "reserved bytes")
+
+
 def read_filter(path):
-    """The header and the payload of a file, after every check of sections 1, 2 and 4."""
+    """The header and the payloads of all links of a file, after every check of sections 1, 2, 4 and 7."""
     data = memoryview(pathlib.Path(path).read_bytes())
     h = read_header(data)
-    length = h["payload_length"]
+    start, length = h["header_length"], h["payload_length"]
     chunks = -(-length // CHUNK)
-    require(len(data) == 128 + length + 8 * chunks + 8, "length of the file")
-    payload, table = data[128:128 + length], data[128 + length:-8]
+    require(len(data) == start + length + 8 * chunks + 8, "length of the file")
+    payload, table = data[start:start + length], data[start + length:-8]
     require(xxh3(table, chunks) == int.from_bytes(data[-8:], "little"), "table checksum")
     for i, checksum in enumerate(struct.unpack(f"<{chunks}Q", table)):
         require(xxh3(payload[i * CHUNK:(i + 1) * CHUNK], i) == checksum, f"checksum of chunk {i}")
-    last = h["bits"] // 8  # the byte with the first bit of padding, if there is padding
-    require(int.from_bytes(payload[last:], "little") >> h["bits"] % 8 == 0, "padding bits")
-    return h, payload
+    payloads = []
+    for link in h["links"]:
+        size = 64 * -(-link["bits"] // 512)
+        payloads.append(payload[:size])
+        payload = payload[size:]
+        last = link["bits"] // 8  # the byte with the first bit of padding, if there is padding
+        require(int.from_bytes(payloads[-1][last:], "little") >> link["bits"] % 8 == 0, "padding bits")
+    return h, payloads
 
 
 def siphash_128(key, secret, word_rounds=1, final_rounds=3):
@@ -106,18 +143,17 @@ def mix(z):
 
 
 def word(low, n):
-    return mix(low + n * 0x9e3779b97f4a7c15 & MASK) if n else low
+    return mix(low + n * GOLDEN & MASK) if n else low
 
 
 def place(x, places):
     return x * places >> 64
 
 
-def positions(h, key, secret):
-    """The bits of a key: sections 5 and 6."""
-    high, low = hash_key(h, key, secret)
-    bits, probes = h["bits"], h["probes"]
-    if h["kind"] == 2:
+def positions(kind, link, high, low):
+    """The bits of a hash: sections 5 and 6."""
+    bits, probes = link["bits"], link["probes"]
+    if kind == 2:
         return (place(mix(high + i * low & MASK), bits) for i in range(probes))
     start = 512 * place(high, bits // 512)
     if probes % 8 == 0:  # lanes: p = 8 r + i
@@ -125,8 +161,14 @@ def positions(h, key, secret):
     return (start + (word(low, p // 7) >> 9 * (p % 7) & 511) for p in range(probes))  # scatter
 
 
-def may_contain(h, payload, key, secret):
-    return all(payload[i // 8] >> i % 8 & 1 for i in positions(h, key, secret))
+def may_contain(h, payloads, key, secret):
+    """Whether any link may hold the key, under the hash it has there: section 7."""
+    hashed = hash_key(h, key, secret)
+    for i, (link, payload) in enumerate(zip(h["links"], payloads)):
+        high, low = (mix(half - i * GOLDEN & MASK) for half in hashed) if i else hashed
+        if all(payload[p // 8] >> p % 8 & 1 for p in positions(h["kind"], link, high, low)):
+            return True
+    return False
 
 
 def check_secret(h, secret):
@@ -139,15 +181,19 @@ def check_secret(h, secret):
 
 def check_vector(folder, vector):
     """Checks one golden file against its entry in the manifest."""
-    h, payload = read_filter(folder / vector["file"])
+    h, payloads = read_filter(folder / vector["file"])
     secret = None if vector["secret"] is None else bytes.fromhex(vector["secret"])
     check_secret(h, secret)
-    named = dict(h, kind=KINDS[h["kind"]], algorithm=ALGORITHMS[h["algorithm"]])
+    named = dict(h, kind=KINDS[h["kind"]], algorithm=ALGORITHMS[h["algorithm"]],
+                 bits=h["links"][0]["bits"], probes=h["links"][0]["probes"])
     for field in ("kind", "planned_keys", "planned_fpp", "bits", "probes", "algorithm", "seed"):
         require(named[field] == vector[field], f"{field} is {named[field]}, not {vector[field]}")
 
+    chain = [{field: link[field] for field in ("taken", "bits", "probes")} for link in h["links"] if "taken" in link]
+    require(chain == vector.get("links", []), f"links are {chain}")
+
     def found(prefix, count):
-        return (i for i in range(count) if may_contain(h, payload, f"{prefix}{i}".encode(), secret))
+        return (i for i in range(count) if may_contain(h, payloads, f"{prefix}{i}".encode(), secret))
 
     members = sum(1 for _ in found(vector["member_prefix"], vector["members"]))
     require(members == vector["members"], f"{members} of {vector['members']} members found")
@@ -170,11 +216,11 @@ def check_manifest(path):
 
 
 def filter_lines(path, secret):
-    h, payload = read_filter(path)
+    h, payloads = read_filter(path)
     check_secret(h, secret)
     for line in sys.stdin.buffer:  # split at line feeds only
         key = line[:-1] if line.endswith(b"\n") else line
-        if may_contain(h, payload, key, secret):
+        if may_contain(h, payloads, key, secret):
             sys.stdout.buffer.write(key + b"\n")
     return 0
 

@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 
 use crate::run::root;
-use crate::vectors::{Manifest, Vector};
+use crate::vectors::{LinkVector, Manifest, Vector};
 
 /// The release whose format the files have: changes with the version of the format, not of the crate.
 const MAKER: &str = "umbel 0.1.0";
@@ -31,11 +31,22 @@ fn recipes() -> Vec<Vector> {
         Vector { seed: 42, ..classic("classic-odd", 12_345, 7, 1200, 0.01) },
         classic("classic-tiny", 67, 5, 9, 0.03),
         keyed(classic("classic-keyed", 9_601, 6, 1000, 0.01)),
+        // Links after the first are planned: a planner that sizes them otherwise keeps these files
+        // readable, but has to bring its own.
+        Vector { members: 900, ..scalable("scalable-one", 16, 5, 1000, 0.05) },
+        Vector { members: 2000, seed: 3, ..scalable("scalable-four", 4, 5, 200, 0.05) },
+        Vector { members: 1000, ..keyed(scalable("scalable-keyed", 6, 8, 300, 0.02)) },
+        Vector { members: 0, ..scalable("scalable-empty", 1, 8, 1, 0.5) },
     ]
 }
 
 fn blocked(name: &str, blocks: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
     Vector { kind: "blocked".into(), ..classic(name, 512 * blocks, probes, keys, fpp) }
+}
+
+/// Of a first link that suffices for its keys.
+fn scalable(name: &str, blocks: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
+    Vector { kind: "scalable".into(), ..blocked(name, blocks, probes, keys, fpp) }
 }
 
 fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
@@ -55,6 +66,7 @@ fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
         probe_prefix: "probe-".into(),
         probes_tried: 20_000,
         false_positives: Vec::new(),
+        links: Vec::new(),
     }
 }
 
@@ -79,6 +91,7 @@ pub(crate) fn run() -> Result<()> {
     for vector in &mut manifest.vectors {
         let filter = vector.build().with_context(|| vector.file.clone())?;
         vector.false_positives = vector.passing_probes(&filter);
+        vector.links = LinkVector::of(&filter);
         let enough = vector.members == 0 || vector.false_positives.len() == 10;
         ensure!(enough, "{}: too few probes pass to tell anything", vector.file);
         let mut bytes = Vec::new();

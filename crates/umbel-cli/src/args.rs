@@ -201,12 +201,12 @@ pub(crate) struct DedupArgs {
     /// Skip what is recorded in this filter, and record what goes out; made when it is not there
     #[arg(long, value_name = "FILTER", value_hint = ValueHint::FilePath)]
     pub(crate) seen: Option<PathBuf>,
-    /// Keys that a new filter should hold; a run that would over-fill it stops
+    /// Keys that a new filter should hold; a run that would over-fill it stops, unless it grows
     #[arg(long, value_name = "N", allow_negative_numbers = true, requires = "seen")]
     pub(crate) keys: Option<Keys>,
-    /// Kind of a new filter
-    #[arg(long, default_value = "blocked", requires = "seen")]
-    pub(crate) kind: Kind,
+    /// Kind of a new filter [default: blocked with --keys, else scalable, which grows]
+    #[arg(long, requires = "seen")]
+    pub(crate) kind: Option<Kind>,
     /// Seconds between the times that the filter is saved
     #[arg(long, value_name = "SECONDS", default_value = "60", requires = "seen", value_parser = seconds)]
     pub(crate) checkpoint: Duration,
@@ -224,7 +224,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
 /// A filter from lines
 ///
 /// Without --keys the files are read twice, first to count their lines; standard input is kept in a temporary file
-/// for that. The rate holds while the filter has at most the planned keys; the report says when it has more.
+/// for that. The rate holds while the filter has at most the planned keys; the report says when it has more. A
+/// scalable filter grows instead, as far as --memory allows, and keeps its rate.
 #[derive(Debug, Args)]
 pub(crate) struct BuildArgs {
     /// The filter to write; - is standard output
@@ -242,7 +243,7 @@ pub(crate) struct BuildArgs {
     /// Size of the filter; the rate follows, or with --fpp the number of keys
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) size: Option<Bytes>,
-    /// Kind of filter: blocked is the fastest, classic the smallest
+    /// Kind of filter: blocked is the fastest, classic the smallest, scalable grows beyond --keys or --size
     #[arg(long, default_value = "blocked")]
     pub(crate) kind: Kind,
     /// Seed of the hash; only filters of one seed merge
@@ -259,7 +260,8 @@ pub(crate) struct BuildArgs {
 
 /// More lines into a filter
 ///
-/// The filter is replaced in one step when all lines are in: a crash leaves the old one, whole.
+/// The filter is replaced in one step when all lines are in: a crash leaves the old one, whole. A scalable filter
+/// grows when it is full, as far as --memory allows.
 #[derive(Debug, Args)]
 pub(crate) struct AddArgs {
     /// The filter
@@ -297,7 +299,8 @@ pub(crate) struct QueryArgs {
 
 /// The receipt of a filter: what it holds and what it really delivers
 ///
-/// Fill, number of keys with a 95 % interval, and the rate now, all computed from its bits.
+/// Fill, number of keys with a 95 % interval, and the rate now, all computed from its bits; of a scalable filter
+/// also its links.
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
     /// Filters
@@ -310,7 +313,7 @@ pub(crate) struct InfoArgs {
 /// One filter that holds what several hold
 ///
 /// Filters merge when they are of one kind and scheme, set as many bits a key, and one's size divides the other's;
-/// the larger is folded to the smaller.
+/// the larger is folded to the smaller. Scalable filters do not merge.
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
     /// The filter to write; - is standard output
@@ -331,7 +334,8 @@ pub(crate) struct MergeArgs {
 
 /// Sizes and rates of every kind of filter for a goal
 ///
-/// Give two of --keys, --fpp and --memory; the third is computed.
+/// Give two of --keys, --fpp and --memory; the third is computed. A scalable filter is shown before it grows, with
+/// the rate it keeps however far it does.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     /// Keys to hold, e.g. 5e9

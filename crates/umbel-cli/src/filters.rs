@@ -47,8 +47,8 @@ fn read_within(
 ) -> Result<AnyFilter> {
     read_file(file, path, |source, length| {
         // The header tells the size before any of it is read.
-        let plan = umbel::format::Reader::new(source, length)?.header().plan()?;
-        Ok(umbel_sets::room_beside(&plan, options).map(drop))
+        let bytes = umbel::format::Reader::new(source, length)?.header().payload_length();
+        Ok(umbel_sets::room_beside(bytes, options).map(drop))
     })??;
     file.rewind().with_context(|| path.display().to_string())?;
     read_file(file, path, |source, length| AnyFilter::read(source, length, secret))

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use umbel::Receipt;
+use umbel::{Kind, Receipt};
 use umbel_sets::{Progress, Report};
 
 use crate::args::Voice;
@@ -137,11 +137,15 @@ fn draw(stop: &AtomicBool, progress: &Progress) {
 /// What a filter promises and delivers, in some words.
 fn summary(receipt: &Receipt) -> String {
     let plan = &receipt.plan;
+    let (inside, planned) = match (plan.kind, receipt.links) {
+        (Kind::Scalable, 1) => ("1 link".to_owned(), "growing from"),
+        (Kind::Scalable, links) => (format!("{links} links"), "grown from"),
+        _ => (format!("{} probes", plan.probes), "planned for"),
+    };
     format!(
-        "{} filter of {}, {} probes, planned for {} keys at {}, rate now {}",
+        "{} filter of {}, {inside}, {planned} {} keys at {}, rate now {}",
         plan.kind,
-        Size(plan.bytes()),
-        plan.probes,
+        Size(receipt.bytes()),
         Count(plan.keys),
         Rate(plan.fpp),
         Rate(receipt.fpp)
@@ -177,8 +181,9 @@ pub(crate) fn receipt_json(receipt: &Receipt) -> Value {
         "scheme": receipt.scheme.algorithm.to_string(),
         "seed": receipt.scheme.seed,
         "key_id": format!("{:016x}", receipt.scheme.key_id),
-        "bits": plan.bits,
-        "bytes": plan.bytes(),
+        "links": receipt.links,
+        "bits": receipt.bits,
+        "bytes": receipt.bytes(),
         "probes": plan.probes,
         "planned_keys": plan.keys,
         "planned_fpp": plan.fpp,

@@ -489,3 +489,100 @@ fn reports_of_filters_tell_their_rate() {
     let said = folder.umbel("build --force -o f keys").run().stderr;
     assert!(said.contains("blocked filter of 12.") && said.contains(" rate now 0.0"), "{said}");
 }
+
+#[test]
+fn a_scalable_filter_grows_with_what_is_added() {
+    let folder = Folder::new();
+    folder.write("keys", urls(0..10_000));
+    folder.write("fresh", urls(10_000..60_000));
+    folder.write("others", urls(60_000..160_000));
+    let run = folder.umbel("build -o f --kind scalable --keys 1000 keys").run();
+    assert!(run.stderr.contains("scalable filter of ") && run.stderr.contains("4 links"));
+    assert!(run.stderr.contains("grown from 1,000 keys at 0.0100, rate now 0.0"), "{}", run.stderr);
+    assert!(!run.stderr.contains("over-filled"), "{}", run.stderr);
+    run.done();
+    folder.umbel("add -q f fresh").run().done();
+    folder.holds("f", "keys");
+    folder.holds("f", "fresh");
+    // 100,000 others pass with at most 0.01: 1,000 and 6 deviations of 32.
+    let others = folder.umbel("query -q f others").run().done();
+    assert!(others.len() <= 1_192 * 66, "{}", others.len());
+
+    let info = folder.info("f");
+    assert_eq!((&info["kind"], &info["planned_keys"]), (&"scalable".into(), &1_000.into()));
+    assert_eq!((&info["links"], &info["over_filled"]), (&6.into(), &false.into()));
+    assert!(info["fpp"].as_f64().unwrap() < 0.011, "{info}");
+    let chain = info["chain"].as_array().unwrap();
+    assert_eq!(chain.len(), 6);
+    assert_eq!((&chain[4]["planned_keys"], &chain[4]["taken"]), (&16_000.into(), &16_000.into()));
+    let bits: u64 = chain.iter().map(|link| link["bits"].as_u64().unwrap()).sum();
+    assert_eq!((&info["bits"], &info["bytes"]), (&bits.into(), &(bits / 8).into()));
+    let text = folder.umbel("info f").run().text();
+    for words in [
+        "kind       scalable, 6 links\n",
+        "planned    1,000 keys, then growing, at a rate of 0.0100 over all growth\n",
+        "state      within its promise, room for ",
+        "link 1     1,000 of 1,000 keys, ",
+        "link 6     ",
+    ] {
+        assert!(text.contains(words), "no {words:?} in {text}");
+    }
+}
+
+/// Which keys a link has depends on their order: it is that of the lines, whatever the threads.
+#[test]
+fn a_scalable_filter_is_the_same_however_it_is_filled() {
+    let folder = Folder::new();
+    folder.write("keys", urls(0..60_000));
+    folder.write("first", urls(0..20_000));
+    folder.write("second", urls(20_000..60_000));
+    let build = "build -q --kind scalable --keys 500 --fpp 0.05";
+    folder.umbel(&format!("{build} -o f keys")).run().done();
+    for (i, how) in ["keys --threads 1", "keys --threads 3 --memory 16MiB", "first second", "-"]
+        .into_iter()
+        .enumerate()
+    {
+        let run = folder.umbel(&format!("{build} -o f{i} {how}")).stdin(folder.read("keys")).run();
+        run.done();
+        assert!(folder.read(&format!("f{i}")) == folder.read("f"), "{how}");
+    }
+    folder.umbel(&format!("{build} -o added first")).run().done();
+    folder.umbel("add -q added second").run().done();
+    assert!(folder.read("added") == folder.read("f"));
+}
+
+#[test]
+fn a_scalable_filter_grows_no_further_than_the_memory_cap() {
+    let folder = Folder::new();
+    folder.write("keys", urls(0..200_000));
+    folder.umbel("build -q -o f --kind scalable --keys 100 --fpp 1e-9 keys").run().done();
+    folder.write("more", urls(200_000..1_000_000));
+    let before = folder.read("f");
+    folder
+        .umbel("add -q f more --memory 16MiB --threads 1")
+        .run()
+        .fails(&["a memory cap of 16MiB does not suffice", "the least that works here is"]);
+    assert!(folder.read("f") == before, "left as it was");
+    folder.umbel("add -q f more --memory 64MiB --threads 1").run().done();
+    folder.holds("f", "more");
+}
+
+#[test]
+fn scalable_filters_do_not_merge_and_say_what_to_do() {
+    let folder = with_filter();
+    for name in ["a", "b"] {
+        folder.umbel(&format!("build -q -o {name} --kind scalable keys")).run().done();
+    }
+    for names in ["a b", "a seen", "seen a"] {
+        for how in ["", "--intersect"] {
+            folder.umbel(&format!("merge -o out {names} {how}")).run().fails(&[
+                &names.replace(' ', " and "),
+                "scalable filters do not merge",
+                "add the keys of one to the other, or query both",
+            ]);
+        }
+    }
+    assert!(!folder.path("out").exists());
+    let explained = folder.umbel("add a fresh --explain").run().text();
+    assert!(explained.contains("scalable") && explained.contains("10,000"), "{explained}");
+}

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::sync::Mutex;
 
 use umbel::filter::{Shard, Shards};
-use umbel::{AnyFilter, Blocked, KeyHash, KeyHasher, Plan};
+use umbel::{AnyFilter, Blocked, KeyHash, KeyHasher};
 
 use crate::budget::{BUCKETED, Budget};
 use crate::input::Input;
@@ -36,36 +36,44 @@ pub fn count(inputs: &[Input], options: &Options) -> Result<u64, Error> {
         .try_fold(0, |sum, input| Ok(sum + scanner.scan(input, &Count(scanner.budget))?.lines))
 }
 
-/// Bytes that the memory cap leaves beside a filter of this plan, for work with lines.
+/// Bytes that the memory cap leaves beside a filter of so many bytes, for work with lines.
 ///
 /// # Errors
 /// [`Error::Memory`], with a cap that suffices, when that is too little.
-pub fn room_beside(plan: &Plan, options: &Options) -> Result<u64, Error> {
+pub fn room_beside(bytes: u64, options: &Options) -> Result<u64, Error> {
     const LEAST_ROOM: u64 = 1 << 20;
     let Budget { cap, threads, rest, .. } = Budget::new(options.memory, options.threads)?;
-    let bytes = plan.bytes();
     rest.checked_sub(bytes)
         .filter(|room| *room >= LEAST_ROOM)
         .ok_or_else(|| Error::Memory { cap, least: Budget::least_cap(threads, bytes + LEAST_ROOM) })
 }
 
+/// As [`room_beside`], where the filter may grow: it is told how far, and a long line gets the rest.
+pub(crate) fn room_to_fill(filter: &mut AnyFilter, options: &Options) -> Result<u64, Error> {
+    let room = room_beside(filter.bytes(), options)?;
+    let AnyFilter::Scalable(filter) = filter else { return Ok(room) };
+    let budget = Budget::new(options.memory, options.threads)?;
+    filter.set_limit(budget.lasting());
+    Ok(room.min(budget.long_line()))
+}
+
 /// Inserts every line of `inputs` into `filter`, on all threads.
 ///
 /// # Errors
-/// Those of reading; [`Error::Memory`] when the filter does not fit in the cap.
+/// Those of reading; [`Error::Memory`] when the filter does not fit in the cap, or would outgrow it.
 pub fn insert(
     inputs: &[Input],
     filter: &mut AnyFilter,
     options: &Options,
 ) -> Result<Report, Error> {
     let scanner = Scanner::new(options, *filter.hasher())?;
-    let room = room_beside(filter.plan(), options)?;
+    let room = room_to_fill(filter, options)?;
     options.progress.expect(inputs.iter().map(Input::length).sum());
     let mut report = Report::default();
     for input in inputs {
         let tally = match &mut *filter {
             AnyFilter::Blocked(filter) => fill(&scanner, input, filter, None, room)?,
-            other => scanner.scan(input, &FillWhole { filter: Mutex::new(other), room })?,
+            other => scanner.scan(input, &FillWhole::new(other, room, scanner.budget))?,
         };
         report.lines += tally.lines;
         report.bytes_read += input.length() + input.spooled_bytes();
@@ -86,9 +94,9 @@ pub fn insert_stream(
     options: &Options,
 ) -> Result<Report, Error> {
     let scanner = Scanner::new(options, *filter.hasher())?;
-    let room = room_beside(filter.plan(), options)?;
+    let room = room_to_fill(filter, options)?;
     let before = options.progress.done();
-    let tally = scanner.stream(name, source, &FillWhole { filter: Mutex::new(filter), room })?;
+    let tally = scanner.stream(name, source, &FillWhole::new(filter, room, scanner.budget))?;
     let bytes_read = options.progress.done() - before;
     Ok(Report { lines: tally.lines, bytes_read, passes: 1, ..Report::default() })
 }
@@ -119,7 +127,7 @@ impl<'a> Query<'a> {
             absent,
             flush: false,
             out: Mutex::new(Sink::new(out, options.separator)),
-            room: room_beside(filter.plan(), options)?,
+            room: room_beside(filter.bytes(), options)?,
         };
         Ok(Self { scanner, ask, options, report: Report::default() })
     }
@@ -318,7 +326,34 @@ impl Visit for Fill<'_> {
 /// Fills a filter of any kind, one batch at a time.
 struct FillWhole<'a> {
     filter: Mutex<&'a mut AnyFilter>,
+    /// Whether its bits depend on the order of the keys: those of a filter that grows do.
+    in_order: bool,
     room: u64,
+    budget: Budget,
+}
+
+impl<'a> FillWhole<'a> {
+    fn new(filter: &'a mut AnyFilter, room: u64, budget: Budget) -> Self {
+        let in_order = matches!(filter, AnyFilter::Scalable(_));
+        Self { filter: Mutex::new(filter), in_order, room, budget }
+    }
+
+    fn insert(&self, lines: &Lines<'_>) -> Result<(), Error> {
+        let mut filter = self.filter.lock().expect("no worker panics");
+        filter.insert_batch(lines.hashes()).map_err(|error| growth(error, self.budget))
+    }
+}
+
+/// What is wrong when a filter cannot grow.
+pub(crate) fn growth(error: umbel::Error, budget: Budget) -> Error {
+    match error {
+        umbel::Error::GrowthLimit { bytes, .. } => {
+            // A sixteenth of what is left beside the workers is for a long line.
+            let least = Budget::least_cap(budget.threads, bytes + bytes / 15 + 1);
+            Error::Memory { cap: budget.cap, least }
+        }
+        error => error.into(),
+    }
 }
 
 impl Visit for FillWhole<'_> {
@@ -326,9 +361,13 @@ impl Visit for FillWhole<'_> {
 
     fn local(&self) {}
 
-    fn batch(&self, (): &mut (), lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
-        self.filter.lock().expect("no worker panics").insert_batch(lines.hashes());
-        Ok(())
+    fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        keep.fill(self.in_order);
+        if self.in_order { Ok(()) } else { self.insert(lines) }
+    }
+
+    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
+        self.insert(lines)
     }
 
     fn room(&self) -> u64 {

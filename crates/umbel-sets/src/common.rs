@@ -355,8 +355,9 @@ impl Run<'_> {
     fn fill_filters(&mut self, plan: &CommonPlan) -> Result<Vec<Blocked>, Error> {
         let mut filters: Vec<Blocked> = Vec::new();
         for (input, size) in &plan.filters {
-            let room = self.scanner.budget.long_line();
             let mut filter = Blocked::new(size, self.scanner.hasher)?;
+            let held = filters.iter().map(|filter| filter.plan().bytes()).sum::<u64>();
+            let room = self.scanner.budget.rest - size.bytes() - held;
             let only = if plan.strategy == Strategy::Chain { filters.pop() } else { None };
             let tally =
                 fill(&self.scanner, &self.inputs[*input], &mut filter, only.as_ref(), room)?;

@@ -178,7 +178,7 @@ mod tests {
         };
         let inputs = [Input::file("lines", file).unwrap()];
         let plan = Plan::for_memory(Kind::Blocked, 100_000, 40 << 20).unwrap();
-        assert!(crate::room_beside(&plan, &options).is_err());
+        assert!(crate::room_beside(plan.bytes(), &options).is_err());
         let mut found = Vec::new();
         let (report, receipt) =
             build_in_pieces(&inputs, &plan, KeyHasher::default(), &mut found, &options).unwrap();

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use umbel::{AnyFilter, KeyHash};
 
-use crate::bulk::room_beside;
+use crate::budget::Budget;
+use crate::bulk::{growth, room_to_fill};
 use crate::input::Input;
 use crate::one_pass::ErrorBound;
 use crate::report::Report;
@@ -70,12 +71,16 @@ impl<'a> Seen<'a> {
         options: &'a Options,
     ) -> Result<Self, Error> {
         let scanner = Scanner::new(options, *filter.hasher())?;
-        let room = room_beside(filter.plan(), options)?;
-        let held = filter.receipt().keys.value;
-        let state = State {
+        let room = room_to_fill(filter, options)?;
+        let left = match filter {
+            AnyFilter::Scalable(_) => u64::MAX,
             // An estimate of more than is planned leaves no room.
-            left: filter.plan().keys.saturating_sub(held as u64),
+            _ => filter.plan().keys.saturating_sub(filter.receipt().keys.value as u64),
+        };
+        let state = State {
             filter,
+            left,
+            budget: scanner.budget,
             sink: Sink::new(out, options.separator),
             save,
             every,
@@ -142,8 +147,9 @@ impl<'a> Seen<'a> {
 
 struct State<'a> {
     filter: &'a mut AnyFilter,
-    /// Keys that it may still take.
+    /// Keys that it may still take, unless it grows.
     left: u64,
+    budget: Budget,
     sink: Sink<'a>,
     save: &'a mut dyn Save,
     every: Duration,
@@ -162,22 +168,23 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Inserts hashes, as many as there is room for; gives how many those are.
-    fn insert(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> usize {
-        let mut done = 0;
-        while done < hashes.len() && self.left > 0 {
+    /// Inserts hashes, as many as there is room for; gives how many those are, and why not all.
+    fn insert(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> (usize, Option<Error>) {
+        let (mut done, mut error) = (0, None);
+        while done < hashes.len() && self.left > 0 && error.is_none() {
             let end = hashes.len().min(done + usize::try_from(self.left).unwrap_or(usize::MAX));
             let new = &mut new[done..end];
-            self.filter.insert_batch_new(&hashes[done..end], new);
+            match self.filter.insert_batch_new(&hashes[done..end], new) {
+                Ok(()) => done = end,
+                // Those before the one that found no room are in.
+                Err(why) => error = Some(growth(why, self.budget)),
+            }
             self.left -= new.iter().filter(|new| **new).count() as u64;
-            done = end;
         }
         // In a full one, what it knows is still known.
-        let rest = &mut new[done..];
-        self.filter.contains_batch(&hashes[done..], rest);
-        let known = rest.iter().take_while(|known| **known).count();
-        rest.fill(false);
-        done + known
+        let mut known = vec![false; hashes.len() - done];
+        self.filter.contains_batch(&hashes[done..], &mut known);
+        (done + known.iter().take_while(|known| **known).count(), error)
     }
 }
 
@@ -218,15 +225,17 @@ impl Visit for Skip<'_> {
 
     fn kept(&self, new: &mut Vec<bool>, lines: &Lines<'_>) -> Result<(), Error> {
         let mut state = self.state.lock().expect("no worker panics");
+        new.clear();
         new.resize(lines.len(), false);
-        let done = state.insert(lines.hashes(), new);
+        let (done, error) = state.insert(lines.hashes(), new);
         state.sink.rows(lines, (0..done).filter(|&i| new[i]))?;
         let last =
             done.checked_sub(1).map(|last| lines.offset(last) + lines.extent(last).len() as u64);
         state.at.offset = last.unwrap_or(state.at.offset);
         if done < lines.len() {
             let (name, offset) = (self.name.clone(), lines.offset(done));
-            return Err(Error::FilterFull { name, offset, keys: state.filter.plan().keys });
+            let keys = state.filter.plan().keys;
+            return Err(error.unwrap_or(Error::FilterFull { name, offset, keys }));
         }
         if state.saved.elapsed() >= state.every {
             state.checkpoint()

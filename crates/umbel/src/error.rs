@@ -40,7 +40,10 @@ pub enum Error {
         bits: u64,
     },
     /// A rate that this kind cannot reach with any sensible number of bits.
-    #[error("a {kind} filter cannot reach fpp {fpp}: plan a classic one")]
+    #[error("a {kind} filter cannot reach fpp {fpp}: {}", match kind {
+        Kind::Scalable => "begin it with more keys, so that it grows less often, or plan a classic one",
+        _ => "plan a classic one",
+    })]
     FppOutOfReach {
         /// The kind asked for.
         kind: Kind,
@@ -62,6 +65,24 @@ pub enum Error {
         found: Kind,
     },
 
+    /// A filter that would grow beyond the limit set for it.
+    #[error(
+        "the filter would grow to {bytes} bytes, more than the {limit} it may take; \
+         raise the limit, or build it anew for more keys"
+    )]
+    GrowthLimit {
+        /// Bytes of its bits after it grew.
+        bytes: u64,
+        /// Bytes it may take.
+        limit: u64,
+    },
+
+    /// A kind whose filters cannot be combined.
+    #[error(
+        "{0} filters do not merge: a chain of both could not keep the rate promised; \
+         add the keys of one to the other, or query both"
+    )]
+    NotMergeable(Kind),
     /// Filters of different kinds cannot be combined.
     #[error("a {left} and a {right} filter cannot be combined; build both as one kind")]
     KindsDiffer {

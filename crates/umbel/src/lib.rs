@@ -38,6 +38,6 @@ pub mod plan;
 
 pub use bits::{Block, Blocks, MappedBlocks, MappedBlocksMut};
 pub use error::Error;
-pub use filter::{AnyFilter, Blocked, Classic, Estimate, Receipt, Shared};
+pub use filter::{AnyFilter, Blocked, Classic, Estimate, Receipt, Scalable, Shared};
 pub use hash::{Algorithm, KeyHash, KeyHasher, Scheme, Secret};
 pub use plan::{Kind, MAX_BITS, MAX_PROBES, Plan};

@@ -34,11 +34,13 @@ pub enum Kind {
     Blocked = 1,
     /// Bloom's own: the fewest bits.
     Classic = 2,
+    /// Grows: a chain of blocked filters, their error bounded over all growth.
+    Scalable = 5,
 }
 
 impl Kind {
     /// Every kind, in the order of their numbers in files.
-    pub const ALL: [Self; 2] = [Self::Blocked, Self::Classic];
+    pub const ALL: [Self; 3] = [Self::Blocked, Self::Classic, Self::Scalable];
 
     pub(crate) fn from_id(id: u16) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|&kind| kind as u16 == id).ok_or(Error::UnknownKind(id))
@@ -49,6 +51,7 @@ impl Kind {
         match self {
             Self::Blocked => "blocked",
             Self::Classic => "classic",
+            Self::Scalable => "scalable",
         }
     }
 }
@@ -72,6 +75,10 @@ impl FromStr for Kind {
 
 /// What to build, and what it promises.
 ///
+/// The plan of a scalable filter is for its first link: `keys`, `bits` and `probes` are those of the
+/// filter before it grows. Only `fpp` is for all of it, however far it grows; [`link`](Self::link)
+/// tells what the links are planned for.
+///
 /// ```
 /// use umbel::{Kind, Plan};
 /// let plan = Plan::for_keys(Kind::Blocked, 1_000_000, 0.01)?;
@@ -84,27 +91,32 @@ impl FromStr for Kind {
 pub struct Plan {
     /// Kind of filter.
     pub kind: Kind,
-    /// Keys it is meant to hold.
+    /// Keys it is meant to hold; in the scalable kind, before it grows.
     pub keys: u64,
-    /// The rate promised while it holds at most `keys` keys, in (0, 1).
+    /// The rate promised while it holds at most `keys` keys, in (0, 1); in the scalable kind, always.
     pub fpp: f64,
-    /// Bits, m. A multiple of 512 in the blocked kind.
+    /// Bits, m. A multiple of 512 in the blocked and scalable kinds.
     pub bits: u64,
     /// Probes a key, k.
     pub probes: u32,
 }
 
 impl Plan {
-    /// The smallest filter that holds `keys` keys at a rate of at most `fpp`.
+    /// The smallest filter that holds `keys` keys at a rate of at most `fpp`; a scalable one takes
+    /// them before it grows, and keeps the rate beyond.
     ///
     /// Costs milliseconds for the blocked kind, whose rate is a sum over block loads.
     ///
     /// # Errors
     /// [`Error::Fpp`], [`Error::ZeroKeys`], [`Error::TooLarge`] above 2⁴⁸ bits,
-    /// [`Error::FppOutOfReach`] when a blocked filter would need more than 4,096 bits a key.
+    /// [`Error::FppOutOfReach`] when a blocked or scalable filter would need more than 4,096 bits a
+    /// key.
     pub fn for_keys(kind: Kind, keys: u64, fpp: f64) -> Result<Self, Error> {
         check_fpp(fpp)?;
         check_keys(keys)?;
+        if kind == Kind::Scalable {
+            return Ok(Self { kind, fpp, ..link_for(keys, fpp / 2.0)? });
+        }
         let shape = Shape::for_fpp(kind, fpp)?;
         let mut blocks = checked_blocks(keys as f64 / shape.load())?;
         let mut plan = shape.plan(keys, fpp, size_at_least(blocks));
@@ -117,13 +129,18 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The lowest rate for `keys` keys in at most `bytes` bytes of filter.
+    /// The lowest rate for `keys` keys in at most `bytes` bytes of filter; a scalable one keeps within
+    /// `bytes` until it has taken `keys` keys and grows.
     ///
     /// # Errors
     /// [`Error::ZeroKeys`], [`Error::MemoryTooSmall`] under 64 bytes, [`Error::TooManyKeys`] when
-    /// the keys would fill every bit (the rate would round to 1).
+    /// the keys would fill every bit (the rate would round to 1), or half of the keys would pass the
+    /// first link of a scalable filter.
     pub fn for_memory(kind: Kind, keys: u64, bytes: u64) -> Result<Self, Error> {
         check_keys(keys)?;
+        if kind == Kind::Scalable {
+            return first_link_within(keys, bytes);
+        }
         let blocks = blocks_within(bytes)?;
         let bits = blocks * BLOCK_BITS;
         let best = |probes: u32| Self { kind, keys, fpp: 0.5, bits, probes }.predicted_fpp();
@@ -138,6 +155,7 @@ impl Plan {
                 let guess = classic::best_probes(keys as f64, bits as f64).ceil();
                 climb((guess as u32).clamp(1, MAX_PROBES), |k| -best(k))
             }
+            Kind::Scalable => unreachable!("planned as its first link"),
         };
         let mut plan = Self { kind, keys, fpp: 0.5, bits, probes };
         plan.fpp = plan.predicted_fpp();
@@ -149,12 +167,24 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The most keys that fit in `bytes` bytes of filter at a rate of at most `fpp`.
+    /// The most keys that fit in `bytes` bytes of filter at a rate of at most `fpp`; in a scalable one,
+    /// before it grows.
     ///
     /// # Errors
     /// [`Error::Fpp`]; [`Error::MemoryTooSmall`] when not even one key fits.
     pub fn for_capacity(kind: Kind, fpp: f64, bytes: u64) -> Result<Self, Error> {
         check_fpp(fpp)?;
+        if kind == Kind::Scalable {
+            let link = Self::for_capacity(Kind::Blocked, fpp / 2.0, bytes)?;
+            let mut keys = (link.keys as f64 * (1.0 - fpp / 2.0)) as u64;
+            while offered(keys, fpp / 2.0) > link.keys {
+                keys -= 1;
+            }
+            return match keys {
+                0 => Err(Error::MemoryTooSmall { bytes }),
+                keys => Ok(Self { kind, keys, fpp, ..link }),
+            };
+        }
         let blocks = blocks_within(bytes)?;
         let shape = Shape::for_fpp(kind, fpp)?;
         let mut plan = shape.plan((shape.load() * blocks as f64) as u64, fpp, blocks);
@@ -173,8 +203,25 @@ impl Plan {
     }
 
     /// The rate that the formulas give when the filter holds `keys` keys.
+    ///
+    /// A scalable filter is taken to have grown so far that each link but the last has its planned
+    /// keys; the few that pass a link while it fills are left out. The rate at which it can grow no
+    /// more is that of any more keys. Plans a link for each doubling.
     pub fn predicted_fpp_at(&self, keys: u64) -> f64 {
         match self.kind {
+            Kind::Scalable => {
+                let (mut left, mut none) = (keys, 0.0);
+                for index in 0.. {
+                    let Ok(link) = self.link(index) else { break };
+                    let taken = left.min(link.keys);
+                    none += (-link.predicted_fpp_at(taken)).ln_1p();
+                    left -= taken;
+                    if left == 0 {
+                        break;
+                    }
+                }
+                -f64::exp_m1(none)
+            }
             Kind::Classic => classic::fpp(keys, self.bits, self.probes),
             Kind::Blocked => {
                 let blocks = self.bits / BLOCK_BITS;
@@ -193,6 +240,38 @@ impl Plan {
         self.bits as f64 / self.keys as f64
     }
 
+    /// What link `index` (from 0) of a scalable filter of this plan is planned for: a blocked filter
+    /// for `keys`·2^`index` keys at `fpp`/2^(`index` + 1). These rates sum to less than `fpp`, and the
+    /// chance that a key passes any link is at most their sum.
+    ///
+    /// While a link fills, keys that pass it set no bit and are not counted; the others are the more. It
+    /// has bits for 1/(1 − its rate) times its keys, so that it keeps its rate with these.
+    ///
+    /// P. Almeida, C. Baquero, N. Preguiça, D. Hutchison 2007, <https://doi.org/10.1016/j.ipl.2006.10.007>,
+    /// with growth s = 2 and tightening ratio r = 1/2.
+    ///
+    /// # Errors
+    /// [`Error::PlanKind`] for a plan of another kind; [`Error::TooLarge`] and
+    /// [`Error::FppOutOfReach`] where the filter can grow no more.
+    pub fn link(&self, index: u32) -> Result<Self, Error> {
+        if self.kind != Kind::Scalable {
+            return Err(Error::PlanKind { expected: Kind::Scalable, found: self.kind });
+        }
+        let (keys, fpp) = self.link_goal(index)?;
+        match index {
+            0 => Ok(Self { kind: Kind::Blocked, fpp, ..*self }),
+            _ => link_for(keys, fpp),
+        }
+    }
+
+    /// Keys and rate of a link. Part of the format.
+    pub(crate) fn link_goal(&self, index: u32) -> Result<(u64, f64), Error> {
+        let times = 1u64.checked_shl(index).unwrap_or(u64::MAX);
+        let keys = self.keys.checked_mul(times);
+        let keys = keys.ok_or(Error::TooLarge { bits: self.keys as f64 * times as f64 })?;
+        Ok((keys, self.fpp * 0.5f64.powi(index as i32 + 1)))
+    }
+
     /// Whether this plan is for `kind` and its numbers are possible.
     pub(crate) fn check(&self, kind: Kind) -> Result<(), Error> {
         if self.kind != kind {
@@ -204,7 +283,7 @@ impl Plan {
         if !(1..=MAX_PROBES).contains(&self.probes) {
             return Err(Error::Probes { probes: u64::from(self.probes) });
         }
-        let whole_blocks = kind != Kind::Blocked || self.bits.is_multiple_of(BLOCK_BITS);
+        let whole_blocks = kind == Kind::Classic || self.bits.is_multiple_of(BLOCK_BITS);
         if self.bits == 0 || !whole_blocks {
             return Err(Error::Field {
                 field: "bits",
@@ -214,6 +293,36 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// Keys that come to a link, of which `keys` are new to it, when at most `fpp` of them pass it.
+fn offered(keys: u64, fpp: f64) -> u64 {
+    (keys as f64 / (1.0 - fpp)).ceil() as u64
+}
+
+/// The plan of a link of a scalable filter; see [`Plan::link`].
+fn link_for(keys: u64, fpp: f64) -> Result<Plan, Error> {
+    let plan =
+        Plan::for_keys(Kind::Blocked, offered(keys, fpp), fpp).map_err(|error| match error {
+            Error::FppOutOfReach { fpp, .. } => Error::FppOutOfReach { kind: Kind::Scalable, fpp },
+            error => error,
+        })?;
+    Ok(Plan { keys, ..plan })
+}
+
+/// The plan of a scalable filter whose first link takes `keys` keys in `bytes` bytes.
+fn first_link_within(keys: u64, bytes: u64) -> Result<Plan, Error> {
+    let mut link = Plan::for_memory(Kind::Blocked, keys, bytes)?;
+    // The rate of all keys that come grows with their number, and their number with the rate: climbs to
+    // the lowest rate at which both agree.
+    while link.fpp < 0.5 {
+        let fpp = link.fpp;
+        link = Plan::for_memory(Kind::Blocked, offered(keys, fpp), bytes)?;
+        if link.fpp <= fpp {
+            return Ok(Plan { kind: Kind::Scalable, keys, fpp: 2.0 * fpp, ..link });
+        }
+    }
+    Err(Error::TooManyKeys { keys, bits: link.bits })
 }
 
 /// k, and how many keys a block of 512 bits takes on average, at a rate.
@@ -227,7 +336,7 @@ impl Shape {
     fn for_fpp(kind: Kind, fpp: f64) -> Result<Self, Error> {
         let load = |probes: u32| match kind {
             Kind::Classic => BLOCK_BITS as f64 / classic::bits_per_key_with(fpp, probes),
-            Kind::Blocked => Pattern::shared(probes).load_for(fpp),
+            _ => Pattern::shared(probes).load_for(fpp),
         };
         // log2(1/p) probes are best in the classic kind, a little fewer in the blocked one.
         let guess = (-fpp.log2()).round().clamp(1.0, f64::from(MAX_PROBES)) as u32;
@@ -378,6 +487,30 @@ mod tests {
     }
 
     #[test]
+    fn links_share_the_promise_out() {
+        for fpp in RATES {
+            let plan = Plan::for_keys(Kind::Scalable, 1_000, fpp).unwrap();
+            let links: Vec<_> = (0..12).map(|index| plan.link(index).unwrap()).collect();
+            for (index, link) in links.iter().enumerate() {
+                assert_eq!((link.kind, link.keys), (Kind::Blocked, 1_000 << index));
+                assert_eq!(link.fpp, fpp / f64::from(2 << index));
+                // Also with those that pass it while it fills.
+                let all = (link.keys as f64 / (1.0 - link.fpp)).ceil() as u64;
+                assert!(link.predicted_fpp_at(all) <= link.fpp, "{link:?}");
+            }
+            assert!(links.iter().map(|link| link.fpp).sum::<f64>() < fpp);
+            assert_eq!((links[0].bits, links[0].probes), (plan.bits, plan.probes));
+            // From one key to 4,095 times the first capacity and beyond.
+            let mut before = 0.0;
+            for keys in [1, 500, 1_000, 1_001, 3_000, 100_000, 4_095_000, 1 << 40] {
+                let rate = plan.predicted_fpp_at(keys);
+                assert!(before <= rate && rate <= fpp, "{keys} {rate} of {fpp}");
+                before = rate;
+            }
+        }
+    }
+
+    #[test]
     fn doubled_keys_fold() {
         for keys in [600_000u64, 777_777, 12_345_678] {
             let sizes = [1, 2, 8, 1024]
@@ -405,5 +538,19 @@ mod tests {
             Err(Error::MemoryTooSmall { .. })
         ));
         assert!(Plan::for_memory(Kind::Blocked, 1 << 40, 64).is_err());
+        for kind in [Kind::Blocked, Kind::Scalable] {
+            assert!(matches!(Plan::for_memory(kind, 1 << 40, 64), Err(Error::TooManyKeys { .. })));
+            assert!(matches!(Plan::for_memory(kind, 10, 63), Err(Error::MemoryTooSmall { .. })));
+            assert!(matches!(Plan::for_capacity(kind, 1e-9, 0), Err(Error::MemoryTooSmall { .. })));
+        }
+        // Half of the keys would pass: no rate is promised.
+        assert!(Plan::for_memory(Kind::Blocked, 500, 64).is_ok());
+        assert!(Plan::for_memory(Kind::Scalable, 500, 64).is_err());
+        let error = Plan::for_keys(Kind::Scalable, 10, 1e-30).unwrap_err();
+        assert!(matches!(error, Error::FppOutOfReach { kind: Kind::Scalable, .. }));
+        assert!(matches!(Plan::for_keys(Kind::Scalable, 0, 0.1), Err(Error::ZeroKeys)));
+        assert!(matches!(Plan::for_keys(Kind::Scalable, 1, f64::NAN), Err(Error::Fpp(_))));
+        let tiny = f64::MIN_POSITIVE;
+        assert!(Plan::for_keys(Kind::Scalable, 1, tiny / 1e10).is_err(), "it halves to 0 at last");
     }
 }

@@ -1,16 +1,23 @@
 //! What is damaged is refused, with the reason, by every reader; and nothing makes a reader panic.
 
 use std::io::{self, Read};
+use std::sync::OnceLock;
 
 use proptest::prelude::*;
 use twox_hash::XxHash3_64;
 use umbel::format::{CHUNK, Reader};
-use umbel::{AnyFilter, Block, Error, KeyHasher, Kind, Plan, Secret};
+use umbel::{AnyFilter, Block, Error, KeyHasher, Kind, Plan, Scalable, Secret};
 
 const SECRET: Secret = Secret::new([7; 16]);
 
-/// One small filter of each sort, as a file, with the secret that opens it.
+/// One small filter of each sort, as a file, with the secret that opens it: blocked, blocked keyed,
+/// classic, classic keyed, then scalable ones of one link, of four, and of four keyed.
 fn files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
+    static FILES: OnceLock<Vec<(Vec<u8>, Option<&'static Secret>)>> = OnceLock::new();
+    FILES.get_or_init(make_files).clone()
+}
+
+fn make_files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     let blocked = Plan { kind: Kind::Blocked, keys: 60, fpp: 0.01, bits: 1024, probes: 8 };
     let classic = Plan { kind: Kind::Classic, keys: 60, fpp: 0.01, bits: 601, probes: 7 };
     let mut files = Vec::new();
@@ -19,14 +26,41 @@ fn files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
             files.push((file(&plan, secret), secret));
         }
     }
+    let one = Plan { kind: Kind::Scalable, keys: 60, fpp: 0.01, bits: 1024, probes: 8 };
+    let four = Plan { kind: Kind::Scalable, keys: 8, fpp: 0.01, bits: 512, probes: 8 };
+    files.push((file(&one, None), None));
+    files.extend([None, Some(&SECRET)].map(|secret| (grown(&four, secret), secret)));
+    for (file, header) in files.iter().zip([128, 128, 128, 128, 128, 256, 256]) {
+        assert_eq!(header_length(&file.0), header);
+    }
     files
+}
+
+/// A scalable filter of four links, the last of which is half full.
+fn grown(plan: &Plan, secret: Option<&Secret>) -> Vec<u8> {
+    let hasher = secret.map_or(KeyHasher::with_seed(5), |secret| KeyHasher::keyed(*secret));
+    let mut filter = Scalable::new(plan, hasher).unwrap();
+    let taken = |filter: &Scalable| filter.links().iter().map(|link| link.taken()).sum::<u64>();
+    for key in 0.. {
+        filter.insert_u64(key).unwrap();
+        if taken(&filter) == 11 * plan.keys {
+            break;
+        }
+    }
+    let mut file = Vec::new();
+    filter.write(&mut file).unwrap();
+    file
+}
+
+fn header_length(file: &[u8]) -> usize {
+    u32::from_le_bytes(file[12..16].try_into().unwrap()) as usize
 }
 
 fn file(plan: &Plan, secret: Option<&Secret>) -> Vec<u8> {
     let hasher = secret.map_or(KeyHasher::with_seed(5), |secret| KeyHasher::keyed(*secret));
     let mut filter = AnyFilter::new(plan, hasher).unwrap();
     for key in 0..plan.keys.min(1000) {
-        filter.insert(key.to_le_bytes());
+        filter.insert(key.to_le_bytes()).unwrap();
     }
     let mut file = Vec::new();
     filter.write(&mut file).unwrap();
@@ -75,7 +109,12 @@ fn every_truncation_is_refused() {
                 0..8 => assert!(matches!(error, Error::NotUmbel { .. }), "{length}: {error:?}"),
                 _ => {
                     let found = length as u64;
-                    let expected = if length < 128 { 128 } else { file.len() as u64 };
+                    let header = header_length(&file);
+                    let expected = match length {
+                        0..128 => 128,
+                        _ if length < header => header as u64,
+                        _ => file.len() as u64,
+                    };
                     assert!(
                         matches!(error, Error::Length { expected: e, found: f } if (e, f) == (expected, found)),
                         "{length}: {error:?}"
@@ -103,15 +142,22 @@ fn an_appended_byte_is_refused() {
 fn every_flipped_bit_is_refused() {
     for (mut file, secret) in files() {
         let payload_end = file.len() - 16;
+        let header = header_length(&file);
+        let of_links = file[10] == Kind::Scalable as u8;
         for bit in 0..8 * file.len() {
             file[bit / 8] ^= 1 << (bit % 8);
             let error = refusal(&file, secret);
             let right = match bit / 8 {
                 0..8 => matches!(error, Error::NotUmbel { .. }),
                 8..10 => matches!(error, Error::Version { .. }),
-                10..128 => matches!(error, Error::HeaderDamaged),
+                // A longer header than the file has bytes may be all that can be told.
+                12..16 if of_links => {
+                    matches!(error, Error::HeaderDamaged | Error::Length { .. })
+                }
+                byte if byte < header => matches!(error, Error::HeaderDamaged),
                 byte if byte < payload_end => {
-                    matches!(error, Error::PayloadDamaged { start: 128, end } if end == payload_end as u64)
+                    let range = (header as u64, payload_end as u64);
+                    matches!(error, Error::PayloadDamaged { start, end } if (start, end) == range)
                 }
                 _ => matches!(error, Error::ChecksumsDamaged),
             };
@@ -149,11 +195,100 @@ fn damage_is_located_by_the_mebibyte() {
 
 /// Bytes of a file with some of its header overwritten and the header's checksum made right again.
 fn with_header(file: &[u8], offset: usize, bytes: &[u8]) -> Vec<u8> {
+    let end = header_length(file) - 8;
     let mut file = file.to_vec();
     file[offset..offset + bytes.len()].copy_from_slice(bytes);
-    let sum = XxHash3_64::oneshot_with_seed(0, &file[..120]);
-    file[120..128].copy_from_slice(&sum.to_le_bytes());
+    let sum = XxHash3_64::oneshot_with_seed(0, &file[..end]);
+    file[end..end + 8].copy_from_slice(&sum.to_le_bytes());
     file
+}
+
+#[test]
+fn every_field_of_a_chain_is_checked() {
+    fn field(name: &'static str) -> impl Fn(&Error) -> bool {
+        move |error| matches!(error, Error::Field { field, .. } if *field == name)
+    }
+    let (one, four) = (&files()[4].0, &files()[5].0);
+    assert!(&with_header(four, 0, &[]) == four, "the checksum is computed as FORMAT.md says");
+    let at = |link: usize, field: usize| 72 + 40 * link + field;
+    let mut fields = vec![
+        ("links", four, 64, vec![0, 0, 0, 0]),
+        ("links", four, 64, vec![49, 0, 0, 0]),
+        ("links", four, 64, vec![4, 0, 0, 1]),
+        ("header_length", four, 64, vec![5, 0, 0, 0]),
+        ("header_length", four, 64, vec![1, 0, 0, 0]),
+        // As many bytes of header as three or four links need: the fourth is no zeros.
+        ("zeros", four, 64, vec![3, 0, 0, 0]),
+        ("header_length", one, 64, vec![2, 0, 0, 0]),
+        ("key_id", four, 32, u(1)),
+        // What goes for the keys and rate of all goes for those of the links.
+        ("link_keys", four, 56, u(9)),
+        ("link_keys", four, 56, u(u64::MAX)),
+        ("link_fpp", four, 48, f(0.02)),
+        ("payload_length", four, 40, u(0)),
+        ("payload_length", four, 40, u(64)),
+        ("payload_length", four, 40, u(1 << 45)),
+        ("payload_length", four, 40, u(u64::MAX)),
+    ];
+    for byte in (18..24).chain(68..72).chain(232..248) {
+        fields.push(("zeros", four, byte, vec![1]));
+    }
+    for link in 0..4 {
+        for keys in [1, 7 << link, 8 << (link + 1), u64::MAX] {
+            fields.push(("link_keys", four, at(link, 0), u(keys)));
+        }
+        for fpp in [0.01, 0.01 / f64::from(2 << link) + 1e-18, 0.999] {
+            fields.push(("link_fpp", four, at(link, 8), f(fpp)));
+        }
+        for taken in [(8 << link) + 1, u64::MAX, 0] {
+            fields.push(("link_taken", four, at(link, 16), u(taken)));
+        }
+        if link < 3 {
+            fields.push(("link_taken", four, at(link, 16), u((8 << link) - 1)));
+        }
+        for bits in [0, 511, 513] {
+            fields.push(("bits", four, at(link, 24), u(bits)));
+        }
+        for bits in [512 * 100, 1 << 45] {
+            fields.push(("payload_length", four, at(link, 24), u(bits)));
+        }
+        (36..40).for_each(|zero| fields.push(("zeros", four, at(link, zero), vec![1])));
+    }
+    for (name, file, offset, bytes) in fields {
+        let error = refusal(&with_header(file, offset, &bytes), None);
+        assert!(field(name)(&error), "{name} at {offset}: {bytes:?}: {error:?}");
+    }
+    type Refused = fn(&Error) -> bool;
+    let others: [(usize, Vec<u8>, Refused); 9] = [
+        (at(2, 0), u(0), |e| matches!(e, Error::ZeroKeys)),
+        (at(2, 8), f(f64::NAN), |e| matches!(e, Error::Fpp(_))),
+        (at(2, 8), f(-0.0), |e| matches!(e, Error::Fpp(_))),
+        (at(2, 24), u((1 << 48) + 512), |e| matches!(e, Error::TooLarge { .. })),
+        // Each for itself could be; all together not.
+        (at(2, 24), u(1 << 48), |e| matches!(e, Error::TooLarge { .. })),
+        (at(2, 32), vec![0, 0, 0, 0], |e| matches!(e, Error::Probes { probes: 0 })),
+        (at(2, 32), vec![33, 0, 0, 0], |e| matches!(e, Error::Probes { probes: 33 })),
+        (48, f(1.0), |e| matches!(e, Error::Fpp(_))),
+        (16, vec![3, 0], |e| matches!(e, Error::UnknownAlgorithm(3))),
+    ];
+    for (offset, bytes, refused) in others {
+        let error = refusal(&with_header(four, offset, &bytes), None);
+        assert!(refused(&error), "at {offset}: {bytes:?}: {error:?}");
+    }
+    // The last link may have taken any number of keys but none, and so may a first one that is alone.
+    for taken in [1, 63, 64] {
+        open(&with_header(four, at(3, 16), &u(taken)), None).unwrap();
+    }
+    for taken in [0, 1, 60] {
+        open(&with_header(one, at(0, 16), &u(taken)), None).unwrap();
+    }
+    // Links do not change places, nor do their bits.
+    let mut swapped = four.clone();
+    let payload = swapped.len() - 16;
+    swapped[256..payload].rotate_left(64);
+    assert!(matches!(refusal(&swapped, None), Error::PayloadDamaged { .. }));
+    let secret = refusal(&files()[6].0, None);
+    assert!(matches!(secret, Error::SecretNeeded { .. }), "{secret:?}");
 }
 
 #[test]
@@ -236,6 +371,9 @@ fn newer_kinds_are_told_from_damage() {
     file[10] = 9;
     assert!(matches!(refusal(&file, None), Error::HeaderDamaged));
     file[12] = 192;
+    assert!(matches!(refusal(&file, None), Error::HeaderDamaged));
+    let sum = XxHash3_64::oneshot_with_seed(0, &file[..184]);
+    file[184..192].copy_from_slice(&sum.to_le_bytes());
     assert!(matches!(refusal(&file, None), Error::UnknownKind(9)));
     file[10] = 1;
     assert!(matches!(refusal(&file, None), Error::HeaderDamaged));
@@ -293,7 +431,8 @@ fn set_bits_after_the_last_are_refused() {
 /// Makes the checksums of a payload of a single chunk right again.
 fn resum(file: &mut [u8]) {
     let table = file.len() - 16;
-    let sum = XxHash3_64::oneshot_with_seed(0, &file[128..table]);
+    let start = header_length(file);
+    let sum = XxHash3_64::oneshot_with_seed(0, &file[start..table]);
     file[table..table + 8].copy_from_slice(&sum.to_le_bytes());
     let sum = XxHash3_64::oneshot_with_seed(1, &file[table..table + 8]);
     file[table + 8..].copy_from_slice(&sum.to_le_bytes());
@@ -359,7 +498,7 @@ fn messages_tell_what_to_do() {
         (&file[..150], "header declares a file of 272 bytes, found 150; truncated? copy it again"),
         (&b"PAR1 and more"[..], "not an umbel file: it begins with \"PAR1 and\""),
         (&with_header(file, 8, &[9, 0])[..], "format version 9; this release reads version 1"),
-        (&with_header(file, 10, &[5, 0])[..], "kind 5, which this release does not open"),
+        (&with_header(file, 10, &[9, 0])[..], "kind 9, which this release does not open"),
     ] {
         let message = refusal(bytes, None).to_string();
         assert!(message.contains(words), "{message}");
@@ -378,18 +517,25 @@ proptest! {
     /// Random bytes seldom pass the first checks; these are led past them.
     #[test]
     fn no_header_makes_a_reader_panic(
-        which in 0..4usize,
-        changes in prop::collection::vec((8..120usize, prop_oneof![Just(0), Just(255), any::<u8>()]), 0..6),
-        length in 128..400usize,
+        which in 0..7usize,
+        changes in prop::collection::vec(
+            (8..248usize, prop_oneof![Just(0), Just(255), any::<u8>()]), 0..6,
+        ),
+        length in 128..1500usize,
         payload in any::<u8>(),
     ) {
         let (file, secret) = &files()[which];
         let mut file = file.clone();
         for (at, byte) in changes {
-            file = with_header(&file, at, &[byte]);
+            // The length of the header stays, so that its checksum is where it was.
+            let end = header_length(&file) - 8;
+            if at < end && !(12..16).contains(&at) {
+                file = with_header(&file, at, &[byte]);
+            }
         }
+        let header = header_length(&file);
         file.resize(length, payload);
-        if length > 144 {
+        if length > header + 16 {
             resum(&mut file);
         }
         _ = open(&file, *secret);

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use umbel::AnyFilter;
-use vectors::Manifest;
+use vectors::{LinkVector, Manifest};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden");
 
@@ -38,6 +38,7 @@ fn decoding_gives_the_answers() {
         assert_eq!(filter.hasher().scheme().seed, vector.seed);
         assert!(vector.member_keys().all(|key| filter.contains(key)), "{}", vector.file);
         assert_eq!(vector.passing_probes(&filter), vector.false_positives, "{}", vector.file);
+        assert_eq!(LinkVector::of(&filter), vector.links, "{}", vector.file);
     }
 }
 
@@ -57,7 +58,7 @@ fn the_example_of_the_format_document() {
     let bits = |kind, bits, probes| {
         let plan = umbel::Plan { kind, keys: 1, fpp: 0.5, bits, probes };
         let mut filter = umbel::AnyFilter::new(&plan, umbel::KeyHasher::with_seed(7)).unwrap();
-        filter.insert("umbel");
+        filter.insert("umbel").unwrap();
         let mut file = Vec::new();
         filter.write(&mut file).unwrap();
         let set = |bit: &usize| file[128 + bit / 8] >> (bit % 8) & 1 == 1;
@@ -68,6 +69,34 @@ fn the_example_of_the_format_document() {
     assert_eq!(bits(umbel::Kind::Blocked, 512_000, 8), in_block(&lanes));
     assert_eq!(bits(umbel::Kind::Blocked, 512_000, 3), in_block(&[66, 311, 502]));
     assert_eq!(bits(umbel::Kind::Classic, 1_000_000, 3), [110_111, 822_443, 842_426]);
+    // A scalable filter of one key a link: what is inserted second goes into link 1.
+    let plan =
+        umbel::Plan { kind: umbel::Kind::Scalable, keys: 1, fpp: 0.5, bits: 512_000, probes: 8 };
+    let mut filter = umbel::AnyFilter::new(&plan, umbel::KeyHasher::with_seed(7)).unwrap();
+    filter.insert("another").unwrap();
+    filter.insert("umbel").unwrap();
+    let link = plan.link(1).unwrap();
+    let key = umbel::KeyHash { high: 0x6513_c1f3_b720_2102, low: 0x4d2f_8a81_cbaf_0f9e };
+    let mut alone = umbel::Blocked::new(&link, umbel::KeyHasher::with_seed(7)).unwrap();
+    alone.insert_hash(key);
+    let (mut file, mut expected) = (Vec::new(), Vec::new());
+    filter.write(&mut file).unwrap();
+    alone.write(&mut expected).unwrap();
+    // Two links in a header of 192 bytes.
+    assert!(
+        file[192 + 64_000..][..link.bytes() as usize] == expected[128..][..link.bytes() as usize]
+    );
+    let mut alone = umbel::Blocked::new(
+        &umbel::Plan { bits: 512_000, probes: 8, ..link },
+        umbel::KeyHasher::default(),
+    )
+    .unwrap();
+    alone.insert_hash(key);
+    expected.clear();
+    alone.write(&mut expected).unwrap();
+    let set = |bit: &usize| expected[128 + bit / 8] >> (bit % 8) & 1 == 1;
+    let bits: Vec<_> = (0..512_000).filter(set).collect();
+    assert_eq!(bits, [30, 126, 176, 235, 267, 327, 424, 482].map(|j| 512 * 394 + j));
     let secret = umbel::Secret::new(std::array::from_fn(|i| i as u8));
     assert_eq!(secret.key_id(), 0x163d_19d5_742f_2273);
     let expected = umbel::KeyHash { high: 0x7cf0_9712_f4f8_a6ef, low: 0xa4fa_b679_fdd5_af56 };

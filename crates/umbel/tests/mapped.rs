@@ -6,13 +6,13 @@ use umbel::{AnyFilter, Blocked, Classic, Error, KeyHash, KeyHasher, Kind, Plan};
 
 #[test]
 fn a_mapped_filter_is_the_same_file() {
-    for kind in Kind::ALL {
+    for kind in [Kind::Blocked, Kind::Classic] {
         let plan = Plan::for_keys(kind, 200_000, 0.001).unwrap();
         let mut plain = AnyFilter::new(&plan, KeyHasher::with_seed(3)).unwrap();
         let keys: Vec<String> = (0..200_000).map(|i| format!("key {i}")).collect();
         let file = tempfile::tempfile().unwrap();
         for key in &keys {
-            plain.insert(key);
+            plain.insert(key).unwrap();
         }
         match kind {
             Kind::Blocked => {

@@ -24,7 +24,7 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let mut report = Report::default();
     add_lines(sources, &mut locked.filter, &options, &mut report)?;
     filters::write(&locked.filter, &args.filter, Existing::Replace)?;
-    report.bytes_written += locked.filter.plan().bytes();
+    report.bytes_written += locked.filter.bytes();
     run.finish(&report, "", Some(&locked.filter.receipt()));
     Ok(Outcome::Done)
 }

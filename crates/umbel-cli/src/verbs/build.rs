@@ -33,7 +33,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         print(plan::table(&[plan], args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    if plan.kind == Kind::Blocked && umbel_sets::room_beside(&plan, &options).is_err() {
+    if plan.kind == Kind::Blocked && umbel_sets::room_beside(plan.bytes(), &options).is_err() {
         let inputs = lines::rereadable(inputs, &options)?;
         let mut result = None;
         filters::write_with(&args.output, existing, |out| {
@@ -48,7 +48,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     let mut filter = AnyFilter::new(&plan, hasher)?;
     add_lines(inputs, &mut filter, &options, &mut report)?;
     filters::write(&filter, &args.output, existing)?;
-    report.bytes_written += plan.bytes();
+    report.bytes_written += filter.bytes();
     run.finish(&report, "", Some(&filter.receipt()));
     Ok(Outcome::Done)
 }

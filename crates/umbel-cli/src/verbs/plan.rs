@@ -9,6 +9,7 @@ use super::print;
 use crate::Outcome;
 use crate::args::PlanArgs;
 use crate::numbers::{Count, Rate, Size};
+use crate::report::say;
 
 pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
     let keys = args.keys.map(|keys| keys.0);
@@ -25,7 +26,15 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
             _ => bail!("give two of --keys, --fpp and --memory; the third is computed"),
         })
     };
-    let plans = Kind::ALL.into_iter().map(question).collect::<Result<Vec<_>>>()?;
+    let mut plans = Vec::new();
+    for kind in Kind::ALL {
+        match question(kind) {
+            Ok(plan) => plans.push(plan),
+            // It halves the rate for its first link, which may ask too much where others can do.
+            Err(error) if kind == Kind::Scalable => say(&format!("umbel plan: no {kind}: {error}")),
+            Err(error) => return Err(error),
+        }
+    }
     print(table(&plans, args.json))?;
     Ok(Outcome::Done)
 }
@@ -40,14 +49,19 @@ pub(super) fn table(plans: &[Plan], as_json: bool) -> String {
         );
     }
     for plan in plans {
-        let fpp = plan.predicted_fpp();
+        // A scalable filter keeps the promised rate beyond the keys of its plan.
+        let fpp = match plan.kind {
+            Kind::Scalable => plan.fpp,
+            _ => plan.predicted_fpp(),
+        };
         // Against a classic filter of as many bits as the rate asks for in theory.
         let times = plan.bits_per_key() / classic::bits_per_key(fpp);
         text += &if as_json {
             format!(
                 "{}\n",
                 json!({
-                    "type": "plan", "kind": plan.kind.name(), "keys": plan.keys, "fpp": plan.fpp, "predicted_fpp": fpp,
+                    "type": "plan", "kind": plan.kind.name(), "keys": plan.keys, "fpp": plan.fpp,
+                    "predicted_fpp": plan.predicted_fpp(),
                     "bytes": plan.bytes(), "bits": plan.bits, "probes": plan.probes, "bits_per_key": plan.bits_per_key(),
                     "times_classic": times,
                 })

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use umbel::{AnyFilter, KeyHasher, Plan};
+use umbel::{AnyFilter, KeyHasher, Kind, Plan};
 use umbel_sets::{Checkpoint, Save, Seen};
 
 use super::{plan, print, stdout};
@@ -23,8 +23,8 @@ use crate::lines::{self, Source};
 use crate::numbers::Count;
 use crate::report::{Run, say};
 
-/// The keys of a new filter, when none are named.
-const DEFAULT_KEYS: u64 = 10_000_000;
+/// The keys that a new filter begins with, when none are named.
+const DEFAULT_KEYS: u64 = 1_000_000;
 /// A new URL in ten thousand is missed: 2.7 bytes a key.
 const DEFAULT_FPP: f64 = 1e-4;
 
@@ -34,12 +34,14 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
     let sources = lines::open(&args.files)?;
     if !path.exists() {
         let keys = args.keys.map_or(DEFAULT_KEYS, |keys| keys.0);
-        let plan = Plan::for_keys(args.kind, keys, args.fpp.map_or(DEFAULT_FPP, |fpp| fpp.0))?;
+        let kind = if args.keys.is_some() { Kind::Blocked } else { Kind::Scalable };
+        let kind = args.kind.unwrap_or(kind);
+        let plan = Plan::for_keys(kind, keys, args.fpp.map_or(DEFAULT_FPP, |fpp| fpp.0))?;
         if args.work.explain {
             print(plan::table(&[plan], args.work.voice.json))?;
             return Ok(Outcome::Done);
         }
-        umbel_sets::room_beside(&plan, &options)?;
+        umbel_sets::room_beside(plan.bytes(), &options)?;
         let hasher = secret.map_or_else(KeyHasher::default, KeyHasher::keyed);
         let empty = AnyFilter::new(&plan, hasher)?;
         // Another run may have made it meanwhile: then that one counts.
@@ -138,7 +140,7 @@ impl Save for Saved<'_> {
         at: &Checkpoint,
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
         self.lock = filters::write_locked(filter, self.path)?;
-        self.bytes += filter.plan().bytes();
+        self.bytes += filter.bytes();
         let Checkpoint { input, offset, found, .. } = at.clone();
         let note = serde_json::to_vec(&Note { input, offset, found })?;
         atomic::write(&self.note, Existing::Replace, |out| Ok(out.write_all(&note)?))?;

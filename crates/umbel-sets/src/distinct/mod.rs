@@ -235,9 +235,10 @@ impl Run<'_> {
             return Ok((None, None));
         };
         let budget = self.scanner.budget;
+        let room = budget.rest - seen.bytes() - doubtful.bytes();
         let mut seen = Blocked::new(seen, self.scanner.hasher)?;
         let mut filter = Blocked::new(doubtful, self.scanner.hasher)?;
-        let note = Note::new(&mut seen, &mut filter, budget.threads, budget.long_line());
+        let note = Note::new(&mut seen, &mut filter, budget.threads, room);
         for (number, input) in self.inputs[..self.from].iter().enumerate() {
             let tally = self.scanner.scan(input, &note)?;
             self.passes.seen(number, input, tally)?;
@@ -369,7 +370,8 @@ impl Run<'_> {
                 output: &output,
                 disk: &self.disk,
                 start: self.places.start(number),
-                room: self.scanner.budget.long_line(),
+                // The merge has a quarter.
+                room: self.scanner.budget.rest / 4 * 3 - doubt.plan().bytes(),
             };
             let tally = self.scanner.scan(input, &write)?;
             self.passes.seen(number, input, tally)?;

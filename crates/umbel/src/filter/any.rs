@@ -2,9 +2,11 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::ops::Range;
 
-use super::{Blocked, Bloom, Classic, Receipt};
+use super::{Blocked, Bloom, Classic, Receipt, Scalable};
 use crate::bits::{self, Block, Blocks, MappedBlocks};
+use crate::format::Header;
 use crate::hash::{KeyHash, KeyHasher, Scheme, Secret};
 use crate::plan::{Kind, Plan};
 use crate::{Error, format};
@@ -17,6 +19,8 @@ pub enum AnyFilter<S = Blocks> {
     Blocked(Blocked<S>),
     /// A classic filter.
     Classic(Classic<S>),
+    /// A scalable filter.
+    Scalable(Scalable<S>),
 }
 
 /// Runs one expression on the filter of whatever kind.
@@ -25,6 +29,7 @@ macro_rules! each {
         match $any {
             AnyFilter::Blocked($filter) => $body,
             AnyFilter::Classic($filter) => $body,
+            AnyFilter::Scalable($filter) => $body,
         }
     };
 }
@@ -38,6 +43,7 @@ impl AnyFilter {
         Ok(match plan.kind {
             Kind::Blocked => Self::Blocked(Bloom::new(plan, hasher)?),
             Kind::Classic => Self::Classic(Bloom::new(plan, hasher)?),
+            Kind::Scalable => Self::Scalable(Scalable::new(plan, hasher)?),
         })
     }
 
@@ -69,57 +75,87 @@ impl AnyFilter {
         hasher: impl FnOnce(Scheme) -> Result<KeyHasher, Error>,
     ) -> Result<Self, Error> {
         let reader = format::Reader::new(source, length)?;
-        let plan = reader.header().plan()?;
-        let hasher = hasher(reader.header().scheme()?)?;
-        let mut blocks = Blocks::zeroed(plan.bytes() / bits::BLOCK_BYTES)?;
-        reader.read_payload(bytemuck::cast_slice_mut(&mut blocks[..]))?;
-        Self::from_parts(plan, hasher, blocks)
+        let header = reader.header().clone();
+        let hasher = hasher(header.scheme()?)?;
+        let mut parts = Vec::new();
+        for part in header.parts()? {
+            parts.push(Blocks::zeroed(part.len() as u64 / bits::BLOCK_BYTES)?);
+        }
+        reader.read_parts(parts.iter_mut().map(|part| bytemuck::cast_slice_mut(&mut part[..])))?;
+        Self::from_parts(&header, hasher, parts)
     }
 
     /// Inserts a key; true when it was certainly new.
-    pub fn insert(&mut self, key: impl AsRef<[u8]>) -> bool {
-        each!(self, filter => filter.insert(key))
+    ///
+    /// # Errors
+    /// Only of a kind that grows: as [`Scalable::insert`].
+    pub fn insert(&mut self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+        match self {
+            Self::Blocked(filter) => Ok(filter.insert(key)),
+            Self::Classic(filter) => Ok(filter.insert(key)),
+            Self::Scalable(filter) => filter.insert(key),
+        }
     }
 
     /// Inserts many keys by their hashes.
-    pub fn insert_batch(&mut self, hashes: &[KeyHash]) {
-        each!(self, filter => filter.insert_batch(hashes));
+    ///
+    /// # Errors
+    /// Only of a kind that grows: as [`Scalable::insert_batch`].
+    pub fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
+        match self {
+            Self::Blocked(filter) => filter.insert_batch(hashes),
+            Self::Classic(filter) => filter.insert_batch(hashes),
+            Self::Scalable(filter) => filter.insert_batch(hashes)?,
+        }
+        Ok(())
     }
 
     /// Inserts many keys and tells which were certainly new. As [`Bloom::insert_batch_new`].
     ///
+    /// # Errors
+    /// Only of a kind that grows: as [`Scalable::insert_batch_new`].
+    ///
     /// # Panics
     /// When the slices differ in length.
-    pub fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) {
-        each!(self, filter => filter.insert_batch_new(hashes, new));
+    pub fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
+        match self {
+            Self::Blocked(filter) => filter.insert_batch_new(hashes, new),
+            Self::Classic(filter) => filter.insert_batch_new(hashes, new),
+            Self::Scalable(filter) => filter.insert_batch_new(hashes, new)?,
+        }
+        Ok(())
     }
 
     /// Adds all keys of `other`. As [`Bloom::union`].
     ///
     /// # Errors
-    /// As there; [`Error::KindsDiffer`].
+    /// As there; [`Error::NotMergeable`] when one is scalable, [`Error::KindsDiffer`].
     pub fn union(&mut self, other: &AnyFilter<impl AsRef<[Block]>>) -> Result<(), Error> {
         match (self, other) {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.union(right),
             (Self::Classic(left), AnyFilter::Classic(right)) => left.union(right),
-            (left, right) => {
-                Err(Error::KindsDiffer { left: left.plan().kind, right: right.plan().kind })
-            }
+            (left, right) => Err(cannot_join(left.plan().kind, right.plan().kind)),
         }
     }
 
     /// Keeps the keys that both hold. As [`Bloom::intersect`].
     ///
     /// # Errors
-    /// As there; [`Error::KindsDiffer`].
+    /// As there; [`Error::NotMergeable`] when one is scalable, [`Error::KindsDiffer`].
     pub fn intersect(&mut self, other: &AnyFilter<impl AsRef<[Block]>>) -> Result<(), Error> {
         match (self, other) {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.intersect(right),
             (Self::Classic(left), AnyFilter::Classic(right)) => left.intersect(right),
-            (left, right) => {
-                Err(Error::KindsDiffer { left: left.plan().kind, right: right.plan().kind })
-            }
+            (left, right) => Err(cannot_join(left.plan().kind, right.plan().kind)),
         }
+    }
+}
+
+/// Why filters of these kinds cannot be joined.
+fn cannot_join(left: Kind, right: Kind) -> Error {
+    match [left, right].into_iter().find(|&kind| kind == Kind::Scalable) {
+        Some(kind) => Error::NotMergeable(kind),
+        None => Error::KindsDiffer { left, right },
     }
 }
 
@@ -134,8 +170,11 @@ impl<'a> AnyFilter<&'a [Block]> {
     pub fn view(bytes: &'a [u8], secret: Option<&Secret>) -> Result<Self, Error> {
         let (header, payload) = format::check(bytes)?;
         let hasher = KeyHasher::of(header.scheme()?, secret)?;
-        let blocks = bytemuck::try_cast_slice(payload).map_err(|_| Error::Misaligned)?;
-        Self::from_parts(header.plan()?, hasher, blocks)
+        let blocks: &[Block] = bytemuck::try_cast_slice(payload).map_err(|_| Error::Misaligned)?;
+        let start = header.payload().start;
+        let of = |byte: usize| (byte - start) / bits::BLOCK_BYTES as usize;
+        let part = |part: Range<usize>| &blocks[of(part.start)..of(part.end)];
+        Self::from_parts(&header, hasher, header.parts()?.into_iter().map(part).collect())
     }
 }
 
@@ -148,21 +187,24 @@ impl AnyFilter<MappedBlocks> {
     /// # Errors
     /// As [`AnyFilter::read`].
     pub fn map(file: &File, secret: Option<&Secret>) -> Result<Self, Error> {
-        let mut blocks = MappedBlocks::map(file)?;
+        let blocks = MappedBlocks::map(file)?;
         let (header, _) = format::check(blocks.file())?;
         let hasher = KeyHasher::of(header.scheme()?, secret)?;
-        if !blocks.narrow(header.payload()) {
-            return Err(Error::Misaligned);
-        }
-        Self::from_parts(header.plan()?, hasher, blocks)
+        let part = |part| blocks.part(part).ok_or(Error::Misaligned);
+        let parts = header.parts()?.into_iter().map(part).collect::<Result<_, _>>()?;
+        Self::from_parts(&header, hasher, parts)
     }
 }
 
 impl<S: AsRef<[Block]>> AnyFilter<S> {
-    fn from_parts(plan: Plan, hasher: KeyHasher, blocks: S) -> Result<Self, Error> {
+    /// Of a checked header and the blocks of each part that it tells of.
+    fn from_parts(header: &Header, hasher: KeyHasher, mut parts: Vec<S>) -> Result<Self, Error> {
+        let plan = header.plan()?;
+        let mut only = || parts.pop().expect("one part");
         Ok(match plan.kind {
-            Kind::Blocked => Self::Blocked(Bloom::from_parts(plan, hasher, blocks)?),
-            Kind::Classic => Self::Classic(Bloom::from_parts(plan, hasher, blocks)?),
+            Kind::Blocked => Self::Blocked(Bloom::from_parts(plan, hasher, only())?),
+            Kind::Classic => Self::Classic(Bloom::from_parts(plan, hasher, only())?),
+            Kind::Scalable => Self::Scalable(Scalable::from_parts(header, hasher, parts)?),
         })
     }
 
@@ -179,9 +221,17 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
         each!(self, filter => filter.contains_batch(hashes, found));
     }
 
-    /// What it was planned for.
+    /// What it was planned for. Of a scalable filter the first link, and the rate of all.
     pub fn plan(&self) -> &Plan {
         each!(self, filter => filter.plan())
+    }
+
+    /// Bytes of its bits: of a scalable filter, of all links.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Scalable(filter) => filter.bytes(),
+            filter => filter.plan().bytes(),
+        }
     }
 
     /// How it hashes keys.
@@ -227,6 +277,17 @@ impl TryFrom<AnyFilter> for Classic {
         match any {
             AnyFilter::Classic(filter) => Ok(filter),
             other => Err(Error::PlanKind { expected: Kind::Classic, found: other.plan().kind }),
+        }
+    }
+}
+
+impl TryFrom<AnyFilter> for Scalable {
+    type Error = Error;
+
+    fn try_from(any: AnyFilter) -> Result<Self, Error> {
+        match any {
+            AnyFilter::Scalable(filter) => Ok(filter),
+            other => Err(Error::PlanKind { expected: Kind::Scalable, found: other.plan().kind }),
         }
     }
 }

@@ -350,6 +350,10 @@ impl<L: Layout, S: AsRef<[Block]>> Bloom<L, S> {
         }
     }
 
+    pub(super) fn blocks(&self) -> &[Block] {
+        self.blocks.as_ref()
+    }
+
     /// What the filter was planned for; after folds and merges, what its present size is for.
     pub fn plan(&self) -> &Plan {
         &self.plan

@@ -39,13 +39,14 @@ fn checksum(bytes: &[u8], seed: u64) -> u64 {
 /// # Panics
 /// When `file` has another length than the header declares.
 pub(crate) fn seal(file: &mut [u8], header: &Header) {
-    let (payload, table) = file[Header::LENGTH..].split_at_mut(header.payload_length() as usize);
+    let (start, table) = file.split_at_mut(header.payload().end);
+    let (head, payload) = start.split_at_mut(header.payload().start);
     let (sums, last) = table.split_at_mut(8 * payload.len().div_ceil(CHUNK));
     for (number, (chunk, sum)) in payload.chunks(CHUNK).zip(sums.chunks_mut(8)).enumerate() {
         sum.copy_from_slice(&checksum(chunk, number as u64).to_le_bytes());
     }
     last.copy_from_slice(&checksum(sums, (sums.len() / 8) as u64).to_le_bytes());
-    file[..Header::LENGTH].copy_from_slice(header.bytes());
+    head.copy_from_slice(header.bytes());
 }
 
 /// Bytes of the whole file, or `None` when it would pass 2⁶⁴.

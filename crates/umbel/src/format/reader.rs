@@ -2,6 +2,8 @@
 
 use std::io::{ErrorKind, Read};
 
+use twox_hash::xxhash3_64::Hasher as Xxh3;
+
 use super::{CHUNK, Header, checksum};
 use crate::Error;
 
@@ -19,6 +21,10 @@ impl<R: Read> Reader<R> {
     pub fn new(mut source: R, length: u64) -> Result<Self, Error> {
         let mut bytes = Vec::with_capacity(Header::LENGTH);
         source.by_ref().take(Header::LENGTH as u64).read_to_end(&mut bytes)?;
+        let rest = Header::declared_length(&bytes).saturating_sub(bytes.len());
+        if bytes.len() == Header::LENGTH {
+            source.by_ref().take(rest as u64).read_to_end(&mut bytes)?;
+        }
         let header = Header::parse(&bytes)?;
         check_declared(&header, length)?;
         Ok(Self { source, header })
@@ -37,18 +43,47 @@ impl<R: Read> Reader<R> {
     ///
     /// # Panics
     /// When `payload` has another length than the header declares.
-    pub fn read_payload(mut self, payload: &mut [u8]) -> Result<(), Error> {
+    pub fn read_payload(self, payload: &mut [u8]) -> Result<(), Error> {
         assert_eq!(payload.len() as u64, self.header.payload_length(), "room for the payload");
-        let mut found = Header::LENGTH as u64;
+        self.read_parts([payload])
+    }
+
+    /// As [`read_payload`](Self::read_payload), into several places one after the other.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Panics
+    /// When the parts together have another length than the header declares.
+    pub(crate) fn read_parts<'a>(
+        mut self,
+        parts: impl IntoIterator<Item = &'a mut [u8]>,
+    ) -> Result<(), Error> {
+        let length = self.header.payload_length();
+        let mut found = self.header.bytes().len() as u64;
+        let end = found + length;
         let mut sums = Vec::new();
-        for (number, chunk) in payload.chunks_mut(CHUNK).enumerate() {
-            self.fill(chunk, &mut found)?;
-            // Summed while the chunk is still in cache.
-            sums.push(checksum(chunk, number as u64));
+        let mut chunk = Xxh3::with_seed(0);
+        let mut in_chunk = 0;
+        for mut part in parts {
+            while !part.is_empty() {
+                let (piece, rest) = part.split_at_mut(part.len().min(CHUNK - in_chunk));
+                self.fill(piece, &mut found)?;
+                // Summed while the piece is still in cache.
+                std::hash::Hasher::write(&mut chunk, piece);
+                in_chunk += piece.len();
+                part = rest;
+                if in_chunk == CHUNK || found == end {
+                    sums.push(std::hash::Hasher::finish(&chunk));
+                    chunk = Xxh3::with_seed(sums.len() as u64);
+                    in_chunk = 0;
+                }
+            }
         }
+        assert!(found == end && in_chunk == 0, "room for the payload");
         let mut stored = vec![0; 8 * sums.len() + 8];
         self.fill(&mut stored, &mut found)?;
-        check_sums(&sums, &stored, payload.len())
+        check_sums(&sums, &stored, &self.header)
     }
 
     fn fill(&mut self, bytes: &mut [u8], found: &mut u64) -> Result<(), Error> {
@@ -71,13 +106,13 @@ impl<R: Read> Reader<R> {
 pub fn check(bytes: &[u8]) -> Result<(Header, &[u8]), Error> {
     let header = Header::parse(bytes)?;
     check_declared(&header, bytes.len() as u64)?;
-    let (payload, stored) = bytes[Header::LENGTH..].split_at(header.payload_length() as usize);
+    let (payload, stored) = bytes[header.payload().start..].split_at(header.payload().len());
     let sums: Vec<u64> = payload
         .chunks(CHUNK)
         .enumerate()
         .map(|(number, chunk)| checksum(chunk, number as u64))
         .collect();
-    check_sums(&sums, stored, payload.len())?;
+    check_sums(&sums, stored, &header)?;
     Ok((header, payload))
 }
 
@@ -89,9 +124,8 @@ fn check_declared(header: &Header, found: u64) -> Result<(), Error> {
     if found == expected { Ok(()) } else { Err(Error::Length { expected, found }) }
 }
 
-/// Compares the sums of the chunks of a payload of `length` bytes with the stored table and the sum of
-/// the table.
-fn check_sums(sums: &[u64], stored: &[u8], length: usize) -> Result<(), Error> {
+/// Compares the sums of the chunks of the payload with the stored table and the sum of the table.
+fn check_sums(sums: &[u64], stored: &[u8], header: &Header) -> Result<(), Error> {
     let (table, last) = stored.split_at(stored.len() - 8);
     if checksum(table, sums.len() as u64).to_le_bytes() != last {
         return Err(Error::ChecksumsDamaged);
@@ -101,9 +135,10 @@ fn check_sums(sums: &[u64], stored: &[u8], length: usize) -> Result<(), Error> {
     match damaged {
         None => Ok(()),
         Some(number) => {
-            let place = |byte: usize| (Header::LENGTH + byte) as u64;
-            let (start, end) = (number * CHUNK, length.min((number + 1) * CHUNK));
-            Err(Error::PayloadDamaged { start: place(start), end: place(end) })
+            let payload = header.payload();
+            let start = payload.start + number * CHUNK;
+            let end = payload.end.min(start + CHUNK);
+            Err(Error::PayloadDamaged { start: start as u64, end: end as u64 })
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Golden vectors: how a manifest describes a filter, and how to make it again.
 
 use serde::{Deserialize, Serialize};
+use umbel::filter::Link;
 use umbel::{AnyFilter, Error, KeyHasher, Kind, Plan, Secret};
 
 /// `testdata/golden/manifest.json`.
@@ -31,6 +32,31 @@ pub(crate) struct Vector {
     pub(crate) probes_tried: u64,
     /// The numbers of the first ten probes that pass though they are not members.
     pub(crate) false_positives: Vec<u64>,
+    /// What a scalable filter has grown to; none of other kinds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) links: Vec<LinkVector>,
+}
+
+/// A link of a scalable filter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinkVector {
+    pub(crate) taken: u64,
+    pub(crate) bits: u64,
+    pub(crate) probes: u32,
+}
+
+impl LinkVector {
+    /// Those of a filter.
+    pub(crate) fn of(filter: &AnyFilter) -> Vec<Self> {
+        let AnyFilter::Scalable(filter) = filter else { return Vec::new() };
+        let links = filter.links().iter();
+        let link = |link: &Link| {
+            let plan = link.plan();
+            Self { taken: link.taken(), bits: plan.bits, probes: plan.probes }
+        };
+        links.map(link).collect()
+    }
 }
 
 impl Vector {
@@ -63,7 +89,7 @@ impl Vector {
     pub(crate) fn build(&self) -> Result<AnyFilter, Error> {
         let mut filter = AnyFilter::new(&self.plan(), self.hasher())?;
         for member in self.member_keys() {
-            filter.insert(member);
+            filter.insert(member)?;
         }
         Ok(filter)
     }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
 use memmap2::{Advice, Mmap, MmapMut};
 
@@ -10,8 +11,10 @@ use crate::bits::Block;
 
 /// Blocks of an umbel file, mapped for reading: queried where they lie, shared between processes,
 /// and only the pages that are touched are read.
+#[derive(Clone)]
 pub struct MappedBlocks {
-    map: Mmap,
+    /// Shared by the parts of a filter that has several.
+    map: Arc<Mmap>,
     payload: Range<usize>,
 }
 
@@ -25,7 +28,7 @@ impl MappedBlocks {
         let map = unsafe { Mmap::map(file)? };
         // Keys fall anywhere: reading ahead would only push useful pages out.
         let _ = map.advise(Advice::Random);
-        Ok(Self { payload: 0..map.len(), map })
+        Ok(Self { payload: 0..map.len(), map: Arc::new(map) })
     }
 
     /// All bytes of the file.
@@ -33,11 +36,10 @@ impl MappedBlocks {
         &self.map
     }
 
-    /// Narrows down to the blocks in `payload` of the file; false when they are not aligned.
-    pub(crate) fn narrow(&mut self, payload: Range<usize>) -> bool {
-        let fits = bytemuck::try_cast_slice::<u8, Block>(&self.map[payload.clone()]).is_ok();
-        self.payload = payload;
-        fits
+    /// The blocks in `payload` of the file; none when they are not aligned.
+    pub(crate) fn part(&self, payload: Range<usize>) -> Option<Self> {
+        bytemuck::try_cast_slice::<u8, Block>(&self.map[payload.clone()]).ok()?;
+        Some(Self { map: self.map.clone(), payload })
     }
 }
 

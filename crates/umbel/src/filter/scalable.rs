@@ -1,0 +1,484 @@
+//! The scalable filter: grows by links, each a blocked filter twice as large as the one before and
+//! half as likely to err, so that the error stays bounded however far it grows (P. Almeida,
+//! C. Baquero, N. Preguiça, D. Hutchison 2007, <https://doi.org/10.1016/j.ipl.2006.10.007>).
+//!
+//! A key goes into the newest link, and only when no link may hold it. So a link knows exactly how
+//! many keys it took; when these are as many as it was planned for, the next key adds a link. What the
+//! links are planned for is told by [`Plan::link`]; this module fills and asks them.
+//!
+//! A key has another hash in each link. With one hash for all, the keys of a link would be those whose
+//! bits are not set in the link before, and fresh keys that pass no older link would share their bias:
+//! at a rate of 0.5 the estimate of keys was 1 % off, and the links' rates did not multiply.
+
+use std::fmt;
+use std::io::{Read, Write};
+
+use super::{AnyFilter, Blocked, Receipt};
+use crate::bits::{Block, Blocks};
+use crate::hash::{GOLDEN, KeyHash, KeyHasher, Secret, mix};
+use crate::math::Estimate;
+use crate::plan::{Kind, MAX_BITS, Plan};
+use crate::{Error, format};
+
+/// A filter that grows, with an error bounded over all growth.
+///
+/// It begins with a link for the planned keys and is never over-filled: when the last link is full, the
+/// next new key adds one for twice as many. Planned for n keys, it has about log₂(N/n) links with N keys in
+/// it, and asking for a key that is not there costs a cache line in each. A key in link i (from 0) takes
+/// the bits that a blocked filter takes at `fpp`/2^(i + 1), about 1.5 to 2 more a link, and the last link
+/// may be nearly empty: where the number of keys is known, a filter planned for them is smaller and faster.
+///
+/// The promised rate is kept whatever the number of keys, as other kinds keep theirs: by the mean over
+/// hashings. `S` is where the blocks of each link live; one that borrows or maps them cannot grow.
+///
+/// ```
+/// use umbel::{KeyHasher, Kind, Plan, Scalable};
+///
+/// let plan = Plan::for_keys(Kind::Scalable, 1_000, 0.01)?;
+/// let mut seen = Scalable::new(&plan, KeyHasher::default())?;
+/// for key in 0..50_000 {
+///     seen.insert_u64(key)?;
+/// }
+/// assert!((0..50_000).all(|key| seen.contains_u64(key)));
+/// let receipt = seen.receipt();
+/// assert_eq!(receipt.links, 6, "1,000 + 2,000 + … + 32,000");
+/// assert!(receipt.fpp < 0.01 && !receipt.over_filled);
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Scalable<S = Blocks> {
+    plan: Plan,
+    hasher: KeyHasher,
+    /// At least one. All but the last are full.
+    links: Vec<Link<S>>,
+    /// Bytes it may grow to. Not in files.
+    limit: u64,
+}
+
+/// One link of a [`Scalable`] filter.
+#[derive(Clone)]
+pub struct Link<S = Blocks> {
+    filter: Blocked<S>,
+    taken: u64,
+}
+
+impl<S: AsRef<[Block]>> Link<S> {
+    /// What it was planned for, as a blocked filter.
+    pub fn plan(&self) -> &Plan {
+        self.filter.plan()
+    }
+
+    /// Keys it took: those that were certainly new. From 0 to the planned keys.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// What it delivers by itself, from its own bits. One pass over them.
+    pub fn receipt(&self) -> Receipt {
+        self.filter.receipt()
+    }
+
+    /// Keys it will take before it is full.
+    fn room(&self) -> u64 {
+        self.filter.plan().keys - self.taken
+    }
+}
+
+/// The hash of a key in a link, made from the key's own: the first link takes that as it is. Counts
+/// down where the blocked kind counts up from the low half, so that no link has a word of another.
+/// Part of the format.
+#[inline]
+fn in_link(hash: KeyHash, index: usize) -> KeyHash {
+    if index == 0 {
+        return hash;
+    }
+    let step = (index as u64).wrapping_mul(GOLDEN);
+    KeyHash { high: mix(hash.high.wrapping_sub(step)), low: mix(hash.low.wrapping_sub(step)) }
+}
+
+/// Hashes looked at together: 8 KiB, a quarter of the first-level cache; so many cache misses of a
+/// link overlap, and its lines are still in the second-level cache when keys are then set in it.
+const GROUP: usize = 512;
+
+/// Hashes that may be new, and where each stood among those given.
+struct Group {
+    hashes: [KeyHash; GROUP],
+    places: [u16; GROUP],
+    count: usize,
+    /// The first of `hashes` as they are in a link.
+    linked: [KeyHash; GROUP],
+}
+
+impl Group {
+    fn new() -> Self {
+        let none = [KeyHash::default(); GROUP];
+        Self { hashes: none, places: [0; GROUP], count: 0, linked: none }
+    }
+
+    /// Takes at most [`GROUP`] hashes in place of those it had.
+    fn take(&mut self, given: &[KeyHash]) {
+        self.count = given.len();
+        self.hashes[..given.len()].copy_from_slice(given);
+        for (number, place) in (0..).zip(&mut self.places) {
+            *place = number;
+        }
+    }
+
+    /// The first `count` as they are in a link.
+    fn in_link(&mut self, index: usize, count: usize) -> &[KeyHash] {
+        for (to, &hash) in self.linked.iter_mut().zip(&self.hashes[..count]) {
+            *to = in_link(hash, index);
+        }
+        &self.linked[..count]
+    }
+
+    /// Leaves only those that a link certainly does not hold.
+    fn drop_held(&mut self, index: usize, link: &Link<impl AsRef<[Block]>>) {
+        let mut held = [false; GROUP];
+        let count = self.count;
+        link.filter.contains_batch(self.in_link(index, count), &mut held[..count]);
+        let mut left = 0;
+        for (i, held) in held[..count].iter().enumerate() {
+            // Written in any case, so that nothing is guessed wrong.
+            self.hashes[left] = self.hashes[i];
+            self.places[left] = self.places[i];
+            left += usize::from(!held);
+        }
+        self.count = left;
+    }
+
+    /// Drops the first `count`.
+    fn drop_first(&mut self, count: usize) {
+        self.hashes.copy_within(count..self.count, 0);
+        self.places.copy_within(count..self.count, 0);
+        self.count -= count;
+    }
+}
+
+impl Scalable {
+    /// An empty filter: the first link of the plan.
+    ///
+    /// # Errors
+    /// As [`Bloom::new`](super::Bloom::new).
+    pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
+        plan.check(Kind::Scalable)?;
+        let filter = Blocked::new(&plan.link(0)?, hasher)?;
+        let links = vec![Link { filter, taken: 0 }];
+        Ok(Self { plan: *plan, hasher, links, limit: u64::MAX })
+    }
+
+    /// Lets it grow to at most `bytes` bytes of bits, from now on; at first there is no limit. What is
+    /// larger already stays. The limit is of this value, not of its files.
+    pub fn set_limit(&mut self, bytes: u64) {
+        self.limit = bytes;
+    }
+
+    /// Inserts a key; true when it was certainly new, false when it may have been there before.
+    ///
+    /// Adds a link when the key is new and the last link is full: then it takes milliseconds, and
+    /// memory for twice the keys.
+    ///
+    /// # Errors
+    /// Only when it has to grow, and then the filter is left as it was, every key in it, and may be
+    /// asked and written: [`Error::OutOfMemory`]; [`Error::GrowthLimit`] by
+    /// [`set_limit`](Self::set_limit); [`Error::TooLarge`] above 2⁴⁸ bits; [`Error::FppOutOfReach`]
+    /// when the next link would need more than 4,096 bits a key.
+    pub fn insert(&mut self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+        self.insert_hash(self.hasher.hash(key))
+    }
+
+    /// Inserts an integer key, hashed as its 8 little-endian bytes. As [`insert`](Self::insert).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn insert_u64(&mut self, key: u64) -> Result<bool, Error> {
+        self.insert_hash(self.hasher.hash_u64(key))
+    }
+
+    /// Inserts a key by its hash, made under this filter's scheme. As [`insert`](Self::insert).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn insert_hash(&mut self, hash: KeyHash) -> Result<bool, Error> {
+        if self.contains_hash(hash) {
+            return Ok(false);
+        }
+        if self.last().room() == 0 {
+            self.grow()?;
+        }
+        let index = self.links.len() - 1;
+        let last = &mut self.links[index];
+        last.taken += 1;
+        Ok(last.filter.insert_hash(in_link(hash, index)))
+    }
+
+    /// Inserts many keys by their hashes, one after the other, cache misses overlapped. As
+    /// [`insert`](Self::insert).
+    ///
+    /// # Errors
+    /// As there: the keys before the one that found no room are in the filter, the others not.
+    pub fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
+        let (mut group, mut new) = (Group::new(), [false; GROUP]);
+        hashes.chunks(GROUP).try_for_each(|hashes| {
+            group.take(hashes);
+            self.insert_group(&mut group, &mut new)
+        })
+    }
+
+    /// Inserts many keys by their hashes, one after the other: `new[i]` becomes what
+    /// [`insert_hash`](Self::insert_hash) tells of `hashes[i]`.
+    ///
+    /// # Errors
+    /// As [`insert_batch`](Self::insert_batch); `new` is then true for the keys that were inserted and
+    /// certainly new, false for all others.
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
+        assert_eq!(hashes.len(), new.len(), "one answer for each hash");
+        new.fill(false);
+        let mut group = Group::new();
+        let mut groups = hashes.chunks(GROUP).zip(new.chunks_mut(GROUP));
+        groups.try_for_each(|(hashes, new)| {
+            group.take(hashes);
+            self.insert_group(&mut group, new)
+        })
+    }
+
+    /// Sets `new` for the keys that are, by their places, and leaves it for the others.
+    fn insert_group(&mut self, group: &mut Group, new: &mut [bool]) -> Result<(), Error> {
+        let full = &self.links[..self.links.len() - 1];
+        full.iter().enumerate().rev().for_each(|(index, link)| group.drop_held(index, link));
+        while group.count > 0 {
+            if self.last().room() < group.count as u64 {
+                // Those it holds need no room, and must not wait for a link that may not come.
+                group.drop_held(self.links.len() - 1, self.last());
+                if group.count == 0 {
+                    break;
+                }
+                if self.last().room() == 0 {
+                    self.grow()?;
+                }
+            }
+            let index = self.links.len() - 1;
+            let last = &mut self.links[index];
+            // None of a piece finds the link full, even if all are new.
+            let piece = last.room().min(group.count as u64) as usize;
+            let mut fresh = [false; GROUP];
+            let fresh = &mut fresh[..piece];
+            last.filter.insert_batch_new(group.in_link(index, piece), fresh);
+            for (&fresh, &place) in fresh.iter().zip(&group.places) {
+                new[usize::from(place)] = fresh;
+                last.taken += u64::from(fresh);
+            }
+            group.drop_first(piece);
+        }
+        Ok(())
+    }
+
+    fn last(&self) -> &Link {
+        self.links.last().expect("at least one link")
+    }
+
+    /// Adds the next link.
+    fn grow(&mut self) -> Result<(), Error> {
+        let plan = self.plan.link(self.links.len() as u32)?;
+        let bits = plan.bits + self.bits();
+        if bits > MAX_BITS || self.links.len() == format::Header::MOST_LINKS {
+            return Err(Error::TooLarge { bits: bits as f64 });
+        }
+        if bits / 8 > self.limit {
+            return Err(Error::GrowthLimit { bytes: bits / 8, limit: self.limit });
+        }
+        let filter = Blocked::new(&plan, self.hasher)?;
+        self.links.push(Link { filter, taken: 0 });
+        Ok(())
+    }
+
+    /// Forgets all keys, and is as small as it began.
+    pub fn clear(&mut self) {
+        self.links.truncate(1);
+        self.links[0].filter.clear();
+        self.links[0].taken = 0;
+    }
+
+    /// Reads a scalable filter from `source`, `length` bytes in all, checking every byte. It grows on
+    /// as the one that was written would have.
+    ///
+    /// # Errors
+    /// As [`AnyFilter::read`]; [`Error::PlanKind`] when the file holds another kind.
+    pub fn read(source: impl Read, length: u64, secret: Option<&Secret>) -> Result<Self, Error> {
+        AnyFilter::read(source, length, secret)?.try_into()
+    }
+}
+
+impl<S: AsRef<[Block]>> Scalable<S> {
+    /// Whether the key may have been inserted: false is certain, true errs with the filter's rate.
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
+        self.contains_hash(self.hasher.hash(key))
+    }
+
+    /// Whether an integer key may have been inserted. As [`contains`](Self::contains).
+    pub fn contains_u64(&self, key: u64) -> bool {
+        self.contains_hash(self.hasher.hash_u64(key))
+    }
+
+    /// Whether a key may have been inserted, by its hash under this filter's scheme.
+    pub fn contains_hash(&self, hash: KeyHash) -> bool {
+        // About half of the keys are in the newest link, a quarter in the one before.
+        let mut links = self.links.iter().enumerate().rev();
+        links.any(|(index, link)| link.filter.contains_hash(in_link(hash, index)))
+    }
+
+    /// Asks for many keys: `found[i]` becomes the answer for `hashes[i]`. A link is asked only for keys
+    /// that no newer one holds.
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        assert_eq!(hashes.len(), found.len(), "one answer for each hash");
+        if let [only] = &self.links[..] {
+            return only.filter.contains_batch(hashes, found);
+        }
+        let mut group = Group::new();
+        for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
+            group.take(hashes);
+            let links = self.links.iter().enumerate().rev();
+            links.for_each(|(index, link)| group.drop_held(index, link));
+            found.fill(true);
+            group.places[..group.count].iter().for_each(|&place| found[usize::from(place)] = false);
+        }
+    }
+
+    /// What it was planned for: the first link's keys and bits, the rate of all.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// How it hashes keys.
+    pub fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    /// Its links, the oldest first; at least one.
+    pub fn links(&self) -> &[Link<S>] {
+        &self.links
+    }
+
+    /// Bits of all links.
+    pub fn bits(&self) -> u64 {
+        self.links.iter().map(|link| link.plan().bits).sum()
+    }
+
+    /// Bytes of the bits of all links.
+    pub fn bytes(&self) -> u64 {
+        self.bits() / 8
+    }
+
+    /// What the filter really delivers now, from its own bits. One pass over them.
+    ///
+    /// The rate is 1 − ∏(1 − fᵢ), fᵢ the rate of link i given its bits. The keys are the sum over links
+    /// of nᵢ/(1 − Fᵢ), nᵢ the keys that came to link i, estimated from its bits, and Fᵢ the compound rate
+    /// of the links before it: so many of the keys inserted passed these and came to none. (Those that
+    /// passed link i itself are among nᵢ already: set or not, its bits are the same.)
+    pub fn receipt(&self) -> Receipt {
+        let (mut set_bits, mut keys, mut variance) = (0, 0.0, 0.0);
+        let (mut low, mut none, mut over_filled) = (0.0, 0.0, false);
+        for link in &self.links {
+            let part = link.filter.receipt();
+            set_bits += part.set_bits;
+            // The chance to have passed no link before.
+            let came = f64::max(f64::exp(none), f64::EPSILON);
+            keys += part.keys.value / came;
+            low += part.keys.low / came;
+            // Of the estimate, and of how many of the others passed.
+            variance += (part.keys.deviation / came).powi(2);
+            variance += part.keys.value * (1.0 - came) / (came * came);
+            none += (-part.fpp).ln_1p();
+            over_filled |= part.surely() > link.plan().keys as f64 / (1.0 - link.plan().fpp);
+        }
+        let keys = match keys.is_finite() {
+            true => Estimate::new(keys, variance.sqrt()),
+            // A link is full.
+            false => Estimate { low, value: keys, high: keys, deviation: f64::INFINITY },
+        };
+        Receipt {
+            plan: self.plan,
+            scheme: self.hasher.scheme(),
+            links: self.links.len() as u32,
+            bits: self.bits(),
+            set_bits,
+            fill: set_bits as f64 / self.bits() as f64,
+            keys,
+            fpp: -f64::exp_m1(none),
+            over_filled,
+        }
+    }
+
+    /// Borrows the same bits.
+    pub fn view(&self) -> Scalable<&[Block]> {
+        let Self { plan, hasher, limit, .. } = *self;
+        let links = self.links.iter();
+        let links = links.map(|link| Link { filter: link.filter.view(), taken: link.taken });
+        Scalable { plan, hasher, limit, links: links.collect() }
+    }
+
+    /// A copy that owns its bits, and grows.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn to_owned(&self) -> Result<Scalable, Error> {
+        let copy = |link: &Link<S>| Ok(Link { filter: link.filter.to_owned()?, taken: link.taken });
+        let links = self.links.iter().map(copy).collect::<Result<_, Error>>()?;
+        let Self { plan, hasher, limit, .. } = *self;
+        Ok(Scalable { plan, hasher, limit, links })
+    }
+
+    /// Writes the filter as an umbel file, front to back, without seeking.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: impl Write) -> Result<(), Error> {
+        let links: Vec<_> = self.links.iter().map(|link| (*link.plan(), link.taken)).collect();
+        let header = format::Header::of_links(&self.plan, self.hasher.scheme(), &links);
+        let mut writer = format::Writer::new(out, &header)?;
+        for link in &self.links {
+            writer.write(bytemuck::cast_slice(link.filter.blocks()))?;
+        }
+        writer.finish()
+    }
+
+    /// Of a checked header and the blocks of each link.
+    pub(super) fn from_parts(
+        header: &format::Header,
+        hasher: KeyHasher,
+        parts: Vec<S>,
+    ) -> Result<Self, Error> {
+        let link = |((plan, taken), blocks)| {
+            Ok(Link { filter: Blocked::from_parts(plan, hasher, blocks)?, taken })
+        };
+        let links =
+            header.links()?.into_iter().zip(parts).map(link).collect::<Result<_, Error>>()?;
+        Ok(Self { plan: header.plan()?, hasher, links, limit: u64::MAX })
+    }
+}
+
+impl<S: AsRef<[Block]>> fmt::Debug for Scalable<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scalable")
+            .field("plan", &self.plan)
+            .field("scheme", &self.hasher.scheme())
+            .field("links", &self.links.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Equal when they are for the same plan and scheme and have the same links with the same bits.
+impl<S: AsRef<[Block]>, T: AsRef<[Block]>> PartialEq<Scalable<T>> for Scalable<S> {
+    fn eq(&self, other: &Scalable<T>) -> bool {
+        self.plan == other.plan
+            && self.links.len() == other.links.len()
+            && (self.links.iter().zip(&other.links))
+                .all(|(left, right)| left.taken == right.taken && left.filter == right.filter)
+    }
+}
