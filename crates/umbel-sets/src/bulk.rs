@@ -59,7 +59,8 @@ fn room_to_fill(filter: &mut AnyFilter, options: &Options) -> Result<u64, Error>
 /// Inserts every line of `inputs` into `filter`, on all threads.
 ///
 /// # Errors
-/// Those of reading; [`Error::Memory`] when the filter does not fit in the cap, or would outgrow it.
+/// Those of reading; [`Error::Memory`] when the filter does not fit in the cap, [`Error::Outgrown`] when
+/// it grows beyond: then it holds the lines before.
 pub fn insert(
     inputs: &[Input],
     filter: &mut AnyFilter,
@@ -268,8 +269,8 @@ impl<'a> FillWhole<'a> {
         filter.insert_batch(lines.hashes()).map_err(|error| match error {
             umbel::Error::GrowthLimit { bytes, .. } => {
                 // A sixteenth of what is left beside the workers is for a long line.
-                let least = Budget::least_cap(self.budget.threads, bytes + bytes / 15 + 1);
-                Error::Memory { cap: self.budget.cap, least }
+                let next = Budget::least_cap(self.budget.threads, bytes + bytes / 15 + 1);
+                Error::Outgrown { cap: self.budget.cap, next }
             }
             error => error.into(),
         })
