@@ -124,6 +124,16 @@ pub(crate) fn check_output(path: &Path, existing: Existing) -> Result<()> {
     atomic::check_target(path, existing)
 }
 
+/// An error of work with the filter of `path` and with lines: about which of them it is.
+pub(crate) fn about(error: umbel_sets::Error, path: &Path) -> anyhow::Error {
+    match error {
+        umbel_sets::Error::Outgrown { .. } => {
+            anyhow::Error::new(error).context(path.display().to_string())
+        }
+        error => error.into(),
+    }
+}
+
 fn open(path: &Path) -> Result<File> {
     File::open(path).with_context(|| path.display().to_string())
 }

@@ -168,3 +168,15 @@ fn building_and_asking_filters_stay_within_the_cap() {
     assert_eq!(report["found"], LINES);
     answer_is(&folder, 0..LINES);
 }
+
+#[test]
+fn a_filter_that_grows_stays_within_the_cap() {
+    let folder = Folder::new();
+    write(&folder, "a", 0..LINES);
+    for threads in [1, 2, 3] {
+        let build = "build -f -o f --kind scalable --keys 1000 --fpp 1e-6 --memory 16MiB --json a";
+        let umbel = folder.umbel(&format!("{build} --threads {threads}"));
+        let report = within_the_cap(&folder, umbel);
+        assert_eq!(report["filter"]["links"], 9, "{report}");
+    }
+}

@@ -60,7 +60,8 @@ pub(crate) fn room_to_fill(filter: &mut AnyFilter, options: &Options) -> Result<
 /// Inserts every line of `inputs` into `filter`, on all threads.
 ///
 /// # Errors
-/// Those of reading; [`Error::Memory`] when the filter does not fit in the cap, or would outgrow it.
+/// Those of reading; [`Error::Memory`] when the filter does not fit in the cap, [`Error::Outgrown`] when
+/// it grows beyond: then it holds the lines before.
 pub fn insert(
     inputs: &[Input],
     filter: &mut AnyFilter,
@@ -349,8 +350,8 @@ pub(crate) fn growth(error: umbel::Error, budget: Budget) -> Error {
     match error {
         umbel::Error::GrowthLimit { bytes, .. } => {
             // A sixteenth of what is left beside the workers is for a long line.
-            let least = Budget::least_cap(budget.threads, bytes + bytes / 15 + 1);
-            Error::Memory { cap: budget.cap, least }
+            let next = Budget::least_cap(budget.threads, bytes + bytes / 15 + 1);
+            Error::Outgrown { cap: budget.cap, next }
         }
         error => error.into(),
     }

@@ -57,6 +57,17 @@ pub enum Error {
         "JSON lines have no column for a number; count them as lines, or as rows of another format"
     )]
     CountedJson,
+    /// A filter that would outgrow the memory cap.
+    #[error(
+        "the filter has grown as far as a memory cap of {} allows; to grow once more it takes {}: give that or more, or build it anew for more keys",
+        Size(*.cap), Size(*.next)
+    )]
+    Outgrown {
+        /// The cap given, in bytes.
+        cap: u64,
+        /// The least cap with which it can grow once more, in bytes.
+        next: u64,
+    },
     /// A line that does not fit in memory.
     #[error(
         "{name}: the line at byte {offset} has {length} bytes, too many for a memory cap of {}; the least that works is {}",

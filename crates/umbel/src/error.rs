@@ -39,6 +39,17 @@ pub enum Error {
         /// Bits there are.
         bits: u64,
     },
+    /// So many keys in the first link of a scalable filter that it could promise no rate.
+    #[error(
+        "{keys} keys in {bits} bits: half of all keys or more would pass this first link of a scalable filter, \
+         and all in the end; give it at least 3 bits for each key"
+    )]
+    FirstLinkTooSmall {
+        /// Keys planned for.
+        keys: u64,
+        /// Bits there are.
+        bits: u64,
+    },
     /// A rate that this kind cannot reach with any sensible number of bits.
     #[error("a {kind} filter cannot reach fpp {fpp}: {}", match kind {
         Kind::Scalable => "begin it with more keys, so that it grows less often, or plan a classic one",

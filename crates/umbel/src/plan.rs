@@ -134,8 +134,8 @@ impl Plan {
     ///
     /// # Errors
     /// [`Error::ZeroKeys`], [`Error::MemoryTooSmall`] under 64 bytes, [`Error::TooManyKeys`] when
-    /// the keys would fill every bit (the rate would round to 1), or half of the keys would pass the
-    /// first link of a scalable filter.
+    /// the keys would fill every bit (the rate would round to 1), [`Error::FirstLinkTooSmall`] when
+    /// half of all keys would pass the first link of a scalable filter.
     pub fn for_memory(kind: Kind, keys: u64, bytes: u64) -> Result<Self, Error> {
         check_keys(keys)?;
         if kind == Kind::Scalable {
@@ -322,7 +322,7 @@ fn first_link_within(keys: u64, bytes: u64) -> Result<Plan, Error> {
             return Ok(Plan { kind: Kind::Scalable, keys, fpp: 2.0 * fpp, ..link });
         }
     }
-    Err(Error::TooManyKeys { keys, bits: link.bits })
+    Err(Error::FirstLinkTooSmall { keys, bits: link.bits })
 }
 
 /// k, and how many keys a block of 512 bits takes on average, at a rate.
@@ -545,7 +545,11 @@ mod tests {
         }
         // Half of the keys would pass: no rate is promised.
         assert!(Plan::for_memory(Kind::Blocked, 500, 64).is_ok());
-        assert!(Plan::for_memory(Kind::Scalable, 500, 64).is_err());
+        assert!(matches!(
+            Plan::for_memory(Kind::Scalable, 500, 64),
+            Err(Error::FirstLinkTooSmall { keys: 500, bits: 512 })
+        ));
+        assert!(Plan::for_memory(Kind::Scalable, 512 / 3, 64).is_ok());
         let error = Plan::for_keys(Kind::Scalable, 10, 1e-30).unwrap_err();
         assert!(matches!(error, Error::FppOutOfReach { kind: Kind::Scalable, .. }));
         assert!(matches!(Plan::for_keys(Kind::Scalable, 0, 0.1), Err(Error::ZeroKeys)));

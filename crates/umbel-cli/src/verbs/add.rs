@@ -22,7 +22,7 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     }
     let run = Run::start("add", args.work.voice, &options.progress);
     let mut report = Report::default();
-    add_lines(sources, &mut locked.filter, &options, &mut report)?;
+    add_lines(sources, &mut locked.filter, &args.filter, &options, &mut report)?;
     filters::write(&locked.filter, &args.filter, Existing::Replace)?;
     report.bytes_written += locked.filter.bytes();
     run.finish(&report, "", Some(&locked.filter.receipt()));

@@ -1,5 +1,7 @@
 //! `umbel build`: a filter from lines.
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use umbel::{AnyFilter, KeyHasher, Kind, Plan};
 use umbel_sets::{Input, Options, Report};
@@ -46,7 +48,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let mut filter = AnyFilter::new(&plan, hasher)?;
-    add_lines(inputs, &mut filter, &options, &mut report)?;
+    add_lines(inputs, &mut filter, &args.output, &options, &mut report)?;
     filters::write(&filter, &args.output, existing)?;
     report.bytes_written += filter.bytes();
     run.finish(&report, "", Some(&filter.receipt()));
@@ -87,21 +89,20 @@ fn count(
     Ok((plan, inputs.into_iter().map(Source::File).collect(), report))
 }
 
-/// Inserts the lines of all sources, adding to what `report` says.
+/// Inserts the lines of all sources into the filter of `path`, adding to what `report` says.
 pub(super) fn add_lines(
     sources: Vec<Source>,
     filter: &mut AnyFilter,
+    path: &Path,
     options: &Options,
     report: &mut Report,
 ) -> Result<()> {
     for source in sources {
         let part = match source {
-            Source::File(input) => umbel_sets::insert(&[input], filter, options)?,
-            Source::Stream(name, bytes) => {
-                umbel_sets::insert_stream(&name, bytes, filter, options)?
-            }
+            Source::File(input) => umbel_sets::insert(&[input], filter, options),
+            Source::Stream(name, bytes) => umbel_sets::insert_stream(&name, bytes, filter, options),
         };
-        report::add(report, &part);
+        report::add(report, &part.map_err(|error| filters::about(error, path))?);
     }
     Ok(())
 }

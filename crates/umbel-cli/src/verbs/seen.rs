@@ -62,10 +62,11 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
     let run = Run::start("dedup", args.work.voice, &options.progress);
     let mut job = Seen::new(&mut filter, &mut out, &mut save, args.checkpoint, &options)?;
     for source in sources {
-        match source {
-            Source::File(input) => job.input(&input)?,
-            Source::Stream(name, bytes) => job.stream(&name, bytes)?,
-        }
+        let gone = match source {
+            Source::File(input) => job.input(&input),
+            Source::Stream(name, bytes) => job.stream(&name, bytes),
+        };
+        gone.map_err(|error| filters::about(error, path))?;
     }
     let mut report = job.finish()?;
     fs::remove_file(&save.note).with_context(|| save.note.display().to_string())?;
