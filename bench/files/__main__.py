@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 """`umbel common A B` beside `wc -l` and DuckDB, as whole commands over the same two files.
 
 Makes or reuses the data, checks the answers once, then runs every command once a round, in another order each round, and
-prints a Markdown table of time, CPU and peak memory. README.md beside this file tells what each figure means. Python
+prints a Markdown table of time, CPU and peak memory. README.md above this folder tells what each figure means. Python
 3.10 or later on Linux, standard library only.
 """
 
@@ -21,7 +20,7 @@ import subprocess
 import sys
 import time
 
-BENCH = pathlib.Path(__file__).resolve().parent
+BENCH = pathlib.Path(__file__).resolve().parent.parent
 ROOT = BENCH.parent
 DUCKDB = BENCH / "peers" / "duckdb"
 
@@ -489,7 +488,7 @@ def output_of(argv):
 
 
 def note(words):
-    print(f"files.py: {words}", file=sys.stderr, flush=True)
+    print(f"bench files: {words}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
