@@ -22,7 +22,7 @@ pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
     match arguments.options.split_first() {
         Some((first, options)) if first == "--files" => {
             run(&mut cargo(&["build", "--release"]))?;
-            let script = root().join("bench/files.py");
+            let script = root().join("bench/files");
             let umbel = target().join("release/umbel");
             run(Command::new("python3").arg(script).arg("--umbel").arg(umbel).args(options))
         }

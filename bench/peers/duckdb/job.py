@@ -1,11 +1,13 @@
-"""The common lines of two files, by DuckDB: one process a job, so that its time and memory can be told from outside.
+"""The lines that two files share, or that only the first has, by DuckDB: one process a job, so that its time and memory can
+be told from outside.
 
-    common.py A B --out FILE --memory 8GB --threads 2 --tmp DIR [--expect LINES]
+    job.py intersect|except A B --out FILE --memory 8GB --threads 2 --tmp DIR [--expect LINES]
 
 Both files are read as one column of text: the delimiter is a byte that no line of the benches holds, and nothing quotes or
-escapes. INTERSECT gives each line once, in no order, so DuckDB is also freed from keeping one (`preserve_insertion_order`),
-which makes it faster: 5-8 s instead of 6-12 s where this was written. A SEMI JOIN below a DISTINCT, the other way to say it, took
-the same time. Exit 0 when `--expect` lines were written, 3 when another number was.
+escapes. INTERSECT and EXCEPT give each line once, in no order, so DuckDB is also freed from keeping one
+(`preserve_insertion_order`), which makes it faster: 5-8 s instead of 6-12 s for INTERSECT where this was written. A SEMI JOIN
+below a DISTINCT, the other way to say INTERSECT, took the same time. Exit 0 when `--expect` lines were written, 3 when another
+number was.
 """
 
 import argparse
@@ -21,7 +23,8 @@ def quoted(text):
 
 
 def main():
-    arguments = argparse.ArgumentParser(description="common lines of two files, by DuckDB")
+    arguments = argparse.ArgumentParser(description="set operations on the lines of two files, by DuckDB")
+    arguments.add_argument("operation", choices=["intersect", "except"])
     arguments.add_argument("a")
     arguments.add_argument("b")
     arguments.add_argument("--out", required=True)
@@ -47,11 +50,11 @@ def main():
         )
 
     written = connection.execute(
-        f"COPY ({lines(job.a)} INTERSECT {lines(job.b)}) TO {quoted(job.out)} "
+        f"COPY ({lines(job.a)} {job.operation.upper()} {lines(job.b)}) TO {quoted(job.out)} "
         f"(FORMAT csv, HEADER false, DELIMITER {quoted(NEVER)}, QUOTE '', ESCAPE '', USE_TMP_FILE false)"
     ).fetchone()[0]
     if job.expect is not None and written != job.expect:
-        print(f"{job.a}, {job.b}: expected {job.expect} common lines, found {written}", file=sys.stderr)
+        print(f"{job.operation} of {job.a}, {job.b}: expected {job.expect} lines, found {written}", file=sys.stderr)
         return 3
     return 0
 

@@ -1,0 +1,271 @@
+"""The jobs over whole files: which commands run, what is a right answer, which goals hold."""
+
+import dataclasses
+import filecmp
+import math
+import os
+import pathlib
+
+from data import DUCKDB, Data, crate, duckdb_python, lines_of, made, urls
+from run import Failure, clear, measure, note, run_or_fail, why
+
+LINES, SHARED = 20_000_000, 2_000_000
+SET_CAPS, SET_GOAL_CAP = ["64MiB", "256MiB", "4GiB"], "256MiB"
+DEDUP_CAPS, DEDUP_GOAL_CAP = ["64MiB", "600MiB"], "600MiB"
+DEDUP_FPP = "1e-6"
+DUCKDB_MEMORY = ["8GB", "1GB"]
+# What a process may use beyond --memory: code, stacks, the allocator's own.
+ALLOWANCE_MIB = 32
+
+# Stands in a command for the file its answer goes to, where that is not stdout.
+OUT = object()
+
+
+@dataclasses.dataclass
+class Case:
+    """A command under measurement."""
+
+    kind: str
+    name: str
+    argv: list
+    # Lines of the right answer; None where the answer is something else.
+    answer_lines: int | None = None
+    stdin: pathlib.Path | str = os.devnull
+    cap: str | None = None
+    # The rate of lines it may leave out; None: the answer is exact.
+    fpp: float | None = None
+    samples: dict = dataclasses.field(default_factory=dict)
+    failed: str | None = None
+    left_out: int | None = None
+
+    def run(self, out=os.devnull):
+        argv = [out if word is OUT else word for word in self.argv]
+        return measure(argv, self.stdin, os.devnull if OUT in self.argv else out)
+
+
+@dataclasses.dataclass
+class Goal:
+    """At most `bound` times the time of `wc`; at least `bound` times as fast as another kind; or within the cap."""
+
+    case: str
+    against: str
+    bound: float = 0
+
+
+@dataclasses.dataclass
+class Job:
+    name: str
+    told: str
+    data: Data
+    # What must be in the page cache.
+    inputs: list
+    cases: list
+    # Kinds that umbel is compared to, and how the table calls them.
+    rivals: dict
+    goals: list
+
+    @property
+    def lines(self):
+        """Of all inputs together."""
+        return 2 * self.data.lines
+
+    @property
+    def file_bytes(self):
+        return 2 * self.data.file_bytes
+
+    def check(self, tmp):
+        """Holds every answer against one that sort and comm made, before anything is timed."""
+        expected = self.expected(tmp)
+        for case in self.cases:
+            if case.answer_lines is None:
+                continue
+            if (count := lines_of(expected)) != case.answer_lines:
+                raise Failure(f"{expected}: the generator promised {case.answer_lines} lines, here are {count:.0f}")
+            note(f"checking {case.name}")
+            answer = tmp / "answer"
+            sample = case.run(answer)
+            if succeeded(case, sample):
+                self.verdict(case, answer, expected, tmp)
+            else:
+                case.failed = why(sample)
+                note(f"{case.name} failed: {case.failed}")
+            answer.unlink(missing_ok=True)
+        clear(tmp)
+
+    def run_rounds(self, rounds, tmp):
+        clear(tmp)
+        measure(["cat", *self.inputs])  # into the page cache
+        for number in range(rounds):
+            # Turned by one each round, so that no command always follows the same one.
+            turn = number % len(self.cases)
+            for case in self.cases[turn:] + self.cases[:turn]:
+                if case.failed:
+                    continue
+                sample = case.run()
+                sample["left_behind"] = clear(tmp)
+                if succeeded(case, sample):
+                    case.samples[number] = sample
+                    note(f"round {number + 1}/{rounds}: {case.name}: {sample['wall_s']:.2f} s")
+                else:
+                    case.failed = why(sample)
+                    note(f"round {number + 1}/{rounds}: {case.name} failed: {case.failed}")
+
+
+def succeeded(case, sample):
+    """Exit 0; or umbel's 1, which says that nothing was found, where nothing was to be found."""
+    return sample["exit"] == (1 if case.kind == "umbel" and case.answer_lines == 0 else 0)
+
+
+def umbel(options, name, files, answer_lines, cap, *more):
+    """The case of `umbel NAME FILES --memory CAP MORE`."""
+    shown = ", ".join([f"umbel {name}", f"--memory {cap}", *(" ".join(more[at:at + 2]) for at in range(0, len(more), 2))])
+    return Case("umbel", shown, [options.umbel, name, *files, "--memory", cap, *more], answer_lines, cap=cap)
+
+
+def wc(files):
+    return Case("wc", "wc -l", ["wc", "-l", *files])
+
+
+# Two files: common, except
+
+
+class Sets(Job):
+    """`umbel common` or `umbel except`: lines told apart from those of another file."""
+
+    def expected(self, tmp):
+        path = self.data.home / f"{self.name}.sorted"
+        if not path.exists():
+            columns = {"common": "-12", "except": "-23"}[self.name]
+            script = 'sort -u "$1" > "$3/a"; sort -u "$2" > "$3/b"; comm "$4" "$3/a" "$3/b" > "$5"; rm "$3/a" "$3/b"'
+            made(path, script, self.data.a, self.data.b, tmp, columns)
+        return path
+
+    def verdict(self, case, answer, expected, tmp):
+        """As a sorted file the right one; umbel's also in the order of A, and the same bytes under every cap."""
+        if case.kind == "umbel" and (first := tmp / "answer-first").exists():
+            if not filecmp.cmp(first, answer, shallow=False):
+                raise Failure(f"{case.name}: the answer differs from that under another cap; see {first} and {answer}")
+            return
+        # No -u: a line that came out twice is a wrong answer.
+        in_order = tmp / "answer-sorted"
+        run_or_fail(["sort", "-o", in_order, answer])
+        if not filecmp.cmp(in_order, expected, shallow=False):
+            raise Failure(f"{case.name}: the answer is not that of sort and comm; see {in_order} and {expected}")
+        in_order.unlink()
+        if case.kind == "umbel":
+            if not is_subsequence(answer, self.data.a):
+                raise Failure(f"{case.name}: the lines are right, but not in the order of {self.data.a}; see {answer}")
+            answer.replace(first)
+
+
+def sets(name, options, tmp):
+    data = urls(options.data, *sizes(options))
+    data.make()
+    files = [data.a, data.b]
+    answer_lines = data.shared if name == "common" else data.lines - data.shared
+    cases = [umbel(options, name, files, answer_lines, cap) for cap in SET_CAPS] + [wc(files)]
+    if "duckdb" in options.cases:
+        python = duckdb_python(options.data)
+        operation = {"common": "intersect", "except": "except"}[name]
+        for memory in DUCKDB_MEMORY:
+            argv = [python, DUCKDB / "job.py", operation, *files, "--memory", memory, "--threads", options.threads,
+                    "--tmp", tmp / "duckdb", "--expect", answer_lines, "--out", OUT]
+            cases.append(Case("duckdb", f"DuckDB, memory_limit {memory}", argv, answer_lines))
+    goal = f"umbel {name}, --memory {SET_GOAL_CAP}"
+    return Sets(
+        name=name,
+        told=f"Two files of {data.lines:,} lines, {data.file_bytes:,} bytes each, {data.shared:,} lines in both; "
+             f"the answer has {answer_lines:,}",
+        data=data,
+        inputs=files,
+        cases=chosen(options, cases),
+        rivals={"duckdb": "best DuckDB"},
+        goals=[Goal(goal, "wc", 6), Goal(goal, "duckdb", 8)],
+    )
+
+
+# One file: dedup
+
+
+class Dedup(Job):
+    """`umbel dedup`: each line where it comes first."""
+
+    def expected(self, tmp):
+        """By sort alone, in little memory: of equal lines the one of least number stays, then the numbers give the order."""
+        path = self.data.home / "dedup.txt"
+        if not path.exists():
+            script = "tab=$'\\t'; cat -n \"$1\" | sort -t \"$tab\" -k 2 -s -u -S 1G | sort -n -k 1,1 -s -S 1G | cut -f 2- > \"$2\""
+            made(path, script, *self.inputs)
+        return path
+
+    def verdict(self, case, answer, expected, tmp):
+        """The same bytes; where a rate is allowed, a part of the lines in the same order, with no more left out than that rate."""
+        if case.fpp is None:
+            if not filecmp.cmp(answer, expected, shallow=False):
+                raise Failure(f"{case.name}: not the first of each line in their order; see {answer} and {expected}")
+            case.left_out = 0
+            return
+        if not is_subsequence(answer, expected):
+            raise Failure(f"{case.name}: not among the first of each line, or in another order; see {answer} and {expected}")
+        case.left_out = case.answer_lines - int(lines_of(answer))
+        if case.left_out > (most := likely_most(case.answer_lines, case.fpp)):
+            raise Failure(f"{case.name}: {case.left_out} of {case.answer_lines} lines are left out, "
+                          f"at a rate of {case.fpp} at most {most} may be; see {answer} and {expected}")
+
+
+def dedup(options, tmp):
+    data = urls(options.data, *sizes(options))
+    data.make()
+    file, answer_lines = data.both(), 2 * data.lines - data.shared
+    approximate = umbel(options, "dedup", [file], answer_lines, DEDUP_GOAL_CAP, "--fpp", DEDUP_FPP)
+    approximate.fpp = float(DEDUP_FPP)
+    cases = [*(umbel(options, "dedup", [file], answer_lines, cap) for cap in DEDUP_CAPS), approximate, wc([file])]
+    if "huniq" in options.cases:
+        cases.append(Case("huniq", "huniq", [crate(options.data, "huniq")], answer_lines, stdin=file))
+    if "runiq" in options.cases:
+        # It promises no rate: the check counts what it leaves out, whatever that is.
+        argv = [crate(options.data, "runiq"), "-f", "compact", file]
+        cases.append(Case("runiq", "runiq -f compact", argv, answer_lines, fpp=1.0))
+    exact = [f"umbel dedup, --memory {cap}" for cap in DEDUP_CAPS]
+    return Dedup(
+        name="dedup",
+        told=f"One file of {2 * data.lines:,} lines, {2 * data.file_bytes:,} bytes; the answer has {answer_lines:,}",
+        data=data,
+        inputs=[file],
+        cases=chosen(options, cases),
+        rivals={"huniq": "huniq", "runiq": "runiq compact"},
+        goals=[Goal(exact[1], "huniq", 8), *(Goal(name, "cap") for name in exact), Goal(approximate.name, "runiq", 12)],
+    )
+
+
+# What the jobs share
+
+
+def sizes(options):
+    return max(1, round(LINES * options.scale)), round(SHARED * options.scale)
+
+
+def chosen(options, cases):
+    return [case for case in cases if case.kind in options.cases]
+
+
+def is_subsequence(few, many):
+    """Whether the lines of `few` stand in `many` in that order. The lines of `many` are distinct."""
+    with open(few, "rb") as few, open(many, "rb") as many:
+        wanted = next(few, None)
+        for line in many:
+            if line == wanted:
+                wanted = next(few, None)
+        return wanted is None
+
+
+def likely_most(count, rate):
+    """The number that a binomial count exceeds with a chance under 1e-9: by its Poisson bound, which is never lower here."""
+    mean = count * rate
+    if rate >= 1:
+        return count
+    # Chernoff: P(X ≥ k) ≤ e^(k − mean) (mean / k)^k for k above the mean.
+    most = math.ceil(mean)
+    while most < count and (most + 1) - mean + (most + 1) * math.log(mean / (most + 1)) > math.log(1e-9):
+        most += 1
+    return most
