@@ -8,7 +8,7 @@ use std::io::{Seek, SeekFrom, Write};
 
 use serde_json::Value;
 
-use util::{Folder, least_memory, lines, urls};
+use util::{Folder, gzip, least_memory, lines, urls};
 
 #[test]
 fn lines_of_two_files_come_once_in_the_first_files_order() {
@@ -401,10 +401,4 @@ fn a_file_name_may_be_any_bytes_and_look_like_an_option() {
     std::fs::write(folder.path("").join(name), "1\n2\n").unwrap();
     folder.write("a", "2\n");
     assert_eq!(folder.umbel("common --").arg(name).arg("a").run().text(), "2\n");
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
 }
