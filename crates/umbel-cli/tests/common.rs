@@ -306,7 +306,10 @@ fn with_fpp_each_file_is_read_once_and_the_error_is_told() {
     }
     // At this rate an error among 300 lines has a chance below 1e-6.
     folder.write("few", urls(900..1200));
-    assert!(folder.umbel("common few b --fpp 1e-9").run().done() == urls(1000..1200));
+    for memory in ["16MiB", "1GiB"] {
+        let run = folder.umbel(&format!("common few b --fpp 1e-9 --memory {memory}")).run();
+        assert!(run.done() == urls(1000..1200));
+    }
 }
 
 #[test]

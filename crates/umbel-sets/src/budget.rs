@@ -90,8 +90,12 @@ impl Budget {
 
     /// For the table while `filters` bytes of filters are in memory.
     pub(crate) fn table(&self, filters: u64) -> u64 {
-        let long_line = self.long_line() - LONG_LINE;
-        self.rest.saturating_sub(filters + self.spill_buffers() + long_line)
+        self.beside_long_line().saturating_sub(filters + self.spill_buffers())
+    }
+
+    /// Beside that line, of which a part needs no place within the cap.
+    pub(crate) fn beside_long_line(&self) -> u64 {
+        self.rest - (self.long_line() - LONG_LINE)
     }
 
     /// In how many partitions to cut the lines that a table has no room for, so that each is likely

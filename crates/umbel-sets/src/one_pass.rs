@@ -55,8 +55,7 @@ pub(crate) fn plan(
         fpp / 2.0,
     )?;
     let bytes = filters.iter().map(|(_, plan)| plan.bytes()).sum::<u64>() + written.bytes();
-    let room = budget.rest - budget.long_line();
-    if bytes > room {
+    if bytes > budget.beside_long_line() {
         let least = Budget::least_cap(budget.threads, bytes + bytes.div_ceil(7));
         return Err(Error::Memory { cap: budget.cap, least });
     }

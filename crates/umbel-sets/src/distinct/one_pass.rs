@@ -30,7 +30,7 @@ pub(super) fn plan(
     let seen = size(from)?;
     let excluded = if others > 0 { Some(size(others)?) } else { None };
     let bytes = seen.bytes() + excluded.map_or(0, |plan| plan.bytes());
-    if bytes > budget.rest - budget.long_line() {
+    if bytes > budget.beside_long_line() {
         let least = Budget::least_cap(budget.threads, bytes + bytes.div_ceil(7));
         return Err(Error::Memory { cap: budget.cap, least });
     }
