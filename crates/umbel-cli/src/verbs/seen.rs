@@ -40,7 +40,7 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
             return Ok(Outcome::Done);
         }
         umbel_sets::room_beside(&plan, &options)?;
-        let hasher = secret.clone().map_or_else(KeyHasher::default, KeyHasher::keyed);
+        let hasher = secret.map_or_else(KeyHasher::default, KeyHasher::keyed);
         let empty = AnyFilter::new(&plan, hasher)?;
         // Another run may have made it meanwhile: then that one counts.
         match filters::write(&empty, path, Existing::Keep) {

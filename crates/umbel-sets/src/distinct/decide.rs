@@ -116,8 +116,8 @@ impl Visit for Decide<'_, '_> {
         if doubtful.contains(&true) {
             let mut table = self.table.write().expect("no worker panics");
             let mut counts = self.counts.map(|counts| counts.write().expect("no worker panics"));
-            for i in 0..lines.len() {
-                if !doubtful[i] {
+            for (i, &doubtful) in doubtful.iter().enumerate() {
+                if !doubtful {
                     if writes {
                         wanted.push(i);
                     }
