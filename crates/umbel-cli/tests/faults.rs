@@ -376,19 +376,20 @@ fn an_input_that_changes_meanwhile_is_noticed() {
 
 #[test]
 fn an_input_that_changes_between_passes_is_noticed() {
-    for arguments in ["dedup a --repeated", "dedup a --count", "dedup a", "except a b"] {
+    for arguments in ["dedup a", "dedup a --count", "except a b"] {
         let folder = Folder::new();
-        // The passes after the first one meet other lines, in a file of the same length.
         folder.write("a", urls(0..600_000));
         folder.write("b", urls(900_000..1_300_000));
-        let file = OpenOptions::new().write(true).open(folder.path("a")).unwrap();
-        let mut run = folder.umbel(&format!("{arguments} --memory 16MiB --threads 1")).spawn();
+        let mut run = folder.umbel(&format!("{arguments} --memory 16MiB")).spawn();
+        // The answer is more than a pipe holds; the last pass waits where it begins.
         let mut out = run.stdout();
-        let drain = thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
-        thread::sleep(Duration::from_millis(30));
-        file.write_all_at(&urls([7]), 66 * 300_000).unwrap();
+        out.read_exact(&mut [0; 66]).unwrap();
+        // Another line, in a file of the same length.
+        let file = OpenOptions::new().write(true).open(folder.path("a")).unwrap();
+        file.write_all_at(&urls([7]), 66 * 500_000).unwrap();
+        let rest = thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
         let outcome = run.finish();
-        drain.join().unwrap().unwrap();
+        rest.join().unwrap().unwrap();
         assert_eq!(outcome.status.code(), Some(2), "{arguments}: {}", outcome.stderr);
         let words = "umbel: a: changed while it was being read";
         assert!(outcome.stderr.starts_with(words), "{arguments}: {}", outcome.stderr);

@@ -349,7 +349,7 @@ fn rows_from_a_pipe_come_out_at_once() {
 fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
     let folder = Folder::new();
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGKILL] {
-        let mut umbel = folder.umbel("dedup -q --seen f --fpp 1e-9 --checkpoint 0.1");
+        let mut umbel = folder.umbel("dedup -q --seen f --fpp 1e-9 --checkpoint 0.5");
         umbel.command.stdin(Stdio::piped());
         let mut run = umbel.spawn();
         let (mut stdin, mut stdout) = (run.stdin(), run.stdout());
@@ -361,15 +361,18 @@ fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
         };
         feed(0);
         // The first line after that time is saved with those before.
-        thread::sleep(Duration::from_millis(150));
+        thread::sleep(Duration::from_millis(600));
         feed(1);
-        run.until("it saved the filter", || folder.path("f.run").exists());
+        let found = || {
+            let note = fs::read(folder.path("f.run")).ok()?;
+            serde_json::from_slice::<Value>(&note).unwrap()["found"].as_u64()
+        };
+        run.until("it saved the filter", || found() >= Some(2));
         feed(2);
         run.kill(signal);
         run.finish().killed_by(signal);
-        let note: Value = serde_json::from_slice(&folder.read("f.run")).unwrap();
-        let found = note["found"].as_u64().unwrap();
-        assert!((2..=3).contains(&found), "{note}");
+        let found = found().unwrap();
+        assert!((2..=3).contains(&found), "{found}");
         let again = folder.umbel("dedup --seen f").stdin(urls(0..4)).run();
         let words = format!(
             "the run before did not end well: f records what went out up to byte {} of standard input, {found} lines",
