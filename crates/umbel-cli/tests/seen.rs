@@ -386,6 +386,32 @@ fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
 }
 
 #[test]
+fn what_is_recorded_went_out_before() {
+    // Lines so short that those of a batch go out through a buffer.
+    let folder = Folder::new();
+    let all = lines((0..300_000).map(|i| format!("{i:06}")));
+    folder.write("a", &all);
+    let seen = "dedup -q --seen f --fpp 1e-9 --keys 4e5 a";
+    for attempt in 0..12 {
+        // Every batch is a checkpoint, but the pipe is full after some.
+        let mut run = folder.umbel(&format!("{seen} --checkpoint 0")).spawn();
+        let mut stdout = run.stdout();
+        let mut out = vec![0; 7 * 18_000 * attempt];
+        stdout.read_exact(&mut out).unwrap();
+        thread::sleep(Duration::from_millis(100));
+        run.kill(Signal::SIGKILL);
+        stdout.read_to_end(&mut out).unwrap();
+        run.finish().killed_by(Signal::SIGKILL);
+        // The rest, from the last checkpoint on: all before it went out, and maybe more.
+        let rest = folder.umbel(seen).run().done();
+        assert!(all.starts_with(&out) && all.ends_with(&rest));
+        assert!(out.len() + rest.len() >= all.len(), "{attempt}: lines are lost");
+        assert!(attempt < 3 || rest.len() < all.len(), "{attempt}: none was recorded");
+        fs::remove_file(folder.path("f")).unwrap();
+    }
+}
+
+#[test]
 fn killed_before_a_checkpoint_it_repeats_all() {
     let folder = Folder::new();
     let mut umbel = folder.umbel("dedup -q --seen f --fpp 1e-9");
@@ -578,11 +604,13 @@ fn crawl_a_day(folder: &Folder, number: u64, options: &str, usual: Duration) -> 
         let mut run = folder.umbel(&arguments).stdout(append(folder, "out")).spawn();
         let attempt = ran.len() as u64;
         if attempt < KILLS {
-            // Every other time after a checkpoint.
-            while attempt % 2 == 1 && note() == before && run.runs() {
+            // Every other time soon after a checkpoint.
+            let checkpoint = attempt % 2 == 1;
+            while checkpoint && note() == before && run.runs() {
                 thread::sleep(Duration::from_millis(1));
             }
-            thread::sleep(usual.mul_f64(0.8 * fraction(number * KILLS + attempt)));
+            let share = if checkpoint { 0.1 } else { 0.8 };
+            thread::sleep(usual.mul_f64(share * fraction(number * KILLS + attempt)));
             run.kill(Signal::SIGKILL);
         }
         let outcome = run.finish();
