@@ -37,7 +37,15 @@ fn with_large_files() -> Folder {
 fn killed_while_a_pipe_is_spooled_it_leaves_nothing() {
     let folder = folder();
     for signal in SIGNALS {
-        for arguments in ["common keys pipe", "common pipe keys", "build -o new pipe"] {
+        for arguments in [
+            "common keys pipe",
+            "common pipe keys",
+            "build -o new pipe",
+            "dedup pipe",
+            "dedup --repeated keys pipe",
+            "except keys pipe",
+            "except pipe keys",
+        ] {
             folder.fifo("pipe");
             let mut run = folder.umbel(arguments).spawn();
             let mut pipe = run.feed(&folder, "pipe");
@@ -54,14 +62,36 @@ fn killed_while_a_pipe_is_spooled_it_leaves_nothing() {
 fn killed_with_lines_on_disk_it_leaves_nothing() {
     let folder = with_large_files();
     for signal in SIGNALS {
-        let mut run = folder.umbel("common a b --memory 16MiB").spawn();
-        // The answer is more than a pipe holds; it comes from temporary files.
-        let mut stdout = run.stdout();
-        stdout.read_exact(&mut [0; 66]).unwrap();
-        run.until_temporary();
-        run.kill(signal);
-        drop(stdout);
-        run.finish().killed_by(signal);
+        for arguments in [
+            "common a b --memory 16MiB",
+            "dedup a b --repeated --memory 16MiB",
+            "dedup a b --count --memory 16MiB",
+        ] {
+            let mut run = folder.umbel(arguments).spawn();
+            // The answer is more than a pipe holds; it comes from temporary files.
+            let mut stdout = run.stdout();
+            stdout.read_exact(&mut [0; 66]).unwrap();
+            run.until_temporary();
+            run.kill(signal);
+            drop(stdout);
+            run.finish().killed_by(signal);
+            assert_eq!(folder.names(), ["a", "b"], "{arguments}");
+        }
+    }
+}
+
+#[test]
+fn killed_while_lines_go_to_disk_it_leaves_nothing() {
+    let folder = with_large_files();
+    for signal in SIGNALS {
+        for arguments in ["except a b", "except b a a", "dedup a b", "dedup b a --count"] {
+            let umbel = folder.umbel(&format!("{arguments} --memory 16MiB"));
+            let mut run = umbel.stdout(File::create(folder.path("out")).unwrap()).spawn();
+            run.until_temporary();
+            run.kill(signal);
+            run.finish().killed_by(signal);
+            assert_eq!(folder.names(), ["a", "b", "out"], "{arguments}");
+        }
     }
 }
 
@@ -169,13 +199,35 @@ fn a_full_temporary_disk_is_told() {
         "free some space there or name another folder with --tmp",
     ];
     // What a pipe gives, and what does not fit in memory: files of more than 100 kB.
-    for arguments in ["common a -", "common - a", "build -o new", "build -o new a -"] {
+    for arguments in [
+        "common a -",
+        "common - a",
+        "build -o new",
+        "build -o new a -",
+        "dedup",
+        "dedup a - --repeated",
+        "dedup - --fpp 0.1",
+        "except a -",
+        "except - a",
+    ] {
         let piped = urls(0..5_000);
         folder.umbel_on_small_disk(200, arguments).stdin(piped).run().fails(words);
     }
-    for arguments in ["common a b --memory 16MiB", "common a b --at-least 1 --memory 16MiB"] {
-        folder.umbel_on_small_disk(200, arguments).run().fails(words);
+    for arguments in [
+        "common a b",
+        "common a b --at-least 1",
+        "dedup a b --repeated",
+        "dedup a b --count",
+        "except a b",
+    ] {
+        let umbel = folder.umbel_on_small_disk(200, &format!("{arguments} --memory 16MiB"));
+        umbel.run().fails(words);
     }
+    // Here lines went out before: they are the beginning of the answer.
+    let stopped = folder.umbel_on_small_disk(200, "dedup a b --memory 16MiB").run();
+    assert_eq!(stopped.status.code(), Some(2));
+    assert!(urls(0..200_000).starts_with(&stopped.stdout));
+    assert!(words.iter().all(|word| stopped.stderr.contains(word)), "{}", stopped.stderr);
     assert_eq!(folder.names(), names);
 }
 
@@ -251,6 +303,14 @@ fn a_full_disk_under_the_answer_is_told() {
         "common keys keys",
         "common keys keys --fpp 0.01",
         "common keys keys --explain",
+        "dedup keys",
+        "dedup keys keys --repeated",
+        "dedup keys --count",
+        "dedup keys --fpp 0.01",
+        "dedup keys --explain",
+        "except keys seen",
+        "except keys seen --fpp 0.01",
+        "except keys seen --explain",
         "query seen keys",
         "build -o - keys",
         "merge -o - seen",
@@ -290,6 +350,13 @@ fn an_input_that_changes_meanwhile_is_noticed() {
         "common pipe keys",
         "common keys pipe --at-least 1",
         "common keys pipe --fpp 0.01",
+        "dedup keys pipe",
+        "dedup pipe keys --repeated",
+        "dedup keys pipe --count",
+        "dedup keys pipe --fpp 0.01",
+        "except keys pipe",
+        "except pipe keys",
+        "except pipe keys --fpp 0.01",
         "build -o new keys pipe",
         "build -o seen --force --keys 20000 pipe keys",
         "add seen pipe keys",
@@ -304,6 +371,28 @@ fn an_input_that_changes_meanwhile_is_noticed() {
             let file = OpenOptions::new().write(true).open(folder.path("keys")).unwrap();
             file.write_all_at(b"X", 100).unwrap();
         });
+    }
+}
+
+#[test]
+fn an_input_that_changes_between_passes_is_noticed() {
+    for arguments in ["dedup a", "dedup a --count", "except a b"] {
+        let folder = Folder::new();
+        folder.write("a", urls(0..600_000));
+        folder.write("b", urls(900_000..1_300_000));
+        let mut run = folder.umbel(&format!("{arguments} --memory 16MiB")).spawn();
+        // The answer is more than a pipe holds; the last pass waits where it begins.
+        let mut out = run.stdout();
+        out.read_exact(&mut [0; 66]).unwrap();
+        // Another line, in a file of the same length.
+        let file = OpenOptions::new().write(true).open(folder.path("a")).unwrap();
+        file.write_all_at(&urls([7]), 66 * 500_000).unwrap();
+        let rest = thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+        let outcome = run.finish();
+        rest.join().unwrap().unwrap();
+        assert_eq!(outcome.status.code(), Some(2), "{arguments}: {}", outcome.stderr);
+        let words = "umbel: a: changed while it was being read";
+        assert!(outcome.stderr.starts_with(words), "{arguments}: {}", outcome.stderr);
     }
 }
 
@@ -328,6 +417,14 @@ fn a_reader_that_leaves_ends_the_run_quietly() {
         "common a b",
         "common a b --memory 16MiB",
         "common a b --fpp 0.01",
+        "dedup a b",
+        "dedup a b --memory 16MiB",
+        "dedup a b --repeated --memory 16MiB",
+        "dedup a b --count",
+        "dedup a --fpp 0.01",
+        "except a seen",
+        "except a seen --memory 16MiB",
+        "except a seen --fpp 0.01",
         "query seen a",
         "build -o - a",
         "merge -o - seen",
@@ -349,6 +446,11 @@ fn without_any_reader_the_run_ends_quietly() {
     let folder = folder();
     for arguments in [
         "common keys keys",
+        "dedup keys",
+        "dedup keys --count",
+        "dedup keys --explain",
+        "except keys seen",
+        "except keys seen --fpp 0.01",
         "query seen keys",
         "build -o - keys",
         "merge -o - seen",

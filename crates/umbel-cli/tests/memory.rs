@@ -180,3 +180,164 @@ fn a_filter_that_grows_stays_within_the_cap() {
         assert_eq!(report["filter"]["links"], 9, "{report}");
     }
 }
+
+fn work(folder: &Folder, arguments: &str) -> Value {
+    within_the_cap(folder, folder.umbel(&format!("{arguments} --memory 16MiB --json")))
+}
+
+fn spills(report: &Value) {
+    assert!(report["bytes_spilled"].as_u64() > Some(10 << 20), "{report}");
+}
+
+#[test]
+fn dedup_stays_within_the_cap_when_nothing_repeats() {
+    let folder = Folder::new();
+    write(&folder, "a", 0..LINES);
+    for threads in [1, 2, 3] {
+        let report = work(&folder, &format!("dedup a --threads {threads}"));
+        // A filter tells that: nothing is kept.
+        assert_eq!((&report["found"], &report["bytes_spilled"]), (&LINES.into(), &0.into()));
+        answer_is(&folder, 0..LINES);
+    }
+}
+
+#[test]
+fn dedup_stays_within_the_cap_when_all_repeats() {
+    let folder = Folder::new();
+    write(&folder, "a", 0..LINES);
+    write(&folder, "b", (0..LINES).rev());
+    for threads in [1, 2, 3] {
+        spills(&work(&folder, &format!("dedup a b --threads {threads}")));
+        answer_is(&folder, 0..LINES);
+        spills(&work(&folder, &format!("dedup a b --repeated --threads {threads}")));
+        answer_is(&folder, 0..LINES);
+        spills(&work(&folder, &format!("dedup a b --count --threads {threads}")));
+        let mut counted = BufReader::new(File::open(folder.path("out")).unwrap()).lines();
+        for number in 0..LINES {
+            let line = counted.next().unwrap().unwrap();
+            assert!(line.strip_prefix("2\t") == Some(&url(number)), "{line}");
+        }
+        assert!(counted.next().is_none());
+        work(&folder, &format!("dedup a b --count --repeated --threads {threads}"));
+        assert_eq!(
+            BufReader::new(File::open(folder.path("out")).unwrap()).lines().count() as u64,
+            LINES
+        );
+    }
+    folder.umbel("dedup a --repeated --memory 16MiB").run().nothing();
+}
+
+#[test]
+fn dedup_stays_within_the_cap_when_most_lines_are_one() {
+    let folder = Folder::new();
+    write(&folder, "a", (0..2 * LINES).map(|i| if i % 4 == 0 { i } else { 1 }));
+    for options in ["", "--count", "--repeated"] {
+        work(&folder, &format!("dedup a {options} --threads 2"));
+    }
+    work(&folder, "dedup a a");
+    answer_is(&folder, [0, 1].into_iter().chain((1..LINES / 2).map(|i| 4 * i)));
+}
+
+#[test]
+fn dedup_of_a_pipe_stays_within_the_cap() {
+    let folder = Folder::new();
+    write(&folder, "a", (0..2 * LINES).map(|i| i % LINES));
+    folder.fifo("pipe");
+    let mut umbel = folder.umbel("dedup pipe --memory 16MiB --json");
+    umbel = umbel.stdout(File::create(folder.path("out")).unwrap());
+    let mut run = umbel.spawn();
+    let mut pipe = run.feed(&folder, "pipe");
+    std::io::copy(&mut File::open(folder.path("a")).unwrap(), &mut pipe).unwrap();
+    drop(pipe);
+    spills(&is_within_the_cap(&run.finish()));
+    answer_is(&folder, 0..LINES);
+}
+
+#[test]
+fn except_stays_within_the_cap() {
+    let folder = Folder::new();
+    write(&folder, "a", (0..LINES).chain(0..LINES / 2));
+    write(&folder, "half", (LINES / 2..LINES / 2 * 3).rev());
+    write(&folder, "most", (10..LINES).rev());
+    write(&folder, "others", LINES..LINES * 2);
+    write(&folder, "few", 0..10);
+    for threads in [1, 2, 3] {
+        let work = |files: &str| work(&folder, &format!("except {files} --threads {threads}"));
+        work("a half");
+        answer_is(&folder, 0..LINES / 2);
+        spills(&work("a most"));
+        answer_is(&folder, 0..10);
+        spills(&work("a most others half"));
+        answer_is(&folder, 0..10);
+        work("a others");
+        answer_is(&folder, 0..LINES);
+        work("a few");
+        answer_is(&folder, 10..LINES);
+        work("few others");
+        answer_is(&folder, 0..10);
+    }
+}
+
+#[test]
+fn keys_of_dedup_and_except_stay_within_the_cap() {
+    let folder = Folder::new();
+    let table = |name: &str, numbers: &mut dyn Iterator<Item = u64>| {
+        let mut file = BufWriter::new(File::create(folder.path(name)).unwrap());
+        writeln!(file, "url,n,text").unwrap();
+        for number in numbers {
+            writeln!(file, "{},{number},\"\"\"line\nfeed\"\"\"", url(number)).unwrap();
+        }
+        file.flush().unwrap();
+    };
+    table("a", &mut (0..LINES));
+    table("b", &mut (0..LINES).rev());
+    table("c", &mut (LINES..2 * LINES));
+    for key in ["--key n --threads 1", "--key text --key url --threads 3"] {
+        work(&folder, &format!("dedup a b --csv {key}"));
+        same(&folder, "out", "a");
+        spills(&work(&folder, &format!("dedup a b --csv {key} --repeated")));
+        same(&folder, "out", "a");
+        spills(&work(&folder, &format!("dedup a b --csv {key} --count")));
+        work(&folder, &format!("except a c --csv {key}"));
+        same(&folder, "out", "a");
+    }
+}
+
+#[test]
+fn answers_with_an_error_stay_within_the_cap() {
+    let folder = Folder::new();
+    // Filters of up to 5 MB. Seeds are fixed: what is right once is right always.
+    write(&folder, "a", 0..LINES);
+    write(&folder, "b", LINES / 2..LINES / 2 * 3);
+    for threads in [1, 2] {
+        let work = |arguments: &str| work(&folder, &format!("{arguments} --threads {threads}"));
+        work("dedup a b --fpp 1e-7");
+        answer_is(&folder, 0..LINES / 2 * 3);
+        work("except a b --fpp 1e-7");
+        answer_is(&folder, 0..LINES / 2);
+        work("common a b --fpp 1e-7");
+        answer_is(&folder, LINES / 2..LINES);
+    }
+    // What does not fit is refused.
+    let refused = folder.umbel("dedup a b a b --fpp 1e-12 --memory 16MiB --threads 2").run();
+    refused.fails(&["a memory cap of 16MiB does not suffice"]);
+}
+
+#[test]
+fn a_filter_of_seen_lines_stays_within_the_cap() {
+    let folder = Folder::new();
+    write(&folder, "a", 0..LINES);
+    write(&folder, "b", LINES / 2..LINES / 2 * 3);
+    // Near what the cap leaves.
+    for (filter, kind) in [("f", "blocked"), ("g", "classic")] {
+        let options = format!("--seen {filter} --keys 7e5 --fpp 1e-9 --kind {kind} --threads 1");
+        let report = work(&folder, &format!("dedup a {options} --checkpoint 0.01"));
+        assert_eq!(report["found"], LINES);
+        answer_is(&folder, 0..LINES);
+        work(&folder, &format!("dedup b {options}"));
+        answer_is(&folder, LINES..LINES / 2 * 3);
+    }
+    let refused = folder.umbel("dedup a --seen h --keys 1e8 --memory 16MiB --threads 1").run();
+    refused.fails(&["a memory cap of 16MiB does not suffice"]);
+    assert_eq!(folder.names(), ["a", "b", "f", "g", "out"]);
+}

@@ -215,7 +215,9 @@ impl Visit for Skip<'_> {
     }
 
     fn header(&self, row: &[u8]) -> Result<(), Error> {
-        self.state.lock().expect("no worker panics").sink.header(Some(row))
+        let mut state = self.state.lock().expect("no worker panics");
+        state.sink.header(Some(row))?;
+        if self.flush { state.sink.flush() } else { Ok(()) }
     }
 
     fn batch(&self, _: &mut Vec<bool>, _: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {

@@ -364,6 +364,13 @@ pub(crate) fn urls(numbers: impl IntoIterator<Item = u64>) -> Vec<u8> {
     lines(numbers.into_iter().map(url))
 }
 
+/// One member of a gzip file.
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
 fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
