@@ -13,7 +13,6 @@
 //! partition is settled in a table of its own (`join`). Without filters, the same steps are a hybrid
 //! hash join.
 
-use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 use std::sync::Mutex;
 
@@ -27,7 +26,7 @@ use crate::passes::Passes;
 use crate::records::{Layout, Record};
 use crate::report::Report;
 use crate::sample::Sample;
-use crate::scan::{Lines, Scanner, Tally, Visit};
+use crate::scan::{Lines, Scanner, Tally, Visit, job_hasher};
 use crate::sink::Sink;
 use crate::spill::{Disk, Partitions, Runs, Spill};
 use crate::table::{Inserted, Table};
@@ -252,9 +251,7 @@ impl<'a> Common<'a> {
     /// Those of reading, of temporary files and of `out`.
     pub fn run(&self, out: &mut (dyn Write + Send)) -> Result<Report, Error> {
         let plan = self.plan()?;
-        // A seed of its own for every run: lines made to collide under one seed do not under it.
-        // No result depends on it.
-        let hasher = KeyHasher::with_seed(RandomState::new().hash_one(0));
+        let hasher = job_hasher(plan.strategy != Strategy::OnePass);
         let scanner = Scanner::within(self.budget, self.options, hasher)?;
         let header = scanner.header(self.inputs)?;
         self.options.progress.expect(plan.bytes_read);

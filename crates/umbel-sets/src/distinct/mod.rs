@@ -25,12 +25,11 @@ mod plan;
 mod settle;
 mod write;
 
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, RwLock};
 
-use umbel::{Blocked, KeyHasher};
+use umbel::Blocked;
 
 use crate::budget::Budget;
 use crate::input::Input;
@@ -38,7 +37,7 @@ use crate::join::{Places, work_off};
 use crate::passes::Passes;
 use crate::records::Layout;
 use crate::report::Report;
-use crate::scan::Scanner;
+use crate::scan::{Scanner, job_hasher};
 use crate::sink::Sink;
 use crate::spill::{Disk, Partitions, Runs, Spill};
 use crate::table::Table;
@@ -126,12 +125,7 @@ impl<'a> Distinct<'a> {
     /// of the result.
     pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
         let plan = self.plan()?;
-        let hasher = match plan.strategy {
-            // The answer depends on the seed: the same one for the same inputs.
-            DistinctStrategy::OnePass => KeyHasher::default(),
-            // No result depends on the seed; lines made to collide under one do not under another.
-            _ => KeyHasher::with_seed(RandomState::new().hash_one(0)),
-        };
+        let hasher = job_hasher(plan.strategy != DistinctStrategy::OnePass);
         let scanner = Scanner::within(self.budget, self.options, hasher)?;
         let column = self.options.records.column();
         let mut header = scanner.header(self.inputs)?;

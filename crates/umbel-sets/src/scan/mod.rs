@@ -19,6 +19,7 @@ mod long;
 mod turns;
 mod worker;
 
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -157,6 +158,13 @@ impl Tally {
     fn see(&mut self, hash: KeyHash) {
         self.sum = self.sum.wrapping_add(hash.high ^ hash.low.rotate_left(32));
     }
+}
+
+/// How a job hashes. An exact answer does not depend on the seed, so each run has one of its own, under
+/// which no lines were made to collide; any other answer does, and is the same for the same inputs.
+pub(crate) fn job_hasher(exact: bool) -> KeyHasher {
+    let seed = if exact { RandomState::new().hash_one(0) } else { 0 };
+    KeyHasher::with_seed(seed)
 }
 
 /// What all scans of a job share.
