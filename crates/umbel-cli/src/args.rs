@@ -182,7 +182,8 @@ pub(crate) struct ExceptArgs {
 ///
 /// With --seen, lines that the filter does not know go out and into it, in one pass: what a crawler does every day.
 /// A line is wrongly taken for a known one with the filter's rate. The filter is saved at the end and at checkpoints,
-/// always after the lines it records: a run that is killed may repeat some, and loses none.
+/// always after the lines it records: a run that is killed may repeat some, and loses none; the last line it wrote may
+/// be half a line. Runs with the same filter wait for each other.
 #[derive(Debug, Args)]
 pub(crate) struct DedupArgs {
     /// Files of lines, taken as one [default: standard input]

@@ -68,6 +68,15 @@ pub(crate) enum Source {
     Stream(String, Box<dyn Read>),
 }
 
+impl Source {
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::File(input) => input.name().to_owned(),
+            Self::Stream(name, _) => name.clone(),
+        }
+    }
+}
+
 /// Opens what was named; nothing named is standard input. Files are opened, and their state noted,
 /// before any pipe is waited for.
 pub(crate) fn open(paths: &[PathBuf]) -> Result<Vec<Source>> {

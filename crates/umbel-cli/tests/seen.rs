@@ -90,7 +90,7 @@ fn the_filter_is_what_was_asked_for() {
     folder.write("a", urls(0..100));
     folder.write("key", [7u8; 16]);
     for (options, kind, keys, fpp) in [
-        ("", "blocked", 10_000_000u64, 1e-4),
+        ("", "scalable", 1_000_000u64, 1e-4),
         ("--keys 2e4 --fpp 1e-3", "blocked", 20_000, 1e-3),
         ("--keys 3000 --kind classic", "classic", 3000, 1e-4),
         ("--keys 3000 --secret-file key", "blocked", 3000, 1e-4),
@@ -430,7 +430,7 @@ fn what_nobody_got_is_not_recorded() {
     let folder = Folder::new();
     let all = urls(0..100_000);
     folder.write("a", &all);
-    let seen = "dedup --seen f --fpp 1e-9 --keys 2e5";
+    let seen = "dedup -q --seen f --fpp 1e-9 --keys 2e5";
     // A full disk, and a small one.
     if let Ok(full) = OpenOptions::new().write(true).open("/dev/full") {
         let run = folder.umbel(&format!("{seen} a")).stdout(full).run();
@@ -733,4 +733,32 @@ fn days_of_a_crawl_with_kills_miss_no_more_than_the_rate() {
     assert!(missing <= mean + 6.0 * mean.sqrt(), "{missing}");
     // It is no better than it says either: half full on average, it still errs.
     assert!(missing >= mean / 100.0, "{missing}");
+}
+
+#[test]
+fn a_filter_that_grows_takes_any_number_of_days() {
+    let folder = Folder::new();
+    for day in 0..4u64 {
+        // Each day three times as many lines, a third of them known.
+        let (from, to) = (1000 * 3u64.pow(day as u32) / 2, 1000 * 3u64.pow(day as u32 + 1));
+        folder.write("day", urls(from..to));
+        let seen = "dedup -q --seen f --kind scalable --keys 1000 --fpp 1e-9 day";
+        let before = if day == 0 { from } else { 1000 * 3u64.pow(day as u32) };
+        assert!(folder.umbel(seen).run().done() == urls(before..to), "day {day}");
+    }
+    let info: Value = serde_json::from_str(&folder.umbel("info --json f").run().text()).unwrap();
+    assert_eq!(info["links"], 7, "{info}");
+    assert_eq!(info["over_filled"], false);
+}
+
+#[test]
+fn a_header_is_written_once_however_many_runs_add_to_a_file() {
+    let folder = Folder::new();
+    for (day, rows) in [("one", "1,a\n2,b\n"), ("two", "2,b\n3,c\n"), ("three", "1,a\n3,c\n")] {
+        folder.write(day, format!("id,name\n{rows}"));
+        let mut options = OpenOptions::new();
+        let out = options.create(true).append(true).open(folder.path("out")).unwrap();
+        folder.umbel(&format!("dedup -q --seen f --csv --key id {day}")).stdout(out).run();
+    }
+    assert_eq!(folder.read("out"), b"id,name\n1,a\n2,b\n3,c\n");
 }

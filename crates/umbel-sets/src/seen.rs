@@ -91,6 +91,11 @@ impl<'a> Seen<'a> {
         Ok(Self { scanner, skip, options, report: Report::default() })
     }
 
+    /// Writes no header: what is written goes on where one is already.
+    pub fn leave_header_out(&mut self) {
+        self.skip.state.get_mut().expect("no worker panics").sink.leave_header_out();
+    }
+
     /// Goes through a file.
     ///
     /// # Errors

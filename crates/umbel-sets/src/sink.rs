@@ -31,6 +31,11 @@ impl<'a> Sink<'a> {
         }
     }
 
+    /// Writes no header from now on.
+    pub(crate) fn leave_header_out(&mut self) {
+        self.headed = true;
+    }
+
     pub(crate) fn line(&mut self, line: &[u8]) -> Result<(), Error> {
         self.lines += 1;
         self.write(&[line])

@@ -1,6 +1,6 @@
 //! `umbel dedup`: each different line once.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::json;
 use umbel_sets::{Distinct, DistinctPlan, DistinctStrategy};
 
@@ -14,6 +14,9 @@ use crate::report::Run;
 pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     if let Some(filter) = &args.seen {
         return seen::seen(filter, args);
+    }
+    if args.secret.secret_file.is_some() {
+        bail!("--secret-file goes with --seen: other answers rest on no filter that is kept");
     }
     let options = lines::options(&args.work)?;
     let inputs = lines::open_rereadable(&args.files, &options)?;

@@ -5,7 +5,7 @@
 
 use std::error::Error;
 use std::fs::{self, File};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -58,9 +58,14 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
     let mut out = stdout()?;
     let mut save = Saved { path, note: note(path), lock, out: out.try_clone()?, bytes: 0 };
     save.tell_of_the_run_before(args.work.voice.quiet)?;
-    end_line(&mut out, options.separator)?;
+    let goes_on = goes_on(&mut out, options.separator)?;
+    let first = sources.first().map_or_else(String::new, Source::name);
+    save.write_note(&Note { input: first, offset: 0, found: 0 })?;
     let run = Run::start("dedup", args.work.voice, &options.progress);
     let mut job = Seen::new(&mut filter, &mut out, &mut save, args.checkpoint, &options)?;
+    if goes_on {
+        job.leave_header_out();
+    }
     for source in sources {
         let gone = match source {
             Source::File(input) => job.input(&input),
@@ -106,6 +111,11 @@ struct Saved<'a> {
 }
 
 impl Saved<'_> {
+    fn write_note(&self, note: &Note) -> Result<()> {
+        let note = serde_json::to_vec(note)?;
+        atomic::write(&self.note, Existing::Replace, |out| Ok(out.write_all(&note)?)).map(drop)
+    }
+
     fn tell_of_the_run_before(&self, quiet: bool) -> Result<()> {
         let bytes = match fs::read(&self.note) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -118,7 +128,7 @@ impl Saved<'_> {
         say(&match serde_json::from_slice(&bytes) {
             Ok(Note { input, offset, found }) => format!(
                 "umbel dedup: the run before did not end well: {filter} records what went out up to byte {offset} of {input}, {} lines; \
-                 resuming there, lines that went out after it come again",
+                 what went out after that comes again when that input is given again",
                 Count(found)
             ),
             Err(_) => format!(
@@ -143,34 +153,32 @@ impl Save for Saved<'_> {
         self.lock = filters::write_locked(filter, self.path)?;
         self.bytes += filter.bytes();
         let Checkpoint { input, offset, found, .. } = at.clone();
-        let note = serde_json::to_vec(&Note { input, offset, found })?;
-        atomic::write(&self.note, Existing::Replace, |out| Ok(out.write_all(&note)?))?;
-        Ok(())
+        Ok(self.write_note(&Note { input, offset, found })?)
     }
 }
 
-/// Ends the last line of a file that is appended to: a run that was killed may have left half of one,
-/// which comes again, and must not run into the next.
-fn end_line(out: &mut File, separator: u8) -> Result<()> {
+/// Whether standard output is a file that has lines already, to which this run adds. A run that was
+/// killed may have left half a line at its end: that is ended here, for it comes again, and must not run
+/// into the next.
+fn goes_on(out: &mut File, separator: u8) -> Result<bool> {
     let length = match out.metadata() {
         Ok(meta) if meta.is_file() => meta.len(),
-        _ => return Ok(()),
+        _ => return Ok(false),
     };
-    if length == 0 || out.is_terminal() {
-        return Ok(());
+    let position = io::Seek::stream_position(out).context("standard output")?;
+    if length == 0 || (position < length && !appends(out)) {
+        return Ok(false);
     }
     // Standard output is open for writing alone.
     let Ok(file) = File::open("/proc/self/fd/1").or_else(|_| File::open("/dev/fd/1")) else {
-        return Ok(());
+        return Ok(true);
     };
     let mut last = [separator];
     file.read_exact_at(&mut last, length - 1).context("standard output")?;
-    let position = io::Seek::stream_position(out).context("standard output")?;
-    let appends = position == length || appends(out);
-    if appends && last[0] != separator {
+    if last[0] != separator {
         out.write_all(&[separator]).context("standard output")?;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Whether all that is written goes to the end.
