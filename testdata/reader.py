@@ -1,4 +1,4 @@
-"""An independent reader of umbel files, version 1, kinds blocked, classic and scalable.
+"""An independent reader of umbel files, version 1, kinds blocked, classic, sliced and scalable.
 
 Written from FORMAT.md alone, without a look at the Rust code: it shows that the document suffices.
 Needs Python 3 and the package xxhash. Comments name the sections of FORMAT.md.
@@ -12,14 +12,14 @@ import xxhash
 MASK = 2**64 - 1
 CHUNK = 2**20
 MAGIC = b"\x89UMBEL\r\n"
-KINDS = {1: "blocked", 2: "classic", 5: "scalable"}
+KINDS = {1: "blocked", 2: "classic", 3: "sliced", 5: "scalable"}
 ALGORITHMS = {1: "xxh3-128", 2: "siphash-1-3-128"}
 START = struct.Struct("<8sHHIH6sQQQdQ")  # section 2; 64 bytes that all kinds share
 START_FIELDS = ("magic version kind header_length algorithm zeros_18 seed key_id payload_length planned_fpp "
                 "planned_keys").split()
-SINGLE = struct.Struct("<QI44s")  # section 2, kinds 1 and 2, from byte 64 on
-CHAIN = struct.Struct("<I4s")  # section 7, kind 5, from byte 64 on
-LINK = struct.Struct("<QdQQI4s")  # section 7; 40 bytes
+SINGLE = struct.Struct("<QI44s")  # section 2, kinds 1 to 3, from byte 64 on
+CHAIN = struct.Struct("<I4s")  # section 8, kind 5, from byte 64 on
+LINK = struct.Struct("<QdQQI4s")  # section 8; 40 bytes
 LINK_FIELDS = "keys fpp taken bits probes zeros".split()
 GOLDEN = 0x9e3779b97f4a7c15
 
@@ -34,7 +34,7 @@ def xxh3(data, seed):
 
 
 def read_header(data):
-    """The fields of sections 2 and 7, each checked, in the order that section 2 gives."""
+    """The fields of sections 2 and 8, each checked, in the order that section 2 gives."""
     require(data[:8] == MAGIC, "magic")
     require(len(data) >= 128, "shorter than a header")
     h = dict(zip(START_FIELDS, START.unpack_from(data)))
@@ -48,7 +48,7 @@ def read_header(data):
     if h["kind"] == 5:
         read_links(h, data, length)
     else:
-        require(declared == 128, "header_length")
+        require(declared == length == 128, "header_length")
         bits, probes, zeros = SINGLE.unpack_from(data, 64)
         require(not any(zeros), "reserved bytes")
         h["links"] = [{"bits": bits, "probes": probes}]
@@ -59,15 +59,16 @@ def read_header(data):
     require(0 < h["planned_fpp"] < 1, "planned_fpp")  # false for NaN too
     require(h["planned_keys"] >= 1, "planned_keys")
     for link in h["links"]:
-        require(1 <= link["bits"] <= 2**48 and (h["kind"] == 2 or link["bits"] % 512 == 0), "bits")
         require(1 <= link["probes"] <= 32, "probes")
+        unit = {2: 1, 3: link["probes"]}.get(h["kind"], 512)
+        require(1 <= link["bits"] <= 2**48 and link["bits"] % unit == 0, "bits")
     require(sum(link["bits"] for link in h["links"]) <= 2**48, "bits of all links")
     require(h["payload_length"] == sum(64 * -(-link["bits"] // 512) for link in h["links"]), "payload_length")
     return h
 
 
 def read_links(h, data, length):
-    """The table of section 7."""
+    """The table of section 8."""
     count, zeros = CHAIN.unpack_from(data, 64)
     require(1 <= count <= 48, "links")
     require(h["header_length"] == 64 * -(-(80 + 40 * count) // 64), "header_length")
@@ -82,7 +83,7 @@ def read_links(h, data, length):
 
 
 def read_filter(path):
-    """The header and the payloads of all links of a file, after every check of sections 1, 2, 4 and 7."""
+    """The header and the payloads of all links of a file, after every check of sections 1, 2, 4 and 8."""
     data = memoryview(pathlib.Path(path).read_bytes())
     h = read_header(data)
     start, length = h["header_length"], h["payload_length"]
@@ -151,8 +152,11 @@ def place(x, places):
 
 
 def positions(kind, link, high, low):
-    """The bits of a hash: sections 5 and 6."""
+    """The bits of a hash: sections 5 to 7."""
     bits, probes = link["bits"], link["probes"]
+    if kind == 3:
+        size = bits // probes
+        return (i * size + place(mix(high + i * low & MASK), size) for i in range(probes))
     if kind == 2:
         return (place(mix(high + i * low & MASK), bits) for i in range(probes))
     start = 512 * place(high, bits // 512)
@@ -162,7 +166,7 @@ def positions(kind, link, high, low):
 
 
 def may_contain(h, payloads, key, secret):
-    """Whether any link may hold the key, under the hash it has there: section 7."""
+    """Whether any link may hold the key, under the hash it has there: section 8."""
     hashed = hash_key(h, key, secret)
     for i, (link, payload) in enumerate(zip(h["links"], payloads)):
         high, low = (mix(half - i * GOLDEN & MASK) for half in hashed) if i else hashed

@@ -31,6 +31,8 @@ fn recipes() -> Vec<Vector> {
         Vector { seed: 42, ..classic("classic-odd", 12_345, 7, 1200, 0.01) },
         classic("classic-tiny", 67, 5, 9, 0.03),
         keyed(classic("classic-keyed", 9_601, 6, 1000, 0.01)),
+        Vector { seed: 9, ..sliced("sliced-odd", 7 * 1_371, 7, 1000, 0.01) },
+        keyed(sliced("sliced-keyed", 5 * 67, 5, 46, 0.05)),
         // Links after the first are planned: a planner that sizes them otherwise keeps these files
         // readable, but has to bring its own.
         Vector { members: 900, ..scalable("scalable-one", 16, 5, 1000, 0.05) },
@@ -42,6 +44,10 @@ fn recipes() -> Vec<Vector> {
 
 fn blocked(name: &str, blocks: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
     Vector { kind: "blocked".into(), ..classic(name, 512 * blocks, probes, keys, fpp) }
+}
+
+fn sliced(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
+    Vector { kind: "sliced".into(), ..classic(name, bits, probes, keys, fpp) }
 }
 
 /// Of a first link that suffices for its keys.
@@ -58,6 +64,7 @@ fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
         planned_fpp: fpp,
         bits,
         probes,
+        detail: 0,
         algorithm: "xxh3-128".into(),
         seed: 0,
         secret: None,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use umbel::Kind;
+use umbel::Variant;
 
 use crate::numbers::{Bytes, Fpp, Keys};
 
@@ -207,7 +207,7 @@ pub(crate) struct DedupArgs {
     pub(crate) keys: Option<Keys>,
     /// Kind of a new filter [default: blocked with --keys, else scalable, which grows]
     #[arg(long, requires = "seen")]
-    pub(crate) kind: Option<Kind>,
+    pub(crate) kind: Option<Variant>,
     /// Seconds between the times that the filter is saved
     #[arg(long, value_name = "SECONDS", default_value = "60", requires = "seen", value_parser = seconds)]
     pub(crate) checkpoint: Duration,
@@ -246,7 +246,7 @@ pub(crate) struct BuildArgs {
     pub(crate) size: Option<Bytes>,
     /// Kind of filter: blocked is the fastest, classic the smallest, scalable grows beyond --keys or --size
     #[arg(long, default_value = "blocked")]
-    pub(crate) kind: Kind,
+    pub(crate) kind: Variant,
     /// Seed of the hash; only filters of one seed merge
     #[arg(long, default_value_t = 0, conflicts_with = "secret_file")]
     pub(crate) seed: u64,

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use umbel::{Kind, Receipt};
+use umbel::filter::{Figure, Part};
+use umbel::{Capacity, Receipt};
 use umbel_sets::{Progress, Report};
 
 use crate::args::Voice;
@@ -137,19 +138,28 @@ fn draw(stop: &AtomicBool, progress: &Progress) {
 /// What a filter promises and delivers, in some words.
 fn summary(receipt: &Receipt) -> String {
     let plan = &receipt.plan;
-    let (inside, planned) = match (plan.kind, receipt.links) {
-        (Kind::Scalable, 1) => ("1 link".to_owned(), "growing from"),
-        (Kind::Scalable, links) => (format!("{links} links"), "grown from"),
-        _ => (format!("{} probes", plan.probes), "planned for"),
+    let planned = match plan.kind.capacity() {
+        Capacity::First => "growing from",
+        _ => "planned for",
     };
     format!(
-        "{} filter of {}, {inside}, {planned} {} keys at {}, rate now {}",
+        "{} filter of {}, {}, {planned} {} keys at {}, rate now {}",
         plan.kind,
         Size(receipt.bytes()),
+        inside(receipt),
         Count(plan.keys),
         Rate(plan.fpp),
         Rate(receipt.fpp)
     )
+}
+
+/// What a filter is made of.
+pub(crate) fn inside(receipt: &Receipt) -> String {
+    match &receipt.parts[..] {
+        [] => format!("{} probes a key", receipt.plan.probes),
+        [part] => format!("1 {}", part.what),
+        [part, ..] => format!("{} {}s", receipt.parts.len(), part.what),
+    }
 }
 
 /// What an over-filled filter has to say.
@@ -176,12 +186,11 @@ pub(crate) fn estimate(receipt: &Receipt) -> String {
 /// A receipt as JSON. What is infinite, a full filter's estimate, is null.
 pub(crate) fn receipt_json(receipt: &Receipt) -> Value {
     let plan = &receipt.plan;
-    json!({
+    let mut object = json!({
         "kind": plan.kind.name(),
         "scheme": receipt.scheme.algorithm.to_string(),
         "seed": receipt.scheme.seed,
         "key_id": format!("{:016x}", receipt.scheme.key_id),
-        "links": receipt.links,
         "bits": receipt.bits,
         "bytes": receipt.bytes(),
         "probes": plan.probes,
@@ -194,6 +203,30 @@ pub(crate) fn receipt_json(receipt: &Receipt) -> Value {
         "keys_high": receipt.keys.high,
         "fpp": receipt.fpp,
         "over_filled": receipt.over_filled,
+    });
+    if !receipt.parts.is_empty() {
+        object["parts"] = receipt.parts.iter().map(part_json).collect();
+    }
+    for fact in &receipt.facts {
+        object[fact.name] = match &fact.figure {
+            Figure::Count(count) => json!(count),
+            Figure::Number(number) | Figure::Rate(number) => json!(number),
+            Figure::Text(text) => json!(text),
+            _ => continue,
+        };
+    }
+    object
+}
+
+fn part_json(part: &Part) -> Value {
+    json!({
+        "part": part.what,
+        "keys": part.keys,
+        "planned_keys": part.plan.keys,
+        "planned_fpp": part.plan.fpp,
+        "fpp": part.fpp,
+        "bits": part.plan.bits,
+        "probes": part.plan.probes,
     })
 }
 

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::sync::Mutex;
 
 use umbel::filter::{Shard, Shards};
-use umbel::{AnyFilter, Blocked, KeyHash, KeyHasher};
+use umbel::{AnyFilter, Blocked, Capacity, KeyHash, KeyHasher};
 
 use crate::budget::{BUCKETED, Budget};
 use crate::input::Input;
@@ -51,7 +51,9 @@ pub fn room_beside(bytes: u64, options: &Options) -> Result<u64, Error> {
 /// As [`room_beside`], where the filter may grow: it is told how far, and a long line gets the rest.
 pub(crate) fn room_to_fill(filter: &mut AnyFilter, options: &Options) -> Result<u64, Error> {
     let room = room_beside(filter.bytes(), options)?;
-    let AnyFilter::Scalable(filter) = filter else { return Ok(room) };
+    if filter.plan().kind.capacity() != Capacity::First {
+        return Ok(room);
+    }
     let budget = Budget::new(options.memory, options.threads)?;
     filter.set_limit(budget.lasting());
     Ok(room.min(budget.long_line()))
@@ -335,7 +337,7 @@ struct FillWhole<'a> {
 
 impl<'a> FillWhole<'a> {
     fn new(filter: &'a mut AnyFilter, room: u64, budget: Budget) -> Self {
-        let in_order = matches!(filter, AnyFilter::Scalable(_));
+        let in_order = filter.plan().kind.in_order();
         Self { filter: Mutex::new(filter), in_order, room, budget }
     }
 

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use umbel::{AnyFilter, KeyHash};
+use umbel::{AnyFilter, Capacity, KeyHash};
 
 use crate::budget::Budget;
 use crate::bulk::{growth, room_to_fill};
@@ -72,10 +72,10 @@ impl<'a> Seen<'a> {
     ) -> Result<Self, Error> {
         let scanner = Scanner::new(options, *filter.hasher())?;
         let room = room_to_fill(filter, options)?;
-        let left = match filter {
-            AnyFilter::Scalable(_) => u64::MAX,
+        let left = match filter.plan().kind.capacity() {
             // An estimate of more than is planned leaves no room.
-            _ => filter.plan().keys.saturating_sub(filter.receipt().keys.value as u64),
+            Capacity::Most => filter.receipt().room,
+            _ => u64::MAX,
         };
         let state = State {
             filter,

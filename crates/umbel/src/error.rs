@@ -67,6 +67,16 @@ pub enum Error {
         /// Probes asked for or found.
         probes: u64,
     },
+    /// A kind's own parameter outside what it may be.
+    #[error("{kind}:{found}: expected {expected}")]
+    Detail {
+        /// The kind asked for.
+        kind: Kind,
+        /// The parameter asked for.
+        found: u32,
+        /// What would be right.
+        expected: &'static str,
+    },
     /// A plan of one kind given to another.
     #[error("the plan is for a {found} filter, not a {expected} one")]
     PlanKind {

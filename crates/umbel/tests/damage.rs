@@ -11,26 +11,30 @@ use umbel::{AnyFilter, Block, Error, KeyHasher, Kind, Plan, Scalable, Secret};
 const SECRET: Secret = Secret::new([7; 16]);
 
 /// One small filter of each sort, as a file, with the secret that opens it: blocked, blocked keyed,
-/// classic, classic keyed, then scalable ones of one link, of four, and of four keyed.
+/// classic, classic keyed, then scalable ones of one link, of four, and of four keyed, then sliced.
 fn files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     static FILES: OnceLock<Vec<(Vec<u8>, Option<&'static Secret>)>> = OnceLock::new();
     FILES.get_or_init(make_files).clone()
 }
 
 fn make_files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
-    let blocked = Plan { kind: Kind::Blocked, keys: 60, fpp: 0.01, bits: 1024, probes: 8 };
-    let classic = Plan { kind: Kind::Classic, keys: 60, fpp: 0.01, bits: 601, probes: 7 };
+    let blocked =
+        Plan { kind: Kind::Blocked, keys: 60, fpp: 0.01, bits: 1024, probes: 8, detail: 0 };
+    let classic =
+        Plan { kind: Kind::Classic, keys: 60, fpp: 0.01, bits: 601, probes: 7, detail: 0 };
+    let sliced = Plan { kind: Kind::Sliced, bits: 602, ..classic };
     let mut files = Vec::new();
     for plan in [blocked, classic] {
         for secret in [None, Some(&SECRET)] {
             files.push((file(&plan, secret), secret));
         }
     }
-    let one = Plan { kind: Kind::Scalable, keys: 60, fpp: 0.01, bits: 1024, probes: 8 };
-    let four = Plan { kind: Kind::Scalable, keys: 8, fpp: 0.01, bits: 512, probes: 8 };
+    let one = Plan { kind: Kind::Scalable, keys: 60, fpp: 0.01, bits: 1024, probes: 8, detail: 0 };
+    let four = Plan { kind: Kind::Scalable, keys: 8, fpp: 0.01, bits: 512, probes: 8, detail: 0 };
     files.push((file(&one, None), None));
     files.extend([None, Some(&SECRET)].map(|secret| (grown(&four, secret), secret)));
-    for (file, header) in files.iter().zip([128, 128, 128, 128, 128, 256, 256]) {
+    files.push((file(&sliced, None), None));
+    for (file, header) in files.iter().zip([128, 128, 128, 128, 128, 256, 256, 128]) {
         assert_eq!(header_length(&file.0), header);
     }
     files
@@ -143,7 +147,7 @@ fn every_flipped_bit_is_refused() {
     for (mut file, secret) in files() {
         let payload_end = file.len() - 16;
         let header = header_length(&file);
-        let of_links = file[10] == Kind::Scalable as u8;
+        let any_header = file[10] > Kind::Classic as u8;
         for bit in 0..8 * file.len() {
             file[bit / 8] ^= 1 << (bit % 8);
             let error = refusal(&file, secret);
@@ -151,7 +155,7 @@ fn every_flipped_bit_is_refused() {
                 0..8 => matches!(error, Error::NotUmbel { .. }),
                 8..10 => matches!(error, Error::Version { .. }),
                 // A longer header than the file has bytes may be all that can be told.
-                12..16 if of_links => {
+                12..16 if any_header => {
                     matches!(error, Error::HeaderDamaged | Error::Length { .. })
                 }
                 byte if byte < header => matches!(error, Error::HeaderDamaged),
@@ -172,8 +176,14 @@ fn every_flipped_bit_is_refused() {
 #[test]
 fn damage_is_located_by_the_mebibyte() {
     let chunk = CHUNK as u64;
-    let plan =
-        Plan { kind: Kind::Blocked, keys: 9, fpp: 0.01, bits: 8 * (2 * chunk + 64), probes: 8 };
+    let plan = Plan {
+        kind: Kind::Blocked,
+        keys: 9,
+        fpp: 0.01,
+        bits: 8 * (2 * chunk + 64),
+        probes: 8,
+        detail: 0,
+    };
     let mut file = file(&plan, None);
     let ends = [128 + chunk, 128 + 2 * chunk, 128 + 2 * chunk + 64];
     assert_eq!(file.len() as u64, ends[2] + 3 * 8 + 8);
@@ -307,7 +317,7 @@ fn every_header_field_is_checked() {
         ("version", 8, vec![0, 0], |e| matches!(e, Error::Version { found: 0 })),
         ("version", 8, vec![2, 0], |e| matches!(e, Error::Version { found: 2 })),
         ("kind", 10, vec![0, 0], |e| matches!(e, Error::UnknownKind(0))),
-        ("kind", 10, vec![3, 0], |e| matches!(e, Error::UnknownKind(3))),
+        ("kind", 10, vec![200, 0], |e| matches!(e, Error::UnknownKind(200))),
         ("kind", 10, vec![255, 255], |e| matches!(e, Error::UnknownKind(65_535))),
         ("algorithm", 16, vec![0, 0], |e| matches!(e, Error::UnknownAlgorithm(0))),
         ("algorithm", 16, vec![3, 0], |e| matches!(e, Error::UnknownAlgorithm(3))),
@@ -368,13 +378,13 @@ fn every_header_field_is_checked() {
 #[test]
 fn newer_kinds_are_told_from_damage() {
     let mut file = files()[0].0.clone();
-    file[10] = 9;
+    file[10] = 200;
     assert!(matches!(refusal(&file, None), Error::HeaderDamaged));
     file[12] = 192;
     assert!(matches!(refusal(&file, None), Error::HeaderDamaged));
     let sum = XxHash3_64::oneshot_with_seed(0, &file[..184]);
     file[184..192].copy_from_slice(&sum.to_le_bytes());
-    assert!(matches!(refusal(&file, None), Error::UnknownKind(9)));
+    assert!(matches!(refusal(&file, None), Error::UnknownKind(200)));
     file[10] = 1;
     assert!(matches!(refusal(&file, None), Error::HeaderDamaged));
 }

@@ -56,7 +56,7 @@ fn every_file_is_listed() {
 #[test]
 fn the_example_of_the_format_document() {
     let bits = |kind, bits, probes| {
-        let plan = umbel::Plan { kind, keys: 1, fpp: 0.5, bits, probes };
+        let plan = umbel::Plan { kind, keys: 1, fpp: 0.5, bits, probes, detail: 0 };
         let mut filter = umbel::AnyFilter::new(&plan, umbel::KeyHasher::with_seed(7)).unwrap();
         filter.insert("umbel").unwrap();
         let mut file = Vec::new();
@@ -70,8 +70,14 @@ fn the_example_of_the_format_document() {
     assert_eq!(bits(umbel::Kind::Blocked, 512_000, 3), in_block(&[66, 311, 502]));
     assert_eq!(bits(umbel::Kind::Classic, 1_000_000, 3), [110_111, 822_443, 842_426]);
     // A scalable filter of one key a link: what is inserted second goes into link 1.
-    let plan =
-        umbel::Plan { kind: umbel::Kind::Scalable, keys: 1, fpp: 0.5, bits: 512_000, probes: 8 };
+    let plan = umbel::Plan {
+        kind: umbel::Kind::Scalable,
+        keys: 1,
+        fpp: 0.5,
+        bits: 512_000,
+        probes: 8,
+        detail: 0,
+    };
     let mut filter = umbel::AnyFilter::new(&plan, umbel::KeyHasher::with_seed(7)).unwrap();
     filter.insert("another").unwrap();
     filter.insert("umbel").unwrap();

@@ -2,11 +2,11 @@
 
 use std::io::Read;
 
-use umbel::{AnyFilter, Blocked, Classic, Error, KeyHash, KeyHasher, Kind, Plan};
+use umbel::{AnyFilter, Blocked, Classic, Error, KeyHash, KeyHasher, Kind, Plan, Sliced};
 
 #[test]
 fn a_mapped_filter_is_the_same_file() {
-    for kind in [Kind::Blocked, Kind::Classic] {
+    for kind in [Kind::Blocked, Kind::Classic, Kind::Sliced] {
         let plan = Plan::for_keys(kind, 200_000, 0.001).unwrap();
         let mut plain = AnyFilter::new(&plan, KeyHasher::with_seed(3)).unwrap();
         let keys: Vec<String> = (0..200_000).map(|i| format!("key {i}")).collect();
@@ -17,6 +17,11 @@ fn a_mapped_filter_is_the_same_file() {
         match kind {
             Kind::Blocked => {
                 let mut mapped = Blocked::create(&file, &plan, KeyHasher::with_seed(3)).unwrap();
+                mapped.insert_keys(&keys);
+                mapped.finish().unwrap();
+            }
+            Kind::Sliced => {
+                let mut mapped = Sliced::create(&file, &plan, KeyHasher::with_seed(3)).unwrap();
                 mapped.insert_keys(&keys);
                 mapped.finish().unwrap();
             }
@@ -54,7 +59,8 @@ fn a_file_that_was_not_finished_is_no_filter() {
 #[test]
 fn every_region_of_a_huge_filter_is_addressed() {
     for bits in [(1 << 33) + 512, (1 << 36) + (3 << 20)] {
-        let plan = Plan { kind: Kind::Blocked, keys: 1 << 30, fpp: 0.01, bits, probes: 8 };
+        let plan =
+            Plan { kind: Kind::Blocked, keys: 1 << 30, fpp: 0.01, bits, probes: 8, detail: 0 };
         let file = tempfile::tempfile().unwrap();
         let mut filter = Blocked::create(&file, &plan, KeyHasher::default()).unwrap();
         const REGIONS: u64 = 512;
@@ -76,7 +82,8 @@ fn every_region_of_a_huge_filter_is_addressed() {
         }
     }
     for bits in [(1u64 << 33) + 77, (1 << 36) + 1001] {
-        let plan = Plan { kind: Kind::Classic, keys: 1 << 30, fpp: 0.01, bits, probes: 7 };
+        let plan =
+            Plan { kind: Kind::Classic, keys: 1 << 30, fpp: 0.01, bits, probes: 7, detail: 0 };
         let file = tempfile::tempfile().unwrap();
         let mut filter = Classic::create(&file, &plan, KeyHasher::default()).unwrap();
         for key in 0..500u64 {

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use reference::Reference;
-use umbel::filter::{BlockedLayout, Bloom, ClassicLayout, Layout};
+use umbel::filter::{BlockedLayout, Bloom, ClassicLayout, Layout, SlicedLayout};
 use umbel::format::Header;
 use umbel::{AnyFilter, Block, Blocked, Classic, Error, KeyHash, KeyHasher, Kind, Plan, Secret};
 
@@ -72,12 +72,9 @@ fn plan(kind: Kind) -> impl Strategy<Value = Plan> {
         _ => prop_oneof![1..=64u64, 1..=6000u64].boxed(),
     };
     let few = || (1..=umbel::MAX_PROBES, 1..=1000u64, 1e-9..0.999);
-    (bits, few()).prop_map(move |(bits, (probes, keys, fpp))| Plan {
-        kind,
-        keys,
-        fpp,
-        bits,
-        probes,
+    (bits, few()).prop_map(move |(bits, (probes, keys, fpp))| {
+        let bits = if kind == Kind::Sliced { bits * u64::from(probes) } else { bits };
+        Plan { kind, keys, fpp, bits, probes, detail: 0 }
     })
 }
 
@@ -100,8 +97,13 @@ fn divisors(number: u64) -> Vec<u64> {
     (1..=number).filter(|&divisor| number.is_multiple_of(divisor)).collect()
 }
 
-fn unit(kind: Kind) -> u64 {
-    if kind == Kind::Blocked { 512 } else { 1 }
+/// Bits of a unit that a fold divides.
+fn unit(plan: &Plan) -> u64 {
+    match plan.kind {
+        Kind::Blocked => 512,
+        Kind::Sliced => u64::from(plan.probes),
+        _ => 1,
+    }
 }
 
 fn file<L: Layout, S: AsRef<[Block]>>(filter: &Bloom<L, S>) -> Vec<u8> {
@@ -156,7 +158,7 @@ where
     }
 
     fn divisors(&self) -> Vec<u64> {
-        divisors(self.filter.plan().bits / unit(L::KIND))
+        divisors(self.filter.plan().bits / unit(self.filter.plan()))
     }
 
     fn apply(&mut self, op: &Op) {
@@ -295,7 +297,7 @@ where
     assert!(both(&a, &ab) == a && union(&a, &both(&a, &b)) == a, "absorbing");
     assert!(both(&c, &ab) == union(&both(&c, &a), &both(&c, &b)), "distributive");
 
-    for divisor in divisors(plan.bits / unit(L::KIND)) {
+    for divisor in divisors(plan.bits / unit(plan)) {
         let (mut folded, mut other) = (a.clone(), b.clone());
         folded.fold(divisor).unwrap();
         other.fold(divisor).unwrap();
@@ -337,6 +339,15 @@ proptest! {
     }
 
     #[test]
+    fn sliced_acts_as_its_model(
+        plan in plan(Kind::Sliced),
+        hasher in hasher(),
+        ops in prop::collection::vec(op(), 0..40),
+    ) {
+        run::<SlicedLayout>(&plan, hasher, &ops);
+    }
+
+    #[test]
     fn blocked_keeps_the_laws(
         plan in plan(Kind::Blocked), hasher in hasher(), a in keys(), b in keys(), c in keys(),
     ) {
@@ -348,6 +359,13 @@ proptest! {
         plan in plan(Kind::Classic), hasher in hasher(), a in keys(), b in keys(), c in keys(),
     ) {
         laws::<ClassicLayout>(&plan, hasher, [&a, &b, &c]);
+    }
+
+    #[test]
+    fn sliced_keeps_the_laws(
+        plan in plan(Kind::Sliced), hasher in hasher(), a in keys(), b in keys(), c in keys(),
+    ) {
+        laws::<SlicedLayout>(&plan, hasher, [&a, &b, &c]);
     }
 
     #[test]
@@ -380,12 +398,21 @@ fn every_number_of_probes_keeps_the_laws_at_odd_sizes() {
     let c: Vec<Key> = (60..100).chain(0..10).collect();
     for probes in 1..=umbel::MAX_PROBES {
         for units in [1, 2, 3, 15] {
-            let plan = Plan { kind: Kind::Blocked, keys: 60, fpp: 0.1, bits: 512 * units, probes };
+            let plan = Plan {
+                kind: Kind::Blocked,
+                keys: 60,
+                fpp: 0.1,
+                bits: 512 * units,
+                probes,
+                detail: 0,
+            };
             laws::<BlockedLayout>(&plan, KeyHasher::with_seed(units), [&a, &b, &c]);
         }
         for bits in [1, 63, 64, 65, 511, 513, 1155] {
-            let plan = Plan { kind: Kind::Classic, keys: 60, fpp: 0.1, bits, probes };
+            let plan = Plan { kind: Kind::Classic, keys: 60, fpp: 0.1, bits, probes, detail: 0 };
             laws::<ClassicLayout>(&plan, KeyHasher::with_seed(bits), [&a, &b, &c]);
+            let plan = Plan { kind: Kind::Sliced, bits: bits * u64::from(probes), ..plan };
+            laws::<SlicedLayout>(&plan, KeyHasher::with_seed(bits), [&a, &b, &c]);
         }
     }
 }
@@ -393,7 +420,8 @@ fn every_number_of_probes_keeps_the_laws_at_odd_sizes() {
 #[test]
 #[should_panic]
 fn a_shard_refuses_hashes_of_other_shards() {
-    let plan = Plan { kind: Kind::Blocked, keys: 60, fpp: 0.1, bits: 512 * 8, probes: 8 };
+    let plan =
+        Plan { kind: Kind::Blocked, keys: 60, fpp: 0.1, bits: 512 * 8, probes: 8, detail: 0 };
     let mut filter = Blocked::new(&plan, KeyHasher::default()).unwrap();
     filter.shards(8).runs[3].insert_batch(&[KeyHash { high: 0, low: 0 }]);
 }
@@ -412,7 +440,7 @@ fn filters_that_do_not_go_together_are_left_unchanged() {
     }
     fn every_case<L: Layout>() {
         let bits = 512 * 12;
-        let plan = Plan { kind: L::KIND, keys: 500, fpp: 0.01, bits, probes: 8 };
+        let plan = Plan { kind: L::KIND, keys: 500, fpp: 0.01, bits, probes: 8, detail: 0 };
         let new = |plan: &Plan, seed| Bloom::<L>::new(plan, KeyHasher::with_seed(seed)).unwrap();
         let size = new(&Plan { bits: 512 * 8, ..plan }, 1);
         check(&plan, |error| matches!(error, Error::SizesDiffer { .. }), &size);

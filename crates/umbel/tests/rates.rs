@@ -7,7 +7,7 @@
 mod statistics;
 
 use statistics::{Census, Keys, SIGMAS, measure, power, splitmix};
-use umbel::filter::{BlockedLayout, Bloom, ClassicLayout, Layout};
+use umbel::filter::{BlockedLayout, Bloom, ClassicLayout, Layout, SlicedLayout};
 use umbel::math::binomial_bounds;
 use umbel::{Blocked, KeyHash, KeyHasher, Kind, Plan};
 
@@ -77,6 +77,26 @@ fn classic_with_a_million_keys() {
     promise_is_kept::<ClassicLayout>(1_000_000, 1);
 }
 
+#[test]
+fn sliced_with_one_key() {
+    promise_is_kept::<SlicedLayout>(1, 2_000);
+}
+
+#[test]
+fn sliced_with_a_hundred_keys() {
+    promise_is_kept::<SlicedLayout>(100, 500);
+}
+
+#[test]
+fn sliced_with_ten_thousand_keys() {
+    promise_is_kept::<SlicedLayout>(10_000, 30);
+}
+
+#[test]
+fn sliced_with_a_million_keys() {
+    promise_is_kept::<SlicedLayout>(1_000_000, 1);
+}
+
 /// At 2^j places a place is the top j bits of the hash; were these used again inside the block, the
 /// keys of a block would crowd on the same bits and the rate would rise many times over. One place
 /// more or less would hide it.
@@ -86,7 +106,7 @@ fn rate_at_powers_of_two<L: Layout>(unit: u64, exponents: &[u32], probes: &[u32]
             for &probes in probes {
                 let bits = size * unit;
                 let keys = bits / 11;
-                let plan = Plan { kind: L::KIND, keys, fpp: 0.9, bits, probes };
+                let plan = Plan { kind: L::KIND, keys, fpp: 0.9, bits, probes, detail: 0 };
                 for sort in Keys::ALL {
                     let measured = measure::<L>(&plan, sort, seed(), 1, 100_000);
                     let mut failures = measured.failures();
@@ -109,6 +129,11 @@ fn blocked_rate_at_powers_of_two() {
 #[test]
 fn classic_rate_at_powers_of_two() {
     rate_at_powers_of_two::<ClassicLayout>(1, &[16, 20], &[1, 7]);
+}
+
+#[test]
+fn sliced_rate_at_powers_of_two() {
+    rate_at_powers_of_two::<SlicedLayout>(7, &[14, 17], &[7]);
 }
 
 /// The bits a key gets inside its block do not depend on the block: a χ² test in each lane, over
@@ -166,7 +191,8 @@ fn block_and_bits_come_from_disjoint_hash_bits() {
 
 fn filter_of_blocks(blocks: u64, hasher: KeyHasher) -> Blocked {
     let bits = blocks * 512;
-    let plan = Plan { kind: Kind::Blocked, keys: blocks * 40, fpp: 0.01, bits, probes: 8 };
+    let plan =
+        Plan { kind: Kind::Blocked, keys: blocks * 40, fpp: 0.01, bits, probes: 8, detail: 0 };
     Blocked::new(&plan, hasher).unwrap()
 }
 
@@ -176,7 +202,7 @@ fn filter_of_blocks(blocks: u64, hasher: KeyHasher) -> Blocked {
 fn clear_bits_vary_as_derived() {
     fn check<L: Layout>(bits: u64, keys: u64, probes: u32) {
         const FILTERS: u64 = 4_000;
-        let plan = Plan { kind: L::KIND, keys, fpp: 0.5, bits, probes };
+        let plan = Plan { kind: L::KIND, keys, fpp: 0.5, bits, probes, detail: 0 };
         let (mean, variance) = statistics::clear_bits(&plan, keys);
         let squares: f64 = (0..FILTERS)
             .map(|seed| {
@@ -195,6 +221,7 @@ fn clear_bits_vary_as_derived() {
         }
         for bits in [500, 20_011] {
             check::<ClassicLayout>(bits, bits / 9, probes);
+            check::<SlicedLayout>(bits * u64::from(probes), bits / 2, probes);
         }
     }
 }
@@ -219,6 +246,7 @@ fn hashes_of_64_bits_keep_the_promise() {
     }
     check::<BlockedLayout>();
     check::<ClassicLayout>();
+    check::<SlicedLayout>();
 }
 
 /// Over-fill is never silent, and no filter filled as planned is accused of it: 4 standard
@@ -241,6 +269,7 @@ fn over_fill_is_told() {
     for keys in [1_000, 20_000] {
         check::<BlockedLayout>(keys);
         check::<ClassicLayout>(keys);
+        check::<SlicedLayout>(keys);
     }
 }
 
@@ -256,4 +285,5 @@ fn a_full_filter_may_be_filled_as_planned() {
     }
     check::<BlockedLayout>();
     check::<ClassicLayout>();
+    check::<SlicedLayout>();
 }

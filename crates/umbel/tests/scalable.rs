@@ -66,6 +66,7 @@ fn plan() -> impl Strategy<Value = Plan> {
             fpp: 0.01,
             bits: 512 * blocks,
             probes,
+            detail: 0,
         });
     prop_oneof![2 => planned, 1 => by_hand]
 }
@@ -241,7 +242,7 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
         let receipt = filter.receipt();
         let set: u32 = payload.iter().map(|byte| byte.count_ones()).sum();
         assert_eq!((receipt.set_bits, receipt.bits), (u64::from(set), 8 * payload.len() as u64));
-        assert_eq!(receipt.links as usize, links.len());
+        assert_eq!(receipt.parts.len(), links.len());
         assert!((0.0..=1.0).contains(&receipt.fpp) && (set > 0 || receipt.fpp == 0.0));
     }
 }
@@ -420,7 +421,7 @@ fn the_rate_is_kept_over_all_growth() {
 fn it_grows_from_a_single_key() {
     let plan = Plan::for_keys(Kind::Scalable, 1, 0.01).unwrap();
     let mut filter = Scalable::new(&plan, KeyHasher::default()).unwrap();
-    assert_eq!(filter.receipt().links, 1, "before any key");
+    assert_eq!(filter.receipt().parts.len(), 1, "before any key");
     let new = (0..5_000).filter(|&key| filter.insert_u64(key).unwrap()).count() as u64;
     assert!((0..5_000).all(|key| filter.contains_u64(key)));
     assert_eq!(filter.links().iter().map(|link| link.taken()).sum::<u64>(), new);
@@ -482,7 +483,7 @@ fn what_cannot_grow_says_why() {
         assert!(!filter.insert("one").unwrap());
         error
     };
-    let plan = Plan { kind: Kind::Scalable, keys: 1, fpp: 1e-40, bits: 512, probes: 8 };
+    let plan = Plan { kind: Kind::Scalable, keys: 1, fpp: 1e-40, bits: 512, probes: 8, detail: 0 };
     let error = one_key(plan);
     assert!(matches!(error, Error::FppOutOfReach { kind: Kind::Scalable, .. }), "{error}");
     assert!(error.to_string().contains("begin it with more keys"), "{error}");

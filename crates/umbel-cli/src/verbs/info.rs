@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::Result;
-use serde_json::{Value, json};
-use umbel::filter::Link;
-use umbel::{AnyFilter, Receipt};
+use serde_json::json;
+use umbel::filter::{Fact, Figure, Part};
+use umbel::{Capacity, Receipt};
 
 use super::print;
 use crate::Outcome;
@@ -15,41 +15,21 @@ use crate::{filters, report};
 
 pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
     for (i, path) in args.filters.iter().enumerate() {
-        let filter = filters::read_sealed(path)?;
-        let receipt = filter.receipt();
-        let links = match &filter {
-            AnyFilter::Scalable(filter) => filter.links(),
-            _ => &[],
-        };
+        let receipt = filters::read_sealed(path)?.receipt();
         if args.voice.json {
             let mut object = report::receipt_json(&receipt);
-            if !links.is_empty() {
-                object["chain"] = links.iter().map(link_json).collect();
-            }
             object["type"] = json!("info");
             object["file"] = json!(path.display().to_string());
             print(format!("{object}\n"))?;
         } else {
             let gap = if i > 0 { "\n" } else { "" };
-            print(format!("{gap}{}", text(path, &receipt, links)))?;
+            print(format!("{gap}{}", text(path, &receipt)))?;
         }
     }
     Ok(Outcome::Done)
 }
 
-fn link_json(link: &Link) -> Value {
-    let plan = link.plan();
-    json!({
-        "planned_keys": plan.keys,
-        "taken": link.taken(),
-        "planned_fpp": plan.fpp,
-        "fpp": link.receipt().fpp,
-        "bits": plan.bits,
-        "probes": plan.probes,
-    })
-}
-
-fn text(path: &Path, receipt: &Receipt, links: &[Link]) -> String {
+fn text(path: &Path, receipt: &Receipt) -> String {
     let plan = &receipt.plan;
     let interval = if receipt.keys.high.is_finite() {
         format!(
@@ -60,51 +40,39 @@ fn text(path: &Path, receipt: &Receipt, links: &[Link]) -> String {
     } else {
         String::new()
     };
-    let state = if receipt.over_filled {
-        report::over_filled(receipt)
-    } else if let Some(last) = links.last() {
-        let left = Count(last.plan().keys - last.taken());
-        format!("within its promise, room for {left} more keys before it grows")
-    } else {
-        let left = (plan.keys as f64 - receipt.keys.value).max(0.0) as u64;
-        format!("within its plan, room for about {} keys", Count(left))
-    };
-    let inside = match links.len() {
-        0 => format!("{} probes a key", plan.probes),
-        1 => "1 link".to_owned(),
-        links => format!("{links} links"),
-    };
-    let planned = match links.len() {
-        0 => format!(
-            "{} keys at a rate of {} ({:.2} bits a key)",
-            Count(plan.keys),
-            Rate(plan.fpp),
-            plan.bits_per_key()
+    let room = Count(receipt.room);
+    let (planned, state) = match plan.kind.capacity() {
+        Capacity::First => (
+            format!(", then growing, at a rate of {} over all growth", Rate(plan.fpp)),
+            format!("within its promise, room for {room} more keys before it grows"),
         ),
-        _ => format!(
-            "{} keys, then growing, at a rate of {} over all growth",
-            Count(plan.keys),
-            Rate(plan.fpp)
+        _ => (
+            format!(" at a rate of {} ({:.2} bits a key)", Rate(plan.fpp), plan.bits_per_key()),
+            format!("within its plan, room for about {room} keys"),
         ),
     };
-    let chain: String = (1..).zip(links).map(|(number, link)| link_line(number, link)).collect();
+    let state = if receipt.over_filled { report::over_filled(receipt) } else { state };
+    let parts: String =
+        (1..).zip(&receipt.parts).map(|(number, part)| part_line(number, part)).collect();
+    let facts: String = receipt.facts.iter().map(fact_line).collect();
     format!(
         "{}\n\
          \x20 kind       {}, {}\n\
          \x20 scheme     {}\n\
          \x20 size       {}, {} bits\n\
-         \x20 planned    {}\n\
+         \x20 planned    {} keys{}\n\
          \x20 fill       {} bits set, {:.2} %\n\
          \x20 keys       {}{}\n\
          \x20 rate now   {}, from its own bits\n\
          \x20 state      {}\n\
-         {}",
+         {}{}",
         path.display(),
         plan.kind,
-        inside,
+        report::inside(receipt),
         receipt.scheme,
         Size(receipt.bytes()),
         Count(receipt.bits),
+        Count(plan.keys),
         planned,
         Count(receipt.set_bits),
         receipt.fill * 100.0,
@@ -112,19 +80,31 @@ fn text(path: &Path, receipt: &Receipt, links: &[Link]) -> String {
         interval,
         Rate(receipt.fpp),
         state,
-        chain
+        facts,
+        parts
     )
 }
 
-fn link_line(number: usize, link: &Link) -> String {
-    let plan = link.plan();
+fn fact_line(fact: &Fact) -> String {
+    let value = match &fact.figure {
+        Figure::Count(count) => Count(*count).to_string(),
+        Figure::Number(number) => format!("{number:.3}"),
+        Figure::Rate(rate) => Rate(*rate).to_string(),
+        Figure::Text(text) => text.clone(),
+        _ => return String::new(),
+    };
+    format!("  {:<10} {value}\n", fact.name.replace('_', " "))
+}
+
+fn part_line(number: usize, part: &Part) -> String {
     format!(
-        "  link {number:<5} {} of {} keys, {}, {} probes, rate now {} of {}\n",
-        Count(link.taken()),
-        Count(plan.keys),
-        Size(plan.bytes()),
-        plan.probes,
-        Rate(link.receipt().fpp),
-        Rate(plan.fpp)
+        "  {:<10} {} of {} keys, {}, {} probes, rate now {} of {}\n",
+        format!("{} {number}", part.what),
+        Count(part.keys.round() as u64),
+        Count(part.plan.keys),
+        Size(part.plan.bytes()),
+        part.plan.probes,
+        Rate(part.fpp),
+        Rate(part.plan.fpp)
     )
 }

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use serde_json::json;
 use umbel::math::classic;
-use umbel::{Kind, Plan};
+use umbel::{Capacity, Kind, Plan};
 
 use super::print;
 use crate::Outcome;
@@ -26,14 +26,19 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
             _ => bail!("give two of --keys, --fpp and --memory; the third is computed"),
         })
     };
-    let mut plans = Vec::new();
+    let (mut plans, mut cannot) = (Vec::new(), Vec::new());
     for kind in Kind::ALL {
         match question(kind) {
             Ok(plan) => plans.push(plan),
-            // It halves the rate for its first link, which may ask too much where others can do.
-            Err(error) if kind == Kind::Scalable => say(&format!("umbel plan: no {kind}: {error}")),
-            Err(error) => return Err(error),
+            // What one kind cannot do others may: small rates, little memory.
+            Err(error) => cannot.push((kind, error)),
         }
+    }
+    if plans.is_empty() {
+        return Err(cannot.swap_remove(0).1);
+    }
+    for (kind, error) in cannot {
+        say(&format!("umbel plan: no {kind}: {error}"));
     }
     print(table(&plans, args.json))?;
     Ok(Outcome::Done)
@@ -49,9 +54,9 @@ pub(super) fn table(plans: &[Plan], as_json: bool) -> String {
         );
     }
     for plan in plans {
-        // A scalable filter keeps the promised rate beyond the keys of its plan.
-        let fpp = match plan.kind {
-            Kind::Scalable => plan.fpp,
+        // A filter that grows keeps the promised rate beyond the keys of its plan.
+        let fpp = match plan.kind.capacity() {
+            Capacity::First => plan.fpp,
             _ => plan.predicted_fpp(),
         };
         // Against a classic filter of as many bits as the rate asks for in theory.

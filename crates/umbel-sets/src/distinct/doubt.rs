@@ -36,7 +36,7 @@ impl Doubt {
         const BITS_A_LINE: u64 = 3;
         let wanted = (lines.saturating_mul(BITS_A_LINE) / 512 + 1).next_power_of_two();
         let bits = 512 * wanted.min(1 << (bytes / 64).max(1).ilog2());
-        Plan { kind: Kind::Blocked, keys: lines, fpp: RATE, bits, probes: PROBES }
+        Plan { kind: Kind::Blocked, keys: lines, fpp: RATE, bits, probes: PROBES, detail: 0 }
     }
 
     pub(super) fn insert(&mut self, hashes: &[KeyHash]) {

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::ops::Range;
 
-use super::{Blocked, Bloom, Classic, Receipt, Scalable};
+use super::{
+    Blocked, Bloom, Classic, FileLayout, Filter, Insert, Receipt, Scalable, Sliced, bloom, scalable,
+};
 use crate::bits::{self, Block, Blocks, MappedBlocks};
 use crate::format::Header;
 use crate::hash::{KeyHash, KeyHasher, Scheme, Secret};
@@ -19,19 +21,10 @@ pub enum AnyFilter<S = Blocks> {
     Blocked(Blocked<S>),
     /// A classic filter.
     Classic(Classic<S>),
+    /// A sliced filter.
+    Sliced(Sliced<S>),
     /// A scalable filter.
     Scalable(Scalable<S>),
-}
-
-/// Runs one expression on the filter of whatever kind.
-macro_rules! each {
-    ($any:expr, $filter:ident => $body:expr) => {
-        match $any {
-            AnyFilter::Blocked($filter) => $body,
-            AnyFilter::Classic($filter) => $body,
-            AnyFilter::Scalable($filter) => $body,
-        }
-    };
 }
 
 impl AnyFilter {
@@ -43,6 +36,7 @@ impl AnyFilter {
         Ok(match plan.kind {
             Kind::Blocked => Self::Blocked(Bloom::new(plan, hasher)?),
             Kind::Classic => Self::Classic(Bloom::new(plan, hasher)?),
+            Kind::Sliced => Self::Sliced(Bloom::new(plan, hasher)?),
             Kind::Scalable => Self::Scalable(Scalable::new(plan, hasher)?),
         })
     }
@@ -85,45 +79,47 @@ impl AnyFilter {
         Self::from_parts(&header, hasher, parts)
     }
 
+    /// The filter as one that takes keys.
+    pub fn get_mut(&mut self) -> &mut dyn Insert {
+        match self {
+            Self::Blocked(filter) => filter,
+            Self::Classic(filter) => filter,
+            Self::Sliced(filter) => filter,
+            Self::Scalable(filter) => filter,
+        }
+    }
+
     /// Inserts a key; true when it was certainly new.
     ///
     /// # Errors
-    /// Only of a kind that grows: as [`Scalable::insert`].
+    /// As [`Insert::insert_hash`].
     pub fn insert(&mut self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        match self {
-            Self::Blocked(filter) => Ok(filter.insert(key)),
-            Self::Classic(filter) => Ok(filter.insert(key)),
-            Self::Scalable(filter) => filter.insert(key),
-        }
+        let hash = self.hasher().hash(key);
+        self.get_mut().insert_hash(hash)
     }
 
     /// Inserts many keys by their hashes.
     ///
     /// # Errors
-    /// Only of a kind that grows: as [`Scalable::insert_batch`].
+    /// As [`Insert::insert_batch`].
     pub fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
-        match self {
-            Self::Blocked(filter) => filter.insert_batch(hashes),
-            Self::Classic(filter) => filter.insert_batch(hashes),
-            Self::Scalable(filter) => filter.insert_batch(hashes)?,
-        }
-        Ok(())
+        self.get_mut().insert_batch(hashes)
     }
 
-    /// Inserts many keys and tells which were certainly new. As [`Bloom::insert_batch_new`].
+    /// Inserts many keys and tells which were certainly new.
     ///
     /// # Errors
-    /// Only of a kind that grows: as [`Scalable::insert_batch_new`].
+    /// As [`Insert::insert_batch_new`].
     ///
     /// # Panics
     /// When the slices differ in length.
     pub fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
-        match self {
-            Self::Blocked(filter) => filter.insert_batch_new(hashes, new),
-            Self::Classic(filter) => filter.insert_batch_new(hashes, new),
-            Self::Scalable(filter) => filter.insert_batch_new(hashes, new)?,
-        }
-        Ok(())
+        self.get_mut().insert_batch_new(hashes, new)
+    }
+
+    /// Lets a filter that grows take at most `bytes` bytes; others stay as large as they are.
+    pub fn set_limit(&mut self, bytes: u64) {
+        self.get_mut().set_limit(bytes);
     }
 
     /// Adds all keys of `other`. As [`Bloom::union`].
@@ -134,6 +130,7 @@ impl AnyFilter {
         match (self, other) {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.union(right),
             (Self::Classic(left), AnyFilter::Classic(right)) => left.union(right),
+            (Self::Sliced(left), AnyFilter::Sliced(right)) => left.union(right),
             (left, right) => Err(cannot_join(left.plan().kind, right.plan().kind)),
         }
     }
@@ -146,6 +143,7 @@ impl AnyFilter {
         match (self, other) {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.intersect(right),
             (Self::Classic(left), AnyFilter::Classic(right)) => left.intersect(right),
+            (Self::Sliced(left), AnyFilter::Sliced(right)) => left.intersect(right),
             (left, right) => Err(cannot_join(left.plan().kind, right.plan().kind)),
         }
     }
@@ -204,90 +202,96 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
         Ok(match plan.kind {
             Kind::Blocked => Self::Blocked(Bloom::from_parts(plan, hasher, only())?),
             Kind::Classic => Self::Classic(Bloom::from_parts(plan, hasher, only())?),
+            Kind::Sliced => Self::Sliced(Bloom::from_parts(plan, hasher, only())?),
             Kind::Scalable => Self::Scalable(Scalable::from_parts(header, hasher, parts)?),
         })
     }
 
-    /// Whether the key may have been inserted.
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
-        each!(self, filter => filter.contains(key))
+    /// The filter of whatever kind.
+    pub fn get(&self) -> &dyn Filter {
+        match self {
+            Self::Blocked(filter) => filter,
+            Self::Classic(filter) => filter,
+            Self::Sliced(filter) => filter,
+            Self::Scalable(filter) => filter,
+        }
     }
 
-    /// Asks for many keys. As [`Bloom::contains_batch`].
+    /// Whether the key may have been inserted.
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
+        self.get().contains_hash(self.hasher().hash(key))
+    }
+
+    /// Asks for many keys. As [`Filter::contains_batch`].
     ///
     /// # Panics
     /// When the slices differ in length.
     pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        each!(self, filter => filter.contains_batch(hashes, found));
+        self.get().contains_batch(hashes, found);
     }
 
     /// What it was planned for. Of a scalable filter the first link, and the rate of all.
     pub fn plan(&self) -> &Plan {
-        each!(self, filter => filter.plan())
+        self.get().plan()
     }
 
-    /// Bytes of its bits: of a scalable filter, of all links.
+    /// Bytes of its payload: of a scalable filter, of all links.
     pub fn bytes(&self) -> u64 {
-        match self {
-            Self::Scalable(filter) => filter.bytes(),
-            filter => filter.plan().bytes(),
-        }
+        self.get().bytes()
     }
 
     /// How it hashes keys.
     pub fn hasher(&self) -> &KeyHasher {
-        each!(self, filter => filter.hasher())
+        self.get().hasher()
     }
 
     /// What it really delivers now.
     pub fn receipt(&self) -> Receipt {
-        each!(self, filter => filter.receipt())
+        self.get().receipt()
     }
 
-    /// Writes it as an umbel file. As [`Bloom::write`].
+    /// Writes it as an umbel file.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write(&self, out: impl Write) -> Result<(), Error> {
-        each!(self, filter => filter.write(out))
+    pub fn write(&self, mut out: impl Write) -> Result<(), Error> {
+        self.get().write_to(&mut out)
+    }
+}
+
+/// What the header of a file tells of its payload, by its kind.
+pub(crate) fn file_layout(header: &Header) -> Result<FileLayout, Error> {
+    match header.kind()? {
+        Kind::Blocked | Kind::Classic | Kind::Sliced => bloom::file_layout(header),
+        Kind::Scalable => scalable::file_layout(header),
     }
 }
 
 impl<S: AsRef<[Block]>> std::fmt::Debug for AnyFilter<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        each!(self, filter => filter.fmt(f))
-    }
-}
-
-impl TryFrom<AnyFilter> for Blocked {
-    type Error = Error;
-
-    fn try_from(any: AnyFilter) -> Result<Self, Error> {
-        match any {
-            AnyFilter::Blocked(filter) => Ok(filter),
-            other => Err(Error::PlanKind { expected: Kind::Blocked, found: other.plan().kind }),
+        match self {
+            Self::Blocked(filter) => filter.fmt(f),
+            Self::Classic(filter) => filter.fmt(f),
+            Self::Sliced(filter) => filter.fmt(f),
+            Self::Scalable(filter) => filter.fmt(f),
         }
     }
 }
 
-impl TryFrom<AnyFilter> for Classic {
-    type Error = Error;
+/// Filters of one kind out of any.
+macro_rules! try_from {
+    ($($kind:ident),*) => {$(
+        impl TryFrom<AnyFilter> for $kind {
+            type Error = Error;
 
-    fn try_from(any: AnyFilter) -> Result<Self, Error> {
-        match any {
-            AnyFilter::Classic(filter) => Ok(filter),
-            other => Err(Error::PlanKind { expected: Kind::Classic, found: other.plan().kind }),
+            fn try_from(any: AnyFilter) -> Result<Self, Error> {
+                match any {
+                    AnyFilter::$kind(filter) => Ok(filter),
+                    other => Err(Error::PlanKind { expected: Kind::$kind, found: other.plan().kind }),
+                }
+            }
         }
-    }
+    )*};
 }
 
-impl TryFrom<AnyFilter> for Scalable {
-    type Error = Error;
-
-    fn try_from(any: AnyFilter) -> Result<Self, Error> {
-        match any {
-            AnyFilter::Scalable(filter) => Ok(filter),
-            other => Err(Error::PlanKind { expected: Kind::Scalable, found: other.plan().kind }),
-        }
-    }
-}
+try_from!(Blocked, Classic, Sliced, Scalable);

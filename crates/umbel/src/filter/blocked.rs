@@ -26,7 +26,10 @@ impl sealed::Sealed for BlockedLayout {}
 impl Layout for BlockedLayout {
     const KIND: Kind = Kind::Blocked;
     const UNIT: &'static str = "blocks";
-    const UNIT_BITS: u64 = BLOCK_BITS;
+
+    fn units(plan: &Plan) -> u64 {
+        plan.bits / BLOCK_BITS
+    }
 
     #[inline]
     fn insert(blocks: &mut [Block], _: &Plan, kernel: &Kernel, hash: KeyHash) -> bool {
@@ -66,7 +69,7 @@ impl Layout for BlockedLayout {
         kernel.contains_batch(blocks, hashes, found);
     }
 
-    fn fold(blocks: &mut Blocks, _bits: u64, divisor: u64) -> Result<(), Error> {
+    fn fold(blocks: &mut Blocks, _: &Plan, divisor: u64) -> Result<(), Error> {
         let mut folded = Blocks::zeroed(blocks.len() as u64 / divisor)?;
         for (sum, parts) in folded.iter_mut().zip(blocks.chunks(divisor as usize)) {
             for part in parts {

@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::marker::PhantomData;
 
-use super::{AnyFilter, Receipt};
+use super::{AnyFilter, FileLayout, Filter, Insert, Receipt};
 use crate::bits::{self, Block, Blocks, Hash, Kernel, MappedBlocksMut};
-use crate::hash::{KeyHash, KeyHasher, Secret};
+use crate::hash::{KeyHash, KeyHasher, Scheme, Secret};
 use crate::math::Estimate;
 use crate::plan::{Kind, Plan};
 use crate::{Error, format};
@@ -19,10 +19,9 @@ pub trait Layout: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
     /// What sizes count in messages.
     #[doc(hidden)]
     const UNIT: &'static str;
-    /// Bits of one unit.
+    /// Units that a fold divides.
     #[doc(hidden)]
-    const UNIT_BITS: u64;
-
+    fn units(plan: &Plan) -> u64;
     #[doc(hidden)]
     fn insert(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hash: KeyHash) -> bool;
     #[doc(hidden)]
@@ -47,7 +46,7 @@ pub trait Layout: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
     );
     /// Brings every bit to where it would be in a filter `divisor` times smaller.
     #[doc(hidden)]
-    fn fold(blocks: &mut Blocks, bits: u64, divisor: u64) -> Result<(), Error>;
+    fn fold(blocks: &mut Blocks, plan: &Plan, divisor: u64) -> Result<(), Error>;
     /// Mean over keys never inserted of the chance to pass, given these bits.
     #[doc(hidden)]
     fn fpp(blocks: &[Block], plan: &Plan) -> f64;
@@ -62,8 +61,8 @@ pub(super) mod sealed {
 
 /// A plain Bloom filter: `insert` sets the key's bits, `contains` asks whether all are set.
 ///
-/// Use it through its kinds, [`Blocked`](super::Blocked) and [`Classic`](super::Classic). `S` is
-/// where the blocks live: [`Blocks`] to own them, `&[Block]` to borrow them from a mapped file.
+/// Use it through its kinds, [`Blocked`](super::Blocked), [`Classic`](super::Classic) and
+/// [`Sliced`](super::Sliced). `S` is where the blocks live: [`Blocks`] to own them, `&[Block]` to borrow them from a mapped file.
 ///
 /// A key that was inserted is always found: bits are never cleared but by [`clear`](Self::clear)
 /// and [`intersect`](Self::intersect), and the latter keeps the keys that both filters hold.
@@ -101,12 +100,12 @@ impl<L: Layout> Bloom<L> {
     /// # Errors
     /// [`Error::SizesDiffer`] when `divisor` does not divide the size.
     pub fn fold(&mut self, divisor: u64) -> Result<(), Error> {
-        let size = self.plan.bits / L::UNIT_BITS;
+        let size = L::units(&self.plan);
         if divisor == 0 || !size.is_multiple_of(divisor) {
             return Err(Error::SizesDiffer { left: size, right: divisor, unit: L::UNIT });
         }
         if divisor > 1 {
-            L::fold(&mut self.blocks, self.plan.bits, divisor)?;
+            L::fold(&mut self.blocks, &self.plan, divisor)?;
             self.plan.bits /= divisor;
             self.plan.keys = (self.plan.keys / divisor).max(1);
         }
@@ -149,9 +148,8 @@ impl<L: Layout> Bloom<L> {
         if left != right {
             return Err(Error::ProbesDiffer { left, right });
         }
-        let [left, right] = [self.plan.bits, other.plan.bits];
+        let [left, right] = [L::units(&self.plan), L::units(&other.plan)];
         if !left.is_multiple_of(right) && !right.is_multiple_of(left) {
-            let [left, right] = [left / L::UNIT_BITS, right / L::UNIT_BITS];
             return Err(Error::SizesDiffer { left, right, unit: L::UNIT });
         }
         let folded;
@@ -265,7 +263,7 @@ impl<L: Layout> Bloom<L, MappedBlocksMut> {
     /// What is wrong with the plan; [`Error::Io`].
     pub fn create(file: &File, plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
         plan.check(L::KIND)?;
-        let header = format::Header::new(plan, hasher.scheme());
+        let header = header(plan, hasher.scheme());
         file.set_len(0)?;
         file.set_len(header.file_length()?)?;
         let blocks = MappedBlocksMut::map(file, header.payload())?;
@@ -283,7 +281,7 @@ impl<L: Layout> Bloom<L, MappedBlocksMut> {
     /// # Errors
     /// [`Error::Io`].
     pub fn finish(mut self) -> Result<(), Error> {
-        let header = format::Header::new(&self.plan, self.hasher.scheme());
+        let header = header(&self.plan, self.hasher.scheme());
         format::seal(self.blocks.file_mut(), &header);
         Ok(self.blocks.flush()?)
     }
@@ -369,7 +367,8 @@ impl<L: Layout, S: AsRef<[Block]>> Bloom<L, S> {
         let blocks = self.blocks.as_ref();
         let set_bits = bits::count_ones(blocks);
         let keys = L::keys((self.plan.bits - set_bits) as f64, &self.plan);
-        Receipt::new(self.plan, self.hasher.scheme(), set_bits, keys, L::fpp(blocks, &self.plan))
+        let fpp = L::fpp(blocks, &self.plan);
+        Receipt::new(self.plan, self.hasher.scheme(), (set_bits, self.plan.bits), keys, fpp)
     }
 
     /// Borrows the same bits.
@@ -395,8 +394,7 @@ impl<L: Layout, S: AsRef<[Block]>> Bloom<L, S> {
     /// # Errors
     /// Those of `out`.
     pub fn write(&self, out: impl Write) -> Result<(), Error> {
-        let mut writer =
-            format::Writer::new(out, &format::Header::new(&self.plan, self.hasher.scheme()))?;
+        let mut writer = format::Writer::new(out, &header(&self.plan, self.hasher.scheme()))?;
         writer.write(bytemuck::cast_slice(self.blocks.as_ref()))?;
         writer.finish()
     }
@@ -419,6 +417,28 @@ impl<L: Layout, S: AsRef<[Block]>> Bloom<L, S> {
     }
 }
 
+/// The header of a filter of one of these kinds: bits, then probes.
+pub(super) fn header(plan: &Plan, scheme: Scheme) -> format::Header {
+    let body = format::Body::default().u64(plan.bits).u32(plan.probes);
+    format::Header::new(plan, scheme, &body, plan.bytes())
+}
+
+/// What such a header tells.
+pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> {
+    let mut fields = header.fields();
+    let plan = Plan {
+        kind: header.kind()?,
+        keys: header.planned_keys(),
+        fpp: header.planned_fpp(),
+        bits: fields.u64()?,
+        probes: fields.u32()?,
+        detail: 0,
+    };
+    fields.end()?;
+    plan.check(plan.kind)?;
+    Ok(FileLayout { plan, parts: vec![plan.bytes()] })
+}
+
 /// Hashes made before their filter is asked: 8 KiB, a quarter of the first-level cache.
 const HASHED_AT_ONCE: usize = 512;
 
@@ -430,6 +450,49 @@ fn hash_all<K>(keys: &[K], hash: impl Fn(&K) -> KeyHash) -> [KeyHash; HASHED_AT_
         *to = hash(key);
     }
     hashes
+}
+
+impl<L: Layout, S: AsRef<[Block]>> Filter for Bloom<L, S> {
+    fn plan(&self) -> &Plan {
+        self.plan()
+    }
+
+    fn hasher(&self) -> &KeyHasher {
+        self.hasher()
+    }
+
+    fn contains_hash(&self, hash: KeyHash) -> bool {
+        self.contains_hash(hash)
+    }
+
+    fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        self.contains_batch(hashes, found);
+    }
+
+    fn receipt(&self) -> Receipt {
+        self.receipt()
+    }
+
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
+        self.write(out)
+    }
+}
+
+/// Never an error: these filters take any number of keys, at a rate that then grows.
+impl<L: Layout, S: AsRef<[Block]> + AsMut<[Block]>> Insert for Bloom<L, S> {
+    fn insert_hash(&mut self, hash: KeyHash) -> Result<bool, Error> {
+        Ok(self.insert_hash(hash))
+    }
+
+    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
+        self.insert_batch(hashes);
+        Ok(())
+    }
+
+    fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
+        self.insert_batch_new(hashes, new);
+        Ok(())
+    }
 }
 
 impl<L: Layout, S: AsRef<[Block]>> fmt::Debug for Bloom<L, S> {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::Receipt;
 use super::blocked::{BlockedLayout, Shard};
-use super::bloom::Layout;
+use super::bloom::{Layout, header};
 use crate::bits::{self, BLOCK_BITS, Block, Blocks, Kernel, Run, place};
 use crate::hash::{KeyHash, KeyHasher};
 use crate::plan::{Kind, Plan};
@@ -35,7 +35,7 @@ impl<W: Write> Pieces<W> {
         plan.check(Kind::Blocked)?;
         let piece = (bytes / bits::BLOCK_BYTES).clamp(1, plan.bits / BLOCK_BITS);
         Ok(Self {
-            writer: format::Writer::new(out, &format::Header::new(plan, hasher.scheme()))?,
+            writer: format::Writer::new(out, &header(plan, hasher.scheme()))?,
             plan: *plan,
             hasher,
             kernel: Kernel::detect(plan.probes),
@@ -95,7 +95,7 @@ impl<W: Write> Pieces<W> {
         Ok(Receipt::new(
             self.plan,
             self.hasher.scheme(),
-            self.set_bits,
+            (self.set_bits, self.plan.bits),
             keys,
             self.rates / total as f64,
         ))

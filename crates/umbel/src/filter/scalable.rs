@@ -13,7 +13,7 @@
 use std::fmt;
 use std::io::{Read, Write};
 
-use super::{AnyFilter, Blocked, Receipt};
+use super::{AnyFilter, Blocked, FileLayout, Filter, Insert, Part, Receipt};
 use crate::bits::{Block, Blocks};
 use crate::hash::{GOLDEN, KeyHash, KeyHasher, Secret, mix};
 use crate::math::Estimate;
@@ -41,7 +41,7 @@ use crate::{Error, format};
 /// }
 /// assert!((0..50_000).all(|key| seen.contains_u64(key)));
 /// let receipt = seen.receipt();
-/// assert_eq!(receipt.links, 6, "1,000 + 2,000 + … + 32,000");
+/// assert_eq!(receipt.parts.len(), 6, "1,000 + 2,000 + … + 32,000");
 /// assert!(receipt.fpp < 0.01 && !receipt.over_filled);
 /// # Ok::<(), umbel::Error>(())
 /// ```
@@ -284,7 +284,7 @@ impl Scalable {
     fn grow(&mut self) -> Result<(), Error> {
         let plan = self.plan.link(self.links.len() as u32)?;
         let bits = plan.bits + self.bits();
-        if bits > MAX_BITS || self.links.len() == format::Header::MOST_LINKS {
+        if bits > MAX_BITS || self.links.len() == MOST_LINKS {
             return Err(Error::TooLarge { bits: bits as f64 });
         }
         if bits / 8 > self.limit {
@@ -384,6 +384,7 @@ impl<S: AsRef<[Block]>> Scalable<S> {
     pub fn receipt(&self) -> Receipt {
         let (mut set_bits, mut keys, mut variance) = (0, 0.0, 0.0);
         let (mut low, mut none, mut over_filled) = (0.0, 0.0, false);
+        let mut parts = Vec::new();
         for link in &self.links {
             let part = link.filter.receipt();
             set_bits += part.set_bits;
@@ -396,23 +397,19 @@ impl<S: AsRef<[Block]>> Scalable<S> {
             variance += part.keys.value * (1.0 - came) / (came * came);
             none += (-part.fpp).ln_1p();
             over_filled |= part.surely() > link.plan().keys as f64 / (1.0 - link.plan().fpp);
+            let keys = link.taken as f64;
+            parts.push(Part { what: "link", plan: *link.plan(), keys, fpp: part.fpp });
         }
         let keys = match keys.is_finite() {
             true => Estimate::new(keys, variance.sqrt()),
             // A link is full.
             false => Estimate { low, value: keys, high: keys, deviation: f64::INFINITY },
         };
-        Receipt {
-            plan: self.plan,
-            scheme: self.hasher.scheme(),
-            links: self.links.len() as u32,
-            bits: self.bits(),
-            set_bits,
-            fill: set_bits as f64 / self.bits() as f64,
-            keys,
-            fpp: -f64::exp_m1(none),
-            over_filled,
-        }
+        let bits = self.bits();
+        let fpp = -f64::exp_m1(none);
+        let room = self.links.last().expect("at least one link").room();
+        let receipt = Receipt::new(self.plan, self.hasher.scheme(), (set_bits, bits), keys, fpp);
+        Receipt { bits, room, over_filled, parts, ..receipt }
     }
 
     /// Borrows the same bits.
@@ -439,8 +436,13 @@ impl<S: AsRef<[Block]>> Scalable<S> {
     /// # Errors
     /// Those of `out`.
     pub fn write(&self, out: impl Write) -> Result<(), Error> {
-        let links: Vec<_> = self.links.iter().map(|link| (*link.plan(), link.taken)).collect();
-        let header = format::Header::of_links(&self.plan, self.hasher.scheme(), &links);
+        let mut body = format::Body::default().u32(self.links.len() as u32).zeros(4);
+        for Link { filter, taken } in &self.links {
+            let plan = filter.plan();
+            body = body.u64(plan.keys).f64(plan.fpp).u64(*taken).u64(plan.bits).u32(plan.probes);
+            body = body.zeros(4);
+        }
+        let header = format::Header::new(&self.plan, self.hasher.scheme(), &body, self.bytes());
         let mut writer = format::Writer::new(out, &header)?;
         for link in &self.links {
             writer.write(bytemuck::cast_slice(link.filter.blocks()))?;
@@ -454,12 +456,121 @@ impl<S: AsRef<[Block]>> Scalable<S> {
         hasher: KeyHasher,
         parts: Vec<S>,
     ) -> Result<Self, Error> {
+        let (plan, links) = declared(header)?;
         let link = |((plan, taken), blocks)| {
             Ok(Link { filter: Blocked::from_parts(plan, hasher, blocks)?, taken })
         };
-        let links =
-            header.links()?.into_iter().zip(parts).map(link).collect::<Result<_, Error>>()?;
-        Ok(Self { plan: header.plan()?, hasher, links, limit: u64::MAX })
+        let links = links.into_iter().zip(parts).map(link).collect::<Result<_, Error>>()?;
+        Ok(Self { plan, hasher, links, limit: u64::MAX })
+    }
+}
+
+/// Most links. Links double, and together have at most 2⁴⁸ bits, at least one a key: planned ones never
+/// come so far. Part of the format.
+const MOST_LINKS: usize = 48;
+
+/// What the header of a scalable filter tells.
+pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> {
+    let (plan, links) = declared(header)?;
+    Ok(FileLayout { plan, parts: links.iter().map(|(link, _)| link.bytes()).collect() })
+}
+
+/// The plan, and of each link its plan and the keys it has taken.
+///
+/// ```text
+///  64  links  u32               72 + 40 i  link_keys   u64     96 + 40 i  link_bits    u64
+///  68  zeros, 4 bytes           80 + 40 i  link_fpp    f64    104 + 40 i  link_probes  u32
+///                               88 + 40 i  link_taken  u64    108 + 40 i  zeros, 4 bytes
+/// ```
+fn declared(header: &format::Header) -> Result<(Plan, Vec<(Plan, u64)>), Error> {
+    let mut fields = header.fields();
+    let count = fields.u32()? as usize;
+    let right = |field, found, right, expected| {
+        if right { Ok(()) } else { Err(Error::Field { field, found, expected }) }
+    };
+    right("links", count as u64, (1..=MOST_LINKS).contains(&count), "1 to 48")?;
+    fields.zeros(4)?;
+    let mut links = Vec::new();
+    for _ in 0..count {
+        let (kind, detail) = (Kind::Blocked, 0);
+        let (keys, fpp, taken) = (fields.u64()?, fields.f64()?, fields.u64()?);
+        let (bits, probes) = (fields.u64()?, fields.u32()?);
+        fields.zeros(4)?;
+        links.push((Plan { kind, keys, fpp, bits, probes, detail }, taken));
+    }
+    fields.end()?;
+    let (keys, fpp) = (header.planned_keys(), header.planned_fpp());
+    let plan = Plan { kind: Kind::Scalable, keys, fpp, ..links[0].0 };
+    plan.check(Kind::Scalable)?;
+    let mut bits = 0;
+    for (index, (link, taken)) in links.iter().enumerate() {
+        link.check(Kind::Blocked)?;
+        let goal = plan.link_goal(index as u32);
+        let (keys, fpp) = goal.unwrap_or((0, 0.0));
+        right("link_keys", link.keys, link.keys == keys, "the planned keys, doubled a link")?;
+        let same = link.fpp.to_bits() == fpp.to_bits();
+        right("link_fpp", link.fpp.to_bits(), same, "the planned fpp, halved for each link")?;
+        // The first link may be empty; another was added for a key.
+        let (least, most) = match index + 1 == count {
+            true => (u64::from(index > 0), link.keys),
+            false => (link.keys, link.keys),
+        };
+        let full = (least..=most).contains(taken);
+        right("link_taken", *taken, full, "the link's keys, or in the last link 1 to that")?;
+        bits += link.bits;
+    }
+    // At most 48 links of 2⁴⁸ bits: no overflow above.
+    match bits <= MAX_BITS {
+        true => Ok((plan, links)),
+        false => Err(Error::TooLarge { bits: bits as f64 }),
+    }
+}
+
+impl<S: AsRef<[Block]>> Filter for Scalable<S> {
+    fn plan(&self) -> &Plan {
+        self.plan()
+    }
+
+    fn hasher(&self) -> &KeyHasher {
+        self.hasher()
+    }
+
+    fn contains_hash(&self, hash: KeyHash) -> bool {
+        self.contains_hash(hash)
+    }
+
+    fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        self.contains_batch(hashes, found);
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes()
+    }
+
+    fn receipt(&self) -> Receipt {
+        self.receipt()
+    }
+
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
+        self.write(out)
+    }
+}
+
+impl Insert for Scalable {
+    fn insert_hash(&mut self, hash: KeyHash) -> Result<bool, Error> {
+        self.insert_hash(hash)
+    }
+
+    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
+        self.insert_batch(hashes)
+    }
+
+    fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
+        self.insert_batch_new(hashes, new)
+    }
+
+    fn set_limit(&mut self, bytes: u64) {
+        self.set_limit(bytes);
     }
 }
 

@@ -9,12 +9,14 @@
 //! Written front to back without seeking. A reader compares the length of the file with the header
 //! before it allocates, and every checksum before it believes.
 
+mod fields;
 mod header;
 mod reader;
 mod writer;
 
 use twox_hash::XxHash3_64;
 
+pub(crate) use fields::{Body, Fields};
 pub use header::Header;
 pub use reader::{Reader, check};
 pub use writer::Writer;

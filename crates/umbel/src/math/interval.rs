@@ -20,6 +20,13 @@ impl Estimate {
         let (low, high) = (value - Z95 * deviation, value + Z95 * deviation);
         Self { value, low: low.max(0.0), high, deviation }
     }
+
+    /// The estimate of a `times`-th of what this one is of.
+    pub(crate) fn over(self, times: f64) -> Self {
+        let Self { value, low, high, deviation } = self;
+        let [value, low, high, deviation] = [value, low, high, deviation].map(|x| x / times);
+        Self { value, low, high, deviation }
+    }
 }
 
 /// The smallest and largest number of hits out of `trials` that chance `rate` explains at a

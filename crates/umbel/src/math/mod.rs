@@ -7,5 +7,6 @@ pub mod classic;
 mod interval;
 mod occupancy;
 mod poisson;
+pub mod sliced;
 
 pub use interval::{Estimate, binomial_bounds};

@@ -75,6 +75,12 @@ impl Reference {
             let progression = |i: u64| mix(high.wrapping_add(i.wrapping_mul(low)));
             return (0..probes).map(|i| place(progression(i), self.plan.bits)).collect();
         }
+        if self.plan.kind == Kind::Sliced {
+            let slice = self.plan.bits / probes;
+            let progression = |i: u64| mix(high.wrapping_add(i.wrapping_mul(low)));
+            let position = |i: u64| i as usize * slice as usize + place(progression(i), slice);
+            return (0..probes).map(position).collect();
+        }
         let block = 512 * place(high, self.plan.bits / 512);
         let word = |n: u64| match n {
             0 => low,

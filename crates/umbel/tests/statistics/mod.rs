@@ -72,6 +72,7 @@ pub(crate) fn one_byte_apart(number: u64) -> [u8; 32] {
 /// with chance u = (1 − a)ᴺ, both are with (1 − 2a + c)ᴺ = u²·(1 + (c − a²)/(1 − a)²)ᴺ.
 /// - Classic: the kn probes are the throws; a = 1/m, c = 0. In the limit of many bits that is the known
 ///   mean m·e^−λ and variance m·e^−λ(1 − (1 + λ)e^−λ), λ = kn/m, which are too rough for a few keys.
+/// - Sliced: as classic, the n keys thrown into each slice of s bits; a = 1/s.
 /// - Blocked: the keys are the throws; a = p/B, p the chance that a key of the block sets the bit, B
 ///   the number of blocks. For two bits of a block c = (1 − 2(1 − p) + s)/B, s the chance that a key
 ///   of the block spares both; of different blocks, c = 0.
@@ -93,6 +94,12 @@ pub(crate) fn clear_bits(plan: &Plan, keys: u64) -> (f64, f64) {
                 pairs.push((bits - 1.0, both((1.0 - 2.0 / bits).powi(k))));
             }
             (n, p / blocks, pairs)
+        }
+        // In each slice a key is a throw; slices are independent.
+        Kind::Sliced => {
+            let slice = m / f64::from(k);
+            let slices = (slice - 1.0, 0.0);
+            (n, 1.0 / slice, vec![slices])
         }
         _ => (n * f64::from(k), 1.0 / m, vec![(m - 1.0, 0.0)]),
     };
@@ -126,6 +133,8 @@ impl Census {
             left: filter.plan().bytes() as usize,
             part: Vec::new(),
             set: 0,
+            slices: vec![0; filter.plan().probes as usize],
+            position: 0,
             sum: 0.0,
             squares: 0.0,
         };
@@ -141,12 +150,23 @@ struct Counter {
     left: usize,
     part: Vec<u8>,
     set: u64,
+    /// Bits set in each of k equal slices, and the bit that comes next.
+    slices: Vec<u64>,
+    position: u64,
     sum: f64,
     squares: f64,
 }
 
 impl Counter {
     fn block(&mut self, bytes: &[u8]) {
+        if self.plan.kind == Kind::Sliced {
+            let slice = self.plan.bits / u64::from(self.plan.probes);
+            for bit in (0..BLOCK_BITS).filter(|bit| bytes[*bit as usize / 8] >> (bit % 8) & 1 == 1)
+            {
+                self.slices[((self.position + bit) / slice) as usize] += 1;
+            }
+            self.position += BLOCK_BITS;
+        }
         let mut all = 0;
         let mut product = 1.0;
         for word in bytes.chunks_exact(8) {
@@ -179,7 +199,11 @@ impl Counter {
             _ => {
                 // f = (X/m)^k, so that σ_f = k·f·σ_X/X.
                 let fill = self.set as f64 / m;
-                let fpp = fill.powf(k);
+                let slice = |set: &u64| *set as f64 / (m / k);
+                let fpp = match self.plan.kind {
+                    Kind::Sliced => self.slices.iter().map(slice).product(),
+                    _ => fill.powf(k),
+                };
                 let keys = filter.receipt().keys.value.round();
                 let (_, variance) = clear_bits(&self.plan, keys.min(u64::MAX as f64) as u64);
                 (fpp, k * fpp * variance.sqrt() / (self.set as f64).max(1.0))
@@ -226,7 +250,7 @@ pub(crate) fn power(fpp: f64, delta: f64) -> f64 {
 }
 
 /// Filters of one plan, filled to the planned keys under different seeds, and asked for fresh keys.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Measured {
     pub(crate) plan: Plan,
     pub(crate) filters: u64,

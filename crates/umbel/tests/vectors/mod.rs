@@ -21,6 +21,9 @@ pub(crate) struct Vector {
     pub(crate) planned_fpp: f64,
     pub(crate) bits: u64,
     pub(crate) probes: u32,
+    /// The kind's own parameter; left out where it has none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) detail: u32,
     pub(crate) algorithm: String,
     pub(crate) seed: u64,
     /// 32 hexadecimal digits, when the algorithm is keyed.
@@ -35,6 +38,10 @@ pub(crate) struct Vector {
     /// What a scalable filter has grown to; none of other kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) links: Vec<LinkVector>,
+}
+
+fn is_zero(detail: &u32) -> bool {
+    *detail == 0
 }
 
 /// A link of a scalable filter.
@@ -68,6 +75,7 @@ impl Vector {
             fpp: self.planned_fpp,
             bits: self.bits,
             probes: self.probes,
+            detail: self.detail,
         }
     }
 

@@ -1,0 +1,58 @@
+//! The sliced filter (P. Almeida, C. Baquero, N. Preguiça, D. Hutchison 2007, section 2,
+//! <https://doi.org/10.1016/j.ipl.2006.10.007>): the classic one with m/k bits for each probe alone.
+//!
+//! Probe i falls among the bits of slice i, by the same hash as in the classic kind. So no two probes
+//! of a key meet, slices fill independently of each other, and the rate is exactly the product of
+//! their fills.
+
+use super::bloom::{Bloom, sealed};
+use super::classic::probe;
+use super::spread::{Spread, keys_of_slices};
+use crate::bits::{self, Block, Blocks};
+use crate::hash::KeyHash;
+use crate::math::Estimate;
+use crate::plan::{Kind, Plan};
+
+/// A sliced Bloom filter: k slices of m/k bits, a probe in each.
+///
+/// As large and as slow as [`Classic`](super::Classic), and a little worse at very few keys; take it
+/// for what others lay out so (pybloom and its descendants), or where the probes of a key must differ.
+pub type Sliced<S = Blocks> = Bloom<SlicedLayout, S>;
+
+/// Where the sliced kind puts its bits: slice i takes bits i·m/k to (i + 1)·m/k − 1.
+#[derive(Clone, Copy, Debug)]
+pub struct SlicedLayout;
+
+fn slice(plan: &Plan) -> u64 {
+    plan.bits / u64::from(plan.probes)
+}
+
+impl sealed::Sealed for SlicedLayout {}
+
+impl Spread for SlicedLayout {
+    const KIND: Kind = Kind::Sliced;
+    const UNIT: &'static str = "bits a slice";
+
+    fn units(plan: &Plan) -> u64 {
+        slice(plan)
+    }
+
+    #[inline]
+    fn position(plan: &Plan, hash: KeyHash, i: u64) -> u64 {
+        let slice = slice(plan);
+        i * slice + bits::place(probe(hash, i), slice)
+    }
+
+    fn fpp(blocks: &[Block], plan: &Plan) -> f64 {
+        let slice = slice(plan);
+        let mut set = vec![0u64; plan.probes as usize];
+        for position in bits::ones(blocks, plan.bits) {
+            set[(position / slice) as usize] += 1;
+        }
+        set.into_iter().map(|set| set as f64 / slice as f64).product()
+    }
+
+    fn keys(clear: f64, plan: &Plan) -> Estimate {
+        keys_of_slices(clear, f64::from(plan.probes), slice(plan) as f64)
+    }
+}

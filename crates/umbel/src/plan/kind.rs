@@ -1,0 +1,127 @@
+//! The kinds of filters, by name and number, and what can be done with each.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Error;
+
+/// The kinds of filters there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u16)]
+pub enum Kind {
+    /// One cache line a key: the fastest.
+    Blocked = 1,
+    /// Bloom's own: the fewest bits.
+    Classic = 2,
+    /// One slice of the bits for each probe.
+    Sliced = 3,
+    /// Grows: a chain of blocked filters, their error bounded over all growth.
+    Scalable = 5,
+}
+
+impl Kind {
+    /// Every kind, in the order of their numbers in files.
+    pub const ALL: [Self; 4] = [Self::Blocked, Self::Classic, Self::Sliced, Self::Scalable];
+
+    pub(crate) fn from_id(id: u16) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|&kind| kind as u16 == id).ok_or(Error::UnknownKind(id))
+    }
+
+    /// The name used on the command line and in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Blocked => "blocked",
+            Self::Classic => "classic",
+            Self::Sliced => "sliced",
+            Self::Scalable => "scalable",
+        }
+    }
+
+    /// Whether its bits depend on the order in which keys are inserted.
+    pub fn in_order(self) -> bool {
+        matches!(self, Self::Scalable)
+    }
+
+    /// What `keys` of its plans are.
+    pub fn capacity(self) -> Capacity {
+        match self {
+            Self::Scalable => Capacity::First,
+            _ => Capacity::Most,
+        }
+    }
+
+    /// This kind with its own parameter, [`Plan::detail`](super::Plan::detail).
+    pub const fn with(self, detail: u32) -> Variant {
+        Variant { kind: self, detail: Some(detail) }
+    }
+}
+
+/// What [`Plan::keys`](super::Plan::keys) counts in a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Capacity {
+    /// The most it holds at its rate.
+    Most,
+    /// What it takes before it grows; its rate holds for any number.
+    First,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|kind| kind.name()).collect();
+            format!("no kind is called {name:?}; there are {}", names.join(", "))
+        })
+    }
+}
+
+/// A kind and, where it has one, its own parameter: what a plan is asked for. A kind alone takes the
+/// usual one.
+///
+/// Written `kind` or `kind:parameter`, e.g. `blocked`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Variant {
+    /// The kind.
+    pub kind: Kind,
+    /// Its [`detail`](super::Plan::detail), when it is not the usual one.
+    pub detail: Option<u32>,
+}
+
+impl From<Kind> for Variant {
+    fn from(kind: Kind) -> Self {
+        Self { kind, detail: None }
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.detail {
+            None => f.pad(self.kind.name()),
+            Some(detail) => f.pad(&format!("{}:{detail}", self.kind)),
+        }
+    }
+}
+
+impl FromStr for Variant {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((kind, detail)) = text.split_once(':') else {
+            return Ok(Kind::from_str(text)?.into());
+        };
+        let kind = Kind::from_str(kind)?;
+        let detail = detail.parse();
+        let detail =
+            detail.map_err(|_| format!("{text:?}: what follows {kind}: is a whole number"))?;
+        Ok(kind.with(detail))
+    }
+}

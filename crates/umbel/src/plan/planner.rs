@@ -1,0 +1,94 @@
+//! What planning a kind takes; the goals a kind cannot turn round itself are found by bisection.
+
+use std::ops::RangeInclusive;
+
+use super::{MAX_BITS, Plan};
+use crate::Error;
+
+/// How one kind is planned. Keys and rate of the goals are in range.
+pub(super) trait Planner {
+    /// The kind's own parameter when none is asked for.
+    fn usual_detail(&self) -> u32 {
+        0
+    }
+
+    /// What that parameter may be, and the same in words.
+    fn details(&self) -> (RangeInclusive<u32>, &'static str) {
+        (0..=0, "none: the kind has no parameter")
+    }
+
+    /// The smallest filter for `keys` keys at `fpp`.
+    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error>;
+
+    /// The lowest rate for `keys` keys in `bytes` bytes.
+    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+        lowest_rate(keys, bytes, |fpp| self.for_keys(keys, fpp, detail))
+    }
+
+    /// The most keys in `bytes` bytes at `fpp`.
+    fn for_capacity(&self, fpp: f64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+        most_keys(bytes, |keys| self.for_keys(keys, fpp, detail))
+    }
+
+    /// See [`Plan::predicted_fpp_at`].
+    fn predicted_fpp_at(&self, plan: &Plan, keys: u64) -> f64;
+
+    /// Whether the numbers of a plan are possible, beyond what holds for all kinds.
+    fn check(&self, plan: &Plan) -> Result<(), Error>;
+}
+
+/// A plan that asks for no more than `bytes`, or why there is none.
+fn within(bytes: u64, plan: Result<Plan, Error>) -> Result<Option<Plan>, Error> {
+    match plan {
+        Ok(plan) => Ok((plan.bytes() <= bytes).then_some(plan)),
+        Err(Error::TooLarge { .. } | Error::FppOutOfReach { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// By bisection of the rate's logarithm, to a ten thousandth of it.
+fn lowest_rate(
+    keys: u64,
+    bytes: u64,
+    plan: impl Fn(f64) -> Result<Plan, Error>,
+) -> Result<Plan, Error> {
+    if bytes < 64 {
+        return Err(Error::MemoryTooSmall { bytes });
+    }
+    // Just under 1; most plans keep the doubles' precision there.
+    let mut high = -1e-9f64;
+    let Some(mut best) = within(bytes, plan(high.exp()))? else {
+        return Err(Error::TooManyKeys { keys, bits: bytes.saturating_mul(8).min(MAX_BITS) });
+    };
+    let mut low = f64::MIN_POSITIVE.ln();
+    while high - low > 1e-4 {
+        let middle = (low + high) / 2.0;
+        match within(bytes, plan(middle.exp()))? {
+            Some(found) => (best, high) = (found, middle),
+            None => low = middle,
+        }
+    }
+    best.fpp = best.predicted_fpp().clamp(f64::MIN_POSITIVE, best.fpp);
+    Ok(best)
+}
+
+/// By doubling, then bisection.
+fn most_keys(bytes: u64, plan: impl Fn(u64) -> Result<Plan, Error>) -> Result<Plan, Error> {
+    let mut best = within(bytes, plan(1))?.ok_or(Error::MemoryTooSmall { bytes })?;
+    let mut high = 2;
+    while let Some(found) = within(bytes, plan(high))? {
+        best = found;
+        match high.checked_mul(2) {
+            Some(doubled) => high = doubled,
+            None => return Ok(best),
+        }
+    }
+    while high - best.keys > 1 {
+        let middle = best.keys + (high - best.keys) / 2;
+        match within(bytes, plan(middle))? {
+            Some(found) => best = found,
+            None => high = middle,
+        }
+    }
+    Ok(best)
+}
