@@ -98,6 +98,12 @@ pub enum Error {
         limit: u64,
     },
 
+    /// A kind that takes no keys once it is built.
+    #[error(
+        "a {0} filter is built at once from all its keys and takes no more; build it anew with them"
+    )]
+    Static(Kind),
+
     /// A kind whose filters cannot be combined.
     #[error(
         "{0} filters do not merge: a chain of both could not keep the rate promised; \

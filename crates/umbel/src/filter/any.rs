@@ -79,47 +79,62 @@ impl AnyFilter {
         Self::from_parts(&header, hasher, parts)
     }
 
+    /// A filter of the plan that holds these keys: the way to make one of any kind.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new) and [`insert_batch`](Self::insert_batch).
+    pub fn build(plan: &Plan, hasher: KeyHasher, hashes: &[KeyHash]) -> Result<Self, Error> {
+        let mut filter = Self::new(plan, hasher)?;
+        filter.insert_batch(hashes)?;
+        Ok(filter)
+    }
+
     /// The filter as one that takes keys.
-    pub fn get_mut(&mut self) -> &mut dyn Insert {
-        match self {
+    ///
+    /// # Errors
+    /// [`Error::Static`] of a kind that is built at once from all its keys.
+    pub fn get_mut(&mut self) -> Result<&mut dyn Insert, Error> {
+        Ok(match self {
             Self::Blocked(filter) => filter,
             Self::Classic(filter) => filter,
             Self::Sliced(filter) => filter,
             Self::Scalable(filter) => filter,
-        }
+        })
     }
 
     /// Inserts a key; true when it was certainly new.
     ///
     /// # Errors
-    /// As [`Insert::insert_hash`].
+    /// As [`get_mut`](Self::get_mut) and [`Insert::insert_hash`].
     pub fn insert(&mut self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         let hash = self.hasher().hash(key);
-        self.get_mut().insert_hash(hash)
+        self.get_mut()?.insert_hash(hash)
     }
 
     /// Inserts many keys by their hashes.
     ///
     /// # Errors
-    /// As [`Insert::insert_batch`].
+    /// As [`get_mut`](Self::get_mut) and [`Insert::insert_batch`].
     pub fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
-        self.get_mut().insert_batch(hashes)
+        self.get_mut()?.insert_batch(hashes)
     }
 
     /// Inserts many keys and tells which were certainly new.
     ///
     /// # Errors
-    /// As [`Insert::insert_batch_new`].
+    /// As [`get_mut`](Self::get_mut) and [`Insert::insert_batch_new`].
     ///
     /// # Panics
     /// When the slices differ in length.
     pub fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
-        self.get_mut().insert_batch_new(hashes, new)
+        self.get_mut()?.insert_batch_new(hashes, new)
     }
 
     /// Lets a filter that grows take at most `bytes` bytes; others stay as large as they are.
     pub fn set_limit(&mut self, bytes: u64) {
-        self.get_mut().set_limit(bytes);
+        if let Ok(filter) = self.get_mut() {
+            filter.set_limit(bytes);
+        }
     }
 
     /// Adds all keys of `other`. As [`Bloom::union`].

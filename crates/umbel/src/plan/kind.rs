@@ -38,6 +38,11 @@ impl Kind {
         }
     }
 
+    /// Whether it takes keys one by one; other kinds are built at once from all their keys.
+    pub fn inserts(self) -> bool {
+        true
+    }
+
     /// Whether its bits depend on the order in which keys are inserted.
     pub fn in_order(self) -> bool {
         matches!(self, Self::Scalable)
