@@ -30,15 +30,17 @@ impl Occupancy {
     pub(crate) fn throw(&mut self, balls: u64) {
         // Leaves rates down to 1e-18 exact to 12 digits, and keeps some 12 √bins states.
         const NEGLIGIBLE: f64 = 1e-30;
+        // Exact for powers of two, such as the 512 bits of a block; four times as fast as to divide.
+        let each = 1.0 / self.bins as f64;
         for _ in 0..balls {
             self.chance.push(0.0);
             for i in (0..self.chance.len()).rev() {
                 let occupied = self.lowest + i as u64;
-                let hit = occupied as f64 / self.bins as f64;
+                let hit = occupied as f64 * each;
                 let from_below = if i == 0 {
                     0.0
                 } else {
-                    self.chance[i - 1] * (1.0 - (occupied - 1) as f64 / self.bins as f64)
+                    self.chance[i - 1] * (1.0 - (occupied - 1) as f64 * each)
                 };
                 self.chance[i] = self.chance[i] * hit + from_below;
             }
