@@ -26,6 +26,9 @@ const LONG_LINE: u64 = if cfg!(test) { 1 << 10 } else { 16 << 20 };
 /// What a table takes for a line beside its bytes: header, rounding, slots at a mean load of 0.5.
 pub(crate) const KEPT_LINE: u64 = 30;
 
+/// Least bytes of a write buffer of one file among many.
+pub(crate) const LEAST_BUFFER: usize = 4 << 10;
+
 /// Lines that one worker hands on at once; 32 bytes each.
 pub(crate) const KEPT: usize = if cfg!(test) { 300 } else { 1 << 14 };
 /// Hashes that one worker collects for the shards of a filter before it locks one; 16 bytes each.
@@ -84,7 +87,7 @@ impl Budget {
     }
 
     pub(crate) fn spill_buffers(&self) -> u64 {
-        // Enough to write 64 files in pieces of 64 KiB; more gains nothing.
+        // Enough to write 256 files in pieces of 32 KiB; more gains nothing.
         (self.rest / 16).min(8 << 20)
     }
 
@@ -104,8 +107,15 @@ impl Budget {
     }
 
     /// Bytes of lines that do not fit in a table of `table` bytes and go to disk, when `lines` lines of
-    /// `length` bytes each are to be kept.
-    pub(crate) fn spilled(lines: u64, length: u64, table: u64) -> u64 {
+    /// `length` bytes each are to be kept; twice, when there cannot be enough partitions at once.
+    pub(crate) fn spilled(&self, lines: u64, length: u64, table: u64) -> u64 {
+        let rest = lines.saturating_mul(length + KEPT_LINE).saturating_sub(table) as f64;
+        let levels = 1 + u64::from(rest > self.each_partition() * self.most_partitions());
+        Self::set_aside(lines, length, table) * levels
+    }
+
+    /// The same, each line once.
+    pub(crate) fn set_aside(lines: u64, length: u64, table: u64) -> u64 {
         let needed = lines.saturating_mul(length + KEPT_LINE);
         let share = needed.saturating_sub(table) as f64 / needed.max(1) as f64;
         // Place and length go with a line.
@@ -117,8 +127,16 @@ impl Budget {
     /// so the rest will be to it as the rest of the bytes is.
     pub(crate) fn partitions(&self, held: u64, done: u64, total: u64) -> usize {
         let left = total.saturating_sub(done) as f64 / done.max(1) as f64 * held as f64;
-        let each = self.rest as f64 / self.threads as f64 / 1.5;
-        (left / each).ceil().clamp(2.0, 64.0) as usize
+        (left / self.each_partition()).ceil().clamp(2.0, self.most_partitions()) as usize
+    }
+
+    /// Bytes that the table of one thread takes when lines are settled.
+    fn each_partition(&self) -> f64 {
+        self.rest as f64 / self.threads as f64 / 1.5
+    }
+
+    fn most_partitions(&self) -> f64 {
+        most_partitions(self.spill_buffers()) as f64
     }
 
     /// A cap with which a line of `length` bytes certainly fits, where `room` bytes were too few.
@@ -134,6 +152,13 @@ impl Budget {
 pub fn most_threads(memory: u64) -> usize {
     let threads = memory.saturating_sub(BASE) / 2 / (fixed(1, LEAST_CHUNK) - BASE);
     usize::try_from(threads).unwrap_or(usize::MAX).max(1)
+}
+
+/// Most files that lines are cut into at once, with so many bytes of write buffers in all: pieces of a
+/// page each suffice, for the system gathers them, and a process may have 1,024 files open, two
+/// sets of these among them.
+pub(crate) fn most_partitions(buffers: u64) -> u64 {
+    (buffers / LEAST_BUFFER as u64).clamp(16, 256)
 }
 
 /// Bytes of the program and its workers.

@@ -160,7 +160,7 @@ impl<'a> Common<'a> {
         let table = budget.table(held(strategy, &filters));
         // What is set aside, and what may meet it.
         let length = self.gathered().map(|i| self.inputs[i].length()).sum::<u64>() / gathered;
-        let bytes_spilled = 2 * Budget::spilled(compared, length, table);
+        let bytes_spilled = 2 * budget.spilled(compared, length, table);
         Ok(CommonPlan {
             strategy,
             compared,

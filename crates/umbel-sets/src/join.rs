@@ -12,6 +12,7 @@ use std::thread;
 use umbel::KeyHasher;
 
 use crate::Error;
+use crate::budget::most_partitions;
 use crate::spill::{Disk, Partitions, Runs, Spill};
 use crate::table::{Inserted, Table};
 
@@ -124,6 +125,12 @@ pub(crate) fn work_off<P: Send>(
     })
 }
 
+/// In how many partitions to cut what is left of `all` lines when the table was full after `seen` of
+/// them.
+pub(crate) fn partitions_of_rest(all: u64, seen: u64, buffers: u64) -> usize {
+    ((all - seen) / seen.max(1) + 2).min(most_partitions(buffers)) as usize
+}
+
 impl Join<'_> {
     /// Joins all parts; appends their results to `runs` and gives the number of different
     /// candidates.
@@ -146,8 +153,7 @@ impl Join<'_> {
             let hash = self.hasher.hash(line.key());
             if table.insert(hash, place, line) == Inserted::Full {
                 if rest.is_none() {
-                    let left = (part.candidates.lines() - seen) / seen.max(1) + 2;
-                    let count = left.min(16) as usize;
+                    let count = partitions_of_rest(part.candidates.lines(), seen, memory / 16);
                     rest = Some(Partitions::new(self.disk, level, count, memory / 16, layout)?);
                 }
                 rest.as_ref().expect("just made").push(self.disk, hash, place, line)?;

@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex};
 use umbel::KeyHash;
 
 use crate::Error;
+use crate::budget::LEAST_BUFFER;
 use crate::records::{Layout, MOST_HEADER, Record};
 
 /// Where temporary files go, and how much went through them.
@@ -194,7 +195,7 @@ impl Partitions {
         buffers: u64,
         layout: Layout,
     ) -> Result<Self, Error> {
-        let buffer = (buffers as usize / count).clamp(4 << 10, 256 << 10);
+        let buffer = (buffers as usize / count).clamp(LEAST_BUFFER, 256 << 10);
         let files = (0..count)
             .map(|_| SpillWriter::new(disk, buffer, layout).map(Mutex::new))
             .collect::<Result<_, _>>()?;

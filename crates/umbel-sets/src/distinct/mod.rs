@@ -148,7 +148,8 @@ impl<'a> Distinct<'a> {
             one_pass::run(&mut run, &plan, &mut sink)?;
         } else {
             let at_least = if self.repeated { 2 } else { 1 };
-            let rows = self.repeated || plan.seen.is_none();
+            // Else they go through temporary files at every level; one more pass over the input is less.
+            let rows = self.repeated || (plan.seen.is_none() && plan.bytes_spilled == 0);
             run.exact(&plan, Verdict { at_least, counted: self.counted, rows }, &mut sink)?;
         }
         let mut report = run.passes.finish(self.inputs, &run.disk);
@@ -209,18 +210,16 @@ impl Run<'_> {
         }
         let from = if verdict.counts() { 0 } else { decided.undecided };
         let mut known = self.settle(decided, excluded, verdict, budget.rest - filters)?;
-        match doubt.filter(|_| !verdict.rows) {
-            Some(doubt) => self.write(&doubt, from, &mut known, sink),
-            None => {
-                while let Some(told) = known.next(&self.disk)? {
-                    match self.column {
-                        Some(column) => sink.counted(told.count, column, told.row)?,
-                        None => sink.line(told.row)?,
-                    }
-                }
-                Ok(())
+        if !verdict.rows {
+            return self.write(doubt.as_ref(), from, &mut known, sink);
+        }
+        while let Some(told) = known.next(&self.disk)? {
+            match self.column {
+                Some(column) => sink.counted(told.count, column, told.row)?,
+                None => sink.line(told.row)?,
             }
         }
+        Ok(())
     }
 
     /// Step 1. Gives the filter of all lines and that of the doubtful ones.
@@ -344,10 +343,11 @@ impl Run<'_> {
         Ok(Known::Runs(runs.merge(&self.disk, memory / 4)?))
     }
 
-    /// Writes lines from a place on: those that are not doubtful, and those that are `known`.
+    /// Writes lines from a place on: those that are not doubtful, and those that are `known`. Without
+    /// `doubt` all are doubtful.
     fn write(
         &mut self,
-        doubt: &Blocked,
+        doubt: Option<&Blocked>,
         from: u64,
         known: &mut Known,
         sink: &mut Sink<'_>,
@@ -365,7 +365,8 @@ impl Run<'_> {
                 disk: &self.disk,
                 start: self.places.start(number),
                 // The merge has a quarter.
-                room: self.scanner.budget.rest / 4 * 3 - doubt.plan().bytes(),
+                room: self.scanner.budget.rest / 4 * 3
+                    - doubt.map_or(0, |doubt| doubt.plan().bytes()),
             };
             let tally = self.scanner.scan(input, &write)?;
             self.passes.seen(number, input, tally)?;

@@ -56,13 +56,22 @@ pub enum DistinctStrategy {
     OnePass,
 }
 
+/// Bytes of a verdict in a temporary file: place, length and how often.
+const VERDICT: u64 = 20;
+
 impl DistinctPlan {
-    /// Adds what goes to disk, and one more pass over `again` bytes in that case.
-    fn spill(&mut self, length: u64, again: u64) {
-        self.bytes_spilled = Budget::spilled(self.compared, length, self.table);
+    /// Adds what goes to disk, the results among it, and one more pass over `again` in that case: inputs and
+    /// their bytes.
+    fn spill(&mut self, budget: &Budget, length: u64, again: Option<(usize, u64)>) {
+        let set_aside = budget.spilled(self.compared, length, self.table);
+        // Of a result its row, or where that stands.
+        let result = if again.is_some() { VERDICT } else { length + 12 };
+        let results = Budget::set_aside(self.compared, length, self.table) / (length + 12) * result;
+        self.bytes_spilled = set_aside + results;
         if self.bytes_spilled > 0 {
-            self.bytes_read += self.bytes_spilled + again;
-            self.passes += u32::from(again > 0);
+            let (inputs, bytes) = again.unwrap_or_default();
+            self.bytes_read += self.bytes_spilled + bytes;
+            self.passes += inputs as u32;
         }
     }
 }
@@ -107,7 +116,7 @@ impl Distinct<'_> {
         let alone = self.from == self.inputs.len();
         let room = if alone { budget.filters() } else { budget.rest / 2 };
         if room.saturating_mul(8) / from < LEAST_BITS_PER_LINE {
-            plan.spill(length, 0);
+            plan.spill(budget, length, (!self.repeated).then_some((self.from, from_bytes)));
             return Ok(plan);
         }
         let (distinct, shared) = self.sample(&plan.lines)?;
@@ -132,7 +141,7 @@ impl Distinct<'_> {
         plan.bytes_read += again * from_bytes;
         plan.passes += again as u32 * self.from as u32;
         (plan.seen, plan.doubtful) = (Some(seen), Some(doubtful));
-        plan.spill(length, if again == 1 { from_bytes } else { 0 });
+        plan.spill(budget, length, (again == 1).then_some((self.from, from_bytes)));
         Ok(plan)
     }
 

@@ -12,6 +12,7 @@ use umbel::KeyHasher;
 use super::EXCLUDED;
 use super::counts::Counts;
 use crate::Error;
+use crate::join::partitions_of_rest;
 use crate::records::Record;
 use crate::spill::{Disk, Merged, Partitions, Push, Runs, Spill};
 use crate::table::{Cursor, Inserted, Table};
@@ -68,7 +69,7 @@ impl Settle<'_> {
                 let hash = self.hasher.hash(line.key());
                 if table.insert(hash, place, line) == Inserted::Full {
                     if excluded.is_none() {
-                        let count = partitions(spill.lines(), seen);
+                        let count = partitions_of_rest(spill.lines(), seen, memory / 16);
                         let rest =
                             Partitions::new(self.disk, level, count, memory / 16, spill.layout())?;
                         excluded = Some(rest);
@@ -89,7 +90,7 @@ impl Settle<'_> {
                 (Inserted::New(_) | Inserted::Known(_), None) => {}
                 (Inserted::Full, _) => {
                     if rest.is_none() {
-                        let estimate = || partitions(part.lines.lines(), seen);
+                        let estimate = || partitions_of_rest(part.lines.lines(), seen, memory / 16);
                         let count = excluded.as_ref().map_or_else(estimate, Partitions::len);
                         let made = Partitions::new(self.disk, level, count, memory / 16, layout)?;
                         rest = Some(made);
@@ -109,12 +110,6 @@ impl Settle<'_> {
         };
         Ok((parts, table.len()))
     }
-}
-
-/// Partitions for what is left of `all` lines when the table was full after `seen` of them.
-fn partitions(all: u64, seen: u64) -> usize {
-    const MOST: u64 = 16;
-    ((all - seen) / seen.max(1) + 2).min(MOST) as usize
 }
 
 /// What is to be told of a line that came for the first time: a record of a run, at its place.

@@ -38,7 +38,8 @@ impl<'a, 'o> Output<'a, 'o> {
 
 /// Writes lines from a place on: those that come once, and those that the verdicts name.
 pub(super) struct Write<'a, 'o> {
-    pub(super) doubt: &'a Blocked,
+    /// Lines that may come more than once; without it, all.
+    pub(super) doubt: Option<&'a Blocked>,
     pub(super) from: u64,
     /// What follows the number in front of each line, where one is wanted.
     pub(super) column: Option<u8>,
@@ -68,7 +69,7 @@ impl Visit for Write<'_, '_> {
         let first = first.unwrap_or(lines.len());
         keep[first..].fill(true);
         doubtful.resize(before + lines.len() - first, false);
-        picked.pick(Some(self.doubt), lines.hashes());
+        picked.pick(self.doubt, lines.hashes());
         for &i in picked.indexes.iter().filter(|i| **i >= first) {
             doubtful[before + i - first] = true;
         }
