@@ -178,10 +178,11 @@ impl<W: Way> Filter<Hashed> for Any<W> {
         self.filter().bytes() as usize
     }
 
-    /// The rate predicted for these keys may be far below the one asked for.
+    /// The rate predicted for these keys: it may be far below the one asked for, and is above it in a
+    /// plain filter that has the bytes of a kind with fewer bits.
     fn promise(&self, fpp: f64) -> RangeInclusive<f64> {
         let predicted = self.plan.predicted_fpp_at(self.keys);
-        0.0..=1.5 * predicted.clamp(fpp / 100.0, fpp)
+        0.0..=1.5 * predicted.max(fpp / 100.0)
     }
 
     fn is_built(&self) -> bool {
