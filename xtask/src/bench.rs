@@ -12,8 +12,8 @@ use crate::run::{cargo, root, run, target};
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
-    /// `--files [OPTIONS]` for whole commands over files, else the options of the filter bench;
-    /// `--help` after either tells them.
+    /// `--files [OPTIONS]` for whole commands over files, else the options of the filter bench, such as
+    /// `--kinds` for a table of every kind; `--help` after either tells them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     options: Vec<OsString>,
 }

@@ -25,7 +25,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Reads `N FPP FORM` from the command line.
+    /// Reads `N FPP FORM` from the command line; what follows is for the program to read.
     ///
     /// # Panics
     /// With a word on usage when they are not there or make no sense.
@@ -35,7 +35,7 @@ impl Case {
     }
 
     fn parse(words: &[String]) -> Option<Self> {
-        let [n, fpp, form] = words else { return None };
+        let [n, fpp, form, ..] = words else { return None };
         let form = match form.as_str() {
             Hashed::NAME => KeyForm::Hashed,
             <u64 as Key>::NAME => KeyForm::Int,

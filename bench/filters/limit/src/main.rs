@@ -34,9 +34,17 @@ fn main() {
             for threads in [1, 2] {
                 let keys = &bench.members()[..bench.members().len().min(10_000_000)];
                 let ns_per_key = bench.time(threads, keys, |keys| read(lines, keys));
-                let bytes = plan.bytes();
-                let op = "read";
-                bench.print(&Sample { variant, mode, threads, op, ns_per_key, fpr: None, bytes });
+                bench.print(&Sample {
+                    variant,
+                    mode,
+                    threads,
+                    op: "read",
+                    ns_per_key,
+                    fpr: None,
+                    built: false,
+                    found: 1.0,
+                    bytes: plan.bytes(),
+                });
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What umbel has to reach, and whether it did.
+//! What umbel's blocked filter has to reach, and whether it did; what a goal is.
 
 use crate::figures::{Case, Spread, Who, count, percent, ratio};
 use crate::record::Record;
@@ -12,7 +12,8 @@ const BITS: [(f64, f64); 3] = [(0.1, 1.03), (0.01, 1.06), (0.001, 1.10)];
 pub(crate) struct Goal {
     pub(crate) what: String,
     pub(crate) case: String,
-    pub(crate) found: Spread,
+    /// None where nothing was measured.
+    pub(crate) found: Option<Spread>,
     pub(crate) bound: Bound,
 }
 
@@ -24,10 +25,10 @@ pub(crate) enum Bound {
 impl Goal {
     /// By the median over the rounds.
     pub(crate) fn met(&self) -> bool {
-        match self.bound {
-            Bound::AtMost(bound) => self.found.median <= bound,
-            Bound::AtLeast(bound) => self.found.median >= bound,
-        }
+        self.found.is_some_and(|found| match self.bound {
+            Bound::AtMost(bound) => found.median <= bound,
+            Bound::AtLeast(bound) => found.median >= bound,
+        })
     }
 }
 
@@ -97,20 +98,24 @@ fn size(record: &Record, case: Case<'_>, goals: &mut Vec<Goal>) {
     goals.push(Goal {
         what: "bits a key over the classic formula's".to_owned(),
         case: name.clone(),
-        found: bits,
+        found: Some(bits),
         bound: Bound::AtMost(bound),
     });
     let rates = samples.iter().filter_map(|sample| sample.fpr).map(|fpr| fpr / case.fpp);
-    if let Some(found) = Spread::of(rates) {
-        // Three standard deviations of a count of 4 million trials.
-        let noise = 3.0 * ((1.0 - case.fpp) / (4e6 * case.fpp)).sqrt();
+    let found = Spread::of(rates);
+    if found.is_some() {
         goals.push(Goal {
             what: "rate counted over the rate asked for".to_owned(),
             case: name,
             found,
-            bound: Bound::AtMost(1.0 + noise),
+            bound: Bound::AtMost(1.0 + noise(case.fpp)),
         });
     }
+}
+
+/// Three standard deviations of a rate counted over 4 million trials, over the rate.
+pub(crate) fn noise(fpp: f64) -> f64 {
+    3.0 * ((1.0 - fpp) / (4e6 * fpp)).sqrt()
 }
 
 type Figure<'a> = (Case<'a>, Who<'a>, &'a str);
@@ -124,11 +129,12 @@ fn push(
     goals: &mut Vec<Goal>,
 ) {
     let rounds = |(case, who, op): Figure<'_>| record.rounds(case, who, op);
-    if let Some(found) = ratio(&rounds(left), &rounds(right)) {
+    let found = ratio(&rounds(left), &rounds(right));
+    if found.is_some() {
         goals.push(Goal { what: what.to_owned(), case: name(left.0, left.2), found, bound });
     }
 }
 
-fn name(case: Case<'_>, op: &str) -> String {
+pub(crate) fn name(case: Case<'_>, op: &str) -> String {
     format!("{}, {} {op}", count(case.n), percent(case.fpp)).trim_end().to_owned()
 }

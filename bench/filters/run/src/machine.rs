@@ -7,13 +7,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::record::About;
 
 /// What a record says about where it was made.
-pub(crate) fn about(command: String, rounds: u64) -> About {
+pub(crate) fn about(command: String, kinds: bool, rounds: u64) -> About {
     let cpuinfo = read("/proc/cpuinfo");
     let caches = caches();
     About {
         date: date(),
         commit: commit(),
         command,
+        kinds,
         rounds,
         cpu: field(&cpuinfo, "model name"),
         cpus: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),

@@ -3,6 +3,7 @@
 
 mod figures;
 mod goals;
+mod kinds;
 mod machine;
 mod plots;
 mod record;
@@ -22,16 +23,21 @@ use record::Record;
 #[derive(Parser)]
 #[command(bin_name = "cargo x bench")]
 struct Arguments {
-    /// A try of two minutes: 100 thousand and 1 million keys, one round, files under the target folder
+    /// Every kind of umbel beside other filters that take no more than keys and a rate: one table
+    #[arg(long, conflicts_with = "full")]
+    kinds: bool,
+    /// A try: 100 thousand and 1 million keys (with --kinds, 1 million), one round, files under the target
+    /// folder
     #[arg(long)]
     quick: bool,
     /// Also 500 million keys, for umbel and the limit
     #[arg(long)]
     full: bool,
-    /// Rounds; 5 unless said
+    /// Rounds; 5 unless said, with --kinds 3
     #[arg(long)]
     rounds: Option<u64>,
-    /// Some of the cases: n=…, fpp=…, keys=hashed|u64|str64, peer=…, with commas between
+    /// Some of the cases: n=…, fpp=…, keys=hashed|u64|str64, peer=…, with commas between; with --kinds a
+    /// peer may be a kind
     #[arg(long, value_delimiter = ',', value_name = "WHAT=VALUE")]
     only: Vec<String>,
     /// Measure nothing: make table and plots again from a record
@@ -65,39 +71,61 @@ fn run(arguments: &Arguments) -> Result<bool> {
         None if arguments.quick => target.join("bench-quick"),
         None => bench.join("record"),
     };
-    let cases = rounds::cases(arguments.quick, arguments.full, &arguments.only)?;
-    let rounds = arguments.rounds.unwrap_or(if arguments.quick { 1 } else { 5 });
+    let Arguments { kinds, quick, full, only, .. } = arguments;
+    let (kinds, quick) = (*kinds, *quick);
+    let cases = if kinds {
+        rounds::build(&bench, &target, &[kinds::PROGRAM])?; // it knows which kinds there are
+        kinds::cases(&target, quick, only)?
+    } else {
+        rounds::cases(quick, *full, only)?
+    };
+    let usual = if quick {
+        1
+    } else if kinds {
+        3
+    } else {
+        5
+    };
+    let rounds = arguments.rounds.unwrap_or(usual);
     fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
-    let path = free_path(&folder, arguments.quick);
+    let path = free_path(&folder, if kinds { "kinds" } else { "filters" }, quick);
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let about = machine::about(format!("cargo x bench {}", words.join(" ")), rounds);
-    rounds::build(&bench, &target, &cases)?;
+    let about = machine::about(format!("cargo x bench {}", words.join(" ")), kinds, rounds);
+    rounds::build(&bench, &target, &rounds::folders(&cases))?;
     rounds::run(&target, &cases, about, &path)?;
     report(&path)
 }
 
 /// `DATE-filters.jsonl`, numbered when the day has one; a try replaces the last one.
-fn free_path(folder: &Path, quick: bool) -> PathBuf {
+fn free_path(folder: &Path, what: &str, quick: bool) -> PathBuf {
     let date = machine::date();
-    let first = folder.join(format!("{date}-filters.jsonl"));
-    let others = (2..).map(|i| folder.join(format!("{date}-filters-{i}.jsonl")));
+    let first = folder.join(format!("{date}-{what}.jsonl"));
+    let others = (2..).map(|i| folder.join(format!("{date}-{what}-{i}.jsonl")));
     let mut paths = std::iter::once(first).chain(others);
     paths.find(|path| quick || !path.exists()).expect("endless")
 }
 
-/// Writes table and plots beside the record.
+/// Writes table and plots beside the record; prints the table of kinds, which has no plots.
 fn report(path: &Path) -> Result<bool> {
     let record = Record::read(path)?;
     let beside = |ending: &str| path.with_extension("").with_extension(ending);
-    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
-    let (speed, rate) = (beside("speed.svg"), beside("rate.svg"));
-    plots::speed(&record, &speed)?;
-    plots::rate(&record, &rate)?;
-    let plots: Vec<String> = [&speed, &rate].iter().filter_map(|path| name(path)).collect();
     let table = beside("md");
-    fs::write(&table, table::markdown(&record, &plots))
-        .with_context(|| format!("{}", table.display()))?;
-    for path in [path, &table, &speed, &rate] {
+    let mut written = vec![path.to_owned(), table.clone()];
+    let page = if record.about.kinds {
+        let page = kinds::markdown(&record);
+        println!("{page}");
+        page
+    } else {
+        let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let (speed, rate) = (beside("speed.svg"), beside("rate.svg"));
+        plots::speed(&record, &speed)?;
+        plots::rate(&record, &rate)?;
+        let plots: Vec<String> = [&speed, &rate].iter().filter_map(|path| name(path)).collect();
+        written.extend([speed, rate]);
+        table::markdown(&record, &plots)
+    };
+    fs::write(&table, page).with_context(|| format!("{}", table.display()))?;
+    for path in written {
         println!("{}", path.display());
     }
     for failure in &record.failures {

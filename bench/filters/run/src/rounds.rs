@@ -16,14 +16,16 @@ use crate::machine::Ticks;
 use crate::record::{About, End, Failure, Line};
 
 /// A program of `bench/filters`, and where it can be run.
-#[derive(Debug)]
-struct Program {
-    folder: &'static str,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Program {
+    pub(crate) folder: &'static str,
+    /// An argument of its own, after those of the case.
+    pub(crate) argument: Option<&'static str>,
     /// Names its figures when not empty, beside the plain ones.
-    variant: &'static str,
-    environment: &'static [(&'static str, &'static str)],
-    keys: &'static [&'static str],
-    rates: &'static [f64],
+    pub(crate) variant: &'static str,
+    pub(crate) environment: &'static [(&'static str, &'static str)],
+    pub(crate) keys: &'static [&'static str],
+    pub(crate) rates: &'static [f64],
 }
 
 const RATES: [f64; 3] = [0.1, 0.01, 0.001];
@@ -31,8 +33,8 @@ const FORMS: [&str; 3] = ["hashed", "u64", "str64"];
 /// Text and integers only at this rate: what they add is the hashing, which no rate changes.
 const KEY_RATE: f64 = 0.01;
 
-const fn program(folder: &'static str, keys: &'static [&'static str]) -> Program {
-    Program { folder, variant: "", environment: &[], keys, rates: &RATES }
+pub(crate) const fn program(folder: &'static str, keys: &'static [&'static str]) -> Program {
+    Program { folder, argument: None, variant: "", environment: &[], keys, rates: &RATES }
 }
 
 /// What glibc needs to be told to ask for huge pages, as umbel does by itself.
@@ -64,10 +66,10 @@ const PROGRAMS: &[Program] = &[
 /// A number of keys, a rate and a form of keys, with the programs that are run on it.
 #[derive(Debug)]
 pub(crate) struct Case {
-    n: u64,
-    fpp: f64,
-    keys: &'static str,
-    programs: Vec<&'static Program>,
+    pub(crate) n: u64,
+    pub(crate) fpp: f64,
+    pub(crate) keys: &'static str,
+    pub(crate) programs: Vec<Program>,
 }
 
 impl Case {
@@ -84,11 +86,12 @@ impl Case {
     }
 }
 
-/// The cases, those left by `only`.
-pub(crate) fn cases(quick: bool, full: bool, only: &[String]) -> Result<Vec<Case>> {
-    let only = only
-        .iter()
-        .map(|word| {
+/// Which cases and programs are wanted: `what=value` words.
+pub(crate) struct Only<'a>(Vec<(&'a str, &'a str)>);
+
+impl<'a> Only<'a> {
+    pub(crate) fn parse(words: &'a [String]) -> Result<Self> {
+        let words = words.iter().map(|word| {
             let (what, value) = word.split_once('=').with_context(|| {
                 format!("--only takes n=…, fpp=…, keys=…, peer=…, not {word:?}")
             })?;
@@ -97,13 +100,25 @@ pub(crate) fn cases(quick: bool, full: bool, only: &[String]) -> Result<Vec<Case
                 "--only: {what:?} is none of n, fpp, keys, peer"
             );
             Ok((what, value))
-        })
-        .collect::<Result<Vec<_>>>()?;
-    let among = |what: &str, value: &dyn Fn(&str) -> bool| {
-        let mut wanted = only.iter().filter(|word| word.0 == what).peekable();
+        });
+        Ok(Self(words.collect::<Result<_>>()?))
+    }
+
+    /// Whether a value of `what` is wanted, or any is.
+    pub(crate) fn among(&self, what: &str, value: impl Fn(&str) -> bool) -> bool {
+        let mut wanted = self.0.iter().filter(|word| word.0 == what).peekable();
         wanted.peek().is_none() || wanted.any(|word| value(word.1))
-    };
-    let equals = |value: f64| move |word: &str| word.parse() == Ok(value);
+    }
+
+    /// As [`among`](Self::among), of a number.
+    pub(crate) fn equals(&self, what: &str, value: f64) -> bool {
+        self.among(what, |word| word.parse() == Ok(value))
+    }
+}
+
+/// The cases, those left by `only`.
+pub(crate) fn cases(quick: bool, full: bool, only: &[String]) -> Result<Vec<Case>> {
+    let only = Only::parse(only)?;
     let mut sizes =
         if quick { vec![100_000, 1_000_000] } else { vec![100_000, 10_000_000, 100_000_000] };
     if full {
@@ -113,17 +128,18 @@ pub(crate) fn cases(quick: bool, full: bool, only: &[String]) -> Result<Vec<Case
     for n in sizes {
         for keys in FORMS {
             for fpp in RATES {
-                let programs: Vec<&Program> = PROGRAMS
+                let programs: Vec<Program> = PROGRAMS
                     .iter()
+                    .copied()
                     .filter(|program| program.keys.contains(&keys) && program.rates.contains(&fpp))
                     .filter(|program| {
                         n <= 100_000_000 || ["limit", "umbel"].contains(&program.folder)
                     })
-                    .filter(|program| among("peer", &|name| name == program.folder))
+                    .filter(|program| only.among("peer", |name| name == program.folder))
                     .collect();
-                let wanted = among("n", &equals(n as f64))
-                    && among("fpp", &equals(fpp))
-                    && among("keys", &|form| form == keys)
+                let wanted = only.equals("n", n as f64)
+                    && only.equals("fpp", fpp)
+                    && only.among("keys", |form| form == keys)
                     && match keys {
                         "str64" => fpp == KEY_RATE && n <= 100_000_000,
                         "u64" => fpp == KEY_RATE,
@@ -139,9 +155,9 @@ pub(crate) fn cases(quick: bool, full: bool, only: &[String]) -> Result<Vec<Case
     Ok(cases)
 }
 
-/// Builds the programs of the cases, each by its own lock file.
-pub(crate) fn build(bench: &Path, target: &Path, cases: &[Case]) -> Result<()> {
-    for folder in folders(cases) {
+/// Builds programs, each by its own lock file.
+pub(crate) fn build(bench: &Path, target: &Path, folders: &[&str]) -> Result<()> {
+    for folder in folders {
         eprintln!("building {folder}");
         let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
         let status = Command::new(cargo)
@@ -155,7 +171,8 @@ pub(crate) fn build(bench: &Path, target: &Path, cases: &[Case]) -> Result<()> {
     Ok(())
 }
 
-fn folders(cases: &[Case]) -> Vec<&'static str> {
+/// The programs of the cases.
+pub(crate) fn folders(cases: &[Case]) -> Vec<&'static str> {
     let mut folders: Vec<_> =
         cases.iter().flat_map(|case| &case.programs).map(|program| program.folder).collect();
     folders.sort_unstable();
@@ -201,23 +218,33 @@ pub(crate) fn run(target: &Path, cases: &[Case], about: About, path: &Path) -> R
     write(&Line::End(End { seconds, others }))
 }
 
-/// The programs in this round's order; the limit stays right before umbel, which follows it.
-fn turned(programs: &[&'static Program], round: u64) -> Vec<&'static Program> {
+/// The programs in this round's order; the limit stays right before umbel, which follows it. Without
+/// these two, another seventh program comes first each round.
+fn turned(programs: &[Program], round: u64) -> Vec<Program> {
     let (pair, mut others): (Vec<_>, Vec<_>) =
         programs.iter().partition(|program| ["limit", "umbel"].contains(&program.folder));
+    if pair.is_empty() {
+        let turn = 7 * (round as usize - 1) % others.len();
+        others.rotate_left(turn);
+        return others;
+    }
     let turn = round as usize % (others.len() + 1);
     others.splice(turn..turn, pair);
     others
 }
 
 /// One program on one case: its figures, or its failure.
-fn run_program(target: &Path, program: &Program, case: &Case, round: u64) -> Result<Vec<Line>> {
+fn run_program(target: &Path, program: Program, case: &Case, round: u64) -> Result<Vec<Line>> {
     let path = target.join("release").join(format!("bench-{}", program.folder));
     let Case { n, fpp, keys, .. } = case;
-    // The limit has no keys, only hashes.
-    let form = if program.folder == "limit" { "hashed" } else { keys };
+    let form = match program.folder {
+        "limit" => "hashed", // it has no keys
+        _ if program.keys.contains(keys) => keys,
+        _ => program.keys[0],
+    };
     let output = Command::new(&path)
         .args([n.to_string(), fpp.to_string(), form.to_owned()])
+        .args(program.argument)
         .envs(program.environment.iter().copied())
         .output()
         .with_context(|| format!("{}", path.display()))?;
@@ -227,7 +254,7 @@ fn run_program(target: &Path, program: &Program, case: &Case, round: u64) -> Res
         let words: Vec<_> = words.take(2).collect();
         return Ok(vec![Line::Failure(Failure {
             round,
-            program: format!("{} {}", program.folder, program.variant).trim().to_owned(),
+            program: [program.folder, program.argument.unwrap_or(program.variant)].join(" "),
             case: format!("{n} keys, {keys}, fpp {fpp}"),
             message: format!("{}: {}", output.status, words.join(" ")),
         })]);
@@ -243,6 +270,7 @@ fn run_program(target: &Path, program: &Program, case: &Case, round: u64) -> Res
                 }
                 Ok(Line::Sample(sample))
             }
+            Line::Skip(skip) => Ok(Line::Skip(skip)),
             _ => bail!("{}: not a sample: {line}", program.folder),
         })
         .collect()

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::figures::{Case, Spread, Who, count, percent, ratio};
-use crate::goals::{Bound, goals};
+use crate::goals::{Bound, Goal, goals};
 use crate::record::Record;
 
 const OPS: [&str; 3] = ["insert", "hit", "miss"];
@@ -15,7 +15,11 @@ pub(crate) fn markdown(record: &Record, plots: &[String]) -> String {
     for plot in plots {
         let _ = writeln!(page, "![{plot}]({plot})\n");
     }
-    goal_table(record, &mut page);
+    let goals = goals(record);
+    if !goals.is_empty() {
+        let what = "Hashed keys at 1 % unless said; judged by the median.";
+        goal_table(&goals, what, &mut page);
+    }
     losses(record, &mut page);
     page.push_str(
         "## Every case\n\n\
@@ -31,7 +35,7 @@ pub(crate) fn markdown(record: &Record, plots: &[String]) -> String {
     page
 }
 
-fn head(record: &Record, page: &mut String) {
+pub(crate) fn head(record: &Record, page: &mut String) {
     let about = &record.about;
     let rows = [
         ("date", about.date.clone()),
@@ -67,22 +71,22 @@ fn head(record: &Record, page: &mut String) {
     }
 }
 
-fn goal_table(record: &Record, page: &mut String) {
-    let goals = goals(record);
-    if goals.is_empty() {
-        return;
-    }
+pub(crate) fn goal_table(goals: &[Goal], what: &str, page: &mut String) {
     let met = goals.iter().filter(|goal| goal.met()).count();
-    let _ = writeln!(page, "## Goals: {met} of {} met\n", goals.len());
-    page.push_str("Hashed keys at 1 % unless said; judged by the median.\n\n");
+    let _ = writeln!(page, "## Goals: {met} of {} met\n\n{what}\n", goals.len());
     page.push_str("| goal | case | needed | found | |\n|---|---|---|---|---|\n");
     for goal in goals {
         let needed = match goal.bound {
             Bound::AtMost(bound) => format!("≤ {bound:.2}"),
             Bound::AtLeast(bound) => format!("≥ {bound:.2}"),
         };
-        let verdict = if goal.met() { "met" } else { "**not met**" };
-        let (what, case, found) = (&goal.what, &goal.case, &goal.found);
+        let verdict = match goal.found {
+            None => "**missing**",
+            Some(_) if goal.met() => "met",
+            Some(_) => "**not met**",
+        };
+        let (what, case) = (&goal.what, &goal.case);
+        let found = goal.found.map_or("not measured".to_owned(), |found| found.to_string());
         let _ = writeln!(page, "| {what} | {case} | {needed} | {found} | {verdict} |");
     }
     page.push('\n');

@@ -1,12 +1,14 @@
-//! xorf's `BinaryFuse8`: built once from all keys, at one rate, 2⁻⁸. It takes 64-bit integers; text
-//! is hashed first, with the standard library's hasher, as xorf's `HashProxy` does.
+//! xorf's `BinaryFuse8`, and `BinaryFuse16` where 0.1 % or less is asked for: built once from all keys,
+//! at one rate, 2⁻⁸ or 2⁻¹⁶. They take 64-bit integers; text is hashed first, with the standard
+//! library's hasher, as xorf's `HashProxy` does.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::RangeInclusive;
 
 use bench_common::{Bench, Case, Filter, Hashed, Key, KeyForm, Text};
-use xorf::{BinaryFuse8, Filter as _};
+use xorf::{BinaryFuse8, BinaryFuse16, Filter as _};
 
-struct Fuse(BinaryFuse8);
+struct Fuse<F>(F);
 
 /// How a form of keys becomes the integers that the filter takes.
 trait Integer: Key {
@@ -33,29 +35,43 @@ impl Integer for Text {
     }
 }
 
-fn build(keys: impl ExactSizeIterator<Item = u64> + Clone) -> BinaryFuse8 {
-    BinaryFuse8::try_from_iterator(keys).expect("distinct keys")
+/// The same for both widths of fingerprint.
+macro_rules! fuse {
+    ($type:ident, $bits:literal) => {
+        impl<K: Integer> Filter<K> for Fuse<$type> {
+            fn new(_n: u64, _fpp: f64) -> Self {
+                Self($type::try_from_iterator([0].into_iter()).expect("a key"))
+            }
+
+            fn insert(&mut self, keys: &[K]) {
+                // Built in several passes: hashed before, so that no pass hashes again.
+                let integers: Vec<u64> = keys.iter().map(K::integer).collect();
+                let integers = integers.iter().copied();
+                self.0 = $type::try_from_iterator(integers).expect("distinct keys");
+            }
+
+            fn count(&self, keys: &[K]) -> usize {
+                keys.iter().filter(|key| self.0.contains(&key.integer())).count()
+            }
+
+            fn bytes(&self) -> usize {
+                self.0.fingerprints.len() * $bits / 8
+            }
+
+            fn is_built(&self) -> bool {
+                true
+            }
+
+            fn promise(&self, _fpp: f64) -> RangeInclusive<f64> {
+                let rate = 0.5f64.powi($bits);
+                0.8 * rate..=1.25 * rate
+            }
+        }
+    };
 }
 
-impl<K: Integer> Filter<K> for Fuse {
-    fn new(_n: u64, _fpp: f64) -> Self {
-        Self(build([0].into_iter()))
-    }
-
-    fn insert(&mut self, keys: &[K]) {
-        // Built in several passes: hashed before, so that no pass hashes again.
-        let integers: Vec<u64> = keys.iter().map(K::integer).collect();
-        self.0 = build(integers.iter().copied());
-    }
-
-    fn count(&self, keys: &[K]) -> usize {
-        keys.iter().filter(|key| self.0.contains(&key.integer())).count()
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.fingerprints.len()
-    }
-}
+fuse!(BinaryFuse8, 8);
+fuse!(BinaryFuse16, 16);
 
 fn main() {
     let case = Case::from_args();
@@ -67,5 +83,10 @@ fn main() {
 }
 
 fn run<K: Integer>(case: Case) {
-    Bench::<K>::new(case, "xorf BinaryFuse8", "0.13.0").run::<Fuse>();
+    const VERSION: &str = "0.13.0";
+    if case.fpp > 0.001 {
+        Bench::<K>::new(case, "xorf BinaryFuse8", VERSION).run::<Fuse<BinaryFuse8>>();
+    } else {
+        Bench::<K>::new(case, "xorf BinaryFuse16", VERSION).run::<Fuse<BinaryFuse16>>();
+    }
 }

@@ -1,0 +1,206 @@
+//! The kinds of umbel's filters, whatever kinds there are, through `AnyFilter`: `bench-kinds N FPP hashed
+//! KIND`. A kind that cannot be had from a number of keys and a rate alone says why.
+//!
+//! `bench-kinds list FPP` prints the kinds to be measured at a rate, one a line.
+
+use std::marker::PhantomData;
+use std::ops::RangeInclusive;
+
+use bench_common::{Bench, Case, Filter, GROWN, GROWN_NAME, Hashed, Key};
+use umbel::{AnyFilter, Capacity, Error, KeyHash, KeyHasher, Kind, Plan, Variant};
+
+const VERSION: &str = "0.1.0";
+/// Keys handed on at once: as hashes 16 KiB, which stay in the first cache.
+const BLOCK: usize = 1024;
+/// Kinds with a parameter that is not the usual one, and the rate they are measured at. Fingerprints of
+/// 8 and 16 bits stand beside xorf's.
+const PARAMETERS: [(&str, f64); 4] =
+    [("counting:8", 0.01), ("counting:16", 0.01), ("bloomier:8", 0.01), ("bloomier:16", 0.001)];
+/// Kinds that forget by design.
+const FORGETFUL: [&str; 1] = ["stable"];
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, fpp] = &words[..]
+        && word == "list"
+    {
+        return list(fpp.parse().expect("a rate"));
+    }
+    let (case, variant) = (Case::from_args(), variant());
+    // Lives as long as the process, like the names of other programs.
+    let peer: &str = format!("umbel {variant}").leak();
+    if let Err(why) = try_out(variant, case.fpp) {
+        let (n, fpp, why) = (case.n, case.fpp, why.to_string());
+        println!(
+            "{{\"type\":\"skip\",\"peer\":\"{peer}\",\"n\":{n},\"fpp_asked\":{fpp},\"why\":{why:?}}}"
+        );
+        return;
+    }
+    let bench = Bench::<Hashed>::new(case, peer, VERSION);
+    bench.run::<Any<One>>();
+    bench.run::<Any<Batch>>();
+    if variant.kind.inserts() && variant.kind != Kind::Blocked {
+        bench.run::<Any<Plain>>();
+    }
+    if variant.kind.capacity() == Capacity::First {
+        bench.run::<Any<Grown>>();
+    }
+}
+
+fn list(fpp: f64) {
+    for kind in Kind::ALL {
+        println!("{kind}");
+    }
+    for (name, rate) in PARAMETERS {
+        if rate == fpp && name.parse::<Variant>().is_ok() {
+            println!("{name}");
+        }
+    }
+}
+
+/// The kind asked for.
+fn variant() -> Variant {
+    let word = std::env::args().nth(4).expect("usage: N FPP hashed KIND");
+    word.parse().expect("a kind of umbel")
+}
+
+/// Whether a small filter of this kind can be made.
+fn try_out(variant: Variant, fpp: f64) -> Result<(), Error> {
+    let hashes: Vec<KeyHash> = (0..1000).map(|i| KeyHash::from_u64(Hashed::nth(i).0)).collect();
+    let plan = Plan::for_keys(variant, hashes.len() as u64, fpp)?;
+    AnyFilter::build(&plan, KeyHasher::default(), &hashes).map(drop)
+}
+
+/// How a kind is planned and called.
+trait Way: Sync {
+    const VARIANT: &'static str = "";
+    const BATCH: bool = true;
+
+    fn plan(n: u64, fpp: f64) -> Plan {
+        Plan::for_keys(variant(), n, fpp).expect("a plan")
+    }
+}
+
+/// A call a key.
+struct One;
+
+impl Way for One {
+    const BATCH: bool = false;
+}
+
+/// Many keys a call.
+struct Batch;
+
+impl Way for Batch {}
+
+/// A plain blocked filter of as many bytes and this rate: one with room for more keys.
+struct Plain;
+
+impl Way for Plain {
+    const VARIANT: &'static str = "plain of as many bytes";
+
+    fn plan(n: u64, fpp: f64) -> Plan {
+        let bytes = Batch::plan(n, fpp).bytes();
+        Plan::for_capacity(Kind::Blocked, fpp, bytes).expect("a plan")
+    }
+}
+
+/// Planned for a part of the keys.
+struct Grown;
+
+impl Way for Grown {
+    const VARIANT: &'static str = GROWN_NAME;
+
+    fn plan(n: u64, fpp: f64) -> Plan {
+        Batch::plan(n / GROWN, fpp)
+    }
+}
+
+/// A filter of the kind; none before it is built, in kinds that are built at once.
+struct Any<W> {
+    plan: Plan,
+    keys: u64,
+    filter: Option<AnyFilter>,
+    way: PhantomData<W>,
+}
+
+impl<W> Any<W> {
+    fn filter(&self) -> &AnyFilter {
+        self.filter.as_ref().expect("a filled filter")
+    }
+}
+
+impl<W: Way> Filter<Hashed> for Any<W> {
+    const VARIANT: &'static str = W::VARIANT;
+    const MODE: &'static str = if W::BATCH { "batch" } else { "one" };
+    const ASKING: &'static [u64] = &[1];
+
+    fn new(n: u64, fpp: f64) -> Self {
+        let plan = W::plan(n, fpp);
+        let inserts = plan.kind.inserts();
+        let filter = inserts.then(|| AnyFilter::new(&plan, KeyHasher::default()).expect("memory"));
+        Self { plan, keys: n, filter, way: PhantomData }
+    }
+
+    fn insert(&mut self, keys: &[Hashed]) {
+        let Some(filter) = &mut self.filter else {
+            let hashes: Vec<KeyHash> = keys.iter().map(|key| KeyHash::from_u64(key.0)).collect();
+            let built = AnyFilter::build(&self.plan, KeyHasher::default(), &hashes);
+            self.filter = Some(built.expect("a filter of these keys"));
+            return;
+        };
+        if W::BATCH {
+            in_blocks(keys, |hashes| filter.insert_batch(hashes).expect("room"));
+        } else {
+            let filter = filter.get_mut().expect("a kind that takes keys");
+            for key in keys {
+                filter.insert_hash(KeyHash::from_u64(key.0)).expect("room");
+            }
+        }
+    }
+
+    fn count(&self, keys: &[Hashed]) -> usize {
+        let filter = self.filter().get();
+        if !W::BATCH {
+            let contains = |key: &&Hashed| filter.contains_hash(KeyHash::from_u64(key.0));
+            return keys.iter().filter(contains).count();
+        }
+        let (mut found, mut count) = ([false; BLOCK], 0);
+        in_blocks(keys, |hashes| {
+            let found = &mut found[..hashes.len()];
+            filter.contains_batch(hashes, found);
+            count += found.iter().map(|&found| usize::from(found)).sum::<usize>();
+        });
+        count
+    }
+
+    fn bytes(&self) -> usize {
+        self.filter().bytes() as usize
+    }
+
+    /// The rate predicted for these keys: it may be far below the one asked for, and is above it in a
+    /// plain filter that has the bytes of a kind with fewer bits.
+    fn promise(&self, fpp: f64) -> RangeInclusive<f64> {
+        let predicted = self.plan.predicted_fpp_at(self.keys);
+        0.0..=1.5 * predicted.max(fpp / 100.0)
+    }
+
+    fn is_built(&self) -> bool {
+        !self.plan.kind.inserts()
+    }
+
+    fn forgets(&self) -> bool {
+        FORGETFUL.contains(&self.plan.kind.name())
+    }
+}
+
+/// Turns 64-bit hashes into umbel's, a block at a time: part of the time measured.
+fn in_blocks(keys: &[Hashed], mut work: impl FnMut(&[KeyHash])) {
+    let mut hashes = [KeyHash::default(); BLOCK];
+    for block in keys.chunks(BLOCK) {
+        for (hash, key) in hashes.iter_mut().zip(block) {
+            *hash = KeyHash::from_u64(key.0);
+        }
+        work(&hashes[..block.len()]);
+    }
+}

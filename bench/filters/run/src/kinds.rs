@@ -1,0 +1,255 @@
+//! The table of kinds: every kind of umbel at two rates, beside other filters of which several are no
+//! Bloom filters; its cases, goals and page.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::figures::{Case, Spread, Who, count, percent, ratio};
+use crate::goals::{Bound, Goal, name, noise};
+use crate::record::{Record, Sample};
+use crate::rounds::{self, Only, Program, program};
+use crate::table::{goal_table, head};
+
+/// The program that knows the kinds of umbel.
+pub(crate) const PROGRAM: &str = "kinds";
+const RATES: [f64; 2] = [0.01, 0.001];
+const OPS: [&str; 3] = ["insert", "hit", "miss"];
+/// What the programs call a plain blocked filter of as many bytes as the kind's.
+const PLAIN: &str = "plain of as many bytes";
+
+/// After the kinds; xorf first, for it stands beside bloomier, the last of them.
+const PEERS: &[Program] = &[
+    program("xorf", &["hashed"]),
+    program("qfilter", &["hashed"]),
+    Program { rates: &[0.01], ..program("cuckoofilter", &["u64"]) }, // one rate, at most 3 %
+    program("scalable-cuckoo", &["u64"]),
+    program("growable", &["u64"]),
+];
+
+/// What a reader has to know of peers: the first word of the name, and the note.
+const NOTES: &[(&str, &str)] = &[
+    (
+        "xorf",
+        "static: built at once from all keys, at one rate. BinaryFuse8 has 2⁻⁸ and stands with 1 %, \
+         BinaryFuse16 has 2⁻¹⁶ and stands with 0.1 %.",
+    ),
+    (
+        "qfilter",
+        "a quotient filter; removes and counts. Its slots are a power of two, so its bits depend on where \
+         the number of keys lies between two of them. To grow it has to know the most keys beforehand.",
+    ),
+    (
+        "cuckoofilter",
+        "a cuckoo filter; removes. Fingerprints of 8 bits, so one rate, 3 % when full, and slots in a power \
+         of two. Takes keys, not hashes: its time holds SipHash-1-3. No release since August 2020.",
+    ),
+    (
+        "scalable_cuckoo_filter",
+        "a chain of cuckoo filters; removes. Takes keys, not hashes: its time holds SipHash-1-3.",
+    ),
+    (
+        "growable-bloom-filter",
+        "a chain of Bloom filters of slices. Takes keys, not hashes: its time holds XXH3. Its first filter \
+         has the whole rate asked for, so that the chain passes it as it grows. It does not tell its \
+         size: the bytes are those of its serialized form.",
+    ),
+];
+
+/// The cases, those left by `only`. The kinds' program has to be there: it tells which there are.
+pub(crate) fn cases(target: &Path, quick: bool, only: &[String]) -> Result<Vec<rounds::Case>> {
+    let only = Only::parse(only)?;
+    let (n, keys) = (if quick { 1_000_000 } else { 10_000_000 }, "hashed");
+    let mut cases = Vec::new();
+    for fpp in RATES {
+        let mut programs = list(target, fpp)?;
+        programs.extend(PEERS.iter().filter(|peer| peer.rates.contains(&fpp)));
+        programs.retain(|program| {
+            only.among("peer", |name| name == program.argument.unwrap_or(program.folder))
+        });
+        let wanted = only.equals("n", n as f64) && only.equals("fpp", fpp);
+        if wanted && only.among("keys", |form| form == keys) && !programs.is_empty() {
+            cases.push(rounds::Case { n, fpp, keys, programs });
+        }
+    }
+    ensure!(!cases.is_empty(), "--only leaves nothing to measure");
+    Ok(cases)
+}
+
+/// A program for each kind of umbel.
+fn list(target: &Path, fpp: f64) -> Result<Vec<Program>> {
+    let path = target.join("release").join(format!("bench-{PROGRAM}"));
+    let output = Command::new(&path)
+        .args(["list", &fpp.to_string()])
+        .output()
+        .with_context(|| format!("{}", path.display()))?;
+    ensure!(output.status.success(), "{} list: {}", path.display(), output.status);
+    let kinds: &str = String::from_utf8(output.stdout)?.leak(); // names stay as long as the run
+    let of = |kind| Program { argument: Some(kind), ..program(PROGRAM, &["hashed"]) };
+    Ok(kinds.lines().map(of).collect())
+}
+
+/// The whole page.
+pub(crate) fn markdown(record: &Record) -> String {
+    let mut page = String::from("# Every kind of filter: size, rate, time\n\n");
+    head(record, &mut page);
+    let what = "Judged by the median of the ratios within the rounds. *Plain*: a blocked filter.";
+    goal_table(&goals(record), what, &mut page);
+    for case in record.cases() {
+        case_table(record, case, &mut page);
+    }
+    page.push_str(
+        "## What the columns mean\n\n\
+         - *insert, hit, miss ns*: wall time over keys, one thread: median [least–most] over the rounds. Of a \
+         filter that is built at once, *insert* is the whole construction, marked *built*.\n\
+         - *rate counted*: false positives over 4 million fresh keys, or over as many more as give some \
+         thousand; *bits a key*: of the filter's data, rounding included.\n\
+         - *÷ bound*: bits a key over log2(1/rate counted), below which no filter of that rate can be. It makes \
+         filters of different rates comparable; their times are of different products all the same.\n\
+         - *÷ plain*: insert / hit / miss in batches over those of a plain blocked filter of as many bytes, asked \
+         for the same rate, in the same process: what the kind costs beyond its memory.\n\
+         - *grown from 1/64*: planned for a 64th of the keys.\n\n\
+         ## The other filters\n\n",
+    );
+    for (peer, note) in NOTES {
+        let version = record.samples.iter().find(|sample| is(peer, &sample.peer));
+        if let Some(Sample { version, .. }) = version {
+            let _ = writeln!(page, "- *{peer}* {version}: {note}");
+        }
+    }
+    page
+}
+
+/// Whether the first word of a name is this.
+fn is(word: &str, name: &str) -> bool {
+    name.split(' ').next() == Some(word)
+}
+
+fn case_table(record: &Record, case: Case<'_>, page: &mut String) {
+    let Case { n, fpp, .. } = case;
+    let _ = writeln!(page, "## {} keys, {} asked for\n", count(n), percent(fpp));
+    page.push_str(
+        "| filter | calls | insert ns | hit ns | miss ns | rate counted | bits a key | ÷ bound | ÷ plain \
+         |\n|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for who in who(record, case) {
+        let ns = |op| record.ns(case, who, op).map_or("–".to_owned(), |ns| ns.to_string());
+        let Some(sample) = record.samples_of(case, who, "hit").pop() else { continue };
+        let mut filter = who.peer.to_owned();
+        if !who.variant.is_empty() {
+            let _ = write!(filter, ", {}", who.variant);
+        }
+        if sample.found < 1.0 {
+            let _ = write!(filter, ", finds {:.2} % of its members", 100.0 * sample.found);
+        }
+        let built = if sample.built { "built " } else { "" };
+        let bits = sample.bits_per_key;
+        let over = bound(sample).map_or("–".to_owned(), |bound| format!("{:.3}", bits / bound));
+        let _ = writeln!(
+            page,
+            "| {filter} | {} | {built}{} | {} | {} | {} | {bits:.2} | {over} | {} |",
+            who.mode,
+            ns("insert"),
+            ns("hit"),
+            ns("miss"),
+            sample.fpr.map_or("–".to_owned(), |rate| format!("{:.4} %", 100.0 * rate)),
+            over_plain(record, case, who),
+        );
+    }
+    for skip in record.skips.iter().filter(|skip| (skip.n, skip.fpp_asked) == (n, fpp)) {
+        let _ = writeln!(page, "| {} | not measured: {} ||||||||", skip.peer, skip.why);
+    }
+    page.push('\n');
+}
+
+/// Who was measured with one thread, umbel first; the plain filters stand as ratios only.
+fn who<'a>(record: &'a Record, case: Case<'_>) -> Vec<Who<'a>> {
+    let mut who = Vec::new();
+    for sample in record.samples.iter().filter(|sample| Case::from(*sample) == case) {
+        let new = Who::from(sample);
+        if new.threads == 1 && new.variant != PLAIN && !who.contains(&new) {
+            who.push(new);
+        }
+    }
+    who.sort_by_key(|who| !is("umbel", who.peer)); // else in the order of the first round
+    who
+}
+
+/// Bits a key that no filter of the rate counted can be below.
+fn bound(sample: &Sample) -> Option<f64> {
+    sample.fpr.filter(|&rate| rate > 0.0).map(|rate| -rate.log2())
+}
+
+fn over_plain(record: &Record, case: Case<'_>, who: Who<'_>) -> String {
+    let plain = Who { variant: PLAIN, ..who };
+    let text = |op: &str| {
+        let ratio = ratio(&record.rounds(case, who, op), &record.rounds(case, plain, op))?;
+        Some(format!("{:.2}", ratio.median))
+    };
+    let texts: Option<Vec<String>> =
+        if who.variant.is_empty() { OPS.into_iter().map(text).collect() } else { None };
+    texts.map_or("–".to_owned(), |texts| texts.join(" / "))
+}
+
+/// All goals, with figures or without.
+fn goals(record: &Record) -> Vec<Goal> {
+    let mut goals = Vec::new();
+    for case in record.cases() {
+        let mut push = |what: &str, op: &str, ours: Who<'_>, theirs: Who<'_>, bound: f64| {
+            let found = ratio(&record.rounds(case, ours, op), &record.rounds(case, theirs, op));
+            let bound = Bound::AtMost(bound);
+            goals.push(Goal { what: what.to_owned(), case: name(case, op), found, bound });
+        };
+        let counting = Who::batch("umbel counting");
+        for op in OPS {
+            let plain = Who { variant: PLAIN, ..counting };
+            push("counting ÷ plain of as many bytes, batch", op, counting, plain, 2.0);
+        }
+        for op in OPS {
+            let (window, plain) = (Who::batch("umbel window"), Who::batch("umbel blocked"));
+            push("window ÷ plain of the same keys and rate, batch", op, window, plain, 2.0);
+        }
+        let (bits, peer, ours) = if case.fpp == 0.01 {
+            (8, "xorf BinaryFuse8", "umbel bloomier:8")
+        } else {
+            (16, "xorf BinaryFuse16", "umbel bloomier:16")
+        };
+        let (peer, one, batch) = (Who::one(peer), Who::one(ours), Who::batch(ours));
+        let what = |what: &str| format!("bloomier of {bits} bits {what}");
+        push(&what("÷ xorf, build"), "insert", batch, peer, 1.5);
+        for op in ["hit", "miss"] {
+            push(&what("÷ xorf, one key a call"), op, one, peer, 1.1);
+        }
+        for op in ["hit", "miss"] {
+            push(&what("÷ xorf, batch"), op, batch, peer, 1.1);
+        }
+        let samples = record.samples_of(case, batch, "hit");
+        let found = samples.iter().filter_map(|hit| Some(hit.bits_per_key / bound(hit)?));
+        goals.push(Goal {
+            what: what("÷ bound, bits a key"),
+            case: name(case, ""),
+            found: Spread::of(found),
+            bound: Bound::AtMost(1.14),
+        });
+        goals.push(worst_rate(record, case));
+    }
+    goals
+}
+
+/// The rate of umbel's kind that is nearest to passing the rate asked for.
+fn worst_rate(record: &Record, case: Case<'_>) -> Goal {
+    let ours = record.samples.iter().filter(|sample| {
+        Case::from(*sample) == case && is("umbel", &sample.peer) && sample.variant != PLAIN
+    });
+    let worst = ours.max_by(|a, b| a.fpr.unwrap_or(0.0).total_cmp(&b.fpr.unwrap_or(0.0)));
+    let found = worst.and_then(|worst| Spread::of([worst.fpr? / case.fpp]));
+    let who = worst.map_or(String::new(), |worst| format!(" ({})", worst.peer));
+    Goal {
+        what: format!("rate counted over the rate asked for, worst kind{who}"),
+        case: name(case, ""),
+        found,
+        bound: Bound::AtMost(1.0 + noise(case.fpp)),
+    }
+}
