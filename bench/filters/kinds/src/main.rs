@@ -16,6 +16,11 @@ const BLOCK: usize = 1024;
 /// 8 and 16 bits stand beside xorf's.
 const PARAMETERS: [(&str, f64); 4] =
     [("counting:8", 0.01), ("counting:16", 0.01), ("bloomier:8", 0.01), ("bloomier:16", 0.001)];
+/// A kind that remembers the last keys has so many times as many older ones before it is measured: its
+/// rate is that of a stream, not of a filter just begun.
+const PAST: u64 = 4;
+/// Numbers of those keys start here; members and misses have others.
+const PAST_KEYS: u64 = 1 << 41;
 /// Kinds that forget by design.
 const FORGETFUL: [&str; 1] = ["stable"];
 
@@ -119,6 +124,7 @@ impl Way for Grown {
 /// A filter of the kind; none before it is built, in kinds that are built at once.
 struct Any<W> {
     plan: Plan,
+    /// Keys it has been given when it is measured.
     keys: u64,
     filter: Option<AnyFilter>,
     way: PhantomData<W>,
@@ -139,7 +145,16 @@ impl<W: Way> Filter<Hashed> for Any<W> {
         let plan = W::plan(n, fpp);
         let inserts = plan.kind.inserts();
         let filter = inserts.then(|| AnyFilter::new(&plan, KeyHasher::default()).expect("memory"));
-        Self { plan, keys: n, filter, way: PhantomData }
+        let past = match plan.kind.capacity() {
+            Capacity::Most | Capacity::First => 0,
+            _ => PAST * n,
+        };
+        let mut any = Self { plan, keys: n + past, filter, way: PhantomData };
+        for first in (0..past).step_by(BLOCK) {
+            let block = first..past.min(first + BLOCK as u64);
+            any.insert(&block.map(|i| Hashed::nth(PAST_KEYS + i)).collect::<Vec<_>>());
+        }
+        any
     }
 
     fn insert(&mut self, keys: &[Hashed]) {
