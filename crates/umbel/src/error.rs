@@ -105,11 +105,18 @@ pub enum Error {
     Static(Kind),
 
     /// A kind whose filters cannot be combined.
-    #[error(
-        "{0} filters do not merge: a chain of both could not keep the rate promised; \
-         add the keys of one to the other, or query both"
-    )]
+    #[error("{0} filters do not merge: {reason}; add the keys of one to the other, or query both",
+        reason = match .0 {
+            Kind::Window => "the generations of one are not as old as those of the other, and what is \
+                forgotten when could not be told",
+            _ => "a chain of both could not keep the rate promised",
+        })]
     NotMergeable(Kind),
+    /// A window that counts insertions was told the time.
+    #[error(
+        "the window is of the last insertions and has no clock; make one by time, and tell it its span"
+    )]
+    NoClock,
     /// Filters of different kinds cannot be combined.
     #[error("a {left} and a {right} filter cannot be combined; build both as one kind")]
     KindsDiffer {

@@ -8,6 +8,7 @@ mod plain;
 mod planner;
 mod scalable;
 mod sliced;
+mod window;
 
 pub use kind::{Capacity, Kind, Variant};
 
@@ -39,15 +40,18 @@ pub const MAX_PROBES: u32 = 32;
 pub struct Plan {
     /// Kind of filter.
     pub kind: Kind,
-    /// Keys it is meant to hold; in the scalable kind, before it grows.
+    /// Keys it is meant to hold; in the scalable kind, before it grows; in the window kind, the last
+    /// ones, which it remembers.
     pub keys: u64,
-    /// The rate promised while it holds at most `keys` keys, in (0, 1); in the scalable kind, always.
+    /// The rate promised while it holds at most `keys` keys, in (0, 1); in the scalable and the window
+    /// kind, always.
     pub fpp: f64,
-    /// Bits, m. A multiple of 512 in the blocked and scalable kinds.
+    /// Bits, m. A multiple of 512 in the blocked, scalable and window kinds.
     pub bits: u64,
     /// Probes a key, k.
     pub probes: u32,
-    /// The kind's own parameter; 0 in kinds that have none: blocked, classic, sliced and scalable.
+    /// The kind's own parameter: the generations of a window filter; 0 in kinds that have none: blocked,
+    /// classic, sliced and scalable.
     pub detail: u32,
 }
 
@@ -141,6 +145,16 @@ impl Plan {
         }
     }
 
+    /// What each generation of a window filter of this plan is planned for: a blocked filter for
+    /// ⌈`keys`/(G − 1)⌉ keys at 1 − (1 − `fpp`)^(1/G), G generations in all (`detail`).
+    ///
+    /// # Errors
+    /// [`Error::PlanKind`] for a plan of another kind, and what is wrong with one made by hand.
+    pub fn generation(&self) -> Result<Self, Error> {
+        self.check(Kind::Window)?;
+        Ok(window::generation(self))
+    }
+
     /// Keys and rate of a link. Part of the format.
     pub(crate) fn link_goal(&self, index: u32) -> Result<(u64, f64), Error> {
         let times = 1u64.checked_shl(index).unwrap_or(u64::MAX);
@@ -170,6 +184,7 @@ fn planner_of(kind: Kind) -> &'static dyn Planner {
         Kind::Classic => &plain::Classic,
         Kind::Sliced => &sliced::Sliced,
         Kind::Scalable => &scalable::Scalable,
+        Kind::Window => &window::Window,
     }
 }
 
