@@ -98,6 +98,16 @@ pub enum Error {
         limit: u64,
     },
 
+    /// A scalable filter whose header has room for no more links.
+    #[error(
+        "the filter has {links} links of one size and can have no more; begin it with more keys, or let \
+         its links double"
+    )]
+    TooManyLinks {
+        /// Links that it has.
+        links: usize,
+    },
+
     /// A kind that takes no keys once it is built.
     #[error(
         "a {0} filter is built at once from all its keys and takes no more; build it anew with them"

@@ -28,6 +28,7 @@
 //! | [`filter`] | the kinds of filters and their receipts |
 //! | [`mod@format`] | the bytes of an umbel file |
 
+mod admission;
 mod bits;
 mod error;
 pub mod filter;
@@ -36,6 +37,7 @@ pub mod hash;
 pub mod math;
 pub mod plan;
 
+pub use admission::Admission;
 pub use bits::{Block, Blocks, MappedBlocks, MappedBlocksMut};
 pub use error::Error;
 pub use filter::{

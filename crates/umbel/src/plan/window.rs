@@ -15,9 +15,9 @@ const GENERATIONS: RangeInclusive<u32> = 2..=8;
 ///
 /// ```text
 ///           G =   2     3     4     5     6     7     8
-/// fpp 0.1      2.62  2.17  2.03  1.96  1.96  1.95  1.96
-/// fpp 0.01     2.33  1.90  1.75  1.69  1.68  1.67  1.67
-/// fpp 0.001    2.26  1.82  1.65  1.58  1.55  1.53  1.52
+/// fpp 0.1      2.59  2.21  2.14  2.13  2.15  2.17  2.20
+/// fpp 0.01     2.30  1.86  1.75  1.71  1.70  1.70  1.71
+/// fpp 0.001    2.27  1.77  1.64  1.59  1.56  1.56  1.55
 /// ```
 ///
 /// Six or seven are the optimum, by so little that lines count for more: a lookup reads one of each
