@@ -23,7 +23,7 @@ fn a_window_remembers_the_last_lines() {
     assert!(!run.stderr.contains("over-filled"), "{}", run.stderr);
     run.done();
     folder.umbel("add -q f new").run().done();
-    assert_eq!(folder.umbel("query -q f new").run().text(), urls(10_000..11_000));
+    assert_eq!(folder.umbel("query -q f new").run().done(), urls(10_000..11_000));
     // Of the old ones at most a third of a window is left.
     let left = folder.umbel("query -q f old").run().text().lines().count();
     assert!(left <= 334, "{left}");
@@ -49,12 +49,12 @@ fn a_window_remembers_the_last_lines() {
 #[test]
 fn dedup_goes_by_a_window() {
     let folder = Folder::new();
-    folder.write("days", urls(0..5_000) + &urls(4_500..6_000));
+    folder.write("days", urls((0..5_000).chain(4_500..6_000)));
     let dedup = "dedup -q --seen f --kind window --keys 2000 --fpp 1e-9 days";
-    assert_eq!(folder.umbel(dedup).run().text(), urls(0..6_000));
+    assert_eq!(folder.umbel(dedup).run().done(), urls(0..6_000));
     // Gone from the window, they are new again.
     folder.write("first", urls(0..10));
-    assert_eq!(folder.umbel("dedup -q --seen f first").run().text(), urls(0..10));
+    assert_eq!(folder.umbel("dedup -q --seen f first").run().done(), urls(0..10));
 }
 
 /// Which generation a line is in depends on the order: that of the lines, whatever the threads.
@@ -94,7 +94,7 @@ fn links_of_one_size_are_told() {
     let folder = Folder::new();
     folder.write("keys", urls(0..10_000));
     folder.umbel("build -q -o f --kind scalable:1 --keys 1000 keys").run().done();
-    assert_eq!(folder.umbel("query -q f keys").run().text(), urls(0..10_000));
+    assert_eq!(folder.umbel("query -q f keys").run().done(), urls(0..10_000));
     let info = info(&folder, "f");
     let parts = info["parts"].as_array().unwrap();
     assert!((10..=11).contains(&parts.len()), "{info}");

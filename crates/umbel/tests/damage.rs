@@ -249,7 +249,7 @@ fn every_field_of_a_chain_is_checked() {
         ("links", four, 64, vec![0, 0, 0, 0]),
         ("links", four, 64, vec![49, 0, 0, 0]),
         ("links", four, 64, vec![4, 0, 0, 1]),
-        ("link_keys", four, 68, vec![1, 0, 0, 0]),
+        ("link_fpp", four, 68, vec![1, 0, 0, 0]),
         ("link_fpp", one, 68, vec![1, 0, 0, 0]),
         ("links", four, 64, vec![1, 4, 0, 0, 1, 0, 0, 0]),
         ("growth", four, 68, vec![2, 0, 0, 0]),
