@@ -42,7 +42,12 @@ fn recipes() -> Vec<Vector> {
         // Links for as many keys as the first.
         Vector { members: 1000, detail: 1, ..scalable("scalable-fixed", 4, 5, 200, 0.05) },
         // Every generation was the newest more than once.
-        Vector { members: 3000, forgotten: 1670, seed: 5, ..window("window-four", 6, 4, 8, 1000, 0.01) },
+        Vector {
+            members: 3000,
+            forgotten: 1670,
+            seed: 5,
+            ..window("window-four", 6, 4, 8, 1000, 0.01)
+        },
         Vector { members: 700, ..keyed(window("window-three-keyed", 7, 3, 11, 600, 0.001)) },
         Vector { members: 400, span: 3600, ..window("window-by-time", 5, 5, 5, 1600, 0.05) },
         Vector { members: 0, ..window("window-empty", 1, 2, 8, 1, 0.5) },

@@ -15,11 +15,7 @@ fn a_window_remembers_the_last_lines() {
     folder.write("old", urls(0..10_000));
     folder.write("new", urls(10_000..11_000));
     let run = folder.umbel("build -o f --kind window --keys 1000 --fpp 1e-6 old").run();
-    assert!(
-        run.stderr.contains("4 generations, remembers the last 1,000 keys"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("4 generations, remembers the last 1,000 keys"), "{}", run.stderr);
     assert!(!run.stderr.contains("over-filled"), "{}", run.stderr);
     run.done();
     folder.umbel("add -q f new").run().done();

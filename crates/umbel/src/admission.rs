@@ -1,9 +1,9 @@
 //! What a cache takes in: only what was asked for before, not long ago.
 
+use crate::Error;
 use crate::filter::Window;
 use crate::hash::{KeyHash, KeyHasher};
 use crate::plan::{Kind, Plan};
-use crate::Error;
 
 /// Says of each object asked for whether it was asked for before: whether a cache should take it in.
 ///

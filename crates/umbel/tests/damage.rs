@@ -388,7 +388,8 @@ fn every_field_of_a_window_is_checked() {
     for (offset, bytes) in [(56, u(28)), (56, u(30))] {
         open(&with_header(old, offset, &bytes), None).unwrap();
     }
-    for (offset, bytes) in [(taken(1), u(u64::MAX)), (88, u(u64::MAX / 4)), (56, u(1)), (80, u(8))] {
+    for (offset, bytes) in [(taken(1), u(u64::MAX)), (88, u(u64::MAX / 4)), (56, u(1)), (80, u(8))]
+    {
         open(&with_header(by_time, offset, &bytes), Some(&SECRET)).unwrap();
     }
     for (offset, bytes) in [(72, vec![0, 0, 0, 0]), (72, vec![33, 0, 0, 0])] {

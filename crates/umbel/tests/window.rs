@@ -10,9 +10,7 @@ use proptest::prelude::*;
 use reference::Reference;
 use statistics::{ALPHA, Keys, SIGMAS, power};
 use umbel::math::binomial_bounds;
-use umbel::{
-    AnyFilter, Block, Capacity, Error, KeyHash, KeyHasher, Kind, Plan, Secret, Window,
-};
+use umbel::{AnyFilter, Block, Capacity, Error, KeyHash, KeyHasher, Kind, Plan, Secret, Window};
 
 const SECRET: Secret = Secret::new(*b"sixteen old keys");
 
@@ -373,11 +371,17 @@ fn the_rate_is_kept_however_long_the_stream() {
             let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
             let error = (squares / (count - 1.0) / count).sqrt();
             let (low, high) = binomial_bounds(trials * SEEDS, mean, ALPHA);
-            assert!((low..=high).contains(&hits), "{plan:?}: {hits}, {low} to {high} from the bits");
+            assert!(
+                (low..=high).contains(&hits),
+                "{plan:?}: {hits}, {low} to {high} from the bits"
+            );
             assert!(mean <= fpp + SIGMAS * error, "{plan:?}: {mean} ± {error}");
             if inserted % each == each - 1 {
                 let predicted = plan.predicted_fpp();
-                assert!((mean - predicted).abs() < SIGMAS * error + 0.02 * predicted, "{mean} {predicted}");
+                assert!(
+                    (mean - predicted).abs() < SIGMAS * error + 0.02 * predicted,
+                    "{mean} {predicted}"
+                );
             }
         }
     }

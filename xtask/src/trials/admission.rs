@@ -26,7 +26,9 @@ pub(super) fn run() -> Result<()> {
         share * 100.0,
         once as f64 / REQUESTS as f64 * 100.0
     );
-    println!("admission: a window of {WINDOW} requests at {FPP}; exact: the same window without error\n");
+    println!(
+        "admission: a window of {WINDOW} requests at {FPP}; exact: the same window without error\n"
+    );
     println!(
         "{:>8}  {:<10}{:>10}{:>9}{:>16}{:>10}",
         "cache", "admission", "writes", "saved", "writes of once", "hit rate"
@@ -239,7 +241,9 @@ mod tests {
                 }
             }
             list.push(object);
-            assert!((0..30).all(|object| (cache.slots[object] != 0) == list.contains(&(object as u32))));
+            assert!(
+                (0..30).all(|object| (cache.slots[object] != 0) == list.contains(&(object as u32)))
+            );
         }
     }
 }

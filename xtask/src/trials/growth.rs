@@ -60,7 +60,15 @@ fn grow(growth: u32, first: u64) -> Result<(Curve, u64)> {
     println!("{}, promised {FPP}", name(growth, first));
     println!(
         "{:>10}{:>7}{:>12}{:>12}{:>12}{:>12}  {:<22}{:>9}{:>9}",
-        "keys", "links", "bits a key", "predicted", "from bits", "measured", "hits, bounds", "insert", "ask ns"
+        "keys",
+        "links",
+        "bits a key",
+        "predicted",
+        "from bits",
+        "measured",
+        "hits, bounds",
+        "insert",
+        "ask ns"
     );
     let (mut curve, mut failed, mut inserted) = (Vec::new(), 0, 0);
     for keys in STEPS.into_iter().filter(|&keys| keys >= first) {

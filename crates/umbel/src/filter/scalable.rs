@@ -18,7 +18,7 @@ use std::fmt;
 use std::io::{Read, Write};
 
 use super::{AnyFilter, Blocked, Fact, Figure, FileLayout, Filter, Insert, Part, Receipt};
-use crate::bits::{Block, Blocks};
+use crate::bits::{self, Block, Blocks};
 use crate::hash::{GOLDEN, KeyHash, KeyHasher, Secret, mix};
 use crate::math::Estimate;
 use crate::plan::{Kind, MAX_BITS, Plan, most_links};
@@ -91,6 +91,14 @@ impl<S: AsRef<[Block]>> Link<S> {
         self.filter.receipt()
     }
 
+    /// Asks for the lines of keys where a batch does not, taking so small a filter to be near: one of many
+    /// links is not.
+    fn ask_near(&self, hashes: &[KeyHash]) {
+        if self.filter.plan().bits <= bits::NEAR * bits::BLOCK_BITS {
+            hashes.iter().for_each(|&hash| self.filter.ask(hash));
+        }
+    }
+
     /// Keys it will take before it is full.
     fn room(&self) -> u64 {
         self.filter.plan().keys - self.taken
@@ -149,7 +157,9 @@ impl Group {
     fn drop_held(&mut self, index: usize, link: &Link<impl AsRef<[Block]>>) {
         let mut held = [false; GROUP];
         let count = self.count;
-        link.filter.contains_batch(self.in_link(index, count), &mut held[..count]);
+        let hashes = self.in_link(index, count);
+        link.ask_near(hashes);
+        link.filter.contains_batch(hashes, &mut held[..count]);
         let mut left = 0;
         for (i, held) in held[..count].iter().enumerate() {
             // Written in any case, so that nothing is guessed wrong.
@@ -525,7 +535,12 @@ fn declared(header: &format::Header) -> Result<(Plan, Vec<(Plan, u64)>), Error> 
         if right { Ok(()) } else { Err(Error::Field { field, found, expected }) }
     };
     let detail = fields.u32()?;
-    right("growth", u64::from(detail), detail <= 1, "0, links that double, or 1, links of one size")?;
+    right(
+        "growth",
+        u64::from(detail),
+        detail <= 1,
+        "0, links that double, or 1, links of one size",
+    )?;
     let possible = (1..=most_links(detail)).contains(&count);
     right("links", count as u64, possible, "1 to 48, of links of one size 1 to 1024")?;
     let mut links = Vec::new();
@@ -545,7 +560,12 @@ fn declared(header: &format::Header) -> Result<(Plan, Vec<(Plan, u64)>), Error> 
         link.check(Kind::Blocked)?;
         let goal = plan.link_goal(index as u32);
         let (keys, fpp) = goal.unwrap_or((0, 0.0));
-        right("link_keys", link.keys, link.keys == keys, "the planned keys, doubled a link or not")?;
+        right(
+            "link_keys",
+            link.keys,
+            link.keys == keys,
+            "the planned keys, doubled a link or not",
+        )?;
         let same = link.fpp.to_bits() == fpp.to_bits();
         right("link_fpp", link.fpp.to_bits(), same, "the link's share of the planned fpp")?;
         // The first link may be empty; another was added for a key.

@@ -93,7 +93,9 @@ mod tests {
         };
         for size in 1..=5u64 {
             let blocks: Vec<[u64; 8]> = (0..size)
-                .map(|i| std::array::from_fn(|w| mix(100 * i + w as u64) & mix(7_000 + i + w as u64)))
+                .map(|i| {
+                    std::array::from_fn(|w| mix(100 * i + w as u64) & mix(7_000 + i + w as u64))
+                })
                 .collect();
             let found = fpp_of_group(&blocks, 2, 0.0);
             assert!((found - scatter(&blocks)).abs() < 1e-12, "{size}: {found}");

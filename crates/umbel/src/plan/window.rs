@@ -46,8 +46,8 @@ impl Planner for Window {
 
     fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, Error> {
         let each = bytes / u64::from(detail);
-        let each =
-            Plan::for_memory(Kind::Blocked, keys_each(keys, detail), each).map_err(of_all(bytes))?;
+        let each = Plan::for_memory(Kind::Blocked, keys_each(keys, detail), each)
+            .map_err(of_all(bytes))?;
         let mut plan = whole(each, keys, 0.5, detail)?;
         plan.fpp = plan.predicted_fpp();
         if plan.fpp >= 1.0 {

@@ -126,7 +126,7 @@ impl std::fmt::Debug for Kernel {
 
 /// Blocks that need not be asked for ahead: 256 KiB lie in the second-level cache of any processor
 /// with vectors, where asking costs more than waiting.
-const NEAR: u64 = 4096;
+pub(crate) const NEAR: u64 = 4096;
 
 /// Runs `$each` with `$i`, the hash's `$place` and its low half, for every hash, its block asked for
 /// [`AHEAD`] turns before.
