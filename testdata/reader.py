@@ -1,4 +1,4 @@
-"""An independent reader of umbel files, version 1, kinds blocked, classic, sliced and scalable.
+"""An independent reader of umbel files, version 1, kinds blocked, classic, sliced, scalable and window.
 
 Written from FORMAT.md alone, without a look at the Rust code: it shows that the document suffices.
 Needs Python 3 and the package xxhash. Comments name the sections of FORMAT.md.
@@ -12,15 +12,16 @@ import xxhash
 MASK = 2**64 - 1
 CHUNK = 2**20
 MAGIC = b"\x89UMBEL\r\n"
-KINDS = {1: "blocked", 2: "classic", 3: "sliced", 5: "scalable"}
+KINDS = {1: "blocked", 2: "classic", 3: "sliced", 5: "scalable", 7: "window"}
 ALGORITHMS = {1: "xxh3-128", 2: "siphash-1-3-128"}
 START = struct.Struct("<8sHHIH6sQQQdQ")  # section 2; 64 bytes that all kinds share
 START_FIELDS = ("magic version kind header_length algorithm zeros_18 seed key_id payload_length planned_fpp "
                 "planned_keys").split()
 SINGLE = struct.Struct("<QI44s")  # section 2, kinds 1 to 3, from byte 64 on
-CHAIN = struct.Struct("<I4s")  # section 8, kind 5, from byte 64 on
+CHAIN = struct.Struct("<II")  # section 8, kind 5, from byte 64 on
 LINK = struct.Struct("<QdQQI4s")  # section 8; 40 bytes
 LINK_FIELDS = "keys fpp taken bits probes zeros".split()
+WINDOW = struct.Struct("<QIIQQ")  # section 11, kind 7, from byte 64 on
 GOLDEN = 0x9e3779b97f4a7c15
 
 
@@ -47,6 +48,8 @@ def read_header(data):
     require(h["kind"] in KINDS, "kind")
     if h["kind"] == 5:
         read_links(h, data, length)
+    elif h["kind"] == 7:
+        read_window(h, data, length)
     else:
         require(declared == length == 128, "header_length")
         bits, probes, zeros = SINGLE.unpack_from(data, 64)
@@ -60,7 +63,7 @@ def read_header(data):
     require(h["planned_keys"] >= 1, "planned_keys")
     for link in h["links"]:
         require(1 <= link["probes"] <= 32, "probes")
-        unit = {2: 1, 3: link["probes"]}.get(h["kind"], 512)
+        unit = {2: 1, 3: link["probes"]}.get(h["kind"], 512 * link.get("generations", 1))
         require(1 <= link["bits"] <= 2**48 and link["bits"] % unit == 0, "bits")
     require(sum(link["bits"] for link in h["links"]) <= 2**48, "bits of all links")
     require(h["payload_length"] == sum(64 * -(-link["bits"] // 512) for link in h["links"]), "payload_length")
@@ -69,17 +72,43 @@ def read_header(data):
 
 def read_links(h, data, length):
     """The table of section 8."""
-    count, zeros = CHAIN.unpack_from(data, 64)
-    require(1 <= count <= 48, "links")
+    count, growth = CHAIN.unpack_from(data, 64)
+    require(growth in (0, 1), "growth")
+    require(1 <= count <= (48, 1024)[growth], "links")
     require(h["header_length"] == 64 * -(-(80 + 40 * count) // 64), "header_length")
-    require(not any(zeros) and not any(data[72 + 40 * count:length - 8]), "reserved bytes")
+    require(not any(data[72 + 40 * count:length - 8]), "reserved bytes")
+    h["detail"] = growth
     h["links"] = [dict(zip(LINK_FIELDS, LINK.unpack_from(data, 72 + 40 * i))) for i in range(count)]
     for i, link in enumerate(h["links"]):
-        require(link["keys"] == h["planned_keys"] << i, "link_keys")
-        require(link["fpp"] == h["planned_fpp"] * 2.0**-(i + 1), "link_fpp")
+        keys, fpp = h["planned_keys"] << i, h["planned_fpp"] * 2.0**-(i + 1)
+        if growth == 1:
+            keys, fpp = h["planned_keys"], h["planned_fpp"] * 0.6079271018540267 / float((i + 1)**2)
+        require(link["keys"] == keys, "link_keys")
+        require(link["fpp"] == fpp, "link_fpp")
         least = link["keys"] if i < count - 1 else min(i, 1)
         require(least <= link["taken"] <= link["keys"], "link_taken")
         require(not any(link["zeros"]), "reserved bytes")
+
+
+def read_window(h, data, length):
+    """The fields of section 11."""
+    bits, probes, count, span, number = WINDOW.unpack_from(data, 64)
+    require(2 <= count <= 8, "generations")
+    require(h["header_length"] == (128 if count <= 3 else 192), "header_length")
+    taken = struct.unpack_from(f"<{count}Q", data, 96)
+    require(not any(data[96 + 8 * count:length - 8]), "reserved bytes")
+    full = -(-h["planned_keys"] // (count - 1))
+    if span:
+        require(number <= MASK // -(-span // (count - 1)), "number")
+    for place in range(count):
+        if number < place:
+            require(taken[place] == 0, "taken, of a generation to come")
+        elif span == 0:
+            newest = place == number % count
+            require(taken[place] < full if newest else taken[place] == full, "taken")
+    h["links"] = [{"bits": bits, "probes": probes, "generations": count}]
+    h["detail"] = count
+    h["generations"] = taken
 
 
 def read_filter(path):
@@ -100,6 +129,9 @@ def read_filter(path):
         payload = payload[size:]
         last = link["bits"] // 8  # the byte with the first bit of padding, if there is padding
         require(int.from_bytes(payloads[-1][last:], "little") >> link["bits"] % 8 == 0, "padding bits")
+    for place, taken in enumerate(h.get("generations", ())):
+        blocks = range(64 * place, len(payloads[0]), 64 * len(h["generations"]))
+        require(taken or not any(any(payloads[0][at:at + 64]) for at in blocks), "bits of an empty generation")
     return h, payloads
 
 
@@ -166,8 +198,16 @@ def positions(kind, link, high, low):
 
 
 def may_contain(h, payloads, key, secret):
-    """Whether any link may hold the key, under the hash it has there: section 8."""
+    """Whether any link may hold the key, under the hash it has there: section 8; or any generation: section 11."""
     hashed = hash_key(h, key, secret)
+    if h["kind"] == 7:
+        (link,), (payload,) = h["links"], payloads
+        count = link["generations"]
+        alone = dict(link, bits=link["bits"] // count)
+        found = [list(positions(1, alone, *hashed))]
+        # Block b of generation g is block b G + g.
+        found = [[p % 512 + 512 * (p // 512 * count + g) for p in found[0]] for g in range(count)]
+        return any(all(payload[p // 8] >> p % 8 & 1 for p in bits) for bits in found)
     for i, (link, payload) in enumerate(zip(h["links"], payloads)):
         high, low = (mix(half - i * GOLDEN & MASK) for half in hashed) if i else hashed
         if all(payload[p // 8] >> p % 8 & 1 for p in positions(h["kind"], link, high, low)):
@@ -190,17 +230,21 @@ def check_vector(folder, vector):
     check_secret(h, secret)
     named = dict(h, kind=KINDS[h["kind"]], algorithm=ALGORITHMS[h["algorithm"]],
                  bits=h["links"][0]["bits"], probes=h["links"][0]["probes"])
+    require(h.get("detail", 0) == vector.get("detail", 0), "detail")
     for field in ("kind", "planned_keys", "planned_fpp", "bits", "probes", "algorithm", "seed"):
         require(named[field] == vector[field], f"{field} is {named[field]}, not {vector[field]}")
 
     chain = [{field: link[field] for field in ("taken", "bits", "probes")} for link in h["links"] if "taken" in link]
     require(chain == vector.get("links", []), f"links are {chain}")
+    generations = list(h.get("generations", []))
+    require(generations == vector.get("generations", []), f"generations are {generations}")
 
-    def found(prefix, count):
-        return (i for i in range(count) if may_contain(h, payloads, f"{prefix}{i}".encode(), secret))
+    def found(prefix, count, first=0):
+        return (i for i in range(first, count) if may_contain(h, payloads, f"{prefix}{i}".encode(), secret))
 
-    members = sum(1 for _ in found(vector["member_prefix"], vector["members"]))
-    require(members == vector["members"], f"{members} of {vector['members']} members found")
+    forgotten = vector.get("forgotten", 0)
+    members = sum(1 for _ in found(vector["member_prefix"], vector["members"], forgotten))
+    require(members == vector["members"] - forgotten, f"{members} of {vector['members'] - forgotten} members found")
     false = list(itertools.islice(found(vector["probe_prefix"], vector["probes_tried"]), 10))
     require(false == vector["false_positives"], f"false positives {false}, not {vector['false_positives']}")
 

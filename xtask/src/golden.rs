@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 
 use crate::run::root;
-use crate::vectors::{LinkVector, Manifest, Vector};
+use crate::vectors::{LinkVector, Manifest, Vector, generations};
 
 /// The release whose format the files have: changes with the version of the format, not of the crate.
 const MAKER: &str = "umbel 0.1.0";
@@ -39,6 +39,18 @@ fn recipes() -> Vec<Vector> {
         Vector { members: 2000, seed: 3, ..scalable("scalable-four", 4, 5, 200, 0.05) },
         Vector { members: 1000, ..keyed(scalable("scalable-keyed", 6, 8, 300, 0.02)) },
         Vector { members: 0, ..scalable("scalable-empty", 1, 8, 1, 0.5) },
+        // Links for as many keys as the first.
+        Vector { members: 1000, detail: 1, ..scalable("scalable-fixed", 4, 5, 200, 0.05) },
+        // Every generation was the newest more than once.
+        Vector {
+            members: 3000,
+            forgotten: 1670,
+            seed: 5,
+            ..window("window-four", 6, 4, 8, 1000, 0.01)
+        },
+        Vector { members: 700, ..keyed(window("window-three-keyed", 7, 3, 11, 600, 0.001)) },
+        Vector { members: 400, span: 3600, ..window("window-by-time", 5, 5, 5, 1600, 0.05) },
+        Vector { members: 0, ..window("window-empty", 1, 2, 8, 1, 0.5) },
     ]
 }
 
@@ -53,6 +65,13 @@ fn sliced(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
 /// Of a first link that suffices for its keys.
 fn scalable(name: &str, blocks: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
     Vector { kind: "scalable".into(), ..blocked(name, blocks, probes, keys, fpp) }
+}
+
+/// Of so many blocks in each generation.
+fn window(name: &str, blocks: u64, generations: u32, probes: u32, keys: u64, fpp: f64) -> Vector {
+    let bits = 512 * blocks * u64::from(generations);
+    let vector = classic(name, bits, probes, keys, fpp);
+    Vector { kind: "window".into(), detail: generations, ..vector }
 }
 
 fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
@@ -74,6 +93,9 @@ fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
         probes_tried: 20_000,
         false_positives: Vec::new(),
         links: Vec::new(),
+        forgotten: 0,
+        span: 0,
+        generations: Vec::new(),
     }
 }
 
@@ -99,6 +121,7 @@ pub(crate) fn run() -> Result<()> {
         let filter = vector.build().with_context(|| vector.file.clone())?;
         vector.false_positives = vector.passing_probes(&filter);
         vector.links = LinkVector::of(&filter);
+        vector.generations = generations(&filter);
         let enough = vector.members == 0 || vector.false_positives.len() == 10;
         ensure!(enough, "{}: too few probes pass to tell anything", vector.file);
         let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! The words that people and CI both use: `cargo x check`, `test`, `golden`, `rates`, `bench`.
+//! The words that people and CI both use: `cargo x check`, `test`, `golden`, `rates`, `bench`, `trial`.
 //!
 //! Each does all its own set-up, and fails rather than skips what it cannot do.
 
@@ -9,6 +9,7 @@ mod python;
 mod rates;
 mod run;
 mod test;
+mod trials;
 
 #[allow(dead_code)]
 #[path = "../../crates/umbel/tests/statistics/mod.rs"]
@@ -42,6 +43,8 @@ enum Chore {
     Rates(rates::Arguments),
     /// Measure speed: filters beside other filters and memory, or with --files whole commands.
     Bench(bench::Arguments),
+    /// One experiment, theory beside measurement; exit 1 when a figure is out of bounds.
+    Trial(trials::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -61,5 +64,6 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Golden => golden::run(),
         Chore::Rates(arguments) => rates::run(arguments),
         Chore::Bench(arguments) => bench::run_bench(arguments),
+        Chore::Trial(arguments) => trials::run(arguments),
     }
 }

@@ -245,6 +245,7 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) size: Option<Bytes>,
     /// Kind of filter: blocked is the fastest, classic the smallest, scalable grows beyond --keys or --size
+    /// (scalable:1 in even steps), window remembers the last --keys lines (window:7 in 7 generations)
     #[arg(long, default_value = "blocked")]
     pub(crate) kind: Variant,
     /// Seed of the hash; only filters of one seed merge
@@ -301,7 +302,7 @@ pub(crate) struct QueryArgs {
 /// The receipt of a filter: what it holds and what it really delivers
 ///
 /// Fill, number of keys with a 95 % interval, and the rate now, all computed from its bits; of a scalable filter
-/// also its links.
+/// also its links, of a window its generations.
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
     /// Filters
@@ -314,7 +315,7 @@ pub(crate) struct InfoArgs {
 /// One filter that holds what several hold
 ///
 /// Filters merge when they are of one kind and scheme, set as many bits a key, and one's size divides the other's;
-/// the larger is folded to the smaller. Scalable filters do not merge.
+/// the larger is folded to the smaller. Scalable filters and windows do not merge.
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
     /// The filter to write; - is standard output

@@ -29,13 +29,15 @@ fn plans(question: &str) -> Vec<Value> {
 fn a_plan_is_a_row_for_each_kind() {
     let rows = rows("--keys 1_000_000 --fpp 0.01");
     let kinds: Vec<_> = rows.iter().map(|row| &*row[0]).collect();
-    assert_eq!(kinds, ["blocked", "classic", "scalable"]);
+    assert_eq!(kinds, ["blocked", "classic", "sliced", "scalable", "window"]);
     assert_eq!(rows[1][1], "1,000,000");
     let rate: f64 = rows[1][2].parse().unwrap();
     assert!(rate > 0.0098 && rate <= 0.01, "{rows:?}");
     assert_eq!(rows[1][3..6], ["1.14", "MiB", "7"]);
     // The promise of a filter that grows is for all growth; its first link has half of it.
-    assert_eq!(rows[2][1..3], ["1,000,000", "0.0100"]);
+    assert_eq!(rows[3][1..3], ["1,000,000", "0.0100"]);
+    // So is that of one that forgets.
+    assert_eq!(rows[4][1..3], ["1,000,000", "0.0100"]);
     assert!(rows[1][6].starts_with("9.5") || rows[1][6].starts_with("9.6"), "{rows:?}");
 }
 

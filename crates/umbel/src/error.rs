@@ -98,6 +98,16 @@ pub enum Error {
         limit: u64,
     },
 
+    /// A scalable filter whose header has room for no more links.
+    #[error(
+        "the filter has {links} links of one size and can have no more; begin it with more keys, or let \
+         its links double"
+    )]
+    TooManyLinks {
+        /// Links that it has.
+        links: usize,
+    },
+
     /// A kind that takes no keys once it is built.
     #[error(
         "a {0} filter is built at once from all its keys and takes no more; build it anew with them"
@@ -105,11 +115,18 @@ pub enum Error {
     Static(Kind),
 
     /// A kind whose filters cannot be combined.
-    #[error(
-        "{0} filters do not merge: a chain of both could not keep the rate promised; \
-         add the keys of one to the other, or query both"
-    )]
+    #[error("{0} filters do not merge: {reason}; add the keys of one to the other, or query both",
+        reason = match .0 {
+            Kind::Window => "the generations of one are not as old as those of the other, and what is \
+                forgotten when could not be told",
+            _ => "a chain of both could not keep the rate promised",
+        })]
     NotMergeable(Kind),
+    /// A window that counts insertions was told the time.
+    #[error(
+        "the window is of the last insertions and has no clock; make one by time, and tell it its span"
+    )]
+    NoClock,
     /// Filters of different kinds cannot be combined.
     #[error("a {left} and a {right} filter cannot be combined; build both as one kind")]
     KindsDiffer {

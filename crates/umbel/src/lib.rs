@@ -28,6 +28,7 @@
 //! | [`filter`] | the kinds of filters and their receipts |
 //! | [`mod@format`] | the bytes of an umbel file |
 
+mod admission;
 mod bits;
 mod error;
 pub mod filter;
@@ -36,10 +37,12 @@ pub mod hash;
 pub mod math;
 pub mod plan;
 
+pub use admission::Admission;
 pub use bits::{Block, Blocks, MappedBlocks, MappedBlocksMut};
 pub use error::Error;
 pub use filter::{
     AnyFilter, Blocked, Classic, Estimate, Filter, Insert, Receipt, Scalable, Shared, Sliced,
+    Window,
 };
 pub use hash::{Algorithm, KeyHash, KeyHasher, Scheme, Secret};
 pub use plan::{Capacity, Kind, MAX_BITS, MAX_PROBES, Plan, Variant};

@@ -6,12 +6,14 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 use twox_hash::XxHash3_64;
 use umbel::format::{CHUNK, Reader};
-use umbel::{AnyFilter, Block, Error, KeyHasher, Kind, Plan, Scalable, Secret};
+use umbel::{AnyFilter, Block, Error, KeyHasher, Kind, Plan, Scalable, Secret, Window};
 
 const SECRET: Secret = Secret::new([7; 16]);
 
 /// One small filter of each sort, as a file, with the secret that opens it: blocked, blocked keyed,
-/// classic, classic keyed, then scalable ones of one link, of four, and of four keyed, then sliced.
+/// classic, classic keyed, then scalable ones of one link, of four, and of four keyed, then sliced, then
+/// windows: of insertions, of insertions that has not turned yet, and by time; then a scalable one of links of
+/// one size.
 fn files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     static FILES: OnceLock<Vec<(Vec<u8>, Option<&'static Secret>)>> = OnceLock::new();
     FILES.get_or_init(make_files).clone()
@@ -34,7 +36,16 @@ fn make_files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     files.push((file(&one, None), None));
     files.extend([None, Some(&SECRET)].map(|secret| (grown(&four, secret), secret)));
     files.push((file(&sliced, None), None));
-    for (file, header) in files.iter().zip([128, 128, 128, 128, 128, 256, 256, 128]) {
+    let window = Plan { kind: Kind::Window, keys: 30, bits: 2048, detail: 4, ..blocked };
+    let young = Plan { keys: 120, ..window };
+    let by_time = Plan { bits: 1536, detail: 3, ..window };
+    files.push((many(Window::new(&window, KeyHasher::with_seed(5)).unwrap()), None));
+    files.push((many(Window::new(&young, KeyHasher::with_seed(5)).unwrap()), None));
+    let hasher = KeyHasher::keyed(SECRET);
+    files.push((many(Window::by_time(&by_time, hasher, 7).unwrap()), Some(&SECRET)));
+    files.push((grown(&Plan { detail: 1, ..four }, None), None));
+    let headers = [128, 128, 128, 128, 128, 256, 256, 128, 192, 192, 128, 576];
+    for (file, header) in files.iter().zip(headers) {
         assert_eq!(header_length(&file.0), header);
     }
     files
@@ -50,6 +61,19 @@ fn grown(plan: &Plan, secret: Option<&Secret>) -> Vec<u8> {
         if taken(&filter) == 11 * plan.keys {
             break;
         }
+    }
+    let mut file = Vec::new();
+    filter.write(&mut file).unwrap();
+    file
+}
+
+/// A window of which 45 keys came, by time one a tick.
+fn many(mut filter: Window) -> Vec<u8> {
+    for key in 0..45 {
+        if filter.span().is_some() {
+            filter.advance(key).unwrap();
+        }
+        filter.insert_u64(key);
     }
     let mut file = Vec::new();
     filter.write(&mut file).unwrap();
@@ -225,6 +249,11 @@ fn every_field_of_a_chain_is_checked() {
         ("links", four, 64, vec![0, 0, 0, 0]),
         ("links", four, 64, vec![49, 0, 0, 0]),
         ("links", four, 64, vec![4, 0, 0, 1]),
+        ("link_fpp", four, 68, vec![1, 0, 0, 0]),
+        ("link_fpp", one, 68, vec![1, 0, 0, 0]),
+        ("links", four, 64, vec![1, 4, 0, 0, 1, 0, 0, 0]),
+        ("growth", four, 68, vec![2, 0, 0, 0]),
+        ("growth", four, 68, vec![0, 0, 0, 1]),
         ("header_length", four, 64, vec![5, 0, 0, 0]),
         ("header_length", four, 64, vec![1, 0, 0, 0]),
         // As many bytes of header as three or four links need: the fourth is no zeros.
@@ -240,7 +269,7 @@ fn every_field_of_a_chain_is_checked() {
         ("payload_length", four, 40, u(1 << 45)),
         ("payload_length", four, 40, u(u64::MAX)),
     ];
-    for byte in (18..24).chain(68..72).chain(232..248) {
+    for byte in (18..24).chain(232..248) {
         fields.push(("zeros", four, byte, vec![1]));
     }
     for link in 0..4 {
@@ -299,6 +328,74 @@ fn every_field_of_a_chain_is_checked() {
     assert!(matches!(refusal(&swapped, None), Error::PayloadDamaged { .. }));
     let secret = refusal(&files()[6].0, None);
     assert!(matches!(secret, Error::SecretNeeded { .. }), "{secret:?}");
+}
+
+#[test]
+fn every_field_of_a_window_is_checked() {
+    let all = files();
+    // 45 of 10 a generation: numbers 1 to 4, at places 1, 2, 3 and 0, which took 10, 10, 10 and 5.
+    // Of the young one, 40 and 5 at places 0 and 1. By time, 4 ticks a generation: 9, 10 and 11.
+    let (old, young, by_time) = (&all[8].0, &all[9].0, &all[10].0);
+    let number = |at: usize| u64::from_le_bytes(old[at..at + 8].try_into().unwrap());
+    assert_eq!([88, 96, 104, 112, 120].map(number), [4, 5, 10, 10, 10]);
+    let taken = |place: usize| 96 + 8 * place;
+    let mut fields = vec![
+        ("bits", old, 64, u(0)),
+        ("bits", old, 64, u(2047)),
+        ("bits", old, 64, u(512 * 3)),
+        ("payload_length", old, 64, u(4096)),
+        ("payload_length", old, 40, u(64)),
+        ("payload_length", old, 40, u(u64::MAX)),
+        // Another number of generations has other keys in each, or bits that it does not divide.
+        ("bits", old, 76, vec![5, 0, 0, 0]),
+        ("bits", old, 76, vec![3, 0, 0, 0]),
+        ("taken", old, 56, u(31)),
+        ("taken", old, 56, u(27)),
+        ("taken", old, 88, u(0)),
+        ("taken", old, 88, u(3)),
+        ("taken", old, 88, u(5)),
+        ("taken", old, taken(0), u(10)),
+        ("taken", old, taken(0), u(u64::MAX)),
+        ("taken", old, taken(2), u(9)),
+        ("taken", old, taken(2), u(11)),
+        ("taken", old, taken(2), u(0)),
+        ("payload", old, taken(0), u(0)),
+        ("taken", young, taken(1), u(40)),
+        ("taken", young, taken(0), u(39)),
+        ("taken", young, taken(2), u(1)),
+        ("taken", young, taken(3), u(1)),
+        ("taken", young, 88, u(2)),
+        ("number", by_time, 88, u(u64::MAX / 4 + 1)),
+        ("number", by_time, 88, u(u64::MAX)),
+        ("taken", by_time, 88, u(1)),
+        ("payload", by_time, taken(1), u(0)),
+    ];
+    fields.extend((128..184).map(|byte| ("zeros", old, byte, vec![1])));
+    for (name, file, offset, bytes) in fields {
+        let secret = std::ptr::eq(file, by_time).then_some(&SECRET);
+        let error = refusal(&with_header(file, offset, &bytes), secret);
+        let right = matches!(error, Error::Field { field, .. } if field == name);
+        assert!(right, "{name} at {offset}: {bytes:?}: {error:?}");
+    }
+    for generations in [0, 1, 9, u32::MAX] {
+        let error = refusal(&with_header(old, 76, &generations.to_le_bytes()), None);
+        let detail = matches!(error, Error::Detail { .. });
+        // No header has so many fields.
+        let long = matches!(error, Error::Field { field: "header_length", .. });
+        assert!(detail || long && generations > 8, "{generations}: {error:?}");
+    }
+    // In generations of more keys, all that were must be full; by time any number is possible.
+    for (offset, bytes) in [(56, u(28)), (56, u(30))] {
+        open(&with_header(old, offset, &bytes), None).unwrap();
+    }
+    for (offset, bytes) in [(taken(1), u(u64::MAX)), (88, u(u64::MAX / 4)), (56, u(1)), (80, u(8))]
+    {
+        open(&with_header(by_time, offset, &bytes), Some(&SECRET)).unwrap();
+    }
+    for (offset, bytes) in [(72, vec![0, 0, 0, 0]), (72, vec![33, 0, 0, 0])] {
+        let error = refusal(&with_header(old, offset, &bytes), None);
+        assert!(matches!(error, Error::Probes { .. }), "{error:?}");
+    }
 }
 
 #[test]
@@ -527,7 +624,7 @@ proptest! {
     /// Random bytes seldom pass the first checks; these are led past them.
     #[test]
     fn no_header_makes_a_reader_panic(
-        which in 0..7usize,
+        which in 0..12usize,
         changes in prop::collection::vec(
             (8..248usize, prop_oneof![Just(0), Just(255), any::<u8>()]), 0..6,
         ),

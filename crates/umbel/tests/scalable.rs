@@ -68,7 +68,11 @@ fn plan() -> impl Strategy<Value = Plan> {
             probes,
             detail: 0,
         });
-    prop_oneof![2 => planned, 1 => by_hand]
+    // Links of one size are many.
+    let fpp = prop::sample::select(vec![0.5, 0.01, 1e-4]);
+    let fixed = (300..=600u64, fpp)
+        .prop_map(|(keys, fpp)| Plan::for_keys(Kind::Scalable.with(1), keys, fpp).unwrap());
+    prop_oneof![4 => planned, 2 => by_hand, 1 => fixed]
 }
 
 /// The links as FORMAT.md has them, with the keys each took.
@@ -129,7 +133,7 @@ fn file<S: AsRef<[Block]>>(filter: &Scalable<S>) -> Vec<u8> {
 /// mean over its blocks.
 fn rate_of(file: &[u8]) -> f64 {
     let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
-    let links = number(64) as usize;
+    let links = number(64) as u32 as usize;
     let mut start = header_length(file);
     let mut none = 1.0;
     for at in (0..links).map(|i| 72 + 40 * i) {
@@ -341,8 +345,9 @@ fn the_rate_is_kept_over_all_growth() {
     const SEEDS: u64 = 8;
     const FIRST: u64 = 2_000;
     let first_seed = seed();
-    for (row, fpp) in (0..).zip([0.5, 0.1, 0.01, 0.001]) {
-        let plan = Plan::for_keys(Kind::Scalable, FIRST, fpp).unwrap();
+    let rows = [(0, 0.5), (0, 0.1), (0, 0.01), (0, 0.001), (1, 0.1), (1, 0.01)];
+    for (row, (growth, fpp)) in (0..).zip(rows) {
+        let plan = Plan::for_keys(Kind::Scalable.with(growth), FIRST, fpp).unwrap();
         let steps = [1, 2, 3, 10, 31, 64];
         // Of each step the compound rates of all seeds; of each link its rates when full.
         let mut rates = vec![Vec::new(); steps.len()];
@@ -531,4 +536,27 @@ fn it_merges_with_nothing_and_says_so() {
     assert!(matches!(Blocked::try_from(new(Kind::Scalable)), Err(Error::PlanKind { .. })));
     assert!(matches!(Scalable::try_from(new(Kind::Classic)), Err(Error::PlanKind { .. })));
     assert!(Scalable::try_from(new(Kind::Scalable)).unwrap().contains("key"));
+}
+
+/// At the last link that a header has room for, it says so, keeps all keys, and is read again.
+#[test]
+fn links_of_one_size_come_to_an_end() {
+    let plan = Plan::for_keys(Kind::Scalable.with(1), 1, 0.5).unwrap();
+    let mut filter = Scalable::new(&plan, KeyHasher::with_seed(4)).unwrap();
+    let mut held = 0;
+    let error = loop {
+        match filter.insert_u64(held) {
+            Ok(_) => held += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, Error::TooManyLinks { links: 1024 }), "{error}");
+    assert!(error.to_string().contains("let its links double"), "{error}");
+    assert_eq!(filter.links().len(), 1024);
+    assert!((0..held).all(|key| filter.contains_u64(key)));
+    let file = file(&filter);
+    assert_eq!(header_length(&file), 41_088);
+    let read = Scalable::read(&file[..], file.len() as u64, None).unwrap();
+    assert!(read == filter);
+    assert!(matches!(read.plan().link(1023), Ok(link) if link.keys == 1));
 }

@@ -46,6 +46,10 @@ fn text(path: &Path, receipt: &Receipt) -> String {
             format!(", then growing, at a rate of {} over all growth", Rate(plan.fpp)),
             format!("within its promise, room for {room} more keys before it grows"),
         ),
+        Capacity::Last => (
+            format!(", the last ones, at a rate of {} for all time", Rate(plan.fpp)),
+            format!("within its promise, remembers the last {} keys", Count(plan.keys)),
+        ),
         _ => (
             format!(" at a rate of {} ({:.2} bits a key)", Rate(plan.fpp), plan.bits_per_key()),
             format!("within its plan, room for about {room} keys"),

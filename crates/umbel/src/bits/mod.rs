@@ -7,7 +7,7 @@ pub(crate) mod arch;
 
 use bytemuck::{Pod, Zeroable};
 
-pub(crate) use arch::{AtomicBlock, AtomicBlocks, Hash, Kernel, Run};
+pub(crate) use arch::{AtomicBlock, AtomicBlocks, Hash, Kernel, Member, NEAR, Run};
 pub use arch::{Blocks, MappedBlocks, MappedBlocksMut};
 
 /// Bits of one block: one cache line.

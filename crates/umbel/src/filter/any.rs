@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::ops::Range;
 
 use super::{
-    Blocked, Bloom, Classic, FileLayout, Filter, Insert, Receipt, Scalable, Sliced, bloom, scalable,
+    Blocked, Bloom, Classic, FileLayout, Filter, Insert, Receipt, Scalable, Sliced, Window, bloom,
+    scalable, window,
 };
 use crate::bits::{self, Block, Blocks, MappedBlocks};
 use crate::format::Header;
@@ -25,6 +26,8 @@ pub enum AnyFilter<S = Blocks> {
     Sliced(Sliced<S>),
     /// A scalable filter.
     Scalable(Scalable<S>),
+    /// A window filter.
+    Window(Window<S>),
 }
 
 impl AnyFilter {
@@ -38,6 +41,7 @@ impl AnyFilter {
             Kind::Classic => Self::Classic(Bloom::new(plan, hasher)?),
             Kind::Sliced => Self::Sliced(Bloom::new(plan, hasher)?),
             Kind::Scalable => Self::Scalable(Scalable::new(plan, hasher)?),
+            Kind::Window => Self::Window(Window::new(plan, hasher)?),
         })
     }
 
@@ -99,6 +103,7 @@ impl AnyFilter {
             Self::Classic(filter) => filter,
             Self::Sliced(filter) => filter,
             Self::Scalable(filter) => filter,
+            Self::Window(filter) => filter,
         })
     }
 
@@ -140,7 +145,7 @@ impl AnyFilter {
     /// Adds all keys of `other`. As [`Bloom::union`].
     ///
     /// # Errors
-    /// As there; [`Error::NotMergeable`] when one is scalable, [`Error::KindsDiffer`].
+    /// As there; [`Error::NotMergeable`] when one is of a kind that does not merge, [`Error::KindsDiffer`].
     pub fn union(&mut self, other: &AnyFilter<impl AsRef<[Block]>>) -> Result<(), Error> {
         match (self, other) {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.union(right),
@@ -153,7 +158,7 @@ impl AnyFilter {
     /// Keeps the keys that both hold. As [`Bloom::intersect`].
     ///
     /// # Errors
-    /// As there; [`Error::NotMergeable`] when one is scalable, [`Error::KindsDiffer`].
+    /// As there; [`Error::NotMergeable`] when one is of a kind that does not merge, [`Error::KindsDiffer`].
     pub fn intersect(&mut self, other: &AnyFilter<impl AsRef<[Block]>>) -> Result<(), Error> {
         match (self, other) {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.intersect(right),
@@ -166,7 +171,8 @@ impl AnyFilter {
 
 /// Why filters of these kinds cannot be joined.
 fn cannot_join(left: Kind, right: Kind) -> Error {
-    match [left, right].into_iter().find(|&kind| kind == Kind::Scalable) {
+    let alone = |kind: &Kind| matches!(kind, Kind::Scalable | Kind::Window);
+    match [left, right].into_iter().find(alone) {
         Some(kind) => Error::NotMergeable(kind),
         None => Error::KindsDiffer { left, right },
     }
@@ -219,6 +225,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Kind::Classic => Self::Classic(Bloom::from_parts(plan, hasher, only())?),
             Kind::Sliced => Self::Sliced(Bloom::from_parts(plan, hasher, only())?),
             Kind::Scalable => Self::Scalable(Scalable::from_parts(header, hasher, parts)?),
+            Kind::Window => Self::Window(Window::from_parts(header, hasher, only())?),
         })
     }
 
@@ -229,6 +236,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Self::Classic(filter) => filter,
             Self::Sliced(filter) => filter,
             Self::Scalable(filter) => filter,
+            Self::Window(filter) => filter,
         }
     }
 
@@ -279,6 +287,7 @@ pub(crate) fn file_layout(header: &Header) -> Result<FileLayout, Error> {
     match header.kind()? {
         Kind::Blocked | Kind::Classic | Kind::Sliced => bloom::file_layout(header),
         Kind::Scalable => scalable::file_layout(header),
+        Kind::Window => window::file_layout(header),
     }
 }
 
@@ -289,6 +298,7 @@ impl<S: AsRef<[Block]>> std::fmt::Debug for AnyFilter<S> {
             Self::Classic(filter) => filter.fmt(f),
             Self::Sliced(filter) => filter.fmt(f),
             Self::Scalable(filter) => filter.fmt(f),
+            Self::Window(filter) => filter.fmt(f),
         }
     }
 }
@@ -309,4 +319,4 @@ macro_rules! try_from {
     )*};
 }
 
-try_from!(Blocked, Classic, Sliced, Scalable);
+try_from!(Blocked, Classic, Sliced, Scalable, Window);

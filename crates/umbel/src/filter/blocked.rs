@@ -150,6 +150,15 @@ impl Blocked {
     }
 }
 
+impl<S: AsRef<[Block]>> Blocked<S> {
+    /// Asks for the cache line of a key.
+    #[inline]
+    pub(super) fn ask(&self, hash: KeyHash) {
+        let blocks = self.blocks();
+        bits::ask(blocks, bits::place(hash.high, blocks.len() as u64) * BLOCK_BITS);
+    }
+}
+
 /// A blocked filter cut into runs; see [`Blocked::shards`].
 #[derive(Debug)]
 pub struct Shards<'a> {

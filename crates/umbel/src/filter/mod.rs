@@ -14,6 +14,7 @@ mod scalable;
 mod shared;
 mod sliced;
 mod spread;
+mod window;
 
 use std::io::Write;
 
@@ -27,6 +28,7 @@ pub use receipt::{Fact, Figure, Part, Receipt};
 pub use scalable::{Link, Scalable};
 pub use shared::Shared;
 pub use sliced::{Sliced, SlicedLayout};
+pub use window::Window;
 
 pub use crate::math::Estimate;
 

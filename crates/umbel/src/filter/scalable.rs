@@ -2,6 +2,10 @@
 //! half as likely to err, so that the error stays bounded however far it grows (P. Almeida,
 //! C. Baquero, N. Preguiça, D. Hutchison 2007, <https://doi.org/10.1016/j.ipl.2006.10.007>).
 //!
+//! With [`Plan::detail`] 1 all links are for as many keys, as in the dynamic filters of D. Guo, J. Wu, H. Chen,
+//! Y. Yuan, X. Luo 2010, <https://doi.org/10.1109/TKDE.2009.57>; but their rates fall, so that the error is
+//! bounded there too.
+//!
 //! A key goes into the newest link, and only when no link may hold it. So a link knows exactly how
 //! many keys it took; when these are as many as it was planned for, the next key adds a link. What the
 //! links are planned for is told by [`Plan::link`]; this module fills and asks them.
@@ -13,11 +17,11 @@
 use std::fmt;
 use std::io::{Read, Write};
 
-use super::{AnyFilter, Blocked, FileLayout, Filter, Insert, Part, Receipt};
-use crate::bits::{Block, Blocks};
+use super::{AnyFilter, Blocked, Fact, Figure, FileLayout, Filter, Insert, Part, Receipt};
+use crate::bits::{self, Block, Blocks};
 use crate::hash::{GOLDEN, KeyHash, KeyHasher, Secret, mix};
 use crate::math::Estimate;
-use crate::plan::{Kind, MAX_BITS, Plan};
+use crate::plan::{Kind, MAX_BITS, Plan, most_links};
 use crate::{Error, format};
 
 /// A filter that grows, with an error bounded over all growth.
@@ -27,6 +31,15 @@ use crate::{Error, format};
 /// it, and asking for a key that is not there costs a cache line in each. A key in link i (from 0) takes
 /// the bits that a blocked filter takes at `fpp`/2^(i + 1), about 1.5 to 2 more a link, and the last link
 /// may be nearly empty: where the number of keys is known, a filter planned for them is smaller and faster.
+///
+/// With [`Plan::detail`] 1 (`Kind::Scalable.with(1)`, on the command line `scalable:1`) every link is for as
+/// many keys as the first: it grows in even steps, and at most one link's worth of memory lies idle, where
+/// doubled links may leave half. The price is a link for each n keys, up to 1,024 of them, and a lookup that
+/// asks all: take n no smaller than a tenth of what may come.
+///
+/// # When not to use it
+/// When the number of keys is known: [`Blocked`]. When old keys may be forgotten instead:
+/// [`Window`](super::Window), whose size and time a lookup stay as they are. When filters are to be merged.
 ///
 /// The promised rate is kept whatever the number of keys, as other kinds keep theirs: by the mean over
 /// hashings. `S` is where the blocks of each link live; one that borrows or maps them cannot grow.
@@ -76,6 +89,14 @@ impl<S: AsRef<[Block]>> Link<S> {
     /// What it delivers by itself, from its own bits. One pass over them.
     pub fn receipt(&self) -> Receipt {
         self.filter.receipt()
+    }
+
+    /// Asks for the lines of keys where a batch does not, taking so small a filter to be near: one of many
+    /// links is not.
+    fn ask_near(&self, hashes: &[KeyHash]) {
+        if self.filter.plan().bits <= bits::NEAR * bits::BLOCK_BITS {
+            hashes.iter().for_each(|&hash| self.filter.ask(hash));
+        }
     }
 
     /// Keys it will take before it is full.
@@ -136,7 +157,9 @@ impl Group {
     fn drop_held(&mut self, index: usize, link: &Link<impl AsRef<[Block]>>) {
         let mut held = [false; GROUP];
         let count = self.count;
-        link.filter.contains_batch(self.in_link(index, count), &mut held[..count]);
+        let hashes = self.in_link(index, count);
+        link.ask_near(hashes);
+        link.filter.contains_batch(hashes, &mut held[..count]);
         let mut left = 0;
         for (i, held) in held[..count].iter().enumerate() {
             // Written in any case, so that nothing is guessed wrong.
@@ -182,7 +205,8 @@ impl Scalable {
     /// Only when it has to grow, and then the filter is left as it was, every key in it, and may be
     /// asked and written: [`Error::OutOfMemory`]; [`Error::GrowthLimit`] by
     /// [`set_limit`](Self::set_limit); [`Error::TooLarge`] above 2⁴⁸ bits; [`Error::FppOutOfReach`]
-    /// when the next link would need more than 4,096 bits a key.
+    /// when the next link would need more than 4,096 bits a key; [`Error::TooManyLinks`] of links of one
+    /// size.
     pub fn insert(&mut self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.insert_hash(self.hasher.hash(key))
     }
@@ -282,9 +306,12 @@ impl Scalable {
 
     /// Adds the next link.
     fn grow(&mut self) -> Result<(), Error> {
+        if self.links.len() == most_links(self.plan.detail) {
+            return Err(Error::TooManyLinks { links: self.links.len() });
+        }
         let plan = self.plan.link(self.links.len() as u32)?;
         let bits = plan.bits + self.bits();
-        if bits > MAX_BITS || self.links.len() == MOST_LINKS {
+        if bits > MAX_BITS {
             return Err(Error::TooLarge { bits: bits as f64 });
         }
         if bits / 8 > self.limit {
@@ -325,9 +352,26 @@ impl<S: AsRef<[Block]>> Scalable<S> {
 
     /// Whether a key may have been inserted, by its hash under this filter's scheme.
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        // About half of the keys are in the newest link, a quarter in the one before.
-        let mut links = self.links.iter().enumerate().rev();
-        links.any(|(index, link)| link.filter.contains_hash(in_link(hash, index)))
+        /// Links asked for ahead at once.
+        const AHEAD: usize = 16;
+        // Of doubled links, about half of the keys are in the newest and a quarter in the one before. Links of
+        // one size are asked for many at once: a key that is not there has to wait for a line of each.
+        let mut end = self.links.len();
+        while end > 0 {
+            let start = end.saturating_sub(AHEAD);
+            let mut hashes = [KeyHash::default(); AHEAD];
+            let links = self.links[start..end].iter().zip(start..end).zip(&mut hashes).rev();
+            for ((link, index), to) in links {
+                *to = in_link(hash, index);
+                link.filter.ask(*to);
+            }
+            let mut links = self.links[start..end].iter().zip(&hashes).rev();
+            if links.any(|(link, &hash)| link.filter.contains_hash(hash)) {
+                return true;
+            }
+            end = start;
+        }
+        false
     }
 
     /// Asks for many keys: `found[i]` becomes the answer for `hashes[i]`. A link is asked only for keys
@@ -409,7 +453,13 @@ impl<S: AsRef<[Block]>> Scalable<S> {
         let fpp = -f64::exp_m1(none);
         let room = self.links.last().expect("at least one link").room();
         let receipt = Receipt::new(self.plan, self.hasher.scheme(), (set_bits, bits), keys, fpp);
-        Receipt { bits, room, over_filled, parts, ..receipt }
+        // Links that double are what goes without saying.
+        let growth = Figure::Text("links of one size".to_owned());
+        let facts = match self.plan.detail {
+            0 => Vec::new(),
+            _ => vec![Fact { name: "growth", figure: growth }],
+        };
+        Receipt { bits, room, over_filled, parts, facts, ..receipt }
     }
 
     /// Borrows the same bits.
@@ -436,7 +486,7 @@ impl<S: AsRef<[Block]>> Scalable<S> {
     /// # Errors
     /// Those of `out`.
     pub fn write(&self, out: impl Write) -> Result<(), Error> {
-        let mut body = format::Body::default().u32(self.links.len() as u32).zeros(4);
+        let mut body = format::Body::default().u32(self.links.len() as u32).u32(self.plan.detail);
         for Link { filter, taken } in &self.links {
             let plan = filter.plan();
             body = body.u64(plan.keys).f64(plan.fpp).u64(*taken).u64(plan.bits).u32(plan.probes);
@@ -465,10 +515,6 @@ impl<S: AsRef<[Block]>> Scalable<S> {
     }
 }
 
-/// Most links. Links double, and together have at most 2⁴⁸ bits, at least one a key: planned ones never
-/// come so far. Part of the format.
-const MOST_LINKS: usize = 48;
-
 /// What the header of a scalable filter tells.
 pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> {
     let (plan, links) = declared(header)?;
@@ -479,7 +525,7 @@ pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> 
 ///
 /// ```text
 ///  64  links  u32               72 + 40 i  link_keys   u64     96 + 40 i  link_bits    u64
-///  68  zeros, 4 bytes           80 + 40 i  link_fpp    f64    104 + 40 i  link_probes  u32
+///  68  growth u32               80 + 40 i  link_fpp    f64    104 + 40 i  link_probes  u32
 ///                               88 + 40 i  link_taken  u64    108 + 40 i  zeros, 4 bytes
 /// ```
 fn declared(header: &format::Header) -> Result<(Plan, Vec<(Plan, u64)>), Error> {
@@ -488,8 +534,15 @@ fn declared(header: &format::Header) -> Result<(Plan, Vec<(Plan, u64)>), Error> 
     let right = |field, found, right, expected| {
         if right { Ok(()) } else { Err(Error::Field { field, found, expected }) }
     };
-    right("links", count as u64, (1..=MOST_LINKS).contains(&count), "1 to 48")?;
-    fields.zeros(4)?;
+    let detail = fields.u32()?;
+    right(
+        "growth",
+        u64::from(detail),
+        detail <= 1,
+        "0, links that double, or 1, links of one size",
+    )?;
+    let possible = (1..=most_links(detail)).contains(&count);
+    right("links", count as u64, possible, "1 to 48, of links of one size 1 to 1024")?;
     let mut links = Vec::new();
     for _ in 0..count {
         let (kind, detail) = (Kind::Blocked, 0);
@@ -500,16 +553,21 @@ fn declared(header: &format::Header) -> Result<(Plan, Vec<(Plan, u64)>), Error> 
     }
     fields.end()?;
     let (keys, fpp) = (header.planned_keys(), header.planned_fpp());
-    let plan = Plan { kind: Kind::Scalable, keys, fpp, ..links[0].0 };
+    let plan = Plan { kind: Kind::Scalable, keys, fpp, detail, ..links[0].0 };
     plan.check(Kind::Scalable)?;
     let mut bits = 0;
     for (index, (link, taken)) in links.iter().enumerate() {
         link.check(Kind::Blocked)?;
         let goal = plan.link_goal(index as u32);
         let (keys, fpp) = goal.unwrap_or((0, 0.0));
-        right("link_keys", link.keys, link.keys == keys, "the planned keys, doubled a link")?;
+        right(
+            "link_keys",
+            link.keys,
+            link.keys == keys,
+            "the planned keys, doubled a link or not",
+        )?;
         let same = link.fpp.to_bits() == fpp.to_bits();
-        right("link_fpp", link.fpp.to_bits(), same, "the planned fpp, halved for each link")?;
+        right("link_fpp", link.fpp.to_bits(), same, "the link's share of the planned fpp")?;
         // The first link may be empty; another was added for a key.
         let (least, most) = match index + 1 == count {
             true => (u64::from(index > 0), link.keys),
@@ -519,7 +577,7 @@ fn declared(header: &format::Header) -> Result<(Plan, Vec<(Plan, u64)>), Error> 
         right("link_taken", *taken, full, "the link's keys, or in the last link 1 to that")?;
         bits += link.bits;
     }
-    // At most 48 links of 2⁴⁸ bits: no overflow above.
+    // At most 1,024 links of 2⁴⁸ bits: no overflow above.
     match bits <= MAX_BITS {
         true => Ok((plan, links)),
         false => Err(Error::TooLarge { bits: bits as f64 }),

@@ -18,11 +18,14 @@ pub enum Kind {
     Sliced = 3,
     /// Grows: a chain of blocked filters, their error bounded over all growth.
     Scalable = 5,
+    /// Remembers the last keys and forgets older ones.
+    Window = 7,
 }
 
 impl Kind {
     /// Every kind, in the order of their numbers in files.
-    pub const ALL: [Self; 4] = [Self::Blocked, Self::Classic, Self::Sliced, Self::Scalable];
+    pub const ALL: [Self; 5] =
+        [Self::Blocked, Self::Classic, Self::Sliced, Self::Scalable, Self::Window];
 
     pub(crate) fn from_id(id: u16) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|&kind| kind as u16 == id).ok_or(Error::UnknownKind(id))
@@ -35,6 +38,7 @@ impl Kind {
             Self::Classic => "classic",
             Self::Sliced => "sliced",
             Self::Scalable => "scalable",
+            Self::Window => "window",
         }
     }
 
@@ -45,13 +49,14 @@ impl Kind {
 
     /// Whether its bits depend on the order in which keys are inserted.
     pub fn in_order(self) -> bool {
-        matches!(self, Self::Scalable)
+        matches!(self, Self::Scalable | Self::Window)
     }
 
     /// What `keys` of its plans are.
     pub fn capacity(self) -> Capacity {
         match self {
             Self::Scalable => Capacity::First,
+            Self::Window => Capacity::Last,
             _ => Capacity::Most,
         }
     }
@@ -70,6 +75,9 @@ pub enum Capacity {
     Most,
     /// What it takes before it grows; its rate holds for any number.
     First,
+    /// The last ones inserted, which it remembers; it takes any number, forgets older ones, and its rate
+    /// holds.
+    Last,
 }
 
 impl fmt::Display for Kind {

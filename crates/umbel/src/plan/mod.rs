@@ -8,8 +8,10 @@ mod plain;
 mod planner;
 mod scalable;
 mod sliced;
+mod window;
 
 pub use kind::{Capacity, Kind, Variant};
+pub(crate) use scalable::most_links;
 
 use planner::Planner;
 
@@ -39,15 +41,18 @@ pub const MAX_PROBES: u32 = 32;
 pub struct Plan {
     /// Kind of filter.
     pub kind: Kind,
-    /// Keys it is meant to hold; in the scalable kind, before it grows.
+    /// Keys it is meant to hold; in the scalable kind, before it grows; in the window kind, the last
+    /// ones, which it remembers.
     pub keys: u64,
-    /// The rate promised while it holds at most `keys` keys, in (0, 1); in the scalable kind, always.
+    /// The rate promised while it holds at most `keys` keys, in (0, 1); in the scalable and the window
+    /// kind, always.
     pub fpp: f64,
-    /// Bits, m. A multiple of 512 in the blocked and scalable kinds.
+    /// Bits, m. A multiple of 512 in the blocked, scalable and window kinds.
     pub bits: u64,
     /// Probes a key, k.
     pub probes: u32,
-    /// The kind's own parameter; 0 in kinds that have none: blocked, classic, sliced and scalable.
+    /// The kind's own parameter: of a scalable filter 0 when links double and 1 when all are for as many
+    /// keys; the generations of a window filter; 0 in kinds that have none: blocked, classic and sliced.
     pub detail: u32,
 }
 
@@ -102,7 +107,7 @@ impl Plan {
     ///
     /// A scalable filter is taken to have grown so far that each link but the last has its planned
     /// keys; the few that pass a link while it fills are left out. The rate at which it can grow no
-    /// more is that of any more keys. Plans a link for each doubling.
+    /// more is that of any more keys. Plans each link, at some milliseconds each.
     pub fn predicted_fpp_at(&self, keys: u64) -> f64 {
         planner_of(self.kind).predicted_fpp_at(self, keys)
     }
@@ -118,14 +123,17 @@ impl Plan {
     }
 
     /// What link `index` (from 0) of a scalable filter of this plan is planned for: a blocked filter
-    /// for `keys`·2^`index` keys at `fpp`/2^(`index` + 1). These rates sum to less than `fpp`, and the
-    /// chance that a key passes any link is at most their sum.
+    /// for `keys`·2^`index` keys at `fpp`/2^(`index` + 1); with `detail` 1, for `keys` keys at
+    /// `fpp`·(6/π²)/(`index` + 1)². Either way these rates sum to less than `fpp`, since 1/2 + 1/4 + … = 1
+    /// and 1 + 1/4 + 1/9 + … = π²/6; and the chance that a key passes any link is at most their sum.
     ///
     /// While a link fills, keys that pass it set no bit and are not counted; the others are the more. It
     /// has bits for 1/(1 − its rate) times its keys, so that it keeps its rate with these.
     ///
     /// P. Almeida, C. Baquero, N. Preguiça, D. Hutchison 2007, <https://doi.org/10.1016/j.ipl.2006.10.007>,
-    /// with growth s = 2 and tightening ratio r = 1/2.
+    /// with growth s = 2 and tightening ratio r = 1/2. Links of one size are those of the dynamic filters
+    /// of D. Guo, J. Wu, H. Chen, Y. Yuan, X. Luo 2010, <https://doi.org/10.1109/TKDE.2009.57>, which all
+    /// have one rate too, so that theirs grows with the number of links; here it is bounded.
     ///
     /// # Errors
     /// [`Error::PlanKind`] for a plan of another kind; [`Error::TooLarge`] and
@@ -136,17 +144,31 @@ impl Plan {
         }
         let (keys, fpp) = self.link_goal(index)?;
         match index {
-            0 => Ok(Self { kind: Kind::Blocked, fpp, ..*self }),
+            0 => Ok(Self { kind: Kind::Blocked, fpp, detail: 0, ..*self }),
             _ => scalable::link_for(keys, fpp),
         }
     }
 
+    /// What each generation of a window filter of this plan is planned for: a blocked filter for
+    /// ⌈`keys`/(G − 1)⌉ keys at 1 − (1 − `fpp`)^(1/G), G generations in all (`detail`).
+    ///
+    /// # Errors
+    /// [`Error::PlanKind`] for a plan of another kind, and what is wrong with one made by hand.
+    pub fn generation(&self) -> Result<Self, Error> {
+        self.check(Kind::Window)?;
+        Ok(window::generation(self))
+    }
+
     /// Keys and rate of a link. Part of the format.
     pub(crate) fn link_goal(&self, index: u32) -> Result<(u64, f64), Error> {
+        let fpp = scalable::link_fpp(self.fpp, index, self.detail);
+        if self.detail == scalable::FIXED {
+            return Ok((self.keys, fpp));
+        }
         let times = 1u64.checked_shl(index).unwrap_or(u64::MAX);
         let keys = self.keys.checked_mul(times);
         let keys = keys.ok_or(Error::TooLarge { bits: self.keys as f64 * times as f64 })?;
-        Ok((keys, self.fpp * 0.5f64.powi(index as i32 + 1)))
+        Ok((keys, fpp))
     }
 
     /// Whether this plan is for `kind` and its numbers are possible.
@@ -170,6 +192,7 @@ fn planner_of(kind: Kind) -> &'static dyn Planner {
         Kind::Classic => &plain::Classic,
         Kind::Sliced => &sliced::Sliced,
         Kind::Scalable => &scalable::Scalable,
+        Kind::Window => &window::Window,
     }
 }
 
@@ -256,6 +279,33 @@ mod tests {
                 assert!((by_capacity.keys as f64) < 3_000_000.0 * 1.006);
             }
         }
+    }
+
+    #[test]
+    fn links_of_one_size_share_the_promise_out() {
+        for fpp in RATES {
+            let plan = Plan::for_keys(Kind::Scalable.with(1), 1_000, fpp).unwrap();
+            let mut sum = 0.0;
+            for index in 0..1_024 {
+                let (keys, rate) = plan.link_goal(index).unwrap();
+                assert_eq!(keys, 1_000);
+                sum += rate;
+            }
+            assert!(sum < fpp && sum > 0.999 * fpp, "{sum} of {fpp}");
+            let mut before = 0.0;
+            for keys in [1, 1_000, 1_001, 20_000] {
+                let rate = plan.predicted_fpp_at(keys);
+                assert!(before <= rate && rate <= fpp, "{keys} {rate} of {fpp}");
+                before = rate;
+            }
+            let by_memory = Plan::for_memory(Kind::Scalable.with(1), 1_000, plan.bytes()).unwrap();
+            assert!(by_memory.fpp <= fpp * 1.0001 && by_memory.predicted_fpp() <= by_memory.fpp);
+            assert_eq!((by_memory.bytes(), by_memory.detail), (plan.bytes(), 1));
+            let most = Plan::for_capacity(Kind::Scalable.with(1), fpp, plan.bytes()).unwrap();
+            assert!(most.keys >= 1_000 && most.link(0).unwrap().predicted_fpp() <= most.fpp);
+        }
+        let error = Plan::for_keys(Kind::Scalable.with(2), 1_000, 0.01).unwrap_err();
+        assert!(matches!(error, Error::Detail { found: 2, .. }), "{error}");
     }
 
     #[test]

@@ -1,34 +1,65 @@
 //! Planning of the scalable kind: of its first link, and of the links it grows by.
 
+use std::ops::RangeInclusive;
+
 use super::planner::Planner;
 use super::{Kind, Plan, plain};
 use crate::Error;
 
+/// The `detail` of filters whose links are all for as many keys.
+pub(crate) const FIXED: u32 = 1;
+/// 6/π², the share of the first link when shares go as 1/(i + 1)². Part of the format.
+const FIRST_OF_SQUARES: f64 = 0.607_927_101_854_026_7;
+
+/// The rate of link `index`. Part of the format, to the last bit.
+pub(super) fn link_fpp(fpp: f64, index: u32, detail: u32) -> f64 {
+    if detail == FIXED {
+        fpp * FIRST_OF_SQUARES / (f64::from(index) + 1.0).powi(2)
+    } else {
+        fpp * 0.5f64.powi(index as i32 + 1)
+    }
+}
+
+/// Most links. Links that double have together at most 2⁴⁸ bits, at least one a key, and never come so far;
+/// of others the header holds no more than 1,636. Part of the format.
+pub(crate) fn most_links(detail: u32) -> usize {
+    if detail == FIXED { 1024 } else { 48 }
+}
+
 pub(super) struct Scalable;
 
 impl Planner for Scalable {
+    fn details(&self) -> (RangeInclusive<u32>, &'static str) {
+        (0..=FIXED, "0, each link for twice the keys of the one before, or 1, all for as many")
+    }
+
     fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error> {
-        Ok(Plan { kind: Kind::Scalable, fpp, detail, ..link_for(keys, fpp / 2.0)? })
+        let first = link_fpp(fpp, 0, detail);
+        Ok(Plan { kind: Kind::Scalable, fpp, detail, ..link_for(keys, first)? })
     }
 
     fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, Error> {
         let mut link = Plan::for_memory(Kind::Blocked, keys, bytes)?;
         // The rate of all keys that come grows with their number, and their number with the rate: climbs to
         // the lowest rate at which both agree.
-        while link.fpp < 0.5 {
+        let share = link_fpp(1.0, 0, detail);
+        while link.fpp < share {
             let fpp = link.fpp;
             link = Plan::for_memory(Kind::Blocked, offered(keys, fpp), bytes)?;
             if link.fpp <= fpp {
-                return Ok(Plan { kind: Kind::Scalable, keys, fpp: 2.0 * fpp, detail, ..link });
+                // Rounded up, so that the link's share is no less than its rate.
+                let whole = (fpp / share).next_up();
+                return Ok(Plan { kind: Kind::Scalable, keys, fpp: whole, detail, ..link });
             }
         }
         Err(Error::FirstLinkTooSmall { keys, bits: link.bits })
     }
 
     fn for_capacity(&self, fpp: f64, bytes: u64, detail: u32) -> Result<Plan, Error> {
-        let link = Plan::for_capacity(Kind::Blocked, fpp / 2.0, bytes)?;
-        let mut keys = (link.keys as f64 * (1.0 - fpp / 2.0)) as u64;
-        while offered(keys, fpp / 2.0) > link.keys {
+        let first = link_fpp(fpp, 0, detail);
+        let link = Plan::for_capacity(Kind::Blocked, first, bytes)?;
+        let mut keys = (link.keys as f64 * (1.0 - first)) as u64;
+        while offered(keys, first) > link.keys {
             keys -= 1;
         }
         match keys {
@@ -39,7 +70,7 @@ impl Planner for Scalable {
 
     fn predicted_fpp_at(&self, plan: &Plan, keys: u64) -> f64 {
         let (mut left, mut none) = (keys, 0.0);
-        for index in 0.. {
+        for index in 0..most_links(plan.detail) as u32 {
             let Ok(link) = plan.link(index) else { break };
             let taken = left.min(link.keys);
             none += (-link.predicted_fpp_at(taken)).ln_1p();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use umbel::filter::Link;
-use umbel::{AnyFilter, Error, KeyHasher, Kind, Plan, Secret};
+use umbel::{AnyFilter, Error, KeyHasher, Kind, Plan, Secret, Window};
 
 /// `testdata/golden/manifest.json`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,10 +38,30 @@ pub(crate) struct Vector {
     /// What a scalable filter has grown to; none of other kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) links: Vec<LinkVector>,
+    /// Members that a window has forgotten, the first ones.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(crate) forgotten: u64,
+    /// Ticks of a window; left out where it is of insertions. Its members are inserted at tick
+    /// 10 · their number.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(crate) span: u64,
+    /// Insertions that each generation of a window took; none of other kinds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) generations: Vec<u64>,
 }
 
 fn is_zero(detail: &u32) -> bool {
     *detail == 0
+}
+
+fn is_none(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Insertions that each generation of a window took.
+pub(crate) fn generations(filter: &AnyFilter) -> Vec<u64> {
+    let AnyFilter::Window(filter) = filter else { return Vec::new() };
+    filter.receipt().parts.iter().map(|part| part.keys as u64).collect()
 }
 
 /// A link of a scalable filter.
@@ -95,6 +115,13 @@ impl Vector {
 
     /// The filter, made from its members.
     pub(crate) fn build(&self) -> Result<AnyFilter, Error> {
+        if self.span > 0 {
+            let mut filter = Window::by_time(&self.plan(), self.hasher(), self.span)?;
+            for (tick, member) in (0..).step_by(10).zip(self.member_keys()) {
+                filter.insert_at(filter.hasher().hash(member), tick)?;
+            }
+            return Ok(AnyFilter::Window(filter));
+        }
         let mut filter = AnyFilter::new(&self.plan(), self.hasher())?;
         for member in self.member_keys() {
             filter.insert(member)?;

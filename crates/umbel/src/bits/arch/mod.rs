@@ -9,6 +9,7 @@
 #![allow(unsafe_code)]
 
 mod atomic;
+mod grouped;
 #[cfg(target_arch = "x86_64")]
 mod inline;
 mod map;
@@ -18,6 +19,7 @@ mod storage;
 mod x86;
 
 pub(crate) use atomic::{AtomicBlock, AtomicBlocks};
+pub(crate) use grouped::Member;
 pub use map::{MappedBlocks, MappedBlocksMut};
 pub use storage::Blocks;
 
@@ -57,6 +59,7 @@ pub struct Kernel {
     contains: unsafe fn(&Block, u64, u32) -> bool,
     wide: Batch<KeyHash>,
     narrow: Batch<u64>,
+    grouped: grouped::Grouped,
 }
 
 /// The kernels for many keys, given by hashes of one type.
@@ -123,7 +126,7 @@ impl std::fmt::Debug for Kernel {
 
 /// Blocks that need not be asked for ahead: 256 KiB lie in the second-level cache of any processor
 /// with vectors, where asking costs more than waiting.
-const NEAR: u64 = 4096;
+pub(crate) const NEAR: u64 = 4096;
 
 /// Runs `$each` with `$i`, the hash's `$place` and its low half, for every hash, its block asked for
 /// [`AHEAD`] turns before.
@@ -321,6 +324,16 @@ macro_rules! kernels {
                 contains: contains::<PROBES>,
                 wide: batch_of::<PROBES, _>(),
                 narrow: batch_of::<PROBES, _>(),
+                grouped: grouped_of::<PROBES>(),
+            }
+        }
+
+        fn grouped_of<const PROBES: u32>() -> Grouped {
+            Grouped {
+                any: any::<PROBES>,
+                any_batch: any_batch::<PROBES>,
+                insert_batch: insert_batch_beside::<PROBES>,
+                insert_batch_new: insert_batch_beside_new::<PROBES>,
             }
         }
 
@@ -361,6 +374,55 @@ macro_rules! kernels {
             // SAFETY: this function has the features that the instruction set needs.
             unsafe {
                 $crate::bits::arch::contains_batch::<$isa, PROBES, H>(blocks, hashes, probes, found)
+            }
+        }
+
+        $(#[target_feature(enable = $feature)])?
+        fn any<const PROBES: u32>(group: &[Block], low: u64, probes: u32) -> bool {
+            // SAFETY: this function has the features that the instruction set needs.
+            unsafe { $crate::bits::arch::grouped::any::<$isa, PROBES>(group, low, probes) }
+        }
+
+        $(#[target_feature(enable = $feature)])?
+        fn any_batch<const PROBES: u32>(
+            blocks: &[Block],
+            size: usize,
+            hashes: &[KeyHash],
+            probes: u32,
+            found: &mut [bool],
+        ) {
+            // SAFETY: this function has the features that the instruction set needs.
+            unsafe {
+                $crate::bits::arch::grouped::any_batch::<$isa, PROBES>(blocks, size, hashes, probes, found)
+            }
+        }
+
+        $(#[target_feature(enable = $feature)])?
+        fn insert_batch_beside<const PROBES: u32>(
+            blocks: &mut [Block],
+            member: Member,
+            hashes: &[KeyHash],
+            probes: u32,
+        ) {
+            // SAFETY: this function has the features that the instruction set needs.
+            unsafe {
+                $crate::bits::arch::grouped::insert_batch::<$isa, PROBES>(blocks, member, hashes, probes)
+            }
+        }
+
+        $(#[target_feature(enable = $feature)])?
+        fn insert_batch_beside_new<const PROBES: u32>(
+            blocks: &mut [Block],
+            member: Member,
+            hashes: &[KeyHash],
+            probes: u32,
+            new: &mut [bool],
+        ) {
+            // SAFETY: this function has the features that the instruction set needs.
+            unsafe {
+                $crate::bits::arch::grouped::insert_batch_new::<$isa, PROBES>(
+                    blocks, member, hashes, probes, new,
+                )
             }
         }
     };

@@ -22,8 +22,9 @@
 //! 2 % more bits than scatter at fpp 0.01 (10.10 and 9.90 a key), 1.5 % at 0.001, 0.9 % at 1e-6.
 //! The patterns are part of the file format.
 
-use super::{Batch, Block, Hash, Isa, Kernel, Run, kernels};
-use crate::hash::nth_word;
+use super::grouped::Grouped;
+use super::{Batch, Block, Hash, Isa, Kernel, Member, Run, kernels};
+use crate::hash::{KeyHash, nth_word};
 
 /// Fields of a word in the scatter pattern: ⌊64 / 9⌋.
 const SCATTER_PER_WORD: u32 = 7;

@@ -2,8 +2,9 @@
 
 use std::arch::x86_64::*;
 
-use super::{Batch, Block, Hash, Isa, Kernel, Run};
-use crate::hash::nth_word;
+use super::grouped::Grouped;
+use super::{Batch, Block, Hash, Isa, Kernel, Member, Run};
+use crate::hash::{KeyHash, nth_word};
 
 /// Adds the kernels whose instruction sets this processor reports, best last.
 pub(super) fn add_available(kernels: &mut Vec<fn(u32) -> Kernel>) {

@@ -1,0 +1,580 @@
+//! The window filter: remembers the keys of the last W insertions, or of the last span of time, and
+//! forgets those before.
+//!
+//! G generations, each a blocked filter of one size. Keys go into the newest; when it has taken its share,
+//! or its time is over, the oldest is emptied and becomes the newest. A key is found when any generation may
+//! hold it. Ageing whole filters instead of slices, the way that replicas in rotation do; the age-partitioned
+//! filter of A. Shtul, C. Baquero, P. Almeida 2020, <https://arxiv.org/abs/2001.03147>, lets single slices age
+//! (k of k + l slices in a row must hit), which takes fewer bits where k is small but a line for each slice.
+//!
+//! Generations lie interleaved: block b of generation g at b·G + g. A key has the same place and the same
+//! bits in every generation, so that asking costs one mask and G adjacent lines, and inserting one line.
+
+use std::fmt;
+use std::io::{Read, Write};
+
+use super::bloom::Layout;
+use super::{AnyFilter, BlockedLayout, Fact, Figure, FileLayout, Filter, Insert, Part, Receipt};
+use crate::bits::{self, BLOCK_BITS, BLOCK_BYTES, Block, Blocks, Kernel, Member};
+use crate::hash::{KeyHash, KeyHasher, Secret};
+use crate::math::{blocked, window};
+use crate::plan::{Kind, Plan};
+use crate::{Error, format};
+
+/// A filter of the last keys: what was inserted within the window is found, what is older is forgotten.
+///
+/// Made by [`new`](Self::new), the window is the last [`plan.keys`](Plan::keys) insertions: every key among
+/// them is found. Every call counts, also of a key that is there already, whose age then begins anew; so that
+/// what is promised does not hang on what else comes. Made by [`by_time`](Self::by_time), it is the last
+/// `span` ticks of a clock that the caller reads: any key inserted at tick t is found up to tick t + `span`.
+///
+/// A key is forgotten at the latest G/(G − 1) windows after it was inserted last: with the usual 4
+/// generations ([`Plan::detail`]), after 1⅓. The rate is bounded with all generations full; it never grows,
+/// however long the stream. By time, the planned keys are the most that come within the window, evenly: a
+/// generation that takes more than its share is over-filled, and the receipt tells.
+///
+/// Source: rotating generations; see A. Shtul, C. Baquero, P. Almeida 2020,
+/// <https://arxiv.org/abs/2001.03147>, for the literature and for ageing slice by slice.
+///
+/// # Cost
+/// 17.7 bits a key of the window at a rate of 1 %, 1.75 times a blocked filter for as many keys; memory is
+/// taken once and never more. Inserting touches one cache line, asking 4 adjacent ones. When a generation
+/// ends, one in three windows, the oldest is emptied: about 5 bytes for each of its keys are gone over at
+/// once, a millisecond a million keys.
+///
+/// # When not to use it
+/// When nothing should be forgotten: [`Blocked`](super::Blocked), or [`Scalable`](super::Scalable) where the
+/// number of keys is not known. When keys are to be removed one by one, it cannot: a counting filter does.
+/// When the exact last insertion matters (a key may be found up to a third of a window longer): a hash map
+/// with times.
+///
+/// ```
+/// use umbel::{KeyHasher, Kind, Plan, Window};
+///
+/// let plan = Plan::for_keys(Kind::Window, 1_000, 0.01)?;
+/// let mut recent = Window::new(&plan, KeyHasher::default())?;
+/// (0..100_000).for_each(|key| _ = recent.insert_u64(key));
+/// assert!((99_000..100_000).all(|key| recent.contains_u64(key)));
+/// let old = (0..98_000).filter(|&key| recent.contains_u64(key)).count();
+/// assert!(old < 1_200, "1 % of these, and they were inserted");
+///
+/// // Of the last hour, in seconds.
+/// let mut hour = Window::by_time(&plan, KeyHasher::default(), 3_600)?;
+/// hour.insert_at(hour.hasher().hash("key"), 1_000_000)?;
+/// hour.advance(1_003_600)?;
+/// assert!(hour.contains("key"));
+/// hour.advance(1_004_800)?;
+/// assert!(!hour.contains("key"), "a third of an hour later for certain");
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Window<S = Blocks> {
+    plan: Plan,
+    /// Of each generation.
+    each: Plan,
+    hasher: KeyHasher,
+    kernel: Kernel,
+    state: State,
+    blocks: S,
+}
+
+/// Most generations, as planned. Part of the format.
+const MOST: usize = 8;
+
+/// How old the generations are. Generation n, counted from the first there was, has the place n mod G.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct State {
+    /// Ticks of the window; 0 when it is of insertions.
+    span: u64,
+    /// The newest generation's number. By time, its first tick divided by the ticks of a generation.
+    number: u64,
+    /// Insertions that each generation took, by its place.
+    taken: [u64; MOST],
+}
+
+impl State {
+    fn new(span: u64) -> Self {
+        Self { span, number: 0, taken: [0; MOST] }
+    }
+
+    /// The place of the generation that is `age` generations older than the newest.
+    fn place(&self, age: u64, generations: u32) -> Option<usize> {
+        let number = self.number.checked_sub(age)?;
+        Some((number % u64::from(generations)) as usize)
+    }
+
+    /// Whether insertions could have led here.
+    fn check(&self, each: &Plan, generations: u32) -> Result<(), Error> {
+        let right = |field, found, right, expected| {
+            if right { Ok(()) } else { Err(Error::Field { field, found, expected }) }
+        };
+        if self.span > 0 {
+            let last = u64::MAX / ticks(self.span, generations);
+            let possible = self.number <= last;
+            right("number", self.number, possible, "a generation that begins before tick 2⁶⁴")?;
+        }
+        for age in 0..u64::from(generations) {
+            let Some(place) = self.place(age, generations) else {
+                // As yet no generation was so old; these places come after that of the newest.
+                let place = (age % u64::from(generations)) as usize;
+                let found = self.taken[place];
+                right("taken", found, found == 0, "0 in generations that are to come")?;
+                continue;
+            };
+            let found = self.taken[place];
+            let possible = match (self.span, age) {
+                (0, 0) => found < each.keys,
+                (0, _) => found == each.keys,
+                _ => true,
+            };
+            right("taken", found, possible, "the keys of a generation, in the newest fewer")?;
+        }
+        Ok(())
+    }
+}
+
+/// Ticks of a generation: with the newest just begun, the others reach back `span` ticks at least.
+fn ticks(span: u64, generations: u32) -> u64 {
+    span.div_ceil(u64::from(generations - 1))
+}
+
+impl Window {
+    /// An empty filter of the last `plan.keys` insertions.
+    ///
+    /// # Errors
+    /// As [`Bloom::new`](super::Bloom::new).
+    pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
+        let each = plan.generation()?;
+        let blocks = Blocks::zeroed(plan.bytes() / BLOCK_BYTES)?;
+        let kernel = Kernel::detect(plan.probes);
+        Ok(Self { plan: *plan, each, hasher, kernel, state: State::new(0), blocks })
+    }
+
+    /// An empty filter of the last `span` ticks, `plan.keys` being the most insertions within so many.
+    ///
+    /// A tick is what the caller says: a second, a block, a batch. A generation lasts ⌈`span`/(G − 1)⌉ ticks
+    /// and begins at a multiple of that: filters told the same ticks turn at the same ones.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); [`Error::Field`] when `span` is 0.
+    pub fn by_time(plan: &Plan, hasher: KeyHasher, span: u64) -> Result<Self, Error> {
+        if span == 0 {
+            return Err(Error::Field { field: "span", found: 0, expected: "at least 1 tick" });
+        }
+        Ok(Self { state: State::new(span), ..Self::new(plan, hasher)? })
+    }
+
+    /// Reads a window filter from `source`, `length` bytes in all, checking every byte. It goes on as the
+    /// one that was written would have.
+    ///
+    /// # Errors
+    /// As [`AnyFilter::read`]; [`Error::PlanKind`] when the file holds another kind.
+    pub fn read(source: impl Read, length: u64, secret: Option<&Secret>) -> Result<Self, Error> {
+        AnyFilter::read(source, length, secret)?.try_into()
+    }
+}
+
+impl<S: AsRef<[Block]> + AsMut<[Block]>> Window<S> {
+    /// Inserts a key; true when it was certainly not inserted within the window, false when it may have
+    /// been.
+    pub fn insert(&mut self, key: impl AsRef<[u8]>) -> bool {
+        self.insert_hash(self.hasher.hash(key))
+    }
+
+    /// Inserts an integer key, hashed as its 8 little-endian bytes. As [`insert`](Self::insert).
+    pub fn insert_u64(&mut self, key: u64) -> bool {
+        self.insert_hash(self.hasher.hash_u64(key))
+    }
+
+    /// Inserts a key by its hash, made under this filter's scheme. As [`insert`](Self::insert).
+    ///
+    /// By time, at the latest tick that the filter was told.
+    pub fn insert_hash(&mut self, hash: KeyHash) -> bool {
+        let (size, newest) = (self.generations(), self.newest());
+        let group = &mut self.blocks.as_mut()[group(&self.each, hash, size)];
+        let new = !self.kernel.any(group, hash.low);
+        self.kernel.insert(&mut group[newest], hash.low);
+        self.took(1);
+        new
+    }
+
+    /// Goes on to `tick`, then inserts as [`insert_hash`](Self::insert_hash). At a tick before one told
+    /// already, the key is remembered as if it came at the latest one: longer, never shorter.
+    ///
+    /// # Errors
+    /// [`Error::NoClock`] of a window of insertions.
+    pub fn insert_at(&mut self, hash: KeyHash, tick: u64) -> Result<bool, Error> {
+        self.advance(tick)?;
+        Ok(self.insert_hash(hash))
+    }
+
+    /// Tells the time, and forgets what has become too old. Ticks before one told already change nothing.
+    ///
+    /// Of a filter that was not told the time for long, keys are found that are older than the window.
+    ///
+    /// # Errors
+    /// [`Error::NoClock`] of a window of insertions.
+    pub fn advance(&mut self, tick: u64) -> Result<(), Error> {
+        let State { span, number, .. } = self.state;
+        if span == 0 {
+            return Err(Error::NoClock);
+        }
+        let now = tick / ticks(span, self.plan.detail);
+        // After G turns nothing is left.
+        let turns = now.saturating_sub(number).min(u64::from(self.plan.detail));
+        self.state.number = number.max(now) - turns;
+        (0..turns).for_each(|_| self.turn());
+        Ok(())
+    }
+
+    /// Inserts many keys by their hashes, one after the other, cache misses overlapped.
+    pub fn insert_batch(&mut self, hashes: &[KeyHash]) {
+        let mut left = hashes;
+        while !left.is_empty() {
+            let (now, later) = left.split_at(left.len().min(self.room()));
+            let member = Member { size: self.generations(), index: self.newest() };
+            self.kernel.insert_batch_beside(self.blocks.as_mut(), member, now);
+            self.took(now.len());
+            left = later;
+        }
+    }
+
+    /// Inserts many keys by their hashes, one after the other: `new[i]` becomes what
+    /// [`insert_hash`](Self::insert_hash) tells of `hashes[i]`.
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) {
+        assert_eq!(hashes.len(), new.len(), "one answer for each hash");
+        let mut left = (hashes, new);
+        while !left.0.is_empty() {
+            let piece = left.0.len().min(self.room());
+            let (now, later) = left.0.split_at(piece);
+            let (new, later_new) = left.1.split_at_mut(piece);
+            let member = Member { size: self.generations(), index: self.newest() };
+            self.kernel.insert_batch_beside_new(self.blocks.as_mut(), member, now, new);
+            self.took(piece);
+            left = (later, later_new);
+        }
+    }
+
+    /// Forgets all keys; the time stays.
+    pub fn clear(&mut self) {
+        self.blocks.as_mut().fill(Block::default());
+        self.state.taken = [0; MOST];
+        if self.state.span == 0 {
+            self.state.number = 0;
+        }
+    }
+
+    /// Insertions until the newest generation ends; there is always room for one.
+    fn room(&self) -> usize {
+        match self.state.span {
+            0 => (self.each.keys - self.state.taken[self.newest()]).min(usize::MAX as u64) as usize,
+            _ => usize::MAX,
+        }
+    }
+
+    /// Counts insertions into the newest generation, and ends it when it is full.
+    fn took(&mut self, keys: usize) {
+        let newest = self.newest();
+        let taken = &mut self.state.taken[newest];
+        *taken = taken.saturating_add(keys as u64);
+        if self.state.span == 0 && *taken == self.each.keys {
+            self.turn();
+        }
+    }
+
+    /// Makes the oldest generation the newest, empty.
+    fn turn(&mut self) {
+        self.state.number += 1;
+        let (size, newest) = (self.generations(), self.newest());
+        if std::mem::take(&mut self.state.taken[newest]) > 0 {
+            let blocks = self.blocks.as_mut();
+            blocks[newest..].iter_mut().step_by(size).for_each(|block| *block = Block::default());
+        }
+    }
+}
+
+/// The blocks of a key, one of each generation.
+#[inline]
+fn group(each: &Plan, hash: KeyHash, size: usize) -> std::ops::Range<usize> {
+    let first = bits::place(hash.high, each.bits / BLOCK_BITS) as usize * size;
+    first..first + size
+}
+
+impl<S: AsRef<[Block]>> Window<S> {
+    /// Whether the key may have been inserted within the window: false is certain, true errs with the
+    /// filter's rate, and for keys that are up to 1/(G − 1) of a window too old.
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
+        self.contains_hash(self.hasher.hash(key))
+    }
+
+    /// Whether an integer key may have been inserted. As [`contains`](Self::contains).
+    pub fn contains_u64(&self, key: u64) -> bool {
+        self.contains_hash(self.hasher.hash_u64(key))
+    }
+
+    /// Whether a key may have been inserted, by its hash under this filter's scheme.
+    pub fn contains_hash(&self, hash: KeyHash) -> bool {
+        let group = group(&self.each, hash, self.generations());
+        self.kernel.any(&self.blocks.as_ref()[group], hash.low)
+    }
+
+    /// Asks for many keys: `found[i]` becomes the answer for `hashes[i]`.
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        self.kernel.any_batch(self.blocks.as_ref(), self.generations(), hashes, found);
+    }
+
+    /// What it was planned for.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// How it hashes keys.
+    pub fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    /// Ticks of the window; none when it is of insertions.
+    pub fn span(&self) -> Option<u64> {
+        Some(self.state.span).filter(|&span| span > 0)
+    }
+
+    /// Insertions that are not forgotten yet: never fewer than the window's once so many came.
+    pub fn remembered(&self) -> u64 {
+        self.state.taken.iter().fold(0, |sum, &taken| sum.saturating_add(taken))
+    }
+
+    fn generations(&self) -> usize {
+        self.plan.detail as usize
+    }
+
+    /// The place of the newest generation.
+    fn newest(&self) -> usize {
+        self.state.place(0, self.plan.detail).expect("the newest is not before the first")
+    }
+
+    /// What the filter really delivers now, from its own bits. One pass over them.
+    ///
+    /// The rate is the exact chance to pass any generation, given the bits of all. The keys are different
+    /// ones, however often they were inserted: a key has the same bits in all generations, so the OR of
+    /// them is the blocked filter of all keys remembered. A part is a generation, in the order of the file.
+    pub fn receipt(&self) -> Receipt {
+        let Self { plan, each, state, .. } = self;
+        let size = self.generations();
+        let negligible = plan.fpp * 1e-9;
+        let (mut sum, mut clear) = (0.0, 0);
+        let mut passes = [0.0; MOST];
+        let mut ones = [0u64; MOST];
+        for group in self.blocks.as_ref().chunks(size) {
+            let mut all = Block::default();
+            let mut words = [[0; 8]; MOST];
+            for ((block, words), at) in group.iter().zip(&mut words).zip(0..) {
+                all.or(block);
+                *words = block.0;
+                ones[at] += u64::from(block.count_ones());
+                passes[at] += blocked::fpp_of_block(block.0.map(u64::count_ones), plan.probes);
+            }
+            clear += BLOCK_BITS - u64::from(all.count_ones());
+            sum += window::fpp_of_group(&words[..size], plan.probes, negligible);
+        }
+        let groups = (each.bits / BLOCK_BITS) as f64;
+        let keys = BlockedLayout::keys(clear as f64, each);
+        let set_bits = ones.iter().sum();
+        let scheme = self.hasher.scheme();
+        let mut receipt = Receipt::new(*plan, scheme, (set_bits, plan.bits), keys, sum / groups);
+        receipt.room = plan.keys;
+        receipt.over_filled = false;
+        for at in 0..size {
+            let keys = BlockedLayout::keys((each.bits - ones[at]) as f64, each);
+            let fpp = passes[at] / groups;
+            let part = Receipt::new(*each, scheme, (ones[at], each.bits), keys, fpp);
+            receipt.over_filled |= part.over_filled;
+            let keys = state.taken[at] as f64;
+            receipt.parts.push(Part { what: "generation", plan: *each, keys, fpp });
+        }
+        receipt.facts = self.facts();
+        receipt
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        let Self { plan, each, state, .. } = self;
+        let fact = |name, figure| Fact { name, figure };
+        let newest = self.newest();
+        let mut facts = vec![fact("remembered", Figure::Count(self.remembered()))];
+        let ages = (0..u64::from(plan.detail)).filter_map(|age| state.place(age, plan.detail));
+        let ages: Vec<_> = ages.map(|place| (place + 1).to_string()).collect();
+        match state.span {
+            0 => {
+                facts.push(fact("window", Figure::Text(format!("{} insertions", plan.keys))));
+                let next = each.keys - state.taken[newest];
+                facts.push(fact("next_turn", Figure::Text(format!("in {next} insertions"))));
+            }
+            span => {
+                facts.push(fact("window", Figure::Text(format!("{span} ticks"))));
+                let ticks = ticks(span, plan.detail);
+                // The last generation of all ends with the clock.
+                let next = (state.number + 1).saturating_mul(ticks);
+                facts.push(fact("next_turn", Figure::Text(format!("at tick {next}"))));
+            }
+        }
+        let order = format!("generation {}, the newest first", ages.join(", "));
+        facts.push(fact("by_age", Figure::Text(order)));
+        facts
+    }
+
+    /// Borrows the same bits.
+    pub fn view(&self) -> Window<&[Block]> {
+        self.with(self.blocks.as_ref())
+    }
+
+    /// A copy that owns its bits.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn to_owned(&self) -> Result<Window, Error> {
+        Ok(self.with(Blocks::copy_of(self.blocks.as_ref())?))
+    }
+
+    fn with<T>(&self, blocks: T) -> Window<T> {
+        let Self { plan, each, hasher, kernel, state, .. } = *self;
+        Window { plan, each, hasher, kernel, state, blocks }
+    }
+
+    /// Writes the filter as an umbel file, front to back, without seeking.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: impl Write) -> Result<(), Error> {
+        let Self { plan, state, .. } = self;
+        let mut body = format::Body::default().u64(plan.bits).u32(plan.probes).u32(plan.detail);
+        body = body.u64(state.span).u64(state.number);
+        for &taken in &state.taken[..self.generations()] {
+            body = body.u64(taken);
+        }
+        let header = format::Header::new(plan, self.hasher.scheme(), &body, plan.bytes());
+        let mut writer = format::Writer::new(out, &header)?;
+        writer.write(bytemuck::cast_slice(self.blocks.as_ref()))?;
+        writer.finish()
+    }
+
+    /// Of a checked header and the blocks of all generations.
+    pub(super) fn from_parts(
+        header: &format::Header,
+        hasher: KeyHasher,
+        blocks: S,
+    ) -> Result<Self, Error> {
+        let (plan, state) = declared(header)?;
+        let each = plan.generation()?;
+        let filter =
+            Self { plan, each, hasher, kernel: Kernel::detect(plan.probes), state, blocks };
+        let size = filter.generations();
+        for (place, _) in state.taken[..size].iter().enumerate().filter(|(_, taken)| **taken == 0) {
+            let mut blocks = filter.blocks.as_ref()[place..].iter().step_by(size);
+            if blocks.any(|block| *block != Block::default()) {
+                let expected = "zeros in a generation that took no keys";
+                return Err(Error::Field { field: "payload", found: 1, expected });
+            }
+        }
+        Ok(filter)
+    }
+}
+
+/// What the header of a window filter tells.
+pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> {
+    let (plan, _) = declared(header)?;
+    Ok(FileLayout { plan, parts: vec![plan.bytes()] })
+}
+
+/// The plan, and how old the generations are.
+///
+/// ```text
+///  64  bits         u64     80  span    u64     96 + 8 g  taken  u64, of the generation at place g
+///  72  probes       u32     88  number  u64
+///  76  generations  u32
+/// ```
+fn declared(header: &format::Header) -> Result<(Plan, State), Error> {
+    let mut fields = header.fields();
+    let (bits, probes, detail) = (fields.u64()?, fields.u32()?, fields.u32()?);
+    let (span, number) = (fields.u64()?, fields.u64()?);
+    let mut taken = [0; MOST];
+    // What is wrong with any other number is told by the plan.
+    for taken in taken.iter_mut().take(detail as usize) {
+        *taken = fields.u64()?;
+    }
+    let (keys, fpp) = (header.planned_keys(), header.planned_fpp());
+    let plan = Plan { kind: Kind::Window, keys, fpp, bits, probes, detail };
+    let each = plan.generation()?;
+    fields.end()?;
+    let state = State { span, number, taken };
+    state.check(&each, detail)?;
+    Ok((plan, state))
+}
+
+impl<S: AsRef<[Block]>> Filter for Window<S> {
+    fn plan(&self) -> &Plan {
+        self.plan()
+    }
+
+    fn hasher(&self) -> &KeyHasher {
+        self.hasher()
+    }
+
+    fn contains_hash(&self, hash: KeyHash) -> bool {
+        self.contains_hash(hash)
+    }
+
+    fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        self.contains_batch(hashes, found);
+    }
+
+    fn receipt(&self) -> Receipt {
+        self.receipt()
+    }
+
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
+        self.write(out)
+    }
+}
+
+/// Never an error: there is always room, for the oldest make it.
+impl<S: AsRef<[Block]> + AsMut<[Block]>> Insert for Window<S> {
+    fn insert_hash(&mut self, hash: KeyHash) -> Result<bool, Error> {
+        Ok(self.insert_hash(hash))
+    }
+
+    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
+        self.insert_batch(hashes);
+        Ok(())
+    }
+
+    fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
+        self.insert_batch_new(hashes, new);
+        Ok(())
+    }
+}
+
+impl<S: AsRef<[Block]>> fmt::Debug for Window<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Window")
+            .field("plan", &self.plan)
+            .field("scheme", &self.hasher.scheme())
+            .field("span", &self.span())
+            .field("remembered", &self.remembered())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Equal when they are for the same plan, scheme and window, of the same age, and have the same bits.
+impl<S: AsRef<[Block]>, T: AsRef<[Block]>> PartialEq<Window<T>> for Window<S> {
+    fn eq(&self, other: &Window<T>) -> bool {
+        self.plan == other.plan
+            && self.hasher.scheme() == other.hasher.scheme()
+            && self.state == other.state
+            && self.blocks.as_ref() == other.blocks.as_ref()
+    }
+}
