@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::ops::Range;
 
 use super::{
-    Blocked, Bloom, Classic, FileLayout, Filter, Insert, Receipt, Scalable, Sliced, bloom, scalable,
+    Attributes, Blocked, Bloom, Classic, FileLayout, Filter, Insert, Receipt, Scalable, Sliced,
+    attributes, bloom, scalable,
 };
 use crate::bits::{self, Block, Blocks, MappedBlocks};
 use crate::format::Header;
@@ -25,20 +26,36 @@ pub enum AnyFilter<S = Blocks> {
     Sliced(Sliced<S>),
     /// A scalable filter.
     Scalable(Scalable<S>),
+    /// An attributes filter.
+    Attributes(Attributes<S>),
 }
 
 impl AnyFilter {
     /// An empty filter of the plan's kind and size.
     ///
     /// # Errors
-    /// As [`Bloom::new`].
+    /// As [`Bloom::new`]; [`Error::NoAttributes`] of a kind of [rows](Kind::rows), which
+    /// [`with_attributes`](Self::with_attributes) makes.
     pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
         Ok(match plan.kind {
             Kind::Blocked => Self::Blocked(Bloom::new(plan, hasher)?),
             Kind::Classic => Self::Classic(Bloom::new(plan, hasher)?),
             Kind::Sliced => Self::Sliced(Bloom::new(plan, hasher)?),
             Kind::Scalable => Self::Scalable(Scalable::new(plan, hasher)?),
+            Kind::Attributes => return Err(Error::NoAttributes),
         })
+    }
+
+    /// An empty filter of rows, with the names of their attributes. As [`Attributes::new`].
+    ///
+    /// # Errors
+    /// As there; [`Error::PlanKind`] for a plan of keys.
+    pub fn with_attributes<N: AsRef<str>>(
+        plan: &Plan,
+        names: &[N],
+        hasher: KeyHasher,
+    ) -> Result<Self, Error> {
+        Ok(Self::Attributes(Attributes::new(plan, names, hasher)?))
     }
 
     /// Reads a filter from `source`, which holds `length` bytes, checking every byte.
@@ -92,13 +109,15 @@ impl AnyFilter {
     /// The filter as one that takes keys.
     ///
     /// # Errors
-    /// [`Error::Static`] of a kind that is built at once from all its keys.
+    /// [`Error::Static`] of a kind that is built at once from all its keys, [`Error::Rows`] of one that takes
+    /// rows.
     pub fn get_mut(&mut self) -> Result<&mut dyn Insert, Error> {
         Ok(match self {
             Self::Blocked(filter) => filter,
             Self::Classic(filter) => filter,
             Self::Sliced(filter) => filter,
             Self::Scalable(filter) => filter,
+            Self::Attributes(filter) => return Err(filter.takes_rows()),
         })
     }
 
@@ -146,6 +165,7 @@ impl AnyFilter {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.union(right),
             (Self::Classic(left), AnyFilter::Classic(right)) => left.union(right),
             (Self::Sliced(left), AnyFilter::Sliced(right)) => left.union(right),
+            (Self::Attributes(left), AnyFilter::Attributes(right)) => left.union(right),
             (left, right) => Err(cannot_join(left.plan().kind, right.plan().kind)),
         }
     }
@@ -159,6 +179,7 @@ impl AnyFilter {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.intersect(right),
             (Self::Classic(left), AnyFilter::Classic(right)) => left.intersect(right),
             (Self::Sliced(left), AnyFilter::Sliced(right)) => left.intersect(right),
+            (Self::Attributes(left), AnyFilter::Attributes(right)) => left.intersect(right),
             (left, right) => Err(cannot_join(left.plan().kind, right.plan().kind)),
         }
     }
@@ -219,6 +240,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Kind::Classic => Self::Classic(Bloom::from_parts(plan, hasher, only())?),
             Kind::Sliced => Self::Sliced(Bloom::from_parts(plan, hasher, only())?),
             Kind::Scalable => Self::Scalable(Scalable::from_parts(header, hasher, parts)?),
+            Kind::Attributes => Self::Attributes(Attributes::from_parts(header, hasher, parts)?),
         })
     }
 
@@ -229,6 +251,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Self::Classic(filter) => filter,
             Self::Sliced(filter) => filter,
             Self::Scalable(filter) => filter,
+            Self::Attributes(filter) => filter,
         }
     }
 
@@ -250,7 +273,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
         self.get().plan()
     }
 
-    /// Bytes of its payload: of a scalable filter, of all links.
+    /// Bytes of its payload: of a filter made of parts, of all of them.
     pub fn bytes(&self) -> u64 {
         self.get().bytes()
     }
@@ -279,6 +302,7 @@ pub(crate) fn file_layout(header: &Header) -> Result<FileLayout, Error> {
     match header.kind()? {
         Kind::Blocked | Kind::Classic | Kind::Sliced => bloom::file_layout(header),
         Kind::Scalable => scalable::file_layout(header),
+        Kind::Attributes => attributes::file_layout(header),
     }
 }
 
@@ -289,6 +313,7 @@ impl<S: AsRef<[Block]>> std::fmt::Debug for AnyFilter<S> {
             Self::Classic(filter) => filter.fmt(f),
             Self::Sliced(filter) => filter.fmt(f),
             Self::Scalable(filter) => filter.fmt(f),
+            Self::Attributes(filter) => filter.fmt(f),
         }
     }
 }
@@ -309,4 +334,4 @@ macro_rules! try_from {
     )*};
 }
 
-try_from!(Blocked, Classic, Sliced, Scalable);
+try_from!(Blocked, Classic, Sliced, Scalable, Attributes);

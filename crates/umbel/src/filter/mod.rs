@@ -5,6 +5,7 @@
 //! layout tells the [`Blocked`], [`Classic`] and [`Sliced`] kinds apart. The other kinds have a file each.
 
 mod any;
+mod attributes;
 mod blocked;
 mod bloom;
 mod classic;
@@ -19,6 +20,7 @@ use std::io::Write;
 
 pub use any::AnyFilter;
 pub(crate) use any::file_layout;
+pub use attributes::Attributes;
 pub use blocked::{Blocked, BlockedLayout, Shard, Shards};
 pub use bloom::{Bloom, Layout};
 pub use classic::{Classic, ClassicLayout};

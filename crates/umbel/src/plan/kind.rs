@@ -18,11 +18,14 @@ pub enum Kind {
     Sliced = 3,
     /// Grows: a chain of blocked filters, their error bounded over all growth.
     Scalable = 5,
+    /// Rows of several attributes, any of which can be asked.
+    Attributes = 9,
 }
 
 impl Kind {
     /// Every kind, in the order of their numbers in files.
-    pub const ALL: [Self; 4] = [Self::Blocked, Self::Classic, Self::Sliced, Self::Scalable];
+    pub const ALL: [Self; 5] =
+        [Self::Blocked, Self::Classic, Self::Sliced, Self::Scalable, Self::Attributes];
 
     pub(crate) fn from_id(id: u16) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|&kind| kind as u16 == id).ok_or(Error::UnknownKind(id))
@@ -35,12 +38,19 @@ impl Kind {
             Self::Classic => "classic",
             Self::Sliced => "sliced",
             Self::Scalable => "scalable",
+            Self::Attributes => "attributes",
         }
     }
 
-    /// Whether it takes keys one by one; other kinds are built at once from all their keys.
+    /// Whether it takes keys one by one; other kinds are built at once from all their keys, or take
+    /// [rows](Self::rows).
     pub fn inserts(self) -> bool {
-        true
+        !self.rows()
+    }
+
+    /// Whether it takes rows of values with names, instead of keys.
+    pub fn rows(self) -> bool {
+        matches!(self, Self::Attributes)
     }
 
     /// Whether its bits depend on the order in which keys are inserted.

@@ -3,12 +3,15 @@
 //! Plans keep their promise: the predicted rate at the planned keys is at most the rate asked for,
 //! by the exact formulas of [`math`](crate::math), rounding included.
 
+mod attributes;
 mod kind;
 mod plain;
 mod planner;
 mod scalable;
 mod sliced;
 
+pub use attributes::Tags;
+pub(crate) use attributes::inside;
 pub use kind::{Capacity, Kind, Variant};
 
 use planner::Planner;
@@ -25,7 +28,8 @@ pub const MAX_PROBES: u32 = 32;
 ///
 /// The plan of a scalable filter is for its first link: `keys`, `bits` and `probes` are those of the
 /// filter before it grows. Only `fpp` is for all of it, however far it grows; [`link`](Self::link)
-/// tells what the links are planned for.
+/// tells what the links are planned for. That of an attributes filter is for the filter of each single
+/// attribute: `keys` rows, with as many different values at most; [`Variant::share`] tells how memory is shared.
 ///
 /// ```
 /// use umbel::{Kind, Plan};
@@ -39,15 +43,18 @@ pub const MAX_PROBES: u32 = 32;
 pub struct Plan {
     /// Kind of filter.
     pub kind: Kind,
-    /// Keys it is meant to hold; in the scalable kind, before it grows.
+    /// Keys it is meant to hold; in the scalable kind, before it grows; in the attributes kind, rows.
     pub keys: u64,
-    /// The rate promised while it holds at most `keys` keys, in (0, 1); in the scalable kind, always.
+    /// The rate promised while it holds at most `keys` keys, in (0, 1); in the scalable kind, always; in the
+    /// attributes kind, that of each of its filters.
     pub fpp: f64,
-    /// Bits, m. A multiple of 512 in the blocked and scalable kinds.
+    /// Bits, m. A multiple of 512 in the blocked and scalable kinds; in the attributes kind, of each
+    /// attribute's filter.
     pub bits: u64,
     /// Probes a key, k.
     pub probes: u32,
-    /// The kind's own parameter; 0 in kinds that have none: blocked, classic, sliced and scalable.
+    /// The kind's own parameter; 0 in kinds that have none: blocked, classic, sliced and scalable. In the
+    /// attributes kind [`Tags`] as a number, and 10 more where the filters inside are classic, not blocked.
     pub detail: u32,
 }
 
@@ -170,6 +177,7 @@ fn planner_of(kind: Kind) -> &'static dyn Planner {
         Kind::Classic => &plain::Classic,
         Kind::Sliced => &sliced::Sliced,
         Kind::Scalable => &scalable::Scalable,
+        Kind::Attributes => &attributes::Attributes,
     }
 }
 
