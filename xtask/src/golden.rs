@@ -39,6 +39,19 @@ fn recipes() -> Vec<Vector> {
         Vector { members: 2000, seed: 3, ..scalable("scalable-four", 4, 5, 200, 0.05) },
         Vector { members: 1000, ..keyed(scalable("scalable-keyed", 6, 8, 300, 0.02)) },
         Vector { members: 0, ..scalable("scalable-empty", 1, 8, 1, 0.5) },
+        attributes(blocked("attributes-row", 20, 8, 1000, 0.01), 1, &["host", "user", "port"]),
+        Vector {
+            seed: 3,
+            ..attributes(blocked("attributes-none", 6, 5, 300, 0.02), 0, &["größe", "a.b"])
+        },
+        attributes(
+            keyed(blocked("attributes-subsets-keyed", 3, 8, 150, 0.01)),
+            2,
+            &["first", "second", "third", "fourth"],
+        ),
+        Vector { seed: 5, ..attributes(classic("attributes-classic", 4_801, 6, 500, 0.01), 12, &["x", "y", "z"]) },
+        attributes(classic("attributes-one", 601, 7, 60, 0.01), 11, &["only"]),
+        Vector { members: 0, ..attributes(blocked("attributes-empty", 1, 8, 1, 0.5), 1, &["a", "b"]) },
     ]
 }
 
@@ -74,7 +87,14 @@ fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
         probes_tried: 20_000,
         false_positives: Vec::new(),
         links: Vec::new(),
+        attributes: Vec::new(),
     }
+}
+
+/// Rows; blocked filters inside, or with a `detail` from 10 on classic ones.
+fn attributes(vector: Vector, detail: u32, names: &[&str]) -> Vector {
+    let attributes = names.iter().map(|&name| name.into()).collect();
+    Vector { kind: "attributes".into(), detail, attributes, ..vector }
 }
 
 /// Keys beyond 240 bytes, which XXH3 hashes another way than short ones.
