@@ -98,6 +98,18 @@ pub enum Error {
         limit: u64,
     },
 
+    /// A table without room for a key.
+    #[error(
+        "the {kind} filter is full: it was planned for {keys} keys, and has no cell left where this one belongs; \
+         what came before is in it: build it anew for more keys"
+    )]
+    Full {
+        /// Its kind.
+        kind: Kind,
+        /// Keys it was planned for.
+        keys: u64,
+    },
+
     /// A kind that takes no keys once it is built.
     #[error(
         "a {0} filter is built at once from all its keys and takes no more; build it anew with them"
@@ -193,8 +205,11 @@ pub enum Error {
 
     /// A kind whose filters cannot be combined.
     #[error(
-        "{0} filters do not merge: a chain of both could not keep the rate promised; \
-         add the keys of one to the other, or query both"
+        "{0} filters do not merge: {why}; add the keys of one to the other, or query both",
+        why = match .0 {
+            Kind::Coded => "a code does not tell which bucket its key belongs to",
+            _ => "a chain of both could not keep the rate promised",
+        }
     )]
     NotMergeable(Kind),
     /// Filters of different kinds cannot be combined.

@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::ops::Range;
 
 use super::{
-    Attributes, Blocked, Bloom, Classic, FileLayout, Filter, Insert, Receipt, Scalable, Sliced,
-    attributes, bloom, scalable,
+    Attributes, Blocked, Bloom, Classic, Coded, FileLayout, Filter, Insert, Receipt, Scalable, Sliced,
+    attributes, bloom, coded, scalable,
 };
 use crate::bits::{self, Block, Blocks, MappedBlocks};
 use crate::format::Header;
@@ -28,6 +28,8 @@ pub enum AnyFilter<S = Blocks> {
     Scalable(Scalable<S>),
     /// An attributes filter.
     Attributes(Attributes<S>),
+    /// A coded filter.
+    Coded(Coded<S>),
 }
 
 impl AnyFilter {
@@ -43,6 +45,7 @@ impl AnyFilter {
             Kind::Sliced => Self::Sliced(Bloom::new(plan, hasher)?),
             Kind::Scalable => Self::Scalable(Scalable::new(plan, hasher)?),
             Kind::Attributes => return Err(Error::NoAttributes),
+            Kind::Coded => Self::Coded(Coded::new(plan, hasher)?),
         })
     }
 
@@ -118,6 +121,7 @@ impl AnyFilter {
             Self::Sliced(filter) => filter,
             Self::Scalable(filter) => filter,
             Self::Attributes(filter) => return Err(filter.takes_rows()),
+            Self::Coded(filter) => filter,
         })
     }
 
@@ -159,7 +163,7 @@ impl AnyFilter {
     /// Adds all keys of `other`. As [`Bloom::union`].
     ///
     /// # Errors
-    /// As there; [`Error::NotMergeable`] when one is scalable, [`Error::KindsDiffer`].
+    /// As there; [`Error::NotMergeable`] when one is scalable or coded, [`Error::KindsDiffer`].
     pub fn union(&mut self, other: &AnyFilter<impl AsRef<[Block]>>) -> Result<(), Error> {
         match (self, other) {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.union(right),
@@ -173,7 +177,7 @@ impl AnyFilter {
     /// Keeps the keys that both hold. As [`Bloom::intersect`].
     ///
     /// # Errors
-    /// As there; [`Error::NotMergeable`] when one is scalable, [`Error::KindsDiffer`].
+    /// As there; [`Error::NotMergeable`] when one is scalable or coded, [`Error::KindsDiffer`].
     pub fn intersect(&mut self, other: &AnyFilter<impl AsRef<[Block]>>) -> Result<(), Error> {
         match (self, other) {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.intersect(right),
@@ -187,7 +191,8 @@ impl AnyFilter {
 
 /// Why filters of these kinds cannot be joined.
 fn cannot_join(left: Kind, right: Kind) -> Error {
-    match [left, right].into_iter().find(|&kind| kind == Kind::Scalable) {
+    let alone = |kind: &Kind| matches!(kind, Kind::Scalable | Kind::Coded);
+    match [left, right].into_iter().find(alone) {
         Some(kind) => Error::NotMergeable(kind),
         None => Error::KindsDiffer { left, right },
     }
@@ -241,6 +246,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Kind::Sliced => Self::Sliced(Bloom::from_parts(plan, hasher, only())?),
             Kind::Scalable => Self::Scalable(Scalable::from_parts(header, hasher, parts)?),
             Kind::Attributes => Self::Attributes(Attributes::from_parts(header, hasher, parts)?),
+            Kind::Coded => Self::Coded(Coded::from_parts(plan, hasher, only())?),
         })
     }
 
@@ -252,6 +258,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Self::Sliced(filter) => filter,
             Self::Scalable(filter) => filter,
             Self::Attributes(filter) => filter,
+            Self::Coded(filter) => filter,
         }
     }
 
@@ -303,6 +310,7 @@ pub(crate) fn file_layout(header: &Header) -> Result<FileLayout, Error> {
         Kind::Blocked | Kind::Classic | Kind::Sliced => bloom::file_layout(header),
         Kind::Scalable => scalable::file_layout(header),
         Kind::Attributes => attributes::file_layout(header),
+        Kind::Coded => coded::file_layout(header),
     }
 }
 
@@ -314,6 +322,7 @@ impl<S: AsRef<[Block]>> std::fmt::Debug for AnyFilter<S> {
             Self::Sliced(filter) => filter.fmt(f),
             Self::Scalable(filter) => filter.fmt(f),
             Self::Attributes(filter) => filter.fmt(f),
+            Self::Coded(filter) => filter.fmt(f),
         }
     }
 }
@@ -334,4 +343,4 @@ macro_rules! try_from {
     )*};
 }
 
-try_from!(Blocked, Classic, Sliced, Scalable, Attributes);
+try_from!(Blocked, Classic, Sliced, Scalable, Attributes, Coded);

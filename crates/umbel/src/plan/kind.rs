@@ -20,12 +20,20 @@ pub enum Kind {
     Scalable = 5,
     /// Rows of several attributes, any of which can be asked.
     Attributes = 9,
+    /// Hash-coded cells: a table of short codes, the error set by their width.
+    Coded = 10,
 }
 
 impl Kind {
     /// Every kind, in the order of their numbers in files.
-    pub const ALL: [Self; 5] =
-        [Self::Blocked, Self::Classic, Self::Sliced, Self::Scalable, Self::Attributes];
+    pub const ALL: [Self; 6] = [
+        Self::Blocked,
+        Self::Classic,
+        Self::Sliced,
+        Self::Scalable,
+        Self::Attributes,
+        Self::Coded,
+    ];
 
     pub(crate) fn from_id(id: u16) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|&kind| kind as u16 == id).ok_or(Error::UnknownKind(id))
@@ -39,6 +47,7 @@ impl Kind {
             Self::Sliced => "sliced",
             Self::Scalable => "scalable",
             Self::Attributes => "attributes",
+            Self::Coded => "coded",
         }
     }
 
@@ -55,7 +64,7 @@ impl Kind {
 
     /// Whether its bits depend on the order in which keys are inserted.
     pub fn in_order(self) -> bool {
-        matches!(self, Self::Scalable)
+        matches!(self, Self::Scalable | Self::Coded)
     }
 
     /// What `keys` of its plans are.

@@ -4,6 +4,7 @@
 //! by the exact formulas of [`math`](crate::math), rounding included.
 
 mod attributes;
+mod coded;
 mod kind;
 mod plain;
 mod planner;
@@ -12,6 +13,8 @@ mod sliced;
 
 pub use attributes::Tags;
 pub(crate) use attributes::inside;
+#[cfg(test)]
+pub(crate) use coded::MOST_LOAD;
 pub use kind::{Capacity, Kind, Variant};
 
 use planner::Planner;
@@ -48,13 +51,14 @@ pub struct Plan {
     /// The rate promised while it holds at most `keys` keys, in (0, 1); in the scalable kind, always; in the
     /// attributes kind, that of each of its filters.
     pub fpp: f64,
-    /// Bits, m. A multiple of 512 in the blocked and scalable kinds; in the attributes kind, of each
+    /// Bits, m. A multiple of 512 in the blocked, scalable and coded kinds; in the attributes kind, of each
     /// attribute's filter.
     pub bits: u64,
-    /// Probes a key, k.
+    /// Probes a key, k; 1 in the coded kind.
     pub probes: u32,
     /// The kind's own parameter; 0 in kinds that have none: blocked, classic, sliced and scalable. In the
-    /// attributes kind [`Tags`] as a number, and 10 more where the filters inside are classic, not blocked.
+    /// attributes kind [`Tags`] as a number, and 10 more where the filters inside are classic, not blocked. In the coded
+    /// kind the bits of a code, from 2 to 40.
     pub detail: u32,
 }
 
@@ -178,6 +182,7 @@ fn planner_of(kind: Kind) -> &'static dyn Planner {
         Kind::Sliced => &sliced::Sliced,
         Kind::Scalable => &scalable::Scalable,
         Kind::Attributes => &attributes::Attributes,
+        Kind::Coded => &coded::Coded,
     }
 }
 
