@@ -1,5 +1,5 @@
-"""An independent reader of umbel files, version 1, kinds blocked, classic, sliced, scalable and
-attributes.
+"""An independent reader of umbel files, version 1, kinds blocked, classic, sliced, scalable,
+attributes and coded.
 
 Written from FORMAT.md alone, without a look at the Rust code: it shows that the document suffices.
 Needs Python 3 and the package xxhash. Comments name the sections of FORMAT.md.
@@ -13,7 +13,7 @@ import xxhash
 MASK = 2**64 - 1
 CHUNK = 2**20
 MAGIC = b"\x89UMBEL\r\n"
-KINDS = {1: "blocked", 2: "classic", 3: "sliced", 5: "scalable", 9: "attributes"}
+KINDS = {1: "blocked", 2: "classic", 3: "sliced", 5: "scalable", 9: "attributes", 10: "coded"}
 ALGORITHMS = {1: "xxh3-128", 2: "siphash-1-3-128"}
 START = struct.Struct("<8sHHIH6sQQQdQ")  # section 2; 64 bytes that all kinds share
 START_FIELDS = ("magic version kind header_length algorithm zeros_18 seed key_id payload_length planned_fpp "
@@ -21,6 +21,7 @@ START_FIELDS = ("magic version kind header_length algorithm zeros_18 seed key_id
 SINGLE = struct.Struct("<QI44s")  # section 2, kinds 1 to 3, from byte 64 on
 CHAIN = struct.Struct("<I4s")  # section 8, kind 5, from byte 64 on
 ROWS = struct.Struct("<QIII4s")  # section 13, kind 9, from byte 64 on
+CODED = struct.Struct("<QII40s")  # section 14, kind 10, from byte 64 on
 LINK = struct.Struct("<QdQQI4s")  # section 8; 40 bytes
 LINK_FIELDS = "keys fpp taken bits probes zeros".split()
 GOLDEN = 0x9e3779b97f4a7c15
@@ -51,6 +52,13 @@ def read_header(data):
         read_links(h, data, length)
     elif h["kind"] == 9:
         read_attributes(h, data, length)
+    elif h["kind"] == 10:
+        require(declared == 128, "header_length")
+        bits, probes, h["detail"], zeros = CODED.unpack_from(data, 64)
+        require(not any(zeros), "reserved bytes")
+        require(probes == 1, "probes")
+        require(2 <= h["detail"] <= 40, "detail")
+        h["links"] = [{"bits": bits, "probes": probes}]
     else:
         require(declared == length == 128, "header_length")
         bits, probes, zeros = SINGLE.unpack_from(data, 64)
@@ -128,7 +136,36 @@ def read_filter(path):
         payload = payload[size:]
         last = link["bits"] // 8  # the byte with the first bit of padding, if there is padding
         require(int.from_bytes(payloads[-1][last:], "little") >> link["bits"] % 8 == 0, "padding bits")
+    if h["kind"] == 10:
+        check_buckets(h, payloads[0])
     return h, payloads
+
+
+def bucket(h, payload, b):
+    """The cells of a bucket, and what stands behind them: section 14."""
+    number, code = int.from_bytes(payload[64 * b:64 * b + 64], "little"), h["detail"]
+    count = 512 // code
+    return [number >> code * j & (1 << code) - 1 for j in range(count)], number >> code * count
+
+
+def check_buckets(h, payload):
+    for b in range(h["links"][0]["bits"] // 512):
+        cells, behind = bucket(h, payload, b)
+        empty = cells.index(0) if 0 in cells else len(cells)
+        require(behind == 0 and not any(cells[empty:]), "cells after an empty one")
+
+
+def walk(h, payload, high, low):
+    """Whether the code of a hash is met from its home on: section 14."""
+    buckets = h["links"][0]["bits"] // 512
+    code, home = 1 + place(low, 2**h["detail"] - 1), place(high, buckets)
+    for step in range(min(buckets, 512)):
+        cells, _ = bucket(h, payload, (home + step) % buckets)
+        if code in cells:
+            return True
+        if 0 in cells:
+            return False
+    return False
 
 
 def siphash_128(key, secret, word_rounds=1, final_rounds=3):
@@ -201,6 +238,8 @@ def may_contain(h, payloads, key, secret):
         if len(h["links"]) == 1:
             return passes(h, payloads, 0, hashed)
         return len(h["links"]) == count or passes(h, payloads, count, part(hashed, 2**count - 1))
+    if h["kind"] == 10:
+        return walk(h, payloads[0], *hashed)
     for i in range(len(payloads)):
         if passes(h, payloads, i, part(hashed, i)):
             return True

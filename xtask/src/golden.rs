@@ -51,6 +51,13 @@ fn recipes() -> Vec<Vector> {
         ),
         Vector { seed: 5, ..attributes(classic("attributes-classic", 4_801, 6, 500, 0.01), 12, &["x", "y", "z"]) },
         attributes(classic("attributes-one", 601, 7, 60, 0.01), 11, &["only"]),
+        coded("coded-12", 30, 12, 1000, 0.01),
+        Vector { seed: 8, ..coded("coded-7", 14, 7, 850, 0.5) },
+        // Cells over the ends of words, several full buckets in a row.
+        keyed(coded("coded-13-keyed", 20, 13, 730, 0.01)),
+        // Twice as many keys as planned: the walk goes from the last bucket to the first.
+        Vector { members: 395, ..coded("coded-9", 7, 9, 200, 0.1) },
+        Vector { members: 0, ..coded("coded-empty", 1, 40, 1, 1e-9) },
         Vector { members: 0, ..attributes(blocked("attributes-empty", 1, 8, 1, 0.5), 1, &["a", "b"]) },
     ]
 }
@@ -89,6 +96,11 @@ fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
         links: Vec::new(),
         attributes: Vec::new(),
     }
+}
+
+/// Codes of so many bits.
+fn coded(name: &str, buckets: u64, detail: u32, keys: u64, fpp: f64) -> Vector {
+    Vector { kind: "coded".into(), detail, ..classic(name, 512 * buckets, 1, keys, fpp) }
 }
 
 /// Rows; blocked filters inside, or with a `detail` from 10 on classic ones.

@@ -12,7 +12,7 @@ const SECRET: Secret = Secret::new([7; 16]);
 
 /// One small filter of each sort, as a file, with the secret that opens it: blocked, blocked keyed,
 /// classic, classic keyed, then scalable ones of one link, of four, and of four keyed, then sliced,
-/// then attributes.
+/// then attributes, then coded.
 fn files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     static FILES: OnceLock<Vec<(Vec<u8>, Option<&'static Secret>)>> = OnceLock::new();
     FILES.get_or_init(make_files).clone()
@@ -36,7 +36,10 @@ fn make_files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     files.extend([None, Some(&SECRET)].map(|secret| (grown(&four, secret), secret)));
     files.push((file(&sliced, None), None));
     files.push((rows(), None));
-    for (file, header) in files.iter().zip([128, 128, 128, 128, 128, 256, 256, 128, 128]) {
+    let coded =
+        Plan { kind: Kind::Coded, keys: 60, fpp: 0.1, bits: 1024, probes: 1, detail: 13 };
+    files.push((file(&coded, None), None));
+    for (file, header) in files.iter().zip([128, 128, 128, 128, 128, 256, 256, 128, 128, 128]) {
         assert_eq!(header_length(&file.0), header);
     }
     files
@@ -376,6 +379,49 @@ fn every_field_of_rows_is_checked() {
 }
 
 #[test]
+fn every_field_of_codes_is_checked() {
+    let file = &files()[9].0;
+    type Refused = fn(&Error) -> bool;
+    fn field(name: &'static str) -> impl Fn(&Error) -> bool {
+        move |error| matches!(error, Error::Field { field, .. } if *field == name)
+    }
+    let n = |number: u32| number.to_le_bytes().to_vec();
+    let mut fields = vec![
+        ("bits", 64, u(0)),
+        ("bits", 64, u(1023)),
+        ("payload_length", 64, u(512)),
+        ("probes", 72, n(2)),
+        ("payload_length", 40, u(64)),
+        ("header_length", 12, n(192)),
+    ];
+    (80..120).for_each(|byte| fields.push(("zeros", byte, vec![1])));
+    for (name, offset, bytes) in fields {
+        let error = refusal(&with_header(file, offset, &bytes), None);
+        let header = name == "header_length" && matches!(error, Error::HeaderDamaged);
+        assert!(header || field(name)(&error), "{name} at {offset}: {error:?}");
+    }
+    let others: [(usize, Vec<u8>, Refused); 5] = [
+        (64, u((1 << 48) + 512), |e| matches!(e, Error::TooLarge { .. })),
+        (72, n(0), |e| matches!(e, Error::Probes { probes: 0 })),
+        (76, n(0), |e| matches!(e, Error::Detail { found: 0, .. })),
+        (76, n(1), |e| matches!(e, Error::Detail { found: 1, .. })),
+        (76, n(41), |e| matches!(e, Error::Detail { found: 41, .. })),
+    ];
+    for (offset, bytes, refused) in others {
+        let error = refusal(&with_header(file, offset, &bytes), None);
+        assert!(refused(&error), "at {offset}: {error:?}");
+    }
+    // A bit behind the last cell (39 of 13 bits), and a cell that follows an empty one.
+    for (byte, bit) in [(63, 128), (63, 8), (62, 1)] {
+        let mut file = file.clone();
+        file[128 + byte] |= bit;
+        resum(&mut file);
+        let error = refusal(&file, None);
+        assert!(field("payload")(&error), "{byte} {bit}: {error:?}");
+    }
+}
+
+#[test]
 fn every_header_field_is_checked() {
     type Refused = fn(&Error) -> bool;
     fn field(name: &'static str) -> impl Fn(&Error) -> bool {
@@ -601,7 +647,7 @@ proptest! {
     /// Random bytes seldom pass the first checks; these are led past them.
     #[test]
     fn no_header_makes_a_reader_panic(
-        which in 0..9usize,
+        which in 0..10usize,
         changes in prop::collection::vec(
             (8..248usize, prop_oneof![Just(0), Just(255), any::<u8>()]), 0..6,
         ),

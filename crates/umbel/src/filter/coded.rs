@@ -37,7 +37,7 @@ use crate::{Error, format};
 /// through a bucket is plain code, some 40 codes one after the other at 1 %, 17 at 1e-6.
 ///
 /// [`Plan::detail`] is the width of a code in bits, from 2 to 40, chosen by the rate; `coded:16` asks for another. The table
-/// takes more keys than planned at a higher rate, until 256 buckets in a row are full: then insertion is an error. Up
+/// takes more keys than planned at a higher rate, until 512 buckets in a row are full: then insertion is an error. Up
 /// to the planned keys, at most 7/8 of the cells, the chance of that is below 1e-25 for each bucket.
 ///
 /// ```
@@ -150,7 +150,7 @@ impl<S: AsRef<[Block]> + AsMut<[Block]>> Coded<S> {
     /// Inserts a key; true when it was certainly new, false when it may have been there before: then nothing is stored.
     ///
     /// # Errors
-    /// [`Error::Full`] when 256 buckets from the key's home on, or all there are, are full of other codes: the filter is then as
+    /// [`Error::Full`] when 512 buckets from the key's home on, or all there are, are full of other codes: the filter is then as
     /// it was, every key in it.
     pub fn insert(&mut self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.insert_hash(self.hasher.hash(key))

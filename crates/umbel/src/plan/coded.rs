@@ -3,9 +3,9 @@
 use std::ops::RangeInclusive;
 
 use super::planner::Planner;
-use super::{Kind, Plan, check_bits, field};
+use super::{Kind, MAX_BITS, Plan, check_bits, field};
 use crate::Error;
-use crate::bits::BLOCK_BITS;
+use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
 use crate::math::coded::{MOST_CODE, cells, codes, fpp};
 
 /// Used cells over all, at most, when as full as planned. Above, few bits are saved and chains grow fast: of 42 cells a
@@ -18,11 +18,8 @@ pub(super) struct Coded;
 
 /// Keys a bucket, at most, with codes of so many bits at a rate; 0 when not even few keep it.
 fn load_for(rate: f64, code: u32) -> f64 {
-    let most = f64::from(cells(code)) * MOST_LOAD;
-    if fpp(most, code) <= rate {
-        return most;
-    }
     // The rate is at least λ/(2^c − 1).
+    let most = f64::from(cells(code)) * MOST_LOAD;
     let (mut low, mut high) = (0.0, most.min(rate * codes(code) as f64));
     if fpp(high, code) <= rate {
         return high;
@@ -43,7 +40,11 @@ impl Planner for Coded {
         let detail = match detail {
             0 => {
                 // The narrowest codes with which tables may be as full as they can be, or one bit less and emptier.
-                let full = |code: u32| fpp(f64::from(cells(code)) * MOST_LOAD, code) <= rate;
+                let full = |code: u32| {
+                    let load = f64::from(cells(code)) * MOST_LOAD;
+                    // Asked first, for it needs no walk.
+                    load / codes(code) as f64 <= rate && fpp(load, code) <= rate
+                };
                 let wide = (2..=MOST_CODE).find(|&code| full(code)).unwrap_or(MOST_CODE);
                 let narrow = (wide - 1).max(2);
                 if load_for(rate, narrow) > load_for(rate, wide) { narrow } else { wide }
@@ -70,6 +71,26 @@ impl Planner for Coded {
         }
         check_bits(plan(buckets).bits as f64)?;
         Ok(plan(buckets))
+    }
+
+    /// With all buckets that there are, and the widest codes that leave cells free as planned: a bit more halves the
+    /// rate, and costs less than twice the codes compared.
+    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+        let buckets = bytes.min(MAX_BITS / 8) / BLOCK_BYTES;
+        if buckets == 0 {
+            return Err(Error::MemoryTooSmall { bytes });
+        }
+        let (load, bits) = (keys as f64 / buckets as f64, buckets * BLOCK_BITS);
+        let fits = |code: u32| load <= f64::from(cells(code)) * MOST_LOAD;
+        let widths = if detail == 0 { 2..=MOST_CODE } else { detail..=detail };
+        let width = widths.rev().find(|&code| code > 1 && fits(code));
+        let rate = width.map_or(1.0, |code| fpp(load, code));
+        match width {
+            Some(detail) if rate < 1.0 => {
+                Ok(Plan { kind: Kind::Coded, keys, fpp: rate, bits, probes: 1, detail })
+            }
+            _ => Err(Error::TooManyKeys { keys, bits }),
+        }
     }
 
     fn predicted_fpp_at(&self, plan: &Plan, keys: u64) -> f64 {
