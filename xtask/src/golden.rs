@@ -49,7 +49,10 @@ fn recipes() -> Vec<Vector> {
             2,
             &["first", "second", "third", "fourth"],
         ),
-        Vector { seed: 5, ..attributes(classic("attributes-classic", 4_801, 6, 500, 0.01), 12, &["x", "y", "z"]) },
+        Vector {
+            seed: 5,
+            ..attributes(classic("attributes-classic", 4_801, 6, 500, 0.01), 12, &["x", "y", "z"])
+        },
         attributes(classic("attributes-one", 601, 7, 60, 0.01), 11, &["only"]),
         coded("coded-12", 30, 12, 1000, 0.01),
         Vector { seed: 8, ..coded("coded-7", 14, 7, 850, 0.5) },
@@ -58,7 +61,10 @@ fn recipes() -> Vec<Vector> {
         // Twice as many keys as planned: the walk goes from the last bucket to the first.
         Vector { members: 395, ..coded("coded-9", 7, 9, 200, 0.1) },
         Vector { members: 0, ..coded("coded-empty", 1, 40, 1, 1e-9) },
-        Vector { members: 0, ..attributes(blocked("attributes-empty", 1, 8, 1, 0.5), 1, &["a", "b"]) },
+        Vector {
+            members: 0,
+            ..attributes(blocked("attributes-empty", 1, 8, 1, 0.5), 1, &["a", "b"])
+        },
     ]
 }
 

@@ -25,7 +25,10 @@ fn folder() -> Folder {
     // Hosts and users that there are, but not together.
     folder.write("mixed.csv", csv(0..2_000, 3_000));
     folder.write("fresh.csv", csv(100_000..102_000, 0));
-    folder.umbel("build -q --kind attributes --csv --key host --key user -o F --fpp 0.001 rows.csv").run().done();
+    folder
+        .umbel("build -q --kind attributes --csv --key host --key user -o F --fpp 0.001 rows.csv")
+        .run()
+        .done();
     folder
 }
 
@@ -62,7 +65,10 @@ fn formats_and_streams_give_the_same_filter() {
         .skip(1)
         .map(|line| {
             let fields: Vec<_> = line.split(',').collect();
-            format!("{{\"user\":\"{}\",\"port\":{},\"host\":\"{}\"}}\n", fields[2], fields[0], fields[1])
+            format!(
+                "{{\"user\":\"{}\",\"port\":{},\"host\":\"{}\"}}\n",
+                fields[2], fields[0], fields[1]
+            )
         })
         .collect();
     folder.write("rows.jsonl", json);
@@ -96,9 +102,9 @@ fn rows_are_added_and_filters_merge() {
 #[test]
 fn info_tells_of_each_attribute() {
     let folder = folder();
-    let info: Value =
-        serde_json::from_str(&folder.umbel("info --json F").run().text()).unwrap();
-    let names: Vec<_> = info["parts"].as_array().unwrap().iter().map(|part| &part["name"]).collect();
+    let info: Value = serde_json::from_str(&folder.umbel("info --json F").run().text()).unwrap();
+    let names: Vec<_> =
+        info["parts"].as_array().unwrap().iter().map(|part| &part["name"]).collect();
     assert_eq!(names, [&Value::from("host"), &Value::from("user"), &Value::Null]);
     assert_eq!(info["tags_a_row"], 1);
     let keys = info["keys"].as_f64().unwrap();
@@ -172,5 +178,7 @@ fn what_is_missing_is_told() {
         .umbel("dedup --seen new --kind attributes rows.csv")
         .run()
         .fails(&["--seen takes a filter of keys"]);
-    assert!(!folder.names().contains(&"new".to_owned()) && !folder.names().contains(&"X".to_owned()));
+    assert!(
+        !folder.names().contains(&"new".to_owned()) && !folder.names().contains(&"X".to_owned())
+    );
 }

@@ -39,7 +39,12 @@ impl Places {
     }
 
     /// The rows of some lines, one after the other, with `none` where a key has no field.
-    fn rows<'a, V: Copy>(&self, lines: &Lines<'a>, none: V, some: impl Fn(&'a [u8]) -> V) -> Vec<V> {
+    fn rows<'a, V: Copy>(
+        &self,
+        lines: &Lines<'a>,
+        none: V,
+        some: impl Fn(&'a [u8]) -> V,
+    ) -> Vec<V> {
         let mut rows = vec![none; lines.len() * self.attributes];
         for (i, row) in rows.chunks_mut(self.attributes).enumerate() {
             let values = values_of(lines.key(i), self.places.len());

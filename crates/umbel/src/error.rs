@@ -195,7 +195,9 @@ pub enum Error {
         right: String,
     },
     /// Filters of rows made differently cannot be combined.
-    #[error("one filter is attributes:{left}, the other attributes:{right}; build both the same way")]
+    #[error(
+        "one filter is attributes:{left}, the other attributes:{right}; build both the same way"
+    )]
     TagsDiffer {
         /// Detail of the left filter.
         left: u32,

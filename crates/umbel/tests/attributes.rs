@@ -114,9 +114,8 @@ impl Model {
     /// The hash of a value in attribute `i`, or of a subset's joined values with its tag.
     fn hash(&self, bytes: &[u8], i: u64) -> KeyHash {
         let hash = self.hasher.hash(bytes);
-        let other = |half: u64| {
-            reference::mix(half.wrapping_sub(i.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
-        };
+        let other =
+            |half: u64| reference::mix(half.wrapping_sub(i.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
         if i == 0 { hash } else { KeyHash { high: other(hash.high), low: other(hash.low) } }
     }
 
@@ -137,8 +136,7 @@ impl Model {
 
     fn contains(&self, row: &[u8], subset: u64) -> bool {
         let asked = (0..self.filters.len()).filter(|i| subset >> i & 1 == 1);
-        let mut each =
-            asked.map(|i| self.filters[i].contains(self.hash(&value(row[i]), i as u64)));
+        let mut each = asked.map(|i| self.filters[i].contains(self.hash(&value(row[i]), i as u64)));
         let joint = || match &self.joint {
             Some(joint) if self.tagged(subset) => joint.contains(self.tag(row, subset)),
             _ => true,
@@ -446,7 +444,10 @@ fn what_cannot_be_is_refused() {
     let error = new(&plan, &names).unwrap_err();
     assert!(matches!(error, Error::AttributeCount { found: 65, most: 64 }));
     let widest = new(&plan, &names[..64]).unwrap();
-    assert!(file(&widest).len() < 64 * (256 + 64) + 2_000, "the longest header is no longer than this");
+    assert!(
+        file(&widest).len() < 64 * (256 + 64) + 2_000,
+        "the longest header is no longer than this"
+    );
     let subsets = Plan { detail: Tags::Subsets as u32, ..plan };
     assert!(matches!(new(&subsets, &names[..9]), Err(Error::AttributeCount { found: 9, most: 8 })));
     assert_eq!(new(&subsets, &names[..8]).unwrap().bytes(), (8 + 247) * plan.bytes());
@@ -491,7 +492,8 @@ fn what_cannot_be_is_refused() {
 /// As plain filters do, the larger folds to the smaller, tags and all.
 #[test]
 fn filters_of_different_sizes_merge() {
-    let plan = Plan { kind: Kind::Attributes, keys: 40, fpp: 0.1, bits: 1536, probes: 5, detail: 2 };
+    let plan =
+        Plan { kind: Kind::Attributes, keys: 40, fpp: 0.1, bits: 1536, probes: 5, detail: 2 };
     let large = Plan { bits: 3 * plan.bits, keys: 120, ..plan };
     let (mut small, mut large) = (filled(&plan, 3, 1), filled(&large, 3, 1));
     let mut both = small.clone();

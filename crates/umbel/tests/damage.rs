@@ -36,8 +36,7 @@ fn make_files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     files.extend([None, Some(&SECRET)].map(|secret| (grown(&four, secret), secret)));
     files.push((file(&sliced, None), None));
     files.push((rows(), None));
-    let coded =
-        Plan { kind: Kind::Coded, keys: 60, fpp: 0.1, bits: 1024, probes: 1, detail: 13 };
+    let coded = Plan { kind: Kind::Coded, keys: 60, fpp: 0.1, bits: 1024, probes: 1, detail: 13 };
     files.push((file(&coded, None), None));
     for (file, header) in files.iter().zip([128, 128, 128, 128, 128, 256, 256, 128, 128, 128]) {
         assert_eq!(header_length(&file.0), header);
@@ -325,7 +324,8 @@ fn every_field_of_rows_is_checked() {
     let file = &files()[8].0;
     assert!(&with_header(file, 0, &[]) == file, "the checksum is computed as FORMAT.md says");
     type Refused = fn(&Error) -> bool;
-    let field = |name: &str, error: &Error| matches!(error, Error::Field { field, .. } if *field == name);
+    let field =
+        |name: &str, error: &Error| matches!(error, Error::Field { field, .. } if *field == name);
     let n = |number: u32| number.to_le_bytes().to_vec();
     for (name, offset, bytes) in [
         ("bits", 64, u(0)),

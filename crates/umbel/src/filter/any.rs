@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::ops::Range;
 
 use super::{
-    Attributes, Blocked, Bloom, Classic, Coded, FileLayout, Filter, Insert, Receipt, Scalable, Sliced,
-    attributes, bloom, coded, scalable,
+    Attributes, Blocked, Bloom, Classic, Coded, FileLayout, Filter, Insert, Receipt, Scalable,
+    Sliced, attributes, bloom, coded, scalable,
 };
 use crate::bits::{self, Block, Blocks, MappedBlocks};
 use crate::format::Header;

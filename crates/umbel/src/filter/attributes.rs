@@ -546,8 +546,7 @@ impl<S: AsRef<[Block]>> Attributes<S> {
             let what = if i < count { "attribute" } else { "tag filter" };
             parts.push(Part { what, name, plan: part.plan, keys: part.keys.value, fpp: part.fpp });
         }
-        let receipt =
-            Receipt::new(self.plan, self.hasher.scheme(), (set_bits, bits), keys, fpp);
+        let receipt = Receipt::new(self.plan, self.hasher.scheme(), (set_bits, bits), keys, fpp);
         let tags = Figure::Count(self.tags.a_row(count));
         let facts = vec![Fact { name: "tags_a_row", figure: tags }];
         Receipt { bits, room, over_filled, parts, facts, ..receipt }
@@ -636,11 +635,7 @@ impl<S: AsRef<[Block]>> Attributes<S> {
     }
 
     /// The tag of the values asked for, if these have one.
-    fn tag_asked<V: AsRef<[u8]>>(
-        &self,
-        row: &[Option<V>],
-        bytes: &mut Vec<u8>,
-    ) -> Option<KeyHash> {
+    fn tag_asked<V: AsRef<[u8]>>(&self, row: &[Option<V>], bytes: &mut Vec<u8>) -> Option<KeyHash> {
         let asked = (0..).zip(row).filter(|(_, value)| value.is_some());
         let subset = asked.map(|(i, _): (u32, _)| 1u64 << i).sum::<u64>();
         if !self.has_tag(subset.count_ones() as usize) {
@@ -710,8 +705,11 @@ fn plans(plan: &Plan, attributes: usize) -> Result<(Plan, Option<Plan>), Error> 
     if all > MAX_BITS as f64 {
         return Err(Error::TooLarge { bits: all });
     }
-    let joint = (tags > 0)
-        .then(|| Plan { keys: each.keys.saturating_mul(tags), bits: each.bits * tags, ..each });
+    let joint = (tags > 0).then(|| Plan {
+        keys: each.keys.saturating_mul(tags),
+        bits: each.bits * tags,
+        ..each
+    });
     Ok((each, joint))
 }
 

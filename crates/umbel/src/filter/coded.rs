@@ -19,7 +19,7 @@ use super::{AnyFilter, Fact, Figure, FileLayout, Filter, Insert, Receipt};
 use crate::bits::{self, BLOCK_BYTES, Block, Blocks};
 use crate::hash::{KeyHash, KeyHasher, Secret};
 use crate::math::Estimate;
-use crate::math::coded::{MOST_CHAIN, cells, codes};
+use crate::math::coded::{self, MOST_CHAIN, cells, codes};
 use crate::plan::{Kind, Plan};
 use crate::{Error, format};
 
@@ -299,13 +299,14 @@ impl<S: AsRef<[Block]>> Coded<S> {
     /// What the filter really delivers now, from its own codes. One pass over them, two where buckets are full.
     ///
     /// The rate is the mean over buckets of the different codes met on a walk from there, over 2^c − 1. The keys are the x
-    /// codes stored and those that found theirs stored already: with the rate growing in step with the codes to f,
-    /// −x·ln(1 − f)/f in all.
+    /// codes stored and those that found theirs stored already: ∫ dx/(1 − f(x)), f the rate by the formula, at most that
+    /// of now.
     pub fn receipt(&self) -> Receipt {
         let width = self.plan.detail;
         let blocks = self.blocks();
         let all = blocks.len() as u64 * u64::from(cells(width));
-        let used_in = |bucket: &Block| cells_of(bucket, width).take_while(|&code| code != 0).count();
+        let used_in =
+            |bucket: &Block| cells_of(bucket, width).take_while(|&code| code != 0).count();
         let (mut used, mut full, mut compared, mut longest) = (0u64, 0u64, 0u64, 1u64);
         let mut chain = Vec::new();
         for (home, bucket) in blocks.iter().enumerate() {
@@ -336,7 +337,11 @@ impl<S: AsRef<[Block]>> Coded<S> {
         let keys = match fpp {
             0.0 => Estimate::new(0.0, 0.0),
             fpp if fpp < 1.0 => {
-                let keys = stored * -(-fpp).ln_1p() / fpp;
+                let share = |part: f64| {
+                    1.0 - coded::fpp(part * stored / blocks.len() as f64, width).min(fpp)
+                };
+                let middles = (0..32).map(|part| (f64::from(part) + 0.5) / 32.0);
+                let keys = stored / 32.0 * middles.map(|part| 1.0 / share(part)).sum::<f64>();
                 let Estimate { value, low, high, deviation } =
                     Estimate::new(keys, (keys - stored).sqrt());
                 Estimate { value, low: low.max(stored), high, deviation }
@@ -392,9 +397,8 @@ impl<S: AsRef<[Block]>> Coded<S> {
         let (width, spare) = (plan.detail, cells(plan.detail) * plan.detail);
         let wrong = |bucket: &Block| {
             let mut rest = cells_of(bucket, width).skip_while(|&code| code != 0);
-            let behind = (spare..512).any(|bit| {
-                u64::from_le(bucket.0[bit as usize / 64]) >> (bit % 64) & 1 == 1
-            });
+            let behind = (spare..512)
+                .any(|bit| u64::from_le(bucket.0[bit as usize / 64]) >> (bit % 64) & 1 == 1);
             behind || rest.any(|code| code != 0)
         };
         match blocks.as_ref().iter().any(wrong) {

@@ -176,7 +176,8 @@ mod tests {
 
     #[test]
     fn codes_compared_are_those_of_a_real_table() {
-        for (code, load) in [(12, 0.5), (12, 0.85), (9, 0.875), (25, 0.7), (25, 0.875), (40, 0.875)] {
+        for (code, load) in [(12, 0.5), (12, 0.85), (9, 0.875), (25, 0.7), (25, 0.875), (40, 0.875)]
+        {
             let keys = load * f64::from(cells(code));
             let (real, found) = (counted(keys, code), Walk::new(keys, code).compared());
             assert!((found / real - 1.0).abs() < 0.01, "{code} at {load}: {found}, counted {real}");

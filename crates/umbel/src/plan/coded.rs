@@ -102,9 +102,11 @@ impl Planner for Coded {
         field("probes", u64::from(plan.probes), plan.probes == 1, "1: a home among the buckets")?;
         match (2..=MOST_CODE).contains(&plan.detail) {
             true => Ok(()),
-            false => {
-                Err(Error::Detail { kind: Kind::Coded, found: plan.detail, expected: "2 to 40 bits" })
-            }
+            false => Err(Error::Detail {
+                kind: Kind::Coded,
+                found: plan.detail,
+                expected: "2 to 40 bits",
+            }),
         }
     }
 }

@@ -26,14 +26,8 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order of their numbers in files.
-    pub const ALL: [Self; 6] = [
-        Self::Blocked,
-        Self::Classic,
-        Self::Sliced,
-        Self::Scalable,
-        Self::Attributes,
-        Self::Coded,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Blocked, Self::Classic, Self::Sliced, Self::Scalable, Self::Attributes, Self::Coded];
 
     pub(crate) fn from_id(id: u16) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|&kind| kind as u16 == id).ok_or(Error::UnknownKind(id))

@@ -131,8 +131,7 @@ impl Vector {
             1 => subset == all,
             _ => true,
         };
-        let recombined =
-            self.members > 0 && number % 2 == 1 && subset.count_ones() > 1 && tagged;
+        let recombined = self.members > 0 && number % 2 == 1 && subset.count_ones() > 1 && tagged;
         let value = |j: usize| match recombined {
             true => self.row((number + 37 * j as u64) % self.members).swap_remove(j),
             false => format!("{}{}", self.probe_prefix, number >> j),
@@ -158,9 +157,6 @@ impl Vector {
 
     /// The numbers of the first ten probes that `filter` lets pass.
     pub(crate) fn passing_probes(&self, filter: &AnyFilter) -> Vec<u64> {
-        (0..self.probes_tried)
-            .filter(|&number| self.passes(filter, number))
-            .take(10)
-            .collect()
+        (0..self.probes_tried).filter(|&number| self.passes(filter, number)).take(10).collect()
     }
 }
