@@ -273,7 +273,7 @@ fn the_rate_promised_is_kept() {
 
 #[test]
 fn bits_a_key_beside_classic() {
-    for (fpp, most) in [(0.1, 2.1), (0.01, 1.56), (0.001, 1.35), (1e-4, 1.25), (1e-6, 1.08)] {
+    for (fpp, most) in [(0.1, 2.4), (0.01, 1.56), (0.001, 1.35), (1e-4, 1.25), (1e-6, 1.08)] {
         let bits = |kind| Plan::for_keys(kind, 1_000_000, fpp).unwrap().bits_per_key();
         let (coded, classic, blocked) =
             (bits(Kind::Coded), bits(Kind::Classic), bits(Kind::Blocked));
