@@ -1,4 +1,5 @@
-"""An independent reader of umbel files, version 1, kinds blocked, classic, sliced, scalable and window.
+"""An independent reader of umbel files, version 1, kinds blocked, classic, sliced, scalable,
+window, attributes and coded.
 
 Written from FORMAT.md alone, without a look at the Rust code: it shows that the document suffices.
 Needs Python 3 and the package xxhash. Comments name the sections of FORMAT.md.
@@ -12,13 +13,16 @@ import xxhash
 MASK = 2**64 - 1
 CHUNK = 2**20
 MAGIC = b"\x89UMBEL\r\n"
-KINDS = {1: "blocked", 2: "classic", 3: "sliced", 5: "scalable", 7: "window"}
+KINDS = {1: "blocked", 2: "classic", 3: "sliced", 5: "scalable", 7: "window", 9: "attributes",
+         10: "coded"}
 ALGORITHMS = {1: "xxh3-128", 2: "siphash-1-3-128"}
 START = struct.Struct("<8sHHIH6sQQQdQ")  # section 2; 64 bytes that all kinds share
 START_FIELDS = ("magic version kind header_length algorithm zeros_18 seed key_id payload_length planned_fpp "
                 "planned_keys").split()
 SINGLE = struct.Struct("<QI44s")  # section 2, kinds 1 to 3, from byte 64 on
 CHAIN = struct.Struct("<II")  # section 8, kind 5, from byte 64 on
+ROWS = struct.Struct("<QIII4s")  # section 13, kind 9, from byte 64 on
+CODED = struct.Struct("<QII40s")  # section 14, kind 10, from byte 64 on
 LINK = struct.Struct("<QdQQI4s")  # section 8; 40 bytes
 LINK_FIELDS = "keys fpp taken bits probes zeros".split()
 WINDOW = struct.Struct("<QIIQQ")  # section 11, kind 7, from byte 64 on
@@ -35,7 +39,7 @@ def xxh3(data, seed):
 
 
 def read_header(data):
-    """The fields of sections 2 and 8, each checked, in the order that section 2 gives."""
+    """The fields of sections 2, 8 and 13, each checked, in the order that section 2 gives."""
     require(data[:8] == MAGIC, "magic")
     require(len(data) >= 128, "shorter than a header")
     h = dict(zip(START_FIELDS, START.unpack_from(data)))
@@ -50,6 +54,15 @@ def read_header(data):
         read_links(h, data, length)
     elif h["kind"] == 7:
         read_window(h, data, length)
+    elif h["kind"] == 9:
+        read_attributes(h, data, length)
+    elif h["kind"] == 10:
+        require(declared == 128, "header_length")
+        bits, probes, h["detail"], zeros = CODED.unpack_from(data, 64)
+        require(not any(zeros), "reserved bytes")
+        require(probes == 1, "probes")
+        require(2 <= h["detail"] <= 40, "detail")
+        h["links"] = [{"bits": bits, "probes": probes}]
     else:
         require(declared == length == 128, "header_length")
         bits, probes, zeros = SINGLE.unpack_from(data, 64)
@@ -63,7 +76,7 @@ def read_header(data):
     require(h["planned_keys"] >= 1, "planned_keys")
     for link in h["links"]:
         require(1 <= link["probes"] <= 32, "probes")
-        unit = {2: 1, 3: link["probes"]}.get(h["kind"], 512 * link.get("generations", 1))
+        unit = {2: 1, 3: link["probes"]}.get(link.get("kind", h["kind"]), 512 * link.get("generations", 1))
         require(1 <= link["bits"] <= 2**48 and link["bits"] % unit == 0, "bits")
     require(sum(link["bits"] for link in h["links"]) <= 2**48, "bits of all links")
     require(h["payload_length"] == sum(64 * -(-link["bits"] // 512) for link in h["links"]), "payload_length")
@@ -111,6 +124,30 @@ def read_window(h, data, length):
     h["generations"] = taken
 
 
+def read_attributes(h, data, length):
+    """The fields and names of section 13; the filters inside become the links."""
+    bits, probes, h["detail"], count, zeros = ROWS.unpack_from(data, 64)
+    h["tags"], kind = h["detail"] % 10, 1 + h["detail"] // 10
+    require(h["tags"] <= 2 and kind <= 2, "detail")
+    require(1 <= count <= (8 if h["tags"] == 2 else 64), "attributes")
+    names, at = [], 88
+    for _ in range(count):
+        require(at + 4 <= length - 8, "header_length")
+        (size,) = struct.unpack_from("<I", data, at)
+        require(1 <= size <= 255, "name_length")
+        require(at + 4 + size <= length - 8, "header_length")
+        names.append(bytes(data[at + 4:at + 4 + size]).decode())  # a UnicodeDecodeError is a ValueError
+        at += 4 + size
+    require(len(set(names)) == count, "names")
+    require(h["header_length"] == max(128, 64 * -(-(at + 8) // 64)), "header_length")
+    require(not any(zeros) and not any(data[at:length - 8]), "reserved bytes")
+    tags = 0 if count == 1 else (0, 1, 2**count - count - 1)[h["tags"]]
+    h["names"] = names
+    h["links"] = [{"bits": bits, "probes": probes, "kind": kind} for _ in names]
+    if tags:
+        h["links"].append({"bits": bits * tags, "probes": probes, "kind": kind})
+
+
 def read_filter(path):
     """The header and the payloads of all links of a file, after every check of sections 1, 2, 4 and 8."""
     data = memoryview(pathlib.Path(path).read_bytes())
@@ -132,7 +169,36 @@ def read_filter(path):
     for place, taken in enumerate(h.get("generations", ())):
         blocks = range(64 * place, len(payloads[0]), 64 * len(h["generations"]))
         require(taken or not any(any(payloads[0][at:at + 64]) for at in blocks), "bits of an empty generation")
+    if h["kind"] == 10:
+        check_buckets(h, payloads[0])
     return h, payloads
+
+
+def bucket(h, payload, b):
+    """The cells of a bucket, and what stands behind them: section 14."""
+    number, code = int.from_bytes(payload[64 * b:64 * b + 64], "little"), h["detail"]
+    count = 512 // code
+    return [number >> code * j & (1 << code) - 1 for j in range(count)], number >> code * count
+
+
+def check_buckets(h, payload):
+    for b in range(h["links"][0]["bits"] // 512):
+        cells, behind = bucket(h, payload, b)
+        empty = cells.index(0) if 0 in cells else len(cells)
+        require(behind == 0 and not any(cells[empty:]), "cells after an empty one")
+
+
+def walk(h, payload, high, low):
+    """Whether the code of a hash is met from its home on: section 14."""
+    buckets = h["links"][0]["bits"] // 512
+    code, home = 1 + place(low, 2**h["detail"] - 1), place(high, buckets)
+    for step in range(min(buckets, 512)):
+        cells, _ = bucket(h, payload, (home + step) % buckets)
+        if code in cells:
+            return True
+        if 0 in cells:
+            return False
+    return False
 
 
 def siphash_128(key, secret, word_rounds=1, final_rounds=3):
@@ -208,11 +274,48 @@ def may_contain(h, payloads, key, secret):
         # Block b of generation g is block b G + g.
         found = [[p % 512 + 512 * (p // 512 * count + g) for p in found[0]] for g in range(count)]
         return any(all(payload[p // 8] >> p % 8 & 1 for p in bits) for bits in found)
-    for i, (link, payload) in enumerate(zip(h["links"], payloads)):
-        high, low = (mix(half - i * GOLDEN & MASK) for half in hashed) if i else hashed
-        if all(payload[p // 8] >> p % 8 & 1 for p in positions(h["kind"], link, high, low)):
+    if h["kind"] == 9:  # a whole row
+        count = len(h["names"])
+        if len(h["links"]) == 1:
+            return passes(h, payloads, 0, hashed)
+        return len(h["links"]) == count or passes(h, payloads, count, part(hashed, 2**count - 1))
+    if h["kind"] == 10:
+        return walk(h, payloads[0], *hashed)
+    for i in range(len(payloads)):
+        if passes(h, payloads, i, part(hashed, i)):
             return True
     return False
+
+
+def part(hashed, n):
+    """The hash of a key in part n: sections 8 and 13."""
+    return tuple(mix(half - n * GOLDEN & MASK) for half in hashed) if n else hashed
+
+
+def passes(h, payloads, i, hashed):
+    """Whether all bits of a hash are set in one of the filters inside."""
+    link, payload = h["links"][i], payloads[i]
+    kind = link.get("kind", h["kind"])
+    return all(payload[p // 8] >> p % 8 & 1 for p in positions(kind, link, *hashed))
+
+
+def tagged(h, subset):
+    """Whether the values of these attributes have a joint tag: section 13."""
+    if subset & subset - 1 == 0:
+        return False
+    return h["tags"] == 2 or h["tags"] == 1 and subset == 2**len(h["names"]) - 1
+
+
+def may_contain_row(h, payloads, values, secret):
+    """Whether a row may have these values, None for those not asked: section 13."""
+    asked = [(i, value) for i, value in enumerate(values) if value is not None]
+    if not all(passes(h, payloads, i, part(hash_key(h, value, secret), i)) for i, value in asked):
+        return False
+    subset = sum(1 << i for i, _ in asked)
+    if not tagged(h, subset):
+        return True
+    joined = b"".join(struct.pack("<I", len(value)) + value for _, value in asked)
+    return passes(h, payloads, len(values), part(hash_key(h, joined, secret), subset))
 
 
 def check_secret(h, secret):
@@ -239,13 +342,30 @@ def check_vector(folder, vector):
     generations = list(h.get("generations", []))
     require(generations == vector.get("generations", []), f"generations are {generations}")
 
-    def found(prefix, count, first=0):
-        return (i for i in range(first, count) if may_contain(h, payloads, f"{prefix}{i}".encode(), secret))
+    require(h.get("names", []) == vector.get("attributes", []), f"attributes are {h.get('names')}")
 
-    forgotten = vector.get("forgotten", 0)
-    members = sum(1 for _ in found(vector["member_prefix"], vector["members"], forgotten))
-    require(members == vector["members"] - forgotten, f"{members} of {vector['members'] - forgotten} members found")
-    false = list(itertools.islice(found(vector["probe_prefix"], vector["probes_tried"]), 10))
+    def member(i):
+        if h["kind"] == 9:
+            return may_contain_row(h, payloads, row(vector["member_prefix"], i), secret)
+        return may_contain(h, payloads, f"{vector['member_prefix']}{i}".encode(), secret)
+
+    def row(prefix, i):
+        return [f"{prefix}{i >> j}".encode() for j in range(len(h["names"]))]
+
+    def probe(i):
+        if h["kind"] != 9:
+            return may_contain(h, payloads, f"{vector['probe_prefix']}{i}".encode(), secret)
+        count = len(h["names"])
+        subset = 1 + i % (2**count - 1)
+        values = row(vector["probe_prefix"], i)
+        if vector["members"] and i % 2 and tagged(h, subset):  # each value from another row
+            values = [row(vector["member_prefix"], (i + 37 * j) % vector["members"])[j] for j in range(count)]
+        return may_contain_row(h, payloads, [v if subset >> j & 1 else None for j, v in enumerate(values)], secret)
+
+    kept = range(vector.get("forgotten", 0), vector["members"])
+    members = sum(map(member, kept))
+    require(members == len(kept), f"{members} of {len(kept)} members found")
+    false = list(itertools.islice(filter(probe, range(vector["probes_tried"])), 10))
     require(false == vector["false_positives"], f"false positives {false}, not {vector['false_positives']}")
 
 

@@ -51,6 +51,32 @@ fn recipes() -> Vec<Vector> {
         Vector { members: 700, ..keyed(window("window-three-keyed", 7, 3, 11, 600, 0.001)) },
         Vector { members: 400, span: 3600, ..window("window-by-time", 5, 5, 5, 1600, 0.05) },
         Vector { members: 0, ..window("window-empty", 1, 2, 8, 1, 0.5) },
+        attributes(blocked("attributes-row", 20, 8, 1000, 0.01), 1, &["host", "user", "port"]),
+        Vector {
+            seed: 3,
+            ..attributes(blocked("attributes-none", 6, 5, 300, 0.02), 0, &["größe", "a.b"])
+        },
+        attributes(
+            keyed(blocked("attributes-subsets-keyed", 3, 8, 150, 0.01)),
+            2,
+            &["first", "second", "third", "fourth"],
+        ),
+        Vector {
+            seed: 5,
+            ..attributes(classic("attributes-classic", 4_801, 6, 500, 0.01), 12, &["x", "y", "z"])
+        },
+        attributes(classic("attributes-one", 601, 7, 60, 0.01), 11, &["only"]),
+        coded("coded-12", 30, 12, 1000, 0.01),
+        Vector { seed: 8, ..coded("coded-7", 14, 7, 850, 0.5) },
+        // Cells over the ends of words, several full buckets in a row.
+        keyed(coded("coded-13-keyed", 20, 13, 730, 0.01)),
+        // Twice as many keys as planned: the walk goes from the last bucket to the first.
+        Vector { members: 395, ..coded("coded-9", 7, 9, 200, 0.1) },
+        Vector { members: 0, ..coded("coded-empty", 1, 40, 1, 1e-9) },
+        Vector {
+            members: 0,
+            ..attributes(blocked("attributes-empty", 1, 8, 1, 0.5), 1, &["a", "b"])
+        },
     ]
 }
 
@@ -96,7 +122,19 @@ fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
         forgotten: 0,
         span: 0,
         generations: Vec::new(),
+        attributes: Vec::new(),
     }
+}
+
+/// Codes of so many bits.
+fn coded(name: &str, buckets: u64, detail: u32, keys: u64, fpp: f64) -> Vector {
+    Vector { kind: "coded".into(), detail, ..classic(name, 512 * buckets, 1, keys, fpp) }
+}
+
+/// Rows; blocked filters inside, or with a `detail` from 10 on classic ones.
+fn attributes(vector: Vector, detail: u32, names: &[&str]) -> Vector {
+    let attributes = names.iter().map(|&name| name.into()).collect();
+    Vector { kind: "attributes".into(), detail, attributes, ..vector }
 }
 
 /// Keys beyond 240 bytes, which XXH3 hashes another way than short ones.

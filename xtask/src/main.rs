@@ -41,6 +41,8 @@ enum Chore {
     Golden,
     /// Measure error rates and compare them with what was promised; exit 1 when one is out of bounds.
     Rates(rates::Arguments),
+    /// Run a measured experiment, theory beside measurement; exit 1 when out of bounds.
+    Trial(trials::Arguments),
     /// Measure speed: filters beside other filters and memory, or with --files whole commands.
     Bench(bench::Arguments),
     /// One experiment, theory beside measurement; exit 1 when a figure is out of bounds.
@@ -63,6 +65,7 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Test => test::run(),
         Chore::Golden => golden::run(),
         Chore::Rates(arguments) => rates::run(arguments),
+        Chore::Trial(arguments) => trials::run(arguments),
         Chore::Bench(arguments) => bench::run_bench(arguments),
         Chore::Trial(arguments) => trials::run(arguments),
     }

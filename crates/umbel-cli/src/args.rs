@@ -245,7 +245,8 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) size: Option<Bytes>,
     /// Kind of filter: blocked is the fastest, classic the smallest, scalable grows beyond --keys or --size
-    /// (scalable:1 in even steps), window remembers the last --keys lines (window:7 in 7 generations)
+    /// (scalable:1 in even steps), window remembers the last --keys lines (window:7 in 7 generations), attributes
+    /// holds rows: the fields named by --key, any of which can then be asked
     #[arg(long, default_value = "blocked")]
     pub(crate) kind: Variant,
     /// Seed of the hash; only filters of one seed merge

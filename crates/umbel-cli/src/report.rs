@@ -158,8 +158,14 @@ fn summary(receipt: &Receipt) -> String {
 pub(crate) fn inside(receipt: &Receipt) -> String {
     match &receipt.parts[..] {
         [] => format!("{} probes a key", receipt.plan.probes),
-        [part] => format!("1 {}", part.what),
-        [part, ..] => format!("{} {}s", receipt.parts.len(), part.what),
+        parts => {
+            let alike = parts.chunk_by(|left, right| left.what == right.what);
+            let count = |parts: &[Part]| match parts.len() {
+                1 => format!("1 {}", parts[0].what),
+                many => format!("{many} {}s", parts[0].what),
+            };
+            alike.map(count).collect::<Vec<_>>().join(" and ")
+        }
     }
 }
 
@@ -220,7 +226,7 @@ pub(crate) fn receipt_json(receipt: &Receipt) -> Value {
 }
 
 fn part_json(part: &Part) -> Value {
-    json!({
+    let mut object = json!({
         "part": part.what,
         "keys": part.keys,
         "planned_keys": part.plan.keys,
@@ -228,7 +234,11 @@ fn part_json(part: &Part) -> Value {
         "fpp": part.fpp,
         "bits": part.plan.bits,
         "probes": part.plan.probes,
-    })
+    });
+    if let Some(name) = &part.name {
+        object["name"] = json!(name);
+    }
+    object
 }
 
 /// Adds one source's part to the report of all.

@@ -590,3 +590,29 @@ fn scalable_filters_do_not_merge_and_say_what_to_do() {
     let explained = folder.umbel("add a fresh --explain").run().text();
     assert!(explained.contains("scalable") && explained.contains("10,000"), "{explained}");
 }
+
+#[test]
+fn coded_filters_are_built_added_to_and_asked() {
+    let folder = Folder::new();
+    folder.write("keys", urls(0..10_000));
+    folder.write("more", urls(10_000..12_000));
+    folder.umbel("build -q --kind coded --fpp 1e-6 --keys 12000 -o F keys").run().done();
+    folder.umbel("add -q F more").run().done();
+    folder.holds("F", "keys");
+    folder.holds("F", "more");
+    let info = folder.info("F");
+    assert!(info["code_bits"].as_u64().unwrap() > 20 && info["fpp"].as_f64().unwrap() <= 1.1e-6);
+    // The cells depend on the order of the keys, the file not on the threads.
+    folder.umbel("build -q --kind coded:16 --threads 1 -o one keys").run().done();
+    folder.umbel("build -q --kind coded:16 --threads 4 -o four keys").run().done();
+    assert!(folder.read("one") == folder.read("four"));
+    folder
+        .umbel("merge -q -o M F one")
+        .run()
+        .fails(&["coded filters do not merge", "which bucket"]);
+    folder
+        .umbel("build -q --kind coded:12 --size 640 --keys 100 -o S keys")
+        .run()
+        .fails(&["is full"]);
+    folder.umbel("build -q --kind coded:41 -o S keys").run().fails(&["coded:41", "2 to 40"]);
+}

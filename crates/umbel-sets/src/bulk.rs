@@ -9,6 +9,7 @@ use umbel::{AnyFilter, Blocked, Capacity, KeyHash, KeyHasher};
 use crate::budget::{BUCKETED, Budget};
 use crate::input::Input;
 use crate::report::Report;
+use crate::rows::Places;
 use crate::scan::{Lines, Scanner, Tally, Visit};
 use crate::sink::Sink;
 use crate::{Error, Options};
@@ -76,7 +77,7 @@ pub fn insert(
     for input in inputs {
         let tally = match &mut *filter {
             AnyFilter::Blocked(filter) => fill(&scanner, input, filter, None, room)?,
-            other => scanner.scan(input, &FillWhole::new(other, room, scanner.budget))?,
+            other => scanner.scan(input, &FillWhole::new(other, room, &scanner, options)?)?,
         };
         report.lines += tally.lines;
         report.bytes_read += input.length() + input.spooled_bytes();
@@ -99,7 +100,8 @@ pub fn insert_stream(
     let scanner = Scanner::new(options, *filter.hasher())?;
     let room = room_to_fill(filter, options)?;
     let before = options.progress.done();
-    let tally = scanner.stream(name, source, &FillWhole::new(filter, room, scanner.budget))?;
+    let fill = FillWhole::new(filter, room, &scanner, options)?;
+    let tally = scanner.stream(name, source, &fill)?;
     let bytes_read = options.progress.done() - before;
     Ok(Report { lines: tally.lines, bytes_read, passes: 1, ..Report::default() })
 }
@@ -125,14 +127,28 @@ impl<'a> Query<'a> {
         options: &'a Options,
     ) -> Result<Self, Error> {
         let scanner = Scanner::new(options, *filter.hasher())?;
+        let places = Places::asked(filter, options)?;
         let ask = Ask {
             filter,
+            places,
             absent,
             flush: false,
             out: Mutex::new(Sink::new(out, options.separator)),
             room: room_beside(filter.bytes(), options)?,
         };
         Ok(Self { scanner, ask, options, report: Report::default() })
+    }
+
+    /// The chance that a line passes which was never put in. Of a filter of rows that of the question at its
+    /// worst, which is 1 where values of different rows pass together.
+    pub fn fpp(&self) -> f64 {
+        let Ask { filter, places, .. } = &self.ask;
+        match (filter, places) {
+            (AnyFilter::Attributes(filter), Some(places)) => {
+                filter.fpp_asked(&places.mask()).expect("the filter's own attributes")
+            }
+            _ => filter.receipt().fpp,
+        }
     }
 
     /// Asks about the lines of a file.
@@ -331,18 +347,30 @@ struct FillWhole<'a> {
     filter: Mutex<&'a mut AnyFilter>,
     /// Whether its bits depend on the order of the keys: those of a filter that grows do.
     in_order: bool,
+    /// Of a filter of rows.
+    places: Option<Places>,
     room: u64,
     budget: Budget,
 }
 
 impl<'a> FillWhole<'a> {
-    fn new(filter: &'a mut AnyFilter, room: u64, budget: Budget) -> Self {
+    fn new(
+        filter: &'a mut AnyFilter,
+        room: u64,
+        scanner: &Scanner<'_>,
+        options: &Options,
+    ) -> Result<Self, Error> {
         let in_order = filter.plan().kind.in_order();
-        Self { filter: Mutex::new(filter), in_order, room, budget }
+        let places = Places::of_all(filter, options)?;
+        let budget = scanner.budget;
+        Ok(Self { filter: Mutex::new(filter), in_order, places, room, budget })
     }
 
     fn insert(&self, lines: &Lines<'_>) -> Result<(), Error> {
         let mut filter = self.filter.lock().expect("no worker panics");
+        if let (AnyFilter::Attributes(filter), Some(places)) = (&mut **filter, &self.places) {
+            return places.insert(filter, lines);
+        }
         filter.insert_batch(lines.hashes()).map_err(|error| growth(error, self.budget))
     }
 }
@@ -380,6 +408,8 @@ impl Visit for FillWhole<'_> {
 
 struct Ask<'a> {
     filter: &'a AnyFilter,
+    /// Of a filter of rows.
+    places: Option<Places>,
     absent: bool,
     flush: bool,
     out: Mutex<Sink<'a>>,
@@ -398,7 +428,10 @@ impl Visit for Ask<'_> {
     }
 
     fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        self.filter.contains_batch(lines.hashes(), keep);
+        match (self.filter, &self.places) {
+            (AnyFilter::Attributes(filter), Some(places)) => places.ask(filter, lines, keep)?,
+            (filter, _) => filter.contains_batch(lines.hashes(), keep),
+        }
         if self.absent {
             for keep in keep {
                 *keep = !*keep;

@@ -49,6 +49,11 @@ pub enum Error {
         /// The keys the filter was planned for.
         keys: u64,
     },
+    /// A filter of rows where one of keys is needed.
+    #[error(
+        "--seen takes a filter of keys, not of rows: ask that with umbel query -v, then umbel add; or name another filter"
+    )]
+    SeenRows,
     /// A filter could not be saved.
     #[error("{0}")]
     Save(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -20,6 +20,7 @@
 //! | `passes` | what each pass saw, and the report of all |
 //! | `sink` | where results go |
 //! | `bulk` | filling and asking filters with lines |
+//! | `rows` | the values of a key as a row of a filter that takes rows |
 //! | `seen` | what a filter does not know goes out and into it |
 //! | `pieces` | building a filter larger than memory |
 
@@ -36,6 +37,7 @@ mod passes;
 mod pieces;
 mod records;
 mod report;
+mod rows;
 mod sample;
 mod scan;
 mod seen;

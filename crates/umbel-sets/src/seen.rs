@@ -62,7 +62,7 @@ impl<'a> Seen<'a> {
     /// `every` has passed since the last time, and at the end.
     ///
     /// # Errors
-    /// [`Error::Memory`]; those of [`Records`](crate::Records) that contradict themselves.
+    /// [`Error::Memory`]; [`Error::SeenRows`]; those of [`Records`](crate::Records) that contradict themselves.
     pub fn new(
         filter: &'a mut AnyFilter,
         out: &'a mut (dyn Write + Send),
@@ -70,6 +70,9 @@ impl<'a> Seen<'a> {
         every: Duration,
         options: &'a Options,
     ) -> Result<Self, Error> {
+        if filter.plan().kind.rows() {
+            return Err(Error::SeenRows);
+        }
         let scanner = Scanner::new(options, *filter.hasher())?;
         let room = room_to_fill(filter, options)?;
         let left = match filter.plan().kind.capacity() {

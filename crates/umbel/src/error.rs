@@ -107,6 +107,17 @@ pub enum Error {
         /// Links that it has.
         links: usize,
     },
+    /// A table without room for a key.
+    #[error(
+        "the {kind} filter is full: it was planned for {keys} keys, and has no cell left where this one belongs; \
+         what came before is in it: build it anew for more keys"
+    )]
+    Full {
+        /// Its kind.
+        kind: Kind,
+        /// Keys it was planned for.
+        keys: u64,
+    },
 
     /// A kind that takes no keys once it is built.
     #[error(
@@ -114,13 +125,105 @@ pub enum Error {
     )]
     Static(Kind),
 
+    /// A filter of rows without names for their values.
+    #[error(
+        "an attributes filter is made with the names of its attributes: name each (on the command line with --key, \
+         and --csv, --tsv or --jsonl for what a row is)"
+    )]
+    NoAttributes,
+    /// More attributes than a filter may have.
+    #[error("{found} attributes; a filter of rows has 1 to {most}{}", match most {
+        64 => "",
+        _ => " where every subset of them has a tag: tag the whole row instead",
+    })]
+    AttributeCount {
+        /// Attributes named.
+        found: usize,
+        /// Most that there may be.
+        most: usize,
+    },
+    /// A name that no attribute can have.
+    #[error("attribute {name:?}: a name has 1 to 255 bytes of UTF-8, found {}", name.len())]
+    AttributeName {
+        /// The name.
+        name: String,
+    },
+    /// An attribute named twice.
+    #[error("attribute {name:?} is named twice; name each attribute once")]
+    AttributeTwice {
+        /// The name.
+        name: String,
+    },
+    /// A name that the filter does not have.
+    #[error("the filter has no attribute {name:?}, it has {has}; name one of these")]
+    UnknownAttribute {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        has: String,
+    },
+    /// Attributes left out where a row needs a value for each.
+    #[error("a row of this filter has a value for each of {has}; name {missing} too")]
+    AttributesMissing {
+        /// The names left out.
+        missing: String,
+        /// The names there are.
+        has: String,
+    },
+    /// Single keys for a filter of rows.
+    #[error(
+        "the filter holds rows of {has}, not single keys: name attributes of it (on the command line with --key, \
+         and --csv, --tsv or --jsonl for what a row is)"
+    )]
+    Rows {
+        /// The names of its attributes.
+        has: String,
+    },
+    /// A row with more values than there are attributes, or fewer.
+    #[error("a row of {found} values for a filter of {expected} attributes; give one for each")]
+    RowLength {
+        /// Attributes of the filter.
+        expected: usize,
+        /// Values in the row.
+        found: usize,
+    },
+    /// A value too long for a row.
+    #[error("a value of {bytes} bytes; those of rows have fewer than 2^32")]
+    ValueTooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// Filters of rows with different attributes cannot be combined.
+    #[error(
+        "one filter has rows of {left}, the other of {right}; only rows of the same attributes in the same order merge"
+    )]
+    AttributesDiffer {
+        /// Names of the left filter.
+        left: String,
+        /// Names of the right filter.
+        right: String,
+    },
+    /// Filters of rows made differently cannot be combined.
+    #[error(
+        "one filter is attributes:{left}, the other attributes:{right}; build both the same way"
+    )]
+    TagsDiffer {
+        /// Detail of the left filter.
+        left: u32,
+        /// Detail of the right filter.
+        right: u32,
+    },
+
     /// A kind whose filters cannot be combined.
-    #[error("{0} filters do not merge: {reason}; add the keys of one to the other, or query both",
-        reason = match .0 {
+    #[error(
+        "{0} filters do not merge: {why}; add the keys of one to the other, or query both",
+        why = match .0 {
             Kind::Window => "the generations of one are not as old as those of the other, and what is \
                 forgotten when could not be told",
+            Kind::Coded => "a code does not tell which bucket its key belongs to",
             _ => "a chain of both could not keep the rate promised",
-        })]
+        }
+    )]
     NotMergeable(Kind),
     /// A window that counts insertions was told the time.
     #[error(

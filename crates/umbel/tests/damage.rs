@@ -6,14 +6,14 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 use twox_hash::XxHash3_64;
 use umbel::format::{CHUNK, Reader};
-use umbel::{AnyFilter, Block, Error, KeyHasher, Kind, Plan, Scalable, Secret, Window};
+use umbel::{AnyFilter, Attributes, Block, Error, KeyHasher, Kind, Plan, Scalable, Secret, Window};
 
 const SECRET: Secret = Secret::new([7; 16]);
 
 /// One small filter of each sort, as a file, with the secret that opens it: blocked, blocked keyed,
 /// classic, classic keyed, then scalable ones of one link, of four, and of four keyed, then sliced, then
 /// windows: of insertions, of insertions that has not turned yet, and by time; then a scalable one of links of
-/// one size.
+/// one size, then attributes, then coded.
 fn files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     static FILES: OnceLock<Vec<(Vec<u8>, Option<&'static Secret>)>> = OnceLock::new();
     FILES.get_or_init(make_files).clone()
@@ -44,11 +44,28 @@ fn make_files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     let hasher = KeyHasher::keyed(SECRET);
     files.push((many(Window::by_time(&by_time, hasher, 7).unwrap()), Some(&SECRET)));
     files.push((grown(&Plan { detail: 1, ..four }, None), None));
-    let headers = [128, 128, 128, 128, 128, 256, 256, 128, 192, 192, 128, 576];
+    files.push((rows(), None));
+    let coded = Plan { kind: Kind::Coded, keys: 60, fpp: 0.1, bits: 1024, probes: 1, detail: 13 };
+    files.push((file(&coded, None), None));
+    let headers = [128, 128, 128, 128, 128, 256, 256, 128, 192, 192, 128, 576, 128, 128];
     for (file, header) in files.iter().zip(headers) {
         assert_eq!(header_length(&file.0), header);
     }
     files
+}
+
+/// A filter of rows with two attributes and a tag, each filter with bits to spare at the end.
+fn rows() -> Vec<u8> {
+    let (kind, detail) = (Kind::Attributes, 11);
+    let plan = Plan { kind, keys: 60, fpp: 0.01, bits: 601, probes: 7, detail };
+    let hasher = KeyHasher::with_seed(5);
+    let mut filter = Attributes::new(&plan, &["host", "user"], hasher).unwrap();
+    for key in 0..60u64 {
+        filter.insert_row(&[key.to_le_bytes(), (key / 2).to_le_bytes()]).unwrap();
+    }
+    let mut file = Vec::new();
+    filter.write(&mut file).unwrap();
+    file
 }
 
 /// A scalable filter of four links, the last of which is half full.
@@ -399,6 +416,108 @@ fn every_field_of_a_window_is_checked() {
 }
 
 #[test]
+fn every_field_of_rows_is_checked() {
+    let file = &files()[12].0;
+    assert!(&with_header(file, 0, &[]) == file, "the checksum is computed as FORMAT.md says");
+    type Refused = fn(&Error) -> bool;
+    let field =
+        |name: &str, error: &Error| matches!(error, Error::Field { field, .. } if *field == name);
+    let n = |number: u32| number.to_le_bytes().to_vec();
+    for (name, offset, bytes) in [
+        ("bits", 64, u(0)),
+        ("payload_length", 64, u(1025)),
+        ("payload_length", 64, u(1 << 40)),
+        ("payload_length", 76, n(10)),
+        ("attributes", 80, n(0)),
+        ("attributes", 80, n(65)),
+        // The names end earlier, and what is left of them is no zeros; or later.
+        ("zeros", 80, n(1)),
+        ("name_length", 80, n(3)),
+        ("name_length", 88, n(0)),
+        ("name_length", 88, n(256)),
+        ("header_length", 88, n(100)),
+        ("zeros", 84, n(1)),
+        ("zeros", 104, vec![1]),
+        ("zeros", 119, vec![1]),
+        ("name", 92, vec![0xff]),
+        ("payload_length", 40, u(64)),
+        ("payload_length", 40, u(u64::MAX)),
+    ] {
+        let error = refusal(&with_header(file, offset, &bytes), None);
+        assert!(field(name, &error), "{name} at {offset}: {bytes:?}: {error:?}");
+    }
+    let others: [(usize, Vec<u8>, Refused); 11] = [
+        (48, f(1.0), |e| matches!(e, Error::Fpp(_))),
+        (48, f(f64::NAN), |e| matches!(e, Error::Fpp(_))),
+        (56, u(0), |e| matches!(e, Error::ZeroKeys)),
+        (64, u(1 << 48), |e| matches!(e, Error::TooLarge { .. })),
+        (64, u(u64::MAX), |e| matches!(e, Error::TooLarge { .. })),
+        (72, n(0), |e| matches!(e, Error::Probes { probes: 0 })),
+        (72, n(33), |e| matches!(e, Error::Probes { probes: 33 })),
+        (76, n(3), |e| matches!(e, Error::Detail { found: 3, .. })),
+        (76, n(20), |e| matches!(e, Error::Detail { found: 20, .. })),
+        (76, n(u32::MAX), |e| matches!(e, Error::Detail { .. })),
+        (100, b"host".to_vec(), |e| matches!(e, Error::AttributeTwice { .. })),
+    ];
+    for (offset, bytes, refused) in others {
+        let error = refusal(&with_header(file, offset, &bytes), None);
+        assert!(refused(&error), "at {offset}: {bytes:?}: {error:?}");
+    }
+    // Tags of all subsets of two attributes are those of the rows, with other hashes.
+    open(&with_header(file, 76, &n(12)), None).unwrap();
+    // Bits after the last of each filter.
+    for part in 0..3 {
+        let mut file = file.clone();
+        file[128 + 128 * part + 75] |= 2;
+        resum(&mut file);
+        assert!(field("payload", &refusal(&file, None)), "{part}");
+    }
+}
+
+#[test]
+fn every_field_of_codes_is_checked() {
+    let file = &files()[13].0;
+    type Refused = fn(&Error) -> bool;
+    fn field(name: &'static str) -> impl Fn(&Error) -> bool {
+        move |error| matches!(error, Error::Field { field, .. } if *field == name)
+    }
+    let n = |number: u32| number.to_le_bytes().to_vec();
+    let mut fields = vec![
+        ("bits", 64, u(0)),
+        ("bits", 64, u(1023)),
+        ("payload_length", 64, u(512)),
+        ("probes", 72, n(2)),
+        ("payload_length", 40, u(64)),
+        ("header_length", 12, n(192)),
+    ];
+    (80..120).for_each(|byte| fields.push(("zeros", byte, vec![1])));
+    for (name, offset, bytes) in fields {
+        let error = refusal(&with_header(file, offset, &bytes), None);
+        let header = name == "header_length" && matches!(error, Error::HeaderDamaged);
+        assert!(header || field(name)(&error), "{name} at {offset}: {error:?}");
+    }
+    let others: [(usize, Vec<u8>, Refused); 5] = [
+        (64, u((1 << 48) + 512), |e| matches!(e, Error::TooLarge { .. })),
+        (72, n(0), |e| matches!(e, Error::Probes { probes: 0 })),
+        (76, n(0), |e| matches!(e, Error::Detail { found: 0, .. })),
+        (76, n(1), |e| matches!(e, Error::Detail { found: 1, .. })),
+        (76, n(41), |e| matches!(e, Error::Detail { found: 41, .. })),
+    ];
+    for (offset, bytes, refused) in others {
+        let error = refusal(&with_header(file, offset, &bytes), None);
+        assert!(refused(&error), "at {offset}: {error:?}");
+    }
+    // A bit behind the last cell (39 of 13 bits), and a cell that follows an empty one.
+    for (byte, bit) in [(63, 128), (63, 8), (62, 1)] {
+        let mut file = file.clone();
+        file[128 + byte] |= bit;
+        resum(&mut file);
+        let error = refusal(&file, None);
+        assert!(field("payload")(&error), "{byte} {bit}: {error:?}");
+    }
+}
+
+#[test]
 fn every_header_field_is_checked() {
     type Refused = fn(&Error) -> bool;
     fn field(name: &'static str) -> impl Fn(&Error) -> bool {
@@ -605,7 +724,7 @@ fn messages_tell_what_to_do() {
         (&file[..150], "header declares a file of 272 bytes, found 150; truncated? copy it again"),
         (&b"PAR1 and more"[..], "not an umbel file: it begins with \"PAR1 and\""),
         (&with_header(file, 8, &[9, 0])[..], "format version 9; this release reads version 1"),
-        (&with_header(file, 10, &[9, 0])[..], "kind 9, which this release does not open"),
+        (&with_header(file, 10, &[200, 0])[..], "kind 200, which this release does not open"),
     ] {
         let message = refusal(bytes, None).to_string();
         assert!(message.contains(words), "{message}");
@@ -624,7 +743,7 @@ proptest! {
     /// Random bytes seldom pass the first checks; these are led past them.
     #[test]
     fn no_header_makes_a_reader_panic(
-        which in 0..12usize,
+        which in 0..14usize,
         changes in prop::collection::vec(
             (8..248usize, prop_oneof![Just(0), Just(255), any::<u8>()]), 0..6,
         ),

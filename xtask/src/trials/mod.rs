@@ -4,6 +4,7 @@
 
 mod admission;
 mod growth;
+mod rows;
 mod window;
 
 use anyhow::Result;
@@ -24,6 +25,8 @@ enum Trial {
     Admission,
     /// Scalable filters grown to 10^7 keys, the rate at each step; draws docs/scalable-growth.svg.
     Growth,
+    /// Rows of three attributes: how many pass before they are inserted, and recombined ones with and without tags.
+    Rows,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -31,5 +34,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Trial::Window => window::run(),
         Trial::Admission => admission::run(),
         Trial::Growth => growth::run(),
+        Trial::Rows => rows::run(),
     }
 }

@@ -11,6 +11,7 @@ use crate::Outcome;
 use crate::args::BuildArgs;
 use crate::atomic::Existing;
 use crate::lines::{self, Source};
+use crate::numbers::Bytes;
 use crate::report::Run;
 use crate::{filters, report};
 
@@ -24,6 +25,9 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         Some(secret) => KeyHasher::keyed(secret),
         None => KeyHasher::with_seed(args.seed),
     };
+    if args.kind.kind.rows() && options.records.key().is_empty() {
+        return Err(umbel::Error::NoAttributes.into());
+    }
     let known = planned_without_lines(args)?;
     let sources = lines::open(&args.files)?;
     let run = Run::start("build", args.work.voice, &options.progress);
@@ -47,7 +51,10 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         run.finish(&report, "", Some(&receipt));
         return Ok(Outcome::Done);
     }
-    let mut filter = AnyFilter::new(&plan, hasher)?;
+    let mut filter = match plan.kind.rows() {
+        true => AnyFilter::with_attributes(&plan, options.records.key(), hasher)?,
+        false => AnyFilter::new(&plan, hasher)?,
+    };
     add_lines(inputs, &mut filter, &args.output, &options, &mut report)?;
     filters::write(&filter, &args.output, existing)?;
     report.bytes_written += filter.bytes();
@@ -65,10 +72,19 @@ fn planned_without_lines(args: &BuildArgs) -> Result<Option<Plan>> {
         (Some(keys), fpp, None) => {
             Some(Plan::for_keys(args.kind, keys.0, fpp.unwrap_or(DEFAULT_FPP))?)
         }
-        (Some(keys), None, Some(size)) => Some(Plan::for_memory(args.kind, keys.0, size.0)?),
-        (None, Some(fpp), Some(size)) => Some(Plan::for_capacity(args.kind, fpp, size.0)?),
+        (Some(keys), None, Some(size)) => {
+            Some(Plan::for_memory(args.kind, keys.0, size_of_plan(args, size))?)
+        }
+        (None, Some(fpp), Some(size)) => {
+            Some(Plan::for_capacity(args.kind, fpp, size_of_plan(args, size))?)
+        }
         (None, _, _) => None,
     })
+}
+
+/// What a plan may take of the size of the whole filter.
+fn size_of_plan(args: &BuildArgs, size: Bytes) -> u64 {
+    args.kind.share(args.work.records.key.len(), size.0)
 }
 
 /// The plan for as many keys as there are lines, which takes one pass more.
@@ -80,7 +96,7 @@ fn count(
     let inputs = lines::rereadable(sources, options)?;
     let keys = umbel_sets::count(&inputs, options)?.max(1);
     let plan = match args.size {
-        Some(size) => Plan::for_memory(args.kind, keys, size.0)?,
+        Some(size) => Plan::for_memory(args.kind, keys, size_of_plan(args, size))?,
         None => Plan::for_keys(args.kind, keys, args.fpp.map_or(DEFAULT_FPP, |fpp| fpp.0))?,
     };
     let mut report = Report::default();

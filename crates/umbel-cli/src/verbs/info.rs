@@ -51,7 +51,11 @@ fn text(path: &Path, receipt: &Receipt) -> String {
             format!("within its promise, remembers the last {} keys", Count(plan.keys)),
         ),
         _ => (
-            format!(" at a rate of {} ({:.2} bits a key)", Rate(plan.fpp), plan.bits_per_key()),
+            format!(
+                " at a rate of {} ({:.2} bits a key)",
+                Rate(plan.fpp),
+                receipt.bits as f64 / plan.keys as f64
+            ),
             format!("within its plan, room for about {room} keys"),
         ),
     };
@@ -100,10 +104,18 @@ fn fact_line(fact: &Fact) -> String {
     format!("  {:<10} {value}\n", fact.name.replace('_', " "))
 }
 
+/// A part by its own name, or by its number.
+fn part_name(number: usize, part: &Part) -> String {
+    match &part.name {
+        Some(name) => format!("{} {}", part.what, name.escape_debug()),
+        None => format!("{} {number}", part.what),
+    }
+}
+
 fn part_line(number: usize, part: &Part) -> String {
     format!(
         "  {:<10} {} of {} keys, {}, {} probes, rate now {} of {}\n",
-        format!("{} {number}", part.what),
+        part_name(number, part),
         Count(part.keys.round() as u64),
         Count(part.plan.keys),
         Size(part.plan.bytes()),

@@ -30,10 +30,10 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
             Source::Stream(name, bytes) => query.stream(&name, bytes)?,
         }
     }
+    let rate = query.fpp();
     let mut total = query.finish()?;
     // A line that was never put in passes wrongly with this chance; none that was is left out. The
     // other way round, such a line is wrongly left out.
-    let rate = filter.receipt().fpp;
     total.error = Some(if args.invert {
         ErrorBound { extra: 0.0, missing: rate }
     } else {

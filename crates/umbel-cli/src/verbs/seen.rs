@@ -36,6 +36,9 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
         let keys = args.keys.map_or(DEFAULT_KEYS, |keys| keys.0);
         let kind = if args.keys.is_some() { Kind::Blocked } else { Kind::Scalable };
         let kind = args.kind.unwrap_or(kind.into());
+        if kind.kind.rows() {
+            return Err(umbel_sets::Error::SeenRows.into());
+        }
         let plan = Plan::for_keys(kind, keys, args.fpp.map_or(DEFAULT_FPP, |fpp| fpp.0))?;
         if args.work.explain {
             print(plan::table(&[plan], args.work.voice.json))?;

@@ -64,6 +64,14 @@ pub enum Records {
 }
 
 impl Records {
+    /// The fields that are the key, in the order asked; none when the whole record is.
+    pub fn key(&self) -> &[String] {
+        match self {
+            Self::Lines => &[],
+            Self::Csv { key, .. } | Self::Tsv { key, .. } | Self::JsonLines { key } => key,
+        }
+    }
+
     /// What a column in front of a row is followed by; JSON lines have no columns.
     pub(crate) fn column(&self) -> Option<u8> {
         match self {
@@ -72,6 +80,23 @@ impl Records {
             Self::JsonLines { .. } => None,
         }
     }
+}
+
+/// The values of a key of so many fields.
+///
+/// # Panics
+/// When `key` has another number of fields.
+pub(crate) fn values_of(key: &[u8], fields: usize) -> impl Iterator<Item = &[u8]> {
+    let mut rest = key;
+    (0..fields).map(move |_| {
+        if fields == 1 {
+            return rest;
+        }
+        let (length, behind) = rest.split_first_chunk().expect("a length for each field");
+        let (value, behind) = behind.split_at(u32::from_le_bytes(*length) as usize);
+        rest = behind;
+        value
+    })
 }
 
 /// Where records end.

@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::ops::Range;
 
 use super::{
-    Blocked, Bloom, Classic, FileLayout, Filter, Insert, Receipt, Scalable, Sliced, Window, bloom,
-    scalable, window,
+    Attributes, Blocked, Bloom, Classic, Coded, FileLayout, Filter, Insert, Receipt, Scalable,
+    Sliced, Window, attributes, bloom, coded, scalable, window,
 };
 use crate::bits::{self, Block, Blocks, MappedBlocks};
 use crate::format::Header;
@@ -28,13 +28,18 @@ pub enum AnyFilter<S = Blocks> {
     Scalable(Scalable<S>),
     /// A window filter.
     Window(Window<S>),
+    /// An attributes filter.
+    Attributes(Attributes<S>),
+    /// A coded filter.
+    Coded(Coded<S>),
 }
 
 impl AnyFilter {
     /// An empty filter of the plan's kind and size.
     ///
     /// # Errors
-    /// As [`Bloom::new`].
+    /// As [`Bloom::new`]; [`Error::NoAttributes`] of a kind of [rows](Kind::rows), which
+    /// [`with_attributes`](Self::with_attributes) makes.
     pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
         Ok(match plan.kind {
             Kind::Blocked => Self::Blocked(Bloom::new(plan, hasher)?),
@@ -42,7 +47,21 @@ impl AnyFilter {
             Kind::Sliced => Self::Sliced(Bloom::new(plan, hasher)?),
             Kind::Scalable => Self::Scalable(Scalable::new(plan, hasher)?),
             Kind::Window => Self::Window(Window::new(plan, hasher)?),
+            Kind::Attributes => return Err(Error::NoAttributes),
+            Kind::Coded => Self::Coded(Coded::new(plan, hasher)?),
         })
+    }
+
+    /// An empty filter of rows, with the names of their attributes. As [`Attributes::new`].
+    ///
+    /// # Errors
+    /// As there; [`Error::PlanKind`] for a plan of keys.
+    pub fn with_attributes<N: AsRef<str>>(
+        plan: &Plan,
+        names: &[N],
+        hasher: KeyHasher,
+    ) -> Result<Self, Error> {
+        Ok(Self::Attributes(Attributes::new(plan, names, hasher)?))
     }
 
     /// Reads a filter from `source`, which holds `length` bytes, checking every byte.
@@ -96,7 +115,8 @@ impl AnyFilter {
     /// The filter as one that takes keys.
     ///
     /// # Errors
-    /// [`Error::Static`] of a kind that is built at once from all its keys.
+    /// [`Error::Static`] of a kind that is built at once from all its keys, [`Error::Rows`] of one that takes
+    /// rows.
     pub fn get_mut(&mut self) -> Result<&mut dyn Insert, Error> {
         Ok(match self {
             Self::Blocked(filter) => filter,
@@ -104,6 +124,8 @@ impl AnyFilter {
             Self::Sliced(filter) => filter,
             Self::Scalable(filter) => filter,
             Self::Window(filter) => filter,
+            Self::Attributes(filter) => return Err(filter.takes_rows()),
+            Self::Coded(filter) => filter,
         })
     }
 
@@ -151,6 +173,7 @@ impl AnyFilter {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.union(right),
             (Self::Classic(left), AnyFilter::Classic(right)) => left.union(right),
             (Self::Sliced(left), AnyFilter::Sliced(right)) => left.union(right),
+            (Self::Attributes(left), AnyFilter::Attributes(right)) => left.union(right),
             (left, right) => Err(cannot_join(left.plan().kind, right.plan().kind)),
         }
     }
@@ -164,6 +187,7 @@ impl AnyFilter {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.intersect(right),
             (Self::Classic(left), AnyFilter::Classic(right)) => left.intersect(right),
             (Self::Sliced(left), AnyFilter::Sliced(right)) => left.intersect(right),
+            (Self::Attributes(left), AnyFilter::Attributes(right)) => left.intersect(right),
             (left, right) => Err(cannot_join(left.plan().kind, right.plan().kind)),
         }
     }
@@ -171,7 +195,7 @@ impl AnyFilter {
 
 /// Why filters of these kinds cannot be joined.
 fn cannot_join(left: Kind, right: Kind) -> Error {
-    let alone = |kind: &Kind| matches!(kind, Kind::Scalable | Kind::Window);
+    let alone = |kind: &Kind| matches!(kind, Kind::Scalable | Kind::Window | Kind::Coded);
     match [left, right].into_iter().find(alone) {
         Some(kind) => Error::NotMergeable(kind),
         None => Error::KindsDiffer { left, right },
@@ -226,6 +250,8 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Kind::Sliced => Self::Sliced(Bloom::from_parts(plan, hasher, only())?),
             Kind::Scalable => Self::Scalable(Scalable::from_parts(header, hasher, parts)?),
             Kind::Window => Self::Window(Window::from_parts(header, hasher, only())?),
+            Kind::Attributes => Self::Attributes(Attributes::from_parts(header, hasher, parts)?),
+            Kind::Coded => Self::Coded(Coded::from_parts(plan, hasher, only())?),
         })
     }
 
@@ -237,6 +263,8 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Self::Sliced(filter) => filter,
             Self::Scalable(filter) => filter,
             Self::Window(filter) => filter,
+            Self::Attributes(filter) => filter,
+            Self::Coded(filter) => filter,
         }
     }
 
@@ -258,7 +286,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
         self.get().plan()
     }
 
-    /// Bytes of its payload: of a scalable filter, of all links.
+    /// Bytes of its payload: of a filter made of parts, of all of them.
     pub fn bytes(&self) -> u64 {
         self.get().bytes()
     }
@@ -288,6 +316,8 @@ pub(crate) fn file_layout(header: &Header) -> Result<FileLayout, Error> {
         Kind::Blocked | Kind::Classic | Kind::Sliced => bloom::file_layout(header),
         Kind::Scalable => scalable::file_layout(header),
         Kind::Window => window::file_layout(header),
+        Kind::Attributes => attributes::file_layout(header),
+        Kind::Coded => coded::file_layout(header),
     }
 }
 
@@ -299,6 +329,8 @@ impl<S: AsRef<[Block]>> std::fmt::Debug for AnyFilter<S> {
             Self::Sliced(filter) => filter.fmt(f),
             Self::Scalable(filter) => filter.fmt(f),
             Self::Window(filter) => filter.fmt(f),
+            Self::Attributes(filter) => filter.fmt(f),
+            Self::Coded(filter) => filter.fmt(f),
         }
     }
 }
@@ -319,4 +351,4 @@ macro_rules! try_from {
     )*};
 }
 
-try_from!(Blocked, Classic, Sliced, Scalable, Window);
+try_from!(Blocked, Classic, Sliced, Scalable, Window, Attributes, Coded);

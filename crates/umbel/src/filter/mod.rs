@@ -5,9 +5,11 @@
 //! layout tells the [`Blocked`], [`Classic`] and [`Sliced`] kinds apart. The other kinds have a file each.
 
 mod any;
+mod attributes;
 mod blocked;
 mod bloom;
 mod classic;
+mod coded;
 mod pieces;
 mod receipt;
 mod scalable;
@@ -20,9 +22,11 @@ use std::io::Write;
 
 pub use any::AnyFilter;
 pub(crate) use any::file_layout;
+pub use attributes::Attributes;
 pub use blocked::{Blocked, BlockedLayout, Shard, Shards};
 pub use bloom::{Bloom, Layout};
 pub use classic::{Classic, ClassicLayout};
+pub use coded::Coded;
 pub use pieces::{PieceIndex, Pieces};
 pub use receipt::{Fact, Figure, Part, Receipt};
 pub use scalable::{Link, Scalable};

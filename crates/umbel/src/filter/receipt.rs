@@ -39,6 +39,8 @@ pub struct Receipt {
 pub struct Part {
     /// What the kind calls its parts, such as `link`.
     pub what: &'static str,
+    /// Its own name, where parts have one.
+    pub name: Option<String>,
     /// What it was planned for.
     pub plan: Plan,
     /// Keys it has.

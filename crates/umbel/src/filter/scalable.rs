@@ -19,7 +19,7 @@ use std::io::{Read, Write};
 
 use super::{AnyFilter, Blocked, Fact, Figure, FileLayout, Filter, Insert, Part, Receipt};
 use crate::bits::{self, Block, Blocks};
-use crate::hash::{GOLDEN, KeyHash, KeyHasher, Secret, mix};
+use crate::hash::{KeyHash, KeyHasher, Secret};
 use crate::math::Estimate;
 use crate::plan::{Kind, MAX_BITS, Plan, most_links};
 use crate::{Error, format};
@@ -105,16 +105,10 @@ impl<S: AsRef<[Block]>> Link<S> {
     }
 }
 
-/// The hash of a key in a link, made from the key's own: the first link takes that as it is. Counts
-/// down where the blocked kind counts up from the low half, so that no link has a word of another.
-/// Part of the format.
+/// The hash of a key in a link, made from the key's own. Part of the format.
 #[inline]
 fn in_link(hash: KeyHash, index: usize) -> KeyHash {
-    if index == 0 {
-        return hash;
-    }
-    let step = (index as u64).wrapping_mul(GOLDEN);
-    KeyHash { high: mix(hash.high.wrapping_sub(step)), low: mix(hash.low.wrapping_sub(step)) }
+    hash.in_part(index as u64)
 }
 
 /// Hashes looked at together: 8 KiB, a quarter of the first-level cache; so many cache misses of a
@@ -442,7 +436,7 @@ impl<S: AsRef<[Block]>> Scalable<S> {
             none += (-part.fpp).ln_1p();
             over_filled |= part.surely() > link.plan().keys as f64 / (1.0 - link.plan().fpp);
             let keys = link.taken as f64;
-            parts.push(Part { what: "link", plan: *link.plan(), keys, fpp: part.fpp });
+            parts.push(Part { what: "link", name: None, plan: *link.plan(), keys, fpp: part.fpp });
         }
         let keys = match keys.is_finite() {
             true => Estimate::new(keys, variance.sqrt()),

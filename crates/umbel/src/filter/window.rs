@@ -395,7 +395,7 @@ impl<S: AsRef<[Block]>> Window<S> {
             let part = Receipt::new(*each, scheme, (ones[at], each.bits), keys, fpp);
             receipt.over_filled |= part.over_filled;
             let keys = state.taken[at] as f64;
-            receipt.parts.push(Part { what: "generation", plan: *each, keys, fpp });
+            receipt.parts.push(Part { what: "generation", name: None, plan: *each, keys, fpp });
         }
         receipt.facts = self.facts();
         receipt

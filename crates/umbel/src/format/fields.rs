@@ -23,6 +23,11 @@ impl Body {
         self
     }
 
+    pub(crate) fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
     pub(crate) fn zeros(mut self, bytes: usize) -> Self {
         self.0.resize(self.0.len() + bytes, 0);
         self
@@ -51,6 +56,15 @@ impl<'a> Fields<'a> {
 
     pub(crate) fn f64(&mut self) -> Result<f64, Error> {
         Ok(f64::from_le_bytes(self.take()?))
+    }
+
+    /// So many bytes, once they are known to be there.
+    pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8], Error> {
+        let header = self.header;
+        let left = &header.bytes()[self.at..header.bytes().len() - 8];
+        let found = left.get(..count).ok_or_else(|| self.wrong_length())?;
+        self.at += count;
+        Ok(found)
     }
 
     /// Reserved bytes, whose zeros [`end`](Self::end) checks.

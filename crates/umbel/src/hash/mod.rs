@@ -47,6 +47,18 @@ impl KeyHash {
         // One multiplication, not a full mix: this is a tenth of the cost of a query in cache.
         Self { high: hash, low: hash.wrapping_mul(GOLDEN).rotate_right(16) }
     }
+
+    /// The hash of the key in part `n` of a filter whose parts hash it differently: part 0 takes it as it
+    /// is. Counts down where the blocked kind counts up from the low half, so that no part has a word of
+    /// another. Part of the format.
+    #[inline]
+    pub(crate) const fn in_part(self, n: u64) -> Self {
+        if n == 0 {
+            return self;
+        }
+        let step = n.wrapping_mul(GOLDEN);
+        Self { high: mix(self.high.wrapping_sub(step)), low: mix(self.low.wrapping_sub(step)) }
+    }
 }
 
 /// A way from key bytes to a hash, by its number in files.

@@ -4,6 +4,7 @@
 
 pub mod blocked;
 pub mod classic;
+pub(crate) mod coded;
 mod interval;
 mod occupancy;
 mod poisson;

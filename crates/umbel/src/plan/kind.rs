@@ -20,12 +20,23 @@ pub enum Kind {
     Scalable = 5,
     /// Remembers the last keys and forgets older ones.
     Window = 7,
+    /// Rows of several attributes, any of which can be asked.
+    Attributes = 9,
+    /// Hash-coded cells: a table of short codes, the error set by their width.
+    Coded = 10,
 }
 
 impl Kind {
     /// Every kind, in the order of their numbers in files.
-    pub const ALL: [Self; 5] =
-        [Self::Blocked, Self::Classic, Self::Sliced, Self::Scalable, Self::Window];
+    pub const ALL: [Self; 7] = [
+        Self::Blocked,
+        Self::Classic,
+        Self::Sliced,
+        Self::Scalable,
+        Self::Window,
+        Self::Attributes,
+        Self::Coded,
+    ];
 
     pub(crate) fn from_id(id: u16) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|&kind| kind as u16 == id).ok_or(Error::UnknownKind(id))
@@ -39,17 +50,25 @@ impl Kind {
             Self::Sliced => "sliced",
             Self::Scalable => "scalable",
             Self::Window => "window",
+            Self::Attributes => "attributes",
+            Self::Coded => "coded",
         }
     }
 
-    /// Whether it takes keys one by one; other kinds are built at once from all their keys.
+    /// Whether it takes keys one by one; other kinds are built at once from all their keys, or take
+    /// [rows](Self::rows).
     pub fn inserts(self) -> bool {
-        true
+        !self.rows()
+    }
+
+    /// Whether it takes rows of values with names, instead of keys.
+    pub fn rows(self) -> bool {
+        matches!(self, Self::Attributes)
     }
 
     /// Whether its bits depend on the order in which keys are inserted.
     pub fn in_order(self) -> bool {
-        matches!(self, Self::Scalable | Self::Window)
+        matches!(self, Self::Scalable | Self::Window | Self::Coded)
     }
 
     /// What `keys` of its plans are.

@@ -3,6 +3,8 @@
 //! Plans keep their promise: the predicted rate at the planned keys is at most the rate asked for,
 //! by the exact formulas of [`math`](crate::math), rounding included.
 
+mod attributes;
+mod coded;
 mod kind;
 mod plain;
 mod planner;
@@ -10,6 +12,10 @@ mod scalable;
 mod sliced;
 mod window;
 
+pub use attributes::Tags;
+pub(crate) use attributes::inside;
+#[cfg(test)]
+pub(crate) use coded::MOST_LOAD;
 pub use kind::{Capacity, Kind, Variant};
 pub(crate) use scalable::most_links;
 
@@ -27,7 +33,8 @@ pub const MAX_PROBES: u32 = 32;
 ///
 /// The plan of a scalable filter is for its first link: `keys`, `bits` and `probes` are those of the
 /// filter before it grows. Only `fpp` is for all of it, however far it grows; [`link`](Self::link)
-/// tells what the links are planned for.
+/// tells what the links are planned for. That of an attributes filter is for the filter of each single
+/// attribute: `keys` rows, with as many different values at most; [`Variant::share`] tells how memory is shared.
 ///
 /// ```
 /// use umbel::{Kind, Plan};
@@ -42,17 +49,24 @@ pub struct Plan {
     /// Kind of filter.
     pub kind: Kind,
     /// Keys it is meant to hold; in the scalable kind, before it grows; in the window kind, the last
-    /// ones, which it remembers.
+    /// ones, which it remembers; in the attributes kind, rows.
     pub keys: u64,
     /// The rate promised while it holds at most `keys` keys, in (0, 1); in the scalable and the window
-    /// kind, always.
+    /// kind, always; in the attributes kind, that of each of its filters.
     pub fpp: f64,
-    /// Bits, m. A multiple of 512 in the blocked, scalable and window kinds.
+    /// Bits, m. A multiple of 512 in the kinds made of blocks; in the attributes kind, of each attribute's
+    /// filter.
     pub bits: u64,
-    /// Probes a key, k.
+    /// Probes a key, k; 1 in the coded kind.
     pub probes: u32,
-    /// The kind's own parameter: of a scalable filter 0 when links double and 1 when all are for as many
-    /// keys; the generations of a window filter; 0 in kinds that have none: blocked, classic and sliced.
+    /// The kind's own parameter; 0 where it has none.
+    ///
+    /// | kind | parameter |
+    /// |---|---|
+    /// | scalable | 0: links double; 1: all are for as many keys |
+    /// | window | generations |
+    /// | attributes | [`Tags`] as a number, and 10 more where the filters inside are classic, not blocked |
+    /// | coded | bits of a code |
     pub detail: u32,
 }
 
@@ -193,6 +207,8 @@ fn planner_of(kind: Kind) -> &'static dyn Planner {
         Kind::Sliced => &sliced::Sliced,
         Kind::Scalable => &scalable::Scalable,
         Kind::Window => &window::Window,
+        Kind::Attributes => &attributes::Attributes,
+        Kind::Coded => &coded::Coded,
     }
 }
 

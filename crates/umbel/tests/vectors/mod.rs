@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use umbel::filter::Link;
-use umbel::{AnyFilter, Error, KeyHasher, Kind, Plan, Secret, Window};
+use umbel::{AnyFilter, Attributes, Error, KeyHasher, Kind, Plan, Secret, Window};
 
 /// `testdata/golden/manifest.json`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -48,6 +48,10 @@ pub(crate) struct Vector {
     /// Insertions that each generation of a window took; none of other kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) generations: Vec<u64>,
+    /// The names of the attributes of a filter of rows; none of other kinds. Value j of row i is the prefix and
+    /// the number i / 2^j, rounded down. Probes are questions: see `question`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) attributes: Vec<String>,
 }
 
 fn is_zero(detail: &u32) -> bool {
@@ -122,6 +126,13 @@ impl Vector {
             }
             return Ok(AnyFilter::Window(filter));
         }
+        if !self.attributes.is_empty() {
+            let mut filter = Attributes::new(&self.plan(), &self.attributes, self.hasher())?;
+            for number in 0..self.members {
+                filter.insert_row(&self.row(number))?;
+            }
+            return Ok(AnyFilter::Attributes(filter));
+        }
         let mut filter = AnyFilter::new(&self.plan(), self.hasher())?;
         for member in self.member_keys() {
             filter.insert(member)?;
@@ -129,11 +140,51 @@ impl Vector {
         Ok(filter)
     }
 
+    /// The values of a member of a filter of rows.
+    fn row(&self, number: u64) -> Vec<String> {
+        let value = |j| format!("{}{}", self.member_prefix, number >> j);
+        (0..self.attributes.len()).map(value).collect()
+    }
+
+    /// Probe `number` of a filter of rows asks for the attributes that are set bits of 1 + `number` mod (2^A − 1).
+    /// Where there are members, these have a tag and `number` is odd, value j is that of member (`number` + 37 j) mod `members`;
+    /// else no row has it.
+    fn question(&self, number: u64) -> Vec<Option<String>> {
+        let count = self.attributes.len();
+        let all = (1 << count) - 1;
+        let subset = 1 + number % all;
+        let tagged = match self.detail % 10 {
+            0 => false,
+            1 => subset == all,
+            _ => true,
+        };
+        let recombined = self.members > 0 && number % 2 == 1 && subset.count_ones() > 1 && tagged;
+        let value = |j: usize| match recombined {
+            true => self.row((number + 37 * j as u64) % self.members).swap_remove(j),
+            false => format!("{}{}", self.probe_prefix, number >> j),
+        };
+        (0..count).map(|j| (subset >> j & 1 == 1).then(|| value(j))).collect()
+    }
+
+    /// Whether `filter` holds all members.
+    pub(crate) fn holds_members(&self, filter: &AnyFilter) -> bool {
+        if let AnyFilter::Attributes(filter) = filter {
+            let row = |number| self.row(number).into_iter().map(Some).collect::<Vec<_>>();
+            return (0..self.members).all(|number| filter.contains_row(&row(number)).unwrap());
+        }
+        let mut kept = self.member_keys().skip(self.forgotten as usize);
+        kept.all(|key| filter.contains(key))
+    }
+
+    fn passes(&self, filter: &AnyFilter, number: u64) -> bool {
+        match filter {
+            AnyFilter::Attributes(filter) => filter.contains_row(&self.question(number)).unwrap(),
+            filter => filter.contains(format!("{}{number}", self.probe_prefix)),
+        }
+    }
+
     /// The numbers of the first ten probes that `filter` lets pass.
     pub(crate) fn passing_probes(&self, filter: &AnyFilter) -> Vec<u64> {
-        (0..self.probes_tried)
-            .filter(|number| filter.contains(format!("{}{number}", self.probe_prefix)))
-            .take(10)
-            .collect()
+        (0..self.probes_tried).filter(|&number| self.passes(filter, number)).take(10).collect()
     }
 }

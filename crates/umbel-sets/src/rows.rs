@@ -1,0 +1,76 @@
+//! Rows of named values: the values of a key, where they belong in a filter of rows, and that filter filled and
+//! asked a batch at a time.
+
+use umbel::{AnyFilter, Attributes};
+
+use crate::records::values_of;
+use crate::scan::Lines;
+use crate::{Error, Options};
+
+/// Where the fields of a key stand in the rows of a filter.
+pub(crate) struct Places {
+    /// Of each field, in the key's order.
+    places: Vec<usize>,
+    attributes: usize,
+}
+
+impl Places {
+    /// Those of a question, which may leave attributes out; none for filters of keys.
+    pub(crate) fn asked(filter: &AnyFilter, options: &Options) -> Result<Option<Self>, Error> {
+        Self::of(filter, |filter| filter.places(options.records.key()))
+    }
+
+    /// Those of whole rows.
+    pub(crate) fn of_all(filter: &AnyFilter, options: &Options) -> Result<Option<Self>, Error> {
+        Self::of(filter, |filter| filter.places_of_all(options.records.key()))
+    }
+
+    fn of(
+        filter: &AnyFilter,
+        places: impl FnOnce(&Attributes) -> Result<Vec<usize>, umbel::Error>,
+    ) -> Result<Option<Self>, Error> {
+        let AnyFilter::Attributes(filter) = filter else { return Ok(None) };
+        Ok(Some(Self { places: places(filter)?, attributes: filter.names().len() }))
+    }
+
+    /// Which attributes are among them.
+    pub(crate) fn mask(&self) -> Vec<bool> {
+        (0..self.attributes).map(|place| self.places.contains(&place)).collect()
+    }
+
+    /// The rows of some lines, one after the other, with `none` where a key has no field.
+    fn rows<'a, V: Copy>(
+        &self,
+        lines: &Lines<'a>,
+        none: V,
+        some: impl Fn(&'a [u8]) -> V,
+    ) -> Vec<V> {
+        let mut rows = vec![none; lines.len() * self.attributes];
+        for (i, row) in rows.chunks_mut(self.attributes).enumerate() {
+            let values = values_of(lines.key(i), self.places.len());
+            for (&place, value) in self.places.iter().zip(values) {
+                row[place] = some(value);
+            }
+        }
+        rows
+    }
+
+    /// Inserts the rows of some lines.
+    pub(crate) fn insert(&self, filter: &mut Attributes, lines: &Lines<'_>) -> Result<(), Error> {
+        let rows = self.rows(lines, &[][..], |value| value);
+        let rows: Vec<_> = rows.chunks(self.attributes).collect();
+        Ok(filter.insert_rows(&rows)?)
+    }
+
+    /// Whether each line may be in the filter.
+    pub(crate) fn ask(
+        &self,
+        filter: &Attributes,
+        lines: &Lines<'_>,
+        found: &mut [bool],
+    ) -> Result<(), Error> {
+        let rows = self.rows(lines, None, Some);
+        let rows: Vec<_> = rows.chunks(self.attributes).collect();
+        Ok(filter.contains_rows(&rows, found)?)
+    }
+}

@@ -1,0 +1,492 @@
+//! The coded filter: a hash table that holds a short code for each key (B. H. Bloom 1970, method 1,
+//! <https://doi.org/10.1145/362686.362692>).
+//!
+//! Bloom stores a code "generated from" each key in cells addressed by pseudorandom walks; the wider the code, the
+//! rarer the error. Here cells stand in buckets of one cache line, and a walk goes through all cells of a bucket, then to the
+//! next bucket, and ends at the first empty cell. Bucket: the high half of the hash. Code: the low half.
+//!
+//! ```text
+//! bucket   | cell 0, c bits | cell 1 | … | cell s − 1 | 512 − s·c zeros |     s = ⌊512/c⌋; a cell of zeros is empty
+//! ```
+//!
+//! Cells of a bucket are used in order, so that an empty one ends the bucket, and a bucket whose last cell is used is
+//! *full*. No cell is ever emptied: two keys may share one.
+
+use std::fmt;
+use std::io::{Read, Write};
+
+use super::{AnyFilter, Fact, Figure, FileLayout, Filter, Insert, Receipt};
+use crate::bits::{self, BLOCK_BYTES, Block, Blocks};
+use crate::hash::{KeyHash, KeyHasher, Secret};
+use crate::math::Estimate;
+use crate::math::coded::{self, MOST_CHAIN, cells, codes};
+use crate::plan::{Kind, Plan};
+use crate::{Error, format};
+
+/// A hash table of codes: few bits at low rates, one to three neighbouring cache lines a key, but no union.
+///
+/// | rate | bits a key | times [`Classic`](super::Classic) | times [`Blocked`](super::Blocked) |
+/// |---|---|---|---|
+/// | 1 % | 14.9 | 1.55 | 1.48 |
+/// | 0.1 % | 18.3 | 1.27 | 1.16 |
+/// | 1e-4 | 22.5 | 1.17 | 1.02 |
+/// | 1e-6 | 30.1 | 1.05 | 0.77 |
+///
+/// Take it below 1e-4, where [`Blocked`](super::Blocked) grows fast and [`Classic`](super::Classic) costs 14 cache lines a
+/// key and more. **Not** at 1 %, where every Bloom kind is smaller and faster; nor where filters are to be merged: a code does not
+/// tell at which bucket its key is at home. Nothing is deleted: two keys with equal codes share a cell. Looking
+/// through a bucket is plain code, some 40 codes one after the other at 1 %, 17 at 1e-6.
+///
+/// [`Plan::detail`] is the width of a code in bits, from 2 to 40, chosen by the rate; `coded:16` asks for another. The table
+/// takes more keys than planned at a higher rate, until 512 buckets in a row are full: then insertion is an error. Up
+/// to the planned keys, at most 7/8 of the cells, the chance of that is below 1e-25 for each bucket.
+///
+/// ```
+/// use umbel::{Coded, KeyHasher, Kind, Plan};
+///
+/// let plan = Plan::for_keys(Kind::Coded, 10_000, 1e-6)?;
+/// assert!(plan.bits_per_key() < 31.0);
+/// let mut seen = Coded::new(&plan, KeyHasher::default())?;
+/// assert!(seen.insert("key")?);
+/// assert!(!seen.insert("key")?, "not new any more");
+/// assert!(seen.contains("key") && !seen.contains("other"));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Coded<S = Blocks> {
+    plan: Plan,
+    hasher: KeyHasher,
+    blocks: S,
+}
+
+/// What a walk through a bucket meets first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Met {
+    /// The code.
+    Code,
+    /// An empty cell, its number.
+    Empty(u32),
+    /// Neither: all cells have other codes.
+    Full,
+}
+
+/// The cells of a bucket, in order.
+#[inline]
+fn cells_of(bucket: &Block, code: u32) -> impl Iterator<Item = u64> {
+    let words = bucket.0.map(u64::from_le);
+    let mask = (1u64 << code) - 1;
+    let (mut left, mut have, mut next) = (0u128, 0, 0);
+    (0..cells(code)).map(move |_| {
+        if have < code {
+            left |= u128::from(words[next]) << have;
+            (have, next) = (have + 64, next + 1);
+        }
+        let cell = left as u64 & mask;
+        left >>= code;
+        have -= code;
+        cell
+    })
+}
+
+/// Walks through a bucket.
+#[inline]
+fn look(bucket: &Block, width: u32, code: u64) -> Met {
+    for (number, cell) in (0..).zip(cells_of(bucket, width)) {
+        if cell == code {
+            return Met::Code;
+        }
+        if cell == 0 {
+            return Met::Empty(number);
+        }
+    }
+    Met::Full
+}
+
+/// Puts a code into an empty cell.
+fn put(bucket: &mut Block, width: u32, number: u32, code: u64) {
+    let at = number * width;
+    let (word, shift) = ((at / 64) as usize, at % 64);
+    bucket.0[word] |= (code << shift).to_le();
+    if shift + width > 64 {
+        bucket.0[word + 1] |= (code >> (64 - shift)).to_le();
+    }
+}
+
+/// The last cell tells whether all are used.
+fn is_full(bucket: &Block, width: u32) -> bool {
+    cells_of(bucket, width).last() != Some(0)
+}
+
+/// The code of a key, never 0. Part of the format.
+#[inline]
+fn code_of(hash: KeyHash, width: u32) -> u64 {
+    1 + bits::place(hash.low, codes(width))
+}
+
+/// Keys whose buckets are asked for before any is looked at.
+const AHEAD: usize = 32;
+
+impl Coded {
+    /// An empty filter of the plan's size.
+    ///
+    /// # Errors
+    /// [`Error::PlanKind`] for a plan of another kind, [`Error::OutOfMemory`], and what is wrong with a plan made by
+    /// hand.
+    pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
+        plan.check(Kind::Coded)?;
+        let blocks = Blocks::zeroed(plan.bytes() / BLOCK_BYTES)?;
+        Ok(Self { plan: *plan, hasher, blocks })
+    }
+
+    /// Reads a filter of this kind from `source`, `length` bytes in all, checking every byte.
+    ///
+    /// # Errors
+    /// As [`AnyFilter::read`]; [`Error::PlanKind`] when the file holds another kind.
+    pub fn read(source: impl Read, length: u64, secret: Option<&Secret>) -> Result<Self, Error> {
+        AnyFilter::read(source, length, secret)?.try_into()
+    }
+}
+
+impl<S: AsRef<[Block]> + AsMut<[Block]>> Coded<S> {
+    /// Inserts a key; true when it was certainly new, false when it may have been there before: then nothing is stored.
+    ///
+    /// # Errors
+    /// [`Error::Full`] when 512 buckets from the key's home on, or all there are, are full of other codes: the filter is then as
+    /// it was, every key in it.
+    pub fn insert(&mut self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+        self.insert_hash(self.hasher.hash(key))
+    }
+
+    /// Inserts an integer key, hashed as its 8 little-endian bytes. As [`insert`](Self::insert).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn insert_u64(&mut self, key: u64) -> Result<bool, Error> {
+        self.insert_hash(self.hasher.hash_u64(key))
+    }
+
+    /// Inserts a key by its hash, made under this filter's scheme. As [`insert`](Self::insert).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn insert_hash(&mut self, hash: KeyHash) -> Result<bool, Error> {
+        let (width, blocks) = (self.plan.detail, self.blocks.as_mut());
+        let code = code_of(hash, width);
+        let count = blocks.len() as u64;
+        let mut at = bits::place(hash.high, count) as usize;
+        for _ in 0..MOST_CHAIN.min(count) {
+            match look(&blocks[at], width, code) {
+                Met::Code => return Ok(false),
+                Met::Empty(number) => {
+                    put(&mut blocks[at], width, number, code);
+                    return Ok(true);
+                }
+                Met::Full => at = if at + 1 == blocks.len() { 0 } else { at + 1 },
+            }
+        }
+        Err(Error::Full { kind: Kind::Coded, keys: self.plan.keys })
+    }
+
+    /// Inserts many keys by their hashes, one after the other, cache misses overlapped.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert): the keys before the one that found no room are in the filter, the others not.
+    pub fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
+        for hashes in hashes.chunks(AHEAD) {
+            self.ask_ahead(hashes);
+            for &hash in hashes {
+                self.insert_hash(hash)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`insert_batch`](Self::insert_batch); `new[i]` becomes what [`insert_hash`](Self::insert_hash) tells of `hashes[i]`,
+    /// false from the one on that found no room.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
+        assert_eq!(hashes.len(), new.len(), "one answer for each hash");
+        new.fill(false);
+        for (hashes, new) in hashes.chunks(AHEAD).zip(new.chunks_mut(AHEAD)) {
+            self.ask_ahead(hashes);
+            for (new, &hash) in new.iter_mut().zip(hashes) {
+                *new = self.insert_hash(hash)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets all keys.
+    pub fn clear(&mut self) {
+        self.blocks.as_mut().fill(Block::default());
+    }
+}
+
+impl<S: AsRef<[Block]>> Coded<S> {
+    /// Whether the key may have been inserted: false is certain, true errs with the filter's rate.
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
+        self.contains_hash(self.hasher.hash(key))
+    }
+
+    /// Whether an integer key may have been inserted. As [`contains`](Self::contains).
+    pub fn contains_u64(&self, key: u64) -> bool {
+        self.contains_hash(self.hasher.hash_u64(key))
+    }
+
+    /// Whether a key may have been inserted, by its hash under this filter's scheme.
+    #[inline]
+    pub fn contains_hash(&self, hash: KeyHash) -> bool {
+        let code = code_of(hash, self.plan.detail);
+        for bucket in self.chain(bits::place(hash.high, self.blocks().len() as u64) as usize) {
+            match look(bucket, self.plan.detail, code) {
+                Met::Code => return true,
+                Met::Empty(_) => return false,
+                Met::Full => {}
+            }
+        }
+        false
+    }
+
+    /// Asks for many keys: `found[i]` becomes the answer for `hashes[i]`.
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        assert_eq!(hashes.len(), found.len(), "one answer for each hash");
+        for (hashes, found) in hashes.chunks(AHEAD).zip(found.chunks_mut(AHEAD)) {
+            self.ask_ahead(hashes);
+            for (found, &hash) in found.iter_mut().zip(hashes) {
+                *found = self.contains_hash(hash);
+            }
+        }
+    }
+
+    /// Asks for the cache lines of the homes.
+    fn ask_ahead(&self, hashes: &[KeyHash]) {
+        let blocks = self.blocks();
+        for hash in hashes {
+            let home = bits::place(hash.high, blocks.len() as u64);
+            bits::ask(blocks, home * bits::BLOCK_BITS);
+        }
+    }
+
+    /// The buckets that a walk from `home` on may go through.
+    #[inline]
+    fn chain(&self, home: usize) -> impl Iterator<Item = &Block> {
+        let blocks = self.blocks();
+        let longest = (MOST_CHAIN as usize).min(blocks.len());
+        blocks[home..].iter().chain(&blocks[..home]).take(longest)
+    }
+
+    fn blocks(&self) -> &[Block] {
+        self.blocks.as_ref()
+    }
+
+    /// What it was planned for. `detail` is the width of a code in bits.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// How it hashes keys.
+    pub fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    /// What the filter really delivers now, from its own codes. One pass over them, two where buckets are full.
+    ///
+    /// The rate is the mean over buckets of the different codes met on a walk from there, over 2^c − 1. The keys are the x
+    /// codes stored and those that found theirs stored already: ∫ dx/(1 − f(x)), f the rate by the formula, at most that
+    /// of now.
+    pub fn receipt(&self) -> Receipt {
+        let width = self.plan.detail;
+        let blocks = self.blocks();
+        let all = blocks.len() as u64 * u64::from(cells(width));
+        let used_in =
+            |bucket: &Block| cells_of(bucket, width).take_while(|&code| code != 0).count();
+        let (mut used, mut full, mut compared, mut longest) = (0u64, 0u64, 0u64, 1u64);
+        let mut chain = Vec::new();
+        for (home, bucket) in blocks.iter().enumerate() {
+            let count = used_in(bucket) as u64;
+            used += count;
+            if !is_full(bucket, width) {
+                compared += count;
+                continue;
+            }
+            full += 1;
+            chain.clear();
+            let mut length = 0;
+            for bucket in self.chain(home) {
+                chain.extend(cells_of(bucket, width).take_while(|&code| code != 0));
+                length += 1;
+                if !is_full(bucket, width) {
+                    break;
+                }
+            }
+            longest = longest.max(length);
+            chain.sort_unstable();
+            chain.dedup();
+            compared += chain.len() as u64;
+        }
+        let compared = compared as f64 / blocks.len() as f64;
+        let fpp = (compared / codes(width) as f64).min(1.0);
+        let stored = used as f64;
+        let keys = match fpp {
+            0.0 => Estimate::new(0.0, 0.0),
+            fpp if fpp < 1.0 => {
+                let share = |part: f64| {
+                    1.0 - coded::fpp(part * stored / blocks.len() as f64, width).min(fpp)
+                };
+                let middles = (0..32).map(|part| (f64::from(part) + 0.5) / 32.0);
+                let keys = stored / 32.0 * middles.map(|part| 1.0 / share(part)).sum::<f64>();
+                let Estimate { value, low, high, deviation } =
+                    Estimate::new(keys, (keys - stored).sqrt());
+                Estimate { value, low: low.max(stored), high, deviation }
+            }
+            // Every key passes: any number may have.
+            _ => {
+                let (value, low) = (f64::INFINITY, stored);
+                Estimate { value, low, high: value, deviation: value }
+            }
+        };
+        let receipt = Receipt::new(self.plan, self.hasher.scheme(), (used, all), keys, fpp);
+        let fact = |name, figure| Fact { name, figure };
+        let facts = vec![
+            fact("code_bits", Figure::Count(u64::from(width))),
+            fact("buckets", Figure::Count(blocks.len() as u64)),
+            fact("full_buckets", Figure::Count(full)),
+            fact("longest_walk", Figure::Count(longest)),
+            fact("codes_compared", Figure::Number(compared)),
+        ];
+        Receipt { facts, ..receipt }
+    }
+
+    /// Borrows the same bits.
+    pub fn view(&self) -> Coded<&[Block]> {
+        Coded { plan: self.plan, hasher: self.hasher, blocks: self.blocks() }
+    }
+
+    /// A copy that owns its bits.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn to_owned(&self) -> Result<Coded, Error> {
+        let blocks = Blocks::copy_of(self.blocks())?;
+        Ok(Coded { plan: self.plan, hasher: self.hasher, blocks })
+    }
+
+    /// Writes the filter as an umbel file, front to back, without seeking.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: impl Write) -> Result<(), Error> {
+        let Plan { bits, probes, detail, .. } = self.plan;
+        let body = format::Body::default().u64(bits).u32(probes).u32(detail);
+        let scheme = self.hasher.scheme();
+        let header = format::Header::new(&self.plan, scheme, &body, self.plan.bytes());
+        let mut writer = format::Writer::new(out, &header)?;
+        writer.write(bytemuck::cast_slice(self.blocks()))?;
+        writer.finish()
+    }
+
+    pub(super) fn from_parts(plan: Plan, hasher: KeyHasher, blocks: S) -> Result<Self, Error> {
+        plan.check(Kind::Coded)?;
+        let (width, spare) = (plan.detail, cells(plan.detail) * plan.detail);
+        let wrong = |bucket: &Block| {
+            let mut rest = cells_of(bucket, width).skip_while(|&code| code != 0);
+            let behind = (spare..512)
+                .any(|bit| u64::from_le(bucket.0[bit as usize / 64]) >> (bit % 64) & 1 == 1);
+            behind || rest.any(|code| code != 0)
+        };
+        match blocks.as_ref().iter().any(wrong) {
+            false => Ok(Self { plan, hasher, blocks }),
+            true => Err(Error::Field {
+                field: "payload",
+                found: 1,
+                expected: "zeros after the first empty cell of a bucket and after its last cell",
+            }),
+        }
+    }
+}
+
+/// What the header of a coded filter tells.
+///
+/// ```text
+///  64  bits  u64      72  probes  u32: 1      76  detail  u32: bits of a code
+/// ```
+pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> {
+    let mut fields = header.fields();
+    let plan = Plan {
+        kind: Kind::Coded,
+        keys: header.planned_keys(),
+        fpp: header.planned_fpp(),
+        bits: fields.u64()?,
+        probes: fields.u32()?,
+        detail: fields.u32()?,
+    };
+    fields.end()?;
+    plan.check(Kind::Coded)?;
+    Ok(FileLayout { plan, parts: vec![plan.bytes()] })
+}
+
+impl<S: AsRef<[Block]>> Filter for Coded<S> {
+    fn plan(&self) -> &Plan {
+        self.plan()
+    }
+
+    fn hasher(&self) -> &KeyHasher {
+        self.hasher()
+    }
+
+    fn contains_hash(&self, hash: KeyHash) -> bool {
+        self.contains_hash(hash)
+    }
+
+    fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        self.contains_batch(hashes, found);
+    }
+
+    fn receipt(&self) -> Receipt {
+        self.receipt()
+    }
+
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
+        self.write(out)
+    }
+}
+
+impl<S: AsRef<[Block]> + AsMut<[Block]>> Insert for Coded<S> {
+    fn insert_hash(&mut self, hash: KeyHash) -> Result<bool, Error> {
+        self.insert_hash(hash)
+    }
+
+    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
+        self.insert_batch(hashes)
+    }
+
+    fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
+        self.insert_batch_new(hashes, new)
+    }
+}
+
+impl<S: AsRef<[Block]>> fmt::Debug for Coded<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Coded")
+            .field("plan", &self.plan)
+            .field("scheme", &self.hasher.scheme())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Equal when they are for the same plan and scheme and have the same codes in the same cells.
+impl<S: AsRef<[Block]>, T: AsRef<[Block]>> PartialEq<Coded<T>> for Coded<S> {
+    fn eq(&self, other: &Coded<T>) -> bool {
+        self.plan == other.plan
+            && self.hasher.scheme() == other.hasher.scheme()
+            && self.blocks() == other.blocks()
+    }
+}

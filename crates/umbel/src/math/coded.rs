@@ -1,0 +1,209 @@
+//! Hash-coded cells in buckets (B. H. Bloom 1970, method 1, <https://doi.org/10.1145/362686.362692>).
+//!
+//! A key has a code of c bits, one of 2^c − 1, and a home among B buckets of s cells. What finds its bucket full goes to
+//! the next. A lookup compares the codes of the buckets from its home on up to the first that is not full: each
+//! is equal by chance 1/(2^c − 1), so the rate is at most the codes compared, on average, over 2^c − 1.
+//!
+//! How full buckets are does not depend on the order of keys: bucket b holds min(s, A + O), A the keys at home there, about
+//! Poisson(λ), and O what flowed over from before, max(0, A' + O' − s). That is a queue served s at a time; its
+//! stationary law is found by following it from bucket to bucket.
+
+use std::sync::OnceLock;
+
+/// Bits of a bucket: one cache line.
+pub(crate) const BUCKET_BITS: u32 = 512;
+/// Bits of a code, at most. Part of the format.
+pub(crate) const MOST_CODE: u32 = 40;
+/// Buckets that a lookup looks at, at most. Part of the format.
+pub(crate) const MOST_CHAIN: u64 = 512;
+
+/// Cells of a bucket, s.
+pub(crate) const fn cells(code: u32) -> u32 {
+    BUCKET_BITS / code
+}
+
+/// Different codes: 2^c − 1, for no code is all zeros.
+pub(crate) const fn codes(code: u32) -> u64 {
+    (1 << code) - 1
+}
+
+/// Loads λ/s are tabled at multiples of 1/64.
+const STEPS: usize = 64;
+/// The highest one tabled, 0.953: there chains are some ten buckets long, and beyond they grow without bound.
+const LAST: usize = 61;
+
+/// Codes that a lookup compares, on average, when a bucket gets λ keys on average.
+///
+/// It is a convex function of λ, so that between two tabled loads the chord lies above it. Beyond the last one it is
+/// what a lookup compares at most. Poisson homes instead of binomial ones, and keys stored whose code is there
+/// already, overstate it: by less than f/2 of it at a rate f.
+pub(crate) fn compared(load: f64, code: u32) -> f64 {
+    static TABLES: [[OnceLock<f64>; LAST + 1]; MOST_CODE as usize + 1] =
+        [const { [const { OnceLock::new() }; LAST + 1] }; MOST_CODE as usize + 1];
+    let cells = f64::from(cells(code));
+    let place = load / cells * STEPS as f64;
+    if place >= LAST as f64 {
+        return cells * MOST_CHAIN as f64;
+    }
+    // Below a millisecond each as far as plans go.
+    let tabled = |step: usize| {
+        let entry = &TABLES[code as usize][step];
+        *entry.get_or_init(|| Walk::new(step as f64 / STEPS as f64 * cells, code).compared())
+    };
+    let step = place as usize;
+    let low = tabled(step);
+    low + (tabled(step + 1) - low) * (place - step as f64)
+}
+
+/// The rate with λ keys a bucket.
+pub(crate) fn fpp(load: f64, code: u32) -> f64 {
+    (compared(load, code) / codes(code) as f64).min(1.0)
+}
+
+/// Buckets followed one after the other.
+struct Walk {
+    cells: usize,
+    arrivals: Vec<f64>,
+    /// The chances of what flows over into the next bucket.
+    over: Vec<f64>,
+}
+
+impl Walk {
+    /// In the stationary state at a load below the cells.
+    fn new(load: f64, code: u32) -> Self {
+        let cells = cells(code) as usize;
+        let mut walk = Self { cells, arrivals: poisson(load), over: vec![1.0] };
+        for _ in 0..20_000 {
+            let before = walk.over.clone();
+            walk.step(false);
+            let chance = |over: &[f64], i: usize| over.get(i).copied().unwrap_or(0.0);
+            let change = |i| (chance(&walk.over, i) - chance(&before, i)).abs();
+            if (0..walk.over.len().max(before.len())).map(change).sum::<f64>() < 1e-12 {
+                break;
+            }
+        }
+        walk
+    }
+
+    /// Goes through a bucket; with `only_full`, follows only where it is full. Gives the mean of the codes in it.
+    fn step(&mut self, only_full: bool) -> f64 {
+        const NEGLIGIBLE: f64 = 1e-18;
+        let mut sums = vec![0.0; self.over.len() + self.arrivals.len() - 1];
+        for (i, chance) in self.over.iter().enumerate() {
+            for (sum, arrival) in sums[i..].iter_mut().zip(&self.arrivals) {
+                *sum += chance * arrival;
+            }
+        }
+        let held = |(came, chance): (usize, &f64)| came.min(self.cells) as f64 * chance;
+        let held = sums.iter().enumerate().map(held).sum();
+        let split = self.cells.min(sums.len());
+        self.over.clear();
+        self.over.extend_from_slice(&sums[split..]);
+        if self.over.is_empty() {
+            self.over.push(0.0);
+        }
+        if !only_full {
+            self.over[0] += sums[..split].iter().sum::<f64>();
+        }
+        let least = NEGLIGIBLE * self.over.iter().sum::<f64>();
+        while self.over.len() > 1 && self.over.last().is_some_and(|&chance| chance <= least) {
+            self.over.pop();
+        }
+        held
+    }
+
+    /// Codes compared by a lookup, on average.
+    fn compared(mut self) -> f64 {
+        let mut compared = 0.0;
+        for _ in 0..MOST_CHAIN {
+            let held = self.step(true);
+            compared += held;
+            if held < 1e-15 * compared {
+                break;
+            }
+        }
+        compared
+    }
+
+    /// The chance that [`MOST_CHAIN`] buckets from a given one on are all full.
+    #[cfg(test)]
+    fn blocked(mut self) -> f64 {
+        (0..MOST_CHAIN).for_each(|_| _ = self.step(true));
+        self.over.iter().sum()
+    }
+}
+
+/// The Poisson law, up to where it is negligible.
+fn poisson(load: f64) -> Vec<f64> {
+    let mut chances = vec![(-load).exp()];
+    for n in 1.. {
+        let next = chances[n - 1] * load / n as f64;
+        if n as f64 > load && next < 1e-20 {
+            return chances;
+        }
+        chances.push(next);
+    }
+    unreachable!("chances vanish")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::mix;
+
+    /// A table of many buckets, filled with random homes, counted.
+    fn counted(load: f64, code: u32) -> f64 {
+        const BUCKETS: usize = 200_000;
+        let cells = cells(code) as usize;
+        let mut used = vec![0; BUCKETS];
+        for key in 0..(load * BUCKETS as f64) as u64 {
+            let mut at = ((u128::from(mix(key + 1)) * BUCKETS as u128) >> 64) as usize;
+            while used[at] == cells {
+                at = (at + 1) % BUCKETS;
+            }
+            used[at] += 1;
+        }
+        let chain = |mut at: usize| {
+            let mut sum = used[at];
+            while used[at] == cells {
+                at = (at + 1) % BUCKETS;
+                sum += used[at];
+            }
+            sum
+        };
+        (0..BUCKETS).map(chain).sum::<usize>() as f64 / BUCKETS as f64
+    }
+
+    #[test]
+    fn codes_compared_are_those_of_a_real_table() {
+        for (code, load) in [(12, 0.5), (12, 0.85), (9, 0.875), (25, 0.7), (25, 0.875), (40, 0.875)]
+        {
+            let keys = load * f64::from(cells(code));
+            let (real, found) = (counted(keys, code), Walk::new(keys, code).compared());
+            assert!((found / real - 1.0).abs() < 0.01, "{code} at {load}: {found}, counted {real}");
+            let tabled = compared(keys, code);
+            assert!(tabled >= found * (1.0 - 1e-9) && tabled < found * 1.01, "{tabled} {found}");
+        }
+    }
+
+    #[test]
+    fn chords_lie_above() {
+        for code in [7, 12, 40] {
+            for step in 0..50 {
+                let load = f64::from(cells(code)) * 0.9 * f64::from(step) / 50.0;
+                let found = Walk::new(load, code).compared();
+                assert!(compared(load, code) >= found * (1.0 - 1e-9), "{code} at {load}");
+            }
+        }
+    }
+
+    /// No insertion fails while there are no more keys than planned: 512 full buckets in a row are too unlikely.
+    #[test]
+    fn chains_are_never_too_long_as_planned() {
+        for code in 2..=MOST_CODE {
+            let load = f64::from(cells(code)) * crate::plan::MOST_LOAD;
+            let blocked = Walk::new(load, code).blocked();
+            assert!(blocked < 1e-25, "{code}: {blocked}");
+        }
+    }
+}

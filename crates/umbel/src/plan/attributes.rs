@@ -1,0 +1,155 @@
+//! Planning of the attributes kind: of one of its filters; the others are as large for as many keys.
+
+use std::ops::RangeInclusive;
+
+use super::planner::Planner;
+use super::{Kind, Plan, Variant};
+use crate::Error;
+
+/// Which joint tags an attributes filter keeps for each row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Tags {
+    /// None: values that each occur, in different rows, always pass together.
+    None = 0,
+    /// One, of the whole row: repairs the questions that name every attribute, and only these.
+    Row = 1,
+    /// One for every subset of two or more attributes: repairs every question.
+    Subsets = 2,
+}
+
+impl Tags {
+    /// Most attributes of a filter with a tag for every subset: 247 tags a row.
+    pub const MOST_FOR_SUBSETS: usize = 8;
+
+    /// Tags that a row of so many attributes has: 0, 1, or 2^A − A − 1. A row of one attribute needs
+    /// none, as its value is all of it. Of subsets, `u64::MAX` from 64 attributes on.
+    pub fn a_row(self, attributes: usize) -> u64 {
+        match self {
+            Self::Row if attributes > 1 => 1,
+            Self::Subsets if attributes > 1 => {
+                let subsets = 1u64.checked_shl(attributes as u32).unwrap_or(u64::MAX);
+                subsets - attributes as u64 - 1
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// The tags and the kind of the filters inside that a [`detail`](Plan::detail) stands for: 0, 1 and 2 are
+/// [`Tags`] with blocked filters, 10 more the same with classic ones.
+pub(crate) fn inside(detail: u32) -> Result<(Tags, Kind), Error> {
+    let tags = match detail % 10 {
+        0 => Tags::None,
+        1 => Tags::Row,
+        2 => Tags::Subsets,
+        _ => return Err(unknown(detail)),
+    };
+    match detail / 10 {
+        0 => Ok((tags, Kind::Blocked)),
+        1 => Ok((tags, Kind::Classic)),
+        _ => Err(unknown(detail)),
+    }
+}
+
+const DETAILS: &str = "0 no tags, 1 a tag of each row, 2 tags of all its subsets; 10, 11, 12 the same with classic filters";
+
+fn unknown(found: u32) -> Error {
+    Error::Detail { kind: Kind::Attributes, found, expected: DETAILS }
+}
+
+/// The filters' worth of memory that a filter of so many attributes takes: of which each attribute has one.
+pub(super) fn shares(detail: u32, attributes: usize) -> u64 {
+    let tags = inside(detail).map_or(0, |(tags, _)| tags.a_row(attributes));
+    tags.saturating_add(attributes as u64).max(1)
+}
+
+pub(super) struct Attributes;
+
+/// A plan for one filter as the plan of all.
+fn plan_of_all(detail: u32, plan: impl Fn(Kind) -> Result<Plan, Error>) -> Result<Plan, Error> {
+    let (_, kind) = inside(detail)?;
+    Ok(Plan { kind: Kind::Attributes, detail, ..plan(kind)? })
+}
+
+impl Planner for Attributes {
+    fn usual_detail(&self) -> u32 {
+        Tags::Row as u32
+    }
+
+    fn details(&self) -> (RangeInclusive<u32>, &'static str) {
+        (0..=12, DETAILS)
+    }
+
+    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error> {
+        plan_of_all(detail, |kind| Plan::for_keys(kind, keys, fpp))
+    }
+
+    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+        plan_of_all(detail, |kind| Plan::for_memory(kind, keys, bytes))
+    }
+
+    fn for_capacity(&self, fpp: f64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+        plan_of_all(detail, |kind| Plan::for_capacity(kind, fpp, bytes))
+    }
+
+    fn predicted_fpp_at(&self, plan: &Plan, keys: u64) -> f64 {
+        plan.inner().map_or(1.0, |plan| plan.predicted_fpp_at(keys))
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), Error> {
+        let inner = plan.inner()?;
+        inner.check(inner.kind)
+    }
+}
+
+impl Plan {
+    /// The plan of the filter that an attributes filter has for each attribute.
+    pub(crate) fn inner(&self) -> Result<Self, Error> {
+        let (_, kind) = inside(self.detail)?;
+        Ok(Self { kind, detail: 0, ..*self })
+    }
+}
+
+impl Variant {
+    /// What a plan may take of `bytes` bytes for a whole filter of rows with so many attributes: a plan is
+    /// for one of its filters. All of them in kinds that take keys.
+    pub fn share(self, attributes: usize, bytes: u64) -> u64 {
+        if !self.kind.rows() {
+            return bytes;
+        }
+        let detail = self.detail.unwrap_or_else(|| Attributes.usual_detail());
+        // Parts are whole blocks of 64 bytes, and that of the tags is one.
+        bytes / shares(detail, attributes) / 64 * 64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_the_subsets_of_two_or_more() {
+        for attributes in 0..12 {
+            let subsets = (0..1u64 << attributes).filter(|subset| subset.count_ones() > 1);
+            assert_eq!(Tags::Subsets.a_row(attributes), subsets.count() as u64);
+        }
+        assert_eq!(Tags::Subsets.a_row(8), 247);
+        assert_eq!([1, 2, 64].map(|count| Tags::Row.a_row(count)), [0, 1, 1]);
+        assert_eq!(Tags::None.a_row(64), 0);
+    }
+
+    #[test]
+    fn details_are_modes_of_two_kinds() {
+        let right: Vec<_> = (0..=20).filter(|&detail| inside(detail).is_ok()).collect();
+        assert_eq!(right, [0, 1, 2, 10, 11, 12]);
+        for detail in [3, 9, 13, 20] {
+            let plan = Plan::for_keys(Kind::Attributes.with(detail), 10, 0.1);
+            assert!(matches!(plan, Err(Error::Detail { found, .. }) if found == detail));
+        }
+        assert_eq!(Variant::from(Kind::Attributes).share(3, 64_000), 16_000);
+        assert_eq!(Kind::Attributes.with(2).share(3, 64_000), 64_000 / 7 / 64 * 64);
+        assert_eq!(Kind::Attributes.with(10).share(3, 64_000), 64_000 / 3 / 64 * 64);
+        assert_eq!(Variant::from(Kind::Classic).share(3, 100), 100);
+    }
+}

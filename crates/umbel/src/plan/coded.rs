@@ -1,0 +1,112 @@
+//! Planning of the coded kind: how wide the codes are, and how many buckets.
+
+use std::ops::RangeInclusive;
+
+use super::planner::Planner;
+use super::{Kind, MAX_BITS, Plan, check_bits, field};
+use crate::Error;
+use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
+use crate::math::coded::{MOST_CODE, cells, codes, fpp};
+
+/// Used cells over all, at most, when as full as planned. Above, few bits are saved and walks grow fast: of 42 cells a
+/// bucket, 1.5 buckets are looked at with 7/8 of all cells used, 5.6 with 19/20; of 20 cells, 2.4 with 7/8.
+pub(crate) const MOST_LOAD: f64 = 0.875;
+
+const DETAILS: &str = "the bits of a code, 2 to 40; 0 chooses them by the rate";
+
+pub(super) struct Coded;
+
+/// Keys a bucket, at most, with codes of so many bits at a rate; 0 when not even few keep it.
+fn load_for(rate: f64, code: u32) -> f64 {
+    // The rate is at least λ/(2^c − 1).
+    let most = f64::from(cells(code)) * MOST_LOAD;
+    let (mut low, mut high) = (0.0, most.min(rate * codes(code) as f64));
+    if fpp(high, code) <= rate {
+        return high;
+    }
+    for _ in 0..50 {
+        let middle = (low + high) / 2.0;
+        if fpp(middle, code) <= rate { low = middle } else { high = middle }
+    }
+    low
+}
+
+impl Planner for Coded {
+    fn details(&self) -> (RangeInclusive<u32>, &'static str) {
+        (0..=MOST_CODE, DETAILS)
+    }
+
+    fn for_keys(&self, keys: u64, rate: f64, detail: u32) -> Result<Plan, Error> {
+        let detail = match detail {
+            0 => {
+                // The narrowest codes with which tables may be as full as they can be, or one bit less and emptier.
+                let full = |code: u32| {
+                    let load = f64::from(cells(code)) * MOST_LOAD;
+                    // Asked first, for it needs no walk.
+                    load / codes(code) as f64 <= rate && fpp(load, code) <= rate
+                };
+                let wide = (2..=MOST_CODE).find(|&code| full(code)).unwrap_or(MOST_CODE);
+                let narrow = (wide - 1).max(2);
+                if load_for(rate, narrow) > load_for(rate, wide) { narrow } else { wide }
+            }
+            detail => detail,
+        };
+        let plan = |buckets: u64| {
+            let bits = buckets.saturating_mul(BLOCK_BITS);
+            Plan { kind: Kind::Coded, keys, fpp: rate, bits, probes: 1, detail }
+        };
+        // Less than a key for 8 buckets is 4,096 bits a key.
+        let load = if detail < 2 { 0.0 } else { load_for(rate, detail) };
+        if load < 0.125 {
+            return Err(match detail {
+                1 => Error::Detail { kind: Kind::Coded, found: detail, expected: DETAILS },
+                _ => Error::FppOutOfReach { kind: Kind::Coded, fpp: rate },
+            });
+        }
+        let buckets = (keys as f64 / load).ceil().max(1.0);
+        check_bits(buckets * BLOCK_BITS as f64)?;
+        let mut buckets = buckets as u64;
+        while plan(buckets).predicted_fpp() > rate {
+            buckets += 1;
+        }
+        check_bits(plan(buckets).bits as f64)?;
+        Ok(plan(buckets))
+    }
+
+    /// With all buckets that there are, and the widest codes that leave cells free as planned: a bit more halves the
+    /// rate, and costs less than twice the codes compared.
+    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+        let buckets = bytes.min(MAX_BITS / 8) / BLOCK_BYTES;
+        if buckets == 0 {
+            return Err(Error::MemoryTooSmall { bytes });
+        }
+        let (load, bits) = (keys as f64 / buckets as f64, buckets * BLOCK_BITS);
+        let fits = |code: u32| load <= f64::from(cells(code)) * MOST_LOAD;
+        let widths = if detail == 0 { 2..=MOST_CODE } else { detail..=detail };
+        let width = widths.rev().find(|&code| code > 1 && fits(code));
+        let rate = width.map_or(1.0, |code| fpp(load, code));
+        match width {
+            Some(detail) if rate < 1.0 => {
+                Ok(Plan { kind: Kind::Coded, keys, fpp: rate, bits, probes: 1, detail })
+            }
+            _ => Err(Error::TooManyKeys { keys, bits }),
+        }
+    }
+
+    fn predicted_fpp_at(&self, plan: &Plan, keys: u64) -> f64 {
+        fpp(keys as f64 / (plan.bits / BLOCK_BITS) as f64, plan.detail)
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), Error> {
+        super::plain::whole_blocks(plan)?;
+        field("probes", u64::from(plan.probes), plan.probes == 1, "1: a home among the buckets")?;
+        match (2..=MOST_CODE).contains(&plan.detail) {
+            true => Ok(()),
+            false => Err(Error::Detail {
+                kind: Kind::Coded,
+                found: plan.detail,
+                expected: "2 to 40 bits",
+            }),
+        }
+    }
+}
