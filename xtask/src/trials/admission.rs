@@ -72,6 +72,9 @@ pub(super) fn run() -> Result<()> {
          The hit rate falls by no more than 2 points, and rises\nwhere the cache is too small for what was written in vain.",
         share * 100.0
     );
+    println!(
+        "Fewer of them than 1 in 100 pass: {WINDOW} requests are for far fewer objects, so that the window has room to spare."
+    );
     ensure!((share - 0.75).abs() < 0.001, "the trace has {share} of objects asked for once");
     ensure!(failed == 0, "{failed} checks are out of bounds");
     Ok(())

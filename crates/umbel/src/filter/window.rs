@@ -39,8 +39,8 @@ use crate::{Error, format};
 /// # Cost
 /// 17.7 bits a key of the window at a rate of 1 %, 1.75 times a blocked filter for as many keys; memory is
 /// taken once and never more. Inserting touches one cache line, asking 4 adjacent ones. When a generation
-/// ends, one in three windows, the oldest is emptied: about 5 bytes for each of its keys are gone over at
-/// once, a millisecond a million keys.
+/// ends, one in three windows, the oldest is emptied: its blocks, 1.7 bytes for each of its keys, are
+/// cleared at once.
 ///
 /// # When not to use it
 /// When nothing should be forgotten: [`Blocked`](super::Blocked), or [`Scalable`](super::Scalable) where the

@@ -21,7 +21,7 @@ const GENERATIONS: RangeInclusive<u32> = 2..=8;
 /// ```
 ///
 /// Six or seven are the optimum, by so little that lines count for more: a lookup reads one of each
-/// generation, and four of them are two aligned pairs of lines, which processors fetch as one.
+/// generation, and takes 3 to 4.4 times as long as in a blocked filter with four (10 M keys).
 const USUAL: u32 = 4;
 
 pub(super) struct Window;

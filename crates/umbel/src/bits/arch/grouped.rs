@@ -7,8 +7,8 @@
 use super::{Block, Isa, Kernel, place, prefetch, scalar};
 use crate::hash::KeyHash;
 
-/// Keys between asking for their lines and using them. Measured on groups of 4 blocks, 10 M keys: 8, 16 and
-/// 32 differ by no more than runs of one do.
+/// Keys between asking for their lines and using them: half of what single lines take, since every key has
+/// several. Other numbers are not measured.
 const AHEAD: usize = 16;
 
 /// One of the filters of a group.
