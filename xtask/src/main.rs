@@ -45,8 +45,6 @@ enum Chore {
     Trial(trials::Arguments),
     /// Measure speed: filters beside other filters and memory, or with --files whole commands.
     Bench(bench::Arguments),
-    /// One experiment, theory beside measurement; exit 1 when a figure is out of bounds.
-    Trial(trials::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -67,6 +65,5 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Rates(arguments) => rates::run(arguments),
         Chore::Trial(arguments) => trials::run(arguments),
         Chore::Bench(arguments) => bench::run_bench(arguments),
-        Chore::Trial(arguments) => trials::run(arguments),
     }
 }
