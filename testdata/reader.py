@@ -1,4 +1,4 @@
-"""An independent reader of umbel files, version 1, kinds blocked, classic, sliced and scalable.
+"""An independent reader of umbel files, version 1, kinds blocked, classic, sliced, counting and scalable.
 
 Written from FORMAT.md alone, without a look at the Rust code: it shows that the document suffices.
 Needs Python 3 and the package xxhash. Comments name the sections of FORMAT.md.
@@ -12,12 +12,13 @@ import xxhash
 MASK = 2**64 - 1
 CHUNK = 2**20
 MAGIC = b"\x89UMBEL\r\n"
-KINDS = {1: "blocked", 2: "classic", 3: "sliced", 5: "scalable"}
+KINDS = {1: "blocked", 2: "classic", 3: "sliced", 4: "counting", 5: "scalable"}
 ALGORITHMS = {1: "xxh3-128", 2: "siphash-1-3-128"}
 START = struct.Struct("<8sHHIH6sQQQdQ")  # section 2; 64 bytes that all kinds share
 START_FIELDS = ("magic version kind header_length algorithm zeros_18 seed key_id payload_length planned_fpp "
                 "planned_keys").split()
 SINGLE = struct.Struct("<QI44s")  # section 2, kinds 1 to 3, from byte 64 on
+COUNTERS = struct.Struct("<QII40s")  # section 9, kind 4, from byte 64 on
 CHAIN = struct.Struct("<I4s")  # section 8, kind 5, from byte 64 on
 LINK = struct.Struct("<QdQQI4s")  # section 8; 40 bytes
 LINK_FIELDS = "keys fpp taken bits probes zeros".split()
@@ -47,6 +48,13 @@ def read_header(data):
     require(h["kind"] in KINDS, "kind")
     if h["kind"] == 5:
         read_links(h, data, length)
+    elif h["kind"] == 4:
+        require(declared == length == 128, "header_length")
+        bits, probes, detail, zeros = COUNTERS.unpack_from(data, 64)
+        require(not any(zeros), "reserved bytes")
+        require(detail in (4, 8, 16), "counter_bits")
+        require(bits % (512 * detail) == 0, "bits")
+        h["links"], h["detail"] = [{"bits": bits, "probes": probes}], detail
     else:
         require(declared == length == 128, "header_length")
         bits, probes, zeros = SINGLE.unpack_from(data, 64)
@@ -100,7 +108,24 @@ def read_filter(path):
         payload = payload[size:]
         last = link["bits"] // 8  # the byte with the first bit of padding, if there is padding
         require(int.from_bytes(payloads[-1][last:], "little") >> link["bits"] % 8 == 0, "padding bits")
+    if h["kind"] == 4:
+        link = h["links"][0]
+        payloads = [nonzero(payloads[0], h["detail"])]
+        link["all_bits"], link["bits"] = link["bits"], link["bits"] // h["detail"]
     return h, payloads
+
+
+def nonzero(payload, detail):
+    """A bit for each counter that is not 0, as kind 1 has them: section 9."""
+    bits = bytearray()
+    for start in range(0, len(payload), 64 * detail):
+        lines = [int.from_bytes(payload[start + 64 * p:start + 64 * (p + 1)], "little") for p in range(detail)]
+        low, high = lines[0] | lines[1], 0
+        for line in lines[2:]:
+            high |= line
+        require(high & ~low == 0, "a counter with nothing in its low part")
+        bits += low.to_bytes(64, "little")
+    return bytes(bits)
 
 
 def siphash_128(key, secret, word_rounds=1, final_rounds=3):
@@ -189,8 +214,10 @@ def check_vector(folder, vector):
     secret = None if vector["secret"] is None else bytes.fromhex(vector["secret"])
     check_secret(h, secret)
     named = dict(h, kind=KINDS[h["kind"]], algorithm=ALGORITHMS[h["algorithm"]],
-                 bits=h["links"][0]["bits"], probes=h["links"][0]["probes"])
-    for field in ("kind", "planned_keys", "planned_fpp", "bits", "probes", "algorithm", "seed"):
+                 bits=h["links"][0].get("all_bits", h["links"][0]["bits"]), probes=h["links"][0]["probes"],
+                 detail=h.get("detail", 0))
+    vector.setdefault("detail", 0)
+    for field in ("kind", "detail", "planned_keys", "planned_fpp", "bits", "probes", "algorithm", "seed"):
         require(named[field] == vector[field], f"{field} is {named[field]}, not {vector[field]}")
 
     chain = [{field: link[field] for field in ("taken", "bits", "probes")} for link in h["links"] if "taken" in link]

@@ -33,6 +33,12 @@ fn recipes() -> Vec<Vector> {
         keyed(classic("classic-keyed", 9_601, 6, 1000, 0.01)),
         Vector { seed: 9, ..sliced("sliced-odd", 7 * 1_371, 7, 1000, 0.01) },
         keyed(sliced("sliced-keyed", 5 * 67, 5, 46, 0.05)),
+        // Members twice over, so that counts are 2 and more; and some that reach their top.
+        counting("counting-4", 4, 20, 8, 1000, 0.01),
+        Vector { seed: 5, rounds: 14, ..counting("counting-4-full", 4, 3, 5, 150, 0.02) },
+        keyed(Vector { rounds: 3, ..counting("counting-8", 8, 19, 3, 2000, 0.1) }),
+        Vector { members: 900, ..counting("counting-16", 16, 6, 16, 150, 1e-4) },
+        Vector { members: 0, ..counting("counting-empty", 4, 1, 8, 1, 0.5) },
         // Links after the first are planned: a planner that sizes them otherwise keeps these files
         // readable, but has to bring its own.
         Vector { members: 900, ..scalable("scalable-one", 16, 5, 1000, 0.05) },
@@ -48,6 +54,12 @@ fn blocked(name: &str, blocks: u64, probes: u32, keys: u64, fpp: f64) -> Vector 
 
 fn sliced(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
     Vector { kind: "sliced".into(), ..classic(name, bits, probes, keys, fpp) }
+}
+
+/// Counters of `detail` bits in so many blocks, each member inserted twice.
+fn counting(name: &str, detail: u32, blocks: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
+    let blocked = blocked(name, blocks * u64::from(detail), probes, keys, fpp);
+    Vector { kind: "counting".into(), detail, rounds: 2, ..blocked }
 }
 
 /// Of a first link that suffices for its keys.
@@ -70,6 +82,7 @@ fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
         secret: None,
         member_prefix: "member-".into(),
         members: keys,
+        rounds: 1,
         probe_prefix: "probe-".into(),
         probes_tried: 20_000,
         false_positives: Vec::new(),

@@ -24,7 +24,9 @@ pub enum Error {
         bits: f64,
     },
     /// Less memory than one block.
-    #[error("{bytes} bytes of memory hold no filter; the smallest takes 64 bytes")]
+    #[error(
+        "{bytes} bytes of memory hold no such filter; the smallest takes 64 bytes, of some kinds more"
+    )]
     MemoryTooSmall {
         /// Bytes offered.
         bytes: u64,
@@ -104,6 +106,24 @@ pub enum Error {
     )]
     Static(Kind),
 
+    /// A kind that cannot forget a single key.
+    #[error(
+        "no key can be taken out of a {0} filter: its bits are shared by many keys; \
+         build a counting one, or build it anew without the key"
+    )]
+    CannotRemove(Kind),
+    /// A kind that does not turn into the one asked for.
+    #[error("a {from} filter does not convert to a {to} one; {}", match to {
+        Kind::Blocked => "a counting one does",
+        _ => "a counting one converts to a blocked one",
+    })]
+    CannotConvert {
+        /// Kind of the filter.
+        from: Kind,
+        /// Kind asked for.
+        to: Kind,
+    },
+
     /// A kind whose filters cannot be combined.
     #[error(
         "{0} filters do not merge: a chain of both could not keep the rate promised; \
@@ -134,6 +154,14 @@ pub enum Error {
         /// Probes of the left filter.
         left: u32,
         /// Probes of the right filter.
+        right: u32,
+    },
+    /// Filters with cells of different widths cannot be combined.
+    #[error("one filter has {left} bits a cell, the other {right}; plan both for the same")]
+    CellsDiffer {
+        /// Bits of a cell of the left filter.
+        left: u32,
+        /// Bits of a cell of the right filter.
         right: u32,
     },
     /// Neither size folds to the other.

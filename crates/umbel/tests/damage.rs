@@ -11,7 +11,8 @@ use umbel::{AnyFilter, Block, Error, KeyHasher, Kind, Plan, Scalable, Secret};
 const SECRET: Secret = Secret::new([7; 16]);
 
 /// One small filter of each sort, as a file, with the secret that opens it: blocked, blocked keyed,
-/// classic, classic keyed, then scalable ones of one link, of four, and of four keyed, then sliced.
+/// classic, classic keyed, then scalable ones of one link, of four, and of four keyed, then sliced, then
+/// counting, plain and keyed.
 fn files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     static FILES: OnceLock<Vec<(Vec<u8>, Option<&'static Secret>)>> = OnceLock::new();
     FILES.get_or_init(make_files).clone()
@@ -34,7 +35,9 @@ fn make_files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     files.push((file(&one, None), None));
     files.extend([None, Some(&SECRET)].map(|secret| (grown(&four, secret), secret)));
     files.push((file(&sliced, None), None));
-    for (file, header) in files.iter().zip([128, 128, 128, 128, 128, 256, 256, 128]) {
+    let counting = Plan { kind: Kind::Counting, bits: 4 * 512, detail: 4, ..blocked };
+    files.extend([None, Some(&SECRET)].map(|secret| (file(&counting, secret), secret)));
+    for (file, header) in files.iter().zip([128, 128, 128, 128, 128, 256, 256, 128, 128, 128]) {
         assert_eq!(header_length(&file.0), header);
     }
     files
@@ -374,6 +377,54 @@ fn every_header_field_is_checked() {
     }
 }
 
+#[test]
+fn every_field_of_counters_is_checked() {
+    let file = &files()[8].0;
+    for (name, offset, bytes) in [
+        ("header_length", 12, vec![192, 0]),
+        ("header_length", 12, vec![64, 0]),
+        ("bits", 64, u(0)),
+        ("bits", 64, u(512)),
+        ("bits", 64, u(3 * 512)),
+        ("bits", 64, u(5 * 512)),
+        ("bits", 64, u(4 * 512 + 1)),
+        ("payload_length", 64, u(8 * 512)),
+        ("payload_length", 64, u(1 << 48)),
+        ("payload_length", 40, u(0)),
+        ("payload_length", 40, u(64)),
+        ("bits", 76, vec![8, 0, 0, 0]),
+        ("bits", 76, vec![16, 0, 0, 0]),
+        ("seed", 16, vec![2, 0]),
+    ] {
+        let error = refusal(&with_header(file, offset, &bytes), None);
+        let right = matches!(&error, Error::Field { field, .. } if *field == name)
+            || (name == "header_length"
+                && matches!(error, Error::HeaderDamaged | Error::Length { .. }));
+        assert!(right, "{name} at {offset}: {bytes:?}: {error:?}");
+    }
+    for byte in 80..120 {
+        let error = refusal(&with_header(file, byte, &[1]), None);
+        assert!(matches!(error, Error::Field { field: "zeros", .. }), "{byte}: {error:?}");
+    }
+    for detail in [0, 1, 2, 3, 5, 12, 15, 17, 32, 255] {
+        let error = refusal(&with_header(file, 76, &[detail, 0, 0, 0]), None);
+        assert!(matches!(error, Error::Detail { .. }), "{error:?}");
+    }
+    let probes = |probes| refusal(&with_header(file, 72, &[probes, 0, 0, 0]), None);
+    assert!(matches!(probes(0), Error::Probes { probes: 0 }));
+    assert!(matches!(probes(33), Error::Probes { probes: 33 }));
+    // High parts without a low one stand for no count.
+    let used = |byte: usize| file[128 + byte] | file[128 + 64 + byte];
+    let free = (0..64).find(|&byte| used(byte) != 255).unwrap();
+    for plane in [2, 3] {
+        let mut file = file.clone();
+        file[128 + 64 * plane + free] |= !used(free);
+        resum(&mut file);
+        let error = refusal(&file, None);
+        assert!(matches!(error, Error::Field { field: "payload", .. }), "{error:?}");
+    }
+}
+
 /// A kind of a later release may have a longer header, whose checksum this one would not find.
 #[test]
 fn newer_kinds_are_told_from_damage() {
@@ -527,7 +578,7 @@ proptest! {
     /// Random bytes seldom pass the first checks; these are led past them.
     #[test]
     fn no_header_makes_a_reader_panic(
-        which in 0..7usize,
+        which in 0..10usize,
         changes in prop::collection::vec(
             (8..248usize, prop_oneof![Just(0), Just(255), any::<u8>()]), 0..6,
         ),

@@ -61,7 +61,7 @@ fn text(path: &Path, receipt: &Receipt) -> String {
          \x20 scheme     {}\n\
          \x20 size       {}, {} bits\n\
          \x20 planned    {} keys{}\n\
-         \x20 fill       {} bits set, {:.2} %\n\
+         \x20 fill       {} {} {}, {:.2} %\n\
          \x20 keys       {}{}\n\
          \x20 rate now   {}, from its own bits\n\
          \x20 state      {}\n\
@@ -75,6 +75,8 @@ fn text(path: &Path, receipt: &Receipt) -> String {
         Count(plan.keys),
         planned,
         Count(receipt.set_bits),
+        plan.kind.cells(),
+        if plan.kind.cells() == "bits" { "set" } else { "in use" },
         receipt.fill * 100.0,
         report::estimate(receipt),
         interval,

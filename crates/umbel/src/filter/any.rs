@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::ops::Range;
 
 use super::{
-    Blocked, Bloom, Classic, FileLayout, Filter, Insert, Receipt, Scalable, Sliced, bloom, scalable,
+    Blocked, Bloom, Classic, Counting, FileLayout, Filter, Insert, Receipt, Remove, Scalable,
+    Sliced, bloom, counting, scalable,
 };
 use crate::bits::{self, Block, Blocks, MappedBlocks};
 use crate::format::Header;
@@ -23,6 +24,8 @@ pub enum AnyFilter<S = Blocks> {
     Classic(Classic<S>),
     /// A sliced filter.
     Sliced(Sliced<S>),
+    /// A counting filter.
+    Counting(Counting<S>),
     /// A scalable filter.
     Scalable(Scalable<S>),
 }
@@ -37,6 +40,7 @@ impl AnyFilter {
             Kind::Blocked => Self::Blocked(Bloom::new(plan, hasher)?),
             Kind::Classic => Self::Classic(Bloom::new(plan, hasher)?),
             Kind::Sliced => Self::Sliced(Bloom::new(plan, hasher)?),
+            Kind::Counting => Self::Counting(Counting::new(plan, hasher)?),
             Kind::Scalable => Self::Scalable(Scalable::new(plan, hasher)?),
         })
     }
@@ -98,6 +102,7 @@ impl AnyFilter {
             Self::Blocked(filter) => filter,
             Self::Classic(filter) => filter,
             Self::Sliced(filter) => filter,
+            Self::Counting(filter) => filter,
             Self::Scalable(filter) => filter,
         })
     }
@@ -130,6 +135,27 @@ impl AnyFilter {
         self.get_mut()?.insert_batch_new(hashes, new)
     }
 
+    /// The filter as one that keys can be taken out of.
+    ///
+    /// # Errors
+    /// [`Error::CannotRemove`] of any kind but counting.
+    pub fn get_remove(&mut self) -> Result<&mut dyn Remove, Error> {
+        match self {
+            Self::Counting(filter) => Ok(filter),
+            other => Err(Error::CannotRemove(other.plan().kind)),
+        }
+    }
+
+    /// Takes a key out; false when it is certainly not there, and nothing has changed. As
+    /// [`Counting::remove`].
+    ///
+    /// # Errors
+    /// As [`get_remove`](Self::get_remove).
+    pub fn remove(&mut self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+        let hash = self.hasher().hash(key);
+        Ok(self.get_remove()?.remove_hash(hash))
+    }
+
     /// Lets a filter that grows take at most `bytes` bytes; others stay as large as they are.
     pub fn set_limit(&mut self, bytes: u64) {
         if let Ok(filter) = self.get_mut() {
@@ -146,6 +172,7 @@ impl AnyFilter {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.union(right),
             (Self::Classic(left), AnyFilter::Classic(right)) => left.union(right),
             (Self::Sliced(left), AnyFilter::Sliced(right)) => left.union(right),
+            (Self::Counting(left), AnyFilter::Counting(right)) => left.union(right),
             (left, right) => Err(cannot_join(left.plan().kind, right.plan().kind)),
         }
     }
@@ -159,6 +186,7 @@ impl AnyFilter {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.intersect(right),
             (Self::Classic(left), AnyFilter::Classic(right)) => left.intersect(right),
             (Self::Sliced(left), AnyFilter::Sliced(right)) => left.intersect(right),
+            (Self::Counting(left), AnyFilter::Counting(right)) => left.intersect(right),
             (left, right) => Err(cannot_join(left.plan().kind, right.plan().kind)),
         }
     }
@@ -218,6 +246,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Kind::Blocked => Self::Blocked(Bloom::from_parts(plan, hasher, only())?),
             Kind::Classic => Self::Classic(Bloom::from_parts(plan, hasher, only())?),
             Kind::Sliced => Self::Sliced(Bloom::from_parts(plan, hasher, only())?),
+            Kind::Counting => Self::Counting(Counting::from_parts(plan, hasher, only())?),
             Kind::Scalable => Self::Scalable(Scalable::from_parts(header, hasher, parts)?),
         })
     }
@@ -228,6 +257,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Self::Blocked(filter) => filter,
             Self::Classic(filter) => filter,
             Self::Sliced(filter) => filter,
+            Self::Counting(filter) => filter,
             Self::Scalable(filter) => filter,
         }
     }
@@ -243,6 +273,18 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
     /// When the slices differ in length.
     pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
         self.get().contains_batch(hashes, found);
+    }
+
+    /// The same keys in a filter of another kind: a counting filter gives a blocked one, as
+    /// [`Counting::to_blocked`].
+    ///
+    /// # Errors
+    /// [`Error::CannotConvert`]; [`Error::OutOfMemory`].
+    pub fn convert(&self, to: Kind) -> Result<AnyFilter, Error> {
+        match (self, to) {
+            (Self::Counting(filter), Kind::Blocked) => Ok(AnyFilter::Blocked(filter.to_blocked()?)),
+            (other, to) => Err(Error::CannotConvert { from: other.plan().kind, to }),
+        }
     }
 
     /// What it was planned for. Of a scalable filter the first link, and the rate of all.
@@ -278,6 +320,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
 pub(crate) fn file_layout(header: &Header) -> Result<FileLayout, Error> {
     match header.kind()? {
         Kind::Blocked | Kind::Classic | Kind::Sliced => bloom::file_layout(header),
+        Kind::Counting => counting::file_layout(header),
         Kind::Scalable => scalable::file_layout(header),
     }
 }
@@ -288,6 +331,7 @@ impl<S: AsRef<[Block]>> std::fmt::Debug for AnyFilter<S> {
             Self::Blocked(filter) => filter.fmt(f),
             Self::Classic(filter) => filter.fmt(f),
             Self::Sliced(filter) => filter.fmt(f),
+            Self::Counting(filter) => filter.fmt(f),
             Self::Scalable(filter) => filter.fmt(f),
         }
     }
@@ -309,4 +353,4 @@ macro_rules! try_from {
     )*};
 }
 
-try_from!(Blocked, Classic, Sliced, Scalable);
+try_from!(Blocked, Classic, Sliced, Counting, Scalable);

@@ -16,13 +16,16 @@ pub enum Kind {
     Classic = 2,
     /// One slice of the bits for each probe.
     Sliced = 3,
+    /// A counter in place of each bit of a blocked filter: keys can be removed.
+    Counting = 4,
     /// Grows: a chain of blocked filters, their error bounded over all growth.
     Scalable = 5,
 }
 
 impl Kind {
     /// Every kind, in the order of their numbers in files.
-    pub const ALL: [Self; 4] = [Self::Blocked, Self::Classic, Self::Sliced, Self::Scalable];
+    pub const ALL: [Self; 5] =
+        [Self::Blocked, Self::Classic, Self::Sliced, Self::Counting, Self::Scalable];
 
     pub(crate) fn from_id(id: u16) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|&kind| kind as u16 == id).ok_or(Error::UnknownKind(id))
@@ -34,6 +37,7 @@ impl Kind {
             Self::Blocked => "blocked",
             Self::Classic => "classic",
             Self::Sliced => "sliced",
+            Self::Counting => "counting",
             Self::Scalable => "scalable",
         }
     }
@@ -41,6 +45,19 @@ impl Kind {
     /// Whether it takes keys one by one; other kinds are built at once from all their keys.
     pub fn inserts(self) -> bool {
         true
+    }
+
+    /// Whether keys can be taken out of it again.
+    pub fn removes(self) -> bool {
+        matches!(self, Self::Counting)
+    }
+
+    /// What its payload is made of, and its fill counts.
+    pub fn cells(self) -> &'static str {
+        match self {
+            Self::Counting => "counters",
+            _ => "bits",
+        }
     }
 
     /// Whether its bits depend on the order in which keys are inserted.

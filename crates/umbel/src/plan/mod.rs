@@ -3,6 +3,7 @@
 //! Plans keep their promise: the predicted rate at the planned keys is at most the rate asked for,
 //! by the exact formulas of [`math`](crate::math), rounding included.
 
+mod counting;
 mod kind;
 mod plain;
 mod planner;
@@ -43,11 +44,13 @@ pub struct Plan {
     pub keys: u64,
     /// The rate promised while it holds at most `keys` keys, in (0, 1); in the scalable kind, always.
     pub fpp: f64,
-    /// Bits, m. A multiple of 512 in the blocked and scalable kinds.
+    /// Bits, m. A multiple of 512 in the blocked and scalable kinds; in the counting kind those of all
+    /// counters, `detail` times the bits of the blocked filter it converts to.
     pub bits: u64,
     /// Probes a key, k.
     pub probes: u32,
-    /// The kind's own parameter; 0 in kinds that have none: blocked, classic, sliced and scalable.
+    /// The kind's own parameter: of a counting filter the bits of a counter, 4, 8 or 16; 0 in kinds that
+    /// have none: blocked, classic, sliced and scalable.
     pub detail: u32,
 }
 
@@ -169,6 +172,7 @@ fn planner_of(kind: Kind) -> &'static dyn Planner {
         Kind::Blocked => &plain::Blocked,
         Kind::Classic => &plain::Classic,
         Kind::Sliced => &sliced::Sliced,
+        Kind::Counting => &counting::Counting,
         Kind::Scalable => &scalable::Scalable,
     }
 }

@@ -31,6 +31,9 @@ pub(crate) struct Vector {
     /// Members are this and the numbers from 0 to `members` − 1 in decimal; probes likewise.
     pub(crate) member_prefix: String,
     pub(crate) members: u64,
+    /// How often all members are inserted, one round after the other; left out where it is once.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub(crate) rounds: u64,
     pub(crate) probe_prefix: String,
     pub(crate) probes_tried: u64,
     /// The numbers of the first ten probes that pass though they are not members.
@@ -42,6 +45,14 @@ pub(crate) struct Vector {
 
 fn is_zero(detail: &u32) -> bool {
     *detail == 0
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn is_one(rounds: &u64) -> bool {
+    *rounds == 1
 }
 
 /// A link of a scalable filter.
@@ -96,8 +107,10 @@ impl Vector {
     /// The filter, made from its members.
     pub(crate) fn build(&self) -> Result<AnyFilter, Error> {
         let mut filter = AnyFilter::new(&self.plan(), self.hasher())?;
-        for member in self.member_keys() {
-            filter.insert(member)?;
+        for _ in 0..self.rounds {
+            for member in self.member_keys() {
+                filter.insert(member)?;
+            }
         }
         Ok(filter)
     }

@@ -9,6 +9,7 @@
 #![allow(unsafe_code)]
 
 mod atomic;
+mod counters;
 #[cfg(target_arch = "x86_64")]
 mod inline;
 mod map;
@@ -18,6 +19,7 @@ mod storage;
 mod x86;
 
 pub(crate) use atomic::{AtomicBlock, AtomicBlocks};
+pub(crate) use counters::Counters;
 pub use map::{MappedBlocks, MappedBlocksMut};
 pub use storage::Blocks;
 
