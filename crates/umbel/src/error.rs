@@ -54,6 +54,7 @@ pub enum Error {
     },
     /// A rate that this kind cannot reach with any sensible number of bits.
     #[error("a {kind} filter cannot reach fpp {fpp}: {}", match kind {
+        Kind::Stable => "plan a window, or a kind that forgets nothing",
         Kind::Scalable => "begin it with more keys, so that it grows less often, or plan a classic one",
         _ => "plan a classic one",
     })]
@@ -126,8 +127,11 @@ pub enum Error {
 
     /// A kind whose filters cannot be combined.
     #[error(
-        "{0} filters do not merge: a chain of both could not keep the rate promised; \
-         add the keys of one to the other, or query both"
+        "{0} filters do not merge: {why}; add the keys of one to the other, or query both",
+        why = match .0 {
+            Kind::Stable => "which keys fade depends on the order in which all of them came",
+            _ => "a chain of both could not keep the rate promised",
+        }
     )]
     NotMergeable(Kind),
     /// Filters of different kinds cannot be combined.

@@ -40,7 +40,7 @@ pub use bits::{Block, Blocks, MappedBlocks, MappedBlocksMut};
 pub use error::Error;
 pub use filter::{
     AnyFilter, Blocked, Classic, Counting, Estimate, Filter, Insert, Receipt, Remove, Scalable,
-    Shared, Sliced,
+    Shared, Sliced, Stable,
 };
 pub use hash::{Algorithm, KeyHash, KeyHasher, Scheme, Secret};
 pub use plan::{Capacity, Kind, MAX_BITS, MAX_PROBES, Plan, Variant};

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::{
     Blocked, Bloom, Classic, Counting, FileLayout, Filter, Insert, Receipt, Remove, Scalable,
-    Sliced, bloom, counting, scalable,
+    Sliced, Stable, bloom, counting, scalable, stable,
 };
 use crate::bits::{self, Block, Blocks, MappedBlocks};
 use crate::format::Header;
@@ -28,6 +28,8 @@ pub enum AnyFilter<S = Blocks> {
     Counting(Counting<S>),
     /// A scalable filter.
     Scalable(Scalable<S>),
+    /// A stable filter.
+    Stable(Stable<S>),
 }
 
 impl AnyFilter {
@@ -42,6 +44,7 @@ impl AnyFilter {
             Kind::Sliced => Self::Sliced(Bloom::new(plan, hasher)?),
             Kind::Counting => Self::Counting(Counting::new(plan, hasher)?),
             Kind::Scalable => Self::Scalable(Scalable::new(plan, hasher)?),
+            Kind::Stable => Self::Stable(Stable::new(plan, hasher)?),
         })
     }
 
@@ -104,6 +107,7 @@ impl AnyFilter {
             Self::Sliced(filter) => filter,
             Self::Counting(filter) => filter,
             Self::Scalable(filter) => filter,
+            Self::Stable(filter) => filter,
         })
     }
 
@@ -166,7 +170,7 @@ impl AnyFilter {
     /// Adds all keys of `other`. As [`Bloom::union`].
     ///
     /// # Errors
-    /// As there; [`Error::NotMergeable`] when one is scalable, [`Error::KindsDiffer`].
+    /// As there; [`Error::NotMergeable`] when one is scalable or stable, [`Error::KindsDiffer`].
     pub fn union(&mut self, other: &AnyFilter<impl AsRef<[Block]>>) -> Result<(), Error> {
         match (self, other) {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.union(right),
@@ -180,7 +184,7 @@ impl AnyFilter {
     /// Keeps the keys that both hold. As [`Bloom::intersect`].
     ///
     /// # Errors
-    /// As there; [`Error::NotMergeable`] when one is scalable, [`Error::KindsDiffer`].
+    /// As there; [`Error::NotMergeable`] when one is scalable or stable, [`Error::KindsDiffer`].
     pub fn intersect(&mut self, other: &AnyFilter<impl AsRef<[Block]>>) -> Result<(), Error> {
         match (self, other) {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.intersect(right),
@@ -194,7 +198,8 @@ impl AnyFilter {
 
 /// Why filters of these kinds cannot be joined.
 fn cannot_join(left: Kind, right: Kind) -> Error {
-    match [left, right].into_iter().find(|&kind| kind == Kind::Scalable) {
+    let alone = |kind: &Kind| matches!(kind, Kind::Scalable | Kind::Stable);
+    match [left, right].into_iter().find(alone) {
         Some(kind) => Error::NotMergeable(kind),
         None => Error::KindsDiffer { left, right },
     }
@@ -248,6 +253,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Kind::Sliced => Self::Sliced(Bloom::from_parts(plan, hasher, only())?),
             Kind::Counting => Self::Counting(Counting::from_parts(plan, hasher, only())?),
             Kind::Scalable => Self::Scalable(Scalable::from_parts(header, hasher, parts)?),
+            Kind::Stable => Self::Stable(Stable::from_parts(header, hasher, only())?),
         })
     }
 
@@ -259,6 +265,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Self::Sliced(filter) => filter,
             Self::Counting(filter) => filter,
             Self::Scalable(filter) => filter,
+            Self::Stable(filter) => filter,
         }
     }
 
@@ -322,6 +329,7 @@ pub(crate) fn file_layout(header: &Header) -> Result<FileLayout, Error> {
         Kind::Blocked | Kind::Classic | Kind::Sliced => bloom::file_layout(header),
         Kind::Counting => counting::file_layout(header),
         Kind::Scalable => scalable::file_layout(header),
+        Kind::Stable => stable::file_layout(header),
     }
 }
 
@@ -333,6 +341,7 @@ impl<S: AsRef<[Block]>> std::fmt::Debug for AnyFilter<S> {
             Self::Sliced(filter) => filter.fmt(f),
             Self::Counting(filter) => filter.fmt(f),
             Self::Scalable(filter) => filter.fmt(f),
+            Self::Stable(filter) => filter.fmt(f),
         }
     }
 }
@@ -353,4 +362,4 @@ macro_rules! try_from {
     )*};
 }
 
-try_from!(Blocked, Classic, Sliced, Counting, Scalable);
+try_from!(Blocked, Classic, Sliced, Counting, Scalable, Stable);

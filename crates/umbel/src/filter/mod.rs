@@ -15,6 +15,7 @@ mod scalable;
 mod shared;
 mod sliced;
 mod spread;
+mod stable;
 
 use std::io::Write;
 
@@ -29,6 +30,7 @@ pub use receipt::{Fact, Figure, Part, Receipt};
 pub use scalable::{Link, Scalable};
 pub use shared::Shared;
 pub use sliced::{Sliced, SlicedLayout};
+pub use stable::Stable;
 
 pub use crate::math::Estimate;
 

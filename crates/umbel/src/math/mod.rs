@@ -8,5 +8,6 @@ mod interval;
 mod occupancy;
 mod poisson;
 pub mod sliced;
+pub mod stable;
 
 pub use interval::{Estimate, binomial_bounds};

@@ -20,12 +20,14 @@ pub enum Kind {
     Counting = 4,
     /// Grows: a chain of blocked filters, their error bounded over all growth.
     Scalable = 5,
+    /// Forgets old keys: a stream without end in constant space.
+    Stable = 6,
 }
 
 impl Kind {
     /// Every kind, in the order of their numbers in files.
-    pub const ALL: [Self; 5] =
-        [Self::Blocked, Self::Classic, Self::Sliced, Self::Counting, Self::Scalable];
+    pub const ALL: [Self; 6] =
+        [Self::Blocked, Self::Classic, Self::Sliced, Self::Counting, Self::Scalable, Self::Stable];
 
     pub(crate) fn from_id(id: u16) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|&kind| kind as u16 == id).ok_or(Error::UnknownKind(id))
@@ -39,6 +41,7 @@ impl Kind {
             Self::Sliced => "sliced",
             Self::Counting => "counting",
             Self::Scalable => "scalable",
+            Self::Stable => "stable",
         }
     }
 
@@ -56,19 +59,21 @@ impl Kind {
     pub fn cells(self) -> &'static str {
         match self {
             Self::Counting => "counters",
+            Self::Stable => "cells",
             _ => "bits",
         }
     }
 
     /// Whether its bits depend on the order in which keys are inserted.
     pub fn in_order(self) -> bool {
-        matches!(self, Self::Scalable)
+        matches!(self, Self::Scalable | Self::Stable)
     }
 
     /// What `keys` of its plans are.
     pub fn capacity(self) -> Capacity {
         match self {
             Self::Scalable => Capacity::First,
+            Self::Stable => Capacity::Last,
             _ => Capacity::Most,
         }
     }
@@ -87,6 +92,8 @@ pub enum Capacity {
     Most,
     /// What it takes before it grows; its rate holds for any number.
     First,
+    /// The last keys it remembers, each with a chance of at least 99 %; its rate holds for any number.
+    Last,
 }
 
 impl fmt::Display for Kind {

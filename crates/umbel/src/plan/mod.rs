@@ -9,6 +9,7 @@ mod plain;
 mod planner;
 mod scalable;
 mod sliced;
+pub(crate) mod stable;
 
 pub use kind::{Capacity, Kind, Variant};
 
@@ -40,17 +41,19 @@ pub const MAX_PROBES: u32 = 32;
 pub struct Plan {
     /// Kind of filter.
     pub kind: Kind,
-    /// Keys it is meant to hold; in the scalable kind, before it grows.
+    /// Keys it is meant to hold; in the scalable kind, before it grows; in the stable kind, insertions
+    /// through which it remembers a key with a chance of at least 99 %.
     pub keys: u64,
-    /// The rate promised while it holds at most `keys` keys, in (0, 1); in the scalable kind, always.
+    /// The rate promised while it holds at most `keys` keys, in (0, 1); in the scalable and
+    /// the stable kind, always.
     pub fpp: f64,
     /// Bits, m. A multiple of 512 in the blocked and scalable kinds; in the counting kind those of all
     /// counters, `detail` times the bits of the blocked filter it converts to.
     pub bits: u64,
     /// Probes a key, k.
     pub probes: u32,
-    /// The kind's own parameter: of a counting filter the bits of a counter, 4, 8 or 16; 0 in kinds that
-    /// have none: blocked, classic, sliced and scalable.
+    /// The kind's own parameter: of a counting filter the bits of a counter, 4, 8 or 16; of a stable one those
+    /// of a cell, 1 to 8; 0 in kinds that have none: blocked, classic, sliced and scalable.
     pub detail: u32,
 }
 
@@ -174,6 +177,7 @@ fn planner_of(kind: Kind) -> &'static dyn Planner {
         Kind::Sliced => &sliced::Sliced,
         Kind::Counting => &counting::Counting,
         Kind::Scalable => &scalable::Scalable,
+        Kind::Stable => &stable::Stable,
     }
 }
 
