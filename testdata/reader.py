@@ -1,4 +1,4 @@
-"""An independent reader of umbel files, version 1, kinds blocked, classic, sliced, counting and scalable.
+"""An independent reader of umbel files, version 1, kinds blocked, classic, sliced, counting, scalable and stable.
 
 Written from FORMAT.md alone, without a look at the Rust code: it shows that the document suffices.
 Needs Python 3 and the package xxhash. Comments name the sections of FORMAT.md.
@@ -12,13 +12,14 @@ import xxhash
 MASK = 2**64 - 1
 CHUNK = 2**20
 MAGIC = b"\x89UMBEL\r\n"
-KINDS = {1: "blocked", 2: "classic", 3: "sliced", 4: "counting", 5: "scalable"}
+KINDS = {1: "blocked", 2: "classic", 3: "sliced", 4: "counting", 5: "scalable", 6: "stable"}
 ALGORITHMS = {1: "xxh3-128", 2: "siphash-1-3-128"}
 START = struct.Struct("<8sHHIH6sQQQdQ")  # section 2; 64 bytes that all kinds share
 START_FIELDS = ("magic version kind header_length algorithm zeros_18 seed key_id payload_length planned_fpp "
                 "planned_keys").split()
 SINGLE = struct.Struct("<QI44s")  # section 2, kinds 1 to 3, from byte 64 on
 COUNTERS = struct.Struct("<QII40s")  # section 9, kind 4, from byte 64 on
+CELLS = struct.Struct("<QIIQQ24s")  # section 10, kind 6, from byte 64 on
 CHAIN = struct.Struct("<I4s")  # section 8, kind 5, from byte 64 on
 LINK = struct.Struct("<QdQQI4s")  # section 8; 40 bytes
 LINK_FIELDS = "keys fpp taken bits probes zeros".split()
@@ -54,6 +55,15 @@ def read_header(data):
         require(not any(zeros), "reserved bytes")
         require(detail in (4, 8, 16), "counter_bits")
         require(bits % (512 * detail) == 0, "bits")
+        h["links"], h["detail"] = [{"bits": bits, "probes": probes}], detail
+    elif h["kind"] == 6:
+        require(declared == length == 128, "header_length")
+        bits, probes, detail, lowered, _insertions, zeros = CELLS.unpack_from(data, 64)
+        require(not any(zeros), "reserved bytes")
+        require(1 <= detail <= 8, "cell_bits")
+        cells = 64 // detail * (bits // 64)
+        require(bits % 512 == 0 and cells > probes, "bits")
+        require(1 <= lowered <= cells, "lowered")
         h["links"], h["detail"] = [{"bits": bits, "probes": probes}], detail
     else:
         require(declared == length == 128, "header_length")
@@ -108,6 +118,10 @@ def read_filter(path):
         payload = payload[size:]
         last = link["bits"] // 8  # the byte with the first bit of padding, if there is padding
         require(int.from_bytes(payloads[-1][last:], "little") >> link["bits"] % 8 == 0, "padding bits")
+    if h["kind"] == 6:
+        link = h["links"][0]
+        payloads = [used_cells(payloads[0], h["detail"])]
+        link["all_bits"], link["bits"] = link["bits"], 64 // h["detail"] * (link["bits"] // 64)
     if h["kind"] == 4:
         link = h["links"][0]
         payloads = [nonzero(payloads[0], h["detail"])]
@@ -126,6 +140,18 @@ def nonzero(payload, detail):
         require(high & ~low == 0, "a counter with nothing in its low part")
         bits += low.to_bytes(64, "little")
     return bytes(bits)
+
+
+def used_cells(payload, detail):
+    """A bit for each cell that is not 0: section 10."""
+    used, position = bytearray(len(payload)), 0
+    for (word,) in struct.iter_unpack("<Q", payload):
+        require(word >> 64 // detail * detail == 0, "bits after the last cell of a word")
+        for i in range(64 // detail):
+            if word >> detail * i & 2**detail - 1:
+                used[position // 8] |= 1 << position % 8
+            position += 1
+    return bytes(used)
 
 
 def siphash_128(key, secret, word_rounds=1, final_rounds=3):
@@ -177,12 +203,12 @@ def place(x, places):
 
 
 def positions(kind, link, high, low):
-    """The bits of a hash: sections 5 to 7."""
+    """The bits of a hash: sections 5 to 7, and of kind 6 its cells."""
     bits, probes = link["bits"], link["probes"]
     if kind == 3:
         size = bits // probes
         return (i * size + place(mix(high + i * low & MASK), size) for i in range(probes))
-    if kind == 2:
+    if kind in (2, 6):
         return (place(mix(high + i * low & MASK), bits) for i in range(probes))
     start = 512 * place(high, bits // 512)
     if probes % 8 == 0:  # lanes: p = 8 r + i
@@ -227,7 +253,7 @@ def check_vector(folder, vector):
         return (i for i in range(count) if may_contain(h, payloads, f"{prefix}{i}".encode(), secret))
 
     members = sum(1 for _ in found(vector["member_prefix"], vector["members"]))
-    require(members == vector["members"], f"{members} of {vector['members']} members found")
+    require(members + vector.get("forgotten", 0) == vector["members"], f"{members} of {vector['members']} members found")
     false = list(itertools.islice(found(vector["probe_prefix"], vector["probes_tried"]), 10))
     require(false == vector["false_positives"], f"false positives {false}, not {vector['false_positives']}")
 

@@ -45,7 +45,17 @@ fn recipes() -> Vec<Vector> {
         Vector { members: 2000, seed: 3, ..scalable("scalable-four", 4, 5, 200, 0.05) },
         Vector { members: 1000, ..keyed(scalable("scalable-keyed", 6, 8, 300, 0.02)) },
         Vector { members: 0, ..scalable("scalable-empty", 1, 8, 1, 0.5) },
+        // Past the stable point, with cells whose words have bits left over.
+        Vector { members: 9000, ..stable("stable-3", 3, 40, 3, 60, 0.05) },
+        Vector { members: 3000, seed: 11, ..stable("stable-1", 1, 24, 2, 50, 0.2) },
+        Vector { members: 4000, ..keyed(stable("stable-4-keyed", 4, 60, 2, 100, 0.05)) },
+        Vector { members: 0, ..stable("stable-empty", 8, 9, 1, 1, 0.5) },
     ]
+}
+
+/// Of so many blocks of cells with `detail` bits.
+fn stable(name: &str, detail: u32, blocks: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
+    Vector { kind: "stable".into(), detail, ..blocked(name, blocks, probes, keys, fpp) }
 }
 
 fn blocked(name: &str, blocks: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
@@ -86,6 +96,7 @@ fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
         probe_prefix: "probe-".into(),
         probes_tried: 20_000,
         false_positives: Vec::new(),
+        forgotten: 0,
         links: Vec::new(),
     }
 }
@@ -112,6 +123,7 @@ pub(crate) fn run() -> Result<()> {
         let filter = vector.build().with_context(|| vector.file.clone())?;
         vector.false_positives = vector.passing_probes(&filter);
         vector.links = LinkVector::of(&filter);
+        vector.forgotten = vector.forgotten_members(&filter);
         let enough = vector.members == 0 || vector.false_positives.len() == 10;
         ensure!(enough, "{}: too few probes pass to tell anything", vector.file);
         let mut bytes = Vec::new();

@@ -247,7 +247,7 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) size: Option<Bytes>,
     /// Kind of filter: blocked is the fastest, classic the smallest, scalable grows beyond --keys or --size,
-    /// counting takes umbel remove (counting:8 with 8 bits a counter)
+    /// counting takes umbel remove (counting:8 with 8 bits a counter), stable forgets all but the last --keys lines
     #[arg(long, default_value = "blocked")]
     pub(crate) kind: Variant,
     /// Seed of the hash; only filters of one seed merge

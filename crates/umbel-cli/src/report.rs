@@ -140,6 +140,7 @@ fn summary(receipt: &Receipt) -> String {
     let plan = &receipt.plan;
     let planned = match plan.kind.capacity() {
         Capacity::First => "growing from",
+        Capacity::Last => "remembering the last",
         _ => "planned for",
     };
     format!(

@@ -12,7 +12,7 @@ const SECRET: Secret = Secret::new([7; 16]);
 
 /// One small filter of each sort, as a file, with the secret that opens it: blocked, blocked keyed,
 /// classic, classic keyed, then scalable ones of one link, of four, and of four keyed, then sliced, then
-/// counting, plain and keyed.
+/// counting, plain and keyed, then stable.
 fn files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     static FILES: OnceLock<Vec<(Vec<u8>, Option<&'static Secret>)>> = OnceLock::new();
     FILES.get_or_init(make_files).clone()
@@ -37,7 +37,11 @@ fn make_files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     files.push((file(&sliced, None), None));
     let counting = Plan { kind: Kind::Counting, bits: 4 * 512, detail: 4, ..blocked };
     files.extend([None, Some(&SECRET)].map(|secret| (file(&counting, secret), secret)));
-    for (file, header) in files.iter().zip([128, 128, 128, 128, 128, 256, 256, 128, 128, 128]) {
+    let stable =
+        Plan { kind: Kind::Stable, bits: 3 * 512, probes: 1, detail: 3, fpp: 0.5, ..blocked };
+    files.push((file(&stable, None), None));
+    for (file, header) in files.iter().zip([128, 128, 128, 128, 128, 256, 256, 128, 128, 128, 128])
+    {
         assert_eq!(header_length(&file.0), header);
     }
     files
@@ -425,6 +429,46 @@ fn every_field_of_counters_is_checked() {
     }
 }
 
+#[test]
+fn every_field_of_cells_is_checked() {
+    let file = &files()[10].0;
+    // 24 words of 21 cells.
+    for (name, offset, bytes) in [
+        ("bits", 64, u(0)),
+        ("bits", 64, u(513)),
+        ("payload_length", 64, u(4 * 512)),
+        ("payload_length", 64, u(1 << 48)),
+        ("payload_length", 40, u(64)),
+        ("lowered", 80, u(0)),
+        ("lowered", 80, u(24 * 21 + 1)),
+        ("lowered", 80, u(u64::MAX)),
+    ] {
+        let error = refusal(&with_header(file, offset, &bytes), None);
+        let right = matches!(&error, Error::Field { field, .. } if *field == name);
+        assert!(right, "{name} at {offset}: {bytes:?}: {error:?}");
+    }
+    for byte in 96..120 {
+        let error = refusal(&with_header(file, byte, &[1]), None);
+        assert!(matches!(error, Error::Field { field: "zeros", .. }), "{byte}: {error:?}");
+    }
+    for detail in [0, 9, 16, 255] {
+        let error = refusal(&with_header(file, 76, &[detail, 0, 0, 0]), None);
+        assert!(matches!(error, Error::Detail { .. }), "{error:?}");
+    }
+    let probes = |probes| refusal(&with_header(file, 72, &[probes, 0, 0, 0]), None);
+    assert!(matches!(probes(0), Error::Probes { probes: 0 }));
+    assert!(matches!(probes(33), Error::Probes { probes: 33 }));
+    open(&with_header(file, 80, &u(24 * 21)), None).unwrap();
+    open(&with_header(file, 88, &u(u64::MAX)), None).unwrap();
+    for word in [0, 5, 23] {
+        let mut file = file.clone();
+        file[128 + 8 * word + 7] |= 0x80;
+        resum(&mut file);
+        let error = refusal(&file, None);
+        assert!(matches!(error, Error::Field { field: "payload", .. }), "{error:?}");
+    }
+}
+
 /// A kind of a later release may have a longer header, whose checksum this one would not find.
 #[test]
 fn newer_kinds_are_told_from_damage() {
@@ -578,7 +622,7 @@ proptest! {
     /// Random bytes seldom pass the first checks; these are led past them.
     #[test]
     fn no_header_makes_a_reader_panic(
-        which in 0..10usize,
+        which in 0..11usize,
         changes in prop::collection::vec(
             (8..248usize, prop_oneof![Just(0), Just(255), any::<u8>()]), 0..6,
         ),

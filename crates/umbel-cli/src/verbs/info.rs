@@ -46,6 +46,10 @@ fn text(path: &Path, receipt: &Receipt) -> String {
             format!(", then growing, at a rate of {} over all growth", Rate(plan.fpp)),
             format!("within its promise, room for {room} more keys before it grows"),
         ),
+        Capacity::Last => (
+            format!(", the last ones, at a rate of {} however many come", Rate(plan.fpp)),
+            "within its promise, takes keys without end and forgets old ones".to_owned(),
+        ),
         _ => (
             format!(" at a rate of {} ({:.2} bits a key)", Rate(plan.fpp), plan.bits_per_key()),
             format!("within its plan, room for about {room} keys"),

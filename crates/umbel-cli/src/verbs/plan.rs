@@ -54,9 +54,9 @@ pub(super) fn table(plans: &[Plan], as_json: bool) -> String {
         );
     }
     for plan in plans {
-        // A filter that grows keeps the promised rate beyond the keys of its plan.
+        // A filter that grows or forgets keeps the promised rate beyond the keys of its plan.
         let fpp = match plan.kind.capacity() {
-            Capacity::First => plan.fpp,
+            Capacity::First | Capacity::Last => plan.fpp,
             _ => plan.predicted_fpp(),
         };
         // Against a classic filter of as many bits as the rate asks for in theory.

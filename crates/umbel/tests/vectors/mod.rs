@@ -38,6 +38,9 @@ pub(crate) struct Vector {
     pub(crate) probes_tried: u64,
     /// The numbers of the first ten probes that pass though they are not members.
     pub(crate) false_positives: Vec<u64>,
+    /// How many members the filter denies: those that a stable one has forgotten.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(crate) forgotten: u64,
     /// What a scalable filter has grown to; none of other kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) links: Vec<LinkVector>,
@@ -45,6 +48,10 @@ pub(crate) struct Vector {
 
 fn is_zero(detail: &u32) -> bool {
     *detail == 0
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 fn one() -> u64 {
@@ -113,6 +120,11 @@ impl Vector {
             }
         }
         Ok(filter)
+    }
+
+    /// How many members `filter` denies.
+    pub(crate) fn forgotten_members(&self, filter: &AnyFilter) -> u64 {
+        self.member_keys().filter(|key| !filter.contains(key)).count() as u64
     }
 
     /// The numbers of the first ten probes that `filter` lets pass.
