@@ -25,13 +25,13 @@ use crate::{Error, format};
 /// For "did this come lately?" over a stream: repeated clicks, URLs a crawler meets, sensor readings. Planned
 /// for n keys, a key is remembered through n further insertions with a chance of at least 99 % (a repeated
 /// key counts as an insertion each time it comes, and is itself fresh again), then fades; half of what came
-/// about 1.9 n ago is gone. The rate of false positives grows to a stable point at most the planned one
+/// about 1.7 n ago is gone. The rate of false positives grows to a stable point at most the planned one
 /// and stays there.
 ///
 /// # What it costs
-/// With usual cells of 4 bits, 101 bits a remembered key at 1 %, ten times a filter that never forgets; an
-/// insertion touches k cache lines for its cells and the next to P/16 words (184 cells at 1 %) that it
-/// lowers. The smallest filters have some 20 KiB at 1 %, so that chance keeps within the promise.
+/// With the usual cells of 4 bits, 93 bits a remembered key at 1 %, nine times a filter that never forgets; an
+/// insertion touches 6 cache lines for its cells and the 9 or 10 words, in one or two more, of the 142 cells
+/// that it lowers. The smallest filters have 12 KiB at 1 %, so that chance keeps within the promise.
 ///
 /// *When not:* where no recent key may ever be missed, take a window filter, whose generations forget
 /// nothing early; where the keys are few enough to be kept, a [`Scalable`](super::Scalable) one forgets none
