@@ -318,8 +318,6 @@ fn plans_cost_what_the_page_says() {
         let other = Plan::for_keys(Kind::Stable.with(detail), 1_000_000, 0.01).unwrap();
         assert!((other.bits_per_key() - bits).abs() < 1.0, "{other:?}");
     }
-    let least = Plan::for_keys(Kind::Stable, 1, 0.01).unwrap();
-    assert!((12_000..14_000).contains(&least.bytes()), "{least:?}");
     let theory = Stable::new(&plan, KeyHasher::default()).unwrap().cells();
     assert!((theory.forgotten(1_710_000.0) - 0.5).abs() < 0.01);
     assert!(matches!(Plan::for_keys(Kind::Stable.with(9), 10, 0.1), Err(Error::Detail { .. })));

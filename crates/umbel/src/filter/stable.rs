@@ -31,7 +31,8 @@ use crate::{Error, format};
 /// # What it costs
 /// With the usual cells of 4 bits, 93 bits a remembered key at 1 %, nine times a filter that never forgets; an
 /// insertion touches 6 cache lines for its cells and the 9 or 10 words, in one or two more, of the 142 cells
-/// that it lowers. The smallest filters have 12 KiB at 1 %, so that chance keeps within the promise.
+/// that it lowers. Filters for few keys are larger, so that the spread of their fill
+/// adds at most a tenth to the rate.
 ///
 /// *When not:* where no recent key may ever be missed, take a window filter, whose generations forget
 /// nothing early; where the keys are few enough to be kept, a [`Scalable`](super::Scalable) one forgets none
