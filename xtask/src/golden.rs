@@ -33,6 +33,12 @@ fn recipes() -> Vec<Vector> {
         keyed(classic("classic-keyed", 9_601, 6, 1000, 0.01)),
         Vector { seed: 9, ..sliced("sliced-odd", 7 * 1_371, 7, 1000, 0.01) },
         keyed(sliced("sliced-keyed", 5 * 67, 5, 46, 0.05)),
+        // Members twice over, so that counts are 2 and more; and some that reach their top.
+        counting("counting-4", 4, 20, 8, 1000, 0.01),
+        Vector { seed: 5, rounds: 14, ..counting("counting-4-full", 4, 3, 5, 150, 0.02) },
+        keyed(Vector { rounds: 3, ..counting("counting-8", 8, 19, 3, 2000, 0.1) }),
+        Vector { members: 900, ..counting("counting-16", 16, 6, 16, 150, 1e-4) },
+        Vector { members: 0, ..counting("counting-empty", 4, 1, 8, 1, 0.5) },
         // Links after the first are planned: a planner that sizes them otherwise keeps these files
         // readable, but has to bring its own.
         Vector { members: 900, ..scalable("scalable-one", 16, 5, 1000, 0.05) },
@@ -42,12 +48,7 @@ fn recipes() -> Vec<Vector> {
         // Links for as many keys as the first.
         Vector { members: 1000, detail: 1, ..scalable("scalable-fixed", 4, 5, 200, 0.05) },
         // Every generation was the newest more than once.
-        Vector {
-            members: 3000,
-            forgotten: 1670,
-            seed: 5,
-            ..window("window-four", 6, 4, 8, 1000, 0.01)
-        },
+        Vector { members: 3000, seed: 5, ..window("window-four", 6, 4, 8, 1000, 0.01) },
         Vector { members: 700, ..keyed(window("window-three-keyed", 7, 3, 11, 600, 0.001)) },
         Vector { members: 400, span: 3600, ..window("window-by-time", 5, 5, 5, 1600, 0.05) },
         Vector { members: 0, ..window("window-empty", 1, 2, 8, 1, 0.5) },
@@ -77,7 +78,17 @@ fn recipes() -> Vec<Vector> {
             members: 0,
             ..attributes(blocked("attributes-empty", 1, 8, 1, 0.5), 1, &["a", "b"])
         },
+        // Past the stable point, with cells whose words have bits left over.
+        Vector { members: 9000, ..stable("stable-3", 3, 40, 3, 60, 0.05) },
+        Vector { members: 3000, seed: 11, ..stable("stable-1", 1, 24, 2, 50, 0.2) },
+        Vector { members: 4000, ..keyed(stable("stable-4-keyed", 4, 60, 2, 100, 0.05)) },
+        Vector { members: 0, ..stable("stable-empty", 8, 9, 1, 1, 0.5) },
     ]
+}
+
+/// Of so many blocks of cells with `detail` bits.
+fn stable(name: &str, detail: u32, blocks: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
+    Vector { kind: "stable".into(), detail, ..blocked(name, blocks, probes, keys, fpp) }
 }
 
 fn blocked(name: &str, blocks: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
@@ -86,6 +97,12 @@ fn blocked(name: &str, blocks: u64, probes: u32, keys: u64, fpp: f64) -> Vector 
 
 fn sliced(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
     Vector { kind: "sliced".into(), ..classic(name, bits, probes, keys, fpp) }
+}
+
+/// Counters of `detail` bits in so many blocks, each member inserted twice.
+fn counting(name: &str, detail: u32, blocks: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
+    let blocked = blocked(name, blocks * u64::from(detail), probes, keys, fpp);
+    Vector { kind: "counting".into(), detail, rounds: 2, ..blocked }
 }
 
 /// Of a first link that suffices for its keys.
@@ -115,9 +132,11 @@ fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
         secret: None,
         member_prefix: "member-".into(),
         members: keys,
+        rounds: 1,
         probe_prefix: "probe-".into(),
         probes_tried: 20_000,
         false_positives: Vec::new(),
+        forgotten: 0,
         links: Vec::new(),
         forgotten: 0,
         span: 0,
@@ -160,6 +179,7 @@ pub(crate) fn run() -> Result<()> {
         vector.false_positives = vector.passing_probes(&filter);
         vector.links = LinkVector::of(&filter);
         vector.generations = generations(&filter);
+        vector.forgotten = vector.forgotten_members(&filter);
         let enough = vector.members == 0 || vector.false_positives.len() == 10;
         ensure!(enough, "{}: too few probes pass to tell anything", vector.file);
         let mut bytes = Vec::new();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use umbel::Variant;
+use umbel::{Kind, Variant};
 
 use crate::numbers::{Bytes, Fpp, Keys};
 
@@ -41,9 +41,11 @@ pub(crate) enum Verb {
     Dedup(DedupArgs),
     Build(BuildArgs),
     Add(AddArgs),
+    Remove(RemoveArgs),
     Query(QueryArgs),
     Info(InfoArgs),
     Merge(MergeArgs),
+    Convert(ConvertArgs),
     Plan(PlanArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -245,8 +247,9 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) size: Option<Bytes>,
     /// Kind of filter: blocked is the fastest, classic the smallest, scalable grows beyond --keys or --size
-    /// (scalable:1 in even steps), window remembers the last --keys lines (window:7 in 7 generations), attributes
-    /// holds rows: the fields named by --key, any of which can then be asked
+    /// (scalable:1 in even steps), counting takes umbel remove (counting:8 with 8 bits a counter), window remembers the
+    /// last --keys lines and stable most of them, attributes holds rows: the fields named by --key, any of which can then
+    /// be asked
     #[arg(long, default_value = "blocked")]
     pub(crate) kind: Variant,
     /// Seed of the hash; only filters of one seed merge
@@ -268,6 +271,25 @@ pub(crate) struct BuildArgs {
 #[derive(Debug, Args)]
 pub(crate) struct AddArgs {
     /// The filter
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) filter: PathBuf,
+    /// Files of lines [default: standard input]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+    #[command(flatten)]
+    pub(crate) work: Work,
+}
+
+/// Lines out of a counting filter
+///
+/// Only for lines that were put in, and as often as they were: a line that passes by error is taken out like any other,
+/// and others may then be lost. Lines that certainly are not there change nothing; the report tells how many. The filter
+/// is replaced in one step when all lines are out: a crash leaves the old one, whole. Other kinds cannot forget a line.
+#[derive(Debug, Args)]
+pub(crate) struct RemoveArgs {
+    /// The filter, of kind counting
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) filter: PathBuf,
     /// Files of lines [default: standard input]
@@ -328,6 +350,28 @@ pub(crate) struct MergeArgs {
     /// Keys that all of them hold, instead of any
     #[arg(long)]
     pub(crate) intersect: bool,
+    /// Replace an existing file
+    #[arg(long, short)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) voice: Voice,
+}
+
+/// A filter in another form
+///
+/// A counting filter becomes a plain blocked one to ship: as if built from the lines that are in it now, a quarter of the
+/// size or less, and fit to be merged with others.
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// The filter to write; - is standard output
+    #[arg(short, long, value_name = "FILTER", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// The filter to convert
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) filter: PathBuf,
+    /// What to make of it: blocked
+    #[arg(long, value_name = "KIND")]
+    pub(crate) to: Kind,
     /// Replace an existing file
     #[arg(long, short)]
     pub(crate) force: bool,

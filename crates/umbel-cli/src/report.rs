@@ -140,7 +140,7 @@ fn summary(receipt: &Receipt) -> String {
     let plan = &receipt.plan;
     let planned = match plan.kind.capacity() {
         Capacity::First => "growing from",
-        Capacity::Last => "remembers the last",
+        Capacity::Last => "remembering the last",
         _ => "planned for",
     };
     format!(

@@ -6,8 +6,19 @@ use serde_json::Value;
 
 use util::Folder;
 
-const VERBS: [&str; 9] =
-    ["common", "build", "add", "query", "info", "merge", "plan", "completions", "man"];
+const VERBS: [&str; 11] = [
+    "common",
+    "build",
+    "add",
+    "remove",
+    "query",
+    "info",
+    "merge",
+    "convert",
+    "plan",
+    "completions",
+    "man",
+];
 
 /// The rows of `umbel plan`, split at white space, without their head.
 fn rows(question: &str) -> Vec<Vec<String>> {
@@ -29,15 +40,17 @@ fn plans(question: &str) -> Vec<Value> {
 fn a_plan_is_a_row_for_each_kind() {
     let rows = rows("--keys 1_000_000 --fpp 0.01");
     let kinds: Vec<_> = rows.iter().map(|row| &*row[0]).collect();
-    assert_eq!(kinds, ["blocked", "classic", "sliced", "scalable", "window"]);
+    assert_eq!(kinds, umbel::Kind::ALL.map(umbel::Kind::name));
+    let scalable = rows.iter().find(|row| row[0] == "scalable").unwrap();
     assert_eq!(rows[1][1], "1,000,000");
     let rate: f64 = rows[1][2].parse().unwrap();
     assert!(rate > 0.0098 && rate <= 0.01, "{rows:?}");
     assert_eq!(rows[1][3..6], ["1.14", "MiB", "7"]);
     // The promise of a filter that grows is for all growth; its first link has half of it.
-    assert_eq!(rows[3][1..3], ["1,000,000", "0.0100"]);
+    assert_eq!(scalable[1..3], ["1,000,000", "0.0100"]);
     // So is that of one that forgets.
-    assert_eq!(rows[4][1..3], ["1,000,000", "0.0100"]);
+    let window = rows.iter().find(|row| row[0] == "window").unwrap();
+    assert_eq!(window[1..3], ["1,000,000", "0.0100"]);
     assert!(rows[1][6].starts_with("9.5") || rows[1][6].starts_with("9.6"), "{rows:?}");
 }
 
@@ -65,7 +78,7 @@ fn two_of_keys_fpp_and_memory_give_the_third() {
 #[test]
 fn a_plan_as_json_is_one_object_a_line() {
     let plans = plans("--keys 1000 --memory 4KiB");
-    assert_eq!(plans.len(), 3);
+    assert!(plans.len() >= 3, "{plans:?}");
     for plan in plans {
         assert!(plan["kind"].is_string(), "{plan}");
         for field in ["keys", "bytes", "bits", "probes"] {

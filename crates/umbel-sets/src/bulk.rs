@@ -106,6 +106,49 @@ pub fn insert_stream(
     Ok(Report { lines: tally.lines, bytes_read, passes: 1, ..Report::default() })
 }
 
+/// Takes every line of `inputs` out of `filter`, in their order; `found` of the report are those that
+/// were there, the other lines certainly were not and changed nothing.
+///
+/// # Errors
+/// Those of reading; [`Error::Memory`] when the filter does not fit in the cap;
+/// [`umbel::Error::CannotRemove`] of a kind that keys cannot be taken out of.
+pub fn remove(
+    inputs: &[Input],
+    filter: &mut AnyFilter,
+    options: &Options,
+) -> Result<Report, Error> {
+    let scanner = Scanner::new(options, *filter.hasher())?;
+    let work = TakeOut::new(filter, options)?;
+    options.progress.expect(inputs.iter().map(Input::length).sum());
+    let mut report = Report::default();
+    for input in inputs {
+        report.lines += scanner.scan(input, &work)?.lines;
+        report.bytes_read += input.length() + input.spooled_bytes();
+        report.bytes_spilled += input.spooled_bytes();
+        report.passes += 1;
+    }
+    report.found = work.removed();
+    Ok(report)
+}
+
+/// Takes every line that `source` gives out of `filter`. As [`remove`].
+///
+/// # Errors
+/// As there.
+pub fn remove_stream(
+    name: &str,
+    source: impl Read,
+    filter: &mut AnyFilter,
+    options: &Options,
+) -> Result<Report, Error> {
+    let scanner = Scanner::new(options, *filter.hasher())?;
+    let work = TakeOut::new(filter, options)?;
+    let before = options.progress.done();
+    let lines = scanner.stream(name, source, &work)?.lines;
+    let bytes_read = options.progress.done() - before;
+    Ok(Report { lines, found: work.removed(), bytes_read, passes: 1, ..Report::default() })
+}
+
 /// A question to a filter: which lines may be in it, or which certainly are not. Answers come in the
 /// order of the lines; the header of the first input that has one comes before all.
 pub struct Query<'a> {
@@ -399,6 +442,50 @@ impl Visit for FillWhole<'_> {
 
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         self.insert(lines)
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}
+
+/// Takes lines out of a filter in their order, a batch at a time: which of two lines that share
+/// counters is taken for one that was there depends on it.
+struct TakeOut<'a> {
+    /// The filter, room for answers, and how many lines were there.
+    work: Mutex<(&'a mut AnyFilter, Vec<bool>, u64)>,
+    room: u64,
+}
+
+impl<'a> TakeOut<'a> {
+    fn new(filter: &'a mut AnyFilter, options: &Options) -> Result<Self, Error> {
+        filter.get_remove()?;
+        let room = room_beside(filter.bytes(), options)?;
+        Ok(Self { work: Mutex::new((filter, Vec::new(), 0)), room })
+    }
+
+    fn removed(self) -> u64 {
+        self.work.into_inner().expect("no worker panics").2
+    }
+}
+
+impl Visit for TakeOut<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn batch(&self, (): &mut (), _: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        keep.fill(true);
+        Ok(())
+    }
+
+    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
+        let mut work = self.work.lock().expect("no worker panics");
+        let (filter, removed, count) = &mut *work;
+        removed.resize(lines.len(), false);
+        filter.get_remove()?.remove_batch(lines.hashes(), removed);
+        *count += removed.iter().filter(|&&removed| removed).count() as u64;
+        Ok(())
     }
 
     fn room(&self) -> u64 {

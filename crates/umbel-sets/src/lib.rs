@@ -48,7 +48,7 @@ mod table;
 mod testing;
 
 pub use budget::{LEAST_MEMORY, most_threads};
-pub use bulk::{Query, count, insert, insert_stream, room_beside};
+pub use bulk::{Query, count, insert, insert_stream, remove, remove_stream, room_beside};
 pub use common::{Common, CommonPlan, Strategy};
 pub use distinct::{Distinct, DistinctPlan, DistinctStrategy};
 pub use error::{Error, QuoteFlaw};

@@ -24,7 +24,9 @@ pub enum Error {
         bits: f64,
     },
     /// Less memory than one block.
-    #[error("{bytes} bytes of memory hold no filter; the smallest takes 64 bytes")]
+    #[error(
+        "{bytes} bytes of memory hold no such filter; the smallest takes 64 bytes, of some kinds more"
+    )]
     MemoryTooSmall {
         /// Bytes offered.
         bytes: u64,
@@ -52,6 +54,7 @@ pub enum Error {
     },
     /// A rate that this kind cannot reach with any sensible number of bits.
     #[error("a {kind} filter cannot reach fpp {fpp}: {}", match kind {
+        Kind::Stable => "plan a window, or a kind that forgets nothing",
         Kind::Scalable => "begin it with more keys, so that it grows less often, or plan a classic one",
         _ => "plan a classic one",
     })]
@@ -213,6 +216,23 @@ pub enum Error {
         /// Detail of the right filter.
         right: u32,
     },
+    /// A kind that cannot forget a single key.
+    #[error(
+        "no key can be taken out of a {0} filter: its bits are shared by many keys; \
+         build a counting one, or build it anew without the key"
+    )]
+    CannotRemove(Kind),
+    /// A kind that does not turn into the one asked for.
+    #[error("a {from} filter does not convert to a {to} one; {}", match to {
+        Kind::Blocked => "a counting one does",
+        _ => "a counting one converts to a blocked one",
+    })]
+    CannotConvert {
+        /// Kind of the filter.
+        from: Kind,
+        /// Kind asked for.
+        to: Kind,
+    },
 
     /// A kind whose filters cannot be combined.
     #[error(
@@ -221,6 +241,7 @@ pub enum Error {
             Kind::Window => "the generations of one are not as old as those of the other, and what is \
                 forgotten when could not be told",
             Kind::Coded => "a code does not tell which bucket its key belongs to",
+            Kind::Stable => "which keys fade depends on the order in which all of them came",
             _ => "a chain of both could not keep the rate promised",
         }
     )]
@@ -254,6 +275,14 @@ pub enum Error {
         /// Probes of the left filter.
         left: u32,
         /// Probes of the right filter.
+        right: u32,
+    },
+    /// Filters with cells of different widths cannot be combined.
+    #[error("one filter has {left} bits a cell, the other {right}; plan both for the same")]
+    CellsDiffer {
+        /// Bits of a cell of the left filter.
+        left: u32,
+        /// Bits of a cell of the right filter.
         right: u32,
     },
     /// Neither size folds to the other.

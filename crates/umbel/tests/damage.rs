@@ -13,7 +13,7 @@ const SECRET: Secret = Secret::new([7; 16]);
 /// One small filter of each sort, as a file, with the secret that opens it: blocked, blocked keyed,
 /// classic, classic keyed, then scalable ones of one link, of four, and of four keyed, then sliced, then
 /// windows: of insertions, of insertions that has not turned yet, and by time; then a scalable one of links of
-/// one size, then attributes, then coded.
+/// one size, then attributes, then coded, then counting, plain and keyed, then stable.
 fn files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     static FILES: OnceLock<Vec<(Vec<u8>, Option<&'static Secret>)>> = OnceLock::new();
     FILES.get_or_init(make_files).clone()
@@ -47,7 +47,13 @@ fn make_files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     files.push((rows(), None));
     let coded = Plan { kind: Kind::Coded, keys: 60, fpp: 0.1, bits: 1024, probes: 1, detail: 13 };
     files.push((file(&coded, None), None));
-    let headers = [128, 128, 128, 128, 128, 256, 256, 128, 192, 192, 128, 576, 128, 128];
+    let counting = Plan { kind: Kind::Counting, bits: 4 * 512, detail: 4, ..blocked };
+    files.extend([None, Some(&SECRET)].map(|secret| (file(&counting, secret), secret)));
+    let stable =
+        Plan { kind: Kind::Stable, bits: 3 * 512, probes: 1, detail: 3, fpp: 0.5, ..blocked };
+    files.push((file(&stable, None), None));
+    let headers =
+        [128, 128, 128, 128, 128, 256, 256, 128, 192, 192, 128, 576, 128, 128, 128, 128, 128];
     for (file, header) in files.iter().zip(headers) {
         assert_eq!(header_length(&file.0), header);
     }
@@ -590,6 +596,94 @@ fn every_header_field_is_checked() {
     }
 }
 
+#[test]
+fn every_field_of_counters_is_checked() {
+    let file = &files()[14].0;
+    for (name, offset, bytes) in [
+        ("header_length", 12, vec![192, 0]),
+        ("header_length", 12, vec![64, 0]),
+        ("bits", 64, u(0)),
+        ("bits", 64, u(512)),
+        ("bits", 64, u(3 * 512)),
+        ("bits", 64, u(5 * 512)),
+        ("bits", 64, u(4 * 512 + 1)),
+        ("payload_length", 64, u(8 * 512)),
+        ("payload_length", 64, u(1 << 48)),
+        ("payload_length", 40, u(0)),
+        ("payload_length", 40, u(64)),
+        ("bits", 76, vec![8, 0, 0, 0]),
+        ("bits", 76, vec![16, 0, 0, 0]),
+        ("seed", 16, vec![2, 0]),
+    ] {
+        let error = refusal(&with_header(file, offset, &bytes), None);
+        let right = matches!(&error, Error::Field { field, .. } if *field == name)
+            || (name == "header_length"
+                && matches!(error, Error::HeaderDamaged | Error::Length { .. }));
+        assert!(right, "{name} at {offset}: {bytes:?}: {error:?}");
+    }
+    for byte in 80..120 {
+        let error = refusal(&with_header(file, byte, &[1]), None);
+        assert!(matches!(error, Error::Field { field: "zeros", .. }), "{byte}: {error:?}");
+    }
+    for detail in [0, 1, 2, 3, 5, 12, 15, 17, 32, 255] {
+        let error = refusal(&with_header(file, 76, &[detail, 0, 0, 0]), None);
+        assert!(matches!(error, Error::Detail { .. }), "{error:?}");
+    }
+    let probes = |probes| refusal(&with_header(file, 72, &[probes, 0, 0, 0]), None);
+    assert!(matches!(probes(0), Error::Probes { probes: 0 }));
+    assert!(matches!(probes(33), Error::Probes { probes: 33 }));
+    // High parts without a low one stand for no count.
+    let used = |byte: usize| file[128 + byte] | file[128 + 64 + byte];
+    let free = (0..64).find(|&byte| used(byte) != 255).unwrap();
+    for plane in [2, 3] {
+        let mut file = file.clone();
+        file[128 + 64 * plane + free] |= !used(free);
+        resum(&mut file);
+        let error = refusal(&file, None);
+        assert!(matches!(error, Error::Field { field: "payload", .. }), "{error:?}");
+    }
+}
+
+#[test]
+fn every_field_of_cells_is_checked() {
+    let file = &files()[16].0;
+    // 24 words of 21 cells.
+    for (name, offset, bytes) in [
+        ("bits", 64, u(0)),
+        ("bits", 64, u(513)),
+        ("payload_length", 64, u(4 * 512)),
+        ("payload_length", 64, u(1 << 48)),
+        ("payload_length", 40, u(64)),
+        ("lowered", 80, u(0)),
+        ("lowered", 80, u(24 * 21 + 1)),
+        ("lowered", 80, u(u64::MAX)),
+    ] {
+        let error = refusal(&with_header(file, offset, &bytes), None);
+        let right = matches!(&error, Error::Field { field, .. } if *field == name);
+        assert!(right, "{name} at {offset}: {bytes:?}: {error:?}");
+    }
+    for byte in 96..120 {
+        let error = refusal(&with_header(file, byte, &[1]), None);
+        assert!(matches!(error, Error::Field { field: "zeros", .. }), "{byte}: {error:?}");
+    }
+    for detail in [0, 9, 16, 255] {
+        let error = refusal(&with_header(file, 76, &[detail, 0, 0, 0]), None);
+        assert!(matches!(error, Error::Detail { .. }), "{error:?}");
+    }
+    let probes = |probes| refusal(&with_header(file, 72, &[probes, 0, 0, 0]), None);
+    assert!(matches!(probes(0), Error::Probes { probes: 0 }));
+    assert!(matches!(probes(33), Error::Probes { probes: 33 }));
+    open(&with_header(file, 80, &u(24 * 21)), None).unwrap();
+    open(&with_header(file, 88, &u(u64::MAX)), None).unwrap();
+    for word in [0, 5, 23] {
+        let mut file = file.clone();
+        file[128 + 8 * word + 7] |= 0x80;
+        resum(&mut file);
+        let error = refusal(&file, None);
+        assert!(matches!(error, Error::Field { field: "payload", .. }), "{error:?}");
+    }
+}
+
 /// A kind of a later release may have a longer header, whose checksum this one would not find.
 #[test]
 fn newer_kinds_are_told_from_damage() {
@@ -743,7 +837,7 @@ proptest! {
     /// Random bytes seldom pass the first checks; these are led past them.
     #[test]
     fn no_header_makes_a_reader_panic(
-        which in 0..14usize,
+        which in 0..17usize,
         changes in prop::collection::vec(
             (8..248usize, prop_oneof![Just(0), Just(255), any::<u8>()]), 0..6,
         ),

@@ -48,7 +48,10 @@ fn text(path: &Path, receipt: &Receipt) -> String {
         ),
         Capacity::Last => (
             format!(", the last ones, at a rate of {} for all time", Rate(plan.fpp)),
-            format!("within its promise, remembers the last {} keys", Count(plan.keys)),
+            format!(
+                "within its promise, forgets what is older than the last {} keys",
+                Count(plan.keys)
+            ),
         ),
         _ => (
             format!(
@@ -69,7 +72,7 @@ fn text(path: &Path, receipt: &Receipt) -> String {
          \x20 scheme     {}\n\
          \x20 size       {}, {} bits\n\
          \x20 planned    {} keys{}\n\
-         \x20 fill       {} bits set, {:.2} %\n\
+         \x20 fill       {} {} {}, {:.2} %\n\
          \x20 keys       {}{}\n\
          \x20 rate now   {}, from its own bits\n\
          \x20 state      {}\n\
@@ -83,6 +86,8 @@ fn text(path: &Path, receipt: &Receipt) -> String {
         Count(plan.keys),
         planned,
         Count(receipt.set_bits),
+        plan.kind.cells(),
+        if plan.kind.cells() == "bits" { "set" } else { "in use" },
         receipt.fill * 100.0,
         report::estimate(receipt),
         interval,

@@ -3,6 +3,7 @@
 mod add;
 mod build;
 mod common;
+mod convert;
 mod dedup;
 mod docs;
 mod except;
@@ -11,6 +12,7 @@ mod info;
 mod merge;
 mod plan;
 mod query;
+mod remove;
 mod seen;
 
 use std::fs::File;
@@ -22,6 +24,7 @@ use anyhow::{Context, Result};
 pub(crate) use add::add;
 pub(crate) use build::build;
 pub(crate) use common::common;
+pub(crate) use convert::convert;
 pub(crate) use dedup::dedup;
 pub(crate) use docs::{completions, man};
 pub(crate) use except::except;
@@ -29,6 +32,7 @@ pub(crate) use info::info;
 pub(crate) use merge::merge;
 pub(crate) use plan::plan;
 pub(crate) use query::query;
+pub(crate) use remove::remove;
 
 /// Standard output failed.
 #[derive(Debug)]

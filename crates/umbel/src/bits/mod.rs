@@ -4,10 +4,12 @@
 //! without copying, on any machine. This module knows nothing of rates, kinds or files.
 
 pub(crate) mod arch;
+pub(crate) mod cells;
+pub(crate) mod counters;
 
 use bytemuck::{Pod, Zeroable};
 
-pub(crate) use arch::{AtomicBlock, AtomicBlocks, Hash, Kernel, Member, NEAR, Run};
+pub(crate) use arch::{AtomicBlock, AtomicBlocks, Counters, Hash, Kernel, Member, NEAR, Run};
 pub use arch::{Blocks, MappedBlocks, MappedBlocksMut};
 
 /// Bits of one block: one cache line.
@@ -25,6 +27,12 @@ impl Block {
     #[inline]
     pub(crate) fn count_ones(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Whether no bit is set.
+    #[inline(always)]
+    pub(crate) fn is_zero(&self) -> bool {
+        self.0.iter().fold(0, |all, word| all | word) == 0
     }
 
     /// Sets every bit that `other` has.

@@ -5,8 +5,9 @@ use std::io::{Read, Write};
 use std::ops::Range;
 
 use super::{
-    Attributes, Blocked, Bloom, Classic, Coded, FileLayout, Filter, Insert, Receipt, Scalable,
-    Sliced, Window, attributes, bloom, coded, scalable, window,
+    Attributes, Blocked, Bloom, Classic, Coded, Counting, FileLayout, Filter, Insert, Receipt,
+    Remove, Scalable, Sliced, Stable, Window, attributes, bloom, coded, counting, scalable, stable,
+    window,
 };
 use crate::bits::{self, Block, Blocks, MappedBlocks};
 use crate::format::Header;
@@ -24,6 +25,8 @@ pub enum AnyFilter<S = Blocks> {
     Classic(Classic<S>),
     /// A sliced filter.
     Sliced(Sliced<S>),
+    /// A counting filter.
+    Counting(Counting<S>),
     /// A scalable filter.
     Scalable(Scalable<S>),
     /// A window filter.
@@ -32,6 +35,8 @@ pub enum AnyFilter<S = Blocks> {
     Attributes(Attributes<S>),
     /// A coded filter.
     Coded(Coded<S>),
+    /// A stable filter.
+    Stable(Stable<S>),
 }
 
 impl AnyFilter {
@@ -45,10 +50,12 @@ impl AnyFilter {
             Kind::Blocked => Self::Blocked(Bloom::new(plan, hasher)?),
             Kind::Classic => Self::Classic(Bloom::new(plan, hasher)?),
             Kind::Sliced => Self::Sliced(Bloom::new(plan, hasher)?),
+            Kind::Counting => Self::Counting(Counting::new(plan, hasher)?),
             Kind::Scalable => Self::Scalable(Scalable::new(plan, hasher)?),
             Kind::Window => Self::Window(Window::new(plan, hasher)?),
             Kind::Attributes => return Err(Error::NoAttributes),
             Kind::Coded => Self::Coded(Coded::new(plan, hasher)?),
+            Kind::Stable => Self::Stable(Stable::new(plan, hasher)?),
         })
     }
 
@@ -122,10 +129,12 @@ impl AnyFilter {
             Self::Blocked(filter) => filter,
             Self::Classic(filter) => filter,
             Self::Sliced(filter) => filter,
+            Self::Counting(filter) => filter,
             Self::Scalable(filter) => filter,
             Self::Window(filter) => filter,
             Self::Attributes(filter) => return Err(filter.takes_rows()),
             Self::Coded(filter) => filter,
+            Self::Stable(filter) => filter,
         })
     }
 
@@ -157,6 +166,27 @@ impl AnyFilter {
         self.get_mut()?.insert_batch_new(hashes, new)
     }
 
+    /// The filter as one that keys can be taken out of.
+    ///
+    /// # Errors
+    /// [`Error::CannotRemove`] of any kind but counting.
+    pub fn get_remove(&mut self) -> Result<&mut dyn Remove, Error> {
+        match self {
+            Self::Counting(filter) => Ok(filter),
+            other => Err(Error::CannotRemove(other.plan().kind)),
+        }
+    }
+
+    /// Takes a key out; false when it is certainly not there, and nothing has changed. As
+    /// [`Counting::remove`].
+    ///
+    /// # Errors
+    /// As [`get_remove`](Self::get_remove).
+    pub fn remove(&mut self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+        let hash = self.hasher().hash(key);
+        Ok(self.get_remove()?.remove_hash(hash))
+    }
+
     /// Lets a filter that grows take at most `bytes` bytes; others stay as large as they are.
     pub fn set_limit(&mut self, bytes: u64) {
         if let Ok(filter) = self.get_mut() {
@@ -174,6 +204,7 @@ impl AnyFilter {
             (Self::Classic(left), AnyFilter::Classic(right)) => left.union(right),
             (Self::Sliced(left), AnyFilter::Sliced(right)) => left.union(right),
             (Self::Attributes(left), AnyFilter::Attributes(right)) => left.union(right),
+            (Self::Counting(left), AnyFilter::Counting(right)) => left.union(right),
             (left, right) => Err(cannot_join(left.plan().kind, right.plan().kind)),
         }
     }
@@ -188,6 +219,7 @@ impl AnyFilter {
             (Self::Classic(left), AnyFilter::Classic(right)) => left.intersect(right),
             (Self::Sliced(left), AnyFilter::Sliced(right)) => left.intersect(right),
             (Self::Attributes(left), AnyFilter::Attributes(right)) => left.intersect(right),
+            (Self::Counting(left), AnyFilter::Counting(right)) => left.intersect(right),
             (left, right) => Err(cannot_join(left.plan().kind, right.plan().kind)),
         }
     }
@@ -195,8 +227,8 @@ impl AnyFilter {
 
 /// Why filters of these kinds cannot be joined.
 fn cannot_join(left: Kind, right: Kind) -> Error {
-    let alone = |kind: &Kind| matches!(kind, Kind::Scalable | Kind::Window | Kind::Coded);
-    match [left, right].into_iter().find(alone) {
+    let alone = [Kind::Scalable, Kind::Stable, Kind::Window, Kind::Coded];
+    match [left, right].into_iter().find(|kind| alone.contains(kind)) {
         Some(kind) => Error::NotMergeable(kind),
         None => Error::KindsDiffer { left, right },
     }
@@ -248,10 +280,12 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Kind::Blocked => Self::Blocked(Bloom::from_parts(plan, hasher, only())?),
             Kind::Classic => Self::Classic(Bloom::from_parts(plan, hasher, only())?),
             Kind::Sliced => Self::Sliced(Bloom::from_parts(plan, hasher, only())?),
+            Kind::Counting => Self::Counting(Counting::from_parts(plan, hasher, only())?),
             Kind::Scalable => Self::Scalable(Scalable::from_parts(header, hasher, parts)?),
             Kind::Window => Self::Window(Window::from_parts(header, hasher, only())?),
             Kind::Attributes => Self::Attributes(Attributes::from_parts(header, hasher, parts)?),
             Kind::Coded => Self::Coded(Coded::from_parts(plan, hasher, only())?),
+            Kind::Stable => Self::Stable(Stable::from_parts(header, hasher, only())?),
         })
     }
 
@@ -261,10 +295,12 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Self::Blocked(filter) => filter,
             Self::Classic(filter) => filter,
             Self::Sliced(filter) => filter,
+            Self::Counting(filter) => filter,
             Self::Scalable(filter) => filter,
             Self::Window(filter) => filter,
             Self::Attributes(filter) => filter,
             Self::Coded(filter) => filter,
+            Self::Stable(filter) => filter,
         }
     }
 
@@ -279,6 +315,18 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
     /// When the slices differ in length.
     pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
         self.get().contains_batch(hashes, found);
+    }
+
+    /// The same keys in a filter of another kind: a counting filter gives a blocked one, as
+    /// [`Counting::to_blocked`].
+    ///
+    /// # Errors
+    /// [`Error::CannotConvert`]; [`Error::OutOfMemory`].
+    pub fn convert(&self, to: Kind) -> Result<AnyFilter, Error> {
+        match (self, to) {
+            (Self::Counting(filter), Kind::Blocked) => Ok(AnyFilter::Blocked(filter.to_blocked()?)),
+            (other, to) => Err(Error::CannotConvert { from: other.plan().kind, to }),
+        }
     }
 
     /// What it was planned for. Of a scalable filter the first link, and the rate of all.
@@ -314,10 +362,12 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
 pub(crate) fn file_layout(header: &Header) -> Result<FileLayout, Error> {
     match header.kind()? {
         Kind::Blocked | Kind::Classic | Kind::Sliced => bloom::file_layout(header),
+        Kind::Counting => counting::file_layout(header),
         Kind::Scalable => scalable::file_layout(header),
         Kind::Window => window::file_layout(header),
         Kind::Attributes => attributes::file_layout(header),
         Kind::Coded => coded::file_layout(header),
+        Kind::Stable => stable::file_layout(header),
     }
 }
 
@@ -327,10 +377,12 @@ impl<S: AsRef<[Block]>> std::fmt::Debug for AnyFilter<S> {
             Self::Blocked(filter) => filter.fmt(f),
             Self::Classic(filter) => filter.fmt(f),
             Self::Sliced(filter) => filter.fmt(f),
+            Self::Counting(filter) => filter.fmt(f),
             Self::Scalable(filter) => filter.fmt(f),
             Self::Window(filter) => filter.fmt(f),
             Self::Attributes(filter) => filter.fmt(f),
             Self::Coded(filter) => filter.fmt(f),
+            Self::Stable(filter) => filter.fmt(f),
         }
     }
 }
@@ -351,4 +403,4 @@ macro_rules! try_from {
     )*};
 }
 
-try_from!(Blocked, Classic, Sliced, Scalable, Window, Attributes, Coded);
+try_from!(Blocked, Classic, Sliced, Counting, Scalable, Stable, Window, Attributes, Coded);

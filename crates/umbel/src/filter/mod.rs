@@ -1,7 +1,7 @@
 //! The kinds of filters: where a hash goes, what the bits then say.
 //!
-//! [`Filter`] is what all kinds do, [`Insert`] what those do that take keys one by one; [`AnyFilter`]
-//! holds whichever kind a file had. [`Bloom`] is a plain Bloom filter over any storage of blocks; its
+//! [`Filter`] is what all kinds do, [`Insert`] what those do that take keys one by one, [`Remove`] what
+//! those do that give them back; [`AnyFilter`] holds whichever kind a file had. [`Bloom`] is a plain Bloom filter over any storage of blocks; its
 //! layout tells the [`Blocked`], [`Classic`] and [`Sliced`] kinds apart. The other kinds have a file each.
 
 mod any;
@@ -10,12 +10,14 @@ mod blocked;
 mod bloom;
 mod classic;
 mod coded;
+mod counting;
 mod pieces;
 mod receipt;
 mod scalable;
 mod shared;
 mod sliced;
 mod spread;
+mod stable;
 mod window;
 
 use std::io::Write;
@@ -27,11 +29,13 @@ pub use blocked::{Blocked, BlockedLayout, Shard, Shards};
 pub use bloom::{Bloom, Layout};
 pub use classic::{Classic, ClassicLayout};
 pub use coded::Coded;
+pub use counting::Counting;
 pub use pieces::{PieceIndex, Pieces};
 pub use receipt::{Fact, Figure, Part, Receipt};
 pub use scalable::{Link, Scalable};
 pub use shared::Shared;
 pub use sliced::{Sliced, SlicedLayout};
+pub use stable::Stable;
 pub use window::Window;
 
 pub use crate::math::Estimate;
@@ -102,6 +106,22 @@ pub trait Insert: Filter {
     fn set_limit(&mut self, bytes: u64) {
         let _ = bytes;
     }
+}
+
+/// What the kinds do that keys can be taken out of.
+pub trait Remove: Insert {
+    /// Takes a key out by its hash; false when it is certainly not there, and nothing has changed.
+    ///
+    /// Right only for keys that were inserted, and no more often than they were: see
+    /// [`Counting::remove`].
+    fn remove_hash(&mut self, hash: KeyHash) -> bool;
+
+    /// Takes many keys out by their hashes, one after the other, cache misses overlapped: `removed[i]`
+    /// becomes what [`remove_hash`](Self::remove_hash) tells of `hashes[i]`.
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    fn remove_batch(&mut self, hashes: &[KeyHash], removed: &mut [bool]);
 }
 
 /// What the header of a file tells of its payload.

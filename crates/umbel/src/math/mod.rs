@@ -9,6 +9,7 @@ mod interval;
 mod occupancy;
 mod poisson;
 pub mod sliced;
+pub mod stable;
 pub mod window;
 
 pub use interval::{Estimate, binomial_bounds};

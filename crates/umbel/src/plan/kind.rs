@@ -16,8 +16,12 @@ pub enum Kind {
     Classic = 2,
     /// One slice of the bits for each probe.
     Sliced = 3,
+    /// A counter in place of each bit of a blocked filter: keys can be removed.
+    Counting = 4,
     /// Grows: a chain of blocked filters, their error bounded over all growth.
     Scalable = 5,
+    /// Forgets old keys: a stream without end in constant space.
+    Stable = 6,
     /// Remembers the last keys and forgets older ones.
     Window = 7,
     /// Rows of several attributes, any of which can be asked.
@@ -28,11 +32,13 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order of their numbers in files.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Blocked,
         Self::Classic,
         Self::Sliced,
+        Self::Counting,
         Self::Scalable,
+        Self::Stable,
         Self::Window,
         Self::Attributes,
         Self::Coded,
@@ -48,10 +54,12 @@ impl Kind {
             Self::Blocked => "blocked",
             Self::Classic => "classic",
             Self::Sliced => "sliced",
+            Self::Counting => "counting",
             Self::Scalable => "scalable",
             Self::Window => "window",
             Self::Attributes => "attributes",
             Self::Coded => "coded",
+            Self::Stable => "stable",
         }
     }
 
@@ -66,16 +74,30 @@ impl Kind {
         matches!(self, Self::Attributes)
     }
 
+    /// Whether keys can be taken out of it again.
+    pub fn removes(self) -> bool {
+        matches!(self, Self::Counting)
+    }
+
+    /// What its payload is made of, and its fill counts.
+    pub fn cells(self) -> &'static str {
+        match self {
+            Self::Counting => "counters",
+            Self::Stable => "cells",
+            _ => "bits",
+        }
+    }
+
     /// Whether its bits depend on the order in which keys are inserted.
     pub fn in_order(self) -> bool {
-        matches!(self, Self::Scalable | Self::Window | Self::Coded)
+        matches!(self, Self::Scalable | Self::Stable | Self::Window | Self::Coded)
     }
 
     /// What `keys` of its plans are.
     pub fn capacity(self) -> Capacity {
         match self {
             Self::Scalable => Capacity::First,
-            Self::Window => Capacity::Last,
+            Self::Stable | Self::Window => Capacity::Last,
             _ => Capacity::Most,
         }
     }
@@ -94,8 +116,8 @@ pub enum Capacity {
     Most,
     /// What it takes before it grows; its rate holds for any number.
     First,
-    /// The last ones inserted, which it remembers; it takes any number, forgets older ones, and its rate
-    /// holds.
+    /// The last ones inserted, which it remembers (a stable filter each with a chance of at least 99 %); it takes
+    /// any number, forgets older ones, and its rate holds.
     Last,
 }
 

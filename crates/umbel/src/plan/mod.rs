@@ -5,11 +5,13 @@
 
 mod attributes;
 mod coded;
+mod counting;
 mod kind;
 mod plain;
 mod planner;
 mod scalable;
 mod sliced;
+pub(crate) mod stable;
 mod window;
 
 pub use attributes::Tags;
@@ -49,12 +51,14 @@ pub struct Plan {
     /// Kind of filter.
     pub kind: Kind,
     /// Keys it is meant to hold; in the scalable kind, before it grows; in the window kind, the last
-    /// ones, which it remembers; in the attributes kind, rows.
+    /// ones, which it remembers; in the stable kind, insertions through which it remembers a key with a
+    /// chance of at least 99 %; in the attributes kind, rows.
     pub keys: u64,
-    /// The rate promised while it holds at most `keys` keys, in (0, 1); in the scalable and the window
-    /// kind, always; in the attributes kind, that of each of its filters.
+    /// The rate promised while it holds at most `keys` keys, in (0, 1); in the scalable, stable and window
+    /// kinds, always; in the attributes kind, that of each of its filters.
     pub fpp: f64,
-    /// Bits, m. A multiple of 512 in the kinds made of blocks; in the attributes kind, of each attribute's
+    /// Bits, m. A multiple of 512 in the kinds made of blocks; in the counting kind those of all counters,
+    /// `detail` times the bits of the blocked filter it converts to; in the attributes kind, of each attribute's
     /// filter.
     pub bits: u64,
     /// Probes a key, k; 1 in the coded kind.
@@ -63,7 +67,9 @@ pub struct Plan {
     ///
     /// | kind | parameter |
     /// |---|---|
+    /// | counting | bits of a counter: 4, 8 or 16 |
     /// | scalable | 0: links double; 1: all are for as many keys |
+    /// | stable | bits of a cell, 1 to 8 |
     /// | window | generations |
     /// | attributes | [`Tags`] as a number, and 10 more where the filters inside are classic, not blocked |
     /// | coded | bits of a code |
@@ -205,10 +211,12 @@ fn planner_of(kind: Kind) -> &'static dyn Planner {
         Kind::Blocked => &plain::Blocked,
         Kind::Classic => &plain::Classic,
         Kind::Sliced => &sliced::Sliced,
+        Kind::Counting => &counting::Counting,
         Kind::Scalable => &scalable::Scalable,
         Kind::Window => &window::Window,
         Kind::Attributes => &attributes::Attributes,
         Kind::Coded => &coded::Coded,
+        Kind::Stable => &stable::Stable,
     }
 }
 

@@ -46,7 +46,7 @@ fn within(bytes: u64, plan: Result<Plan, Error>) -> Result<Option<Plan>, Error> 
     }
 }
 
-/// By bisection of the rate's logarithm, to a ten thousandth of it.
+/// By bisection of the rate's logarithm, to a billionth of it.
 fn lowest_rate(
     keys: u64,
     bytes: u64,
@@ -61,7 +61,7 @@ fn lowest_rate(
         return Err(Error::TooManyKeys { keys, bits: bytes.saturating_mul(8).min(MAX_BITS) });
     };
     let mut low = f64::MIN_POSITIVE.ln();
-    while high - low > 1e-4 {
+    while high - low > 1e-9 {
         let middle = (low + high) / 2.0;
         match within(bytes, plan(middle.exp()))? {
             Some(found) => (best, high) = (found, middle),

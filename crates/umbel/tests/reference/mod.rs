@@ -69,31 +69,36 @@ impl Reference {
     }
 
     fn positions(&self, hash: KeyHash) -> Vec<usize> {
-        let probes = u64::from(self.plan.probes);
-        let (high, low) = (hash.high, hash.low);
-        if self.plan.kind == Kind::Classic {
-            let progression = |i: u64| mix(high.wrapping_add(i.wrapping_mul(low)));
-            return (0..probes).map(|i| place(progression(i), self.plan.bits)).collect();
-        }
-        if self.plan.kind == Kind::Sliced {
-            let slice = self.plan.bits / probes;
-            let progression = |i: u64| mix(high.wrapping_add(i.wrapping_mul(low)));
-            let position = |i: u64| i as usize * slice as usize + place(progression(i), slice);
-            return (0..probes).map(position).collect();
-        }
-        let block = 512 * place(high, self.plan.bits / 512);
-        let word = |n: u64| match n {
-            0 => low,
-            n => mix(low.wrapping_add(n.wrapping_mul(0x9E37_79B9_7F4A_7C15))),
-        };
-        if probes % 8 == 0 {
-            (0..probes / 8)
-                .flat_map(|r| (0..8).map(move |i| 64 * i + ((word(r) >> (6 * i)) & 63)))
-                .map(|j| block + j as usize)
-                .collect()
-        } else {
-            (0..probes).map(|p| block + ((word(p / 7) >> (9 * (p % 7))) & 511) as usize).collect()
-        }
+        positions_of(&self.plan, hash)
+    }
+}
+
+/// The bits of a key in a filter of a plan.
+pub(crate) fn positions_of(plan: &Plan, hash: KeyHash) -> Vec<usize> {
+    let probes = u64::from(plan.probes);
+    let (high, low) = (hash.high, hash.low);
+    if plan.kind == Kind::Classic {
+        let progression = |i: u64| mix(high.wrapping_add(i.wrapping_mul(low)));
+        return (0..probes).map(|i| place(progression(i), plan.bits)).collect();
+    }
+    if plan.kind == Kind::Sliced {
+        let slice = plan.bits / probes;
+        let progression = |i: u64| mix(high.wrapping_add(i.wrapping_mul(low)));
+        let position = |i: u64| i as usize * slice as usize + place(progression(i), slice);
+        return (0..probes).map(position).collect();
+    }
+    let block = 512 * place(high, plan.bits / 512);
+    let word = |n: u64| match n {
+        0 => low,
+        n => mix(low.wrapping_add(n.wrapping_mul(0x9E37_79B9_7F4A_7C15))),
+    };
+    if probes % 8 == 0 {
+        (0..probes / 8)
+            .flat_map(|r| (0..8).map(move |i| 64 * i + ((word(r) >> (6 * i)) & 63)))
+            .map(|j| block + j as usize)
+            .collect()
+    } else {
+        (0..probes).map(|p| block + ((word(p / 7) >> (9 * (p % 7))) & 511) as usize).collect()
     }
 }
 

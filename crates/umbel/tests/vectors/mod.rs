@@ -31,16 +31,19 @@ pub(crate) struct Vector {
     /// Members are this and the numbers from 0 to `members` − 1 in decimal; probes likewise.
     pub(crate) member_prefix: String,
     pub(crate) members: u64,
+    /// How often all members are inserted, one round after the other; left out where it is once.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub(crate) rounds: u64,
     pub(crate) probe_prefix: String,
     pub(crate) probes_tried: u64,
     /// The numbers of the first ten probes that pass though they are not members.
     pub(crate) false_positives: Vec<u64>,
+    /// How many members the filter denies: those that a stable one or a window has forgotten.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(crate) forgotten: u64,
     /// What a scalable filter has grown to; none of other kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) links: Vec<LinkVector>,
-    /// Members that a window has forgotten, the first ones.
-    #[serde(default, skip_serializing_if = "is_none")]
-    pub(crate) forgotten: u64,
     /// Ticks of a window; left out where it is of insertions. Its members are inserted at tick
     /// 10 · their number.
     #[serde(default, skip_serializing_if = "is_none")]
@@ -66,6 +69,14 @@ fn is_none(number: &u64) -> bool {
 pub(crate) fn generations(filter: &AnyFilter) -> Vec<u64> {
     let AnyFilter::Window(filter) = filter else { return Vec::new() };
     filter.receipt().parts.iter().map(|part| part.keys as u64).collect()
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn is_one(rounds: &u64) -> bool {
+    *rounds == 1
 }
 
 /// A link of a scalable filter.
@@ -134,8 +145,10 @@ impl Vector {
             return Ok(AnyFilter::Attributes(filter));
         }
         let mut filter = AnyFilter::new(&self.plan(), self.hasher())?;
-        for member in self.member_keys() {
-            filter.insert(member)?;
+        for _ in 0..self.rounds {
+            for member in self.member_keys() {
+                filter.insert(member)?;
+            }
         }
         Ok(filter)
     }
@@ -166,21 +179,21 @@ impl Vector {
         (0..count).map(|j| (subset >> j & 1 == 1).then(|| value(j))).collect()
     }
 
-    /// Whether `filter` holds all members.
-    pub(crate) fn holds_members(&self, filter: &AnyFilter) -> bool {
-        if let AnyFilter::Attributes(filter) = filter {
-            let row = |number| self.row(number).into_iter().map(Some).collect::<Vec<_>>();
-            return (0..self.members).all(|number| filter.contains_row(&row(number)).unwrap());
-        }
-        let mut kept = self.member_keys().skip(self.forgotten as usize);
-        kept.all(|key| filter.contains(key))
-    }
-
     fn passes(&self, filter: &AnyFilter, number: u64) -> bool {
         match filter {
             AnyFilter::Attributes(filter) => filter.contains_row(&self.question(number)).unwrap(),
             filter => filter.contains(format!("{}{number}", self.probe_prefix)),
         }
+    }
+
+    /// How many members `filter` denies.
+    pub(crate) fn forgotten_members(&self, filter: &AnyFilter) -> u64 {
+        if let AnyFilter::Attributes(filter) = filter {
+            let row = |number| self.row(number).into_iter().map(Some).collect::<Vec<_>>();
+            let denied = |number: &u64| !filter.contains_row(&row(*number)).unwrap();
+            return (0..self.members).filter(denied).count() as u64;
+        }
+        self.member_keys().filter(|key| !filter.contains(key)).count() as u64
     }
 
     /// The numbers of the first ten probes that `filter` lets pass.

@@ -9,6 +9,7 @@
 #![allow(unsafe_code)]
 
 mod atomic;
+mod counters;
 mod grouped;
 #[cfg(target_arch = "x86_64")]
 mod inline;
@@ -19,6 +20,7 @@ mod storage;
 mod x86;
 
 pub(crate) use atomic::{AtomicBlock, AtomicBlocks};
+pub(crate) use counters::Counters;
 pub(crate) use grouped::Member;
 pub use map::{MappedBlocks, MappedBlocksMut};
 pub use storage::Blocks;

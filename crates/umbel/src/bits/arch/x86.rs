@@ -16,12 +16,12 @@ pub(super) fn add_available(kernels: &mut Vec<fn(u32) -> Kernel>) {
     }
 }
 
-mod avx2 {
+pub(super) mod avx2 {
     use super::*;
 
     super::super::kernels!(Avx2, "avx2", "avx2,bmi2");
 
-    struct Avx2;
+    pub(in crate::bits::arch) struct Avx2;
 
     /// One round of lanes in four words: bit (word >> shift) & 63 of each.
     #[inline(always)]

@@ -1,0 +1,396 @@
+//! Batches of keys over blocks of [counters](crate::bits::counters), compiled for each instruction set:
+//! the loops over eight words become vector code by themselves, so the plain code is its own twin.
+
+use super::{Isa, KeyHash, place, prefetch, scalar};
+use crate::bits::counters;
+use crate::bits::{BLOCK_BYTES, Block};
+
+/// Keys whose lines are asked for before the first of them is used.
+const AHEAD: usize = 32;
+/// As for plain blocks: 256 KiB need not be asked for.
+const NEAR: usize = (256 << 10) / BLOCK_BYTES as usize;
+/// Planes that tell whether a counter is 0. Insertions go beyond for a quarter of the keys.
+const LOW: usize = 2;
+
+/// Carries that wait, so that about [`AHEAD`] keys pass meanwhile.
+const CARRIES: usize = 8;
+
+/// The kernels of one instruction set for counters of some number of bits.
+#[derive(Clone, Copy)]
+pub(crate) struct Counters {
+    pub(crate) name: &'static str,
+    probes: u32,
+    add: unsafe fn(&mut [Block], &[KeyHash], u32),
+    add_new: unsafe fn(&mut [Block], &[KeyHash], u32, &mut [bool]),
+    take: unsafe fn(&mut [Block], &[KeyHash], u32, &mut [bool]),
+    has: unsafe fn(&[Block], &[KeyHash], u32, &mut [bool]),
+    least: unsafe fn(&[Block], &[KeyHash], u32, &mut [u32]),
+}
+
+impl std::fmt::Debug for Counters {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Counters {
+    /// The best kernels of this processor for counters of `planes` bits, 4, 8 or 16.
+    pub(crate) fn detect(planes: u32, probes: u32) -> Self {
+        *Self::available(planes, probes).last().expect("plain code runs anywhere")
+    }
+
+    /// All kernels that this processor can run, the best one last.
+    pub(crate) fn available(planes: u32, probes: u32) -> Vec<Self> {
+        let mut kernels = vec![plain::kernel(planes, probes)];
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
+            kernels.push(avx2::kernel(planes, probes));
+        }
+        kernels
+    }
+
+    /// Counts keys, in blocks of planes.
+    pub(crate) fn add(&self, blocks: &mut [Block], hashes: &[KeyHash]) {
+        // SAFETY: `available` gives only kernels whose instruction set the processor reported.
+        unsafe { (self.add)(blocks, hashes, self.probes) }
+    }
+
+    /// As [`add`](Self::add), one key after the other; tells which were not counted before.
+    pub(crate) fn add_new(&self, blocks: &mut [Block], hashes: &[KeyHash], new: &mut [bool]) {
+        // SAFETY: as in `add`.
+        unsafe { (self.add_new)(blocks, hashes, self.probes, new) }
+    }
+
+    /// Takes keys out, one after the other; tells which were counted.
+    pub(crate) fn take(&self, blocks: &mut [Block], hashes: &[KeyHash], taken: &mut [bool]) {
+        // SAFETY: as in `add`.
+        unsafe { (self.take)(blocks, hashes, self.probes, taken) }
+    }
+
+    /// Whether keys are counted.
+    pub(crate) fn has(&self, blocks: &[Block], hashes: &[KeyHash], found: &mut [bool]) {
+        // SAFETY: as in `add`.
+        unsafe { (self.has)(blocks, hashes, self.probes, found) }
+    }
+
+    /// The least counters of keys.
+    pub(crate) fn least(&self, blocks: &[Block], hashes: &[KeyHash], counts: &mut [u32]) {
+        // SAFETY: as in `add`.
+        unsafe { (self.least)(blocks, hashes, self.probes, counts) }
+    }
+}
+
+/// The positions of a key, as in a plain block.
+///
+/// # Safety
+/// Only where the instruction set of `I` is there; so for all functions below.
+#[inline(always)]
+unsafe fn mask<I: Isa>(low: u64, probes: u32) -> Block {
+    let mut mask = Block::default();
+    // SAFETY: promised by the caller.
+    unsafe {
+        match probes {
+            8 => I::set(&mut mask, &I::lanes::<1>(low)),
+            16 => I::set(&mut mask, &I::lanes::<2>(low)),
+            24 => I::set(&mut mask, &I::lanes::<3>(low)),
+            32 => I::set(&mut mask, &I::lanes::<4>(low)),
+            _ => _ = scalar::insert_scattered(&mut mask, low, probes),
+        }
+    }
+    mask
+}
+
+// No closures, as in the module above.
+
+/// Runs `$each` with `$i`, the place of the hash's block and its mask, for every hash, `$lines` lines
+/// of the block asked for before.
+macro_rules! walk {
+    ($blocks:expr, $hashes:expr, $probes:expr, $lines:expr, |$i:ident, $place:ident, $mask:ident| $each:expr) => {
+        let hashes: &[KeyHash] = $hashes;
+        let (start, total) = ($blocks.as_ptr().cast::<Block>(), $blocks.len() as u64);
+        let near = $blocks.len() * N <= NEAR;
+        let mut places = [0usize; AHEAD];
+        // The first turns only ask, the last only use what was asked for.
+        for turn in 0..hashes.len() + AHEAD {
+            let slot = turn % AHEAD;
+            let $place = places[slot];
+            if let Some(hash) = hashes.get(turn) {
+                let place = place(hash.high, total) as usize;
+                places[slot] = place;
+                if !near {
+                    for line in 0..$lines {
+                        prefetch(start.wrapping_add(place * N + line));
+                    }
+                }
+            }
+            if let Some($i) = turn.checked_sub(AHEAD) {
+                // SAFETY: promised by the caller.
+                let $mask = unsafe { mask::<I>(hashes[$i].low, $probes) };
+                $each
+            }
+        }
+    };
+}
+
+#[inline(always)]
+unsafe fn add<I: Isa, const N: usize>(blocks: &mut [Block], hashes: &[KeyHash], probes: u32) {
+    let blocks = blocks.as_chunks_mut::<N>().0;
+    // A carry waits for its line while others are added.
+    let mut carries = [(0, Block::default()); CARRIES];
+    let mut carried = 0;
+    walk!(blocks, hashes, probes, LOW, |_i, place, mask| {
+        let carry = counters::add_low(&mut blocks[place], &mask);
+        if !carry.is_zero() {
+            prefetch(&blocks[place][LOW]);
+            let (place, carry) = std::mem::replace(&mut carries[carried % CARRIES], (place, carry));
+            carried += 1;
+            if carried > CARRIES {
+                counters::carry_high(&mut blocks[place], carry);
+            }
+        }
+    });
+    for (place, carry) in &carries[..carried.min(CARRIES)] {
+        counters::carry_high(&mut blocks[*place], *carry);
+    }
+}
+
+#[inline(always)]
+unsafe fn add_new<I: Isa, const N: usize>(
+    blocks: &mut [Block],
+    hashes: &[KeyHash],
+    probes: u32,
+    new: &mut [bool],
+) {
+    let blocks = blocks.as_chunks_mut::<N>().0;
+    walk!(blocks, hashes, probes, LOW, |i, place, mask| {
+        new[i] = !counters::has(&blocks[place], &mask);
+        counters::add(&mut blocks[place], &mask);
+    });
+}
+
+#[inline(always)]
+unsafe fn take<I: Isa, const N: usize>(
+    blocks: &mut [Block],
+    hashes: &[KeyHash],
+    probes: u32,
+    taken: &mut [bool],
+) {
+    let blocks = blocks.as_chunks_mut::<N>().0;
+    walk!(blocks, hashes, probes, N, |i, place, mask| {
+        taken[i] = counters::take(&mut blocks[place], &mask);
+    });
+}
+
+#[inline(always)]
+unsafe fn has<I: Isa, const N: usize>(
+    blocks: &[Block],
+    hashes: &[KeyHash],
+    probes: u32,
+    found: &mut [bool],
+) {
+    let blocks = blocks.as_chunks::<N>().0;
+    walk!(blocks, hashes, probes, LOW, |i, place, mask| {
+        found[i] = counters::has(&blocks[place], &mask);
+    });
+}
+
+#[inline(always)]
+unsafe fn least<I: Isa, const N: usize>(
+    blocks: &[Block],
+    hashes: &[KeyHash],
+    probes: u32,
+    counts: &mut [u32],
+) {
+    let blocks = blocks.as_chunks::<N>().0;
+    walk!(blocks, hashes, probes, N, |i, place, mask| {
+        counts[i] = counters::least(&blocks[place], &mask);
+    });
+}
+
+/// Makes `kernel(planes, probes)`, the loops compiled for one instruction set.
+macro_rules! kernels {
+    ($isa:ident, $name:expr $(, $feature:literal)?) => {
+        use super::{Block, Counters, KeyHash};
+
+        pub(super) fn kernel(planes: u32, probes: u32) -> Counters {
+            match planes {
+                4 => of::<4>(probes),
+                8 => of::<8>(probes),
+                16 => of::<16>(probes),
+                _ => unreachable!("counters have 4, 8 or 16 bits"),
+            }
+        }
+
+        fn of<const N: usize>(probes: u32) -> Counters {
+            Counters {
+                name: $name,
+                probes,
+                add: add::<N>,
+                add_new: add_new::<N>,
+                take: take::<N>,
+                has: has::<N>,
+                least: least::<N>,
+            }
+        }
+
+        $(#[target_feature(enable = $feature)])?
+        fn add<const N: usize>(blocks: &mut [Block], hashes: &[KeyHash], probes: u32) {
+            // SAFETY: this function has the features that the instruction set needs.
+            unsafe { super::add::<$isa, N>(blocks, hashes, probes) }
+        }
+
+        $(#[target_feature(enable = $feature)])?
+        fn add_new<const N: usize>(
+            blocks: &mut [Block],
+            hashes: &[KeyHash],
+            probes: u32,
+            new: &mut [bool],
+        ) {
+            // SAFETY: this function has the features that the instruction set needs.
+            unsafe { super::add_new::<$isa, N>(blocks, hashes, probes, new) }
+        }
+
+        $(#[target_feature(enable = $feature)])?
+        fn take<const N: usize>(
+            blocks: &mut [Block],
+            hashes: &[KeyHash],
+            probes: u32,
+            taken: &mut [bool],
+        ) {
+            // SAFETY: this function has the features that the instruction set needs.
+            unsafe { super::take::<$isa, N>(blocks, hashes, probes, taken) }
+        }
+
+        $(#[target_feature(enable = $feature)])?
+        fn has<const N: usize>(
+            blocks: &[Block],
+            hashes: &[KeyHash],
+            probes: u32,
+            found: &mut [bool],
+        ) {
+            // SAFETY: this function has the features that the instruction set needs.
+            unsafe { super::has::<$isa, N>(blocks, hashes, probes, found) }
+        }
+
+        $(#[target_feature(enable = $feature)])?
+        fn least<const N: usize>(
+            blocks: &[Block],
+            hashes: &[KeyHash],
+            probes: u32,
+            counts: &mut [u32],
+        ) {
+            // SAFETY: this function has the features that the instruction set needs.
+            unsafe { super::least::<$isa, N>(blocks, hashes, probes, counts) }
+        }
+    };
+}
+
+mod plain {
+    use super::scalar::{NAME, Scalar};
+
+    kernels!(Scalar, NAME);
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use crate::bits::arch::x86::avx2::Avx2;
+
+    kernels!(Avx2, "avx2", "avx2,bmi2");
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::bits::Blocks;
+
+    /// Counters one by one.
+    struct Model {
+        counters: Vec<u32>,
+        probes: u32,
+        top: u32,
+    }
+
+    impl Model {
+        fn positions(&self, hash: KeyHash) -> Vec<usize> {
+            let block = place(hash.high, self.counters.len() as u64 / 512) as usize;
+            let mask = scalar::mask(hash.low, self.probes).0.map(u64::from_le);
+            let set = |j: &usize| mask[j / 64] >> (j % 64) & 1 == 1;
+            (0..512).filter(set).map(|j| 512 * block + j).collect()
+        }
+
+        fn least(&self, hash: KeyHash) -> u32 {
+            self.positions(hash).into_iter().map(|j| self.counters[j]).min().unwrap()
+        }
+
+        fn add(&mut self, hash: KeyHash) -> bool {
+            let new = self.least(hash) == 0;
+            for j in self.positions(hash) {
+                self.counters[j] = (self.counters[j] + 1).min(self.top);
+            }
+            new
+        }
+
+        fn take(&mut self, hash: KeyHash) -> bool {
+            let there = self.least(hash) > 0;
+            for j in self.positions(hash) {
+                if there && self.counters[j] < self.top {
+                    self.counters[j] -= 1;
+                }
+            }
+            there
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_kernel_counts_as_the_model(
+            planes in prop_oneof![Just(4u32), Just(8), Just(16)],
+            probes in 1u32..=32,
+            blocks in prop_oneof![1u64..6, 1020u64..1030],
+            keys in prop::collection::vec((0..200u64, any::<bool>()), 0..300),
+        ) {
+            let hash = |key: u64| {
+                KeyHash { high: crate::hash::mix(key), low: crate::hash::mix(!key) }
+            };
+            for kernel in Counters::available(planes, probes) {
+                let mut model = Model { counters: vec![0; 512 * blocks as usize], probes, top: counters::top(planes) };
+                let zeroed = || Blocks::zeroed(blocks * u64::from(planes)).unwrap();
+                let (mut some, mut answer) = (zeroed(), [false]);
+                let all: Vec<_> = keys.iter().map(|&(key, _)| hash(key)).collect();
+                for (hash, &(_, add)) in all.iter().zip(&keys) {
+                    let one = std::slice::from_ref(hash);
+                    if add {
+                        kernel.add_new(&mut some, one, &mut answer);
+                        prop_assert_eq!(answer[0], model.add(*hash));
+                    } else {
+                        kernel.take(&mut some, one, &mut answer);
+                        prop_assert_eq!(answer[0], model.take(*hash));
+                    }
+                }
+                let (mut found, mut counts) = (vec![false; all.len()], vec![0; all.len()]);
+                kernel.has(&some, &all, &mut found);
+                kernel.least(&some, &all, &mut counts);
+                for (i, hash) in all.iter().enumerate() {
+                    prop_assert_eq!((found[i], counts[i]), (model.least(*hash) > 0, model.least(*hash)));
+                }
+                // Many at once.
+                kernel.add(&mut some, &all);
+                let new: Vec<_> = all.iter().map(|hash| model.add(*hash)).collect();
+                let (mut again, mut expected) = (zeroed(), zeroed());
+                kernel.add_new(&mut again, &all, &mut found);
+                Counters::available(planes, probes)[0].add(&mut expected, &all);
+                prop_assert!(again[..] == expected[..]);
+                prop_assert!(keys.iter().any(|key| key.1) || found == new);
+                kernel.least(&some, &all, &mut counts);
+                prop_assert!(all.iter().zip(&counts).all(|(hash, count)| model.least(*hash) == *count));
+                kernel.take(&mut some, &all, &mut found);
+                let taken: Vec<_> = all.iter().map(|hash| model.take(*hash)).collect();
+                prop_assert_eq!(&found, &taken);
+                kernel.least(&some, &all, &mut counts);
+                prop_assert!(all.iter().zip(&counts).all(|(hash, count)| model.least(*hash) == *count));
+            }
+        }
+    }
+}

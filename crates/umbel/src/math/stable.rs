@@ -1,0 +1,185 @@
+//! The stable filter (F. Deng, D. Rafiei 2006, <https://doi.org/10.1145/1142473.1142477>): m cells that count down.
+//!
+//! An insertion lowers P consecutive cells from a random start by one, those above 0, then sets K cells to
+//! their top, Max. A cell is lowered with chance p = P/m and set with chance q = K/m.
+
+use std::ops::Range;
+
+/// Parameters that the formulas share.
+#[derive(Clone, Copy, Debug)]
+pub struct Cells {
+    /// Cells, m.
+    pub cells: f64,
+    /// Probes a key, K.
+    pub probes: f64,
+    /// Cells lowered by an insertion, P.
+    pub lowered: f64,
+    /// The top of a cell, Max = 2^d − 1.
+    pub top: u32,
+}
+
+impl Cells {
+    /// κ: how often a cell is set for each time it is lowered, 1/(P(1/K − 1/m)).
+    fn kappa(&self) -> f64 {
+        1.0 / (self.lowered * (1.0 / self.probes - 1.0 / self.cells))
+    }
+
+    /// The fraction of cells that are 0 at the stable point, (1/(1 + 1/(P(1/K − 1/m))))^Max: theorem 2 and
+    /// its corollary.
+    pub fn zeros(&self) -> f64 {
+        (-self.kappa().ln_1p() * f64::from(self.top)).exp()
+    }
+
+    /// The fraction of cells above 0 at the stable point.
+    pub fn fill(&self) -> f64 {
+        -(-self.kappa().ln_1p() * f64::from(self.top)).exp_m1()
+    }
+
+    /// FPS, the rate at the stable point, (1 − Pr(0))^K: the most it comes to be, on average.
+    pub fn fpp(&self) -> f64 {
+        self.fill().powf(self.probes)
+    }
+
+    /// As [`fpp`](Self::fpp), with what the spread of the fill adds to it in a small filter.
+    ///
+    /// The mean of f^K is about f^K·(1 + K(K − 1)/2·Var f/f²). Cells less than P apart are lowered together
+    /// with chance 1 − x/P for x cells between; were their states as correlated, Var f = f(1 − f)·P/m.
+    /// They are set independently, so that is an upper bound.
+    pub fn fpp_with_spread(&self) -> f64 {
+        self.fpp() * (1.0 + self.spread())
+    }
+
+    /// What [`fpp_with_spread`](Self::fpp_with_spread) adds, relative to the rate.
+    pub(crate) fn spread(&self) -> f64 {
+        let (fill, k) = (self.fill(), self.probes);
+        k * (k - 1.0) / 2.0 * (1.0 - fill) / fill * self.lowered / self.cells
+    }
+
+    /// The fraction of cells above 0 after `insertions` insertions into an empty filter.
+    ///
+    /// A cell is above 0 when it was lowered fewer than Max times since it was last set. In a continuous
+    /// time that counts how often it is lowered, it was last set λ ago with density κe^(−κλ), and lowered i
+    /// times since with chance e^(−λ)λ^i/i!: together κ/(1 + κ)^(i + 1) times the chance of a Poisson number
+    /// of mean (1 + κ)τ to be above i, τ = insertions·P/m. For τ → ∞ the sum is [`fill`](Self::fill).
+    pub fn fill_after(&self, insertions: f64) -> f64 {
+        let kappa = self.kappa();
+        let mean = (1.0 + kappa) * insertions * self.lowered / self.cells;
+        let mut weight = kappa / (1.0 + kappa);
+        let mut sum = 0.0;
+        for above in above(mean, 0..self.top) {
+            sum += weight * above;
+            weight /= 1.0 + kappa;
+        }
+        sum
+    }
+
+    /// The chance that a key has been forgotten after `insertions` more insertions: that one of its cells
+    /// was lowered Max times, were it never set for another key. The true chance is a little less.
+    pub fn forgotten(&self, insertions: f64) -> f64 {
+        1.0 - kept(insertions * self.lowered / self.cells, self.top).powf(self.probes)
+    }
+
+    /// How many of the last `insertions` keys, all different, are remembered on average, and the standard
+    /// deviation if they were independent: the integral of 1 − [`forgotten`](Self::forgotten).
+    pub fn remembered(&self, insertions: f64) -> (f64, f64) {
+        const STEPS: usize = 1000;
+        let scale = self.cells / self.lowered;
+        // Beyond, a Poisson number of this mean is below Max with less than e^−40.
+        let top = f64::from(self.top);
+        let end = (insertions / scale).min(top + 9.0 * top.sqrt() + 40.0);
+        let (mut sum, mut variance) = (0.0, 0.0);
+        for step in 0..STEPS {
+            let age = (step as f64 + 0.5) * end / STEPS as f64;
+            let kept = kept(age, self.top).powf(self.probes);
+            sum += kept;
+            variance += kept * (1.0 - kept);
+        }
+        let step = scale * end / STEPS as f64;
+        (sum * step, (variance * step).sqrt())
+    }
+}
+
+/// The chance that a Poisson number of mean `mean` is below `top`.
+fn kept(mean: f64, top: u32) -> f64 {
+    let (mut term, mut sum) = ((-mean).exp(), 0.0);
+    for i in 0..top {
+        sum += term;
+        term *= mean / f64::from(i + 1);
+    }
+    sum.min(1.0)
+}
+
+/// The chances that a Poisson number of mean `mean` is above each of some numbers from 0 on.
+fn above(mean: f64, numbers: Range<u32>) -> impl Iterator<Item = f64> {
+    // Logarithms: e^−mean may be too small for a double, when sums are still to come.
+    let (mut log, mut below) = (-mean, 0.0f64);
+    numbers.map(move |i| {
+        below += log.exp();
+        log += mean.ln() - f64::from(i + 1).ln();
+        (1.0 - below).max(0.0)
+    })
+}
+
+/// How often the cells of a key may be lowered on average, until it is forgotten with chance `forgotten`.
+pub(crate) fn span(probes: u32, top: u32, forgotten: f64) -> f64 {
+    let (mut low, mut high) = (0.0, f64::from(top) + 1.0);
+    for _ in 0..40 {
+        let middle = (low + high) / 2.0;
+        if 1.0 - kept(middle, top).powi(probes as i32) <= forgotten {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOME: Cells = Cells { cells: 40_000.0, probes: 3.0, lowered: 36.0, top: 3 };
+
+    #[test]
+    fn the_papers_formula_is_the_chain_of_a_cell() {
+        for (top, lowered) in [(1, 10.0), (3, 36.0), (7, 85.0)] {
+            let cells = Cells { cells: 500.0, top, lowered, ..SOME };
+            let (p, q) = (lowered / cells.cells, cells.probes / cells.cells);
+            // Chances of each state, one insertion after the other, from an empty filter.
+            let mut states = vec![0.0; top as usize + 1];
+            states[0] = 1.0;
+            for insertion in 1..=6_000u32 {
+                for i in 0..top as usize {
+                    let lowered = p * states[i + 1];
+                    states[i] += lowered;
+                    states[i + 1] -= lowered;
+                }
+                states.iter_mut().for_each(|chance| *chance *= 1.0 - q);
+                states[top as usize] += q;
+                if insertion.is_multiple_of(50) {
+                    let found = cells.fill_after(f64::from(insertion));
+                    assert!((found / (1.0 - states[0]) - 1.0).abs() < 0.03, "{insertion} {found}");
+                    assert!(found <= cells.fill() * (1.0 + 1e-9));
+                }
+            }
+            assert!((states[0] - cells.zeros()).abs() < 1e-9, "{top}");
+            assert!((cells.zeros() + cells.fill() - 1.0).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn spans_and_forgetting_answer_each_other() {
+        for (probes, top) in [(1, 1), (3, 3), (4, 15), (8, 255)] {
+            let lambda = span(probes, top, 0.01);
+            let cells = Cells { probes: f64::from(probes), top, ..SOME };
+            let forgotten = cells.forgotten(lambda * cells.cells / cells.lowered);
+            assert!((forgotten - 0.01).abs() < 1e-6, "{probes} {top} {forgotten}");
+            assert_eq!(cells.forgotten(0.0), 0.0);
+            let (few, deviation) = cells.remembered(10.0);
+            assert!(few > 9.9 * (1.0 - cells.forgotten(10.0)) && deviation < 4.0);
+            let (most, _) = cells.remembered(1e18);
+            let span = cells.cells / cells.lowered;
+            assert!(most > lambda * span && most < (f64::from(top) + 1.0) * span, "{most}");
+        }
+    }
+}

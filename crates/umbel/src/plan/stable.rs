@@ -1,0 +1,132 @@
+//! Planning of the stable kind.
+
+use std::ops::RangeInclusive;
+
+use super::planner::Planner;
+use super::{Kind, MAX_PROBES, Plan, check_bits, field, plain};
+use crate::Error;
+use crate::bits::{BLOCK_BITS, cells};
+use crate::math::stable::{self, Cells};
+
+/// The chance of a key to have been forgotten after as many insertions as planned.
+const FORGOTTEN: f64 = 0.01;
+
+/// Most cells an insertion lowers: 64 KiB of the widest.
+pub(crate) const MOST_LOWERED: u64 = 1 << 16;
+
+/// Filters are at least so large that the spread of their fill adds no more than this to the rate.
+const MOST_SPREAD: f64 = 0.1;
+
+pub(super) struct Stable;
+
+impl Planner for Stable {
+    /// At 1 %, 4 bits a cell take 93 bits a key and lower 142 cells; 3 take 119, and 5, 6, 7 and 8 take 92, 91,
+    /// 90 and 93 but lower 296, 603, 1,219 and 2,450. At 0.1 and 0.001 it is much the same.
+    fn usual_detail(&self) -> u32 {
+        4
+    }
+
+    fn details(&self) -> (RangeInclusive<u32>, &'static str) {
+        (1..=8, "1 to 8 bits a cell")
+    }
+
+    /// For each K: P as small as the rate allows, then as many cells as keep keys for the planned span.
+    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error> {
+        let out_of_reach = Error::FppOutOfReach { kind: Kind::Stable, fpp };
+        let all = (1..=MAX_PROBES).filter_map(|probes| with_probes(keys, fpp, detail, probes));
+        let best = all.min_by(|a, b| a.total_cmp_bits(b)).ok_or(out_of_reach)?;
+        check_bits(best.bits)?;
+        let plan = best.plan(keys, fpp, detail);
+        match plan.lowered() {
+            Some(_) => Ok(plan),
+            None => Err(Error::FppOutOfReach { kind: Kind::Stable, fpp }),
+        }
+    }
+
+    /// That of the stable point, whatever came before it: the most it ever is.
+    fn predicted_fpp_at(&self, plan: &Plan, _: u64) -> f64 {
+        match plan.lowered() {
+            Some(lowered) => plan.cells(lowered).fpp_with_spread(),
+            None => 1.0,
+        }
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), Error> {
+        plain::whole_blocks(plan)?;
+        let enough = cells::count(plan.detail, plan.bits) > u64::from(plan.probes);
+        field("bits", plan.bits, enough, "more cells than probes")
+    }
+}
+
+/// A size that may do.
+struct Candidate {
+    bits: f64,
+    probes: u32,
+}
+
+impl Candidate {
+    fn total_cmp_bits(&self, other: &Self) -> std::cmp::Ordering {
+        self.bits.total_cmp(&other.bits)
+    }
+
+    fn plan(&self, keys: u64, fpp: f64, detail: u32) -> Plan {
+        Plan { kind: Kind::Stable, keys, fpp, bits: self.bits as u64, probes: self.probes, detail }
+    }
+}
+
+fn with_probes(keys: u64, fpp: f64, detail: u32, probes: u32) -> Option<Candidate> {
+    let top = (1 << detail) - 1;
+    let span = stable::span(probes, top, FORGOTTEN);
+    let k = f64::from(probes);
+    // P and m for one another: P as in a filter without end to begin with.
+    let mut cells = Cells { cells: f64::INFINITY, probes: k, lowered: 1.0, top };
+    for _ in 0..64 {
+        cells.lowered = least_lowered(cells, fpp)? as f64;
+        let fill = cells.fill();
+        let spread = k * (k - 1.0) / 2.0 * (1.0 - fill) / fill * cells.lowered / MOST_SPREAD;
+        let least =
+            (keys as f64 * cells.lowered / span).max(spread).max(cells.lowered).max(k + 1.0);
+        let bits = (least / cells::per_word(detail) as f64).ceil() * 64.0;
+        let bits = (bits / BLOCK_BITS as f64).ceil() * BLOCK_BITS as f64;
+        let count = bits / 64.0 * cells::per_word(detail) as f64;
+        if cells.cells >= count && cells.cells.is_finite() {
+            return Some(Candidate {
+                bits: cells.cells / cells::per_word(detail) as f64 * 64.0,
+                probes,
+            });
+        }
+        cells.cells = count;
+    }
+    None
+}
+
+/// The least P that keeps the rate.
+fn least_lowered(cells: Cells, fpp: f64) -> Option<u64> {
+    let keeps = |lowered: u64| Cells { lowered: lowered as f64, ..cells }.fpp_with_spread() <= fpp;
+    let (mut low, mut high) = (0, MOST_LOWERED.min(cells.cells as u64));
+    if !keeps(high) {
+        return None;
+    }
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if keeps(middle) { high = middle } else { low = middle }
+    }
+    Some(high)
+}
+
+impl Plan {
+    /// Cells that an insertion into a stable filter of this plan lowers; none when no number keeps the rate.
+    pub(crate) fn lowered(&self) -> Option<u64> {
+        least_lowered(self.cells(1), self.fpp)
+    }
+
+    /// What the formulas of the stable kind ask for.
+    pub(crate) fn cells(&self, lowered: u64) -> Cells {
+        Cells {
+            cells: cells::count(self.detail, self.bits) as f64,
+            probes: f64::from(self.probes),
+            lowered: lowered as f64,
+            top: (1 << self.detail) - 1,
+        }
+    }
+}
