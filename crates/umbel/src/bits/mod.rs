@@ -4,6 +4,7 @@
 //! without copying, on any machine. This module knows nothing of rates, kinds or files.
 
 pub(crate) mod arch;
+pub(crate) mod slots;
 
 use bytemuck::{Pod, Zeroable};
 

@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::ops::Range;
 
 use super::{
-    Blocked, Bloom, Classic, FileLayout, Filter, Insert, Receipt, Scalable, Sliced, bloom, scalable,
+    Blocked, Bloom, Bloomier, Classic, FileLayout, Filter, Insert, Receipt, Scalable, Sliced,
+    bloom, bloomier, scalable,
 };
 use crate::bits::{self, Block, Blocks, MappedBlocks};
 use crate::format::Header;
@@ -25,19 +26,22 @@ pub enum AnyFilter<S = Blocks> {
     Sliced(Sliced<S>),
     /// A scalable filter.
     Scalable(Scalable<S>),
+    /// A bloomier filter or map.
+    Bloomier(Bloomier<S>),
 }
 
 impl AnyFilter {
     /// An empty filter of the plan's kind and size.
     ///
     /// # Errors
-    /// As [`Bloom::new`].
+    /// As [`Bloom::new`]; [`Error::Static`] of a kind that takes no keys once it is made.
     pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
         Ok(match plan.kind {
             Kind::Blocked => Self::Blocked(Bloom::new(plan, hasher)?),
             Kind::Classic => Self::Classic(Bloom::new(plan, hasher)?),
             Kind::Sliced => Self::Sliced(Bloom::new(plan, hasher)?),
             Kind::Scalable => Self::Scalable(Scalable::new(plan, hasher)?),
+            kind @ Kind::Bloomier => return Err(Error::Static(kind)),
         })
     }
 
@@ -82,8 +86,11 @@ impl AnyFilter {
     /// A filter of the plan that holds these keys: the way to make one of any kind.
     ///
     /// # Errors
-    /// As [`new`](Self::new) and [`insert_batch`](Self::insert_batch).
+    /// As [`new`](Self::new) and [`insert_batch`](Self::insert_batch); as [`Bloomier::build`].
     pub fn build(plan: &Plan, hasher: KeyHasher, hashes: &[KeyHash]) -> Result<Self, Error> {
+        if plan.kind == Kind::Bloomier {
+            return Ok(Self::Bloomier(Bloomier::build(plan, hasher, hashes)?));
+        }
         let mut filter = Self::new(plan, hasher)?;
         filter.insert_batch(hashes)?;
         Ok(filter)
@@ -99,6 +106,7 @@ impl AnyFilter {
             Self::Classic(filter) => filter,
             Self::Sliced(filter) => filter,
             Self::Scalable(filter) => filter,
+            Self::Bloomier(_) => return Err(Error::Static(Kind::Bloomier)),
         })
     }
 
@@ -140,7 +148,7 @@ impl AnyFilter {
     /// Adds all keys of `other`. As [`Bloom::union`].
     ///
     /// # Errors
-    /// As there; [`Error::NotMergeable`] when one is scalable, [`Error::KindsDiffer`].
+    /// As there; [`Error::NotMergeable`] when one is scalable or static, [`Error::KindsDiffer`].
     pub fn union(&mut self, other: &AnyFilter<impl AsRef<[Block]>>) -> Result<(), Error> {
         match (self, other) {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.union(right),
@@ -153,7 +161,7 @@ impl AnyFilter {
     /// Keeps the keys that both hold. As [`Bloom::intersect`].
     ///
     /// # Errors
-    /// As there; [`Error::NotMergeable`] when one is scalable, [`Error::KindsDiffer`].
+    /// As there; [`Error::NotMergeable`] when one is scalable or static, [`Error::KindsDiffer`].
     pub fn intersect(&mut self, other: &AnyFilter<impl AsRef<[Block]>>) -> Result<(), Error> {
         match (self, other) {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.intersect(right),
@@ -166,7 +174,8 @@ impl AnyFilter {
 
 /// Why filters of these kinds cannot be joined.
 fn cannot_join(left: Kind, right: Kind) -> Error {
-    match [left, right].into_iter().find(|&kind| kind == Kind::Scalable) {
+    let never = |kind: &Kind| *kind == Kind::Scalable || !kind.inserts();
+    match [left, right].into_iter().find(never) {
         Some(kind) => Error::NotMergeable(kind),
         None => Error::KindsDiffer { left, right },
     }
@@ -219,6 +228,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Kind::Classic => Self::Classic(Bloom::from_parts(plan, hasher, only())?),
             Kind::Sliced => Self::Sliced(Bloom::from_parts(plan, hasher, only())?),
             Kind::Scalable => Self::Scalable(Scalable::from_parts(header, hasher, parts)?),
+            Kind::Bloomier => Self::Bloomier(Bloomier::from_parts(header, hasher, only())?),
         })
     }
 
@@ -229,6 +239,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Self::Classic(filter) => filter,
             Self::Sliced(filter) => filter,
             Self::Scalable(filter) => filter,
+            Self::Bloomier(filter) => filter,
         }
     }
 
@@ -279,6 +290,7 @@ pub(crate) fn file_layout(header: &Header) -> Result<FileLayout, Error> {
     match header.kind()? {
         Kind::Blocked | Kind::Classic | Kind::Sliced => bloom::file_layout(header),
         Kind::Scalable => scalable::file_layout(header),
+        Kind::Bloomier => bloomier::file_layout(header),
     }
 }
 
@@ -289,6 +301,7 @@ impl<S: AsRef<[Block]>> std::fmt::Debug for AnyFilter<S> {
             Self::Classic(filter) => filter.fmt(f),
             Self::Sliced(filter) => filter.fmt(f),
             Self::Scalable(filter) => filter.fmt(f),
+            Self::Bloomier(filter) => filter.fmt(f),
         }
     }
 }
@@ -309,4 +322,4 @@ macro_rules! try_from {
     )*};
 }
 
-try_from!(Blocked, Classic, Sliced, Scalable);
+try_from!(Blocked, Classic, Sliced, Scalable, Bloomier);

@@ -7,6 +7,7 @@
 mod any;
 mod blocked;
 mod bloom;
+mod bloomier;
 mod classic;
 mod pieces;
 mod receipt;
@@ -21,6 +22,7 @@ pub use any::AnyFilter;
 pub(crate) use any::file_layout;
 pub use blocked::{Blocked, BlockedLayout, Shard, Shards};
 pub use bloom::{Bloom, Layout};
+pub use bloomier::{Bloomier, BloomierBuilder, BloomierShard};
 pub use classic::{Classic, ClassicLayout};
 pub use pieces::{PieceIndex, Pieces};
 pub use receipt::{Fact, Figure, Part, Receipt};

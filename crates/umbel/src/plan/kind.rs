@@ -18,11 +18,14 @@ pub enum Kind {
     Sliced = 3,
     /// Grows: a chain of blocked filters, their error bounded over all growth.
     Scalable = 5,
+    /// Built at once from all its keys: the smallest, and a map to values.
+    Bloomier = 8,
 }
 
 impl Kind {
     /// Every kind, in the order of their numbers in files.
-    pub const ALL: [Self; 4] = [Self::Blocked, Self::Classic, Self::Sliced, Self::Scalable];
+    pub const ALL: [Self; 5] =
+        [Self::Blocked, Self::Classic, Self::Sliced, Self::Scalable, Self::Bloomier];
 
     pub(crate) fn from_id(id: u16) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|&kind| kind as u16 == id).ok_or(Error::UnknownKind(id))
@@ -35,12 +38,13 @@ impl Kind {
             Self::Classic => "classic",
             Self::Sliced => "sliced",
             Self::Scalable => "scalable",
+            Self::Bloomier => "bloomier",
         }
     }
 
     /// Whether it takes keys one by one; other kinds are built at once from all their keys.
     pub fn inserts(self) -> bool {
-        true
+        !matches!(self, Self::Bloomier)
     }
 
     /// Whether its bits depend on the order in which keys are inserted.
@@ -92,7 +96,7 @@ impl FromStr for Kind {
 /// A kind and, where it has one, its own parameter: what a plan is asked for. A kind alone takes the
 /// usual one.
 ///
-/// Written `kind` or `kind:parameter`, e.g. `blocked`.
+/// Written `kind` or `kind:parameter`, e.g. `blocked` or `bloomier:12`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Variant {
     /// The kind.

@@ -3,6 +3,7 @@
 //! Plans keep their promise: the predicted rate at the planned keys is at most the rate asked for,
 //! by the exact formulas of [`math`](crate::math), rounding included.
 
+pub(crate) mod bloomier;
 mod kind;
 mod plain;
 mod planner;
@@ -43,11 +44,12 @@ pub struct Plan {
     pub keys: u64,
     /// The rate promised while it holds at most `keys` keys, in (0, 1); in the scalable kind, always.
     pub fpp: f64,
-    /// Bits, m. A multiple of 512 in the blocked and scalable kinds.
+    /// Bits, m. A multiple of 512 in the blocked, scalable and bloomier kinds.
     pub bits: u64,
-    /// Probes a key, k.
+    /// Probes a key, k; in the bloomier kind the slots of a key, 3.
     pub probes: u32,
-    /// The kind's own parameter; 0 in kinds that have none: blocked, classic, sliced and scalable.
+    /// The kind's own parameter; 0 in kinds that have none: blocked, classic, sliced and scalable. In the
+    /// bloomier kind the bits of a fingerprint, and in maps 256 times the bits of a value beside it.
     pub detail: u32,
 }
 
@@ -170,6 +172,7 @@ fn planner_of(kind: Kind) -> &'static dyn Planner {
         Kind::Classic => &plain::Classic,
         Kind::Sliced => &sliced::Sliced,
         Kind::Scalable => &scalable::Scalable,
+        Kind::Bloomier => &bloomier::Bloomier,
     }
 }
 
