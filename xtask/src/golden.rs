@@ -39,6 +39,13 @@ fn recipes() -> Vec<Vector> {
         Vector { members: 2000, seed: 3, ..scalable("scalable-four", 4, 5, 200, 0.05) },
         Vector { members: 1000, ..keyed(scalable("scalable-keyed", 6, 8, 300, 0.02)) },
         Vector { members: 0, ..scalable("scalable-empty", 1, 8, 1, 0.5) },
+        Vector { seed: 11, ..bloomier("bloomier-7", 20, 7, 1000, 0.01) },
+        keyed(bloomier("bloomier-8", 22, 8, 1000, 0.004)),
+        Vector { probes_tried: 100_000, ..bloomier("bloomier-12", 33, 12, 1000, 0.001) },
+        bloomier("bloomier-tiny", 1, 3, 3, 0.2),
+        // Planned for so many keys that there are two shards.
+        Vector { members: 20_000, ..bloomier("bloomier-shards", 480, 5, 3_000_001, 0.04) },
+        Vector { members: 0, ..bloomier("bloomier-empty", 1, 1, 1, 0.5) },
     ]
 }
 
@@ -53,6 +60,10 @@ fn sliced(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
 /// Of a first link that suffices for its keys.
 fn scalable(name: &str, blocks: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
     Vector { kind: "scalable".into(), ..blocked(name, blocks, probes, keys, fpp) }
+}
+
+fn bloomier(name: &str, blocks: u64, detail: u32, keys: u64, fpp: f64) -> Vector {
+    Vector { kind: "bloomier".into(), detail, ..blocked(name, blocks, 3, keys, fpp) }
 }
 
 fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {

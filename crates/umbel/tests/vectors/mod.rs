@@ -95,6 +95,10 @@ impl Vector {
 
     /// The filter, made from its members.
     pub(crate) fn build(&self) -> Result<AnyFilter, Error> {
+        if !self.plan().kind.inserts() {
+            let hashes: Vec<_> = self.member_keys().map(|key| self.hasher().hash(key)).collect();
+            return AnyFilter::build(&self.plan(), self.hasher(), &hashes);
+        }
         let mut filter = AnyFilter::new(&self.plan(), self.hasher())?;
         for member in self.member_keys() {
             filter.insert(member)?;
