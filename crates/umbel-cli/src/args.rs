@@ -244,7 +244,8 @@ pub(crate) struct BuildArgs {
     /// Size of the filter; the rate follows, or with --fpp the number of keys
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) size: Option<Bytes>,
-    /// Kind of filter: blocked is the fastest, classic the smallest, scalable grows beyond --keys or --size
+    /// Kind of filter: blocked is the fastest, classic the smallest that takes lines later, scalable grows beyond --keys
+    /// or --size; bloomier is the smallest, but built at once: it takes no lines later, and all their hashes in memory
     #[arg(long, default_value = "blocked")]
     pub(crate) kind: Variant,
     /// Seed of the hash; only filters of one seed merge

@@ -20,9 +20,11 @@
 //! | `passes` | what each pass saw, and the report of all |
 //! | `sink` | where results go |
 //! | `bulk` | filling and asking filters with lines |
+//! | `at_once` | building a filter that takes no keys once it is built |
 //! | `seen` | what a filter does not know goes out and into it |
 //! | `pieces` | building a filter larger than memory |
 
+mod at_once;
 mod budget;
 mod bulk;
 mod common;
@@ -45,6 +47,7 @@ mod table;
 #[cfg(test)]
 mod testing;
 
+pub use at_once::AtOnce;
 pub use budget::{LEAST_MEMORY, most_threads};
 pub use bulk::{Query, count, insert, insert_stream, room_beside};
 pub use common::{Common, CommonPlan, Strategy};

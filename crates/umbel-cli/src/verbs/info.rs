@@ -46,6 +46,10 @@ fn text(path: &Path, receipt: &Receipt) -> String {
             format!(", then growing, at a rate of {} over all growth", Rate(plan.fpp)),
             format!("within its promise, room for {room} more keys before it grows"),
         ),
+        _ if !plan.kind.inserts() => (
+            format!(" at a rate of {} ({:.2} bits a key)", Rate(plan.fpp), plan.bits_per_key()),
+            "within its plan, built at once; takes no more keys".to_owned(),
+        ),
         _ => (
             format!(" at a rate of {} ({:.2} bits a key)", Rate(plan.fpp), plan.bits_per_key()),
             format!("within its plan, room for about {room} keys"),
