@@ -34,7 +34,7 @@ use crate::{Error, format};
 /// bits, with or without a fingerprint that tells of keys it has not.
 ///
 /// **Cost.** 1.125 to 1.132 times r bits a key from a million keys on, where a classic filter takes 1.44 times log₂ 1/fpp
-/// at best; 1.18 at 100,000 keys, 1.26 at 10,000, 1.4 at 1,000, 1.9 at 100. A query reads three cache lines near each other,
+/// at best; 1.18 at 100,000 keys, 1.26 at 10,000, 1.4 at 1,000, 1.9 to 2.2 at 100. A query reads three cache lines near each other,
 /// whatever the rate. Building takes some 100 ns and 50 bytes a key.
 ///
 /// **When not to use it.** When keys come one by one: it takes none once it is built, and cannot be merged; take a
