@@ -1,5 +1,5 @@
-"""An independent reader of umbel files, version 1, kinds blocked, classic, sliced, scalable,
-counting, stable, window, attributes and coded.
+"""An independent reader of umbel files, version 1, kinds blocked, classic, sliced, counting, scalable,
+stable, window, bloomier, attributes and coded.
 
 Written from FORMAT.md alone, without a look at the Rust code: it shows that the document suffices.
 Needs Python 3 and the package xxhash. Comments name the sections of FORMAT.md.
@@ -14,7 +14,7 @@ MASK = 2**64 - 1
 CHUNK = 2**20
 MAGIC = b"\x89UMBEL\r\n"
 KINDS = {1: "blocked", 2: "classic", 3: "sliced", 4: "counting", 5: "scalable", 6: "stable", 7: "window",
-         9: "attributes", 10: "coded"}
+         8: "bloomier", 9: "attributes", 10: "coded"}
 ALGORITHMS = {1: "xxh3-128", 2: "siphash-1-3-128"}
 START = struct.Struct("<8sHHIH6sQQQdQ")  # section 2; 64 bytes that all kinds share
 START_FIELDS = ("magic version kind header_length algorithm zeros_18 seed key_id payload_length planned_fpp "
@@ -28,6 +28,7 @@ CELLS = struct.Struct("<QIIQQ24s")  # section 10, kind 6, from byte 64 on
 LINK = struct.Struct("<QdQQI4s")  # section 8; 40 bytes
 LINK_FIELDS = "keys fpp taken bits probes zeros".split()
 WINDOW = struct.Struct("<QIIQQ")  # section 11, kind 7, from byte 64 on
+FUSE = struct.Struct("<IIIII4sQ")  # section 12, kind 8, from byte 64 on
 GOLDEN = 0x9e3779b97f4a7c15
 
 
@@ -41,7 +42,7 @@ def xxh3(data, seed):
 
 
 def read_header(data):
-    """The fields of sections 2, 8 and 13, each checked, in the order that section 2 gives."""
+    """The fields of sections 2 and 8 to 14, each checked, in the order that section 2 gives."""
     require(data[:8] == MAGIC, "magic")
     require(len(data) >= 128, "shorter than a header")
     h = dict(zip(START_FIELDS, START.unpack_from(data)))
@@ -81,23 +82,54 @@ def read_header(data):
         require(bits % 512 == 0 and cells > probes, "bits")
         require(1 <= lowered <= cells, "lowered")
         h["links"], h["detail"] = [{"bits": bits, "probes": probes}], detail
+    elif h["kind"] == 8:
+        return read_fuse(h, data, length)
     else:
         require(declared == length == 128, "header_length")
         bits, probes, zeros = SINGLE.unpack_from(data, 64)
         require(not any(zeros), "reserved bytes")
         h["links"] = [{"bits": bits, "probes": probes}]
-    require(h["algorithm"] in ALGORITHMS, "algorithm")
-    require(not any(h["zeros_18"]), "reserved bytes")
-    require(h["algorithm"] == 1 or h["seed"] == 0, "seed")
-    require(h["algorithm"] == 2 or h["key_id"] == 0, "key_id")
-    require(0 < h["planned_fpp"] < 1, "planned_fpp")  # false for NaN too
-    require(h["planned_keys"] >= 1, "planned_keys")
+    check_common(h)
     for link in h["links"]:
         require(1 <= link["probes"] <= 32, "probes")
         unit = {2: 1, 3: link["probes"]}.get(link.get("kind", h["kind"]), 512 * link.get("generations", 1))
         require(1 <= link["bits"] <= 2**48 and link["bits"] % unit == 0, "bits")
     require(sum(link["bits"] for link in h["links"]) <= 2**48, "bits of all links")
     require(h["payload_length"] == sum(64 * -(-link["bits"] // 512) for link in h["links"]), "payload_length")
+    return h
+
+
+def check_common(h):
+    """The fields that all kinds share."""
+    require(h["algorithm"] in ALGORITHMS, "algorithm")
+    require(not any(h["zeros_18"]), "reserved bytes")
+    require(h["algorithm"] == 1 or h["seed"] == 0, "seed")
+    require(h["algorithm"] == 2 or h["key_id"] == 0, "key_id")
+    require(0 < h["planned_fpp"] < 1, "planned_fpp")  # false for NaN too
+    require(h["planned_keys"] >= 1, "planned_keys")
+
+
+def read_fuse(h, data, length):
+    """The fields of section 12."""
+    check_common(h)
+    shards, size, segments, prints, values, zeros, keys = FUSE.unpack_from(data, 64)
+    require(1 <= shards <= 8000, "shards")
+    require(h["header_length"] == length == max(128, 64 * -(-(104 + 8 * shards) // 64)), "header_length")
+    require(not any(zeros) and not any(data[96 + 8 * shards:length - 8]), "reserved bytes")
+    require(2 <= size <= 2**18 and size & size - 1 == 0, "segment_length")
+    slots = (segments + 2) * size
+    require(segments >= 1 and slots <= 2**24, "segments")
+    require(prints <= 64 and values <= 64 and 1 <= prints + values <= 64, "fingerprint_bits and value_bits")
+    kept = 2.0**-prints <= h["planned_fpp"] if prints else h["planned_fpp"] == 1 - 2.0**-53
+    require(kept, "planned_fpp")
+    require(keys <= h["planned_keys"] and keys <= shards * slots, "keys")
+    seeds = struct.unpack_from(f"<{shards}Q", data, 96)
+    require(all(seed % 2 for seed in seeds), "seed")
+    width = prints + values
+    shard_bytes = 64 * -(-slots * width // 512)
+    require(h["payload_length"] == shards * shard_bytes, "payload_length")
+    h["fuse"] = (size, segments, prints, width, shard_bytes, seeds)
+    h["links"] = [{"bits": 8 * shards * shard_bytes, "probes": 3}]
     return h
 
 
@@ -167,7 +199,7 @@ def read_attributes(h, data, length):
 
 
 def read_filter(path):
-    """The header and the payloads of all links of a file, after every check of sections 1, 2, 4 and 8."""
+    """The header and the payloads of all links of a file, after every check of sections 1, 2, 4, 8 and 12."""
     data = memoryview(pathlib.Path(path).read_bytes())
     h = read_header(data)
     start, length = h["header_length"], h["payload_length"]
@@ -177,6 +209,13 @@ def read_filter(path):
     require(xxh3(table, chunks) == int.from_bytes(data[-8:], "little"), "table checksum")
     for i, checksum in enumerate(struct.unpack(f"<{chunks}Q", table)):
         require(xxh3(payload[i * CHUNK:(i + 1) * CHUNK], i) == checksum, f"checksum of chunk {i}")
+    if h["kind"] == 8:
+        size, segments, prints, width, shard_bytes, seeds = h["fuse"]
+        used = (segments + 2) * size * width
+        for i in range(len(seeds)):
+            shard = int.from_bytes(payload[i * shard_bytes:(i + 1) * shard_bytes], "little")
+            require(shard >> used == 0, "padding bits")
+        return h, [payload]
     payloads = []
     for link in h["links"]:
         size = 64 * -(-link["bits"] // 512)
@@ -314,6 +353,21 @@ def positions(kind, link, high, low):
     return (start + (word(low, p // 7) >> 9 * (p % 7) & 511) for p in range(probes))  # scatter
 
 
+def fuse_contains(h, payload, high, low):
+    """Whether the slots of a hash have its fingerprint: section 12."""
+    size, segments, prints, width, shard_bytes, seeds = h["fuse"]
+    shard = place(high, len(seeds))
+    x = mix(low + seeds[shard] * high & MASK)
+    first = place(x, segments * size)
+    slots = (first, first + size ^ x >> 18 & size - 1, first + 2 * size ^ x & size - 1)
+    found = 0
+    for slot in slots:
+        bit = 8 * shard * shard_bytes + slot * width
+        found ^= int.from_bytes(payload[bit // 8:bit // 8 + 9], "little") >> bit % 8 & (1 << width) - 1
+    fingerprint = (high * GOLDEN & MASK) >> 64 - prints
+    return found & (1 << prints) - 1 == fingerprint
+
+
 def may_contain(h, payloads, key, secret):
     """Whether any link may hold the key, under the hash it has there: section 8; or any generation: section 11."""
     hashed = hash_key(h, key, secret)
@@ -330,6 +384,8 @@ def may_contain(h, payloads, key, secret):
         if len(h["links"]) == 1:
             return passes(h, payloads, 0, hashed)
         return len(h["links"]) == count or passes(h, payloads, count, part(hashed, 2**count - 1))
+    if h["kind"] == 8:
+        return fuse_contains(h, payloads[0], *hashed)
     if h["kind"] == 10:
         return walk(h, payloads[0], *hashed)
     for i in range(len(payloads)):

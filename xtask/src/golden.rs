@@ -83,6 +83,13 @@ fn recipes() -> Vec<Vector> {
         Vector { members: 3000, seed: 11, ..stable("stable-1", 1, 24, 2, 50, 0.2) },
         Vector { members: 4000, ..keyed(stable("stable-4-keyed", 4, 60, 2, 100, 0.05)) },
         Vector { members: 0, ..stable("stable-empty", 8, 9, 1, 1, 0.5) },
+        Vector { seed: 11, ..bloomier("bloomier-7", 20, 7, 1000, 0.01) },
+        keyed(bloomier("bloomier-8", 22, 8, 1000, 0.004)),
+        Vector { probes_tried: 100_000, ..bloomier("bloomier-12", 33, 12, 1000, 0.001) },
+        bloomier("bloomier-tiny", 1, 3, 3, 0.2),
+        // Planned for so many keys that there are two shards.
+        Vector { members: 20_000, ..bloomier("bloomier-shards", 480, 5, 3_000_001, 0.04) },
+        Vector { members: 0, ..bloomier("bloomier-empty", 1, 1, 1, 0.5) },
     ]
 }
 
@@ -115,6 +122,10 @@ fn window(name: &str, blocks: u64, generations: u32, probes: u32, keys: u64, fpp
     let bits = 512 * blocks * u64::from(generations);
     let vector = classic(name, bits, probes, keys, fpp);
     Vector { kind: "window".into(), detail: generations, ..vector }
+}
+
+fn bloomier(name: &str, blocks: u64, detail: u32, keys: u64, fpp: f64) -> Vector {
+    Vector { kind: "bloomier".into(), detail, ..blocked(name, blocks, 3, keys, fpp) }
 }
 
 fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {

@@ -249,7 +249,7 @@ pub(crate) struct BuildArgs {
     /// Kind of filter: blocked is the fastest, classic the smallest, scalable grows beyond --keys or --size
     /// (scalable:1 in even steps), counting takes umbel remove (counting:8 with 8 bits a counter), window remembers the
     /// last --keys lines and stable most of them, attributes holds rows: the fields named by --key, any of which can then
-    /// be asked
+    /// be asked, bloomier is smaller than all, but built at once: it takes no lines later, and all their hashes in memory
     #[arg(long, default_value = "blocked")]
     pub(crate) kind: Variant,
     /// Seed of the hash; only filters of one seed merge

@@ -616,3 +616,49 @@ fn coded_filters_are_built_added_to_and_asked() {
         .fails(&["is full"]);
     folder.umbel("build -q --kind coded:41 -o S keys").run().fails(&["coded:41", "2 to 40"]);
 }
+
+#[test]
+fn a_bloomier_filter_is_built_at_once() {
+    let lines: String = (0..5_000).map(|i| format!("line {}\n", i % 4_000)).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str], input: &str| {
+        use std::io::Write;
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_umbel"))
+            .args(arguments)
+            .current_dir(dir.path())
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A refusal may come before the input is read.
+        _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    };
+    std::fs::write(dir.path().join("lines"), &lines).unwrap();
+    for arguments in [
+        &["build", "--kind", "bloomier:12", "-o", "f", "--force", "lines"][..],
+        &["build", "--kind", "bloomier:12", "-o", "f", "--force", "--keys", "4000"],
+        &["build", "--kind", "bloomier:12", "-o", "f", "--force"],
+    ] {
+        let (code, _, words) = run(arguments, &lines);
+        assert_eq!(code, 0, "{words}");
+        let (code, found, _) = run(&["query", "f"], &lines);
+        assert!(code == 0 && found == lines);
+    }
+    let (_, info, _) = run(&["info", "f"], "");
+    assert!(info.contains("bloomier") && info.contains("takes no more keys"), "{info}");
+    let (code, _, words) = run(&["add", "f"], "new\n");
+    assert!(code == 2 && words.contains("built at once"), "{words}");
+    let (code, _, words) = run(&["merge", "-o", "g", "f", "f"], "");
+    assert!(code == 2 && words.contains("do not merge"), "{words}");
+    let few = ["build", "--kind", "bloomier", "-o", "h", "--keys", "1000"];
+    let (code, _, words) = run(&few, &lines);
+    assert!(code == 2 && words.contains("planned for"), "{words}");
+    assert!(!dir.path().join("h").exists());
+    let many = ["build", "--kind", "bloomier", "-o", "h", "--keys", "1e8", "--memory", "1GiB"];
+    let (code, _, words) = run(&many, "");
+    assert!(code == 2 && words.contains("the least that works here is"), "{words}");
+}

@@ -21,9 +21,11 @@
 //! | `sink` | where results go |
 //! | `bulk` | filling and asking filters with lines |
 //! | `rows` | the values of a key as a row of a filter that takes rows |
+//! | `at_once` | building a filter that takes no keys once it is built |
 //! | `seen` | what a filter does not know goes out and into it |
 //! | `pieces` | building a filter larger than memory |
 
+mod at_once;
 mod budget;
 mod bulk;
 mod common;
@@ -47,6 +49,7 @@ mod table;
 #[cfg(test)]
 mod testing;
 
+pub use at_once::AtOnce;
 pub use budget::{LEAST_MEMORY, most_threads};
 pub use bulk::{Query, count, insert, insert_stream, remove, remove_stream, room_beside};
 pub use common::{Common, CommonPlan, Strategy};

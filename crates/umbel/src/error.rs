@@ -52,10 +52,23 @@ pub enum Error {
         /// Bits there are.
         bits: u64,
     },
+    /// More keys than a kind that is built at once takes.
+    #[error(
+        "{keys} keys; a {kind} filter is built of at most {most}: build several of a part of them each"
+    )]
+    TooManyAtOnce {
+        /// The kind asked for.
+        kind: Kind,
+        /// Keys planned for.
+        keys: u64,
+        /// The most it can be built of.
+        most: u64,
+    },
     /// A rate that this kind cannot reach with any sensible number of bits.
     #[error("a {kind} filter cannot reach fpp {fpp}: {}", match kind {
         Kind::Stable => "plan a window, or a kind that forgets nothing",
         Kind::Scalable => "begin it with more keys, so that it grows less often, or plan a classic one",
+        Kind::Bloomier => "a fingerprint has at most 64 bits",
         _ => "plan a classic one",
     })]
     FppOutOfReach {
@@ -127,6 +140,42 @@ pub enum Error {
         "a {0} filter is built at once from all its keys and takes no more; build it anew with them"
     )]
     Static(Kind),
+    /// More keys given to a filter that is built at once than it is planned for.
+    #[error(
+        "{keys} different keys, more than the {planned} that the filter is planned for hold; plan it for as many"
+    )]
+    Overfull {
+        /// Different keys given, of a shard or of all.
+        keys: u64,
+        /// Keys planned for.
+        planned: u64,
+    },
+    /// A key given twice with different values.
+    #[error(
+        "{} has the value {} at place {} and {} at place {}, counted from 0; a map has one value a key: leave one out",
+        key.as_ref().map_or_else(|| "one key (or two of one hash)".to_owned(), |key| format!("the key \"{}\"", key.escape_ascii())),
+        values[0], places[0], values[1], places[1]
+    )]
+    ValuesDiffer {
+        /// The key, when it was given by its bytes.
+        key: Option<Vec<u8>>,
+        /// The first two places in the input where its values differ, from 0.
+        places: [u64; 2],
+        /// The values there.
+        values: [u64; 2],
+    },
+    /// A value that does not fit.
+    #[error(
+        "the value {value} at place {place}, counted from 0, has more than {bits} bits; build the map with wider values"
+    )]
+    WideValue {
+        /// The value.
+        value: u64,
+        /// Where it is in the input.
+        place: u64,
+        /// Bits of a value.
+        bits: u32,
+    },
 
     /// A filter of rows without names for their values.
     #[error(
@@ -236,13 +285,17 @@ pub enum Error {
 
     /// A kind whose filters cannot be combined.
     #[error(
-        "{0} filters do not merge: {why}; add the keys of one to the other, or query both",
+        "{0} filters do not merge: {why}, or query both",
         why = match .0 {
             Kind::Window => "the generations of one are not as old as those of the other, and what is \
-                forgotten when could not be told",
-            Kind::Coded => "a code does not tell which bucket its key belongs to",
-            Kind::Stable => "which keys fade depends on the order in which all of them came",
-            _ => "a chain of both could not keep the rate promised",
+                forgotten when could not be told; add the keys of one to the other",
+            Kind::Coded => "a code does not tell which bucket its key belongs to; add the keys of one to the \
+                other",
+            Kind::Stable => "which keys fade depends on the order in which all of them came; add the keys of \
+                one to the other",
+            kind if kind.built_at_once() => "each is built at once from all its keys; build one of the keys \
+                of both",
+            _ => "a chain of both could not keep the rate promised; add the keys of one to the other",
         }
     )]
     NotMergeable(Kind),

@@ -13,7 +13,8 @@ const SECRET: Secret = Secret::new([7; 16]);
 /// One small filter of each sort, as a file, with the secret that opens it: blocked, blocked keyed,
 /// classic, classic keyed, then scalable ones of one link, of four, and of four keyed, then sliced, then
 /// windows: of insertions, of insertions that has not turned yet, and by time; then a scalable one of links of
-/// one size, then attributes, then coded, then counting, plain and keyed, then stable.
+/// one size, then attributes, then coded, then counting, plain and keyed, then stable, then
+/// bloomier.
 fn files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     static FILES: OnceLock<Vec<(Vec<u8>, Option<&'static Secret>)>> = OnceLock::new();
     FILES.get_or_init(make_files).clone()
@@ -52,8 +53,10 @@ fn make_files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     let stable =
         Plan { kind: Kind::Stable, bits: 3 * 512, probes: 1, detail: 3, fpp: 0.5, ..blocked };
     files.push((file(&stable, None), None));
-    let headers =
-        [128, 128, 128, 128, 128, 256, 256, 128, 192, 192, 128, 576, 128, 128, 128, 128, 128];
+    let bloomier = Plan { kind: Kind::Bloomier, bits: 1024, probes: 3, detail: 7, ..classic };
+    files.push((file(&bloomier, None), None));
+    let mut headers = vec![128, 128, 128, 128, 128, 256, 256, 128, 192, 192, 128, 576];
+    headers.resize(files.len(), 128);
     for (file, header) in files.iter().zip(headers) {
         assert_eq!(header_length(&file.0), header);
     }
@@ -109,10 +112,8 @@ fn header_length(file: &[u8]) -> usize {
 
 fn file(plan: &Plan, secret: Option<&Secret>) -> Vec<u8> {
     let hasher = secret.map_or(KeyHasher::with_seed(5), |secret| KeyHasher::keyed(*secret));
-    let mut filter = AnyFilter::new(plan, hasher).unwrap();
-    for key in 0..plan.keys.min(1000) {
-        filter.insert(key.to_le_bytes()).unwrap();
-    }
+    let hashes: Vec<_> = (0..plan.keys.min(1000)).map(|key| hasher.hash_u64(key)).collect();
+    let filter = AnyFilter::build(plan, hasher, &hashes).unwrap();
     let mut file = Vec::new();
     filter.write(&mut file).unwrap();
     file
@@ -524,6 +525,54 @@ fn every_field_of_codes_is_checked() {
 }
 
 #[test]
+fn every_field_of_a_fuse_graph_is_checked() {
+    let file = &files()[17].0;
+    let n = |number: u32| number.to_le_bytes().to_vec();
+    let mut fields = vec![
+        ("shards", 64, n(0)),
+        ("shards", 64, n(8001)),
+        ("header_length", 64, n(8000)),
+        ("seed", 64, n(3)),
+        ("segment_length", 68, n(0)),
+        ("segment_length", 68, n(1)),
+        ("segment_length", 68, n(24)),
+        ("segment_length", 68, n(1 << 19)),
+        ("segment_length", 68, n(1 << 31)),
+        ("segments", 72, n(0)),
+        ("segments", 72, n(u32::MAX)),
+        ("payload_length", 72, n(1000)),
+        ("value_bits", 76, n(0)),
+        ("fingerprint_bits", 76, n(6)),
+        ("fingerprint_bits", 76, n(65)),
+        ("fingerprint_bits", 76, n(u32::MAX)),
+        ("payload_length", 76, n(64)),
+        ("value_bits", 80, n(58)),
+        ("value_bits", 80, n(u32::MAX)),
+        ("payload_length", 80, n(57)),
+        ("keys", 88, u(61)),
+        ("keys", 88, u(u64::MAX)),
+        ("keys", 56, u(59)),
+        ("seed", 96, u(2)),
+        ("fingerprint_bits", 48, f(0.007)),
+        ("payload_length", 40, u(64)),
+        ("payload_length", 40, u(u64::MAX)),
+    ];
+    fields.extend((18..24).chain(84..88).chain(104..120).map(|byte| ("zeros", byte, vec![1])));
+    for (name, offset, bytes) in fields {
+        let error = refusal(&with_header(file, offset, &bytes), None);
+        let right = matches!(error, Error::Field { field, .. } if field == name);
+        assert!(right, "{name} at {offset}: {bytes:?}: {error:?}");
+    }
+    // The last bits of the payload belong to no slot.
+    let mut file = file.clone();
+    let last = file.len() - 17;
+    file[last] |= 128;
+    resum(&mut file);
+    let error = refusal(&file, None);
+    assert!(matches!(error, Error::Field { field: "payload", .. }), "{error:?}");
+}
+
+#[test]
 fn every_header_field_is_checked() {
     type Refused = fn(&Error) -> bool;
     fn field(name: &'static str) -> impl Fn(&Error) -> bool {
@@ -837,7 +886,7 @@ proptest! {
     /// Random bytes seldom pass the first checks; these are led past them.
     #[test]
     fn no_header_makes_a_reader_panic(
-        which in 0..17usize,
+        which in 0..18usize,
         changes in prop::collection::vec(
             (8..248usize, prop_oneof![Just(0), Just(255), any::<u8>()]), 0..6,
         ),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use umbel::{AnyFilter, KeyHasher, Kind, Plan};
-use umbel_sets::{Input, Options, Report};
+use umbel_sets::{AtOnce, Input, Options, Report};
 
 use super::{plan, print};
 use crate::Outcome;
@@ -51,11 +51,25 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         run.finish(&report, "", Some(&receipt));
         return Ok(Outcome::Done);
     }
-    let mut filter = match plan.kind.rows() {
-        true => AnyFilter::with_attributes(&plan, options.records.key(), hasher)?,
-        false => AnyFilter::new(&plan, hasher)?,
+    let filter = if plan.kind.built_at_once() {
+        let mut lines = AtOnce::new(&plan, hasher, &options)?;
+        for source in inputs {
+            match source {
+                Source::File(input) => lines.input(&input)?,
+                Source::Stream(name, bytes) => lines.stream(&name, bytes)?,
+            }
+        }
+        let (filter, part) = lines.finish()?;
+        report::add(&mut report, &part);
+        AnyFilter::Bloomier(filter)
+    } else {
+        let mut filter = match plan.kind.rows() {
+            true => AnyFilter::with_attributes(&plan, options.records.key(), hasher)?,
+            false => AnyFilter::new(&plan, hasher)?,
+        };
+        add_lines(inputs, &mut filter, &args.output, &options, &mut report)?;
+        filter
     };
-    add_lines(inputs, &mut filter, &args.output, &options, &mut report)?;
     filters::write(&filter, &args.output, existing)?;
     report.bytes_written += filter.bytes();
     run.finish(&report, "", Some(&filter.receipt()));

@@ -53,6 +53,10 @@ fn text(path: &Path, receipt: &Receipt) -> String {
                 Count(plan.keys)
             ),
         ),
+        _ if plan.kind.built_at_once() => (
+            format!(" at a rate of {} ({:.2} bits a key)", Rate(plan.fpp), plan.bits_per_key()),
+            "within its plan, built at once; takes no more keys".to_owned(),
+        ),
         _ => (
             format!(
                 " at a rate of {} ({:.2} bits a key)",

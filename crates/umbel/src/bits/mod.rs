@@ -6,6 +6,7 @@
 pub(crate) mod arch;
 pub(crate) mod cells;
 pub(crate) mod counters;
+pub(crate) mod slots;
 
 use bytemuck::{Pod, Zeroable};
 

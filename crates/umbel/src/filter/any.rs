@@ -5,9 +5,9 @@ use std::io::{Read, Write};
 use std::ops::Range;
 
 use super::{
-    Attributes, Blocked, Bloom, Classic, Coded, Counting, FileLayout, Filter, Insert, Receipt,
-    Remove, Scalable, Sliced, Stable, Window, attributes, bloom, coded, counting, scalable, stable,
-    window,
+    Attributes, Blocked, Bloom, Bloomier, Classic, Coded, Counting, FileLayout, Filter, Insert,
+    Receipt, Remove, Scalable, Sliced, Stable, Window, attributes, bloom, bloomier, coded,
+    counting, scalable, stable, window,
 };
 use crate::bits::{self, Block, Blocks, MappedBlocks};
 use crate::format::Header;
@@ -37,13 +37,16 @@ pub enum AnyFilter<S = Blocks> {
     Coded(Coded<S>),
     /// A stable filter.
     Stable(Stable<S>),
+    /// A bloomier filter or map.
+    Bloomier(Bloomier<S>),
 }
 
 impl AnyFilter {
     /// An empty filter of the plan's kind and size.
     ///
     /// # Errors
-    /// As [`Bloom::new`]; [`Error::NoAttributes`] of a kind of [rows](Kind::rows), which
+    /// As [`Bloom::new`]; [`Error::Static`] of a kind that is [built at once](Kind::built_at_once);
+    /// [`Error::NoAttributes`] of a kind of [rows](Kind::rows), which
     /// [`with_attributes`](Self::with_attributes) makes.
     pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
         Ok(match plan.kind {
@@ -56,6 +59,7 @@ impl AnyFilter {
             Kind::Attributes => return Err(Error::NoAttributes),
             Kind::Coded => Self::Coded(Coded::new(plan, hasher)?),
             Kind::Stable => Self::Stable(Stable::new(plan, hasher)?),
+            kind @ Kind::Bloomier => return Err(Error::Static(kind)),
         })
     }
 
@@ -112,8 +116,11 @@ impl AnyFilter {
     /// A filter of the plan that holds these keys: the way to make one of any kind.
     ///
     /// # Errors
-    /// As [`new`](Self::new) and [`insert_batch`](Self::insert_batch).
+    /// As [`new`](Self::new) and [`insert_batch`](Self::insert_batch); as [`Bloomier::build`].
     pub fn build(plan: &Plan, hasher: KeyHasher, hashes: &[KeyHash]) -> Result<Self, Error> {
+        if plan.kind == Kind::Bloomier {
+            return Ok(Self::Bloomier(Bloomier::build(plan, hasher, hashes)?));
+        }
         let mut filter = Self::new(plan, hasher)?;
         filter.insert_batch(hashes)?;
         Ok(filter)
@@ -135,6 +142,7 @@ impl AnyFilter {
             Self::Attributes(filter) => return Err(filter.takes_rows()),
             Self::Coded(filter) => filter,
             Self::Stable(filter) => filter,
+            Self::Bloomier(_) => return Err(Error::Static(Kind::Bloomier)),
         })
     }
 
@@ -228,7 +236,8 @@ impl AnyFilter {
 /// Why filters of these kinds cannot be joined.
 fn cannot_join(left: Kind, right: Kind) -> Error {
     let alone = [Kind::Scalable, Kind::Stable, Kind::Window, Kind::Coded];
-    match [left, right].into_iter().find(|kind| alone.contains(kind)) {
+    let never = |kind: &Kind| alone.contains(kind) || kind.built_at_once();
+    match [left, right].into_iter().find(never) {
         Some(kind) => Error::NotMergeable(kind),
         None => Error::KindsDiffer { left, right },
     }
@@ -286,6 +295,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Kind::Attributes => Self::Attributes(Attributes::from_parts(header, hasher, parts)?),
             Kind::Coded => Self::Coded(Coded::from_parts(plan, hasher, only())?),
             Kind::Stable => Self::Stable(Stable::from_parts(header, hasher, only())?),
+            Kind::Bloomier => Self::Bloomier(Bloomier::from_parts(header, hasher, only())?),
         })
     }
 
@@ -301,6 +311,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Self::Attributes(filter) => filter,
             Self::Coded(filter) => filter,
             Self::Stable(filter) => filter,
+            Self::Bloomier(filter) => filter,
         }
     }
 
@@ -368,6 +379,7 @@ pub(crate) fn file_layout(header: &Header) -> Result<FileLayout, Error> {
         Kind::Attributes => attributes::file_layout(header),
         Kind::Coded => coded::file_layout(header),
         Kind::Stable => stable::file_layout(header),
+        Kind::Bloomier => bloomier::file_layout(header),
     }
 }
 
@@ -383,6 +395,7 @@ impl<S: AsRef<[Block]>> std::fmt::Debug for AnyFilter<S> {
             Self::Attributes(filter) => filter.fmt(f),
             Self::Coded(filter) => filter.fmt(f),
             Self::Stable(filter) => filter.fmt(f),
+            Self::Bloomier(filter) => filter.fmt(f),
         }
     }
 }
@@ -403,4 +416,6 @@ macro_rules! try_from {
     )*};
 }
 
-try_from!(Blocked, Classic, Sliced, Counting, Scalable, Stable, Window, Attributes, Coded);
+try_from!(
+    Blocked, Classic, Sliced, Counting, Scalable, Stable, Window, Bloomier, Attributes, Coded
+);

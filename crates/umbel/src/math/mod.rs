@@ -3,6 +3,7 @@
 //! Letters as in the literature: n keys, m bits, k probes a key, X bits set.
 
 pub mod blocked;
+pub mod bloomier;
 pub mod classic;
 pub(crate) mod coded;
 mod interval;

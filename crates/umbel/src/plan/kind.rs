@@ -24,6 +24,8 @@ pub enum Kind {
     Stable = 6,
     /// Remembers the last keys and forgets older ones.
     Window = 7,
+    /// Built at once from all its keys: the smallest, and a map to values.
+    Bloomier = 8,
     /// Rows of several attributes, any of which can be asked.
     Attributes = 9,
     /// Hash-coded cells: a table of short codes, the error set by their width.
@@ -32,7 +34,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order of their numbers in files.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Blocked,
         Self::Classic,
         Self::Sliced,
@@ -40,6 +42,7 @@ impl Kind {
         Self::Scalable,
         Self::Stable,
         Self::Window,
+        Self::Bloomier,
         Self::Attributes,
         Self::Coded,
     ];
@@ -60,13 +63,19 @@ impl Kind {
             Self::Attributes => "attributes",
             Self::Coded => "coded",
             Self::Stable => "stable",
+            Self::Bloomier => "bloomier",
         }
     }
 
-    /// Whether it takes keys one by one; other kinds are built at once from all their keys, or take
+    /// Whether it takes keys one by one; other kinds are [built at once](Self::built_at_once), or take
     /// [rows](Self::rows).
     pub fn inserts(self) -> bool {
-        !self.rows()
+        !self.rows() && !self.built_at_once()
+    }
+
+    /// Whether it is built at once from all its keys, and takes no more.
+    pub fn built_at_once(self) -> bool {
+        matches!(self, Self::Bloomier)
     }
 
     /// Whether it takes rows of values with names, instead of keys.
@@ -141,7 +150,7 @@ impl FromStr for Kind {
 /// A kind and, where it has one, its own parameter: what a plan is asked for. A kind alone takes the
 /// usual one.
 ///
-/// Written `kind` or `kind:parameter`, e.g. `blocked`.
+/// Written `kind` or `kind:parameter`, e.g. `blocked` or `bloomier:12`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Variant {
     /// The kind.

@@ -4,6 +4,7 @@
 //! by the exact formulas of [`math`](crate::math), rounding included.
 
 mod attributes;
+pub(crate) mod bloomier;
 mod coded;
 mod counting;
 mod kind;
@@ -61,7 +62,7 @@ pub struct Plan {
     /// `detail` times the bits of the blocked filter it converts to; in the attributes kind, of each attribute's
     /// filter.
     pub bits: u64,
-    /// Probes a key, k; 1 in the coded kind.
+    /// Probes a key, k; 1 in the coded kind; in the bloomier kind the slots of a key, 3.
     pub probes: u32,
     /// The kind's own parameter; 0 where it has none.
     ///
@@ -72,6 +73,7 @@ pub struct Plan {
     /// | stable | bits of a cell, 1 to 8 |
     /// | window | generations |
     /// | attributes | [`Tags`] as a number, and 10 more where the filters inside are classic, not blocked |
+    /// | bloomier | bits of a fingerprint, and in maps 256 times the bits of a value beside it |
     /// | coded | bits of a code |
     pub detail: u32,
 }
@@ -217,6 +219,7 @@ fn planner_of(kind: Kind) -> &'static dyn Planner {
         Kind::Attributes => &attributes::Attributes,
         Kind::Coded => &coded::Coded,
         Kind::Stable => &stable::Stable,
+        Kind::Bloomier => &bloomier::Bloomier,
     }
 }
 

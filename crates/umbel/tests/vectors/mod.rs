@@ -144,6 +144,10 @@ impl Vector {
             }
             return Ok(AnyFilter::Attributes(filter));
         }
+        if self.plan().kind.built_at_once() {
+            let hashes: Vec<_> = self.member_keys().map(|key| self.hasher().hash(key)).collect();
+            return AnyFilter::build(&self.plan(), self.hasher(), &hashes);
+        }
         let mut filter = AnyFilter::new(&self.plan(), self.hasher())?;
         for _ in 0..self.rounds {
             for member in self.member_keys() {

@@ -1,0 +1,173 @@
+//! Building a filter that takes no keys once it is built: all lines' hashes in memory, by shard, then the
+//! shards on all threads.
+
+use std::io::Read;
+use std::sync::Mutex;
+
+use umbel::filter::{Bloomier, BloomierBuilder};
+use umbel::{KeyHash, KeyHasher, Plan};
+
+use crate::budget::{BUCKETED, Budget};
+use crate::input::Input;
+use crate::report::Report;
+use crate::scan::{Lines, Scanner, Visit};
+use crate::{Error, Options};
+
+/// A bloomier filter of lines, being gathered.
+///
+/// Memory: the filter, 20 bytes for each planned key, and for each thread what building a shard takes.
+pub struct AtOnce<'a> {
+    scanner: Scanner<'a>,
+    gather: Gather,
+    options: &'a Options,
+    report: Report,
+}
+
+impl<'a> AtOnce<'a> {
+    /// Begins a filter of the plan.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], with a cap that suffices, when the hashes of the planned keys do not fit; what is
+    /// wrong with the plan.
+    pub fn new(plan: &Plan, hasher: KeyHasher, options: &'a Options) -> Result<Self, Error> {
+        const LEAST_ROOM: u64 = 1 << 20;
+        let scanner = Scanner::new(options, hasher)?;
+        let Budget { cap, threads, rest, .. } = scanner.budget;
+        // Asked before the filter is allocated.
+        let memory = |needed| Error::Memory { cap, least: Budget::least_cap(threads, needed) };
+        if plan.bytes() > rest {
+            return Err(memory(plan.bytes().saturating_add(plan.keys.saturating_mul(21))));
+        }
+        let builder = BloomierBuilder::new(plan, hasher)?;
+        let shards = builder.count();
+        // A quarter more than planned, so that repeated lines are seldom looked for.
+        let most = (plan.keys as usize / shards).saturating_mul(5) / 4 + 1024;
+        let hashes = (16 * most as u64).saturating_mul(shards as u64);
+        let working = builder.shard_bytes() * shards.min(threads) as u64;
+        let needed = plan.bytes() + hashes.saturating_add(working);
+        let room = rest.checked_sub(needed).filter(|room| *room >= LEAST_ROOM);
+        let room = room.ok_or_else(|| memory(needed.saturating_add(LEAST_ROOM)))?;
+        let hashes = (0..shards).map(|_| Mutex::default()).collect();
+        let gather = Gather { builder, hashes, most, room, planned: plan.keys };
+        Ok(Self { scanner, gather, options, report: Report::default() })
+    }
+
+    /// Gathers the lines of a file.
+    ///
+    /// # Errors
+    /// Those of reading; [`Error::Filter`] when there are more different lines than planned for.
+    pub fn input(&mut self, input: &Input) -> Result<(), Error> {
+        self.options.progress.expect(input.length());
+        self.report.lines += self.scanner.scan(input, &self.gather)?.lines;
+        self.report.bytes_read += input.length() + input.spooled_bytes();
+        self.report.bytes_spilled += input.spooled_bytes();
+        self.report.passes += 1;
+        Ok(())
+    }
+
+    /// Gathers the lines that `source` gives.
+    ///
+    /// # Errors
+    /// As [`input`](Self::input).
+    pub fn stream(&mut self, name: &str, source: impl Read) -> Result<(), Error> {
+        let before = self.options.progress.done();
+        self.report.lines += self.scanner.stream(name, source, &self.gather)?.lines;
+        self.report.bytes_read += self.options.progress.done() - before;
+        self.report.passes += 1;
+        Ok(())
+    }
+
+    /// Builds the filter.
+    ///
+    /// # Errors
+    /// [`Error::Filter`] when there are more different lines than planned for.
+    pub fn finish(self) -> Result<(Bloomier, Report), Error> {
+        let Gather { mut builder, hashes, .. } = self.gather;
+        let jobs = builder.shards().zip(hashes);
+        let jobs = Mutex::new(jobs);
+        let work = || {
+            loop {
+                let job = jobs.lock().expect("no worker panics").next();
+                let Some((shard, hashes)) = job else { return Ok(()) };
+                shard.build(&mut hashes.into_inner().expect("no worker panics"))?;
+            }
+        };
+        let built: Result<(), umbel::Error> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..self.scanner.budget.threads).map(|_| scope.spawn(work)).collect();
+            threads.into_iter().try_for_each(|thread| thread.join().expect("no worker panics"))
+        });
+        drop(jobs);
+        built?;
+        Ok((builder.finish()?, self.report))
+    }
+}
+
+/// Hashes by shard.
+struct Gather {
+    builder: BloomierBuilder,
+    hashes: Vec<Mutex<Vec<KeyHash>>>,
+    /// Most hashes of a shard; then repeated ones are dropped.
+    most: usize,
+    room: u64,
+    planned: u64,
+}
+
+impl Gather {
+    fn empty(&self, shard: usize, bucket: &mut Vec<KeyHash>) -> Result<(), Error> {
+        let mut hashes = self.hashes[shard].lock().expect("no worker panics");
+        if hashes.capacity() == 0 {
+            hashes.reserve_exact(self.most);
+        }
+        for hash in bucket.drain(..) {
+            if hashes.len() == self.most {
+                hashes.sort_unstable();
+                hashes.dedup();
+                // When a tenth is not freed, more keys than planned for are there, beyond chance.
+                if hashes.len() > self.most / 10 * 9 {
+                    let keys = (hashes.len() * self.hashes.len()) as u64;
+                    return Err(umbel::Error::Overfull { keys, planned: self.planned }.into());
+                }
+            }
+            hashes.push(hash);
+        }
+        Ok(())
+    }
+}
+
+impl Visit for Gather {
+    /// Buckets.
+    type Local = Vec<Vec<KeyHash>>;
+
+    fn local(&self) -> Self::Local {
+        let shards = self.hashes.len();
+        let capacity = (BUCKETED / shards).clamp(8, 4096);
+        (0..shards).map(|_| Vec::with_capacity(capacity)).collect()
+    }
+
+    fn batch(
+        &self,
+        buckets: &mut Self::Local,
+        lines: &Lines<'_>,
+        _: &mut [bool],
+    ) -> Result<(), Error> {
+        for &hash in lines.hashes() {
+            let shard = self.builder.shard_of(hash);
+            let bucket = &mut buckets[shard];
+            bucket.push(hash);
+            if bucket.len() == bucket.capacity() {
+                self.empty(shard, bucket)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&self, mut buckets: Self::Local) -> Result<(), Error> {
+        let mut buckets = buckets.iter_mut().enumerate();
+        buckets.try_for_each(|(shard, bucket)| self.empty(shard, bucket))
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}

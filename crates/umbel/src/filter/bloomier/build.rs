@@ -1,0 +1,280 @@
+//! Building a bloomier filter: hashes by shard, then each shard by itself, on any number of threads.
+
+use super::solve::{Entry, Solved, Solver, Unsolved, solver_bytes};
+use super::{Bloomier, Query, shard_of};
+use crate::Error;
+use crate::bits::{BLOCK_BITS, BLOCK_BYTES, Block, Blocks};
+use crate::hash::{KeyHash, KeyHasher};
+use crate::plan::bloomier::{self, ALL_PASS, MOST_WIDTH, Shape};
+use crate::plan::{Kind, Plan};
+
+/// Builds a bloomier filter shard by shard: the caller brings the hashes of each shard together by
+/// [`shard_of`](Self::shard_of) and builds the shards, in any order, on any threads.
+///
+/// Memory: the filter; 16 bytes for each hash that the caller keeps; and
+/// [`shard_bytes`](Self::shard_bytes), some 33 a key of one shard, for each shard that is being built.
+///
+/// ```
+/// use umbel::filter::BloomierBuilder;
+/// use umbel::{KeyHash, KeyHasher, Kind, Plan};
+///
+/// let hasher = KeyHasher::default();
+/// let mut builder = BloomierBuilder::new(&Plan::for_keys(Kind::Bloomier, 1000, 0.01)?, hasher)?;
+/// let mut hashes = vec![Vec::new(); builder.count()];
+/// for hash in (0..1000).map(|key| hasher.hash_u64(key)) {
+///     hashes[builder.shard_of(hash)].push(hash);
+/// }
+/// std::thread::scope(|scope| {
+///     let shards = builder.shards().zip(&mut hashes);
+///     let build = shards.map(|(shard, hashes)| scope.spawn(|| shard.build(hashes)));
+///     build.collect::<Vec<_>>().into_iter().try_for_each(|thread| thread.join().unwrap())
+/// })?;
+/// let filter = builder.finish()?;
+/// assert!((0..1000).all(|key| filter.contains_u64(key)));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+pub struct BloomierBuilder {
+    plan: Plan,
+    hasher: KeyHasher,
+    shape: Shape,
+    solved: Vec<Option<Solved>>,
+    blocks: Blocks,
+}
+
+/// A shard to be built; see [`BloomierBuilder`].
+pub struct BloomierShard<'a> {
+    shape: Shape,
+    planned: u64,
+    solved: &'a mut Option<Solved>,
+    blocks: &'a mut [Block],
+}
+
+impl BloomierBuilder {
+    /// A builder for the plan, with the memory of the whole filter.
+    ///
+    /// # Errors
+    /// What is wrong with the plan; [`Error::OutOfMemory`].
+    pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
+        plan.check(Kind::Bloomier)?;
+        let shape = Shape::of(plan)?;
+        let blocks = Blocks::zeroed(plan.bytes() / BLOCK_BYTES)?;
+        Ok(Self { plan: *plan, hasher, shape, solved: vec![None; shape.shards as usize], blocks })
+    }
+
+    /// Number of shards, from 1 on.
+    pub fn count(&self) -> usize {
+        self.solved.len()
+    }
+
+    /// The number of a hash's shard, from 0.
+    #[inline]
+    pub fn shard_of(&self, hash: KeyHash) -> usize {
+        shard_of(&self.shape, hash) as usize
+    }
+
+    /// Bytes that building a shard takes beside its hashes and the filter.
+    pub fn shard_bytes(&self) -> u64 {
+        solver_bytes(&self.shape)
+    }
+
+    /// All shards, by number.
+    pub fn shards(&mut self) -> impl Iterator<Item = BloomierShard<'_>> {
+        let Self { shape, plan, .. } = *self;
+        let blocks = self.blocks.chunks_mut(shard_blocks(&self.shape));
+        let shards = self.solved.iter_mut().zip(blocks);
+        let planned = plan.keys;
+        shards.map(move |(solved, blocks)| BloomierShard { shape, planned, solved, blocks })
+    }
+
+    /// The filter, when all shards are built.
+    ///
+    /// # Errors
+    /// [`Error::Overfull`] when all shards together have more keys than the plan.
+    ///
+    /// # Panics
+    /// When a shard was not built.
+    pub fn finish(self) -> Result<Bloomier, Error> {
+        let Self { plan, hasher, shape, solved, blocks } = self;
+        let solved = solved.iter().map(|solved| solved.expect("every shard is built"));
+        let (mut seeds, mut keys) = (Vec::new(), 0);
+        for shard in solved {
+            seeds.push(shard.seed);
+            keys += shard.keys;
+        }
+        if keys > plan.keys {
+            return Err(Error::Overfull { keys, planned: plan.keys });
+        }
+        Ok(Bloomier { plan, hasher, shape, query: Query::of(&shape), seeds, keys, blocks })
+    }
+
+    /// Builds all shards, one after the other.
+    fn build<E: Entry>(mut self, entries: &[E]) -> Result<Bloomier, Failed> {
+        let (shape, mut solver) = (self.shape, Solver::default());
+        let mut ends = vec![0; self.count() + 1];
+        entries.iter().for_each(|entry| ends[self.shard_of(entry.hash()) + 1] += 1);
+        let mut sorted = entries.to_vec();
+        if self.count() > 1 {
+            (1..ends.len()).for_each(|i| ends[i] += ends[i - 1]);
+            for entry in entries {
+                let end = &mut ends[self.shard_of(entry.hash())];
+                sorted[*end] = *entry;
+                *end += 1;
+            }
+            ends.pop();
+        } else {
+            ends.remove(0);
+        }
+        let mut start = 0;
+        for (shard, end) in self.shards().zip(ends) {
+            let entries = &mut sorted[start..end];
+            *shard.solved = Some(solver.solve(&shape, shard.blocks, entries)?);
+            start = end;
+        }
+        drop(sorted);
+        Ok(self.finish()?)
+    }
+}
+
+impl BloomierShard<'_> {
+    /// Builds the shard of the hashes that fall into it; equal ones count once, and all change places.
+    /// Some 100 ns a key.
+    ///
+    /// # Errors
+    /// [`Error::Overfull`] when the shard has no room for them: more keys were given than planned for.
+    ///
+    /// # Panics
+    /// With more than 2³² hashes.
+    pub fn build(self, hashes: &mut [KeyHash]) -> Result<(), Error> {
+        let solved = Solver::default().solve(&self.shape, self.blocks, hashes);
+        *self.solved = Some(solved.map_err(|failed| match failed {
+            Unsolved::Full(keys) => Error::Overfull { keys, planned: self.planned },
+            Unsolved::Differ(_) => unreachable!("keys without values"),
+        })?);
+        Ok(())
+    }
+}
+
+fn shard_blocks(shape: &Shape) -> usize {
+    (shape.shard_bits() / BLOCK_BITS) as usize
+}
+
+/// Why a filter was not built, before the input was asked for what it is about.
+enum Failed {
+    Unsolved(Unsolved),
+    Error(Error),
+}
+
+impl From<Unsolved> for Failed {
+    fn from(unsolved: Unsolved) -> Self {
+        Self::Unsolved(unsolved)
+    }
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl Failed {
+    /// The error, `find` telling where in the input a key has different values.
+    fn into_error(self, planned: u64, find: impl FnOnce(KeyHash) -> Error) -> Error {
+        match self {
+            Self::Error(error) => error,
+            Self::Unsolved(Unsolved::Full(keys)) => Error::Overfull { keys, planned },
+            Self::Unsolved(Unsolved::Differ(hash)) => find(hash),
+        }
+    }
+}
+
+impl Bloomier {
+    /// A filter of these keys, by their hashes; equal ones count once. About 100 ns a key on one thread, 50
+    /// bytes a key beside the filter; [`BloomierBuilder`] takes any number of threads.
+    ///
+    /// # Errors
+    /// [`Error::Overfull`] when there are more keys than the plan is for; what is wrong with the plan, such
+    /// as one of a map; [`Error::OutOfMemory`].
+    pub fn build(plan: &Plan, hasher: KeyHasher, hashes: &[KeyHash]) -> Result<Self, Error> {
+        let built = BloomierBuilder::new(plan, hasher)?.build(hashes);
+        built
+            .map_err(|failed| failed.into_error(plan.keys, |_| unreachable!("keys without values")))
+    }
+
+    /// The plan of a map of `keys` keys to values of `value_bits` bits, 0 to 64, that tells of keys it has
+    /// not by a fingerprint of `fingerprint_bits` bits, 0 to 64; both together are from 1 to 64. Without a
+    /// fingerprint it gives some value for any key.
+    ///
+    /// # Errors
+    /// [`Error::ZeroKeys`]; [`Error::Field`] for other widths; [`Error::TooManyAtOnce`];
+    /// [`Error::TooLarge`].
+    pub fn map_plan(keys: u64, value_bits: u32, fingerprint_bits: u32) -> Result<Plan, Error> {
+        if keys == 0 {
+            return Err(Error::ZeroKeys);
+        }
+        bloomier::check_widths(fingerprint_bits, value_bits)?;
+        let fpp = match fingerprint_bits {
+            0 => ALL_PASS,
+            bits => bloomier::rate(bits),
+        };
+        bloomier::plan_for(keys, fpp, bloomier::detail(fingerprint_bits, value_bits))
+    }
+
+    /// A map from keys to values, for [`map_plan`](Self::map_plan) with as many keys as there are pairs.
+    ///
+    /// A key may come more than once, always with the same value.
+    ///
+    /// ```
+    /// use umbel::filter::Bloomier;
+    /// let codes = [("Bern", 31), ("Basel", 61), ("Chur", 81)];
+    /// let map = Bloomier::build_map(&codes, 7, 20, umbel::KeyHasher::default())?;
+    /// assert_eq!(map.get("Basel"), Some(61));
+    /// assert_eq!(map.get("Paris"), None, "with chance 2^-20 it would be some value");
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ValuesDiffer`] names a key that has two values, or two keys of one 128-bit hash;
+    /// [`Error::WideValue`]; those of [`map_plan`](Self::map_plan).
+    pub fn build_map<K: AsRef<[u8]>>(
+        pairs: &[(K, u64)],
+        value_bits: u32,
+        fingerprint_bits: u32,
+        hasher: KeyHasher,
+    ) -> Result<Self, Error> {
+        let plan = Self::map_plan(pairs.len().max(1) as u64, value_bits, fingerprint_bits)?;
+        let hashes: Vec<_> = pairs.iter().map(|(key, value)| (hasher.hash(key), *value)).collect();
+        Self::build_map_hashes(&plan, hasher, &hashes).map_err(|error| match error {
+            Error::ValuesDiffer { places, values, .. } => {
+                let key = Some(pairs[places[0] as usize].0.as_ref().to_vec());
+                Error::ValuesDiffer { key, places, values }
+            }
+            error => error,
+        })
+    }
+
+    /// As [`build_map`](Self::build_map), by the hashes of keys.
+    ///
+    /// # Errors
+    /// As there, without naming the key; [`Error::Overfull`]; what is wrong with the plan.
+    pub fn build_map_hashes(
+        plan: &Plan,
+        hasher: KeyHasher,
+        pairs: &[(KeyHash, u64)],
+    ) -> Result<Self, Error> {
+        let builder = BloomierBuilder::new(plan, hasher)?;
+        let bits = builder.shape.value;
+        let wide = pairs.iter().position(|(_, value)| bits < MOST_WIDTH && value >> bits != 0);
+        if let Some(place) = wide {
+            return Err(Error::WideValue { value: pairs[place].1, place: place as u64, bits });
+        }
+        builder.build(pairs).map_err(|failed| {
+            failed.into_error(plan.keys, |hash| {
+                let mut same = (0u64..).zip(pairs).filter(|(_, pair)| pair.0 == hash);
+                let (first, &(_, one)) = same.next().expect("the pairs have this key");
+                let other = same.find(|(_, pair)| pair.1 != one);
+                let (second, &(_, two)) = other.expect("it has two values");
+                Error::ValuesDiffer { key: None, places: [first, second], values: [one, two] }
+            })
+        })
+    }
+}

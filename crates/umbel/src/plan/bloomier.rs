@@ -1,0 +1,180 @@
+//! Planning of the bloomier kind, and the shape of its graphs.
+
+use std::ops::RangeInclusive;
+
+use super::planner::Planner;
+use super::{Kind, Plan, check_bits, field};
+use crate::Error;
+use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
+use crate::math::bloomier::{self, ARITY};
+
+/// Most shards: a seed of each stands in the header. Part of the format.
+pub(crate) const MOST_SHARDS: u64 = 8_000;
+/// Most slots of a shard: a key's number fits in three bytes while it is built. Part of the format.
+pub(crate) const MOST_SLOTS: u64 = 1 << 24;
+/// Longest segment: a key's place in two of its segments comes from 18 bits each. Part of the format.
+pub(crate) const MOST_SEGMENT: u32 = 1 << 18;
+/// Most bits of a fingerprint, of a value, and of both together.
+pub(crate) const MOST_WIDTH: u32 = 64;
+
+/// Most keys of a shard that is planned: 75 MiB while it is built, and seldom more than 1.13 slots a key, for
+/// shards of several have at least half as many.
+const SHARD_KEYS: u64 = 3_000_000;
+/// Keys of all shards, each as full as its slots allow.
+const MOST_KEYS: u64 = MOST_SHARDS * (MOST_SLOTS / 9 * 8 - 20_000);
+
+/// How the slots of a bloomier filter are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) shards: u64,
+    /// Slots of a segment, a power of two.
+    pub(crate) length: u32,
+    /// Segments in which a key's first slot can be; two more follow.
+    pub(crate) segments: u32,
+    /// Bits of a slot: of the fingerprint, then of the value.
+    pub(crate) fingerprint: u32,
+    pub(crate) value: u32,
+}
+
+impl Shape {
+    /// The shape of a filter by this plan: as many segments as its bits hold.
+    pub(crate) fn of(plan: &Plan) -> Result<Self, Error> {
+        let (fingerprint, value) = widths(plan.detail);
+        let shards = shards_for(plan.keys)?;
+        let length = bloomier::segment_length(plan.keys / shards);
+        let width = u64::from(fingerprint + value);
+        let segments = plan.bits / shards / width / u64::from(length);
+        let whole = plan.bits.is_multiple_of(shards * BLOCK_BITS) && segments >= u64::from(ARITY);
+        let expected = "512-bit blocks for three segments in each shard, as many in all shards";
+        field("bits", plan.bits, whole, expected)?;
+        let segments = segments.min(MOST_SLOTS / u64::from(length)) as u32 - (ARITY - 1);
+        Ok(Self { shards, length, segments, fingerprint, value })
+    }
+
+    /// Bits of a slot.
+    #[inline]
+    pub(crate) fn width(&self) -> u32 {
+        self.fingerprint + self.value
+    }
+
+    /// Slots of a shard in which a key's first one can be.
+    #[inline]
+    pub(crate) fn starts(&self) -> u64 {
+        u64::from(self.segments) * u64::from(self.length)
+    }
+
+    /// Slots of a shard.
+    pub(crate) fn slots(&self) -> u64 {
+        u64::from(self.segments + (ARITY - 1)) * u64::from(self.length)
+    }
+
+    /// Bits of a shard, with what fills its last block.
+    pub(crate) fn shard_bits(&self) -> u64 {
+        (self.slots() * u64::from(self.width())).next_multiple_of(BLOCK_BITS)
+    }
+}
+
+/// The parameter of a filter or map with these widths, in bits.
+pub(crate) const fn detail(fingerprint: u32, value: u32) -> u32 {
+    fingerprint | value << 8
+}
+
+/// Bits of the fingerprint and of the value.
+pub(crate) const fn widths(detail: u32) -> (u32, u32) {
+    (detail & 0xff, detail >> 8)
+}
+
+fn shards_for(keys: u64) -> Result<u64, Error> {
+    if keys > MOST_KEYS {
+        return Err(Error::TooManyAtOnce { kind: Kind::Bloomier, keys, most: MOST_KEYS });
+    }
+    Ok(keys.div_ceil(SHARD_KEYS).min(MOST_SHARDS))
+}
+
+/// Whether slots can have these widths.
+pub(crate) fn check_widths(fingerprint: u32, value: u32) -> Result<(), Error> {
+    field("fingerprint_bits", fingerprint.into(), fingerprint <= MOST_WIDTH, "0 to 64")?;
+    let width = value <= MOST_WIDTH && (1..=MOST_WIDTH).contains(&(fingerprint + value));
+    field("value_bits", value.into(), width, "0 to 64, with the fingerprint 1 to 64")
+}
+
+/// The rate promised by a plan of a map without fingerprints: every key passes, and 1 is no rate.
+pub(crate) const ALL_PASS: f64 = 1.0 - f64::EPSILON / 2.0;
+
+/// The rate with a fingerprint of so many bits.
+pub(crate) fn rate(fingerprint: u32) -> f64 {
+    0.5f64.powi(fingerprint as i32)
+}
+
+/// The smallest plan for `keys` keys with slots of this detail.
+pub(crate) fn plan_for(keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error> {
+    let (fingerprint, value) = widths(detail);
+    let shards = shards_for(keys)?;
+    let length = bloomier::segment_length(keys / shards);
+    let slots = bloomier::slots(keys, shards);
+    let segments = (slots / f64::from(length)).ceil().max(f64::from(ARITY)) as u32;
+    let segments = segments - (ARITY - 1);
+    let shape = Shape { shards, length, segments, fingerprint, value };
+    let bits = shards * shape.shard_bits();
+    check_bits(bits as f64)?;
+    Ok(Plan { kind: Kind::Bloomier, keys, fpp, bits, probes: ARITY, detail })
+}
+
+/// `Plan::detail` is the bits of the fingerprint, and in maps 256 times those of a value beside it.
+pub(super) struct Bloomier;
+
+impl Planner for Bloomier {
+    fn details(&self) -> (RangeInclusive<u32>, &'static str) {
+        (
+            0..=detail(0, MOST_WIDTH),
+            "1 to 64 bits of fingerprint; 0 for as many as the fpp asks for",
+        )
+    }
+
+    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error> {
+        let kind = Kind::Bloomier;
+        let enough = (1..=MOST_WIDTH).find(|&bits| rate(bits) <= fpp);
+        let enough = enough.ok_or(Error::FppOutOfReach { kind, fpp })?;
+        let expected = match detail {
+            0 => return plan_for(keys, fpp, enough),
+            1..=MOST_WIDTH if detail >= enough => return plan_for(keys, fpp, detail),
+            1..=MOST_WIDTH => "so many bits that 2^-bits is at most the fpp asked for",
+            _ => self.details().1,
+        };
+        Err(Error::Detail { kind, found: detail, expected })
+    }
+
+    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+        if bytes < BLOCK_BYTES {
+            return Err(Error::MemoryTooSmall { bytes });
+        }
+        let widths = if detail == 0 { 1..=MOST_WIDTH } else { detail..=detail };
+        for width in widths.rev() {
+            let plan = self.for_keys(keys, rate(width.min(MOST_WIDTH)), width)?;
+            if plan.bytes() <= bytes {
+                return Ok(plan);
+            }
+        }
+        Err(Error::TooManyKeys { keys, bits: bytes.saturating_mul(8) })
+    }
+
+    fn predicted_fpp_at(&self, plan: &Plan, _: u64) -> f64 {
+        rate(widths(plan.detail).0)
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), Error> {
+        let (fingerprint, value) = widths(plan.detail);
+        check_widths(fingerprint, value)?;
+        let kept = rate(fingerprint) <= plan.fpp || fingerprint == 0 && plan.fpp == ALL_PASS;
+        field(
+            "fingerprint_bits",
+            fingerprint.into(),
+            kept,
+            "as many as the fpp promised asks for",
+        )?;
+        let three = plan.probes == ARITY;
+        field("probes", plan.probes.into(), three, "3")?;
+        let whole = plan.bits > 0 && plan.bits.is_multiple_of(BLOCK_BITS);
+        field("bits", plan.bits, whole, "a multiple of 512, at least 512")
+    }
+}

@@ -1,0 +1,216 @@
+//! The bloomier kind: a static map against a model, sizes and rates.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use umbel::filter::{Bloomier, BloomierBuilder};
+use umbel::math::binomial_bounds;
+use umbel::{AnyFilter, Block, Error, KeyHash, KeyHasher, Kind, Plan};
+
+fn hashes(keys: std::ops::Range<u64>) -> Vec<KeyHash> {
+    keys.map(|key| KeyHasher::default().hash_u64(key)).collect()
+}
+
+fn plan(keys: u64, bits: u32) -> Plan {
+    Plan::for_keys(Kind::Bloomier.with(bits), keys, 0.5f64.powi(bits as i32)).unwrap()
+}
+
+fn file(filter: &Bloomier) -> Vec<u8> {
+    let mut file = Vec::new();
+    filter.write(&mut file).unwrap();
+    file
+}
+
+#[test]
+fn no_key_is_absent_and_no_more_pass_than_promised() {
+    for bits in [1, 3, 7, 8, 12, 16, 20, 57, 58, 63, 64] {
+        for keys in [1, 2, 3, 10, 100, 1_000, 30_000] {
+            let members = hashes(0..keys);
+            let filter =
+                Bloomier::build(&plan(keys, bits), KeyHasher::default(), &members).unwrap();
+            assert!(members.iter().all(|hash| filter.contains_hash(*hash)), "{bits} {keys}");
+            let fresh = hashes(1 << 40..(1 << 40) + 100_000);
+            let mut found = vec![false; fresh.len()];
+            filter.contains_batch(&fresh, &mut found);
+            assert!(
+                fresh.iter().zip(&found).all(|(hash, found)| filter.contains_hash(*hash) == *found)
+            );
+            let hits = found.iter().filter(|found| **found).count() as u64;
+            let (low, high) = binomial_bounds(100_000, 0.5f64.powi(bits as i32), 1e-9);
+            assert!((low..=high).contains(&hits), "{bits} {keys}: {hits} of {low} to {high}");
+        }
+    }
+}
+
+#[test]
+fn sizes_keep_within_the_designed_multiples() {
+    for (keys, goal) in [
+        (100, 2.2),
+        (1_000, 1.5),
+        (10_000, 1.30),
+        (100_000, 1.20),
+        (1_000_000, 1.14),
+        (2_999_999, 1.14),
+        (3_000_001, 1.14),
+        (10_000_000, 1.14),
+        (5_000_000_000, 1.14),
+    ] {
+        for bits in [8, 12, 32] {
+            let times = plan(keys, bits).bits_per_key() / f64::from(bits);
+            assert!(times <= goal, "{keys} keys, {bits} bits: {times}");
+        }
+    }
+    // Filters of 1 % take 7 bits, also by a plan of memory.
+    let plan = Plan::for_keys(Kind::Bloomier, 1_000_000, 0.01).unwrap();
+    assert_eq!(plan.detail, 7);
+    assert_eq!(Plan::for_memory(Kind::Bloomier, 1_000_000, plan.bytes()).unwrap().detail, 7);
+}
+
+#[test]
+fn shards_built_apart_make_the_same_filter() {
+    let plan = Plan { bits: 480 * 512, ..plan(3_000_001, 5) };
+    let members = hashes(0..20_000);
+    let whole = Bloomier::build(&plan, KeyHasher::default(), &members).unwrap();
+    let mut builder = BloomierBuilder::new(&plan, KeyHasher::default()).unwrap();
+    assert_eq!(builder.count(), 2);
+    let mut parts = vec![Vec::new(); builder.count()];
+    // Backwards and twice: neither changes a bit of the answers.
+    for hash in members.iter().rev().chain(&members) {
+        parts[builder.shard_of(*hash)].push(*hash);
+    }
+    std::thread::scope(|scope| {
+        for (shard, part) in builder.shards().zip(&mut parts) {
+            scope.spawn(|| shard.build(part).unwrap());
+        }
+    });
+    let apart = builder.finish().unwrap();
+    assert_eq!((apart.keys(), whole.keys()), (20_000, 20_000));
+    assert!(members.iter().all(|hash| apart.contains_hash(*hash) && whole.contains_hash(*hash)));
+    let receipt = apart.receipt();
+    assert_eq!((receipt.keys.value, receipt.keys.low, receipt.keys.high), (2e4, 2e4, 2e4));
+    assert_eq!(receipt.fpp, 1.0 / 32.0);
+    assert!(!receipt.over_filled && receipt.room == 0);
+}
+
+#[test]
+fn what_cannot_be_built_says_why() {
+    let hasher = KeyHasher::default();
+    let error = Bloomier::build(&plan(100, 8), hasher, &hashes(0..1000)).unwrap_err();
+    assert!(matches!(error, Error::Overfull { keys: 1000, planned: 100 }), "{error:?}");
+    let error = Bloomier::build(&plan(100, 8), hasher, &hashes(0..101)).unwrap_err();
+    assert!(matches!(error, Error::Overfull { keys: 101, planned: 100 }), "{error:?}");
+    // Many times the same key is one key.
+    let same: Vec<_> = (0..100_000).map(|i| hashes(i % 7..i % 7 + 1)[0]).collect();
+    assert_eq!(Bloomier::build(&plan(7, 8), hasher, &same).unwrap().keys(), 7);
+    let pairs = [("a", 1), ("b\n", 2), ("a", 1), ("b\n", 3)];
+    let error = Bloomier::build_map(&pairs, 8, 8, hasher).unwrap_err();
+    assert!(matches!(error, Error::ValuesDiffer { places: [1, 3], values: [2, 3], .. }));
+    assert!(
+        error.to_string().contains("the key \"b\\n\" has the value 2 at place 1 and 3"),
+        "{error}"
+    );
+    let error = Bloomier::build_map(&[("a", 256)], 8, 8, hasher).unwrap_err();
+    assert!(matches!(error, Error::WideValue { value: 256, place: 0, bits: 8 }));
+    assert!(matches!(Bloomier::map_plan(9, 33, 32), Err(Error::Field { .. })));
+    assert!(matches!(Bloomier::map_plan(9, 0, 0), Err(Error::Field { .. })));
+    assert!(matches!(
+        Plan::for_keys(Kind::Bloomier.with(4), 9, 0.01),
+        Err(Error::Detail { found: 4, .. })
+    ));
+    assert!(matches!(Plan::for_keys(Kind::Bloomier, 9, 1e-30), Err(Error::FppOutOfReach { .. })));
+    assert!(matches!(
+        Plan::for_keys(Kind::Bloomier, u64::MAX, 0.1),
+        Err(Error::TooManyAtOnce { .. })
+    ));
+    assert!(matches!(AnyFilter::new(&plan(9, 8), hasher), Err(Error::Static(Kind::Bloomier))));
+    let mut filter = AnyFilter::build(&plan(9, 8), hasher, &hashes(0..9)).unwrap();
+    assert!(matches!(filter.insert("key"), Err(Error::Static(Kind::Bloomier))));
+    let other = filter.clone();
+    let error = filter.union(&other).unwrap_err();
+    assert!(matches!(error, Error::NotMergeable(Kind::Bloomier)));
+    assert!(error.to_string().contains("build one of the keys of both"), "{error}");
+}
+
+/// Two keys of one lower half, which alone would give them the same slots.
+#[test]
+fn keys_that_share_half_a_hash_are_told_apart() {
+    let pairs: Vec<_> = (0..2_000u64)
+        .map(|i| {
+            let KeyHash { high, low } = KeyHasher::default().hash_u64(i);
+            let other = KeyHasher::default().hash_u64(i / 2);
+            (
+                if i % 4 < 2 {
+                    KeyHash { high, low: other.low }
+                } else {
+                    KeyHash { high: other.high, low }
+                },
+                i,
+            )
+        })
+        .collect();
+    let plan = Bloomier::map_plan(2_000, 11, 20).unwrap();
+    let map = Bloomier::build_map_hashes(&plan, KeyHasher::default(), &pairs).unwrap();
+    assert!(pairs.iter().all(|(hash, value)| map.get_hash(*hash) == Some(*value)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn a_map_is_a_map(
+        pairs in prop::collection::vec((0u64..500, any::<u64>()), 0..600),
+        value_bits in 0u32..=64,
+        more in 0u32..=64,
+    ) {
+        let fingerprint_bits = more.min(64 - value_bits).max(u32::from(value_bits == 0));
+        let hasher = KeyHasher::with_seed(3);
+        let mask = if value_bits == 0 { 0 } else { u64::MAX >> (64 - value_bits) };
+        let mut model = HashMap::new();
+        let pairs: Vec<_> = pairs
+            .into_iter()
+            .map(|(key, value)| {
+                let value = *model.entry(key).or_insert(value & mask);
+                (key.to_le_bytes(), value)
+            })
+            .collect();
+        let map = Bloomier::build_map(&pairs, value_bits, fingerprint_bits, hasher).unwrap();
+        let bytes = file(&map);
+        let read = Bloomier::read(&bytes[..], bytes.len() as u64, None).unwrap();
+        prop_assert!(read == map && file(&read) == bytes);
+        let mut room = vec![Block::default(); bytes.len().div_ceil(64)];
+        let aligned = &mut bytemuck_bytes(&mut room)[..bytes.len()];
+        aligned.copy_from_slice(&bytes);
+        let AnyFilter::Bloomier(view) = AnyFilter::view(aligned, None).unwrap() else {
+            panic!("a bloomier filter");
+        };
+        prop_assert_eq!(map.keys(), model.len() as u64);
+        for (key, value) in &model {
+            let key = key.to_le_bytes();
+            prop_assert_eq!(map.get(key), Some(*value));
+            prop_assert_eq!(view.get(key), Some(*value));
+            prop_assert!(view.contains(key) && read.to_owned().unwrap().contains(key));
+        }
+        if fingerprint_bits >= 50 {
+            prop_assert!((1000..1100u64).all(|key| view.get(key.to_le_bytes()).is_none()));
+        }
+        if fingerprint_bits == 0 {
+            prop_assert!((1000..1100u64).all(|key| view.get(key.to_le_bytes()).is_some()));
+        }
+        prop_assert_eq!(view.receipt(), map.receipt());
+    }
+}
+
+fn bytemuck_bytes(blocks: &mut [Block]) -> &mut [u8] {
+    bytemuck::cast_slice_mut(blocks)
+}
+
+#[test]
+fn a_mapped_file_answers() {
+    let filter =
+        Bloomier::build(&plan(5_000, 12), KeyHasher::default(), &hashes(0..5_000)).unwrap();
+    let file = tempfile::tempfile().unwrap();
+    filter.write(&file).unwrap();
+    let mapped = AnyFilter::map(&file, None).unwrap();
+    assert!((0..5_000u64).all(|key| mapped.contains(key.to_le_bytes())));
+    assert_eq!(mapped.receipt(), filter.receipt());
+}
