@@ -149,7 +149,6 @@ fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
         false_positives: Vec::new(),
         forgotten: 0,
         links: Vec::new(),
-        forgotten: 0,
         span: 0,
         generations: Vec::new(),
         attributes: Vec::new(),
