@@ -129,7 +129,7 @@ def read_fuse(h, data, length):
     shard_bytes = 64 * -(-slots * width // 512)
     require(h["payload_length"] == shards * shard_bytes, "payload_length")
     h["fuse"] = (size, segments, prints, width, shard_bytes, seeds)
-    h["links"] = [{"bits": 8 * shards * shard_bytes, "probes": 3}]
+    h["links"], h["detail"] = [{"bits": 8 * shards * shard_bytes, "probes": 3}], prints + 256 * values
     return h
 
 

@@ -92,15 +92,22 @@ mod tests {
             for slot in 0..slots {
                 let found = get::<0>(&bytes, 0, slot, width) & mask(width);
                 assert_eq!(found, value(slot), "{width} {slot}");
-                let (put, get): (fn(&mut [u8], u32, u32, u64), fn(&[u8], usize, u32, u32) -> u64) =
-                    match width {
-                        8 => (put::<8>, get::<8>),
-                        12 => (put::<12>, get::<12>),
-                        16 => (put::<16>, get::<16>),
-                        _ => continue,
-                    };
-                put(&mut special, slot, width, value(slot));
-                assert_eq!(get(&bytes, 0, slot, width) & mask(width), value(slot));
+                let found = match width {
+                    8 => {
+                        put::<8>(&mut special, slot, width, value(slot));
+                        get::<8>(&bytes, 0, slot, width)
+                    }
+                    12 => {
+                        put::<12>(&mut special, slot, width, value(slot));
+                        get::<12>(&bytes, 0, slot, width)
+                    }
+                    16 => {
+                        put::<16>(&mut special, slot, width, value(slot));
+                        get::<16>(&bytes, 0, slot, width)
+                    }
+                    _ => continue,
+                };
+                assert_eq!(found & mask(width), value(slot));
             }
             assert!(![8, 12, 16].contains(&width) || special == bytes, "{width}");
         }
