@@ -292,7 +292,8 @@ fn a_size_that_is_none_is_refused() {
         let words = &["--memory", "is not a size such as 64MiB, 4GiB or 1e9"];
         folder.umbel("common keys keys --memory").arg(size).run().fails(words);
     }
-    folder.refuses("build -o new keys --size 63", &["63 bytes of memory hold no filter", "64"]);
+    folder
+        .refuses("build -o new keys --size 63", &["63 bytes of memory hold no such filter", "64"]);
     folder.refuses(
         "build -o new keys --size 4KiB --keys 10 --fpp 0.1",
         &["--keys, --fpp and --size: two of them give the third; leave one out"],

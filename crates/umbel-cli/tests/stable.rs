@@ -28,7 +28,7 @@ fn the_last_lines_are_remembered_and_old_ones_fade() {
     let text = folder.umbel("info lately").run().text();
     for words in [
         "kind       stable, ",
-        "planned    2,000 keys, the last ones, at a rate of 0.0100 however many come",
+        "planned    2,000 keys, the last ones, at a rate of 0.0100 for all time",
         "cells in use",
         "state      within its promise, takes keys without end",
         "insertions 100,000",

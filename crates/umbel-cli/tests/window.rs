@@ -15,7 +15,11 @@ fn a_window_remembers_the_last_lines() {
     folder.write("old", urls(0..10_000));
     folder.write("new", urls(10_000..11_000));
     let run = folder.umbel("build -o f --kind window --keys 1000 --fpp 1e-6 old").run();
-    assert!(run.stderr.contains("4 generations, remembers the last 1,000 keys"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("4 generations, remembering the last 1,000 keys"),
+        "{}",
+        run.stderr
+    );
     assert!(!run.stderr.contains("over-filled"), "{}", run.stderr);
     run.done();
     folder.umbel("add -q f new").run().done();
@@ -32,7 +36,7 @@ fn a_window_remembers_the_last_lines() {
     for words in [
         "kind       window, 4 generations\n",
         "planned    1,000 keys, the last ones, at a rate of ",
-        "state      within its promise, remembers the last 1,000 keys\n",
+        "state      within its promise, takes keys without end and forgets old ones\n",
         "window     1000 insertions\n",
         "by age     generation ",
         "generation 4 ",

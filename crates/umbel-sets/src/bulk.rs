@@ -52,7 +52,9 @@ pub fn room_beside(bytes: u64, options: &Options) -> Result<u64, Error> {
 /// As [`room_beside`], where the filter may grow: it is told how far, and a long line gets the rest.
 pub(crate) fn room_to_fill(filter: &mut AnyFilter, options: &Options) -> Result<u64, Error> {
     // Also when there are no lines: a filter that takes none is told before any is read.
-    filter.get_mut()?;
+    if !filter.plan().kind.rows() {
+        filter.get_mut()?;
+    }
     let room = room_beside(filter.bytes(), options)?;
     if filter.plan().kind.capacity() != Capacity::First {
         return Ok(room);

@@ -48,10 +48,7 @@ fn text(path: &Path, receipt: &Receipt) -> String {
         ),
         Capacity::Last => (
             format!(", the last ones, at a rate of {} for all time", Rate(plan.fpp)),
-            format!(
-                "within its promise, forgets what is older than the last {} keys",
-                Count(plan.keys)
-            ),
+            "within its promise, takes keys without end and forgets old ones".to_owned(),
         ),
         _ if plan.kind.built_at_once() => (
             format!(" at a rate of {} ({:.2} bits a key)", Rate(plan.fpp), plan.bits_per_key()),
