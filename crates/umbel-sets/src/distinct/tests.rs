@@ -89,7 +89,9 @@ proptest! {
         let (found, report) = run(&job(&inputs, ask, budget, &options).with_error(Some(1e-9)));
         prop_assert_eq!(found, model(&files.inputs, files.separator, ask));
         let error = report.error.unwrap();
-        prop_assert!(error.extra == 0.0 && error.missing <= 1e-9, "{:?}", error);
+        // The promise is the mean over hashings. One filter of some hundred keys differs from it, by half in one
+        // of some 10,000 of these cases; ten times is out of reach.
+        prop_assert!(error.extra == 0.0 && error.missing <= 1e-8, "{:?}", error);
     }
 }
 
