@@ -1,0 +1,221 @@
+//! What holds for every kind: no key inserted is ever absent, after any operations, in files, in views and after
+//! merges. A window forgets what is older than it says; a stable filter forgets with a chance, but never the key
+//! inserted last.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use umbel::{AnyFilter, Block, Capacity, KeyHash, KeyHasher, Kind, Plan};
+
+/// More keys than there are in the operations below, so that no kind is full.
+const PLANNED: u64 = 400;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Insert(u16),
+    InsertMany(Vec<u16>),
+    InsertNew(Vec<u16>),
+    /// One of the members, as often as it was inserted.
+    Remove(prop::sample::Index),
+    Union(Vec<u16>),
+    WriteRead,
+    View,
+}
+
+fn keys() -> impl Strategy<Value = Vec<u16>> {
+    prop::collection::vec(0..PLANNED as u16, 0..40)
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        4 => (0..PLANNED as u16).prop_map(Op::Insert),
+        4 => keys().prop_map(Op::InsertMany),
+        2 => keys().prop_map(Op::InsertNew),
+        1 => any::<prop::sample::Index>().prop_map(Op::Remove),
+        2 => keys().prop_map(Op::Union),
+        2 => Just(Op::WriteRead),
+        1 => Just(Op::View),
+    ]
+}
+
+/// A filter and all keys that were inserted, in order.
+struct Pair {
+    plan: Plan,
+    filter: AnyFilter,
+    members: Vec<u16>,
+}
+
+/// The attributes of a row; the values of key k are k and k / 2.
+const NAMES: [&str; 2] = ["one", "half"];
+
+fn row(key: u16) -> [[u8; 2]; 2] {
+    [key.to_le_bytes(), (key / 2).to_le_bytes()]
+}
+
+impl Pair {
+    fn new(kind: Kind, seed: u64, keys: &[u16]) -> Self {
+        let plan = Plan::for_keys(kind, PLANNED, 0.01).unwrap();
+        let hasher = KeyHasher::with_seed(seed);
+        let filter = match kind {
+            _ if kind.rows() => AnyFilter::with_attributes(&plan, &NAMES, hasher),
+            _ if kind.built_at_once() => AnyFilter::build(&plan, hasher, &[]),
+            _ => AnyFilter::new(&plan, hasher),
+        };
+        let mut pair = Self { plan, filter: filter.unwrap(), members: Vec::new() };
+        pair.insert(keys);
+        pair
+    }
+
+    fn hash(&self, key: u16) -> KeyHash {
+        self.filter.hasher().hash(key.to_le_bytes())
+    }
+
+    fn insert(&mut self, keys: &[u16]) {
+        self.members.extend(keys);
+        let hashes: Vec<_> = keys.iter().map(|&key| self.hash(key)).collect();
+        match &mut self.filter {
+            AnyFilter::Attributes(filter) => {
+                keys.iter().for_each(|&key| _ = filter.insert_row(&row(key)).unwrap());
+            }
+            filter if self.plan.kind.built_at_once() => {
+                let hasher = *filter.hasher();
+                let hashes: Vec<_> =
+                    self.members.iter().map(|key| hasher.hash(key.to_le_bytes())).collect();
+                *filter = AnyFilter::build(&self.plan, hasher, &hashes).unwrap();
+            }
+            filter => filter.insert_batch(&hashes).unwrap(),
+        }
+    }
+
+    fn insert_new(&mut self, keys: &[u16]) {
+        if !self.plan.kind.inserts() {
+            return self.insert(keys);
+        }
+        let hashes: Vec<_> = keys.iter().map(|&key| self.hash(key)).collect();
+        let mut new = vec![false; keys.len()];
+        self.filter.insert_batch_new(&hashes, &mut new).unwrap();
+        self.members.extend(keys);
+    }
+
+    /// The keys that must be there.
+    fn kept(&self) -> &[u16] {
+        let least = match (self.plan.kind.capacity(), self.plan.kind) {
+            (Capacity::Last, Kind::Stable) => 1,
+            (Capacity::Last, _) => PLANNED as usize,
+            _ => self.members.len(),
+        };
+        &self.members[self.members.len().saturating_sub(least)..]
+    }
+
+    fn check<S: AsRef<[Block]>>(&self, filter: &AnyFilter<S>) {
+        for &key in self.kept() {
+            let found = match filter {
+                AnyFilter::Attributes(filter) => {
+                    let [one, half] = row(key);
+                    [[Some(one), Some(half)], [Some(one), None], [None, Some(half)]]
+                        .iter()
+                        .all(|question| filter.contains_row(question).unwrap())
+                }
+                filter => filter.contains(key.to_le_bytes()),
+            };
+            assert!(found, "{}: {key} is lost", self.plan.kind);
+        }
+        let hashes: Vec<_> = self.kept().iter().map(|&key| self.hash(key)).collect();
+        if !self.plan.kind.rows() {
+            let mut found = vec![false; hashes.len()];
+            filter.contains_batch(&hashes, &mut found);
+            assert!(found.iter().all(|&found| found), "{}: lost in a batch", self.plan.kind);
+        }
+        let receipt = filter.receipt();
+        assert!((0.0..=1.0).contains(&receipt.fpp) && (0.0..=1.0).contains(&receipt.fill));
+    }
+
+    fn apply(&mut self, op: &Op) {
+        match op {
+            Op::Insert(key) if self.plan.kind.inserts() => {
+                self.filter.insert(key.to_le_bytes()).unwrap();
+                self.members.push(*key);
+            }
+            Op::Insert(key) => self.insert(&[*key]),
+            Op::InsertMany(keys) => self.insert(keys),
+            Op::InsertNew(keys) => self.insert_new(keys),
+            Op::Remove(index) => {
+                let mut counts = HashMap::<u16, u32>::new();
+                self.members.iter().for_each(|&key| *counts.entry(key).or_default() += 1);
+                // What came too often sticks, and stays.
+                let few: Vec<u16> =
+                    self.members.iter().copied().filter(|k| counts[k] < 10).collect();
+                if !few.is_empty() && self.plan.kind.removes() {
+                    let key = *index.get(&few);
+                    assert!(self.filter.remove(key.to_le_bytes()).unwrap(), "{key} was there");
+                    let place = self.members.iter().position(|&member| member == key).unwrap();
+                    self.members.remove(place);
+                } else {
+                    assert!(self.plan.kind.removes() || self.filter.remove([0, 0]).is_err());
+                }
+            }
+            Op::Union(keys) => {
+                let other = Self::new(self.plan.kind, self.filter.hasher().scheme().seed, keys);
+                let before = file(&self.filter);
+                match self.filter.union(&other.filter) {
+                    Ok(()) => self.members.extend(keys),
+                    Err(_) => assert!(file(&self.filter) == before, "an error changes nothing"),
+                }
+            }
+            Op::WriteRead => {
+                let file = file(&self.filter);
+                self.filter = AnyFilter::read(&file[..], file.len() as u64, None).unwrap();
+            }
+            Op::View => {
+                let bytes = file(&self.filter);
+                let mut blocks = vec![Block::default(); bytes.len().div_ceil(64)];
+                let room: &mut [u8] = bytemuck::cast_slice_mut(&mut blocks);
+                room[..bytes.len()].copy_from_slice(&bytes);
+                let view = AnyFilter::view(&room[..bytes.len()], None).unwrap();
+                self.check(&view);
+                assert!(file(&view) == bytes, "a view writes what it borrows");
+            }
+        }
+        self.check(&self.filter);
+    }
+}
+
+fn file<S: AsRef<[Block]>>(filter: &AnyFilter<S>) -> Vec<u8> {
+    let mut file = Vec::new();
+    filter.write(&mut file).unwrap();
+    file
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn no_key_is_ever_lost(
+        kind in prop::sample::select(&Kind::ALL[..]),
+        seed: u64,
+        ops in prop::collection::vec(op(), 0..25),
+    ) {
+        let mut pair = Pair::new(kind, seed, &[]);
+        ops.iter().for_each(|op| pair.apply(op));
+    }
+}
+
+/// Which kinds merge and lose keys is no accident.
+#[test]
+fn every_kind_says_what_it_does() {
+    for kind in Kind::ALL {
+        let mut left = Pair::new(kind, 1, &[1, 2, 3]);
+        let right = Pair::new(kind, 1, &[4, 5]);
+        let merges = [Kind::Blocked, Kind::Classic, Kind::Sliced, Kind::Counting, Kind::Attributes];
+        let union = left.filter.union(&right.filter);
+        assert_eq!(union.is_ok(), merges.contains(&kind), "{kind}: {union:?}");
+        let insert = left.filter.insert("key");
+        assert_eq!(insert.is_ok(), kind.inserts(), "{kind}: {insert:?}");
+        let remove = left.filter.remove("key");
+        assert_eq!(remove.is_ok(), kind.removes(), "{kind}: {remove:?}");
+        for error in [union.err(), insert.err(), remove.err()].into_iter().flatten() {
+            // A reason and a remedy.
+            assert!(error.to_string().contains(&kind.to_string()) || kind.rows(), "{error}");
+        }
+    }
+}
