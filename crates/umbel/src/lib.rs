@@ -39,8 +39,8 @@ pub mod plan;
 pub use bits::{Block, Blocks, MappedBlocks, MappedBlocksMut};
 pub use error::Error;
 pub use filter::{
-    AnyFilter, Blocked, Bloomier, Classic, Estimate, Filter, Insert, Receipt, Scalable, Shared,
-    Sliced,
+    AnyFilter, Blocked, Bloomier, Cascade, Classic, Estimate, Filter, Insert, Receipt, Scalable,
+    Shared, Sliced,
 };
 pub use hash::{Algorithm, KeyHash, KeyHasher, Scheme, Secret};
 pub use plan::{Capacity, Kind, MAX_BITS, MAX_PROBES, Plan, Variant};

@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::ops::Range;
 
 use super::{
-    Blocked, Bloom, Bloomier, Classic, FileLayout, Filter, Insert, Receipt, Scalable, Sliced,
-    bloom, bloomier, scalable,
+    Blocked, Bloom, Bloomier, Cascade, Classic, FileLayout, Filter, Insert, Receipt, Scalable,
+    Sliced, bloom, bloomier, cascade, scalable,
 };
 use crate::bits::{self, Block, Blocks, MappedBlocks};
 use crate::format::Header;
@@ -28,6 +28,8 @@ pub enum AnyFilter<S = Blocks> {
     Scalable(Scalable<S>),
     /// A bloomier filter or map.
     Bloomier(Bloomier<S>),
+    /// A cascade, or a filter beside an exact list.
+    Cascade(Cascade<S>),
 }
 
 impl AnyFilter {
@@ -41,7 +43,7 @@ impl AnyFilter {
             Kind::Classic => Self::Classic(Bloom::new(plan, hasher)?),
             Kind::Sliced => Self::Sliced(Bloom::new(plan, hasher)?),
             Kind::Scalable => Self::Scalable(Scalable::new(plan, hasher)?),
-            kind @ Kind::Bloomier => return Err(Error::Static(kind)),
+            kind @ (Kind::Bloomier | Kind::Cascade) => return Err(Error::Static(kind)),
         })
     }
 
@@ -83,13 +85,20 @@ impl AnyFilter {
         Self::from_parts(&header, hasher, parts)
     }
 
-    /// A filter of the plan that holds these keys: the way to make one of any kind.
+    /// A filter of the plan that holds these keys: the way to make one of any kind. A cascade excludes none then: see
+    /// [`Cascade::build`].
     ///
     /// # Errors
     /// As [`new`](Self::new) and [`insert_batch`](Self::insert_batch); as [`Bloomier::build`].
     pub fn build(plan: &Plan, hasher: KeyHasher, hashes: &[KeyHash]) -> Result<Self, Error> {
-        if plan.kind == Kind::Bloomier {
-            return Ok(Self::Bloomier(Bloomier::build(plan, hasher, hashes)?));
+        match plan.kind {
+            Kind::Bloomier => {
+                return Ok(Self::Bloomier(Bloomier::build(plan, hasher, hashes)?));
+            }
+            Kind::Cascade => {
+                return Ok(Self::Cascade(Cascade::build_planned(plan, hasher, hashes, &[])?));
+            }
+            _ => {}
         }
         let mut filter = Self::new(plan, hasher)?;
         filter.insert_batch(hashes)?;
@@ -107,6 +116,7 @@ impl AnyFilter {
             Self::Sliced(filter) => filter,
             Self::Scalable(filter) => filter,
             Self::Bloomier(_) => return Err(Error::Static(Kind::Bloomier)),
+            Self::Cascade(_) => return Err(Error::Static(Kind::Cascade)),
         })
     }
 
@@ -229,6 +239,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Kind::Sliced => Self::Sliced(Bloom::from_parts(plan, hasher, only())?),
             Kind::Scalable => Self::Scalable(Scalable::from_parts(header, hasher, parts)?),
             Kind::Bloomier => Self::Bloomier(Bloomier::from_parts(header, hasher, only())?),
+            Kind::Cascade => Self::Cascade(Cascade::from_parts(header, hasher, parts)?),
         })
     }
 
@@ -240,6 +251,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Self::Sliced(filter) => filter,
             Self::Scalable(filter) => filter,
             Self::Bloomier(filter) => filter,
+            Self::Cascade(filter) => filter,
         }
     }
 
@@ -261,7 +273,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
         self.get().plan()
     }
 
-    /// Bytes of its payload: of a scalable filter, of all links.
+    /// Bytes of its payload: of a filter made of parts, of all of them.
     pub fn bytes(&self) -> u64 {
         self.get().bytes()
     }
@@ -291,6 +303,7 @@ pub(crate) fn file_layout(header: &Header) -> Result<FileLayout, Error> {
         Kind::Blocked | Kind::Classic | Kind::Sliced => bloom::file_layout(header),
         Kind::Scalable => scalable::file_layout(header),
         Kind::Bloomier => bloomier::file_layout(header),
+        Kind::Cascade => cascade::file_layout(header),
     }
 }
 
@@ -302,6 +315,7 @@ impl<S: AsRef<[Block]>> std::fmt::Debug for AnyFilter<S> {
             Self::Sliced(filter) => filter.fmt(f),
             Self::Scalable(filter) => filter.fmt(f),
             Self::Bloomier(filter) => filter.fmt(f),
+            Self::Cascade(filter) => filter.fmt(f),
         }
     }
 }
@@ -322,4 +336,4 @@ macro_rules! try_from {
     )*};
 }
 
-try_from!(Blocked, Classic, Sliced, Scalable, Bloomier);
+try_from!(Blocked, Classic, Sliced, Scalable, Bloomier, Cascade);

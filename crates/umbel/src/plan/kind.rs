@@ -20,12 +20,14 @@ pub enum Kind {
     Scalable = 5,
     /// Built at once from all its keys: the smallest, and a map to values.
     Bloomier = 8,
+    /// Built at once from keys that match and keys that must not: no error on either.
+    Cascade = 11,
 }
 
 impl Kind {
     /// Every kind, in the order of their numbers in files.
-    pub const ALL: [Self; 5] =
-        [Self::Blocked, Self::Classic, Self::Sliced, Self::Scalable, Self::Bloomier];
+    pub const ALL: [Self; 6] =
+        [Self::Blocked, Self::Classic, Self::Sliced, Self::Scalable, Self::Bloomier, Self::Cascade];
 
     pub(crate) fn from_id(id: u16) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|&kind| kind as u16 == id).ok_or(Error::UnknownKind(id))
@@ -39,12 +41,13 @@ impl Kind {
             Self::Sliced => "sliced",
             Self::Scalable => "scalable",
             Self::Bloomier => "bloomier",
+            Self::Cascade => "cascade",
         }
     }
 
     /// Whether it takes keys one by one; other kinds are built at once from all their keys.
     pub fn inserts(self) -> bool {
-        !matches!(self, Self::Bloomier)
+        !matches!(self, Self::Bloomier | Self::Cascade)
     }
 
     /// Whether its bits depend on the order in which keys are inserted.

@@ -4,6 +4,7 @@
 //! by the exact formulas of [`math`](crate::math), rounding included.
 
 pub(crate) mod bloomier;
+pub(crate) mod cascade;
 mod kind;
 mod plain;
 mod planner;
@@ -26,7 +27,8 @@ pub const MAX_PROBES: u32 = 32;
 ///
 /// The plan of a scalable filter is for its first link: `keys`, `bits` and `probes` are those of the
 /// filter before it grows. Only `fpp` is for all of it, however far it grows; [`link`](Self::link)
-/// tells what the links are planned for.
+/// tells what the links are planned for. Likewise the plan of a cascade is for its first level: what is excluded
+/// comes on top, see [`for_lists`](Self::for_lists).
 ///
 /// ```
 /// use umbel::{Kind, Plan};
@@ -44,12 +46,13 @@ pub struct Plan {
     pub keys: u64,
     /// The rate promised while it holds at most `keys` keys, in (0, 1); in the scalable kind, always.
     pub fpp: f64,
-    /// Bits, m. A multiple of 512 in the blocked, scalable and bloomier kinds.
+    /// Bits, m. A multiple of 512 in the blocked, scalable, bloomier and cascade kinds.
     pub bits: u64,
     /// Probes a key, k; in the bloomier kind the slots of a key, 3.
     pub probes: u32,
     /// The kind's own parameter; 0 in kinds that have none: blocked, classic, sliced and scalable. In the
-    /// bloomier kind the bits of a fingerprint, and in maps 256 times the bits of a value beside it.
+    /// bloomier kind the bits of a fingerprint, and in maps 256 times the bits of a value beside it; in the cascade kind
+    /// 0 for levels, 1 for one filter beside an exact list.
     pub detail: u32,
 }
 
@@ -173,6 +176,7 @@ fn planner_of(kind: Kind) -> &'static dyn Planner {
         Kind::Sliced => &sliced::Sliced,
         Kind::Scalable => &scalable::Scalable,
         Kind::Bloomier => &bloomier::Bloomier,
+        Kind::Cascade => &cascade::Cascade,
     }
 }
 
