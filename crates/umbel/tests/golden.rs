@@ -37,6 +37,7 @@ fn decoding_gives_the_answers() {
         assert_eq!(filter.hasher().scheme().algorithm.to_string(), vector.algorithm);
         assert_eq!(filter.hasher().scheme().seed, vector.seed);
         assert!(vector.member_keys().all(|key| filter.contains(key)), "{}", vector.file);
+        assert!(!vector.excluded_keys().any(|key| filter.contains(key)), "{}", vector.file);
         assert_eq!(vector.passing_probes(&filter), vector.false_positives, "{}", vector.file);
         assert_eq!(LinkVector::of(&filter), vector.links, "{}", vector.file);
     }

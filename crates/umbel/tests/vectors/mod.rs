@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use umbel::filter::Link;
-use umbel::{AnyFilter, Error, KeyHasher, Kind, Plan, Secret};
+use umbel::{AnyFilter, Cascade, Error, KeyHasher, Kind, Plan, Secret};
 
 /// `testdata/golden/manifest.json`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,6 +38,15 @@ pub(crate) struct Vector {
     /// What a scalable filter has grown to; none of other kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) links: Vec<LinkVector>,
+    /// Keys that a cascade excludes are this and the numbers from 0 to `excluded` − 1; none of other kinds.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) excluded_prefix: String,
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(crate) excluded: u64,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 fn is_zero(detail: &u32) -> bool {
@@ -93,8 +102,19 @@ impl Vector {
         (0..self.members).map(|number| format!("{}{number}", self.member_prefix))
     }
 
+    pub(crate) fn excluded_keys(&self) -> impl Iterator<Item = String> {
+        (0..self.excluded).map(|number| format!("{}{number}", self.excluded_prefix))
+    }
+
     /// The filter, made from its members.
     pub(crate) fn build(&self) -> Result<AnyFilter, Error> {
+        if self.plan().kind == Kind::Cascade {
+            let hash = |key| self.hasher().hash(key);
+            let include: Vec<_> = self.member_keys().map(hash).collect();
+            let exclude: Vec<_> = self.excluded_keys().map(hash).collect();
+            let filter = Cascade::build_planned(&self.plan(), self.hasher(), &include, &exclude)?;
+            return Ok(AnyFilter::Cascade(filter));
+        }
         if !self.plan().kind.inserts() {
             let hashes: Vec<_> = self.member_keys().map(|key| self.hasher().hash(key)).collect();
             return AnyFilter::build(&self.plan(), self.hasher(), &hashes);
