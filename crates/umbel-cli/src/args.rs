@@ -245,9 +245,13 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) size: Option<Bytes>,
     /// Kind of filter: blocked is the fastest, classic the smallest that takes lines later, scalable grows beyond --keys
-    /// or --size; bloomier is the smallest, but built at once: it takes no lines later, and all their hashes in memory
+    /// or --size; bloomier is the smallest, but built at once: it takes no lines later, and all their hashes in memory; cascade is that too, and takes --except;
+    /// cascade:1 is one filter and an exact list of the exceptions that it would wrongly hold
     #[arg(long, default_value = "blocked")]
     pub(crate) kind: Variant,
+    /// Lines that are certainly not to be found, of --kind cascade; no file may have a line of theirs
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) except: Vec<PathBuf>,
     /// Seed of the hash; only filters of one seed merge
     #[arg(long, default_value_t = 0, conflicts_with = "secret_file")]
     pub(crate) seed: u64,

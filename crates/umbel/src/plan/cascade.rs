@@ -18,18 +18,30 @@ pub(crate) const MOST_LEVELS: usize = 128;
 /// Bits of a key in an exact list: its hash.
 pub(crate) const LISTED_BITS: u64 = 128;
 
-/// Bits a key of a filter at rate 1/2, by one probe, which costs a blocked filter no more than a classic one:
-/// 1/ln 2.
+/// Bits a key for each halving of the rate, in a filter of one probe or the best classic one: 1/ln 2.
 const HALVING_BITS: f64 = std::f64::consts::LOG2_E;
+
+/// Bits of a level of `held` keys and all after it, when `others` keys of the other list have passed to it.
+///
+/// At rate q the next level holds q times the others, and passes of the `held` are its others. With rate 1/2 from there on,
+/// these take (2 q·others + held)/ln 2 bits. So q is best at held/(2 ln 2·others), but at most 1/2.
+fn bits_from(held: f64, others: f64) -> f64 {
+    if held < 1.0 {
+        return 0.0;
+    }
+    let rate = f64::min(0.5, held / (2.0 * std::f64::consts::LN_2 * others));
+    HALVING_BITS * (2.0 * rate * others + held * (1.0 - rate.log2()))
+}
 
 impl Plan {
     /// A cascade for `included` keys that match and `excluded` ones that must not: no error on either, and on all
     /// other keys a rate of at most `fpp`. With `Kind::Cascade.with(1)` one filter beside an exact list.
     ///
     /// The plan is that of the first level, at the rate for which everything together is smallest: `fpp`, or less
-    /// when so many are excluded that it costs less to catch fewer. With r and s keys included and excluded, the
-    /// levels after the first, at rate 1/2, take about (2 s p + r)/ln 2 bits, s p those that pass the first: so p is best
-    /// near r/(2 s ln 2), 0.72 r/s. The exact list takes 128 s p bits.
+    /// when so many are excluded that it costs less to catch fewer. With r and s keys included and excluded, s p of
+    /// them are caught at rate p. When these are as many as r or more, the levels after the first take about
+    /// (2 s p + r)/ln 2 bits, and p is best near r/(2 s ln 2), 0.72 r/s. When they are fewer, about
+    /// (log₂(r/(s p)) + 2.9)/ln 2 bits for each. The exact list takes 128 for each.
     ///
     /// J. Larisch, D. Choffnes, D. Levin, B. M. Maggs, A. Mislove, C. Wilson 2017, section IV,
     /// <https://doi.org/10.1109/SP.2017.17>, who give the first level r√2/s.
@@ -54,40 +66,51 @@ impl Plan {
             plan.bits as f64
                 + match detail {
                     LIST => caught * LISTED_BITS as f64,
-                    // None caught is the end of it.
-                    _ if caught < 1.0 => 0.0,
-                    _ => (2.0 * caught + included as f64) * HALVING_BITS,
+                    _ => bits_from(caught, included as f64),
                 }
         };
-        let first = |rate| Ok::<_, Error>(Plan { fpp, ..first_level(included, rate, detail)? });
-        let mut best = first(fpp)?;
-        // The cost falls, then rises with every quarter of a bit a key; a step of probes may hide that once.
-        let (mut rate, mut worse) = (fpp, 0);
-        while worse < 8 && excluded > 0 {
-            rate *= QUARTER;
-            let Ok(plan) = first(rate) else { break };
-            match cost(&plan) < cost(&best) {
-                true => (best, worse) = (plan, 0),
-                false => worse += 1,
-            }
-        }
-        Ok(best)
+        let first = |rate| first_level(included, rate, detail);
+        Ok(Self { fpp, ..smallest(fpp, cost, first)? })
     }
 }
 
-/// 2^(−1/4).
-const QUARTER: f64 = 0.840_896_415_253_714_6;
+/// The plan that costs least among those at `rate` and lower ones.
+fn smallest(
+    mut rate: f64,
+    cost: impl Fn(&Plan) -> f64,
+    plan: impl Fn(f64) -> Result<Plan, Error>,
+) -> Result<Plan, Error> {
+    /// 2^(−1/4).
+    const QUARTER: f64 = 0.840_896_415_253_714_6;
+    let mut best = plan(rate)?;
+    // The cost falls, then rises with every quarter of a halving; what a step of probes costs may hide that at first.
+    let mut worse = 0;
+    while worse < 8 {
+        rate *= QUARTER;
+        let Ok(plan) = plan(rate) else { break };
+        match cost(&plan) < cost(&best) {
+            true => (best, worse) = (plan, 0),
+            false => worse += 1,
+        }
+    }
+    Ok(best)
+}
 
 fn first_level(keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error> {
     let plan = Plan::for_keys(Kind::Blocked, keys, fpp).map_err(ours)?;
     Ok(Plan { kind: Kind::Cascade, detail, ..plan })
 }
 
-/// The plan of a level after the first: rate 1/2, or the lowest that its whole blocks give. A level of a few
-/// keys has a block all the same, and then lets hardly a key pass.
-pub(crate) fn next_level(keys: u64) -> Result<Plan, Error> {
-    let half = Plan::for_keys(Kind::Blocked, keys, 0.5)?;
-    Plan::for_memory(Kind::Blocked, keys, half.bytes())
+/// The plan of a level after the first, of `held` keys, when `others` keys of the other list have passed to it: at the
+/// rate, at most 1/2, for which it and all after it are smallest, or the lowest that its whole blocks give. A
+/// level of a few keys has a block all the same, and then lets hardly a key pass.
+pub(crate) fn next_level(held: u64, others: u64) -> Result<Plan, Error> {
+    let cost = |plan: &Plan| {
+        let caught = others as f64 * plan.predicted_fpp();
+        plan.bits as f64 + bits_from(caught, held as f64)
+    };
+    let plan = smallest(0.5, cost, |rate| Plan::for_keys(Kind::Blocked, held, rate))?;
+    Plan::for_memory(Kind::Blocked, held, plan.bytes())
 }
 
 /// An error about the blocked kind, told of this one.

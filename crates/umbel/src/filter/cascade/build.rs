@@ -10,7 +10,7 @@ use crate::hash::{KeyHash, KeyHasher};
 use crate::plan::cascade::{LIST, MOST_LEVELS, next_level};
 use crate::plan::{Kind, Plan};
 
-/// Levels after which keys of both lists are looked for: by then a thirtieth of the others is left.
+/// Levels after which keys of both lists are looked for: by then at most a sixteenth of the others is left.
 const LOOK_EACH: usize = 10;
 
 impl Cascade {
@@ -18,7 +18,7 @@ impl Cascade {
     /// at most `fpp` of all others. As small as [`Plan::for_lists`] finds.
     ///
     /// Keys that come again in a list are planned for again; leave them out where they are many. Takes 16 bytes for each
-    /// key that passes a level, half of those included at most times, beside the lists.
+    /// key that passes a level, at most half of those included, and the excluded that are caught, beside the lists.
     ///
     /// # Errors
     /// [`Error::Fpp`]; [`Error::OnBothLists`] with the places of a key that is on both, the first of `include` that is;
@@ -91,7 +91,8 @@ impl Cascade {
         include: &[KeyHash],
         exclude: &[KeyHash],
     ) -> Result<(), Error> {
-        self.add_level(&next_level(caught.len() as u64)?, &caught)?;
+        let plan = next_level(caught.len() as u64, include.len() as u64)?;
+        self.add_level(&plan, &caught)?;
         // What the last level holds, and what of the other list passes it.
         let mut held = caught;
         let mut passing = self.passing(include);
@@ -103,7 +104,8 @@ impl Cascade {
             if self.levels.len() == MOST_LEVELS {
                 return Err(Error::TooManyLevels(MOST_LEVELS));
             }
-            self.add_level(&next_level(passing.len() as u64)?, &passing)?;
+            let plan = next_level(passing.len() as u64, held.len() as u64)?;
+            self.add_level(&plan, &passing)?;
             let next = self.passing(&held);
             held = std::mem::replace(&mut passing, next);
         }

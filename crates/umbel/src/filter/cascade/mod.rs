@@ -6,13 +6,14 @@
 //! levels from the first on. Level 0 holds all keys that match; level 1 those excluded that pass level 0; level 2 those
 //! included that pass level 1; and so on.
 //!
-//! Levels are blocked filters. Those after the first have a rate of 1/2, which takes one probe, and one probe takes
+//! Levels are blocked filters. Most after the first have a rate of 1/2, which takes one probe, and one probe takes
 //! 1.443 bits a key in a blocked filter as in a classic one: there is nothing to be gained by the other kind. In level 0 a
-//! classic filter would save 1.5 to 3 % at 0.1 to 0.01, for as many cache misses as it has probes instead of one.
+//! classic filter would save 5 % at 0.01, for six cache misses a key instead of one.
 //!
-//! Departure from the paper: the first level's rate is searched for ([`Plan::for_lists`]); levels of less than a
-//! block have a lower rate than 1/2 for nothing, which spares some of the last ones. And a key has a hash of its own in each
-//! level, of both halves of its hash, so that keys with one half in common are told apart too.
+//! Departures from the paper: the rates of all levels are searched for ([`Plan::for_lists`]), not the first one's alone:
+//! where few keys are excluded, level 1 at rate 1/2 would catch half of all those included, 1.44 bits for each. Levels of
+//! less than a block have a lower rate than is asked for, which spares some of the last ones. And a key has a hash of its own in
+//! each level, of both halves of its hash, so that keys with one half in common are told apart too.
 
 mod build;
 
@@ -36,10 +37,10 @@ use crate::{Error, format};
 /// keys excluded that it wrongly catches, as 128-bit hashes.
 ///
 /// **Cost.** With r keys included, s excluded and a rate p of the first level: the bits of a
-/// [blocked](super::Blocked) filter for r keys at p, and (2 s p + r)/ln 2 more, about 2.9 bits a key included and 2.9 for each
-/// that is caught; nothing when none is caught. The plain form takes 128 bits for each caught, so it is the smaller one when
-/// few are: s p below r/87. A key that does not match reads one cache line most times, one that does two to three in the
-/// mean. Building asks each level for what is left: some 50 ns a key, beside the hashes 16 bytes for each key that passes.
+/// [blocked](super::Blocked) filter for r keys at p, and for each of the s p keys excluded that it catches
+/// (log₂(r/(s p)) + 2.9)/ln 2 more: 18 bits when they are a thousandth of r, 4.3 when as many as r. The plain form takes 128 for each.
+/// It is the simpler one, and answers as fast as the filter alone. A key that does not match reads one cache line most
+/// times, one that does two. Building asks each level for what is left: the hashes, 16 bytes for each key that passes.
 ///
 /// **When not to use it.** When the keys to be told apart are not all known: a rate below `fpp` is promised for those on
 /// neither list, no more, and a [classic](super::Classic) or [bloomier](super::Bloomier) filter of the first list alone is
