@@ -1,4 +1,4 @@
-//! The words that people and CI both use: `cargo x check`, `test`, `golden`, `rates`, `bench`.
+//! The words that people and CI both use: `cargo x check`, `test`, `golden`, `rates`, `bench`, `trial`.
 //!
 //! Each does all its own set-up, and fails rather than skips what it cannot do.
 
@@ -9,6 +9,7 @@ mod python;
 mod rates;
 mod run;
 mod test;
+mod trials;
 
 #[allow(dead_code)]
 #[path = "../../crates/umbel/tests/statistics/mod.rs"]
@@ -40,6 +41,8 @@ enum Chore {
     Golden,
     /// Measure error rates and compare them with what was promised; exit 1 when one is out of bounds.
     Rates(rates::Arguments),
+    /// Run a measured experiment, theory beside measurement; exit 1 when out of bounds.
+    Trial(trials::Arguments),
     /// Measure speed: filters beside other filters and memory, or with --files whole commands.
     Bench(bench::Arguments),
 }
@@ -60,6 +63,7 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Test => test::run(),
         Chore::Golden => golden::run(),
         Chore::Rates(arguments) => rates::run(arguments),
+        Chore::Trial(arguments) => trials::run(arguments),
         Chore::Bench(arguments) => bench::run_bench(arguments),
     }
 }
