@@ -499,3 +499,17 @@ impl<S: AsRef<[Block]>, T: AsRef<[Block]>> PartialEq<Cascade<T>> for Cascade<S> 
             && lists
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_of_the_format_document() {
+        let hash = KeyHasher::with_seed(7).hash("umbel");
+        assert_eq!(in_level(hash, 0), hash);
+        let KeyHash { high, low } = in_level(hash, 1);
+        assert_eq!((high, low), (0x6513_c1f3_b720_2102, 0xa60b_09a6_7fe2_5f64));
+        assert_eq!((crate::bits::place(high, 1000), low & 511), (394, 356));
+    }
+}
