@@ -1,5 +1,5 @@
 """An independent reader of umbel files, version 1, kinds blocked, classic, sliced, counting, scalable,
-stable, window, bloomier, attributes and coded.
+stable, window, bloomier, attributes, coded and cascade.
 
 Written from FORMAT.md alone, without a look at the Rust code: it shows that the document suffices.
 Needs Python 3 and the package xxhash. Comments name the sections of FORMAT.md.
@@ -14,7 +14,7 @@ MASK = 2**64 - 1
 CHUNK = 2**20
 MAGIC = b"\x89UMBEL\r\n"
 KINDS = {1: "blocked", 2: "classic", 3: "sliced", 4: "counting", 5: "scalable", 6: "stable", 7: "window",
-         8: "bloomier", 9: "attributes", 10: "coded"}
+         8: "bloomier", 9: "attributes", 10: "coded", 11: "cascade"}
 ALGORITHMS = {1: "xxh3-128", 2: "siphash-1-3-128"}
 START = struct.Struct("<8sHHIH6sQQQdQ")  # section 2; 64 bytes that all kinds share
 START_FIELDS = ("magic version kind header_length algorithm zeros_18 seed key_id payload_length planned_fpp "
@@ -29,6 +29,9 @@ LINK = struct.Struct("<QdQQI4s")  # section 8; 40 bytes
 LINK_FIELDS = "keys fpp taken bits probes zeros".split()
 WINDOW = struct.Struct("<QIIQQ")  # section 11, kind 7, from byte 64 on
 FUSE = struct.Struct("<IIIII4sQ")  # section 12, kind 8, from byte 64 on
+LEVELS = struct.Struct("<IIQQQ")  # section 15, kind 11, from byte 64 on
+LEVEL = struct.Struct("<QdQI4s")  # section 15; 32 bytes
+LEVEL_FIELDS = "keys fpp bits probes zeros".split()
 GOLDEN = 0x9e3779b97f4a7c15
 
 
@@ -42,7 +45,7 @@ def xxh3(data, seed):
 
 
 def read_header(data):
-    """The fields of sections 2 and 8 to 14, each checked, in the order that section 2 gives."""
+    """The fields of sections 2 and 8 to 15, each checked, in the order that section 2 gives."""
     require(data[:8] == MAGIC, "magic")
     require(len(data) >= 128, "shorter than a header")
     h = dict(zip(START_FIELDS, START.unpack_from(data)))
@@ -84,6 +87,8 @@ def read_header(data):
         h["links"], h["detail"] = [{"bits": bits, "probes": probes}], detail
     elif h["kind"] == 8:
         return read_fuse(h, data, length)
+    elif h["kind"] == 11:
+        read_levels(h, data, length)
     else:
         require(declared == length == 128, "header_length")
         bits, probes, zeros = SINGLE.unpack_from(data, 64)
@@ -94,8 +99,10 @@ def read_header(data):
         require(1 <= link["probes"] <= 32, "probes")
         unit = {2: 1, 3: link["probes"]}.get(link.get("kind", h["kind"]), 512 * link.get("generations", 1))
         require(1 <= link["bits"] <= 2**48 and link["bits"] % unit == 0, "bits")
-    require(sum(link["bits"] for link in h["links"]) <= 2**48, "bits of all links")
-    require(h["payload_length"] == sum(64 * -(-link["bits"] // 512) for link in h["links"]), "payload_length")
+    listed = h.get("listed", 0)
+    require(sum(link["bits"] for link in h["links"]) + 128 * listed <= 2**48, "bits of all links")
+    payload_length = sum(64 * -(-link["bits"] // 512) for link in h["links"]) + 64 * -(-listed // 4)
+    require(h["payload_length"] == payload_length, "payload_length")
     return h
 
 
@@ -131,6 +138,26 @@ def read_fuse(h, data, length):
     h["fuse"] = (size, segments, prints, width, shard_bytes, seeds)
     h["links"], h["detail"] = [{"bits": 8 * shards * shard_bytes, "probes": 3}], prints + 256 * values
     return h
+
+
+def read_levels(h, data, length):
+    """The fields of section 15."""
+    count, form, included, excluded, listed = LEVELS.unpack_from(data, 64)
+    require(form in (0, 1), "form")
+    require(1 <= count <= (1 if form else 128), "levels")
+    require(h["header_length"] == length == 64 * -(-(104 + 32 * count) // 64), "header_length")
+    require(not any(data[96 + 32 * count:length - 8]), "reserved bytes")
+    require(included <= h["planned_keys"], "included")
+    require(listed <= (excluded if form else 0), "listed")
+    h["listed"] = listed
+    h["links"] = [dict(zip(LEVEL_FIELDS, LEVEL.unpack_from(data, 96 + 32 * i))) for i in range(count)]
+    most = [h["planned_keys"], excluded, included]
+    for i, level in enumerate(h["links"]):
+        require((1 if i else h["planned_keys"]) <= level["keys"] <= most[i], "level_keys")
+        require(level["fpp"] == h["planned_fpp"] if i == 0 else 0 < level["fpp"] < 1, "level_fpp")
+        require(not any(level["zeros"]), "reserved bytes")
+        if i:
+            most.append(level["keys"])
 
 
 def read_links(h, data, length):
@@ -199,7 +226,7 @@ def read_attributes(h, data, length):
 
 
 def read_filter(path):
-    """The header and the payloads of all links of a file, after every check of sections 1, 2, 4, 8 and 12."""
+    """The header and the payloads of all links of a file, after every check of sections 1, 2, 4, 8, 12 and 15."""
     data = memoryview(pathlib.Path(path).read_bytes())
     h = read_header(data)
     start, length = h["header_length"], h["payload_length"]
@@ -236,6 +263,11 @@ def read_filter(path):
         link = h["links"][0]
         payloads = [nonzero(payloads[0], h["detail"])]
         link["all_bits"], link["bits"] = link["bits"], link["bits"] // h["detail"]
+    if h["kind"] == 11:
+        listed = h["listed"]
+        h["list"] = list(struct.iter_unpack("<QQ", payload[:16 * listed]))
+        require(all(a < b for a, b in itertools.pairwise(h["list"])), "order of the list")
+        require(not any(payload[16 * listed:]), "padding of the list")
     return h, payloads
 
 
@@ -368,6 +400,18 @@ def fuse_contains(h, payload, high, low):
     return found & (1 << prints) - 1 == fingerprint
 
 
+def cascade_matches(h, payloads, high, low):
+    """Whether the first level that does not hold the key has an odd number, and the list has it not: section 15."""
+    if (high, low) in h["list"]:
+        return False
+    for i, (level, payload) in enumerate(zip(h["links"], payloads)):
+        other = mix(high - i * GOLDEN & MASK)
+        here = (other, mix(low + other & MASK)) if i else (high, low)
+        if not all(payload[p // 8] >> p % 8 & 1 for p in positions(1, level, *here)):
+            return i % 2 == 1
+    return len(payloads) % 2 == 1
+
+
 def may_contain(h, payloads, key, secret):
     """Whether any link may hold the key, under the hash it has there: section 8; or any generation: section 11."""
     hashed = hash_key(h, key, secret)
@@ -388,6 +432,8 @@ def may_contain(h, payloads, key, secret):
         return fuse_contains(h, payloads[0], *hashed)
     if h["kind"] == 10:
         return walk(h, payloads[0], *hashed)
+    if h["kind"] == 11:
+        return cascade_matches(h, payloads, *hashed)
     for i in range(len(payloads)):
         if passes(h, payloads, i, part(hashed, i)):
             return True
@@ -473,6 +519,9 @@ def check_vector(folder, vector):
     members = sum(map(member, range(vector["members"])))
     require(members + vector.get("forgotten", 0) == vector["members"], f"{members} of {vector['members']} members found")
     false = list(itertools.islice(filter(probe, range(vector["probes_tried"])), 10))
+    excluded = (f"{vector.get('excluded_prefix', '')}{i}".encode() for i in range(vector.get("excluded", 0)))
+    wrongly = sum(may_contain(h, payloads, key, secret) for key in excluded)
+    require(wrongly == 0, f"{wrongly} of those excluded found")
     require(false == vector["false_positives"], f"false positives {false}, not {vector['false_positives']}")
 
 

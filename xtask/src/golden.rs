@@ -90,6 +90,12 @@ fn recipes() -> Vec<Vector> {
         // Planned for so many keys that there are two shards.
         Vector { members: 20_000, ..bloomier("bloomier-shards", 480, 5, 3_000_001, 0.04) },
         Vector { members: 0, ..bloomier("bloomier-empty", 1, 1, 1, 0.5) },
+        // Levels after the first are planned, as links are.
+        Vector { seed: 5, ..cascade("cascade-levels", 10, 5, 1000, 0.05, 20_000) },
+        keyed(cascade("cascade-keyed", 12, 8, 1000, 0.1, 3_000)),
+        Vector { detail: 1, ..cascade("cascade-list", 12, 6, 1000, 0.03, 3_000) },
+        cascade("cascade-one-level", 16, 3, 1000, 0.1, 0),
+        Vector { members: 0, ..cascade("cascade-empty", 1, 8, 1, 0.5, 50) },
     ]
 }
 
@@ -128,6 +134,13 @@ fn bloomier(name: &str, blocks: u64, detail: u32, keys: u64, fpp: f64) -> Vector
     Vector { kind: "bloomier".into(), detail, ..blocked(name, blocks, 3, keys, fpp) }
 }
 
+/// Of a first level that suffices for its keys.
+fn cascade(name: &str, blocks: u64, probes: u32, keys: u64, fpp: f64, excluded: u64) -> Vector {
+    let excluded_prefix = if excluded > 0 { "excluded-".into() } else { String::new() };
+    let kind = "cascade".into();
+    Vector { kind, excluded_prefix, excluded, ..blocked(name, blocks, probes, keys, fpp) }
+}
+
 fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
     Vector {
         file: format!("{name}.umbel"),
@@ -152,6 +165,8 @@ fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
         span: 0,
         generations: Vec::new(),
         attributes: Vec::new(),
+        excluded_prefix: String::new(),
+        excluded: 0,
     }
 }
 

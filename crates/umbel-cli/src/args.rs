@@ -249,9 +249,14 @@ pub(crate) struct BuildArgs {
     /// Kind of filter: blocked is the fastest, classic the smallest, scalable grows beyond --keys or --size
     /// (scalable:1 in even steps), counting takes umbel remove (counting:8 with 8 bits a counter), window remembers the
     /// last --keys lines and stable most of them, attributes holds rows: the fields named by --key, any of which can then
-    /// be asked, bloomier is smaller than all, but built at once: it takes no lines later, and all their hashes in memory
+    /// be asked, bloomier is smaller than all, but built at once: it takes no lines later, and all their hashes in memory;
+    /// cascade is that too, and takes --except; cascade:1 is one filter and an exact list of the exceptions that it would
+    /// wrongly hold
     #[arg(long, default_value = "blocked")]
     pub(crate) kind: Variant,
+    /// Lines that are certainly not to be found, of --kind cascade; no file may have a line of theirs
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) except: Vec<PathBuf>,
     /// Seed of the hash; only filters of one seed merge
     #[arg(long, default_value_t = 0, conflicts_with = "secret_file")]
     pub(crate) seed: u64,

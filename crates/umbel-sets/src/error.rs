@@ -204,6 +204,21 @@ pub enum Error {
         /// The byte.
         delimiter: u8,
     },
+    /// A line that is to match and not to match.
+    #[error(
+        "{name}: the line at byte {offset}, \"{}\", is among the exceptions in {other} too; leave it out of one of them",
+        line.escape_ascii()
+    )]
+    BothLists {
+        /// The input's name.
+        name: String,
+        /// Where the line starts, in bytes from the start of the input.
+        offset: u64,
+        /// Its key.
+        line: Vec<u8>,
+        /// The name of the input of exceptions that has it.
+        other: String,
+    },
     /// A filter could not be planned or made.
     #[error(transparent)]
     Filter(#[from] umbel::Error),

@@ -22,6 +22,7 @@
 //! | `bulk` | filling and asking filters with lines |
 //! | `rows` | the values of a key as a row of a filter that takes rows |
 //! | `at_once` | building a filter that takes no keys once it is built |
+//! | `lists` | building a filter of lines that match and lines that do not |
 //! | `seen` | what a filter does not know goes out and into it |
 //! | `pieces` | building a filter larger than memory |
 
@@ -34,6 +35,7 @@ mod error;
 mod input;
 mod join;
 mod line_ends;
+mod lists;
 mod one_pass;
 mod passes;
 mod pieces;
@@ -56,6 +58,7 @@ pub use common::{Common, CommonPlan, Strategy};
 pub use distinct::{Distinct, DistinctPlan, DistinctStrategy};
 pub use error::{Error, QuoteFlaw};
 pub use input::Input;
+pub use lists::build_lists;
 pub use one_pass::ErrorBound;
 pub use pieces::build_in_pieces;
 pub use records::Records;

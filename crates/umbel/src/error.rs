@@ -164,6 +164,23 @@ pub enum Error {
         /// The values there.
         values: [u64; 2],
     },
+    /// A key both included and excluded.
+    #[error(
+        "{} is included at place {} and excluded at place {}, counted from 0; leave it out of one of the lists",
+        key.as_ref().map_or_else(|| "one key (or two of one hash)".to_owned(), |key| format!("the key \"{}\"", key.escape_ascii())),
+        places[0], places[1]
+    )]
+    OnBothLists {
+        /// The key, when it was given by its bytes.
+        key: Option<Vec<u8>>,
+        /// Its first place among the keys included, and among those excluded, from 0.
+        places: [u64; 2],
+    },
+    /// Keys that no level of a cascade tells apart.
+    #[error(
+        "after {0} levels keys included and excluded are still not told apart; hash them with another seed"
+    )]
+    TooManyLevels(usize),
     /// A value that does not fit.
     #[error(
         "the value {value} at place {place}, counted from 0, has more than {bits} bits; build the map with wider values"

@@ -41,8 +41,8 @@ pub use admission::Admission;
 pub use bits::{Block, Blocks, MappedBlocks, MappedBlocksMut};
 pub use error::Error;
 pub use filter::{
-    AnyFilter, Attributes, Blocked, Bloomier, Classic, Coded, Counting, Estimate, Filter, Insert,
-    Receipt, Remove, Scalable, Shared, Sliced, Stable, Window,
+    AnyFilter, Attributes, Blocked, Bloomier, Cascade, Classic, Coded, Counting, Estimate, Filter,
+    Insert, Receipt, Remove, Scalable, Shared, Sliced, Stable, Window,
 };
 pub use hash::{Algorithm, KeyHash, KeyHasher, Scheme, Secret};
 pub use plan::{Capacity, Kind, MAX_BITS, MAX_PROBES, Plan, Tags, Variant};

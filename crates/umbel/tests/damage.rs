@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 use twox_hash::XxHash3_64;
 use umbel::format::{CHUNK, Reader};
-use umbel::{AnyFilter, Attributes, Block, Error, KeyHasher, Kind, Plan, Scalable, Secret, Window};
+use umbel::{
+    AnyFilter, Attributes, Block, Cascade, Error, KeyHasher, Kind, Plan, Scalable, Secret, Window,
+};
 
 const SECRET: Secret = Secret::new([7; 16]);
 
@@ -14,7 +16,7 @@ const SECRET: Secret = Secret::new([7; 16]);
 /// classic, classic keyed, then scalable ones of one link, of four, and of four keyed, then sliced, then
 /// windows: of insertions, of insertions that has not turned yet, and by time; then a scalable one of links of
 /// one size, then attributes, then coded, then counting, plain and keyed, then stable, then
-/// bloomier.
+/// bloomier, then a cascade of several levels and a filter beside a list.
 fn files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     static FILES: OnceLock<Vec<(Vec<u8>, Option<&'static Secret>)>> = OnceLock::new();
     FILES.get_or_init(make_files).clone()
@@ -55,8 +57,10 @@ fn make_files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     files.push((file(&stable, None), None));
     let bloomier = Plan { kind: Kind::Bloomier, bits: 1024, probes: 3, detail: 7, ..classic };
     files.push((file(&bloomier, None), None));
+    files.extend([0, 1].map(|form| (cascade(form), None)));
     let mut headers = vec![128, 128, 128, 128, 128, 256, 256, 128, 192, 192, 128, 576];
-    headers.resize(files.len(), 128);
+    headers.resize(files.len() - 2, 128);
+    headers.extend([256, 192]);
     for (file, header) in files.iter().zip(headers) {
         assert_eq!(header_length(&file.0), header);
     }
@@ -101,6 +105,19 @@ fn many(mut filter: Window) -> Vec<u8> {
         }
         filter.insert_u64(key);
     }
+    let mut file = Vec::new();
+    filter.write(&mut file).unwrap();
+    file
+}
+
+/// A cascade of three levels, or a filter beside a list of five.
+fn cascade(form: u32) -> Vec<u8> {
+    let hasher = KeyHasher::with_seed(5);
+    let hashes = |keys: std::ops::Range<u64>| keys.map(|key| hasher.hash_u64(key)).collect();
+    let (include, exclude): (Vec<_>, Vec<_>) =
+        (hashes(0..60), hashes(60..[6_000, 160][form as usize]));
+    let plan = Plan { kind: Kind::Cascade, keys: 60, fpp: 0.1, bits: 512, probes: 3, detail: form };
+    let filter = Cascade::build_planned(&plan, hasher, &include, &exclude).unwrap();
     let mut file = Vec::new();
     filter.write(&mut file).unwrap();
     file
@@ -573,6 +590,103 @@ fn every_field_of_a_fuse_graph_is_checked() {
 }
 
 #[test]
+fn every_field_of_a_cascade_is_checked() {
+    let files = files();
+    let (levels, listed) = (&files[18].0, &files[19].0);
+    assert!(&with_header(levels, 0, &[]) == levels, "the checksum is computed as FORMAT.md says");
+    let n = |number: u32| number.to_le_bytes().to_vec();
+    let number = |file: &[u8], at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
+    let at = |level: usize, field: usize| 96 + 32 * level + field;
+    let caught = number(levels, at(1, 0));
+    assert!(caught > 100 && number(listed, 88) == 5);
+    let mut fields = vec![
+        ("levels", levels, 64, n(0)),
+        ("levels", levels, 64, n(129)),
+        ("levels", levels, 64, n(u32::MAX)),
+        ("header_length", levels, 64, n(5)),
+        ("header_length", levels, 64, n(1)),
+        ("header_length", levels, 64, n(2)),
+        ("levels", listed, 64, n(2)),
+        ("form", levels, 68, n(2)),
+        ("levels", levels, 68, n(1)),
+        ("listed", listed, 68, n(0)),
+        ("included", levels, 72, u(61)),
+        ("included", listed, 72, u(u64::MAX)),
+        // Level 2 cannot have more keys than were included, level 1 than excluded.
+        ("level_keys", levels, 72, u(0)),
+        ("level_keys", levels, 80, u(caught - 1)),
+        ("listed", listed, 80, u(4)),
+        ("listed", listed, 88, u(101)),
+        ("listed", listed, 88, u(u64::MAX)),
+        ("listed", levels, 88, u(1)),
+        ("payload_length", listed, 88, u(0)),
+        ("payload_length", listed, 88, u(4)),
+        ("payload_length", listed, 88, u(9)),
+        // Zeros at the end are no hashes, and what ends the list earlier no zeros.
+        ("payload", listed, 88, u(8)),
+        ("included", levels, 56, u(59)),
+        ("level_keys", levels, 56, u(61)),
+        ("level_fpp", levels, 48, f(0.05)),
+        ("payload_length", levels, 40, u(64)),
+        ("payload_length", listed, 40, u(u64::MAX)),
+        ("level_keys", levels, at(0, 0), u(61)),
+        ("level_fpp", levels, at(0, 8), f(0.2)),
+        ("level_keys", levels, at(1, 0), u(u64::MAX)),
+        ("level_keys", levels, at(2, 0), u(61)),
+    ];
+    for level in 0..3 {
+        for bits in [0, 511, 513] {
+            fields.push(("bits", levels, at(level, 16), u(bits)));
+        }
+        for bits in [512 * 100, 1 << 45] {
+            fields.push(("payload_length", levels, at(level, 16), u(bits)));
+        }
+    }
+    for byte in (18..24).chain((0..3).flat_map(|level| at(level, 28)..at(level, 32))) {
+        fields.push(("zeros", levels, byte, vec![1]));
+    }
+    for byte in 192..248 {
+        fields.push(("zeros", levels, byte, vec![1]));
+    }
+    for (name, file, offset, bytes) in fields {
+        let error = refusal(&with_header(file, offset, &bytes), None);
+        let right = matches!(error, Error::Field { field, .. } if field == name);
+        assert!(right, "{name} at {offset}: {bytes:?}: {error:?}");
+    }
+    type Refused = fn(&Error) -> bool;
+    let others: [(usize, Vec<u8>, Refused); 7] = [
+        // As many bytes of header as three or four levels need.
+        (64, n(4), |e| matches!(e, Error::Fpp(_))),
+        (at(1, 0), u(0), |e| matches!(e, Error::ZeroKeys)),
+        (at(2, 8), f(1.0), |e| matches!(e, Error::Fpp(_))),
+        (at(2, 8), f(f64::NAN), |e| matches!(e, Error::Fpp(_))),
+        (at(1, 16), u((1 << 48) + 512), |e| matches!(e, Error::TooLarge { .. })),
+        (at(1, 16), u(1 << 48), |e| matches!(e, Error::TooLarge { .. })),
+        (at(1, 24), n(33), |e| matches!(e, Error::Probes { probes: 33 })),
+    ];
+    for (offset, bytes, refused) in others {
+        let error = refusal(&with_header(levels, offset, &bytes), None);
+        assert!(refused(&error), "at {offset}: {bytes:?}: {error:?}");
+    }
+    // A list in another order, or with a hash twice: a search would miss some.
+    let list = listed.len() - 16 - 128;
+    for (from, to) in [(list, list + 16), (list + 16, list)] {
+        let mut file = listed.clone();
+        let hash = file[from..from + 16].to_vec();
+        file[to..to + 16].copy_from_slice(&hash);
+        resum(&mut file);
+        let error = refusal(&file, None);
+        assert!(matches!(error, Error::Field { field: "payload", .. }), "{error:?}");
+    }
+    let mut file = listed.clone();
+    let last = file.len() - 17;
+    file[last] = 1;
+    resum(&mut file);
+    let error = refusal(&file, None);
+    assert!(matches!(error, Error::Field { field: "payload", .. }), "{error:?}");
+}
+
+#[test]
 fn every_header_field_is_checked() {
     type Refused = fn(&Error) -> bool;
     fn field(name: &'static str) -> impl Fn(&Error) -> bool {
@@ -886,7 +1000,7 @@ proptest! {
     /// Random bytes seldom pass the first checks; these are led past them.
     #[test]
     fn no_header_makes_a_reader_panic(
-        which in 0..18usize,
+        which in 0..20usize,
         changes in prop::collection::vec(
             (8..248usize, prop_oneof![Just(0), Just(255), any::<u8>()]), 0..6,
         ),

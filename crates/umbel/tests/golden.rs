@@ -40,6 +40,7 @@ fn decoding_gives_the_answers() {
         assert_eq!(vector.forgotten_members(&filter), vector.forgotten, "{}", vector.file);
         let forgets = ["stable", "window"].contains(&&*vector.kind);
         assert!(vector.forgotten == 0 || forgets, "{}", vector.file);
+        assert!(!vector.excluded_keys().any(|key| filter.contains(key)), "{}", vector.file);
         assert_eq!(vector.passing_probes(&filter), vector.false_positives, "{}", vector.file);
         assert_eq!(LinkVector::of(&filter), vector.links, "{}", vector.file);
         if let AnyFilter::Attributes(filter) = &filter {

@@ -3,6 +3,7 @@
 //! Seeds are fixed: a trial prints the same figures every time, but for seconds and memory.
 
 mod admission;
+mod block_list;
 mod growth;
 mod rows;
 mod window;
@@ -27,6 +28,8 @@ enum Trial {
     Growth,
     /// Rows of three attributes: how many pass before they are inserted, and recombined ones with and without tags.
     Rows,
+    /// 4·10^7 addresses blocked and 4·10^6 allowed: a classic filter's rate, then both lists without error.
+    BlockList,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -35,5 +38,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Trial::Admission => admission::run(),
         Trial::Growth => growth::run(),
         Trial::Rows => rows::run(),
+        Trial::BlockList => block_list::run(),
     }
 }

@@ -28,6 +28,12 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     if args.kind.kind.rows() && options.records.key().is_empty() {
         return Err(umbel::Error::NoAttributes.into());
     }
+    if args.kind.kind == Kind::Cascade {
+        return build_lists(args, existing, hasher, &options);
+    }
+    if !args.except.is_empty() {
+        bail!("--except goes with --kind cascade: other kinds have no exceptions");
+    }
     let known = planned_without_lines(args)?;
     let sources = lines::open(&args.files)?;
     let run = Run::start("build", args.work.voice, &options.progress);
@@ -70,6 +76,44 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         add_lines(inputs, &mut filter, &args.output, &options, &mut report)?;
         filter
     };
+    filters::write(&filter, &args.output, existing)?;
+    report.bytes_written += filter.bytes();
+    run.finish(&report, "", Some(&filter.receipt()));
+    Ok(Outcome::Done)
+}
+
+/// A filter of the lines of all files, and of those that it must not hold.
+fn build_lists(
+    args: &BuildArgs,
+    existing: Existing,
+    hasher: KeyHasher,
+    options: &Options,
+) -> Result<Outcome> {
+    if args.size.is_some() {
+        bail!("--size: a cascade is as large as its lines and exceptions ask for; give --fpp");
+    }
+    let fpp = args.fpp.map_or(DEFAULT_FPP, |fpp| fpp.0);
+    let plan = |included: u64, excluded: u64| {
+        let keys = args.keys.map_or(included.max(1), |keys| keys.0);
+        Plan::for_lists(args.kind, keys, excluded, fpp)
+    };
+    let mut paths = args.files.clone();
+    if paths.is_empty() {
+        paths.push("-".into());
+    }
+    let files = paths.len();
+    paths.extend_from_slice(&args.except);
+    let mut include = lines::open_rereadable(&paths, options)?;
+    let exclude = include.split_off(files);
+    let run = Run::start("build", args.work.voice, &options.progress);
+    if args.work.explain {
+        let included = umbel_sets::count(&include, options)?;
+        let plan = plan(included, umbel_sets::count(&exclude, options)?)?;
+        print(plan::table(&[plan], args.work.voice.json))?;
+        return Ok(Outcome::Done);
+    }
+    let (filter, mut report) = umbel_sets::build_lists(&include, &exclude, plan, hasher, options)?;
+    let filter = AnyFilter::Cascade(filter);
     filters::write(&filter, &args.output, existing)?;
     report.bytes_written += filter.bytes();
     run.finish(&report, "", Some(&filter.receipt()));

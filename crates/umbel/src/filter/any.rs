@@ -5,9 +5,9 @@ use std::io::{Read, Write};
 use std::ops::Range;
 
 use super::{
-    Attributes, Blocked, Bloom, Bloomier, Classic, Coded, Counting, FileLayout, Filter, Insert,
-    Receipt, Remove, Scalable, Sliced, Stable, Window, attributes, bloom, bloomier, coded,
-    counting, scalable, stable, window,
+    Attributes, Blocked, Bloom, Bloomier, Cascade, Classic, Coded, Counting, FileLayout, Filter,
+    Insert, Receipt, Remove, Scalable, Sliced, Stable, Window, attributes, bloom, bloomier,
+    cascade, coded, counting, scalable, stable, window,
 };
 use crate::bits::{self, Block, Blocks, MappedBlocks};
 use crate::format::Header;
@@ -39,6 +39,8 @@ pub enum AnyFilter<S = Blocks> {
     Stable(Stable<S>),
     /// A bloomier filter or map.
     Bloomier(Bloomier<S>),
+    /// A cascade, or a filter beside an exact list.
+    Cascade(Cascade<S>),
 }
 
 impl AnyFilter {
@@ -59,7 +61,7 @@ impl AnyFilter {
             Kind::Attributes => return Err(Error::NoAttributes),
             Kind::Coded => Self::Coded(Coded::new(plan, hasher)?),
             Kind::Stable => Self::Stable(Stable::new(plan, hasher)?),
-            kind @ Kind::Bloomier => return Err(Error::Static(kind)),
+            kind @ (Kind::Bloomier | Kind::Cascade) => return Err(Error::Static(kind)),
         })
     }
 
@@ -113,13 +115,20 @@ impl AnyFilter {
         Self::from_parts(&header, hasher, parts)
     }
 
-    /// A filter of the plan that holds these keys: the way to make one of any kind.
+    /// A filter of the plan that holds these keys: the way to make one of any kind. A cascade excludes none then: see
+    /// [`Cascade::build`].
     ///
     /// # Errors
     /// As [`new`](Self::new) and [`insert_batch`](Self::insert_batch); as [`Bloomier::build`].
     pub fn build(plan: &Plan, hasher: KeyHasher, hashes: &[KeyHash]) -> Result<Self, Error> {
-        if plan.kind == Kind::Bloomier {
-            return Ok(Self::Bloomier(Bloomier::build(plan, hasher, hashes)?));
+        match plan.kind {
+            Kind::Bloomier => {
+                return Ok(Self::Bloomier(Bloomier::build(plan, hasher, hashes)?));
+            }
+            Kind::Cascade => {
+                return Ok(Self::Cascade(Cascade::build_planned(plan, hasher, hashes, &[])?));
+            }
+            _ => {}
         }
         let mut filter = Self::new(plan, hasher)?;
         filter.insert_batch(hashes)?;
@@ -143,6 +152,7 @@ impl AnyFilter {
             Self::Coded(filter) => filter,
             Self::Stable(filter) => filter,
             Self::Bloomier(_) => return Err(Error::Static(Kind::Bloomier)),
+            Self::Cascade(_) => return Err(Error::Static(Kind::Cascade)),
         })
     }
 
@@ -296,6 +306,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Kind::Coded => Self::Coded(Coded::from_parts(plan, hasher, only())?),
             Kind::Stable => Self::Stable(Stable::from_parts(header, hasher, only())?),
             Kind::Bloomier => Self::Bloomier(Bloomier::from_parts(header, hasher, only())?),
+            Kind::Cascade => Self::Cascade(Cascade::from_parts(header, hasher, parts)?),
         })
     }
 
@@ -312,6 +323,7 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             Self::Coded(filter) => filter,
             Self::Stable(filter) => filter,
             Self::Bloomier(filter) => filter,
+            Self::Cascade(filter) => filter,
         }
     }
 
@@ -380,6 +392,7 @@ pub(crate) fn file_layout(header: &Header) -> Result<FileLayout, Error> {
         Kind::Coded => coded::file_layout(header),
         Kind::Stable => stable::file_layout(header),
         Kind::Bloomier => bloomier::file_layout(header),
+        Kind::Cascade => cascade::file_layout(header),
     }
 }
 
@@ -396,6 +409,7 @@ impl<S: AsRef<[Block]>> std::fmt::Debug for AnyFilter<S> {
             Self::Coded(filter) => filter.fmt(f),
             Self::Stable(filter) => filter.fmt(f),
             Self::Bloomier(filter) => filter.fmt(f),
+            Self::Cascade(filter) => filter.fmt(f),
         }
     }
 }
@@ -417,5 +431,6 @@ macro_rules! try_from {
 }
 
 try_from!(
-    Blocked, Classic, Sliced, Counting, Scalable, Stable, Window, Bloomier, Attributes, Coded
+    Blocked, Classic, Sliced, Counting, Scalable, Stable, Window, Bloomier, Attributes, Coded,
+    Cascade
 );

@@ -30,11 +30,13 @@ pub enum Kind {
     Attributes = 9,
     /// Hash-coded cells: a table of short codes, the error set by their width.
     Coded = 10,
+    /// Built at once from keys that match and keys that must not: no error on either.
+    Cascade = 11,
 }
 
 impl Kind {
     /// Every kind, in the order of their numbers in files.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Blocked,
         Self::Classic,
         Self::Sliced,
@@ -45,6 +47,7 @@ impl Kind {
         Self::Bloomier,
         Self::Attributes,
         Self::Coded,
+        Self::Cascade,
     ];
 
     pub(crate) fn from_id(id: u16) -> Result<Self, Error> {
@@ -64,6 +67,7 @@ impl Kind {
             Self::Coded => "coded",
             Self::Stable => "stable",
             Self::Bloomier => "bloomier",
+            Self::Cascade => "cascade",
         }
     }
 
@@ -75,7 +79,7 @@ impl Kind {
 
     /// Whether it is built at once from all its keys, and takes no more.
     pub fn built_at_once(self) -> bool {
-        matches!(self, Self::Bloomier)
+        matches!(self, Self::Bloomier | Self::Cascade)
     }
 
     /// Whether it takes rows of values with names, instead of keys.

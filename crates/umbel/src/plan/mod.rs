@@ -5,6 +5,7 @@
 
 mod attributes;
 pub(crate) mod bloomier;
+pub(crate) mod cascade;
 mod coded;
 mod counting;
 mod kind;
@@ -38,6 +39,8 @@ pub const MAX_PROBES: u32 = 32;
 /// filter before it grows. Only `fpp` is for all of it, however far it grows; [`link`](Self::link)
 /// tells what the links are planned for. That of an attributes filter is for the filter of each single
 /// attribute: `keys` rows, with as many different values at most; [`Variant::share`] tells how memory is shared.
+/// The plan of a cascade is for its first level: what is excluded
+/// comes on top, see [`for_lists`](Self::for_lists).
 ///
 /// ```
 /// use umbel::{Kind, Plan};
@@ -75,6 +78,7 @@ pub struct Plan {
     /// | attributes | [`Tags`] as a number, and 10 more where the filters inside are classic, not blocked |
     /// | bloomier | bits of a fingerprint, and in maps 256 times the bits of a value beside it |
     /// | coded | bits of a code |
+    /// | cascade | 0: levels; 1: one filter beside an exact list |
     pub detail: u32,
 }
 
@@ -220,6 +224,7 @@ fn planner_of(kind: Kind) -> &'static dyn Planner {
         Kind::Coded => &coded::Coded,
         Kind::Stable => &stable::Stable,
         Kind::Bloomier => &bloomier::Bloomier,
+        Kind::Cascade => &cascade::Cascade,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use umbel::filter::Link;
-use umbel::{AnyFilter, Attributes, Error, KeyHasher, Kind, Plan, Secret, Window};
+use umbel::{AnyFilter, Attributes, Cascade, Error, KeyHasher, Kind, Plan, Secret, Window};
 
 /// `testdata/golden/manifest.json`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -55,6 +55,11 @@ pub(crate) struct Vector {
     /// the number i / 2^j, rounded down. Probes are questions: see `question`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) attributes: Vec<String>,
+    /// Keys that a cascade excludes are this and the numbers from 0 to `excluded` − 1; none of other kinds.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) excluded_prefix: String,
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(crate) excluded: u64,
 }
 
 fn is_zero(detail: &u32) -> bool {
@@ -128,6 +133,10 @@ impl Vector {
         (0..self.members).map(|number| format!("{}{number}", self.member_prefix))
     }
 
+    pub(crate) fn excluded_keys(&self) -> impl Iterator<Item = String> {
+        (0..self.excluded).map(|number| format!("{}{number}", self.excluded_prefix))
+    }
+
     /// The filter, made from its members.
     pub(crate) fn build(&self) -> Result<AnyFilter, Error> {
         if self.span > 0 {
@@ -143,6 +152,13 @@ impl Vector {
                 filter.insert_row(&self.row(number))?;
             }
             return Ok(AnyFilter::Attributes(filter));
+        }
+        if self.plan().kind == Kind::Cascade {
+            let hash = |key| self.hasher().hash(key);
+            let include: Vec<_> = self.member_keys().map(hash).collect();
+            let exclude: Vec<_> = self.excluded_keys().map(hash).collect();
+            let filter = Cascade::build_planned(&self.plan(), self.hasher(), &include, &exclude)?;
+            return Ok(AnyFilter::Cascade(filter));
         }
         if self.plan().kind.built_at_once() {
             let hashes: Vec<_> = self.member_keys().map(|key| self.hasher().hash(key)).collect();

@@ -1,0 +1,142 @@
+//! Building a filter of two lists: the hashes of all lines in memory, each once, then level after level.
+
+use std::sync::Mutex;
+
+use umbel::{Cascade, KeyHash, KeyHasher, Plan};
+
+use crate::budget::Budget;
+use crate::bulk::count;
+use crate::input::Input;
+use crate::report::Report;
+use crate::scan::{Lines, Scanner, Visit};
+use crate::{Error, Options};
+
+/// Builds a cascade in which all lines of `include` match and no line of `exclude`, by the plan that `plan` gives for
+/// the numbers of lines included and excluded; asked once with all lines counted, then with different ones.
+///
+/// Memory: 16 bytes for each line of both, some 24 for each included while the levels are built, 32 for each excluded
+/// that the first level catches, and the filter. Reads every input twice.
+///
+/// # Errors
+/// Those of reading; [`Error::Memory`], with a cap that suffices; [`Error::BothLists`] with a line that is on both lists;
+/// those of `plan`, and when there are more lines than planned for.
+pub fn build_lists(
+    include: &[Input],
+    exclude: &[Input],
+    plan: impl Fn(u64, u64) -> Result<Plan, umbel::Error>,
+    hasher: KeyHasher,
+    options: &Options,
+) -> Result<(Cascade, Report), Error> {
+    const LEAST_ROOM: u64 = 1 << 20;
+    let scanner = Scanner::new(options, hasher)?;
+    let Budget { cap, threads, rest, .. } = scanner.budget;
+    let mut report = Report::default();
+    let lines = [count(include, options)?, count(exclude, options)?];
+    let most = plan(lines[0], lines[1])?;
+    let caught = (lines[1] as f64 * most.predicted_fpp()).ceil() as u64;
+    let needed = [(lines[0], 40), (lines[1], 16), (caught, 32), (most.bytes(), 3)]
+        .into_iter()
+        .fold(LEAST_ROOM, |sum, (count, bytes)| sum.saturating_add(count.saturating_mul(bytes)));
+    if needed > rest {
+        return Err(Error::Memory { cap, least: Budget::least_cap(threads, needed) });
+    }
+    let mut gathered = [include, exclude].into_iter().zip(lines).map(|(inputs, lines)| {
+        let gather = Gather {
+            hashes: Mutex::new(Vec::with_capacity(lines as usize)),
+            room: rest - needed + LEAST_ROOM,
+        };
+        options.progress.expect(inputs.iter().map(Input::length).sum());
+        for input in inputs {
+            report.lines += scanner.scan(input, &gather)?.lines;
+            report.bytes_read += 2 * input.length() + input.spooled_bytes();
+            report.bytes_spilled += input.spooled_bytes();
+            report.passes += 2;
+        }
+        let mut hashes = gather.hashes.into_inner().expect("no worker panics");
+        hashes.sort_unstable();
+        hashes.dedup();
+        Ok::<_, Error>(hashes)
+    });
+    let included = gathered.next().expect("two lists")?;
+    let excluded = gathered.next().expect("two lists")?;
+    drop(gathered);
+    let plan = plan(included.len() as u64, excluded.len() as u64)?;
+    match Cascade::build_planned(&plan, hasher, &included, &excluded) {
+        Ok(filter) => Ok((filter, report)),
+        Err(umbel::Error::OnBothLists { places, .. }) => {
+            let hash = included[places[0] as usize];
+            let [(name, offset, line), (other, ..)] =
+                [find(&scanner, include, hash)?, find(&scanner, exclude, hash)?];
+            Err(Error::BothLists { name, offset, line, other })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The first line of this hash: where it is, and its key.
+fn find(
+    scanner: &Scanner<'_>,
+    inputs: &[Input],
+    hash: KeyHash,
+) -> Result<(String, u64, Vec<u8>), Error> {
+    for input in inputs {
+        let find = Find { hash, found: Mutex::new(None), room: scanner.budget.rest / 2 };
+        scanner.scan(input, &find)?;
+        if let Some((offset, line)) = find.found.into_inner().expect("no worker panics") {
+            return Ok((input.name().to_owned(), offset, line));
+        }
+    }
+    unreachable!("inputs are checked to be unchanged")
+}
+
+/// Hashes, in any order.
+struct Gather {
+    hashes: Mutex<Vec<KeyHash>>,
+    room: u64,
+}
+
+impl Visit for Gather {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn batch(&self, (): &mut (), lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
+        self.hashes.lock().expect("no worker panics").extend_from_slice(lines.hashes());
+        Ok(())
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}
+
+struct Find {
+    hash: KeyHash,
+    found: Mutex<Option<(u64, Vec<u8>)>>,
+    room: u64,
+}
+
+impl Visit for Find {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        for (keep, hash) in keep.iter_mut().zip(lines.hashes()) {
+            *keep = *hash == self.hash;
+        }
+        Ok(())
+    }
+
+    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
+        if lines.len() > 0 {
+            let mut found = self.found.lock().expect("no worker panics");
+            found.get_or_insert_with(|| (lines.offset(0), lines.key(0).to_vec()));
+        }
+        Ok(())
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}

@@ -1,0 +1,188 @@
+//! Building a cascade: level after level, from what passed the one before.
+
+use std::collections::HashSet;
+
+use super::{Cascade, GROUP, List, in_level, list_bytes};
+use crate::Error;
+use crate::bits::{BLOCK_BYTES, Blocks};
+use crate::filter::Blocked;
+use crate::hash::{KeyHash, KeyHasher};
+use crate::plan::cascade::{LIST, MOST_LEVELS, next_level};
+use crate::plan::{Kind, Plan};
+
+/// Levels after which keys of both lists are looked for: by then at most a sixteenth of the others is left.
+const LOOK_EACH: usize = 10;
+
+impl Cascade {
+    /// A cascade of two lists of keys, by their hashes under `hasher`: all of `include` match, none of `exclude`, and
+    /// at most `fpp` of all others. As small as [`Plan::for_lists`] finds.
+    ///
+    /// Keys that come again in a list are planned for again; leave them out where they are many. Takes 16 bytes for each
+    /// key that passes a level, at most half of those included, and the excluded that are caught, beside the lists.
+    ///
+    /// # Errors
+    /// [`Error::Fpp`]; [`Error::OnBothLists`] with the places of a key that is on both, the first of `include` that is;
+    /// [`Error::OutOfMemory`]; [`Error::TooManyLevels`] for keys whose hashes were made to collide.
+    pub fn build(
+        include: &[KeyHash],
+        exclude: &[KeyHash],
+        fpp: f64,
+        hasher: KeyHasher,
+    ) -> Result<Self, Error> {
+        let [included, excluded] = [include, exclude].map(|list| list.len() as u64);
+        let plan = Plan::for_lists(Kind::Cascade, included.max(1), excluded, fpp)?;
+        Self::build_planned(&plan, hasher, include, exclude)
+    }
+
+    /// As [`build`](Self::build), from the bytes of keys: an error tells the key.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn build_keys<K: AsRef<[u8]>, L: AsRef<[u8]>>(
+        include: &[K],
+        exclude: &[L],
+        fpp: f64,
+        hasher: KeyHasher,
+    ) -> Result<Self, Error> {
+        let included: Vec<_> = include.iter().map(|key| hasher.hash(key)).collect();
+        let excluded: Vec<_> = exclude.iter().map(|key| hasher.hash(key)).collect();
+        Self::build(&included, &excluded, fpp, hasher).map_err(|error| match error {
+            Error::OnBothLists { places, .. } => {
+                let key = Some(include[places[0] as usize].as_ref().to_vec());
+                Error::OnBothLists { key, places }
+            }
+            error => error,
+        })
+    }
+
+    /// A cascade of a given plan, with its first level and in its form: by [`Plan::for_lists`], or for the keys
+    /// included alone, and then what is excluded comes on top.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build); [`Error::Overfull`] for more keys included than planned; what is wrong with the plan.
+    pub fn build_planned(
+        plan: &Plan,
+        hasher: KeyHasher,
+        include: &[KeyHash],
+        exclude: &[KeyHash],
+    ) -> Result<Self, Error> {
+        plan.check(Kind::Cascade)?;
+        let [included, excluded] = [include, exclude].map(|list| list.len() as u64);
+        if included > plan.keys {
+            return Err(Error::Overfull { keys: included, planned: plan.keys });
+        }
+        let first = Plan { kind: Kind::Blocked, detail: 0, ..*plan };
+        let mut filter =
+            Self { plan: *plan, hasher, included, excluded, levels: Vec::new(), list: None };
+        filter.add_level(&first, include)?;
+        let caught = filter.passing(exclude);
+        if plan.detail == LIST {
+            filter.set_list(caught, include, exclude)?;
+        } else if !caught.is_empty() {
+            filter.add_levels(caught, include, exclude)?;
+        }
+        Ok(filter)
+    }
+
+    /// The levels after the first, of which the next holds `caught`.
+    fn add_levels(
+        &mut self,
+        caught: Vec<KeyHash>,
+        include: &[KeyHash],
+        exclude: &[KeyHash],
+    ) -> Result<(), Error> {
+        let plan = next_level(caught.len() as u64, include.len() as u64)?;
+        self.add_level(&plan, &caught)?;
+        // What the last level holds, and what of the other list passes it.
+        let mut held = caught;
+        let mut passing = self.passing(include);
+        while !passing.is_empty() {
+            // A key on both lists is held by a level and passes the next, for ever: so it is still here.
+            if self.levels.len().is_multiple_of(LOOK_EACH) {
+                look_for_common(&held, &passing, include, exclude)?;
+            }
+            if self.levels.len() == MOST_LEVELS {
+                return Err(Error::TooManyLevels(MOST_LEVELS));
+            }
+            let plan = next_level(passing.len() as u64, held.len() as u64)?;
+            self.add_level(&plan, &passing)?;
+            let next = self.passing(&held);
+            held = std::mem::replace(&mut passing, next);
+        }
+        Ok(())
+    }
+
+    fn add_level(&mut self, plan: &Plan, hashes: &[KeyHash]) -> Result<(), Error> {
+        let index = self.levels.len();
+        let mut level = Blocked::new(plan, self.hasher)?;
+        let mut linked = [KeyHash::default(); GROUP];
+        for hashes in hashes.chunks(GROUP) {
+            link(&mut linked, hashes, index);
+            level.insert_batch(&linked[..hashes.len()]);
+        }
+        self.levels.push(level);
+        Ok(())
+    }
+
+    /// Those that pass the last level.
+    fn passing(&self, hashes: &[KeyHash]) -> Vec<KeyHash> {
+        let index = self.levels.len() - 1;
+        let (mut linked, mut found) = ([KeyHash::default(); GROUP], [false; GROUP]);
+        let mut passing = Vec::new();
+        for hashes in hashes.chunks(GROUP) {
+            link(&mut linked, hashes, index);
+            let found = &mut found[..hashes.len()];
+            self.levels[index].contains_batch(&linked[..hashes.len()], found);
+            passing.extend(hashes.iter().zip(found).filter(|(_, found)| **found).map(|(h, _)| *h));
+        }
+        passing
+    }
+
+    /// The exact list of the plain form.
+    fn set_list(
+        &mut self,
+        mut caught: Vec<KeyHash>,
+        include: &[KeyHash],
+        exclude: &[KeyHash],
+    ) -> Result<(), Error> {
+        caught.sort_unstable();
+        caught.dedup();
+        if caught.is_empty() {
+            return Ok(());
+        }
+        if include.iter().any(|hash| caught.binary_search(hash).is_ok()) {
+            look_for_common(&caught, include, include, exclude)?;
+        }
+        let count = caught.len() as u64;
+        let bytes = list_bytes(count).expect("fewer than memory has bytes");
+        let mut blocks = Blocks::zeroed(bytes / BLOCK_BYTES)?;
+        let words: &mut [u64] = bytemuck::cast_slice_mut(&mut blocks[..]);
+        for (to, hash) in words.chunks_exact_mut(2).zip(caught) {
+            to.copy_from_slice(&[hash.high.to_le(), hash.low.to_le()]);
+        }
+        self.list = Some(List { blocks, count });
+        Ok(())
+    }
+}
+
+/// Hashes as they are in a level.
+fn link(linked: &mut [KeyHash; GROUP], hashes: &[KeyHash], index: usize) {
+    for (to, &hash) in linked.iter_mut().zip(hashes) {
+        *to = in_level(hash, index);
+    }
+}
+
+/// An error when a hash is among both of those left of the lists.
+fn look_for_common(
+    some: &[KeyHash],
+    others: &[KeyHash],
+    include: &[KeyHash],
+    exclude: &[KeyHash],
+) -> Result<(), Error> {
+    let some: HashSet<_> = some.iter().collect();
+    let common: HashSet<_> = others.iter().filter(|hash| some.contains(hash)).collect();
+    let Some(first) = include.iter().position(|hash| common.contains(hash)) else { return Ok(()) };
+    let second = exclude.iter().position(|hash| *hash == include[first]);
+    let second = second.expect("of both lists");
+    Err(Error::OnBothLists { key: None, places: [first as u64, second as u64] })
+}
