@@ -14,8 +14,8 @@ use crate::{Error, Options};
 /// Builds a cascade in which all lines of `include` match and no line of `exclude`, by the plan that `plan` gives for
 /// the numbers of lines included and excluded; asked once with all lines counted, then with different ones.
 ///
-/// Memory: 16 bytes for each line of both, some 24 for each included while the levels are built, 32 for each excluded
-/// that the first level catches, and the filter. Reads every input twice.
+/// Memory: 16 bytes for each line of both, some 100 for each excluded that the first level catches while the others are
+/// built, and the filter. Reads every input twice.
 ///
 /// # Errors
 /// Those of reading; [`Error::Memory`], with a cap that suffices; [`Error::BothLists`] with a line that is on both lists;
@@ -34,7 +34,10 @@ pub fn build_lists(
     let lines = [count(include, options)?, count(exclude, options)?];
     let most = plan(lines[0], lines[1])?;
     let caught = (lines[1] as f64 * most.predicted_fpp()).ceil() as u64;
-    let needed = [(lines[0], 40), (lines[1], 16), (caught, 32), (most.bytes(), 3)]
+    // Of those included hardly more pass level 1 than it holds, by its rate, and at most half. What is collected
+    // one by one takes up to three times its size.
+    let passing = caught.min(lines[0] / 2 + 1);
+    let needed = [(lines[0], 16), (lines[1], 16), (caught, 48), (passing, 48), (most.bytes(), 3)]
         .into_iter()
         .fold(LEAST_ROOM, |sum, (count, bytes)| sum.saturating_add(count.saturating_mul(bytes)));
     if needed > rest {
@@ -61,16 +64,18 @@ pub fn build_lists(
     let excluded = gathered.next().expect("two lists")?;
     drop(gathered);
     let plan = plan(included.len() as u64, excluded.len() as u64)?;
-    match Cascade::build_planned(&plan, hasher, &included, &excluded) {
-        Ok(filter) => Ok((filter, report)),
-        Err(umbel::Error::OnBothLists { places, .. }) => {
-            let hash = included[places[0] as usize];
-            let [(name, offset, line), (other, ..)] =
-                [find(&scanner, include, hash)?, find(&scanner, exclude, hash)?];
-            Err(Error::BothLists { name, offset, line, other })
-        }
-        Err(error) => Err(error.into()),
+    // Both are in order: found without any memory, and before the levels are built.
+    let mut others = excluded.iter().peekable();
+    let common = included.iter().find(|hash| {
+        while others.next_if(|other| other < hash).is_some() {}
+        others.peek() == Some(hash)
+    });
+    if let Some(&hash) = common {
+        let [(name, offset, line), (other, ..)] =
+            [find(&scanner, include, hash)?, find(&scanner, exclude, hash)?];
+        return Err(Error::BothLists { name, offset, line, other });
     }
+    Ok((Cascade::build_planned(&plan, hasher, &included, &excluded)?, report))
 }
 
 /// The first line of this hash: where it is, and its key.
