@@ -149,7 +149,7 @@ def read_levels(h, data, length):
     require(not any(data[96 + 32 * count:length - 8]), "reserved bytes")
     require(included <= h["planned_keys"], "included")
     require(listed <= (excluded if form else 0), "listed")
-    h["listed"] = listed
+    h["listed"], h["detail"] = listed, form
     h["links"] = [dict(zip(LEVEL_FIELDS, LEVEL.unpack_from(data, 96 + 32 * i))) for i in range(count)]
     most = [h["planned_keys"], excluded, included]
     for i, level in enumerate(h["links"]):
