@@ -468,3 +468,13 @@ pub enum Error {
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
+
+/// Refuses a number in a plan or a header that is not right.
+pub(crate) fn check_field(
+    field: &'static str,
+    found: u64,
+    right: bool,
+    expected: &'static str,
+) -> Result<(), Error> {
+    if right { Ok(()) } else { Err(Error::Field { field, found, expected }) }
+}

@@ -13,9 +13,10 @@
 use std::fmt;
 use std::io::{Read, Write};
 
-use super::{AnyFilter, Blocked, Classic, FileLayout, Filter, Part, Receipt};
+use super::{AnyFilter, Blocked, Classic, FileLayout, Part, Receipt, delegate};
 use super::{Fact, Figure};
 use crate::bits::{Block, Blocks};
+use crate::error::check_field;
 use crate::hash::{KeyHash, KeyHasher, Secret};
 use crate::math::Estimate;
 use crate::plan::{self, Kind, MAX_BITS, Plan, Tags};
@@ -759,25 +760,14 @@ pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> 
 /// ```
 fn declared(header: &format::Header) -> Result<(Plan, Vec<String>), Error> {
     let mut fields = header.fields();
-    let plan = Plan {
-        kind: Kind::Attributes,
-        keys: header.planned_keys(),
-        fpp: header.planned_fpp(),
-        bits: fields.u64()?,
-        probes: fields.u32()?,
-        detail: fields.u32()?,
-    };
+    let plan = fields.plan(Kind::Attributes)?;
     let count = fields.u32()?;
-    let right = |field, found: u32, right, expected| {
-        let found = u64::from(found);
-        if right { Ok(()) } else { Err(Error::Field { field, found, expected }) }
-    };
-    right("attributes", count, (1..=64).contains(&count), "1 to 64")?;
+    check_field("attributes", count.into(), (1..=64).contains(&count), "1 to 64")?;
     fields.zeros(4)?;
     let mut names = Vec::new();
     for _ in 0..count {
         let length = fields.u32()?;
-        right("name_length", length, (1..=255).contains(&length), "1 to 255 bytes")?;
+        check_field("name_length", length.into(), (1..=255).contains(&length), "1 to 255 bytes")?;
         let name = fields.bytes(length as usize)?;
         let name = str::from_utf8(name).map_err(|_| Error::Field {
             field: "name",
@@ -793,36 +783,8 @@ fn declared(header: &format::Header) -> Result<(Plan, Vec<String>), Error> {
     Ok((plan, names))
 }
 
-/// Of whole rows, by the hash of each; see [`Attributes::contains_hash`].
-impl<S: AsRef<[Block]>> Filter for Attributes<S> {
-    fn plan(&self) -> &Plan {
-        self.plan()
-    }
-
-    fn hasher(&self) -> &KeyHasher {
-        self.hasher()
-    }
-
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.contains_hash(hash)
-    }
-
-    fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        self.contains_batch(hashes, found);
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bytes()
-    }
-
-    fn receipt(&self) -> Receipt {
-        self.receipt()
-    }
-
-    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
-        self.write(out)
-    }
-}
+// Of whole rows, by the hash of each.
+delegate::filter!([S: AsRef<[Block]>] Attributes<S>, bytes);
 
 impl<S: AsRef<[Block]>> fmt::Debug for Attributes<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

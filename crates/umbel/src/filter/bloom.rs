@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::marker::PhantomData;
 
-use super::{AnyFilter, FileLayout, Filter, Insert, Receipt};
+use super::{AnyFilter, FileLayout, Receipt, delegate};
 use crate::bits::{self, Block, Blocks, Hash, Kernel, MappedBlocksMut};
 use crate::hash::{KeyHash, KeyHasher, Scheme, Secret};
 use crate::math::Estimate;
@@ -452,48 +452,12 @@ fn hash_all<K>(keys: &[K], hash: impl Fn(&K) -> KeyHash) -> [KeyHash; HASHED_AT_
     hashes
 }
 
-impl<L: Layout, S: AsRef<[Block]>> Filter for Bloom<L, S> {
-    fn plan(&self) -> &Plan {
-        self.plan()
-    }
+delegate::filter!([L: Layout, S: AsRef<[Block]>] Bloom<L, S>);
 
-    fn hasher(&self) -> &KeyHasher {
-        self.hasher()
-    }
-
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.contains_hash(hash)
-    }
-
-    fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        self.contains_batch(hashes, found);
-    }
-
-    fn receipt(&self) -> Receipt {
-        self.receipt()
-    }
-
-    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
-        self.write(out)
-    }
-}
-
-/// Never an error: these filters take any number of keys, at a rate that then grows.
-impl<L: Layout, S: AsRef<[Block]> + AsMut<[Block]>> Insert for Bloom<L, S> {
-    fn insert_hash(&mut self, hash: KeyHash) -> Result<bool, Error> {
-        Ok(self.insert_hash(hash))
-    }
-
-    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
-        self.insert_batch(hashes);
-        Ok(())
-    }
-
-    fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
-        self.insert_batch_new(hashes, new);
-        Ok(())
-    }
-}
+delegate::insert!(
+    /// Never an error: these filters take any number of keys, at a rate that then grows.
+    [L: Layout, S: AsRef<[Block]> + AsMut<[Block]>] Bloom<L, S>
+);
 
 impl<L: Layout, S: AsRef<[Block]>> fmt::Debug for Bloom<L, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

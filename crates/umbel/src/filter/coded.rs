@@ -15,7 +15,7 @@
 use std::fmt;
 use std::io::{Read, Write};
 
-use super::{AnyFilter, Fact, Figure, FileLayout, Filter, Insert, Receipt};
+use super::{AnyFilter, Fact, Figure, FileLayout, Insert, Receipt, delegate};
 use crate::bits::{self, BLOCK_BYTES, Block, Blocks};
 use crate::hash::{KeyHash, KeyHasher, Secret};
 use crate::math::Estimate;
@@ -430,44 +430,13 @@ impl<S: AsRef<[Block]>> Coded<S> {
 /// ```
 pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> {
     let mut fields = header.fields();
-    let plan = Plan {
-        kind: Kind::Coded,
-        keys: header.planned_keys(),
-        fpp: header.planned_fpp(),
-        bits: fields.u64()?,
-        probes: fields.u32()?,
-        detail: fields.u32()?,
-    };
+    let plan = fields.plan(Kind::Coded)?;
     fields.end()?;
     plan.check(Kind::Coded)?;
     Ok(FileLayout { plan, parts: vec![plan.bytes()] })
 }
 
-impl<S: AsRef<[Block]>> Filter for Coded<S> {
-    fn plan(&self) -> &Plan {
-        self.plan()
-    }
-
-    fn hasher(&self) -> &KeyHasher {
-        self.hasher()
-    }
-
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.contains_hash(hash)
-    }
-
-    fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        self.contains_batch(hashes, found);
-    }
-
-    fn receipt(&self) -> Receipt {
-        self.receipt()
-    }
-
-    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
-        self.write(out)
-    }
-}
+delegate::filter!([S: AsRef<[Block]>] Coded<S>);
 
 impl<S: AsRef<[Block]> + AsMut<[Block]>> Insert for Coded<S> {
     fn insert_hash(&mut self, hash: KeyHash) -> Result<bool, Error> {

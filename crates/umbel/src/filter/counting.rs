@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 
 use super::bloom::Layout;
 use super::{
-    AnyFilter, Blocked, BlockedLayout, Fact, Figure, FileLayout, Filter, Insert, Receipt, Remove,
+    AnyFilter, Blocked, BlockedLayout, Fact, Figure, FileLayout, Receipt, Remove, delegate,
 };
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES, Block, Blocks, Counters, counters};
 use crate::hash::{KeyHash, KeyHasher, Secret};
@@ -428,61 +428,18 @@ impl<S> Counting<S> {
 /// What the header of a counting filter tells: `bits` u64, `probes` u32, `counter_bits` u32.
 pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> {
     let mut fields = header.fields();
-    let plan = Plan {
-        kind: Kind::Counting,
-        keys: header.planned_keys(),
-        fpp: header.planned_fpp(),
-        bits: fields.u64()?,
-        probes: fields.u32()?,
-        detail: fields.u32()?,
-    };
+    let plan = fields.plan(Kind::Counting)?;
     fields.end()?;
     plan.check(Kind::Counting)?;
     Ok(FileLayout { plan, parts: vec![plan.bytes()] })
 }
 
-impl<S: AsRef<[Block]>> Filter for Counting<S> {
-    fn plan(&self) -> &Plan {
-        self.plan()
-    }
+delegate::filter!([S: AsRef<[Block]>] Counting<S>);
 
-    fn hasher(&self) -> &KeyHasher {
-        self.hasher()
-    }
-
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.contains_hash(hash)
-    }
-
-    fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        self.contains_batch(hashes, found);
-    }
-
-    fn receipt(&self) -> Receipt {
-        self.receipt()
-    }
-
-    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
-        self.write(out)
-    }
-}
-
-/// Never an error: it takes any number of keys, at a rate that then grows.
-impl<S: AsRef<[Block]> + AsMut<[Block]>> Insert for Counting<S> {
-    fn insert_hash(&mut self, hash: KeyHash) -> Result<bool, Error> {
-        Ok(self.insert_hash(hash))
-    }
-
-    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
-        self.insert_batch(hashes);
-        Ok(())
-    }
-
-    fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
-        self.insert_batch_new(hashes, new);
-        Ok(())
-    }
-}
+delegate::insert!(
+    /// Never an error: it takes any number of keys, at a rate that then grows.
+    [S: AsRef<[Block]> + AsMut<[Block]>] Counting<S>
+);
 
 impl<S: AsRef<[Block]> + AsMut<[Block]>> Remove for Counting<S> {
     fn remove_hash(&mut self, hash: KeyHash) -> bool {

@@ -13,6 +13,7 @@ mod cascade;
 mod classic;
 mod coded;
 mod counting;
+mod delegate;
 mod pieces;
 mod receipt;
 mod scalable;

@@ -17,8 +17,9 @@
 use std::fmt;
 use std::io::{Read, Write};
 
-use super::{AnyFilter, Blocked, Fact, Figure, FileLayout, Filter, Insert, Part, Receipt};
+use super::{AnyFilter, Blocked, Fact, Figure, FileLayout, Insert, Part, Receipt, delegate};
 use crate::bits::{self, Block, Blocks};
+use crate::error::check_field;
 use crate::hash::{KeyHash, KeyHasher, Secret};
 use crate::math::Estimate;
 use crate::plan::{Kind, MAX_BITS, Plan, most_links};
@@ -525,18 +526,15 @@ pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> 
 fn declared(header: &format::Header) -> Result<(Plan, Vec<(Plan, u64)>), Error> {
     let mut fields = header.fields();
     let count = fields.u32()? as usize;
-    let right = |field, found, right, expected| {
-        if right { Ok(()) } else { Err(Error::Field { field, found, expected }) }
-    };
     let detail = fields.u32()?;
-    right(
+    check_field(
         "growth",
         u64::from(detail),
         detail <= 1,
         "0, links that double, or 1, links of one size",
     )?;
     let possible = (1..=most_links(detail)).contains(&count);
-    right("links", count as u64, possible, "1 to 48, of links of one size 1 to 1024")?;
+    check_field("links", count as u64, possible, "1 to 48, of links of one size 1 to 1024")?;
     let mut links = Vec::new();
     for _ in 0..count {
         let (kind, detail) = (Kind::Blocked, 0);
@@ -554,21 +552,21 @@ fn declared(header: &format::Header) -> Result<(Plan, Vec<(Plan, u64)>), Error> 
         link.check(Kind::Blocked)?;
         let goal = plan.link_goal(index as u32);
         let (keys, fpp) = goal.unwrap_or((0, 0.0));
-        right(
+        check_field(
             "link_keys",
             link.keys,
             link.keys == keys,
             "the planned keys, doubled a link or not",
         )?;
         let same = link.fpp.to_bits() == fpp.to_bits();
-        right("link_fpp", link.fpp.to_bits(), same, "the link's share of the planned fpp")?;
+        check_field("link_fpp", link.fpp.to_bits(), same, "the link's share of the planned fpp")?;
         // The first link may be empty; another was added for a key.
         let (least, most) = match index + 1 == count {
             true => (u64::from(index > 0), link.keys),
             false => (link.keys, link.keys),
         };
         let full = (least..=most).contains(taken);
-        right("link_taken", *taken, full, "the link's keys, or in the last link 1 to that")?;
+        check_field("link_taken", *taken, full, "the link's keys, or in the last link 1 to that")?;
         bits += link.bits;
     }
     // At most 1,024 links of 2⁴⁸ bits: no overflow above.
@@ -578,35 +576,7 @@ fn declared(header: &format::Header) -> Result<(Plan, Vec<(Plan, u64)>), Error> 
     }
 }
 
-impl<S: AsRef<[Block]>> Filter for Scalable<S> {
-    fn plan(&self) -> &Plan {
-        self.plan()
-    }
-
-    fn hasher(&self) -> &KeyHasher {
-        self.hasher()
-    }
-
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.contains_hash(hash)
-    }
-
-    fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        self.contains_batch(hashes, found);
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bytes()
-    }
-
-    fn receipt(&self) -> Receipt {
-        self.receipt()
-    }
-
-    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
-        self.write(out)
-    }
-}
+delegate::filter!([S: AsRef<[Block]>] Scalable<S>, bytes);
 
 impl Insert for Scalable {
     fn insert_hash(&mut self, hash: KeyHash) -> Result<bool, Error> {

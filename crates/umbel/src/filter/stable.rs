@@ -11,7 +11,7 @@
 use std::fmt;
 use std::io::{Read, Write};
 
-use super::{AnyFilter, Fact, Figure, FileLayout, Filter, Insert, Receipt};
+use super::{AnyFilter, Fact, Figure, FileLayout, Receipt, delegate};
 use crate::bits::cells::{self, with_width};
 use crate::bits::{self, BLOCK_BYTES, Block, Blocks};
 use crate::hash::{GOLDEN, KeyHash, KeyHasher, Secret, mix};
@@ -344,14 +344,7 @@ pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> 
 /// ```
 fn declared(header: &format::Header) -> Result<(Plan, u64, u64), Error> {
     let mut fields = header.fields();
-    let plan = Plan {
-        kind: Kind::Stable,
-        keys: header.planned_keys(),
-        fpp: header.planned_fpp(),
-        bits: fields.u64()?,
-        probes: fields.u32()?,
-        detail: fields.u32()?,
-    };
+    let plan = fields.plan(Kind::Stable)?;
     let (lowered, insertions) = (fields.u64()?, fields.u64()?);
     fields.end()?;
     plan.check(Kind::Stable)?;
@@ -365,48 +358,12 @@ fn declared(header: &format::Header) -> Result<(Plan, u64, u64), Error> {
     }
 }
 
-impl<S: AsRef<[Block]>> Filter for Stable<S> {
-    fn plan(&self) -> &Plan {
-        self.plan()
-    }
+delegate::filter!([S: AsRef<[Block]>] Stable<S>);
 
-    fn hasher(&self) -> &KeyHasher {
-        self.hasher()
-    }
-
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.contains_hash(hash)
-    }
-
-    fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        self.contains_batch(hashes, found);
-    }
-
-    fn receipt(&self) -> Receipt {
-        self.receipt()
-    }
-
-    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
-        self.write(out)
-    }
-}
-
-/// Never an error: it takes keys without end.
-impl<S: AsRef<[Block]> + AsMut<[Block]>> Insert for Stable<S> {
-    fn insert_hash(&mut self, hash: KeyHash) -> Result<bool, Error> {
-        Ok(self.insert_hash(hash))
-    }
-
-    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
-        self.insert_batch(hashes);
-        Ok(())
-    }
-
-    fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
-        self.insert_batch_new(hashes, new);
-        Ok(())
-    }
-}
+delegate::insert!(
+    /// Never an error: it takes keys without end.
+    [S: AsRef<[Block]> + AsMut<[Block]>] Stable<S>
+);
 
 impl<S: AsRef<[Block]>> fmt::Debug for Stable<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -14,8 +14,9 @@ use std::fmt;
 use std::io::{Read, Write};
 
 use super::bloom::Layout;
-use super::{AnyFilter, BlockedLayout, Fact, Figure, FileLayout, Filter, Insert, Part, Receipt};
+use super::{AnyFilter, BlockedLayout, Fact, Figure, FileLayout, Part, Receipt, delegate};
 use crate::bits::{self, BLOCK_BITS, BLOCK_BYTES, Block, Blocks, Kernel, Member};
+use crate::error::check_field;
 use crate::hash::{KeyHash, KeyHasher, Secret};
 use crate::math::{blocked, window};
 use crate::plan::{Kind, Plan};
@@ -105,20 +106,22 @@ impl State {
 
     /// Whether insertions could have led here.
     fn check(&self, each: &Plan, generations: u32) -> Result<(), Error> {
-        let right = |field, found, right, expected| {
-            if right { Ok(()) } else { Err(Error::Field { field, found, expected }) }
-        };
         if self.span > 0 {
             let last = u64::MAX / ticks(self.span, generations);
             let possible = self.number <= last;
-            right("number", self.number, possible, "a generation that begins before tick 2⁶⁴")?;
+            check_field(
+                "number",
+                self.number,
+                possible,
+                "a generation that begins before tick 2⁶⁴",
+            )?;
         }
         for age in 0..u64::from(generations) {
             let Some(place) = self.place(age, generations) else {
                 // As yet no generation was so old; these places come after that of the newest.
                 let place = (age % u64::from(generations)) as usize;
                 let found = self.taken[place];
-                right("taken", found, found == 0, "0 in generations that are to come")?;
+                check_field("taken", found, found == 0, "0 in generations that are to come")?;
                 continue;
             };
             let found = self.taken[place];
@@ -127,7 +130,7 @@ impl State {
                 (0, _) => found == each.keys,
                 _ => true,
             };
-            right("taken", found, possible, "the keys of a generation, in the newest fewer")?;
+            check_field("taken", found, possible, "the keys of a generation, in the newest fewer")?;
         }
         Ok(())
     }
@@ -515,48 +518,12 @@ fn declared(header: &format::Header) -> Result<(Plan, State), Error> {
     Ok((plan, state))
 }
 
-impl<S: AsRef<[Block]>> Filter for Window<S> {
-    fn plan(&self) -> &Plan {
-        self.plan()
-    }
+delegate::filter!([S: AsRef<[Block]>] Window<S>);
 
-    fn hasher(&self) -> &KeyHasher {
-        self.hasher()
-    }
-
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.contains_hash(hash)
-    }
-
-    fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        self.contains_batch(hashes, found);
-    }
-
-    fn receipt(&self) -> Receipt {
-        self.receipt()
-    }
-
-    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
-        self.write(out)
-    }
-}
-
-/// Never an error: there is always room, for the oldest make it.
-impl<S: AsRef<[Block]> + AsMut<[Block]>> Insert for Window<S> {
-    fn insert_hash(&mut self, hash: KeyHash) -> Result<bool, Error> {
-        Ok(self.insert_hash(hash))
-    }
-
-    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
-        self.insert_batch(hashes);
-        Ok(())
-    }
-
-    fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
-        self.insert_batch_new(hashes, new);
-        Ok(())
-    }
-}
+delegate::insert!(
+    /// Never an error: there is always room, for the oldest make it.
+    [S: AsRef<[Block]> + AsMut<[Block]>] Window<S>
+);
 
 impl<S: AsRef<[Block]>> fmt::Debug for Window<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,6 +2,7 @@
 
 use super::Header;
 use crate::Error;
+use crate::plan::{Kind, Plan};
 
 /// Fields to write, one after the other.
 #[derive(Default)]
@@ -65,6 +66,18 @@ impl<'a> Fields<'a> {
         let found = left.get(..count).ok_or_else(|| self.wrong_length())?;
         self.at += count;
         Ok(found)
+    }
+
+    /// The plan of the kinds whose fields begin with `bits`, `probes` and their own parameter.
+    pub(crate) fn plan(&mut self, kind: Kind) -> Result<Plan, Error> {
+        Ok(Plan {
+            kind,
+            keys: self.header.planned_keys(),
+            fpp: self.header.planned_fpp(),
+            bits: self.u64()?,
+            probes: self.u32()?,
+            detail: self.u32()?,
+        })
     }
 
     /// Reserved bytes, whose zeros [`end`](Self::end) checks.

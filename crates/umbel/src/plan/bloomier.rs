@@ -3,9 +3,10 @@
 use std::ops::RangeInclusive;
 
 use super::planner::Planner;
-use super::{Kind, Plan, check_bits, field};
+use super::{Kind, Plan, check_bits};
 use crate::Error;
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
+use crate::error::check_field;
 use crate::math::bloomier::{self, ARITY};
 
 /// Most shards: a seed of each stands in the header. Part of the format.
@@ -46,7 +47,7 @@ impl Shape {
         let segments = plan.bits / shards / width / u64::from(length);
         let whole = plan.bits.is_multiple_of(shards * BLOCK_BITS) && segments >= u64::from(ARITY);
         let expected = "512-bit blocks for three segments in each shard, as many in all shards";
-        field("bits", plan.bits, whole, expected)?;
+        check_field("bits", plan.bits, whole, expected)?;
         let segments = segments.min(MOST_SLOTS / u64::from(length)) as u32 - (ARITY - 1);
         Ok(Self { shards, length, segments, fingerprint, value })
     }
@@ -93,9 +94,9 @@ fn shards_for(keys: u64) -> Result<u64, Error> {
 
 /// Whether slots can have these widths.
 pub(crate) fn check_widths(fingerprint: u32, value: u32) -> Result<(), Error> {
-    field("fingerprint_bits", fingerprint.into(), fingerprint <= MOST_WIDTH, "0 to 64")?;
+    check_field("fingerprint_bits", fingerprint.into(), fingerprint <= MOST_WIDTH, "0 to 64")?;
     let width = value <= MOST_WIDTH && (1..=MOST_WIDTH).contains(&(fingerprint + value));
-    field("value_bits", value.into(), width, "0 to 64, with the fingerprint 1 to 64")
+    check_field("value_bits", value.into(), width, "0 to 64, with the fingerprint 1 to 64")
 }
 
 /// The rate promised by a plan of a map without fingerprints: every key passes, and 1 is no rate.
@@ -166,15 +167,15 @@ impl Planner for Bloomier {
         let (fingerprint, value) = widths(plan.detail);
         check_widths(fingerprint, value)?;
         let kept = rate(fingerprint) <= plan.fpp || fingerprint == 0 && plan.fpp == ALL_PASS;
-        field(
+        check_field(
             "fingerprint_bits",
             fingerprint.into(),
             kept,
             "as many as the fpp promised asks for",
         )?;
         let three = plan.probes == ARITY;
-        field("probes", plan.probes.into(), three, "3")?;
+        check_field("probes", plan.probes.into(), three, "3")?;
         let whole = plan.bits > 0 && plan.bits.is_multiple_of(BLOCK_BITS);
-        field("bits", plan.bits, whole, "a multiple of 512, at least 512")
+        check_field("bits", plan.bits, whole, "a multiple of 512, at least 512")
     }
 }

@@ -3,9 +3,10 @@
 use std::ops::RangeInclusive;
 
 use super::planner::Planner;
-use super::{Kind, MAX_BITS, Plan, check_bits, field};
+use super::{Kind, MAX_BITS, Plan, check_bits};
 use crate::Error;
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
+use crate::error::check_field;
 use crate::math::coded::{MOST_CODE, cells, codes, fpp};
 
 /// Used cells over all, at most, when as full as planned. Above, few bits are saved and walks grow fast: of 42 cells a
@@ -99,7 +100,12 @@ impl Planner for Coded {
 
     fn check(&self, plan: &Plan) -> Result<(), Error> {
         super::plain::whole_blocks(plan)?;
-        field("probes", u64::from(plan.probes), plan.probes == 1, "1: a home among the buckets")?;
+        check_field(
+            "probes",
+            u64::from(plan.probes),
+            plan.probes == 1,
+            "1: a home among the buckets",
+        )?;
         match (2..=MOST_CODE).contains(&plan.detail) {
             true => Ok(()),
             false => Err(Error::Detail {

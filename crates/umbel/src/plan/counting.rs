@@ -3,9 +3,10 @@
 use std::ops::RangeInclusive;
 
 use super::planner::Planner;
-use super::{Kind, Plan, check_bits, field, plain};
+use super::{Kind, Plan, check_bits, plain};
 use crate::Error;
 use crate::bits::BLOCK_BITS;
+use crate::error::check_field;
 
 pub(super) struct Counting;
 
@@ -74,7 +75,7 @@ impl Planner for Counting {
         check_width(plan.detail)?;
         let block = BLOCK_BITS * u64::from(plan.detail);
         let whole = plan.bits > 0 && plan.bits.is_multiple_of(block);
-        field("bits", plan.bits, whole, "a multiple of 512 counters, at least 512")
+        check_field("bits", plan.bits, whole, "a multiple of 512 counters, at least 512")
     }
 }
 

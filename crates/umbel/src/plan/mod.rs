@@ -238,16 +238,6 @@ fn planner(Variant { kind, detail }: Variant) -> Result<(&'static dyn Planner, u
     }
 }
 
-/// Refuses a wrong number in a plan.
-fn field(
-    field: &'static str,
-    found: u64,
-    right: bool,
-    expected: &'static str,
-) -> Result<(), Error> {
-    if right { Ok(()) } else { Err(Error::Field { field, found, expected }) }
-}
-
 fn check_bits(bits: f64) -> Result<(), Error> {
     if bits <= MAX_BITS as f64 { Ok(()) } else { Err(Error::TooLarge { bits }) }
 }

@@ -1,9 +1,10 @@
 //! Planning of the blocked and the classic kind, and the ladder of their sizes.
 
 use super::planner::Planner;
-use super::{Kind, MAX_BITS, MAX_PROBES, Plan, check_bits, field};
+use super::{Kind, MAX_BITS, MAX_PROBES, Plan, check_bits};
 use crate::Error;
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
+use crate::error::check_field;
 use crate::math::{blocked::Pattern, classic};
 
 /// Block counts keep this many leading binary digits, the rest are zero: at most 2⁻¹⁰ = 0.1 % is
@@ -49,7 +50,7 @@ impl Planner for Blocked {
 /// Whether a plan is for blocks of 512 bits, at least one.
 pub(super) fn whole_blocks(plan: &Plan) -> Result<(), Error> {
     let whole = plan.bits > 0 && plan.bits.is_multiple_of(BLOCK_BITS);
-    field("bits", plan.bits, whole, "a multiple of 512, at least 512")
+    check_field("bits", plan.bits, whole, "a multiple of 512, at least 512")
 }
 
 pub(super) struct Classic;
@@ -77,7 +78,7 @@ impl Planner for Classic {
     }
 
     fn check(&self, plan: &Plan) -> Result<(), Error> {
-        field("bits", plan.bits, plan.bits > 0, "at least 1")
+        check_field("bits", plan.bits, plan.bits > 0, "at least 1")
     }
 }
 

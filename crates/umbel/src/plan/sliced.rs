@@ -1,8 +1,9 @@
 //! Planning of the sliced kind.
 
 use super::planner::Planner;
-use super::{Kind, MAX_PROBES, Plan, check_bits, field};
+use super::{Kind, MAX_PROBES, Plan, check_bits};
 use crate::Error;
+use crate::error::check_field;
 use crate::math::sliced;
 
 pub(super) struct Sliced;
@@ -39,6 +40,6 @@ impl Planner for Sliced {
 
     fn check(&self, plan: &Plan) -> Result<(), Error> {
         let whole = plan.bits > 0 && plan.bits.is_multiple_of(u64::from(plan.probes));
-        field("bits", plan.bits, whole, "a multiple of the probes, at least 1 for each")
+        check_field("bits", plan.bits, whole, "a multiple of the probes, at least 1 for each")
     }
 }

@@ -3,9 +3,10 @@
 use std::ops::RangeInclusive;
 
 use super::planner::Planner;
-use super::{Kind, MAX_PROBES, Plan, check_bits, field, plain};
+use super::{Kind, MAX_PROBES, Plan, check_bits, plain};
 use crate::Error;
 use crate::bits::{BLOCK_BITS, cells};
+use crate::error::check_field;
 use crate::math::stable::{self, Cells};
 
 /// The chance of a key to have been forgotten after as many insertions as planned.
@@ -54,7 +55,7 @@ impl Planner for Stable {
     fn check(&self, plan: &Plan) -> Result<(), Error> {
         plain::whole_blocks(plan)?;
         let enough = cells::count(plan.detail, plan.bits) > u64::from(plan.probes);
-        field("bits", plan.bits, enough, "more cells than probes")
+        check_field("bits", plan.bits, enough, "more cells than probes")
     }
 }
 

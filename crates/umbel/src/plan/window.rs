@@ -3,9 +3,10 @@
 use std::ops::RangeInclusive;
 
 use super::planner::Planner;
-use super::{Kind, Plan, check_bits, field};
+use super::{Kind, Plan, check_bits};
 use crate::Error;
 use crate::bits::BLOCK_BITS;
+use crate::error::check_field;
 use crate::math::window::{compound, share};
 
 /// Fewest and most generations. Two take 2.3 times a blocked filter's bits at 1 %; from eight on more cost
@@ -80,7 +81,7 @@ impl Planner for Window {
     fn check(&self, plan: &Plan) -> Result<(), Error> {
         let unit = BLOCK_BITS * u64::from(plan.detail);
         let whole = plan.bits > 0 && plan.bits.is_multiple_of(unit);
-        field("bits", plan.bits, whole, "a multiple of 512 for each generation, at least 512")
+        check_field("bits", plan.bits, whole, "a multiple of 512 for each generation, at least 512")
     }
 }
 

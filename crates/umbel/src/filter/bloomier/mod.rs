@@ -18,8 +18,9 @@ use std::io::{Read, Write};
 
 pub use build::{BloomierBuilder, BloomierShard};
 
-use super::{AnyFilter, Fact, Figure, FileLayout, Filter, Receipt};
+use super::{AnyFilter, Fact, Figure, FileLayout, Receipt, delegate};
 use crate::bits::{self, Block, Blocks, slots};
+use crate::error::check_field;
 use crate::hash::{GOLDEN, KeyHash, KeyHasher, Secret, mix};
 use crate::math::Estimate;
 use crate::math::bloomier::ARITY;
@@ -403,25 +404,22 @@ fn declared(header: &format::Header) -> Result<Declared, Error> {
     let (fingerprint, value) = (fields.u32()?, fields.u32()?);
     fields.zeros(4)?;
     let keys = fields.u64()?;
-    let right = |field, found, right, expected| {
-        if right { Ok(()) } else { Err(Error::Field { field, found, expected }) }
-    };
     let shards = u64::from(shards);
-    right("shards", shards, (1..=MOST_SHARDS).contains(&shards), "1 to 8000")?;
+    check_field("shards", shards, (1..=MOST_SHARDS).contains(&shards), "1 to 8000")?;
     let seeds = (0..shards).map(|_| fields.u64()).collect::<Result<Vec<_>, _>>()?;
     fields.end()?;
     bloomier::check_widths(fingerprint, value)?;
     let power = length.is_power_of_two() && (2..=MOST_SEGMENT).contains(&length);
-    right("segment_length", length.into(), power, "a power of two from 2 to 2^18")?;
+    check_field("segment_length", length.into(), power, "a power of two from 2 to 2^18")?;
     let slots = (u64::from(segments) + 2) * u64::from(length);
     let fit = segments > 0 && slots <= MOST_SLOTS;
-    right("segments", segments.into(), fit, "1 or more, at most 2^24 slots in a shard")?;
+    check_field("segments", segments.into(), fit, "1 or more, at most 2^24 slots in a shard")?;
     let shape = Shape { shards, length, segments, fingerprint, value };
     let (planned, fpp) = (header.planned_keys(), header.planned_fpp());
     let few = keys <= planned && keys <= shards * slots;
-    right("keys", keys, few, "no more than planned, nor than there are slots")?;
+    check_field("keys", keys, few, "no more than planned, nor than there are slots")?;
     let even = seeds.iter().find(|&seed| seed.is_multiple_of(2));
-    right("seed", even.copied().unwrap_or(1), even.is_none(), "an odd number")?;
+    check_field("seed", even.copied().unwrap_or(1), even.is_none(), "an odd number")?;
     let plan = Plan {
         kind: Kind::Bloomier,
         keys: planned,
@@ -434,31 +432,7 @@ fn declared(header: &format::Header) -> Result<Declared, Error> {
     Ok(Declared { plan, shape, seeds, keys })
 }
 
-impl<S: AsRef<[Block]>> Filter for Bloomier<S> {
-    fn plan(&self) -> &Plan {
-        self.plan()
-    }
-
-    fn hasher(&self) -> &KeyHasher {
-        self.hasher()
-    }
-
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.contains_hash(hash)
-    }
-
-    fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        self.contains_batch(hashes, found);
-    }
-
-    fn receipt(&self) -> Receipt {
-        self.receipt()
-    }
-
-    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
-        self.write(out)
-    }
-}
+delegate::filter!([S: AsRef<[Block]>] Bloomier<S>);
 
 impl<S: AsRef<[Block]>> fmt::Debug for Bloomier<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

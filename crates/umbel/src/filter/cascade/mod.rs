@@ -21,8 +21,9 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::io::{Read, Write};
 
-use super::{AnyFilter, Blocked, Fact, Figure, FileLayout, Filter, Part, Receipt};
+use super::{AnyFilter, Blocked, Fact, Figure, FileLayout, Part, Receipt, delegate};
 use crate::bits::{BLOCK_BYTES, Block, Blocks};
+use crate::error::check_field;
 use crate::hash::{GOLDEN, KeyHash, KeyHasher, Secret, mix};
 use crate::plan::cascade::{LEVELS, LIST, LISTED_BITS, MOST_LEVELS};
 use crate::plan::{Kind, MAX_BITS, Plan};
@@ -398,12 +399,9 @@ fn declared(header: &format::Header) -> Result<Declared, Error> {
     let mut fields = header.fields();
     let (count, detail) = (fields.u32()?, fields.u32()?);
     let (included, excluded, listed) = (fields.u64()?, fields.u64()?, fields.u64()?);
-    let right = |field, found, right, expected| {
-        if right { Ok(()) } else { Err(Error::Field { field, found, expected }) }
-    };
     let most = if detail == LEVELS { MOST_LEVELS as u32 } else { 1 };
-    right("form", detail.into(), detail <= LIST, "0 or 1")?;
-    right("levels", count.into(), (1..=most).contains(&count), "1 to 128, in form 1 one")?;
+    check_field("form", detail.into(), detail <= LIST, "0 or 1")?;
+    check_field("levels", count.into(), (1..=most).contains(&count), "1 to 128, in form 1 one")?;
     let mut levels = Vec::new();
     for _ in 0..count {
         let (keys, fpp, bits) = (fields.u64()?, fields.f64()?, fields.u64()?);
@@ -415,9 +413,9 @@ fn declared(header: &format::Header) -> Result<Declared, Error> {
     let (keys, fpp) = (header.planned_keys(), header.planned_fpp());
     let plan = Plan { kind: Kind::Cascade, keys, fpp, detail, ..levels[0] };
     plan.check(Kind::Cascade)?;
-    right("included", included, included <= keys, "at most the planned keys")?;
+    check_field("included", included, included <= keys, "at most the planned keys")?;
     let none = detail == LEVELS && listed > 0;
-    right(
+    check_field(
         "listed",
         listed,
         !none && listed <= excluded,
@@ -434,9 +432,9 @@ fn declared(header: &format::Header) -> Result<Declared, Error> {
         };
         let possible = (least..=most).contains(&level.keys);
         let expected = "of level 0 the planned keys, of another 1 to those of the level before the last, or of its list";
-        right("level_keys", level.keys, possible, expected)?;
+        check_field("level_keys", level.keys, possible, expected)?;
         let same = index > 0 || level.fpp.to_bits() == fpp.to_bits();
-        right("level_fpp", level.fpp.to_bits(), same, "the planned fpp in level 0")?;
+        check_field("level_fpp", level.fpp.to_bits(), same, "the planned fpp in level 0")?;
         bits = bits.saturating_add(level.bits);
     }
     match bits <= MAX_BITS {
@@ -445,35 +443,7 @@ fn declared(header: &format::Header) -> Result<Declared, Error> {
     }
 }
 
-impl<S: AsRef<[Block]>> Filter for Cascade<S> {
-    fn plan(&self) -> &Plan {
-        self.plan()
-    }
-
-    fn hasher(&self) -> &KeyHasher {
-        self.hasher()
-    }
-
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.contains_hash(hash)
-    }
-
-    fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        self.contains_batch(hashes, found);
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bytes()
-    }
-
-    fn receipt(&self) -> Receipt {
-        self.receipt()
-    }
-
-    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
-        self.write(out)
-    }
-}
+delegate::filter!([S: AsRef<[Block]>] Cascade<S>, bytes);
 
 impl<S: AsRef<[Block]>> fmt::Debug for Cascade<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
