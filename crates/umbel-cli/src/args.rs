@@ -45,6 +45,7 @@ pub(crate) enum Verb {
     Query(QueryArgs),
     Info(InfoArgs),
     Merge(MergeArgs),
+    Compare(CompareArgs),
     Convert(ConvertArgs),
     Plan(PlanArgs),
     Completions(CompletionsArgs),
@@ -358,6 +359,23 @@ pub(crate) struct MergeArgs {
     /// Replace an existing file
     #[arg(long, short)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) voice: Voice,
+}
+
+/// What two filters tell of the sets in them
+///
+/// Sizes, union, intersection, Jaccard index (what is in both over what is in either) and containment, each with a 95 %
+/// interval, from the bits alone; the bits that both have set; and whether they can merge, or why not. Of filters of
+/// different sizes the larger one is folded to the smaller.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The first filter, A
+    #[arg(value_name = "A", value_hint = ValueHint::FilePath)]
+    pub(crate) left: PathBuf,
+    /// The second filter, B
+    #[arg(value_name = "B", value_hint = ValueHint::FilePath)]
+    pub(crate) right: PathBuf,
     #[command(flatten)]
     pub(crate) voice: Voice,
 }

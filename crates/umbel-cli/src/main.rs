@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Verb::Query(args) => verbs::query(&args),
         Verb::Info(args) => verbs::info(&args),
         Verb::Merge(args) => verbs::merge(&args),
+        Verb::Compare(args) => verbs::compare(&args),
         Verb::Convert(args) => verbs::convert(&args),
         Verb::Plan(args) => verbs::plan(&args),
         Verb::Completions(args) => verbs::completions(&args),

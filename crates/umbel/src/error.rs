@@ -316,6 +316,11 @@ pub enum Error {
         }
     )]
     NotMergeable(Kind),
+    /// Filters of a kind whose bits do not tell what their sets share.
+    #[error(
+        "the bits of {0} filters do not tell what they share; build a blocked or a classic one of each set's keys"
+    )]
+    NotComparable(Kind),
     /// A window that counts insertions was told the time.
     #[error(
         "the window is of the last insertions and has no clock; make one by time, and tell it its span"

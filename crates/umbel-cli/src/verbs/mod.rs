@@ -3,6 +3,7 @@
 mod add;
 mod build;
 mod common;
+mod compare;
 mod convert;
 mod dedup;
 mod docs;
@@ -24,6 +25,7 @@ use anyhow::{Context, Result};
 pub(crate) use add::add;
 pub(crate) use build::build;
 pub(crate) use common::common;
+pub(crate) use compare::compare;
 pub(crate) use convert::convert;
 pub(crate) use dedup::dedup;
 pub(crate) use docs::{completions, man};

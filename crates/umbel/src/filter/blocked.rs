@@ -8,7 +8,7 @@ use super::bloom::{Bloom, Layout, sealed};
 use crate::Error;
 use crate::bits::{self, BLOCK_BITS, Block, Blocks, Hash, Kernel, Run};
 use crate::hash::KeyHash;
-use crate::math::{Estimate, blocked};
+use crate::math::{Coverage, blocked};
 use crate::plan::{Kind, Plan};
 
 /// A blocked Bloom filter: one cache line a key, and 3 to 6 % more bits than [`Classic`] at usual
@@ -88,31 +88,8 @@ impl Layout for BlockedLayout {
         sum / blocks.len() as f64
     }
 
-    /// A given bit stays clear with chance (1 − p/B)ⁿ ≈ e^(−np/B), p the chance that a key sets it in
-    /// its block: so n* = −(B/p)·ln(clear/m), the classic estimate with the pattern's p.
-    ///
-    /// The number of clear bits has variance m·u(1 − u) from single bits, plus 512·511·B pairs
-    /// inside a block, plus 512²·B(B − 1) pairs in different blocks, which are negatively
-    /// correlated since n is fixed: −(n p²/B²)·u² each, u = clear/m.
-    fn keys(clear: f64, plan: &Plan) -> Estimate {
-        let (m, blocks) = (plan.bits as f64, (plan.bits / BLOCK_BITS) as f64);
-        let chance = blocked::bit_chance(plan.probes);
-        if clear < 1.0 {
-            let low = Self::keys(1.0, plan).low;
-            return Estimate {
-                value: f64::INFINITY,
-                low,
-                high: f64::INFINITY,
-                deviation: f64::INFINITY,
-            };
-        }
-        let u = clear / m;
-        let load = -u.ln() / chance;
-        let bit = BLOCK_BITS as f64;
-        let same = bit * (bit - 1.0) * blocks * (blocked::both_clear(load, plan.probes) - u * u);
-        let other = bit * bit * (blocks - 1.0) * load * chance * chance * u * u;
-        let variance = (m * u * (1.0 - u) + same - other).max(0.0);
-        Estimate::new(load * blocks, blocks / (chance * clear) * variance.sqrt())
+    fn coverage(plan: &Plan) -> Coverage {
+        Coverage::blocked(plan.bits / BLOCK_BITS, plan.probes)
     }
 }
 

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use super::{AnyFilter, FileLayout, Receipt, delegate};
 use crate::bits::{self, Block, Blocks, Hash, Kernel, MappedBlocksMut};
 use crate::hash::{KeyHash, KeyHasher, Scheme, Secret};
-use crate::math::Estimate;
+use crate::math::Coverage;
 use crate::plan::{Kind, Plan};
 use crate::{Error, format};
 
@@ -50,9 +50,9 @@ pub trait Layout: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
     /// Mean over keys never inserted of the chance to pass, given these bits.
     #[doc(hidden)]
     fn fpp(blocks: &[Block], plan: &Plan) -> f64;
-    /// Keys inserted, from the number of clear bits.
+    /// What a key leaves clear.
     #[doc(hidden)]
-    fn keys(clear: f64, plan: &Plan) -> Estimate;
+    fn coverage(plan: &Plan) -> Coverage;
 }
 
 pub(super) mod sealed {
@@ -140,23 +140,10 @@ impl<L: Layout> Bloom<L> {
         other: &Bloom<L, impl AsRef<[Block]>>,
         join: fn(&mut Block, &Block),
     ) -> Result<(), Error> {
-        let [left, right] = [self.hasher.scheme(), other.hasher.scheme()];
-        if left != right {
-            return Err(Error::SchemesDiffer { left, right });
-        }
-        let [left, right] = [self.plan.probes, other.plan.probes];
-        if left != right {
-            return Err(Error::ProbesDiffer { left, right });
-        }
-        let [left, right] = [L::units(&self.plan), L::units(&other.plan)];
-        if !left.is_multiple_of(right) && !right.is_multiple_of(left) {
-            return Err(Error::SizesDiffer { left, right, unit: L::UNIT });
-        }
+        let (left, right) = self.fits(other)?;
         let folded;
         let (plan, others) = if right > left {
-            let mut copy = other.to_owned()?;
-            copy.fold(right / left)?;
-            folded = copy;
+            folded = other.folded(right / left)?;
             (&folded.plan, &folded.blocks[..])
         } else {
             self.fold(left / right)?;
@@ -366,9 +353,33 @@ impl<L: Layout, S: AsRef<[Block]>> Bloom<L, S> {
     pub fn receipt(&self) -> Receipt {
         let blocks = self.blocks.as_ref();
         let set_bits = bits::count_ones(blocks);
-        let keys = L::keys((self.plan.bits - set_bits) as f64, &self.plan);
+        let keys = L::coverage(&self.plan).keys((self.plan.bits - set_bits) as f64);
         let fpp = L::fpp(blocks, &self.plan);
         Receipt::new(self.plan, self.hasher.scheme(), (set_bits, self.plan.bits), keys, fpp)
+    }
+
+    /// Checks that the bits of both mean the same: scheme, probes, and a size that folds to the other; gives the sizes.
+    pub(super) fn fits(&self, other: &Bloom<L, impl AsRef<[Block]>>) -> Result<(u64, u64), Error> {
+        let [left, right] = [self.hasher.scheme(), other.hasher.scheme()];
+        if left != right {
+            return Err(Error::SchemesDiffer { left, right });
+        }
+        let [left, right] = [self.plan.probes, other.plan.probes];
+        if left != right {
+            return Err(Error::ProbesDiffer { left, right });
+        }
+        let [left, right] = [L::units(&self.plan), L::units(&other.plan)];
+        if !left.is_multiple_of(right) && !right.is_multiple_of(left) {
+            return Err(Error::SizesDiffer { left, right, unit: L::UNIT });
+        }
+        Ok((left, right))
+    }
+
+    /// A copy, `divisor` times smaller.
+    pub(super) fn folded(&self, divisor: u64) -> Result<Bloom<L>, Error> {
+        let mut copy = self.to_owned()?;
+        copy.fold(divisor)?;
+        Ok(copy)
     }
 
     /// Borrows the same bits.

@@ -6,10 +6,10 @@
 //! miss.
 
 use super::bloom::{Bloom, sealed};
-use super::spread::{Spread, keys_of_slices};
+use super::spread::Spread;
 use crate::bits::{self, Block, Blocks};
 use crate::hash::{KeyHash, mix};
-use crate::math::Estimate;
+use crate::math::Coverage;
 use crate::plan::{Kind, Plan};
 
 /// A classic Bloom filter: the fewest bits of the Bloom kinds, any m and k, up to k cache misses a
@@ -45,7 +45,7 @@ impl Spread for ClassicLayout {
         (bits::count_ones(blocks) as f64 / plan.bits as f64).powi(plan.probes as i32)
     }
 
-    fn keys(clear: f64, plan: &Plan) -> Estimate {
-        keys_of_slices(clear, 1.0, plan.bits as f64).over(f64::from(plan.probes))
+    fn coverage(plan: &Plan) -> Coverage {
+        Coverage::classic(plan.bits, plan.probes)
     }
 }

@@ -345,7 +345,7 @@ impl<S: AsRef<[Block]>> Counting<S> {
             total += counters::total(block);
             sum += blocked::fpp_of_block(bits.0.map(u64::count_ones), plain.probes);
         }
-        let keys = BlockedLayout::keys((plain.bits - used) as f64, &plain);
+        let keys = BlockedLayout::coverage(&plain).keys((plain.bits - used) as f64);
         let fpp = sum / self.size() as f64;
         let scheme = self.hasher.scheme();
         let receipt = Receipt::new(self.plan, scheme, (used, plain.bits), keys, fpp);

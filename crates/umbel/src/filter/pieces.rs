@@ -91,7 +91,8 @@ impl<W: Write> Pieces<W> {
     pub fn finish(self) -> Result<Receipt, Error> {
         let total = self.total();
         self.writer.finish()?;
-        let keys = BlockedLayout::keys((self.plan.bits - self.set_bits) as f64, &self.plan);
+        let clear = self.plan.bits - self.set_bits;
+        let keys = BlockedLayout::coverage(&self.plan).keys(clear as f64);
         Ok(Receipt::new(
             self.plan,
             self.hasher.scheme(),

@@ -7,10 +7,10 @@
 
 use super::bloom::{Bloom, sealed};
 use super::classic::probe;
-use super::spread::{Spread, keys_of_slices};
+use super::spread::Spread;
 use crate::bits::{self, Block, Blocks};
 use crate::hash::KeyHash;
-use crate::math::Estimate;
+use crate::math::Coverage;
 use crate::plan::{Kind, Plan};
 
 /// A sliced Bloom filter: k slices of m/k bits, a probe in each.
@@ -52,7 +52,7 @@ impl Spread for SlicedLayout {
         set.into_iter().map(|set| set as f64 / slice as f64).product()
     }
 
-    fn keys(clear: f64, plan: &Plan) -> Estimate {
-        keys_of_slices(clear, f64::from(plan.probes), slice(plan) as f64)
+    fn coverage(plan: &Plan) -> Coverage {
+        Coverage::sliced(slice(plan), plan.probes)
     }
 }

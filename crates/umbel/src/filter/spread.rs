@@ -4,7 +4,7 @@ use super::bloom::{Layout, sealed};
 use crate::Error;
 use crate::bits::{self, Block, Blocks, Hash, Kernel};
 use crate::hash::KeyHash;
-use crate::math::Estimate;
+use crate::math::Coverage;
 use crate::plan::{Kind, Plan};
 
 /// Where such a layout puts its bits.
@@ -17,7 +17,7 @@ pub trait Spread: sealed::Sealed + Copy + std::fmt::Debug + Send + Sync + 'stati
     /// The bit of probe `i`, from 0.
     fn position(plan: &Plan, hash: KeyHash, i: u64) -> u64;
     fn fpp(blocks: &[Block], plan: &Plan) -> f64;
-    fn keys(clear: f64, plan: &Plan) -> Estimate;
+    fn coverage(plan: &Plan) -> Coverage;
 }
 
 #[inline]
@@ -106,23 +106,7 @@ impl<L: Spread> Layout for L {
         L::fpp(blocks, plan)
     }
 
-    fn keys(clear: f64, plan: &Plan) -> Estimate {
-        L::keys(clear, plan)
+    fn coverage(plan: &Plan) -> Coverage {
+        L::coverage(plan)
     }
-}
-
-/// The keys in a row of k slices of s bits with `clear` clear bits in all, by −s·ln(clear/ks); with one slice and
-/// kn keys in it, k times those of the classic kind (S. Swamidass, P. Baldi 2007, <https://doi.org/10.1021/ci600526a>).
-///
-/// The clear bits of a slice have variance s·e^−λ(1 − (1 + λ)e^−λ), λ = n/s, and those of k slices k times that.
-pub(super) fn keys_of_slices(clear: f64, slices: f64, slice: f64) -> Estimate {
-    if clear < 1.0 {
-        let low = keys_of_slices(1.0, slices, slice).low;
-        let full = f64::INFINITY;
-        return Estimate { value: full, low, high: full, deviation: full };
-    }
-    let empty = clear / (slices * slice);
-    let lambda = -empty.ln();
-    let variance = (slices * slice * empty * (1.0 - (1.0 + lambda) * empty)).max(0.0);
-    Estimate::new(slice * lambda, slice / clear * variance.sqrt())
 }

@@ -386,14 +386,14 @@ impl<S: AsRef<[Block]>> Window<S> {
             sum += window::fpp_of_group(&words[..size], plan.probes, negligible);
         }
         let groups = (each.bits / BLOCK_BITS) as f64;
-        let keys = BlockedLayout::keys(clear as f64, each);
+        let keys = BlockedLayout::coverage(each).keys(clear as f64);
         let set_bits = ones.iter().sum();
         let scheme = self.hasher.scheme();
         let mut receipt = Receipt::new(*plan, scheme, (set_bits, plan.bits), keys, sum / groups);
         receipt.room = plan.keys;
         receipt.over_filled = false;
         for at in 0..size {
-            let keys = BlockedLayout::keys((each.bits - ones[at]) as f64, each);
+            let keys = BlockedLayout::coverage(each).keys((each.bits - ones[at]) as f64);
             let fpp = passes[at] / groups;
             let part = Receipt::new(*each, scheme, (ones[at], each.bits), keys, fpp);
             receipt.over_filled |= part.over_filled;

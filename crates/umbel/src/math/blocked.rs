@@ -103,23 +103,6 @@ pub fn bit_chance(probes: u32) -> f64 {
     }
 }
 
-/// Probability that two different bits of a block, drawn at random, are both clear when its keys
-/// number Poisson(`load`).
-///
-/// A key that spares both bits with chance s leaves them clear with e^(−load·(1−s)); in lanes, 63 of
-/// the 511 other bits are in the same lane and the other 448 are independent of it.
-pub(crate) fn both_clear(load: f64, probes: u32) -> f64 {
-    let clear = |spared: f64| (-load * (1.0 - spared)).exp();
-    if probes.is_multiple_of(8) {
-        let rounds = probes as i32 / 8;
-        let same_lane = clear((1.0 - 2.0 / LANE_BITS).powi(rounds));
-        let other_lane = clear((1.0 - 1.0 / LANE_BITS).powi(2 * rounds));
-        (63.0 * same_lane + 448.0 * other_lane) / 511.0
-    } else {
-        clear((1.0 - 2.0 / BLOCK_BITS).powi(probes as i32))
-    }
-}
-
 /// False-positive probability of a key against one block, from the bits set in it.
 ///
 /// `ones` are the set bits of its eight 64-bit words.

@@ -14,6 +14,11 @@ pub fn fpp_limit(keys: u64, bits: u64, probes: u32) -> f64 {
     (-(-lambda).exp_m1()).powi(probes as i32)
 }
 
+/// As [`fpp_limit`], from the bits a key, m/n: (1 − e^(−k/(m/n)))^k.
+pub fn fpp_limit_of(bits_per_key: f64, probes: u32) -> f64 {
+    (-(-f64::from(probes) / bits_per_key).exp_m1()).powi(probes as i32)
+}
+
 /// False-positive probability as most texts derive it: (1 − (1 − 1/m)^(kn))^k.
 ///
 /// Right for one bit, but takes the k bits asked for as independent, which they are not: 12 % below
@@ -63,6 +68,33 @@ pub fn bits_per_key_with(fpp: f64, probes: u32) -> f64 {
     -k / (-fpp.powf(1.0 / k)).ln_1p()
 }
 
+/// The least bits a key at a rate, over k = 1…`most_probes`, and that k: the least of [`bits_per_key_with`].
+///
+/// `fpp` must lie in (0, 1), and `most_probes` be at least 1.
+pub fn least_bits_per_key(fpp: f64, most_probes: u32) -> (f64, u32) {
+    let all = (1..=most_probes).map(|probes| (bits_per_key_with(fpp, probes), probes));
+    all.min_by(|left, right| left.0.total_cmp(&right.0)).expect("at least one probe")
+}
+
+/// ln of the rate at m/n = `bits_per_key` when a share `clear` of the bits is clear and k is the one that makes it
+/// so: (m/n)·ln p·ln(1 − p), the negative of the g(p) of many texts. Least at p = ½.
+pub fn log_fpp_at_clear(bits_per_key: f64, clear: f64) -> f64 {
+    -bits_per_key * clear.ln() * (-clear).ln_1p()
+}
+
+/// The rate of the AND of two filters of `bits` bits and `probes` probes, of sets of `left` and `right` keys of which
+/// `shared` are in both.
+///
+/// A bit is set in both with chance 1 − u_A − u_B + u_A∪B, u the chance to be clear. That is at most the rate of
+/// either filter, and at least that of one made afresh from the shared keys: bits that different keys set in the two
+/// stay. In the limit of many bits; fill^k with the exact chance of one bit.
+pub fn fpp_of_intersection(left: u64, right: u64, shared: u64, bits: u64, probes: u32) -> f64 {
+    let one = f64::from(probes) * (-1.0 / bits as f64).ln_1p();
+    let set = |keys: u64| -(keys as f64 * one).exp_m1();
+    let both = set(left) + set(right) - set(left + right - shared.min(left).min(right));
+    both.max(0.0).powi(probes as i32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +130,35 @@ mod tests {
                 fpp(keys, 4097, probes) / exact
             );
         }
+    }
+
+    #[test]
+    fn the_best_length_is_the_best_of_all_k() {
+        for (fpp, bits, probes) in
+            [(0.5, 1.443, 1), (0.1, 4.807, 3), (0.01, 9.593, 7), (1e-6, 28.76, 20)]
+        {
+            let found = least_bits_per_key(fpp, 100);
+            assert!((found.0 - bits).abs() < 0.01 && found.1 == probes, "{fpp}: {found:?}");
+            assert!(found.0 >= bits_per_key(fpp));
+            let rate = log_fpp_at_clear(bits_per_key(fpp), 0.5).exp();
+            assert!((rate / fpp - 1.0).abs() < 1e-9);
+            assert!(log_fpp_at_clear(8.0, 0.4) > log_fpp_at_clear(8.0, 0.5));
+        }
+    }
+
+    #[test]
+    fn an_intersection_errs_between_a_fresh_filter_and_the_worse_input() {
+        let (bits, probes) = (100_000, 7);
+        for (left, right, shared) in
+            [(10_000, 5_000, 0), (10_000, 10_000, 3_000), (8_000, 9_000, 8_000)]
+        {
+            let rate = fpp_of_intersection(left, right, shared, bits, probes);
+            let limit = |keys| fpp_textbook(keys, bits, probes);
+            assert!(rate <= limit(left.min(right)) * (1.0 + 1e-12));
+            assert!(rate >= limit(shared) && rate >= 0.0);
+        }
+        let same = fpp_of_intersection(9_000, 9_000, 9_000, bits, probes);
+        assert!((same / fpp_textbook(9_000, bits, probes) - 1.0).abs() < 1e-9);
     }
 
     #[test]

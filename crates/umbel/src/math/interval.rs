@@ -1,5 +1,8 @@
 //! Intervals around estimates and counted rates.
 
+/// Two-sided 95 % of the normal distribution.
+pub(super) const Z95: f64 = 1.959_964;
+
 /// An estimate with a 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
@@ -15,17 +18,8 @@ pub struct Estimate {
 
 impl Estimate {
     pub(crate) fn new(value: f64, deviation: f64) -> Self {
-        /// Two-sided 95 % of the normal distribution.
-        const Z95: f64 = 1.959_964;
         let (low, high) = (value - Z95 * deviation, value + Z95 * deviation);
         Self { value, low: low.max(0.0), high, deviation }
-    }
-
-    /// The estimate of a `times`-th of what this one is of.
-    pub(crate) fn over(self, times: f64) -> Self {
-        let Self { value, low, high, deviation } = self;
-        let [value, low, high, deviation] = [value, low, high, deviation].map(|x| x / times);
-        Self { value, low, high, deviation }
     }
 }
 

@@ -6,6 +6,8 @@ pub mod blocked;
 pub mod bloomier;
 pub mod classic;
 pub(crate) mod coded;
+pub mod compressed;
+mod coverage;
 mod interval;
 mod occupancy;
 mod poisson;
@@ -13,4 +15,5 @@ pub mod sliced;
 pub mod stable;
 pub mod window;
 
+pub use coverage::{Coverage, Overlap};
 pub use interval::{Estimate, binomial_bounds};

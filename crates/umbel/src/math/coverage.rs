@@ -1,0 +1,243 @@
+//! How many keys set these bits, and how many of them two filters share.
+//!
+//! A key *spares* a bit when it does not set it. With chance s that a key spares a given bit, n keys leave it
+//! clear with chance sⁿ, so that n* = ln(clear/m)/ln s keys are in a filter with so many clear bits: S. Swamidass,
+//! P. Baldi 2007, <https://doi.org/10.1021/ci600526a>, whose −(m/k)·ln(1 − X/m) is the limit of many bits.
+//!
+//! **Two sets.** For keys of A alone, of B alone and of both, a, b and c of them, a bit is clear in A with chance
+//! s^(a+c), in B with s^(b+c), in both with s^(a+b+c). Bit by bit that is a distribution over four outcomes with
+//! three free parameters, so the most likely ones are those that give the three counts of clear bits as they are:
+//! |A ∪ B| from the OR's bits and |A ∩ B| = |A| + |B| − |A ∪ B|, but where that is negative: there c = 0 is the most
+//! likely, and the union |A| + |B|.
+//!
+//! **Intervals** rest on the exact variances and covariances of the three counts. Given the sets, keys are
+//! independent, so any two bits are both clear with a chance that is a product over keys; see `covariance`. The ends
+//! of an interval are the values that would be 1.96 of *their own* standard deviations away from what was found:
+//! at the borders, no or all keys shared, the deviation found is 0, and says nothing.
+
+use super::interval::{Estimate, Z95};
+
+/// What one key leaves clear: the chances that it spares a bit, and two.
+#[derive(Clone, Copy, Debug)]
+pub struct Coverage {
+    bits: f64,
+    /// ln s, negative.
+    one: f64,
+    /// Sorts of other bits that a bit has.
+    pairs: [Pair; 3],
+}
+
+/// A sort of pairs of different bits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pair {
+    /// How many other bits a bit has of this sort.
+    others: f64,
+    /// ln(chance that a key spares both) − 2·ln s: 0 where the two are independent.
+    beyond: f64,
+}
+
+/// [`Pair::beyond`] of two bits that a throw sets with chance `a` each, and never both: ln((1 − 2a)/(1 − a)²), which is
+/// ln(1 − (a/(1 − a))²), without the difference of two logarithms that agree in all their digits.
+fn exclusive(a: f64) -> f64 {
+    // Where there are no two such bits the number of pairs is 0.
+    (-(a / (1.0 - a)).powi(2).min(1.0)).ln_1p()
+}
+
+/// The keys of two sets, from the filters of both.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Overlap {
+    /// |A ∪ B|.
+    pub union: Estimate,
+    /// |A ∩ B|.
+    pub intersection: Estimate,
+    /// |A ∩ B| over |A ∪ B|, in [0, 1].
+    pub jaccard: Estimate,
+    /// The part of A that is in B, |A ∩ B| over |A|, in [0, 1].
+    pub left_in_right: Estimate,
+    /// The part of B that is in A.
+    pub right_in_left: Estimate,
+}
+
+impl Coverage {
+    /// Of the classic kind: `probes` independent probes among `bits` bits, at least 1 of each.
+    ///
+    /// s = (1 − 1/m)^k, and both of two bits are spared with (1 − 2/m)^k.
+    pub fn classic(bits: u64, probes: u32) -> Self {
+        let (m, k) = (bits as f64, f64::from(probes));
+        let one = k * (-1.0 / m).ln_1p();
+        Self::of(m, one, &[Pair { others: m - 1.0, beyond: k * exclusive(1.0 / m) }])
+    }
+
+    /// Of the sliced kind: a probe in each of `probes` slices of `slice` bits, which are independent of each other.
+    pub fn sliced(slice: u64, probes: u32) -> Self {
+        let s = slice as f64;
+        let one = (-1.0 / s).ln_1p();
+        let pair = Pair { others: s - 1.0, beyond: exclusive(1.0 / s) };
+        Self::of(s * f64::from(probes), one, &[pair])
+    }
+
+    /// Of the blocked kind: `blocks` blocks of 512 bits, one of which a key goes to.
+    ///
+    /// With p the [chance](super::blocked::bit_chance) that a key of the block sets a bit, s = 1 − p/B. Two bits of
+    /// different blocks are both spared with 1 − 2p/B, of one block with 1 − (1 − s₂)/B, s₂ the chance that a key of the
+    /// block spares both: in lanes 63 others share a bit's lane, and 448 are independent of it given the block.
+    pub fn blocked(blocks: u64, probes: u32) -> Self {
+        const LANE: f64 = 64.0;
+        const BLOCK: f64 = 512.0;
+        let b = blocks as f64;
+        let p = super::blocked::bit_chance(probes);
+        let one = (-p / b).ln_1p();
+        let apart = Pair { others: BLOCK * (b - 1.0), beyond: exclusive(p / b) };
+        let pair =
+            |others, both: f64| Pair { others, beyond: (-(1.0 - both) / b).ln_1p() - 2.0 * one };
+        if probes.is_multiple_of(8) {
+            let rounds = probes as i32 / 8;
+            let lane = pair(LANE - 1.0, (1.0 - 2.0 / LANE).powi(rounds));
+            let lanes = pair(BLOCK - LANE, (1.0 - 1.0 / LANE).powi(2 * rounds));
+            Self::of(BLOCK * b, one, &[lane, lanes, apart])
+        } else {
+            let block = pair(BLOCK - 1.0, (1.0 - 2.0 / BLOCK).powi(probes as i32));
+            Self::of(BLOCK * b, one, &[block, apart])
+        }
+    }
+
+    fn of(bits: f64, one: f64, sorts: &[Pair]) -> Self {
+        let mut pairs = [Pair::default(); 3];
+        pairs[..sorts.len()].copy_from_slice(sorts);
+        Self { bits, one, pairs }
+    }
+
+    /// The keys that leave so many clear bits: n* = ln(clear/m)/ln s.
+    ///
+    /// Infinite, with a lower end, for no clear bit.
+    pub fn keys(&self, clear: f64) -> Estimate {
+        if clear < 1.0 {
+            let low = self.keys(1.0).low;
+            let full = f64::INFINITY;
+            return Estimate { value: full, low, high: full, deviation: full };
+        }
+        let keys = self.most_likely(clear);
+        Estimate::new(keys, self.covariance(keys).sqrt())
+    }
+
+    /// The keys of two sets, from the clear bits of A's filter, of B's and of their OR. None when the OR has no clear bit.
+    ///
+    /// The intersection is known as well as the bits allow: to a standard deviation of about √(m·fill)/k keys, however
+    /// few are shared.
+    pub fn overlap(&self, left: f64, right: f64, either: f64) -> Option<Overlap> {
+        if either < 1.0 {
+            return None;
+        }
+        let [left, right, either] = [left, right, either].map(|clear| self.most_likely(clear));
+        let sum = left + right;
+        let shared = sum - either;
+        let parts = Parts { coverage: self, left, right };
+        let union = either.min(sum);
+        Some(Overlap {
+            union: Estimate::new(union, parts.deviation(sum - union, [0.0, 0.0, 1.0])),
+            intersection: parts.estimate(shared, f64::INFINITY, [1.0, 1.0, -1.0], |c| c),
+            jaccard: parts.estimate(
+                shared / union,
+                1.0,
+                [1.0 / union, 1.0 / union, -sum / (union * union)],
+                |jaccard| sum * jaccard / (1.0 + jaccard),
+            ),
+            left_in_right: parts.estimate(
+                shared / left,
+                1.0,
+                [(either - right) / (left * left), 1.0 / left, -1.0 / left],
+                |part| part * left,
+            ),
+            right_in_left: parts.estimate(
+                shared / right,
+                1.0,
+                [1.0 / right, (either - left) / (right * right), -1.0 / right],
+                |part| part * right,
+            ),
+        })
+    }
+
+    fn most_likely(&self, clear: f64) -> f64 {
+        // Not −0.
+        (clear / self.bits).ln() / self.one + 0.0
+    }
+
+    /// The covariance of the [`most_likely`](Self::most_likely) sizes of two sets that share `keys` keys; of one set
+    /// with itself, the variance.
+    ///
+    /// Of sets S and T, bit i is clear in S's filter and j in T's with chance s^(|S| + |T|) when i and j are
+    /// independent; each shared key makes that e^beyond times as likely, for i = j 1/s times. Summed over all
+    /// pairs of bits, and over the product of the means (m·s^|S|)·(m·s^|T|), only the number of shared keys is left.
+    fn covariance(&self, keys: f64) -> f64 {
+        if keys <= 0.0 {
+            return 0.0;
+        }
+        let sorts = self.pairs.iter().map(|pair| pair.others * (keys * pair.beyond).exp_m1());
+        let relative = ((-keys * self.one).exp_m1() + sorts.sum::<f64>()) / self.bits;
+        (relative / (self.one * self.one)).max(0.0)
+    }
+}
+
+/// The sizes of two sets, as far as they do not depend on what they share.
+struct Parts<'a> {
+    coverage: &'a Coverage,
+    left: f64,
+    right: f64,
+}
+
+impl Parts<'_> {
+    /// The standard deviation of g·(|A|, |B|, |A ∪ B|) when the sets share `shared` keys.
+    fn deviation(&self, shared: f64, [a, b, union]: [f64; 3]) -> f64 {
+        let of = |keys| self.coverage.covariance(keys);
+        let shared = shared.clamp(0.0, self.left.min(self.right));
+        let (left, right) = (of(self.left), of(self.right));
+        let all = of(self.left + self.right - shared);
+        let own = a * a * left + b * b * right + union * union * all;
+        let cross = a * b * of(shared) + a * union * left + b * union * right;
+        (own + 2.0 * cross).max(0.0).sqrt()
+    }
+
+    /// An estimate found as `value`, from 0 to `most`; `shared` tells the shared keys were it another, and `by` how it changes
+    /// with the three sizes.
+    fn estimate(
+        &self,
+        value: f64,
+        most: f64,
+        by: [f64; 3],
+        shared: impl Fn(f64) -> f64,
+    ) -> Estimate {
+        if !value.is_finite() {
+            // Of an empty set.
+            return Estimate { value: 0.0, low: 0.0, high: most, deviation: 0.0 };
+        }
+        let deviation = |at: f64| self.deviation(shared(at), by);
+        let away = |at: f64| (at - value).abs() - Z95 * deviation(at);
+        let found = value.clamp(0.0, most);
+        let low = if away(0.0) <= 0.0 { 0.0 } else { root(found, 0.0, away) };
+        // Variances are those of at most all keys shared: some doublings are enough.
+        let mut beyond = found + 4.0 * deviation(found) + 1e-9;
+        while beyond < most && away(beyond) <= 0.0 {
+            beyond *= 2.0;
+        }
+        let high = root(found, beyond, away).min(most);
+        Estimate {
+            value: found,
+            low: low.min(found),
+            high: high.max(found),
+            deviation: deviation(found),
+        }
+    }
+}
+
+/// Where a function that is at most 0 at `inside` and above 0 at `outside` crosses 0, by bisection.
+fn root(mut inside: f64, mut outside: f64, function: impl Fn(f64) -> f64) -> f64 {
+    for _ in 0..60 {
+        let middle = (inside + outside) / 2.0;
+        if function(middle) <= 0.0 {
+            inside = middle;
+        } else {
+            outside = middle;
+        }
+    }
+    outside
+}
