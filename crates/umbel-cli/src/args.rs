@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use umbel::{Kind, Variant};
 
-use crate::numbers::{Bytes, Fpp, Keys};
+use crate::numbers::{Bytes, Fpp, Keys, Nanoseconds};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -402,13 +402,14 @@ pub(crate) struct ConvertArgs {
     pub(crate) voice: Voice,
 }
 
-/// Sizes and rates of every kind of filter for a goal
+/// Which kind of filter to take for a goal, and what each would cost
 ///
-/// Give two of --keys, --fpp and --memory; the third is computed. A scalable filter is shown before it grows, with
-/// the rate it keeps however far it does.
+/// Two of --keys, --fpp and a size (--memory, --ship or both) suffice; with all three the sizes are limits. Kinds that fit
+/// come first, the best on top; the others say why they do not. A scalable filter is shown before it grows, with the
+/// rate it keeps however far it does. With --lookup the answer may be not to filter at all. Exit 1 when no kind fits.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// Keys to hold, e.g. 5e9
+    /// Keys to hold, e.g. 5e9; with --grows those at first, with --ages the last ones
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) keys: Option<Keys>,
     /// False-positive probability, between 0 and 1
@@ -417,6 +418,60 @@ pub(crate) struct PlanArgs {
     /// Memory for the filter, e.g. 4GiB
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) memory: Option<Bytes>,
+    /// Most bytes of the file that is sent to others, e.g. 12MB
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub(crate) ship: Option<Bytes>,
+    /// Keys are taken out again, one by one
+    #[arg(long, help_heading = "What the filter is for")]
+    pub(crate) deletes: bool,
+    /// More keys may come than --keys, nobody knows how many
+    #[arg(long, help_heading = "What the filter is for")]
+    pub(crate) grows: bool,
+    /// All keys are known before the filter is made, and none comes later
+    #[arg(long, help_heading = "What the filter is for")]
+    pub(crate) known: bool,
+    /// Only the last --keys keys matter, older ones are forgotten
+    #[arg(long, help_heading = "What the filter is for")]
+    pub(crate) ages: bool,
+    /// Keys, known as well, that must not pass: an allow list
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        requires = "known",
+        help_heading = "What the filter is for"
+    )]
+    pub(crate) except: Option<Keys>,
+    /// What the look-up costs that the filter stands before, e.g. 100us or 5ms (a bare number: ns)
+    #[arg(
+        long,
+        value_name = "TIME",
+        allow_negative_numbers = true,
+        help_heading = "What it saves"
+    )]
+    pub(crate) lookup: Option<Nanoseconds>,
+    /// What a false answer costs [default: a look-up]
+    #[arg(
+        long,
+        value_name = "TIME",
+        allow_negative_numbers = true,
+        requires = "lookup",
+        help_heading = "What it saves"
+    )]
+    pub(crate) false_answer: Option<Nanoseconds>,
+    /// The share of look-ups whose key is absent, from 0 to 1
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "0.5",
+        allow_negative_numbers = true,
+        requires = "lookup",
+        help_heading = "What it saves"
+    )]
+    pub(crate) absent: f64,
+    /// The formulas, with the numbers in
+    #[arg(long)]
+    pub(crate) explain: bool,
     /// As JSON, one object a line
     #[arg(long)]
     pub(crate) json: bool,

@@ -50,6 +50,29 @@ impl FromStr for Bytes {
     }
 }
 
+/// A time as nanoseconds: 50, 50ns, 100us, 5ms, 1.5s.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nanoseconds(pub(crate) f64);
+
+impl FromStr for Nanoseconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let fail = || format!("{text:?} is not a time such as 50ns, 100us or 5ms");
+        let unit_at = text.trim_end_matches(|c: char| c.is_alphabetic()).len();
+        let (number, unit) = text.split_at(unit_at);
+        let each = match unit {
+            "" | "ns" => 1.0,
+            "us" | "\u{b5}s" | "\u{3bc}s" => 1e3,
+            "ms" => 1e6,
+            "s" => 1e9,
+            _ => return Err(fail()),
+        };
+        let number: f64 = number.trim().replace('_', "").parse().map_err(|_| fail())?;
+        if number >= 0.0 && number.is_finite() { Ok(Self(number * each)) } else { Err(fail()) }
+    }
+}
+
 /// A false-positive probability in (0, 1).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fpp(pub(crate) f64);

@@ -14,6 +14,22 @@ pub enum Error {
     /// A plan for no keys.
     #[error("zero keys: a filter is planned for at least 1 key")]
     ZeroKeys,
+    /// A goal with too little in it to plan for.
+    #[error("give two of keys, fpp and a size (memory, or bytes to send); the third is computed")]
+    OpenGoal,
+    /// Costs of look-ups that cannot be.
+    #[error(
+        "a look-up of {lookup} ns, a false answer of {false_answer} ns, {absent} of the look-ups absent: costs are at \
+         least 0, the share is from 0 to 1"
+    )]
+    Costs {
+        /// Nanoseconds of a look-up.
+        lookup: f64,
+        /// Nanoseconds of a false answer.
+        false_answer: f64,
+        /// The share of look-ups whose key is absent.
+        absent: f64,
+    },
     /// More bits than a filter may have.
     #[error(
         "the filter would need {bits:.3e} bits; at most {} are supported",

@@ -24,11 +24,13 @@
 //! | [`hash`] | how key bytes become a hash, under a named scheme and a seed |
 //! | [`math`] | the formulas: rates, sizes, estimates |
 //! | [`plan`] | from a goal (two of keys, fpp, memory) to the parameters of a filter |
+//! | [`advice`] | from what a filter is for to the kind to take |
 //! | `bits` | words, blocks and the kernels that touch them |
 //! | [`filter`] | the kinds of filters and their receipts |
 //! | [`mod@format`] | the bytes of an umbel file |
 
 mod admission;
+pub mod advice;
 mod bits;
 mod error;
 pub mod filter;

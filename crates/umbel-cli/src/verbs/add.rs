@@ -4,7 +4,7 @@ use anyhow::Result;
 use umbel_sets::Report;
 
 use super::build::add_lines;
-use super::{plan, print};
+use super::{explain, print};
 use crate::Outcome;
 use crate::args::AddArgs;
 use crate::atomic::Existing;
@@ -17,7 +17,7 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let sources = lines::open(&args.files)?;
     let mut locked = filters::read_locked(&args.filter, secret.as_ref(), &options)?;
     if args.work.explain {
-        print(plan::table(&[*locked.filter.plan()], args.work.voice.json))?;
+        print(explain::plan(locked.filter.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
     let run = Run::start("add", args.work.voice, &options.progress);

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use umbel::{AnyFilter, KeyHasher, Kind, Plan};
 use umbel_sets::{AtOnce, Input, Options, Report};
 
-use super::{plan, print};
+use super::{explain, print};
 use crate::Outcome;
 use crate::args::BuildArgs;
 use crate::atomic::Existing;
@@ -42,7 +42,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         None => count(args, sources, &options)?,
     };
     if args.work.explain {
-        print(plan::table(&[plan], args.work.voice.json))?;
+        print(explain::plan(&plan, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
     if plan.kind == Kind::Blocked && umbel_sets::room_beside(plan.bytes(), &options).is_err() {
@@ -109,7 +109,7 @@ fn build_lists(
     if args.work.explain {
         let included = umbel_sets::count(&include, options)?;
         let plan = plan(included, umbel_sets::count(&exclude, options)?)?;
-        print(plan::table(&[plan], args.work.voice.json))?;
+        print(explain::plan(&plan, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
     let (filter, mut report) = umbel_sets::build_lists(&include, &exclude, plan, hasher, options)?;

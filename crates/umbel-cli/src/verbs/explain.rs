@@ -1,7 +1,8 @@
 //! What the plans of jobs over lines have in common, in words and as JSON.
 
 use serde_json::{Value, json};
-use umbel::Plan;
+use umbel::math::classic;
+use umbel::{Capacity, Plan};
 use umbel_sets::{Input, Options, Records};
 
 use crate::numbers::{Count, Rate, Size};
@@ -56,6 +57,43 @@ impl Job<'_> {
             _ => &[],
         }
     }
+}
+
+/// The plan of a filter that a verb makes or has.
+pub(super) fn plan(plan: &Plan, as_json: bool) -> String {
+    // A filter that grows or forgets keeps the promised rate beyond the keys of its plan.
+    let fpp = match plan.kind.capacity() {
+        Capacity::First | Capacity::Last => plan.fpp,
+        _ => plan.predicted_fpp(),
+    };
+    // Against a classic filter of as many bits as the rate asks for in theory.
+    let times = plan.bits_per_key() / classic::bits_per_key(fpp);
+    if as_json {
+        let object = json!({
+            "type": "plan", "kind": plan.kind.name(), "keys": plan.keys, "fpp": plan.fpp,
+            "predicted_fpp": plan.predicted_fpp(), "bytes": plan.bytes(), "bits": plan.bits,
+            "probes": plan.probes, "bits_per_key": plan.bits_per_key(), "times_classic": times,
+        });
+        return format!("{object}\n");
+    }
+    format!(
+        "{:<9} {:>17} {:>10} {:>10} {:>7} {:>13} {:>10}\n\
+         {:<9} {:>17} {:>10} {:>10} {:>7} {:>13.2} {:>10.2}\n",
+        "kind",
+        "keys",
+        "fpp",
+        "memory",
+        "probes",
+        "bits per key",
+        "x classic",
+        plan.kind,
+        Count(plan.keys),
+        Rate(fpp),
+        Size(plan.bytes()),
+        plan.probes,
+        plan.bits_per_key(),
+        times
+    )
 }
 
 pub(super) fn filter(plan: &Plan) -> Value {

@@ -1,88 +1,215 @@
-//! `umbel plan`: what each kind of filter would cost.
+//! `umbel plan`: which kind of filter to take for a goal, and what each would cost.
 
-use anyhow::{Result, bail};
-use serde_json::json;
-use umbel::math::classic;
-use umbel::{Capacity, Kind, Plan};
+use anyhow::Result;
+use serde_json::{Value, json};
+use umbel::Capacity;
+use umbel::advice::{self, Advice, Choice, Costs, Goal, MEASURED_ON, Obstacle, Ranking, Verdict};
 
 use super::print;
 use crate::Outcome;
 use crate::args::PlanArgs;
 use crate::numbers::{Count, Rate, Size};
-use crate::report::say;
 
 pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
-    let keys = args.keys.map(|keys| keys.0);
-    let fpp = args.fpp.map(|fpp| fpp.0);
-    let memory = args.memory.map(|memory| memory.0);
-    let question = |kind| {
-        Ok(match (keys, fpp, memory) {
-            (Some(keys), Some(fpp), None) => Plan::for_keys(kind, keys, fpp)?,
-            (Some(keys), None, Some(memory)) => Plan::for_memory(kind, keys, memory)?,
-            (None, Some(fpp), Some(memory)) => Plan::for_capacity(kind, fpp, memory)?,
-            (Some(_), Some(_), Some(_)) => {
-                bail!("--keys, --fpp and --memory: two of them give the third; leave one out")
-            }
-            _ => bail!("give two of --keys, --fpp and --memory; the third is computed"),
-        })
-    };
-    let (mut plans, mut cannot) = (Vec::new(), Vec::new());
-    for kind in Kind::ALL {
-        match question(kind) {
-            Ok(plan) => plans.push(plan),
-            // What one kind cannot do others may: small rates, little memory.
-            Err(error) => cannot.push((kind, error)),
-        }
-    }
-    if plans.is_empty() {
-        return Err(cannot.swap_remove(0).1);
-    }
-    for (kind, error) in cannot {
-        say(&format!("umbel plan: no {kind}: {error}"));
-    }
-    print(table(&plans, args.json))?;
-    Ok(Outcome::Done)
+    let goal = goal(args);
+    let advice = advice::advise(&goal)?;
+    print(match args.json {
+        true => as_json(&goal, &advice, args.explain),
+        false => text(&goal, &advice, args.explain),
+    })?;
+    Ok(match advice.verdict {
+        Verdict::Nothing => Outcome::Nothing,
+        _ => Outcome::Done,
+    })
 }
 
-/// A row for each plan.
-pub(super) fn table(plans: &[Plan], as_json: bool) -> String {
-    let mut text = String::new();
-    if !as_json {
+fn goal(args: &PlanArgs) -> Goal {
+    let lookup = args.lookup.map(|cost| cost.0);
+    Goal {
+        keys: args.keys.map(|keys| keys.0),
+        fpp: args.fpp.map(|fpp| fpp.0),
+        memory: args.memory.map(|memory| memory.0),
+        ship: args.ship.map(|ship| ship.0),
+        deletes: args.deletes,
+        grows: args.grows,
+        known: args.known,
+        ages: args.ages,
+        except: args.except.map_or(0, |keys| keys.0),
+        costs: lookup.map(|lookup| Costs {
+            lookup,
+            false_answer: args.false_answer.map_or(lookup, |cost| cost.0),
+            absent: args.absent,
+        }),
+    }
+}
+
+fn text(goal: &Goal, advice: &Advice, explain: bool) -> String {
+    let mut text = verdict(goal, advice);
+    let fits = advice.choices.iter().take_while(|choice| choice.fits()).count();
+    let (fitting, others) = advice.choices.split_at(fits);
+    if !fitting.is_empty() {
         text += &format!(
-            "{:<9} {:>17} {:>10} {:>10} {:>7} {:>13} {:>10}\n",
-            "kind", "keys", "fpp", "memory", "probes", "bits per key", "x classic"
+            "\n{:<10} {:>17} {:>10} {:>10} {:>12} {:>10} {:>9} {:>11}{}\n",
+            "kind",
+            "keys",
+            "fpp",
+            "memory",
+            "bits per key",
+            "x bound",
+            "lines",
+            "ns",
+            if goal.costs.is_some() { "    expected ns" } else { "" }
         );
     }
-    for plan in plans {
-        // A filter that grows or forgets keeps the promised rate beyond the keys of its plan.
-        let fpp = match plan.kind.capacity() {
-            Capacity::First | Capacity::Last => plan.fpp,
-            _ => plan.predicted_fpp(),
-        };
-        // Against a classic filter of as many bits as the rate asks for in theory.
-        let times = plan.bits_per_key() / classic::bits_per_key(fpp);
-        text += &if as_json {
-            format!(
-                "{}\n",
-                json!({
-                    "type": "plan", "kind": plan.kind.name(), "keys": plan.keys, "fpp": plan.fpp,
-                    "predicted_fpp": plan.predicted_fpp(),
-                    "bytes": plan.bytes(), "bits": plan.bits, "probes": plan.probes, "bits_per_key": plan.bits_per_key(),
-                    "times_classic": times,
-                })
-            )
-        } else {
-            format!(
-                "{:<9} {:>17} {:>10} {:>10} {:>7} {:>13.2} {:>10.2}\n",
-                plan.kind,
-                Count(plan.keys),
-                Rate(fpp),
-                Size(plan.bytes()),
-                plan.probes,
-                plan.bits_per_key(),
-                times
-            )
-        };
+    for choice in fitting {
+        text += &row(choice);
+        if explain {
+            text += &steps(choice, goal);
+        }
+    }
+    if !others.is_empty() {
+        text += "\nDo not fit:\n";
+    }
+    for choice in others {
+        text += &format!("{:<10} {}\n", choice.variant, obstacles(choice).join("; "));
+        if explain {
+            text += &steps(choice, goal);
+        }
+    }
+    if !fitting.is_empty() {
+        text += &format!(
+            "\n{}\nlines: cache lines that a look-up of a key that is there touches; ns: a look-up, one key a call / in a\n\
+             batch, as measured ({MEASURED_ON});\nwhat lies beyond the caches takes about a memory access more for each line.\n",
+            match advice.ranking {
+                Ranking::Cost => "Ranked by the expected cost of a look-up.",
+                Ranking::Shipped => "Ranked by what has to be sent.",
+                _ =>
+                    "Ranked by time x space: ns of a look-up, times bits over the bound, log2(1/p) a key.",
+            }
+        );
     }
     text
+}
+
+/// What to do, and why.
+fn verdict(goal: &Goal, advice: &Advice) -> String {
+    match advice.verdict {
+        Verdict::Take(variant) => {
+            let best = &advice.choices[0];
+            let size = Size(best.memory);
+            let mut text = format!("Take {variant}: {size} in memory, {} to send", Size(best.ship));
+            if let (Some(cost), Some(costs)) = (best.cost, goal.costs) {
+                text += &format!(
+                    "; a look-up costs {} ns on average instead of {}",
+                    Count(cost.round() as u64),
+                    Count(costs.lookup.round() as u64)
+                );
+            }
+            text + ".\n"
+        }
+        Verdict::NoFilter { with, without } => format!(
+            "Do not filter: with the best filter a look-up costs {with:.0} ns on average, without one {without:.0}.\n"
+        ),
+        _ => {
+            let mut text = "No kind fits".to_owned();
+            if goal.deletes && goal.grows {
+                text += ": a filter whose keys leave does not grow; plan one, with --deletes alone, for the most keys \
+                         there can be";
+            } else if goal.deletes && goal.ages {
+                text +=
+                    ": keys leave one by one, or the oldest are forgotten; leave one of both out";
+            }
+            text + ".\n"
+        }
+    }
+}
+
+fn row(choice: &Choice) -> String {
+    let Some(plan) = &choice.plan else { return String::new() };
+    let bits = choice.bits_per_key().expect("there is a plan");
+    let price = match choice.price {
+        Some(price) => format!("{:.0} / {:.0}", price.one, price.batch),
+        None => "-".to_owned(),
+    };
+    let cost = choice.cost.map(|cost| format!(" {:>14}", Count(cost.round() as u64)));
+    format!(
+        "{:<10} {:>17} {:>10} {:>10} {bits:>12.2} {:>10.2} {:>9.0} {price:>11}{}\n",
+        choice.variant,
+        Count(plan.keys),
+        Rate(choice.fpp),
+        Size(choice.memory),
+        bits / -choice.fpp.log2(),
+        choice.lines,
+        cost.unwrap_or_default()
+    )
+}
+
+fn steps(choice: &Choice, goal: &Goal) -> String {
+    choice.explain(goal).iter().map(|step| format!("    {:<7} {}\n", step.what, step.how)).collect()
+}
+
+fn obstacles(choice: &Choice) -> Vec<String> {
+    let words = |obstacle: &Obstacle| match obstacle {
+        Obstacle::Memory { needs, limit } => {
+            format!("takes {} of memory; there are {}", Size(*needs), Size(*limit))
+        }
+        Obstacle::Ship { needs, limit } => {
+            format!("its file has {}; {} can be sent", Size(*needs), Size(*limit))
+        }
+        other => other.to_string(),
+    };
+    choice.obstacles.iter().map(words).collect()
+}
+
+fn as_json(goal: &Goal, advice: &Advice, explain: bool) -> String {
+    let mut text = String::new();
+    for (rank, choice) in (1..).zip(&advice.choices) {
+        let mut object = json!({
+            "type": "plan", "kind": choice.variant.kind.name(), "variant": choice.variant.to_string(),
+            "fits": choice.fits(), "obstacles": obstacles(choice),
+        });
+        if choice.fits() {
+            object["rank"] = json!(rank);
+        }
+        if let Some(plan) = &choice.plan {
+            let figures = json!({
+                "keys": plan.keys, "fpp": plan.fpp, "predicted_fpp": choice.fpp, "bits": plan.bits,
+                "bytes": choice.memory, "ship_bytes": choice.ship, "probes": plan.probes,
+                "detail": plan.detail, "bits_per_key": choice.bits_per_key(),
+                "times_bound": choice.bits_per_key().map(|bits| bits / -choice.fpp.log2()),
+                "cache_lines": choice.lines,
+                "ns_one": choice.price.map(|price| price.one),
+                "ns_batch": choice.price.map(|price| price.batch),
+                "grows": plan.kind.capacity() == Capacity::First,
+                "forgets": plan.kind.capacity() == Capacity::Last,
+                "expected_ns": choice.cost,
+            });
+            merge(&mut object, figures);
+        }
+        if explain {
+            let steps = choice.explain(goal);
+            object["explain"] = steps.iter().map(|step| json!({step.what: step.how})).collect();
+        }
+        text += &format!("{object}\n");
+    }
+    let take = match advice.verdict {
+        Verdict::Take(variant) => json!(variant.to_string()),
+        _ => Value::Null,
+    };
+    let filter = !matches!(advice.verdict, Verdict::NoFilter { .. });
+    let ranked = match advice.ranking {
+        Ranking::Cost => "cost",
+        Ranking::Shipped => "shipped",
+        _ => "time_space",
+    };
+    let last = json!({
+        "type": "advice", "take": take, "filter": filter, "ranked_by": ranked, "measured_on": MEASURED_ON,
+    });
+    text + &format!("{last}\n")
+}
+
+fn merge(object: &mut Value, more: Value) {
+    if let (Some(object), Value::Object(more)) = (object.as_object_mut(), more) {
+        object.extend(more);
+    }
 }

@@ -5,7 +5,7 @@ use std::io;
 use anyhow::Result;
 use umbel_sets::{ErrorBound, Query};
 
-use super::{plan, print};
+use super::{explain, print};
 use crate::Outcome;
 use crate::args::QueryArgs;
 use crate::filters;
@@ -18,7 +18,7 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     let filter = filters::read(&args.filter, secret.as_ref(), &options)?;
     let sources = lines::open(&args.files)?;
     if args.work.explain {
-        print(plan::table(&[*filter.plan()], args.work.voice.json))?;
+        print(explain::plan(filter.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
     let run = Run::start("query", args.work.voice, &options.progress);

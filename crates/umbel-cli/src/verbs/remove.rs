@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use umbel_sets::Report;
 
-use super::{plan, print};
+use super::{explain, print};
 use crate::Outcome;
 use crate::args::RemoveArgs;
 use crate::atomic::Existing;
@@ -20,7 +20,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     // Refused before any line is read.
     locked.filter.get_remove().with_context(|| args.filter.display().to_string())?;
     if args.work.explain {
-        print(plan::table(&[*locked.filter.plan()], args.work.voice.json))?;
+        print(explain::plan(locked.filter.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
     let run = Run::start("remove", args.work.voice, &options.progress);

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use umbel::{AnyFilter, KeyHasher, Kind, Plan};
 use umbel_sets::{Checkpoint, Save, Seen};
 
-use super::{plan, print, stdout};
+use super::{explain, print, stdout};
 use crate::Outcome;
 use crate::args::DedupArgs;
 use crate::atomic::{self, Existing};
@@ -41,7 +41,7 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
         }
         let plan = Plan::for_keys(kind, keys, args.fpp.map_or(DEFAULT_FPP, |fpp| fpp.0))?;
         if args.work.explain {
-            print(plan::table(&[plan], args.work.voice.json))?;
+            print(explain::plan(&plan, args.work.voice.json))?;
             return Ok(Outcome::Done);
         }
         umbel_sets::room_beside(plan.bytes(), &options)?;
@@ -55,7 +55,7 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
     }
     let Locked { mut filter, lock } = filters::read_locked(path, secret.as_ref(), &options)?;
     if args.work.explain {
-        print(plan::table(&[*filter.plan()], args.work.voice.json))?;
+        print(explain::plan(filter.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
     let mut out = stdout()?;

@@ -52,6 +52,6 @@ pub(crate) fn seal(file: &mut [u8], header: &Header) {
 }
 
 /// Bytes of the whole file, or `None` when it would pass 2⁶⁴.
-fn file_length(header: u64, payload: u64) -> Option<u64> {
+pub(crate) fn file_length(header: u64, payload: u64) -> Option<u64> {
     header.checked_add(payload)?.checked_add(8 * payload.div_ceil(CHUNK as u64))?.checked_add(8)
 }

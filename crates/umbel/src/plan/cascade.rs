@@ -61,16 +61,24 @@ impl Plan {
         check_fpp(fpp)?;
         check_keys(included)?;
         let (_, detail) = planner(variant)?;
-        let cost = |plan: &Plan| {
-            let caught = excluded as f64 * plan.predicted_fpp();
-            plan.bits as f64
-                + match detail {
-                    LIST => caught * LISTED_BITS as f64,
-                    _ => bits_from(caught, included as f64),
-                }
-        };
+        let cost = |plan: &Plan| plan.bits as f64 + plan.bits_after(included, excluded);
         let first = |rate| first_level(included, rate, detail);
         Ok(Self { fpp, ..smallest(fpp, cost, first)? })
+    }
+
+    /// Bytes of a cascade whose first level this is, with all levels or the list after it: about, for the rate decides
+    /// how many keys there are.
+    pub fn bytes_for_lists(&self, included: u64, excluded: u64) -> u64 {
+        self.bytes() + (self.bits_after(included, excluded) / 8.0).ceil() as u64
+    }
+
+    /// Bits of what comes after the first level.
+    fn bits_after(&self, included: u64, excluded: u64) -> f64 {
+        let caught = excluded as f64 * self.predicted_fpp();
+        match self.detail {
+            LIST => caught * LISTED_BITS as f64,
+            _ => bits_from(caught, included as f64),
+        }
     }
 }
 

@@ -242,11 +242,11 @@ fn check_bits(bits: f64) -> Result<(), Error> {
     if bits <= MAX_BITS as f64 { Ok(()) } else { Err(Error::TooLarge { bits }) }
 }
 
-fn check_fpp(fpp: f64) -> Result<(), Error> {
+pub(crate) fn check_fpp(fpp: f64) -> Result<(), Error> {
     if fpp > 0.0 && fpp < 1.0 { Ok(()) } else { Err(Error::Fpp(fpp)) }
 }
 
-fn check_keys(keys: u64) -> Result<(), Error> {
+pub(crate) fn check_keys(keys: u64) -> Result<(), Error> {
     if keys > 0 { Ok(()) } else { Err(Error::ZeroKeys) }
 }
 

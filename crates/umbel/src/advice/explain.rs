@@ -1,0 +1,155 @@
+//! The formulas behind a choice, with its numbers in.
+
+use super::{Choice, Costs, Goal};
+use crate::math::{bloomier, classic};
+use crate::plan::{Kind, Plan};
+
+/// One figure and how it comes about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Which figure.
+    pub what: &'static str,
+    /// The formula, and the same with numbers.
+    pub how: String,
+}
+
+pub(super) fn explain(choice: &Choice, goal: &Goal) -> Vec<Step> {
+    let Some(plan) = &choice.plan else { return Vec::new() };
+    let mut steps = vec![size(plan), rate(plan)];
+    if plan.kind == Kind::Cascade && goal.except > 0 {
+        let caught = goal.except as f64 * plan.predicted_fpp();
+        let how = format!(
+            "s·p = {} · {} = {caught:.0} keys of the other list pass the first level; what tells them apart takes {} bytes",
+            goal.except,
+            number(plan.predicted_fpp()),
+            choice.memory - plan.bytes()
+        );
+        steps.push(Step { what: "levels", how });
+    }
+    let bound = -choice.fpp.log2();
+    let bits = 8.0 * choice.memory as f64 / plan.keys as f64;
+    steps.push(Step {
+        what: "bound",
+        how: format!(
+            "log2(1/p) = {bound:.2} bits a key at least; it has {bits:.2}, {:.2} times as many",
+            bits / bound
+        ),
+    });
+    if let (Some(costs), Some(price), Some(cost)) = (goal.costs, choice.price, choice.cost) {
+        let Costs { lookup, false_answer, absent } = costs;
+        let how = format!(
+            "t + (1 - a)·W + a·p·F = {} + {:.3}·{} + {absent:.3}·{}·{} = {} ns; without a filter W = {} ns",
+            number(price.one),
+            1.0 - absent,
+            number(lookup),
+            number(choice.fpp),
+            number(false_answer),
+            number(cost),
+            number(lookup)
+        );
+        steps.push(Step { what: "cost", how });
+    }
+    steps
+}
+
+fn size(plan: &Plan) -> Step {
+    let Plan { keys, fpp, bits, probes, detail, .. } = *plan;
+    let n = keys as f64;
+    let per_block = |bits: u64, keys: f64| 512.0 * keys / bits as f64;
+    let blocks = |bits: u64, keys: f64| {
+        format!(
+            "{} blocks of 512 bits with {:.2} keys on average, k = {probes}",
+            bits / 512,
+            per_block(bits, keys)
+        )
+    };
+    let how = match plan.kind {
+        Kind::Blocked | Kind::Cascade => {
+            format!(
+                "m/n is the least with sum over L of Poisson(L; 512 n/m)·f(L) <= p: {}",
+                blocks(bits, n)
+            )
+        }
+        Kind::Classic => format!(
+            "m = -k·n / ln(1 - p^(1/k)) = {probes}·{keys} / {}, in blocks of 512: {bits} bits; -n·ln p / (ln 2)^2 = {}",
+            number(-(-fpp.powf(1.0 / f64::from(probes))).ln_1p()),
+            number(n * classic::bits_per_key(fpp))
+        ),
+        Kind::Sliced => format!(
+            "{probes} slices of {} bits each: s = 1 / (1 - (1 - p^(1/k))^(1/n))",
+            bits / u64::from(probes)
+        ),
+        Kind::Counting => format!(
+            "{detail} bits for each bit of a blocked filter: {}",
+            blocks(bits / u64::from(detail.max(1)), n)
+        ),
+        Kind::Scalable => format!(
+            "first link for n keys at {}: {}; the next ones for {}",
+            if detail == 0 { "p/2" } else { "6p/pi^2" },
+            blocks(bits, n),
+            if detail == 0 { "2n, 4n, ... at p/4, p/8, ..." } else { "n more at 6p/(pi·i)^2" }
+        ),
+        Kind::Window => format!(
+            "{detail} generations for n/{} keys each at 1 - (1 - p)^(1/{detail}): {}",
+            detail - 1,
+            blocks(bits / u64::from(detail), (n / f64::from(detail - 1)).ceil())
+        ),
+        Kind::Stable => format!(
+            "{} cells of {detail} bits, k = {probes}: remembers each of the last n insertions with a chance of 99 %",
+            bits / u64::from(detail)
+        ),
+        Kind::Bloomier => format!(
+            "{} slots a key of {} bits: {:.3} n slots, three of them a key's",
+            if keys < 1_400_000 { "0.88 + 3.454/ln n" } else { "1.125" },
+            detail & 255,
+            bloomier::slots_per_key(keys)
+        ),
+        Kind::Attributes => format!("for each field {}", blocks(bits, n)),
+        Kind::Coded => format!(
+            "codes of {detail} bits, {} in a bucket of 512 bits; {:.2} keys a bucket on average",
+            512 / detail,
+            per_block(bits, n)
+        ),
+    };
+    Step { what: "size", how }
+}
+
+fn rate(plan: &Plan) -> Step {
+    let Plan { keys, fpp, bits, probes, detail, .. } = *plan;
+    let predicted = number(plan.predicted_fpp());
+    let how = match plan.kind {
+        Kind::Blocked | Kind::Counting | Kind::Cascade | Kind::Attributes => {
+            format!(
+                "sum over L of Poisson(L; 512 n/m)·f(L) = {predicted}, f(L) exact for {probes} probes of L keys in a block"
+            )
+        }
+        Kind::Classic => format!(
+            "(1 - e^(-kn/m))^k = {}; exactly {predicted}",
+            number(classic::fpp_limit(keys, bits, probes))
+        ),
+        Kind::Sliced => format!("(1 - (1 - 1/s)^n)^k = {predicted}"),
+        Kind::Scalable => {
+            format!("at most the sum of all links' rates, {}; {predicted} with n keys", number(fpp))
+        }
+        Kind::Window => format!("1 - (1 - p_i)^{detail} = {predicted}"),
+        Kind::Stable => {
+            format!("(1 - (1/(1 + 1/(P(1/k - 1/m))))^Max)^k at the stable point = {predicted}")
+        }
+        Kind::Bloomier => format!("2^-{} = {predicted}", detail & 255),
+        Kind::Coded => format!("codes compared / (2^{detail} - 1) = {predicted}"),
+    };
+    Step { what: "rate", how }
+}
+
+/// Three or four digits.
+fn number(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        0.001..1000.0 => {
+            let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 6) as usize;
+            format!("{value:.digits$}")
+        }
+        1000.0..1e15 => format!("{value:.0}"),
+        _ => format!("{value:.3e}"),
+    }
+}
