@@ -9,9 +9,14 @@ use super::print;
 use crate::Outcome;
 use crate::args::PlanArgs;
 use crate::numbers::{Count, Rate, Size};
+use crate::pictures;
 use crate::report::say;
 
 pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
+    if let Some(text) = super::table::asked_for(args)? {
+        print(text)?;
+        return Ok(Outcome::Done);
+    }
     let keys = args.keys.map(|keys| keys.0);
     let fpp = args.fpp.map(|fpp| fpp.0);
     let memory = args.memory.map(|memory| memory.0);
@@ -40,6 +45,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
     for (kind, error) in cannot {
         say(&format!("umbel plan: no {kind}: {error}"));
     }
+    pictures::of_plans(&args.pictures, &plans)?;
     print(table(&plans, args.json))?;
     Ok(Outcome::Done)
 }
