@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use util::Folder;
 
-const VERBS: [&str; 11] = [
+const VERBS: [&str; 12] = [
     "common",
     "build",
     "add",
@@ -16,6 +16,7 @@ const VERBS: [&str; 11] = [
     "merge",
     "convert",
     "plan",
+    "show",
     "completions",
     "man",
 ];

@@ -3,9 +3,9 @@
 use umbel::math::classic;
 use umbel::{Kind, Plan};
 
-use super::canvas::{Area, Canvas, Point};
-use super::chart::{Axis, Chart, Legend, title};
-use super::style::{BLACK, DASHED, Look, Marker, SOLID};
+use super::canvas::{Area, Point};
+use super::chart::{Axis, Chart, Legend, titled};
+use super::style::{BLACK, DASHED, DOTTED, GREY, Look, SOLID};
 use super::{Curve, Goal, log_steps};
 use crate::numbers::{Count, Rate};
 
@@ -36,32 +36,27 @@ pub(super) fn picture(goal: &Goal<'_>) -> String {
     legend.say("");
     legend.add(formula, "Bloom: ln(1/p) / (ln 2)²");
     legend.add(bound, "least of any filter: log2(1/p)");
-    let mark = Look::new(BLACK, SOLID, Marker::Star).width(0.0);
-    let own = goal.plans.iter().map(|plan| (goal.fpp, plan.bits_per_key()));
-    let own: Vec<_> = own.filter(|_| (RANGE.1..=RANGE.0).contains(&goal.fpp)).collect();
-    if !own.is_empty() {
-        legend.add(mark, format!("plans for {}", Rate(goal.fpp)));
-    }
+    let asked = Look::line(GREY, DOTTED);
+    legend.add(asked, format!("the rate asked for: {}", Rate(goal.fpp)));
 
     let area = Area { left: 85.0, top: 80.0, right: 625.0, bottom: 480.0 };
-    let mut canvas = Canvas::new(685.0 + legend.width(), 545.0, "Bits a key against rate");
-    title(
-        &mut canvas,
-        &format!("Bits a key against false-positive rate, {} keys", Count(goal.keys)),
-    );
+    let words = format!("Bits a key against false-positive rate, {} keys", Count(goal.keys));
+    let mut canvas = titled(&words, 685.0 + legend.width(), 545.0);
     let highest = curves.iter().flat_map(|curve| &curve.points).map(|point| point.1);
     let highest = highest.fold(100.0, f64::max) * 1.1;
     let x = Axis::log(RANGE.0, RANGE.1, 9, "false-positive rate, p");
     let ticks = (1..=9).map(|power| 10f64.powi(-power));
     let label = |rate: f64| if rate > 5e-4 { format!("{rate}") } else { format!("{rate:e}") };
     let x = x.with_ticks(ticks.map(|rate| (rate, label(rate))).collect());
-    let steps = [1.0, 2.0, 5.0].into_iter();
+    // Over many decades powers of ten are enough.
+    let steps = if highest > 2e3 { &[1.0][..] } else { &[1.0, 2.0, 5.0] };
     let ticks = [1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6].into_iter();
-    let ticks = ticks.flat_map(|power| steps.clone().map(move |step| step * power));
+    let ticks = ticks.flat_map(|power| steps.iter().map(move |step| step * power));
     let ticks = ticks.take_while(|&bits| bits <= highest).map(|bits| (bits, format!("{bits}")));
     let y = Axis::log(1.0, highest, 9, "bits a key").with_ticks(ticks.collect());
     let chart = Chart::new(&mut canvas, area, x, y, "");
     let line = |bits: fn(f64) -> f64| rates().map(|p| (p, bits(p))).collect::<Vec<_>>();
+    chart.curve(&mut canvas, &[(goal.fpp, 1.0), (goal.fpp, highest)], asked);
     chart.curve(&mut canvas, &line(|p| (1.0 / p).log2()), bound);
     for (number, curve) in curves.iter().enumerate() {
         chart.curve(&mut canvas, &curve.points, curve.look());
@@ -69,7 +64,6 @@ pub(super) fn picture(goal: &Goal<'_>) -> String {
     }
     // Over the classic filter's, which it nearly covers.
     chart.curve(&mut canvas, &line(classic::bits_per_key), formula);
-    chart.markers(&mut canvas, &own, mark);
     legend.draw(&mut canvas, (655.0, 100.0));
     canvas.finish()
 }

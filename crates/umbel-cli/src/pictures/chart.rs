@@ -16,7 +16,18 @@ pub(crate) struct Axis {
 impl Axis {
     /// From `low` to `high`, with at most about `most` ticks at round numbers.
     pub(crate) fn linear(low: f64, high: f64, most: u32, name: &str) -> Self {
-        let rough = (high - low) / f64::from(most);
+        Self::stepped(low, high, (high - low) / f64::from(most), name)
+    }
+
+    /// As [`linear`](Self::linear), of whole numbers, the large ones in few letters.
+    pub(crate) fn counts(low: f64, high: f64, most: u32, name: &str) -> Self {
+        let axis = Self::stepped(low, high, ((high - low) / f64::from(most)).max(1.0), name);
+        let ticks = axis.ticks.iter().map(|&(count, _)| (count, brief(count))).collect();
+        axis.with_ticks(ticks)
+    }
+
+    /// With ticks at least `rough` apart.
+    fn stepped(low: f64, high: f64, rough: f64, name: &str) -> Self {
         let power = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].map(|times| times * power);
         let step = step.into_iter().find(|&step| step >= rough * 0.999).unwrap_or(10.0 * power);
@@ -50,6 +61,15 @@ impl Axis {
         let scale = |value: f64| if self.log { value.ln() } else { value };
         (scale(value) - scale(self.low)) / (scale(self.high) - scale(self.low))
     }
+}
+
+/// A whole number: in full to 9,999, then in thousands, millions and so on.
+fn brief(count: f64) -> String {
+    let units = [(1e9, " G"), (1e6, " M"), (1e4, " K"), (0.0, "")];
+    let (least, unit) = units.into_iter().find(|(least, _)| count >= *least).unwrap_or((0.0, ""));
+    let scale = if least == 1e4 { 1e3 } else { f64::max(least, 1.0) };
+    // Ticks have at most two digits that are not 0: 1,250,000 is none.
+    format!("{}{unit}", (count / scale * 100.0).round() / 100.0)
 }
 
 /// A power of ten as people type it: 0.001 and 1000, but 1e-6 and 1e9.
@@ -132,9 +152,11 @@ impl Chart {
     }
 }
 
-/// The title of a whole picture.
-pub(crate) fn title(canvas: &mut Canvas, text: &str) {
-    canvas.text(text, (16.0, 22.0), TITLE, Anchor::Start);
+/// An empty picture with its title, at least `width` wide.
+pub(crate) fn titled(title: &str, width: f64, height: f64) -> Canvas {
+    let mut canvas = Canvas::new(width.max(32.0 + width_of(title, TITLE)), height, title);
+    canvas.text(title, (16.0, 22.0), TITLE, Anchor::Start);
+    canvas
 }
 
 /// Looks and what they mean.
@@ -214,6 +236,19 @@ mod tests {
             labels(&Axis::log(1.0, 1e12, 6, "")),
             ["1", "100", "1e4", "1e6", "1e8", "1e10", "1e12"]
         );
+    }
+
+    #[test]
+    fn counts_are_whole_and_brief() {
+        let labels = |axis: Axis| -> Vec<String> {
+            axis.ticks.into_iter().map(|(_, label)| label).collect()
+        };
+        assert_eq!(labels(Axis::counts(0.0, 1.05, 6, "")), ["0", "1"]);
+        assert_eq!(labels(Axis::counts(0.0, 1973.0, 5, "")), ["0", "500", "1000", "1500"]);
+        assert_eq!(labels(Axis::counts(0.0, 4e4, 4, "")), ["0", "10 K", "20 K", "30 K", "40 K"]);
+        assert_eq!(labels(Axis::counts(0.0, 3.9e6, 3, "")), ["0", "2 M"]);
+        assert_eq!(labels(Axis::counts(0.0, 2.1e6, 5, "")), ["0", "500 K", "1 M", "1.5 M", "2 M"]);
+        assert_eq!(brief(3.8e10), "38 G");
     }
 
     #[test]

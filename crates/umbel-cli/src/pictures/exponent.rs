@@ -10,8 +10,8 @@ use std::f64::consts::LN_2;
 use umbel::math::classic;
 
 use super::Goal;
-use super::canvas::{Anchor, Area, Canvas, Point};
-use super::chart::{Axis, Chart, Legend, title};
+use super::canvas::{Anchor, Area, Point};
+use super::chart::{Axis, Chart, Legend, titled};
 use super::style::{
     BLUE, DASHED, DOTTED, GREEN, GREY, LABEL, Look, MIXED, Marker, NAME, ORANGE, SOLID, VERMILION,
 };
@@ -25,10 +25,20 @@ fn curve(bits_per_key: f64) -> Vec<Point> {
     (1..400).map(|i| f64::from(i) / 400.0).map(|p| (p, exponent(bits_per_key, p))).collect()
 }
 
-/// Where whole numbers of probes are on a curve, as far as its left quarter.
+/// Every first, fifth or 25th number of probes: so that they do not crowd.
+fn step(bits_per_key: f64) -> usize {
+    match bits_per_key {
+        ..14.0 => 1,
+        14.0..70.0 => 5,
+        _ => 25,
+    }
+}
+
+/// Where some whole numbers of probes are on a curve, as far as p = 0.1.
 fn whole_probes(bits_per_key: f64) -> Vec<Point> {
     let clear = |k: u32| (-f64::from(k) / bits_per_key).exp();
-    let points = (1..=64).map(clear).take_while(|&p| p > 0.02);
+    let step = step(bits_per_key);
+    let points = (step as u32..).step_by(step).map(clear).take_while(|&p| p > 0.1);
     points.map(|p| (p, exponent(bits_per_key, p))).collect()
 }
 
@@ -52,19 +62,18 @@ pub(super) fn picture(goal: &Goal<'_>) -> String {
     for (bits, look) in &curves {
         legend.add(*look, format!("m/n = {bits}"));
     }
-    legend.add(mine, format!("m/n = {own:.2}, the plan's, whole k"));
+    legend.add(mine, format!("m/n = {own:.2}, the plan's"));
     legend.add(Look::line(GREY, SOLID).width(1.2), "p = 1/2: half of the bits set");
     legend.say("");
+    let [first, second, third] = [1, 2, 3].map(|times| times * step(own));
+    legend.say(format!("dots: k = {first}, {second}, {third} … from the right"));
     legend.say(format!("best k = ln 2 · m/n = {:.2}", classic::best_probes(1.0, own)));
     legend.say(format!("least g = {:.2}", exponent(own, 0.5)));
     legend.say(format!("rate e^g = {}", crate::numbers::Rate(exponent(own, 0.5).exp())));
 
     let area = Area { left: 85.0, top: 80.0, right: 585.0, bottom: 420.0 };
-    let mut canvas = Canvas::new(700.0 + legend.width(), 485.0, "Exponent of the rate");
-    title(
-        &mut canvas,
-        "g(p) = −(m/n) ln p ln(1 − p): the rate is e^g, p the part of bits that stay clear",
-    );
+    let words = "g(p) = −(m/n) ln p ln(1 − p): the rate is e^g, p the part of bits that stay clear";
+    let mut canvas = titled(words, 700.0 + legend.width(), 485.0);
     let x = Axis::linear(0.0, 1.0, 5, "part of the bits that stay clear, p");
     let y = Axis::linear(low, 0.0, 7, "g, logarithm of the rate");
     let chart = Chart::new(&mut canvas, area, x, y, "");

@@ -2,8 +2,8 @@
 
 use umbel::math::classic;
 
-use super::canvas::{Area, Canvas, Point};
-use super::chart::{Axis, Chart, Legend, title};
+use super::canvas::{Area, Point};
+use super::chart::{Axis, Chart, Legend, titled};
 use super::style::{
     BLACK, BLUE, DASHED, DOTTED, GREEN, GREY, Look, MIXED, Marker, ORANGE, PURPLE, SKY, SOLID,
     VERMILION,
@@ -51,9 +51,8 @@ pub(super) fn picture(goal: &Goal<'_>) -> String {
     let most = 4.0 * (1u64 << 36) as f64;
     let most = most.max(goal.keys as f64 * 10.0);
     let area = Area { left: 85.0, top: 80.0, right: 645.0, bottom: 440.0 };
-    let name = "Rate against keys";
-    let mut canvas = Canvas::new(705.0 + legend.width(), 505.0, name);
-    title(&mut canvas, "False-positive rate against keys, for filters of m bits with the best k");
+    let words = "False-positive rate against keys, for filters of m bits with the best k";
+    let mut canvas = titled(words, 705.0 + legend.width(), 505.0);
     let x = Axis::log(1.0, most, 7, "keys, n");
     let y = Axis::log(least, 1.0, 10, "false-positive rate");
     let chart = Chart::new(&mut canvas, area, x, y, "");

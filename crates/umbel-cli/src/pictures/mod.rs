@@ -106,18 +106,25 @@ fn save(svg: &str, path: &Path, format: Format, existing: Existing) -> Result<()
 /// What the pictures of a plan are about.
 struct Goal<'a> {
     plans: &'a [Plan],
+    /// Of the classic filter's plan, or of another that meets the goal.
     keys: u64,
     fpp: f64,
-    /// Of the classic filter, or of another that meets the goal.
     bits_per_key: f64,
+    /// Whether all plans are for one rate, as they are when it was asked for, and for as many keys.
+    one_rate: bool,
+    one_size: bool,
 }
 
 impl<'a> Goal<'a> {
-    /// The goal that all these plans meet; of one for a size, that of the first.
+    /// The goal that all these plans meet.
     fn of(plans: &'a [Plan]) -> Option<Self> {
         let classic = plans.iter().find(|plan| plan.kind == Kind::Classic);
         let plan = classic.or(plans.first())?;
-        Some(Self { plans, keys: plan.keys, fpp: plan.fpp, bits_per_key: plan.bits_per_key() })
+        let bits_per_key = plan.bits_per_key();
+        let rates = plans.iter().map(|other| other.fpp / plan.fpp);
+        let one_rate = rates.fold(true, |all, ratio| all && (0.99..1.01).contains(&ratio));
+        let one_size = plans.iter().all(|other| other.keys == plan.keys);
+        Some(Self { plans, keys: plan.keys, fpp: plan.fpp, bits_per_key, one_rate, one_size })
     }
 }
 
@@ -134,12 +141,12 @@ struct Curve {
 }
 
 impl Curve {
-    /// Joins curves that have the same points, to a percent.
+    /// Joins curves that have the same points, to 3 %: less than a line is wide where an axis spans decades.
     fn joined(curves: impl Iterator<Item = (Kind, Vec<canvas::Point>)>) -> Vec<Self> {
         let mut joined: Vec<Self> = Vec::new();
         for (kind, points) in curves.filter(|(_, points)| !points.is_empty()) {
             let close = |(a, b): (&canvas::Point, &canvas::Point)| {
-                a.0 == b.0 && (a.1 - b.1).abs() <= 0.01 * b.1.abs()
+                a.0 == b.0 && (a.1 - b.1).abs() <= 0.03 * b.1.abs()
             };
             let same = joined.iter_mut().find(|curve| {
                 curve.points.len() == points.len() && curve.points.iter().zip(&points).all(close)

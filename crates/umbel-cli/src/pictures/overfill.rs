@@ -2,8 +2,8 @@
 
 use umbel::{Kind, Plan};
 
-use super::canvas::{Anchor, Area, Canvas, Point};
-use super::chart::{Axis, Chart, Legend, title};
+use super::canvas::{Anchor, Area, Point};
+use super::chart::{Axis, Chart, Legend, titled};
 use super::style::{BLACK, DASHED, GREY, LABEL, Look, SOLID};
 use super::{Curve, Goal, log_steps};
 use crate::numbers::{Count, Rate};
@@ -36,19 +36,20 @@ pub(super) fn picture(goal: &Goal<'_>) -> String {
     }
     let promise = Look::line(BLACK, DASHED).width(1.4);
     legend.say("");
-    legend.add(promise, format!("promised: {}", Rate(goal.fpp)));
+    let whose = if goal.one_rate { "promised" } else { "promised by classic" };
+    legend.add(promise, format!("{whose}: {}", Rate(goal.fpp)));
     legend.add(Look::line(GREY, SOLID).width(1.4), "as planned");
     if curves.iter().any(|curve| curve.kinds.contains(&Kind::Coded)) {
         legend.say("coded ends where it is full");
     }
 
     let area = Area { left: 85.0, top: 95.0, right: 625.0, bottom: 435.0 };
-    let mut canvas = Canvas::new(685.0 + legend.width(), 500.0, "Rate against over-fill");
-    let keys = Count(goal.keys);
-    title(
-        &mut canvas,
-        &format!("False-positive rate when a filter planned for {keys} keys has fewer or more"),
-    );
+    let words = match goal.one_size {
+        true => format!("when a filter planned for {} keys has fewer or more", Count(goal.keys)),
+        false => "when a filter has fewer or more keys than planned".to_owned(),
+    };
+    let words = format!("False-positive rate {words}");
+    let mut canvas = titled(&words, 685.0 + legend.width(), 500.0);
     let x = Axis::log(RANGE.0, RANGE.1, 5, "keys over keys planned");
     let ticks = [0.1, 0.2, 0.5, 1.0, 2.0, 4.0].map(|times| (times, format!("{times}")));
     let low = (goal.fpp * 1e-4).max(1e-300);
@@ -57,11 +58,12 @@ pub(super) fn picture(goal: &Goal<'_>) -> String {
     let (at, _) = chart.at((1.0, 1.0));
     canvas.line(&[(at, area.top), (at, area.bottom)], Look::line(GREY, SOLID).width(1.4));
     canvas.text("planned", (at, area.top - 12.0), LABEL, Anchor::Middle);
-    chart.curve(&mut canvas, &[(RANGE.0, goal.fpp), (RANGE.1, goal.fpp)], promise);
     for (number, curve) in curves.iter().enumerate() {
         chart.curve(&mut canvas, &curve.points, curve.look());
         chart.markers(&mut canvas, &curve.marked(number, 10), curve.look());
     }
+    // Over the curves of those that are always at it.
+    chart.curve(&mut canvas, &[(RANGE.0, goal.fpp), (RANGE.1, goal.fpp)], promise);
     legend.draw(&mut canvas, (655.0, 105.0));
     canvas.finish()
 }

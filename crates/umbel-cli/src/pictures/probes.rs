@@ -3,9 +3,10 @@
 use umbel::math::classic;
 
 use super::Goal;
-use super::canvas::{Area, Canvas, Point};
-use super::chart::{Axis, Chart, Legend, title};
+use super::canvas::{Area, Point};
+use super::chart::{Axis, Chart, Legend, titled};
 use super::style::{BLUE, DASHED, GREEN, GREY, Look, Marker, ORANGE, SOLID, VERMILION};
+use crate::numbers::Count;
 
 const MOST_PROBES: u32 = 20;
 /// So few that a tenth of them is a whole number of keys, and the forms differ; and so many that they agree.
@@ -37,17 +38,16 @@ pub(super) fn picture(_: &Goal<'_>) -> String {
     legend.say("");
     legend.add(Look::line(GREY, SOLID), "exact (Bose et al. 2008)");
     legend.add(Look::line(GREY, DASHED), "limit (1 − e^(−kn/m))^k");
-    let width = 990.0 + legend.width();
-    let name = "Rate against probes a key";
-    let mut canvas = Canvas::new(width, 460.0, name);
-    title(&mut canvas, "False-positive rate against probes a key, n keys in m bits");
+    let words = "False-positive rate against probes a key, n keys in m bits";
+    let mut canvas = titled(words, 990.0 + legend.width(), 460.0);
     for (bits, left) in BITS.into_iter().zip([85.0, 545.0]) {
         let area = Area { left, top: 85.0, right: left + 370.0, bottom: 395.0 };
         let ticks = [1, 5, 10, 15, 20].map(|k| (f64::from(k), k.to_string()));
         let x = Axis::linear(0.5, f64::from(MOST_PROBES) + 0.5, 5, "probes a key, k");
         let y = Axis::log(0.005, 1.0, 5, "false-positive rate");
         let x = x.with_ticks(ticks.to_vec());
-        let heading = format!("m = {} bits", crate::numbers::Count(bits));
+        let forms = if bits == BITS[0] { "the forms differ" } else { "both are one" };
+        let heading = format!("m = {} bits: {forms}", Count(bits));
         let chart = Chart::new(&mut canvas, area, x, y, &heading);
         for (tenths, look) in TENTHS.into_iter().zip(looks) {
             let [exact, limit] = curves(bits, tenths);
@@ -72,7 +72,7 @@ mod tests {
                 let ratios = exact.iter().zip(&limit).map(|(exact, limit)| exact.1 / limit.1 - 1.0);
                 ratios.fold(0.0, f64::max)
             });
-            assert!(differences[0] > 0.02 && differences[1] < 0.001, "{tenths}: {differences:?}");
+            assert!(differences[0] > 0.01 && differences[1] < 0.001, "{tenths}: {differences:?}");
         }
         let [exact, _] = curves(100_000, 1);
         assert!((exact[6].1 / 0.00819 - 1.0).abs() < 1e-3, "k = 7 at m/n = 10: {:?}", exact[6]);

@@ -4,7 +4,7 @@ use umbel::AnyFilter;
 use umbel::filter::Profile;
 
 use super::canvas::{Anchor, Area, Canvas, Point, width_of};
-use super::chart::{Axis, Chart, Legend, title};
+use super::chart::{Axis, Chart, Legend, titled};
 use super::style::{BLACK, BLUE, DASHED, GREY, LABEL, LIGHT, Look, SOLID, VERMILION};
 use crate::numbers::{Count, Rate, Size};
 use crate::report;
@@ -50,24 +50,22 @@ pub(super) fn picture(filter: &AnyFilter, name: &str) -> String {
     let per_block = profile.loads.len() - 1;
     let kind = receipt.plan.kind;
 
-    let mut legend = Legend::new();
-    legend.add(Look::line(LIGHT, SOLID).width(12.0), "blocks counted");
-    let expected = Look::line(VERMILION, SOLID).width(1.8);
+    let (mut left, mut right) = (Legend::new(), Legend::new());
+    left.add(Look::line(LIGHT, SOLID).width(12.0), "blocks counted");
+    let expected = Look::line(VERMILION, SOLID).width(1.6);
     if profile.expected.is_some() {
-        let keys = report::estimate(&receipt);
-        legend.add(expected, format!("expected of {keys} keys"));
+        left.add(expected, format!("by chance, of {} keys", report::estimate(&receipt)));
     }
     let mean = Look::line(BLUE, SOLID).width(1.8);
-    legend.add(mean, "mean fill");
-    legend.add(Look::line(LIGHT, SOLID).width(12.0), "emptiest to fullest block");
+    right.add(mean, "mean fill");
     let whole = Look::line(BLACK, DASHED).width(1.2);
-    legend.add(whole, format!("of all: {:.2} %", receipt.fill * 100.0));
+    right.add(whole, format!("of all: {:.2} %", receipt.fill * 100.0));
+    right.add(Look::line(LIGHT, SOLID).width(12.0), "emptiest to fullest block");
 
-    let width = 1000.0_f64;
-    let mut canvas = Canvas::new(width, 520.0, &format!("The blocks of {name}"));
-    title(&mut canvas, &short(name, 90));
+    let mut canvas = titled(&short(name, 85), 1000.0, 520.0);
+    let s = if profile.blocks == 1 { "" } else { "s" };
     let facts = format!(
-        "{kind}, {} blocks, {}; {} keys; rate now {}",
+        "{kind}, {} block{s}, {}; {} keys; rate now {}",
         Count(profile.blocks),
         Size(receipt.bytes()),
         report::estimate(&receipt),
@@ -77,7 +75,8 @@ pub(super) fn picture(filter: &AnyFilter, name: &str) -> String {
 
     histogram(&mut canvas, &profile, cells, per_block, expected);
     along(&mut canvas, &profile, receipt.fill, mean, whole);
-    legend_below(&mut canvas, &legend);
+    left.draw(&mut canvas, (95.0, 468.0));
+    right.draw_in_rows(&mut canvas, (570.0, 468.0), 400.0);
     canvas.finish()
 }
 
@@ -92,22 +91,23 @@ fn histogram(canvas: &mut Canvas, profile: &Profile, cells: &str, per_block: usi
         let middle = first.first as f64;
         Axis::linear(low, high, 5, &name).with_ticks(vec![(middle, first.first.to_string())])
     } else {
-        Axis::linear(low, high, 6, &name)
+        Axis::counts(low, high, 6, &name)
     };
     let y_name = match first.width {
         1 => "blocks".to_owned(),
-        width => format!("blocks, by {width} numbers of {cells}"),
+        width => format!("blocks, in steps of {width} {cells}"),
     };
-    let y = Axis::linear(0.0, highest * 1.05, 6, &y_name);
+    let y = Axis::counts(0.0, highest * 1.05, 6, &y_name);
     let area = Area { left: 95.0, top: 100.0, right: 455.0, bottom: 400.0 };
     let chart = Chart::new(canvas, area, x, y, "Blocks by how full they are");
-    // One shape for all bars: the outline of the histogram.
+    // One shape for all bars: the outline of the histogram. What is expected has steps too: few keys set multiples of
+    // k bits, and a line from one to the next would tell of numbers between.
     let mut outline: Vec<Point> = vec![(low, 0.0)];
     let mut expected: Vec<Point> = Vec::new();
     for bar in &bars {
         let (from, to) = (bar.first as f64 - 0.5, (bar.first + bar.width) as f64 - 0.5);
         outline.extend([(from, bar.counted as f64), (to, bar.counted as f64)]);
-        expected.push(((from + to) / 2.0, bar.expected));
+        expected.extend([(from, bar.expected), (to, bar.expected)]);
     }
     outline.push((high, 0.0));
     chart.shape(canvas, &outline, LIGHT);
@@ -119,10 +119,7 @@ fn histogram(canvas: &mut Canvas, profile: &Profile, cells: &str, per_block: usi
 fn along(canvas: &mut Canvas, profile: &Profile, fill: f64, mean: Look, whole: Look) {
     let area = Area { left: 570.0, top: 100.0, right: 970.0, bottom: 400.0 };
     let end = profile.blocks as f64;
-    let x = Axis::linear(0.0, end, 5, "block of the file");
-    let ticks = [0.0, 0.25, 0.5, 0.75, 1.0].map(|part| part * end);
-    let ticks = ticks.map(|block| (block, brief(block)));
-    let x = x.with_ticks(ticks.to_vec());
+    let x = Axis::counts(0.0, end, 5, "block of the file");
     let y = Axis::linear(0.0, 1.0, 5, "fill");
     let chart = Chart::new(canvas, area, x, y, "Fill along the file");
     let (mut upper, mut lower, mut line) = (Vec::new(), Vec::new(), Vec::new());
@@ -137,10 +134,13 @@ fn along(canvas: &mut Canvas, profile: &Profile, fill: f64, mean: Look, whole: L
     chart.curve(canvas, &[(0.0, fill), (end, fill)], whole);
     chart.curve(canvas, &line, mean);
     let border = Look::line(GREY, SOLID).width(1.0);
+    let mut before = area.left;
     for section in &profile.sections {
         let (left, _) = chart.at((section.start as f64, 0.0));
         let (right, _) = chart.at(((section.start + section.blocks) as f64, 0.0));
-        if section.start > 0 {
+        // Of many small parts not every border can be seen.
+        if left > before + 3.0 {
+            before = left;
             canvas.line(&[(left, area.top), (left, area.bottom)], border);
         }
         // What does not fit between its borders stays unsaid; `umbel info` names all parts.
@@ -148,21 +148,6 @@ fn along(canvas: &mut Canvas, profile: &Profile, fill: f64, mean: Look, whole: L
         if width_of(&name, LABEL) < right - left {
             canvas.text(&name, ((left + right) / 2.0, area.top + 12.0), LABEL, Anchor::Middle);
         }
-    }
-}
-
-/// Under both charts, in rows.
-fn legend_below(canvas: &mut Canvas, legend: &Legend) {
-    legend.draw_in_rows(canvas, (40.0, 470.0), 940.0);
-}
-
-/// A number of blocks in few letters.
-fn brief(blocks: f64) -> String {
-    match blocks {
-        0.0..1e4 => format!("{blocks:.0}"),
-        1e4..1e6 => format!("{:.1} K", blocks / 1e3),
-        1e6..1e9 => format!("{:.1} M", blocks / 1e6),
-        _ => format!("{:.1} G", blocks / 1e9),
     }
 }
 

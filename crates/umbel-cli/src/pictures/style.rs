@@ -78,7 +78,7 @@ pub(crate) fn of_kind(kind: Kind) -> Look {
     match kind {
         Kind::Blocked => Look::new(BLUE, SOLID, Marker::Disc),
         Kind::Classic => Look::new(VERMILION, SOLID, Marker::Square),
-        Kind::Sliced => Look::new(ORANGE, DASHED, Marker::Up),
+        Kind::Sliced => Look::new(BLACK, DASHED, Marker::Up),
         Kind::Counting => Look::new(GREEN, SOLID, Marker::Diamond),
         Kind::Scalable => Look::new(SKY, SOLID, Marker::Down),
         Kind::Stable => Look::new(PURPLE, SOLID, Marker::Ring),

@@ -14,6 +14,7 @@ use umbel::{Classic, KeyHasher, Kind, Plan};
 use super::print;
 use crate::Outcome;
 use crate::args::ShowArgs;
+use crate::numbers::Rate;
 
 /// Words whose places are given: `word=3,12,11`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -192,52 +193,61 @@ impl Story {
             true => "as published by M. Ceglowski, 2004".to_owned(),
             false => format!("umbel's hash with seed {}", self.places.seed),
         };
-        let _ = writeln!(text, "A Bloom filter of {bits} bits, {probes} probe{s} a word ({from}).");
+        say(
+            &mut text,
+            &format!("A Bloom filter of {bits} bits, {probes} probe{s} a word ({from})."),
+        );
         text += "\nEmpty:\n";
         text += &drawn(&vec![false; bits], &[]);
         for step in &self.steps {
-            let given = self.given(&step.word);
-            let (word, fall) = (quoted(&step.word), list(&step.probes));
-            let _ = writeln!(text, "\nPut in {word}: its probes fall to {fall}{given}.");
-            let old = different(step.probes.iter().filter(|bit| !step.new.contains(bit)));
-            if !old.is_empty() {
-                let are = if old.len() == 1 { "is" } else { "are" };
-                let _ = writeln!(
-                    text,
-                    "{} {are} set already and stays so.",
-                    capital(&bits_named(&old))
-                );
-            }
-            if step.new.is_empty() {
-                text += "Nothing changes: the filter cannot know that the word is new.\n";
-            }
-            text += &drawn(&step.bits, &step.probes);
+            text += "\n";
+            self.tell_step(&mut text, step);
         }
         for answer in &self.answers {
-            let bits: Vec<u64> = answer.probes.iter().map(|(bit, _)| *bit).collect();
-            let (word, given) = (quoted(&answer.word), self.given(&answer.word));
-            let _ = writeln!(text, "\nAsk for {word}: its probes fall to {}{given}.", list(&bits));
-            text += &drawn(&self.filter.bits(), &bits);
-            let width = self.filter.setters.len().to_string().len();
-            for (bit, setter) in &answer.probes {
-                let _ = match setter {
-                    Some(setter) => {
-                        writeln!(text, "  bit {bit:>width$} is set, first by {}", quoted(setter))
-                    }
-                    None => writeln!(text, "  bit {bit:>width$} is clear: nobody set it"),
-                };
-            }
-            text += &answer.verdict();
+            text += "\n";
+            self.tell_answer(&mut text, answer);
         }
         let set = self.filter.bits().into_iter().filter(|set| *set).count();
-        let rate = (set as f64 / bits as f64).powi(probes as i32);
-        let _ = writeln!(
-            text,
-            "\n{set} of {bits} bits are set, so a word that was not put in passes with a chance of\n\
-             ({set}/{bits})^{probes} = {}. More bits a word make it rare: see umbel plan --table.",
-            crate::numbers::Rate(rate)
+        let rate = Rate((set as f64 / bits as f64).powi(probes as i32));
+        text += "\n";
+        let words = format!(
+            "{set} of {bits} bits are set, so a word that was not put in passes with a chance of \
+             ({set}/{bits})^{probes} = {rate}. More bits a word make it rare: see umbel plan --table."
         );
+        say(&mut text, &words);
         text
+    }
+
+    fn tell_step(&self, text: &mut String, step: &Step) {
+        let (word, fall, given) = (quoted(&step.word), list(&step.probes), self.given(&step.word));
+        say(text, &format!("Put in {word}: its probes fall to {fall}{given}."));
+        let old = different(step.probes.iter().filter(|bit| !step.new.contains(bit)));
+        match &old[..] {
+            [] => {}
+            [one] => say(text, &format!("Bit {one} is set already and stays so.")),
+            many => say(text, &format!("Bits {} are set already and stay so.", list(many))),
+        }
+        if step.new.is_empty() {
+            say(text, "Nothing changes: the filter cannot know that the word is new.");
+        }
+        *text += &drawn(&step.bits, &step.probes);
+    }
+
+    fn tell_answer(&self, text: &mut String, answer: &Answer) {
+        let bits: Vec<u64> = answer.probes.iter().map(|(bit, _)| *bit).collect();
+        let (word, given) = (quoted(&answer.word), self.given(&answer.word));
+        say(text, &format!("Ask for {word}: its probes fall to {}{given}.", list(&bits)));
+        *text += &drawn(&self.filter.bits(), &bits);
+        let width = self.filter.setters.len().to_string().len();
+        for (bit, setter) in &answer.probes {
+            *text += &match setter {
+                Some(setter) => {
+                    format!("  bit {bit:>width$} is set, first by {}\n", quoted(setter))
+                }
+                None => format!("  bit {bit:>width$} is clear: nobody set it\n"),
+            };
+        }
+        say(text, &answer.verdict());
     }
 
     fn given(&self, word: &str) -> &'static str {
@@ -281,32 +291,48 @@ impl Story {
 
 impl Answer {
     fn verdict(&self) -> String {
-        let setters: Vec<&str> =
-            self.probes.iter().filter_map(|probe| probe.1.as_deref()).collect();
         match (self.found, self.inserted) {
             (true, true) => {
-                "=> may be in: all its bits are set. It was put in, and never is missed.\n"
-                    .to_owned()
+                "=> may be in: all its bits are set. It was put in, and never is missed.".to_owned()
             }
             (true, false) => {
                 let mut names: Vec<String> = Vec::new();
-                for name in setters.into_iter().map(quoted) {
+                for name in self.probes.iter().filter_map(|probe| probe.1.as_deref()).map(quoted) {
                     if !names.contains(&name) {
                         names.push(name);
                     }
                 }
-                let by = if names.len() > 4 { "others".to_owned() } else { joined(&names) };
                 format!(
-                    "=> may be in, which is wrong: it was never put in, but {by} set\n   all its bits. \
-                     This is a false positive, the only error there is.\n"
+                    "=> may be in, which is wrong: it was never put in, but {} set all its bits. \
+                     This is a false positive, the only error there is.",
+                    joined(&names)
                 )
             }
             (false, _) => {
-                "=> certainly not in: had it been put in, no bit of its would be clear.\n"
+                "=> certainly not in: had it been put in, none of its bits would be clear."
                     .to_owned()
             }
         }
     }
+}
+
+/// Adds words in lines of at most 80 letters.
+fn say(text: &mut String, words: &str) {
+    const COLUMNS: usize = 80;
+    let mut column = 0;
+    for word in words.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > COLUMNS {
+            text.push('\n');
+            column = 0;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length;
+    }
+    text.push('\n');
 }
 
 /// The numbers of the bits, the bits, and marks under those of the probes.
@@ -352,15 +378,6 @@ fn different<'a>(bits: impl Iterator<Item = &'a u64>) -> Vec<u64> {
 
 fn list(bits: &[u64]) -> String {
     joined(&bits.iter().map(u64::to_string).collect::<Vec<_>>())
-}
-
-fn bits_named(bits: &[u64]) -> String {
-    format!("bit{} {}", if bits.len() == 1 { "" } else { "s" }, list(bits))
-}
-
-fn capital(text: &str) -> String {
-    let (first, rest) = text.split_at(1);
-    first.to_uppercase() + rest
 }
 
 /// a, b and c.

@@ -60,6 +60,7 @@ fn rates(rows: &[Row]) -> String {
     for (k, _) in rows.first().map_or(&[][..], |row| &row.rates) {
         text += &format!(" {:>9}", format!("k = {k} "));
     }
+    text.truncate(text.trim_end().len());
     text += "\n";
     for row in rows {
         text += &format!("{:>4} {:>7.2}", row.ratio, row.best);
