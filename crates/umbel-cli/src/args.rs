@@ -438,43 +438,28 @@ pub(crate) struct PictureArgs {
     pub(crate) force: bool,
 }
 
-/// Tables that need no goal.
+/// Tables that need no goal. What belongs to one conflicts itself with the goals that the table does: clap takes what an
+/// argument requires as settled where that conflicts with another.
 #[derive(Debug, Args)]
 pub(crate) struct TableArgs {
-    /// The textbook's table instead: false-positive rates by bits a key and probes, and the best k
+    /// The textbook's table instead, without a goal: false-positive rates by bits a key and probes, and the best k
     #[arg(long, conflicts_with_all = ["keys", "fpp", "memory", "plot", "sizes"], help_heading = "Tables")]
     pub(crate) table: bool,
     /// Bits a key of the table's rows, first to last
-    #[arg(
-        long,
-        value_name = "FROM..TO",
-        default_value = "2..9",
-        requires = "table",
-        help_heading = "Tables"
-    )]
+    #[arg(long, value_name = "FROM..TO", default_value = "2..9", help_heading = "Tables")]
+    #[arg(requires = "table", conflicts_with_all = ["keys", "fpp", "memory", "plot", "sizes"])]
     pub(crate) ratios: Span,
     /// Probes a key of its columns, first to last
-    #[arg(
-        long,
-        value_name = "FROM..TO",
-        default_value = "1..8",
-        requires = "table",
-        help_heading = "Tables"
-    )]
+    #[arg(long, value_name = "FROM..TO", default_value = "1..8", help_heading = "Tables")]
+    #[arg(requires = "table", conflicts_with_all = ["keys", "fpp", "memory", "plot", "sizes"])]
     pub(crate) probes: Span,
-    /// The table of sizes instead: the fewest bits a key for rates of 0.1 to 1e-6 or that of --fpp, and memory for
-    /// 1e3 to 1e9 keys or those of --keys
+    /// The table of sizes instead: the fewest bits a key for rates of 0.1 to 1e-6 or that of --fpp, and memory for 1e3
+    /// to 1e9 keys or those of --keys
     #[arg(long, conflicts_with_all = ["memory", "plot"], help_heading = "Tables")]
     pub(crate) sizes: bool,
     /// Rates of the table of sizes, e.g. 0.05,0.01
-    #[arg(
-        long,
-        value_name = "P,…",
-        value_delimiter = ',',
-        requires = "sizes",
-        conflicts_with = "fpp",
-        help_heading = "Tables"
-    )]
+    #[arg(long, value_name = "P,…", value_delimiter = ',', help_heading = "Tables")]
+    #[arg(requires = "sizes", conflicts_with_all = ["fpp", "memory", "plot", "table"])]
     pub(crate) rates: Vec<Fpp>,
 }
 

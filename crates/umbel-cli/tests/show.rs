@@ -65,7 +65,7 @@ fn own_words_under_umbels_hash() {
     for seed in 0..20 {
         let objects =
             objects(&format!("red green blue --query red,pink --bits 30 --probes 4 --seed {seed}"));
-        let mut bits = vec![false; 30];
+        let mut bits = [false; 30];
         for insert in of_type(&objects, "insert") {
             let probes = insert["probes"].as_array().unwrap();
             assert_eq!(probes.len(), 4);

@@ -76,7 +76,8 @@ fn any_range_of_rates() {
         Folder::new().umbel(&format!("plan --table {wrong}")).run().fails(&[words, "range"]);
     }
     Folder::new().umbel("plan --table --keys 5").run().fails(&["cannot be used with"]);
-    Folder::new().umbel("plan --keys 5 --fpp 0.1 --ratios 2..4").run().fails(&["--table"]);
+    Folder::new().umbel("plan --keys 5 --fpp 0.1 --ratios 2..4").run().fails(&["--ratios"]);
+    Folder::new().umbel("plan --probes 2..4").run().fails(&["--table"]);
 }
 
 #[test]
@@ -122,5 +123,7 @@ fn sizes_for_ones_own() {
     // 9.592955 bits a key: ⌈1,199,119.4⌉ bytes.
     assert_eq!((object["bytes"].as_u64(), object["probes"].as_u64()), (Some(1_199_120), Some(7)));
     Folder::new().umbel("plan --sizes --rates 0.1,2").run().fails(&["between 0 and 1"]);
+    Folder::new().umbel("plan --keys 5 --memory 1GiB --rates 0.1").run().fails(&["--rates"]);
+    Folder::new().umbel("plan --keys 5 --rates 0.1").run().fails(&["--sizes"]);
     Folder::new().umbel("plan --sizes --memory 1GiB").run().fails(&["cannot be used with"]);
 }
