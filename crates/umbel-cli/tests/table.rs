@@ -20,10 +20,13 @@ fn objects(question: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// A row: m/n, the best real k, and rates by k.
+type Row = (usize, &'static str, &'static [(usize, &'static str)]);
+
 /// The part of the usual table (P. Cao, "Bloom Filters - the math") around the best k; that table leaves out last zeros.
 #[test]
 fn rates_as_published() {
-    let published: [(usize, &str, &[(usize, &str)]); 8] = [
+    let published: [Row; 8] = [
         (2, "1.39", &[(1, "0.393*"), (2, "0.400")]),
         (3, "2.08", &[(1, "0.283"), (2, "0.237*"), (3, "0.253")]),
         (4, "2.77", &[(1, "0.221"), (2, "0.155"), (3, "0.147*"), (4, "0.160")]),

@@ -5,7 +5,7 @@ use umbel::{Kind, Plan};
 
 use super::canvas::{Area, Point};
 use super::chart::{Axis, Chart, Legend, titled};
-use super::style::{BLACK, DASHED, DOTTED, GREY, Look, SOLID};
+use super::style::{BLACK, DOTTED, GREY, Look, MIXED, SOLID};
 use super::{Curve, Goal, log_steps};
 use crate::numbers::{Count, Rate};
 
@@ -31,7 +31,7 @@ pub(super) fn picture(goal: &Goal<'_>) -> String {
     for curve in &curves {
         legend.add(curve.look(), curve.name());
     }
-    let formula = Look::line(BLACK, DASHED).width(1.2);
+    let formula = Look::line(BLACK, MIXED).width(1.2);
     let bound = Look::line(BLACK, SOLID).width(1.2);
     legend.say("");
     legend.add(formula, "Bloom: ln(1/p) / (ln 2)²");

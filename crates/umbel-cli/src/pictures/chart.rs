@@ -73,7 +73,7 @@ fn brief(count: f64) -> String {
 }
 
 /// A power of ten as people type it: 0.001 and 1000, but 1e-6 and 1e9.
-fn power_of_ten(power: i32) -> String {
+pub(crate) fn power_of_ten(power: i32) -> String {
     match power {
         0.. if power <= 3 => format!("{}", 10f64.powi(power)),
         -3..0 => format!("{:.*}", power.unsigned_abs() as usize, 10f64.powi(power)),

@@ -2,8 +2,8 @@
 //! should.
 //!
 //! With k probes p = e^(−kn/m), so k = −(m/n) ln p, and the rate (1 − p)^k = e^(k ln(1 − p)) has this exponent. It is
-//! the same for p and 1 − p, and least between them (M. Mitzenmacher, E. Upfal, Probability and Computing, section
-//! 5.5.3).
+//! the same for p and 1 − p, and least between them (A. Broder, M. Mitzenmacher 2004, section 2.1,
+//! <https://doi.org/10.1080/15427951.2004.10129096>).
 
 use std::f64::consts::LN_2;
 
@@ -11,10 +11,11 @@ use umbel::math::classic;
 
 use super::Goal;
 use super::canvas::{Anchor, Area, Point};
-use super::chart::{Axis, Chart, Legend, titled};
+use super::chart::{Axis, Chart, Legend, power_of_ten, titled};
 use super::style::{
     BLUE, DASHED, DOTTED, GREEN, GREY, LABEL, Look, MIXED, Marker, NAME, ORANGE, SOLID, VERMILION,
 };
+use crate::numbers::Rate;
 
 /// ln of the rate with m/n bits a key when a part `clear` of the bits is clear.
 fn exponent(bits_per_key: f64, clear: f64) -> f64 {
@@ -69,7 +70,7 @@ pub(super) fn picture(goal: &Goal<'_>) -> String {
     legend.say(format!("dots: k = {first}, {second}, {third} … from the right"));
     legend.say(format!("best k = ln 2 · m/n = {:.2}", classic::best_probes(1.0, own)));
     legend.say(format!("least g = {:.2}", exponent(own, 0.5)));
-    legend.say(format!("rate e^g = {}", crate::numbers::Rate(exponent(own, 0.5).exp())));
+    legend.say(format!("rate e^g = {}", Rate(exponent(own, 0.5).exp())));
 
     let area = Area { left: 85.0, top: 80.0, right: 585.0, bottom: 420.0 };
     let words = "g(p) = −(m/n) ln p ln(1 − p): the rate is e^g, p the part of bits that stay clear";
@@ -83,12 +84,7 @@ pub(super) fn picture(goal: &Goal<'_>) -> String {
         let (_, at) = chart.at((1.0, -f64::from(decade) * 10f64.ln()));
         let look = Look::line(GREY, SOLID).width(1.2);
         canvas.line(&[(area.right, at), (area.right + 5.0, at)], look);
-        let label = crate::numbers::Rate(10f64.powi(-decade)).to_string();
-        let label = match decade {
-            0 => "1".to_owned(),
-            1..=3 => format!("{:.*}", decade as usize, 10f64.powi(-decade)),
-            _ => label.replace("1.00e", "1e").replace("0.000100", "1e-4"),
-        };
+        let label = power_of_ten(-decade);
         canvas.text(&label, (area.right + 10.0, at), LABEL, Anchor::Start);
     }
     canvas.text("rate", (area.right + 10.0, area.top - 18.0), NAME, Anchor::Start);

@@ -121,8 +121,7 @@ impl<'a> Goal<'a> {
         let classic = plans.iter().find(|plan| plan.kind == Kind::Classic);
         let plan = classic.or(plans.first())?;
         let bits_per_key = plan.bits_per_key();
-        let rates = plans.iter().map(|other| other.fpp / plan.fpp);
-        let one_rate = rates.fold(true, |all, ratio| all && (0.99..1.01).contains(&ratio));
+        let one_rate = plans.iter().all(|other| (0.99..1.01).contains(&(other.fpp / plan.fpp)));
         let one_size = plans.iter().all(|other| other.keys == plan.keys);
         Some(Self { plans, keys: plan.keys, fpp: plan.fpp, bits_per_key, one_rate, one_size })
     }

@@ -10,8 +10,8 @@ use crate::numbers::{Count, Rate};
 
 const RANGE: (f64, f64) = (0.1, 4.0);
 
-/// Rates at 0.1 to 4 times the planned keys. None of a kind that is built from all its keys at once, and beyond its
-/// last key none of one that can be full.
+/// Rates at 0.1 to 4 times the planned keys. None of a kind that is built from all its keys at once, and none
+/// beyond the plan of one that can be full, as the coded kind is with 1/0.875 of its keys.
 fn curve(plan: &Plan) -> Vec<Point> {
     if plan.kind.built_at_once() {
         return Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn picture(goal: &Goal<'_>) -> String {
     legend.add(promise, format!("{whose}: {}", Rate(goal.fpp)));
     legend.add(Look::line(GREY, SOLID).width(1.4), "as planned");
     if curves.iter().any(|curve| curve.kinds.contains(&Kind::Coded)) {
-        legend.say("coded ends where it is full");
+        legend.say("coded is full soon after");
     }
 
     let area = Area { left: 85.0, top: 95.0, right: 625.0, bottom: 435.0 };
