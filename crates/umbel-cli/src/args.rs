@@ -467,7 +467,8 @@ pub(crate) struct TableArgs {
 ///
 /// Puts words into a filter so small that all its bits can be seen, and tells of each query which bits its probes
 /// meet, who set them, and so why it passes or not. Without words, the example of M. Ceglowski, Using Bloom Filters
-/// (perl.com, 2004): apples and plums in 14 bits, and mango, which was never put in but passes.
+/// (perl.com, 2004): apples and plums in 14 bits, and mango, which was never put in but passes. Other words fall where
+/// umbel's own hash says, or where --at puts them.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
     /// Words to put in

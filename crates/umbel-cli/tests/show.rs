@@ -98,6 +98,17 @@ fn places_can_be_given() {
 }
 
 #[test]
+fn the_example_takes_other_queries() {
+    let asked = text("--query pear");
+    assert!(asked.contains("as published") && asked.contains("Ask for pear"), "{asked}");
+    assert!(asked.contains("Put in apples: its probes fall to 3, 12 and 11.\n"), "{asked}");
+    let moved = text("--at mango=0,1,2");
+    assert!(moved.contains("Ask for mango: its probes fall to 0, 1 and 2 (as given by --at)."));
+    let hashed = text("--seed 0");
+    assert!(hashed.contains("umbel's hash") && !hashed.contains("3, 12 and 11"), "{hashed}");
+}
+
+#[test]
 fn nothing_is_wider_than_80_columns() {
     let long = "x".repeat(300);
     for arguments in [

@@ -37,7 +37,8 @@ pub(super) fn picture(goal: &Goal<'_>) -> String {
     legend.add(formula, "Bloom: ln(1/p) / (ln 2)²");
     legend.add(bound, "least of any filter: log2(1/p)");
     let asked = Look::line(GREY, DOTTED);
-    legend.add(asked, format!("the rate asked for: {}", Rate(goal.fpp)));
+    let whose = if goal.one_rate { "the rate asked for" } else { "rate of the classic plan" };
+    legend.add(asked, format!("{whose}: {}", Rate(goal.fpp)));
 
     let area = Area { left: 85.0, top: 80.0, right: 625.0, bottom: 480.0 };
     let words = format!("Bits a key against false-positive rate, {} keys", Count(goal.keys));

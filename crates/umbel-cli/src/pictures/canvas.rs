@@ -142,7 +142,8 @@ impl Canvas {
             Marker::Plus => crossed(&[(-1.3, 0.0), (1.3, 0.0)], &[(0.0, -1.3), (0.0, 1.3)]),
             Marker::Star => {
                 let point = |i: u32| {
-                    let (angle, r) = (f64::from(i) * 0.2, if i % 2 == 0 { 2.0 } else { 0.8 });
+                    let (angle, r) =
+                        (f64::from(i) * 0.2, if i.is_multiple_of(2) { 2.0 } else { 0.8 });
                     let (sin, cos) = (std::f64::consts::PI * angle).sin_cos();
                     (r * sin, -r * cos)
                 };

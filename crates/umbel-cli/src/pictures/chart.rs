@@ -42,10 +42,10 @@ impl Axis {
     /// From `low` to `high`, both above 0, with at most about `most` ticks at powers of ten.
     pub(crate) fn log(low: f64, high: f64, most: u32, name: &str) -> Self {
         let (first, last) = (low.log10(), high.log10());
-        let step = ((last - first) / f64::from(most)).ceil().max(1.0) as usize;
+        let step = ((last - first) / f64::from(most)).ceil().max(1.0) as u32;
         // Counted from 1, which stands at one end of all axes of rates.
         let ticks = ((first - 1e-9).ceil() as i32..=(last + 1e-9).floor() as i32)
-            .filter(|power| power.unsigned_abs() as usize % step == 0)
+            .filter(|power| power.unsigned_abs().is_multiple_of(step))
             .map(|power| (10f64.powi(power), power_of_ten(power)))
             .collect();
         Self { low, high, log: true, ticks, name: name.to_owned() }

@@ -67,7 +67,7 @@ pub(crate) fn of_plans(args: &PictureArgs, plans: &[Plan]) -> Result<()> {
     let existing = existing(args.force);
     let path =
         |name: &str| -> PathBuf { dir.join(format!("{name}.{}", args.plot_format.extension())) };
-    let pictures: [(_, fn(&Goal<'_>) -> String); 5] = [
+    let pictures: [(&str, Draw); 5] = [
         ("rate-by-probes", probes::picture),
         ("exponent", exponent::picture),
         ("rate-by-keys", keys::picture),
@@ -102,6 +102,9 @@ fn save(svg: &str, path: &Path, format: Format, existing: Existing) -> Result<()
     let bytes = format.bytes(svg).with_context(|| path.display().to_string())?;
     atomic::write(path, existing, |out| Ok(out.write_all(&bytes)?)).map(drop)
 }
+
+/// Draws a picture of a goal, as SVG.
+type Draw = fn(&Goal<'_>) -> String;
 
 /// What the pictures of a plan are about.
 struct Goal<'a> {

@@ -42,11 +42,8 @@ fn example() -> Vec<At> {
 }
 
 pub(crate) fn show(args: &ShowArgs) -> Result<Outcome> {
-    let published = args.words.is_empty()
-        && args.query.is_empty()
-        && args.at.is_empty()
-        && args.seed.is_none()
-        && (args.bits, args.probes) == (14, 3);
+    let usual = args.words.is_empty() && args.seed.is_none();
+    let published = usual && (args.bits, args.probes) == (14, 3);
     let own = |words: &[String], usual: &[&str]| -> Vec<String> {
         match words {
             [] => usual.iter().map(|&word| word.to_owned()).collect(),
@@ -59,8 +56,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Outcome> {
         [] if !args.words.is_empty() => vec![words[0].clone(), "mango".to_owned()],
         queries => own(queries, &["apples", "mango", "kiwi"]),
     };
-    let fixed = if published { example() } else { args.at.clone() };
-    let places = Places::new(args, fixed)?;
+    let places = Places::new(args, if published { example() } else { Vec::new() })?;
     let mut filter = Shown::new(args.bits);
     let story = Story {
         published,
@@ -75,15 +71,17 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Outcome> {
 
 /// Where words fall.
 struct Places {
-    fixed: Vec<At>,
+    /// By --at, which comes before the example.
+    given: Vec<At>,
+    example: Vec<At>,
     hashed: Classic,
     seed: u64,
 }
 
 impl Places {
-    fn new(args: &ShowArgs, fixed: Vec<At>) -> Result<Self> {
+    fn new(args: &ShowArgs, example: Vec<At>) -> Result<Self> {
         let (bits, probes) = (args.bits, args.probes);
-        for at in &fixed {
+        for at in &args.at {
             let word = &at.word;
             if let Some(bit) = at.bits.iter().find(|bit| **bit >= bits) {
                 bail!("--at {word}: there is no bit {bit} among {bits}; they count from 0");
@@ -99,19 +97,19 @@ impl Places {
         // Its rate is not what it is about: it is planned for one key.
         let plan = Plan { kind: Kind::Classic, keys: 1, fpp: 0.5, bits, probes, detail: 0 };
         let hashed = Classic::new(&plan, KeyHasher::with_seed(seed))?;
-        Ok(Self { fixed, hashed, seed })
+        Ok(Self { given: args.at.clone(), example, hashed, seed })
     }
 
     /// The bits of a word, in the order of its probes; several may be one.
     fn of(&self, word: &str) -> Vec<u64> {
-        match self.fixed.iter().find(|at| at.word == word) {
+        match self.given.iter().chain(&self.example).find(|at| at.word == word) {
             Some(at) => at.bits.clone(),
             None => self.hashed.positions(self.hashed.hasher().hash(word)).collect(),
         }
     }
 
     fn are_given(&self, word: &str) -> bool {
-        self.fixed.iter().any(|at| at.word == word)
+        self.given.iter().any(|at| at.word == word)
     }
 }
 
@@ -251,7 +249,7 @@ impl Story {
     }
 
     fn given(&self, word: &str) -> &'static str {
-        match !self.published && self.places.are_given(word) {
+        match self.places.are_given(word) {
             true => " (as given by --at)",
             false => "",
         }
