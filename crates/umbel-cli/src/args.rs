@@ -8,7 +8,9 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use umbel::{Kind, Variant};
 
-use crate::numbers::{Bytes, Fpp, Keys, Nanoseconds};
+use crate::numbers::{Bytes, Fpp, Keys, Nanoseconds, Span};
+use crate::pictures::Format;
+use crate::verbs::At;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,6 +50,7 @@ pub(crate) enum Verb {
     Compare(CompareArgs),
     Convert(ConvertArgs),
     Plan(PlanArgs),
+    Show(ShowArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
@@ -337,6 +340,12 @@ pub(crate) struct InfoArgs {
     /// Filters
     #[arg(required = true, value_name = "FILTER", value_hint = ValueHint::FilePath)]
     pub(crate) filters: Vec<PathBuf>,
+    /// Also draw how full its blocks are, beside what chance gives, to a .svg or .png
+    #[arg(long, value_name = "PICTURE", value_hint = ValueHint::FilePath)]
+    pub(crate) plot: Option<PathBuf>,
+    /// Replace an existing picture
+    #[arg(long, short, requires = "plot")]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) voice: Voice,
 }
@@ -472,6 +481,87 @@ pub(crate) struct PlanArgs {
     /// The formulas, with the numbers in
     #[arg(long)]
     pub(crate) explain: bool,
+    /// As JSON, one object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) pictures: PictureArgs,
+    #[command(flatten)]
+    pub(crate) tables: TableArgs,
+}
+
+/// Pictures of a plan.
+#[derive(Debug, Args)]
+pub(crate) struct PictureArgs {
+    /// Also draw five pictures into this folder: rate against probes, its exponent, rate against keys and over-fill,
+    /// bits a key against rate
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Pictures")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Format of the pictures
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "svg",
+        requires = "plot",
+        help_heading = "Pictures"
+    )]
+    pub(crate) plot_format: Format,
+    /// Replace existing pictures
+    #[arg(long, short, requires = "plot", help_heading = "Pictures")]
+    pub(crate) force: bool,
+}
+
+/// Tables that need no goal. What belongs to one conflicts itself with the goals that the table does: clap takes what an
+/// argument requires as settled where that conflicts with another.
+#[derive(Debug, Args)]
+pub(crate) struct TableArgs {
+    /// The textbook's table instead, without a goal: false-positive rates by bits a key and probes, and the best k
+    #[arg(long, conflicts_with_all = ["keys", "fpp", "memory", "plot", "sizes"], help_heading = "Tables")]
+    pub(crate) table: bool,
+    /// Bits a key of the table's rows, first to last
+    #[arg(long, value_name = "FROM..TO", default_value = "2..9", help_heading = "Tables")]
+    #[arg(requires = "table", conflicts_with_all = ["keys", "fpp", "memory", "plot", "sizes"])]
+    pub(crate) ratios: Span,
+    /// Probes a key of its columns, first to last
+    #[arg(long, value_name = "FROM..TO", default_value = "1..8", help_heading = "Tables")]
+    #[arg(requires = "table", conflicts_with_all = ["keys", "fpp", "memory", "plot", "sizes"])]
+    pub(crate) probes: Span,
+    /// The table of sizes instead: the fewest bits a key for rates of 0.1 to 1e-6 or that of --fpp, and memory for 1e3
+    /// to 1e9 keys or those of --keys
+    #[arg(long, conflicts_with_all = ["memory", "plot"], help_heading = "Tables")]
+    pub(crate) sizes: bool,
+    /// Rates of the table of sizes, e.g. 0.05,0.01
+    #[arg(long, value_name = "P,…", value_delimiter = ',', help_heading = "Tables")]
+    #[arg(requires = "sizes", conflicts_with_all = ["fpp", "memory", "plot", "table"])]
+    pub(crate) rates: Vec<Fpp>,
+}
+
+/// How a Bloom filter works, step by step
+///
+/// Puts words into a filter so small that all its bits can be seen, and tells of each query which bits its probes
+/// meet, who set them, and so why it passes or not. Without words, the example of M. Ceglowski, Using Bloom Filters
+/// (perl.com, 2004): apples and plums in 14 bits, and mango, which was never put in but passes. Other words fall where
+/// umbel's own hash says, or where --at puts them.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// Words to put in
+    #[arg(value_name = "WORD")]
+    pub(crate) words: Vec<String>,
+    /// Words to ask for, e.g. mango,kiwi
+    #[arg(long, value_name = "WORD", num_args = 1.., value_delimiter = ',')]
+    pub(crate) query: Vec<String>,
+    /// Bits of the filter, 2 to 64
+    #[arg(long, value_name = "M", default_value_t = 14, value_parser = clap::value_parser!(u64).range(2..=64))]
+    pub(crate) bits: u64,
+    /// Probes a word, 1 to 16
+    #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) probes: u32,
+    /// Where the probes of a word fall, instead of where its hash says, e.g. apples=3,12,11
+    #[arg(long, value_name = "WORD=BIT,…")]
+    pub(crate) at: Vec<At>,
+    /// Seed of the hash
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
     /// As JSON, one object a line
     #[arg(long)]
     pub(crate) json: bool,

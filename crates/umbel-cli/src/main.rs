@@ -8,6 +8,7 @@ mod filters;
 mod lines;
 mod machine;
 mod numbers;
+mod pictures;
 mod report;
 mod verbs;
 
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Verb::Compare(args) => verbs::compare(&args),
         Verb::Convert(args) => verbs::convert(&args),
         Verb::Plan(args) => verbs::plan(&args),
+        Verb::Show(args) => verbs::show(&args),
         Verb::Completions(args) => verbs::completions(&args),
         Verb::Man(args) => verbs::man(&args),
     };

@@ -89,6 +89,28 @@ impl FromStr for Fpp {
     }
 }
 
+/// Whole numbers from the first to the last: 2..32, or one alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+}
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (first, last) = text.split_once("..").unwrap_or((text, text));
+        let number = |text: &str| text.parse().ok().filter(|number| (1..=1000).contains(number));
+        match (number(first), number(last)) {
+            (Some(first), Some(last)) if first <= last => Ok(Self { first, last }),
+            _ => Err(format!(
+                "{text:?} is not a range from 1 to 1000 such as 2..32, or a number in it"
+            )),
+        }
+    }
+}
+
 fn whole(text: &str) -> Option<u64> {
     let digits = text.replace('_', "");
     digits.parse().ok().or_else(|| {
@@ -176,6 +198,16 @@ mod tests {
         }
         for wrong in ["0", "1", "2", "-1", "nan", "x"] {
             assert!(wrong.parse::<Fpp>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn spans_as_typed() {
+        let span = |text: &str| text.parse::<Span>().ok().map(|span| (span.first, span.last));
+        assert_eq!(span("2..32"), Some((2, 32)));
+        assert_eq!(span("8"), Some((8, 8)));
+        for wrong in ["", "..", "2..", "9..2", "0..3", "1..1001", "2...4", "a..b"] {
+            assert_eq!(span(wrong), None, "{wrong}");
         }
     }
 

@@ -4,7 +4,7 @@ mod util;
 
 use util::Folder;
 
-const VERBS: [&str; 12] = [
+const VERBS: [&str; 13] = [
     "common",
     "build",
     "add",
@@ -15,6 +15,7 @@ const VERBS: [&str; 12] = [
     "compare",
     "convert",
     "plan",
+    "show",
     "completions",
     "man",
 ];

@@ -11,11 +11,18 @@ use super::print;
 use crate::Outcome;
 use crate::args::InfoArgs;
 use crate::numbers::{Count, Rate, Size};
-use crate::{filters, report};
+use crate::{filters, pictures, report};
 
 pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
+    if let Some(picture) = &args.plot {
+        pictures::check(picture, &args.filters, args.force)?;
+    }
     for (i, path) in args.filters.iter().enumerate() {
-        let receipt = filters::read_sealed(path)?.receipt();
+        let filter = filters::read_sealed(path)?;
+        if let Some(picture) = &args.plot {
+            pictures::of_filter(&filter, &path.display().to_string(), picture, args.force)?;
+        }
+        let receipt = filter.receipt();
         if args.voice.json {
             let mut object = report::receipt_json(&receipt);
             object["type"] = json!("info");

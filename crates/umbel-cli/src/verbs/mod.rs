@@ -15,6 +15,8 @@ mod plan;
 mod query;
 mod remove;
 mod seen;
+mod show;
+mod table;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -35,6 +37,7 @@ pub(crate) use merge::merge;
 pub(crate) use plan::plan;
 pub(crate) use query::query;
 pub(crate) use remove::remove;
+pub(crate) use show::{At, show};
 
 /// Standard output failed.
 #[derive(Debug)]

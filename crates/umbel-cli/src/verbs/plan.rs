@@ -2,17 +2,23 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use umbel::Capacity;
 use umbel::advice::{self, Advice, Choice, Costs, Goal, MEASURED_ON, Obstacle, Ranking, Verdict};
+use umbel::{Capacity, Kind, Plan};
 
 use super::print;
 use crate::Outcome;
 use crate::args::PlanArgs;
 use crate::numbers::{Count, Rate, Size};
+use crate::pictures;
 
 pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
+    if let Some(text) = super::table::asked_for(args)? {
+        print(text)?;
+        return Ok(Outcome::Done);
+    }
     let goal = goal(args);
     let advice = advice::advise(&goal)?;
+    pictures::of_plans(&args.pictures, &plans(&advice))?;
     print(match args.json {
         true => as_json(&goal, &advice, args.explain),
         false => text(&goal, &advice, args.explain),
@@ -21,6 +27,12 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
         Verdict::Nothing => Outcome::Nothing,
         _ => Outcome::Done,
     })
+}
+
+/// One of each kind, in the order of the kinds.
+fn plans(advice: &Advice) -> Vec<Plan> {
+    let of = |kind| advice.choices.iter().find(|choice| choice.variant.kind == kind)?.plan;
+    Kind::ALL.into_iter().filter_map(of).collect()
 }
 
 fn goal(args: &PlanArgs) -> Goal {

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use super::{
     Attributes, Blocked, Bloom, Bloomier, Cascade, Classic, Coded, Counting, FileLayout, Filter,
-    Insert, Receipt, Remove, Scalable, Sliced, Stable, Window, attributes, bloom, bloomier,
-    cascade, coded, counting, scalable, stable, window,
+    Insert, Profile, Receipt, Remove, Scalable, Sliced, Stable, Window, attributes, bloom,
+    bloomier, cascade, coded, counting, scalable, stable, window,
 };
 use crate::bits::{self, Block, Blocks, MappedBlocks};
 use crate::format::Header;
@@ -370,6 +370,11 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
     /// What it really delivers now.
     pub fn receipt(&self) -> Receipt {
         self.get().receipt()
+    }
+
+    /// How full its blocks are, along the file in `stretches` stretches. One pass over them.
+    pub fn profile(&self, stretches: usize) -> Profile {
+        Profile::of(self, stretches)
     }
 
     /// Writes it as an umbel file.

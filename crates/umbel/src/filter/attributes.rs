@@ -77,7 +77,7 @@ pub struct Attributes<S = Blocks> {
 
 /// A filter inside.
 #[derive(Clone)]
-enum Inner<S = Blocks> {
+pub(super) enum Inner<S = Blocks> {
     Blocked(Blocked<S>),
     Classic(Classic<S>),
 }
@@ -137,7 +137,7 @@ impl<S: AsRef<[Block]>> Inner<S> {
         of_either!(self, filter => filter.contains_batch(hashes, found));
     }
 
-    fn plan(&self) -> &Plan {
+    pub(super) fn plan(&self) -> &Plan {
         of_either!(self, filter => filter.plan())
     }
 
@@ -145,7 +145,7 @@ impl<S: AsRef<[Block]>> Inner<S> {
         of_either!(self, filter => filter.receipt())
     }
 
-    fn blocks(&self) -> &[Block] {
+    pub(super) fn blocks(&self) -> &[Block] {
         of_either!(self, filter => filter.blocks())
     }
 
@@ -514,7 +514,7 @@ impl<S: AsRef<[Block]>> Attributes<S> {
     }
 
     /// All filters inside, in the order of the file.
-    fn inside(&self) -> impl Iterator<Item = &Inner<S>> {
+    pub(super) fn inside(&self) -> impl Iterator<Item = &Inner<S>> {
         self.filters.iter().chain(&self.joint)
     }
 

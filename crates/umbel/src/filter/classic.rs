@@ -16,6 +16,24 @@ use crate::plan::{Kind, Plan};
 /// key.
 pub type Classic<S = Blocks> = Bloom<ClassicLayout, S>;
 
+impl<S: AsRef<[Block]>> Classic<S> {
+    /// The bits of a key, in the order of its probes: k numbers below m, some of which may be one.
+    ///
+    /// ```
+    /// use umbel::{Classic, KeyHasher, Kind, Plan};
+    /// let plan = Plan::for_keys(Kind::Classic, 1_000, 0.01)?;
+    /// let filter = Classic::new(&plan, KeyHasher::default())?;
+    /// let bits: Vec<u64> = filter.positions(filter.hasher().hash("apples")).collect();
+    /// assert_eq!(bits.len(), 7);
+    /// assert!(bits.iter().all(|&bit| bit < plan.bits));
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    pub fn positions(&self, hash: KeyHash) -> impl Iterator<Item = u64> {
+        let plan = *self.plan();
+        (0..u64::from(plan.probes)).map(move |i| ClassicLayout::position(&plan, hash, i))
+    }
+}
+
 /// Where the classic kind puts its bits.
 #[derive(Clone, Copy, Debug)]
 pub struct ClassicLayout;

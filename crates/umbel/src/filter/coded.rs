@@ -91,7 +91,7 @@ fn cell(bytes: &Padded, width: u32, number: u32) -> u64 {
 }
 
 /// The cells of a bucket, in order.
-fn cells_of(bucket: &Block, width: u32) -> impl Iterator<Item = u64> {
+pub(super) fn cells_of(bucket: &Block, width: u32) -> impl Iterator<Item = u64> {
     let bytes = padded(bucket);
     (0..CELLS[width as usize]).map(move |number| cell(&bytes, width, number))
 }
@@ -293,7 +293,7 @@ impl<S: AsRef<[Block]>> Coded<S> {
         blocks[home..].iter().chain(&blocks[..home]).take(longest)
     }
 
-    fn blocks(&self) -> &[Block] {
+    pub(super) fn blocks(&self) -> &[Block] {
         self.blocks.as_ref()
     }
 

@@ -414,7 +414,7 @@ impl<S: AsRef<[Block]>> Counting<S> {
     }
 
     /// The planes of each block.
-    fn planes(&self) -> std::slice::Chunks<'_, Block> {
+    pub(super) fn planes(&self) -> std::slice::Chunks<'_, Block> {
         self.blocks.as_ref().chunks(self.plan.detail as usize)
     }
 }

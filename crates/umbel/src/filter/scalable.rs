@@ -72,7 +72,7 @@ pub struct Scalable<S = Blocks> {
 /// One link of a [`Scalable`] filter.
 #[derive(Clone)]
 pub struct Link<S = Blocks> {
-    filter: Blocked<S>,
+    pub(super) filter: Blocked<S>,
     taken: u64,
 }
 

@@ -62,7 +62,7 @@ pub struct Stable<S = Blocks> {
     /// P, from 1 to the number of cells.
     lowered: u64,
     insertions: u64,
-    blocks: S,
+    pub(super) blocks: S,
 }
 
 /// Keys whose cache lines are asked for before any is used: up to 32 lines each, and those it lowers.

@@ -76,7 +76,7 @@ pub struct Window<S = Blocks> {
     hasher: KeyHasher,
     kernel: Kernel,
     state: State,
-    blocks: S,
+    pub(super) blocks: S,
 }
 
 /// Most generations, as planned. Part of the format.

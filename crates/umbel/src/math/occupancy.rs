@@ -55,6 +55,13 @@ impl Occupancy {
         }
     }
 
+    /// The chance of each number of occupied bins, from 0 to all.
+    pub(crate) fn chances(&self) -> Vec<f64> {
+        let mut chances = vec![0.0; self.bins as usize + 1];
+        chances[self.lowest as usize..][..self.chance.len()].copy_from_slice(&self.chance);
+        chances
+    }
+
     pub(crate) fn power_mean(&self, k: u32) -> f64 {
         let part = |i: usize| (self.lowest + i as u64) as f64 / self.bins as f64;
         self.chance.iter().enumerate().map(|(i, chance)| chance * part(i).powi(k as i32)).sum()

@@ -2,32 +2,48 @@
 
 /// E[f(L)] for L ~ Poisson(`lambda`).
 ///
-/// Weights are taken relative to the one at the mode and divided by their sum, so nothing under-
-/// or overflows; both tails are followed until a weight is below 1e-40 of the mode's, which leaves
-/// rates of 1e-30 exact to rounding even where f grows from 0 to 1 in the tail.
+/// Both tails are followed until a weight is below 1e-40 of the mode's, which leaves rates of 1e-30
+/// exact to rounding even where f grows from 0 to 1 in the tail.
 pub(crate) fn mean(lambda: f64, mut f: impl FnMut(u64) -> f64) -> f64 {
-    const NEGLIGIBLE: f64 = 1e-40;
+    let (mut total, mut sum) = (0.0, 0.0);
+    each(lambda, 1e-40, |load, weight| {
+        total += weight;
+        sum += weight * f(load);
+    });
+    sum / total
+}
+
+/// The chance of each load for L ~ Poisson(`lambda`), from the least load on that has at least 1e-24 of the
+/// mode's.
+pub(crate) fn chances(lambda: f64) -> (u64, Vec<f64>) {
+    let mut weights = Vec::new();
+    each(lambda, 1e-24, |load, weight| weights.push((load, weight)));
+    weights.sort_unstable_by_key(|&(load, _)| load);
+    let total: f64 = weights.iter().map(|&(_, weight)| weight).sum();
+    (weights[0].0, weights.into_iter().map(|(_, weight)| weight / total).collect())
+}
+
+/// Loads with their weights relative to that of the mode, so that nothing under- or overflows, until they are
+/// `negligible`: first the mode, then those below it, downwards, then those above.
+fn each(lambda: f64, negligible: f64, mut f: impl FnMut(u64, f64)) {
     let mode = lambda.floor() as u64;
-    let (mut total, mut sum) = (1.0, f(mode));
+    f(mode, 1.0);
     let mut weight = 1.0;
     for load in (0..mode).rev() {
         weight *= (load + 1) as f64 / lambda;
-        if weight < NEGLIGIBLE {
+        if weight < negligible {
             break;
         }
-        total += weight;
-        sum += weight * f(load);
+        f(load, weight);
     }
     weight = 1.0;
     for load in mode + 1.. {
         weight *= lambda / load as f64;
-        if weight < NEGLIGIBLE {
+        if weight < negligible {
             break;
         }
-        total += weight;
-        sum += weight * f(load);
+        f(load, weight);
     }
-    sum / total
 }
 
 #[cfg(test)]
@@ -41,6 +57,10 @@ mod tests {
             close(mean(lambda, |l| l as f64), lambda);
             close(mean(lambda, |l| (l as f64).powi(2)), lambda * lambda + lambda);
             close(mean(lambda, |l| 0.9f64.powf(l as f64)), (-0.1 * lambda).exp());
+            let (first, chances) = chances(lambda);
+            close(chances.iter().sum(), 1.0);
+            let loads = (first..).zip(&chances);
+            close(loads.map(|(load, chance)| load as f64 * chance).sum(), lambda);
         }
     }
 }

@@ -71,7 +71,7 @@ pub struct Bloomier<S = Blocks> {
     seeds: Vec<u64>,
     /// Different keys of all.
     keys: u64,
-    blocks: S,
+    pub(super) blocks: S,
 }
 
 /// The number of a hash's shard.

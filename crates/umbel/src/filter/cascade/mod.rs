@@ -72,15 +72,15 @@ pub struct Cascade<S = Blocks> {
     included: u64,
     excluded: u64,
     /// At least one, in the plain form one.
-    levels: Vec<Blocked<S>>,
+    pub(super) levels: Vec<Blocked<S>>,
     /// In the plain form, when any key excluded is caught.
-    list: Option<List<S>>,
+    pub(super) list: Option<List<S>>,
 }
 
 /// An exact list: hashes in ascending order, upper half first, then zeros up to a whole block.
 #[derive(Clone)]
-struct List<S> {
-    blocks: S,
+pub(super) struct List<S> {
+    pub(super) blocks: S,
     count: u64,
 }
 

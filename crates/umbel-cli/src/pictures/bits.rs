@@ -1,0 +1,93 @@
+//! Bits a key against rate, for every kind, above the bound for any filter: log2(1/p).
+
+use umbel::math::classic;
+use umbel::{Kind, Plan};
+
+use super::canvas::{Area, Point};
+use super::chart::{Axis, Chart, Legend, titled};
+use super::style::{BLACK, DOTTED, GREY, Look, MIXED, SOLID};
+use super::{Curve, Goal, log_steps};
+use crate::numbers::{Count, Rate};
+
+const RANGE: (f64, f64) = (0.5, 1e-9);
+
+fn rates() -> impl Iterator<Item = f64> + Clone {
+    log_steps(RANGE.0, RANGE.1, 40)
+}
+
+/// Bits a key that plans of a kind take; without the rates that it cannot keep.
+fn curve(kind: Kind, keys: u64) -> Vec<Point> {
+    let bits = |fpp| Some((fpp, Plan::for_keys(kind, keys, fpp).ok()?.bits_per_key()));
+    rates().filter_map(bits).collect()
+}
+
+pub(super) fn picture(goal: &Goal<'_>) -> String {
+    let curves = Kind::ALL.into_iter().map(|kind| (kind, curve(kind, goal.keys)));
+    let mut curves = Curve::joined(curves);
+    // The legend has them as they lie, the largest on top.
+    let height = |curve: &Curve| curve.points[curve.points.len() / 2].1;
+    curves.sort_by(|a, b| height(b).total_cmp(&height(a)));
+    let mut legend = Legend::new();
+    for curve in &curves {
+        legend.add(curve.look(), curve.name());
+    }
+    let formula = Look::line(BLACK, MIXED).width(1.2);
+    let bound = Look::line(BLACK, SOLID).width(1.2);
+    legend.say("");
+    legend.add(formula, "Bloom: ln(1/p) / (ln 2)²");
+    legend.add(bound, "least of any filter: log2(1/p)");
+    let asked = Look::line(GREY, DOTTED);
+    let whose = if goal.one_rate { "the rate asked for" } else { "rate of the classic plan" };
+    legend.add(asked, format!("{whose}: {}", Rate(goal.fpp)));
+
+    let area = Area { left: 85.0, top: 80.0, right: 625.0, bottom: 480.0 };
+    let words = format!("Bits a key against false-positive rate, {} keys", Count(goal.keys));
+    let mut canvas = titled(&words, 685.0 + legend.width(), 545.0);
+    let highest = curves.iter().flat_map(|curve| &curve.points).map(|point| point.1);
+    let highest = highest.fold(100.0, f64::max) * 1.1;
+    let x = Axis::log(RANGE.0, RANGE.1, 9, "false-positive rate, p");
+    let ticks = (1..=9).map(|power| 10f64.powi(-power));
+    let label = |rate: f64| if rate > 5e-4 { format!("{rate}") } else { format!("{rate:e}") };
+    let x = x.with_ticks(ticks.map(|rate| (rate, label(rate))).collect());
+    // Over many decades powers of ten are enough.
+    let steps = if highest > 2e3 { &[1.0][..] } else { &[1.0, 2.0, 5.0] };
+    let ticks = [1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6].into_iter();
+    let ticks = ticks.flat_map(|power| steps.iter().map(move |step| step * power));
+    let ticks = ticks.take_while(|&bits| bits <= highest).map(|bits| (bits, format!("{bits}")));
+    let y = Axis::log(1.0, highest, 9, "bits a key").with_ticks(ticks.collect());
+    let chart = Chart::new(&mut canvas, area, x, y, "");
+    let line = |bits: fn(f64) -> f64| rates().map(|p| (p, bits(p))).collect::<Vec<_>>();
+    chart.curve(&mut canvas, &[(goal.fpp, 1.0), (goal.fpp, highest)], asked);
+    chart.curve(&mut canvas, &line(|p| (1.0 / p).log2()), bound);
+    for (number, curve) in curves.iter().enumerate() {
+        chart.curve(&mut canvas, &curve.points, curve.look());
+        chart.markers(&mut canvas, &curve.marked(number, 8), curve.look());
+    }
+    // Over the classic filter's, which it nearly covers.
+    chart.curve(&mut canvas, &line(classic::bits_per_key), formula);
+    legend.draw(&mut canvas, (655.0, 100.0));
+    canvas.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_kind_is_below_the_bound() {
+        for kind in Kind::ALL {
+            let points = curve(kind, 1_000_000);
+            assert!(points.len() >= 35, "{kind}: {}", points.len());
+            for &(fpp, bits) in &points {
+                // A stable filter and a window hold more keys than those they remember for certain.
+                assert!(bits > (1.0 / fpp).log2(), "{kind} at {fpp}: {bits}");
+            }
+            let less = points.windows(2).all(|pair| pair[0].1 <= pair[1].1 * 1.001);
+            assert!(less, "{kind}: a lower rate takes no fewer bits");
+        }
+        let classic = curve(Kind::Classic, 1_000_000);
+        for (fpp, bits) in classic {
+            assert!((0.999..1.1).contains(&(bits / classic::bits_per_key(fpp))), "{fpp}: {bits}");
+        }
+    }
+}

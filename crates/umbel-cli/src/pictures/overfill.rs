@@ -1,0 +1,107 @@
+//! Rate against keys over those planned: what it costs to put more in, and what is gained while there are fewer.
+
+use umbel::{Kind, Plan};
+
+use super::canvas::{Anchor, Area, Point};
+use super::chart::{Axis, Chart, Legend, titled};
+use super::style::{BLACK, DASHED, GREY, LABEL, Look, SOLID};
+use super::{Curve, Goal, log_steps};
+use crate::numbers::{Count, Rate};
+
+const RANGE: (f64, f64) = (0.1, 4.0);
+
+/// Rates at 0.1 to 4 times the planned keys. None of a kind that is built from all its keys at once, and none
+/// beyond the plan of one that can be full, as the coded kind is with 1/0.875 of its keys.
+fn curve(plan: &Plan) -> Vec<Point> {
+    if plan.kind.built_at_once() {
+        return Vec::new();
+    }
+    let most = if plan.kind == Kind::Coded { 1.0 } else { RANGE.1 };
+    let steps = log_steps(RANGE.0, RANGE.1, 61).take_while(|&times| times <= most * 1.000_001);
+    let rate = |times: f64| {
+        // A plan for few keys has no tenths of them.
+        let keys = (plan.keys as f64 * times).round().max(1.0);
+        (keys / plan.keys as f64, plan.predicted_fpp_at(keys as u64))
+    };
+    let mut points: Vec<_> = steps.map(rate).collect();
+    points.dedup();
+    points
+}
+
+pub(super) fn picture(goal: &Goal<'_>) -> String {
+    let curves = Curve::joined(goal.plans.iter().map(|plan| (plan.kind, curve(plan))));
+    let mut legend = Legend::new();
+    for curve in &curves {
+        legend.add(curve.look(), curve.name());
+    }
+    let promise = Look::line(BLACK, DASHED).width(1.4);
+    legend.say("");
+    let whose = if goal.one_rate { "promised" } else { "promised by classic" };
+    legend.add(promise, format!("{whose}: {}", Rate(goal.fpp)));
+    legend.add(Look::line(GREY, SOLID).width(1.4), "as planned");
+    if curves.iter().any(|curve| curve.kinds.contains(&Kind::Coded)) {
+        legend.say("coded is full soon after");
+    }
+
+    let area = Area { left: 85.0, top: 95.0, right: 625.0, bottom: 435.0 };
+    let words = match goal.one_size {
+        true => format!("when a filter planned for {} keys has fewer or more", Count(goal.keys)),
+        false => "when a filter has fewer or more keys than planned".to_owned(),
+    };
+    let words = format!("False-positive rate {words}");
+    let mut canvas = titled(&words, 685.0 + legend.width(), 500.0);
+    let x = Axis::log(RANGE.0, RANGE.1, 5, "keys over keys planned");
+    let ticks = [0.1, 0.2, 0.5, 1.0, 2.0, 4.0].map(|times| (times, format!("{times}")));
+    let low = (goal.fpp * 1e-4).max(1e-300);
+    let y = Axis::log(low, 1.0, 9, "false-positive rate");
+    let chart = Chart::new(&mut canvas, area, x.with_ticks(ticks.to_vec()), y, "");
+    let (at, _) = chart.at((1.0, 1.0));
+    canvas.line(&[(at, area.top), (at, area.bottom)], Look::line(GREY, SOLID).width(1.4));
+    canvas.text("planned", (at, area.top - 12.0), LABEL, Anchor::Middle);
+    for (number, curve) in curves.iter().enumerate() {
+        chart.curve(&mut canvas, &curve.points, curve.look());
+        chart.markers(&mut canvas, &curve.marked(number, 10), curve.look());
+    }
+    // Over the curves of those that are always at it.
+    chart.curve(&mut canvas, &[(RANGE.0, goal.fpp), (RANGE.1, goal.fpp)], promise);
+    legend.draw(&mut canvas, (655.0, 105.0));
+    canvas.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plans_for;
+    use super::*;
+
+    #[test]
+    fn the_promise_is_kept_up_to_the_plan_and_broken_beyond() {
+        for plan in plans_for(100_000, 0.01) {
+            let points = curve(&plan);
+            if plan.kind.built_at_once() {
+                assert!(points.is_empty());
+                continue;
+            }
+            assert!(
+                points.windows(2).all(|pair| pair[0].1 <= pair[1].1 * 1.000_001),
+                "{}",
+                plan.kind
+            );
+            let upto = points.iter().filter(|point| point.0 <= 1.0);
+            assert!(upto.clone().count() > 30 && upto.clone().all(|point| point.1 <= 0.01));
+            let (_, last) = points[points.len() - 1];
+            match plan.kind {
+                Kind::Scalable | Kind::Stable | Kind::Window | Kind::Coded => assert!(last <= 0.01),
+                kind => assert!(last > 0.2, "{kind}: {last}"),
+            }
+        }
+        assert_eq!(curve(&Plan::for_keys(Kind::Blocked, 1, 0.01).unwrap()).len(), 4, "1 to 4 keys");
+    }
+
+    #[test]
+    fn kinds_with_the_same_rates_share_a_curve() {
+        let plans = plans_for(1_000_000, 0.01);
+        let curves = Curve::joined(plans.iter().map(|plan| (plan.kind, curve(plan))));
+        let names: Vec<_> = curves.iter().map(Curve::name).collect();
+        assert!(names.iter().any(|name| name.starts_with("blocked, counting")), "{names:?}");
+    }
+}
