@@ -32,6 +32,7 @@ mod admission;
 mod bits;
 mod error;
 pub mod filter;
+mod foreign;
 pub mod format;
 pub mod hash;
 pub mod math;

@@ -1,0 +1,3 @@
+//! Other systems' Bloom filters.
+
+mod hash;
