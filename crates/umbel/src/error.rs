@@ -467,7 +467,9 @@ pub enum Error {
         name: String,
     },
     /// A field of a foreign file that is not as its format has it.
-    #[error("{format}: `{field}` is {found}; expected {expected}: is it another format, or damaged?")]
+    #[error(
+        "{format}: `{field}` is {found}; expected {expected}: is it another format, or damaged?"
+    )]
     Foreign {
         /// Format it was read as.
         format: Format,
@@ -542,7 +544,9 @@ pub enum Error {
         right: Format,
     },
     /// Foreign filters that put keys in different places cannot be joined.
-    #[error("the {what} of one filter is {left}, of the other {right}; make both with the same parameters")]
+    #[error(
+        "the {what} of one filter is {left}, of the other {right}; make both with the same parameters"
+    )]
     ForeignDiffer {
         /// What differs.
         what: &'static str,

@@ -39,7 +39,6 @@ macro_rules! systems {
             /// # Errors
             /// As there, without the memory.
             pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
-                given.check(format)?;
                 match format {
                     $($(Format::$format)|+ => <$owned>::plan(format, given),)*
                     #[allow(unreachable_patterns)]

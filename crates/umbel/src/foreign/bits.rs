@@ -58,7 +58,8 @@ impl Order {
 /// Bits set in all of `array`.
 pub(super) fn count_ones(array: &[u8]) -> u64 {
     let (words, rest) = array.as_chunks::<8>();
-    let words: u64 = words.iter().map(|word| u64::from(u64::from_le_bytes(*word).count_ones())).sum();
+    let words: u64 =
+        words.iter().map(|word| u64::from(u64::from_le_bytes(*word).count_ones())).sum();
     words + rest.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>()
 }
 
@@ -75,7 +76,10 @@ mod tests {
 
     #[test]
     fn bits_lie_where_the_drawing_says() {
-        for (order, expected) in [(Order::Bytes, [1, 0, 0, 0, 0, 0, 0, 128, 2]), (Order::BigWords, [128, 0, 0, 0, 0, 0, 0, 1, 0])] {
+        for (order, expected) in [
+            (Order::Bytes, [1, 0, 0, 0, 0, 0, 0, 128, 2]),
+            (Order::BigWords, [128, 0, 0, 0, 0, 0, 0, 1, 0]),
+        ] {
             let mut array = [0; 16];
             for position in [0, 63, 65] {
                 assert!(order.set(&mut array, position) && !order.set(&mut array, position));

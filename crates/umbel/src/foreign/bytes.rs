@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::ops::{Deref, DerefMut, Range};
 
 use super::Format;
-use crate::bits::{BLOCK_BYTES, Blocks};
 use crate::Error;
+use crate::bits::{BLOCK_BYTES, Blocks};
 
 /// Owned content of a file: bytes whose array of bits starts a cache line, so that no block of it lies
 /// across two; in huge pages when there are many.

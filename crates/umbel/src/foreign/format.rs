@@ -112,10 +112,9 @@ impl Format {
             Self::Spark => &[Bytes, I64, I32],
             Self::DataSketches | Self::Orc => &[Bytes, I64, F64],
             Self::Hive => &[Bytes, I64, I32],
-            Self::Pybloom3
-            | Self::Pybloom4
-            | Self::Pybloom3Scalable
-            | Self::Pybloom4Scalable => &[Bytes, Decimal],
+            Self::Pybloom3 | Self::Pybloom4 | Self::Pybloom3Scalable | Self::Pybloom4Scalable => {
+                &[Bytes, Decimal]
+            }
             Self::Squid => &[Url],
             Self::RedisBloom
             | Self::LevelDb

@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use super::bits::Order;
 use super::bytes::{Reader, check};
-use super::hash::murmur3_x64_128;
+use super::hash::murmur3::x64_128;
 use super::measure::Measure;
 use super::plain::{Layout, Plain, sealed};
 use super::{Bytes, Format, Key, Parameters, Plan};
@@ -91,14 +91,25 @@ impl Layout for Fields {
         let bits = optimal_bits(keys, fpp);
         let words = bits.div_ceil(64);
         if words == 0 {
-            return Err(Parameters::refuse(format, "fpp", fpp, "a rate that asks for a bit at least"));
+            return Err(Parameters::refuse(
+                format,
+                "fpp",
+                fpp,
+                "a rate that asks for a bit at least",
+            ));
         }
         let Ok(count) = i32::try_from(words) else {
             return Err(Error::TooLarge { bits: bits as f64 });
         };
-        let probes = if given.has("guava-31") { optimal_probes_31(keys, bits) } else { optimal_probes(fpp) };
+        let probes =
+            if given.has("guava-31") { optimal_probes_31(keys, bits) } else { optimal_probes(fpp) };
         let Ok(probes) = u8::try_from(probes) else {
-            return Err(Parameters::refuse(format, "fpp", fpp, "a rate that takes at most 255 probes"));
+            return Err(Parameters::refuse(
+                format,
+                "fpp",
+                fpp,
+                "a rate that takes at most 255 probes",
+            ));
         };
         let mitz32 = given.has("mitz32");
         let mut head = vec![u8::from(!mitz32), probes];
@@ -150,9 +161,9 @@ impl Layout for Fields {
 
     fn hash(&self, key: Key<'_>) -> Result<Option<(u64, u64)>, Error> {
         Ok(Some(match key {
-            Key::Bytes(key) => murmur3_x64_128(0, key),
-            Key::I64(key) => murmur3_x64_128(0, &key.to_le_bytes()),
-            Key::I32(key) => murmur3_x64_128(0, &key.to_le_bytes()),
+            Key::Bytes(key) => x64_128(0, key),
+            Key::I64(key) => x64_128(0, &key.to_le_bytes()),
+            Key::I32(key) => x64_128(0, &key.to_le_bytes()),
             other => return Err(other.refused(Format::Guava)),
         }))
     }
@@ -161,7 +172,8 @@ impl Layout for Fields {
     fn positions(&self, (first, second): (u64, u64)) -> impl Iterator<Item = u64> {
         let (bits, wide) = (self.bits(), self.strategy == Strategy::Mitz64);
         // Of strategy 0 the halves of the first word, the second counted from 1.
-        let (mut at, step) = if wide { (first, second) } else { (first + (first >> 32), first >> 32) };
+        let (mut at, step) =
+            if wide { (first, second) } else { (first + (first >> 32), first >> 32) };
         (0..self.probes).map(move |_| {
             let position = if wide { at & i64::MAX as u64 } else { flip(at as u32).into() };
             at = at.wrapping_add(step);
@@ -203,8 +215,29 @@ mod tests {
     use super::*;
     use crate::foreign::{ForeignFilter, ForeignInsert};
 
-    /// 1 key at 1e-6, then key-000001 and key-000002: written by Guava 33.6.0.
-    const TINY: &[u8] = &[];
+    /// For 1 key at 1e-6; holds key-000001 to key-000004: written by Guava 33.6.0.
+    const TINY: [u8; 14] = [1, 20, 0, 0, 0, 1, 0xc7, 0x67, 0x6e, 0x7d, 0x5d, 0x7c, 0xec, 0xcd];
+
+    #[test]
+    fn a_file_of_guava_is_made_again() {
+        let mut filter = Guava::new(Format::Guava, &Parameters::for_keys(1, 1e-6)).unwrap();
+        for i in 1..=4 {
+            filter.insert(format!("key-{i:06}").as_str().into()).unwrap();
+        }
+        assert_eq!(filter.content(), TINY);
+        let read = Guava::decode(Format::Guava, TINY, &Parameters::default()).unwrap();
+        assert!(read.contains("key-000003".into()).unwrap());
+        assert_eq!(read.encode().unwrap(), TINY);
+    }
+
+    #[test]
+    fn fields_out_of_range_are_refused() {
+        for (byte, value) in [(0, 2), (0, 255), (1, 0), (2, 0x80), (5, 0), (5, 2)] {
+            let mut changed = TINY;
+            changed[byte] = value;
+            assert!(Guava::decode(Format::Guava, changed, &Parameters::default()).is_err());
+        }
+    }
 
     #[test]
     fn probes_as_each_guava_rounds_them() {

@@ -66,7 +66,8 @@ impl Measure {
         }
         let (hit, share) = (1.0 - spared, clear / bits);
         let load = -share.ln() / hit;
-        let both = |(count, chance): &(f64, f64)| count * ((-load * (1.0 - chance)).exp() - share * share);
+        let both =
+            |(count, chance): &(f64, f64)| count * ((-load * (1.0 - chance)).exp() - share * share);
         let of_a_bit = share * (1.0 - share) + pairs.iter().map(both).sum::<f64>();
         // Bits that one more key clears.
         let slope = clear * hit / blocks;

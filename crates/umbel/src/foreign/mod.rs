@@ -27,6 +27,7 @@ mod bits;
 mod bytes;
 mod format;
 pub mod guava;
+mod hash;
 mod key;
 mod measure;
 mod parameters;

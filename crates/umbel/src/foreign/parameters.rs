@@ -59,8 +59,14 @@ impl Parameters {
             ("salts", !self.salts.is_empty()),
         ];
         let taken = format.parameters();
-        if let Some((name, _)) = given.iter().find(|(name, given)| *given && !taken.contains(name)) {
-            return Err(Self::refuse(format, name, "a value", "none: the format has no such parameter"));
+        if let Some((name, _)) = given.iter().find(|(name, given)| *given && !taken.contains(name))
+        {
+            return Err(Self::refuse(
+                format,
+                name,
+                "a value",
+                "none: the format has no such parameter",
+            ));
         }
         let known = |option: &&String| format.options().iter().any(|(name, _)| name == option);
         if let Some(option) = self.options.iter().find(|option| !known(option)) {

@@ -294,7 +294,8 @@ impl Layout for Fields {
         let blocks = (self.array.len() / BLOCK) as u64;
         let block = 256 * ((hash >> 32) * blocks >> 32);
         let low = hash as u32;
-        let bit = move |(i, salt)| block + 32 * i + u64::from(low.wrapping_mul(salt) >> 27);
+        let bit =
+            move |(i, salt): (u64, u32)| block + 32 * i + u64::from(low.wrapping_mul(salt) >> 27);
         (0..).zip(SALT).map(bit)
     }
 
@@ -358,5 +359,76 @@ impl Fields {
         self.array = head.len()..folded.len();
         *content = folded;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::foreign::{ForeignFilter, ForeignInsert};
+
+    /// key-000001 to key-000020 in 32 bytes: written by parquet-java 1.17.0.
+    const ONE_BLOCK: &[u8] = &[
+        0x15, 0x40, 0x1c, 0x1c, 0x00, 0x00, 0x1c, 0x1c, 0x00, 0x00, 0x1c, 0x1c, 0x00, 0x00, 0x00,
+        0x64, 0x9e, 0x32, 0xf4, 0x9a, 0xe8, 0x64, 0x47, 0x9c, 0x01, 0x97, 0xef, 0x63, 0x22, 0x6d,
+        0x40, 0x36, 0x03, 0x6b, 0x7c, 0x4a, 0x4b, 0x22, 0xe6, 0xe5, 0x8e, 0x4b, 0x98, 0x87, 0x2e,
+        0x0d, 0xb9,
+    ];
+
+    #[test]
+    fn a_file_of_parquet_java_is_made_again() {
+        for (format, file) in
+            [(Format::Parquet, ONE_BLOCK), (Format::ParquetBits, &ONE_BLOCK[15..])]
+        {
+            let given = Parameters { bits: Some(256), ..Parameters::default() };
+            let mut filter = Parquet::new(format, &given).unwrap();
+            for i in 1..=20 {
+                filter.insert(format!("key-{i:06}").as_str().into()).unwrap();
+            }
+            assert_eq!(filter.content(), file);
+            let read = Parquet::decode(format, file, &Parameters::default()).unwrap();
+            assert!(read.contains("key-000007".into()).unwrap());
+        }
+    }
+
+    #[test]
+    fn headers_with_fields_unknown_are_read_and_other_algorithms_refused() {
+        let head = |bytes: &[u8]| extent(&[bytes, &[0; 64]].concat());
+        let known = &ONE_BLOCK[..15];
+        assert_eq!(head(known).unwrap(), 15..47);
+        // Fields 5 (binary of 2 bytes), 6 (a structure with a double in it), 7 (true).
+        let more = [&known[..14], &[0x18, 2, 9, 9, 0x1c, 0x17, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0]]
+            .concat();
+        assert_eq!(head(&more).unwrap().len(), 32);
+        for i in 0..15 {
+            for bit in 0..8 {
+                let mut changed = known.to_vec();
+                changed[i] ^= 1 << bit;
+                // Bytes 3, 7 and 11 choose the algorithms; other changes can make fields to be skipped.
+                let extent = head(&changed);
+                assert!(extent.is_err() || ![3, 7, 11].contains(&i), "byte {i} bit {bit}");
+            }
+            assert!(extent(&known[..i]).is_err());
+        }
+        for bytes in [0, 31, 33, -32i64] {
+            let zigzag = (bytes << 1 ^ bytes >> 63) as u8;
+            let changed = [&[0x15, zigzag], &known[2..]].concat();
+            assert!(
+                matches!(head(&changed), Err(Error::Foreign { field: "numBytes", .. })),
+                "{bytes}"
+            );
+        }
+        assert!(extent(&[0x1c; 5000]).is_err(), "structures in structures");
+        assert!(extent(&[&[0x18][..], &[255; 9], &[1]].concat()).is_err(), "a length near 2^63");
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!((java_bits(33_554_432, 1e-6), java_bits(1000, 0.1)), (1_073_742_079, 5771));
+        assert_eq!((java_bits(1, 0.5), java_bits(1 << 60, 0.1)), (256, 1_073_742_079));
+        assert_eq!((arrow_bits(1, 0.5), arrow_bits(1000, 0.05)), (256, 8192));
+        for (bytes, length) in [(32, 15), (64, 16), (8 << 10, 17), (1 << 20, 18), (LARGEST, 19)] {
+            assert_eq!(header(bytes).len(), length);
+        }
     }
 }

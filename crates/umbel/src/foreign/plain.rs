@@ -128,8 +128,7 @@ impl<L: Layout> Plain<L> {
     /// [`Error::ForeignParameter`] for what the format cannot be given or needs; [`Error::Fpp`];
     /// [`Error::OutOfMemory`].
     pub fn new(format: Format, given: &Parameters) -> Result<Self, Error> {
-        given.check(format)?;
-        let Plan { bytes, head, array, tail, .. } = L::plan(format, given)?;
+        let Plan { bytes, head, array, tail, .. } = Self::plan(format, given)?;
         let refused = |_| Error::OutOfMemory { bytes };
         let array = usize::try_from(array).map_err(refused)?;
         let len = array.checked_add(head.len() + tail.len()).ok_or(Error::OutOfMemory { bytes })?;
@@ -137,6 +136,15 @@ impl<L: Layout> Plain<L> {
         content[..head.len()].copy_from_slice(&head);
         content[head.len() + array..].copy_from_slice(&tail);
         Ok(Self { layout: L::parse(format, &content, given)?, content })
+    }
+
+    /// What [`new`](Self::new) would make.
+    ///
+    /// # Errors
+    /// As there, without the memory.
+    pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
+        given.check(format)?;
+        L::plan(format, given)
     }
 
     /// The content of its file.
