@@ -40,6 +40,7 @@ pub use receipt::{Fact, Figure, Part, Receipt};
 pub use scalable::{Link, Scalable};
 pub use shared::Shared;
 pub use sliced::{Sliced, SlicedLayout};
+pub(crate) use spread::keys_of_slices;
 pub use stable::Stable;
 pub use window::Window;
 

@@ -115,7 +115,7 @@ impl<L: Spread> Layout for L {
 /// kn keys in it, k times those of the classic kind (S. Swamidass, P. Baldi 2007, <https://doi.org/10.1021/ci600526a>).
 ///
 /// The clear bits of a slice have variance s·e^−λ(1 − (1 + λ)e^−λ), λ = n/s, and those of k slices k times that.
-pub(super) fn keys_of_slices(clear: f64, slices: f64, slice: f64) -> Estimate {
+pub(crate) fn keys_of_slices(clear: f64, slices: f64, slice: f64) -> Estimate {
     if clear < 1.0 {
         let low = keys_of_slices(1.0, slices, slice).low;
         let full = f64::INFINITY;

@@ -1,0 +1,89 @@
+//! What the bits of a filter say: fill, keys, rate.
+
+use super::bits::count_ones;
+use crate::filter::keys_of_slices;
+use crate::math::Estimate;
+
+/// Figures of one array of bits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[doc(hidden)]
+pub struct Measure {
+    pub(super) bits: u64,
+    pub(super) set_bits: u64,
+    pub(super) keys: Estimate,
+    pub(super) fpp: f64,
+}
+
+impl Measure {
+    /// Of a filter that knows nothing, or lets everything pass.
+    pub(super) fn fixed(answer: bool) -> Self {
+        let keys = if answer { f64::INFINITY } else { 0.0 };
+        let keys = Estimate { value: keys, low: 0.0, high: keys, deviation: keys };
+        Self { bits: 0, set_bits: 0, keys, fpp: f64::from(u8::from(answer)) }
+    }
+
+    /// Of probes anywhere among `bits` bits: X/m for each (B. H. Bloom 1970), keys by −(m/k)·ln(1 − X/m).
+    ///
+    /// Two hashes stretched to k probes raise the rate a little above this (A. Kirsch, M. Mitzenmacher
+    /// 2008, <https://doi.org/10.1002/rsa.20208>), by what vanishes as m grows.
+    pub(super) fn spread(array: &[u8], bits: u64, probes: u32) -> Self {
+        let set_bits = count_ones(array);
+        let clear = bits.saturating_sub(set_bits) as f64;
+        let keys = keys_of_slices(clear, 1.0, bits as f64).over(f64::from(probes));
+        let fpp = (set_bits as f64 / bits as f64).min(1.0).powi(probes as i32);
+        Self { bits, set_bits, keys, fpp }
+    }
+
+    /// Of probes that all fall into one block of `block` bytes: the rate is the mean over blocks.
+    ///
+    /// `rate` tells that of a block. `spared` is the chance that a key of the block leaves a bit of it
+    /// clear, `pairs` how many other bits it may leave clear as well and with what chance both.
+    ///
+    /// Keys are estimated from all clear bits, c = m·e^(−λ(1−s)) at λ keys a block. With Poisson loads
+    /// the variance of c is that of independent blocks, from the chances of pairs; what the varying
+    /// number of keys adds to it is taken away, since the number of keys is what is asked for.
+    pub(super) fn blocked(
+        array: &[u8],
+        block: usize,
+        rate: impl Fn(&[u8]) -> f64,
+        spared: f64,
+        pairs: &[(f64, f64)],
+    ) -> Self {
+        let blocks = array.chunks_exact(block);
+        let (count, bits) = (blocks.len() as f64, array.len() as u64 * 8);
+        let set_bits = count_ones(array);
+        let fpp = blocks.map(rate).sum::<f64>() / count;
+        let clear = bits.saturating_sub(set_bits) as f64;
+        let keys = Self::keys(count, bits as f64, clear, spared, pairs);
+        Self { bits, set_bits, keys, fpp }
+    }
+
+    fn keys(blocks: f64, bits: f64, clear: f64, spared: f64, pairs: &[(f64, f64)]) -> Estimate {
+        if clear < 1.0 {
+            let low = Self::keys(blocks, bits, 1.0, spared, pairs).low;
+            let full = f64::INFINITY;
+            return Estimate { value: full, low, high: full, deviation: full };
+        }
+        let (hit, share) = (1.0 - spared, clear / bits);
+        let load = -share.ln() / hit;
+        let both =
+            |(count, chance): &(f64, f64)| count * ((-load * (1.0 - chance)).exp() - share * share);
+        let of_a_bit = share * (1.0 - share) + pairs.iter().map(both).sum::<f64>();
+        // Bits that one more key clears.
+        let slope = clear * hit / blocks;
+        let variance = (bits * of_a_bit - slope * slope * load * blocks).max(0.0);
+        Estimate::new(load * blocks, variance.sqrt() / slope)
+    }
+
+    /// [`blocked`](Self::blocked) of `probes` probes anywhere in a block of 512 bits.
+    pub(super) fn lines(array: &[u8], probes: u32) -> Self {
+        let k = probes as i32;
+        Self::blocked(
+            array,
+            64,
+            |line| (count_ones(line) as f64 / 512.0).powi(k),
+            (511.0f64 / 512.0).powi(k),
+            &[(511.0, (510.0f64 / 512.0).powi(k))],
+        )
+    }
+}

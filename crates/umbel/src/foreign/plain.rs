@@ -1,0 +1,341 @@
+//! Filters of one array of bits, which nearly all systems have: a [`Layout`] tells a format's fields,
+//! hash and positions, [`Plain`] does the rest for all of them.
+
+use std::fmt;
+use std::io::Write;
+use std::ops::Range;
+
+use super::bits::{self, Order};
+use super::measure::Measure;
+use super::{Bytes, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
+use crate::Error;
+use crate::filter::Fact;
+
+/// What a format knows of its filters. Implemented by the formats; not for others.
+///
+/// A value of it is what the fields of one file say.
+pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
+    /// What becomes of a key before it has positions.
+    type Hash: Copy;
+    /// Where the array keeps its bits.
+    #[doc(hidden)]
+    const ORDER: Order;
+
+    /// The file of an empty filter, by the system's own rules of sizes.
+    #[doc(hidden)]
+    fn plan(format: Format, given: &Parameters) -> Result<Plan, Error>;
+    /// Reads and checks the fields of a file's content. `given` is what a file without fields leaves to
+    /// be told; most ignore it.
+    #[doc(hidden)]
+    fn parse(format: Format, content: &[u8], given: &Parameters) -> Result<Self, Error>;
+    /// Whether hardly anything but a file of this format passes [`parse`](Self::parse).
+    #[doc(hidden)]
+    fn is_certain(&self) -> bool {
+        false
+    }
+
+    #[doc(hidden)]
+    fn format(&self) -> Format;
+    /// How keys become positions, with seed and all.
+    #[doc(hidden)]
+    fn scheme(&self) -> String;
+    /// Where in the content the array lies.
+    #[doc(hidden)]
+    fn array(&self) -> Range<usize>;
+    /// Bits, m: positions are below.
+    #[doc(hidden)]
+    fn bits(&self) -> u64;
+    #[doc(hidden)]
+    fn probes(&self) -> u32;
+    /// The answer for every key, where the system does not look at the bits.
+    #[doc(hidden)]
+    fn fixed(&self) -> Option<bool> {
+        None
+    }
+
+    /// The hash of a key; `None` for one that the system ignores when it is inserted and never finds.
+    #[doc(hidden)]
+    fn hash(&self, key: Key<'_>) -> Result<Option<Self::Hash>, Error>;
+    /// Where its bits are.
+    #[doc(hidden)]
+    fn positions(&self, hash: Self::Hash) -> impl Iterator<Item = u64>;
+
+    /// Makes the content ready to set bits in.
+    #[doc(hidden)]
+    fn before_insert(&mut self, content: &mut Bytes) -> Result<(), Error> {
+        let _ = content;
+        Ok(())
+    }
+    /// Writes down that a key was inserted and set `new` bits.
+    #[doc(hidden)]
+    fn after_insert(&mut self, content: &mut Bytes, new: u32) {
+        let _ = (content, new);
+    }
+    /// Writes down that the bits of another filter were added.
+    #[doc(hidden)]
+    fn after_union(&mut self, content: &mut Bytes) {
+        let _ = content;
+    }
+    /// What the writer of the format does after the last key.
+    #[doc(hidden)]
+    fn finish(&mut self, content: &mut Bytes) -> Result<(), Error> {
+        let _ = content;
+        Ok(())
+    }
+
+    /// Figures from the bits.
+    #[doc(hidden)]
+    fn measure(&self, array: &[u8]) -> Measure {
+        Measure::spread(array, self.bits(), self.probes())
+    }
+    /// What the file declares.
+    #[doc(hidden)]
+    fn facts(&self) -> Vec<Fact> {
+        Vec::new()
+    }
+    /// Asks for many keys.
+    #[doc(hidden)]
+    fn contains_batch(&self, array: &[u8], hashes: &[Option<Self::Hash>], found: &mut [bool]) {
+        for hash in hashes.iter().flatten() {
+            self.positions(*hash).for_each(|position| Self::ORDER.ask(array, position));
+        }
+        for (hash, found) in hashes.iter().zip(found) {
+            *found = hash.is_some_and(|hash| {
+                self.positions(hash).all(|position| Self::ORDER.get(array, position))
+            });
+        }
+    }
+}
+
+pub(super) mod sealed {
+    pub trait Sealed {}
+}
+
+/// A foreign filter of one array of bits, over the content of its file as it is.
+///
+/// `S` is where the content lives: [`Bytes`] to own it, `&[u8]` or a map to borrow it. Nothing is
+/// converted: bits stay in the order of the file, so opening costs no more than reading the header.
+#[derive(Clone)]
+pub struct Plain<L, S = Bytes> {
+    layout: L,
+    content: S,
+}
+
+impl<L: Layout> Plain<L> {
+    /// An empty filter of the size that the system itself would choose.
+    ///
+    /// # Errors
+    /// [`Error::ForeignParameter`] for what the format cannot be given or needs; [`Error::Fpp`];
+    /// [`Error::OutOfMemory`].
+    pub fn new(format: Format, given: &Parameters) -> Result<Self, Error> {
+        let Plan { bytes, head, array, tail, .. } = Self::plan(format, given)?;
+        let refused = |_| Error::OutOfMemory { bytes };
+        let array = usize::try_from(array).map_err(refused)?;
+        let len = array.checked_add(head.len() + tail.len()).ok_or(Error::OutOfMemory { bytes })?;
+        let mut content = Bytes::zeroed(len, head.len())?;
+        content[..head.len()].copy_from_slice(&head);
+        content[head.len() + array..].copy_from_slice(&tail);
+        Ok(Self { layout: L::parse(format, &content, given)?, content })
+    }
+
+    /// What [`new`](Self::new) would make.
+    ///
+    /// # Errors
+    /// As there, without the memory.
+    pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
+        given.check(format)?;
+        L::plan(format, given)
+    }
+
+    /// The content of its file.
+    pub fn into_content(self) -> Bytes {
+        self.content
+    }
+
+    /// Inserts a key by its hash; true when it was certainly new.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], of formats whose empty filters have no bits.
+    pub fn insert_hash(&mut self, hash: L::Hash) -> Result<bool, Error> {
+        self.layout.before_insert(&mut self.content)?;
+        if self.layout.fixed().is_some() {
+            return Ok(false);
+        }
+        let array = &mut self.content[self.layout.array()];
+        let set = |position| u32::from(L::ORDER.set(array, position));
+        let new = self.layout.positions(hash).map(set).sum();
+        self.layout.after_insert(&mut self.content, new);
+        Ok(new > 0)
+    }
+
+    /// Adds all keys of `other`: the bits become those of a filter with both sets of keys.
+    ///
+    /// # Errors
+    /// [`Error::FormatsDiffer`]; [`Error::ForeignDiffer`], which names what else differs: the scheme with
+    /// its seed, the bits, or the probes.
+    pub fn union<T: AsRef<[u8]>>(&mut self, other: &Plain<L, T>) -> Result<(), Error> {
+        let [left, right] = [self.layout.format(), other.layout.format()];
+        if left != right {
+            return Err(Error::FormatsDiffer { left, right });
+        }
+        let differ = |what, left: &dyn ToString, right: &dyn ToString| {
+            let [left, right] = [left.to_string(), right.to_string()];
+            if left == right { Ok(()) } else { Err(Error::ForeignDiffer { what, left, right }) }
+        };
+        let (ours, theirs) = (&self.layout, &other.layout);
+        differ("hash scheme", &ours.scheme(), &theirs.scheme())?;
+        differ("number of bits", &ours.bits(), &theirs.bits())?;
+        differ("number of probes", &ours.probes(), &theirs.probes())?;
+        match (self.layout.fixed(), other.layout.fixed()) {
+            (_, Some(false)) | (Some(true), _) => return Ok(()),
+            (_, Some(true)) => {
+                let [left, right] = ["bits", "none: every key passes"].map(str::to_owned);
+                return Err(Error::ForeignDiffer { what: "content", left, right });
+            }
+            (_, None) => {}
+        }
+        self.layout.before_insert(&mut self.content)?;
+        bits::or(&mut self.content[self.layout.array()], other.bit_array());
+        self.layout.after_union(&mut self.content);
+        Ok(())
+    }
+}
+
+impl<L: Layout, S: AsRef<[u8]>> Plain<L, S> {
+    /// The filter that `content` holds, all of it and nothing else.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`] for a field that is not as the format has it, [`Error::ForeignLength`] for
+    /// too few bytes or too many. Never panics, for any input, and allocates nothing.
+    pub fn decode(format: Format, content: S, given: &Parameters) -> Result<Self, Error> {
+        Ok(Self { layout: L::parse(format, content.as_ref(), given)?, content })
+    }
+
+    /// What its fields say.
+    pub fn layout(&self) -> &L {
+        &self.layout
+    }
+
+    /// The content of its file.
+    pub fn content(&self) -> &[u8] {
+        self.content.as_ref()
+    }
+
+    /// Its array of bits, in the order of the format.
+    pub fn bit_array(&self) -> &[u8] {
+        &self.content()[self.layout.array()]
+    }
+
+    /// A copy that owns its content, which can be inserted into.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn to_owned(&self) -> Result<Plain<L>, Error> {
+        let content = Bytes::copy_of(self.content(), self.layout.array().start)?;
+        Ok(Plain { layout: self.layout.clone(), content })
+    }
+
+    /// The hash of a key under this filter's scheme; `None` for one that the system ignores.
+    ///
+    /// # Errors
+    /// [`Error::ForeignKeyType`] for a type that the system does not hash, [`Error::ForeignKey`] for a
+    /// key that it refuses.
+    pub fn hash(&self, key: Key<'_>) -> Result<Option<L::Hash>, Error> {
+        self.layout.hash(key)
+    }
+
+    /// Whether a key may have been inserted, by its hash.
+    #[inline]
+    pub fn contains_hash(&self, hash: L::Hash) -> bool {
+        if let Some(answer) = self.layout.fixed() {
+            return answer;
+        }
+        let array = self.bit_array();
+        self.layout.positions(hash).all(|position| L::ORDER.get(array, position))
+    }
+
+    pub(super) fn measure(&self) -> Measure {
+        match self.layout.fixed() {
+            Some(answer) => Measure::fixed(answer),
+            None => self.layout.measure(self.bit_array()),
+        }
+    }
+}
+
+/// Keys hashed and asked for at a time: up to 32 cache lines each are then on their way.
+const TOGETHER: usize = 16;
+
+impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {
+    fn format(&self) -> Format {
+        self.layout.format()
+    }
+
+    fn scheme(&self) -> String {
+        self.layout.scheme()
+    }
+
+    fn is_certain(&self) -> bool {
+        self.layout.is_certain()
+    }
+
+    fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
+        Ok(self.layout.hash(key)?.is_some_and(|hash| self.contains_hash(hash)))
+    }
+
+    fn contains_batch(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
+        assert_eq!(keys.len(), found.len(), "one answer for each key");
+        if let Some(answer) = self.layout.fixed() {
+            found.fill(answer);
+            return Ok(());
+        }
+        let array = self.bit_array();
+        let mut hashes = [None; TOGETHER];
+        for (keys, found) in keys.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = self.layout.hash(*key)?;
+            }
+            self.layout.contains_batch(array, &hashes[..keys.len()], found);
+        }
+        Ok(())
+    }
+
+    fn receipt(&self) -> Receipt {
+        let Measure { bits, set_bits, keys, fpp } = self.measure();
+        Receipt {
+            format: self.format(),
+            scheme: self.scheme(),
+            bytes: self.content().len() as u64,
+            bits,
+            set_bits,
+            fill: set_bits as f64 / bits.max(1) as f64,
+            probes: self.layout.probes(),
+            keys,
+            fpp,
+            parts: Vec::new(),
+            facts: self.layout.facts(),
+        }
+    }
+
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
+        Ok(out.write_all(self.content())?)
+    }
+}
+
+impl<L: Layout> ForeignInsert for Plain<L> {
+    fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
+        match self.layout.hash(key)? {
+            Some(hash) => self.insert_hash(hash),
+            None => Ok(false),
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        self.layout.finish(&mut self.content)
+    }
+}
+
+impl<L: Layout, S> fmt::Debug for Plain<L, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Plain").field(&self.layout).finish()
+    }
+}
