@@ -10,7 +10,7 @@
 //! | k i32 BE | m i32 | ceil(m/8) bytes |            with Jenkins' hash
 //! ```
 //!
-//! Each probe hashes the key again, with the hash before as its seed. The size is the caller's choice.
+//! Each probe hashes the key again, with the hash before it as the seed. The size is the caller's choice.
 
 use std::ops::Range;
 
@@ -93,7 +93,9 @@ impl Layout for Fields {
             match reader.u8()? {
                 0 => (probes, Hash::Jenkins),
                 1 => (probes, Hash::Murmur),
-                other => return Err(refuse(format, "hash type", other, "0 (Jenkins) or 1 (Murmur)")),
+                other => {
+                    return Err(refuse(format, "hash type", other, "0 (Jenkins) or 1 (Murmur)"));
+                }
             }
         };
         let few = (1..=MOST_PROBES as i32).contains(&probes);
@@ -140,7 +142,7 @@ impl Layout for Fields {
     }
 
     #[inline]
-    fn positions(&self, key: &[u8]) -> impl Iterator<Item = u64> {
+    fn positions(&self, key: Self::Hash<'_>) -> impl Iterator<Item = u64> {
         let mut hash = 0;
         (0..self.probes).map(move |_| {
             hash = match self.hash {
@@ -153,7 +155,7 @@ impl Layout for Fields {
     }
 
     // Asking for the lines first would hash every key twice, which costs more than the misses.
-    fn contains_batch(&self, array: &[u8], keys: &[Option<&[u8]>], found: &mut [bool]) {
+    fn contains_batch(&self, array: &[u8], keys: &[Option<Self::Hash<'_>>], found: &mut [bool]) {
         self.contains_each(array, keys, found);
     }
 }
@@ -187,10 +189,15 @@ mod tests {
     #[test]
     fn fields_out_of_range_are_refused() {
         let file = sized(&[]).encode().unwrap();
-        for (byte, value) in [(3, 254), (4, 0x80), (4, 1), (7, 0), (8, 2), (9, 0x80), (12, 0), (12, 81), (22, 0x20)] {
+        for (byte, value) in
+            [(3, 254), (4, 0x80), (4, 1), (7, 0), (8, 2), (9, 0x80), (12, 0), (12, 81), (22, 0x20)]
+        {
             let mut changed = file.clone();
             changed[byte] = value;
-            assert!(Hadoop::decode(Format::Hadoop, changed, &Parameters::default()).is_err(), "{byte}");
+            assert!(
+                Hadoop::decode(Format::Hadoop, changed, &Parameters::default()).is_err(),
+                "{byte}"
+            );
         }
     }
 }

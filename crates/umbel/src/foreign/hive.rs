@@ -112,7 +112,7 @@ impl Layout for Fields {
     }
 
     #[inline]
-    fn positions(&self, hash: u64) -> impl Iterator<Item = u64> {
+    fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64> {
         let (first, second) = (hash as u32, (hash >> 32) as u32);
         let blocks = self.array.len() as u64 / 64;
         let start = u64::from(flip(first.wrapping_add(second))) % blocks * 512;

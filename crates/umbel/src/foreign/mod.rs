@@ -27,13 +27,18 @@ mod bits;
 mod bytes;
 mod format;
 pub mod guava;
+pub mod hadoop;
 mod hash;
+pub mod hive;
 mod key;
 mod measure;
+pub mod orc;
 mod parameters;
 pub mod parquet;
 mod plain;
 mod receipt;
+pub mod salted;
+pub mod squid;
 
 use std::io::Write;
 

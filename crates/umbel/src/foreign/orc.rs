@@ -88,7 +88,13 @@ impl Layout for Fields {
                 0x1a if array.is_none() => {
                     let length = varint(format, &mut reader)?;
                     let words = length > 0 && length % 8 == 0 && length <= MOST_BITS / 8;
-                    check(format, "length of utf8bitset", length, words, "8-byte words below 2^28 bytes")?;
+                    check(
+                        format,
+                        "length of utf8bitset",
+                        length,
+                        words,
+                        "8-byte words below 2^28 bytes",
+                    )?;
                     let start = reader.at();
                     reader.take(length as usize)?;
                     array = Some(start..reader.at());
@@ -133,7 +139,7 @@ impl Layout for Fields {
     }
 
     #[inline]
-    fn positions(&self, hash: u64) -> impl Iterator<Item = u64> {
+    fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64> {
         let (mut at, step) = (hash as u32, (hash >> 32) as u32);
         let bits = self.bits() as u32;
         (0..self.probes).map(move |_| {
@@ -172,21 +178,20 @@ fn write_varint(out: &mut Vec<u8>, mut value: u64) {
 /// Reads over a field that later versions of the message may have.
 fn skip(format: Format, reader: &mut Reader<'_>, tag: u64) -> Result<(), Error> {
     match (tag >> 3, tag & 7) {
-        (0 | 1 | 3, _) => return Err(refuse(format, "field", tag >> 3, "each field once, of its type")),
+        (0 | 1 | 3, _) => Err(refuse(format, "field", tag >> 3, "each field once, of its type")),
         (2, _) => {
             let expected = "utf8bitset, field 3: this is the older stream BLOOM_FILTER";
-            return Err(refuse(format, "bitset", "field 2", expected));
+            Err(refuse(format, "bitset", "field 2", expected))
         }
-        (_, 0) => drop(varint(format, reader)?),
-        (_, 1) => drop(reader.take(8)?),
+        (_, 0) => varint(format, reader).map(drop),
+        (_, 1) => reader.take(8).map(|_| ()),
         (_, 2) => {
             let length = varint(format, reader)?;
-            drop(reader.take(usize::try_from(length).unwrap_or(usize::MAX))?);
+            reader.take(usize::try_from(length).unwrap_or(usize::MAX)).map(|_| ())
         }
-        (_, 5) => drop(reader.take(4)?),
-        (_, wire) => return Err(refuse(format, "wire type", wire, "0, 1, 2 or 5")),
+        (_, 5) => reader.take(4).map(|_| ()),
+        (_, wire) => Err(refuse(format, "wire type", wire, "0, 1, 2 or 5")),
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -211,7 +216,10 @@ mod tests {
         let read = decode(&other).unwrap();
         assert!(read.contains(Key::I64(-5)).unwrap());
         assert_eq!(read.encode().unwrap(), other);
-        assert_eq!(filter.hash(Key::F64(f64::NAN)).unwrap(), filter.hash(Key::F64(-f64::NAN)).unwrap());
+        assert_eq!(
+            filter.hash(Key::F64(f64::NAN)).unwrap(),
+            filter.hash(Key::F64(-f64::NAN)).unwrap()
+        );
     }
 
     #[test]

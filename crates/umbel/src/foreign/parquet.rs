@@ -221,7 +221,7 @@ impl Thrift<'_, '_> {
 impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
-    type Hash = u64;
+    type Hash<'k> = u64;
     const ORDER: Order = Order::Bytes;
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
@@ -290,7 +290,7 @@ impl Layout for Fields {
     }
 
     #[inline]
-    fn positions(&self, hash: u64) -> impl Iterator<Item = u64> {
+    fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64> {
         let blocks = (self.array.len() / BLOCK) as u64;
         let block = 256 * ((hash >> 32) * blocks >> 32);
         let low = hash as u32;

@@ -61,7 +61,10 @@ impl Layout for Fields {
             return Err(Parameters::refuse(format, "bits", bits, "at least 1"));
         }
         let plan = Plan::new(format, (bits, probes), Vec::new(), bits.div_ceil(8), Vec::new());
-        Ok(plan.warn(bits > REACH, "bits from 2^32 on are never used: the rate will be above that of the size"))
+        Ok(plan.warn(
+            bits > REACH,
+            "bits from 2^32 on are never used: the rate will be above that of the size",
+        ))
     }
 
     fn parse(format: Format, content: &[u8], given: &Parameters) -> Result<Self, Error> {
@@ -73,7 +76,13 @@ impl Layout for Fields {
         if expected != found {
             return Err(Error::ForeignLength { format, expected, found });
         }
-        check(format, "bits", "bits set behind the last", padding_is_clear(content, bits), "all clear")?;
+        check(
+            format,
+            "bits",
+            "bits set behind the last",
+            padding_is_clear(content, bits),
+            "all clear",
+        )?;
         Ok(Self { salts: given.salts.clone(), bits, bytes: content.len() })
     }
 
@@ -82,7 +91,8 @@ impl Layout for Fields {
     }
 
     fn scheme(&self) -> String {
-        let salts: Vec<String> = self.salts.iter().map(|salt| salt.escape_ascii().to_string()).collect();
+        let salts: Vec<String> =
+            self.salts.iter().map(|salt| salt.escape_ascii().to_string()).collect();
         format!("sha1/xor32, salts {}", salts.join(" "))
     }
 
@@ -106,7 +116,7 @@ impl Layout for Fields {
     }
 
     #[inline]
-    fn positions(&self, key: &[u8]) -> impl Iterator<Item = u64> {
+    fn positions(&self, key: Self::Hash<'_>) -> impl Iterator<Item = u64> {
         let keyed = Sha1::new().chain_update(key);
         self.salts.iter().map(move |salt| {
             let digest = keyed.clone().chain_update(salt).finalize();
@@ -117,7 +127,7 @@ impl Layout for Fields {
     }
 
     // Asking for the lines first would hash every key twice, which costs more than the misses.
-    fn contains_batch(&self, array: &[u8], keys: &[Option<&[u8]>], found: &mut [bool]) {
+    fn contains_batch(&self, array: &[u8], keys: &[Option<Self::Hash<'_>>], found: &mut [bool]) {
         self.contains_each(array, keys, found);
     }
 }
@@ -157,10 +167,16 @@ mod tests {
         let read = |given: &Parameters| SaltedSha1::decode(Format::SaltedSha1, &file[..], given);
         assert!(read(&given(77)).unwrap().contains("key".into()).unwrap());
         assert!(matches!(read(&Parameters::default()), Err(Error::ForeignParameter { .. })));
-        assert!(matches!(read(&given(81)), Err(Error::ForeignLength { expected: 11, found: 10, .. })));
+        assert!(matches!(
+            read(&given(81)),
+            Err(Error::ForeignLength { expected: 11, found: 10, .. })
+        ));
         assert!(SaltedSha1::decode(Format::SaltedSha1, [255; 10], &given(77)).is_err());
         let other = Parameters { salts: vec![b"a".to_vec(), b"c".to_vec()], ..given(77) };
         let other = SaltedSha1::new(Format::SaltedSha1, &other).unwrap();
-        assert!(matches!(filter.union(&other), Err(Error::ForeignDiffer { what: "hash scheme", .. })));
+        assert!(matches!(
+            filter.union(&other),
+            Err(Error::ForeignDiffer { what: "hash scheme", .. })
+        ));
     }
 }

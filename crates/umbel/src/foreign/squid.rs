@@ -74,7 +74,12 @@ impl Layout for Fields {
         };
         let per_entry = given.bits_per_key.unwrap_or(USUAL_BITS_PER_ENTRY);
         if per_entry.fract() != 0.0 || !(1.0..=255.0).contains(&per_entry) {
-            return Err(Parameters::refuse(format, "bits_per_key", per_entry, "a whole number from 1 to 255"));
+            return Err(Parameters::refuse(
+                format,
+                "bits_per_key",
+                per_entry,
+                "a whole number from 1 to 255",
+            ));
         }
         let bytes = mask_bytes(capacity, per_entry as u8);
         let Ok(mask) = u32::try_from(bytes) else {
@@ -93,7 +98,13 @@ impl Layout for Fields {
         let (version, required) = (reader.u16_be()?, reader.u16_be()?);
         check(format, "version", version, version >= REQUIRED, "3 or later")?;
         let readable = required <= VERSION.min(version);
-        check(format, "required version", required, readable, "5 at most, and no later than the version")?;
+        check(
+            format,
+            "required version",
+            required,
+            readable,
+            "5 at most, and no later than the version",
+        )?;
         let capacity = reader.u32_be()?;
         check(format, "capacity", capacity, capacity > 0, "at least 1")?;
         let (count, deletions) = (reader.u32_be()?, reader.u32_be()?);
@@ -144,7 +155,7 @@ impl Layout for Fields {
     }
 
     #[inline]
-    fn positions(&self, words: [u32; 4]) -> impl Iterator<Item = u64> {
+    fn positions(&self, words: Self::Hash<'_>) -> impl Iterator<Item = u64> {
         let bits = self.bits();
         words.into_iter().map(move |word| u64::from(word) % bits)
     }
@@ -191,12 +202,24 @@ mod tests {
         filter.union(&filter.clone()).unwrap();
         let file = filter.encode().unwrap();
         assert_eq!((file.len(), &file[COUNT]), (128 + 12, &[0, 0, 0, 6][..]));
-        for (byte, value) in
-            [(1, 2), (3, 6), (7, 0), (7, 11), (19, 13), (20, 0), (20, 5), (21, 5), (22, 1), (127, 9)]
-        {
+        for (byte, value) in [
+            (1, 2),
+            (3, 6),
+            (7, 0),
+            (7, 11),
+            (19, 13),
+            (20, 0),
+            (20, 5),
+            (21, 5),
+            (22, 1),
+            (127, 9),
+        ] {
             let mut changed = file.clone();
             changed[byte] = value;
-            assert!(Squid::decode(Format::Squid, changed, &Parameters::default()).is_err(), "{byte}");
+            assert!(
+                Squid::decode(Format::Squid, changed, &Parameters::default()).is_err(),
+                "{byte}"
+            );
         }
         let given = Parameters { keys: Some(10), bits_per_key: Some(4.5), ..Parameters::default() };
         assert!(Squid::new(Format::Squid, &given).is_err());
