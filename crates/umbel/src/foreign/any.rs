@@ -2,11 +2,14 @@
 
 use std::io::Write;
 
+use super::bits_and_blooms::{BitsAndBlooms, BitsAndBloomsJson};
 use super::guava::Guava;
 use super::hadoop::Hadoop;
 use super::hive::Hive;
 use super::orc::Orc;
 use super::parquet::Parquet;
+use super::pybloom::{Pybloom, PybloomScalable};
+use super::redisbloom::RedisBloom;
 use super::salted::SaltedSha1;
 use super::squid::Squid;
 use super::{Bytes, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
@@ -122,12 +125,15 @@ systems! {
     /// Guava.
     Guava(Guava<S>, Guava): Guava;
     // Spark(Spark<S>, Spark): Spark;
-    // RedisBloom(RedisBloom<S>, RedisBloom): RedisBloom;
+    /// RedisBloom.
+    RedisBloom(RedisBloom<S>, RedisBloom): RedisBloom;
     // LevelDb(LevelDb<S>, LevelDb): LevelDb;
     // RocksDbLegacy(RocksDbLegacy<S>, RocksDbLegacy): RocksDbLegacy;
     // RocksDb(RocksDb<S>, RocksDb): RocksDb;
-    // Pybloom(Pybloom<S>, Pybloom): Pybloom3 | Pybloom4;
-    // PybloomScalable(PybloomScalable<S>, PybloomScalable): Pybloom3Scalable | Pybloom4Scalable;
+    /// pybloom and pybloom-live.
+    Pybloom(Pybloom<S>, Pybloom): Pybloom3 | Pybloom4;
+    /// The scalable filter of pybloom and pybloom-live.
+    PybloomScalable(PybloomScalable<S>, PybloomScalable): Pybloom3Scalable | Pybloom4Scalable;
     // DataSketches(DataSketches<S>, DataSketches): DataSketches;
     /// Hadoop.
     Hadoop(Hadoop<S>, Hadoop): Hadoop;
@@ -135,8 +141,10 @@ systems! {
     Hive(Hive<S>, Hive): Hive;
     /// ORC.
     Orc(Orc<S>, Orc): Orc;
-    // BitsAndBlooms(BitsAndBlooms<S>, BitsAndBlooms): BitsAndBlooms;
-    // BitsAndBloomsJson(BitsAndBloomsJson, BitsAndBloomsJson): BitsAndBloomsJson;
+    /// bits-and-blooms.
+    BitsAndBlooms(BitsAndBlooms<S>, BitsAndBlooms): BitsAndBlooms;
+    /// bits-and-blooms in JSON.
+    BitsAndBloomsJson(BitsAndBloomsJson, BitsAndBloomsJson): BitsAndBloomsJson;
     /// Squid.
     Squid(Squid<S>, Squid): Squid;
     /// Salted SHA-1.

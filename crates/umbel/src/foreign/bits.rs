@@ -1,5 +1,7 @@
 //! Arrays of bits in the byte order of the file they came from, so that they need no copy.
 
+use std::ops::Range;
+
 use crate::bits::arch;
 
 /// Which byte of an array holds a bit.
@@ -63,6 +65,17 @@ pub(super) fn count_ones(array: &[u8]) -> u64 {
     words + rest.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>()
 }
 
+/// Bits set at `positions` of `array`, lowest bit of a byte first.
+pub(super) fn count_ones_in(array: &[u8], positions: Range<u64>) -> u64 {
+    let below = |position: u64| {
+        let part =
+            array.get((position / 8) as usize).map_or(0, |byte| byte & !(255 << (position % 8)));
+        u64::from(part.count_ones())
+    };
+    let whole = (positions.start / 8) as usize..(positions.end / 8) as usize;
+    count_ones(&array[whole]) + below(positions.end) - below(positions.start)
+}
+
 /// Whether no bit of `array`, lowest bit of a byte first, is set from the position `bits` on.
 pub(super) fn padding_is_clear(array: &[u8], bits: u64) -> bool {
     let whole = (bits / 8) as usize;
@@ -100,5 +113,11 @@ mod tests {
             assert_eq!(count_ones(&array[..]), 3);
         }
         assert_eq!(count_ones(&[255; 13]), 104);
+        let ones = [255; 13];
+        for (start, end) in [(0, 104), (3, 5), (3, 8), (8, 104), (9, 103), (60, 60), (60, 77)] {
+            assert_eq!(count_ones_in(&ones, start..end), end - start);
+        }
+        assert!(padding_is_clear(&[255, 7], 11) && !padding_is_clear(&[255, 7], 10));
+        assert!(padding_is_clear(&[255], 8) && !padding_is_clear(&[255, 0, 1], 8));
     }
 }

@@ -24,6 +24,7 @@
 
 mod any;
 mod bits;
+pub mod bits_and_blooms;
 mod bytes;
 mod format;
 pub mod guava;
@@ -36,7 +37,9 @@ pub mod orc;
 mod parameters;
 pub mod parquet;
 mod plain;
+pub mod pybloom;
 mod receipt;
+pub mod redisbloom;
 pub mod salted;
 pub mod squid;
 

@@ -60,6 +60,11 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     #[doc(hidden)]
     fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64>;
 
+    /// Whether it takes one key more.
+    #[doc(hidden)]
+    fn admits(&self) -> Result<(), Error> {
+        Ok(())
+    }
     /// Makes the content ready to set bits in.
     #[doc(hidden)]
     fn before_insert(&mut self, content: &mut Bytes) -> Result<(), Error> {
@@ -160,8 +165,10 @@ impl<L: Layout> Plain<L> {
     /// Inserts a key by its hash; true when it was certainly new.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], of formats whose empty filters have no bits.
+    /// [`Error::OutOfMemory`], of formats whose empty filters have no bits; [`Error::ForeignFull`], of
+    /// those that take no more keys than planned.
     pub fn insert_hash(&mut self, hash: L::Hash<'_>) -> Result<bool, Error> {
+        self.layout.admits()?;
         self.layout.before_insert(&mut self.content)?;
         if self.layout.fixed().is_some() {
             return Ok(false);

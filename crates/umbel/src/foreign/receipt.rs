@@ -1,6 +1,7 @@
 //! What a foreign filter really delivers.
 
-use super::Format;
+use super::measure::Measure;
+use super::{ForeignFilter, Format};
 use crate::filter::Fact;
 use crate::math::Estimate;
 
@@ -46,4 +47,49 @@ pub struct Part {
     pub fpp: f64,
     /// What the file declares of it.
     pub facts: Vec<Fact>,
+}
+
+impl Receipt {
+    /// Of a filter of parts, which a key passes when it passes any of them.
+    pub(super) fn of_parts(
+        filter: &impl ForeignFilter,
+        bytes: usize,
+        parts: Vec<Part>,
+        facts: Vec<Fact>,
+    ) -> Self {
+        let bits = parts.iter().map(|part| part.bits).sum();
+        let set_bits = parts.iter().map(|part| part.set_bits).sum();
+        Self {
+            format: filter.format(),
+            scheme: filter.scheme(),
+            bytes: bytes as u64,
+            bits,
+            set_bits,
+            fill: set_bits as f64 / bits.max(1) as f64,
+            probes: parts.last().map_or(0, |part| part.probes),
+            keys: sum(parts.iter().map(|part| part.keys)),
+            // By way of logarithms: the rates of many small parts would vanish beside 1.
+            fpp: -parts.iter().map(|part| (-part.fpp).ln_1p()).sum::<f64>().exp_m1(),
+            parts,
+            facts,
+        }
+    }
+}
+
+impl Part {
+    pub(super) fn new(measure: Measure, probes: u32, facts: Vec<Fact>) -> Self {
+        let Measure { bits, set_bits, keys, fpp } = measure;
+        Self { bits, set_bits, probes, keys, fpp, facts }
+    }
+}
+
+/// The sum of independent estimates.
+fn sum(estimates: impl Iterator<Item = Estimate> + Clone) -> Estimate {
+    let total = |of: fn(Estimate) -> f64| estimates.clone().map(of).sum::<f64>();
+    let value = total(|estimate| estimate.value);
+    if !value.is_finite() {
+        let low = total(|estimate| estimate.low);
+        return Estimate { value, low, high: value, deviation: value };
+    }
+    Estimate::new(value, total(|estimate| estimate.deviation.powi(2)).sqrt())
 }
