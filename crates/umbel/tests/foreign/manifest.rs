@@ -210,27 +210,46 @@ impl Keys {
     pub(crate) fn each(&self, mut with: impl FnMut(usize, Key<'_>)) {
         let mut buffer = Vec::new();
         for (i, plain) in self.plain.iter().enumerate() {
-            let text;
-            let line = match plain {
-                Plain::Bytes(bytes) => bytes,
-                Plain::Integer(integer) => {
-                    text = integer.to_string().into_bytes();
-                    &text
-                }
-            };
-            let key_type = match self.key_type.as_str() {
-                "bytes" | "utf8" => KeyType::Bytes,
-                "utf16le" => KeyType::Utf16,
-                "i64" => KeyType::I64,
-                "i32" => KeyType::I32,
-                "f64" => KeyType::F64,
-                "f32" => KeyType::F32,
-                "decimal" => KeyType::Decimal,
-                url if url.starts_with("url") => KeyType::Url,
-                other => panic!("no keys are called {other}"),
-            };
-            with(i, key_type.read(line, &mut buffer).expect("keys fit their type"));
+            with(i, self.key(plain, &mut buffer));
         }
+    }
+
+    /// Calls `with` for each run of `size` keys, in order, with the number of its first.
+    pub(crate) fn in_batches(&self, size: usize, mut with: impl FnMut(usize, &[Key<'_>])) {
+        let mut buffers = vec![Vec::new(); size.min(self.len())];
+        for (i, plain) in self.plain.chunks(size).enumerate() {
+            let each = plain.iter().zip(&mut buffers);
+            let keys: Vec<Key<'_>> = each.map(|(plain, buffer)| self.key(plain, buffer)).collect();
+            with(i * size, &keys);
+        }
+    }
+
+    /// Calls `with` for all keys at once.
+    pub(crate) fn all<T>(&self, with: impl FnOnce(&[Key<'_>]) -> T) -> T {
+        let mut buffers = vec![Vec::new(); self.len()];
+        let each = self.plain.iter().zip(&mut buffers);
+        let keys: Vec<Key<'_>> = each.map(|(plain, buffer)| self.key(plain, buffer)).collect();
+        with(&keys)
+    }
+
+    /// The key that a recipe's key is for the software.
+    fn key<'a>(&self, plain: &'a Plain, buffer: &'a mut Vec<u8>) -> Key<'a> {
+        let key = match (plain, self.key_type.as_str()) {
+            (Plain::Bytes(bytes), "bytes" | "utf8") => return Key::Bytes(bytes),
+            (Plain::Bytes(bytes), "utf16le") => KeyType::Utf16.read(bytes, buffer),
+            (Plain::Bytes(bytes), url) if url.starts_with("url") => KeyType::Url.read(bytes, buffer),
+            (Plain::Integer(key), "i64") => return Key::I64(*key),
+            (Plain::Integer(key), "i32") => return Key::I32((*key).try_into().expect("32 bits")),
+            (Plain::Integer(key), "f64") => return Key::F64(*key as f64),
+            (Plain::Integer(key), "f32") => return Key::F32(*key as f32),
+            (Plain::Integer(key), "decimal") => {
+                buffer.clear();
+                buffer.extend(key.to_string().bytes());
+                return Key::Bytes(buffer);
+            }
+            (_, other) => panic!("no such keys are called {other}"),
+        };
+        key.expect("keys fit their type")
     }
 }
 
@@ -288,11 +307,16 @@ fn recipes_make_the_keys_they_describe() {
     assert_eq!(printf("key-%06d", 7), "key-000007");
     assert_eq!(printf("%d.", -7), "-7.");
     assert_eq!(printf("a%3d", 7), "a  7");
-    let recipes = r#"[{"kind":"varlen","prefix":"k","pad":"z","mod":3,"first":4,"count":2},
-        {"kind":"range","first":-1,"step":-1,"count":2},{"kind":"splitmix64","seed":1234567,"count":1}]"#;
-    let recipes: Vec<Recipe> = serde_json::from_str(recipes).unwrap();
-    let mut keys = Vec::new();
-    Keys::new(&recipes, 5, "bytes").each(|_, key| keys.push(format!("{key:?}")));
-    let text = |text: &str| format!("{:?}", Key::from(text));
-    assert_eq!(keys, ["k4/z", "k5/zz", "-1", "-2", "6457827717110365317"].map(text));
+    let made = |recipes: &str, count, key_type| {
+        let recipes: Vec<Recipe> = serde_json::from_str(recipes).unwrap();
+        let mut keys = Vec::new();
+        Keys::new(&recipes, count, key_type).each(|_, key| keys.push(format!("{key:?}")));
+        keys
+    };
+    let texts = r#"[{"kind":"varlen","prefix":"k","pad":"z","mod":3,"first":4,"count":2}]"#;
+    assert_eq!(made(texts, 2, "utf8"), ["k4/z", "k5/zz"].map(|text| format!("{:?}", Key::from(text))));
+    let numbers = r#"[{"kind":"range","first":-1,"step":-1,"count":2},
+        {"kind":"splitmix64","seed":1234567,"count":1}]"#;
+    assert_eq!(made(numbers, 3, "i64"), ["I64(-1)", "I64(-2)", "I64(6457827717110365317)"]);
+    assert_eq!(made(numbers, 3, "decimal")[1], format!("{:?}", Key::from("-2")));
 }
