@@ -2,8 +2,12 @@
 
 use std::io::Write;
 
+use super::datasketches::DataSketches;
 use super::guava::Guava;
+use super::leveldb::LevelDb;
 use super::parquet::Parquet;
+use super::rocksdb::{self, RocksDb, RocksDbLegacy};
+use super::spark::Spark;
 use super::{Bytes, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
 use crate::Error;
 
@@ -116,14 +120,19 @@ systems! {
     Parquet(Parquet<S>, Parquet): Parquet | ParquetBits;
     /// Guava.
     Guava(Guava<S>, Guava): Guava;
-    // Spark(Spark<S>, Spark): Spark;
+    /// Spark.
+    Spark(Spark<S>, Spark): Spark;
     // RedisBloom(RedisBloom<S>, RedisBloom): RedisBloom;
-    // LevelDb(LevelDb<S>, LevelDb): LevelDb;
-    // RocksDbLegacy(RocksDbLegacy<S>, RocksDbLegacy): RocksDbLegacy;
-    // RocksDb(RocksDb<S>, RocksDb): RocksDb;
+    /// LevelDB, goleveldb, Badger.
+    LevelDb(LevelDb<S>, LevelDb): LevelDb;
+    /// RocksDB before format version 5.
+    RocksDbLegacy(RocksDbLegacy<S>, RocksDbLegacy): RocksDbLegacy;
+    /// RocksDB.
+    RocksDb(RocksDb<S>, RocksDb): RocksDb;
     // Pybloom(Pybloom<S>, Pybloom): Pybloom3 | Pybloom4;
     // PybloomScalable(PybloomScalable<S>, PybloomScalable): Pybloom3Scalable | Pybloom4Scalable;
-    // DataSketches(DataSketches<S>, DataSketches): DataSketches;
+    /// DataSketches.
+    DataSketches(DataSketches<S>, DataSketches): DataSketches;
     // Hadoop(Hadoop<S>, Hadoop): Hadoop;
     // Hive(Hive<S>, Hive): Hive;
     // Orc(Orc<S>, Orc): Orc;
@@ -146,7 +155,11 @@ impl Foreign {
     ) -> Result<Self, Error> {
         let mut given = given.clone();
         if given.keys.is_none() && format.counts_keys() {
-            given.keys = Some(super::count_keys(format, keys.clone())?);
+            given.keys = Some(match format {
+                Format::RocksDb => rocksdb::RocksDb::<Bytes>::count(keys.clone())?,
+                Format::RocksDbLegacy => rocksdb::RocksDbLegacy::<Bytes>::count(keys.clone())?,
+                _ => keys.clone().count() as u64,
+            });
         }
         let mut filter = Self::new(format, &given)?;
         for key in keys {

@@ -25,15 +25,19 @@
 mod any;
 mod bits;
 mod bytes;
+pub mod datasketches;
 mod format;
 pub mod guava;
 mod hash;
 mod key;
+pub mod leveldb;
 mod measure;
 mod parameters;
 pub mod parquet;
 mod plain;
 mod receipt;
+pub mod rocksdb;
+pub mod spark;
 
 use std::io::Write;
 
@@ -46,6 +50,10 @@ pub use plain::{Layout, Plain};
 pub use receipt::{Part, Receipt};
 
 use crate::Error;
+
+/// Probes a key beyond which a file is taken for damaged, where its format has no lower limit: a filter
+/// for a rate of 2⁻⁶⁵⁵³⁵.
+const MAX_PROBES: u32 = 65_535;
 
 /// What every foreign filter does.
 pub trait ForeignFilter {
@@ -138,9 +146,4 @@ pub fn recognize(content: &[u8]) -> Vec<(Format, bool)> {
     let mut found: Vec<_> = Format::ALL.into_iter().filter_map(read).collect();
     found.sort_by_key(|(_, certain)| !certain);
     found
-}
-
-/// Keys as a format counts them for the size of its filters.
-fn count_keys<'a>(_format: Format, keys: impl Iterator<Item = Key<'a>>) -> Result<u64, Error> {
-    Ok(keys.count() as u64)
 }

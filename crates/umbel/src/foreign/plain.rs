@@ -56,6 +56,11 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     /// The hash of a key; `None` for one that the system ignores when it is inserted and never finds.
     #[doc(hidden)]
     fn hash(&self, key: Key<'_>) -> Result<Option<Self::Hash>, Error>;
+    /// Keys as the system counts them to size a filter.
+    #[doc(hidden)]
+    fn count<'a>(keys: impl Iterator<Item = Key<'a>>) -> Result<u64, Error> {
+        Ok(keys.count() as u64)
+    }
     /// Where its bits are.
     #[doc(hidden)]
     fn positions(&self, hash: Self::Hash) -> impl Iterator<Item = u64>;
@@ -147,6 +152,14 @@ impl<L: Layout> Plain<L> {
         L::plan(format, given)
     }
 
+    /// How many of `keys`, which come in the order of insertion, the system counts to size a filter.
+    ///
+    /// # Errors
+    /// As [`hash`](Self::hash), where it looks at them.
+    pub fn count<'a>(keys: impl Iterator<Item = Key<'a>>) -> Result<u64, Error> {
+        L::count(keys)
+    }
+
     /// The content of its file.
     pub fn into_content(self) -> Bytes {
         self.content
@@ -155,11 +168,13 @@ impl<L: Layout> Plain<L> {
     /// Inserts a key by its hash; true when it was certainly new.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], of formats whose empty filters have no bits.
+    /// [`Error::ForeignFull`] of a filter without bits, [`Error::OutOfMemory`] of one that gets them now.
     pub fn insert_hash(&mut self, hash: L::Hash) -> Result<bool, Error> {
         self.layout.before_insert(&mut self.content)?;
-        if self.layout.fixed().is_some() {
-            return Ok(false);
+        match self.layout.fixed() {
+            Some(true) => return Ok(false),
+            Some(false) => return Err(Error::ForeignFull { format: self.format(), keys: 0 }),
+            None => {}
         }
         let array = &mut self.content[self.layout.array()];
         let set = |position| u32::from(L::ORDER.set(array, position));
@@ -256,7 +271,7 @@ impl<L: Layout, S: AsRef<[u8]>> Plain<L, S> {
 
     pub(super) fn measure(&self) -> Measure {
         match self.layout.fixed() {
-            Some(answer) => Measure::fixed(answer),
+            Some(answer) => Measure::fixed(answer, self.layout.bits()),
             None => self.layout.measure(self.bit_array()),
         }
     }
