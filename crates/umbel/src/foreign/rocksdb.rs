@@ -212,6 +212,7 @@ mod fast {
     use super::super::{Bytes, Format, Key, Parameters, Plan};
     use super::{LINE, millibits, split};
     use crate::Error;
+    use crate::bits::LineKernel;
 
     /// RocksDB's FastLocalBloom, format version 5 and later.
     ///
@@ -221,8 +222,9 @@ mod fast {
     pub type RocksDb<S = Bytes> = Plain<Fields, S>;
 
     /// What the last bytes of a file say.
-    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[derive(Clone, Debug)]
     pub struct Fields {
+        kernel: LineKernel,
         probes: u8,
         array: Range<usize>,
         fixed: Option<bool>,
@@ -265,7 +267,8 @@ mod fast {
         }
 
         fn parse(format: Format, content: &[u8], _: &Parameters) -> Result<Self, Error> {
-            let fixed = |answer| Self { probes: 0, array: 0..0, fixed: Some(answer) };
+            let kernel = LineKernel::fast_local();
+            let fixed = |answer| Self { kernel, probes: 0, array: 0..0, fixed: Some(answer) };
             let Some((data, &[marker, version, probes, reserved @ ..])) = split(content) else {
                 return Ok(fixed(false));
             };
@@ -296,7 +299,7 @@ mod fast {
                 right,
                 "a multiple of 64, at most 0xffffffc0",
             )?;
-            Ok(Self { probes, array: 0..data.len(), fixed: None })
+            Ok(Self { kernel, probes, array: 0..data.len(), fixed: None })
         }
 
         fn is_certain(&self) -> bool {
@@ -347,8 +350,54 @@ mod fast {
             })
         }
 
+        #[inline]
+        fn contains(&self, array: &[u8], hash: u64) -> bool {
+            self.kernel.contains(array, hash, self.probes())
+        }
+
+        #[inline]
+        fn insert(&self, array: &mut [u8], hash: u64) -> u32 {
+            self.kernel.insert(array, hash, self.probes()).into()
+        }
+
         fn measure(&self, array: &[u8]) -> Measure {
             Measure::lines(array, LINE, self.probes())
+        }
+    }
+
+    impl<S: AsRef<[u8]>> Plain<Fields, S> {
+        /// Asks for many keys by their hashes, cache misses overlapped: `found[i]` becomes the answer for
+        /// `hashes[i]`, XXPH3 of the key.
+        ///
+        /// # Panics
+        /// When the slices differ in length.
+        pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
+            assert_eq!(hashes.len(), found.len(), "one answer for each hash");
+            let layout = self.layout();
+            match layout.fixed {
+                Some(answer) => found.fill(answer),
+                None => {
+                    layout.kernel.contains_batch(self.bit_array(), hashes, layout.probes(), found)
+                }
+            }
+        }
+    }
+
+    impl Plain<Fields> {
+        /// Inserts many keys by their hashes, cache misses overlapped.
+        ///
+        /// # Errors
+        /// [`Error::ForeignFull`] of a filter that was made for no keys.
+        pub fn insert_hashes(&mut self, hashes: &[u64]) -> Result<(), Error> {
+            let (layout, array) = self.parts_mut();
+            match layout.fixed {
+                Some(false) if !hashes.is_empty() => {
+                    return Err(Error::ForeignFull { format: Format::RocksDb, keys: 0 });
+                }
+                Some(_) => {}
+                None => layout.kernel.insert_batch(array, hashes, layout.probes()),
+            }
+            Ok(())
         }
     }
 
