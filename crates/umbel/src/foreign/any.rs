@@ -4,10 +4,15 @@ use std::io::Write;
 
 use super::datasketches::DataSketches;
 use super::guava::Guava;
+use super::hadoop::Hadoop;
+use super::hive::Hive;
 use super::leveldb::LevelDb;
+use super::orc::Orc;
 use super::parquet::Parquet;
 use super::rocksdb::{self, RocksDb, RocksDbLegacy};
+use super::salted::SaltedSha1;
 use super::spark::Spark;
+use super::squid::Squid;
 use super::{Bytes, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
 use crate::Error;
 
@@ -133,13 +138,18 @@ systems! {
     // PybloomScalable(PybloomScalable<S>, PybloomScalable): Pybloom3Scalable | Pybloom4Scalable;
     /// DataSketches.
     DataSketches(DataSketches<S>, DataSketches): DataSketches;
-    // Hadoop(Hadoop<S>, Hadoop): Hadoop;
-    // Hive(Hive<S>, Hive): Hive;
-    // Orc(Orc<S>, Orc): Orc;
+    /// Hadoop.
+    Hadoop(Hadoop<S>, Hadoop): Hadoop;
+    /// Hive.
+    Hive(Hive<S>, Hive): Hive;
+    /// ORC.
+    Orc(Orc<S>, Orc): Orc;
     // BitsAndBlooms(BitsAndBlooms<S>, BitsAndBlooms): BitsAndBlooms;
     // BitsAndBloomsJson(BitsAndBloomsJson, BitsAndBloomsJson): BitsAndBloomsJson;
-    // Squid(Squid<S>, Squid): Squid;
-    // SaltedSha1(SaltedSha1<S>, SaltedSha1): SaltedSha1;
+    /// Squid.
+    Squid(Squid<S>, Squid): Squid;
+    /// Salted SHA-1.
+    SaltedSha1(SaltedSha1<S>, SaltedSha1): SaltedSha1;
 }
 
 impl Foreign {

@@ -63,6 +63,16 @@ pub(super) fn count_ones(array: &[u8]) -> u64 {
     words + rest.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>()
 }
 
+/// Whether no bit of `array`, lowest bit of a byte first, is set from the position `bits` on.
+pub(super) fn padding_is_clear(array: &[u8], bits: u64) -> bool {
+    let whole = (bits / 8) as usize;
+    array[whole..].iter().enumerate().all(
+        |(i, &byte)| {
+            if i == 0 { byte >> (bits % 8) == 0 } else { byte == 0 }
+        },
+    )
+}
+
 /// Sets every bit of `array` that `other`, as long, has.
 pub(super) fn or(array: &mut [u8], other: &[u8]) {
     for (byte, other) in array.iter_mut().zip(other) {

@@ -7,6 +7,10 @@ use super::Format;
 use crate::Error;
 use crate::bits::{BLOCK_BYTES, Blocks};
 
+/// Probes that a file may ask for where its field holds more: far above what any rate takes, far below
+/// what would make one question to a damaged file take seconds.
+pub(super) const MOST_PROBES: u32 = 1 << 16;
+
 /// Owned content of a file: bytes whose array of bits starts a cache line, so that no block of it lies
 /// across two; in huge pages when there are many.
 #[derive(Clone)]

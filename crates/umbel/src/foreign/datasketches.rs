@@ -76,7 +76,7 @@ pub fn suggested_probes(keys: u64, bits: u64) -> u32 {
 impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
-    type Hash = (u64, u64);
+    type Hash<'k> = (u64, u64);
     const ORDER: Order = Order::Bytes;
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
@@ -194,7 +194,7 @@ impl Layout for Fields {
     }
 
     #[inline]
-    fn positions(&self, (first, second): (u64, u64)) -> impl Iterator<Item = u64> {
+    fn positions(&self, (first, second): Self::Hash<'_>) -> impl Iterator<Item = u64> {
         let bits = self.bits_planned();
         let mut at = first;
         (0..self.probes).map(move |_| {
@@ -226,7 +226,7 @@ impl Layout for Fields {
         }
     }
 
-    fn after_union(&mut self, content: &mut Bytes) {
+    fn after_union(&mut self, content: &mut Bytes, _: &Self) {
         if let Some(set_bits) = &mut self.counted {
             *set_bits = count_ones(&content[self.array.clone()]);
             self.count(content);

@@ -83,7 +83,7 @@ pub(super) fn round(x: f64) -> u32 {
 impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
-    type Hash = (u64, u64);
+    type Hash<'k> = (u64, u64);
     const ORDER: Order = Order::BigWords;
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
@@ -169,11 +169,11 @@ impl Layout for Fields {
     }
 
     #[inline]
-    fn positions(&self, (first, second): (u64, u64)) -> impl Iterator<Item = u64> {
+    fn positions(&self, (first, second): Self::Hash<'_>) -> impl Iterator<Item = u64> {
         let (bits, wide) = (self.bits(), self.strategy == Strategy::Mitz64);
         // Of strategy 0 the halves of the first word, the second counted from 1.
         let (mut at, step) =
-            if wide { (first, second) } else { (first + (first >> 32), first >> 32) };
+            if wide { (first, second) } else { (first.wrapping_add(first >> 32), first >> 32) };
         (0..self.probes).map(move |_| {
             let position = if wide { at & i64::MAX as u64 } else { flip(at as u32).into() };
             at = at.wrapping_add(step);

@@ -61,7 +61,7 @@ pub fn badger_bits_per_key(fpp: f64) -> u64 {
 impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
-    type Hash = u32;
+    type Hash<'k> = u32;
     const ORDER: Order = Order::Bytes;
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
@@ -155,7 +155,7 @@ impl Layout for Fields {
     }
 
     #[inline]
-    fn positions(&self, hash: u32) -> impl Iterator<Item = u64> {
+    fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64> {
         let (modulus, step) = (self.modulus, hash.rotate_right(17));
         (0..u32::from(self.probes))
             .map(move |i| u64::from(hash.wrapping_add(step.wrapping_mul(i))) % modulus)

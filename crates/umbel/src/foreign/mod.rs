@@ -28,16 +28,21 @@ mod bytes;
 pub mod datasketches;
 mod format;
 pub mod guava;
+pub mod hadoop;
 mod hash;
+pub mod hive;
 mod key;
 pub mod leveldb;
 mod measure;
+pub mod orc;
 mod parameters;
 pub mod parquet;
 mod plain;
 mod receipt;
 pub mod rocksdb;
+pub mod salted;
 pub mod spark;
+pub mod squid;
 
 use std::io::Write;
 
@@ -50,10 +55,6 @@ pub use plain::{Layout, Plain};
 pub use receipt::{Part, Receipt};
 
 use crate::Error;
-
-/// Probes a key beyond which a file is taken for damaged, where its format has no lower limit: a filter
-/// for a rate of 2⁻⁶⁵⁵³⁵.
-const MAX_PROBES: u32 = 65_535;
 
 /// What every foreign filter does.
 pub trait ForeignFilter {

@@ -211,7 +211,7 @@ impl Thrift<'_, '_> {
 impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
-    type Hash = u64;
+    type Hash<'k> = u64;
     const ORDER: Order = Order::Bytes;
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
@@ -282,7 +282,7 @@ impl Layout for Fields {
     }
 
     #[inline]
-    fn positions(&self, hash: u64) -> impl Iterator<Item = u64> {
+    fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64> {
         let blocks = (self.array.len() / BLOCK) as u64;
         let block = 256 * ((hash >> 32) * blocks >> 32);
         let low = hash as u32;
@@ -292,12 +292,12 @@ impl Layout for Fields {
     }
 
     #[inline]
-    fn contains(&self, array: &[u8], hash: u64) -> bool {
+    fn contains(&self, array: &[u8], hash: Self::Hash<'_>) -> bool {
         self.kernel.contains(array, hash, 8)
     }
 
     #[inline]
-    fn insert(&self, array: &mut [u8], hash: u64) -> u32 {
+    fn insert(&self, array: &mut [u8], hash: Self::Hash<'_>) -> u32 {
         self.kernel.insert(array, hash, 8).into()
     }
 

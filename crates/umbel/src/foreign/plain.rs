@@ -15,8 +15,8 @@ use crate::filter::Fact;
 ///
 /// A value of it is what the fields of one file say.
 pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
-    /// What becomes of a key before it has positions.
-    type Hash: Copy;
+    /// What becomes of a key before it has positions; the key itself where every probe hashes it again.
+    type Hash<'k>: Copy;
     /// Where the array keeps its bits.
     #[doc(hidden)]
     const ORDER: Order;
@@ -55,7 +55,7 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
 
     /// The hash of a key; `None` for one that the system ignores when it is inserted and never finds.
     #[doc(hidden)]
-    fn hash(&self, key: Key<'_>) -> Result<Option<Self::Hash>, Error>;
+    fn hash<'k>(&self, key: Key<'k>) -> Result<Option<Self::Hash<'k>>, Error>;
     /// Keys as the system counts them to size a filter.
     #[doc(hidden)]
     fn count<'a>(keys: impl Iterator<Item = Key<'a>>) -> Result<u64, Error> {
@@ -63,7 +63,7 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     }
     /// Where its bits are.
     #[doc(hidden)]
-    fn positions(&self, hash: Self::Hash) -> impl Iterator<Item = u64>;
+    fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64>;
 
     /// Makes the content ready to set bits in.
     #[doc(hidden)]
@@ -78,8 +78,8 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     }
     /// Writes down that the bits of another filter were added.
     #[doc(hidden)]
-    fn after_union(&mut self, content: &mut Bytes) {
-        let _ = content;
+    fn after_union(&mut self, content: &mut Bytes, other: &Self) {
+        let _ = (content, other);
     }
     /// What the writer of the format does after the last key.
     #[doc(hidden)]
@@ -101,21 +101,26 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     /// Whether all bits of a key are set.
     #[doc(hidden)]
     #[inline]
-    fn contains(&self, array: &[u8], hash: Self::Hash) -> bool {
+    fn contains(&self, array: &[u8], hash: Self::Hash<'_>) -> bool {
         self.positions(hash).all(|position| Self::ORDER.get(array, position))
     }
     /// Sets the bits of a key; tells how many were clear, at least 1 when any was.
     #[doc(hidden)]
     #[inline]
-    fn insert(&self, array: &mut [u8], hash: Self::Hash) -> u32 {
+    fn insert(&self, array: &mut [u8], hash: Self::Hash<'_>) -> u32 {
         self.positions(hash).map(|position| u32::from(Self::ORDER.set(array, position))).sum()
     }
     /// Asks for many keys.
     #[doc(hidden)]
-    fn contains_batch(&self, array: &[u8], hashes: &[Option<Self::Hash>], found: &mut [bool]) {
+    fn contains_batch(&self, array: &[u8], hashes: &[Option<Self::Hash<'_>>], found: &mut [bool]) {
         for hash in hashes.iter().flatten() {
             self.positions(*hash).for_each(|position| Self::ORDER.ask(array, position));
         }
+        self.contains_each(array, hashes, found);
+    }
+    /// Asks for keys one after the other, which is best where positions cost more than a cache miss.
+    #[doc(hidden)]
+    fn contains_each(&self, array: &[u8], hashes: &[Option<Self::Hash<'_>>], found: &mut [bool]) {
         for (hash, found) in hashes.iter().zip(found) {
             *found = hash.is_some_and(|hash| self.contains(array, hash));
         }
@@ -185,7 +190,7 @@ impl<L: Layout> Plain<L> {
     ///
     /// # Errors
     /// [`Error::ForeignFull`] of a filter without bits, [`Error::OutOfMemory`] of one that gets them now.
-    pub fn insert_hash(&mut self, hash: L::Hash) -> Result<bool, Error> {
+    pub fn insert_hash(&mut self, hash: L::Hash<'_>) -> Result<bool, Error> {
         self.layout.before_insert(&mut self.content)?;
         match self.layout.fixed() {
             Some(true) => return Ok(false),
@@ -225,7 +230,7 @@ impl<L: Layout> Plain<L> {
         }
         self.layout.before_insert(&mut self.content)?;
         bits::or(&mut self.content[self.layout.array()], other.bit_array());
-        self.layout.after_union(&mut self.content);
+        self.layout.after_union(&mut self.content, &other.layout);
         Ok(())
     }
 }
@@ -269,13 +274,13 @@ impl<L: Layout, S: AsRef<[u8]>> Plain<L, S> {
     /// # Errors
     /// [`Error::ForeignKeyType`] for a type that the system does not hash, [`Error::ForeignKey`] for a
     /// key that it refuses.
-    pub fn hash(&self, key: Key<'_>) -> Result<Option<L::Hash>, Error> {
+    pub fn hash<'k>(&self, key: Key<'k>) -> Result<Option<L::Hash<'k>>, Error> {
         self.layout.hash(key)
     }
 
     /// Whether a key may have been inserted, by its hash.
     #[inline]
-    pub fn contains_hash(&self, hash: L::Hash) -> bool {
+    pub fn contains_hash(&self, hash: L::Hash<'_>) -> bool {
         if let Some(answer) = self.layout.fixed() {
             return answer;
         }

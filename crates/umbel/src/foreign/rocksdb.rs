@@ -93,7 +93,7 @@ mod legacy {
     impl sealed::Sealed for Fields {}
 
     impl Layout for Fields {
-        type Hash = u32;
+        type Hash<'k> = u32;
         const ORDER: Order = Order::Bytes;
 
         fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
@@ -179,7 +179,7 @@ mod legacy {
         }
 
         #[inline]
-        fn positions(&self, hash: u32) -> impl Iterator<Item = u64> {
+        fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64> {
             let bits = 8 * self.line as u64;
             let line = u64::from(hash % self.lines) * bits;
             let step = hash.rotate_right(17);
@@ -248,7 +248,7 @@ mod fast {
     impl sealed::Sealed for Fields {}
 
     impl Layout for Fields {
-        type Hash = u64;
+        type Hash<'k> = u64;
         const ORDER: Order = Order::Bytes;
 
         fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
@@ -339,7 +339,7 @@ mod fast {
         }
 
         #[inline]
-        fn positions(&self, hash: u64) -> impl Iterator<Item = u64> {
+        fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64> {
             let lines = (self.array.len() / LINE) as u64;
             let line = 512 * (u64::from(hash as u32) * lines >> 32);
             let mut word = (hash >> 32) as u32;
@@ -351,12 +351,12 @@ mod fast {
         }
 
         #[inline]
-        fn contains(&self, array: &[u8], hash: u64) -> bool {
+        fn contains(&self, array: &[u8], hash: Self::Hash<'_>) -> bool {
             self.kernel.contains(array, hash, self.probes())
         }
 
         #[inline]
-        fn insert(&self, array: &mut [u8], hash: u64) -> u32 {
+        fn insert(&self, array: &mut [u8], hash: Self::Hash<'_>) -> u32 {
             self.kernel.insert(array, hash, self.probes()).into()
         }
 

@@ -16,12 +16,12 @@ use std::f64::consts::LN_2;
 use std::ops::Range;
 
 use super::bits::Order;
-use super::bytes::{Reader, check};
+use super::bytes::{MOST_PROBES, Reader, check};
 use super::guava::{flip, optimal_bits, round};
 use super::hash::murmur3::spark_x86_32;
 use super::measure::Measure;
 use super::plain::{Layout, Plain, sealed};
-use super::{Bytes, Format, Key, MAX_PROBES, Parameters, Plan};
+use super::{Bytes, Format, Key, Parameters, Plan};
 use crate::Error;
 use crate::filter::{Fact, Figure};
 
@@ -73,7 +73,7 @@ pub fn optimal_probes(keys: u64, bits: u64) -> u32 {
 impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
-    type Hash = (u32, u32);
+    type Hash<'k> = (u32, u32);
     const ORDER: Order = Order::BigWords;
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
@@ -96,8 +96,8 @@ impl Layout for Fields {
             return Err(Error::TooLarge { bits: bits as f64 });
         };
         let probes = optimal_probes(keys, bits);
-        if probes > MAX_PROBES {
-            return refuse("bits", bits, "few enough for at most 65535 probes a key");
+        if probes > MOST_PROBES {
+            return refuse("bits", bits, "few enough for at most 65536 probes a key");
         }
         let v1 = given.has("v1");
         let seed = given.seed.unwrap_or(0);
@@ -125,8 +125,8 @@ impl Layout for Fields {
         let version = reader.i32_be()?;
         check(format, "version", version, (1..=2).contains(&version), "1 or 2")?;
         let probes = reader.i32_be()?;
-        let right = (1..=MAX_PROBES as i32).contains(&probes);
-        check(format, "probes", probes, right, "1 to 65535")?;
+        let right = (1..=MOST_PROBES as i32).contains(&probes);
+        check(format, "probes", probes, right, "1 to 65536")?;
         let version =
             if version == 1 { Version::V1 } else { Version::V2 { seed: reader.i32_be()? } };
         let words = reader.i32_be()?;
@@ -180,7 +180,7 @@ impl Layout for Fields {
     }
 
     #[inline]
-    fn positions(&self, (first, second): (u32, u32)) -> impl Iterator<Item = u64> {
+    fn positions(&self, (first, second): Self::Hash<'_>) -> impl Iterator<Item = u64> {
         let (bits, v1) = (self.bits(), self.version == Version::V1);
         let step = i64::from(second as i32);
         let start = i64::from(first as i32);
