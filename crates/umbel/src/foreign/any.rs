@@ -3,14 +3,18 @@
 use std::io::Write;
 
 use super::bits_and_blooms::{BitsAndBlooms, BitsAndBloomsJson};
+use super::datasketches::DataSketches;
 use super::guava::Guava;
 use super::hadoop::Hadoop;
 use super::hive::Hive;
+use super::leveldb::LevelDb;
 use super::orc::Orc;
 use super::parquet::Parquet;
 use super::pybloom::{Pybloom, PybloomScalable};
 use super::redisbloom::RedisBloom;
+use super::rocksdb::{self, RocksDb, RocksDbLegacy};
 use super::salted::SaltedSha1;
+use super::spark::Spark;
 use super::squid::Squid;
 use super::{Bytes, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
 use crate::Error;
@@ -124,17 +128,22 @@ systems! {
     Parquet(Parquet<S>, Parquet): Parquet | ParquetBits;
     /// Guava.
     Guava(Guava<S>, Guava): Guava;
-    // Spark(Spark<S>, Spark): Spark;
+    /// Spark.
+    Spark(Spark<S>, Spark): Spark;
     /// RedisBloom.
     RedisBloom(RedisBloom<S>, RedisBloom): RedisBloom;
-    // LevelDb(LevelDb<S>, LevelDb): LevelDb;
-    // RocksDbLegacy(RocksDbLegacy<S>, RocksDbLegacy): RocksDbLegacy;
-    // RocksDb(RocksDb<S>, RocksDb): RocksDb;
+    /// LevelDB, goleveldb, Badger.
+    LevelDb(LevelDb<S>, LevelDb): LevelDb;
+    /// RocksDB before format version 5.
+    RocksDbLegacy(RocksDbLegacy<S>, RocksDbLegacy): RocksDbLegacy;
+    /// RocksDB.
+    RocksDb(RocksDb<S>, RocksDb): RocksDb;
     /// pybloom and pybloom-live.
     Pybloom(Pybloom<S>, Pybloom): Pybloom3 | Pybloom4;
     /// The scalable filter of pybloom and pybloom-live.
     PybloomScalable(PybloomScalable<S>, PybloomScalable): Pybloom3Scalable | Pybloom4Scalable;
-    // DataSketches(DataSketches<S>, DataSketches): DataSketches;
+    /// DataSketches.
+    DataSketches(DataSketches<S>, DataSketches): DataSketches;
     /// Hadoop.
     Hadoop(Hadoop<S>, Hadoop): Hadoop;
     /// Hive.
@@ -164,7 +173,11 @@ impl Foreign {
     ) -> Result<Self, Error> {
         let mut given = given.clone();
         if given.keys.is_none() && format.counts_keys() {
-            given.keys = Some(super::count_keys(format, keys.clone())?);
+            given.keys = Some(match format {
+                Format::RocksDb => rocksdb::RocksDb::<Bytes>::count(keys.clone())?,
+                Format::RocksDbLegacy => rocksdb::RocksDbLegacy::<Bytes>::count(keys.clone())?,
+                _ => keys.clone().count() as u64,
+            });
         }
         let mut filter = Self::new(format, &given)?;
         for key in keys {

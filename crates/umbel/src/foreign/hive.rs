@@ -126,7 +126,7 @@ impl Layout for Fields {
     }
 
     fn measure(&self, array: &[u8]) -> Measure {
-        Measure::lines(array, self.probes())
+        Measure::lines(array, 64, self.probes())
     }
 }
 

@@ -16,10 +16,10 @@ pub struct Measure {
 
 impl Measure {
     /// Of a filter that knows nothing, or lets everything pass.
-    pub(super) fn fixed(answer: bool) -> Self {
+    pub(super) fn fixed(answer: bool, bits: u64) -> Self {
         let keys = if answer { f64::INFINITY } else { 0.0 };
         let keys = Estimate { value: keys, low: 0.0, high: keys, deviation: keys };
-        Self { bits: 0, set_bits: 0, keys, fpp: f64::from(u8::from(answer)) }
+        Self { bits, set_bits: 0, keys, fpp: f64::from(u8::from(answer)) }
     }
 
     /// Of probes anywhere among `bits` bits: X/m for each (B. H. Bloom 1970), keys by −(m/k)·ln(1 − X/m).
@@ -75,15 +75,15 @@ impl Measure {
         Estimate::new(load * blocks, variance.sqrt() / slope)
     }
 
-    /// [`blocked`](Self::blocked) of `probes` probes anywhere in a block of 512 bits.
-    pub(super) fn lines(array: &[u8], probes: u32) -> Self {
-        let k = probes as i32;
+    /// [`blocked`](Self::blocked) of `probes` probes anywhere in a block of `line` bytes.
+    pub(super) fn lines(array: &[u8], line: usize, probes: u32) -> Self {
+        let (bits, k) = (8.0 * line as f64, probes as i32);
         Self::blocked(
             array,
-            64,
-            |line| (count_ones(line) as f64 / 512.0).powi(k),
-            (511.0f64 / 512.0).powi(k),
-            &[(511.0, (510.0f64 / 512.0).powi(k))],
+            line,
+            |line| (count_ones(line) as f64 / bits).powi(k),
+            ((bits - 1.0) / bits).powi(k),
+            &[(bits - 1.0, ((bits - 2.0) / bits).powi(k))],
         )
     }
 }

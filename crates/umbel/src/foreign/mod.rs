@@ -26,12 +26,14 @@ mod any;
 mod bits;
 pub mod bits_and_blooms;
 mod bytes;
+pub mod datasketches;
 mod format;
 pub mod guava;
 pub mod hadoop;
 mod hash;
 pub mod hive;
 mod key;
+pub mod leveldb;
 mod measure;
 pub mod orc;
 mod parameters;
@@ -40,7 +42,9 @@ mod plain;
 pub mod pybloom;
 mod receipt;
 pub mod redisbloom;
+pub mod rocksdb;
 pub mod salted;
+pub mod spark;
 pub mod squid;
 
 use std::io::Write;
@@ -146,9 +150,4 @@ pub fn recognize(content: &[u8]) -> Vec<(Format, bool)> {
     let mut found: Vec<_> = Format::ALL.into_iter().filter_map(read).collect();
     found.sort_by_key(|(_, certain)| !certain);
     found
-}
-
-/// Keys as a format counts them for the size of its filters.
-fn count_keys<'a>(_format: Format, keys: impl Iterator<Item = Key<'a>>) -> Result<u64, Error> {
-    Ok(keys.count() as u64)
 }

@@ -28,6 +28,7 @@ use super::measure::Measure;
 use super::plain::{Layout, Plain, sealed};
 use super::{Bytes, Format, Key, Parameters, Plan};
 use crate::Error;
+use crate::bits::{LineKernel, SALT};
 
 /// A split-block filter of Parquet.
 ///
@@ -46,24 +47,13 @@ use crate::Error;
 pub type Parquet<S = Bytes> = Plain<Fields, S>;
 
 /// What the header of a file says.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Fields {
+    kernel: LineKernel,
     array: Range<usize>,
     /// The rate up to which Arrow folds after the last key.
     fold_to: Option<f64>,
 }
-
-/// What the bits of word i are multiplied with.
-pub(crate) const SALT: [u32; 8] = [
-    0x47b6_137b,
-    0x4497_4d91,
-    0x8824_ad5b,
-    0xa2b7_289d,
-    0x7054_95c7,
-    0x2df1_424b,
-    0x9efc_4947,
-    0x5c6b_fb31,
-];
 
 /// Bytes of a block.
 const BLOCK: usize = 32;
@@ -255,10 +245,12 @@ impl Layout for Fields {
         if array.end != content.len() {
             return Err(Error::ForeignLength { format, expected, found: content.len() as u64 });
         }
-        let right = !array.is_empty() && array.len().is_multiple_of(BLOCK);
-        check(format, "bytes", array.len(), right, "a positive multiple of 32")?;
+        let right = !array.is_empty()
+            && array.len().is_multiple_of(BLOCK)
+            && array.len() / BLOCK <= u32::MAX as usize;
+        check(format, "bytes", array.len(), right, "a positive multiple of 32, at most 128 GiB")?;
         let fold_to = given.has("arrow").then(|| given.fpp.unwrap_or(USUAL_FPP[1]));
-        Ok(Self { array, fold_to })
+        Ok(Self { kernel: LineKernel::split_blocks(), array, fold_to })
     }
 
     fn is_certain(&self) -> bool {
@@ -299,6 +291,16 @@ impl Layout for Fields {
         (0..).zip(SALT).map(bit)
     }
 
+    #[inline]
+    fn contains(&self, array: &[u8], hash: Self::Hash<'_>) -> bool {
+        self.kernel.contains(array, hash, 8)
+    }
+
+    #[inline]
+    fn insert(&self, array: &mut [u8], hash: Self::Hash<'_>) -> u32 {
+        self.kernel.insert(array, hash, 8).into()
+    }
+
     fn finish(&mut self, content: &mut Bytes) -> Result<(), Error> {
         match self.fold_to {
             Some(fpp) => self.fold(content, fpp),
@@ -324,6 +326,25 @@ fn hash(key: Key<'_>) -> u64 {
         Key::I32(key) => XxHash64::oneshot(0, &key.to_le_bytes()),
         Key::F64(key) => XxHash64::oneshot(0, &key.to_le_bytes()),
         Key::F32(key) => XxHash64::oneshot(0, &key.to_le_bytes()),
+    }
+}
+
+impl<S: AsRef<[u8]>> Plain<Fields, S> {
+    /// Asks for many keys by their hashes, cache misses overlapped: `found[i]` becomes the answer for
+    /// `hashes[i]`, XXH64 of the plain encoding.
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
+        self.layout().kernel.contains_batch(self.bit_array(), hashes, 8, found);
+    }
+}
+
+impl Plain<Fields> {
+    /// Inserts many keys by their hashes, cache misses overlapped.
+    pub fn insert_hashes(&mut self, hashes: &[u64]) {
+        let (layout, array) = self.parts_mut();
+        layout.kernel.insert_batch(array, hashes, 8);
     }
 }
 

@@ -56,6 +56,11 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     /// The hash of a key; `None` for one that the system ignores when it is inserted and never finds.
     #[doc(hidden)]
     fn hash<'k>(&self, key: Key<'k>) -> Result<Option<Self::Hash<'k>>, Error>;
+    /// Keys as the system counts them to size a filter.
+    #[doc(hidden)]
+    fn count<'a>(keys: impl Iterator<Item = Key<'a>>) -> Result<u64, Error> {
+        Ok(keys.count() as u64)
+    }
     /// Where its bits are.
     #[doc(hidden)]
     fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64>;
@@ -98,6 +103,18 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     fn facts(&self) -> Vec<Fact> {
         Vec::new()
     }
+    /// Whether all bits of a key are set.
+    #[doc(hidden)]
+    #[inline]
+    fn contains(&self, array: &[u8], hash: Self::Hash<'_>) -> bool {
+        self.positions(hash).all(|position| Self::ORDER.get(array, position))
+    }
+    /// Sets the bits of a key; tells how many were clear, at least 1 when any was.
+    #[doc(hidden)]
+    #[inline]
+    fn insert(&self, array: &mut [u8], hash: Self::Hash<'_>) -> u32 {
+        self.positions(hash).map(|position| u32::from(Self::ORDER.set(array, position))).sum()
+    }
     /// Asks for many keys.
     #[doc(hidden)]
     fn contains_batch(&self, array: &[u8], hashes: &[Option<Self::Hash<'_>>], found: &mut [bool]) {
@@ -110,9 +127,7 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     #[doc(hidden)]
     fn contains_each(&self, array: &[u8], hashes: &[Option<Self::Hash<'_>>], found: &mut [bool]) {
         for (hash, found) in hashes.iter().zip(found) {
-            *found = hash.is_some_and(|hash| {
-                self.positions(hash).all(|position| Self::ORDER.get(array, position))
-            });
+            *found = hash.is_some_and(|hash| self.contains(array, hash));
         }
     }
 }
@@ -157,25 +172,39 @@ impl<L: Layout> Plain<L> {
         L::plan(format, given)
     }
 
+    /// How many of `keys`, which come in the order of insertion, the system counts to size a filter.
+    ///
+    /// # Errors
+    /// As [`hash`](Self::hash), where it looks at them.
+    pub fn count<'a>(keys: impl Iterator<Item = Key<'a>>) -> Result<u64, Error> {
+        L::count(keys)
+    }
+
     /// The content of its file.
     pub fn into_content(self) -> Bytes {
         self.content
     }
 
+    /// What its fields say, and its array of bits.
+    pub(super) fn parts_mut(&mut self) -> (&L, &mut [u8]) {
+        let array = self.layout.array();
+        (&self.layout, &mut self.content[array])
+    }
+
     /// Inserts a key by its hash; true when it was certainly new.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], of formats whose empty filters have no bits; [`Error::ForeignFull`], of
-    /// those that take no more keys than planned.
+    /// [`Error::ForeignFull`] of a filter without bits or with as many keys as it takes,
+    /// [`Error::OutOfMemory`] of one that gets its bits now.
     pub fn insert_hash(&mut self, hash: L::Hash<'_>) -> Result<bool, Error> {
         self.layout.admits()?;
         self.layout.before_insert(&mut self.content)?;
-        if self.layout.fixed().is_some() {
-            return Ok(false);
+        match self.layout.fixed() {
+            Some(true) => return Ok(false),
+            Some(false) => return Err(Error::ForeignFull { format: self.format(), keys: 0 }),
+            None => {}
         }
-        let array = &mut self.content[self.layout.array()];
-        let set = |position| u32::from(L::ORDER.set(array, position));
-        let new = self.layout.positions(hash).map(set).sum();
+        let new = self.layout.insert(&mut self.content[self.layout.array()], hash);
         self.layout.after_insert(&mut self.content, new);
         Ok(new > 0)
     }
@@ -262,13 +291,12 @@ impl<L: Layout, S: AsRef<[u8]>> Plain<L, S> {
         if let Some(answer) = self.layout.fixed() {
             return answer;
         }
-        let array = self.bit_array();
-        self.layout.positions(hash).all(|position| L::ORDER.get(array, position))
+        self.layout.contains(self.bit_array(), hash)
     }
 
     pub(super) fn measure(&self) -> Measure {
         match self.layout.fixed() {
-            Some(answer) => Measure::fixed(answer),
+            Some(answer) => Measure::fixed(answer, self.layout.bits()),
             None => self.layout.measure(self.bit_array()),
         }
     }
@@ -339,6 +367,41 @@ impl<L: Layout> ForeignInsert for Plain<L> {
             Some(hash) => self.insert_hash(hash),
             None => Ok(false),
         }
+    }
+
+    fn insert_batch(&mut self, keys: &[Key<'_>]) -> Result<(), Error> {
+        let mut hashes = [None; TOGETHER];
+        for keys in keys.chunks(TOGETHER) {
+            // The keys before one that is refused are inserted.
+            let mut refused = None;
+            let mut taken = 0;
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                match self.layout.hash(*key) {
+                    Ok(Some(found)) => {
+                        let array = &self.content[self.layout.array()];
+                        if !array.is_empty() {
+                            self.layout
+                                .positions(found)
+                                .for_each(|position| L::ORDER.ask(array, position));
+                        }
+                        *hash = Some(found);
+                    }
+                    Ok(None) => *hash = None,
+                    Err(error) => {
+                        refused = Some(error);
+                        break;
+                    }
+                }
+                taken += 1;
+            }
+            for hash in hashes[..taken].iter().flatten() {
+                self.insert_hash(*hash)?;
+            }
+            if let Some(error) = refused {
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<(), Error> {

@@ -13,6 +13,7 @@ mod counters;
 mod grouped;
 #[cfg(target_arch = "x86_64")]
 mod inline;
+mod lines;
 mod map;
 pub(crate) mod scalar;
 mod storage;
@@ -22,6 +23,7 @@ mod x86;
 pub(crate) use atomic::{AtomicBlock, AtomicBlocks};
 pub(crate) use counters::Counters;
 pub(crate) use grouped::Member;
+pub(crate) use lines::{LineKernel, SALT};
 pub use map::{MappedBlocks, MappedBlocksMut};
 pub use storage::Blocks;
 
