@@ -13,9 +13,7 @@ use std::path::Path;
 
 use manifest::{Keys, Manifest, Vector};
 use umbel::foreign::redisbloom::RedisBloom;
-use umbel::foreign::{
-    Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters, recognize,
-};
+use umbel::foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters, recognize};
 
 /// How a vector's filter is read and made.
 struct Recipe {
@@ -189,11 +187,23 @@ fn every_filter_is_written_as_it_was_read() {
         let format = recipe(peer, vector).format;
         let borrowed = Foreign::decode(format, &content[..]).unwrap();
         assert_eq!(borrowed.encode().unwrap(), content, "{peer}/{}", vector.name);
-        assert_eq!(borrowed.to_owned().unwrap().encode().unwrap(), content, "{peer}/{}", vector.name);
+        assert_eq!(
+            borrowed.to_owned().unwrap().encode().unwrap(),
+            content,
+            "{peer}/{}",
+            vector.name
+        );
         let found = recognize(&content);
-        assert!(found.iter().any(|(found, _)| *found == format), "{peer}/{}: {found:?}", vector.name);
+        assert!(
+            found.iter().any(|(found, _)| *found == format),
+            "{peer}/{}: {found:?}",
+            vector.name
+        );
         let certain: Vec<_> = found.iter().filter(|(_, certain)| *certain).collect();
-        assert!(certain.iter().all(|(found, _)| *found == format || peer.starts_with("pybloom")), "{certain:?}");
+        assert!(
+            certain.iter().all(|(found, _)| *found == format || peer.starts_with("pybloom")),
+            "{certain:?}"
+        );
     });
 }
 
@@ -203,11 +213,18 @@ fn every_receipt_agrees_with_the_answers() {
         let content = vector.content(folder);
         let filter = Foreign::decode(recipe(peer, vector).format, &content[..]).unwrap();
         let receipt = filter.receipt();
-        let (probes, passed) = (vector.probes().len() as u64, vector.false_positives(folder).len() as u64);
+        let (probes, passed) =
+            (vector.probes().len() as u64, vector.false_positives(folder).len() as u64);
         // Two hashes stretched to k probes pass a few more than independent ones: allow a tenth and 1e-3.
         let (low, _) = umbel::math::binomial_bounds(probes, receipt.fpp * 0.9, 1e-9);
-        let (_, high) = umbel::math::binomial_bounds(probes, (receipt.fpp * 1.1 + 1e-3).min(1.0), 1e-9);
-        assert!((low..=high).contains(&passed), "{peer}/{}: {passed} of {probes}, {}", vector.name, receipt.fpp);
+        let (_, high) =
+            umbel::math::binomial_bounds(probes, (receipt.fpp * 1.1 + 1e-3).min(1.0), 1e-9);
+        assert!(
+            (low..=high).contains(&passed),
+            "{peer}/{}: {passed} of {probes}, {}",
+            vector.name,
+            receipt.fpp
+        );
         assert!((0.0..=1.0).contains(&receipt.fill) && receipt.set_bits <= receipt.bits);
     });
 }
@@ -248,7 +265,8 @@ fn inserting_into_a_filter_that_was_read_goes_on_where_its_software_stopped() {
         vector.members().all(|keys| {
             let (first, second) = keys.split_at(keys.len() / 2);
             let half = Foreign::build(format, &given, first.iter().copied()).unwrap();
-            let mut read = Foreign::decode(format, &half.encode().unwrap()[..]).unwrap().to_owned().unwrap();
+            let mut read =
+                Foreign::decode(format, &half.encode().unwrap()[..]).unwrap().to_owned().unwrap();
             read.insert_batch(second).unwrap();
             let mut content = vector.content(folder);
             let built = read.encode().unwrap();
