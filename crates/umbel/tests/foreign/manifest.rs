@@ -12,9 +12,7 @@ use umbel::foreign::{Key, KeyType};
 /// The folder of all vectors.
 pub(crate) fn folder() -> PathBuf {
     let given = std::env::var_os("UMBEL_VECTORS").map(PathBuf::from);
-    given.unwrap_or_else(|| {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/foreign")
-    })
+    given.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/foreign"))
 }
 
 /// The vectors of one folder.
@@ -98,7 +96,11 @@ pub(crate) fn table(path: &Path) -> Vec<Vec<(String, String)>> {
         .map(|line| {
             let cells: Vec<&str> = line.split('\t').collect();
             assert_eq!(cells.len(), names.len(), "{}: {line}", path.display());
-            names.iter().zip(cells).map(|(name, cell)| (name.to_string(), cell.to_owned())).collect()
+            names
+                .iter()
+                .zip(cells)
+                .map(|(name, cell)| (name.to_string(), cell.to_owned()))
+                .collect()
         })
         .collect()
 }
@@ -158,7 +160,8 @@ impl Vector {
     /// The numbers of the probes that pass, in order.
     pub(crate) fn false_positives(&self, folder: &Path) -> Vec<usize> {
         let text = fs::read_to_string(folder.join(&self.false_positives)).expect("a list");
-        let numbers: Vec<usize> = text.lines().map(|line| line.parse().expect("a number")).collect();
+        let numbers: Vec<usize> =
+            text.lines().map(|line| line.parse().expect("a number")).collect();
         assert_eq!(numbers.len(), self.false_positive_count, "{}", self.name);
         numbers
     }
@@ -237,7 +240,9 @@ impl Keys {
         let key = match (plain, self.key_type.as_str()) {
             (Plain::Bytes(bytes), "bytes" | "utf8") => return Key::Bytes(bytes),
             (Plain::Bytes(bytes), "utf16le") => KeyType::Utf16.read(bytes, buffer),
-            (Plain::Bytes(bytes), url) if url.starts_with("url") => KeyType::Url.read(bytes, buffer),
+            (Plain::Bytes(bytes), url) if url.starts_with("url") => {
+                KeyType::Url.read(bytes, buffer)
+            }
             (Plain::Integer(key), "i64") => return Key::I64(*key),
             (Plain::Integer(key), "i32") => return Key::I32((*key).try_into().expect("32 bits")),
             (Plain::Integer(key), "f64") => return Key::F64(*key as f64),
@@ -314,7 +319,10 @@ fn recipes_make_the_keys_they_describe() {
         keys
     };
     let texts = r#"[{"kind":"varlen","prefix":"k","pad":"z","mod":3,"first":4,"count":2}]"#;
-    assert_eq!(made(texts, 2, "utf8"), ["k4/z", "k5/zz"].map(|text| format!("{:?}", Key::from(text))));
+    assert_eq!(
+        made(texts, 2, "utf8"),
+        ["k4/z", "k5/zz"].map(|text| format!("{:?}", Key::from(text)))
+    );
     let numbers = r#"[{"kind":"range","first":-1,"step":-1,"count":2},
         {"kind":"splitmix64","seed":1234567,"count":1}]"#;
     assert_eq!(made(numbers, 3, "i64"), ["I64(-1)", "I64(-2)", "I64(6457827717110365317)"]);
