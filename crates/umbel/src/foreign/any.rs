@@ -201,6 +201,10 @@ impl<S: AsRef<[u8]>> ForeignFilter for Foreign<S> {
         self.get().is_certain()
     }
 
+    fn fixed(&self) -> Option<bool> {
+        self.get().fixed()
+    }
+
     fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
         self.get().contains(key)
     }

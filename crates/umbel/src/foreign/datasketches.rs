@@ -18,10 +18,9 @@
 use std::f64::consts::LN_2;
 use std::ops::Range;
 
-use twox_hash::XxHash64;
-
 use super::bits::{Order, count_ones};
 use super::bytes::{Reader, check};
+use super::hash::xxh64;
 use super::plain::{Layout, Plain, sealed};
 use super::{Bytes, Format, Key, Parameters, Plan};
 use crate::Error;
@@ -178,17 +177,20 @@ impl Layout for Fields {
     }
 
     fn hash(&self, key: Key<'_>) -> Result<Option<(u64, u64)>, Error> {
-        let twice = |key: &[u8]| {
-            let first = XxHash64::oneshot(self.seed, key);
-            Some((first, XxHash64::oneshot(first, key)))
+        let twice = |word: u64| {
+            let first = xxh64::of_u64(self.seed, word);
+            Some((first, xxh64::of_u64(first, word)))
         };
         Ok(match key {
             Key::Bytes([]) => None,
-            Key::Bytes(key) => twice(key),
-            Key::I64(key) => twice(&key.to_le_bytes()),
+            Key::Bytes(key) => {
+                let first = xxh64::hash(self.seed, key);
+                Some((first, xxh64::hash(first, key)))
+            }
+            Key::I64(key) => twice(key as u64),
             // Java's doubleToLongBits knows one NaN.
-            Key::F64(key) if key.is_nan() => twice(&0x7ff8_0000_0000_0000u64.to_le_bytes()),
-            Key::F64(key) => twice(&key.to_le_bytes()),
+            Key::F64(key) if key.is_nan() => twice(0x7ff8_0000_0000_0000),
+            Key::F64(key) => twice(key.to_bits()),
             other => return Err(other.refused(Format::DataSketches)),
         })
     }

@@ -72,6 +72,12 @@ pub trait ForeignFilter {
         false
     }
 
+    /// The answer that it gives for every key, where the system answers without looking at bits: there are
+    /// none, or not such as it knows.
+    fn fixed(&self) -> Option<bool> {
+        None
+    }
+
     /// Whether a key may have been inserted.
     ///
     /// # Errors
@@ -146,7 +152,11 @@ pub trait ForeignInsert: ForeignFilter {
 /// so that several formats may be found, or one that the content is not of. Formats whose files leave
 /// out what is needed to read them are not among them. Cost: the headers, and for a few formats one pass.
 pub fn recognize(content: &[u8]) -> Vec<(Format, bool)> {
-    let read = |format| Some((format, Foreign::decode(format, content).ok()?.is_certain()));
+    let read = |format| {
+        let filter = Foreign::decode(format, content).ok()?;
+        let certain = filter.is_certain();
+        (certain || filter.fixed().is_none()).then_some((format, certain))
+    };
     let mut found: Vec<_> = Format::ALL.into_iter().filter_map(read).collect();
     found.sort_by_key(|(_, certain)| !certain);
     found

@@ -20,10 +20,9 @@
 
 use std::ops::Range;
 
-use twox_hash::XxHash64;
-
 use super::bits::{Order, count_ones, or};
 use super::bytes::{Reader, check, refuse};
+use super::hash::xxh64;
 use super::measure::Measure;
 use super::plain::{Layout, Plain, sealed};
 use super::{Bytes, Format, Key, Parameters, Plan};
@@ -292,6 +291,11 @@ impl Layout for Fields {
     }
 
     #[inline]
+    fn ask(&self, array: &[u8], hash: Self::Hash<'_>) {
+        self.kernel.ask(array, hash);
+    }
+
+    #[inline]
     fn contains(&self, array: &[u8], hash: Self::Hash<'_>) -> bool {
         self.kernel.contains(array, hash, 8)
     }
@@ -321,11 +325,11 @@ impl Layout for Fields {
 /// XXH64 of the plain encoding.
 fn hash(key: Key<'_>) -> u64 {
     match key {
-        Key::Bytes(key) => XxHash64::oneshot(0, key),
-        Key::I64(key) => XxHash64::oneshot(0, &key.to_le_bytes()),
-        Key::I32(key) => XxHash64::oneshot(0, &key.to_le_bytes()),
-        Key::F64(key) => XxHash64::oneshot(0, &key.to_le_bytes()),
-        Key::F32(key) => XxHash64::oneshot(0, &key.to_le_bytes()),
+        Key::Bytes(key) => xxh64::hash(0, key),
+        Key::I64(key) => xxh64::of_u64(0, key as u64),
+        Key::I32(key) => xxh64::of_u32(0, key as u32),
+        Key::F64(key) => xxh64::of_u64(0, key.to_bits()),
+        Key::F32(key) => xxh64::of_u32(0, key.to_bits()),
     }
 }
 

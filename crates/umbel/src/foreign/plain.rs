@@ -115,20 +115,11 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     fn insert(&self, array: &mut [u8], hash: Self::Hash<'_>) -> u32 {
         self.positions(hash).map(|position| u32::from(Self::ORDER.set(array, position))).sum()
     }
-    /// Asks for many keys.
+    /// Asks for the cache lines of a key. To be left out where positions cost more than a cache miss.
     #[doc(hidden)]
-    fn contains_batch(&self, array: &[u8], hashes: &[Option<Self::Hash<'_>>], found: &mut [bool]) {
-        for hash in hashes.iter().flatten() {
-            self.positions(*hash).for_each(|position| Self::ORDER.ask(array, position));
-        }
-        self.contains_each(array, hashes, found);
-    }
-    /// Asks for keys one after the other, which is best where positions cost more than a cache miss.
-    #[doc(hidden)]
-    fn contains_each(&self, array: &[u8], hashes: &[Option<Self::Hash<'_>>], found: &mut [bool]) {
-        for (hash, found) in hashes.iter().zip(found) {
-            *found = hash.is_some_and(|hash| self.contains(array, hash));
-        }
+    #[inline]
+    fn ask(&self, array: &[u8], hash: Self::Hash<'_>) {
+        self.positions(hash).for_each(|position| Self::ORDER.ask(array, position));
     }
 }
 
@@ -302,8 +293,8 @@ impl<L: Layout, S: AsRef<[u8]>> Plain<L, S> {
     }
 }
 
-/// Keys hashed and asked for at a time: up to 32 cache lines each are then on their way.
-const TOGETHER: usize = 16;
+/// Keys hashed and asked for before the first of them is looked at.
+const TOGETHER: usize = 32;
 
 impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {
     fn format(&self) -> Format {
@@ -316,6 +307,10 @@ impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {
 
     fn is_certain(&self) -> bool {
         self.layout.is_certain()
+    }
+
+    fn fixed(&self) -> Option<bool> {
+        self.layout.fixed()
     }
 
     fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
@@ -332,9 +327,11 @@ impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {
         let mut hashes = [None; TOGETHER];
         for (keys, found) in keys.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
             for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.layout.hash(*key)?;
+                *hash = self.layout.hash(*key)?.inspect(|hash| self.layout.ask(array, *hash));
             }
-            self.layout.contains_batch(array, &hashes[..keys.len()], found);
+            for (found, hash) in found.iter_mut().zip(&hashes) {
+                *found = hash.is_some_and(|hash| self.layout.contains(array, hash));
+            }
         }
         Ok(())
     }
@@ -372,34 +369,26 @@ impl<L: Layout> ForeignInsert for Plain<L> {
     fn insert_batch(&mut self, keys: &[Key<'_>]) -> Result<(), Error> {
         let mut hashes = [None; TOGETHER];
         for keys in keys.chunks(TOGETHER) {
-            // The keys before one that is refused are inserted.
-            let mut refused = None;
-            let mut taken = 0;
-            for (hash, key) in hashes.iter_mut().zip(keys) {
+            let array = self.bit_array();
+            let (mut taken, mut refused) = (0, Ok(()));
+            for key in keys {
                 match self.layout.hash(*key) {
-                    Ok(Some(found)) => {
-                        let array = &self.content[self.layout.array()];
-                        if !array.is_empty() {
-                            self.layout
-                                .positions(found)
-                                .for_each(|position| L::ORDER.ask(array, position));
-                        }
-                        *hash = Some(found);
-                    }
-                    Ok(None) => *hash = None,
+                    Ok(hash) => hashes[taken] = hash,
                     Err(error) => {
-                        refused = Some(error);
+                        refused = Err(error);
                         break;
                     }
+                }
+                // An empty filter of some formats has no bits yet.
+                if let Some(hash) = hashes[taken].filter(|_| !array.is_empty()) {
+                    self.layout.ask(array, hash);
                 }
                 taken += 1;
             }
             for hash in hashes[..taken].iter().flatten() {
                 self.insert_hash(*hash)?;
             }
-            if let Some(error) = refused {
-                return Err(error);
-            }
+            refused?;
         }
         Ok(())
     }

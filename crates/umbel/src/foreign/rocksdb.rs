@@ -143,6 +143,11 @@ mod legacy {
             Ok(Self { probes, lines, line, array: 0..data.len(), fixed: None })
         }
 
+        /// Lines of another size than its own fit many contents.
+        fn is_certain(&self) -> bool {
+            self.fixed.is_none() && self.line == LINE && self.lines % 2 == 1 && self.probes <= 30
+        }
+
         fn format(&self) -> Format {
             Format::RocksDbLegacy
         }
@@ -348,6 +353,11 @@ mod fast {
                 word = word.wrapping_mul(0x9e37_79b9);
                 position
             })
+        }
+
+        #[inline]
+        fn ask(&self, array: &[u8], hash: Self::Hash<'_>) {
+            self.kernel.ask(array, hash);
         }
 
         #[inline]

@@ -36,6 +36,8 @@ pub(crate) trait Pattern {
 #[derive(Clone, Copy)]
 pub(crate) struct LineKernel {
     name: &'static str,
+    size: usize,
+    place: fn(u64, u64) -> usize,
     contains: unsafe fn(&[u8], u64, u32) -> bool,
     insert: unsafe fn(&mut [u8], u64, u32) -> bool,
     contains_batch: unsafe fn(&[u8], &[u64], u32, &mut [bool]),
@@ -72,6 +74,14 @@ impl LineKernel {
     pub(crate) fn contains(&self, array: &[u8], hash: u64, probes: u32) -> bool {
         // SAFETY: a kernel is made only where the processor reports its instruction set.
         unsafe { (self.contains)(array, hash, probes) }
+    }
+
+    /// Asks for the cache lines of a key's block.
+    #[inline]
+    pub(crate) fn ask(&self, array: &[u8], hash: u64) {
+        let first = (self.place)(hash, (array.len() / self.size) as u64) * self.size;
+        prefetch_byte(array.as_ptr().wrapping_add(first));
+        prefetch_byte(array.as_ptr().wrapping_add(first + self.size - 1));
     }
 
     /// Sets the bits of a key; true when one was clear.
@@ -168,6 +178,8 @@ macro_rules! kernels {
         pub(super) fn kernel<P: Pattern>(name: &'static str) -> LineKernel {
             LineKernel {
                 name,
+                size: P::SIZE,
+                place: P::place,
                 contains: contains::<P>,
                 insert: insert::<P>,
                 contains_batch: contains_batch::<P>,
