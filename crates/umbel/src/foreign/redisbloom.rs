@@ -21,7 +21,7 @@ use std::io::Write;
 use std::iter;
 use std::ops::Range;
 
-use super::bits::{self, Order};
+use super::bits::{self, Order, padding_is_clear};
 use super::bytes::{MOST_PROBES, Reader, check, refuse};
 use super::hash::murmur2::{murmur2, murmur64a};
 use super::measure::Measure;
@@ -125,9 +125,15 @@ impl Link {
         self.start..self.start + (self.bits / 8) as usize
     }
 
+    /// Positions are below.
+    #[inline]
+    fn modulus(&self) -> u64 {
+        if self.n2 > 0 { 1 << self.n2 } else { self.bits }
+    }
+
     #[inline]
     fn positions(&self, (first, second): (u64, u64)) -> impl Iterator<Item = u64> {
-        let modulus = if self.n2 > 0 { 1 << self.n2 } else { self.bits };
+        let modulus = self.modulus();
         let mut at = first;
         (0..self.hashes).map(move |_| {
             let position = at % modulus;
@@ -361,6 +367,10 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
         }
         check(format, "items", items, total == Some(items), "the sum of the items of the links")?;
         reader.rest(start - reader.at() as u64, 0)?;
+        for link in links.iter().filter(|link: &&Link| link.n2 > 0) {
+            let clear = padding_is_clear(&bytes[link.array()], link.modulus());
+            check(format, "bits of a link", "bits set behind 2^n2", clear, "all clear")?;
+        }
         Ok(Self { options, growth, links, content })
     }
 
@@ -459,8 +469,8 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloom<S> {
 
     fn receipt(&self) -> Receipt {
         let part = |link: &Link| {
-            let bits = if link.n2 > 0 { 1 << link.n2 } else { link.bits };
-            let measure = Measure::spread(&self.content()[link.array()], bits, link.hashes);
+            let array = &self.content()[link.array()];
+            let measure = Measure::spread(array, link.modulus(), link.hashes);
             Part::new(measure, link.hashes, link.facts())
         };
         let facts = vec![

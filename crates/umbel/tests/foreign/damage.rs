@@ -1,5 +1,7 @@
 //! Nothing that is read makes a reader panic, and what cannot be right is refused.
 
+use std::sync::OnceLock;
+
 use proptest::prelude::*;
 use umbel::foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters, recognize};
 
@@ -8,7 +10,12 @@ use crate::recipe;
 
 /// A small filter of each format with a few keys in it, larger ones of those that grow.
 fn files() -> Vec<(Format, Vec<u8>)> {
-    let mut files: Vec<_> = Format::ALL.map(|format| (format, small(format, 12))).into();
+    static FILES: OnceLock<Vec<(Format, Vec<u8>)>> = OnceLock::new();
+    FILES.get_or_init(make_files).clone()
+}
+
+fn make_files() -> Vec<(Format, Vec<u8>)> {
+    let mut files: Vec<_> = Format::ALL.map(|format| (format, small(format, 8))).into();
     for format in [Format::RedisBloom, Format::Pybloom3Scalable, Format::Pybloom4Scalable] {
         files.push((format, small(format, 100)));
     }

@@ -83,9 +83,9 @@ fn check(peer: &str, file: &str, row: &Row) {
         ("datasketches", _) => {
             let bits = datasketches::suggested_bits(count("n"), row.get("fpp"));
             assert_eq!(bits, count("suggested_bits"));
-            let (bits, probes) = size(Format::DataSketches, &row.for_keys("n", "fpp"));
-            assert_eq!(probes, count("suggested_k"));
-            assert_eq!(32 + bits / 8, count("serialized_bytes"));
+            let plan = planned(Format::DataSketches, &row.for_keys("n", "fpp"));
+            assert_eq!(u64::from(plan.probes), count("suggested_k"));
+            assert_eq!(plan.bytes, count("serialized_bytes"));
         }
         ("redisbloom", _) => {
             let growth = (count("nonscaling") == 1).then_some(0);
