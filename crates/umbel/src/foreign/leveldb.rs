@@ -194,6 +194,16 @@ mod tests {
     }
 
     #[test]
+    fn bits_from_2_to_the_32_on_are_never_used() {
+        let layout = |modulus| Fields { probes: 30, array: 0..(1 << 30) + 8, modulus };
+        for i in 0..1000 {
+            let hash = crate::hash::mix(i) as u32;
+            assert!(layout((1 << 33) + 64).positions(hash).all(|position| position < REACH));
+            assert!(layout(64).positions(hash).all(|position| position < 64), "as goleveldb wraps");
+        }
+    }
+
+    #[test]
     fn content_without_a_filter_answers_as_leveldb_does() {
         let answer = |content: &[u8]| {
             let filter = LevelDb::decode(Format::LevelDb, content, &Parameters::default()).unwrap();
