@@ -283,7 +283,7 @@ impl Layout for Fields {
     #[inline]
     fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64> {
         let blocks = (self.array.len() / BLOCK) as u64;
-        let block = 256 * ((hash >> 32) * blocks >> 32);
+        let block = 256 * (((hash >> 32) * blocks) >> 32);
         let low = hash as u32;
         let bit =
             move |(i, salt): (u64, u32)| block + 32 * i + u64::from(low.wrapping_mul(salt) >> 27);
