@@ -51,6 +51,8 @@ enum Hash {
     Murmur = 1,
 }
 
+/// Bytes before the bits of a file that is not of the older form.
+const HEAD: usize = 13;
 /// The first field of a file that is not of the older form.
 const VERSION: i32 = -1;
 
@@ -107,6 +109,11 @@ impl Layout for Fields {
         let clear = padding_is_clear(&content[array.clone()], bits.into());
         check(format, "bits", "bits set behind the last", clear, "all clear")?;
         Ok(Self { hash, probes, bits, array })
+    }
+
+    // The older form starts with two numbers that may be anything.
+    fn is_certain(&self) -> bool {
+        self.array.start == HEAD
     }
 
     fn format(&self) -> Format {

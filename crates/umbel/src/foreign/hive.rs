@@ -82,6 +82,10 @@ impl Layout for Fields {
         Ok(Self { probes, array: reader.rest(8 * words as u64, 0)? })
     }
 
+    fn is_certain(&self) -> bool {
+        true
+    }
+
     fn format(&self) -> Format {
         Format::Hive
     }

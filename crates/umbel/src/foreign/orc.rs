@@ -109,6 +109,10 @@ impl Layout for Fields {
         }
     }
 
+    fn is_certain(&self) -> bool {
+        true
+    }
+
     fn format(&self) -> Format {
         Format::Orc
     }

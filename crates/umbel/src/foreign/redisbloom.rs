@@ -79,7 +79,8 @@ const ENTRIES_IS_BITS: u32 = 2;
 const FORCE64: u32 = 4;
 const NO_SCALING: u32 = 8;
 
-/// RedisBloom's ln 2 and its square, which end early.
+/// RedisBloom's ln 2 and its square, which end early: part of the format.
+#[allow(clippy::approx_constant)]
 const LN_2: f64 = 0.693147180559945;
 const LN_2_SQUARED: f64 = 0.480453013918201;
 

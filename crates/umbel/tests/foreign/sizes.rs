@@ -91,6 +91,9 @@ fn check(peer: &str, file: &str, row: &Row) {
             let growth = (count("nonscaling") == 1).then_some(0);
             let given = Parameters { growth, ..row.for_keys("capacity", "error") };
             assert_eq!(size(Format::RedisBloom, &given), (count("link_bits"), count("hashes")));
+            if count("link_bytes") > 64 << 20 {
+                return;
+            }
             let head = Foreign::new(Format::RedisBloom, &given).unwrap().encode().unwrap();
             let word = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().unwrap());
             let half = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().unwrap());

@@ -8,7 +8,7 @@ const M: u32 = 0xc6a4_a793;
 /// LevelDB's `BloomHash`, goleveldb's and Badger's too.
 #[inline]
 pub(in crate::foreign) fn hash(key: &[u8]) -> u32 {
-    with_tail(key, |byte| u32::from(byte))
+    with_tail(key, u32::from)
 }
 
 /// RocksDB's `BloomHash`: bytes behind the last whole word are sign-extended, so that it differs from
