@@ -125,7 +125,10 @@ impl Layout for Fields {
     }
 
     fn scheme(&self) -> String {
-        "leveldb-hash".to_owned()
+        match self.modulus == self.bits() {
+            true => "leveldb-hash".to_owned(),
+            false => format!("leveldb-hash modulo {}", self.modulus),
+        }
     }
 
     fn array(&self) -> Range<usize> {
