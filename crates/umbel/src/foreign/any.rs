@@ -41,8 +41,6 @@ macro_rules! systems {
             pub fn new(format: Format, given: &Parameters) -> Result<Self, Error> {
                 match format {
                     $($(Format::$format)|+ => Ok(Self::$name(<$owned>::new(format, given)?)),)*
-                    #[allow(unreachable_patterns)]
-                    _ => Err(Error::UnknownFormat { name: format.name().to_owned() }),
                 }
             }
 
@@ -53,8 +51,6 @@ macro_rules! systems {
             pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
                 match format {
                     $($(Format::$format)|+ => <$owned>::plan(format, given),)*
-                    #[allow(unreachable_patterns)]
-                    _ => Err(Error::UnknownFormat { name: format.name().to_owned() }),
                 }
             }
 
@@ -99,8 +95,6 @@ macro_rules! systems {
             pub fn decode_with(format: Format, content: S, given: &Parameters) -> Result<Self, Error> {
                 match format {
                     $($(Format::$format)|+ => Ok(Self::$name(<$type>::decode(format, content, given)?)),)*
-                    #[allow(unreachable_patterns)]
-                    _ => Err(Error::UnknownFormat { name: format.name().to_owned() }),
                 }
             }
 
@@ -180,8 +174,14 @@ impl Foreign {
             });
         }
         let mut filter = Self::new(format, &given)?;
-        for key in keys {
-            filter.insert(key)?;
+        let (mut keys, mut batch) = (keys, Vec::new());
+        loop {
+            batch.clear();
+            batch.extend(keys.by_ref().take(256));
+            if batch.is_empty() {
+                break;
+            }
+            filter.insert_batch(&batch)?;
         }
         filter.finish()?;
         Ok(filter)
