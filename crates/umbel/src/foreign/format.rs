@@ -192,10 +192,10 @@ impl Format {
                 "its writers stop at 128 MiB; the header counts bytes in 31 bits"
             }
             Self::Guava => {
-                "at most 2^31 - 1 words; filters of strategy 0 never use bits from 2^31 - 1 on"
+                "at most 2^31 - 1 words; filters of strategy 0 never use bits from 2^31 on"
             }
             Self::Spark => {
-                "at most 2^31 - 1 words; filters of version 1 never use bits from 2^31 - 1 on"
+                "at most 2^31 - 1 words; filters of version 1 never use bits from 2^31 on"
             }
             Self::LevelDb => {
                 "bits from 2^32 on are never used; goleveldb and Badger compute sizes in 32 bits, which wrap"

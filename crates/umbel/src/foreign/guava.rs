@@ -235,6 +235,22 @@ mod tests {
     }
 
     #[test]
+    fn strategy_0_never_reaches_beyond_31_bits() {
+        let layout = |strategy| Fields { strategy, probes: 8, array: 6..6 + (1 << 30) };
+        let (mut old, mut new) = (0, 0);
+        for i in 0..1000 {
+            let hash = (crate::hash::mix(i), crate::hash::mix(!i));
+            old = old.max(layout(Strategy::Mitz32).positions(hash).max().unwrap());
+            new = new.max(layout(Strategy::Mitz64).positions(hash).max().unwrap());
+        }
+        assert!(old < REACH_OF_MITZ_32 && new > 2 * REACH_OF_MITZ_32, "{old} {new}");
+        let plan = |given: Parameters| Guava::plan(Format::Guava, &given).unwrap();
+        let large = Parameters::for_keys(1 << 30, 0.01);
+        assert!(plan(large.clone()).warnings.is_empty());
+        assert_eq!(plan(large.with("mitz32")).warnings.len(), 1);
+    }
+
+    #[test]
     fn fields_out_of_range_are_refused() {
         for (byte, value) in [(0, 2), (0, 255), (1, 0), (2, 0x80), (5, 0), (5, 2)] {
             let mut changed = TINY;

@@ -53,7 +53,8 @@ const USUAL_BITS_PER_KEY: f64 = 10.0;
 /// Bits a key of Badger for a rate: in truth the best number of probes, ⌈−log₂ p⌉, which it takes for bits.
 /// At 0.01 that makes 7 bits a key, of whose keys about 4 % pass.
 pub fn badger_bits_per_key(fpp: f64) -> u64 {
-    const LN_2: f64 = 0.69314718056; // as written there
+    #[allow(clippy::approx_constant)] // as written there
+    const LN_2: f64 = 0.69314718056;
     let bits = -fpp.ln() / LN_2.powi(2);
     (LN_2 * bits).ceil() as u64
 }
@@ -124,7 +125,10 @@ impl Layout for Fields {
     }
 
     fn scheme(&self) -> String {
-        "leveldb-hash".to_owned()
+        match self.modulus == self.bits() {
+            true => "leveldb-hash".to_owned(),
+            false => format!("leveldb-hash modulo {}", self.modulus),
+        }
     }
 
     fn array(&self) -> Range<usize> {
@@ -191,6 +195,16 @@ mod tests {
         assert!(LevelDb::plan(Format::LevelDb, &given.clone().with("badger")).is_err());
         let warnings = LevelDb::plan(Format::LevelDb, &given).unwrap().warnings;
         assert!(warnings.is_empty(), "exactly 2^32 bits are all used");
+    }
+
+    #[test]
+    fn bits_from_2_to_the_32_on_are_never_used() {
+        let layout = |modulus| Fields { probes: 30, array: 0..(1 << 30) + 8, modulus };
+        for i in 0..1000 {
+            let hash = crate::hash::mix(i) as u32;
+            assert!(layout((1 << 33) + 64).positions(hash).all(|position| position < REACH));
+            assert!(layout(64).positions(hash).all(|position| position < 64), "as goleveldb wraps");
+        }
     }
 
     #[test]

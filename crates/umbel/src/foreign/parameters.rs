@@ -113,7 +113,7 @@ pub struct Plan {
     pub bits: u64,
     /// Probes a key, k.
     pub probes: u32,
-    /// Bytes of the file.
+    /// Bytes of the file; of a format whose empty filters have no bits, with the first key in it.
     pub bytes: u64,
     /// What will not be as one would think, such as sizes beyond what the system can use.
     pub warnings: Vec<&'static str>,

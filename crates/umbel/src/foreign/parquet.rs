@@ -195,15 +195,40 @@ impl Thrift<'_, '_> {
                 let length = usize::try_from(length).unwrap_or(usize::MAX);
                 self.reader.take(length)?;
             }
+            // Lists and sets, then maps: a count believed costs nothing, since every element takes a byte.
+            9 | 10 => {
+                let head = self.reader.u8()?;
+                let count = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
+                for _ in 0..count {
+                    self.skip_element(head & 15, depth)?;
+                }
+            }
+            11 => {
+                let count = self.varint()?;
+                let kinds = if count > 0 { self.reader.u8()? } else { 0 };
+                for _ in 0..count {
+                    self.skip_element(kinds >> 4, depth)?;
+                    self.skip_element(kinds & 15, depth)?;
+                }
+            }
             12 => {
                 let mut field = 0;
                 while let Some(kind) = self.field(&mut field)? {
                     self.skip(kind, depth + 1)?;
                 }
             }
-            other => return Err(refuse(format, "header", other, "a type that a header may have")),
+            13 => drop(self.reader.take(16)?),
+            other => return Err(refuse(format, "header", other, "a type of Thrift's, 1 to 13")),
         }
         Ok(())
+    }
+
+    /// Passes over an element of a list or a map, where truth values take a byte.
+    fn skip_element(&mut self, kind: u8, depth: u32) -> Result<(), Error> {
+        match kind {
+            1 | 2 => self.reader.u8().map(drop),
+            kind => self.skip(kind, depth + 1),
+        }
     }
 }
 
@@ -283,7 +308,7 @@ impl Layout for Fields {
     #[inline]
     fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64> {
         let blocks = (self.array.len() / BLOCK) as u64;
-        let block = 256 * ((hash >> 32) * blocks >> 32);
+        let block = 256 * (((hash >> 32) * blocks) >> 32);
         let low = hash as u32;
         let bit =
             move |(i, salt): (u64, u32)| block + 32 * i + u64::from(low.wrapping_mul(salt) >> 27);
@@ -421,10 +446,23 @@ mod tests {
         let head = |bytes: &[u8]| extent(&[bytes, &[0; 64]].concat());
         let known = &ONE_BLOCK[..15];
         assert_eq!(head(known).unwrap(), 15..47);
-        // Fields 5 (binary of 2 bytes), 6 (a structure with a double in it), 7 (true).
-        let more = [&known[..14], &[0x18, 2, 9, 9, 0x1c, 0x17, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0]]
-            .concat();
-        assert_eq!(head(&more).unwrap().len(), 32);
+        // Fields 5 (binary of 2 bytes), 6 (a structure with a double in it), 7 (true), 8 (a list of two
+        // numbers), 9 (a map of truth values to lists of none), 10 (16 bytes).
+        let unknown: &[&[u8]] = &[
+            &[0x18, 2, 9, 9],
+            &[0x1c, 0x17, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            &[0x11],
+            &[0x19, 0x25, 0x80, 1, 7],
+            &[0x1b, 2, 0x19, 1, 0x05, 2, 0x05],
+            &[0x1d, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16],
+        ];
+        let more = [&known[..14], &unknown.concat(), &[0]].concat();
+        assert_eq!(head(&more).unwrap(), more.len()..more.len() + 32);
+        for end in 14..more.len() {
+            assert!(extent(&more[..end]).is_err(), "{end} bytes");
+        }
+        let endless = [&known[..14], &[0x19, 0xf1], &[255; 9], &[1]].concat();
+        assert!(head(&endless).is_err(), "a list of 2^64 - 1");
         for i in 0..15 {
             for bit in 0..8 {
                 let mut changed = known.to_vec();

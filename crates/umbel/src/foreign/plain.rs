@@ -286,12 +286,37 @@ impl<L: Layout, S: AsRef<[u8]>> Plain<L, S> {
     }
 
     pub(super) fn measure(&self) -> Measure {
-        match self.layout.fixed() {
-            Some(answer) => Measure::fixed(answer, self.layout.bits()),
-            None => self.layout.measure(self.bit_array()),
+        if let Some(answer) = self.layout.fixed() {
+            return Measure::fixed(answer, self.layout.bits());
         }
+        let mut measure = self.layout.measure(self.bit_array());
+        if measure.bits <= SMALL
+            && let Some(rate) = self.sampled_rate(measure.fpp)
+        {
+            measure.fpp = rate;
+        }
+        measure
+    }
+
+    /// The share of a sample of keys that pass, where that shows `fpp` to be wrong.
+    fn sampled_rate(&self, fpp: f64) -> Option<f64> {
+        const KEYS: u64 = 4096;
+        let passes = |i: &u64| {
+            let key = crate::hash::mix(*i).to_le_bytes();
+            self.contains(Key::Bytes(&key)).is_ok_and(|found| found)
+        };
+        let hits = (1..=KEYS).filter(passes).count() as f64;
+        let (mean, keys) = (fpp * KEYS as f64, KEYS as f64);
+        // 5 standard deviations and a key: not by chance.
+        let wrong = (hits - mean).abs() > 5.0 * (mean * (1.0 - fpp)).sqrt() + 1.0;
+        wrong.then_some(hits / keys)
     }
 }
+
+/// Bits up to which probes made from two hashes are not as good as independent ones: the step soon comes
+/// back to the same bits. In 64 bits with 20 probes, as Guava has them for one key, 7 % of keys
+/// passed where the fill promised 0.014 %.
+const SMALL: u64 = 4096;
 
 /// Keys hashed and asked for before the first of them is looked at.
 const TOGETHER: usize = 32;

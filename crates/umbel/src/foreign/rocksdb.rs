@@ -346,7 +346,7 @@ mod fast {
         #[inline]
         fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64> {
             let lines = (self.array.len() / LINE) as u64;
-            let line = 512 * (u64::from(hash as u32) * lines >> 32);
+            let line = 512 * ((u64::from(hash as u32) * lines) >> 32);
             let mut word = (hash >> 32) as u32;
             (0..self.probes).map(move |_| {
                 let position = line + u64::from(word >> 23);
@@ -387,7 +387,7 @@ mod fast {
             match layout.fixed {
                 Some(answer) => found.fill(answer),
                 None => {
-                    layout.kernel.contains_batch(self.bit_array(), hashes, layout.probes(), found)
+                    layout.kernel.contains_batch(self.bit_array(), hashes, layout.probes(), found);
                 }
             }
         }

@@ -224,6 +224,19 @@ mod tests {
     use crate::foreign::ForeignInsert;
 
     #[test]
+    fn version_1_never_reaches_beyond_31_bits() {
+        let layout = |version| Fields { version, probes: 8, array: 12..12 + (1 << 30) };
+        let (mut old, mut new) = (0, 0);
+        for i in 0..1000 {
+            let hash = crate::hash::mix(i);
+            let hash = (hash as u32, (hash >> 32) as u32);
+            old = old.max(layout(Version::V1).positions(hash).max().unwrap());
+            new = new.max(layout(Version::V2 { seed: 0 }).positions(hash).max().unwrap());
+        }
+        assert!(old < REACH_OF_V1 && new > 2 * REACH_OF_V1, "{old} {new}");
+    }
+
+    #[test]
     fn seeds_and_versions_do_not_join() {
         let new = |given: Parameters| Spark::new(Format::Spark, &given);
         let usual = Parameters::for_keys(100, 0.01);

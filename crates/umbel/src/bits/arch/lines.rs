@@ -248,7 +248,7 @@ mod scalar {
 
         #[inline(always)]
         fn place(hash: u64, blocks: u64) -> usize {
-            ((hash >> 32) * blocks >> 32) as usize
+            (((hash >> 32) * blocks) >> 32) as usize
         }
 
         #[inline(always)]
@@ -280,7 +280,7 @@ mod scalar {
 
         #[inline(always)]
         fn place(hash: u64, blocks: u64) -> usize {
-            (u64::from(hash as u32) * blocks >> 32) as usize
+            ((u64::from(hash as u32) * blocks) >> 32) as usize
         }
 
         #[inline(always)]
