@@ -156,6 +156,18 @@ mod tests {
         assert_eq!(fields.positions(b"key").collect::<Vec<_>>(), [824_082_531, 1_706_374_463]);
     }
 
+    /// The vector that the article's steps give in Perl 5 with Digest::SHA.
+    #[test]
+    fn a_vector_of_perl_is_made_again() {
+        let salts = ["oak", "elm", "ash"].map(|salt| salt.as_bytes().to_vec()).to_vec();
+        let mut filter =
+            SaltedSha1::new(Format::SaltedSha1, &Parameters { salts, ..given(77) }).unwrap();
+        for key in [&b"maciej@example.org"[..], b"joshua@example.org", b"", b"\x00\xff"] {
+            filter.insert(Key::Bytes(key)).unwrap();
+        }
+        assert_eq!(filter.content(), [0, 0x80, 0, 0x80, 0x20, 0x08, 0x50, 0x02, 0x0c, 0x18]);
+    }
+
     #[test]
     fn what_is_not_told_is_asked_for() {
         let mut filter = SaltedSha1::new(Format::SaltedSha1, &given(77)).unwrap();
