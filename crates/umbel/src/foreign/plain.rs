@@ -428,3 +428,90 @@ impl<L: Layout, S> fmt::Debug for Plain<L, S> {
         f.debug_tuple("Plain").field(&self.layout).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::foreign::parquet::Parquet;
+    use crate::foreign::rocksdb::RocksDb;
+    use crate::foreign::{Foreign, KeyType};
+
+    fn texts(count: u32) -> Vec<String> {
+        (0..count).map(|i| format!("key {i}")).collect()
+    }
+
+    #[test]
+    fn batches_do_what_single_keys_do() {
+        let texts = texts(1000);
+        let keys: Vec<Key<'_>> = texts.iter().map(|text| Key::from(text.as_str())).collect();
+        for format in Format::ALL {
+            let has = |name| format.parameters().contains(&name);
+            let mut given = Parameters::default();
+            if has("keys") {
+                given.keys = Some(2000);
+            } else {
+                given.bits = Some(20_000);
+                given.probes = has("probes").then_some(7);
+            }
+            if has("fpp") && format != Format::LevelDb {
+                given.fpp = Some(0.01);
+            }
+            if has("salts") {
+                given.salts = vec![b"a".to_vec(), b"b".to_vec()];
+            }
+            let mut single = Foreign::new(format, &given).unwrap();
+            for key in &keys {
+                single.insert(*key).unwrap();
+            }
+            let mut many = Foreign::new(format, &given).unwrap();
+            many.insert_batch(&keys).unwrap();
+            assert!(many.encode().unwrap() == single.encode().unwrap(), "{format}");
+            let asked: Vec<Key<'_>> = keys.iter().copied().chain([Key::Bytes(b"other")]).collect();
+            let mut found = vec![false; asked.len()];
+            many.contains_batch(&asked, &mut found).unwrap();
+            assert!(found[..1000].iter().all(|found| *found), "{format}");
+            assert_eq!(found[1000], single.contains(asked[1000]).unwrap());
+        }
+    }
+
+    #[test]
+    fn the_keys_before_one_refused_are_inserted() {
+        let keys = [Key::from("a"), Key::from("b"), Key::F32(1.0), Key::from("c")];
+        let given = Parameters::for_keys(100, 1e-6);
+        for format in [Format::Guava, Format::Spark, Format::DataSketches] {
+            let mut filter = Foreign::new(format, &given).unwrap();
+            assert!(matches!(filter.insert_batch(&keys), Err(Error::ForeignKeyType { .. })));
+            let found = ["a", "b", "c"].map(|key| filter.contains(key.into()).unwrap());
+            assert_eq!(found, [true, true, false], "{format}");
+            assert!(!format.key_types().contains(&KeyType::F32));
+        }
+    }
+
+    #[test]
+    fn hashes_do_what_keys_do() {
+        let texts = texts(3000);
+        let keys: Vec<Key<'_>> = texts.iter().map(|text| Key::from(text.as_str())).collect();
+        let given = Parameters { keys: Some(1000), ..Parameters::default() };
+        let mut found = [vec![false; 3000], vec![false; 3000]];
+
+        let mut parquet = [(); 2].map(|()| Parquet::new(Format::Parquet, &given).unwrap());
+        let hashes: Vec<u64> =
+            keys.iter().map(|key| parquet[0].hash(*key).unwrap().unwrap()).collect();
+        parquet[0].insert_batch(&keys[..1000]).unwrap();
+        parquet[1].insert_hashes(&hashes[..1000]);
+        assert!(parquet[0].content() == parquet[1].content());
+        parquet[0].contains_batch(&keys, &mut found[0]).unwrap();
+        parquet[1].contains_hashes(&hashes, &mut found[1]);
+        assert!(found[0] == found[1] && found[0].iter().filter(|found| **found).count() >= 1000);
+
+        let mut rocks = [(); 2].map(|()| RocksDb::new(Format::RocksDb, &given).unwrap());
+        let hashes: Vec<u64> =
+            keys.iter().map(|key| rocks[0].hash(*key).unwrap().unwrap()).collect();
+        rocks[0].insert_batch(&keys[..1000]).unwrap();
+        rocks[1].insert_hashes(&hashes[..1000]).unwrap();
+        assert!(rocks[0].content() == rocks[1].content());
+        rocks[0].contains_batch(&keys, &mut found[0]).unwrap();
+        rocks[1].contains_hashes(&hashes, &mut found[1]);
+        assert!(found[0] == found[1] && found[0].iter().filter(|found| **found).count() >= 1000);
+    }
+}
