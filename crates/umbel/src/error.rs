@@ -1,6 +1,7 @@
 //! Everything the library refuses, and why. Messages name what was expected, what was found and,
 //! where it is known, what to do; the caller that knows a path puts it in front.
 
+use crate::foreign::{Format, KeyType};
 use crate::hash::{Algorithm, Scheme};
 use crate::plan::Kind;
 
@@ -474,6 +475,108 @@ pub enum Error {
         "the file uses hash algorithm {0}, which this release does not have; use a newer umbel"
     )]
     UnknownAlgorithm(u16),
+    /// A name that no foreign format has.
+    #[error("{name:?} is no format of another system; those known are {}", names(Format::ALL.map(Format::name)))]
+    UnknownFormat {
+        /// The name.
+        name: String,
+    },
+    /// A name that no type of key has.
+    #[error("{name:?} is no type of key; those known are {}", names(KeyType::ALL.map(KeyType::name)))]
+    UnknownKeyType {
+        /// The name.
+        name: String,
+    },
+    /// A field of a foreign file that is not as its format has it.
+    #[error(
+        "{format}: `{field}` is {found}; expected {expected}: is it another format, or damaged?"
+    )]
+    Foreign {
+        /// Format it was read as.
+        format: Format,
+        /// Name of the field.
+        field: &'static str,
+        /// Value found.
+        found: String,
+        /// What would be right.
+        expected: &'static str,
+    },
+    /// Fewer bytes than a foreign file declares, or more.
+    #[error("{format}: its fields ask for {expected} bytes, found {found}; {}",
+        if found < expected { "truncated? copy it again" } else { "is it another format, or was something appended?" })]
+    ForeignLength {
+        /// Format it was read as.
+        format: Format,
+        /// Bytes that its fields ask for.
+        expected: u64,
+        /// Bytes there are.
+        found: u64,
+    },
+    /// A parameter that a foreign format cannot be given, or that is missing.
+    #[error("{format}: the parameter `{parameter}` is {found}; expected {expected}")]
+    ForeignParameter {
+        /// Format to be made.
+        format: Format,
+        /// Name of the parameter.
+        parameter: &'static str,
+        /// Value found, or `nothing`.
+        found: String,
+        /// What would be right.
+        expected: &'static str,
+    },
+    /// A type of key that the system of a format does not hash.
+    #[error("{format} filters hold no keys of type {found}; they hold {}", names(format.key_types().iter().map(|key| key.name())))]
+    ForeignKeyType {
+        /// Format of the filter.
+        format: Format,
+        /// Type of the key.
+        found: &'static str,
+    },
+    /// A key that the system of a format refuses.
+    #[error("{format} filters refuse {what}")]
+    ForeignKey {
+        /// Format of the filter.
+        format: Format,
+        /// What is refused.
+        what: &'static str,
+    },
+    /// A foreign filter that takes no more keys.
+    #[error("the {format} filter holds the {keys} keys that it takes at most; make one for more")]
+    ForeignFull {
+        /// Format of the filter.
+        format: Format,
+        /// Keys it was made for.
+        keys: u64,
+    },
+    /// A line that is no key of the type asked for.
+    #[error("\"{}\" is no {expected}; name the right type of key, or leave the line out", line.escape_ascii())]
+    KeyText {
+        /// The line.
+        line: Vec<u8>,
+        /// What it should be.
+        expected: KeyType,
+    },
+    /// Filters of different formats cannot be joined.
+    #[error("a {left} and a {right} filter cannot be joined; build both in one format")]
+    FormatsDiffer {
+        /// Format of the left filter.
+        left: Format,
+        /// Format of the right filter.
+        right: Format,
+    },
+    /// Foreign filters that put keys in different places cannot be joined.
+    #[error(
+        "the {what} of one filter is {left}, of the other {right}; make both with the same parameters"
+    )]
+    ForeignDiffer {
+        /// What differs.
+        what: &'static str,
+        /// That of the left filter.
+        left: String,
+        /// That of the right filter.
+        right: String,
+    },
+
     /// The bytes of a filter cannot be borrowed where they lie.
     #[error(
         "the filter's bytes start at an address that is not a multiple of 64; copy or map them so that they do"
@@ -498,4 +601,9 @@ pub(crate) fn check_field(
     expected: &'static str,
 ) -> Result<(), Error> {
     if right { Ok(()) } else { Err(Error::Field { field, found, expected }) }
+}
+
+/// Names in a row, for a message.
+fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    names.into_iter().collect::<Vec<_>>().join(", ")
 }

@@ -28,12 +28,14 @@
 //! | `bits` | words, blocks and the kernels that touch them |
 //! | [`filter`] | the kinds of filters and their receipts |
 //! | [`mod@format`] | the bytes of an umbel file |
+//! | [`foreign`] | the bytes of other systems' filters |
 
 mod admission;
 pub mod advice;
 mod bits;
 mod error;
 pub mod filter;
+pub mod foreign;
 pub mod format;
 pub mod hash;
 pub mod math;

@@ -10,7 +10,9 @@ pub(crate) mod slots;
 
 use bytemuck::{Pod, Zeroable};
 
-pub(crate) use arch::{AtomicBlock, AtomicBlocks, Counters, Hash, Kernel, Member, NEAR, Run};
+pub(crate) use arch::{
+    AtomicBlock, AtomicBlocks, Counters, Hash, Kernel, LineKernel, Member, NEAR, Run, SALT,
+};
 pub use arch::{Blocks, MappedBlocks, MappedBlocksMut};
 
 /// Bits of one block: one cache line.

@@ -78,27 +78,37 @@ impl Coverage {
 
     /// Of the blocked kind: `blocks` blocks of 512 bits, one of which a key goes to.
     ///
-    /// With p the [chance](super::blocked::bit_chance) that a key of the block sets a bit, s = 1 − p/B. Two bits of
-    /// different blocks are both spared with 1 − 2p/B, of one block with 1 − (1 − s₂)/B, s₂ the chance that a key of the
-    /// block spares both: in lanes 63 others share a bit's lane, and 448 are independent of it given the block.
+    /// In lanes 63 others share a bit's lane, and 448 are independent of it given the block.
     pub fn blocked(blocks: u64, probes: u32) -> Self {
         const LANE: f64 = 64.0;
         const BLOCK: f64 = 512.0;
-        let b = blocks as f64;
-        let p = super::blocked::bit_chance(probes);
-        let one = (-p / b).ln_1p();
-        let apart = Pair { others: BLOCK * (b - 1.0), beyond: exclusive(p / b) };
-        let pair =
-            |others, both: f64| Pair { others, beyond: (-(1.0 - both) / b).ln_1p() - 2.0 * one };
+        let spared = 1.0 - super::blocked::bit_chance(probes);
         if probes.is_multiple_of(8) {
             let rounds = probes as i32 / 8;
-            let lane = pair(LANE - 1.0, (1.0 - 2.0 / LANE).powi(rounds));
-            let lanes = pair(BLOCK - LANE, (1.0 - 1.0 / LANE).powi(2 * rounds));
-            Self::of(BLOCK * b, one, &[lane, lanes, apart])
+            let lane = (LANE - 1.0, (1.0 - 2.0 / LANE).powi(rounds));
+            let lanes = (BLOCK - LANE, (1.0 - 1.0 / LANE).powi(2 * rounds));
+            Self::in_blocks(blocks as f64, BLOCK, spared, &[lane, lanes])
         } else {
-            let block = pair(BLOCK - 1.0, (1.0 - 2.0 / BLOCK).powi(probes as i32));
-            Self::of(BLOCK * b, one, &[block, apart])
+            let pair = (BLOCK - 1.0, (1.0 - 2.0 / BLOCK).powi(probes as i32));
+            Self::in_blocks(blocks as f64, BLOCK, spared, &[pair])
         }
+    }
+
+    /// Of filters of B blocks of `size` bits, one of which a key goes to. `spared` is the chance that a key of the
+    /// block leaves a given bit of it clear; `pairs`, at most two sorts, how many other bits of the block there are and
+    /// with what chance a key of the block spares both.
+    ///
+    /// With p = 1 − `spared`, s = 1 − p/B. Two bits of different blocks are both spared with 1 − 2p/B, of one block with
+    /// 1 − (1 − s₂)/B, s₂ that chance.
+    pub(crate) fn in_blocks(blocks: f64, size: f64, spared: f64, pairs: &[(f64, f64)]) -> Self {
+        let p = 1.0 - spared;
+        let one = (-p / blocks).ln_1p();
+        let mut sorts = [Pair::default(); 3];
+        sorts[0] = Pair { others: size * (blocks - 1.0), beyond: exclusive(p / blocks) };
+        for (sort, &(others, both)) in sorts[1..].iter_mut().zip(pairs) {
+            *sort = Pair { others, beyond: (-(1.0 - both) / blocks).ln_1p() - 2.0 * one };
+        }
+        Self::of(size * blocks, one, &sorts)
     }
 
     fn of(bits: f64, one: f64, sorts: &[Pair]) -> Self {

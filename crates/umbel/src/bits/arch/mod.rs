@@ -13,6 +13,7 @@ mod counters;
 mod grouped;
 #[cfg(target_arch = "x86_64")]
 mod inline;
+mod lines;
 mod map;
 pub(crate) mod scalar;
 mod storage;
@@ -22,6 +23,7 @@ mod x86;
 pub(crate) use atomic::{AtomicBlock, AtomicBlocks};
 pub(crate) use counters::Counters;
 pub(crate) use grouped::Member;
+pub(crate) use lines::{LineKernel, SALT};
 pub use map::{MappedBlocks, MappedBlocksMut};
 pub use storage::Blocks;
 
@@ -504,14 +506,20 @@ unsafe fn contains_batch<I: Isa, const PROBES: u32, H: Hash>(
 /// Asks for the cache line of a block; any address will do.
 #[inline(always)]
 pub(crate) fn prefetch(block: *const Block) {
+    prefetch_byte(block.cast());
+}
+
+/// Asks for the cache line of a byte; any address will do.
+#[inline(always)]
+pub(crate) fn prefetch_byte(byte: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch is a hint: it reads nothing and faults on no address; SSE is always there.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(block.cast());
+        _mm_prefetch::<_MM_HINT_T0>(byte.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = block;
+    let _ = byte;
 }
 
 #[cfg(test)]

@@ -1,0 +1,237 @@
+//! A foreign filter of whichever format.
+
+use std::io::Write;
+
+use super::bits_and_blooms::{BitsAndBlooms, BitsAndBloomsJson};
+use super::datasketches::DataSketches;
+use super::guava::Guava;
+use super::hadoop::Hadoop;
+use super::hive::Hive;
+use super::leveldb::LevelDb;
+use super::orc::Orc;
+use super::parquet::Parquet;
+use super::pybloom::{Pybloom, PybloomScalable};
+use super::redisbloom::RedisBloom;
+use super::rocksdb::{self, RocksDb, RocksDbLegacy};
+use super::salted::SaltedSha1;
+use super::spark::Spark;
+use super::squid::Squid;
+use super::{Bytes, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
+use crate::Error;
+
+/// The enum over all systems and what is the same for each. A line is a variant, its type, its
+/// formats. The type has `new`, `plan`, `decode`, `union` and `to_owned` as [`Plain`](super::Plain), and the traits.
+macro_rules! systems {
+    ($($(#[$doc:meta])* $name:ident($type:ty, $owned:ty): $($format:ident)|+;)*) => {
+        /// A foreign filter of one of the formats; the front ends work on this.
+        ///
+        /// `S` is where the content lives: [`Bytes`] to own it, `&[u8]` or a map to borrow it.
+        #[derive(Clone, Debug)]
+        #[non_exhaustive]
+        pub enum Foreign<S = Bytes> {
+            $($(#[$doc])* $name($type),)*
+        }
+
+        impl Foreign {
+            /// An empty filter of the size that the system itself would choose.
+            ///
+            /// # Errors
+            /// [`Error::ForeignParameter`] for what the format cannot be given or needs;
+            /// [`Error::Fpp`]; [`Error::OutOfMemory`].
+            pub fn new(format: Format, given: &Parameters) -> Result<Self, Error> {
+                match format {
+                    $($(Format::$format)|+ => Ok(Self::$name(<$owned>::new(format, given)?)),)*
+                }
+            }
+
+            /// What [`new`](Self::new) would make.
+            ///
+            /// # Errors
+            /// As there, without the memory.
+            pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
+                match format {
+                    $($(Format::$format)|+ => <$owned>::plan(format, given),)*
+                }
+            }
+
+            fn get_mut(&mut self) -> &mut dyn ForeignInsert {
+                match self {
+                    $(Self::$name(filter) => filter,)*
+                }
+            }
+
+            /// Adds all keys of `other`: the bits become those of a filter with both sets of keys.
+            ///
+            /// # Errors
+            /// [`Error::FormatsDiffer`]; [`Error::ForeignDiffer`], which names what else differs: the
+            /// scheme with its seed, the bits, or the probes. `self` is then as it was.
+            pub fn union<T: AsRef<[u8]>>(&mut self, other: &Foreign<T>) -> Result<(), Error> {
+                match (self, other) {
+                    $((Self::$name(left), Foreign::$name(right)) => left.union(right),)*
+                    (left, right) => {
+                        Err(Error::FormatsDiffer { left: left.format(), right: right.format() })
+                    }
+                }
+            }
+        }
+
+        impl<S: AsRef<[u8]>> Foreign<S> {
+            /// The filter that `content` holds, all of it and nothing else.
+            ///
+            /// # Errors
+            /// [`Error::Foreign`] for a field that is not as the format has it,
+            /// [`Error::ForeignLength`] for too few bytes or too many,
+            /// [`Error::ForeignParameter`] for a format whose files leave to be told what is in
+            /// them. Never panics, for any input.
+            pub fn decode(format: Format, content: S) -> Result<Self, Error> {
+                Self::decode_with(format, content, &Parameters::default())
+            }
+
+            /// As [`decode`](Self::decode), with what files of the format do not tell:
+            /// [`Format::told`].
+            ///
+            /// # Errors
+            /// As there.
+            pub fn decode_with(format: Format, content: S, given: &Parameters) -> Result<Self, Error> {
+                match format {
+                    $($(Format::$format)|+ => Ok(Self::$name(<$type>::decode(format, content, given)?)),)*
+                }
+            }
+
+            /// A copy that owns its content, which can be inserted into.
+            ///
+            /// # Errors
+            /// [`Error::OutOfMemory`].
+            pub fn to_owned(&self) -> Result<Foreign, Error> {
+                match self {
+                    $(Self::$name(filter) => Ok(Foreign::$name(filter.to_owned()?)),)*
+                }
+            }
+
+            fn get(&self) -> &dyn ForeignFilter {
+                match self {
+                    $(Self::$name(filter) => filter,)*
+                }
+            }
+        }
+    };
+}
+
+systems! {
+    /// Parquet.
+    Parquet(Parquet<S>, Parquet): Parquet | ParquetBits;
+    /// Guava.
+    Guava(Guava<S>, Guava): Guava;
+    /// Spark.
+    Spark(Spark<S>, Spark): Spark;
+    /// RedisBloom.
+    RedisBloom(RedisBloom<S>, RedisBloom): RedisBloom;
+    /// LevelDB, goleveldb, Badger.
+    LevelDb(LevelDb<S>, LevelDb): LevelDb;
+    /// RocksDB before format version 5.
+    RocksDbLegacy(RocksDbLegacy<S>, RocksDbLegacy): RocksDbLegacy;
+    /// RocksDB.
+    RocksDb(RocksDb<S>, RocksDb): RocksDb;
+    /// pybloom and pybloom-live.
+    Pybloom(Pybloom<S>, Pybloom): Pybloom3 | Pybloom4;
+    /// The scalable filter of pybloom and pybloom-live.
+    PybloomScalable(PybloomScalable<S>, PybloomScalable): Pybloom3Scalable | Pybloom4Scalable;
+    /// DataSketches.
+    DataSketches(DataSketches<S>, DataSketches): DataSketches;
+    /// Hadoop.
+    Hadoop(Hadoop<S>, Hadoop): Hadoop;
+    /// Hive.
+    Hive(Hive<S>, Hive): Hive;
+    /// ORC.
+    Orc(Orc<S>, Orc): Orc;
+    /// bits-and-blooms.
+    BitsAndBlooms(BitsAndBlooms<S>, BitsAndBlooms): BitsAndBlooms;
+    /// bits-and-blooms in JSON.
+    BitsAndBloomsJson(BitsAndBloomsJson, BitsAndBloomsJson): BitsAndBloomsJson;
+    /// Squid.
+    Squid(Squid<S>, Squid): Squid;
+    /// Salted SHA-1.
+    SaltedSha1(SaltedSha1<S>, SaltedSha1): SaltedSha1;
+}
+
+impl Foreign {
+    /// A filter with these keys, made as the system makes it: where its size follows from the number of
+    /// keys and none is given, they are counted first, as it counts them.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new) and [`insert`](ForeignInsert::insert).
+    pub fn build<'a>(
+        format: Format,
+        given: &Parameters,
+        keys: impl Iterator<Item = Key<'a>> + Clone,
+    ) -> Result<Self, Error> {
+        let mut given = given.clone();
+        if given.keys.is_none() && format.counts_keys() {
+            given.keys = Some(match format {
+                Format::RocksDb => rocksdb::RocksDb::<Bytes>::count(keys.clone())?,
+                Format::RocksDbLegacy => rocksdb::RocksDbLegacy::<Bytes>::count(keys.clone())?,
+                _ => keys.clone().count() as u64,
+            });
+        }
+        let mut filter = Self::new(format, &given)?;
+        let (mut keys, mut batch) = (keys, Vec::new());
+        loop {
+            batch.clear();
+            batch.extend(keys.by_ref().take(256));
+            if batch.is_empty() {
+                break;
+            }
+            filter.insert_batch(&batch)?;
+        }
+        filter.finish()?;
+        Ok(filter)
+    }
+}
+
+impl<S: AsRef<[u8]>> ForeignFilter for Foreign<S> {
+    fn format(&self) -> Format {
+        self.get().format()
+    }
+
+    fn scheme(&self) -> String {
+        self.get().scheme()
+    }
+
+    fn is_certain(&self) -> bool {
+        self.get().is_certain()
+    }
+
+    fn fixed(&self) -> Option<bool> {
+        self.get().fixed()
+    }
+
+    fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
+        self.get().contains(key)
+    }
+
+    fn contains_batch(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
+        self.get().contains_batch(keys, found)
+    }
+
+    fn receipt(&self) -> Receipt {
+        self.get().receipt()
+    }
+
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
+        self.get().write_to(out)
+    }
+}
+
+impl ForeignInsert for Foreign {
+    fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
+        self.get_mut().insert(key)
+    }
+
+    fn insert_batch(&mut self, keys: &[Key<'_>]) -> Result<(), Error> {
+        self.get_mut().insert_batch(keys)
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        self.get_mut().finish()
+    }
+}
