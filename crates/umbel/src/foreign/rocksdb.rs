@@ -51,8 +51,7 @@ fn count<H: PartialEq>(hashes: impl Iterator<Item = Result<H, Error>>) -> Result
     Ok(count)
 }
 
-/// What comes after the lines, and whether the filter is none that RocksDB reads: with fewer bytes it
-/// holds no key.
+/// The lines and what comes behind them; none of a content without lines, which holds no key.
 fn split(content: &[u8]) -> Option<(&[u8], &[u8; TAIL])> {
     content.split_last_chunk::<TAIL>().filter(|(lines, _)| !lines.is_empty())
 }

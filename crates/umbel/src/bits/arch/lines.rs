@@ -477,7 +477,7 @@ mod tests {
             let mut expected = vec![0; blocks * size];
             let [definition, best] = kernels(split);
             let new: Vec<bool> = hashes.iter().map(|&hash| definition.insert(&mut expected, hash, probes)).collect();
-            // Half of the bits kept, so that answers differ.
+            // Each key, and one beside it that is mostly absent.
             let asked: Vec<u64> = hashes.iter().flat_map(|&hash| [hash, hash ^ 1 << 33 ^ 1]).collect();
             let answers: Vec<bool> = asked.iter().map(|&hash| definition.contains(&expected, hash, probes)).collect();
             for kernel in [definition, best] {
