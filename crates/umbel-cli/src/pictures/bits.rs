@@ -3,7 +3,7 @@
 use umbel::math::classic;
 use umbel::{Kind, Plan};
 
-use super::canvas::{Area, Point};
+use super::canvas::{Area, Canvas, Point};
 use super::chart::{Axis, Chart, Legend, titled};
 use super::style::{BLACK, DOTTED, GREY, Look, MIXED, SOLID};
 use super::{Curve, Goal, log_steps};
@@ -21,7 +21,7 @@ fn curve(kind: Kind, keys: u64) -> Vec<Point> {
     rates().filter_map(bits).collect()
 }
 
-pub(super) fn picture(goal: &Goal<'_>) -> String {
+pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let curves = Kind::ALL.into_iter().map(|kind| (kind, curve(kind, goal.keys)));
     let mut curves = Curve::joined(curves);
     // The legend has them as they lie, the largest on top.
@@ -66,7 +66,7 @@ pub(super) fn picture(goal: &Goal<'_>) -> String {
     // Over the classic filter's, which it nearly covers.
     chart.curve(&mut canvas, &line(classic::bits_per_key), formula);
     legend.draw(&mut canvas, (655.0, 100.0));
-    canvas.finish()
+    canvas
 }
 
 #[cfg(test)]

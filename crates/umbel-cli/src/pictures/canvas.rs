@@ -1,14 +1,15 @@
-//! A picture as SVG, and SVG as PNG.
+//! A picture as SVG, and as PNG.
 //!
-//! A PNG is the SVG rendered with a font that the program carries, so both show the same and neither needs a font
-//! of the system. It is DejaVu Sans, among the widest: what fits with it fits in viewers that have another one.
+//! A PNG is the SVG rendered, its letters as outlines of a font that the program carries: so both show the same, and
+//! neither needs a font of the system. It is DejaVu Sans, among the widest: what fits with it fits in viewers that have
+//! another one.
 
 use std::fmt::Write;
-use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use resvg::tiny_skia::{Pixmap, Transform};
-use resvg::usvg::{Options, Tree, fontdb};
+use resvg::usvg::{Options, Tree};
+use ttf_parser::{Face, OutlineBuilder};
 
 use super::style::{BLACK, Colour, Look, Marker};
 
@@ -40,21 +41,39 @@ pub(crate) enum Anchor {
 
 /// A picture being drawn.
 pub(crate) struct Canvas {
-    svg: String,
+    head: String,
+    elements: Vec<Element>,
     clips: u32,
+}
+
+/// What a picture is made of, in the order of drawing.
+enum Element {
+    /// As SVG has it.
+    Shape(String),
+    Text(Text),
+}
+
+/// A line of text.
+struct Text {
+    text: String,
+    /// Where its anchor is, its middle at this height.
+    at: Point,
+    size: f64,
+    anchor: Anchor,
+    upwards: bool,
 }
 
 impl Canvas {
     /// An empty white picture; `title` is what a screen reader tells.
     pub(crate) fn new(width: f64, height: f64, title: &str) -> Self {
         let title = escape(title);
-        let mut svg = format!(
+        let mut head = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" role=\"img\" \
              aria-label=\"{title}\">\n<title>{title}</title>\n"
         );
-        svg += "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
-        Self { svg, clips: 0 }
+        head += "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
+        Self { head, elements: Vec::new(), clips: 0 }
     }
 
     /// Lines through the points.
@@ -82,30 +101,14 @@ impl Canvas {
 
     /// A line of text, its middle at the height of the point.
     pub(crate) fn text(&mut self, text: &str, at: Point, size: f64, anchor: Anchor) {
-        self.write(text, at, size, anchor, "");
+        let text = Text { text: text.to_owned(), at, size, anchor, upwards: false };
+        self.elements.push(Element::Text(text));
     }
 
     /// As [`text`](Self::text), upwards.
     pub(crate) fn text_upwards(&mut self, text: &str, at: Point, size: f64) {
-        let turn = format!(" transform=\"rotate(-90 {} {})\"", number(at.0), number(at.1));
-        self.write(text, at, size, Anchor::Middle, &turn);
-    }
-
-    fn write(&mut self, text: &str, (x, y): Point, size: f64, anchor: Anchor, turn: &str) {
-        let anchor = match anchor {
-            Anchor::Start => "start",
-            Anchor::Middle => "middle",
-            Anchor::End => "end",
-        };
-        // Small letters and digits are 0.55 to 0.73 of the size high; not all viewers know middles.
-        let baseline = y + 0.35 * size;
-        self.push(format_args!(
-            "<text x=\"{}\" y=\"{}\" font-size=\"{size}\" text-anchor=\"{anchor}\" \
-             fill=\"{BLACK}\"{turn}>{}</text>",
-            number(x),
-            number(baseline),
-            escape(text)
-        ));
+        let (text, anchor) = (text.to_owned(), Anchor::Middle);
+        self.elements.push(Element::Text(Text { text, at, size, anchor, upwards: true }));
     }
 
     /// The marker of a look.
@@ -168,32 +171,138 @@ impl Canvas {
         self.push(format_args!("</g>"));
     }
 
-    /// The whole file.
-    pub(crate) fn finish(mut self) -> String {
-        self.svg.push_str("</svg>\n");
-        self.svg
+    /// The whole file, as SVG.
+    pub(crate) fn svg(&self) -> String {
+        self.with_letters(Text::svg)
+    }
+
+    /// The whole file, as PNG.
+    pub(crate) fn png(&self) -> Result<Vec<u8>> {
+        /// Pixels for each of the SVG: sharp on today's screens.
+        const SCALE: f32 = 2.0;
+        const FONT: &[u8] = include_bytes!("../../fonts/DejaVuSans-subset.ttf");
+        let font = Face::parse(FONT, 0).context("the font of the program cannot be read")?;
+        let svg = self.with_letters(|text| text.outlines(&font));
+        let tree = Tree::from_str(&svg, &Options::default());
+        let tree = tree.context("the picture cannot be rendered")?;
+        let size = tree.size().to_int_size().scale_by(SCALE).context("an empty picture")?;
+        let mut pixels = Pixmap::new(size.width(), size.height()).context("an empty picture")?;
+        resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
+        pixels.encode_png().context("the picture cannot be rendered")
+    }
+
+    fn with_letters(&self, letters: impl Fn(&Text) -> String) -> String {
+        let mut svg = self.head.clone();
+        for element in &self.elements {
+            match element {
+                Element::Shape(shape) => svg += shape,
+                Element::Text(text) => svg += &letters(text),
+            }
+            svg.push('\n');
+        }
+        svg + "</svg>\n"
     }
 
     fn push(&mut self, element: std::fmt::Arguments<'_>) {
-        writeln!(self.svg, "{element}").expect("a string takes all");
+        self.elements.push(Element::Shape(element.to_string()));
     }
 }
 
-/// Pixels of a PNG for each pixel of the SVG: sharp on today's screens.
-const SCALE: f32 = 2.0;
+impl Text {
+    /// As text, in whatever font the viewer has.
+    fn svg(&self) -> String {
+        let anchor = match self.anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        format!(
+            "<text x=\"{}\" y=\"{}\" font-size=\"{}\" text-anchor=\"{anchor}\" fill=\"{BLACK}\"{}>{}</text>",
+            number(self.at.0),
+            number(self.baseline()),
+            self.size,
+            self.turn(),
+            escape(&self.text)
+        )
+    }
 
-/// The same picture as PNG.
-pub(crate) fn png(svg: &str) -> Result<Vec<u8>> {
-    const FONT: &[u8] = include_bytes!("../../fonts/DejaVuSans-subset.ttf");
-    let mut fonts = fontdb::Database::new();
-    fonts.load_font_data(FONT.to_vec());
-    fonts.set_sans_serif_family("DejaVu Sans");
-    let options = Options { fontdb: Arc::new(fonts), ..Options::default() };
-    let tree = Tree::from_str(svg, &options).context("the picture cannot be rendered")?;
-    let size = tree.size().to_int_size().scale_by(SCALE).context("an empty picture")?;
-    let mut pixels = Pixmap::new(size.width(), size.height()).context("an empty picture")?;
-    resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
-    pixels.encode_png().context("the picture cannot be rendered")
+    /// As the outlines of its letters, one beside the other as wide as the font has them.
+    fn outlines(&self, font: &Face<'_>) -> String {
+        let scale = self.size / f64::from(font.units_per_em());
+        let glyphs: Vec<_> =
+            self.text.chars().filter_map(|letter| font.glyph_index(letter)).collect();
+        let advance = |glyph| f64::from(font.glyph_hor_advance(glyph).unwrap_or_default()) * scale;
+        let width: f64 = glyphs.iter().map(|&glyph| advance(glyph)).sum();
+        let before = match self.anchor {
+            Anchor::Start => 0.0,
+            Anchor::Middle => width / 2.0,
+            Anchor::End => width,
+        };
+        let left = self.at.0 - before;
+        let mut outline = Outline { path: String::new(), left, baseline: self.baseline(), scale };
+        for glyph in glyphs {
+            // A space has none.
+            let _ = font.outline_glyph(glyph, &mut outline);
+            outline.left += advance(glyph);
+        }
+        format!("<path d=\"{}\" fill=\"{BLACK}\"{}/>", outline.path, self.turn())
+    }
+
+    fn baseline(&self) -> f64 {
+        // Small letters and digits are 0.55 to 0.73 of the size high; not all viewers know middles.
+        self.at.1 + 0.35 * self.size
+    }
+
+    fn turn(&self) -> String {
+        match self.upwards {
+            true => {
+                format!(" transform=\"rotate(-90 {} {})\"", number(self.at.0), number(self.at.1))
+            }
+            false => String::new(),
+        }
+    }
+}
+
+/// Outlines of letters as the path of an SVG.
+struct Outline {
+    path: String,
+    /// Where the letter begins.
+    left: f64,
+    baseline: f64,
+    scale: f64,
+}
+
+impl Outline {
+    fn add(&mut self, command: char, points: &[(f32, f32)]) {
+        self.path.push(command);
+        for &(x, y) in points {
+            let x = self.left + self.scale * f64::from(x);
+            let y = self.baseline - self.scale * f64::from(y);
+            write!(self.path, "{x:.2} {y:.2} ").expect("a string takes all");
+        }
+    }
+}
+
+impl OutlineBuilder for Outline {
+    fn move_to(&mut self, x: f32, y: f32) {
+        self.add('M', &[(x, y)]);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        self.add('L', &[(x, y)]);
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        self.add('Q', &[(x1, y1), (x, y)]);
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        self.add('C', &[(x1, y1), (x2, y2), (x, y)]);
+    }
+
+    fn close(&mut self) {
+        self.add('Z', &[]);
+    }
 }
 
 /// About how wide a text is, with some to spare for wider fonts.
@@ -233,7 +342,7 @@ mod tests {
             canvas.marker((5.0, 5.0), look);
         });
         canvas.text("0 <= x & y", (50.0, 25.0), 10.0, Anchor::Middle);
-        let svg = canvas.finish();
+        let svg = canvas.svg();
         let tree = Tree::from_str(&svg, &Options::default()).unwrap();
         assert_eq!((tree.size().width(), tree.size().height()), (100.0, 50.0));
         assert_eq!(svg.matches("<polyline").count(), 1);
@@ -248,7 +357,7 @@ mod tests {
         let blank = |text: &str| {
             let mut canvas = Canvas::new(40.0, 40.0, "");
             canvas.text(text, (20.0, 20.0), 20.0, Anchor::Middle);
-            let pixels = Pixmap::decode_png(&png(&canvas.finish()).unwrap()).unwrap();
+            let pixels = Pixmap::decode_png(&canvas.png().unwrap()).unwrap();
             assert_eq!((pixels.width(), pixels.height()), (80, 80));
             pixels.pixels().iter().all(|pixel| pixel.red() == 255)
         };
@@ -265,6 +374,6 @@ mod tests {
     fn nothing_is_drawn_without_width() {
         let mut canvas = Canvas::new(10.0, 10.0, "");
         canvas.line(&[(0.0, 0.0), (5.0, 5.0)], Look::line(BLUE, SOLID).width(0.0));
-        assert!(!canvas.finish().contains("polyline"));
+        assert!(!canvas.svg().contains("polyline"));
     }
 }

@@ -10,7 +10,7 @@ use std::f64::consts::LN_2;
 use umbel::math::classic::{self, log_fpp_at_clear};
 
 use super::Goal;
-use super::canvas::{Anchor, Area, Point};
+use super::canvas::{Anchor, Area, Canvas, Point};
 use super::chart::{Axis, Chart, Legend, power_of_ten, titled};
 use super::style::{
     BLUE, DASHED, DOTTED, GREEN, GREY, LABEL, Look, MIXED, Marker, NAME, ORANGE, SOLID, VERMILION,
@@ -38,7 +38,7 @@ fn whole_probes(bits_per_key: f64) -> Vec<Point> {
     points.map(|p| (p, log_fpp_at_clear(bits_per_key, p))).collect()
 }
 
-pub(super) fn picture(goal: &Goal<'_>) -> String {
+pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let own = goal.bits_per_key;
     let others = [4.0, 8.0, 16.0, 24.0];
     // One that lies on that of the goal would only be in its way.
@@ -90,7 +90,7 @@ pub(super) fn picture(goal: &Goal<'_>) -> String {
     chart.curve(&mut canvas, &curve(own), mine);
     chart.markers(&mut canvas, &whole_probes(own), mine);
     legend.draw(&mut canvas, (670.0, 100.0));
-    canvas.finish()
+    canvas
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use umbel::math::classic;
 
-use super::canvas::{Area, Point};
+use super::canvas::{Area, Canvas, Point};
 use super::chart::{Axis, Chart, Legend, titled};
 use super::style::{
     BLACK, BLUE, DASHED, DOTTED, GREEN, GREY, Look, MIXED, Marker, ORANGE, PURPLE, SKY, SOLID,
@@ -29,7 +29,7 @@ fn curve(bits: u64, least: f64) -> Vec<Point> {
     keys.into_iter().map(|keys| (keys as f64, best_rate(keys, bits))).collect()
 }
 
-pub(super) fn picture(goal: &Goal<'_>) -> String {
+pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let looks = [
         Look::line(BLACK, SOLID),
         Look::line(ORANGE, DASHED),
@@ -61,7 +61,7 @@ pub(super) fn picture(goal: &Goal<'_>) -> String {
     }
     chart.markers(&mut canvas, &[(goal.keys as f64, goal.fpp)], mark);
     legend.draw(&mut canvas, (675.0, 100.0));
-    canvas.finish()
+    canvas
 }
 
 #[cfg(test)]

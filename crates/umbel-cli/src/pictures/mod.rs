@@ -20,6 +20,8 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use umbel::{AnyFilter, Kind, Plan};
 
+use canvas::Canvas;
+
 use crate::args::PictureArgs;
 use crate::atomic::{self, Existing};
 
@@ -49,10 +51,10 @@ impl Format {
         })
     }
 
-    fn bytes(self, svg: &str) -> Result<Vec<u8>> {
+    fn bytes(self, picture: &Canvas) -> Result<Vec<u8>> {
         match self {
-            Self::Svg => Ok(svg.as_bytes().to_vec()),
-            Self::Png => canvas::png(svg),
+            Self::Svg => Ok(picture.svg().into_bytes()),
+            Self::Png => picture.png(),
         }
     }
 }
@@ -98,13 +100,13 @@ pub(crate) fn of_filter(filter: &AnyFilter, name: &str, path: &Path, force: bool
     save(&profile::picture(filter, name), path, Format::of(path)?, existing(force))
 }
 
-fn save(svg: &str, path: &Path, format: Format, existing: Existing) -> Result<()> {
-    let bytes = format.bytes(svg).with_context(|| path.display().to_string())?;
+fn save(picture: &Canvas, path: &Path, format: Format, existing: Existing) -> Result<()> {
+    let bytes = format.bytes(picture).with_context(|| path.display().to_string())?;
     atomic::write(path, existing, |out| Ok(out.write_all(&bytes)?)).map(drop)
 }
 
-/// Draws a picture of a goal, as SVG.
-type Draw = fn(&Goal<'_>) -> String;
+/// Draws a picture of a goal.
+type Draw = fn(&Goal<'_>) -> Canvas;
 
 /// What the pictures of a plan are about.
 struct Goal<'a> {

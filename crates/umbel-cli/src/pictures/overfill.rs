@@ -2,7 +2,7 @@
 
 use umbel::{Kind, Plan};
 
-use super::canvas::{Anchor, Area, Point};
+use super::canvas::{Anchor, Area, Canvas, Point};
 use super::chart::{Axis, Chart, Legend, titled};
 use super::style::{BLACK, DASHED, GREY, LABEL, Look, SOLID};
 use super::{Curve, Goal, log_steps};
@@ -28,7 +28,7 @@ fn curve(plan: &Plan) -> Vec<Point> {
     points
 }
 
-pub(super) fn picture(goal: &Goal<'_>) -> String {
+pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let curves = Curve::joined(goal.plans.iter().map(|plan| (plan.kind, curve(plan))));
     let mut legend = Legend::new();
     for curve in &curves {
@@ -65,7 +65,7 @@ pub(super) fn picture(goal: &Goal<'_>) -> String {
     // Over the curves of those that are always at it.
     chart.curve(&mut canvas, &[(RANGE.0, goal.fpp), (RANGE.1, goal.fpp)], promise);
     legend.draw(&mut canvas, (655.0, 105.0));
-    canvas.finish()
+    canvas
 }
 
 #[cfg(test)]

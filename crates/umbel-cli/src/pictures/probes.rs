@@ -3,7 +3,7 @@
 use umbel::math::classic;
 
 use super::Goal;
-use super::canvas::{Area, Point};
+use super::canvas::{Area, Canvas, Point};
 use super::chart::{Axis, Chart, Legend, titled};
 use super::style::{BLUE, DASHED, GREEN, GREY, Look, Marker, ORANGE, SOLID, VERMILION};
 use crate::numbers::Count;
@@ -23,7 +23,7 @@ fn curves(bits: u64, tenths: u64) -> [Vec<Point>; 2] {
     [curve(classic::fpp), curve(classic::fpp_limit)]
 }
 
-pub(super) fn picture(_: &Goal<'_>) -> String {
+pub(super) fn picture(_: &Goal<'_>) -> Canvas {
     let looks = [
         Look::new(BLUE, SOLID, Marker::Disc),
         Look::new(GREEN, SOLID, Marker::Square),
@@ -57,7 +57,7 @@ pub(super) fn picture(_: &Goal<'_>) -> String {
         }
     }
     legend.draw(&mut canvas, (960.0, 100.0));
-    canvas.finish()
+    canvas
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ fn bars(profile: &Profile) -> Vec<Bar> {
     (first..=last).step_by(width).map(bar).collect()
 }
 
-pub(super) fn picture(filter: &AnyFilter, name: &str) -> String {
+pub(super) fn picture(filter: &AnyFilter, name: &str) -> Canvas {
     let (profile, receipt) = (filter.profile(STRETCHES), filter.receipt());
     let cells = profile.cells;
     let per_block = profile.loads.len() - 1;
@@ -77,7 +77,7 @@ pub(super) fn picture(filter: &AnyFilter, name: &str) -> String {
     along(&mut canvas, &profile, receipt.fill, mean, whole);
     left.draw(&mut canvas, (95.0, 468.0));
     right.draw_in_rows(&mut canvas, (570.0, 468.0), 400.0);
-    canvas.finish()
+    canvas
 }
 
 fn histogram(canvas: &mut Canvas, profile: &Profile, cells: &str, per_block: usize, line: Look) {
