@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use umbel::{AnyFilter, KeyHasher, Kind, Plan};
-use umbel_sets::{AtOnce, Input, Options, Report};
+use umbel_sets::{AtOnce, Filter, Input, Options, Receipt, Report};
 
 use super::{explain, print};
 use crate::Outcome;
@@ -54,7 +54,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         })?;
         let (part, receipt) = result.expect("written");
         report::add(&mut report, &part);
-        run.finish(&report, "", Some(&receipt));
+        run.finish(&report, "", Some(&Receipt::Own(receipt)));
         return Ok(Outcome::Done);
     }
     let filter = if plan.kind.built_at_once() {
@@ -67,12 +67,12 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         }
         let (filter, part) = lines.finish()?;
         report::add(&mut report, &part);
-        AnyFilter::Bloomier(filter)
+        AnyFilter::Bloomier(filter).into()
     } else {
-        let mut filter = match plan.kind.rows() {
+        let mut filter = Filter::Own(match plan.kind.rows() {
             true => AnyFilter::with_attributes(&plan, options.records.key(), hasher)?,
             false => AnyFilter::new(&plan, hasher)?,
-        };
+        });
         add_lines(inputs, &mut filter, &args.output, &options, &mut report)?;
         filter
     };
@@ -113,7 +113,7 @@ fn build_lists(
         return Ok(Outcome::Done);
     }
     let (filter, mut report) = umbel_sets::build_lists(&include, &exclude, plan, hasher, options)?;
-    let filter = AnyFilter::Cascade(filter);
+    let filter = Filter::Own(AnyFilter::Cascade(filter));
     filters::write(&filter, &args.output, existing)?;
     report.bytes_written += filter.bytes();
     run.finish(&report, "", Some(&filter.receipt()));
@@ -166,7 +166,7 @@ fn count(
 /// Inserts the lines of all sources into the filter of `path`, adding to what `report` says.
 pub(super) fn add_lines(
     sources: Vec<Source>,
-    filter: &mut AnyFilter,
+    filter: &mut Filter,
     path: &Path,
     options: &Options,
     report: &mut Report,
