@@ -10,6 +10,7 @@ use clap_complete::Shell;
 use umbel::foreign::{self, KeyType};
 use umbel::{Kind, Variant};
 
+use crate::formats;
 use crate::numbers::{Bytes, Fpp, Keys, Nanoseconds, Span};
 use crate::pictures::Format;
 use crate::verbs::At;
@@ -310,7 +311,11 @@ fn seconds(text: &str) -> Result<Duration, String> {
 /// Without --keys the files are read twice, first to count their lines; standard input is kept in a temporary file
 /// for that. The rate holds while the filter has at most the planned keys; the report says when it has more. A
 /// scalable filter grows instead, as far as --memory allows, and keeps its rate.
+///
+/// With --format, a filter as another system writes it, of the size that this system chooses: byte for byte the same
+/// when the lines come in the same order (for rocksdb, sorted).
 #[derive(Debug, Args)]
+#[command(after_long_help = formats::table())]
 pub(crate) struct BuildArgs {
     /// The filter to write; - is standard output
     #[arg(short, long, value_name = "FILTER", value_hint = ValueHint::FilePath)]
@@ -321,7 +326,7 @@ pub(crate) struct BuildArgs {
     /// Keys it should hold, e.g. 5e9 [default: the lines there are]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) keys: Option<Keys>,
-    /// False-positive probability at that many keys [default: 0.01]
+    /// False-positive probability at that many keys [default: 0.01, or that of the other system]
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) fpp: Option<Fpp>,
     /// Size of the filter; the rate follows, or with --fpp the number of keys
@@ -333,16 +338,18 @@ pub(crate) struct BuildArgs {
     /// be asked, bloomier is smaller than all, but built at once: it takes no lines later, and all their hashes in memory;
     /// cascade is that too, and takes --except; cascade:1 is one filter and an exact list of the exceptions that it would
     /// wrongly hold
-    #[arg(long, default_value = "blocked")]
+    #[arg(long, default_value = "blocked", conflicts_with = "format")]
     pub(crate) kind: Variant,
     /// Lines that are certainly not to be found, of --kind cascade; no file may have a line of theirs
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "format")]
     pub(crate) except: Vec<PathBuf>,
     /// Seed of the hash; only filters of one seed merge
-    #[arg(long, default_value_t = 0, conflicts_with = "secret_file")]
+    #[arg(long, default_value_t = 0, conflicts_with_all = ["secret_file", "format"])]
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
+    #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
     /// Replace an existing file
     #[arg(long, short)]
     pub(crate) force: bool,
