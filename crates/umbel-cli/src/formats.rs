@@ -20,11 +20,9 @@ pub(crate) fn read(
     options: Option<&Options>,
 ) -> Result<Foreign> {
     let given = told(format, &args.param)?;
-    // JSON is kept in the binary form, beside its text until that is read.
-    let times = if format == Format::BitsAndBloomsJson { 2 } else { 1 };
-    let bytes = content(file, path, times, options)?;
+    let bytes = content(file, path, options)?;
     Foreign::decode_with(format, bytes, &given).or_else(|error| {
-        let bytes = content(file, path, times, options)?;
+        let bytes = content(file, path, options)?;
         let hint = if is_umbel(&bytes) {
             "; it is a filter of umbel: leave --format out".to_owned()
         } else {
@@ -44,16 +42,18 @@ pub(crate) fn recognize(
 ) -> Result<Foreign> {
     let unknown = format!("{refused:#}, or the format of another system's with --format");
     // What does not fit in memory is hardly a filter that somebody asks: a file of lines, by mistake.
-    let Ok(bytes) = content(file, path, 2, options) else { bail!(unknown) };
+    let Ok(bytes) = content(file, path, options) else { bail!(unknown) };
     let found = foreign::recognize(&bytes);
-    let certain: Vec<_> = found.iter().filter(|(_, certain)| *certain).collect();
-    match (&certain[..], &found[..]) {
-        ([(format, _)], _) => {
+    let certain = found.iter().filter(|(_, certain)| *certain).count();
+    // Those certain come first.
+    let likely = if certain > 0 { &found[..certain] } else { &found };
+    match likely {
+        [(format, true)] => {
             Foreign::decode(*format, bytes).with_context(|| path.display().to_string())
         }
-        (_, []) => bail!(unknown),
-        (_, [(first, _), ..]) => {
-            let names: Vec<_> = found.iter().map(|(format, _)| format.name()).collect();
+        [] => bail!(unknown),
+        [(first, _), ..] => {
+            let names: Vec<_> = likely.iter().map(|(format, _)| format.name()).collect();
             bail!(
                 "{refused:#}, or of another system's the format, which its content does not tell for certain: \
                  it could be {} (--format {first})",
@@ -68,16 +68,19 @@ fn is_umbel(content: &[u8]) -> bool {
     !matches!(header, Err(umbel::Error::NotUmbel { .. }))
 }
 
-/// All of a file, when `times` its size fits in memory.
-fn content(mut file: &File, path: &Path, times: u64, options: Option<&Options>) -> Result<Bytes> {
+/// All of a file, when it fits in memory.
+fn content(mut file: &File, path: &Path, options: Option<&Options>) -> Result<Bytes> {
     let name = || path.display().to_string();
     let meta = file.metadata().with_context(name)?;
     if meta.is_dir() {
         bail!("{}: is a directory; name a filter file", path.display());
     }
     if let Some(options) = options {
-        let bytes = meta.len().saturating_mul(times);
-        umbel_sets::room_beside(bytes, options).with_context(name)?;
+        let mut first = [0];
+        file.rewind().and_then(|()| file.read(&mut first)).with_context(name)?;
+        // JSON is kept in binary form; while that is made there are its text and both forms, 2.5 times its size.
+        let times = if first[0] == b'{' { 3 } else { 1 };
+        umbel_sets::room_beside(meta.len().saturating_mul(times), options).with_context(name)?;
     }
     let length = usize::try_from(meta.len())
         .map_err(|_| umbel::Error::OutOfMemory { bytes: meta.len() })

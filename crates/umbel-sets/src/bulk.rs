@@ -100,9 +100,10 @@ fn one_field(format: Format, options: &Options) -> Result<(), Error> {
 pub fn room_beside(bytes: u64, options: &Options) -> Result<u64, Error> {
     const LEAST_ROOM: u64 = 1 << 20;
     let Budget { cap, threads, rest, .. } = Budget::new(options.memory, options.threads)?;
-    rest.checked_sub(bytes)
-        .filter(|room| *room >= LEAST_ROOM)
-        .ok_or_else(|| Error::Memory { cap, least: Budget::least_cap(threads, bytes + LEAST_ROOM) })
+    rest.checked_sub(bytes).filter(|room| *room >= LEAST_ROOM).ok_or_else(|| Error::Memory {
+        cap,
+        least: Budget::least_cap(threads, bytes.saturating_add(LEAST_ROOM)),
+    })
 }
 
 /// As [`room_beside`], where the filter may grow: it is told how far, and a long line gets the rest.
