@@ -40,7 +40,8 @@ pub(crate) fn recognize(
     refused: &anyhow::Error,
     options: Option<&Options>,
 ) -> Result<Foreign> {
-    let unknown = format!("{refused:#}, or the format of another system's with --format");
+    let unknown =
+        format!("{refused:#}, or say its format with --format when another system wrote it");
     // What does not fit in memory is hardly a filter that somebody asks: a file of lines, by mistake.
     let Ok(bytes) = content(file, path, options) else { bail!(unknown) };
     let found = foreign::recognize(&bytes);
@@ -55,8 +56,7 @@ pub(crate) fn recognize(
         [(first, _), ..] => {
             let names: Vec<_> = likely.iter().map(|(format, _)| format.name()).collect();
             bail!(
-                "{refused:#}, or of another system's the format, which its content does not tell for certain: \
-                 it could be {} (--format {first})",
+                "{refused:#}, or say its format when another system wrote it: its content could be that of {} (--format {first})",
                 names.join(", ")
             )
         }
