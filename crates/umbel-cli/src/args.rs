@@ -1,13 +1,16 @@
 //! What can be typed.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
+use umbel::foreign::{self, KeyType};
 use umbel::{Kind, Variant};
 
+use crate::formats;
 use crate::numbers::{Bytes, Fpp, Keys, Nanoseconds, Span};
 use crate::pictures::Format;
 use crate::verbs::At;
@@ -22,6 +25,7 @@ Examples:
   umbel build -o seen.umbel urls.txt          a filter of all lines
   umbel query -v seen.umbel new.txt           lines that were certainly not seen
   umbel common --csv --key id a.csv b.csv     rows whose id both files have
+  umbel info ids.guava                        what another system's filter holds
   umbel plan --keys 5e9 --memory 4GiB         what error 4 GiB give for 5 billion keys
 
 Exit status: 0 done or found, 1 nothing found, 2 error.";
@@ -140,6 +144,80 @@ pub(crate) struct SecretArgs {
     pub(crate) secret_file: Option<PathBuf>,
 }
 
+/// Which format a filter of another system has.
+#[derive(Debug, Default, Args)]
+pub(crate) struct FormatArgs {
+    /// Format of another system's filter, such as guava or parquet [default: umbel's, or what the content tells]
+    #[arg(long, value_name = "FORMAT", help_heading = "Other systems' filters")]
+    pub(crate) format: Option<foreign::Format>,
+    /// What the format must be told, NAME=VALUE or the name of an option; once for each (see umbel build --help)
+    #[arg(
+        long,
+        value_name = "NAME[=VALUE]",
+        requires = "format",
+        help_heading = "Other systems' filters"
+    )]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) param: Vec<Param>,
+}
+
+/// A filter of another system whose keys are lines.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ForeignArgs {
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+    /// What lines are as its keys: bytes, utf16, i64, i32, f64, f32, decimal or url [default: bytes, or url for squid]
+    #[arg(long, value_name = "TYPE", help_heading = "Other systems' filters")]
+    pub(crate) key_type: Option<KeyType>,
+}
+
+/// A parameter of a format, or an option without a value.
+#[derive(Clone, Debug)]
+pub(crate) struct Param {
+    pub(crate) name: String,
+    pub(crate) value: Option<String>,
+}
+
+impl FromStr for Param {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (text, None),
+        };
+        Ok(Self { name: name.to_owned(), value })
+    }
+}
+
+impl fmt::Display for Param {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            Some(value) => write!(f, "{}={value}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+/// What a filter is converted to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Target {
+    Kind(Kind),
+    Format(foreign::Format),
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let kind = Kind::from_str(name).map(Self::Kind);
+        kind.or_else(|kinds| match foreign::Format::from_str(name) {
+            Ok(format) => Ok(Self::Format(format)),
+            Err(formats) => Err(format!("{kinds}; {formats}")),
+        })
+    }
+}
+
 /// Lines in every file, once each, in the first file's order
 ///
 /// Exact: the lines' bytes decide, never a hash. Memory stays under the cap at any input size; what does not fit is
@@ -233,7 +311,11 @@ fn seconds(text: &str) -> Result<Duration, String> {
 /// Without --keys the files are read twice, first to count their lines; standard input is kept in a temporary file
 /// for that. The rate holds while the filter has at most the planned keys; the report says when it has more. A
 /// scalable filter grows instead, as far as --memory allows, and keeps its rate.
+///
+/// With --format, a filter as another system writes it, of the size that this system chooses: byte for byte the same
+/// when the lines come in the same order (for rocksdb, sorted).
 #[derive(Debug, Args)]
+#[command(after_long_help = formats::table())]
 pub(crate) struct BuildArgs {
     /// The filter to write; - is standard output
     #[arg(short, long, value_name = "FILTER", value_hint = ValueHint::FilePath)]
@@ -244,7 +326,7 @@ pub(crate) struct BuildArgs {
     /// Keys it should hold, e.g. 5e9 [default: the lines there are]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) keys: Option<Keys>,
-    /// False-positive probability at that many keys [default: 0.01]
+    /// False-positive probability at that many keys [default: 0.01, or that of the other system]
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) fpp: Option<Fpp>,
     /// Size of the filter; the rate follows, or with --fpp the number of keys
@@ -256,16 +338,18 @@ pub(crate) struct BuildArgs {
     /// be asked, bloomier is smaller than all, but built at once: it takes no lines later, and all their hashes in memory;
     /// cascade is that too, and takes --except; cascade:1 is one filter and an exact list of the exceptions that it would
     /// wrongly hold
-    #[arg(long, default_value = "blocked")]
+    #[arg(long, default_value = "blocked", conflicts_with = "format")]
     pub(crate) kind: Variant,
     /// Lines that are certainly not to be found, of --kind cascade; no file may have a line of theirs
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "format")]
     pub(crate) except: Vec<PathBuf>,
     /// Seed of the hash; only filters of one seed merge
-    #[arg(long, default_value_t = 0, conflicts_with = "secret_file")]
+    #[arg(long, default_value_t = 0, conflicts_with_all = ["secret_file", "format"])]
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
+    #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
     /// Replace an existing file
     #[arg(long, short)]
     pub(crate) force: bool,
@@ -287,6 +371,8 @@ pub(crate) struct AddArgs {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
+    #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
     #[command(flatten)]
     pub(crate) work: Work,
 }
@@ -328,13 +414,15 @@ pub(crate) struct QueryArgs {
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
     #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
+    #[command(flatten)]
     pub(crate) work: Work,
 }
 
 /// The receipt of a filter: what it holds and what it really delivers
 ///
 /// Fill, number of keys with a 95 % interval, and the rate now, all computed from its bits; of a scalable filter
-/// also its links, of a window its generations.
+/// also its links, of a window its generations; of another system's what its file declares.
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
     /// Filters
@@ -347,13 +435,16 @@ pub(crate) struct InfoArgs {
     #[arg(long, short, requires = "plot")]
     pub(crate) force: bool,
     #[command(flatten)]
+    pub(crate) format: FormatArgs,
+    #[command(flatten)]
     pub(crate) voice: Voice,
 }
 
 /// One filter that holds what several hold
 ///
 /// Filters merge when they are of one kind and scheme, set as many bits a key, and one's size divides the other's;
-/// the larger is folded to the smaller. Scalable filters and windows do not merge.
+/// the larger is folded to the smaller. Scalable filters and windows do not merge. Other systems' filters merge when
+/// format, hash, seed, bits and probes agree.
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
     /// The filter to write; - is standard output
@@ -368,6 +459,8 @@ pub(crate) struct MergeArgs {
     /// Replace an existing file
     #[arg(long, short)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
     #[command(flatten)]
     pub(crate) voice: Voice,
 }
@@ -393,6 +486,9 @@ pub(crate) struct CompareArgs {
 ///
 /// A counting filter becomes a plain blocked one to ship: as if built from the lines that are in it now, a quarter of the
 /// size or less, and fit to be merged with others.
+///
+/// Of other systems' filters, parquet and parquet-bits become each other (the header comes or goes), and bits-and-blooms
+/// and its JSON. Nothing else converts: a filter does not keep its keys, and no two systems put them in the same places.
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
     /// The filter to write; - is standard output
@@ -401,12 +497,14 @@ pub(crate) struct ConvertArgs {
     /// The filter to convert
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) filter: PathBuf,
-    /// What to make of it: blocked
-    #[arg(long, value_name = "KIND")]
-    pub(crate) to: Kind,
+    /// What to make of it: blocked, or a format of another system
+    #[arg(long, value_name = "FORM")]
+    pub(crate) to: Target,
     /// Replace an existing file
     #[arg(long, short)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
     #[command(flatten)]
     pub(crate) voice: Voice,
 }

@@ -1,4 +1,5 @@
-//! Filters in files: opened with their path in every message, written whole or not at all.
+//! Filters in files, of umbel and of other systems: opened with their path in every message, written whole or
+//! not at all.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, IsTerminal, Seek, Write};
@@ -6,11 +7,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use umbel::foreign::{ForeignFilter, KeyType};
 use umbel::{AnyFilter, Secret};
-use umbel_sets::Options;
+use umbel_sets::{Filter, ForeignLines, Options};
 
-use crate::args::SecretArgs;
+use crate::args::{ForeignArgs, FormatArgs, SecretArgs};
 use crate::atomic::{self, Existing};
+use crate::formats;
 use crate::verbs::StdoutClosed;
 
 /// The secret named, if any.
@@ -34,34 +37,102 @@ pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
     }
 }
 
-/// Opens a filter to hash keys with it, when it fits in memory.
-pub(crate) fn read(path: &Path, secret: Option<&Secret>, options: &Options) -> Result<AnyFilter> {
-    read_within(&open(path)?, path, secret, options)
+/// Opens a filter to put keys in or ask for them, when it fits in memory.
+pub(crate) fn read(
+    path: &Path,
+    secret: Option<&Secret>,
+    foreign: &ForeignArgs,
+    options: &Options,
+) -> Result<Filter> {
+    read_within(&open(path)?, path, secret, foreign, options)
 }
 
 fn read_within(
-    mut file: &File,
+    file: &File,
     path: &Path,
     secret: Option<&Secret>,
+    foreign: &ForeignArgs,
     options: &Options,
-) -> Result<AnyFilter> {
-    read_file(file, path, |source, length| {
-        // The header tells the size before any of it is read.
-        let bytes = umbel::format::Reader::new(source, length)?.header().payload_length();
-        Ok(umbel_sets::room_beside(bytes, options).map(drop))
-    })??;
-    file.rewind().with_context(|| path.display().to_string())?;
-    read_file(file, path, |source, length| AnyFilter::read(source, length, secret))
+) -> Result<Filter> {
+    let own = || {
+        read_file(file, path, |source, length| {
+            // The header tells the size before any of it is read.
+            let bytes = umbel::format::Reader::new(source, length)?.header().payload_length();
+            Ok(umbel_sets::room_beside(bytes, options).map(drop))
+        })??;
+        let mut rewound = file;
+        rewound.rewind().with_context(|| path.display().to_string())?;
+        read_file(rewound, path, |source, length| AnyFilter::read(source, length, secret))
+    };
+    let filter = of_any_system(file, path, &foreign.format, foreign.key_type, Some(options), own)?;
+    match &filter {
+        Filter::Foreign(lines) if secret.is_some() => bail!(
+            "{}: a {} filter is not keyed; leave the secret out",
+            path.display(),
+            lines.filter().format()
+        ),
+        Filter::Own(_) if foreign.key_type.is_some() => bail!(
+            "{}: --key-type goes with other systems' filters; the keys of this one are lines as they are",
+            path.display()
+        ),
+        _ => Ok(filter),
+    }
 }
 
 /// Opens a filter for its receipt, or to merge it: needs no secret.
-pub(crate) fn read_sealed(path: &Path) -> Result<AnyFilter> {
-    read_file(&open(path)?, path, |source, length| AnyFilter::read_sealed(source, length))
+pub(crate) fn read_sealed(path: &Path, format: &FormatArgs) -> Result<Filter> {
+    let file = open(path)?;
+    of_any_system(&file, path, format, None, None, || {
+        read_file(&file, path, |source, length| AnyFilter::read_sealed(source, length))
+    })
+}
+
+/// As [`read_sealed`], for what only filters of umbel can do.
+pub(crate) fn read_own(path: &Path, verb: &str) -> Result<AnyFilter> {
+    own(read_sealed(path, &FormatArgs::default())?, path, verb)
+}
+
+/// The filter, when it is of umbel.
+pub(crate) fn own(filter: Filter, path: &Path, verb: &str) -> Result<AnyFilter> {
+    match filter {
+        Filter::Own(filter) => Ok(filter),
+        Filter::Foreign(lines) => bail!(
+            "{}: a {} filter; umbel {verb} takes filters of umbel alone: build one from its keys",
+            path.display(),
+            lines.filter().format()
+        ),
+    }
+}
+
+/// A filter of the format that is named; else one of umbel, which `own` reads, or of the format that its
+/// content tells.
+fn of_any_system(
+    file: &File,
+    path: &Path,
+    format: &FormatArgs,
+    key_type: Option<KeyType>,
+    options: Option<&Options>,
+    own: impl FnOnce() -> Result<AnyFilter>,
+) -> Result<Filter> {
+    let filter = match format.format {
+        Some(named) => formats::read(file, path, named, format, options)?,
+        None => match own() {
+            Ok(filter) => return Ok(filter.into()),
+            Err(error) if is_not_umbel(&error) => formats::recognize(file, path, &error, options)?,
+            Err(error) => return Err(error),
+        },
+    };
+    let lines = ForeignLines::new(filter, key_type).with_context(|| path.display().to_string())?;
+    Ok(lines.into())
+}
+
+fn is_not_umbel(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(umbel::Error::NotUmbel { .. }))
 }
 
 /// A filter opened to be replaced, and the lock that keeps others from replacing it meanwhile.
 pub(crate) struct Locked {
-    pub(crate) filter: AnyFilter,
+    pub(crate) filter: Filter,
     pub(crate) lock: File,
 }
 
@@ -70,6 +141,7 @@ pub(crate) struct Locked {
 pub(crate) fn read_locked(
     path: &Path,
     secret: Option<&Secret>,
+    foreign: &ForeignArgs,
     options: &Options,
 ) -> Result<Locked> {
     loop {
@@ -79,14 +151,14 @@ pub(crate) fn read_locked(
         let ours = file.metadata().with_context(|| path.display().to_string())?;
         let named = fs::metadata(path).with_context(|| path.display().to_string())?;
         if (ours.dev(), ours.ino()) == (named.dev(), named.ino()) {
-            let filter = read_within(&file, path, secret, options)?;
+            let filter = read_within(&file, path, secret, foreign, options)?;
             return Ok(Locked { filter, lock: file });
         }
     }
 }
 
 /// Writes a filter to a file, or to standard output when the path is `-`.
-pub(crate) fn write(filter: &AnyFilter, path: &Path, existing: Existing) -> Result<()> {
+pub(crate) fn write(filter: &Filter, path: &Path, existing: Existing) -> Result<()> {
     write_with(path, existing, |out| Ok(filter.write(out)?))
 }
 
@@ -127,7 +199,8 @@ pub(crate) fn check_output(path: &Path, existing: Existing) -> Result<()> {
 /// An error of work with the filter of `path` and with lines: about which of them it is.
 pub(crate) fn about(error: umbel_sets::Error, path: &Path) -> anyhow::Error {
     match error {
-        umbel_sets::Error::Outgrown { .. } => {
+        umbel_sets::Error::Outgrown { .. }
+        | umbel_sets::Error::Filter(umbel::Error::ForeignFull { .. }) => {
             anyhow::Error::new(error).context(path.display().to_string())
         }
         error => error.into(),

@@ -5,6 +5,7 @@
 mod args;
 mod atomic;
 mod filters;
+mod formats;
 mod lines;
 mod machine;
 mod numbers;

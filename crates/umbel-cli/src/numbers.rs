@@ -111,7 +111,8 @@ impl FromStr for Span {
     }
 }
 
-fn whole(text: &str) -> Option<u64> {
+/// A whole number, also as 5e9 or 1_000_000.
+pub(crate) fn whole(text: &str) -> Option<u64> {
     let digits = text.replace('_', "");
     digits.parse().ok().or_else(|| {
         let number: f64 = digits.parse().ok()?;

@@ -7,10 +7,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::{Value, json};
-use umbel::filter::{Figure, Part};
-use umbel::{Capacity, Receipt};
-use umbel_sets::{Progress, Report};
+use serde_json::{Map, Value, json};
+use umbel::filter::{Fact, Figure, Part};
+use umbel::{Capacity, Estimate, foreign};
+use umbel_sets::{Progress, Receipt, Report};
 
 use crate::args::Voice;
 use crate::machine;
@@ -52,7 +52,9 @@ impl Run {
         self.stop_bar();
         let seconds = self.started.elapsed().as_secs_f64();
         let peak = machine::peak_memory();
-        if let Some(receipt) = filter.filter(|receipt| receipt.over_filled) {
+        if let Some(Receipt::Own(receipt)) = filter
+            && receipt.over_filled
+        {
             // Told even when quiet: the rate is no longer the promised one.
             say(&format!("umbel: warning: {}", over_filled(receipt)));
         }
@@ -137,6 +139,20 @@ fn draw(stop: &AtomicBool, progress: &Progress) {
 
 /// What a filter promises and delivers, in some words.
 fn summary(receipt: &Receipt) -> String {
+    match receipt {
+        Receipt::Own(receipt) => own_summary(receipt),
+        Receipt::Foreign(receipt) => format!(
+            "{} filter of {}, {}, {} keys, rate now {}",
+            receipt.format,
+            Size(receipt.bytes),
+            foreign_inside(receipt),
+            estimate(&receipt.keys),
+            Rate(receipt.fpp)
+        ),
+    }
+}
+
+fn own_summary(receipt: &umbel::Receipt) -> String {
     let plan = &receipt.plan;
     let planned = match plan.kind.capacity() {
         Capacity::First => "growing from",
@@ -155,7 +171,7 @@ fn summary(receipt: &Receipt) -> String {
 }
 
 /// What a filter is made of.
-pub(crate) fn inside(receipt: &Receipt) -> String {
+pub(crate) fn inside(receipt: &umbel::Receipt) -> String {
     match &receipt.parts[..] {
         [] => format!("{} probes a key", receipt.plan.probes),
         parts => {
@@ -169,20 +185,28 @@ pub(crate) fn inside(receipt: &Receipt) -> String {
     }
 }
 
+/// What another system's filter is made of.
+pub(crate) fn foreign_inside(receipt: &foreign::Receipt) -> String {
+    match receipt.parts.len() {
+        0 => format!("{} probes a key", receipt.probes),
+        1 => "1 part".to_owned(),
+        many => format!("{many} parts"),
+    }
+}
+
 /// What an over-filled filter has to say.
-pub(crate) fn over_filled(receipt: &Receipt) -> String {
+pub(crate) fn over_filled(receipt: &umbel::Receipt) -> String {
     format!(
         "the filter is over-filled: planned for {} keys at {}, it holds {} and its rate is now {}; build a larger one",
         Count(receipt.plan.keys),
         Rate(receipt.plan.fpp),
-        estimate(receipt),
+        estimate(&receipt.keys),
         Rate(receipt.fpp)
     )
 }
 
 /// The estimated number of keys.
-pub(crate) fn estimate(receipt: &Receipt) -> String {
-    let keys = receipt.keys;
+pub(crate) fn estimate(keys: &Estimate) -> String {
     if keys.value.is_finite() {
         format!("about {}", Count(keys.value.round() as u64))
     } else {
@@ -192,6 +216,59 @@ pub(crate) fn estimate(receipt: &Receipt) -> String {
 
 /// A receipt as JSON. What is infinite, a full filter's estimate, is null.
 pub(crate) fn receipt_json(receipt: &Receipt) -> Value {
+    match receipt {
+        Receipt::Own(receipt) => own_json(receipt),
+        Receipt::Foreign(receipt) => foreign_json(receipt),
+    }
+}
+
+/// As [`receipt_json`], of another system's filter.
+fn foreign_json(receipt: &foreign::Receipt) -> Value {
+    let declared = |facts: &[Fact]| {
+        let figures = facts.iter().filter_map(|fact| Some((fact.name, figure(fact)?)));
+        figures.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>()
+    };
+    let mut object = json!({
+        "format": receipt.format.name(),
+        "scheme": receipt.scheme,
+        "bits": receipt.bits,
+        "bytes": receipt.bytes,
+        "probes": receipt.probes,
+        "set_bits": receipt.set_bits,
+        "fill": receipt.fill,
+        "keys": receipt.keys.value,
+        "keys_low": receipt.keys.low,
+        "keys_high": receipt.keys.high,
+        "fpp": receipt.fpp,
+        "declared": declared(&receipt.facts),
+    });
+    if !receipt.parts.is_empty() {
+        let part = |part: &foreign::Part| {
+            json!({
+                "bits": part.bits,
+                "probes": part.probes,
+                "set_bits": part.set_bits,
+                "keys": part.keys.value,
+                "fpp": part.fpp,
+                "declared": declared(&part.facts),
+            })
+        };
+        object["parts"] = receipt.parts.iter().map(part).collect();
+    }
+    object
+}
+
+fn figure(fact: &Fact) -> Option<Value> {
+    Some(match &fact.figure {
+        Figure::Count(count) => json!(count),
+        Figure::Number(number) | Figure::Rate(number) => json!(number),
+        Figure::Text(text) => json!(text),
+        _ => return None,
+    })
+}
+
+/// As [`receipt_json`], of a filter of umbel.
+pub(crate) fn own_json(receipt: &umbel::Receipt) -> Value {
     let plan = &receipt.plan;
     let mut object = json!({
         "kind": plan.kind.name(),
@@ -215,12 +292,9 @@ pub(crate) fn receipt_json(receipt: &Receipt) -> Value {
         object["parts"] = receipt.parts.iter().map(part_json).collect();
     }
     for fact in &receipt.facts {
-        object[fact.name] = match &fact.figure {
-            Figure::Count(count) => json!(count),
-            Figure::Number(number) | Figure::Rate(number) => json!(number),
-            Figure::Text(text) => json!(text),
-            _ => continue,
-        };
+        if let Some(figure) = figure(fact) {
+            object[fact.name] = figure;
+        }
     }
     object
 }

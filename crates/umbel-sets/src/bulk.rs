@@ -4,9 +4,11 @@ use std::io::{Read, Write};
 use std::sync::Mutex;
 
 use umbel::filter::{Shard, Shards};
-use umbel::{AnyFilter, Blocked, Capacity, KeyHash, KeyHasher};
+use umbel::foreign::{ForeignFilter, ForeignInsert, Format, KeyCounter, KeyType};
+use umbel::{AnyFilter, Attributes, Blocked, Capacity, KeyHash, KeyHasher};
 
 use crate::budget::{BUCKETED, Budget};
+use crate::filter::{Filter, ForeignLines, LineKeys};
 use crate::input::Input;
 use crate::report::Report;
 use crate::rows::Places;
@@ -37,6 +39,60 @@ pub fn count(inputs: &[Input], options: &Options) -> Result<u64, Error> {
         .try_fold(0, |sum, input| Ok(sum + scanner.scan(input, &Count(scanner.budget))?.lines))
 }
 
+/// Counts the keys that lines of `inputs` are for another system, as it does to size a filter.
+///
+/// # Errors
+/// Those of reading; [`Error::Key`] for a line that is no key, where the system looks at them.
+pub fn count_keys(
+    inputs: &[Input],
+    format: Format,
+    key_type: Option<KeyType>,
+    options: &Options,
+) -> Result<u64, Error> {
+    struct Count<'a> {
+        name: &'a str,
+        keys: LineKeys,
+        counter: Mutex<&'a mut KeyCounter>,
+        budget: Budget,
+    }
+    impl Visit for Count<'_> {
+        type Local = ();
+        fn local(&self) {}
+        fn batch(&self, (): &mut (), _: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+            keep.fill(true);
+            Ok(())
+        }
+        fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
+            self.keys.count(&mut self.counter.lock().expect("no worker panics"), lines, self.name)
+        }
+        fn room(&self) -> u64 {
+            self.budget.rest
+        }
+    }
+    let keys = LineKeys::new(format, key_type)?;
+    one_field(format, options)?;
+    if !format.counts_keys() {
+        return count(inputs, options);
+    }
+    let scanner = Scanner::new(options, KeyHasher::default())?;
+    let budget = scanner.budget;
+    options.progress.expect(inputs.iter().map(Input::length).sum());
+    let mut counter = KeyCounter::new(format);
+    for input in inputs {
+        let name = input.name();
+        scanner.scan(input, &Count { name, keys, counter: Mutex::new(&mut counter), budget })?;
+    }
+    Ok(counter.keys())
+}
+
+/// Keys of other systems are values, not rows of them.
+fn one_field(format: Format, options: &Options) -> Result<(), Error> {
+    match options.records.key().len() {
+        0 | 1 => Ok(()),
+        fields => Err(Error::KeyFields { format, fields }),
+    }
+}
+
 /// Bytes that the memory cap leaves beside a filter of so many bytes, for work with lines.
 ///
 /// # Errors
@@ -44,9 +100,10 @@ pub fn count(inputs: &[Input], options: &Options) -> Result<u64, Error> {
 pub fn room_beside(bytes: u64, options: &Options) -> Result<u64, Error> {
     const LEAST_ROOM: u64 = 1 << 20;
     let Budget { cap, threads, rest, .. } = Budget::new(options.memory, options.threads)?;
-    rest.checked_sub(bytes)
-        .filter(|room| *room >= LEAST_ROOM)
-        .ok_or_else(|| Error::Memory { cap, least: Budget::least_cap(threads, bytes + LEAST_ROOM) })
+    rest.checked_sub(bytes).filter(|room| *room >= LEAST_ROOM).ok_or_else(|| Error::Memory {
+        cap,
+        least: Budget::least_cap(threads, bytes.saturating_add(LEAST_ROOM)),
+    })
 }
 
 /// As [`room_beside`], where the filter may grow: it is told how far, and a long line gets the rest.
@@ -64,24 +121,43 @@ pub(crate) fn room_to_fill(filter: &mut AnyFilter, options: &Options) -> Result<
     Ok(room.min(budget.long_line()))
 }
 
+/// As [`room_to_fill`], of a filter of umbel or of another system.
+fn room_to_insert(filter: &mut Filter, options: &Options) -> Result<u64, Error> {
+    let lines = match filter {
+        Filter::Own(filter) => return room_to_fill(filter, options),
+        Filter::Foreign(lines) => lines,
+    };
+    let format = lines.filter().format();
+    one_field(format, options)?;
+    let room = room_beside(lines.filter().bytes(), options)?;
+    if !format.grows() {
+        return Ok(room);
+    }
+    let budget = Budget::new(options.memory, options.threads)?;
+    lines.filter_mut().set_limit(budget.lasting());
+    Ok(room.min(budget.long_line()))
+}
+
 /// Inserts every line of `inputs` into `filter`, on all threads.
 ///
 /// # Errors
 /// Those of reading; [`Error::Memory`] when the filter does not fit in the cap, [`Error::Outgrown`] when
-/// it grows beyond: then it holds the lines before.
-pub fn insert(
-    inputs: &[Input],
-    filter: &mut AnyFilter,
-    options: &Options,
-) -> Result<Report, Error> {
-    let scanner = Scanner::new(options, *filter.hasher())?;
-    let room = room_to_fill(filter, options)?;
+/// it grows beyond: then it holds the lines before; [`Error::Key`] for a line that is no key of another system.
+pub fn insert(inputs: &[Input], filter: &mut Filter, options: &Options) -> Result<Report, Error> {
+    let scanner = Scanner::new(options, filter.hasher())?;
+    let room = room_to_insert(filter, options)?;
     options.progress.expect(inputs.iter().map(Input::length).sum());
     let mut report = Report::default();
     for input in inputs {
         let tally = match &mut *filter {
-            AnyFilter::Blocked(filter) => fill(&scanner, input, filter, None, room)?,
-            other => scanner.scan(input, &FillWhole::new(other, room, &scanner, options)?)?,
+            Filter::Own(AnyFilter::Blocked(filter)) => fill(&scanner, input, filter, None, room)?,
+            Filter::Own(other) => {
+                scanner.scan(input, &FillWhole::new(other, room, &scanner, options)?)?
+            }
+            Filter::Foreign(lines) => {
+                let fill = FillForeign::new(lines, input.name(), room, scanner.budget);
+                scanner.scan(input, &fill)?
+            }
         };
         report.lines += tally.lines;
         report.bytes_read += input.length() + input.spooled_bytes();
@@ -98,14 +174,22 @@ pub fn insert(
 pub fn insert_stream(
     name: &str,
     source: impl Read,
-    filter: &mut AnyFilter,
+    filter: &mut Filter,
     options: &Options,
 ) -> Result<Report, Error> {
-    let scanner = Scanner::new(options, *filter.hasher())?;
-    let room = room_to_fill(filter, options)?;
+    let scanner = Scanner::new(options, filter.hasher())?;
+    let room = room_to_insert(filter, options)?;
     let before = options.progress.done();
-    let fill = FillWhole::new(filter, room, &scanner, options)?;
-    let tally = scanner.stream(name, source, &fill)?;
+    let tally = match filter {
+        Filter::Own(filter) => {
+            let fill = FillWhole::new(filter, room, &scanner, options)?;
+            scanner.stream(name, source, &fill)?
+        }
+        Filter::Foreign(lines) => {
+            let fill = FillForeign::new(lines, name, room, scanner.budget);
+            scanner.stream(name, source, &fill)?
+        }
+    };
     let bytes_read = options.progress.done() - before;
     Ok(Report { lines: tally.lines, bytes_read, passes: 1, ..Report::default() })
 }
@@ -168,16 +252,25 @@ impl<'a> Query<'a> {
     /// # Errors
     /// [`Error::Memory`]; those of [`Records`](crate::Records) that contradict themselves.
     pub fn new(
-        filter: &'a AnyFilter,
+        filter: &'a Filter,
         absent: bool,
         out: &'a mut (dyn Write + Send),
         options: &'a Options,
     ) -> Result<Self, Error> {
-        let scanner = Scanner::new(options, *filter.hasher())?;
-        let places = Places::asked(filter, options)?;
+        let scanner = Scanner::new(options, filter.hasher())?;
+        let asked = match filter {
+            Filter::Foreign(lines) => {
+                one_field(lines.filter().format(), options)?;
+                Asked::Foreign(lines)
+            }
+            Filter::Own(own) => match (own, Places::asked(own, options)?) {
+                (AnyFilter::Attributes(rows), Some(places)) => Asked::Rows(rows, places),
+                _ => Asked::Keys(own),
+            },
+        };
         let ask = Ask {
-            filter,
-            places,
+            asked,
+            name: String::new(),
             absent,
             flush: false,
             out: Mutex::new(Sink::new(out, options.separator)),
@@ -189,12 +282,12 @@ impl<'a> Query<'a> {
     /// The chance that a line passes which was never put in. Of a filter of rows that of the question at its
     /// worst, which is 1 where values of different rows pass together.
     pub fn fpp(&self) -> f64 {
-        let Ask { filter, places, .. } = &self.ask;
-        match (filter, places) {
-            (AnyFilter::Attributes(filter), Some(places)) => {
+        match &self.ask.asked {
+            Asked::Rows(filter, places) => {
                 filter.fpp_asked(&places.mask()).expect("the filter's own attributes")
             }
-            _ => filter.receipt().fpp,
+            Asked::Keys(filter) => filter.receipt().fpp,
+            Asked::Foreign(lines) => lines.filter().receipt().fpp,
         }
     }
 
@@ -205,6 +298,7 @@ impl<'a> Query<'a> {
     pub fn input(&mut self, input: &Input) -> Result<(), Error> {
         self.options.progress.expect(input.length());
         self.ask.flush = false;
+        input.name().clone_into(&mut self.ask.name);
         self.report.lines += self.scanner.scan(input, &self.ask)?.lines;
         self.report.bytes_read += input.length();
         self.report.passes += 1;
@@ -218,6 +312,7 @@ impl<'a> Query<'a> {
     pub fn stream(&mut self, name: &str, source: impl Read) -> Result<(), Error> {
         let before = self.options.progress.done();
         self.ask.flush = true;
+        name.clone_into(&mut self.ask.name);
         self.report.lines += self.scanner.stream(name, source, &self.ask)?.lines;
         self.report.bytes_read += self.options.progress.done() - before;
         self.report.passes += 1;
@@ -497,10 +592,56 @@ impl Visit for TakeOut<'_> {
     }
 }
 
+/// Fills another system's filter with the lines of one input, in their order: counts and parts of some formats
+/// depend on it.
+struct FillForeign<'a> {
+    lines: Mutex<&'a mut ForeignLines>,
+    /// Of the input.
+    name: &'a str,
+    room: u64,
+    budget: Budget,
+}
+
+impl<'a> FillForeign<'a> {
+    fn new(lines: &'a mut ForeignLines, name: &'a str, room: u64, budget: Budget) -> Self {
+        Self { lines: Mutex::new(lines), name, room, budget }
+    }
+}
+
+impl Visit for FillForeign<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn batch(&self, (): &mut (), _: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        keep.fill(true);
+        Ok(())
+    }
+
+    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
+        let inserted = self.lines.lock().expect("no worker panics").insert(lines, self.name);
+        inserted.map_err(|error| match error {
+            Error::Filter(error) => growth(error, self.budget),
+            error => error,
+        })
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}
+
+/// What is asked, and for what.
+enum Asked<'a> {
+    Keys(&'a AnyFilter),
+    Rows(&'a Attributes, Places),
+    Foreign(&'a ForeignLines),
+}
+
 struct Ask<'a> {
-    filter: &'a AnyFilter,
-    /// Of a filter of rows.
-    places: Option<Places>,
+    asked: Asked<'a>,
+    /// Of the input.
+    name: String,
     absent: bool,
     flush: bool,
     out: Mutex<Sink<'a>>,
@@ -519,9 +660,10 @@ impl Visit for Ask<'_> {
     }
 
     fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        match (self.filter, &self.places) {
-            (AnyFilter::Attributes(filter), Some(places)) => places.ask(filter, lines, keep)?,
-            (filter, _) => filter.contains_batch(lines.hashes(), keep),
+        match &self.asked {
+            Asked::Rows(filter, places) => places.ask(filter, lines, keep)?,
+            Asked::Keys(filter) => filter.contains_batch(lines.hashes(), keep),
+            Asked::Foreign(foreign) => foreign.ask(lines, &self.name, keep)?,
         }
         if self.absent {
             for keep in keep {

@@ -219,6 +219,24 @@ pub enum Error {
         /// The name of the input of exceptions that has it.
         other: String,
     },
+    /// A line that is no key of another system's filter.
+    #[error("{name}: the line at byte {offset}: {source}")]
+    Key {
+        /// The input's name.
+        name: String,
+        /// Where the line starts, in bytes from the start of the input.
+        offset: u64,
+        /// What is wrong with it.
+        source: umbel::Error,
+    },
+    /// Several fields as the key of another system's filter.
+    #[error("--key: a {format} filter has keys of one field, found {fields}; name one")]
+    KeyFields {
+        /// The format of the filter.
+        format: umbel::foreign::Format,
+        /// Fields named.
+        fields: usize,
+    },
     /// A filter could not be planned or made.
     #[error(transparent)]
     Filter(#[from] umbel::Error),

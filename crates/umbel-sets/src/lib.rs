@@ -19,6 +19,7 @@
 //! | `sample` | what a few pieces of an input tell of all of it |
 //! | `passes` | what each pass saw, and the report of all |
 //! | `sink` | where results go |
+//! | `filter` | a filter of umbel or of another system, and which keys lines are for the latter |
 //! | `bulk` | filling and asking filters with lines |
 //! | `rows` | the values of a key as a row of a filter that takes rows |
 //! | `at_once` | building a filter that takes no keys once it is built |
@@ -32,6 +33,7 @@ mod bulk;
 mod common;
 mod distinct;
 mod error;
+mod filter;
 mod input;
 mod join;
 mod line_ends;
@@ -53,10 +55,13 @@ mod testing;
 
 pub use at_once::AtOnce;
 pub use budget::{LEAST_MEMORY, most_threads};
-pub use bulk::{Query, count, insert, insert_stream, remove, remove_stream, room_beside};
+pub use bulk::{
+    Query, count, count_keys, insert, insert_stream, remove, remove_stream, room_beside,
+};
 pub use common::{Common, CommonPlan, Strategy};
 pub use distinct::{Distinct, DistinctPlan, DistinctStrategy};
 pub use error::{Error, QuoteFlaw};
+pub use filter::{Filter, ForeignLines, Receipt};
 pub use input::Input;
 pub use lists::build_lists;
 pub use one_pass::ErrorBound;

@@ -564,6 +564,16 @@ pub enum Error {
         /// Format of the right filter.
         right: Format,
     },
+    /// A foreign filter whose bits are of no use in the format asked for.
+    #[error(
+        "a {from} filter does not convert to {to}, whose keys lie in other places: a filter does not keep its keys, so build one in that format from them"
+    )]
+    ForeignConvert {
+        /// Format of the filter.
+        from: Format,
+        /// Format asked for.
+        to: Format,
+    },
     /// Foreign filters that put keys in different places cannot be joined.
     #[error(
         "the {what} of one filter is {left}, of the other {right}; make both with the same parameters"

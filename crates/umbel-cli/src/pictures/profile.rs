@@ -54,7 +54,7 @@ pub(super) fn picture(filter: &AnyFilter, name: &str) -> Canvas {
     left.add(Look::line(LIGHT, SOLID).width(12.0), "blocks counted");
     let expected = Look::line(VERMILION, SOLID).width(1.6);
     if profile.expected.is_some() {
-        left.add(expected, format!("by chance, of {} keys", report::estimate(&receipt)));
+        left.add(expected, format!("by chance, of {} keys", report::estimate(&receipt.keys)));
     }
     let mean = Look::line(BLUE, SOLID).width(1.8);
     right.add(mean, "mean fill");
@@ -68,7 +68,7 @@ pub(super) fn picture(filter: &AnyFilter, name: &str) -> Canvas {
         "{kind}, {} block{s}, {}; {} keys; rate now {}",
         Count(profile.blocks),
         Size(receipt.bytes()),
-        report::estimate(&receipt),
+        report::estimate(&receipt.keys),
         Rate(receipt.fpp)
     );
     canvas.text(&facts, (16.0, 46.0), LABEL, Anchor::Start);

@@ -15,9 +15,9 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
     let sources = lines::open(&args.files)?;
-    let mut locked = filters::read_locked(&args.filter, secret.as_ref(), &options)?;
+    let mut locked = filters::read_locked(&args.filter, secret.as_ref(), &args.foreign, &options)?;
     if args.work.explain {
-        print(explain::plan(locked.filter.plan(), args.work.voice.json))?;
+        print(explain::has(&locked.filter, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
     let run = Run::start("add", args.work.voice, &options.progress);

@@ -3,17 +3,18 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use umbel::foreign::{Foreign, ForeignInsert, Format};
 use umbel::{AnyFilter, KeyHasher, Kind, Plan};
-use umbel_sets::{AtOnce, Input, Options, Report};
+use umbel_sets::{AtOnce, Filter, ForeignLines, Input, Options, Receipt, Report};
 
 use super::{explain, print};
 use crate::Outcome;
 use crate::args::BuildArgs;
 use crate::atomic::Existing;
 use crate::lines::{self, Source};
-use crate::numbers::Bytes;
+use crate::numbers::{Bytes, Count, Rate};
 use crate::report::Run;
-use crate::{filters, report};
+use crate::{filters, formats, report};
 
 const DEFAULT_FPP: f64 = 0.01;
 
@@ -21,6 +22,12 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     filters::check_output(&args.output, existing)?;
     let options = lines::options(&args.work)?;
+    if let Some(format) = args.foreign.format.format {
+        return build_foreign(args, format, existing, &options);
+    }
+    if args.foreign.key_type.is_some() {
+        bail!("--key-type goes with --format: keys of umbel's filters are lines as they are");
+    }
     let hasher = match filters::secret(&args.secret)? {
         Some(secret) => KeyHasher::keyed(secret),
         None => KeyHasher::with_seed(args.seed),
@@ -54,7 +61,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         })?;
         let (part, receipt) = result.expect("written");
         report::add(&mut report, &part);
-        run.finish(&report, "", Some(&receipt));
+        run.finish(&report, "", Some(&Receipt::Own(receipt)));
         return Ok(Outcome::Done);
     }
     let filter = if plan.kind.built_at_once() {
@@ -67,18 +74,80 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         }
         let (filter, part) = lines.finish()?;
         report::add(&mut report, &part);
-        AnyFilter::Bloomier(filter)
+        AnyFilter::Bloomier(filter).into()
     } else {
-        let mut filter = match plan.kind.rows() {
+        let mut filter = Filter::Own(match plan.kind.rows() {
             true => AnyFilter::with_attributes(&plan, options.records.key(), hasher)?,
             false => AnyFilter::new(&plan, hasher)?,
-        };
+        });
         add_lines(inputs, &mut filter, &args.output, &options, &mut report)?;
         filter
     };
     filters::write(&filter, &args.output, existing)?;
     report.bytes_written += filter.bytes();
     run.finish(&report, "", Some(&filter.receipt()));
+    Ok(Outcome::Done)
+}
+
+/// A filter as another system makes it.
+fn build_foreign(
+    args: &BuildArgs,
+    format: Format,
+    existing: Existing,
+    options: &Options,
+) -> Result<Outcome> {
+    if args.secret.secret_file.is_some() {
+        bail!("--secret-file: a {format} filter is not keyed; leave the secret out");
+    }
+    let mut given = formats::parameters(format, &args.foreign.format.param)?;
+    given.keys = args.keys.map(|keys| keys.0).or(given.keys);
+    given.fpp = args.fpp.map(|fpp| fpp.0).or(given.fpp);
+    given.bits = args.size.map(|size| size.0.saturating_mul(8)).or(given.bits);
+    let key_type = args.foreign.key_type;
+    let mut inputs = lines::open(&args.files)?;
+    let run = Run::start("build", args.work.voice, &options.progress);
+    let mut report = Report::default();
+    let has_keys = given.keys.is_some() || !format.parameters().contains(&"keys");
+    // With a size, some systems have no use for the number of keys.
+    if !has_keys && (given.bits.is_none() || Foreign::plan(format, &given).is_err()) {
+        let files = lines::rereadable(inputs, options)?;
+        let keys = umbel_sets::count_keys(&files, format, key_type, options)?;
+        given.keys = Some(if format.counts_keys() { keys } else { keys.max(1) });
+        report.bytes_read = files.iter().map(Input::length).sum();
+        report.passes = files.len() as u32;
+        inputs = files.into_iter().map(Source::File).collect();
+    }
+    let plan = Foreign::plan(format, &given)?;
+    for warning in &plan.warnings {
+        report::say(&format!("umbel: warning: {format}: {warning}"));
+    }
+    if args.work.explain {
+        print(explain::foreign(&plan, args.work.voice.json))?;
+        return Ok(Outcome::Done);
+    }
+    umbel_sets::room_beside(plan.bytes, options)?;
+    let lines = ForeignLines::new(Foreign::new(format, &given)?, key_type)?;
+    let mut filter = Filter::Foreign(lines);
+    add_lines(inputs, &mut filter, &args.output, options, &mut report)?;
+    if let Filter::Foreign(lines) = &mut filter {
+        lines.filter_mut().finish()?;
+    }
+    filters::write(&filter, &args.output, existing)?;
+    report.bytes_written += filter.bytes();
+    let receipt = filter.receipt();
+    if let (Receipt::Foreign(receipt), Some(planned)) = (&receipt, given.keys)
+        && !format.grows()
+        && receipt.keys.low > planned as f64
+    {
+        report::say(&format!(
+            "umbel: warning: the filter is over-filled: planned for {} keys, it holds {} and its rate is now {}; \
+             build a larger one",
+            Count(planned),
+            report::estimate(&receipt.keys),
+            Rate(receipt.fpp)
+        ));
+    }
+    run.finish(&report, "", Some(&receipt));
     Ok(Outcome::Done)
 }
 
@@ -113,7 +182,7 @@ fn build_lists(
         return Ok(Outcome::Done);
     }
     let (filter, mut report) = umbel_sets::build_lists(&include, &exclude, plan, hasher, options)?;
-    let filter = AnyFilter::Cascade(filter);
+    let filter = Filter::Own(AnyFilter::Cascade(filter));
     filters::write(&filter, &args.output, existing)?;
     report.bytes_written += filter.bytes();
     run.finish(&report, "", Some(&filter.receipt()));
@@ -166,7 +235,7 @@ fn count(
 /// Inserts the lines of all sources into the filter of `path`, adding to what `report` says.
 pub(super) fn add_lines(
     sources: Vec<Source>,
-    filter: &mut AnyFilter,
+    filter: &mut Filter,
     path: &Path,
     options: &Options,
     report: &mut Report,

@@ -12,8 +12,8 @@ use crate::numbers::{Count, Size};
 use crate::{filters, report};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<Outcome> {
-    let mut left = filters::read_sealed(&args.left)?;
-    let right = filters::read_sealed(&args.right)?;
+    let mut left = filters::read_own(&args.left, "compare")?;
+    let right = filters::read_own(&args.right, "compare")?;
     let found = left.compare(&right);
     let receipts = [left.receipt(), right.receipt()];
     // The library's own word; what it makes of them is not kept.
@@ -109,8 +109,8 @@ fn json(
 ) -> String {
     let mut object = json!({
         "type": "compare",
-        "left": report::receipt_json(&receipts[0]),
-        "right": report::receipt_json(&receipts[1]),
+        "left": report::own_json(&receipts[0]),
+        "right": report::own_json(&receipts[1]),
         "mergeable": merged.is_ok(),
         "not_mergeable": merged.as_ref().err().map(Error::to_string),
         "not_comparable": found.as_ref().err().map(Error::to_string),

@@ -1,10 +1,13 @@
 //! `umbel convert`: a filter in another form.
 
-use anyhow::{Context, Result};
-use umbel_sets::{Progress, Report};
+use std::fmt::Display;
+
+use anyhow::{Context, Result, bail};
+use umbel::foreign::ForeignFilter;
+use umbel_sets::{Filter, ForeignLines, Progress, Report};
 
 use crate::Outcome;
-use crate::args::ConvertArgs;
+use crate::args::{ConvertArgs, Target};
 use crate::atomic::Existing;
 use crate::filters;
 use crate::report::Run;
@@ -13,8 +16,8 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<Outcome> {
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     filters::check_output(&args.output, existing)?;
     let run = Run::start("convert", args.voice, &std::sync::Arc::new(Progress::default()));
-    let filter = filters::read_sealed(&args.filter)?;
-    let converted = filter.convert(args.to).with_context(|| args.filter.display().to_string())?;
+    let filter = filters::read_sealed(&args.filter, &args.format)?;
+    let converted = converted(&filter, args).with_context(|| args.filter.display().to_string())?;
     filters::write(&converted, &args.output, existing)?;
     let mut report = Report::default();
     report.bytes_read = filter.bytes();
@@ -22,4 +25,31 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<Outcome> {
     report.passes = 1;
     run.finish(&report, "", Some(&converted.receipt()));
     Ok(Outcome::Done)
+}
+
+fn converted(filter: &Filter, args: &ConvertArgs) -> Result<Filter> {
+    // The way that is always there.
+    let (option, to): (_, &dyn Display) = match &args.to {
+        Target::Kind(kind) => ("--kind", kind),
+        Target::Format(format) => ("--format", format),
+    };
+    let instead = format!("umbel build {option} {to} -o {} FILE…", args.output.display());
+    match (filter, args.to) {
+        (Filter::Own(filter), Target::Kind(kind)) => Ok(filter.convert(kind)?.into()),
+        (Filter::Foreign(lines), Target::Format(format)) => match lines.filter().convert(format) {
+            Ok(filter) => Ok(ForeignLines::new(filter, None)?.into()),
+            Err(error @ umbel::Error::ForeignConvert { .. }) => bail!("{error}: {instead}"),
+            Err(error) => Err(error.into()),
+        },
+        (filter, _) => {
+            let from: &dyn Display = match filter {
+                Filter::Own(filter) => &filter.plan().kind,
+                Filter::Foreign(lines) => &lines.filter().format(),
+            };
+            bail!(
+                "a {from} filter does not convert to {to}, whose keys lie in other places: \
+                 a filter does not keep its keys, so build one from them: {instead}"
+            )
+        }
+    }
 }

@@ -1,9 +1,10 @@
 //! What the plans of jobs over lines have in common, in words and as JSON.
 
 use serde_json::{Value, json};
+use umbel::foreign::{self, ForeignFilter, Format};
 use umbel::math::classic;
 use umbel::{Capacity, Plan};
-use umbel_sets::{Input, Options, Records};
+use umbel_sets::{Filter, Input, Options, Records};
 
 use crate::numbers::{Count, Rate, Size};
 
@@ -93,6 +94,40 @@ pub(super) fn plan(plan: &Plan, as_json: bool) -> String {
         plan.probes,
         plan.bits_per_key(),
         times
+    )
+}
+
+/// The plan of a filter that a verb has; of another system's, what its bits tell.
+pub(super) fn has(filter: &Filter, as_json: bool) -> String {
+    match filter {
+        Filter::Own(filter) => plan(filter.plan(), as_json),
+        Filter::Foreign(lines) => {
+            let foreign::Receipt { format, bits, probes, bytes, .. } = lines.filter().receipt();
+            of_format(format, bits, probes, bytes, as_json)
+        }
+    }
+}
+
+/// What another system makes of its parameters.
+pub(super) fn foreign(plan: &foreign::Plan, as_json: bool) -> String {
+    of_format(plan.format, plan.bits, plan.probes, plan.bytes, as_json)
+}
+
+fn of_format(format: Format, bits: u64, probes: u32, bytes: u64, as_json: bool) -> String {
+    if as_json {
+        let object = json!({
+            "type": "plan", "format": format.name(), "bytes": bytes, "bits": bits, "probes": probes,
+        });
+        return format!("{object}\n");
+    }
+    format!(
+        "{:<20} {:>10} {:>17} {:>7}\n{format:<20} {:>10} {:>17} {probes:>7}\n",
+        "format",
+        "file",
+        "bits",
+        "probes",
+        Size(bytes),
+        Count(bits)
     )
 }
 

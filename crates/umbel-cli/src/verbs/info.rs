@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::json;
 use umbel::filter::{Fact, Figure, Part};
-use umbel::{Capacity, Receipt};
+use umbel::{Capacity, Estimate, foreign};
+use umbel_sets::{Filter, Receipt};
 
 use super::print;
 use crate::Outcome;
@@ -18,9 +19,12 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
         pictures::check(picture, &args.filters, args.force)?;
     }
     for (i, path) in args.filters.iter().enumerate() {
-        let filter = filters::read_sealed(path)?;
+        let filter = filters::read_sealed(path, &args.format)?;
         if let Some(picture) = &args.plot {
-            pictures::of_filter(&filter, &path.display().to_string(), picture, args.force)?;
+            let Filter::Own(filter) = &filter else {
+                bail!("{}: --plot draws filters of umbel alone; leave it out", path.display())
+            };
+            pictures::of_filter(filter, &path.display().to_string(), picture, args.force)?;
         }
         let receipt = filter.receipt();
         if args.voice.json {
@@ -30,23 +34,65 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
             print(format!("{object}\n"))?;
         } else {
             let gap = if i > 0 { "\n" } else { "" };
-            print(format!("{gap}{}", text(path, &receipt)))?;
+            let text = match &receipt {
+                Receipt::Own(receipt) => text(path, receipt),
+                Receipt::Foreign(receipt) => foreign_text(path, receipt),
+            };
+            print(format!("{gap}{text}"))?;
         }
     }
     Ok(Outcome::Done)
 }
 
-fn text(path: &Path, receipt: &Receipt) -> String {
-    let plan = &receipt.plan;
-    let interval = if receipt.keys.high.is_finite() {
+/// The receipt of another system's filter.
+fn foreign_text(path: &Path, receipt: &foreign::Receipt) -> String {
+    let part = |(number, part): (usize, &foreign::Part)| {
+        let facts = part.facts.iter().map(|fact| format!(", {} {}", words(fact), value(fact)));
         format!(
-            " (95 %: {} to {})",
-            Count(receipt.keys.low as u64),
-            Count(receipt.keys.high.ceil() as u64)
+            "  part {number:<5} {} keys, {} of {} bits set, {} probes, rate now {}{}\n",
+            report::estimate(&part.keys),
+            Count(part.set_bits),
+            Count(part.bits),
+            part.probes,
+            Rate(part.fpp),
+            facts.collect::<String>()
         )
-    } else {
-        String::new()
     };
+    let parts: String = (1..).zip(&receipt.parts).map(part).collect();
+    let facts: String = receipt.facts.iter().map(fact_line).collect();
+    format!(
+        "{}\n\
+         \x20 format     {}, {}\n\
+         \x20 scheme     {}\n\
+         \x20 size       {}, {} bits\n\
+         \x20 fill       {} bits set, {:.2} %\n\
+         \x20 keys       {}{}\n\
+         \x20 rate now   {}, from its own bits\n\
+         {facts}{parts}",
+        path.display(),
+        receipt.format,
+        report::foreign_inside(receipt),
+        receipt.scheme,
+        Size(receipt.bytes),
+        Count(receipt.bits),
+        Count(receipt.set_bits),
+        receipt.fill * 100.0,
+        report::estimate(&receipt.keys),
+        interval(&receipt.keys),
+        Rate(receipt.fpp),
+    )
+}
+
+fn interval(keys: &Estimate) -> String {
+    if !keys.high.is_finite() {
+        return String::new();
+    }
+    format!(" (95 %: {} to {})", Count(keys.low as u64), Count(keys.high.ceil() as u64))
+}
+
+fn text(path: &Path, receipt: &umbel::Receipt) -> String {
+    let plan = &receipt.plan;
+    let interval = interval(&receipt.keys);
     let room = Count(receipt.room);
     let (planned, state) = match plan.kind.capacity() {
         Capacity::First => (
@@ -97,7 +143,7 @@ fn text(path: &Path, receipt: &Receipt) -> String {
         plan.kind.cells(),
         if plan.kind.cells() == "bits" { "set" } else { "in use" },
         receipt.fill * 100.0,
-        report::estimate(receipt),
+        report::estimate(&receipt.keys),
         interval,
         Rate(receipt.fpp),
         state,
@@ -107,14 +153,22 @@ fn text(path: &Path, receipt: &Receipt) -> String {
 }
 
 fn fact_line(fact: &Fact) -> String {
-    let value = match &fact.figure {
+    let value = value(fact);
+    if value.is_empty() { value } else { format!("  {:<10} {value}\n", words(fact)) }
+}
+
+fn words(fact: &Fact) -> String {
+    fact.name.replace('_', " ")
+}
+
+fn value(fact: &Fact) -> String {
+    match &fact.figure {
         Figure::Count(count) => Count(*count).to_string(),
         Figure::Number(number) => format!("{number:.3}"),
         Figure::Rate(rate) => Rate(*rate).to_string(),
         Figure::Text(text) => text.clone(),
-        _ => return String::new(),
-    };
-    format!("  {:<10} {value}\n", fact.name.replace('_', " "))
+        _ => String::new(),
+    }
 }
 
 /// A part by its own name, or by its number.

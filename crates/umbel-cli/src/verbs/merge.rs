@@ -1,7 +1,8 @@
 //! `umbel merge`: one filter from several.
 
-use anyhow::{Context, Result};
-use umbel_sets::{Progress, Report};
+use anyhow::{Context, Result, bail};
+use umbel::foreign::ForeignFilter;
+use umbel_sets::{Filter, ForeignLines, Progress, Report};
 
 use crate::Outcome;
 use crate::args::MergeArgs;
@@ -15,17 +16,39 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
     let run = Run::start("merge", args.voice, &std::sync::Arc::new(Progress::default()));
     let mut report = Report::default();
     let (first, others) = args.filters.split_first().context("at least one filter")?;
-    let mut merged = filters::read_sealed(first)?;
+    let mut merged = filters::read_sealed(first, &args.format)?;
     report.bytes_read += merged.bytes();
     for path in others {
-        let other = filters::read_sealed(path)?;
+        let other = filters::read_sealed(path, &args.format)?;
         report.bytes_read += other.bytes();
-        let result = if args.intersect { merged.intersect(&other) } else { merged.union(&other) };
-        result.with_context(|| format!("{} and {}", first.display(), path.display()))?;
+        join(&mut merged, &other, args.intersect)
+            .with_context(|| format!("{} and {}", first.display(), path.display()))?;
     }
     report.passes = args.filters.len() as u32;
     report.bytes_written = merged.bytes();
     filters::write(&merged, &args.output, existing)?;
     run.finish(&report, "", Some(&merged.receipt()));
     Ok(Outcome::Done)
+}
+
+fn join(merged: &mut Filter, other: &Filter, intersect: bool) -> Result<()> {
+    match (merged, other) {
+        (Filter::Own(left), Filter::Own(right)) if intersect => left.intersect(right)?,
+        (Filter::Own(left), Filter::Own(right)) => left.union(right)?,
+        (Filter::Foreign(left), Filter::Foreign(right)) if !intersect => {
+            left.filter_mut().union(right.filter())?;
+        }
+        (Filter::Foreign(lines), Filter::Foreign(_)) => {
+            let format = lines.filter().format();
+            bail!("--intersect goes with filters of umbel; {format} filters are joined alone")
+        }
+        (Filter::Own(_), Filter::Foreign(lines)) => bail!(mixed(lines)),
+        (Filter::Foreign(lines), Filter::Own(_)) => bail!(mixed(lines)),
+    }
+    Ok(())
+}
+
+fn mixed(lines: &ForeignLines) -> String {
+    let format = lines.filter().format();
+    format!("a filter of umbel and a {format} filter cannot be joined; build both in one format")
 }

@@ -15,10 +15,10 @@ use crate::report::Run;
 pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
-    let filter = filters::read(&args.filter, secret.as_ref(), &options)?;
+    let filter = filters::read(&args.filter, secret.as_ref(), &args.foreign, &options)?;
     let sources = lines::open(&args.files)?;
     if args.work.explain {
-        print(explain::plan(filter.plan(), args.work.voice.json))?;
+        print(explain::has(&filter, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
     let run = Run::start("query", args.work.voice, &options.progress);

@@ -16,7 +16,7 @@ use umbel_sets::{Checkpoint, Save, Seen};
 
 use super::{explain, print, stdout};
 use crate::Outcome;
-use crate::args::DedupArgs;
+use crate::args::{DedupArgs, ForeignArgs};
 use crate::atomic::{self, Existing};
 use crate::filters::{self, Locked};
 use crate::lines::{self, Source};
@@ -46,14 +46,16 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
         }
         umbel_sets::room_beside(plan.bytes(), &options)?;
         let hasher = secret.map_or_else(KeyHasher::default, KeyHasher::keyed);
-        let empty = AnyFilter::new(&plan, hasher)?;
+        let empty = AnyFilter::new(&plan, hasher)?.into();
         // Another run may have made it meanwhile: then that one counts.
         match filters::write(&empty, path, Existing::Keep) {
             Err(error) if !path.exists() => return Err(error),
             _ => {}
         }
     }
-    let Locked { mut filter, lock } = filters::read_locked(path, secret.as_ref(), &options)?;
+    let foreign = ForeignArgs::default();
+    let Locked { filter, lock } = filters::read_locked(path, secret.as_ref(), &foreign, &options)?;
+    let mut filter = filters::own(filter, path, "dedup --seen")?;
     if args.work.explain {
         print(explain::plan(filter.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);

@@ -167,11 +167,9 @@ impl Foreign {
     ) -> Result<Self, Error> {
         let mut given = given.clone();
         if given.keys.is_none() && format.counts_keys() {
-            given.keys = Some(match format {
-                Format::RocksDb => rocksdb::RocksDb::<Bytes>::count(keys.clone())?,
-                Format::RocksDbLegacy => rocksdb::RocksDbLegacy::<Bytes>::count(keys.clone())?,
-                _ => keys.clone().count() as u64,
-            });
+            let mut counter = KeyCounter::new(format);
+            keys.clone().try_for_each(|key| counter.add(key))?;
+            given.keys = Some(counter.keys());
         }
         let mut filter = Self::new(format, &given)?;
         let (mut keys, mut batch) = (keys, Vec::new());
@@ -185,6 +183,71 @@ impl Foreign {
         }
         filter.finish()?;
         Ok(filter)
+    }
+}
+
+impl<S: AsRef<[u8]>> Foreign<S> {
+    /// The same filter in another format of the same system: `parquet` and `parquet-bits`, or `bits-and-blooms`
+    /// and its JSON. A copy when it has the format already.
+    ///
+    /// # Errors
+    /// [`Error::ForeignConvert`] for any other: a filter does not keep its keys, and no two systems put
+    /// them in the same places. [`Error::Foreign`] for one too large for the format; [`Error::OutOfMemory`].
+    pub fn convert(&self, to: Format) -> Result<Foreign, Error> {
+        let from = self.format();
+        match (self, to) {
+            _ if from == to => self.to_owned(),
+            (Self::Parquet(filter), Format::Parquet | Format::ParquetBits) => {
+                Ok(Foreign::Parquet(filter.convert(to)?))
+            }
+            (Self::BitsAndBlooms(filter), Format::BitsAndBloomsJson) => {
+                let binary = filter.to_owned()?;
+                Ok(Foreign::BitsAndBloomsJson(BitsAndBloomsJson::from_binary(binary)))
+            }
+            (Self::BitsAndBloomsJson(filter), Format::BitsAndBlooms) => {
+                Ok(Foreign::BitsAndBlooms(filter.binary().to_owned()?))
+            }
+            _ => Err(Error::ForeignConvert { from, to }),
+        }
+    }
+}
+
+/// Counts keys as a system does that sizes a filter by how many there are.
+///
+/// RocksDB, which gets its keys in the order of a table, leaves out those whose hash equals that of the key just
+/// before; others count every key.
+#[derive(Clone, Debug)]
+pub struct KeyCounter {
+    hash: Option<fn(Key<'_>) -> Result<u64, Error>>,
+    before: Option<u64>,
+    keys: u64,
+}
+
+impl KeyCounter {
+    /// None yet.
+    pub fn new(format: Format) -> Self {
+        let hash: Option<fn(Key<'_>) -> Result<u64, Error>> = match format {
+            Format::RocksDb => Some(rocksdb::fast_hash),
+            Format::RocksDbLegacy => Some(|key| rocksdb::legacy_hash(key).map(u64::from)),
+            _ => None,
+        };
+        Self { hash, before: None, keys: 0 }
+    }
+
+    /// The next key.
+    ///
+    /// # Errors
+    /// As [`ForeignFilter::contains`], where it looks at keys.
+    pub fn add(&mut self, key: Key<'_>) -> Result<(), Error> {
+        let hash = self.hash.map(|hash| hash(key)).transpose()?;
+        self.keys += u64::from(hash.is_none() || hash != self.before);
+        self.before = hash;
+        Ok(())
+    }
+
+    /// How many it counted.
+    pub fn keys(&self) -> u64 {
+        self.keys
     }
 }
 
@@ -213,6 +276,10 @@ impl<S: AsRef<[u8]>> ForeignFilter for Foreign<S> {
         self.get().contains_batch(keys, found)
     }
 
+    fn bytes(&self) -> u64 {
+        self.get().bytes()
+    }
+
     fn receipt(&self) -> Receipt {
         self.get().receipt()
     }
@@ -231,7 +298,64 @@ impl ForeignInsert for Foreign {
         self.get_mut().insert_batch(keys)
     }
 
+    fn set_limit(&mut self, bytes: u64) {
+        self.get_mut().set_limit(bytes);
+    }
+
     fn finish(&mut self) -> Result<(), Error> {
         self.get_mut().finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(format: Format, given: &Parameters) -> Foreign {
+        let mut filter = Foreign::new(format, given).unwrap();
+        for i in 0..50u32 {
+            filter.insert(Key::Bytes(&i.to_le_bytes())).unwrap();
+        }
+        filter
+    }
+
+    #[test]
+    fn formats_of_one_system_convert_and_others_do_not() {
+        let given = Parameters::for_keys(100, 0.01);
+        for [one, other] in [
+            [Format::Parquet, Format::ParquetBits],
+            [Format::BitsAndBlooms, Format::BitsAndBloomsJson],
+        ] {
+            let (left, right) = (filled(one, &given), filled(other, &given));
+            assert_eq!(left.convert(other).unwrap().encode().unwrap(), right.encode().unwrap());
+            assert_eq!(right.convert(one).unwrap().encode().unwrap(), left.encode().unwrap());
+            assert_eq!(left.convert(one).unwrap().encode().unwrap(), left.encode().unwrap());
+            assert_eq!(right.bytes(), right.encode().unwrap().len() as u64);
+        }
+        let guava = filled(Format::Guava, &given);
+        for to in Format::ALL.into_iter().filter(|to| *to != Format::Guava) {
+            let error = guava.convert(to).unwrap_err();
+            assert!(matches!(error, Error::ForeignConvert { from: Format::Guava, .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn filters_grow_as_far_as_they_may() {
+        for format in Format::ALL.into_iter().filter(|format| format.grows()) {
+            let mut filter = filled(format, &Parameters::for_keys(10, 0.01));
+            let bytes = filter.bytes();
+            filter.set_limit(3 * bytes);
+            let fills = |filter: &mut Foreign| {
+                (50..100_000u32)
+                    .try_for_each(|i| filter.insert(Key::Bytes(&i.to_le_bytes())).map(drop))
+            };
+            let refused = fills(&mut filter).unwrap_err();
+            assert!(matches!(refused, Error::GrowthLimit { .. }), "{format}: {refused}");
+            assert!(filter.bytes() < 3 * bytes);
+            // It is whole: what was put in is there.
+            assert!((0..50u32).all(|i| filter.contains(Key::Bytes(&i.to_le_bytes())).unwrap()));
+            filter.set_limit(u64::MAX);
+            assert!(fills(&mut filter).is_ok() && filter.bytes() > 3 * bytes);
+        }
     }
 }

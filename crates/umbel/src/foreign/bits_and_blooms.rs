@@ -231,6 +231,11 @@ impl BitsAndBloomsJson {
     pub fn binary(&self) -> &BitsAndBlooms {
         &self.binary
     }
+
+    /// The filter that has this binary form.
+    pub fn from_binary(binary: BitsAndBlooms) -> Self {
+        Self { binary }
+    }
 }
 
 /// The JSON as Go marshals it.
@@ -266,11 +271,14 @@ impl ForeignFilter for BitsAndBloomsJson {
         self.binary.contains_batch(keys, found).map_err(as_json)
     }
 
-    fn receipt(&self) -> Receipt {
+    fn bytes(&self) -> u64 {
         let set = self.binary.content().len() as u64 - SIZES as u64;
         let frame = frame(self.binary.layout().bits, self.binary.layout().probes.into(), "");
-        let bytes = frame.len() as u64 + set.div_ceil(3) * 4;
-        Receipt { format: JSON, bytes, ..self.binary.receipt() }
+        frame.len() as u64 + set.div_ceil(3) * 4
+    }
+
+    fn receipt(&self) -> Receipt {
+        Receipt { format: JSON, bytes: self.bytes(), ..self.binary.receipt() }
     }
 
     fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {

@@ -185,6 +185,11 @@ impl Format {
         matches!(self, Self::LevelDb | Self::RocksDbLegacy | Self::RocksDb)
     }
 
+    /// Whether filters become larger as keys come.
+    pub const fn grows(self) -> bool {
+        matches!(self, Self::RedisBloom | Self::Pybloom3Scalable | Self::Pybloom4Scalable)
+    }
+
     /// What gives way in this format when filters grow large, and from where on; `None` where nothing does.
     pub const fn limits(self) -> Option<&'static str> {
         Some(match self {

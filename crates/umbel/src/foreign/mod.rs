@@ -49,7 +49,7 @@ pub mod squid;
 
 use std::io::Write;
 
-pub use any::Foreign;
+pub use any::{Foreign, KeyCounter};
 pub use bytes::Bytes;
 pub use format::Format;
 pub use key::{Key, KeyType};
@@ -100,6 +100,9 @@ pub trait ForeignFilter {
         Ok(())
     }
 
+    /// Bytes of its file.
+    fn bytes(&self) -> u64;
+
     /// What it really delivers now, from its own bits. One pass over them.
     fn receipt(&self) -> Receipt;
 
@@ -125,7 +128,8 @@ pub trait ForeignInsert: ForeignFilter {
     /// Inserts a key; true when it was certainly new.
     ///
     /// # Errors
-    /// As [`ForeignFilter::contains`]; [`Error::ForeignFull`] of a format that takes no more keys than planned.
+    /// As [`ForeignFilter::contains`]; [`Error::ForeignFull`] of a format that takes no more keys than planned;
+    /// [`Error::GrowthLimit`] of one that would grow beyond its [limit](Self::set_limit).
     fn insert(&mut self, key: Key<'_>) -> Result<bool, Error>;
 
     /// Inserts many keys, in their order.
@@ -134,6 +138,12 @@ pub trait ForeignInsert: ForeignFilter {
     /// As [`insert`](Self::insert): the keys before the one refused are in the filter.
     fn insert_batch(&mut self, keys: &[Key<'_>]) -> Result<(), Error> {
         keys.iter().try_for_each(|key| self.insert(*key).map(drop))
+    }
+
+    /// Bytes that it may take in memory at most, also while it grows; for a filter of a format that
+    /// [grows](Format::grows), others keep their size.
+    fn set_limit(&mut self, bytes: u64) {
+        let _ = bytes;
     }
 
     /// What the writer of the format does after the last key, such as Arrow's folding of Parquet

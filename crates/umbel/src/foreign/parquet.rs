@@ -367,6 +367,22 @@ impl<S: AsRef<[u8]>> Plain<Fields, S> {
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         self.layout().kernel.contains_batch(self.bit_array(), hashes, 8, found);
     }
+
+    /// The same filter with the header ([`Format::Parquet`]) or without ([`Format::ParquetBits`]).
+    ///
+    /// # Errors
+    /// [`Error::Foreign`] when it is too large for the header, which counts bytes in 31 bits;
+    /// [`Error::OutOfMemory`].
+    pub fn convert(&self, to: Format) -> Result<Plain<Fields>, Error> {
+        let array = self.bit_array();
+        let few = to != Format::Parquet || array.len() <= i32::MAX as usize;
+        check(to, "numBytes", array.len(), few, "below 2^31")?;
+        let head = if to == Format::Parquet { header(array.len() as u64) } else { Vec::new() };
+        let mut content = Bytes::zeroed(head.len() + array.len(), head.len())?;
+        content[..head.len()].copy_from_slice(&head);
+        content[head.len()..].copy_from_slice(array);
+        Plain::decode(to, content, &Parameters::default())
+    }
 }
 
 impl Plain<Fields> {

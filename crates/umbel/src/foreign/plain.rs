@@ -56,11 +56,6 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     /// The hash of a key; `None` for one that the system ignores when it is inserted and never finds.
     #[doc(hidden)]
     fn hash<'k>(&self, key: Key<'k>) -> Result<Option<Self::Hash<'k>>, Error>;
-    /// Keys as the system counts them to size a filter.
-    #[doc(hidden)]
-    fn count<'a>(keys: impl Iterator<Item = Key<'a>>) -> Result<u64, Error> {
-        Ok(keys.count() as u64)
-    }
     /// Where its bits are.
     #[doc(hidden)]
     fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64>;
@@ -161,14 +156,6 @@ impl<L: Layout> Plain<L> {
     pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         given.check(format)?;
         L::plan(format, given)
-    }
-
-    /// How many of `keys`, which come in the order of insertion, the system counts to size a filter.
-    ///
-    /// # Errors
-    /// As [`hash`](Self::hash), where it looks at them.
-    pub fn count<'a>(keys: impl Iterator<Item = Key<'a>>) -> Result<u64, Error> {
-        L::count(keys)
     }
 
     /// The content of its file.
@@ -361,12 +348,16 @@ impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {
         Ok(())
     }
 
+    fn bytes(&self) -> u64 {
+        self.content().len() as u64
+    }
+
     fn receipt(&self) -> Receipt {
         let Measure { bits, set_bits, keys, fpp } = self.measure();
         Receipt {
             format: self.format(),
             scheme: self.scheme(),
-            bytes: self.content().len() as u64,
+            bytes: self.bytes(),
             bits,
             set_bits,
             fill: set_bits as f64 / bits.max(1) as f64,

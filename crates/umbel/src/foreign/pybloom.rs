@@ -347,6 +347,12 @@ pub(super) fn differ<const N: usize>(
     Ok(())
 }
 
+/// Refuses a part of `more` bytes for a content of `len`: while it is put behind, the content is there twice.
+pub(super) fn check_growth(len: usize, more: u64, limit: u64) -> Result<(), Error> {
+    let bytes = more.saturating_add(2 * len as u64);
+    if bytes > limit { Err(Error::GrowthLimit { bytes, limit }) } else { Ok(()) }
+}
+
 /// A scalable filter of pybloom or pybloom-live: filters of growing size and falling error rate, over the
 /// content of their file as it is.
 #[derive(Clone)]
@@ -355,6 +361,8 @@ pub struct PybloomScalable<S = Bytes> {
     /// What each filter's header says, and where it starts in the content.
     filters: Vec<(Fields, usize)>,
     content: S,
+    /// Bytes that it may take while it grows.
+    limit: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -448,6 +456,7 @@ impl PybloomScalable {
     /// Puts an empty filter behind the others.
     fn grow(&mut self, capacity: u64, fpp: f64) -> Result<(), Error> {
         let plan = Fields::empty(self.head.format, capacity, fpp)?;
+        check_growth(self.content.len(), plan.bytes, self.limit)?;
         let (count, old) = (self.filters.len(), &self.content);
         let lengths = SCALABLE_HEAD + 8 * count;
         let refused = |_| Error::OutOfMemory { bytes: plan.bytes };
@@ -494,7 +503,7 @@ impl<S: AsRef<[u8]>> PybloomScalable<S> {
         }
         reader.rest(0, 0)?;
         let head = ScalableHead { format, growth, ratio, capacity, error };
-        Ok(Self { head, filters, content })
+        Ok(Self { head, filters, content, limit: u64::MAX })
     }
 
     /// A copy that owns its content, which can be inserted into.
@@ -503,7 +512,8 @@ impl<S: AsRef<[u8]>> PybloomScalable<S> {
     /// [`Error::OutOfMemory`].
     pub fn to_owned(&self) -> Result<PybloomScalable, Error> {
         let content = Bytes::copy_of(self.content(), 0)?;
-        Ok(PybloomScalable { head: self.head.clone(), filters: self.filters.clone(), content })
+        let (head, filters) = (self.head.clone(), self.filters.clone());
+        Ok(PybloomScalable { head, filters, content, limit: self.limit })
     }
 
     /// The content of its file.
@@ -547,6 +557,10 @@ impl<S: AsRef<[u8]>> ForeignFilter for PybloomScalable<S> {
         Ok(self.holds(self.bytes_of(key)?))
     }
 
+    fn bytes(&self) -> u64 {
+        self.content().len() as u64
+    }
+
     fn receipt(&self) -> Receipt {
         let part = |(fields, start): &(Fields, usize)| {
             let array = &self.content()[*start..][fields.array()];
@@ -558,12 +572,7 @@ impl<S: AsRef<[u8]>> ForeignFilter for PybloomScalable<S> {
             Fact { name: "first_capacity", figure: Figure::Count(self.head.capacity) },
             Fact { name: "error_rate", figure: Figure::Rate(self.head.error) },
         ];
-        Receipt::of_parts(
-            self,
-            self.content().len(),
-            self.filters.iter().map(part).collect(),
-            facts,
-        )
+        Receipt::of_parts(self, self.filters.iter().map(part).collect(), facts)
     }
 
     fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
@@ -572,6 +581,10 @@ impl<S: AsRef<[u8]>> ForeignFilter for PybloomScalable<S> {
 }
 
 impl ForeignInsert for PybloomScalable {
+    fn set_limit(&mut self, bytes: u64) {
+        self.limit = bytes;
+    }
+
     fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
         let key = self.bytes_of(key)?;
         if self.holds(key) {

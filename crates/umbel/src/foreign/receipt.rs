@@ -53,7 +53,6 @@ impl Receipt {
     /// Of a filter of parts, which a key passes when it passes any of them.
     pub(super) fn of_parts(
         filter: &impl ForeignFilter,
-        bytes: usize,
         parts: Vec<Part>,
         facts: Vec<Fact>,
     ) -> Self {
@@ -62,7 +61,7 @@ impl Receipt {
         Self {
             format: filter.format(),
             scheme: filter.scheme(),
-            bytes: bytes as u64,
+            bytes: filter.bytes(),
             bits,
             set_bits,
             fill: set_bits as f64 / bits.max(1) as f64,

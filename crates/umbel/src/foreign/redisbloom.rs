@@ -25,7 +25,7 @@ use super::bits::{self, Order, padding_is_clear};
 use super::bytes::{MOST_PROBES, Reader, check, refuse};
 use super::hash::murmur2::{murmur2, murmur64a};
 use super::measure::Measure;
-use super::pybloom::differ;
+use super::pybloom::{check_growth, differ};
 use super::receipt::Part;
 use super::{Bytes, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
 use crate::Error;
@@ -54,6 +54,8 @@ pub struct RedisBloom<S = Bytes> {
     growth: u32,
     links: Vec<Link>,
     content: S,
+    /// Bytes that it may take while it grows.
+    limit: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -311,6 +313,7 @@ impl RedisBloom {
         let Some(mut link) = entries.and_then(planned) else { return Err(full) };
         let refused = |_| Error::OutOfMemory { bytes: link.bytes() };
         let bytes = usize::try_from(link.bytes()).map_err(refused)?;
+        check_growth(self.content.len(), link.bytes(), self.limit)?;
         let (old, head) = (&self.content, HEAD + LINK * self.links.len());
         link.start = old.len() + LINK;
         let mut content = Bytes::zeroed(link.start.saturating_add(bytes), head + LINK)?;
@@ -372,7 +375,7 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
             let clear = padding_is_clear(&bytes[link.array()], link.modulus());
             check(format, "bits of a link", "bits set behind 2^n2", clear, "all clear")?;
         }
-        Ok(Self { options, growth, links, content })
+        Ok(Self { options, growth, links, content, limit: u64::MAX })
     }
 
     /// A copy that owns its content, which can be inserted into.
@@ -386,6 +389,7 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
             growth: self.growth,
             links: self.links.clone(),
             content,
+            limit: self.limit,
         })
     }
 
@@ -468,6 +472,10 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloom<S> {
         Ok(())
     }
 
+    fn bytes(&self) -> u64 {
+        self.content().len() as u64
+    }
+
     fn receipt(&self) -> Receipt {
         let part = |link: &Link| {
             let array = &self.content()[link.array()];
@@ -479,7 +487,7 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloom<S> {
             Fact { name: "growth", figure: Figure::Count(self.growth.into()) },
             Fact { name: "options", figure: Figure::Count(self.options.into()) },
         ];
-        Receipt::of_parts(self, self.content().len(), self.links.iter().map(part).collect(), facts)
+        Receipt::of_parts(self, self.links.iter().map(part).collect(), facts)
     }
 
     fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
@@ -488,6 +496,10 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloom<S> {
 }
 
 impl ForeignInsert for RedisBloom {
+    fn set_limit(&mut self, bytes: u64) {
+        self.limit = bytes;
+    }
+
     fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
         let hash = self.hash(key)?;
         if self.holds(hash) {

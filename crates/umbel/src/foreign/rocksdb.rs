@@ -17,7 +17,9 @@
 //! versions, and legacy ones whose lines do not fit.
 
 pub use fast::RocksDb;
+pub(super) use fast::hash as fast_hash;
 pub use legacy::RocksDbLegacy;
+pub(super) use legacy::hash as legacy_hash;
 
 use super::{Format, Parameters};
 use crate::Error;
@@ -37,18 +39,6 @@ fn millibits(format: Format, given: &Parameters) -> Result<u64, Error> {
         return Err(Parameters::refuse(format, "bits_per_key", per_key, expected));
     }
     Ok((per_key.clamp(1.0, 100.0) * 1000.0 + 0.500001) as u64)
-}
-
-/// Keys without those whose hash equals that of the key just before: so RocksDB counts them, which get
-/// theirs in the order of the table.
-fn count<H: PartialEq>(hashes: impl Iterator<Item = Result<H, Error>>) -> Result<u64, Error> {
-    let (mut count, mut before) = (0, None);
-    for hash in hashes {
-        let hash = Some(hash?);
-        count += u64::from(hash != before);
-        before = hash;
-    }
-    Ok(count)
 }
 
 /// The lines and what comes behind them; none of a content without lines, which holds no key.
@@ -178,10 +168,6 @@ mod legacy {
             hash(key).map(Some)
         }
 
-        fn count<'a>(keys: impl Iterator<Item = Key<'a>>) -> Result<u64, Error> {
-            super::count(keys.map(hash))
-        }
-
         #[inline]
         fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64> {
             let bits = 8 * self.line as u64;
@@ -197,7 +183,7 @@ mod legacy {
         }
     }
 
-    fn hash(key: Key<'_>) -> Result<u32, Error> {
+    pub(in super::super) fn hash(key: Key<'_>) -> Result<u32, Error> {
         match key {
             Key::Bytes(key) => Ok(leveldb::hash_signed_tail(key)),
             other => Err(other.refused(Format::RocksDbLegacy)),
@@ -338,10 +324,6 @@ mod fast {
             hash(key).map(Some)
         }
 
-        fn count<'a>(keys: impl Iterator<Item = Key<'a>>) -> Result<u64, Error> {
-            super::count(keys.map(hash))
-        }
-
         #[inline]
         fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64> {
             let lines = (self.array.len() / LINE) as u64;
@@ -410,7 +392,7 @@ mod fast {
         }
     }
 
-    fn hash(key: Key<'_>) -> Result<u64, Error> {
+    pub(in super::super) fn hash(key: Key<'_>) -> Result<u64, Error> {
         match key {
             Key::Bytes(key) => Ok(xxph3::hash(key)),
             other => Err(other.refused(Format::RocksDb)),

@@ -1,0 +1,167 @@
+//! Other systems' filters in files: which format a file is of, and what its format is told.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use umbel::foreign::{self, Bytes, Foreign, Format, Parameters};
+use umbel_sets::Options;
+
+use crate::args::{FormatArgs, Param};
+use crate::numbers::{Fpp, Keys, whole};
+
+/// A file of a format that is named.
+pub(crate) fn read(
+    file: &File,
+    path: &Path,
+    format: Format,
+    args: &FormatArgs,
+    options: Option<&Options>,
+) -> Result<Foreign> {
+    let given = told(format, &args.param)?;
+    let bytes = content(file, path, options)?;
+    Foreign::decode_with(format, bytes, &given).or_else(|error| {
+        let bytes = content(file, path, options)?;
+        let hint = if is_umbel(&bytes) {
+            "; it is a filter of umbel: leave --format out".to_owned()
+        } else {
+            let found = foreign::recognize(&bytes).into_iter().find(|(_, certain)| *certain);
+            found.map_or_else(String::new, |(found, _)| format!("; its content is of {found}"))
+        };
+        bail!("{}: {error}{hint}", path.display())
+    })
+}
+
+/// A file that is not umbel's, which `refused` says, of the format that its content tells.
+pub(crate) fn recognize(
+    file: &File,
+    path: &Path,
+    refused: &anyhow::Error,
+    options: Option<&Options>,
+) -> Result<Foreign> {
+    let unknown =
+        format!("{refused:#}, or say its format with --format when another system wrote it");
+    // What does not fit in memory is hardly a filter that somebody asks: a file of lines, by mistake.
+    let Ok(bytes) = content(file, path, options) else { bail!(unknown) };
+    let found = foreign::recognize(&bytes);
+    let certain = found.iter().filter(|(_, certain)| *certain).count();
+    // Those certain come first.
+    let likely = if certain > 0 { &found[..certain] } else { &found };
+    match likely {
+        [(format, true)] => {
+            Foreign::decode(*format, bytes).with_context(|| path.display().to_string())
+        }
+        [] => bail!(unknown),
+        [(first, _), ..] => {
+            let names: Vec<_> = likely.iter().map(|(format, _)| format.name()).collect();
+            bail!(
+                "{refused:#}, or say its format when another system wrote it: its content could be that of {} (--format {first})",
+                names.join(", ")
+            )
+        }
+    }
+}
+
+fn is_umbel(content: &[u8]) -> bool {
+    let header = umbel::format::Reader::new(content, content.len() as u64);
+    !matches!(header, Err(umbel::Error::NotUmbel { .. }))
+}
+
+/// All of a file, when it fits in memory.
+fn content(mut file: &File, path: &Path, options: Option<&Options>) -> Result<Bytes> {
+    let name = || path.display().to_string();
+    let meta = file.metadata().with_context(name)?;
+    if meta.is_dir() {
+        bail!("{}: is a directory; name a filter file", path.display());
+    }
+    if let Some(options) = options {
+        let mut first = [0];
+        file.rewind().and_then(|()| file.read(&mut first)).with_context(name)?;
+        // JSON is kept in binary form; while that is made there are its text and both forms, 2.5 times its size.
+        let times = if first[0] == b'{' { 3 } else { 1 };
+        umbel_sets::room_beside(meta.len().saturating_mul(times), options).with_context(name)?;
+    }
+    let length = usize::try_from(meta.len())
+        .map_err(|_| umbel::Error::OutOfMemory { bytes: meta.len() })
+        .with_context(name)?;
+    let mut bytes = Bytes::zeroed(length, 0).with_context(name)?;
+    file.rewind().and_then(|()| file.read_exact(&mut bytes)).with_context(name)?;
+    Ok(bytes)
+}
+
+/// What a file of a format does not tell itself.
+fn told(format: Format, params: &[Param]) -> Result<Parameters> {
+    match params.first() {
+        Some(param) if format.told().is_empty() => {
+            bail!("--param {param}: a {format} file tells all that is needed; leave it out")
+        }
+        _ => parameters(format, params),
+    }
+}
+
+/// What a format is told to make a filter.
+pub(crate) fn parameters(format: Format, params: &[Param]) -> Result<Parameters> {
+    let mut given = Parameters::default();
+    for param in params {
+        param.set(format, &mut given).with_context(|| format!("--param {param}"))?;
+    }
+    Ok(given)
+}
+
+impl Param {
+    fn set(&self, format: Format, given: &mut Parameters) -> Result<()> {
+        let name = self.name.replace('-', "_");
+        let Some(value) = &self.value else {
+            if !format.options().iter().any(|(option, _)| *option == self.name) {
+                bail!(takes(format));
+            }
+            given.options.push(self.name.clone());
+            return Ok(());
+        };
+        if !format.parameters().contains(&&name[..]) {
+            bail!(takes(format));
+        }
+        let number = || whole(value).with_context(|| format!("{value:?} is no whole number"));
+        let small = || Ok::<_, anyhow::Error>(u32::try_from(number()?)?);
+        match &name[..] {
+            "keys" => given.keys = Some(value.parse::<Keys>().map_err(anyhow::Error::msg)?.0),
+            "fpp" => given.fpp = Some(value.parse::<Fpp>().map_err(anyhow::Error::msg)?.0),
+            "bits" => given.bits = Some(number()?),
+            "bits_per_key" => given.bits_per_key = Some(value.parse()?),
+            "probes" => given.probes = Some(small()?),
+            "seed" => given.seed = Some(value.parse()?),
+            "growth" => given.growth = Some(small()?),
+            "salts" => given.salts.extend(value.split(',').map(|salt| salt.as_bytes().to_vec())),
+            _ => bail!(takes(format)),
+        }
+        Ok(())
+    }
+}
+
+/// What `--param` may say for a format.
+fn takes(format: Format) -> String {
+    match params(format) {
+        names if names.is_empty() => format!("{format} takes --keys and --fpp alone"),
+        names => format!("{format} takes {names}, beside --keys and --fpp where it has them"),
+    }
+}
+
+fn params(format: Format) -> String {
+    let others = format.parameters().iter().filter(|name| !["keys", "fpp"].contains(name));
+    let options = format.options().iter().map(|(name, _)| *name);
+    let named = others.map(|name| format!("{name}=…"));
+    named.chain(options.map(str::to_owned)).collect::<Vec<_>>().join(", ")
+}
+
+/// The table of formats for `umbel build --help`.
+pub(crate) fn table() -> String {
+    let mut text = "Formats of other systems (see docs/formats.md), what they take as --param, and types of keys:"
+        .to_owned();
+    for format in Format::ALL {
+        let keys: Vec<_> = format.key_types().iter().map(|key_type| key_type.name()).collect();
+        let line = format!("\n  {:<20} {:<38} {}", format, params(format), keys.join(" "));
+        text.push_str(line.trim_end());
+    }
+    text
+}

@@ -1,0 +1,200 @@
+//! A filter that lines go into and are asked of: umbel's own, or another system's.
+
+use std::io::Write;
+
+use umbel::foreign::{
+    self, Foreign, ForeignFilter, ForeignInsert, Format, Key, KeyCounter, KeyType,
+};
+use umbel::{AnyFilter, KeyHasher};
+
+use crate::Error;
+use crate::scan::Lines;
+
+/// A filter of umbel or of another system.
+#[derive(Debug)]
+pub enum Filter {
+    /// One of umbel's own, of any kind.
+    Own(AnyFilter),
+    /// One of another system.
+    Foreign(ForeignLines),
+}
+
+/// What a filter really delivers.
+#[derive(Clone, Debug)]
+pub enum Receipt {
+    /// That of a filter of umbel.
+    Own(umbel::Receipt),
+    /// That of another system's.
+    Foreign(foreign::Receipt),
+}
+
+impl Filter {
+    /// Bytes of its bits, or of its whole file when it is another system's.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Own(filter) => filter.bytes(),
+            Self::Foreign(lines) => lines.filter.bytes(),
+        }
+    }
+
+    /// What it really delivers now, from its own bits.
+    pub fn receipt(&self) -> Receipt {
+        match self {
+            Self::Own(filter) => Receipt::Own(filter.receipt()),
+            Self::Foreign(lines) => Receipt::Foreign(lines.filter.receipt()),
+        }
+    }
+
+    /// Writes its file.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, mut out: impl Write) -> Result<(), umbel::Error> {
+        match self {
+            Self::Own(filter) => filter.write(out),
+            Self::Foreign(lines) => lines.filter.write_to(&mut out),
+        }
+    }
+
+    /// How the lines are hashed that it is asked for; those of another system's are hashed anew, by it.
+    pub(crate) fn hasher(&self) -> KeyHasher {
+        match self {
+            Self::Own(filter) => *filter.hasher(),
+            Self::Foreign(_) => KeyHasher::default(),
+        }
+    }
+}
+
+impl From<AnyFilter> for Filter {
+    fn from(filter: AnyFilter) -> Self {
+        Self::Own(filter)
+    }
+}
+
+impl From<ForeignLines> for Filter {
+    fn from(filter: ForeignLines) -> Self {
+        Self::Foreign(filter)
+    }
+}
+
+/// Another system's filter, and which keys lines are for it.
+#[derive(Debug)]
+pub struct ForeignLines {
+    filter: Foreign,
+    keys: LineKeys,
+}
+
+impl ForeignLines {
+    /// A filter whose keys are lines of a type; of the usual one of its format when none is named.
+    ///
+    /// # Errors
+    /// [`umbel::Error::ForeignKeyType`] for a type that the system does not hash.
+    pub fn new(filter: Foreign, key_type: Option<KeyType>) -> Result<Self, umbel::Error> {
+        let keys = LineKeys::new(filter.format(), key_type)?;
+        Ok(Self { filter, keys })
+    }
+
+    /// The filter.
+    pub fn filter(&self) -> &Foreign {
+        &self.filter
+    }
+
+    /// The filter, to be joined with others, limited or finished.
+    pub fn filter_mut(&mut self) -> &mut Foreign {
+        &mut self.filter
+    }
+
+    /// Inserts the keys of some lines of the input called `name`.
+    pub(crate) fn insert(&mut self, lines: &Lines<'_>, name: &str) -> Result<(), Error> {
+        let Self { filter, keys } = self;
+        keys.each(lines, name, |first, batch| {
+            filter.insert_batch(batch).map_err(|error| {
+                let refused = |key: &Key<'_>| filter.contains(*key).is_err();
+                at_first(error, first, batch.iter().position(refused))
+            })
+        })
+    }
+
+    /// Whether each of some lines may be in the filter.
+    pub(crate) fn ask(
+        &self,
+        lines: &Lines<'_>,
+        name: &str,
+        found: &mut [bool],
+    ) -> Result<(), Error> {
+        let Self { filter, keys } = self;
+        keys.each(lines, name, |first, batch| {
+            filter.contains_batch(batch, &mut found[first..][..batch.len()]).map_err(|error| {
+                let refused = |key: &Key<'_>| filter.contains(*key).is_err();
+                at_first(error, first, batch.iter().position(refused))
+            })
+        })
+    }
+}
+
+/// An error of a batch that begins with line `first`, and the line that it is about where it is about one.
+fn at_first(error: umbel::Error, first: usize, at: Option<usize>) -> (umbel::Error, Option<usize>) {
+    (error, at.map(|at| first + at))
+}
+
+/// How lines become keys of a format.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LineKeys(KeyType);
+
+impl LineKeys {
+    pub(crate) fn new(format: Format, key_type: Option<KeyType>) -> Result<Self, umbel::Error> {
+        let known = format.key_types();
+        let key_type = key_type.unwrap_or(known[0]);
+        match known.contains(&key_type) {
+            true => Ok(Self(key_type)),
+            false => Err(umbel::Error::ForeignKeyType { format, found: key_type.name() }),
+        }
+    }
+
+    /// Calls `work` with the keys of `lines`, some at a time, and the number of the first of them; what it fails
+    /// with may tell the line.
+    fn each(
+        self,
+        lines: &Lines<'_>,
+        name: &str,
+        mut work: impl FnMut(usize, &[Key<'_>]) -> Result<(), (umbel::Error, Option<usize>)>,
+    ) -> Result<(), Error> {
+        /// Keys at once: as many as are asked for ahead, several times over.
+        const BATCH: usize = 256;
+        let about = |line: usize, source| Error::Key {
+            name: name.to_owned(),
+            offset: lines.offset(line),
+            source,
+        };
+        let mut buffers = vec![Vec::new(); BATCH.min(lines.len())];
+        for first in (0..lines.len()).step_by(BATCH) {
+            let batch = first..lines.len().min(first + BATCH);
+            let keys: Vec<Key<'_>> = batch
+                .zip(&mut buffers)
+                .map(|(i, buffer)| {
+                    self.0.read(lines.key(i), buffer).map_err(|error| about(i, error))
+                })
+                .collect::<Result<_, _>>()?;
+            work(first, &keys).map_err(|(error, line)| match line {
+                Some(line) => about(line, error),
+                None => error.into(),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Counts the keys of some lines.
+    pub(crate) fn count(
+        self,
+        counter: &mut KeyCounter,
+        lines: &Lines<'_>,
+        name: &str,
+    ) -> Result<(), Error> {
+        self.each(lines, name, |first, keys| {
+            for (i, key) in keys.iter().enumerate() {
+                counter.add(*key).map_err(|error| (error, Some(first + i)))?;
+            }
+            Ok(())
+        })
+    }
+}
