@@ -219,6 +219,16 @@ pub enum Error {
         /// The name of the input of exceptions that has it.
         other: String,
     },
+    /// A key that the work with keys refuses.
+    #[error("{name}: the line at byte {offset}: {source}")]
+    Key {
+        /// The input's name.
+        name: String,
+        /// Where the line starts, in bytes from the start of the input.
+        offset: u64,
+        /// Why it is refused.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A filter could not be planned or made.
     #[error(transparent)]
     Filter(#[from] umbel::Error),

@@ -20,6 +20,7 @@
 //! | `passes` | what each pass saw, and the report of all |
 //! | `sink` | where results go |
 //! | `bulk` | filling and asking filters with lines |
+//! | `keys` | the keys of lines in order, for work that no filter of ours does |
 //! | `rows` | the values of a key as a row of a filter that takes rows |
 //! | `at_once` | building a filter that takes no keys once it is built |
 //! | `lists` | building a filter of lines that match and lines that do not |
@@ -34,6 +35,7 @@ mod distinct;
 mod error;
 mod input;
 mod join;
+mod keys;
 mod line_ends;
 mod lists;
 mod one_pass;
@@ -58,6 +60,7 @@ pub use common::{Common, CommonPlan, Strategy};
 pub use distinct::{Distinct, DistinctPlan, DistinctStrategy};
 pub use error::{Error, QuoteFlaw};
 pub use input::Input;
+pub use keys::{Keys, keys, keys_stream};
 pub use lists::build_lists;
 pub use one_pass::ErrorBound;
 pub use pieces::build_in_pieces;
