@@ -323,15 +323,15 @@ def ask_parquet(folder, java, keys, answers):
                 "version": f"DuckDB {duckdb.__version__}",
                 "row_groups": [duckdb_groups(duckdb, path, column, key) for key in asked],
             }
-            # Ten times slower: every tenth key.
+            # Slower: every ninth key, so that rows in half.parquet and others are among them.
             reader = ParquetReader(java, path, column)
             answers[f"{file} {column} parquet-java"] = {
                 "version": java.version("org.apache.parquet.hadoop.ParquetFileReader"),
-                "row_groups": [reader.groups(key) for key in asked[::10]],
+                "row_groups": [reader.groups(key) for key in asked[::9]],
             }
             answers[f"{file} {column} pyarrow"] = {
                 "version": f"pyarrow {metadata.version('pyarrow')}",
-                "rows": rows_of_pyarrow(path, column, asked[::10]),
+                "rows": rows_of_pyarrow(path, column, asked[::9]),
             }
 
 

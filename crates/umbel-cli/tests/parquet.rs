@@ -4,6 +4,10 @@ mod util;
 
 use std::path::Path;
 
+use parquet::data_type::Int64Type;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 use serde_json::Value;
 use util::{Folder, gzip, lines};
 
@@ -329,15 +333,59 @@ fn files_that_are_truncated_encrypted_or_no_parquet_are_refused() {
     folder.umbel("parquet .").run().fails(&["is a directory"]);
 }
 
+/// Row groups of as many numbers as a filter of 512 KiB takes at a rate of 1e-9.
+fn write_large(path: &Path, row_groups: i64) -> i64 {
+    const ROWS: i64 = 40_000;
+    let schema = parse_message_type("message large { required int64 id; }").unwrap();
+    let properties = WriterProperties::builder()
+        .set_bloom_filter_enabled(true)
+        .set_bloom_filter_max_ndv(ROWS as u64)
+        .set_bloom_filter_fpp(1e-9)
+        .build();
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema.into(), properties.into()).unwrap();
+    for group in 0..row_groups {
+        let mut columns = writer.next_row_group().unwrap();
+        let mut column = columns.next_column().unwrap().unwrap();
+        let ids: Vec<_> = (group * ROWS..(group + 1) * ROWS).collect();
+        column.typed::<Int64Type>().write_batch(&ids, None, None).unwrap();
+        column.close().unwrap();
+        columns.close().unwrap();
+    }
+    writer.close().unwrap();
+    ROWS
+}
+
 #[test]
 fn filters_beyond_the_memory_cap_are_read_anew() {
     let folder = Folder::new();
-    groups(&folder);
+    let rows = write_large(&folder.path("large.parquet"), 20);
     let said =
-        folder.umbel("parquet groups.parquet --memory 1MiB").run().fails(&["a memory cap of"]);
-    let least = util::least_memory(&said).to_owned();
-    folder
-        .umbel(&format!("parquet groups.parquet --memory {}", least.replace(' ', "")))
-        .run()
-        .done();
+        folder.umbel("parquet large.parquet --memory 1MiB").run().fails(&["a memory cap of"]);
+    let least = util::least_memory(&said).replace(' ', "");
+    let keys: Vec<_> =
+        (0..20).map(|group| (group * rows + 17).to_string()).chain(["-1".into()]).collect();
+    let expected: Vec<_> = (0..20).map(|group| format!("{}\t{group}", group * rows + 17)).collect();
+    let expected = String::from_utf8(lines(expected)).unwrap() + "-1\t-\n";
+    for memory in [&least, "1GiB"] {
+        let options = format!("--threads 1 --memory {memory}");
+        let text = folder.umbel(&format!("parquet large.parquet {options} --json")).run().text();
+        assert_eq!(
+            objects(&text).iter().filter(|filter| filter["bytes"] == (512 << 10) + 18).count(),
+            20,
+            "{text}"
+        );
+        let run = folder
+            .umbel(&format!("parquet large.parquet - {options} --json"))
+            .stdin(lines(&keys))
+            .run();
+        let report = objects(&run.stderr).pop().unwrap();
+        let peak = report["peak_memory"].as_u64().unwrap();
+        assert!(memory == "1GiB" || peak < (16 + 32) << 20, "{report}");
+        let run = folder
+            .umbel(&format!("parquet large.parquet - {options} -q"))
+            .stdin(lines(&keys))
+            .run();
+        assert_eq!(run.text(), expected, "{memory}");
+    }
 }

@@ -126,7 +126,7 @@ impl ParquetFile {
             ),
             Some(name) if known => {
                 bail!(
-                    "{}: column {name} has no Bloom filter in any row group; {with} has",
+                    "{}: column {name} has no Bloom filter in any row group; those that have one: {with}",
                     self.name
                 )
             }
