@@ -234,12 +234,12 @@ fn files_of_one_column_with_filters_need_no_name_and_those_without_are_told() {
     let folder = Folder::new();
     let mut file = example("pyarrow");
     for offset in [23_377, 24_417, 25_457] {
-        patch(&mut file, (0x26, 0x76), offset);
+        patch(&mut file, (0x16, 0x76), offset);
     }
     folder.write("one.parquet", &file);
     let text = folder.umbel("parquet one.parquet - -q").stdin("key-000001\nkey\n").run().text();
     assert_eq!(text, "key-000001\t0\nkey\t-\n");
-    patch(&mut file, (0x26, 0x76), 22_337);
+    patch(&mut file, (0x16, 0x76), 22_337);
     folder.write("none.parquet", &file);
     let run = folder.umbel("parquet none.parquet").run();
     assert!(run.stderr.contains("no Bloom filters in 1 row groups of 4 columns"), "{}", run.stderr);
@@ -258,7 +258,7 @@ fn files_of_one_column_with_filters_need_no_name_and_those_without_are_told() {
 fn row_groups_without_a_filter_are_always_read() {
     let folder = Folder::new();
     let mut file = groups(&folder);
-    patch(&mut file, (0x26, 0x76), 28_917);
+    patch(&mut file, (0x16, 0x76), 28_917);
     folder.write("groups.parquet", &file);
     assert_eq!(answers(&folder, "id", &["7", "-7", "1400"]), ["0,1", "1", "1,2"]);
     let run = folder.umbel("parquet groups.parquet - -c id").stdin("-7\n").run();
@@ -371,7 +371,7 @@ fn filters_beyond_the_memory_cap_are_read_anew() {
         let options = format!("--threads 1 --memory {memory}");
         let text = folder.umbel(&format!("parquet large.parquet {options} --json")).run().text();
         assert_eq!(
-            objects(&text).iter().filter(|filter| filter["bytes"] == (512 << 10) + 18).count(),
+            objects(&text).iter().filter(|filter| filter["bytes"] == (512 << 10) + 17).count(),
             20,
             "{text}"
         );

@@ -405,7 +405,8 @@ mod tests {
             }
             // 10 bits a key let 0.8 to 1 % pass: 2000 keys mean 20, and 20 + 6 · √20 < 47.
             assert!((1..47).contains(&read), "{name}: {read}");
-            let beyond = table.look_up(b"v").unwrap();
+            // The last index key may be "v", the shortest text behind all users.
+            let beyond = table.look_up(b"w").unwrap();
             assert_eq!(beyond.reads, [0, 0]);
             assert!(report(name).unwrap().contains(&format!("{read} ")));
         }
