@@ -5,6 +5,7 @@
 mod admission;
 mod block_list;
 mod growth;
+mod mathematics;
 mod rows;
 mod window;
 
@@ -26,6 +27,8 @@ enum Trial {
     Admission,
     /// Scalable filters grown to 10^7 keys, the rate at each step; draws docs/scalable-growth.svg.
     Growth,
+    /// What texts on Bloom filters state, what the formulas here give, and what filters measure.
+    Mathematics,
     /// Rows of three attributes: how many pass before they are inserted, and recombined ones with and without tags.
     Rows,
     /// 4·10^7 addresses blocked and 4·10^6 allowed: a classic filter's rate, then both lists without error.
@@ -37,6 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Trial::Window => window::run(),
         Trial::Admission => admission::run(),
         Trial::Growth => growth::run(),
+        Trial::Mathematics => mathematics::run(),
         Trial::Rows => rows::run(),
         Trial::BlockList => block_list::run(),
     }

@@ -52,13 +52,13 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Rows that pass before they are inserted, in each run.
-fn filling() -> Result<bool> {
+/// How many rows pass before they are inserted, in each of so many runs, and how many do on average.
+pub(super) fn passing(runs: u64) -> Result<(Vec<u64>, f64)> {
     // Each row finds those before it: a sum of independent chances, so close to Poisson that the sum of
     // their squares, by which a Poisson variance is too large, is below 1e-5 of it.
     let expected: f64 = (0..ROWS).map(rate).sum();
     let mut passed = Vec::new();
-    for run in 0..RUNS {
+    for run in 0..runs {
         let mut filter = filter(Tags::None, run)?;
         let mut new = Vec::new();
         let mut count = 0;
@@ -71,6 +71,12 @@ fn filling() -> Result<bool> {
         }
         passed.push(count);
     }
+    Ok((passed, expected))
+}
+
+/// Rows that pass before they are inserted, in each run.
+fn filling() -> Result<bool> {
+    let (passed, expected) = passing(RUNS)?;
     let (sum, runs) = (passed.iter().sum::<u64>(), RUNS as f64);
     let mean = sum as f64 / runs;
     let squares: f64 = passed.iter().map(|&count| (count as f64 - mean).powi(2)).sum();

@@ -7,7 +7,7 @@
 
 use std::f64::consts::LN_2;
 
-use umbel::math::classic;
+use umbel::math::classic::{self, log_fpp_at_clear};
 
 use super::Goal;
 use super::canvas::{Anchor, Area, Point};
@@ -17,13 +17,8 @@ use super::style::{
 };
 use crate::numbers::Rate;
 
-/// ln of the rate with m/n bits a key when a part `clear` of the bits is clear.
-fn exponent(bits_per_key: f64, clear: f64) -> f64 {
-    -bits_per_key * clear.ln() * (-clear).ln_1p()
-}
-
 fn curve(bits_per_key: f64) -> Vec<Point> {
-    (1..400).map(|i| f64::from(i) / 400.0).map(|p| (p, exponent(bits_per_key, p))).collect()
+    (1..400).map(|i| f64::from(i) / 400.0).map(|p| (p, log_fpp_at_clear(bits_per_key, p))).collect()
 }
 
 /// Every first, fifth or 25th number of probes: so that they do not crowd.
@@ -40,7 +35,7 @@ fn whole_probes(bits_per_key: f64) -> Vec<Point> {
     let clear = |k: u32| (-f64::from(k) / bits_per_key).exp();
     let step = step(bits_per_key);
     let points = (step as u32..).step_by(step).map(clear).take_while(|&p| p > 0.1);
-    points.map(|p| (p, exponent(bits_per_key, p))).collect()
+    points.map(|p| (p, log_fpp_at_clear(bits_per_key, p))).collect()
 }
 
 pub(super) fn picture(goal: &Goal<'_>) -> String {
@@ -69,8 +64,8 @@ pub(super) fn picture(goal: &Goal<'_>) -> String {
     let [first, second, third] = [1, 2, 3].map(|times| times * step(own));
     legend.say(format!("dots: k = {first}, {second}, {third} … from the right"));
     legend.say(format!("best k = ln 2 · m/n = {:.2}", classic::best_probes(1.0, own)));
-    legend.say(format!("least g = {:.2}", exponent(own, 0.5)));
-    legend.say(format!("rate e^g = {}", Rate(exponent(own, 0.5).exp())));
+    legend.say(format!("least g = {:.2}", log_fpp_at_clear(own, 0.5)));
+    legend.say(format!("rate e^g = {}", Rate(log_fpp_at_clear(own, 0.5).exp())));
 
     let area = Area { left: 85.0, top: 80.0, right: 585.0, bottom: 420.0 };
     let words = "g(p) = −(m/n) ln p ln(1 − p): the rate is e^g, p the part of bits that stay clear";
@@ -110,7 +105,10 @@ mod tests {
             assert_eq!(least.0, 0.5);
             let back = classic::bits_per_key(least.1.exp());
             assert!((back / bits - 1.0).abs() < 1e-12);
-            assert!((exponent(bits, 0.3) - exponent(bits, 0.7)).abs() < 1e-12, "symmetric");
+            assert!(
+                (log_fpp_at_clear(bits, 0.3) - log_fpp_at_clear(bits, 0.7)).abs() < 1e-12,
+                "symmetric"
+            );
         }
     }
 

@@ -1,7 +1,7 @@
 //! `umbel compare`: what two filters tell of the sets in them.
 
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde_json::json;
 use umbel::filter::Comparison;
 use umbel::{Error, Estimate, Receipt};
 
@@ -138,5 +138,5 @@ fn json(
             }
         }
     }
-    format!("{}\n", Value::from(object))
+    format!("{object}\n")
 }

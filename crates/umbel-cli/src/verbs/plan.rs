@@ -117,7 +117,19 @@ fn verdict(goal: &Goal, advice: &Advice) -> String {
                     Count(costs.lookup.round() as u64)
                 );
             }
-            text + ".\n"
+            text += ".";
+            let next = advice.choices.get(1).filter(|next| next.fits());
+            if let Some((next, (time, of))) =
+                next.and_then(|next| Some((next, next.price.zip(best.price)?)))
+            {
+                text += &format!(
+                    " The next, {}, takes {:.2} x its time and {:.2} x its memory.",
+                    next.variant,
+                    time.one / of.one,
+                    next.memory as f64 / best.memory as f64
+                );
+            }
+            text + "\n"
         }
         Verdict::NoFilter { with, without } => format!(
             "Do not filter: with the best filter a look-up costs {with:.0} ns on average, without one {without:.0}.\n"

@@ -99,12 +99,8 @@ struct Shape {
 impl Shape {
     /// The best of 1 to 100 probes.
     fn new(fpp: f64) -> Self {
-        let shape = |probes| {
-            let bits_per_key = classic::bits_per_key_with(fpp, probes);
-            Self { fpp, probes, bits_per_key }
-        };
-        let fewer = |a: &Self, b: &Self| a.bits_per_key.total_cmp(&b.bits_per_key);
-        (1..=100).map(shape).min_by(fewer).expect("there are some")
+        let (bits_per_key, probes) = classic::least_bits_per_key(fpp, 100);
+        Self { fpp, probes, bits_per_key }
     }
 
     /// Whole bytes for so many keys.

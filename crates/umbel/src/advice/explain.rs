@@ -1,7 +1,7 @@
 //! The formulas behind a choice, with its numbers in.
 
 use super::{Choice, Costs, Goal};
-use crate::math::{bloomier, classic};
+use crate::math::{bloomier, classic, hash_collisions};
 use crate::plan::{Kind, Plan};
 
 /// One figure and how it comes about.
@@ -26,6 +26,11 @@ pub(super) fn explain(choice: &Choice, goal: &Goal) -> Vec<Step> {
         );
         steps.push(Step { what: "levels", how });
     }
+    if plan.kind == Kind::Scalable {
+        let more = plan.keys.saturating_mul(10);
+        let how = format!("{} bytes in all links with 10 n = {more} keys", plan.bytes_at(more));
+        steps.push(Step { what: "growth", how });
+    }
     let bound = -choice.fpp.log2();
     let bits = 8.0 * choice.memory as f64 / plan.keys as f64;
     steps.push(Step {
@@ -33,6 +38,13 @@ pub(super) fn explain(choice: &Choice, goal: &Goal) -> Vec<Step> {
         how: format!(
             "log2(1/p) = {bound:.2} bits a key at least; it has {bits:.2}, {:.2} times as many",
             bits / bound
+        ),
+    });
+    steps.push(Step {
+        what: "hash",
+        how: format!(
+            "keys of equal hashes add n·2^-128 = {} to the rate",
+            number(hash_collisions(plan.keys, 128))
         ),
     });
     if let (Some(costs), Some(price), Some(cost)) = (goal.costs, choice.price, choice.cost) {

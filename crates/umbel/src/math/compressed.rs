@@ -82,7 +82,7 @@ mod tests {
             assert!(bits <= most && sent_per_key(bits, f64::from(probes)) <= sent * (1.0 + 1e-9));
             for other in 1..=12 {
                 for step in 0..4_000 {
-                    let tried = sent * 0.5 + step as f64 / 4_000.0 * (most - sent * 0.5);
+                    let tried = sent * 0.5 + f64::from(step) / 4_000.0 * (most - sent * 0.5);
                     if sent_per_key(tried, f64::from(other)) <= sent {
                         assert!(fpp_limit_of(tried, other) >= rate - 1e-12, "{tried} {other}");
                     }

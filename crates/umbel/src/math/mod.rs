@@ -17,3 +17,18 @@ pub mod window;
 
 pub use coverage::{Coverage, Overlap};
 pub use interval::{Estimate, binomial_bounds};
+
+/// What equal hashes add to the rate: the chance 1 − (1 − 2⁻ᵇ)ⁿ that a key has the hash of one of `keys` keys, when hashes have
+/// b = `hash_bits` bits; about n·2⁻ᵇ.
+///
+/// No filter of these hashes has a lower rate, whatever its size. umbel's have 128 bits, 64 where they are made elsewhere; of other
+/// systems some have 32.
+///
+/// ```
+/// use umbel::math::hash_collisions;
+/// assert!((hash_collisions(100_000_000, 32) - 0.023).abs() < 0.0005);
+/// assert!(hash_collisions(1_000_000_000, 128) < 1e-29);
+/// ```
+pub fn hash_collisions(keys: u64, hash_bits: u32) -> f64 {
+    -(keys as f64 * (-(-f64::from(hash_bits)).exp2()).ln_1p()).exp_m1()
+}

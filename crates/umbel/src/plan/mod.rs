@@ -143,6 +143,25 @@ impl Plan {
         self.bits.div_ceil(BLOCK_BITS) * BLOCK_BYTES
     }
 
+    /// Bytes of the bits when the filter holds `keys` keys: of a scalable one all links that these take, of others
+    /// [`bytes`](Self::bytes).
+    ///
+    /// As far as it can grow; plans each link, at some milliseconds each.
+    pub fn bytes_at(&self, keys: u64) -> u64 {
+        if self.kind != Kind::Scalable {
+            return self.bytes();
+        }
+        let (mut left, mut bytes) = (keys, 0u64);
+        for link in (0..most_links(self.detail) as u32).map_while(|index| self.link(index).ok()) {
+            bytes = bytes.saturating_add(link.bytes());
+            left = left.saturating_sub(link.keys);
+            if left == 0 {
+                break;
+            }
+        }
+        bytes
+    }
+
     /// m / n at the planned keys.
     pub fn bits_per_key(&self) -> f64 {
         self.bits as f64 / self.keys as f64
@@ -328,6 +347,21 @@ mod tests {
         }
         let error = Plan::for_keys(Kind::Scalable.with(2), 1_000, 0.01).unwrap_err();
         assert!(matches!(error, Error::Detail { found: 2, .. }), "{error}");
+    }
+
+    #[test]
+    fn a_chain_is_as_large_as_its_links() {
+        let plan = Plan::for_keys(Kind::Scalable, 1_000, 0.01).unwrap();
+        let links = |count| (0..count).map(|index| plan.link(index).unwrap().bytes()).sum::<u64>();
+        for (keys, count) in
+            [(0, 1), (1, 1), (1_000, 1), (1_001, 2), (3_000, 2), (3_001, 3), (100_000, 7)]
+        {
+            assert_eq!(plan.bytes_at(keys), links(count), "{keys}");
+        }
+        let even = Plan::for_keys(Kind::Scalable.with(1), 1_000, 0.01).unwrap();
+        assert!(even.bytes_at(10_000) > 10 * even.bytes());
+        let plain = Plan::for_keys(Kind::Blocked, 1_000, 0.01).unwrap();
+        assert_eq!(plain.bytes_at(1_000_000), plain.bytes());
     }
 
     #[test]
