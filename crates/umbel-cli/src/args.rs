@@ -417,7 +417,7 @@ pub(crate) struct ConvertArgs {
 ///
 /// Without keys, lists the filters: row group, column, size, set bits, keys and rate now. With keys, tells for each
 /// line which row groups of the column a reader could not skip, as numbers from 0 behind a tab, or - when none holds
-/// it. Statistics of the file are not asked. Exit 1 when there are no filters, or no row group may hold any key.
+/// it. Least and greatest values, by which readers also skip, are not asked. Exit 1 when there are no filters, or no row group may hold any key.
 ///
 /// A line becomes a value by the column's type: 17, 0.5, 12.50, 2026-11-21, 17:29:25, 2026-11-21T17:29:25Z, the
 /// hexadecimal digits of a UUID or of bytes of fixed length; text and bytes are taken as they are.

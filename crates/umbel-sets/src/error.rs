@@ -229,6 +229,9 @@ pub enum Error {
         /// Why it is refused.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// What the work with keys has to say of itself.
+    #[error("{0}")]
+    Work(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A filter could not be planned or made.
     #[error(transparent)]
     Filter(#[from] umbel::Error),

@@ -150,17 +150,9 @@ fn ask(
     let mut out = io::stdout();
     let mut total = Report::default();
     let mut written = 0;
-    // What went wrong with a filter, which the reader of lines knows nothing of.
-    let mut failed = None;
     for source in sources {
         let mut see = |keys: &Keys<'_>| {
-            let text = match groups.answer(keys, voice.json, options.separator)? {
-                Ok(text) => text,
-                Err(error) => {
-                    failed = Some(error);
-                    return Err(Error::Save("a filter failed".into()));
-                }
-            };
+            let text = groups.answer(keys, voice.json, options.separator)?;
             written += text.len() as u64;
             out.write_all(&text).and_then(|()| out.flush()).map_err(Error::Output)
         };
@@ -170,10 +162,7 @@ fn ask(
                 umbel_sets::keys_stream(&name, bytes, room, options, &mut see)
             }
         };
-        match part {
-            Ok(part) => report::add(&mut total, &part),
-            Err(error) => return Err(failed.take().unwrap_or(error.into())),
-        }
+        report::add(&mut total, &part?);
     }
     total.found = groups.found;
     total.bytes_written = written;
@@ -188,7 +177,7 @@ fn ask(
 
 /// A column of every row group, with what is asked.
 struct Groups<'a> {
-    groups: Vec<(Chunk<'a>, Filter)>,
+    groups: Vec<Group<'a>>,
     values: Values,
     /// Bytes of memory for a line.
     room: u64,
@@ -196,8 +185,13 @@ struct Groups<'a> {
     rate: f64,
     /// Keys that may be in some group.
     found: u64,
-    /// Groups that may hold any key so far.
-    to_read: Vec<bool>,
+}
+
+struct Group<'a> {
+    chunk: Chunk<'a>,
+    filter: Filter,
+    /// Whether it may hold any key so far.
+    to_read: bool,
 }
 
 enum Filter {
@@ -239,42 +233,35 @@ impl<'a> Groups<'a> {
             if let Filter::None = filter {
                 spared = 0.0;
             }
-            groups.push((chunk, filter));
+            groups.push(Group { chunk, filter, to_read: false });
         }
         let room = room_beside(taken + left, options)?;
-        let values = groups.first().context("the file has no row group")?.0.values();
-        let to_read = vec![false; groups.len()];
-        Ok(Self { groups, values, room, rate: 1.0 - spared, found: 0, to_read })
+        let values = groups.first().context("the file has no row group")?.chunk.values();
+        Ok(Self { groups, values, room, rate: 1.0 - spared, found: 0 })
     }
 
-    /// The answer for each key, as lines. The inner error is one of filters.
-    fn answer(
-        &mut self,
-        keys: &Keys<'_>,
-        json: bool,
-        separator: u8,
-    ) -> Result<Result<Vec<u8>>, Error> {
+    /// The answer for each key, as lines.
+    fn answer(&mut self, keys: &Keys<'_>, json: bool, separator: u8) -> Result<Vec<u8>, Error> {
         let mut buffer = Vec::new();
         let mut hashes = Vec::with_capacity(keys.iter().len());
         for (i, key) in keys.iter().enumerate() {
             let value = self.values.read(key, &mut buffer);
             hashes.push(hash(value.map_err(|error| keys.refuse(i, error))?));
         }
-        let mut found: Vec<Vec<u32>> = vec![Vec::new(); hashes.len()];
+        let mut found: Vec<Vec<usize>> = vec![Vec::new(); hashes.len()];
         let mut passes = vec![false; hashes.len()];
-        for (number, ((chunk, filter), to_read)) in
-            self.groups.iter().zip(&mut self.to_read).enumerate()
-        {
+        for Group { chunk, filter, to_read } in &mut self.groups {
             match filter {
                 Filter::None => passes.fill(true),
                 Filter::Held(filter) => filter.contains_hashes(&hashes, &mut passes),
-                Filter::Left => match chunk.filter(|_| Ok(())) {
-                    Ok(filter) => filter.expect("it has one").contains_hashes(&hashes, &mut passes),
-                    Err(error) => return Ok(Err(error)),
-                },
+                Filter::Left => {
+                    let filter =
+                        chunk.filter(|_| Ok(())).map_err(|error| Error::Work(error.into()))?;
+                    filter.expect("it has one").contains_hashes(&hashes, &mut passes);
+                }
             }
             for (found, _) in found.iter_mut().zip(&passes).filter(|(_, passes)| **passes) {
-                found.push(number as u32);
+                found.push(chunk.row_group);
                 *to_read = true;
             }
         }
@@ -293,27 +280,26 @@ impl<'a> Groups<'a> {
             }
             text.extend(key);
             text.push(b'\t');
-            let groups: Vec<_> = groups.iter().map(u32::to_string).collect();
+            let groups: Vec<_> = groups.iter().map(usize::to_string).collect();
             let groups = if groups.is_empty() { "-".to_owned() } else { groups.join(",") };
             text.extend(groups.into_bytes());
             text.push(separator);
         }
-        Ok(Ok(text))
+        Ok(text)
     }
 
     /// What a reader would read for all of the keys together.
     fn summary(&self, json: bool) -> String {
-        let all = || self.groups.iter().zip(&self.to_read);
-        let numbers = |which: &dyn Fn(&Filter, bool) -> bool| -> Vec<usize> {
-            let chosen = all().enumerate().filter(|(_, ((_, filter), read))| which(filter, **read));
-            chosen.map(|(number, _)| number).collect()
+        let numbers = |which: fn(&Group<'_>) -> bool| -> Vec<usize> {
+            let chosen = self.groups.iter().filter(|group| which(group));
+            chosen.map(|group| group.chunk.row_group).collect()
         };
-        let read = numbers(&|_, read| read);
-        let unfiltered = numbers(&|filter, _| matches!(filter, Filter::None));
-        let bytes: u64 = all().map(|((chunk, _), _)| chunk.bytes()).sum();
-        let to_read: u64 =
-            all().filter(|(_, read)| **read).map(|((chunk, _), _)| chunk.bytes()).sum();
-        let column = self.groups[0].0.column();
+        let read = numbers(|group| group.to_read);
+        let unfiltered = numbers(|group| matches!(group.filter, Filter::None));
+        let bytes: u64 = self.groups.iter().map(|group| group.chunk.bytes()).sum();
+        let to_read = self.groups.iter().filter(|group| group.to_read);
+        let to_read: u64 = to_read.map(|group| group.chunk.bytes()).sum();
+        let column = self.groups[0].chunk.column();
         if json {
             let object: Value = json!({
                 "type": "parquet_row_groups",
