@@ -27,6 +27,7 @@ pub(crate) struct ParquetFile {
     file: File,
     length: u64,
     footer: ParquetMetaData,
+    memory: u64,
 }
 
 /// A column of a row group.
@@ -40,8 +41,8 @@ pub(crate) struct Chunk<'a> {
 
 /// The length of the footer and the magic.
 const TAIL: u64 = 8;
-/// Memory that a footer takes once it is read, as a multiple of its bytes; some 6 were measured with short
-/// names of columns.
+/// Memory that a footer takes while it is read and after, as a multiple of its bytes: 7.6 were measured for 500 row
+/// groups of 200 columns with names of 2 to 4 letters, 4.6 when they had statistics.
 const FOOTER_GROWS: u64 = 10;
 /// Bytes to read where the length of a filter's header is not known; those made now have at most 19.
 const HEADER: u64 = 256;
@@ -60,12 +61,17 @@ impl ParquetFile {
                 "{name}: no plain file; a Parquet file is read from its end, copy it to a disk first"
             );
         }
-        let footer = footer(&file, meta.len(), options).with_context(|| name.clone())?;
-        Ok(Self { name, file, length: meta.len(), footer })
+        let (footer, memory) = footer(&file, meta.len(), options).with_context(|| name.clone())?;
+        Ok(Self { name, file, length: meta.len(), footer, memory })
     }
 
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Bytes of memory that what was read of it takes, at most.
+    pub(crate) fn memory(&self) -> u64 {
+        self.memory
     }
 
     pub(crate) fn row_groups(&self) -> usize {
@@ -152,7 +158,8 @@ impl ParquetFile {
     }
 }
 
-fn footer(file: &File, length: u64, options: &Options) -> Result<ParquetMetaData> {
+/// The footer, and the memory that it may take.
+fn footer(file: &File, length: u64, options: &Options) -> Result<(ParquetMetaData, u64)> {
     let mut head = [0; 4];
     let mut tail = [0; TAIL as usize];
     if length >= TAIL + 4 {
@@ -176,15 +183,17 @@ fn footer(file: &File, length: u64, options: &Options) -> Result<ParquetMetaData
             "its last bytes announce a footer of {size} bytes, the file has {length}; truncated or damaged"
         );
     }
-    room_beside(FOOTER_GROWS * size, options)?;
+    let memory = FOOTER_GROWS * size;
+    room_beside(memory, options)?;
     let mut footer = vec![0; size as usize];
     file.read_exact_at(&mut footer, length - TAIL - size)?;
     let skip = ParquetMetaDataOptions::new()
         .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
         .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
         .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
-    ParquetMetaDataReader::decode_metadata_with_options(&footer, Some(&skip))
-        .map_err(|error| anyhow!("its footer cannot be read: {error}"))
+    let footer = ParquetMetaDataReader::decode_metadata_with_options(&footer, Some(&skip))
+        .map_err(|error| anyhow!("its footer cannot be read: {error}"))?;
+    Ok((footer, memory))
 }
 
 impl Chunk<'_> {

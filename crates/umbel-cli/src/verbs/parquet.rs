@@ -41,7 +41,9 @@ fn list(
     let mut lines = Vec::new();
     let mut bytes = 0;
     for chunk in file.chunks(column) {
-        let Some(filter) = chunk.filter(|bytes| Ok(room_beside(bytes, options).map(drop)?))? else {
+        let Some(filter) =
+            chunk.filter(|bytes| Ok(room_beside(file.memory() + bytes, options).map(drop)?))?
+        else {
             continue;
         };
         let receipt = filter.receipt();
@@ -207,8 +209,9 @@ impl<'a> Groups<'a> {
     /// Reads as many filters as the memory cap allows, the largest of the others always.
     fn open(file: &'a ParquetFile, column: usize, options: &Options) -> Result<Self> {
         // Half of the memory is for lines and one filter that is not held.
-        let held = room_beside(0, options)? / 2;
-        let (mut taken, mut left) = (0, 0);
+        let mut taken = file.memory();
+        let held = taken + room_beside(taken, options)? / 2;
+        let mut left = 0;
         let mut spared = 1.0;
         let mut groups = Vec::new();
         for chunk in file.chunks(Some(column)) {
