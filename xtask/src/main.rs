@@ -1,4 +1,4 @@
-//! The words that people and CI both use: `cargo x check`, `test`, `golden`, `rates`, `bench`, `trial`.
+//! The words that people and CI both use: `cargo x check`, `test`, `golden`, `rates`, `bench`, `trial`, `roundtrip`.
 //!
 //! Each does all its own set-up, and fails rather than skips what it cannot do.
 
@@ -7,6 +7,7 @@ mod check;
 mod golden;
 mod python;
 mod rates;
+mod roundtrip;
 mod run;
 mod test;
 mod trials;
@@ -41,6 +42,8 @@ enum Chore {
     Golden,
     /// Measure error rates and compare them with what was promised; exit 1 when one is out of bounds.
     Rates(rates::Arguments),
+    /// Filters to other systems and back, with those systems running here: needs Java, and downloads 500 MB once.
+    Roundtrip,
     /// Run a measured experiment, theory beside measurement; exit 1 when out of bounds.
     Trial(trials::Arguments),
     /// Measure speed: filters beside other filters and memory, or with --files whole commands.
@@ -63,6 +66,7 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Test => test::run(),
         Chore::Golden => golden::run(),
         Chore::Rates(arguments) => rates::run(arguments),
+        Chore::Roundtrip => roundtrip::run(),
         Chore::Trial(arguments) => trials::run(arguments),
         Chore::Bench(arguments) => bench::run_bench(arguments),
     }

@@ -1,4 +1,4 @@
-//! A Python of our own, under the target folder, with the packages that `testdata/reader.py` needs.
+//! Pythons of our own, under the target folder, each with the packages that a script needs.
 
 use std::process::{Command, Stdio};
 
@@ -6,42 +6,53 @@ use anyhow::{Context, Result, ensure};
 
 use crate::run::{root, run, target};
 
-/// What the reader imports, pinned.
-const XXHASH: &str = "4.1.0";
-
-/// A command that starts this Python, which is made when it is not there.
-pub(crate) fn command() -> Result<Command> {
-    let folder = target().join("python");
-    let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python3" });
-    let command = || Command::new(&python);
-    if has_packages(command()) {
-        return Ok(command());
-    }
-    let found = Command::new("python3").arg("--version").stdout(Stdio::null()).status();
-    found.context(
-        "python3 reads the golden files and is not installed; get it from python.org or with \
-         `apt-get install python3 python3-venv`",
-    )?;
-    run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder)).context(
-        "python3 cannot make a virtual environment; install its venv module, as with \
-         `apt-get install python3-venv`",
-    )?;
-    let package = format!("xxhash=={XXHASH}");
-    run(command().args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        &package,
-    ]))
-    .with_context(|| format!("pip cannot install {package}; is the package index in reach?"))?;
-    ensure!(has_packages(command()), "{package} was installed but cannot be imported");
-    Ok(command())
+/// A Python with packages, pinned to versions.
+pub(crate) struct Python {
+    /// Of its folder.
+    pub(crate) name: &'static str,
+    pub(crate) packages: &'static [(&'static str, &'static str)],
 }
 
-fn has_packages(mut python: Command) -> bool {
-    let test = format!("import xxhash; assert xxhash.VERSION == '{XXHASH}'");
-    let status = python.args(["-c", &test]).current_dir(root()).stderr(Stdio::null()).status();
-    status.is_ok_and(|status| status.success())
+/// What `testdata/reader.py` needs.
+pub(crate) const READER: Python = Python { name: "python", packages: &[("xxhash", "4.1.0")] };
+
+impl Python {
+    /// A command that starts it; it is made when it is not there.
+    pub(crate) fn command(&self) -> Result<Command> {
+        let folder = target().join(self.name);
+        let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python3" });
+        let command = || Command::new(&python);
+        if self.has_packages(command()) {
+            return Ok(command());
+        }
+        let found = Command::new("python3").arg("--version").stdout(Stdio::null()).status();
+        found.context(
+            "python3 is needed and not installed; get it from python.org or with \
+             `apt-get install python3 python3-venv`",
+        )?;
+        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder)).context(
+            "python3 cannot make a virtual environment; install its venv module, as with \
+             `apt-get install python3-venv`",
+        )?;
+        let packages: Vec<_> =
+            self.packages.iter().map(|(name, version)| format!("{name}=={version}")).collect();
+        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        run(command().args(install).args(&packages)).with_context(|| {
+            format!("pip cannot install {}; is the package index in reach?", packages.join(" "))
+        })?;
+        ensure!(
+            self.has_packages(command()),
+            "{} installed, but not of these versions",
+            packages.join(" ")
+        );
+        Ok(command())
+    }
+
+    fn has_packages(&self, mut python: Command) -> bool {
+        let test = "import sys; from importlib.metadata import version; \
+                    assert all(version(p) == v for p, v in zip(sys.argv[1::2], sys.argv[2::2]))";
+        let packages = self.packages.iter().flat_map(|(name, version)| [*name, *version]);
+        let python = python.args(["-c", test]).args(packages).current_dir(root());
+        python.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    }
 }

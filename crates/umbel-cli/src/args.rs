@@ -26,6 +26,7 @@ Examples:
   umbel query -v seen.umbel new.txt           lines that were certainly not seen
   umbel common --csv --key id a.csv b.csv     rows whose id both files have
   umbel info ids.guava                        what another system's filter holds
+  umbel parquet events.parquet -c id ids.txt  which row groups may hold these ids
   umbel plan --keys 5e9 --memory 4GiB         what error 4 GiB give for 5 billion keys
 
 Exit status: 0 done or found, 1 nothing found, 2 error.";
@@ -53,6 +54,7 @@ pub(crate) enum Verb {
     Merge(MergeArgs),
     Compare(CompareArgs),
     Convert(ConvertArgs),
+    Parquet(ParquetArgs),
     Plan(PlanArgs),
     Show(ShowArgs),
     Completions(CompletionsArgs),
@@ -507,6 +509,29 @@ pub(crate) struct ConvertArgs {
     pub(crate) format: FormatArgs,
     #[command(flatten)]
     pub(crate) voice: Voice,
+}
+
+/// The Bloom filters in a Parquet file, and which row groups may hold a key
+///
+/// Without keys, lists the filters: row group, column, size, set bits, keys and rate now. With keys, tells for each
+/// line which row groups of the column a reader could not skip, as numbers from 0 behind a tab, or - when none holds
+/// it. Least and greatest values, by which readers also skip, are not asked. Exit 1 when there are no filters, or no row group may hold any key.
+///
+/// A line becomes a value by the column's type: 17, 0.5, 12.50, 2026-11-21, 17:29:25, 2026-11-21T17:29:25Z, the
+/// hexadecimal digits of a UUID or of bytes of fixed length; text and bytes are taken as they are.
+#[derive(Debug, Args)]
+pub(crate) struct ParquetArgs {
+    /// The Parquet file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Files of keys, a line each; - is standard input [default: list the filters]
+    #[arg(value_name = "KEYS", value_hint = ValueHint::FilePath)]
+    pub(crate) keys: Vec<PathBuf>,
+    /// The column, with dots between the names of a nested one: user.id [default: the only one with filters]
+    #[arg(long, short, value_name = "COLUMN")]
+    pub(crate) column: Option<String>,
+    #[command(flatten)]
+    pub(crate) work: Work,
 }
 
 /// Which kind of filter to take for a goal, and what each would cost

@@ -4,6 +4,7 @@
 
 mod args;
 mod atomic;
+mod columns;
 mod filters;
 mod formats;
 mod lines;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Verb::Merge(args) => verbs::merge(&args),
         Verb::Compare(args) => verbs::compare(&args),
         Verb::Convert(args) => verbs::convert(&args),
+        Verb::Parquet(args) => verbs::parquet(&args),
         Verb::Plan(args) => verbs::plan(&args),
         Verb::Show(args) => verbs::show(&args),
         Verb::Completions(args) => verbs::completions(&args),

@@ -4,7 +4,7 @@ mod util;
 
 use util::Folder;
 
-const VERBS: [&str; 13] = [
+const VERBS: [&str; 14] = [
     "common",
     "build",
     "add",
@@ -14,6 +14,7 @@ const VERBS: [&str; 13] = [
     "merge",
     "compare",
     "convert",
+    "parquet",
     "plan",
     "show",
     "completions",

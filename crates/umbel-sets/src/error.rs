@@ -219,15 +219,15 @@ pub enum Error {
         /// The name of the input of exceptions that has it.
         other: String,
     },
-    /// A line that is no key of another system's filter.
+    /// A key that the work with keys refuses.
     #[error("{name}: the line at byte {offset}: {source}")]
     Key {
         /// The input's name.
         name: String,
         /// Where the line starts, in bytes from the start of the input.
         offset: u64,
-        /// What is wrong with it.
-        source: umbel::Error,
+        /// Why it is refused.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Several fields as the key of another system's filter.
     #[error("--key: a {format} filter has keys of one field, found {fields}; name one")]
@@ -237,6 +237,9 @@ pub enum Error {
         /// Fields named.
         fields: usize,
     },
+    /// What the work with keys has to say of itself.
+    #[error("{0}")]
+    Work(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A filter could not be planned or made.
     #[error(transparent)]
     Filter(#[from] umbel::Error),

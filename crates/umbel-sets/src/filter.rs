@@ -161,10 +161,10 @@ impl LineKeys {
     ) -> Result<(), Error> {
         /// Keys at once: as many as are asked for ahead, several times over.
         const BATCH: usize = 256;
-        let about = |line: usize, source| Error::Key {
+        let about = |line: usize, error: umbel::Error| Error::Key {
             name: name.to_owned(),
             offset: lines.offset(line),
-            source,
+            source: error.into(),
         };
         let mut buffers = vec![Vec::new(); BATCH.min(lines.len())];
         for first in (0..lines.len()).step_by(BATCH) {

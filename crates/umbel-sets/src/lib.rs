@@ -21,6 +21,7 @@
 //! | `sink` | where results go |
 //! | `filter` | a filter of umbel or of another system, and which keys lines are for the latter |
 //! | `bulk` | filling and asking filters with lines |
+//! | `keys` | the keys of lines in order, for work that no filter of ours does |
 //! | `rows` | the values of a key as a row of a filter that takes rows |
 //! | `at_once` | building a filter that takes no keys once it is built |
 //! | `lists` | building a filter of lines that match and lines that do not |
@@ -36,6 +37,7 @@ mod error;
 mod filter;
 mod input;
 mod join;
+mod keys;
 mod line_ends;
 mod lists;
 mod one_pass;
@@ -63,6 +65,7 @@ pub use distinct::{Distinct, DistinctPlan, DistinctStrategy};
 pub use error::{Error, QuoteFlaw};
 pub use filter::{Filter, ForeignLines, Receipt};
 pub use input::Input;
+pub use keys::{Keys, keys, keys_stream};
 pub use lists::build_lists;
 pub use one_pass::ErrorBound;
 pub use pieces::build_in_pieces;

@@ -103,6 +103,20 @@ fn header(bytes: u64) -> Vec<u8> {
 /// # Errors
 /// [`Error::Foreign`], [`Error::ForeignLength`].
 pub fn extent(content: &[u8]) -> Result<Range<usize>, Error> {
+    let bits = declared_extent(content)?;
+    if bits.end > content.len() {
+        let [expected, found] = [bits.end, content.len()].map(|length| length as u64);
+        return Err(Error::ForeignLength { format: Format::Parquet, expected, found });
+    }
+    Ok(bits)
+}
+
+/// As [`extent`], from the header alone, which must be in `content` but not what it announces: how many
+/// bytes of a file to read. Those who write filters now make headers of 15 to 19 bytes.
+///
+/// # Errors
+/// As [`extent`].
+pub fn declared_extent(content: &[u8]) -> Result<Range<usize>, Error> {
     let format = Format::Parquet;
     let mut reader = Reader::new(format, content);
     let mut thrift = Thrift { reader: &mut reader };
@@ -136,7 +150,6 @@ pub fn extent(content: &[u8]) -> Result<Range<usize>, Error> {
     let right = bytes > 0 && bytes <= i64::from(i32::MAX) && bytes % BLOCK as i64 == 0;
     check(format, "numBytes", bytes, right, expected)?;
     let start = reader.at();
-    reader.take(bytes as usize)?;
     Ok(start..start + bytes as usize)
 }
 
@@ -347,8 +360,8 @@ impl Layout for Fields {
     }
 }
 
-/// XXH64 of the plain encoding.
-fn hash(key: Key<'_>) -> u64 {
+/// XXH64 of the plain encoding of a key, for which filters of any size can be asked.
+pub fn hash(key: Key<'_>) -> u64 {
     match key {
         Key::Bytes(key) => xxh64::hash(0, key),
         Key::I64(key) => xxh64::of_u64(0, key as u64),
@@ -474,6 +487,7 @@ mod tests {
         ];
         let more = [&known[..14], &unknown.concat(), &[0]].concat();
         assert_eq!(head(&more).unwrap(), more.len()..more.len() + 32);
+        assert_eq!(declared_extent(&more).unwrap(), more.len()..more.len() + 32);
         for end in 14..more.len() {
             assert!(extent(&more[..end]).is_err(), "{end} bytes");
         }

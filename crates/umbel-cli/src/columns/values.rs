@@ -1,0 +1,497 @@
+//! How a line of text becomes a value of a Parquet column, as its Bloom filters hash it: the plain encoding.
+//!
+//! What a text means is told by the logical type, and its bytes by the physical one:
+//! `apache/parquet-format`, `LogicalTypes.md`.
+
+use std::fmt;
+
+use anyhow::{Result, bail};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
+use parquet::schema::types::ColumnDescriptor;
+use umbel::foreign::Key;
+
+/// The values of a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Values {
+    physical: Type,
+    /// Bytes of a value of fixed length.
+    length: usize,
+    meaning: Meaning,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Meaning {
+    /// What the physical type alone says.
+    Plain,
+    Text,
+    Integer {
+        bits: u32,
+        signed: bool,
+    },
+    Decimal {
+        scale: usize,
+        precision: u32,
+    },
+    Date,
+    Time(Unit),
+    Timestamp {
+        unit: Unit,
+        utc: bool,
+    },
+    Uuid,
+}
+
+/// Ticks of a clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Unit {
+    Millis,
+    Micros,
+    Nanos,
+}
+
+impl Unit {
+    fn nanos(self) -> i128 {
+        match self {
+            Self::Millis => 1_000_000,
+            Self::Micros => 1000,
+            Self::Nanos => 1,
+        }
+    }
+}
+
+impl From<TimeUnit> for Unit {
+    fn from(unit: TimeUnit) -> Self {
+        match unit {
+            TimeUnit::MILLIS => Self::Millis,
+            TimeUnit::MICROS => Self::Micros,
+            TimeUnit::NANOS => Self::Nanos,
+        }
+    }
+}
+
+impl Values {
+    pub(crate) fn of(column: &ColumnDescriptor) -> Self {
+        let decimal = || Meaning::Decimal {
+            scale: column.type_scale().try_into().unwrap_or(0),
+            precision: column.type_precision().try_into().unwrap_or(0),
+        };
+        let meaning = match column.logical_type_ref() {
+            Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) => Meaning::Text,
+            Some(LogicalType::Integer(integer)) => Meaning::Integer {
+                bits: integer.bit_width.try_into().unwrap_or(64),
+                signed: integer.is_signed,
+            },
+            Some(LogicalType::Decimal(_)) => decimal(),
+            Some(LogicalType::Date) => Meaning::Date,
+            Some(LogicalType::Time(time)) => Meaning::Time(time.unit.into()),
+            Some(LogicalType::Timestamp(time)) => {
+                Meaning::Timestamp { unit: time.unit.into(), utc: time.is_adjusted_to_u_t_c }
+            }
+            Some(LogicalType::Uuid) => Meaning::Uuid,
+            Some(_) => Meaning::Plain,
+            // Files of before logical types; their times are of UTC.
+            None => match column.converted_type() {
+                ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON => Meaning::Text,
+                ConvertedType::DECIMAL => decimal(),
+                ConvertedType::DATE => Meaning::Date,
+                ConvertedType::TIME_MILLIS => Meaning::Time(Unit::Millis),
+                ConvertedType::TIME_MICROS => Meaning::Time(Unit::Micros),
+                ConvertedType::TIMESTAMP_MILLIS => {
+                    Meaning::Timestamp { unit: Unit::Millis, utc: true }
+                }
+                ConvertedType::TIMESTAMP_MICROS => {
+                    Meaning::Timestamp { unit: Unit::Micros, utc: true }
+                }
+                ConvertedType::UINT_8 => Meaning::Integer { bits: 8, signed: false },
+                ConvertedType::UINT_16 => Meaning::Integer { bits: 16, signed: false },
+                ConvertedType::UINT_32 => Meaning::Integer { bits: 32, signed: false },
+                ConvertedType::UINT_64 => Meaning::Integer { bits: 64, signed: false },
+                ConvertedType::INT_8 => Meaning::Integer { bits: 8, signed: true },
+                ConvertedType::INT_16 => Meaning::Integer { bits: 16, signed: true },
+                _ => Meaning::Plain,
+            },
+        };
+        Self::new(column.physical_type(), column.type_length().try_into().unwrap_or(0), meaning)
+    }
+
+    fn new(physical: Type, length: usize, meaning: Meaning) -> Self {
+        let meaning = match (meaning, physical) {
+            (Meaning::Plain, Type::INT32) => Meaning::Integer { bits: 32, signed: true },
+            (Meaning::Plain, Type::INT64) => Meaning::Integer { bits: 64, signed: true },
+            // What Impala and older Spark write of times, without any word about it.
+            (Meaning::Plain, Type::INT96) => Meaning::Timestamp { unit: Unit::Nanos, utc: true },
+            (meaning, _) => meaning,
+        };
+        Self { physical, length, meaning }
+    }
+
+    /// The value that a line names; `buffer` keeps its bytes where they are not those of the line.
+    ///
+    /// # Errors
+    /// A text that is no value of the column, which says what one looks like.
+    pub(crate) fn read<'a>(&self, line: &'a [u8], buffer: &'a mut Vec<u8>) -> Result<Key<'a>> {
+        match self.value(line, buffer) {
+            Some(Value::Line) => Ok(Key::Bytes(line)),
+            Some(Value::Buffer) => Ok(Key::Bytes(buffer)),
+            Some(Value::Number(key)) => Ok(key),
+            None => bail!("\"{}\" is not {self}; {}", line.escape_ascii(), self.example()),
+        }
+    }
+
+    fn value(&self, line: &[u8], buffer: &mut Vec<u8>) -> Option<Value> {
+        let text = || std::str::from_utf8(line).ok();
+        let number = match self.meaning {
+            Meaning::Text => return (self.physical == Type::BYTE_ARRAY).then_some(Value::Line),
+            Meaning::Plain | Meaning::Uuid => {
+                return match self.physical {
+                    Type::BYTE_ARRAY => Some(Value::Line),
+                    Type::FLOAT => Some(Value::Number(Key::F32(text()?.parse().ok()?))),
+                    Type::DOUBLE => Some(Value::Number(Key::F64(text()?.parse().ok()?))),
+                    Type::FIXED_LEN_BYTE_ARRAY => self.fixed(line, buffer),
+                    _ => None,
+                };
+            }
+            Meaning::Integer { bits, signed } => integer(text()?, bits, signed)?,
+            Meaning::Decimal { scale, precision } => decimal(text()?, scale, precision)?,
+            Meaning::Date => date(text()?)?,
+            Meaning::Time(unit) => time(text()?, unit)?,
+            Meaning::Timestamp { unit, utc } => timestamp(text()?, unit, utc)?,
+        };
+        match self.physical {
+            Type::INT32 => Some(Value::Number(Key::I32(number.try_into().ok()?))),
+            Type::INT64 => Some(Value::Number(Key::I64(number.try_into().ok()?))),
+            Type::INT96 => {
+                const DAY: i128 = 86_400_000_000_000;
+                /// The Julian day number of 1970-01-01.
+                const EPOCH: i128 = 2_440_588;
+                let day = u32::try_from(number.div_euclid(DAY) + EPOCH).ok()?;
+                buffer.clear();
+                buffer.extend((number.rem_euclid(DAY) as u64).to_le_bytes());
+                buffer.extend(day.to_le_bytes());
+                Some(Value::Buffer)
+            }
+            Type::BYTE_ARRAY => {
+                big_endian(number, None, buffer)?;
+                Some(Value::Buffer)
+            }
+            Type::FIXED_LEN_BYTE_ARRAY => {
+                big_endian(number, Some(self.length), buffer)?;
+                Some(Value::Buffer)
+            }
+            _ => None,
+        }
+    }
+
+    /// Bytes as they are, or two hexadecimal digits for each.
+    fn fixed(&self, line: &[u8], buffer: &mut Vec<u8>) -> Option<Value> {
+        if line.len() == self.length {
+            return Some(Value::Line);
+        }
+        let dash = |digit: &&u8| **digit != b'-' || self.meaning != Meaning::Uuid;
+        let mut digits = line.iter().filter(dash).map(|digit| (*digit as char).to_digit(16));
+        buffer.clear();
+        while let Some(high) = digits.next() {
+            buffer.push((high? * 16 + digits.next()??) as u8);
+        }
+        (buffer.len() == self.length).then_some(Value::Buffer)
+    }
+
+    /// What a line is to look like.
+    fn example(&self) -> String {
+        match (self.meaning, self.physical) {
+            (Meaning::Integer { bits, signed: true }, _) => {
+                format!("a whole number of {bits} bits is needed, such as -17")
+            }
+            (Meaning::Integer { bits, .. }, _) => {
+                format!("a whole number of {bits} bits from 0 on is needed")
+            }
+            (Meaning::Decimal { scale, precision }, _) => {
+                format!("at most {precision} digits are needed, {scale} of them behind the point")
+            }
+            (Meaning::Date, _) => "give 2026-11-21, or the days since 1970-01-01".to_owned(),
+            (Meaning::Time(_), _) => "give 17:29:25.5, or ticks since midnight".to_owned(),
+            (Meaning::Timestamp { utc: true, .. }, _) => {
+                "give 2026-11-21T17:29:25.5Z, or ticks since 1970, and no finer than they are"
+                    .to_owned()
+            }
+            (Meaning::Timestamp { .. }, _) => {
+                "give 2026-11-21T17:29:25.5 without a zone, or ticks since 1970, and no finer than they are"
+                    .to_owned()
+            }
+            (Meaning::Uuid, _) => "give 32 hexadecimal digits".to_owned(),
+            (_, Type::FLOAT | Type::DOUBLE) => "give a number such as 0.5 or 1e-3".to_owned(),
+            (_, Type::FIXED_LEN_BYTE_ARRAY) => {
+                format!("give {} bytes, or two hexadecimal digits for each", self.length)
+            }
+            _ => "no writer makes filters of such a column".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Values {
+    /// The physical type and, in brackets, what it stands for.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = self.physical.to_string();
+        if self.physical == Type::FIXED_LEN_BYTE_ARRAY {
+            text = format!("FIXED[{}]", self.length);
+        }
+        let unit = |unit| match unit {
+            Unit::Millis => "ms",
+            Unit::Micros => "us",
+            Unit::Nanos => "ns",
+        };
+        let meaning = match self.meaning {
+            Meaning::Plain => String::new(),
+            Meaning::Integer { bits: 32, signed: true } if self.physical == Type::INT32 => {
+                String::new()
+            }
+            Meaning::Integer { bits: 64, signed: true } if self.physical == Type::INT64 => {
+                String::new()
+            }
+            Meaning::Text => "text".to_owned(),
+            Meaning::Integer { bits, signed: true } => format!("int{bits}"),
+            Meaning::Integer { bits, .. } => format!("uint{bits}"),
+            Meaning::Decimal { scale, precision } => format!("decimal {precision},{scale}"),
+            Meaning::Date => "date".to_owned(),
+            Meaning::Time(ticks) => format!("time {}", unit(ticks)),
+            Meaning::Timestamp { unit: ticks, utc } => {
+                format!("timestamp {}{}", unit(ticks), if utc { ", UTC" } else { "" })
+            }
+            Meaning::Uuid => "uuid".to_owned(),
+        };
+        if !meaning.is_empty() {
+            text += &format!(" ({meaning})");
+        }
+        f.pad(&text)
+    }
+}
+
+/// Where a value is.
+enum Value {
+    Line,
+    Buffer,
+    Number(Key<'static>),
+}
+
+/// Unsigned numbers keep their bits, as the signed number that the column stores.
+fn integer(text: &str, bits: u32, signed: bool) -> Option<i128> {
+    let number: i128 = text.parse().ok()?;
+    let half = 1i128.checked_shl(bits.checked_sub(1)?)?;
+    match signed {
+        true => (-half..half).contains(&number).then_some(number),
+        false if !(0..2 * half).contains(&number) => None,
+        // Narrow ones are widened by zeros to the 32 bits of the column.
+        false if bits < 32 || number < half => Some(number),
+        false => Some(number - 2 * half),
+    }
+}
+
+/// The number without its point, which is `scale` digits from the right.
+fn decimal(text: &str, scale: usize, precision: u32) -> Option<i128> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let digits = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
+    let empty = whole.is_empty() && !text.ends_with(|c: char| c.is_ascii_digit());
+    if empty || !digits(whole) || !digits(fraction) || fraction.len() > scale {
+        return None;
+    }
+    let number: i128 = format!("0{whole}{fraction:0<scale$}").parse().ok()?;
+    let fits = 10i128.checked_pow(precision).is_none_or(|end| number < end);
+    fits.then_some(if text.starts_with('-') { -number } else { number })
+}
+
+fn date(text: &str) -> Option<i128> {
+    let days = |date: NaiveDate| date.signed_duration_since(NaiveDate::default()).num_days();
+    let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").map(days);
+    date.ok().map(i128::from).or_else(|| text.parse().ok())
+}
+
+fn time(text: &str, unit: Unit) -> Option<i128> {
+    let nanos = |time: NaiveTime| time.signed_duration_since(NaiveTime::MIN).num_nanoseconds();
+    let time = ["%H:%M:%S%.f", "%H:%M"]
+        .into_iter()
+        .find_map(|format| NaiveTime::parse_from_str(text, format).ok());
+    match time {
+        Some(time) => ticks(nanos(time)?.into(), unit),
+        None => text.parse().ok(),
+    }
+}
+
+fn timestamp(text: &str, unit: Unit, utc: bool) -> Option<i128> {
+    let without_zone = || {
+        let format = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"].into_iter();
+        let time =
+            format.map(|format| NaiveDateTime::parse_from_str(text, format)).find_map(Result::ok);
+        let day = || NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0);
+        time.or_else(day).map(|time| time.and_utc())
+    };
+    let with_zone = || Some(DateTime::parse_from_rfc3339(text).ok()?.to_utc());
+    match without_zone().or_else(|| utc.then(with_zone).flatten()) {
+        Some(time) => {
+            let (seconds, nanos) = (time.timestamp(), time.timestamp_subsec_nanos());
+            ticks(i128::from(seconds) * 1_000_000_000 + i128::from(nanos), unit)
+        }
+        None => text.parse().ok(),
+    }
+}
+
+/// A time that falls between ticks is none of the column's.
+fn ticks(nanos: i128, unit: Unit) -> Option<i128> {
+    (nanos % unit.nanos() == 0).then_some(nanos / unit.nanos())
+}
+
+/// Two's complement, highest byte first, in so many bytes, or as few as it takes.
+fn big_endian(number: i128, length: Option<usize>, buffer: &mut Vec<u8>) -> Option<()> {
+    let bytes = number.to_be_bytes();
+    let sign = if number < 0 { 0xff } else { 0 };
+    // A byte may go that repeats the sign of the next one.
+    let repeats = |pair: &&[u8]| pair[0] == sign && (pair[1] ^ sign) < 0x80;
+    let least = bytes.len() - bytes.windows(2).take_while(repeats).count();
+    let length = length.unwrap_or(least);
+    if length < least {
+        return None;
+    }
+    buffer.clear();
+    buffer.resize(length.saturating_sub(bytes.len()), sign);
+    buffer.extend(&bytes[bytes.len().saturating_sub(length)..]);
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(values: Values, line: &str) -> Option<Vec<u8>> {
+        let mut buffer = Vec::new();
+        let key = values.read(line.as_bytes(), &mut buffer).ok()?;
+        Some(match key {
+            Key::Bytes(bytes) => bytes.to_vec(),
+            Key::I32(number) => number.to_le_bytes().into(),
+            Key::I64(number) => number.to_le_bytes().into(),
+            Key::F32(number) => number.to_le_bytes().into(),
+            Key::F64(number) => number.to_le_bytes().into(),
+            _ => unreachable!(),
+        })
+    }
+
+    fn i32(number: i32) -> Option<Vec<u8>> {
+        Some(number.to_le_bytes().into())
+    }
+
+    fn i64(number: i64) -> Option<Vec<u8>> {
+        Some(number.to_le_bytes().into())
+    }
+
+    #[test]
+    fn integers() {
+        let of =
+            |physical, bits, signed| Values::new(physical, 0, Meaning::Integer { bits, signed });
+        let plain = Values::new(Type::INT32, 0, Meaning::Plain);
+        assert_eq!(read(plain, "-17"), i32(-17));
+        assert_eq!(
+            (read(plain, "2147483648"), read(plain, "1.0"), read(plain, "")),
+            (None, None, None)
+        );
+        let wide = Values::new(Type::INT64, 0, Meaning::Plain);
+        assert_eq!(read(wide, "-9223372036854775808"), i64(i64::MIN));
+        let small = of(Type::INT32, 8, true);
+        assert_eq!((read(small, "-128"), read(small, "128")), (i32(-128), None));
+        let byte = of(Type::INT32, 8, false);
+        assert_eq!(
+            (read(byte, "200"), read(byte, "256"), read(byte, "-1")),
+            (i32(200), None, None)
+        );
+        assert_eq!(read(of(Type::INT32, 32, false), "4294967295"), i32(-1));
+        assert_eq!(read(of(Type::INT64, 64, false), "18446744073709551615"), i64(-1));
+        assert_eq!(read(of(Type::INT64, 64, false), "18446744073709551616"), None);
+    }
+
+    #[test]
+    fn decimals_in_every_storage() {
+        let of = |physical, length, precision| {
+            Values::new(physical, length, Meaning::Decimal { scale: 2, precision })
+        };
+        let int = of(Type::INT32, 0, 9);
+        for (text, number) in
+            [("12.34", 1234), ("-0.5", -50), ("7", 700), ("1.500", 150), (".25", 25)]
+        {
+            assert_eq!(read(int, text), i32(number), "{text}");
+        }
+        for text in ["12.345", "10000000", "", ".", "-", "1e3", "0x1", "1.2.3", "--1", "+-1"] {
+            assert_eq!(read(int, text), None, "{text}");
+        }
+        let fixed = of(Type::FIXED_LEN_BYTE_ARRAY, 3, 6);
+        assert_eq!(read(fixed, "-0.01"), Some(vec![255; 3]));
+        assert_eq!(read(fixed, "1.28"), Some(vec![0, 0, 128]));
+        let long = of(Type::FIXED_LEN_BYTE_ARRAY, 18, 38);
+        assert_eq!(read(long, "-0.02").unwrap(), [&[255; 17][..], &[254]].concat());
+        let bytes = of(Type::BYTE_ARRAY, 0, 38);
+        // As BigInteger.toByteArray in Java has them.
+        for (text, expected) in [
+            ("0", &[0][..]),
+            ("1.27", &[127]),
+            ("1.28", &[0, 128]),
+            ("-1.28", &[128]),
+            ("-1.29", &[255, 127]),
+        ] {
+            assert_eq!(read(bytes, text).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn times() {
+        let date = Values::new(Type::INT32, 0, Meaning::Date);
+        assert_eq!((read(date, "1970-01-02"), read(date, "1969-12-31")), (i32(1), i32(-1)));
+        assert_eq!((read(date, "20778"), read(date, "2026-02-30")), (i32(20778), None));
+        let time = |unit, physical| Values::new(physical, 0, Meaning::Time(unit));
+        assert_eq!(read(time(Unit::Millis, Type::INT32), "00:01:00.5"), i32(60_500));
+        assert_eq!(read(time(Unit::Micros, Type::INT64), "23:59"), i64(86_340_000_000));
+        assert_eq!(read(time(Unit::Millis, Type::INT32), "00:00:00.0005"), None);
+        let stamp = |unit, utc| Values::new(Type::INT64, 0, Meaning::Timestamp { unit, utc });
+        let utc = stamp(Unit::Millis, true);
+        for text in [
+            "2001-09-09T01:46:40Z",
+            "2001-09-09 01:46:40",
+            "2001-09-09T03:46:40+02:00",
+            "1000000000000",
+        ] {
+            assert_eq!(read(utc, text), i64(1_000_000_000_000), "{text}");
+        }
+        let local = stamp(Unit::Nanos, false);
+        assert_eq!(read(local, "1970-01-01T00:00:00.000000001"), i64(1));
+        assert_eq!(read(local, "1969-12-31T23:59:59.999999999"), i64(-1));
+        assert_eq!(read(local, "1970-01-01T00:00:00Z"), None, "has no zone");
+        assert_eq!(read(local, "1970-01-02"), i64(86_400_000_000_000));
+        assert_eq!(read(local, "9999-01-01"), None, "beyond 64 bits");
+        let old = Values::new(Type::INT96, 0, Meaning::Plain);
+        let expected = [&1u64.to_le_bytes()[..], &2_440_588u32.to_le_bytes()].concat();
+        assert_eq!(read(old, "1970-01-01T00:00:00.000000001Z"), Some(expected));
+    }
+
+    #[test]
+    fn bytes_and_floats() {
+        let fixed = Values::new(Type::FIXED_LEN_BYTE_ARRAY, 4, Meaning::Plain);
+        assert_eq!(read(fixed, "abcd"), Some(b"abcd".to_vec()));
+        assert_eq!(read(fixed, "00ff10Aa"), Some(vec![0, 255, 16, 170]));
+        assert_eq!((read(fixed, "abc"), read(fixed, "00ff10Ag")), (None, None));
+        let uuid = Values::new(Type::FIXED_LEN_BYTE_ARRAY, 16, Meaning::Uuid);
+        let text = "00112233-4455-6677-8899-aabbccddeeff";
+        let expected: Vec<u8> = (0..16).map(|i| i * 17).collect();
+        assert_eq!(read(uuid, text).as_ref(), Some(&expected));
+        assert_eq!(read(uuid, &text.replace('-', "")), Some(expected));
+        let text = Values::new(Type::BYTE_ARRAY, 0, Meaning::Text);
+        assert_eq!(read(text, ""), Some(Vec::new()));
+        assert_eq!(
+            read(Values::new(Type::FLOAT, 0, Meaning::Plain), "0.5"),
+            Some(vec![0, 0, 0, 63])
+        );
+        let double = Values::new(Type::DOUBLE, 0, Meaning::Plain);
+        assert_eq!(
+            (read(double, "1e400x"), read(double, "-0")),
+            (None, Some(vec![0, 0, 0, 0, 0, 0, 0, 128]))
+        );
+        assert_eq!(read(Values::new(Type::BOOLEAN, 0, Meaning::Plain), "true"), None);
+    }
+}

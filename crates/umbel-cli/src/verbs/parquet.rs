@@ -1,0 +1,330 @@
+//! `umbel parquet`: the Bloom filters in a Parquet file, and which row groups may hold a key.
+
+use std::io::{self, Write};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use umbel::foreign::ForeignFilter;
+use umbel::foreign::parquet::{Parquet, hash};
+use umbel_sets::{Error, ErrorBound, Keys, Options, Report, room_beside};
+
+use super::print;
+use crate::Outcome;
+use crate::args::{ParquetArgs, Voice};
+use crate::columns::{Chunk, ParquetFile, Values};
+use crate::lines::{self, Source};
+use crate::numbers::{Count, Rate, Size};
+use crate::report::{self, Run, say};
+
+pub(crate) fn parquet(args: &ParquetArgs) -> Result<Outcome> {
+    let options = lines::options(&args.work)?;
+    let file = ParquetFile::open(&args.file, &options)?;
+    let asks = !args.keys.is_empty();
+    let column = match &args.column {
+        None if !asks => None,
+        name => Some(file.column(name.as_deref())?),
+    };
+    if asks && !args.work.explain {
+        ask(&file, column.expect("was settled"), args, &options)
+    } else {
+        list(&file, column, args.work.voice, &options)
+    }
+}
+
+/// Tells what filters there are.
+fn list(
+    file: &ParquetFile,
+    column: Option<usize>,
+    voice: Voice,
+    options: &Options,
+) -> Result<Outcome> {
+    let mut lines = Vec::new();
+    let mut bytes = 0;
+    for chunk in file.chunks(column) {
+        let Some(filter) =
+            chunk.filter(|bytes| Ok(room_beside(file.memory() + bytes, options).map(drop)?))?
+        else {
+            continue;
+        };
+        let receipt = filter.receipt();
+        bytes += receipt.bytes;
+        if voice.json {
+            let object = json!({
+                "type": "parquet_filter",
+                "file": file.name(),
+                "row_group": chunk.row_group,
+                "rows": chunk.rows,
+                "column": chunk.column(),
+                "physical_type": chunk.physical_type(),
+                "values": chunk.values().to_string(),
+                "offset": chunk.offset(),
+                "bytes": receipt.bytes,
+                "bits": receipt.bits,
+                "set_bits": receipt.set_bits,
+                "fill": receipt.fill,
+                "keys": receipt.keys.value,
+                "keys_low": receipt.keys.low,
+                "keys_high": receipt.keys.high,
+                "fpp": receipt.fpp,
+            });
+            print(format!("{object}\n"))?;
+            lines.push(Vec::new());
+            continue;
+        }
+        let keys = match receipt.keys.value.is_finite() {
+            true => format!("about {}", Count(receipt.keys.value.round() as u64)),
+            false => format!("over {}", Count(receipt.keys.low as u64)),
+        };
+        lines.push(vec![
+            chunk.row_group.to_string(),
+            chunk.column(),
+            chunk.values().to_string(),
+            Count(chunk.rows).to_string(),
+            Size(receipt.bytes).to_string(),
+            format!("{} ({:.1} %)", Count(receipt.set_bits), receipt.fill * 100.0),
+            keys,
+            Rate(receipt.fpp).to_string(),
+        ]);
+    }
+    if lines.is_empty() {
+        say(&format!("umbel parquet: {}: {}", file.name(), file.no_filters()));
+        return Ok(Outcome::Nothing);
+    }
+    if !voice.json {
+        let count = lines.len();
+        let s = |count: usize| if count == 1 { "" } else { "s" };
+        let groups = file.row_groups();
+        let head = format!(
+            "{}: {} row group{}, {} Bloom filter{} of {}\n",
+            file.name(),
+            Count(groups as u64),
+            s(groups),
+            Count(count as u64),
+            s(count),
+            Size(bytes)
+        );
+        print(head + &table(lines))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Columns as wide as they need be, numbers to the right.
+fn table(mut lines: Vec<Vec<String>>) -> String {
+    const TITLES: [(&str, bool); 8] = [
+        ("group", true),
+        ("column", false),
+        ("type", false),
+        ("rows", true),
+        ("size", true),
+        ("set bits", true),
+        ("keys", true),
+        ("rate now", true),
+    ];
+    lines.insert(0, TITLES.map(|(title, _)| title.to_owned()).into());
+    let width = |i: usize| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..TITLES.len()).map(width).collect();
+    let mut text = String::new();
+    for line in &lines {
+        for ((cell, width), (_, right)) in line.iter().zip(&widths).zip(TITLES) {
+            text += &match right {
+                true => format!("  {cell:>width$}"),
+                false => format!("  {cell:<width$}"),
+            };
+        }
+        text += "\n";
+    }
+    text
+}
+
+/// Tells which row groups may hold each key.
+fn ask(
+    file: &ParquetFile,
+    column: usize,
+    args: &ParquetArgs,
+    options: &Options,
+) -> Result<Outcome> {
+    let sources = lines::open(&args.keys)?;
+    let voice = args.work.voice;
+    let mut groups = Groups::open(file, column, options)?;
+    let room = groups.room;
+    let rate = groups.rate;
+    let run = Run::start("parquet", voice, &options.progress);
+    let mut out = io::stdout();
+    let mut total = Report::default();
+    let mut written = 0;
+    for source in sources {
+        let mut see = |keys: &Keys<'_>| {
+            let text = groups.answer(keys, voice.json, options.separator)?;
+            written += text.len() as u64;
+            out.write_all(&text).and_then(|()| out.flush()).map_err(Error::Output)
+        };
+        let part = match source {
+            Source::File(input) => umbel_sets::keys(&input, room, options, &mut see),
+            Source::Stream(name, bytes) => {
+                umbel_sets::keys_stream(&name, bytes, room, options, &mut see)
+            }
+        };
+        report::add(&mut total, &part?);
+    }
+    total.found = groups.found;
+    total.bytes_written = written;
+    // A key that is nowhere is taken to be in one of the groups with this chance; none is left out.
+    total.error = Some(ErrorBound { extra: rate, missing: 0.0 });
+    if !voice.quiet {
+        say(&groups.summary(voice.json));
+    }
+    run.finish(&total, "found", None);
+    Ok(if total.found > 0 { Outcome::Done } else { Outcome::Nothing })
+}
+
+/// A column of every row group, with what is asked.
+struct Groups<'a> {
+    groups: Vec<Group<'a>>,
+    values: Values,
+    /// Bytes of memory for a line.
+    room: u64,
+    /// The chance that a key which is nowhere may be in some group.
+    rate: f64,
+    /// Keys that may be in some group.
+    found: u64,
+}
+
+struct Group<'a> {
+    chunk: Chunk<'a>,
+    filter: Filter,
+    /// Whether it may hold any key so far.
+    to_read: bool,
+}
+
+enum Filter {
+    /// Of a group that has none, and may hold any key.
+    None,
+    /// In memory.
+    Held(Parquet<Vec<u8>>),
+    /// Read anew for each batch of keys, for memory is full.
+    Left,
+}
+
+impl<'a> Groups<'a> {
+    /// Reads as many filters as the memory cap allows, the largest of the others always.
+    fn open(file: &'a ParquetFile, column: usize, options: &Options) -> Result<Self> {
+        // Half of the memory is for lines and one filter that is not held.
+        let mut taken = file.memory();
+        let held = taken + room_beside(taken, options)? / 2;
+        let mut left = 0;
+        let mut spared = 1.0;
+        let mut groups = Vec::new();
+        for chunk in file.chunks(Some(column)) {
+            let mut bytes = 0;
+            let admit = |size: u64| {
+                bytes = size;
+                Ok(room_beside(taken + size, options).map(drop)?)
+            };
+            let filter = match chunk.filter(admit)? {
+                None => Filter::None,
+                Some(filter) => {
+                    spared *= 1.0 - filter.receipt().fpp;
+                    if taken + bytes <= held {
+                        taken += bytes;
+                        Filter::Held(filter)
+                    } else {
+                        left = bytes.max(left);
+                        Filter::Left
+                    }
+                }
+            };
+            if let Filter::None = filter {
+                spared = 0.0;
+            }
+            groups.push(Group { chunk, filter, to_read: false });
+        }
+        let room = room_beside(taken + left, options)?;
+        let values = groups.first().context("the file has no row group")?.chunk.values();
+        Ok(Self { groups, values, room, rate: 1.0 - spared, found: 0 })
+    }
+
+    /// The answer for each key, as lines.
+    fn answer(&mut self, keys: &Keys<'_>, json: bool, separator: u8) -> Result<Vec<u8>, Error> {
+        let mut buffer = Vec::new();
+        let mut hashes = Vec::with_capacity(keys.iter().len());
+        for (i, key) in keys.iter().enumerate() {
+            let value = self.values.read(key, &mut buffer);
+            hashes.push(hash(value.map_err(|error| keys.refuse(i, error))?));
+        }
+        let mut found: Vec<Vec<usize>> = vec![Vec::new(); hashes.len()];
+        let mut passes = vec![false; hashes.len()];
+        for Group { chunk, filter, to_read } in &mut self.groups {
+            match filter {
+                Filter::None => passes.fill(true),
+                Filter::Held(filter) => filter.contains_hashes(&hashes, &mut passes),
+                Filter::Left => {
+                    let filter =
+                        chunk.filter(|_| Ok(())).map_err(|error| Error::Work(error.into()))?;
+                    filter.expect("it has one").contains_hashes(&hashes, &mut passes);
+                }
+            }
+            for (found, _) in found.iter_mut().zip(&passes).filter(|(_, passes)| **passes) {
+                found.push(chunk.row_group);
+                *to_read = true;
+            }
+        }
+        self.found += found.iter().filter(|groups| !groups.is_empty()).count() as u64;
+        let mut text = Vec::new();
+        for (key, groups) in keys.iter().zip(&found) {
+            if json {
+                let mut object = json!({ "type": "parquet_key", "row_groups": groups });
+                match std::str::from_utf8(key) {
+                    Ok(key) => object["key"] = json!(key),
+                    Err(_) => object["key_bytes"] = json!(key),
+                }
+                text.extend(object.to_string().into_bytes());
+                text.push(b'\n');
+                continue;
+            }
+            text.extend(key);
+            text.push(b'\t');
+            let groups: Vec<_> = groups.iter().map(usize::to_string).collect();
+            let groups = if groups.is_empty() { "-".to_owned() } else { groups.join(",") };
+            text.extend(groups.into_bytes());
+            text.push(separator);
+        }
+        Ok(text)
+    }
+
+    /// What a reader would read for all of the keys together.
+    fn summary(&self, json: bool) -> String {
+        let numbers = |which: fn(&Group<'_>) -> bool| -> Vec<usize> {
+            let chosen = self.groups.iter().filter(|group| which(group));
+            chosen.map(|group| group.chunk.row_group).collect()
+        };
+        let read = numbers(|group| group.to_read);
+        let unfiltered = numbers(|group| matches!(group.filter, Filter::None));
+        let bytes: u64 = self.groups.iter().map(|group| group.chunk.bytes()).sum();
+        let to_read = self.groups.iter().filter(|group| group.to_read);
+        let to_read: u64 = to_read.map(|group| group.chunk.bytes()).sum();
+        let column = self.groups[0].chunk.column();
+        if json {
+            let object: Value = json!({
+                "type": "parquet_row_groups",
+                "column": column,
+                "row_groups": self.groups.len(),
+                "to_read": read,
+                "unfiltered": unfiltered,
+                "column_bytes": bytes,
+                "column_bytes_to_read": to_read,
+            });
+            return object.to_string();
+        }
+        let mut text = format!(
+            "umbel parquet: {} of {} row groups may hold any of the keys: {} of {} of column {column} to read",
+            Count(read.len() as u64),
+            Count(self.groups.len() as u64),
+            Size(to_read),
+            Size(bytes)
+        );
+        if !unfiltered.is_empty() {
+            text += &format!("; {} without a filter always are", Count(unfiltered.len() as u64));
+        }
+        text
+    }
+}
