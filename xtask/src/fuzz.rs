@@ -14,6 +14,8 @@ use crate::run::{self, root};
 const CARGO_FUZZ: &str = "0.13.2";
 /// Bytes of the largest input: larger ones are slower, and reach nothing else.
 const MOST_BYTES: u64 = 32 << 10;
+/// Of other systems' filters, which have no such headers.
+const MOST_FOREIGN_BYTES: u64 = 4 << 10;
 /// The longest that an input may take, in seconds.
 const SLOWEST: u32 = 20;
 
@@ -60,6 +62,14 @@ impl Target {
         }
     }
 
+    /// Bytes of its largest input.
+    fn most_bytes(self) -> u64 {
+        match self {
+            Self::Foreign(_) => MOST_FOREIGN_BYTES,
+            _ => MOST_BYTES,
+        }
+    }
+
     /// The program, started for this target.
     fn command(self) -> Result<Command> {
         let mut command = Command::new(program(self.program())?);
@@ -80,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         return run::run(target.command()?.arg(input));
     }
     println!(
-        "{:<22}{:>8}{:>14}{:>10}{:>9}  findings",
+        "{:<22}{:>8}{:>14}{:>10}{:>14}  findings",
         "target", "seconds", "executions", "edges", "corpus"
     );
     let mut found = Vec::new();
@@ -162,9 +172,12 @@ fn fuzz(target: Target, seconds: u64) -> Result<Vec<String>> {
     let log = folder().join(format!("{name}.log"));
     let mut command = target.command()?;
     command.args([&corpus, &seeds]).arg(format!("-artifact_prefix={}/", findings.display()));
-    command.arg(format!("-max_total_time={seconds}")).arg(format!("-timeout={SLOWEST}"));
     command
-        .arg(format!("-max_len={MOST_BYTES}"))
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-timeout={SLOWEST}"))
+        .arg(format!("-report_slow_units={SLOWEST}"));
+    command
+        .arg(format!("-max_len={}", target.most_bytes()))
         .args(["-rss_limit_mb=1024", "-print_final_stats=1"]);
     // Operations have no seeds to take a length from, and short ones do little.
     command.args((target == Target::Operations).then_some("-len_control=0"));
@@ -179,14 +192,15 @@ fn fuzz(target: Target, seconds: u64) -> Result<Vec<String>> {
             .unwrap_or("?")
     };
     println!(
-        "{name:<22}{seconds:>8}{:>14}{:>10}{:>9}  {}",
+        "{name:<22}{seconds:>8}{:>14}{:>10}{:>14}  {}",
         word_after("number_of_executed_units:"),
         word_after("cov:"),
         word_after("corp:"),
         new.len()
     );
     if !status.success() {
-        let panic = text.find("panicked at").or(text.find("ERROR:")).unwrap_or(0);
+        let marks = ["panicked at", "memory allocation of", "ERROR:"];
+        let panic = marks.iter().find_map(|mark| text.find(mark)).unwrap_or(0);
         text[panic..].lines().take(6).for_each(|line| eprintln!("  {line}"));
         ensure!(!new.is_empty(), "{name}: {status}, without a finding; see {}", log.display());
     }
@@ -202,12 +216,13 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 /// What a target starts from: the files in `testdata` that it reads; of formats also small filters, which
 /// every change counts in.
 fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
-    match target {
-        Target::Operations => Ok(Vec::new()),
+    let most = target.most_bytes();
+    let mut seeds = match target {
+        Target::Operations => Vec::new(),
         Target::File => {
             let mut files = files(&root().join("testdata/golden"))?;
             files.retain(|file| file.starts_with(b"\x89UMBEL"));
-            Ok(files)
+            files
         }
         Target::Foreign(only) => {
             let mut seeds = files(&root().join("testdata/foreign"))?;
@@ -225,18 +240,20 @@ fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
                     seeds.extend(small(format, &given)?);
                 }
             }
-            Ok(seeds)
+            seeds
         }
-    }
+    };
+    seeds.retain(|seed| seed.len() as u64 <= most);
+    Ok(seeds)
 }
 
-/// The contents of all files of a folder and of those in it, but for large ones.
+/// The contents of all files of a folder and of those in it.
 fn files(folder: &Path) -> Result<Vec<Vec<u8>>> {
     let mut contents = Vec::new();
     for path in entries(folder)? {
         if path.is_dir() {
             contents.extend(files(&path)?);
-        } else if path.metadata()?.len() <= MOST_BYTES {
+        } else {
             contents.push(fs::read(path)?);
         }
     }
@@ -253,9 +270,7 @@ fn chains(folder: &Path) -> Result<Vec<Vec<u8>>> {
             (0..).map(|i| PathBuf::from(format!("{head}{i}.bin"))).take_while(|path| path.exists());
         Ok(chunks.map(fs::read).collect::<Result<Vec<_>, _>>()?.concat())
     };
-    let mut chains = heads.map(chain).collect::<Result<Vec<_>>>()?;
-    chains.retain(|chain| chain.len() as u64 <= MOST_BYTES);
-    Ok(chains)
+    heads.map(chain).collect()
 }
 
 /// What files of the format leave to be told; the target says the same.
