@@ -12,8 +12,8 @@ use crate::run::{cargo, root, run, target};
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
-    /// `--files [OPTIONS]` for whole commands over files, else the options of the filter bench, such as
-    /// `--kinds` for a table of every kind; `--help` after either tells them.
+    /// `--files [OPTIONS]` for whole commands over files, `--foreign [OPTIONS]` for other systems' filters, else
+    /// the options of the filter bench, such as `--kinds` for a table of every kind; `--help` after any tells them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     options: Vec<OsString>,
 }
@@ -26,9 +26,15 @@ pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
             let umbel = target().join("release/umbel");
             run(Command::new("python3").arg(script).arg("--umbel").arg(umbel).args(options))
         }
-        _ => run(cargo(&["run", "--release", "--quiet", "--locked", "--manifest-path"])
-            .arg(root().join("bench/filters/run/Cargo.toml"))
-            .arg("--")
-            .args(&arguments.options)),
+        Some((first, options)) if first == "--foreign" => program("bench/foreign", options),
+        _ => program("bench/filters/run", &arguments.options),
     }
+}
+
+/// Builds and runs the program of a folder.
+fn program(folder: &str, options: &[OsString]) -> Result<()> {
+    run(cargo(&["run", "--release", "--quiet", "--locked", "--manifest-path"])
+        .arg(root().join(folder).join("Cargo.toml"))
+        .arg("--")
+        .args(options))
 }

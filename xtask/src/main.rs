@@ -1,9 +1,11 @@
-//! The words that people and CI both use: `cargo x check`, `test`, `golden`, `rates`, `bench`, `trial`, `roundtrip`.
+//! The words that people and CI both use: `cargo x check`, `test`, `golden`, `rates`, `bench`, `trial`, `roundtrip`,
+//! `fuzz`.
 //!
 //! Each does all its own set-up, and fails rather than skips what it cannot do.
 
 mod bench;
 mod check;
+mod fuzz;
 mod golden;
 mod python;
 mod rates;
@@ -48,6 +50,8 @@ enum Chore {
     Trial(trials::Arguments),
     /// Measure speed: filters beside other filters and memory, or with --files whole commands.
     Bench(bench::Arguments),
+    /// Fuzz the decoders and operations, one target after the other; exit 1 on a finding. Needs a nightly compiler.
+    Fuzz(fuzz::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -69,5 +73,6 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Roundtrip => roundtrip::run(),
         Chore::Trial(arguments) => trials::run(arguments),
         Chore::Bench(arguments) => bench::run_bench(arguments),
+        Chore::Fuzz(arguments) => fuzz::run(arguments),
     }
 }

@@ -287,13 +287,13 @@ impl<L: Layout, S: AsRef<[u8]>> Plain<L, S> {
 
     /// The share of a sample of keys that pass, where that shows `fpp` to be wrong.
     fn sampled_rate(&self, fpp: f64) -> Option<f64> {
-        const KEYS: u64 = 4096;
+        let count = sampled_keys(self.layout.probes());
         let passes = |i: &u64| {
             let key = crate::hash::mix(*i).to_le_bytes();
             self.contains(Key::Bytes(&key)).is_ok_and(|found| found)
         };
-        let hits = (1..=KEYS).filter(passes).count() as f64;
-        let (mean, keys) = (fpp * KEYS as f64, KEYS as f64);
+        let hits = (1..=count).filter(passes).count() as f64;
+        let (mean, keys) = (fpp * count as f64, count as f64);
         // 5 standard deviations and a key: not by chance.
         let wrong = (hits - mean).abs() > 5.0 * (mean * (1.0 - fpp)).sqrt() + 1.0;
         wrong.then_some(hits / keys)
@@ -304,6 +304,12 @@ impl<L: Layout, S: AsRef<[u8]>> Plain<L, S> {
 /// back to the same bits. In 64 bits with 20 probes, as Guava has them for one key, 7 % of keys
 /// passed where the fill promised 0.014 %.
 const SMALL: u64 = 4096;
+
+/// Keys of a sample: 4096, fewer where a file asks for more than 1024 probes a key, so that its receipt takes
+/// no more than 4 million.
+fn sampled_keys(probes: u32) -> u64 {
+    ((1 << 22) / u64::from(probes.max(1))).clamp(64, 4096)
+}
 
 /// Keys hashed and asked for before the first of them is looked at.
 const TOGETHER: usize = 32;
@@ -462,6 +468,15 @@ mod tests {
             many.contains_batch(&asked, &mut found).unwrap();
             assert!(found[..1000].iter().all(|found| *found), "{format}");
             assert_eq!(found[1000], single.contains(asked[1000]).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_sample_is_few_probes_whatever_a_file_asks_for() {
+        assert_eq!([0, 1, 30, 1024].map(sampled_keys), [4096; 4]);
+        for probes in [1025, 10_000, super::super::bytes::MOST_PROBES] {
+            let keys = sampled_keys(probes);
+            assert!(keys >= 64 && keys * u64::from(probes) <= 1 << 22, "{probes}: {keys}");
         }
     }
 

@@ -455,7 +455,17 @@ impl PybloomScalable {
 
     /// Puts an empty filter behind the others.
     fn grow(&mut self, capacity: u64, fpp: f64) -> Result<(), Error> {
-        let plan = Fields::empty(self.head.format, capacity, fpp)?;
+        let format = self.head.format;
+        let plan = match Fields::empty(format, capacity, fpp) {
+            // The rates have come to their end; nothing that was given is wrong.
+            Err(Error::ForeignParameter { .. }) => {
+                let sum =
+                    |keys: u64, (part, _): &(Fields, usize)| keys.saturating_add(part.capacity);
+                let keys = self.filters.iter().fold(0, sum);
+                return Err(Error::ForeignFull { format, keys });
+            }
+            plan => plan?,
+        };
         check_growth(self.content.len(), plan.bytes, self.limit)?;
         let (count, old) = (self.filters.len(), &self.content);
         let lengths = SCALABLE_HEAD + 8 * count;
@@ -649,6 +659,21 @@ mod tests {
                     .collect::<Vec<_>>();
                 assert_eq!(numbers.join(","), cells[4], "{line}");
             }
+        }
+    }
+
+    /// Of a file alone: no rate that can be given is so small.
+    #[test]
+    fn a_chain_whose_rates_have_ended_is_full() {
+        for format in [Format::Pybloom3Scalable, Format::Pybloom4Scalable] {
+            let given = Parameters::default();
+            let mut content = PybloomScalable::new(format, &given).unwrap().content().to_vec();
+            content[20..28].copy_from_slice(&1e-310f64.to_le_bytes());
+            let read = PybloomScalable::decode(format, &content[..], &given).unwrap();
+            let mut filter = read.to_owned().unwrap();
+            let error = filter.insert("a".into()).unwrap_err();
+            assert!(matches!(error, Error::ForeignFull { keys: 0, .. }), "{error}");
+            assert!(*filter.content() == content, "as it was");
         }
     }
 

@@ -1,0 +1,79 @@
+//! An allocator that counts what is asked for and grants only so much.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// The most bytes granted at once. Memory that is refused to a `Vec` ends the process, which the fuzzer reports.
+const MOST: usize = 64 << 20;
+/// The most zeroed bytes, which are those of filters: one that is made to grow beyond must say so with an error.
+const MOST_ZEROED: usize = 8 << 20;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+/// To be the `#[global_allocator]` of a target.
+pub struct Counted;
+
+impl Counted {
+    /// Notes that `bytes` more are asked for; whether they are granted.
+    fn admits(bytes: usize, most: usize) -> bool {
+        let held = HELD.load(Relaxed).saturating_add(bytes);
+        PEAK.fetch_max(held, Relaxed);
+        let granted = bytes <= most;
+        if granted {
+            HELD.store(held, Relaxed);
+        }
+        granted
+    }
+
+    fn release(bytes: usize) {
+        HELD.fetch_sub(bytes, Relaxed);
+    }
+}
+
+// SAFETY: what is granted comes from `System` and goes back to it under the layout it came with; what is not
+// granted is a null pointer, as the trait has it.
+unsafe impl GlobalAlloc for Counted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if !Self::admits(layout.size(), MOST) {
+            return ptr::null_mut();
+        }
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if !Self::admits(layout.size(), MOST_ZEROED) {
+            return ptr::null_mut();
+        }
+        // SAFETY: as above.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        Self::release(layout.size());
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if !Self::admits(size, MOST) {
+            return ptr::null_mut();
+        }
+        Self::release(layout.size());
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+/// Runs `work` and asserts that it never asks for more than `bound` bytes at a time, granted or not, beyond
+/// those held before.
+pub fn within<T>(bound: usize, work: impl FnOnce() -> T) -> T {
+    let before = HELD.load(Relaxed);
+    PEAK.store(before, Relaxed);
+    let result = work();
+    let peak = PEAK.load(Relaxed) - before;
+    assert!(peak <= bound, "{peak} bytes asked for at a time, {bound} allowed");
+    result
+}

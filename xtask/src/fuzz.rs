@@ -1,0 +1,315 @@
+//! `cargo x fuzz`: the fuzz targets, which are a workspace of their own. `fuzz/README.md` tells what they
+//! check.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use umbel::foreign::{Foreign, ForeignFilter, Format, Key, Parameters};
+
+use crate::run::{self, root};
+
+/// The driver, pinned.
+const CARGO_FUZZ: &str = "0.13.2";
+/// Bytes of the largest input: larger ones are slower, and reach nothing else.
+const MOST_BYTES: u64 = 32 << 10;
+/// Of other systems' filters, which have no such headers.
+const MOST_FOREIGN_BYTES: u64 = 4 << 10;
+/// The longest that an input may take, in seconds.
+const SLOWEST: u32 = 20;
+
+/// What to fuzz, and for how long.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// `file`, `operations`, `foreign` or the name of a format, such as `guava`; all of them unless said.
+    targets: Vec<String>,
+    /// Seconds for each target.
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// Run this input alone, such as a finding, on the one target named.
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+}
+
+/// A program and what its inputs are.
+#[derive(Clone, Copy, PartialEq)]
+enum Target {
+    File,
+    Operations,
+    /// Of one format, or of whichever an input is recognized as.
+    Foreign(Option<Format>),
+}
+
+impl Target {
+    fn all() -> impl Iterator<Item = Self> {
+        let formats = Format::ALL.into_iter().map(|format| Self::Foreign(Some(format)));
+        [Self::File, Self::Operations, Self::Foreign(None)].into_iter().chain(formats)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Foreign(Some(format)) => format.name(),
+            program => program.program(),
+        }
+    }
+
+    fn program(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Operations => "operations",
+            Self::Foreign(_) => "foreign",
+        }
+    }
+
+    /// Bytes of its largest input.
+    fn most_bytes(self) -> u64 {
+        match self {
+            Self::Foreign(_) => MOST_FOREIGN_BYTES,
+            _ => MOST_BYTES,
+        }
+    }
+
+    /// The program, started for this target.
+    fn command(self) -> Result<Command> {
+        let mut command = Command::new(program(self.program())?);
+        command.env_remove("UMBEL_FORMAT").env("RUST_BACKTRACE", "1").current_dir(root());
+        if let Self::Foreign(Some(format)) = self {
+            command.env("UMBEL_FORMAT", format.name());
+        }
+        Ok(command)
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let targets = chosen(&arguments.targets)?;
+    build()?;
+    if let Some(input) = &arguments.input {
+        let &[target] = &targets[..] else { bail!("an input is of one target: name that") };
+        let input = input.canonicalize().with_context(|| input.display().to_string())?;
+        return run::run(target.command()?.arg(input));
+    }
+    println!(
+        "{:<22}{:>8}{:>14}{:>10}{:>14}  findings",
+        "target", "seconds", "executions", "edges", "corpus"
+    );
+    let mut found = Vec::new();
+    for target in targets {
+        found.extend(fuzz(target, arguments.seconds)?);
+    }
+    ensure!(
+        found.is_empty(),
+        "findings, each to be run again by `cargo x fuzz TARGET --input FILE`:\n{}",
+        found.join("\n")
+    );
+    Ok(())
+}
+
+fn chosen(names: &[String]) -> Result<Vec<Target>> {
+    if names.is_empty() {
+        return Ok(Target::all().collect());
+    }
+    let target = |name: &String| {
+        let found = Target::all().find(|target| target.name() == name);
+        found.with_context(|| {
+            let all: Vec<_> = Target::all().map(Target::name).collect();
+            format!("no target is called {name}; there are {}", all.join(", "))
+        })
+    };
+    names.iter().map(target).collect()
+}
+
+/// Where everything goes that fuzzing makes.
+fn folder() -> PathBuf {
+    run::target().join("fuzz")
+}
+
+/// Builds all programs with the sanitizer of addresses and the counters of coverage.
+fn build() -> Result<()> {
+    let nightly = Command::new("rustup").args(["run", "nightly", "rustc", "--version"]).output();
+    ensure!(
+        nightly.is_ok_and(|output| output.status.success()),
+        "fuzzing needs a nightly compiler; `rustup toolchain install nightly --profile minimal` gets one"
+    );
+    let tools = folder().join("tools");
+    let driver = tools.join("bin/cargo-fuzz");
+    let version = Command::new(&driver).args(["fuzz", "--version"]).output();
+    if !version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(CARGO_FUZZ)) {
+        let install = ["install", "--quiet", "--locked", "--force", "cargo-fuzz", "--version"];
+        run::run(run::cargo(&install).arg(CARGO_FUZZ).arg("--root").arg(&tools))?;
+    }
+    let mut command = Command::new("rustup");
+    command.args(["run", "nightly"]).arg(&driver).args(["fuzz", "build", "--fuzz-dir"]);
+    command.arg(root().join("fuzz")).arg("--target-dir").arg(folder().join("build"));
+    // Those of the cargo that runs this would win over the nightly ones.
+    run::run(command.env_remove("CARGO").env_remove("RUSTC").env_remove("RUSTUP_TOOLCHAIN"))
+}
+
+/// A program that [`build`] made; its folder is named after the machine.
+fn program(name: &str) -> Result<PathBuf> {
+    let build = folder().join("build");
+    let programs =
+        fs::read_dir(&build)?.flatten().map(|entry| entry.path().join("release").join(name));
+    programs
+        .into_iter()
+        .find(|path| path.exists())
+        .with_context(|| format!("no program {name} in {}", build.display()))
+}
+
+/// Fuzzes a target and prints its line; the findings.
+fn fuzz(target: Target, seconds: u64) -> Result<Vec<String>> {
+    let name = target.name();
+    let [seeds, corpus, findings] =
+        ["seeds", "corpus", "findings"].map(|kind| folder().join(kind).join(name));
+    let _ = fs::remove_dir_all(&seeds);
+    for folder in [&seeds, &corpus, &findings] {
+        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    for (number, seed) in self::seeds(target)?.iter().enumerate() {
+        fs::write(seeds.join(number.to_string()), seed)?;
+    }
+    let before = entries(&findings)?;
+    let log = folder().join(format!("{name}.log"));
+    let mut command = target.command()?;
+    command.args([&corpus, &seeds]).arg(format!("-artifact_prefix={}/", findings.display()));
+    command
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-timeout={SLOWEST}"))
+        .arg(format!("-report_slow_units={SLOWEST}"));
+    command
+        .arg(format!("-max_len={}", target.most_bytes()))
+        .args(["-rss_limit_mb=1024", "-print_final_stats=1"]);
+    // Operations have no seeds to take a length from, and short ones do little.
+    command.args((target == Target::Operations).then_some("-len_control=0"));
+    command.stdout(Stdio::null()).stderr(fs::File::create(&log)?);
+    let status = command.status().with_context(|| format!("cannot run {name}"))?;
+    let text = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
+    let new: Vec<_> =
+        entries(&findings)?.into_iter().filter(|path| !before.contains(path)).collect();
+    let word_after = |mark: &str| {
+        text.rfind(mark)
+            .and_then(|at| text[at + mark.len()..].split_whitespace().next())
+            .unwrap_or("?")
+    };
+    println!(
+        "{name:<22}{seconds:>8}{:>14}{:>10}{:>14}  {}",
+        word_after("number_of_executed_units:"),
+        word_after("cov:"),
+        word_after("corp:"),
+        new.len()
+    );
+    if !status.success() {
+        let marks = ["panicked at", "memory allocation of", "ERROR:"];
+        let panic = marks.iter().find_map(|mark| text.find(mark)).unwrap_or(0);
+        text[panic..].lines().take(6).for_each(|line| eprintln!("  {line}"));
+        ensure!(!new.is_empty(), "{name}: {status}, without a finding; see {}", log.display());
+    }
+    Ok(new.iter().map(|path| format!("{name}: {}", path.display())).collect())
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    Ok(fs::read_dir(folder)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()?)
+}
+
+/// What a target starts from: the files in `testdata` that it reads; of formats also small filters, which
+/// every change counts in.
+fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
+    let most = target.most_bytes();
+    let mut seeds = match target {
+        Target::Operations => Vec::new(),
+        Target::File => {
+            let mut files = files(&root().join("testdata/golden"))?;
+            files.retain(|file| file.starts_with(b"\x89UMBEL"));
+            files
+        }
+        Target::Foreign(only) => {
+            let mut seeds = files(&root().join("testdata/foreign"))?;
+            seeds.extend(chains(&root().join("testdata/foreign/redisbloom"))?);
+            let formats =
+                Format::ALL.into_iter().filter(|format| only.is_none_or(|only| only == *format));
+            let formats: Vec<_> = formats.collect();
+            seeds.retain(|seed| {
+                formats
+                    .iter()
+                    .any(|format| Foreign::decode_with(*format, &seed[..], &told(*format)).is_ok())
+            });
+            for format in formats {
+                for given in parameters(format) {
+                    seeds.extend(small(format, &given)?);
+                }
+            }
+            seeds
+        }
+    };
+    seeds.retain(|seed| seed.len() as u64 <= most);
+    Ok(seeds)
+}
+
+/// The contents of all files of a folder and of those in it.
+fn files(folder: &Path) -> Result<Vec<Vec<u8>>> {
+    let mut contents = Vec::new();
+    for path in entries(folder)? {
+        if path.is_dir() {
+            contents.extend(files(&path)?);
+        } else {
+            contents.push(fs::read(path)?);
+        }
+    }
+    Ok(contents)
+}
+
+/// The dumps of RedisBloom, whose chunks are files `NAME.chunk0.bin` and on.
+fn chains(folder: &Path) -> Result<Vec<Vec<u8>>> {
+    let heads = entries(folder)?
+        .into_iter()
+        .filter_map(|path| Some(path.to_str()?.strip_suffix("0.bin")?.to_owned()));
+    let chain = |head: String| -> Result<Vec<u8>> {
+        let chunks =
+            (0..).map(|i| PathBuf::from(format!("{head}{i}.bin"))).take_while(|path| path.exists());
+        Ok(chunks.map(fs::read).collect::<Result<Vec<_>, _>>()?.concat())
+    };
+    heads.map(chain).collect()
+}
+
+/// What files of the format leave to be told; the target says the same.
+fn told(format: Format) -> Parameters {
+    let mut given = Parameters::default();
+    if format.told().contains(&"salts") {
+        given.salts = [&b"a"[..], b"bc", b""].map(<[u8]>::to_vec).to_vec();
+    }
+    given
+}
+
+/// Parameters of small filters: the usual ones, and with each option.
+fn parameters(format: Format) -> Vec<Parameters> {
+    let has = |name| format.parameters().contains(&name);
+    let mut given = told(format);
+    if has("keys") {
+        given.keys = (!format.counts_keys()).then_some(10);
+        given.fpp = (has("fpp") && format != Format::LevelDb).then_some(0.1);
+    } else {
+        given.bits = Some(77);
+        given.probes = has("probes").then_some(3);
+    }
+    let options = format.options().iter().map(|(option, _)| given.clone().with(option));
+    let mut all: Vec<_> = options.collect();
+    all.push(given);
+    all
+}
+
+/// Filters of no key, a few, and as many as make those grow that do.
+fn small(format: Format, given: &Parameters) -> Result<Vec<Vec<u8>>> {
+    let texts: Vec<String> = (0..40).map(|i| format!("key {i}")).collect();
+    let filter = |count: usize| -> Result<Option<Vec<u8>>> {
+        let keys = texts[..count].iter().map(|text| Key::from(text.as_str()));
+        match Foreign::build(format, given, keys) {
+            Ok(filter) => Ok(Some(filter.encode()?)),
+            Err(umbel::Error::ForeignFull { .. }) => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("a seed of {format}")),
+        }
+    };
+    let filters = [0, 8, 40].into_iter().map(filter).collect::<Result<Vec<_>>>()?;
+    Ok(filters.into_iter().flatten().collect())
+}
