@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::rc::Rc;
 
 use anyhow::{Context, Result};
 use bench_common::Key as _;
@@ -111,10 +112,9 @@ fn parquet(bytes: u64, keys: u64, folder: &Path) -> Result<Vec<Way>> {
     for_members(keys, |hashes| filter.insert_hashes(hashes));
     let expected = filter.receipt().fpp;
 
-    let map = || mapped(folder, "filter.parquet", filter.content());
-    let decode =
-        || Ok::<_, anyhow::Error>(Parquet::decode(format, map()?, &Parameters::default())?);
-    let (by_hash, one_by_one, by_key) = (decode()?, decode()?, decode()?);
+    let map = mapped(folder, "filter.parquet", filter.content())?;
+    let view = Rc::new(Parquet::decode(format, map, &Parameters::default())?);
+    let (by_hash, one_by_one, by_key) = (view.clone(), view.clone(), view);
     let sbbf = sbbf_rs_safe::Filter::from_bytes(filter.bit_array()).context("whole blocks")?;
     let arrow = ::parquet::bloom_filter::Sbbf::new(filter.bit_array());
 
