@@ -3,14 +3,16 @@
 //! Each system makes filters from keys that are told to it. umbel reads them, must make the same bytes from
 //! the same keys, inserts more keys and writes them; the system reads that and is asked. Every answer
 //! must be umbel's own. For Parquet, readers that skip row groups by Bloom filters go through files whose
-//! filters umbel wrote. `testdata/roundtrip.py` is the other side.
+//! filters umbel wrote. `testdata/roundtrip.py` is the other side; what is written in Rust runs here.
 
 use std::fs;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
+use datasketches::bloom::{BloomFilter, BloomFilterBuilder};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use umbel::foreign::parquet::extent;
@@ -39,6 +41,16 @@ struct Case {
     format: Format,
     given: Parameters,
     keys: Keys,
+    system: System,
+}
+
+/// Where a filter's system runs.
+#[derive(Clone, Copy, PartialEq)]
+enum System {
+    /// In `testdata/roundtrip.py`.
+    Outside,
+    /// Here: the crate `datasketches`.
+    DataSketches,
 }
 
 /// Which keys, and as what.
@@ -81,13 +93,31 @@ impl Keys {
     }
 }
 
+/// A key as the crate `datasketches` must hash it to agree with Java, where text has no byte 0xff behind it.
+struct Raw<'a>(Keys, &'a Value);
+
+impl Hash for Raw<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self.1.as_i64() {
+            Some(key) => state.write(&key.to_le_bytes()),
+            None => state.write(&self.0.bytes(self.1)),
+        }
+    }
+}
+
 const MEMBERS: Range<u64> = 0..2000;
 /// Those that umbel inserts into the system's filter.
 const ADDED: Range<u64> = 2000..2200;
 const PROBES: Range<u64> = 10_000..12_000;
 
 fn cases() -> Vec<Case> {
-    let case = |name, format, given, keys| Case { name, format, given, keys };
+    let case =
+        |name, format, given, keys| Case { name, format, given, keys, system: System::Outside };
+    let crate_case = |name, given: Parameters, keys| {
+        // It always counts the set bits.
+        let given = given.with("counted");
+        Case { system: System::DataSketches, ..case(name, Format::DataSketches, given, keys) }
+    };
     let planned = |fpp| Parameters::for_keys(2500, fpp);
     let seeded = |seed, fpp| Parameters { seed: Some(seed), ..planned(fpp) };
     let sized = |bits| Parameters {
@@ -113,6 +143,8 @@ fn cases() -> Vec<Case> {
         case("spark-2-long", Spark, Parameters { seed: Some(-7), ..sized(15_000) }, I64),
         case("datasketches-text", DataSketches, seeded(9001, 0.05), Text),
         case("datasketches-long", DataSketches, seeded(-3, 0.1), I64),
+        crate_case("datasketches-rs-text", seeded(9001, 0.05), Text),
+        crate_case("datasketches-rs-long", seeded(-3, 0.1), I64),
         case("hadoop", Hadoop, hadoop, Text),
         case("hive-text", Hive, hive.clone(), Text),
         case("hive-long", Hive, hive, I64),
@@ -152,6 +184,32 @@ impl Case {
             None => Ok(filter.contains(Key::Bytes(&self.keys.bytes(&key)))?),
         })
         .collect()
+    }
+
+    /// Makes the filter of a system that runs here.
+    fn make(&self, folder: &Path) -> Result<()> {
+        let (keys, fpp) = self.given.keys.zip(self.given.fpp).context("no keys and fpp")?;
+        let mut filter = BloomFilterBuilder::with_accuracy(keys, fpp)
+            .seed(self.given.seed.context("no seed")? as u64)
+            .build()?;
+        for key in self.keys.all(MEMBERS) {
+            filter.insert(Raw(self.keys, &key));
+        }
+        Ok(fs::write(folder.join(format!("{}.theirs", self.name)), filter.serialize())?)
+    }
+
+    /// What a system that runs here answers of the filter that umbel wrote.
+    fn ask(&self, folder: &Path) -> Result<Value> {
+        let filter =
+            BloomFilter::deserialize(&fs::read(folder.join(format!("{}.umbel", self.name)))?)?;
+        let has = |numbers| -> Vec<bool> {
+            let keys = self.keys.all(numbers).into_iter();
+            keys.map(|key| filter.contains(&Raw(self.keys, &key))).collect()
+        };
+        Ok(json!({
+            "version": "datasketches of Rust 0.6",
+            "members": has(MEMBERS), "added": has(ADDED), "probes": has(PROBES),
+        }))
     }
 
     /// Reads the system's filter, compares it with one made here, inserts more and writes it; gives
@@ -206,8 +264,9 @@ pub(crate) fn run() -> Result<()> {
     fs::create_dir_all(&folder)?;
     let cases = cases();
     let keys = |keys: Keys| json!({ "members": keys.all(MEMBERS), "added": keys.all(ADDED), "probes": keys.all(PROBES) });
+    let outside = cases.iter().filter(|case| case.system == System::Outside);
     let told = json!({
-        "cases": cases.iter().map(Case::told).collect::<Vec<_>>(),
+        "cases": outside.map(Case::told).collect::<Vec<_>>(),
         "keys": { "text": keys(Keys::Text), "utf16": keys(Keys::Utf16), "i64": keys(Keys::I64) },
     });
     fs::write(folder.join("cases.json"), told.to_string())?;
@@ -219,6 +278,10 @@ pub(crate) fn run() -> Result<()> {
         Ok(())
     };
     other_side("make")?;
+    let here: Vec<_> = cases.iter().filter(|case| case.system != System::Outside).collect();
+    for case in &here {
+        case.make(&folder).context(case.name)?;
+    }
     let mut wrong = Vec::new();
     let mut filters = Vec::new();
     for case in &cases {
@@ -227,7 +290,10 @@ pub(crate) fn run() -> Result<()> {
     let places = take_parquet(&folder).context("data.parquet")?;
     other_side("ask")?;
 
-    let answers: Value = serde_json::from_slice(&fs::read(folder.join("answers.json"))?)?;
+    let mut answers: Value = serde_json::from_slice(&fs::read(folder.join("answers.json"))?)?;
+    for case in &here {
+        answers[case.name] = case.ask(&folder).context(case.name)?;
+    }
     println!(
         "{:<20} {:<26} {:>7} {:>9} {:>16}",
         "filter", "made and asked by", "bytes", "present", "wrongly present"
