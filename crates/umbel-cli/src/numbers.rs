@@ -30,8 +30,7 @@ impl FromStr for Bytes {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let fail = || format!("{text:?} is not a size such as 64MiB, 4GiB or 1e9");
-        let unit_at = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).len();
-        let (number, unit) = text.split_at(unit_at);
+        let (number, unit) = with_unit(text).ok_or_else(fail)?;
         let (power, base) = match unit.to_ascii_lowercase().as_str() {
             "" | "b" => (0, 1.0),
             "kb" => (1, 1000.0),
@@ -44,7 +43,6 @@ impl FromStr for Bytes {
             "t" | "ti" | "tib" => (4, 1024.0),
             _ => return Err(fail()),
         };
-        let number: f64 = number.trim().replace('_', "").parse().map_err(|_| fail())?;
         let bytes = number * f64::powi(base, power);
         if bytes >= 1.0 && bytes < u64::MAX as f64 { Ok(Self(bytes as u64)) } else { Err(fail()) }
     }
@@ -59,8 +57,7 @@ impl FromStr for Nanoseconds {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let fail = || format!("{text:?} is not a time such as 50ns, 100us or 5ms");
-        let unit_at = text.trim_end_matches(|c: char| c.is_alphabetic()).len();
-        let (number, unit) = text.split_at(unit_at);
+        let (number, unit) = with_unit(text).ok_or_else(fail)?;
         let each = match unit {
             "" | "ns" => 1.0,
             "us" | "\u{b5}s" | "\u{3bc}s" => 1e3,
@@ -68,9 +65,15 @@ impl FromStr for Nanoseconds {
             "s" => 1e9,
             _ => return Err(fail()),
         };
-        let number: f64 = number.trim().replace('_', "").parse().map_err(|_| fail())?;
         if number >= 0.0 && number.is_finite() { Ok(Self(number * each)) } else { Err(fail()) }
     }
+}
+
+/// A number and the letters behind it.
+fn with_unit(text: &str) -> Option<(f64, &str)> {
+    let unit_at = text.trim_end_matches(char::is_alphabetic).len();
+    let (number, unit) = text.split_at(unit_at);
+    Some((number.trim().replace('_', "").parse().ok()?, unit))
 }
 
 /// A false-positive probability in (0, 1).

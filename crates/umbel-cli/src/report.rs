@@ -214,6 +214,15 @@ pub(crate) fn estimate(keys: &Estimate) -> String {
     }
 }
 
+/// The estimated number of keys, with its interval.
+pub(crate) fn estimate_within(keys: &Estimate) -> String {
+    let about = estimate(keys);
+    if !keys.high.is_finite() {
+        return about;
+    }
+    format!("{about} (95 %: {} to {})", Count(keys.low as u64), Count(keys.high.ceil() as u64))
+}
+
 /// A receipt as JSON. What is infinite, a full filter's estimate, is null.
 pub(crate) fn receipt_json(receipt: &Receipt) -> Value {
     match receipt {
@@ -223,7 +232,7 @@ pub(crate) fn receipt_json(receipt: &Receipt) -> Value {
 }
 
 /// As [`receipt_json`], of another system's filter.
-fn foreign_json(receipt: &foreign::Receipt) -> Value {
+pub(crate) fn foreign_json(receipt: &foreign::Receipt) -> Value {
     let declared = |facts: &[Fact]| {
         let figures = facts.iter().filter_map(|fact| Some((fact.name, figure(fact)?)));
         figures.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>()
@@ -234,14 +243,9 @@ fn foreign_json(receipt: &foreign::Receipt) -> Value {
         "bits": receipt.bits,
         "bytes": receipt.bytes,
         "probes": receipt.probes,
-        "set_bits": receipt.set_bits,
-        "fill": receipt.fill,
-        "keys": receipt.keys.value,
-        "keys_low": receipt.keys.low,
-        "keys_high": receipt.keys.high,
-        "fpp": receipt.fpp,
         "declared": declared(&receipt.facts),
     });
+    add_figures(&mut object, receipt.set_bits, receipt.fill, &receipt.keys, receipt.fpp);
     if !receipt.parts.is_empty() {
         let part = |part: &foreign::Part| {
             json!({
@@ -256,6 +260,16 @@ fn foreign_json(receipt: &foreign::Receipt) -> Value {
         object["parts"] = receipt.parts.iter().map(part).collect();
     }
     object
+}
+
+/// Adds what the bits of a filter tell.
+fn add_figures(object: &mut Value, set_bits: u64, fill: f64, keys: &Estimate, fpp: f64) {
+    object["set_bits"] = json!(set_bits);
+    object["fill"] = json!(fill);
+    object["keys"] = json!(keys.value);
+    object["keys_low"] = json!(keys.low);
+    object["keys_high"] = json!(keys.high);
+    object["fpp"] = json!(fpp);
 }
 
 fn figure(fact: &Fact) -> Option<Value> {
@@ -280,14 +294,9 @@ pub(crate) fn own_json(receipt: &umbel::Receipt) -> Value {
         "probes": plan.probes,
         "planned_keys": plan.keys,
         "planned_fpp": plan.fpp,
-        "set_bits": receipt.set_bits,
-        "fill": receipt.fill,
-        "keys": receipt.keys.value,
-        "keys_low": receipt.keys.low,
-        "keys_high": receipt.keys.high,
-        "fpp": receipt.fpp,
         "over_filled": receipt.over_filled,
     });
+    add_figures(&mut object, receipt.set_bits, receipt.fill, &receipt.keys, receipt.fpp);
     if !receipt.parts.is_empty() {
         object["parts"] = receipt.parts.iter().map(part_json).collect();
     }

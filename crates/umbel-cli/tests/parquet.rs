@@ -296,7 +296,7 @@ fn filters_lie_where_the_footer_says_or_are_refused() {
     let mut changed = file.clone();
     changed[26_485..26_741].fill(255);
     let text = list(&changed).text();
-    assert!(text.contains("2,048 (100.0 %)  over "), "{text}");
+    assert!(text.contains("2,048 (100.0 %)  more than "), "{text}");
 }
 
 #[test]

@@ -58,10 +58,6 @@ pub fn count_keys(
     impl Visit for Count<'_> {
         type Local = ();
         fn local(&self) {}
-        fn batch(&self, (): &mut (), _: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-            keep.fill(true);
-            Ok(())
-        }
         fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
             self.keys.count(&mut self.counter.lock().expect("no worker panics"), lines, self.name)
         }
@@ -573,11 +569,6 @@ impl Visit for TakeOut<'_> {
 
     fn local(&self) {}
 
-    fn batch(&self, (): &mut (), _: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        keep.fill(true);
-        Ok(())
-    }
-
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         let mut work = self.work.lock().expect("no worker panics");
         let (filter, removed, count) = &mut *work;
@@ -612,11 +603,6 @@ impl Visit for FillForeign<'_> {
     type Local = ();
 
     fn local(&self) {}
-
-    fn batch(&self, (): &mut (), _: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        keep.fill(true);
-        Ok(())
-    }
 
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         let inserted = self.lines.lock().expect("no worker panics").insert(lines, self.name);

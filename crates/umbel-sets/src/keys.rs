@@ -88,11 +88,6 @@ impl<F: FnMut(&Keys<'_>) -> Result<(), Error> + Send> Visit for Show<'_, F> {
 
     fn local(&self) {}
 
-    fn batch(&self, (): &mut (), _: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        keep.fill(true);
-        Ok(())
-    }
-
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         let mut see: MutexGuard<'_, F> = self.see.lock().expect("no worker panics");
         see(&Keys { name: self.name, lines })

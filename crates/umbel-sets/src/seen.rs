@@ -228,11 +228,6 @@ impl Visit for Skip<'_> {
         if self.flush { state.sink.flush() } else { Ok(()) }
     }
 
-    fn batch(&self, _: &mut Vec<bool>, _: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        keep.fill(true);
-        Ok(())
-    }
-
     fn kept(&self, new: &mut Vec<bool>, lines: &Lines<'_>) -> Result<(), Error> {
         let mut state = self.state.lock().expect("no worker panics");
         new.clear();

@@ -2,7 +2,7 @@
 //! values of different ones, without and with a joint tag.
 
 use anyhow::{Result, ensure};
-use umbel::math::binomial_bounds;
+use umbel::math::{binomial_bounds, classic};
 use umbel::{Attributes, KeyHasher, Kind, Plan, Tags};
 
 use crate::statistics::{ALPHA, splitmix};
@@ -38,8 +38,7 @@ fn filter(tags: Tags, run: u64) -> Result<Attributes> {
 
 /// The chance that a row of unknown values passes with n rows in: (1 − (1 − 1/m)^(kn))^(3k).
 fn rate(rows: u64) -> f64 {
-    let empty = (f64::from(PROBES) * rows as f64 * (-1.0 / BITS as f64).ln_1p()).exp();
-    (1.0 - empty).powi(3 * PROBES as i32)
+    classic::fpp_textbook(rows, BITS, PROBES).powi(3)
 }
 
 pub(crate) fn run() -> Result<()> {

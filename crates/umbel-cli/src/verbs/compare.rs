@@ -50,16 +50,16 @@ fn text(
         Ok(found) => [found.left, found.right],
         Err(_) => receipts.each_ref().map(|receipt| receipt.keys),
     };
-    row("keys in A", count(&keys[0]));
-    row("keys in B", count(&keys[1]));
+    row("keys in A", report::estimate_within(&keys[0]));
+    row("keys in B", report::estimate_within(&keys[1]));
     match found {
         Err(error) => row("shared", format!("cannot be told: {error}")),
         Ok(found) => {
             match &found.overlap {
                 None => row("shared", "cannot be told: no bit is clear in both".to_owned()),
                 Some(overlap) => {
-                    row("in either", count(&overlap.union));
-                    row("in both", count(&overlap.intersection));
+                    row("in either", report::estimate_within(&overlap.union));
+                    row("in both", report::estimate_within(&overlap.intersection));
                     row("Jaccard", share(&overlap.jaccard));
                     row("A in B", share(&overlap.left_in_right));
                     row("B in A", share(&overlap.right_in_left));
@@ -85,15 +85,6 @@ fn text(
         },
     );
     text
-}
-
-fn count(estimate: &Estimate) -> String {
-    if !estimate.value.is_finite() {
-        return format!("more than {}", Count(estimate.low as u64));
-    }
-    let [value, low, high] = [estimate.value.round(), estimate.low.floor(), estimate.high.ceil()];
-    let [value, low, high] = [value, low, high].map(|keys| Count(keys as u64));
-    format!("about {value} (95 %: {low} to {high})")
 }
 
 fn share(estimate: &Estimate) -> String {

@@ -1,9 +1,9 @@
 //! What the plans of jobs over lines have in common, in words and as JSON.
 
 use serde_json::{Value, json};
+use umbel::Plan;
 use umbel::foreign::{self, ForeignFilter, Format};
 use umbel::math::classic;
-use umbel::{Capacity, Plan};
 use umbel_sets::{Filter, Input, Options, Records};
 
 use crate::numbers::{Count, Rate, Size};
@@ -62,11 +62,7 @@ impl Job<'_> {
 
 /// The plan of a filter that a verb makes or has.
 pub(super) fn plan(plan: &Plan, as_json: bool) -> String {
-    // A filter that grows or forgets keeps the promised rate beyond the keys of its plan.
-    let fpp = match plan.kind.capacity() {
-        Capacity::First | Capacity::Last => plan.fpp,
-        _ => plan.predicted_fpp(),
-    };
+    let fpp = plan.kept_fpp();
     // Against a classic filter of as many bits as the rate asks for in theory.
     let times = plan.bits_per_key() / classic::bits_per_key(fpp);
     if as_json {

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use serde_json::json;
 use umbel::filter::{Fact, Figure, Part};
-use umbel::{Capacity, Estimate, foreign};
+use umbel::{Capacity, foreign};
 use umbel_sets::{Filter, Receipt};
 
 use super::print;
@@ -66,7 +66,7 @@ fn foreign_text(path: &Path, receipt: &foreign::Receipt) -> String {
          \x20 scheme     {}\n\
          \x20 size       {}, {} bits\n\
          \x20 fill       {} bits set, {:.2} %\n\
-         \x20 keys       {}{}\n\
+         \x20 keys       {}\n\
          \x20 rate now   {}, from its own bits\n\
          {facts}{parts}",
         path.display(),
@@ -77,22 +77,13 @@ fn foreign_text(path: &Path, receipt: &foreign::Receipt) -> String {
         Count(receipt.bits),
         Count(receipt.set_bits),
         receipt.fill * 100.0,
-        report::estimate(&receipt.keys),
-        interval(&receipt.keys),
+        report::estimate_within(&receipt.keys),
         Rate(receipt.fpp),
     )
 }
 
-fn interval(keys: &Estimate) -> String {
-    if !keys.high.is_finite() {
-        return String::new();
-    }
-    format!(" (95 %: {} to {})", Count(keys.low as u64), Count(keys.high.ceil() as u64))
-}
-
 fn text(path: &Path, receipt: &umbel::Receipt) -> String {
     let plan = &receipt.plan;
-    let interval = interval(&receipt.keys);
     let room = Count(receipt.room);
     let (planned, state) = match plan.kind.capacity() {
         Capacity::First => (
@@ -127,7 +118,7 @@ fn text(path: &Path, receipt: &umbel::Receipt) -> String {
          \x20 size       {}, {} bits\n\
          \x20 planned    {} keys{}\n\
          \x20 fill       {} {} {}, {:.2} %\n\
-         \x20 keys       {}{}\n\
+         \x20 keys       {}\n\
          \x20 rate now   {}, from its own bits\n\
          \x20 state      {}\n\
          {}{}",
@@ -143,8 +134,7 @@ fn text(path: &Path, receipt: &umbel::Receipt) -> String {
         plan.kind.cells(),
         if plan.kind.cells() == "bits" { "set" } else { "in use" },
         receipt.fill * 100.0,
-        report::estimate(&receipt.keys),
-        interval,
+        report::estimate_within(&receipt.keys),
         Rate(receipt.fpp),
         state,
         facts,

@@ -49,32 +49,19 @@ fn list(
         let receipt = filter.receipt();
         bytes += receipt.bytes;
         if voice.json {
-            let object = json!({
-                "type": "parquet_filter",
-                "file": file.name(),
-                "row_group": chunk.row_group,
-                "rows": chunk.rows,
-                "column": chunk.column(),
-                "physical_type": chunk.physical_type(),
-                "values": chunk.values().to_string(),
-                "offset": chunk.offset(),
-                "bytes": receipt.bytes,
-                "bits": receipt.bits,
-                "set_bits": receipt.set_bits,
-                "fill": receipt.fill,
-                "keys": receipt.keys.value,
-                "keys_low": receipt.keys.low,
-                "keys_high": receipt.keys.high,
-                "fpp": receipt.fpp,
-            });
+            let mut object = report::foreign_json(&receipt);
+            object["type"] = json!("parquet_filter");
+            object["file"] = json!(file.name());
+            object["row_group"] = json!(chunk.row_group);
+            object["rows"] = json!(chunk.rows);
+            object["column"] = json!(chunk.column());
+            object["physical_type"] = json!(chunk.physical_type());
+            object["values"] = json!(chunk.values().to_string());
+            object["offset"] = json!(chunk.offset());
             print(format!("{object}\n"))?;
             lines.push(Vec::new());
             continue;
         }
-        let keys = match receipt.keys.value.is_finite() {
-            true => format!("about {}", Count(receipt.keys.value.round() as u64)),
-            false => format!("over {}", Count(receipt.keys.low as u64)),
-        };
         lines.push(vec![
             chunk.row_group.to_string(),
             chunk.column(),
@@ -82,7 +69,7 @@ fn list(
             Count(chunk.rows).to_string(),
             Size(receipt.bytes).to_string(),
             format!("{} ({:.1} %)", Count(receipt.set_bits), receipt.fill * 100.0),
-            keys,
+            report::estimate(&receipt.keys),
             Rate(receipt.fpp).to_string(),
         ]);
     }

@@ -49,13 +49,17 @@ pub(crate) trait Visit: Sync {
         Ok(())
     }
 
-    /// Sees lines, in any order, on any thread; sets `keep[i]` for those to hand on in order.
+    /// Sees lines, in any order, on any thread; sets `keep[i]` for those to hand on in order. All of them unless it
+    /// says otherwise.
     fn batch(
         &self,
-        local: &mut Self::Local,
-        lines: &Lines<'_>,
+        _local: &mut Self::Local,
+        _lines: &Lines<'_>,
         keep: &mut [bool],
-    ) -> Result<(), Error>;
+    ) -> Result<(), Error> {
+        keep.fill(true);
+        Ok(())
+    }
 
     /// Gets the lines kept by this worker since the last time, one thread at a time, in the order of
     /// the file.

@@ -21,9 +21,9 @@ use std::fmt;
 pub use explain::Step;
 pub use prices::{MEASURED_ON, Price};
 
+use crate::Error;
 use crate::format::{self, Header};
 use crate::plan::{Capacity, Kind, Plan, Variant};
-use crate::{Error, MAX_PROBES};
 
 /// What a filter is for. Two of `keys`, `fpp` and a size (`memory`, `ship` or both) suffice; with all three, the sizes
 /// are limits.
@@ -251,9 +251,10 @@ impl Goal {
             }
         };
         let memory = plan.as_ref().map_or(0, |plan| self.bytes(plan));
-        let payload = plan.as_ref().map_or(0, |plan| memory / shrinks(plan));
+        let payload =
+            plan.as_ref().map_or(0, |plan| memory / shrinkage(plan.kind.with(plan.detail)));
         let ship = payload + overhead(payload);
-        let fpp = plan.as_ref().map_or(1.0, kept_fpp);
+        let fpp = plan.as_ref().map_or(1.0, Plan::kept_fpp);
         let price = prices::of(kind);
         let cost = plan.as_ref().zip(self.costs).zip(price).map(|((_, costs), price)| {
             let Costs { lookup, false_answer, absent } = costs;
@@ -300,9 +301,7 @@ impl Goal {
             _ => Plan::for_keys(variant, keys, fpp),
         };
         // Bytes of payload, as far as they are limited.
-        let sent = self
-            .ship
-            .map(|ship| ship.saturating_sub(overhead(ship)) * u64::from(shrinkage(variant)));
+        let sent = self.ship.map(|ship| ship.saturating_sub(overhead(ship)) * shrinkage(variant));
         let size = match (self.memory, sent) {
             (Some(memory), Some(sent)) => Some(memory.min(sent)),
             (memory, sent) => memory.or(sent),
@@ -349,14 +348,12 @@ impl Goal {
         let detail = f64::from(plan.detail);
         match plan.kind {
             Kind::Blocked | Kind::Scalable => 1.0,
-            // The planes of a block's counters, one beside the other.
-            Kind::Counting => detail,
-            Kind::Window => detail,
-            Kind::Coded => 1.0,
+            // Of counters the planes of a block, one beside the other; of a window its slices.
+            Kind::Counting | Kind::Window => detail,
             // A key that is there is asked for in every other level too, as far as levels pass it: half of them do.
             Kind::Cascade if self.except > 0 && detail == 0.0 => 3.0,
-            Kind::Cascade => 1.0,
-            _ => f64::from(plan.probes.min(MAX_PROBES)),
+            Kind::Coded | Kind::Cascade => 1.0,
+            _ => f64::from(plan.probes),
         }
     }
 
@@ -407,27 +404,15 @@ impl Choice {
     }
 }
 
-/// The rate it keeps: of one that grows or forgets, for all time.
-fn kept_fpp(plan: &Plan) -> f64 {
-    match plan.kind.capacity() {
-        Capacity::Most => plan.predicted_fpp(),
-        Capacity::First | Capacity::Last => plan.fpp,
-    }
-}
-
 /// Bytes of a file beside its payload: header and checksums.
 fn overhead(payload: u64) -> u64 {
     format::file_length(Header::LENGTH as u64, payload).map_or(0, |length| length - payload)
 }
 
 /// How many times smaller what is sent is than what is in memory.
-fn shrinks(plan: &Plan) -> u64 {
-    u64::from(shrinkage(plan.kind.with(plan.detail)))
-}
-
-fn shrinkage(variant: Variant) -> u32 {
+fn shrinkage(variant: Variant) -> u64 {
     match variant.kind {
-        Kind::Counting => variant.detail.unwrap_or(4),
+        Kind::Counting => variant.detail.unwrap_or(4).into(),
         _ => 1,
     }
 }

@@ -274,6 +274,30 @@ impl<L: Layout> Bloom<L, MappedBlocksMut> {
     }
 }
 
+/// Checks that a key takes the same probes in two filters.
+pub(super) fn probe_alike(
+    (left_hasher, left_plan): (&KeyHasher, &Plan),
+    (right_hasher, right_plan): (&KeyHasher, &Plan),
+) -> Result<(), Error> {
+    let [left, right] = [left_hasher.scheme(), right_hasher.scheme()];
+    if left != right {
+        return Err(Error::SchemesDiffer { left, right });
+    }
+    let [left, right] = [left_plan.probes, right_plan.probes];
+    if left != right {
+        return Err(Error::ProbesDiffer { left, right });
+    }
+    Ok(())
+}
+
+/// Checks that the larger of two sizes folds to the other.
+pub(super) fn fold_alike(left: u64, right: u64, unit: &'static str) -> Result<(), Error> {
+    if !left.is_multiple_of(right) && !right.is_multiple_of(left) {
+        return Err(Error::SizesDiffer { left, right, unit });
+    }
+    Ok(())
+}
+
 impl<L: Layout, S: AsRef<[Block]>> Bloom<L, S> {
     /// Whether the key may have been inserted: false is certain, true errs with the filter's rate.
     #[inline]
@@ -360,18 +384,9 @@ impl<L: Layout, S: AsRef<[Block]>> Bloom<L, S> {
 
     /// Checks that the bits of both mean the same: scheme, probes, and a size that folds to the other; gives the sizes.
     pub(super) fn fits(&self, other: &Bloom<L, impl AsRef<[Block]>>) -> Result<(u64, u64), Error> {
-        let [left, right] = [self.hasher.scheme(), other.hasher.scheme()];
-        if left != right {
-            return Err(Error::SchemesDiffer { left, right });
-        }
-        let [left, right] = [self.plan.probes, other.plan.probes];
-        if left != right {
-            return Err(Error::ProbesDiffer { left, right });
-        }
-        let [left, right] = [L::units(&self.plan), L::units(&other.plan)];
-        if !left.is_multiple_of(right) && !right.is_multiple_of(left) {
-            return Err(Error::SizesDiffer { left, right, unit: L::UNIT });
-        }
+        probe_alike((&self.hasher, &self.plan), (&other.hasher, &other.plan))?;
+        let (left, right) = (L::units(&self.plan), L::units(&other.plan));
+        fold_alike(left, right, L::UNIT)?;
         Ok((left, right))
     }
 

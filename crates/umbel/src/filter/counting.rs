@@ -9,7 +9,7 @@
 use std::fmt;
 use std::io::{Read, Write};
 
-use super::bloom::Layout;
+use super::bloom::{Layout, fold_alike, probe_alike};
 use super::{
     AnyFilter, Blocked, BlockedLayout, Fact, Figure, FileLayout, Receipt, Remove, delegate,
 };
@@ -137,22 +137,13 @@ impl Counting {
         other: &Counting<impl AsRef<[Block]>>,
         join: fn(&mut [Block], &[Block]),
     ) -> Result<(), Error> {
-        let [left, right] = [self.hasher.scheme(), other.hasher.scheme()];
-        if left != right {
-            return Err(Error::SchemesDiffer { left, right });
-        }
-        let [left, right] = [self.plan.probes, other.plan.probes];
-        if left != right {
-            return Err(Error::ProbesDiffer { left, right });
-        }
+        probe_alike((&self.hasher, &self.plan), (&other.hasher, &other.plan))?;
         let [left, right] = [self.plan.detail, other.plan.detail];
         if left != right {
             return Err(Error::CellsDiffer { left, right });
         }
         let [left, right] = [self.size(), other.size()];
-        if !left.is_multiple_of(right) && !right.is_multiple_of(left) {
-            return Err(Error::SizesDiffer { left, right, unit: BlockedLayout::UNIT });
-        }
+        fold_alike(left, right, BlockedLayout::UNIT)?;
         let folded;
         let (plan, others) = if right > left {
             let mut copy = other.to_owned()?;

@@ -306,10 +306,6 @@ impl Layout for Fields {
         self.array.clone()
     }
 
-    fn bits(&self) -> u64 {
-        8 * self.array.len() as u64
-    }
-
     fn probes(&self) -> u32 {
         8
     }

@@ -44,7 +44,9 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     fn array(&self) -> Range<usize>;
     /// Bits, m: positions are below.
     #[doc(hidden)]
-    fn bits(&self) -> u64;
+    fn bits(&self) -> u64 {
+        8 * self.array().len() as u64
+    }
     #[doc(hidden)]
     fn probes(&self) -> u32;
     /// The answer for every key, where the system does not look at the bits.

@@ -152,10 +152,6 @@ mod legacy {
             self.array.clone()
         }
 
-        fn bits(&self) -> u64 {
-            8 * self.array.len() as u64
-        }
-
         fn probes(&self) -> u32 {
             self.probes.into()
         }
@@ -306,10 +302,6 @@ mod fast {
 
         fn array(&self) -> Range<usize> {
             self.array.clone()
-        }
-
-        fn bits(&self) -> u64 {
-            8 * self.array.len() as u64
         }
 
         fn probes(&self) -> u32 {

@@ -136,10 +136,6 @@ impl Layout for Fields {
         self.array.clone()
     }
 
-    fn bits(&self) -> u64 {
-        8 * self.array.len() as u64
-    }
-
     fn probes(&self) -> u32 {
         PROBES.into()
     }

@@ -138,6 +138,15 @@ impl Plan {
         planner_of(self.kind).predicted_fpp_at(self, keys)
     }
 
+    /// The rate that the filter keeps: with `keys` keys in it, as [`predicted_fpp`](Self::predicted_fpp); of a kind
+    /// that grows or forgets for all time, the promised one.
+    pub fn kept_fpp(&self) -> f64 {
+        match self.kind.capacity() {
+            Capacity::Most => self.predicted_fpp(),
+            Capacity::First | Capacity::Last => self.fpp,
+        }
+    }
+
     /// Bytes of the filter's bits.
     pub fn bytes(&self) -> u64 {
         self.bits.div_ceil(BLOCK_BITS) * BLOCK_BYTES
