@@ -23,6 +23,8 @@ impl<R: Read> Reader<R> {
         source.by_ref().take(Header::LENGTH as u64).read_to_end(&mut bytes)?;
         let rest = Header::declared_length(&bytes).saturating_sub(bytes.len());
         if bytes.len() == Header::LENGTH {
+            // All at once, and no more than there can be: a vector that grows asks for up to three times as much.
+            bytes.reserve_exact((rest as u64).min(length) as usize);
             source.by_ref().take(rest as u64).read_to_end(&mut bytes)?;
         }
         let header = Header::parse(&bytes)?;
