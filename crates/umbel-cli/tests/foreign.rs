@@ -668,6 +668,12 @@ fn memory_holds_for_other_systems_filters() {
     run.fails(&["chain", "grown"]);
     folder.umbel("add -q chain keys --memory 64MiB").run().done();
     folder.umbel("query -q -v chain keys").run().nothing();
+    // An empty file that leaves out its bits, 1 GiB of them.
+    let mut empty = vec![3, 1, 21, 4, 7, 0, 0, 0];
+    empty.extend([9001u64, 1 << 27].map(u64::to_le_bytes).concat());
+    folder.write("empty", &empty);
+    folder.umbel("add empty keys --memory 64MiB").run().fails(&["64MiB", "least"]);
+    assert_eq!(folder.read("empty"), empty);
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn room_to_insert(filter: &mut Filter, options: &Options) -> Result<u64, Error> 
     };
     let format = lines.filter().format();
     one_field(format, options)?;
-    let room = room_beside(lines.filter().bytes(), options)?;
+    let room = room_beside(lines.filter().bytes_to_fill(), options)?;
     if !format.grows() {
         return Ok(room);
     }

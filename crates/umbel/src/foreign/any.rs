@@ -280,6 +280,10 @@ impl<S: AsRef<[u8]>> ForeignFilter for Foreign<S> {
         self.get().bytes()
     }
 
+    fn bytes_to_fill(&self) -> u64 {
+        self.get().bytes_to_fill()
+    }
+
     fn receipt(&self) -> Receipt {
         self.get().receipt()
     }

@@ -205,14 +205,21 @@ impl Layout for Fields {
         })
     }
 
+    fn bytes_to_fill(&self, length: usize) -> u64 {
+        if self.array.is_empty() {
+            COUNT.end as u64 + self.bits_planned() / 8
+        } else {
+            length as u64
+        }
+    }
+
     fn before_insert(&mut self, content: &mut Bytes) -> Result<(), Error> {
         if !self.array.is_empty() {
             return Ok(());
         }
-        let bytes = self.bits_planned() / 8;
+        let bytes = self.bytes_to_fill(content.len());
         let refused = |_| Error::OutOfMemory { bytes };
-        let mut whole =
-            Bytes::zeroed(COUNT.end + usize::try_from(bytes).map_err(refused)?, COUNT.end)?;
+        let mut whole = Bytes::zeroed(usize::try_from(bytes).map_err(refused)?, COUNT.end)?;
         whole[..HEAD].copy_from_slice(&content[..HEAD]);
         (whole[0], whole[3]) = (4, 0);
         self.array = COUNT.end..whole.len();
@@ -276,9 +283,10 @@ mod tests {
         assert_eq!(filter.content(), NONE);
         assert!(!filter.contains("key".into()).unwrap());
         assert!(!filter.insert("".into()).unwrap(), "the empty text is ignored");
-        assert_eq!(filter.content(), NONE);
+        assert_eq!((filter.content(), filter.bytes_to_fill()), (&NONE[..], 32 + 8 * 15));
         assert!(filter.insert("key".into()).unwrap() && !filter.insert("key".into()).unwrap());
         assert_eq!(filter.content()[COUNT], [255; 8]);
+        assert_eq!(filter.bytes_to_fill(), filter.bytes());
         let mut counted = new(&given.with("counted"));
         counted.union(&filter).unwrap();
         let set_bits = filter.receipt().set_bits;

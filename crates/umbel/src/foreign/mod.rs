@@ -103,6 +103,12 @@ pub trait ForeignFilter {
     /// Bytes of its file.
     fn bytes(&self) -> u64;
 
+    /// Bytes that it takes in memory as soon as it holds a key: those of its file, but of an empty DataSketches file, which
+    /// leaves out the bits, up to 16 GiB for 24 bytes.
+    fn bytes_to_fill(&self) -> u64 {
+        self.bytes()
+    }
+
     /// What it really delivers now, from its own bits. One pass over them.
     fn receipt(&self) -> Receipt;
 

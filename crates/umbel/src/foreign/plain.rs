@@ -67,6 +67,11 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     fn admits(&self) -> Result<(), Error> {
         Ok(())
     }
+    /// Bytes of a content of `length` bytes that is ready to set bits in.
+    #[doc(hidden)]
+    fn bytes_to_fill(&self, length: usize) -> u64 {
+        length as u64
+    }
     /// Makes the content ready to set bits in.
     #[doc(hidden)]
     fn before_insert(&mut self, content: &mut Bytes) -> Result<(), Error> {
@@ -358,6 +363,10 @@ impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {
 
     fn bytes(&self) -> u64 {
         self.content().len() as u64
+    }
+
+    fn bytes_to_fill(&self) -> u64 {
+        self.layout.bytes_to_fill(self.content().len())
     }
 
     fn receipt(&self) -> Receipt {
