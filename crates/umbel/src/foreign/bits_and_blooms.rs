@@ -16,9 +16,10 @@ use std::f64::consts::LN_2;
 use std::io::Write;
 use std::ops::Range;
 
-use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE;
+use base64::{DecodeError, Engine};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::bits::Order;
 use super::bytes::{MOST_PROBES, Reader, check, refuse};
@@ -154,12 +155,48 @@ pub struct BitsAndBloomsJson {
 
 const JSON: Format = Format::BitsAndBloomsJson;
 
+/// The members as they stand there: told their types, serde would quote what has another in its error, and a file
+/// may be one long text.
 #[derive(Deserialize)]
 struct Json<'a> {
-    m: u64,
-    k: u64,
     #[serde(borrow)]
-    b: Cow<'a, str>,
+    m: &'a RawValue,
+    #[serde(borrow)]
+    k: &'a RawValue,
+    #[serde(borrow)]
+    b: &'a RawValue,
+}
+
+/// Text that is copied only when it has escapes.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'a> Json<'a> {
+    /// m, k and b of a content.
+    fn parse(content: &'a [u8]) -> Result<(u64, u64, Cow<'a, str>), Error> {
+        let refused = |found: &dyn ToString| {
+            refuse(
+                JSON,
+                "JSON",
+                found.to_string(),
+                "an object with whole numbers m and k and a text b",
+            )
+        };
+        let whole: &RawValue = serde_json::from_slice(content).map_err(|error| refused(&error))?;
+        if !whole.get().starts_with('{') {
+            return Err(refused(&"another value"));
+        }
+        let Json { m, k, b } =
+            serde_json::from_str(whole.get()).map_err(|error| refused(&error))?;
+        let number = |name: &str, value: &RawValue| {
+            value.get().parse().map_err(|_| refused(&format!("another value for {name}")))
+        };
+        if !b.get().starts_with('"') {
+            return Err(refused(&"another value for b"));
+        }
+        let Text(text) = serde_json::from_str(b.get()).map_err(|error| refused(&error))?;
+        Ok((number("m", m)?, number("k", k)?, text))
+    }
 }
 
 impl BitsAndBloomsJson {
@@ -193,17 +230,10 @@ impl BitsAndBloomsJson {
         content: impl AsRef<[u8]>,
         given: &Parameters,
     ) -> Result<Self, Error> {
-        let refused = |found: &dyn ToString, expected| {
-            Err(refuse(format, "JSON", found.to_string(), expected))
-        };
-        let Json { m, k, b } = match serde_json::from_slice(content.as_ref()) {
-            Ok(json) => json,
-            Err(error) => return refused(&error, "an object with numbers m and k and a text b"),
-        };
-        let set = match BASE64_URL_SAFE.decode(&*b) {
-            Ok(set) => set,
-            Err(error) => return refused(&error, "URL-safe base64 in b"),
-        };
+        let (m, k, b) = Json::parse(content.as_ref())?;
+        let refused =
+            |error: DecodeError| refuse(format, "JSON", error.to_string(), "URL-safe base64 in b");
+        let set = BASE64_URL_SAFE.decode(&*b).map_err(refused)?;
         let mut binary = Bytes::zeroed(SIZES + set.len(), SIZES + 8)?;
         binary[..8].copy_from_slice(&m.to_be_bytes());
         binary[8..SIZES].copy_from_slice(&k.to_be_bytes());

@@ -164,6 +164,23 @@ fn messages_name_field_value_and_remedy() {
     says(Format::Orc, &old_orc, &["orc", "BLOOM_FILTER"]);
 }
 
+#[test]
+fn errors_do_not_quote_whole_files() {
+    let long = "\u{7f}".repeat(5000);
+    for json in [
+        format!("\"{long}\""),
+        format!("[\"{long}\"]"),
+        format!("{{\"m\":\"{long}\",\"k\":1,\"b\":\"\"}}"),
+        format!("{{\"m\":1,\"k\":1,\"b\":[\"{long}\"]}}"),
+        format!("{{\"m\":1,\"k\":1,\"b\":\"{long}\"}}"),
+        format!("{{\"{long}\":1}}"),
+    ] {
+        let error = Foreign::decode(Format::BitsAndBloomsJson, json.as_bytes()).unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains("JSON") && said.len() < 300, "{said}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
