@@ -11,15 +11,17 @@
 //! ```
 //!
 //! The number of set bits is 2⁶⁴ − 1 where it was not counted: Java writes that after `update`, the true
-//! one after nothing but `queryAndUpdate`. The hash is XXH64 with the seed, taken again with itself as
-//! seed; numbers are hashed as 8 bytes little-endian, text as UTF-8. The empty text is ignored: never
-//! inserted, never found (an empty array of bytes, which Java hashes, is taken for it here).
+//! one after nothing but `queryAndUpdate`, and after a union until the next `update`. The hash is XXH64
+//! with the seed, taken again with itself as seed; numbers are hashed as 8 bytes little-endian, text as
+//! UTF-8. The empty text is ignored: never inserted, never found (an empty array of bytes, which Java
+//! hashes, is taken for it here).
 
 use std::f64::consts::LN_2;
 use std::ops::Range;
 
 use super::bits::{Order, count_ones};
 use super::bytes::{Reader, check};
+use super::guava::java_bits;
 use super::hash::xxh64;
 use super::plain::{Layout, Plain, sealed};
 use super::{Bytes, Format, Key, Parameters, Plan};
@@ -48,6 +50,8 @@ pub struct Fields {
     words: u32,
     /// Set bits, where they are counted.
     counted: Option<u64>,
+    /// Whether insertions count them.
+    counts: bool,
     /// None of the words are there while no bit is set.
     array: Range<usize>,
 }
@@ -137,15 +141,16 @@ impl Layout for Fields {
         let unused = reader.u32_le()?;
         check(format, "unused bytes 20 to 23", unused, unused == 0, "0")?;
         if longs == 3 {
-            let counted = given.has("counted").then_some(0);
-            return Ok(Self { probes, seed, words, counted, array: reader.rest(0, 0)? });
+            let counts = given.has("counted");
+            let counted = counts.then_some(0);
+            return Ok(Self { probes, seed, words, counted, counts, array: reader.rest(0, 0)? });
         }
         let set_bits = reader.u64_le()?;
         let array = reader.rest(8 * u64::from(words), 0)?;
         let counted = (set_bits != u64::MAX).then_some(set_bits);
         let right = counted.is_none_or(|set_bits| set_bits == count_ones(&content[array.clone()]));
         check(format, "set bits", set_bits, right, "as many as are set, or 2^64 - 1")?;
-        Ok(Self { probes, seed, words, counted, array })
+        Ok(Self { probes, seed, words, counted, counts: counted.is_some(), array })
     }
 
     fn is_certain(&self) -> bool {
@@ -188,9 +193,7 @@ impl Layout for Fields {
                 Some((first, xxh64::hash(first, key)))
             }
             Key::I64(key) => twice(key as u64),
-            // Java's doubleToLongBits knows one NaN.
-            Key::F64(key) if key.is_nan() => twice(0x7ff8_0000_0000_0000),
-            Key::F64(key) => twice(key.to_bits()),
+            Key::F64(key) => twice(java_bits(key) as u64),
             other => return Err(other.refused(Format::DataSketches)),
         })
     }
@@ -229,17 +232,15 @@ impl Layout for Fields {
     }
 
     fn after_insert(&mut self, content: &mut Bytes, new: u32) {
-        if let Some(set_bits) = &mut self.counted {
-            *set_bits += u64::from(new);
+        if let Some(set_bits) = self.counted {
+            self.counted = self.counts.then_some(set_bits + u64::from(new));
             self.count(content);
         }
     }
 
     fn after_union(&mut self, content: &mut Bytes, _: &Self) {
-        if let Some(set_bits) = &mut self.counted {
-            *set_bits = count_ones(&content[self.array.clone()]);
-            self.count(content);
-        }
+        self.counted = Some(count_ones(&content[self.array.clone()]));
+        self.count(content);
     }
 
     fn facts(&self) -> Vec<Fact> {
@@ -287,11 +288,18 @@ mod tests {
         assert!(filter.insert("key".into()).unwrap() && !filter.insert("key".into()).unwrap());
         assert_eq!(filter.content()[COUNT], [255; 8]);
         assert_eq!(filter.bytes_to_fill(), filter.bytes());
-        let mut counted = new(&given.with("counted"));
+        let mut counted = new(&given.clone().with("counted"));
         counted.union(&filter).unwrap();
         let set_bits = filter.receipt().set_bits;
         assert_eq!(counted.content()[COUNT], set_bits.to_le_bytes());
         assert!(counted.contains("key".into()).unwrap());
+        // So does Java for a union, also with nothing, until the next key.
+        filter.union(&new(&given)).unwrap();
+        assert_eq!(filter.content(), counted.content());
+        filter.insert("key".into()).unwrap();
+        assert_eq!(filter.content()[COUNT], [255; 8]);
+        counted.insert("key".into()).unwrap();
+        assert_eq!(counted.content()[COUNT], set_bits.to_le_bytes());
         // A count that is wrong is damage.
         let mut file = counted.encode().unwrap();
         assert!(

@@ -110,8 +110,8 @@ impl Format {
             Self::Parquet | Self::ParquetBits => &[Bytes, I64, I32, F64, F32],
             Self::Guava => &[Bytes, Utf16, I64, I32],
             Self::Spark => &[Bytes, I64, I32],
-            Self::DataSketches | Self::Orc => &[Bytes, I64, F64],
-            Self::Hive => &[Bytes, I64, I32],
+            Self::DataSketches => &[Bytes, I64, F64],
+            Self::Hive | Self::Orc => &[Bytes, I64, I32, F64, F32],
             Self::Pybloom3 | Self::Pybloom4 | Self::Pybloom3Scalable | Self::Pybloom4Scalable => {
                 &[Bytes, Decimal]
             }
@@ -163,6 +163,10 @@ impl Format {
                 ("goleveldb", "sized in 32 bits, as goleveldb"),
                 ("badger", "sized as Badger, from fpp or bits per key"),
             ],
+            Self::RedisBloom => &[(
+                "redisbloom-2",
+                "error rates above 0.25 as they are, as RedisBloom 2; else cut to 0.25, as Redis 8",
+            )],
             Self::DataSketches => &[("counted", "with the number of set bits in the header")],
             Self::Hadoop => &[
                 ("jenkins", "Jenkins' hash; else Murmur"),

@@ -200,6 +200,16 @@ pub(super) fn flip(x: u32) -> u32 {
     if (x as i32) < 0 { !x } else { x }
 }
 
+/// Java's `Double.doubleToLongBits`: one pattern for all that is no number.
+pub(super) fn java_bits(number: f64) -> i64 {
+    if number.is_nan() { 0x7ff8 << 48 } else { number.to_bits() as i64 }
+}
+
+/// As [`java_bits`], `Float.floatToIntBits`.
+pub(super) fn java_bits_f32(number: f32) -> i32 {
+    if number.is_nan() { 0x7fc0 << 16 } else { number.to_bits() as i32 }
+}
+
 impl<S> Plain<Fields, S> {
     /// The strategy of the file.
     pub fn strategy(&self) -> Strategy

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use super::bits::Order;
 use super::bytes::{Reader, check};
-use super::guava::{flip, round};
+use super::guava::{flip, java_bits, java_bits_f32, round};
 use super::hash::hive::hash64;
 use super::measure::Measure;
 use super::plain::{Layout, Plain, sealed};
@@ -107,7 +107,8 @@ impl Layout for Fields {
             Key::Bytes(key) => hash64(key),
             Key::I64(key) => hash64(&key.to_be_bytes()),
             Key::I32(key) => hash64(&key.to_be_bytes()),
-            other => return Err(other.refused(Format::Hive)),
+            Key::F64(key) => hash64(&java_bits(key).to_be_bytes()),
+            Key::F32(key) => hash64(&java_bits_f32(key).to_be_bytes()),
         }))
     }
 

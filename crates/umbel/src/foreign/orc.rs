@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use super::bits::Order;
 use super::bytes::{MOST_PROBES, Reader, check, refuse};
-use super::guava::{flip, round};
+use super::guava::{flip, java_bits, round};
 use super::hash::{hive, wang};
 use super::plain::{Layout, Plain, sealed};
 use super::{Bytes, Format, Key, Parameters, Plan};
@@ -134,7 +134,9 @@ impl Layout for Fields {
             Key::Bytes(key) => hive::hash64(key),
             Key::I64(key) => wang::hash(key) as u64,
             Key::F64(key) => wang::hash(java_bits(key)) as u64,
-            other => return Err(other.refused(Format::Orc)),
+            // Columns of smaller types are hashed as the larger ones.
+            Key::I32(key) => wang::hash(key.into()) as u64,
+            Key::F32(key) => wang::hash(java_bits(key.into())) as u64,
         }))
     }
 
@@ -147,11 +149,6 @@ impl Layout for Fields {
             u64::from(flip(at) % bits)
         })
     }
-}
-
-/// Java's `Double.doubleToLongBits`: one pattern for all that is no number.
-fn java_bits(number: f64) -> i64 {
-    if number.is_nan() { 0x7ff8 << 48 } else { number.to_bits() as i64 }
 }
 
 /// A protobuf varint of at most ten bytes.

@@ -60,6 +60,8 @@ const BLOCK: usize = 32;
 const LARGEST: u64 = 128 << 20;
 /// The rates that parquet-java and Arrow take when none is given.
 const USUAL_FPP: [f64; 2] = [0.01, 0.05];
+/// Keys that Arrow takes when none are told.
+const ARROW_KEYS: u64 = 1 << 20;
 /// What follows numBytes in the header of every known writer.
 const ALGORITHMS: [u8; 13] = [0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0];
 
@@ -258,7 +260,11 @@ impl Layout for Fields {
             None => {
                 let fpp = given.fpp.unwrap_or(USUAL_FPP[usize::from(arrow)]);
                 let bits = if arrow { arrow_bits } else { java_bits };
-                bits(given.keys(format)?, fpp) / 8
+                let keys = match given.keys {
+                    None if arrow => ARROW_KEYS,
+                    _ => given.keys(format)?,
+                };
+                bits(keys, fpp) / 8
             }
         };
         let bytes = bytes.clamp(BLOCK as u64, LARGEST).next_power_of_two();

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::bits::{self, Order};
 use super::measure::Measure;
+use super::receipt::sampled_rate;
 use super::{Bytes, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
 use crate::Error;
 use crate::filter::Fact;
@@ -213,6 +214,10 @@ impl<L: Layout> Plain<L> {
         differ("number of bits", &ours.bits(), &theirs.bits())?;
         differ("number of probes", &ours.probes(), &theirs.probes())?;
         match (self.layout.fixed(), other.layout.fixed()) {
+            (None, Some(false)) => {
+                self.layout.after_union(&mut self.content, &other.layout);
+                return Ok(());
+            }
             (_, Some(false)) | (Some(true), _) => return Ok(()),
             (_, Some(true)) => {
                 let [left, right] = ["bits", "none: every key passes"].map(str::to_owned);
@@ -284,38 +289,9 @@ impl<L: Layout, S: AsRef<[u8]>> Plain<L, S> {
             return Measure::fixed(answer, self.layout.bits());
         }
         let mut measure = self.layout.measure(self.bit_array());
-        if measure.bits <= SMALL
-            && let Some(rate) = self.sampled_rate(measure.fpp)
-        {
-            measure.fpp = rate;
-        }
+        measure.fpp = sampled_rate(self, measure.bits, self.layout.probes(), measure.fpp);
         measure
     }
-
-    /// The share of a sample of keys that pass, where that shows `fpp` to be wrong.
-    fn sampled_rate(&self, fpp: f64) -> Option<f64> {
-        let count = sampled_keys(self.layout.probes());
-        let passes = |i: &u64| {
-            let key = crate::hash::mix(*i).to_le_bytes();
-            self.contains(Key::Bytes(&key)).is_ok_and(|found| found)
-        };
-        let hits = (1..=count).filter(passes).count() as f64;
-        let (mean, keys) = (fpp * count as f64, count as f64);
-        // 5 standard deviations and a key: not by chance.
-        let wrong = (hits - mean).abs() > 5.0 * (mean * (1.0 - fpp)).sqrt() + 1.0;
-        wrong.then_some(hits / keys)
-    }
-}
-
-/// Bits up to which probes made from two hashes are not as good as independent ones: the step soon comes
-/// back to the same bits. In 64 bits with 20 probes, as Guava has them for one key, 7 % of keys
-/// passed where the fill promised 0.014 %.
-const SMALL: u64 = 4096;
-
-/// Keys of a sample: 4096, fewer where a file asks for more than 1024 probes a key, so that its receipt takes
-/// no more than 4 million.
-fn sampled_keys(probes: u32) -> u64 {
-    ((1 << 22) / u64::from(probes.max(1))).clamp(64, 4096)
 }
 
 /// Keys hashed and asked for before the first of them is looked at.
@@ -479,15 +455,6 @@ mod tests {
             many.contains_batch(&asked, &mut found).unwrap();
             assert!(found[..1000].iter().all(|found| *found), "{format}");
             assert_eq!(found[1000], single.contains(asked[1000]).unwrap());
-        }
-    }
-
-    #[test]
-    fn a_sample_is_few_probes_whatever_a_file_asks_for() {
-        assert_eq!([0, 1, 30, 1024].map(sampled_keys), [4096; 4]);
-        for probes in [1025, 10_000, super::super::bytes::MOST_PROBES] {
-            let keys = sampled_keys(probes);
-            assert!(keys >= 64 && keys * u64::from(probes) <= 1 << 22, "{probes}: {keys}");
         }
     }
 

@@ -402,8 +402,9 @@ impl PybloomScalable {
         if capacity == 0 {
             return Err(Parameters::refuse(format, "keys", capacity, "at least 1"));
         }
-        if growth != 2 && growth != 4 {
-            return Err(Parameters::refuse(format, "growth", growth, "2 or 4"));
+        // Its documentation says 2 or 4, and it multiplies by anything.
+        if growth == 0 || growth > i32::MAX as u32 {
+            return Err(Parameters::refuse(format, "growth", growth, "1 to 2^31 - 1"));
         }
         let first = Fields::empty(format, capacity, fpp * RATIO)?;
         let mut head = growth.to_le_bytes().to_vec();

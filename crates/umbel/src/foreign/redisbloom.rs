@@ -26,7 +26,7 @@ use super::bytes::{MOST_PROBES, Reader, check, refuse};
 use super::hash::murmur2::{murmur2, murmur64a};
 use super::measure::Measure;
 use super::pybloom::{check_growth, differ};
-use super::receipt::Part;
+use super::receipt::{Part, sampled_rate};
 use super::{Bytes, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
 use crate::Error;
 use crate::filter::{Fact, Figure};
@@ -90,7 +90,7 @@ const TIGHTENING: f64 = 0.5;
 const USUAL_ENTRIES: u64 = 100;
 const USUAL_ERROR: f64 = 0.01;
 const USUAL_GROWTH: u32 = 2;
-/// `BF.RESERVE` takes no larger error; it cuts it.
+/// `BF.RESERVE` of Redis 8 takes no larger error; it cuts it. That of RedisBloom 2 took any.
 const MOST_ERROR: f64 = 0.25;
 /// The most that `BF.RESERVE` takes.
 const MOST_ENTRIES: u64 = 1 << 30;
@@ -217,7 +217,8 @@ impl RedisBloom {
         if entries == 0 {
             return Err(Parameters::refuse(format, "keys", entries, "at least 1"));
         }
-        let error = given.fpp.unwrap_or(USUAL_ERROR).min(MOST_ERROR);
+        let most = if given.has("redisbloom-2") { 1.0 } else { MOST_ERROR };
+        let error = given.fpp.unwrap_or(USUAL_ERROR).min(most);
         let (options, growth, error) = match given.growth.unwrap_or(USUAL_GROWTH) {
             0 => (NOROUND | FORCE64 | NO_SCALING, USUAL_GROWTH, error),
             growth => (NOROUND | FORCE64, growth, error * TIGHTENING),
@@ -487,7 +488,11 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloom<S> {
             Fact { name: "growth", figure: Figure::Count(self.growth.into()) },
             Fact { name: "options", figure: Figure::Count(self.options.into()) },
         ];
-        Receipt::of_parts(self, self.links.iter().map(part).collect(), facts)
+        let least_bits = self.links.iter().map(Link::modulus).min().unwrap_or(0);
+        let probes = self.links.iter().fold(0u32, |sum, link| sum.saturating_add(link.hashes));
+        let mut receipt = Receipt::of_parts(self, self.links.iter().map(part).collect(), facts);
+        receipt.fpp = sampled_rate(self, least_bits, probes, receipt.fpp);
+        receipt
     }
 
     fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
@@ -642,5 +647,17 @@ mod tests {
                 "{byte}: {value}"
             );
         }
+    }
+
+    /// Sizes of RedisBloom 2.8.2.
+    #[test]
+    fn errors_of_redisbloom_2_are_not_cut() {
+        let given = Parameters::for_keys(1000, 0.5);
+        let [cut, whole] = [given.clone(), given.with("redisbloom-2")].map(|given| {
+            let filter = RedisBloom::new(Format::RedisBloom, &given).unwrap();
+            let link = &filter.links[0];
+            (link.bytes(), link.error, link.hashes)
+        });
+        assert_eq!((cut, whole), ((544, 0.125, 4), (368, 0.25, 3)));
     }
 }

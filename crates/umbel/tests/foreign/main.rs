@@ -30,7 +30,10 @@ fn recipe(peer: &str, vector: &Vector) -> Recipe {
         bits: count("bits").or(count("m")),
         probes: count("k").map(|k| k as u32),
         bits_per_key: vector.number("bits_per_key"),
-        seed: vector.parameters.get("seed").and_then(serde_json::Value::as_i64),
+        // Some seeds are of 64 bits without a sign.
+        seed: vector.parameters.get("seed").map(|seed| {
+            seed.as_i64().or_else(|| seed.as_u64().map(|seed| seed as i64)).expect("a whole number")
+        }),
         ..Parameters::default()
     };
     let mut option = |name: &str, when: bool| {
@@ -269,8 +272,9 @@ fn inserting_into_a_filter_that_was_read_goes_on_where_its_software_stopped() {
         vector.members().all(|keys| {
             let (first, second) = keys.split_at(keys.len() / 2);
             let half = Foreign::build(format, &given, first.iter().copied()).unwrap();
+            let half = half.encode().unwrap();
             let mut read =
-                Foreign::decode(format, &half.encode().unwrap()[..]).unwrap().to_owned().unwrap();
+                Foreign::decode_with(format, &half[..], &given).unwrap().to_owned().unwrap();
             read.insert_batch(second).unwrap();
             let mut content = vector.content(folder);
             let built = read.encode().unwrap();
