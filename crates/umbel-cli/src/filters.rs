@@ -216,10 +216,16 @@ fn read_file<T>(
     path: &Path,
     read: impl FnOnce(BufReader<&File>, u64) -> Result<T, umbel::Error>,
 ) -> Result<T> {
+    let length = length(file, path)?;
+    read(BufReader::with_capacity(1 << 16, file), length)
+        .with_context(|| path.display().to_string())
+}
+
+/// Bytes of a filter's file.
+pub(crate) fn length(file: &File, path: &Path) -> Result<u64> {
     let meta = file.metadata().with_context(|| path.display().to_string())?;
     if meta.is_dir() {
         bail!("{}: is a directory; name a filter file", path.display());
     }
-    read(BufReader::with_capacity(1 << 16, file), meta.len())
-        .with_context(|| path.display().to_string())
+    Ok(meta.len())
 }

@@ -9,6 +9,7 @@ use umbel::foreign::{self, Bytes, Foreign, Format, Parameters};
 use umbel_sets::Options;
 
 use crate::args::{FormatArgs, Param};
+use crate::filters;
 use crate::numbers::{Fpp, Keys, whole};
 
 /// A file of a format that is named.
@@ -71,23 +72,20 @@ fn is_umbel(content: &[u8]) -> bool {
 /// All of a file, when it fits in memory.
 fn content(mut file: &File, path: &Path, options: Option<&Options>) -> Result<Bytes> {
     let name = || path.display().to_string();
-    let meta = file.metadata().with_context(name)?;
-    if meta.is_dir() {
-        bail!("{}: is a directory; name a filter file", path.display());
-    }
+    let bytes = filters::length(file, path)?;
     if let Some(options) = options {
         let mut first = [0];
         file.rewind().and_then(|()| file.read(&mut first)).with_context(name)?;
         // JSON is kept in binary form; while that is made there are its text and both forms, 2.5 times its size.
         let times = if first[0] == b'{' { 3 } else { 1 };
-        umbel_sets::room_beside(meta.len().saturating_mul(times), options).with_context(name)?;
+        umbel_sets::room_beside(bytes.saturating_mul(times), options).with_context(name)?;
     }
-    let length = usize::try_from(meta.len())
-        .map_err(|_| umbel::Error::OutOfMemory { bytes: meta.len() })
+    let length = usize::try_from(bytes)
+        .map_err(|_| umbel::Error::OutOfMemory { bytes })
         .with_context(name)?;
-    let mut bytes = Bytes::zeroed(length, 0).with_context(name)?;
-    file.rewind().and_then(|()| file.read_exact(&mut bytes)).with_context(name)?;
-    Ok(bytes)
+    let mut content = Bytes::zeroed(length, 0).with_context(name)?;
+    file.rewind().and_then(|()| file.read_exact(&mut content)).with_context(name)?;
+    Ok(content)
 }
 
 /// What a file of a format does not tell itself.

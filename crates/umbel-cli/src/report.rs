@@ -196,12 +196,16 @@ pub(crate) fn foreign_inside(receipt: &foreign::Receipt) -> String {
 
 /// What an over-filled filter has to say.
 pub(crate) fn over_filled(receipt: &umbel::Receipt) -> String {
+    let planned = format!("{} keys at {}", Count(receipt.plan.keys), Rate(receipt.plan.fpp));
+    beyond(&planned, &receipt.keys, receipt.fpp)
+}
+
+/// What a filter has to say that holds more than was planned.
+pub(crate) fn beyond(planned: &str, keys: &Estimate, fpp: f64) -> String {
     format!(
-        "the filter is over-filled: planned for {} keys at {}, it holds {} and its rate is now {}; build a larger one",
-        Count(receipt.plan.keys),
-        Rate(receipt.plan.fpp),
-        estimate(&receipt.keys),
-        Rate(receipt.fpp)
+        "the filter is over-filled: planned for {planned}, it holds {} and its rate is now {}; build a larger one",
+        estimate(keys),
+        Rate(fpp)
     )
 }
 

@@ -108,10 +108,7 @@ impl ForeignLines {
     pub(crate) fn insert(&mut self, lines: &Lines<'_>, name: &str) -> Result<(), Error> {
         let Self { filter, keys } = self;
         keys.each(lines, name, |first, batch| {
-            filter.insert_batch(batch).map_err(|error| {
-                let refused = |key: &Key<'_>| filter.contains(*key).is_err();
-                at_first(error, first, batch.iter().position(refused))
-            })
+            filter.insert_batch(batch).map_err(|error| (error, refused(filter, first, batch)))
         })
     }
 
@@ -124,17 +121,17 @@ impl ForeignLines {
     ) -> Result<(), Error> {
         let Self { filter, keys } = self;
         keys.each(lines, name, |first, batch| {
-            filter.contains_batch(batch, &mut found[first..][..batch.len()]).map_err(|error| {
-                let refused = |key: &Key<'_>| filter.contains(*key).is_err();
-                at_first(error, first, batch.iter().position(refused))
-            })
+            filter
+                .contains_batch(batch, &mut found[first..][..batch.len()])
+                .map_err(|error| (error, refused(filter, first, batch)))
         })
     }
 }
 
-/// An error of a batch that begins with line `first`, and the line that it is about where it is about one.
-fn at_first(error: umbel::Error, first: usize, at: Option<usize>) -> (umbel::Error, Option<usize>) {
-    (error, at.map(|at| first + at))
+/// The line of the key that `filter` refuses, in a batch that begins with line `first`; none when it takes all.
+fn refused(filter: &Foreign, first: usize, batch: &[Key<'_>]) -> Option<usize> {
+    let at = batch.iter().position(|key| filter.contains(*key).is_err());
+    at.map(|at| first + at)
 }
 
 /// How lines become keys of a format.

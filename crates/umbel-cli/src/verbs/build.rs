@@ -12,7 +12,7 @@ use crate::Outcome;
 use crate::args::BuildArgs;
 use crate::atomic::Existing;
 use crate::lines::{self, Source};
-use crate::numbers::{Bytes, Count, Rate};
+use crate::numbers::{Bytes, Count};
 use crate::report::Run;
 use crate::{filters, formats, report};
 
@@ -113,9 +113,7 @@ fn build_foreign(
         let files = lines::rereadable(inputs, options)?;
         let keys = umbel_sets::count_keys(&files, format, key_type, options)?;
         given.keys = Some(if format.counts_keys() { keys } else { keys.max(1) });
-        report.bytes_read = files.iter().map(Input::length).sum();
-        report.passes = files.len() as u32;
-        inputs = files.into_iter().map(Source::File).collect();
+        (inputs, report) = after_counting(files);
     }
     let plan = Foreign::plan(format, &given)?;
     for warning in &plan.warnings {
@@ -139,13 +137,9 @@ fn build_foreign(
         && !format.grows()
         && receipt.keys.low > planned as f64
     {
-        report::say(&format!(
-            "umbel: warning: the filter is over-filled: planned for {} keys, it holds {} and its rate is now {}; \
-             build a larger one",
-            Count(planned),
-            report::estimate(&receipt.keys),
-            Rate(receipt.fpp)
-        ));
+        let planned = format!("{} keys", Count(planned));
+        let words = report::beyond(&planned, &receipt.keys, receipt.fpp);
+        report::say(&format!("umbel: warning: {words}"));
     }
     run.finish(&report, "", Some(&receipt));
     Ok(Outcome::Done)
@@ -226,10 +220,16 @@ fn count(
         Some(size) => Plan::for_memory(args.kind, keys, size_of_plan(args, size))?,
         None => Plan::for_keys(args.kind, keys, args.fpp.map_or(DEFAULT_FPP, |fpp| fpp.0))?,
     };
+    let (sources, report) = after_counting(inputs);
+    Ok((plan, sources, report))
+}
+
+/// The inputs, to be read again, and the report of the pass that counted their lines.
+fn after_counting(inputs: Vec<Input>) -> (Vec<Source>, Report) {
     let mut report = Report::default();
     report.bytes_read = inputs.iter().map(Input::length).sum();
     report.passes = inputs.len() as u32;
-    Ok((plan, inputs.into_iter().map(Source::File).collect(), report))
+    (inputs.into_iter().map(Source::File).collect(), report)
 }
 
 /// Inserts the lines of all sources into the filter of `path`, adding to what `report` says.
