@@ -11,7 +11,7 @@ use umbel::{AnyFilter, Block, Capacity, Cascade, Error, KeyHash, KeyHasher, Kind
 use umbel_fuzz::{Aligned, figures, file, memory};
 
 #[allow(dead_code)]
-#[path = "../../crates/umbel/tests/reference/mod.rs"]
+#[path = "../../crates/umbel/tests/all/reference.rs"]
 mod reference;
 use reference::Reference;
 

@@ -1,0 +1,414 @@
+//! Bad input and bad arguments as a black box: exit 2, a message with the path and what to do, nothing
+//! on standard output, and no file made or changed.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+
+use crate::util::{Folder, least_memory, lines, urls};
+
+/// A folder with lines in `keys`, a filter of them in `seen`, and a keyed one in `keyed`.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("keys", urls(0..1000));
+    folder.write("secret", "0123456789abcdef");
+    folder.umbel("build -q -o seen keys").run().done();
+    folder.umbel("build -q -o keyed keys --secret-file secret").run().done();
+    folder
+}
+
+impl Folder {
+    /// Asserts that a run fails with all these words, and makes and changes no file.
+    fn refuses(&self, arguments: &str, words: &[&str]) -> String {
+        let state = || {
+            let files = self.names().into_iter();
+            files.map(|name| (fs::read(self.path(&name)).ok(), name)).collect::<Vec<_>>()
+        };
+        let before = state();
+        let message = self.umbel(arguments).run().fails(words);
+        assert!(state() == before, "{arguments} changed files: {:?}", self.names());
+        message
+    }
+
+    /// As [`Folder::refuses`], for every verb that opens the filter `damaged`.
+    fn is_refused(&self, words: &[&str]) {
+        for verb in [
+            "info damaged",
+            "info seen --json damaged",
+            "query damaged keys",
+            "query -v damaged keys",
+            "add damaged keys",
+            "merge -o out damaged seen",
+            "merge -o out --intersect seen damaged",
+            "merge --force -o seen damaged",
+        ] {
+            if verb.starts_with("info seen") {
+                // The first receipt is already out.
+                let run = self.umbel(verb).run();
+                assert_eq!(run.status.code(), Some(2), "{verb}");
+                assert!(words.iter().all(|word| run.stderr.contains(word)), "{}", run.stderr);
+            } else {
+                self.refuses(verb, &[&["damaged: "], words].concat());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let folder = folder();
+    let words = &["umbel: gone: No such file or directory"];
+    for arguments in [
+        "common keys gone",
+        "common gone keys",
+        "common keys - gone",
+        "build -o new gone",
+        "build -o new --keys 10 keys gone",
+        "add seen gone",
+        "query seen gone",
+        "add gone keys",
+        "query gone keys",
+        "info gone",
+        "merge -o new gone seen",
+        "merge -o new seen gone",
+        "query keyed keys --secret-file gone",
+    ] {
+        folder.refuses(arguments, words);
+    }
+}
+
+#[test]
+fn a_directory_is_no_input() {
+    let folder = folder();
+    fs::create_dir(folder.path("dir")).unwrap();
+    for arguments in
+        ["common keys dir", "common dir keys", "build -o new dir", "add seen dir", "query seen dir"]
+    {
+        folder.refuses(arguments, &["umbel: dir: is a directory; name files, or pipe lines in"]);
+    }
+    for arguments in ["info dir", "query dir keys", "add dir keys", "merge -o new dir seen"] {
+        folder.refuses(arguments, &["umbel: dir: is a directory; name a filter file"]);
+    }
+    let stdin = fs::File::open(folder.path("dir")).unwrap();
+    let run = folder.umbel("common keys -").stdin_file(stdin).run();
+    run.fails(&["standard input: is a directory"]);
+}
+
+// Permissions do not make a file unreadable to whoever runs tests as root, so these are files that
+// nobody can open, or nobody can read.
+#[test]
+fn an_unreadable_file_is_named() {
+    let folder = folder();
+    // Nothing is below a file.
+    for arguments in ["common keys keys/child", "build -o new keys/child", "info seen/child"] {
+        folder.refuses(arguments, &["/child: Not a directory"]);
+    }
+    // A socket cannot be opened.
+    let _listener = UnixListener::bind(folder.path("socket")).unwrap();
+    for arguments in ["common keys socket", "add seen socket", "query socket keys"] {
+        folder.refuses(arguments, &["umbel: socket: "]);
+    }
+    // A link to itself leads nowhere.
+    symlink("loop", folder.path("loop")).unwrap();
+    folder.refuses("common loop keys", &["umbel: loop: "]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_fails_when_read_is_named() {
+    let folder = folder();
+    // Opens, and fails at its first byte: no memory is mapped at address 0.
+    let words = &["umbel: /proc/self/mem: Input/output error"];
+    for arguments in [
+        "common keys /proc/self/mem",
+        "build -o new /proc/self/mem",
+        "build -o new --keys 10 /proc/self/mem",
+        "add seen /proc/self/mem",
+        "info /proc/self/mem",
+        "merge -o new seen /proc/self/mem",
+    ] {
+        folder.refuses(arguments, words);
+    }
+    let run = folder.umbel("query seen keys /proc/self/mem").run();
+    assert_eq!(run.status.code(), Some(2));
+    assert!(run.stderr.contains(words[0]), "{}", run.stderr);
+}
+
+#[test]
+fn damaged_compression_is_refused() {
+    let folder = folder();
+    let whole = zstd::encode_all(&folder.read("keys")[..], 3).unwrap();
+    folder.write("cut.zst", &whole[..whole.len() / 2]);
+    folder.write("plain.zst", folder.read("keys"));
+    folder.write("plain.gz", folder.read("keys"));
+    for name in ["cut.zst", "plain.zst", "plain.gz"] {
+        let named = &[&*format!("umbel: {name}: ")];
+        folder.refuses(&format!("common keys {name}"), named);
+        folder.refuses(&format!("build -o new {name}"), named);
+        folder.refuses(&format!("build -o new --keys 1000 {name}"), named);
+        folder.refuses(&format!("add seen {name}"), named);
+    }
+}
+
+#[test]
+fn what_is_no_filter_is_refused() {
+    let folder = folder();
+    folder.write("damaged", folder.read("keys"));
+    folder.is_refused(&["not an umbel file", "it begins with \"https://"]);
+    folder.write("damaged", "\x1f\u{8}\0\n");
+    folder.is_refused(&["not an umbel file", "it begins with \"\\x1f\\x08\\x00\\n\""]);
+    folder.write("damaged", "");
+    folder.is_refused(&["not an umbel file"]);
+}
+
+#[test]
+fn a_truncated_filter_is_refused() {
+    let folder = folder();
+    let whole = folder.read("seen");
+    for length in [8, 9, 127, 128, 129, whole.len() - 9, whole.len() - 1] {
+        folder.write("damaged", &whole[..length]);
+        folder.is_refused(&[&format!("found {length}"), "truncated? copy it again"]);
+    }
+    folder.write("damaged", [&whole[..], b"\n"].concat());
+    folder.is_refused(&["something was appended; copy it again"]);
+}
+
+#[test]
+fn a_flipped_bit_is_refused() {
+    let folder = folder();
+    let whole = folder.read("seen");
+    let flips = [
+        (10, "the header is damaged"),
+        (40, "the header is damaged"),
+        (127, "the header is damaged"),
+        (128, "the payload is damaged"),
+        (whole.len() - 17, "the payload is damaged"),
+        (whole.len() - 16, "the checksum table"),
+        (whole.len() - 1, "the checksum table"),
+    ];
+    for (i, (at, words)) in flips.into_iter().enumerate() {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1 << i;
+        folder.write("damaged", flipped);
+        folder.is_refused(&[words, "copy the file again or rebuild it"]);
+    }
+}
+
+#[test]
+fn another_version_is_refused() {
+    let folder = folder();
+    let mut file = folder.read("seen");
+    for version in [0u16, 2, 513] {
+        file[8..10].copy_from_slice(&version.to_le_bytes());
+        folder.write("damaged", &file);
+        folder.is_refused(&[
+            &format!("format version {version}; this release reads version 1"),
+            "use a matching umbel",
+        ]);
+    }
+}
+
+#[test]
+fn another_scheme_or_seed_does_not_merge() {
+    let folder = folder();
+    folder.umbel("build -q -o seeded keys --seed 7").run().done();
+    for other in ["seeded", "keyed"] {
+        let words = &[
+            &*format!("umbel: seen and {other}: the filters hash keys differently"),
+            "xxh3-128 seed 0",
+            "rebuild one of them from its keys",
+        ];
+        folder.refuses(&format!("merge -o new seen {other}"), words);
+        folder.refuses(&format!("merge -o new --intersect seen {other}"), words);
+        folder.refuses(&format!("merge -o seen --force seen {other}"), words);
+    }
+}
+
+#[test]
+fn a_keyed_filter_needs_its_own_secret() {
+    let folder = folder();
+    folder.write("other", "fedcba9876543210");
+    for verb in ["query", "add"] {
+        folder.refuses(&format!("{verb} keyed keys"), &["keyed: the filter is keyed", "give its"]);
+        folder.refuses(
+            &format!("{verb} keyed keys --secret-file other"),
+            &["keyed: the secret has key id ", ", the filter was made with "],
+        );
+        folder.refuses(
+            &format!("{verb} seen keys --secret-file secret"),
+            &["seen: the filter is not keyed", "leave the secret out"],
+        );
+    }
+    folder.refuses("build -o new keys --seed 3 --secret-file secret", &["--seed", "--secret-file"]);
+}
+
+#[test]
+fn a_secret_of_another_length_is_refused() {
+    let folder = folder();
+    for (secret, found) in [
+        ("", "found 0 bytes"),
+        ("0123456789abcdef\n", "found 17 bytes"),
+        ("0123456789abcdef0123456789abcde", "found 31 bytes"),
+        ("0123456789abcdef0123456789abcdeg", "found 32 bytes"),
+    ] {
+        folder.write("short", secret);
+        for arguments in ["query keyed keys", "build -o new keys"] {
+            let words = &["short: a secret has 16 bytes or 32 hexadecimal digits", found];
+            folder.refuses(&format!("{arguments} --secret-file short"), words);
+        }
+    }
+}
+
+#[test]
+fn an_fpp_outside_0_and_1_is_refused() {
+    let folder = folder();
+    for verb in ["build -o new keys", "common keys keys", "plan --keys 10"] {
+        for fpp in ["0", "1", "-1", "-0.01", "nan", "2", "1e9", "inf"] {
+            let words = &["--fpp", "is not a probability between 0 and 1", "0.01 is 1 %"];
+            folder.refuses(&format!("{verb} --fpp {fpp}"), words);
+        }
+        folder.refuses(&format!("{verb} --fpp 1%"), &["--fpp", "such as 0.01 or 1e-6"]);
+    }
+}
+
+#[test]
+fn zero_keys_are_refused() {
+    let folder = folder();
+    for verb in ["build -o new keys", "plan --fpp 0.1"] {
+        folder.refuses(&format!("{verb} --keys 0"), &["--keys", "zero keys", "at least 1 key"]);
+        for keys in ["-3", "1.5", "many"] {
+            let words = &["--keys", keys, "is not a number of keys such as 1000000 or 5e9"];
+            folder.refuses(&format!("{verb} --keys {keys}"), words);
+        }
+    }
+}
+
+#[test]
+fn a_size_that_is_none_is_refused() {
+    let folder = folder();
+    for size in ["0", "-1", "4 gigs", "lots", "1e30"] {
+        let words = &["--memory", "is not a size such as 64MiB, 4GiB or 1e9"];
+        folder.umbel("common keys keys --memory").arg(size).run().fails(words);
+    }
+    folder
+        .refuses("build -o new keys --size 63", &["63 bytes of memory hold no such filter", "64"]);
+    folder.refuses(
+        "build -o new keys --size 4KiB --keys 10 --fpp 0.1",
+        &["--keys, --fpp and --size: two of them give the third; leave one out"],
+    );
+}
+
+#[test]
+fn too_little_memory_names_the_least_that_works() {
+    let folder = folder();
+    folder.umbel("build -q -o large --size 64MiB --keys 1e6 keys").run().done();
+    folder.write("long", lines([vec![b'x'; 30_000_000]]));
+    for (arguments, memory) in [
+        ("common keys keys", "1MiB"),
+        ("common keys keys --threads 64", "20MiB"),
+        ("common keys keys --threads 9 --fpp 0.1", "16MiB"),
+        ("common keys keys --fpp 1e-9 --threads 500", "64MiB"),
+        ("build -o new keys --force", "4KiB"),
+        ("add large keys", "40MiB"),
+        ("query large keys", "64MiB"),
+        ("query large -", "64MiB"),
+        // The line and the filter.
+        ("query large - keys", "79MiB"),
+        ("query large keys long", "79MiB"),
+        ("common long long", "16MiB"),
+    ] {
+        let run = |memory: &str| {
+            let umbel = folder.umbel(&format!("{arguments} --memory {memory}"));
+            umbel.stdin(if memory == "79MiB" { folder.read("long") } else { urls(0..10) }).run()
+        };
+        let refused = run(memory);
+        assert_eq!(refused.status.code(), Some(2), "{arguments}: {}", refused.stderr);
+        assert!(refused.stderr.contains("a memory cap of "), "{}", refused.stderr);
+        let enough = least_memory(&refused.stderr).to_owned();
+        let worked = run(&enough);
+        assert_eq!(worked.status.code(), Some(0), "{arguments} in {enough}: {}", worked.stderr);
+    }
+}
+
+#[test]
+fn a_small_cap_needs_no_word_about_threads() {
+    let folder = folder();
+    folder.umbel("common keys keys --memory 16MiB").run().done();
+}
+
+#[test]
+fn an_existing_output_needs_force() {
+    let folder = folder();
+    symlink("seen", folder.path("link")).unwrap();
+    symlink("nowhere", folder.path("dangling")).unwrap();
+    for output in ["seen", "link", "dangling"] {
+        let words = &[&*format!("umbel: {output}: already there; --force replaces it")];
+        folder.refuses(&format!("build -o {output} keys"), words);
+        folder.refuses(&format!("merge -o {output} seen"), words);
+        // Before any work: the lines are not even looked for.
+        folder.refuses(&format!("build -o {output} gone"), words);
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_made_is_refused() {
+    let folder = folder();
+    fs::create_dir(folder.path("dir")).unwrap();
+    for verb in ["build keys", "build gone", "merge seen", "build --force keys"] {
+        folder.refuses(&format!("{verb} -o dir"), &["umbel: dir: is a directory; name a file"]);
+        let words = &["umbel: no/such/new: there is no folder no/such", "make it first"];
+        folder.refuses(&format!("{verb} -o no/such/new"), words);
+        folder
+            .refuses(&format!("{verb} -o keys/new"), &["umbel: keys/new: there is no folder keys"]);
+    }
+}
+
+#[test]
+fn a_folder_for_temporary_files_must_be_there() {
+    let folder = folder();
+    for tmp in ["gone", "keys"] {
+        for verb in ["common keys keys", "build -o new keys", "query seen keys"] {
+            let words = &[&*format!("umbel: {tmp}: not a folder for temporary files"), "--tmp"];
+            folder.refuses(&format!("{verb} --tmp {tmp}"), words);
+        }
+    }
+    let mut umbel = folder.umbel("common keys keys");
+    umbel.command.env("TMPDIR", folder.path("gone"));
+    umbel.run().fails(&["gone: not a folder for temporary files; name one with --tmp"]);
+}
+
+#[test]
+fn an_unknown_kind_is_refused_with_those_there_are() {
+    let folder = folder();
+    let words = &["--kind", "no kind is called \"cuckoo\"", "blocked, classic"];
+    folder.refuses("build -o new keys --kind cuckoo", words);
+}
+
+#[test]
+fn a_wrong_word_suggests_the_near_one() {
+    let folder = folder();
+    for (arguments, near) in [
+        ("comon keys keys", "'common'"),
+        ("common keys keys --at-leest 2", "'--at-least'"),
+        ("common keys keys --memmory 1GiB", "'--memory'"),
+        ("build --ouput new keys", "'--output'"),
+        ("query seen keys --secret", "'--secret-file'"),
+        ("plan --key 7 --fpp 0.1", "'--keys'"),
+    ] {
+        folder.refuses(arguments, &["similar", near]);
+    }
+}
+
+#[test]
+fn what_common_cannot_do_is_refused() {
+    let folder = folder();
+    folder.refuses("common keys", &["2 values required"]);
+    folder.refuses("common - -", &["-: standard input can be named once"]);
+    for least in ["0", "3"] {
+        let words = &["--at-least", least, "with 2 inputs", "between 1 and the number of inputs"];
+        folder.refuses(&format!("common keys keys --at-least {least}"), words);
+    }
+    folder.refuses("common keys keys --at-least -1", &["--at-least", "-1"]);
+    folder.refuses("common keys keys --threads 0", &["--threads"]);
+    folder.refuses("common keys keys --threads -1", &["--threads", "-1"]);
+}

@@ -1,0 +1,510 @@
+//! What goes wrong midway, as a black box: signals, full disks, inputs that change, readers that leave.
+//! Nothing stays behind, and a filter is the old one or the new one, whole.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use crate::util::{Folder, urls};
+
+const SIGNALS: [Signal; 3] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGKILL];
+
+/// A folder with lines in `keys` and a filter of them in `seen`, larger than 64 KiB.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("keys", urls(0..10_000));
+    folder.umbel("build -q -o seen --keys 100000 keys").run().done();
+    folder
+}
+
+/// A folder with two files that share all their lines, more than a cap of 16 MiB keeps in memory.
+fn with_large_files() -> Folder {
+    let folder = Folder::new();
+    folder.write("a", urls(0..200_000));
+    folder.write("b", urls((0..200_000).rev()));
+    folder
+}
+
+#[test]
+fn killed_while_a_pipe_is_spooled_it_leaves_nothing() {
+    let folder = folder();
+    for signal in SIGNALS {
+        for arguments in [
+            "common keys pipe",
+            "common pipe keys",
+            "build -o new pipe",
+            "dedup pipe",
+            "dedup --repeated keys pipe",
+            "except keys pipe",
+            "except pipe keys",
+        ] {
+            folder.fifo("pipe");
+            let mut run = folder.umbel(arguments).spawn();
+            let mut pipe = run.feed(&folder, "pipe");
+            pipe.write_all(&urls(0..5_000)).unwrap();
+            run.until_temporary();
+            run.kill(signal);
+            run.finish().killed_by(signal);
+            assert_eq!(folder.names(), ["keys", "pipe", "seen"], "{arguments}");
+        }
+    }
+}
+
+#[test]
+fn killed_with_lines_on_disk_it_leaves_nothing() {
+    let folder = with_large_files();
+    for signal in SIGNALS {
+        for arguments in [
+            "common a b --memory 16MiB",
+            "dedup a b --repeated --memory 16MiB",
+            "dedup a b --count --memory 16MiB",
+        ] {
+            let mut run = folder.umbel(arguments).spawn();
+            // The answer is more than a pipe holds; it comes from temporary files.
+            let mut stdout = run.stdout();
+            stdout.read_exact(&mut [0; 66]).unwrap();
+            run.until_temporary();
+            run.kill(signal);
+            drop(stdout);
+            run.finish().killed_by(signal);
+            assert_eq!(folder.names(), ["a", "b"], "{arguments}");
+        }
+    }
+}
+
+#[test]
+fn killed_while_lines_go_to_disk_it_leaves_nothing() {
+    let folder = with_large_files();
+    for signal in SIGNALS {
+        for arguments in ["except a b", "except b a a", "dedup a b", "dedup b a --count"] {
+            let umbel = folder.umbel(&format!("{arguments} --memory 16MiB"));
+            let mut run = umbel.stdout(File::create(folder.path("out")).unwrap()).spawn();
+            run.until_temporary();
+            run.kill(signal);
+            run.finish().killed_by(signal);
+            assert_eq!(folder.names(), ["a", "b", "out"], "{arguments}");
+        }
+    }
+}
+
+#[test]
+fn killed_while_lines_come_in_it_leaves_filters_alone() {
+    let folder = folder();
+    let before = folder.read("seen");
+    for signal in SIGNALS {
+        for arguments in [
+            "build -o new --keys 10000 pipe",
+            "build -o seen --force --keys 10000 pipe",
+            "add seen pipe",
+            "query -v seen pipe",
+        ] {
+            folder.fifo("pipe");
+            let mut run = folder.umbel(arguments).spawn();
+            let mut pipe = run.feed(&folder, "pipe");
+            // More than the pipe holds, so some of it was read.
+            pipe.write_all(&urls(0..5_000)).unwrap();
+            run.kill(signal);
+            run.finish().killed_by(signal);
+            assert_eq!(folder.names(), ["keys", "pipe", "seen"], "{arguments}");
+            assert!(folder.read("seen") == before, "{arguments}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "hundreds of kills: cargo x test --full"]
+fn add_killed_at_any_moment_leaves_a_whole_filter() {
+    /// Numbers that look random, from a seed that a failure can be repeated with, as far as time can.
+    fn fraction(seed: u64) -> f64 {
+        let mixed = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (mixed >> 11) as f64 / (1u64 << 53) as f64
+    }
+    let folder = Folder::new();
+    fs::create_dir(folder.path("store")).unwrap();
+    folder.write("keys", urls(0..20_000));
+    folder.write("fresh", urls(20_000..40_000));
+    folder.umbel("build -q -o store/seen --keys 200000 keys").run().done();
+    let old = folder.read("store/seen");
+    let add = || {
+        let start = Instant::now();
+        folder.umbel("add -q store/seen fresh").run().done();
+        start.elapsed()
+    };
+    // The fastest of some, for other tests run meanwhile.
+    let usual = (0..10).map(|_| add()).min().unwrap();
+    let new = folder.read("store/seen");
+    assert!(old != new);
+
+    let beside = || -> Vec<_> {
+        let names = fs::read_dir(folder.path("store")).unwrap();
+        names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    let (mut killed, mut replaced) = (0, 0);
+    for attempt in 0..200 {
+        folder.write("store/seen", &old);
+        let run = folder.umbel("add -q store/seen fresh").spawn();
+        thread::sleep(usual.mul_f64(1.1 * fraction(attempt)));
+        run.kill(Signal::SIGKILL);
+        let outcome = run.finish();
+        let after = folder.read("store/seen");
+        assert!(after == old || after == new, "attempt {attempt}: neither old nor new");
+        assert!(after == new || !outcome.status.success(), "attempt {attempt}: done, but old");
+        folder.umbel("info store/seen").run().done();
+        killed += u32::from(outcome.status.signal().is_some());
+        replaced += u32::from(after == new);
+        // Between the two steps of a replacement there is a second name, which the next one takes.
+        assert!(beside().iter().all(|name| name == "seen" || name == ".seen.umbel-new"));
+    }
+    eprintln!("{killed} of 200 were killed, {replaced} had replaced the filter; usual: {usual:?}");
+    assert!(killed >= 20, "only {killed} were killed");
+    folder.umbel("add -q store/seen fresh").run().done();
+    folder.umbel("query -v store/seen keys fresh").run().nothing();
+    assert_eq!(beside(), ["seen"]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_a_killed_replacement_left_is_removed_by_the_next() {
+    let folder = folder();
+    folder.write(".seen.umbel-new", folder.read("seen"));
+    folder.umbel("add -q seen keys").run().done();
+    assert_eq!(folder.names(), ["keys", "seen"]);
+    // Who still holds it is waited for.
+    folder.write(".seen.umbel-new", "");
+    let held = File::open(folder.path(".seen.umbel-new")).unwrap();
+    held.lock().unwrap();
+    let mut run = folder.umbel("add -q seen keys").spawn();
+    thread::sleep(Duration::from_millis(100));
+    assert!(run.runs());
+    drop(held);
+    run.finish().done();
+    assert_eq!(folder.names(), ["keys", "seen"]);
+}
+
+#[test]
+fn a_full_temporary_disk_is_told() {
+    let folder = with_large_files();
+    let names = folder.names();
+    let tmp = folder.path("tmp");
+    let words = &[
+        &*format!("umbel: temporary files in {}: ", tmp.display()),
+        "free some space there or name another folder with --tmp",
+    ];
+    // What a pipe gives, and what does not fit in memory: files of more than 100 kB.
+    for arguments in [
+        "common a -",
+        "common - a",
+        "build -o new",
+        "build -o new a -",
+        "dedup",
+        "dedup a - --repeated",
+        "dedup - --fpp 0.1",
+        "except a -",
+        "except - a",
+    ] {
+        let piped = urls(0..5_000);
+        folder.umbel_on_small_disk(200, arguments).stdin(piped).run().fails(words);
+    }
+    for arguments in [
+        "common a b",
+        "common a b --at-least 1",
+        "dedup a b --repeated",
+        "dedup a b --count",
+        "except a b",
+    ] {
+        let umbel = folder.umbel_on_small_disk(200, &format!("{arguments} --memory 16MiB"));
+        umbel.run().fails(words);
+    }
+    // Here lines went out before: they are the beginning of the answer.
+    let stopped = folder.umbel_on_small_disk(200, "dedup a b --memory 16MiB").run();
+    assert_eq!(stopped.status.code(), Some(2));
+    assert!(urls(0..200_000).starts_with(&stopped.stdout));
+    assert!(words.iter().all(|word| stopped.stderr.contains(word)), "{}", stopped.stderr);
+    assert_eq!(folder.names(), names);
+}
+
+#[test]
+fn a_filter_larger_than_the_cap_is_written_whole_or_not_at_all() {
+    let folder = folder();
+    let build = "build --keys 1e6 --size 40MB --memory 16MiB";
+    // A full disk for the pieces, and for the filter.
+    let tmp = folder.path("tmp");
+    folder
+        .umbel_on_small_disk(20, &format!("{build} -o new keys"))
+        .run()
+        .fails(&[&format!("temporary files in {}: ", tmp.display()), "--tmp"]);
+    let words = &["umbel: new: nothing was written: ", "too large"];
+    folder.umbel_on_small_disk(20_000, &format!("{build} -o new keys")).run().fails(words);
+    for signal in SIGNALS {
+        // Held where half of it is written.
+        let mut run = folder.umbel(&format!("{build} -o - keys")).spawn();
+        let mut stdout = run.stdout();
+        std::io::copy(&mut stdout.by_ref().take(20_000_000), &mut std::io::sink()).unwrap();
+        run.until_temporary();
+        run.kill(signal);
+        drop(stdout);
+        run.finish().killed_by(signal);
+    }
+    let quiet = folder.umbel(&format!("{build} -o - keys")).unread().run();
+    assert_eq!(quiet.stderr, "");
+    quiet.done();
+    assert_eq!(folder.names(), ["keys", "seen"]);
+}
+
+#[test]
+fn a_full_disk_leaves_the_old_filter_or_none() {
+    let folder = folder();
+    let before = folder.read("seen");
+    for (arguments, output) in [
+        ("build -o new --keys 1e6 keys", "new"),
+        ("build -o seen --force --keys 1e6 keys", "seen"),
+        ("add seen keys", "seen"),
+        ("merge -o new seen", "new"),
+        ("merge -o seen --force seen", "seen"),
+    ] {
+        let words = &[&*format!("umbel: {output}: nothing was written: "), "too large"];
+        folder.umbel_on_small_disk(100, arguments).run().fails(words);
+        assert_eq!(folder.names(), ["keys", "seen"], "{arguments}");
+        assert!(folder.read("seen") == before, "{arguments}");
+    }
+}
+
+#[test]
+fn a_limit_that_kills_leaves_the_old_filter_or_none() {
+    let folder = folder();
+    let before = folder.read("seen");
+    for arguments in ["build -o new --keys 1e6 keys", "add seen keys", "merge -fo seen seen"] {
+        // Not ignored, the signal ends the process in the midst of a write.
+        let script = format!("ulimit -f 100; exec \"$0\" {arguments}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_umbel")]).current_dir(folder.path(""));
+        let mut umbel = folder.umbel("");
+        umbel.command = command;
+        umbel.run().killed_by(Signal::SIGXFSZ);
+        assert_eq!(folder.names(), ["keys", "seen"], "{arguments}");
+        assert!(folder.read("seen") == before, "{arguments}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_under_the_answer_is_told() {
+    let folder = folder();
+    let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for arguments in [
+        "common keys keys",
+        "common keys keys --fpp 0.01",
+        "common keys keys --explain",
+        "dedup keys",
+        "dedup keys keys --repeated",
+        "dedup keys --count",
+        "dedup keys --fpp 0.01",
+        "dedup keys --explain",
+        "except keys seen",
+        "except keys seen --fpp 0.01",
+        "except keys seen --explain",
+        "query seen keys",
+        "build -o - keys",
+        "merge -o - seen",
+        "info seen",
+        "plan --keys 10 --fpp 0.1",
+        "completions bash",
+        "man",
+    ] {
+        folder.umbel(arguments).stdout(full()).run().fails(&["No space left on device"]);
+    }
+    folder.umbel("build -o /dev/full keys").run().fails(&["/dev/full", "No space left on device"]);
+}
+
+/// Runs `arguments`, which name a pipe and the file `keys`; when both are open and the pipe has still
+/// to be read, changes the file.
+fn changed(arguments: &str, change: impl Fn(&Folder)) {
+    let folder = folder();
+    folder.fifo("pipe");
+    let (names, filter) = (folder.names(), folder.read("seen"));
+    let mut run = folder.umbel(arguments).spawn();
+    let mut pipe = run.feed(&folder, "pipe");
+    // Where time stamps are coarse, a change at once would have the old one.
+    thread::sleep(Duration::from_millis(20));
+    change(&folder);
+    pipe.write_all(&urls(500..1_000)).unwrap();
+    drop(pipe);
+    run.finish()
+        .fails(&["umbel: keys: changed while it was being read", "run again when it is at rest"]);
+    assert_eq!(folder.names(), names);
+    assert!(folder.read("seen") == filter);
+}
+
+#[test]
+fn an_input_that_changes_meanwhile_is_noticed() {
+    for arguments in [
+        "common keys pipe",
+        "common pipe keys",
+        "common keys pipe --at-least 1",
+        "common keys pipe --fpp 0.01",
+        "dedup keys pipe",
+        "dedup pipe keys --repeated",
+        "dedup keys pipe --count",
+        "dedup keys pipe --fpp 0.01",
+        "except keys pipe",
+        "except pipe keys",
+        "except pipe keys --fpp 0.01",
+        "build -o new keys pipe",
+        "build -o seen --force --keys 20000 pipe keys",
+        "add seen pipe keys",
+        "query -v seen pipe keys",
+    ] {
+        changed(arguments, |folder| folder.append("keys", "one more\n"));
+        changed(arguments, |folder| {
+            let file = OpenOptions::new().write(true).open(folder.path("keys")).unwrap();
+            file.set_len(1000).unwrap();
+        });
+        changed(arguments, |folder| {
+            let file = OpenOptions::new().write(true).open(folder.path("keys")).unwrap();
+            file.write_all_at(b"X", 100).unwrap();
+        });
+    }
+}
+
+#[test]
+fn an_input_that_changes_between_passes_is_noticed() {
+    for arguments in ["dedup a", "dedup a --count", "except a b"] {
+        let folder = Folder::new();
+        folder.write("a", urls(0..600_000));
+        folder.write("b", urls(900_000..1_300_000));
+        let mut run = folder.umbel(&format!("{arguments} --memory 16MiB")).spawn();
+        // The answer is more than a pipe holds; the last pass waits where it begins.
+        let mut out = run.stdout();
+        out.read_exact(&mut [0; 66]).unwrap();
+        // Another line, in a file of the same length.
+        let file = OpenOptions::new().write(true).open(folder.path("a")).unwrap();
+        file.write_all_at(&urls([7]), 66 * 500_000).unwrap();
+        let rest = thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+        let outcome = run.finish();
+        rest.join().unwrap().unwrap();
+        assert_eq!(outcome.status.code(), Some(2), "{arguments}: {}", outcome.stderr);
+        let words = "umbel: a: changed while it was being read";
+        assert!(outcome.stderr.starts_with(words), "{arguments}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn an_input_that_is_at_rest_is_not_said_to_change() {
+    let folder = folder();
+    folder.fifo("pipe");
+    let mut run = folder.umbel("common keys pipe").spawn();
+    let mut pipe = run.feed(&folder, "pipe");
+    thread::sleep(Duration::from_millis(20));
+    folder.read("keys");
+    pipe.write_all(&urls([7, 5])).unwrap();
+    drop(pipe);
+    assert_eq!(run.finish().done(), urls([5, 7]));
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_run_quietly() {
+    let folder = with_large_files();
+    folder.umbel("build -q -o seen a").run().done();
+    for arguments in [
+        "common a b",
+        "common a b --memory 16MiB",
+        "common a b --fpp 0.01",
+        "dedup a b",
+        "dedup a b --memory 16MiB",
+        "dedup a b --repeated --memory 16MiB",
+        "dedup a b --count",
+        "dedup a --fpp 0.01",
+        "except a seen",
+        "except a seen --memory 16MiB",
+        "except a seen --fpp 0.01",
+        "query seen a",
+        "build -o - a",
+        "merge -o - seen",
+    ] {
+        let mut run = folder.umbel(arguments).spawn();
+        let mut lines = BufReader::new(run.stdout());
+        let mut first = Vec::new();
+        lines.read_until(b'\n', &mut first).unwrap();
+        assert!(!first.is_empty());
+        drop(lines);
+        let outcome = run.finish();
+        assert_eq!(outcome.stderr, "", "{arguments}");
+        outcome.done();
+    }
+}
+
+#[test]
+fn without_any_reader_the_run_ends_quietly() {
+    let folder = folder();
+    for arguments in [
+        "common keys keys",
+        "dedup keys",
+        "dedup keys --count",
+        "dedup keys --explain",
+        "except keys seen",
+        "except keys seen --fpp 0.01",
+        "query seen keys",
+        "build -o - keys",
+        "merge -o - seen",
+        "info seen",
+        "info --json seen seen",
+        "common keys keys --explain",
+        "plan --keys 10 --fpp 0.1",
+        "completions zsh",
+        "man",
+        "--help",
+        "common --help",
+        "--version",
+    ] {
+        let outcome = folder.umbel(arguments).unread().run();
+        assert_eq!(outcome.stderr, "", "{arguments}");
+        outcome.done();
+    }
+}
+
+#[test]
+fn a_reader_of_answers_that_leaves_ends_a_query_of_a_pipe() {
+    let folder = folder();
+    let mut umbel = folder.umbel("query seen");
+    umbel.command.stdin(Stdio::piped());
+    let mut run = umbel.spawn();
+    let (mut stdin, mut stdout) = (run.stdin(), run.stdout());
+    stdin.write_all(&urls([3])).unwrap();
+    stdout.read_exact(&mut [0; 66]).unwrap();
+    drop(stdout);
+    // The pipe stays open: it is the missing reader that ends the run, once there is an answer.
+    for _ in 0..1000 {
+        if !run.runs() {
+            break;
+        }
+        let _ = stdin.write_all(&urls([4]));
+        thread::sleep(Duration::from_millis(5));
+    }
+    let outcome = run.finish();
+    assert_eq!(outcome.stderr, "");
+    outcome.done();
+}
+
+#[test]
+fn words_that_nobody_can_read_are_no_error() {
+    let folder = folder();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let closed = || Stdio::from(writer.try_clone().unwrap());
+    let common = folder.umbel("common keys keys").stderr(closed()).run();
+    assert!(common.done() == folder.read("keys"));
+    folder.umbel("build -o full --keys 10 keys").stderr(closed()).run().done();
+    folder.umbel("query -v full keys").stderr(closed()).run().nothing();
+    let failed = folder.umbel("common keys gone").stderr(closed()).run();
+    assert_eq!(failed.status.code(), Some(2));
+    if let Ok(full) = OpenOptions::new().write(true).open("/dev/full") {
+        folder.umbel("add --json seen keys").stderr(full).run().done();
+    }
+}

@@ -1,0 +1,379 @@
+//! Keys that are part of a record, as a black box: every format, its headers, and what is wrong with it.
+
+use std::io::Write;
+
+use crate::util::{Folder, least_memory};
+
+/// Two tables whose columns are in another order.
+fn tables() -> Folder {
+    let folder = Folder::new();
+    folder
+        .write("a", "id,name,city\n1,Ada,London\n2,\"Grace, Rear Admiral\",New York\n3,Edsger,\n");
+    folder.write("b", "city,id\nParis,4\nRotterdam,\"3\"\nOslo,1\nRome,1\n");
+    folder
+}
+
+fn text(folder: &Folder, arguments: &str) -> String {
+    folder.umbel(arguments).run().text()
+}
+
+#[test]
+fn rows_with_a_common_key_come_whole_with_the_first_files_header() {
+    let folder = tables();
+    let found = text(&folder, "common --csv --key id a b");
+    assert_eq!(found, "id,name,city\n1,Ada,London\n3,Edsger,\n");
+    let found = text(&folder, "common --csv --key id b a");
+    assert_eq!(found, "city,id\nRotterdam,\"3\"\nOslo,1\n");
+    let found = text(&folder, "common --csv --key id --at-least 1 b a");
+    let rest = "2,\"Grace, Rear Admiral\",New York\n";
+    assert_eq!(found, format!("city,id\nParis,4\nRotterdam,\"3\"\nOslo,1\n{rest}"));
+    let found = text(&folder, "common --csv --key id --fpp 1e-9 a b");
+    assert_eq!(found, "id,name,city\n1,Ada,London\n3,Edsger,\n");
+}
+
+#[test]
+fn the_examples_work() {
+    let folder = Folder::new();
+    for name in ["orders.csv", "returns.csv", "orders.jsonl"] {
+        let path = format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"));
+        folder.write(name, std::fs::read(path).unwrap());
+    }
+    let found = text(&folder, "common --csv --key customer orders.csv returns.csv");
+    assert_eq!(found.lines().count(), 1 + 2 + 1, "{found}");
+    folder.umbel("build -q -o returned --csv --key customer returns.csv").run().done();
+    let found = text(&folder, "query -v --jsonl --key customer.id returned orders.jsonl");
+    assert_eq!(found.lines().count(), 2, "{found}");
+}
+
+#[test]
+fn a_header_is_no_row() {
+    let folder = tables();
+    let report = folder.umbel("common --csv --key id --json a b").run().report();
+    assert_eq!((&report["lines"], &report["found"]), (&7.into(), &2.into()));
+    // Nothing is common: a table without rows.
+    folder.write("c", "id\n9\n");
+    let run = folder.umbel("common --csv --key id a c").run();
+    assert_eq!((run.status.code(), &run.stdout[..]), (Some(1), &b"id,name,city\n"[..]));
+    // An input of no bytes has no header; the next one's goes out.
+    folder.write("empty", "");
+    let found = text(&folder, "common --csv --key id --at-least 2 empty a b");
+    assert_eq!(found, "id,name,city\n1,Ada,London\n3,Edsger,\n");
+}
+
+#[test]
+fn columns_have_names_or_numbers() {
+    let folder = tables();
+    for (files, key) in [("a a", "1"), ("a a", "id"), ("b b", "2")] {
+        let found = text(&folder, &format!("common --csv --key {key} {files}"));
+        assert_eq!(found.lines().count(), 4, "{files} by {key}");
+    }
+    // Without a header the first record is one like others.
+    assert_eq!(text(&folder, "common --csv --no-header --key 1 a a").lines().count(), 4);
+    let found = text(&folder, "common --csv --no-header --key 3 a a");
+    assert_eq!(found.lines().next(), Some("id,name,city"));
+    // A name wins over a number.
+    folder.write("years", "x,1\n2020,a\n2021,b\n");
+    folder.write("letters", "1\nb\n");
+    assert_eq!(text(&folder, "common --csv --key 1 years letters"), "x,1\n2021,b\n");
+}
+
+#[test]
+fn quotes_and_ends_of_lines_are_no_part_of_a_key() {
+    let folder = Folder::new();
+    folder.write("unix", "k,v\n\"two\nlines\",1\nplain,2\n\"say \"\"hi\"\"\",3\n");
+    folder.write("dos", "v,k\r\n1,\"two\nlines\"\r\n\r\n2,\"plain\"\r\n3,\"say \"\"hi\"\"\"");
+    assert_eq!(text(&folder, "common --csv --key k unix dos").as_bytes(), folder.read("unix"));
+    let found = text(&folder, "common --csv --key k dos unix");
+    let all = "v,k\r\n1,\"two\nlines\"\r\n2,\"plain\"\r\n3,\"say \"\"hi\"\"\"\n";
+    assert_eq!(found, all);
+    // Whole records: the carriage return belongs to the end, the quotes to the record.
+    folder.write("same", "v,k\n1,\"two\nlines\"\n2,plain\n");
+    assert_eq!(text(&folder, "common --csv same dos"), "v,k\n1,\"two\nlines\"\n");
+}
+
+#[test]
+fn several_fields_are_compared_together() {
+    let folder = Folder::new();
+    folder.write("a", "x,y,z\nab,c,1\na,bc,2\n,abc,3\n");
+    folder.write("b", "y,x\nbc,a\nb,ac\n");
+    assert_eq!(text(&folder, "common --csv --key x --key y a b"), "x,y,z\na,bc,2\n");
+    assert_eq!(text(&folder, "common --csv --key y --key x b a"), "y,x\nbc,a\n");
+    // A name may have a comma.
+    folder.write("c", "\"x,y\",z\n1,2\n");
+    assert_eq!(text(&folder, "common --csv --key x,y c c"), "\"x,y\",z\n1,2\n");
+}
+
+#[test]
+fn other_delimiters() {
+    let folder = Folder::new();
+    folder.write("a", "id;v\n1,5;x\n\"2;5\";y\n");
+    folder.write("b", "1,5\n2;5\n");
+    let run = folder.umbel("common --csv --key id --delimiter ; a a --at-least 1").run();
+    assert_eq!(run.text().as_bytes(), folder.read("a"));
+    folder.write("tab", "k\tv\n\"a\tb\"\t1\n");
+    let run = folder.umbel("common --csv --key k --delimiter \\t tab tab").run();
+    assert_eq!(run.text().as_bytes(), folder.read("tab"));
+}
+
+#[test]
+fn tab_separated_values_have_no_quotes() {
+    let folder = Folder::new();
+    folder.write("a", "id\tsize\n1\t5\" disk\n2\t\"open\n");
+    folder.write("b", "size\r\n\"open\r\n3\" disk\r\n");
+    assert_eq!(text(&folder, "common --tsv --key size a b"), "id\tsize\n2\t\"open\n");
+    assert_eq!(text(&folder, "common --tsv --key 2 --no-header a a").as_bytes(), folder.read("a"));
+}
+
+#[test]
+fn json_paths_lead_to_values() {
+    let folder = Folder::new();
+    folder.write(
+        "a",
+        concat!(
+            "{\"user\": {\"id\": 17, \"name\": \"Ad\\u0061\"}, \"tags\": [\"x\", \"y\"]}\n",
+            "\n",
+            "  {\"user\": {\"id\": 1.50, \"name\": \"Bob\"}, \"tags\": [\"z\", null]}  \r\n",
+            "{\"user\": {\"name\": \"C\", \"id\": [1, 2]}, \"tags\": [0, {}], \"a.b\": {\"c/d\": true}}",
+        ),
+    );
+    folder.write("ids", "1.50\n17\n1.5\n");
+    folder.write("names", "Ada\nC\n");
+    for (keys, path, rows) in [
+        ("ids", "user.id", "12"),
+        ("names", "user.name", "13"),
+        ("names", "/user/name", "13"),
+        ("names", "tags.0", ""),
+    ] {
+        folder.umbel(&format!("build -q --force -o seen {keys}")).run().done();
+        let run = folder.umbel(&format!("query --jsonl --key {path} seen a")).run();
+        let all = folder.read("a");
+        let all: Vec<_> = all.split(|&byte| byte == b'\n').filter(|row| !row.is_empty()).collect();
+        let expected: Vec<_> =
+            rows.bytes().flat_map(|row| [all[(row - b'1') as usize], b"\n"].concat()).collect();
+        assert_eq!(run.stdout, expected, "{path}");
+    }
+    folder.write("deep", "{\"a.b\": {\"c/d\": true}}\n{\"a.b\": {\"c/d\": false}}\n");
+    assert_eq!(text(&folder, "common --jsonl --key /a.b/c~1d deep deep").lines().count(), 2);
+    // Whole records, as they are written.
+    assert_eq!(text(&folder, "common --jsonl a a").lines().count(), 3);
+}
+
+#[test]
+fn a_filter_of_a_field_and_one_of_lines_are_the_same() {
+    let folder = tables();
+    folder.write("ids", "1\n2\n3\n");
+    folder.umbel("build -q -o lines ids").run().done();
+    folder.umbel("build -q -o fields --csv --key id a").run().done();
+    folder.write("other", "id\n1\n2\n3\n");
+    folder
+        .umbel("build -q -o tabs --tsv --key id - ")
+        .stdin("n\tid\nx\t3\ny\t2\nz\t1")
+        .run()
+        .done();
+    folder.write("json", "{\"id\":1}\n{\"id\":\"2\"}\n{\"id\":3}\n");
+    folder.umbel("build -q -o objects --jsonl --key id json").run().done();
+    for filter in ["fields", "tabs", "objects"] {
+        assert!(folder.read(filter) == folder.read("lines"), "{filter}");
+    }
+    let absent = text(&folder, "query -v --csv --key id lines b");
+    assert_eq!(absent, "city,id\nParis,4\n");
+}
+
+#[test]
+fn filters_grow_and_answer_by_keys() {
+    let folder = tables();
+    folder.umbel("build -q -o seen --keys 1000 --csv --key id a").run().done();
+    assert_eq!(text(&folder, "query -v --csv --key id seen b"), "city,id\nParis,4\n");
+    folder.umbel("add -q --csv --key id seen b").run().done();
+    let run = folder.umbel("query -v --csv --key id seen b a").run();
+    assert_eq!((run.status.code(), &run.stdout[..]), (Some(1), &b"city,id\n"[..]));
+    let report = folder.umbel("add --json --csv --key id seen a b").run().report();
+    assert_eq!(report["lines"], 7);
+}
+
+#[test]
+fn of_several_inputs_one_header_goes_out() {
+    let folder = tables();
+    folder.write("empty", "");
+    folder.umbel("build -q -o seen --csv --key id a").run().done();
+    let expected = "city,id\nRotterdam,\"3\"\nOslo,1\nRome,1\n";
+    let rows = "1,Ada,London\n2,\"Grace, Rear Admiral\",New York\n3,Edsger,\n";
+    assert_eq!(text(&folder, "query --csv --key id seen b a"), format!("{expected}{rows}"));
+    let piped = folder.umbel("query --csv --key id seen empty - a").stdin(folder.read("b")).run();
+    assert_eq!(piped.text(), format!("{expected}{rows}"));
+}
+
+#[test]
+fn answers_to_a_pipe_come_at_once() {
+    let folder = tables();
+    folder.umbel("build -q -o seen --csv --key id a").run().done();
+    folder.fifo("pipe");
+    let mut run = folder.umbel("query -q --csv --key id seen pipe").spawn();
+    let mut pipe = run.feed(&folder, "pipe");
+    let mut out = run.stdout();
+    let mut expect = |bytes: &str| {
+        let mut read = vec![0; bytes.len()];
+        std::io::Read::read_exact(&mut out, &mut read).unwrap();
+        assert_eq!(read, bytes.as_bytes());
+    };
+    pipe.write_all(b"city,id\n").unwrap();
+    expect("city,id\n");
+    pipe.write_all(b"\"line\nfeed\",1\nnext,").unwrap();
+    expect("\"line\nfeed\",1\n");
+    pipe.write_all(b"2").unwrap();
+    drop(pipe);
+    expect("next,2\n");
+    assert_eq!(run.finish().status.code(), Some(0));
+}
+
+#[test]
+fn the_answer_is_the_same_for_any_threads_and_memory() {
+    let folder = Folder::new();
+    let row = |i: u64| {
+        let id = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        format!("{i},\"{id:020}\n{}\",\"some \"\"text\"\"\"\n", "x".repeat((i % 70) as usize))
+    };
+    let table = |rows: std::ops::Range<u64>| {
+        std::iter::once("n,key,text\n".to_owned()).chain(rows.map(row)).collect::<String>()
+    };
+    folder.write("a", table(0..90_000));
+    folder.write("b", table(10_000..100_000).replace("some", "other"));
+    let expected = table(10_000..90_000);
+    let pair = |fields: &str| fields.split(' ').map(|f| format!("--key {f} ")).collect::<String>();
+    let mut spilled = 0;
+    for key in ["key", "n", "n key", "2 1"] {
+        for how in ["1 --memory 16MiB", "2 --memory 16MiB", "4 --memory 20MiB", "2 --memory 1GiB"] {
+            let key = pair(key);
+            let run = folder.umbel(&format!("common --csv {key} a b --threads {how} --json")).run();
+            assert!(run.stdout == expected.as_bytes(), "{key} --threads {how}: {}", run.stderr);
+            let report = run.report();
+            spilled += u32::from(report["bytes_spilled"].as_u64() > Some(0));
+            assert_eq!(report["lines"], 180_000);
+        }
+    }
+    assert!(spilled > 4, "{spilled} of 16 went to disk");
+}
+
+#[test]
+fn a_record_of_many_megabytes_says_what_memory_it_needs() {
+    let folder = Folder::new();
+    let long = "a line of \"\"text\"\"\n".repeat(600_000);
+    folder.write("a", format!("k,v\n1,\"{long}\"\n2,\"x\"\n"));
+    folder.write("b", format!("v\nx\n\"{long}\"\n"));
+    let message = folder
+        .umbel("common --csv --key v a b --memory 20MiB")
+        .run()
+        .fails(&["the line at byte", "memory cap of 20MiB"]);
+    let memory = least_memory(&message);
+    let run = folder.umbel(&format!("common --csv --key v a b --memory {memory}")).run();
+    assert!(run.done() == folder.read("a"));
+}
+
+#[test]
+fn a_field_that_is_not_there_is_told_with_those_that_are() {
+    let folder = tables();
+    for (arguments, words) in [
+        (
+            "common --csv --key ID a b",
+            &["a: the header has no field \"ID\"", "it has id, name, city; name one"][..],
+        ),
+        ("common --csv --key name a b", &["b: the header has no field \"name\"", "city, id"]),
+        ("build -o new --csv --key 4 a", &["a: the header has no field \"4\""]),
+        ("build -o new --csv --key 0 a", &["a: the header has no field \"0\""]),
+        ("build -o new --tsv --key id a", &["no field \"id\", it has id,name,city"]),
+        ("build -o new --csv --no-header --key id a", &["--key id", "numbers from 1"]),
+        ("build -o new --csv --no-header --key 0 a", &["--key 0", "numbers from 1"]),
+    ] {
+        folder.umbel(arguments).run().fails(words);
+    }
+    folder.write("twice", "id,id\n1,2\n");
+    let words = &["twice: columns 1 and 2 of the header are both named \"id\"", "number"];
+    folder.umbel("build -o new --csv --key id twice").run().fails(words);
+    folder.write("broken", "id,\"na\"me\n1,2\n");
+    let words = &["broken: the record at byte 0 has something after the quote", "at byte 7"];
+    folder.umbel("build -o new --csv --key id broken").run().fails(words);
+    assert_eq!(folder.names(), ["a", "b", "broken", "twice"]);
+}
+
+#[test]
+fn a_broken_record_is_told_with_its_place() {
+    let folder = Folder::new();
+    for (bytes, format, words) in [
+        (
+            "id,v\n1,a\n2,5\" disk\n3,c\n",
+            "--csv --key id",
+            &["the record at byte 9 has a quote inside a field without quotes at byte 12"][..],
+        ),
+        (
+            "id,v\n1,a\n2,\"b\"c\n3,\"\"\n",
+            "--csv --key id",
+            &["the record at byte 9 has something after the quote that closes a field at byte 14"],
+        ),
+        (
+            "id,v\n1,a\n2,\"b\n3,c\n",
+            "--csv --key id",
+            &["the record at byte 9 has a quote that is never closed at byte 11", "--tsv"],
+        ),
+        ("id,v\n1,\"a\n", "--csv", &["the record at byte 5 has a quote that is never closed"]),
+        (
+            "id,v\n1,a\n2\n",
+            "--csv --key v",
+            &["the record at byte 9 has no field \"v\", it has 1 field; name a field"],
+        ),
+        ("1\t2\n3\n", "--tsv --no-header --key 2", &["byte 4 has no field \"2\", it has 1 field"]),
+        (
+            "{\"id\":1}\n{\"id\":}\n",
+            "--jsonl --key id",
+            &["the record at byte 9 is no JSON: expected value at line 1 column 7"],
+        ),
+        ("{\"id\":1}\n{} {}\n", "--jsonl", &["the record at byte 9 is no JSON: trailing"]),
+        ("{\"id\":1\n}\n", "--jsonl", &["the record at byte 0 is no JSON: EOF"]),
+        (
+            "{\"id\":1}\n{\"user\":{\"name\":1,\"mail\":2},\"x\":3}\n",
+            "--jsonl --key id",
+            &["the record at byte 9 has no field \"id\", it has the fields user, x; name"],
+        ),
+        (
+            "{\"user\":{\"name\":1,\"mail\":2},\"x\":3}\n",
+            "--jsonl --key user.id",
+            &["no field \"user.id\", it has the fields name, mail in user; name a field"],
+        ),
+        ("{\"x\":[1,2]}", "--jsonl --key x.2", &["no field \"x.2\", it has an array of 2 in x;"]),
+        ("{\"x\":\"y\"}", "--jsonl --key x.y", &["no field \"x.y\", it has a string in x;"]),
+        ("[]", "--jsonl --key x", &["no field \"x\", it has an array of 0;"]),
+        ("{\"x\":\"\\ud800\"}", "--jsonl --key x", &["at byte 0 is no JSON"]),
+    ] {
+        folder.write("bad", bytes);
+        for threads in ["", "--threads 1"] {
+            let words = [&["umbel: bad: "], words].concat();
+            folder.umbel(&format!("build -o new {format} bad {threads}")).run().fails(&words);
+            folder.umbel(&format!("common {format} bad bad {threads}")).run().fails(&words);
+        }
+        let words = [&["umbel: standard input: "], words].concat();
+        folder.umbel(&format!("build --keys 9 -o new {format}")).stdin(bytes).run().fails(&words);
+        assert_eq!(folder.names(), ["bad"]);
+    }
+}
+
+#[test]
+fn options_that_do_not_go_together_are_refused() {
+    let folder = tables();
+    for (options, words) in [
+        ("--key id", &["--key names a field of a record: say --csv, --tsv or --jsonl"][..]),
+        ("--csv --tsv --key id", &["--csv", "--tsv", "cannot be used with"]),
+        ("--csv --jsonl --key id", &["--csv", "--jsonl", "cannot be used with"]),
+        ("--tsv --jsonl --key id", &["cannot be used with"]),
+        ("--csv -0 --key id", &["--null", "cannot be used with"]),
+        ("--jsonl -0", &["--null", "cannot be used with"]),
+        ("--jsonl --no-header", &["--no-header goes with --csv or --tsv"]),
+        ("--no-header", &["--no-header goes with --csv or --tsv"]),
+        ("--tsv --delimiter ;", &["--delimiter goes with --csv"]),
+        ("--csv --delimiter ;;", &["\";;\" is not one byte"]),
+        ("--csv --delimiter \"", &["--delimiter: '\"' already has a meaning in CSV"]),
+    ] {
+        for verb in ["common a b", "build -o new a"] {
+            folder.umbel(&format!("{verb} {options}")).run().fails(words);
+        }
+        assert_eq!(folder.names(), ["a", "b"]);
+    }
+}

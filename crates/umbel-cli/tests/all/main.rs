@@ -1,0 +1,25 @@
+//! The command line as a black box, in one program: each file is about one verb or one promise.
+
+#[path = "../util/mod.rs"]
+mod util;
+
+mod attributes;
+mod cascade;
+mod common;
+mod compare;
+mod counting;
+mod distinct;
+mod errors;
+mod faults;
+mod filters;
+mod foreign;
+mod keys;
+mod parquet;
+mod pictures;
+mod plan;
+mod seen;
+mod show;
+mod stable;
+mod table;
+mod window;
+mod words;

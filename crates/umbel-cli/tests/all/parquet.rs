@@ -1,0 +1,390 @@
+//! `umbel parquet`, on files that pyarrow wrote (`testdata/foreign/README.md` tells how).
+
+use std::path::Path;
+
+use parquet::data_type::Int64Type;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use serde_json::Value;
+
+use crate::util::{Folder, gzip, least_memory, lines};
+
+/// Three row groups of 100 rows: column `id` has 0, 7, 14, …
+fn groups(folder: &Folder) -> Vec<u8> {
+    let file = example("groups");
+    folder.write("groups.parquet", &file);
+    file
+}
+
+fn example(name: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/foreign/parquet");
+    std::fs::read(folder.join(format!("{name}.parquet"))).unwrap()
+}
+
+fn objects(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The row groups of each key, as told.
+fn answers(folder: &Folder, column: &str, keys: &[&str]) -> Vec<String> {
+    let run =
+        folder.umbel("parquet groups.parquet - --quiet -c").arg(column).stdin(lines(keys)).run();
+    let text = String::from_utf8(run.stdout).unwrap();
+    assert_eq!(run.stderr, "");
+    let answers: Vec<_> = text.lines().map(|line| line.split_once('\t').unwrap()).collect();
+    assert_eq!(answers.iter().map(|(key, _)| *key).collect::<Vec<_>>(), keys);
+    let found = answers.iter().any(|(_, groups)| *groups != "-");
+    assert_eq!(run.status.code(), Some(if found { 0 } else { 1 }));
+    answers.into_iter().map(|(_, groups)| groups.to_owned()).collect()
+}
+
+/// A footer in which the field that begins with `old`, just before the number `value`, begins with `new`.
+fn patch(file: &mut [u8], (old, new): (u8, u8), value: u64) {
+    let mut field = vec![old];
+    let mut zigzag = value << 1;
+    while zigzag >= 0x80 {
+        field.push(zigzag as u8 | 0x80);
+        zigzag >>= 7;
+    }
+    field.push(zigzag as u8);
+    let found: Vec<_> = (0..file.len()).filter(|at| file[*at..].starts_with(&field)).collect();
+    assert_eq!(found.len(), 1, "{field:?}");
+    file[found[0]] = new;
+}
+
+#[test]
+fn filters_are_listed() {
+    let folder = Folder::new();
+    groups(&folder);
+    let text = folder.umbel("parquet groups.parquet").run().text();
+    assert!(
+        text.starts_with("groups.parquet: 3 row groups, 27 Bloom filters of 7.17 KiB\n"),
+        "{text}"
+    );
+    for words in
+        ["(date)", "decimal 9,2", "timestamp us, UTC", "uint32", "FIXED[4]", "tags.list.element"]
+    {
+        assert!(text.contains(words), "no {words} in {text}");
+    }
+    let text = folder.umbel("parquet groups.parquet --column user.id").run().text();
+    assert_eq!(text.lines().count(), 2 + 3, "{text}");
+
+    let json = folder.umbel("parquet groups.parquet --json --column id").run().text();
+    let filters = objects(&json);
+    assert_eq!(filters.len(), 3);
+    for (number, filter) in filters.iter().enumerate() {
+        assert_eq!(
+            (&filter["type"], &filter["row_group"]),
+            (&"parquet_filter".into(), &number.into())
+        );
+        assert_eq!((&filter["column"], &filter["physical_type"]), (&"id".into(), &"INT64".into()));
+        assert_eq!((&filter["bytes"], &filter["bits"]), (&272.into(), &2048.into()));
+        let [keys, low, high] =
+            ["keys", "keys_low", "keys_high"].map(|name| filter[name].as_f64().unwrap());
+        assert!(low <= 100.0 && 100.0 <= high && low <= keys && keys <= high, "{filter}");
+        assert!(filter["fpp"].as_f64().unwrap() > 0.0);
+    }
+    folder.umbel("parquet groups.parquet ids.txt --explain --column id").run().done();
+}
+
+#[test]
+fn every_type_of_column_finds_its_values_in_their_row_group() {
+    let folder = Folder::new();
+    groups(&folder);
+    // A value of each row group, and one of none.
+    let columns = [
+        ("id", ["7", "1393", "1400", "-7"]),
+        ("name", ["name-000", "name-199", "name-200", "name-300"]),
+        ("day", ["2026-01-01", "2026-04-11", "2026-10-27", "2025-12-31"]),
+        (
+            "at",
+            [
+                "2026-01-01T12:00:00Z",
+                "2026-01-01 15:19:00",
+                "2026-01-01T17:00:00+01:00",
+                "1767268800000001",
+            ],
+        ),
+        ("price", ["0.25", "25.00", "74.75", "0.01"]),
+        ("port", ["65001", "65199", "65200", "4294967295"]),
+        ("code", ["00000000", "000000c7", "000000c8", "000001c8"]),
+        ("tags.list.element", ["tag-0", "tag-199", "tag-299", "tags"]),
+        ("user.id", ["0", "100", "299", "300"]),
+    ];
+    for (column, keys) in columns {
+        let answers = answers(&folder, column, &keys);
+        for (number, groups) in answers[..3].iter().enumerate() {
+            let groups: Vec<_> = groups.split(',').collect();
+            assert!(
+                groups.contains(&number.to_string().as_str()),
+                "{column} {}: {groups:?}",
+                keys[number]
+            );
+        }
+        assert_eq!(answers[3], "-", "{column} {}", keys[3]);
+    }
+}
+
+#[test]
+fn all_keys_are_found_and_few_others() {
+    let folder = Folder::new();
+    groups(&folder);
+    let ids: Vec<_> = (0..300).map(|i| (7 * i).to_string()).collect();
+    let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+    for (i, groups) in answers(&folder, "id", &ids).iter().enumerate() {
+        assert!(groups.split(',').any(|group| group == (i / 100).to_string()), "{i}: {groups}");
+    }
+    let others: Vec<_> = (10_000..12_000).map(|i| i.to_string()).collect();
+    let others: Vec<_> = others.iter().map(String::as_str).collect();
+    let found = answers(&folder, "id", &others).iter().filter(|groups| *groups != "-").count();
+    // Made for 200 keys at 0.001 and a power of two in size: less than 1 in 1000 of each, 3 of them.
+    assert!(found <= 20, "{found}");
+}
+
+#[test]
+fn keys_come_from_files_and_fields_and_what_to_read_is_told() {
+    let folder = Folder::new();
+    groups(&folder);
+    folder.write("a.txt", "0\n7\n");
+    folder.write("b.txt.gz", gzip(b"14\n-1\n"));
+    let run = folder.umbel("parquet groups.parquet a.txt b.txt.gz -c id").run();
+    let found = "umbel parquet: 1 of 3 row groups may hold any of the keys: ";
+    assert!(
+        run.stderr.contains(found) && run.stderr.contains("4 lines, 3 found"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(run.text(), "0\t0\n7\t0\n14\t0\n-1\t-\n");
+
+    folder.write("c.csv", "name,id\nx,1400\n\"y\nz\",-1\n");
+    let run = folder.umbel("parquet groups.parquet c.csv --csv --key id -c id --json").run();
+    let told = objects(&run.stderr);
+    assert_eq!(told[0]["type"], "parquet_row_groups");
+    assert_eq!((&told[0]["row_groups"], &told[0]["to_read"]), (&3.into(), &vec![2].into()));
+    assert_eq!(told[0]["unfiltered"], Value::Array(Vec::new()));
+    let [all, some] =
+        ["column_bytes", "column_bytes_to_read"].map(|name| told[0][name].as_u64().unwrap());
+    assert!(0 < some && some < all, "{}", told[0]);
+    assert_eq!((&told[1]["type"], &told[1]["found"]), (&"report".into(), &1.into()));
+    let keys = objects(&run.text());
+    assert_eq!((&keys[0]["key"], &keys[0]["row_groups"]), (&"1400".into(), &vec![2].into()));
+    assert_eq!(
+        (&keys[1]["key"], &keys[1]["row_groups"]),
+        (&"-1".into(), &Value::Array(Vec::new()))
+    );
+
+    let run = folder.umbel("parquet groups.parquet - -0 -c name").stdin("name-007\0n\n\0\0").run();
+    assert_eq!(run.done(), b"name-007\t0\0n\n\t-\0\t-\0");
+    let run = folder.umbel("parquet groups.parquet - --json -c name").stdin(*b"\xff\n").run();
+    assert_eq!(run.status.code(), Some(1));
+    assert_eq!(
+        objects(std::str::from_utf8(&run.stdout).unwrap())[0]["key_bytes"],
+        Value::from(vec![255])
+    );
+    let run = folder.umbel("parquet groups.parquet - -c id").stdin("").run();
+    assert_eq!((run.status.code(), &run.stdout[..]), (Some(1), &b""[..]));
+}
+
+#[test]
+fn keys_that_are_no_values_of_the_column_are_refused() {
+    let folder = Folder::new();
+    groups(&folder);
+    let fails = |column: &str, keys: &str, words: &[&str]| {
+        folder.umbel("parquet groups.parquet - -c").arg(column).stdin(keys).run().fails(words);
+    };
+    fails(
+        "id",
+        "7\nseven\n",
+        &["standard input: the line at byte 2: \"seven\" is not INT64", "-17"],
+    );
+    fails("day", "2026-02-30", &["INT32 (date)", "2026-11-21"]);
+    fails("at", "2026-01-01T00:00:00.0000001Z", &["timestamp us, UTC", "no finer"]);
+    fails("price", "1.005", &["2 of them behind the point"]);
+    fails("port", "-1", &["from 0 on"]);
+    fails("code", "abc", &["4 bytes, or two hexadecimal digits for each"]);
+    folder.write("keys", "1\n2\nx\n");
+    folder
+        .umbel("parquet groups.parquet keys -c id")
+        .run()
+        .fails(&["umbel: keys: the line at byte 4"]);
+    folder.umbel("parquet groups.parquet none -c id").run().fails(&["umbel: none: "]);
+}
+
+#[test]
+fn columns_that_are_not_there_or_have_no_filter() {
+    let folder = Folder::new();
+    groups(&folder);
+    let fails = |arguments: &str, words: &[&str]| {
+        folder.umbel(&format!("parquet groups.parquet {arguments}")).run().fails(words);
+    };
+    let names = "id, name, day, at, price, port, code, tags.list.element, user.id";
+    fails(
+        "--column ids",
+        &["no column ids", &format!("there are {names}, user.host, with Bloom filters: {names}")],
+    );
+    fails("--column user.host", &["column user.host has no Bloom filter in any row group", names]);
+    fails("--column user", &["no column user;", "user.id"]);
+    fails("-", &["several columns have Bloom filters; name one of", names, "--column"]);
+}
+
+#[test]
+fn files_of_one_column_with_filters_need_no_name_and_those_without_are_told() {
+    let folder = Folder::new();
+    let mut file = example("pyarrow");
+    for offset in [23_377, 24_417, 25_457] {
+        patch(&mut file, (0x16, 0x76), offset);
+    }
+    folder.write("one.parquet", &file);
+    let text = folder.umbel("parquet one.parquet - -q").stdin("key-000001\nkey\n").run().text();
+    assert_eq!(text, "key-000001\t0\nkey\t-\n");
+    patch(&mut file, (0x16, 0x76), 22_337);
+    folder.write("none.parquet", &file);
+    let run = folder.umbel("parquet none.parquet").run();
+    assert!(run.stderr.contains("no Bloom filters in 1 row groups of 4 columns"), "{}", run.stderr);
+    run.nothing();
+    folder
+        .umbel("parquet none.parquet - -c text")
+        .run()
+        .fails(&["no Bloom filters in 1", "bloom_filter_options"]);
+    folder
+        .umbel("parquet none.parquet - -c nix")
+        .run()
+        .fails(&["no column nix", "text, i64, i32, f64"]);
+}
+
+#[test]
+fn row_groups_without_a_filter_are_always_read() {
+    let folder = Folder::new();
+    let mut file = groups(&folder);
+    patch(&mut file, (0x16, 0x76), 28_917);
+    folder.write("groups.parquet", &file);
+    assert_eq!(answers(&folder, "id", &["7", "-7", "1400"]), ["0,1", "1", "1,2"]);
+    let run = folder.umbel("parquet groups.parquet - -c id").stdin("-7\n").run();
+    assert!(
+        run.stderr.contains("1 of 3 row groups") && run.stderr.contains("1 without a filter"),
+        "{}",
+        run.stderr
+    );
+    let text = folder.umbel("parquet groups.parquet -c id").run().text();
+    assert_eq!(text.lines().count(), 2 + 2, "{text}");
+}
+
+#[test]
+fn filters_lie_where_the_footer_says_or_are_refused() {
+    let folder = Folder::new();
+    let file = groups(&folder);
+    let list = |file: &[u8]| {
+        folder.write("changed.parquet", file);
+        folder.umbel("parquet changed.parquet").run()
+    };
+    let place = "filter of column id in row group 0: ";
+    let mut changed = file.clone();
+    changed[26_469] ^= 1;
+    list(&changed).fails(&["changed.parquet: ", place, "no filter is where the footer has it"]);
+    // numBytes of 256: of 512.
+    let mut changed = file.clone();
+    assert_eq!(changed[26_469..26_472], [0x15, 0x80, 0x04]);
+    changed[26_471] = 0x08;
+    list(&changed).fails(&[place, "272 bytes, its own header 528"]);
+    // Of 128 MiB, more than the file has.
+    let mut changed = file.clone();
+    changed.splice(26_470..26_475, [0x80, 0x80, 0x80, 0x80, 0x01]);
+    list(&changed).fails(&["changed.parquet: "]);
+    // Bits are not checked, but counted.
+    let mut changed = file.clone();
+    changed[26_485..26_741].fill(255);
+    let text = list(&changed).text();
+    assert!(text.contains("2,048 (100.0 %)  more than "), "{text}");
+}
+
+#[test]
+fn files_that_are_truncated_encrypted_or_no_parquet_are_refused() {
+    let folder = Folder::new();
+    let file = groups(&folder);
+    let fails = |bytes: &[u8], words: &[&str]| {
+        folder.write("bad.parquet", bytes);
+        let said = folder.umbel("parquet bad.parquet").run().fails(words);
+        assert!(said.starts_with("umbel: bad.parquet: "), "{said}");
+    };
+    for length in [12, 100, 20_000, file.len() - 8, file.len() - 1] {
+        fails(&file[..length], &["ends with PAR1, this one does not; truncated"]);
+    }
+    // Without its start the footer is there, its filters are not.
+    fails(&file[25_000..], &[]);
+    fails(&file[file.len() - 8..], &["not a Parquet file"]);
+    for other in [&b""[..], b"PAR1", b"id,name\n1,a\n", &[0; 5000]] {
+        fails(other, &["not a Parquet file"]);
+    }
+    let mut encrypted = file.clone();
+    let end = encrypted.len();
+    encrypted[end - 4..].copy_from_slice(b"PARE");
+    fails(&encrypted, &["its footer is encrypted", "plain footer"]);
+    for size in [u32::MAX, end as u32] {
+        let mut changed = file.clone();
+        changed[end - 8..end - 4].copy_from_slice(&size.to_le_bytes());
+        fails(&changed, &["announce a footer of"]);
+    }
+    let mut changed = file.clone();
+    changed[end - 8..end - 4].copy_from_slice(&100u32.to_le_bytes());
+    fails(&changed, &["its footer cannot be read"]);
+    folder.umbel("parquet nothing.parquet").run().fails(&["umbel: nothing.parquet: "]);
+    folder.umbel("parquet .").run().fails(&["is a directory"]);
+}
+
+/// Row groups of as many numbers as a filter of 512 KiB takes at a rate of 1e-9.
+fn write_large(path: &Path, row_groups: i64) -> i64 {
+    const ROWS: i64 = 40_000;
+    let schema = parse_message_type("message large { required int64 id; }").unwrap();
+    let properties = WriterProperties::builder()
+        .set_bloom_filter_enabled(true)
+        .set_bloom_filter_max_ndv(ROWS as u64)
+        .set_bloom_filter_fpp(1e-9)
+        .build();
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema.into(), properties.into()).unwrap();
+    for group in 0..row_groups {
+        let mut columns = writer.next_row_group().unwrap();
+        let mut column = columns.next_column().unwrap().unwrap();
+        let ids: Vec<_> = (group * ROWS..(group + 1) * ROWS).collect();
+        column.typed::<Int64Type>().write_batch(&ids, None, None).unwrap();
+        column.close().unwrap();
+        columns.close().unwrap();
+    }
+    writer.close().unwrap();
+    ROWS
+}
+
+#[test]
+fn filters_beyond_the_memory_cap_are_read_anew() {
+    let folder = Folder::new();
+    let rows = write_large(&folder.path("large.parquet"), 20);
+    let said =
+        folder.umbel("parquet large.parquet --memory 1MiB").run().fails(&["a memory cap of"]);
+    let least = least_memory(&said).replace(' ', "");
+    let keys: Vec<_> =
+        (0..20).map(|group| (group * rows + 17).to_string()).chain(["-1".into()]).collect();
+    let expected: Vec<_> = (0..20).map(|group| format!("{}\t{group}", group * rows + 17)).collect();
+    let expected = String::from_utf8(lines(expected)).unwrap() + "-1\t-\n";
+    for memory in [&least, "1GiB"] {
+        let options = format!("--threads 1 --memory {memory}");
+        let text = folder.umbel(&format!("parquet large.parquet {options} --json")).run().text();
+        assert_eq!(
+            objects(&text).iter().filter(|filter| filter["bytes"] == (512 << 10) + 17).count(),
+            20,
+            "{text}"
+        );
+        let run = folder
+            .umbel(&format!("parquet large.parquet - {options} --json"))
+            .stdin(lines(&keys))
+            .run();
+        let report = objects(&run.stderr).pop().unwrap();
+        let peak = report["peak_memory"].as_u64().unwrap();
+        assert!(memory == "1GiB" || peak < (16 + 32) << 20, "{report}");
+        let run = folder
+            .umbel(&format!("parquet large.parquet - {options} -q"))
+            .stdin(lines(&keys))
+            .run();
+        assert_eq!(run.text(), expected, "{memory}");
+    }
+}

@@ -1,0 +1,152 @@
+//! `umbel plan` as a black box: situations people come with, and what they are told.
+
+use serde_json::Value;
+
+use crate::util::Folder;
+
+/// The choices, and the advice under them.
+fn plan(question: &str) -> (Vec<Value>, Value) {
+    let folder = Folder::new();
+    let text = folder.umbel(&format!("plan --json {question}")).run().text();
+    let mut rows: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let advice = rows.pop().expect("advice comes last");
+    assert_eq!(advice["type"], "advice");
+    assert!(rows.len() >= 11, "every kind: {text}");
+    for row in &rows {
+        assert_eq!(row["fits"].as_bool().unwrap(), row["obstacles"] == serde_json::json!([]));
+    }
+    (rows, advice)
+}
+
+#[test]
+fn situations_and_their_answers() {
+    for (question, take) in [
+        // A block list of four billion addresses, with those that must get through.
+        ("--keys 4e9 --fpp 0.013 --known --except 1e6", "cascade"),
+        // Five billion lines in 4 GiB.
+        ("--keys 5e9 --memory 4GiB", "blocked"),
+        // Requests for rows that a database has not.
+        ("--keys 1e8 --fpp 0.01 --lookup 1ms --absent 0.9", "blocked"),
+        ("--keys 1e8 --fpp 0.01 --lookup 1ms --absent 0.9 --deletes", "counting"),
+        // A crawler, over runs without end; one that goes back to pages after a while.
+        ("--keys 1e8 --fpp 1e-4 --grows", "scalable"),
+        ("--keys 1e8 --fpp 1e-4 --ages", "window"),
+        // A list that is sent to phones.
+        ("--keys 1e7 --known --ship 12MB", "bloomier"),
+        ("--keys 1e7 --ship 12MB --fpp 0.01", "classic"),
+    ] {
+        let (rows, advice) = plan(question);
+        assert_eq!(advice["take"], take, "{question}");
+        assert_eq!(rows[0]["variant"], take);
+        assert_eq!((&rows[0]["rank"], &rows[0]["fits"]), (&1.into(), &true.into()));
+    }
+}
+
+#[test]
+fn not_to_filter_is_an_answer() {
+    for question in ["--lookup 50ns --absent 0.1", "--lookup 1ms --absent 0", "--lookup 0"] {
+        let (_, advice) = plan(&format!("--keys 1e6 --fpp 0.01 {question}"));
+        assert_eq!(
+            (&advice["take"], &advice["filter"]),
+            (&Value::Null, &false.into()),
+            "{question}"
+        );
+        let text =
+            Folder::new().umbel(&format!("plan --keys 1e6 --fpp 0.01 {question}")).run().text();
+        assert!(text.starts_with("Do not filter: with the best filter a look-up costs "), "{text}");
+    }
+    // A false answer that costs more than all that is spared.
+    let (_, advice) = plan("--keys 1e6 --fpp 0.01 --lookup 1us --false-answer 1ms --absent 0.5");
+    assert_eq!(advice["filter"], false);
+}
+
+#[test]
+fn sizes_are_limits_when_keys_and_rate_are_given() {
+    let (rows, advice) = plan("--keys 1e6 --fpp 0.01 --memory 1.3MiB");
+    assert_eq!(advice["take"], "blocked");
+    let counting = rows.iter().find(|row| row["kind"] == "counting").unwrap();
+    let why = counting["obstacles"][0].as_str().unwrap();
+    assert!(why.starts_with("takes 4.82 MiB of memory; there are 1.30 MiB"), "{why}");
+    let folder = Folder::new();
+    let run = folder.umbel("plan --keys 1e6 --fpp 0.01 --memory 1KiB").run();
+    assert_eq!(run.status.code(), Some(1), "none fits");
+    assert!(run.stdout.starts_with(b"No kind fits.\n"));
+}
+
+#[test]
+fn formulas_stand_with_their_numbers() {
+    let folder = Folder::new();
+    let text = folder.umbel("plan --keys 1000000 --fpp 0.01 --explain --lookup 1ms").run().text();
+    for words in [
+        "(1 - e^(-kn/m))^k = 0.0099",
+        "sum over L of Poisson(L; 512 n/m)·f(L)",
+        "log2(1/p) = 6.6",
+        "t + (1 - a)·W + a·p·F = 29.00 + 0.500·1000000 + 0.500·",
+        "Do not fit:\n",
+        "AMD EPYC",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let (rows, _) = plan("--keys 1000000 --fpp 0.01 --explain");
+    assert!(rows[0]["explain"].as_array().unwrap().len() >= 3);
+}
+
+#[test]
+fn goals_that_make_no_sense_are_refused() {
+    let folder = Folder::new();
+    for (question, words) in [
+        ("--keys 10", "give two of keys, fpp and a size"),
+        ("", "give two of keys, fpp and a size"),
+        ("--keys 10 --fpp 0.1 --lookup 3h", "is not a time such as 50ns, 100us or 5ms"),
+        ("--keys 10 --fpp 0.1 --lookup=-3", "is not a time such as"),
+        ("--keys 10 --fpp 0.1 --lookup 3 --absent 2", "the share is from 0 to 1"),
+        ("--keys 10 --fpp 0.1 --absent 0.5", "--lookup"),
+        ("--keys 10 --fpp 0.1 --except 5", "--known"),
+    ] {
+        folder.umbel(&format!("plan {question}")).run().fails(&[words]);
+    }
+}
+
+#[test]
+fn two_of_keys_fpp_and_a_size_give_the_third() {
+    for row in plan("--keys 5e9 --fpp 0.001").0 {
+        assert_eq!(
+            (&row["type"], &row["keys"], &row["fpp"]),
+            (&"plan".into(), &5_000_000_000u64.into(), &0.001.into())
+        );
+        assert!(row["predicted_fpp"].as_f64().unwrap() <= 0.001, "{row}");
+        // What the bytes are planned for is what they hold, and back.
+        let bytes = row["bytes"].as_u64().unwrap();
+        let same = |rows: Vec<Value>| {
+            rows.into_iter().find(|other| other["variant"] == row["variant"]).unwrap()
+        };
+        let rate = same(plan(&format!("--keys 5e9 --memory {bytes}")).0);
+        assert!(rate["predicted_fpp"].as_f64().unwrap() <= 0.001, "{rate}");
+        assert!(rate["bytes"].as_u64().unwrap() <= bytes, "{rate}");
+        let keys = same(plan(&format!("--fpp 0.001 --memory {bytes}")).0);
+        assert!(keys["keys"].as_u64().unwrap() >= 5_000_000_000, "{keys}");
+        assert!(keys["bytes"].as_u64().unwrap() <= bytes, "{keys}");
+    }
+}
+
+#[test]
+fn a_plan_is_a_row_for_each_kind() {
+    let text = Folder::new().umbel("plan --keys 1_000_000 --fpp 0.01").run().text();
+    let row = |kind: &str| -> Vec<&str> {
+        let line = text.lines().find(|line| line.split(' ').next() == Some(kind));
+        line.unwrap_or_else(|| panic!("no {kind}: {text}")).split_whitespace().collect()
+    };
+    let take = "Take blocked: 1.20 MiB in memory, 1.20 MiB to send. The next, scalable, takes 3.48 x its time";
+    assert!(text.starts_with(take), "{text}");
+    let classic = row("classic");
+    assert_eq!((classic[1], &classic[3..5]), ("1,000,000", &["1.14", "MiB"][..]));
+    let rate: f64 = classic[2].parse().unwrap();
+    assert!(rate > 0.0098 && rate <= 0.01, "{text}");
+    // The promise of a filter that grows is for all growth; its first link has half of it.
+    assert_eq!(row("scalable")[1..3], ["1,000,000", "0.0100"]);
+    assert_eq!(row("window")[1..], ["forgets", "old", "keys"]);
+    for kind in umbel::Kind::ALL {
+        row(kind.name());
+    }
+}

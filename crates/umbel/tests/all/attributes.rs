@@ -1,0 +1,504 @@
+//! The attributes filter: against rows kept whole and filters of plain bits, by every question and through
+//! files; its rates, for values nobody has and for values that never came together; and what it refuses.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use umbel::math::binomial_bounds;
+use umbel::{AnyFilter, Attributes, Block, Error, KeyHash, KeyHasher, Kind, Plan, Secret, Tags};
+
+use crate::reference::{self, Reference};
+use crate::statistics::{ALPHA, power, splitmix};
+
+const SECRET: Secret = Secret::new(*b"sixteen old keys");
+const NAMES: [&str; 4] = ["host", "user", "größe", "a b,c"];
+
+/// A row as the numbers of its values.
+type Row = Vec<u8>;
+
+/// Short values that meet often and are easily run together.
+fn value(number: u8) -> Vec<u8> {
+    match number {
+        0 => Vec::new(),
+        1 => vec![0, 0, 0, 0],
+        2 => vec![1, 0, 0, 0, b'x'],
+        n => vec![b'x'; usize::from(n - 2)],
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Insert(Row),
+    InsertMany(Vec<Row>),
+    InsertNew(Vec<Row>),
+    /// Rows, and which of their attributes are asked.
+    Contains(Vec<(Row, u8)>),
+    Clear,
+    WriteRead,
+    View,
+    Map,
+    Union(Vec<Row>),
+    Intersect(Vec<Row>),
+}
+
+fn row() -> impl Strategy<Value = Row> {
+    prop::collection::vec(0..12u8, 4)
+}
+
+fn rows(most: usize) -> impl Strategy<Value = Vec<Row>> {
+    prop::collection::vec(row(), 0..most)
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        6 => row().prop_map(Op::Insert),
+        3 => rows(40).prop_map(Op::InsertMany),
+        // Longer than the groups that are looked at together.
+        1 => rows(600).prop_map(Op::InsertNew),
+        3 => rows(40).prop_map(Op::InsertNew),
+        4 => prop::collection::vec((row(), any::<u8>()), 0..300).prop_map(Op::Contains),
+        1 => Just(Op::Clear),
+        2 => Just(Op::WriteRead),
+        1 => Just(Op::View),
+        1 => Just(Op::Map),
+        1 => rows(40).prop_map(Op::Union),
+        1 => rows(40).prop_map(Op::Intersect),
+    ]
+}
+
+fn plan() -> impl Strategy<Value = Plan> {
+    let detail = prop::sample::select(vec![0, 1, 2, 10, 11, 12]);
+    let fpp = prop::sample::select(vec![0.5, 0.1, 0.001]);
+    let planned = (1..=100u64, fpp, detail.clone())
+        .prop_map(|(keys, fpp, detail)| Plan::for_keys(Kind::Attributes.with(detail), keys, fpp));
+    let by_hand = (1..=4u64, 1..=umbel::MAX_PROBES, detail).prop_map(|(size, probes, detail)| {
+        let bits = if detail < 10 { 512 * size } else { 130 * size + 1 };
+        Plan { kind: Kind::Attributes, keys: 50, fpp: 0.01, bits, probes, detail }
+    });
+    prop_oneof![planned.prop_map(Result::unwrap), by_hand]
+}
+
+/// The filters inside as FORMAT.md has them.
+#[derive(Clone)]
+struct Model {
+    hasher: KeyHasher,
+    tags: u32,
+    filters: Vec<Reference>,
+    joint: Option<Reference>,
+}
+
+impl Model {
+    fn new(plan: &Plan, attributes: usize, hasher: KeyHasher) -> Self {
+        let tags = plan.detail % 10;
+        let kind = if plan.detail < 10 { Kind::Blocked } else { Kind::Classic };
+        let inside = Plan { kind, detail: 0, ..*plan };
+        let count = match tags {
+            _ if attributes == 1 => 0,
+            0 => 0,
+            1 => 1,
+            _ => (1 << attributes) - attributes as u64 - 1,
+        };
+        let joint = Plan { bits: plan.bits * count, ..inside };
+        Self {
+            hasher,
+            tags,
+            filters: vec![Reference::new(&inside); attributes],
+            joint: (count > 0).then(|| Reference::new(&joint)),
+        }
+    }
+
+    /// The hash of a value in attribute `i`, or of a subset's joined values with its tag.
+    fn hash(&self, bytes: &[u8], i: u64) -> KeyHash {
+        let hash = self.hasher.hash(bytes);
+        let other =
+            |half: u64| reference::mix(half.wrapping_sub(i.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+        if i == 0 { hash } else { KeyHash { high: other(hash.high), low: other(hash.low) } }
+    }
+
+    fn tag(&self, row: &[u8], subset: u64) -> KeyHash {
+        let mut bytes = Vec::new();
+        for (_, &number) in row.iter().enumerate().filter(|(i, _)| subset >> i & 1 == 1) {
+            let value = value(number);
+            bytes.extend((value.len() as u32).to_le_bytes());
+            bytes.extend(value);
+        }
+        self.hash(&bytes, subset)
+    }
+
+    fn tagged(&self, subset: u64) -> bool {
+        let all = (1 << self.filters.len()) - 1;
+        subset.count_ones() > 1 && (self.tags == 2 || (self.tags == 1 && subset == all))
+    }
+
+    fn contains(&self, row: &[u8], subset: u64) -> bool {
+        let asked = (0..self.filters.len()).filter(|i| subset >> i & 1 == 1);
+        let mut each = asked.map(|i| self.filters[i].contains(self.hash(&value(row[i]), i as u64)));
+        let joint = || match &self.joint {
+            Some(joint) if self.tagged(subset) => joint.contains(self.tag(row, subset)),
+            _ => true,
+        };
+        each.all(|found| found) && joint()
+    }
+
+    /// Whether any bit was clear.
+    fn insert(&mut self, row: &[u8]) -> bool {
+        let mut new = false;
+        for (i, &number) in row.iter().enumerate() {
+            let hash = self.hash(&value(number), i as u64);
+            new |= !self.filters[i].contains(hash);
+            self.filters[i].insert(hash);
+        }
+        for subset in 1..1 << row.len() {
+            if !self.tagged(subset) {
+                continue;
+            }
+            let tag = self.tag(row, subset);
+            let joint = self.joint.as_mut().unwrap();
+            new |= !joint.contains(tag);
+            joint.insert(tag);
+        }
+        new
+    }
+
+    fn join(&mut self, other: &Self, join: fn(bool, bool) -> bool) {
+        let others = other.filters.iter().chain(&other.joint);
+        for (filter, other) in self.filters.iter_mut().chain(&mut self.joint).zip(others) {
+            filter.join(other, join);
+        }
+    }
+
+    fn payload(&self) -> Vec<u8> {
+        self.filters.iter().chain(&self.joint).flat_map(Reference::payload).collect()
+    }
+}
+
+fn file<S: AsRef<[Block]>>(filter: &Attributes<S>) -> Vec<u8> {
+    let mut file = Vec::new();
+    filter.write(&mut file).unwrap();
+    file
+}
+
+fn values(row: &[u8], attributes: usize) -> Vec<Vec<u8>> {
+    row[..attributes].iter().map(|&number| value(number)).collect()
+}
+
+fn question(row: &[u8], attributes: usize, subset: u64) -> Vec<Option<Vec<u8>>> {
+    let asked = |(i, value)| (subset >> i & 1 == 1).then_some(value);
+    values(row, attributes).into_iter().enumerate().map(asked).collect()
+}
+
+fn run(plan: &Plan, count: usize, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
+    let new = || Attributes::new(plan, &NAMES[..count], hasher).unwrap();
+    let (mut filter, mut model) = (new(), Model::new(plan, count, hasher));
+    let mut members: HashSet<Row> = HashSet::new();
+    for op in ops {
+        match op {
+            Op::Insert(row) => {
+                let told = filter.insert_row(&values(row, count)).unwrap();
+                assert_eq!(told, model.insert(&row[..count]));
+                assert!(!filter.insert_row(&values(row, count)).unwrap(), "a second time");
+                members.insert(row[..count].to_vec());
+            }
+            Op::InsertMany(rows) | Op::InsertNew(rows) => {
+                let values: Vec<_> = rows.iter().map(|row| values(row, count)).collect();
+                let expected: Vec<_> = rows.iter().map(|row| model.insert(&row[..count])).collect();
+                if matches!(op, Op::InsertMany(_)) {
+                    filter.insert_rows(&values).unwrap();
+                } else {
+                    let mut new = vec![true; rows.len()];
+                    filter.insert_rows_new(&values, &mut new).unwrap();
+                    assert_eq!(new, expected, "new or not, in turn");
+                }
+                members.extend(rows.iter().map(|row| row[..count].to_vec()));
+            }
+            Op::Contains(asked) => {
+                let all = (1u64 << count) - 1;
+                let questions: Vec<_> = asked
+                    .iter()
+                    .map(|(row, subset)| question(row, count, u64::from(*subset) & all))
+                    .collect();
+                let mut found = vec![false; asked.len()];
+                filter.contains_rows(&questions, &mut found).unwrap();
+                for (found, (question, (row, subset))) in
+                    found.into_iter().zip(questions.iter().zip(asked))
+                {
+                    assert_eq!(found, model.contains(row, u64::from(*subset) & all));
+                    assert_eq!(found, filter.contains_row(question).unwrap());
+                }
+            }
+            Op::Clear => {
+                filter.clear();
+                (model, members) = (Model::new(plan, count, hasher), HashSet::new());
+            }
+            Op::WriteRead => {
+                let file = file(&filter);
+                let read = Attributes::read(&file[..], file.len() as u64, secret).unwrap();
+                assert!(read == filter, "what is read equals what was written");
+                filter = read;
+            }
+            Op::View => {
+                let file = file(&filter);
+                let mut room = vec![Block::default(); file.len().div_ceil(64)];
+                let bytes = &mut bytemuck::cast_slice_mut(&mut room)[..file.len()];
+                bytes.copy_from_slice(&file);
+                let AnyFilter::Attributes(view) = AnyFilter::view(bytes, secret).unwrap() else {
+                    panic!("another kind")
+                };
+                assert!(view == filter && view == filter.view());
+                assert_eq!(view.receipt(), filter.receipt());
+                filter = view.to_owned().unwrap();
+            }
+            Op::Map => {
+                let disk = tempfile::tempfile().unwrap();
+                filter.write(&disk).unwrap();
+                let AnyFilter::Attributes(map) = AnyFilter::map(&disk, secret).unwrap() else {
+                    panic!("another kind")
+                };
+                let whole = |row: &Row| map.contains_row(&question(row, count, u64::MAX)).unwrap();
+                assert!(members.iter().all(whole));
+                assert!(map == filter);
+                assert!(file(&map) == file(&filter), "a map writes what it borrows");
+            }
+            Op::Union(rows) | Op::Intersect(rows) => {
+                let (mut other, mut others) = (new(), Model::new(plan, count, hasher));
+                for row in rows {
+                    other.insert_row(&values(row, count)).unwrap();
+                    others.insert(&row[..count]);
+                }
+                let rows: HashSet<_> = rows.iter().map(|row| row[..count].to_vec()).collect();
+                if matches!(op, Op::Union(_)) {
+                    filter.union(&other.view()).unwrap();
+                    model.join(&others, |left, right| left | right);
+                    members.extend(rows);
+                } else {
+                    filter.intersect(&other).unwrap();
+                    model.join(&others, |left, right| left & right);
+                    members.retain(|row| rows.contains(row));
+                }
+            }
+        }
+        let file = file(&filter);
+        let payload = &file[file.len() - 16 - filter.bytes() as usize..file.len() - 16];
+        assert!(payload == model.payload(), "other bits than FORMAT.md says");
+        let receipt = filter.receipt();
+        let set: u32 = payload.iter().map(|byte| byte.count_ones()).sum();
+        assert_eq!(receipt.set_bits, u64::from(set));
+        assert_eq!(receipt.parts.len(), count + usize::from(model.joint.is_some()));
+        assert_eq!(receipt.parts[count - 1].name.as_deref(), Some(NAMES[count - 1]));
+        for row in &members {
+            for subset in 0..1 << count {
+                let asked = question(row, count, subset);
+                assert!(filter.contains_row(&asked).unwrap(), "{row:?} is lost, {subset:b}");
+            }
+            let mut key = Vec::new();
+            for value in values(row, count) {
+                if count > 1 {
+                    key.extend((value.len() as u32).to_le_bytes());
+                }
+                key.extend(value);
+            }
+            assert!(filter.contains_hash(hasher.hash(&key)), "by the hash of the whole row");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn acts_as_its_model(
+        plan in plan(), count in 1..=4usize, seed: u64, keyed: bool,
+        ops in prop::collection::vec(op(), 0..16),
+    ) {
+        if keyed {
+            run(&plan, count, KeyHasher::keyed(SECRET), Some(&SECRET), &ops);
+        } else {
+            run(&plan, count, KeyHasher::with_seed(seed), None, &ops);
+        }
+    }
+}
+
+/// Values 1,000,000·`a` + `number`, in any attribute.
+fn text(a: u64, number: u64) -> [u8; 8] {
+    splitmix(a << 40 | number).to_le_bytes()
+}
+
+fn filled(plan: &Plan, attributes: usize, seed: u64) -> Attributes {
+    let names: Vec<_> = (0..attributes).map(|i| format!("a{i}")).collect();
+    let mut filter = Attributes::new(plan, &names, KeyHasher::with_seed(seed)).unwrap();
+    let row = |number| (0..attributes as u64).map(|_| text(0, number)).collect::<Vec<_>>();
+    let rows: Vec<_> = (0..plan.keys).map(row).collect();
+    filter.insert_rows(&rows).unwrap();
+    filter
+}
+
+fn hits(filter: &Attributes, rows: impl Iterator<Item = Vec<Option<[u8; 8]>>>) -> u64 {
+    let rows: Vec<_> = rows.collect();
+    let mut found = vec![false; rows.len()];
+    filter.contains_rows(&rows, &mut found).unwrap();
+    found.iter().filter(|&&found| found).count() as u64
+}
+
+fn assert_chance(hits: u64, trials: u64, rate: f64, what: &str) {
+    let (low, high) = binomial_bounds(trials, rate, ALPHA);
+    assert!((low..=high).contains(&hits), "{what}: {hits} of {trials}, {low} to {high} at {rate}");
+}
+
+/// Every filter inside keeps the rate of the plan: single values that no row has pass at the rate of its
+/// bits, also where all attributes have the same values; and two together at the product.
+#[test]
+fn unknown_values_pass_at_the_planned_rate() {
+    for detail in [0, 1, 2, 10, 12] {
+        for fpp in [0.1, 0.01] {
+            let plan = Plan::for_keys(Kind::Attributes.with(detail), 20_000, fpp).unwrap();
+            let filter = filled(&plan, 3, 7);
+            let receipt = filter.receipt();
+            let trials = power(fpp, 0.1) as u64;
+            for attribute in 0..3 {
+                let row = |number| {
+                    let mut row = vec![None; 3];
+                    row[attribute] = Some(text(1, number));
+                    row
+                };
+                let rate = receipt.parts[attribute].fpp;
+                // The bits are one draw of hashings, of which the promise is the mean: 3 % for 6 σ.
+                assert!(rate <= fpp * 1.03, "{detail}: {rate}");
+                assert_chance(hits(&filter, (0..trials).map(row)), trials, rate, "one value");
+                let mut asked = [false; 3];
+                asked[attribute] = true;
+                assert_eq!(filter.fpp_asked(&asked).unwrap(), rate);
+            }
+            let two = |number| vec![Some(text(1, number)), None, Some(text(1, number))];
+            let mut rate = receipt.parts[0].fpp * receipt.parts[2].fpp;
+            if detail % 10 == 2 {
+                rate *= receipt.parts[3].fpp;
+            }
+            assert_chance(hits(&filter, (0..1_000_000).map(two)), 1_000_000, rate, "two values");
+            assert!(!receipt.over_filled && receipt.fpp <= fpp * 1.03, "{receipt:?}");
+        }
+    }
+}
+
+/// What the tags are for: values of different rows pass together at the tags' rate, or always.
+#[test]
+fn values_of_different_rows_pass_at_the_rate_of_the_tags() {
+    for (detail, mended) in [(0, vec![]), (1, vec![7]), (2, vec![3, 5, 6, 7]), (11, vec![7])] {
+        let plan = Plan::for_keys(Kind::Attributes.with(detail), 50_000, 0.01).unwrap();
+        let filter = filled(&plan, 3, 11);
+        for subset in [3u64, 5, 6, 7] {
+            let row = |number: u64| {
+                let other = |i: u64| text(0, (number + 1_000 * i) % plan.keys);
+                (0..3).map(|i| (subset >> i & 1 == 1).then(|| other(i))).collect()
+            };
+            let found = hits(&filter, (0..plan.keys).map(row));
+            let asked: Vec<_> = (0..3).map(|i| subset >> i & 1 == 1).collect();
+            let worst = filter.fpp_asked(&asked).unwrap();
+            if mended.contains(&subset) {
+                let rate = filter.receipt().parts[3].fpp;
+                assert_eq!(worst, rate);
+                assert!(rate <= 0.0103, "{rate}");
+                assert_chance(found, plan.keys, rate, "recombined");
+            } else {
+                assert_eq!((found, worst), (plan.keys, 1.0), "nothing tells them apart");
+            }
+        }
+    }
+}
+
+#[test]
+fn receipts_tell_of_each_part() {
+    let plan = Plan::for_keys(Kind::Attributes, 10_000, 0.01).unwrap();
+    let mut filter = Attributes::new(&plan, &["few", "many"], KeyHasher::default()).unwrap();
+    let rows: Vec<_> = (0..10_000u64).map(|i| [text(0, i % 10), text(1, i % 5_000)]).collect();
+    filter.insert_rows(&rows).unwrap();
+    let receipt = filter.receipt();
+    assert_eq!(receipt.bits, 3 * plan.bits);
+    // i mod 10 is told by i mod 5,000: as many different rows.
+    let near = |found: f64, keys: f64| assert!((found / keys - 1.0).abs() < 0.05, "{found} {keys}");
+    near(receipt.parts[0].keys, 10.0);
+    near(receipt.parts[1].keys, 5_000.0);
+    near(receipt.keys.value, 5_000.0);
+    assert_eq!(receipt.parts[2].what, "tag filter");
+    near(receipt.room as f64, 5_000.0);
+    let rows: Vec<_> = (0..30_000u64).map(|i| [text(0, 3), text(1, i)]).collect();
+    filter.insert_rows(&rows).unwrap();
+    assert!(filter.receipt().over_filled && filter.receipt().room == 0);
+    filter.clear();
+    assert_eq!((filter.receipt().set_bits, filter.receipt().keys.value), (0, 0.0));
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let plan = Plan::for_keys(Kind::Attributes, 10, 0.01).unwrap();
+    let new = |plan: &Plan, names: &[&str]| Attributes::new(plan, names, KeyHasher::default());
+    assert!(matches!(new(&plan, &[]), Err(Error::NoAttributes)));
+    assert!(matches!(new(&plan, &["a", ""]), Err(Error::AttributeName { .. })));
+    assert!(matches!(new(&plan, &[&"a".repeat(256)]), Err(Error::AttributeName { .. })));
+    assert!(matches!(new(&plan, &["a", "b", "a"]), Err(Error::AttributeTwice { .. })));
+    let names: Vec<_> = (0..65).map(|i| format!("{i}{}", "n".repeat(250))).collect();
+    let names: Vec<&str> = names.iter().map(|name| &name[..]).collect();
+    let error = new(&plan, &names).unwrap_err();
+    assert!(matches!(error, Error::AttributeCount { found: 65, most: 64 }));
+    let widest = new(&plan, &names[..64]).unwrap();
+    assert!(
+        file(&widest).len() < 64 * (256 + 64) + 2_000,
+        "the longest header is no longer than this"
+    );
+    let subsets = Plan { detail: Tags::Subsets as u32, ..plan };
+    assert!(matches!(new(&subsets, &names[..9]), Err(Error::AttributeCount { found: 9, most: 8 })));
+    assert_eq!(new(&subsets, &names[..8]).unwrap().bytes(), (8 + 247) * plan.bytes());
+    assert!(matches!(new(&Plan { detail: 3, ..plan }, &["a"]), Err(Error::Detail { .. })));
+    let huge = Plan { bits: 1 << 47, ..plan };
+    assert!(matches!(new(&huge, &["a", "b"]), Err(Error::TooLarge { .. })));
+
+    let mut filter = new(&plan, &["host", "user"]).unwrap();
+    let short = filter.insert_row(&["a"]).unwrap_err();
+    assert!(matches!(short, Error::RowLength { expected: 2, found: 1 }), "{short}");
+    assert!(filter.contains_row(&[Some("a"), None, None]).is_err());
+    assert!(filter.insert_rows(&[&["a", "b"][..], &["a"]]).is_err());
+    assert_eq!(filter.receipt().set_bits, 0, "nothing of a wrong batch is in");
+    assert!(filter.contains_row(&[None::<&str>, None]).unwrap(), "no question is no limit");
+    assert_eq!(filter.places(&["user"]).unwrap(), [1]);
+    assert_eq!(filter.places_of_all(&["user", "host"]).unwrap(), [1, 0]);
+    for (names, words) in [
+        (&[][..], "rows of host, user, not single keys"),
+        (&["port"], "no attribute \"port\", it has host, user"),
+        (&["user", "user"], "\"user\" is named twice"),
+        (&["user"], "name host too"),
+    ] {
+        let error = filter.places_of_all(names).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    let mut any = AnyFilter::Attributes(filter.clone());
+    let error = any.insert("key").unwrap_err();
+    assert!(matches!(error, Error::Rows { .. }), "{error}");
+    assert!(matches!(AnyFilter::new(&plan, KeyHasher::default()), Err(Error::NoAttributes)));
+
+    let other = new(&plan, &["user", "host"]).unwrap();
+    assert!(matches!(filter.union(&other), Err(Error::AttributesDiffer { .. })));
+    let other = new(&Plan { detail: 0, ..plan }, &["host", "user"]).unwrap();
+    assert!(matches!(filter.union(&other), Err(Error::TagsDiffer { left: 1, right: 0 })));
+    let other = Attributes::new(&plan, &["host", "user"], KeyHasher::with_seed(1)).unwrap();
+    assert!(matches!(filter.intersect(&other), Err(Error::SchemesDiffer { .. })));
+    let other = new(&Plan { bits: 3 * 512, ..plan }, &["host", "user"]).unwrap();
+    let mut two = new(&Plan { bits: 2 * 512, ..plan }, &["host", "user"]).unwrap();
+    assert!(matches!(two.union(&other), Err(Error::SizesDiffer { .. })));
+}
+
+/// As plain filters do, the larger folds to the smaller, tags and all.
+#[test]
+fn filters_of_different_sizes_merge() {
+    let plan =
+        Plan { kind: Kind::Attributes, keys: 40, fpp: 0.1, bits: 1536, probes: 5, detail: 2 };
+    let large = Plan { bits: 3 * plan.bits, keys: 120, ..plan };
+    let (mut small, mut large) = (filled(&plan, 3, 1), filled(&large, 3, 1));
+    let mut both = small.clone();
+    both.union(&large).unwrap();
+    assert_eq!(both.plan().bits, plan.bits);
+    large.union(&small).unwrap();
+    assert!(large == both);
+    small.intersect(&both).unwrap();
+    let row = |number| vec![Some(text(0, number)), None, Some(text(0, number))];
+    assert_eq!(hits(&both, (0..120).map(row)), 120);
+    assert_eq!(hits(&small, (0..40).map(row)), 40);
+}

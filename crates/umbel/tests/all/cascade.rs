@@ -1,0 +1,281 @@
+//! The cascade and its plain form: no error on either list, ever, one key or many at a time, through files and
+//! back; the rate on others; its size; and keys that are on both lists.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use umbel::math::binomial_bounds;
+use umbel::{AnyFilter, Block, Cascade, Error, KeyHash, KeyHasher, Kind, Plan, Secret};
+
+use crate::reference::{self, Reference};
+use crate::statistics::{ALPHA, Keys, power};
+
+fn file(filter: &Cascade) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    filter.write(&mut bytes).unwrap();
+    bytes
+}
+
+fn hashes(keys: impl IntoIterator<Item = u64>) -> Vec<KeyHash> {
+    keys.into_iter().map(|key| KeyHasher::default().hash_u64(key)).collect()
+}
+
+fn answers(filter: &AnyFilter<impl AsRef<[Block]>>, hashes: &[KeyHash]) -> Vec<bool> {
+    let mut found = vec![false; hashes.len()];
+    filter.contains_batch(hashes, &mut found);
+    for (hash, found) in hashes.iter().zip(&found) {
+        assert_eq!(filter.get().contains_hash(*hash), *found, "alone as in a batch");
+    }
+    found
+}
+
+/// Levels as FORMAT.md has them.
+struct Model(Vec<Reference>);
+
+impl Model {
+    fn of(filter: &Cascade, include: &[KeyHash], exclude: &[KeyHash]) -> Self {
+        let mut model = Self(Vec::new());
+        let (mut held, mut others) = (include.to_vec(), exclude.to_vec());
+        for part in filter.receipt().parts {
+            assert!(model.0.is_empty() || part.plan.keys == held.len() as u64);
+            let index = model.0.len() as u64;
+            let mut level = Reference::new(&part.plan);
+            held.iter().for_each(|hash| level.insert(in_level(*hash, index)));
+            others.retain(|hash| level.contains(in_level(*hash, index)));
+            model.0.push(level);
+            std::mem::swap(&mut held, &mut others);
+        }
+        assert!(held.is_empty(), "the last level lets none pass");
+        model
+    }
+
+    fn matches(&self, hash: KeyHash) -> bool {
+        let levels = (0..).zip(&self.0);
+        let passed = levels.take_while(|(i, level)| level.contains(in_level(hash, *i))).count();
+        passed % 2 == 1
+    }
+
+    fn payload(&self) -> Vec<u8> {
+        self.0.iter().flat_map(Reference::payload).collect()
+    }
+}
+
+fn in_level(hash: KeyHash, i: u64) -> KeyHash {
+    let high = reference::mix(hash.high.wrapping_sub(i.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+    let low = reference::mix(hash.low.wrapping_add(high));
+    if i == 0 { hash } else { KeyHash { high, low } }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn neither_list_ever_errs(
+        include in prop::collection::vec(0u64..5000, 0..1500),
+        exclude in prop::collection::vec(0u64..5000, 0..3000),
+        fpp in prop::sample::select(vec![0.9, 0.5, 0.1, 0.01, 1e-4]),
+        form in 0..2u32,
+        more in 0..100u64,
+        by_hand in 0..40u64,
+        keyed in any::<bool>(),
+    ) {
+        let hasher = match keyed {
+            true => KeyHasher::keyed(Secret::new(*b"sixteen old keys")),
+            false => KeyHasher::with_seed(more),
+        };
+        let secret = keyed.then(|| Secret::new(*b"sixteen old keys"));
+        let both: HashSet<_> = include.iter().copied().collect();
+        let hash = |key: &u64| hasher.hash_u64(*key);
+        let exclude: Vec<_> = exclude.iter().filter(|key| !both.contains(key)).map(hash).collect();
+        let include: Vec<_> = include.iter().map(hash).collect();
+        let keys = include.len() as u64 + more.max(1);
+        let plan = Plan::for_lists(Kind::Cascade.with(form), keys, exclude.len() as u64, fpp).unwrap();
+        // Some with a first level that lets nearly all pass.
+        let plan = match by_hand {
+            blocks @ 1..5 => Plan { bits: 512 * blocks, probes: 3, ..plan },
+            _ => plan,
+        };
+        let filter = Cascade::build_planned(&plan, hasher, &include, &exclude).unwrap();
+        let bytes = file(&filter);
+        let read = Cascade::read(&bytes[..], bytes.len() as u64, secret.as_ref()).unwrap();
+        prop_assert!(read == filter && file(&read) == bytes);
+        prop_assert!(filter.view() == filter && filter.view().to_owned().unwrap() == filter);
+        let mut room = vec![Block::default(); bytes.len().div_ceil(64)];
+        let aligned = &mut bytemuck::cast_slice_mut(&mut room)[..bytes.len()];
+        aligned.copy_from_slice(&bytes);
+        let view = AnyFilter::view(aligned, secret.as_ref()).unwrap();
+        prop_assert!(answers(&view, &include).into_iter().all(|found| found));
+        prop_assert!(!answers(&view, &exclude).into_iter().any(|found| found));
+        prop_assert_eq!(view.receipt(), filter.receipt());
+        let receipt = filter.receipt();
+        prop_assert_eq!(receipt.bytes(), filter.bytes());
+        if form == 0 {
+            let model = Model::of(&filter, &include, &exclude);
+            let start = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
+            prop_assert!(bytes[start..][..filter.bytes() as usize] == model.payload()[..]);
+            let others: Vec<_> = (10_000..12_000).map(|key| hash(&key)).collect();
+            let expected: Vec<_> = others.iter().map(|hash| model.matches(*hash)).collect();
+            prop_assert_eq!(answers(&view, &others), expected);
+        } else {
+            prop_assert_eq!(filter.levels(), 1);
+        }
+    }
+}
+
+/// Hits of keys on neither list are binomial by the rate that the bits give, and that is at most the planned one.
+#[test]
+fn other_keys_pass_at_the_promised_rate() {
+    for (sort, stream) in Keys::ALL.into_iter().zip(1..) {
+        for (included, excluded, fpp) in [
+            (20_000, 0, 0.01),
+            (20_000, 400_000, 0.1),
+            (3_000, 300_000, 0.01),
+            (100_000, 50_000, 0.5),
+            (1, 1_000, 0.01),
+        ] {
+            for form in [0, 1] {
+                let hasher = KeyHasher::with_seed(stream);
+                let hash = |number| sort.hash(&hasher, number);
+                let include: Vec<_> = (0..included).map(hash).collect();
+                let exclude: Vec<_> = (included..included + excluded).map(hash).collect();
+                let kind = Kind::Cascade.with(form);
+                let plan = Plan::for_lists(kind, included, excluded, fpp).unwrap();
+                let filter = Cascade::build_planned(&plan, hasher, &include, &exclude).unwrap();
+                let rate = filter.receipt().fpp;
+                assert!(plan.predicted_fpp() <= fpp);
+                let trials = power(rate, 0.1).clamp(10_000.0, 1e6) as u64;
+                let start = included + excluded;
+                let (mut hits, mut found) = (0, vec![false; 1 << 16]);
+                let others: Vec<_> = (start..start + trials).map(hash).collect();
+                for others in others.chunks(1 << 16) {
+                    filter.contains_batch(others, &mut found[..others.len()]);
+                    hits += found[..others.len()].iter().filter(|found| **found).count() as u64;
+                }
+                let (least, most) = binomial_bounds(trials, rate, ALPHA);
+                let what =
+                    format!("{sort:?} {included} {excluded} {fpp} {form}: {hits} of {trials}");
+                assert!((least..=most).contains(&hits), "{what}, not {least} to {most}");
+                // Above the promise only by what chance does to the bits of few keys.
+                assert!(rate <= fpp * if included > 1000 { 1.05 } else { 10.0 }, "{what}: {rate}");
+            }
+        }
+    }
+}
+
+/// The size is the one that the plan's formula tells, and the planned first level is better than others near it.
+#[test]
+fn the_size_is_as_derived() {
+    let (included, excluded) = (20_000u64, 2_000_000u64);
+    let (include, exclude) = (hashes(0..included), hashes(included..included + excluded));
+    let bits_with = |plan: &Plan| {
+        let filter =
+            Cascade::build_planned(plan, KeyHasher::default(), &include, &exclude).unwrap();
+        (filter.bits() as f64 / included as f64, filter)
+    };
+    let plan = Plan::for_lists(Kind::Cascade, included, excluded, 0.5).unwrap();
+    let (best, filter) = bits_with(&plan);
+    let first = plan.predicted_fpp();
+    let optimum = included as f64 / (2.0 * excluded as f64 * std::f64::consts::LN_2);
+    assert!(first < optimum * 2.0 && first > optimum / 2.0, "{first} near {optimum}");
+    let caught = excluded as f64 * first;
+    let derived =
+        plan.bits_per_key() + std::f64::consts::LOG2_E * (2.0 * caught / included as f64 + 1.0);
+    // The last levels are whole blocks: some ten of them.
+    assert!((best / derived - 1.0).abs() < 0.05, "{best} bits a key, derived {derived}");
+    assert!(filter.levels() < 25, "{}", filter.levels());
+    for other in [optimum / 8.0, optimum * 8.0] {
+        let (bits, _) = bits_with(&Plan::for_keys(Kind::Cascade, included, other).unwrap());
+        assert!(bits > best, "{bits} at {other}, {best} at {first}");
+    }
+    // The plain form pays 128 bits for each caught instead.
+    let plan = Plan::for_lists(Kind::Cascade.with(1), included, excluded, 0.5).unwrap();
+    let (plain, filter) = bits_with(&plan);
+    assert!(plain > best && filter.caught() < included / 10, "{plain} {}", filter.caught());
+}
+
+#[test]
+fn keys_on_both_lists_are_told() {
+    let (hasher, include) = (KeyHasher::default(), hashes(0..5_000));
+    for form in [0, 1] {
+        let mut exclude = hashes(5_000..20_000);
+        exclude[700] = include[4_000];
+        exclude[800] = include[3_000];
+        exclude[900] = include[3_000];
+        let plan = Plan::for_lists(Kind::Cascade.with(form), 5_000, 15_000, 0.01).unwrap();
+        let error = Cascade::build_planned(&plan, hasher, &include, &exclude).unwrap_err();
+        let right = matches!(error, Error::OnBothLists { key: None, places: [3_000, 800] });
+        assert!(right, "{error:?}");
+    }
+    let error = Cascade::build_keys(&["a", "b\n"], &["c", "b\n"], 0.01, hasher).unwrap_err();
+    let words = error.to_string();
+    assert!(words.starts_with("the key \"b\\n\" is included at place 1 and excluded at place 1"));
+    // Two lists that are one.
+    let error = Cascade::build(&include, &include, 0.01, hasher).unwrap_err();
+    assert!(matches!(error, Error::OnBothLists { places: [0, 0], .. }), "{error:?}");
+}
+
+/// Keys that have one half of the hash in common are told apart even in levels of a single block.
+#[test]
+fn half_a_hash_in_common_is_no_hash_in_common() {
+    let some = hashes(0..600);
+    for form in [0, 1] {
+        for swap in [false, true] {
+            let halves = |(a, b): (&KeyHash, &KeyHash)| match swap {
+                true => KeyHash { high: a.high, low: b.low },
+                false => KeyHash { high: b.high, low: a.low },
+            };
+            let others = hashes(1_000..1_600);
+            let exclude: Vec<_> = some.iter().zip(&others).map(halves).collect();
+            let plan = Plan::for_lists(Kind::Cascade.with(form), 600, 600, 0.5).unwrap();
+            let plan = Plan { bits: 512, probes: 1, ..plan };
+            let hasher = KeyHasher::default();
+            let filter = Cascade::build_planned(&plan, hasher, &some, &exclude).unwrap();
+            assert!(some.iter().all(|hash| filter.contains_hash(*hash)));
+            assert!(!exclude.iter().any(|hash| filter.contains_hash(*hash)));
+            assert!(filter.levels() < 30);
+        }
+    }
+}
+
+#[test]
+fn what_a_static_kind_refuses() {
+    let hasher = KeyHasher::default();
+    let plan = Plan::for_keys(Kind::Cascade, 100, 0.01).unwrap();
+    assert!(matches!(AnyFilter::new(&plan, hasher), Err(Error::Static(Kind::Cascade))));
+    let mut filter = AnyFilter::build(&plan, hasher, &hashes(0..100)).unwrap();
+    assert!((0..100u64).all(|key| filter.contains(key.to_le_bytes())));
+    assert!(matches!(filter.insert("key"), Err(Error::Static(Kind::Cascade))));
+    let other = filter.clone();
+    assert!(matches!(filter.union(&other), Err(Error::NotMergeable(Kind::Cascade))));
+    assert!(matches!(filter.intersect(&other), Err(Error::NotMergeable(Kind::Cascade))));
+    let error = AnyFilter::build(&plan, hasher, &hashes(0..101)).unwrap_err();
+    assert!(matches!(error, Error::Overfull { keys: 101, planned: 100 }), "{error:?}");
+    assert!(Cascade::try_from(filter).is_ok());
+    assert!(matches!(
+        Plan::for_keys(Kind::Cascade.with(2), 10, 0.1),
+        Err(Error::Detail { found: 2, .. })
+    ));
+    assert!(matches!(
+        Plan::for_lists(Kind::Blocked, 10, 10, 0.1),
+        Err(Error::PlanKind { found: Kind::Blocked, .. })
+    ));
+    let empty = Cascade::build(&[], &hashes(0..1000), 0.01, hasher).unwrap();
+    assert!((0..1000).all(|key| !empty.contains_u64(key)) && empty.receipt().fpp == 0.0);
+}
+
+#[test]
+fn a_mapped_file_answers() {
+    let (include, exclude) = (hashes(0..5_000), hashes(5_000..50_000));
+    for form in [0, 1] {
+        let plan = Plan::for_lists(Kind::Cascade.with(form), 5_000, 45_000, 0.05).unwrap();
+        let filter =
+            Cascade::build_planned(&plan, KeyHasher::default(), &include, &exclude).unwrap();
+        assert!(filter.caught() > 0);
+        let file = tempfile::tempfile().unwrap();
+        filter.write(&file).unwrap();
+        let mapped = AnyFilter::map(&file, None).unwrap();
+        assert!(answers(&mapped, &include).into_iter().all(|found| found));
+        assert!(!answers(&mapped, &exclude).into_iter().any(|found| found));
+        assert_eq!(mapped.receipt(), filter.receipt());
+    }
+}

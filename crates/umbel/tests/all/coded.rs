@@ -1,0 +1,325 @@
+//! The coded filter: against a table of plain numbers, through files and back; its rate and its estimate of keys; and
+//! what it does when it is full.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use umbel::math::binomial_bounds;
+use umbel::{AnyFilter, Block, Coded, Error, KeyHash, KeyHasher, Kind, Plan, Secret};
+
+use crate::statistics::{self, ALPHA, Keys, power};
+
+const SECRET: Secret = Secret::new(*b"sixteen old keys");
+
+type Key = u16;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Insert(Key),
+    InsertMany(Vec<Key>),
+    InsertNew(Vec<Key>),
+    Contains(Vec<Key>),
+    Clear,
+    WriteRead,
+    View,
+    Map,
+}
+
+fn keys() -> impl Strategy<Value = Vec<Key>> {
+    prop::collection::vec(0..3000 as Key, 0..80)
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        6 => (0..3000 as Key).prop_map(Op::Insert),
+        4 => keys().prop_map(Op::InsertMany),
+        4 => keys().prop_map(Op::InsertNew),
+        4 => keys().prop_map(Op::Contains),
+        1 => Just(Op::Clear),
+        2 => Just(Op::WriteRead),
+        1 => Just(Op::View),
+        1 => Just(Op::Map),
+    ]
+}
+
+/// The cells of each bucket, as FORMAT.md has them.
+struct Model {
+    width: u32,
+    buckets: Vec<Vec<u64>>,
+}
+
+impl Model {
+    fn new(plan: &Plan) -> Self {
+        Self { width: plan.detail, buckets: vec![Vec::new(); plan.bits as usize / 512] }
+    }
+
+    /// Whether the code is there; if not, the bucket that would take it.
+    fn find(&self, hash: KeyHash) -> (u64, Result<(), Option<usize>>) {
+        let count = self.buckets.len();
+        let scaled = |x: u64, places: u64| u128::from(x) * u128::from(places) / (1u128 << 64);
+        let code = 1 + scaled(hash.low, (1 << self.width) - 1) as u64;
+        let home = scaled(hash.high, count as u64) as usize;
+        for bucket in (home..home + count.min(512)).map(|bucket| bucket % count) {
+            if self.buckets[bucket].contains(&code) {
+                return (code, Ok(()));
+            }
+            if self.buckets[bucket].len() < 512 / self.width as usize {
+                return (code, Err(Some(bucket)));
+            }
+        }
+        (code, Err(None))
+    }
+
+    fn contains(&self, hash: KeyHash) -> bool {
+        self.find(hash).1.is_ok()
+    }
+
+    /// Whether it was new; none when there is no room.
+    fn insert(&mut self, hash: KeyHash) -> Option<bool> {
+        match self.find(hash) {
+            (_, Ok(())) => Some(false),
+            (_, Err(None)) => None,
+            (code, Err(Some(bucket))) => {
+                self.buckets[bucket].push(code);
+                Some(true)
+            }
+        }
+    }
+
+    fn payload(&self) -> Vec<u8> {
+        let mut bytes = vec![0; 64 * self.buckets.len()];
+        for (bucket, codes) in self.buckets.iter().enumerate() {
+            for (cell, code) in codes.iter().enumerate() {
+                for bit in (0..self.width as usize).filter(|bit| code >> bit & 1 == 1) {
+                    let at = 512 * bucket + cell * self.width as usize + bit;
+                    bytes[at / 8] |= 1 << (at % 8);
+                }
+            }
+        }
+        bytes
+    }
+
+    /// The mean of different codes met from each bucket on, over all codes.
+    fn fpp(&self) -> f64 {
+        let count = self.buckets.len();
+        let met = |home: usize| {
+            let mut codes: HashSet<u64> = HashSet::new();
+            for bucket in (home..home + count.min(512)).map(|bucket| bucket % count) {
+                codes.extend(&self.buckets[bucket]);
+                if self.buckets[bucket].len() < 512 / self.width as usize {
+                    break;
+                }
+            }
+            codes.len() as f64
+        };
+        (0..count).map(met).sum::<f64>() / count as f64 / ((1u64 << self.width) - 1) as f64
+    }
+}
+
+fn file<S: AsRef<[Block]>>(filter: &Coded<S>) -> Vec<u8> {
+    let mut file = Vec::new();
+    filter.write(&mut file).unwrap();
+    file
+}
+
+fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
+    let mut filter = Coded::new(plan, hasher).unwrap();
+    let mut model = Model::new(plan);
+    let mut members = HashSet::new();
+    let hash = |key: &Key| hasher.hash(key.to_le_bytes());
+    for op in ops {
+        match op {
+            Op::Insert(key) => {
+                let told = filter.insert(key.to_le_bytes()).ok();
+                assert_eq!(told, model.insert(hash(key)), "new, or not, or no room");
+                members.extend(told.map(|_| *key));
+            }
+            Op::InsertMany(keys) | Op::InsertNew(keys) => {
+                let hashes: Vec<_> = keys.iter().map(hash).collect();
+                let mut new = vec![true; keys.len()];
+                let told = match op {
+                    Op::InsertMany(_) => filter.insert_batch(&hashes),
+                    _ => filter.insert_batch_new(&hashes, &mut new),
+                };
+                let expected: Vec<_> =
+                    hashes.iter().map_while(|&hash| model.insert(hash)).collect();
+                assert_eq!(told.is_ok(), expected.len() == keys.len());
+                if matches!(op, Op::InsertNew(_)) {
+                    assert_eq!(new[..expected.len()], expected);
+                    assert!(!new[expected.len()..].contains(&true));
+                }
+                members.extend(&keys[..expected.len()]);
+            }
+            Op::Contains(keys) => {
+                let hashes: Vec<_> = keys.iter().map(hash).collect();
+                let mut found = vec![false; keys.len()];
+                filter.contains_batch(&hashes, &mut found);
+                let expected: Vec<_> = hashes.iter().map(|&hash| model.contains(hash)).collect();
+                assert_eq!(found, expected);
+            }
+            Op::Clear => {
+                filter.clear();
+                (model, members) = (Model::new(plan), HashSet::new());
+            }
+            Op::WriteRead => {
+                let file = file(&filter);
+                let read = Coded::read(&file[..], file.len() as u64, secret).unwrap();
+                assert!(read == filter, "what is read equals what was written");
+                filter = read;
+            }
+            Op::View => {
+                let file = file(&filter);
+                let mut room = vec![Block::default(); file.len().div_ceil(64)];
+                let bytes = &mut bytemuck::cast_slice_mut(&mut room)[..file.len()];
+                bytes.copy_from_slice(&file);
+                let AnyFilter::Coded(view) = AnyFilter::view(bytes, secret).unwrap() else {
+                    panic!("another kind")
+                };
+                assert!(view == filter && view == filter.view());
+                filter = view.to_owned().unwrap();
+            }
+            Op::Map => {
+                let disk = tempfile::tempfile().unwrap();
+                filter.write(&disk).unwrap();
+                let map = AnyFilter::map(&disk, secret).unwrap();
+                assert!(members.iter().all(|key: &Key| map.contains(key.to_le_bytes())));
+                assert_eq!(map.receipt(), filter.receipt());
+            }
+        }
+        assert!(members.iter().all(|key| filter.contains(key.to_le_bytes())), "a member is lost");
+        let file = file(&filter);
+        assert!(file[128..][..filter.plan().bytes() as usize] == model.payload(), "other codes");
+        let receipt = filter.receipt();
+        assert_eq!(receipt.set_bits, model.buckets.iter().map(Vec::len).sum::<usize>() as u64);
+        assert!((receipt.fpp - model.fpp().min(1.0)).abs() < 1e-12, "{receipt:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn acts_as_its_model(
+        width in 2..=40u32, buckets in 1..=12u64, seed: u64, keyed: bool,
+        ops in prop::collection::vec(op(), 0..30),
+    ) {
+        let bits = 512 * buckets;
+        let plan = Plan { kind: Kind::Coded, keys: 100, fpp: 0.5, bits, probes: 1, detail: width };
+        if keyed {
+            run(&plan, KeyHasher::keyed(SECRET), Some(&SECRET), &ops);
+        } else {
+            run(&plan, KeyHasher::with_seed(seed), None, &ops);
+        }
+    }
+}
+
+/// Planned, filled as planned, asked for fresh keys. Given the codes the hits are binomial; and the rate that the codes give,
+/// the mean over hashings, is at most the promise, and that of the formula but for what is not stored twice.
+#[test]
+fn the_rate_promised_is_kept() {
+    for (keys, fpp) in [
+        (1, 0.01),
+        (100, 0.1),
+        (10_000, 0.5),
+        (10_000, 0.1),
+        (50_000, 0.01),
+        (50_000, 0.001),
+        (200_000, 1e-4),
+    ] {
+        let seeds: u64 = if keys < 10_000 { 300 } else { 9 };
+        let plan = Plan::for_keys(Kind::Coded, keys, fpp).unwrap();
+        assert!(plan.predicted_fpp() <= fpp);
+        let trials = (power(fpp, 0.1).min(4e6) as u64).div_ceil(seeds);
+        let (mut rates, mut hits) = (Vec::new(), 0);
+        for (seed, sort) in (0..seeds).zip(Keys::ALL.into_iter().cycle()) {
+            let hasher = KeyHasher::with_seed(7_000 + seed);
+            let mut filter = Coded::new(&plan, hasher).unwrap();
+            let hashes: Vec<_> = (0..keys).map(|number| sort.hash(&hasher, number)).collect();
+            filter.insert_batch(&hashes).unwrap();
+            let mut found = vec![false; hashes.len()];
+            filter.contains_batch(&hashes, &mut found);
+            assert!(!found.contains(&false), "a member is lost");
+            let receipt = filter.receipt();
+            assert!(!receipt.over_filled, "{receipt:?}");
+            let estimate = receipt.keys;
+            let slack = statistics::SIGMAS * estimate.deviation + 1.0 + 0.001 * keys as f64;
+            assert!((estimate.value - keys as f64).abs() <= slack, "{receipt:?}");
+            rates.push(receipt.fpp);
+            hits += (keys..keys + trials)
+                .filter(|&number| filter.contains_hash(sort.hash(&hasher, number)))
+                .count() as u64;
+        }
+        let mean = rates.iter().sum::<f64>() / seeds as f64;
+        let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+        let error = (squares / (seeds * (seeds - 1)) as f64).sqrt();
+        let (low, high) = binomial_bounds(trials * seeds, mean, ALPHA);
+        assert!((low..=high).contains(&hits), "{plan:?}: {hits}, {low} to {high}");
+        let bound = statistics::SIGMAS * error;
+        assert!(mean <= fpp * (1.0 + 1e-12) + bound, "{plan:?}: {mean} ± {error}");
+        let formula = plan.predicted_fpp();
+        eprintln!(
+            "{keys} keys at {fpp}: formula {formula:.3e}, from the codes {mean:.3e} ± {error:.1e}"
+        );
+        if keys >= 50_000 {
+            assert!(
+                (mean / formula - 1.0).abs() <= fpp + 0.005 + bound / formula,
+                "{mean} {formula}"
+            );
+        }
+    }
+}
+
+#[test]
+fn bits_a_key_beside_classic() {
+    for (fpp, most) in [(0.1, 2.4), (0.01, 1.56), (0.001, 1.35), (1e-4, 1.25), (1e-6, 1.08)] {
+        let bits = |kind| Plan::for_keys(kind, 1_000_000, fpp).unwrap().bits_per_key();
+        let (coded, classic, blocked) =
+            (bits(Kind::Coded), bits(Kind::Classic), bits(Kind::Blocked));
+        eprintln!("{fpp}: coded {coded:.2}, classic {classic:.2}, blocked {blocked:.2}");
+        assert!(coded / classic < most, "{fpp}: {coded} {classic}");
+    }
+}
+
+/// A full table refuses a key and loses none; more keys than planned are told.
+#[test]
+fn a_full_table_refuses_and_loses_nothing() {
+    let plan = Plan { kind: Kind::Coded, keys: 90, fpp: 0.01, bits: 1536, probes: 1, detail: 14 };
+    let mut filter = Coded::new(&plan, KeyHasher::default()).unwrap();
+    let refused = (0u64..).find(|&key| match filter.insert_u64(key) {
+        Ok(_) => false,
+        Err(error) => {
+            assert!(matches!(error, Error::Full { kind: Kind::Coded, keys: 90 }), "{error}");
+            true
+        }
+    });
+    let count = refused.unwrap();
+    assert!((3 * 36..3 * 36 + 5).contains(&count), "{count}");
+    assert!((0..count).all(|key| filter.contains_u64(key)), "all others are there");
+    let before = file(&filter);
+    let hashes: Vec<_> = (count..count + 100).map(|key| filter.hasher().hash_u64(key)).collect();
+    assert!(filter.insert_batch(&hashes).is_err());
+    assert!(file(&filter) == before);
+    let receipt = filter.receipt();
+    assert!(receipt.over_filled && receipt.fill == 1.0 && receipt.room == 0, "{receipt:?}");
+    let other = AnyFilter::Coded(filter.clone());
+    let error = AnyFilter::Coded(filter).union(&other).unwrap_err();
+    assert!(matches!(error, Error::NotMergeable(Kind::Coded)));
+    assert!(error.to_string().contains("which bucket"), "{error}");
+}
+
+#[test]
+fn widths_are_asked_for_or_chosen() {
+    let plan = Plan::for_keys(Kind::Coded.with(20), 1_000, 0.01).unwrap();
+    assert_eq!((plan.detail, plan.probes), (20, 1));
+    assert!(plan.predicted_fpp() < 1e-4);
+    for width in [1, 41] {
+        let plan = Plan::for_keys(Kind::Coded.with(width), 1_000, 0.01);
+        assert!(matches!(plan, Err(Error::Detail { .. })), "{plan:?}");
+    }
+    // 10-bit codes keep 1 % only in nearly empty buckets; 5-bit codes never.
+    let wide = Plan::for_keys(Kind::Coded.with(10), 1_000, 0.01).unwrap();
+    assert!(wide.bits_per_key() > 40.0 && wide.predicted_fpp() <= 0.01);
+    assert!(matches!(
+        Plan::for_keys(Kind::Coded.with(2), 1_000, 0.01),
+        Err(Error::FppOutOfReach { .. })
+    ));
+    assert!(Plan::for_keys(Kind::Coded, 10, 1e-14).is_err());
+}

@@ -1,0 +1,554 @@
+//! Counting filters against a model with a number a counter, and against the blocked filters they hold.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+use umbel::filter::{Figure, Remove};
+use umbel::format::Header;
+use umbel::math::binomial_bounds;
+use umbel::{
+    AnyFilter, Block, Blocked, Counting, Error, KeyHash, KeyHasher, Kind, Plan, Receipt, Secret,
+};
+
+use crate::reference::positions_of;
+use crate::statistics::{ALPHA, Keys, power};
+
+const SECRET: Secret = Secret::new(*b"sixteen old keys");
+
+type Key = u16;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Insert(Key),
+    InsertMany(Vec<Key>),
+    InsertNew(Vec<Key>),
+    /// A key that is in, or any.
+    Remove(Index),
+    RemoveMany(Vec<Index>),
+    RemoveAny(Key),
+    Union(Vec<Key>, u64),
+    Intersect(Vec<Key>, u64),
+    Fold(Index),
+    Clear,
+    WriteRead,
+    View,
+    Map,
+}
+
+fn keys() -> impl Strategy<Value = Vec<Key>> {
+    // Some come again and again, so that counters reach their top.
+    let one = prop_oneof![3 => 0..2000 as Key, 2 => 0..6 as Key];
+    prop::collection::vec(one, 0..60)
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        6 => (0..2000 as Key).prop_map(Op::Insert),
+        4 => keys().prop_map(Op::InsertMany),
+        3 => keys().prop_map(Op::InsertNew),
+        6 => any::<Index>().prop_map(Op::Remove),
+        4 => prop::collection::vec(any::<Index>(), 0..40).prop_map(Op::RemoveMany),
+        2 => (0..2000 as Key).prop_map(Op::RemoveAny),
+        2 => (keys(), 1..4u64).prop_map(|(keys, times)| Op::Union(keys, times)),
+        1 => (keys(), 1..4u64).prop_map(|(keys, times)| Op::Intersect(keys, times)),
+        1 => any::<Index>().prop_map(Op::Fold),
+        1 => Just(Op::Clear),
+        2 => Just(Op::WriteRead),
+        1 => Just(Op::View),
+        1 => Just(Op::Map),
+    ]
+}
+
+fn plan() -> impl Strategy<Value = Plan> {
+    let width = prop_oneof![3 => Just(4u32), 1 => Just(8), 1 => Just(16)];
+    let probes = prop_oneof![Just(8u32), 1..=umbel::MAX_PROBES];
+    (1..=12u64, width, probes, 1..=1000u64, 1e-9..0.999).prop_map(
+        |(blocks, detail, probes, keys, fpp)| {
+            let bits = 512 * blocks * u64::from(detail);
+            Plan { kind: Kind::Counting, keys, fpp, bits, probes, detail }
+        },
+    )
+}
+
+fn hasher() -> impl Strategy<Value = KeyHasher> {
+    prop_oneof![
+        3 => any::<u64>().prop_map(KeyHasher::with_seed),
+        1 => Just(KeyHasher::keyed(SECRET)),
+    ]
+}
+
+fn secret(hasher: &KeyHasher) -> Option<&'static Secret> {
+    (hasher.scheme().key_id != 0).then_some(&SECRET)
+}
+
+fn hash(hasher: &KeyHasher, key: Key) -> KeyHash {
+    hasher.hash(key.to_le_bytes())
+}
+
+fn file(filter: &Counting<impl AsRef<[Block]>>) -> Vec<u8> {
+    let mut file = Vec::new();
+    filter.write(&mut file).unwrap();
+    file
+}
+
+/// A number for each counter, as FORMAT.md defines them.
+#[derive(Clone)]
+struct Numbers {
+    plan: Plan,
+    counters: Vec<u64>,
+}
+
+impl Numbers {
+    fn new(plan: &Plan) -> Self {
+        Self { plan: *plan, counters: vec![0; (plan.bits / u64::from(plan.detail)) as usize] }
+    }
+
+    fn top(&self) -> u64 {
+        3 << (self.plan.detail - 2)
+    }
+
+    fn positions(&self, hash: KeyHash) -> Vec<usize> {
+        let bits = self.plan.bits / u64::from(self.plan.detail);
+        let mut positions =
+            positions_of(&Plan { kind: Kind::Blocked, bits, detail: 0, ..self.plan }, hash);
+        positions.sort_unstable();
+        positions.dedup();
+        positions
+    }
+
+    fn count(&self, hash: KeyHash) -> u64 {
+        self.positions(hash).into_iter().map(|j| self.counters[j]).min().unwrap()
+    }
+
+    fn insert(&mut self, hash: KeyHash) -> bool {
+        let new = self.count(hash) == 0;
+        for j in self.positions(hash) {
+            self.counters[j] = (self.counters[j] + 1).min(self.top());
+        }
+        new
+    }
+
+    fn remove(&mut self, hash: KeyHash) -> bool {
+        let there = self.count(hash) > 0;
+        for j in self.positions(hash).into_iter().filter(|_| there) {
+            if self.counters[j] < self.top() {
+                self.counters[j] -= 1;
+            }
+        }
+        there
+    }
+
+    fn fold(&mut self, divisor: u64) {
+        let top = self.top();
+        let mut folded = vec![0; self.counters.len() / divisor as usize];
+        for (j, count) in self.counters.iter().enumerate() {
+            let to: &mut u64 = &mut folded[j / 512 / divisor as usize * 512 + j % 512];
+            *to = (*to + count).min(top);
+        }
+        self.counters = folded;
+        self.plan.bits /= divisor;
+    }
+
+    fn join(&mut self, mut other: Self, join: impl Fn(u64, u64) -> u64) {
+        match (other.counters.len() / self.counters.len()) as u64 {
+            0 => self.fold((self.counters.len() / other.counters.len()) as u64),
+            times => other.fold(times),
+        }
+        for (count, other) in self.counters.iter_mut().zip(other.counters) {
+            *count = join(*count, other);
+        }
+    }
+
+    /// Bit p of counter j of block b is bit 512·(detail·b + p) + j.
+    fn payload(&self) -> Vec<u8> {
+        let detail = self.plan.detail as usize;
+        let mut bytes = vec![0; self.plan.bits as usize / 8];
+        for (j, &count) in self.counters.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let code = (count - 1) / 3 * 4 + (count - 1) % 3 + 1;
+            for p in (0..detail).filter(|p| code >> p & 1 == 1) {
+                let bit = 512 * (detail * (j / 512) + p) + j % 512;
+                bytes[bit / 8] |= 1 << (bit % 8);
+            }
+        }
+        bytes
+    }
+}
+
+struct Pair {
+    filter: Counting,
+    numbers: Numbers,
+    /// How often each key is in. Removals of others may break what it promises.
+    members: HashMap<Key, u64>,
+    kept: bool,
+    /// Whether a counter was ever at its top: then keys that were removed may leave something.
+    stuck: bool,
+}
+
+impl Pair {
+    fn new(plan: &Plan, hasher: KeyHasher, keys: &[Key]) -> Self {
+        let filter = Counting::new(plan, hasher).unwrap();
+        let numbers = Numbers::new(plan);
+        let mut pair = Self { filter, numbers, members: HashMap::new(), kept: true, stuck: false };
+        let hashes = pair.hashes(keys);
+        pair.filter.insert_batch(&hashes);
+        pair.inserted(keys);
+        pair
+    }
+
+    fn hashes(&self, keys: &[Key]) -> Vec<KeyHash> {
+        keys.iter().map(|&key| hash(self.filter.hasher(), key)).collect()
+    }
+
+    fn inserted(&mut self, keys: &[Key]) -> Vec<bool> {
+        keys.iter().for_each(|&key| *self.members.entry(key).or_default() += 1);
+        self.hashes(keys).into_iter().map(|hash| self.numbers.insert(hash)).collect()
+    }
+
+    fn removed(&mut self, keys: &[Key]) -> Vec<bool> {
+        for key in keys {
+            match self.members.get_mut(key).filter(|times| **times > 0) {
+                Some(times) => *times -= 1,
+                None => self.kept &= self.numbers.count(self.hashes(&[*key])[0]) == 0,
+            }
+        }
+        self.hashes(keys).into_iter().map(|hash| self.numbers.remove(hash)).collect()
+    }
+
+    fn some_members(&self, indexes: &[Index]) -> Vec<Key> {
+        let mut keys: Vec<Key> =
+            self.members.iter().flat_map(|(&key, &times)| (0..times).map(move |_| key)).collect();
+        keys.sort_unstable();
+        let mut some = Vec::new();
+        for index in indexes {
+            if !keys.is_empty() {
+                some.push(keys.swap_remove(index.index(keys.len())));
+            }
+        }
+        some
+    }
+
+    fn other(&self, keys: &[Key], times: u64) -> Self {
+        let mut plan = *self.filter.plan();
+        plan.bits *= times;
+        Self::new(&plan, *self.filter.hasher(), keys)
+    }
+
+    fn apply(&mut self, op: &Op) {
+        match op {
+            Op::Insert(key) => {
+                let new = self.filter.insert(key.to_le_bytes());
+                assert_eq!(self.inserted(&[*key]), [new]);
+            }
+            Op::InsertMany(keys) => {
+                self.filter.insert_batch(&self.hashes(keys));
+                self.inserted(keys);
+            }
+            Op::InsertNew(keys) => {
+                let mut new = vec![false; keys.len()];
+                self.filter.insert_batch_new(&self.hashes(keys), &mut new);
+                assert_eq!(self.inserted(keys), new, "new or not, in turn");
+            }
+            Op::Remove(index) => {
+                for key in self.some_members(&[*index]) {
+                    let there = self.filter.remove(key.to_le_bytes());
+                    assert!(there || !self.kept, "{key} is lost");
+                    assert_eq!(self.removed(&[key]), [there]);
+                }
+            }
+            Op::RemoveMany(indexes) => {
+                let keys = self.some_members(indexes);
+                let mut there = vec![false; keys.len()];
+                let hashes = self.hashes(&keys);
+                Remove::remove_batch(&mut self.filter, &hashes, &mut there);
+                assert_eq!(self.removed(&keys), there);
+            }
+            Op::RemoveAny(key) => {
+                let before = self.filter.clone();
+                let there = self.filter.remove(key.to_le_bytes());
+                assert_eq!(self.removed(&[*key]), [there]);
+                assert!(there || before == self.filter, "a refused removal changes nothing");
+            }
+            Op::Union(keys, times) => {
+                let other = self.other(keys, *times);
+                self.filter.union(&other.filter).unwrap();
+                let top = self.numbers.top();
+                self.numbers.join(other.numbers, |a, b| (a + b).min(top));
+                other.members.iter().for_each(|(k, n)| *self.members.entry(*k).or_default() += n);
+            }
+            Op::Intersect(keys, times) => {
+                let other = self.other(keys, *times);
+                self.filter.intersect(&other.filter.view()).unwrap();
+                self.numbers.join(other.numbers, u64::min);
+                for (key, times) in &mut self.members {
+                    *times = (*times).min(other.members.get(key).copied().unwrap_or(0));
+                }
+                // What only one had may leave something behind.
+                self.stuck = true;
+            }
+            Op::Fold(index) => {
+                let size = self.numbers.counters.len() as u64 / 512;
+                let divisors: Vec<_> = (1..=size).filter(|d| size.is_multiple_of(*d)).collect();
+                let divisor = *index.get(&divisors);
+                self.filter.fold(divisor).unwrap();
+                self.numbers.fold(divisor);
+            }
+            Op::Clear => {
+                self.filter.clear();
+                self.numbers.counters.fill(0);
+                self.members.clear();
+                (self.kept, self.stuck) = (true, false);
+            }
+            Op::WriteRead => {
+                let file = file(&self.filter);
+                let secret = secret(self.filter.hasher());
+                let read = Counting::read(&file[..], file.len() as u64, secret).unwrap();
+                assert!(read == self.filter);
+                self.filter = read;
+            }
+            Op::View => {
+                let bytes = file(&self.filter);
+                let mut room = vec![Block::default(); bytes.len().div_ceil(64)];
+                let aligned = &mut bytemuck::cast_slice_mut(&mut room)[..bytes.len()];
+                aligned.copy_from_slice(&bytes);
+                let view = AnyFilter::view(aligned, secret(self.filter.hasher())).unwrap();
+                let mut again = Vec::new();
+                view.write(&mut again).unwrap();
+                assert!(again == bytes);
+                assert_eq!(view.receipt(), self.filter.receipt());
+            }
+            Op::Map => {
+                let mut temporary = tempfile::tempfile().unwrap();
+                self.filter.write(&mut temporary).unwrap();
+                let mapped = AnyFilter::map(&temporary, secret(self.filter.hasher())).unwrap();
+                for (key, _) in self.members.iter().filter(|(_, times)| **times > 0) {
+                    assert!(mapped.contains(key.to_le_bytes()) || !self.kept);
+                }
+            }
+        }
+    }
+
+    fn check(&mut self) {
+        self.stuck |= self.numbers.counters.contains(&self.numbers.top());
+        let payload = self.numbers.payload();
+        assert!(file(&self.filter)[Header::LENGTH..][..payload.len()] == payload, "other counters");
+        let keys: Vec<Key> = (0..2000).step_by(37).chain(0..6).collect();
+        let hashes = self.hashes(&keys);
+        let (mut found, mut counts) = (vec![false; keys.len()], vec![0; keys.len()]);
+        self.filter.contains_batch(&hashes, &mut found);
+        self.filter.count_batch(&hashes, &mut counts);
+        for (i, hash) in hashes.iter().enumerate() {
+            let count = self.numbers.count(*hash);
+            assert_eq!((found[i], u64::from(counts[i])), (count > 0, count));
+            assert_eq!(self.filter.contains_hash(*hash), found[i]);
+            assert_eq!(self.filter.count(keys[i].to_le_bytes()), counts[i]);
+        }
+        if !self.kept {
+            return;
+        }
+        for (&key, &times) in &self.members {
+            let count = u64::from(self.filter.count(key.to_le_bytes()));
+            assert!(count >= times.min(self.numbers.top()), "{key} counts {count}, is in {times}×");
+        }
+        // Without the counts it is the blocked filter of the keys that are in.
+        let plain = self.filter.to_blocked().unwrap();
+        let mut afresh = Blocked::new(plain.plan(), *plain.hasher()).unwrap();
+        let members = self.members.iter().filter(|(_, times)| **times > 0);
+        members.for_each(|(key, _)| _ = afresh.insert(key.to_le_bytes()));
+        if self.stuck {
+            afresh.union(&plain).unwrap();
+        }
+        assert!(afresh == plain);
+        let receipt = self.filter.receipt();
+        let of_plain = plain.receipt();
+        assert_eq!((receipt.set_bits, receipt.fill), (of_plain.set_bits, of_plain.fill));
+        assert_eq!((receipt.keys, receipt.fpp), (of_plain.keys, of_plain.fpp));
+        let stuck = self.numbers.counters.iter().filter(|&&n| n == self.numbers.top()).count();
+        assert_eq!(fact(&receipt, "stuck_counters"), stuck as u64);
+        assert_eq!(receipt.facts.iter().any(|fact| fact.name == "stuck"), stuck > 0);
+    }
+}
+
+fn fact(receipt: &Receipt, name: &str) -> u64 {
+    let fact = receipt.facts.iter().find(|fact| fact.name == name);
+    match fact.map(|fact| &fact.figure) {
+        Some(Figure::Count(count)) => *count,
+        other => panic!("{name} is {other:?}"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn acts_as_its_model(
+        plan in plan(), hasher in hasher(), ops in prop::collection::vec(op(), 0..40),
+    ) {
+        let mut pair = Pair::new(&plan, hasher, &[]);
+        for op in &ops {
+            pair.apply(op);
+            pair.check();
+        }
+    }
+
+    #[test]
+    fn sums_and_lesser_ones_keep_the_laws(
+        plan in plan(), a in keys(), b in keys(), c in keys(),
+    ) {
+        let hasher = KeyHasher::default();
+        let new = |keys: &[Key]| Pair::new(&plan, hasher, keys).filter;
+        let union = |left: &Counting, right: &Counting| {
+            let mut left = left.clone();
+            left.union(right).unwrap();
+            left
+        };
+        let both = |left: &Counting, right: &Counting| {
+            let mut left = left.clone();
+            left.intersect(right).unwrap();
+            left
+        };
+        let [x, y, z] = [&a, &b, &c].map(|keys| new(keys));
+        prop_assert!(union(&x, &y) == new(&[a.clone(), b.clone()].concat()));
+        for join in [&union as &dyn Fn(&Counting, &Counting) -> Counting, &both] {
+            prop_assert!(join(&x, &y) == join(&y, &x));
+            prop_assert!(join(&join(&x, &y), &z) == join(&x, &join(&y, &z)));
+        }
+        prop_assert!(both(&x, &x) == x && both(&x, &union(&x, &y)) == x);
+        // The plain filters merge likewise.
+        let mut plain = x.to_blocked().unwrap();
+        plain.union(&y.to_blocked().unwrap()).unwrap();
+        prop_assert!(plain == union(&x, &y).to_blocked().unwrap());
+        let mut plain = x.to_blocked().unwrap();
+        plain.intersect(&y.to_blocked().unwrap()).unwrap();
+        prop_assert!(plain == both(&x, &y).to_blocked().unwrap());
+    }
+}
+
+#[test]
+fn what_does_not_go_together_is_refused_and_left_unchanged() {
+    let bits = 4 * 512 * 12;
+    let plan = Plan { kind: Kind::Counting, keys: 500, fpp: 0.01, bits, probes: 8, detail: 4 };
+    let new = |plan: &Plan, seed| Counting::new(plan, KeyHasher::with_seed(seed)).unwrap();
+    let mut filter = new(&plan, 1);
+    filter.insert("key");
+    let before = filter.clone();
+    type Refused = fn(&Error) -> bool;
+    let others: [(Counting, Refused); 4] = [
+        (new(&Plan { bits: 4 * 512 * 8, ..plan }, 1), |e| {
+            matches!(e, Error::SizesDiffer { left: 12, right: 8, unit: "blocks" })
+        }),
+        (new(&Plan { probes: 7, ..plan }, 1), |e| matches!(e, Error::ProbesDiffer { .. })),
+        (new(&Plan { detail: 8, ..plan }, 1), |e| {
+            matches!(e, Error::CellsDiffer { left: 4, right: 8 })
+        }),
+        (new(&plan, 2), |e| matches!(e, Error::SchemesDiffer { .. })),
+    ];
+    for (other, refused) in others {
+        for join in [Counting::union, Counting::intersect] {
+            let error = join(&mut filter, &other).unwrap_err();
+            assert!(refused(&error), "{error:?}");
+            assert!(filter == before);
+        }
+    }
+    for divisor in [0, 5, u64::MAX] {
+        assert!(matches!(filter.fold(divisor), Err(Error::SizesDiffer { .. })));
+    }
+    let mut blocked =
+        AnyFilter::new(&Plan::for_keys(Kind::Blocked, 9, 0.1).unwrap(), KeyHasher::default())
+            .unwrap();
+    let error = blocked.remove("key").unwrap_err();
+    assert!(matches!(error, Error::CannotRemove(Kind::Blocked)), "{error:?}");
+    assert!(error.to_string().contains("build a counting one"), "{error}");
+    assert!(matches!(
+        blocked.union(&AnyFilter::Counting(filter.clone())),
+        Err(Error::KindsDiffer { .. })
+    ));
+    for (from, to) in [(&blocked, Kind::Blocked), (&AnyFilter::Counting(filter), Kind::Classic)] {
+        assert!(matches!(from.convert(to), Err(Error::CannotConvert { .. })));
+    }
+    for detail in [0, 1, 3, 5, 7, 12, 15, 17, 32] {
+        let error = Plan::for_keys(Kind::Counting.with(detail), 10, 0.1).unwrap_err();
+        assert!(matches!(error, Error::Detail { .. }), "{error:?}");
+        let plan = Plan { bits: 512 * u64::from(detail), detail, ..plan };
+        assert!(Counting::new(&plan, KeyHasher::default()).is_err());
+    }
+    assert!(matches!(
+        Plan::for_memory(Kind::Counting, 1, 255),
+        Err(Error::MemoryTooSmall { bytes: 255 })
+    ));
+    assert_eq!(Plan::for_memory(Kind::Counting, 1, 256).unwrap().bytes(), 256);
+}
+
+/// Filled as planned, the rate is kept, and no counter sticks; half of the keys taken out again, it is a
+/// filter of the other half.
+#[test]
+fn the_rate_is_kept_filled_and_after_removals() {
+    for (row, (keys, fpp, detail)) in (0..).zip([
+        (100, 0.1, 4),
+        (20_000, 0.5, 4),
+        (100_000, 0.1, 16),
+        (100_000, 0.01, 4),
+        (50_000, 0.001, 8),
+    ]) {
+        let plan = Plan::for_keys(Kind::Counting.with(detail), keys, fpp).unwrap();
+        let blocked = Plan::for_keys(Kind::Blocked, keys, fpp).unwrap();
+        assert_eq!((plan.bits, plan.probes), (u64::from(detail) * blocked.bits, blocked.probes));
+        assert_eq!(plan.predicted_fpp(), blocked.predicted_fpp());
+        let hasher = KeyHasher::with_seed(row);
+        let mut filter = Counting::new(&plan, hasher).unwrap();
+        let hashes: Vec<_> =
+            (0..keys).map(|number| Keys::Sequential.hash(&hasher, number)).collect();
+        filter.insert_batch(&hashes);
+        let half = hashes.len() / 2;
+        for members in [&hashes[..], &hashes[half..]] {
+            let mut found = vec![false; members.len()];
+            filter.contains_batch(members, &mut found);
+            assert!(found.iter().all(|&found| found), "a member is lost");
+            let receipt = filter.receipt();
+            assert_eq!(fact(&receipt, "stuck_counters"), 0);
+            assert!(!receipt.over_filled, "{receipt:?}");
+            let count = members.len() as f64;
+            assert!(
+                (receipt.keys.value - count).abs() < 6.0 * receipt.keys.deviation,
+                "{receipt:?}"
+            );
+            let insertions = fact(&receipt, "insertions") as f64;
+            assert!((insertions / count - 1.0).abs() < 0.02, "{insertions} of {count}");
+            let trials = power(receipt.fpp, 0.1).clamp(10_000.0, 1e6) as u64;
+            let hits = (0..trials)
+                .filter(|number| filter.contains_hash(Keys::Random.hash(&hasher, *number)))
+                .count() as u64;
+            let (low, high) = binomial_bounds(trials, receipt.fpp, ALPHA);
+            assert!((low..=high).contains(&hits), "{hits} of {trials}, {low} to {high}");
+            if members.len() == hashes.len() {
+                let mut removed = vec![false; half];
+                filter.remove_batch(&hashes[..half], &mut removed);
+                assert!(removed.iter().all(|&removed| removed));
+            }
+        }
+        let mut afresh = Blocked::new(&blocked, hasher).unwrap();
+        afresh.insert_batch(&hashes[half..]);
+        assert!(filter.to_blocked().unwrap() == afresh);
+    }
+}
+
+/// A key that comes more often than a counter counts stays, whatever is removed.
+#[test]
+fn counters_at_their_top_stick() {
+    for (detail, top) in [(4, 12), (8, 192), (16, 49_152)] {
+        let plan = Plan::for_keys(Kind::Counting.with(detail), 100, 0.01).unwrap();
+        let mut filter = Counting::new(&plan, KeyHasher::default()).unwrap();
+        for times in 1..=top + 3 {
+            assert_eq!(filter.insert("often"), times == 1);
+            assert_eq!(filter.count("often"), times.min(top));
+        }
+        let receipt = filter.receipt();
+        assert_eq!(fact(&receipt, "stuck_counters"), 8);
+        let Figure::Text(words) = &receipt.facts[2].figure else { panic!("{receipt:?}") };
+        assert!(words.contains(&format!("reached {top} ")) && words.contains("no key is lost"));
+        for _ in 0..2 * top {
+            assert!(filter.remove("often"));
+        }
+        assert_eq!(filter.count("often"), top);
+        filter.clear();
+        assert!(!filter.contains("often"));
+    }
+}

@@ -1,0 +1,334 @@
+//! Stable filters against a model with a number a cell; and the stable point, reached and measured.
+
+use proptest::prelude::*;
+use umbel::filter::Figure;
+use umbel::format::Header;
+use umbel::math::binomial_bounds;
+use umbel::{
+    AnyFilter, Block, Capacity, Error, KeyHash, KeyHasher, Kind, Plan, Receipt, Secret, Stable,
+};
+
+use crate::reference::mix;
+use crate::statistics::{ALPHA, SIGMAS};
+
+const SECRET: Secret = Secret::new(*b"sixteen old keys");
+
+fn hasher() -> impl Strategy<Value = KeyHasher> {
+    prop_oneof![
+        3 => any::<u64>().prop_map(KeyHasher::with_seed),
+        1 => Just(KeyHasher::keyed(SECRET)),
+    ]
+}
+
+fn secret(hasher: &KeyHasher) -> Option<&'static Secret> {
+    (hasher.scheme().key_id != 0).then_some(&SECRET)
+}
+
+/// Plans by hand: of few cells, so that runs of lowered ones go round the end. Rates that only so many
+/// probes cannot keep are left out.
+fn plan() -> impl Strategy<Value = Plan> {
+    (1..=10u64, 1..=8u32, 1..=8u32, 0.2..0.999f64).prop_map(|(blocks, detail, probes, fpp)| Plan {
+        kind: Kind::Stable,
+        keys: 9,
+        fpp,
+        bits: 512 * blocks,
+        probes,
+        detail,
+    })
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Insert(u16),
+    Many(Vec<u16>),
+    New(Vec<u16>),
+    WriteRead,
+    View,
+    Map,
+    Clear,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let keys = || prop::collection::vec(0..300u16, 0..80);
+    prop_oneof![
+        3 => (0..300u16).prop_map(Op::Insert),
+        3 => keys().prop_map(Op::Many),
+        3 => keys().prop_map(Op::New),
+        2 => Just(Op::WriteRead),
+        1 => Just(Op::View),
+        1 => Just(Op::Map),
+        1 => Just(Op::Clear),
+    ]
+}
+
+/// A number a cell, from FORMAT.md.
+struct Numbers {
+    plan: Plan,
+    lowered: u64,
+    insertions: u64,
+    cells: Vec<u8>,
+}
+
+fn place(x: u64, places: u64) -> u64 {
+    (u128::from(x) * u128::from(places) / (1u128 << 64)) as u64
+}
+
+impl Numbers {
+    fn new(plan: &Plan, lowered: u64) -> Self {
+        let cells = plan.bits / 64 * u64::from(64 / plan.detail);
+        Self { plan: *plan, lowered, insertions: 0, cells: vec![0; cells as usize] }
+    }
+
+    fn cells_of(&self, hash: KeyHash) -> Vec<usize> {
+        let count = self.cells.len() as u64;
+        let cell = |i: u64| mix(hash.high.wrapping_add(i.wrapping_mul(hash.low)));
+        (0..u64::from(self.plan.probes)).map(|i| place(cell(i), count) as usize).collect()
+    }
+
+    fn contains(&self, hash: KeyHash) -> bool {
+        self.cells_of(hash).into_iter().all(|cell| self.cells[cell] > 0)
+    }
+
+    fn insert(&mut self, hash: KeyHash) -> bool {
+        let (new, count) = (!self.contains(hash), self.cells.len() as u64);
+        self.insertions += 1;
+        let start = place(mix(self.insertions.wrapping_mul(0x9E37_79B9_7F4A_7C15)), count);
+        for x in 0..self.lowered {
+            let cell = &mut self.cells[((start + x) % count) as usize];
+            *cell = cell.saturating_sub(1);
+        }
+        for cell in self.cells_of(hash) {
+            self.cells[cell] = ((1u32 << self.plan.detail) - 1) as u8;
+        }
+        new
+    }
+
+    fn payload(&self) -> Vec<u8> {
+        let mut words = vec![0u64; self.plan.bits as usize / 64];
+        let per_word = 64 / self.plan.detail as usize;
+        for (cell, &number) in self.cells.iter().enumerate() {
+            let bit = cell % per_word * self.plan.detail as usize;
+            words[cell / per_word] |= u64::from(number) << bit;
+        }
+        words.into_iter().flat_map(u64::to_le_bytes).collect()
+    }
+}
+
+fn file(filter: &Stable<impl AsRef<[Block]>>) -> Vec<u8> {
+    let mut file = Vec::new();
+    filter.write(&mut file).unwrap();
+    file
+}
+
+proptest! {
+    #[test]
+    fn acts_as_its_model(
+        plan in plan(), hasher in hasher(), ops in prop::collection::vec(op(), 0..30),
+    ) {
+        let filter = Stable::new(&plan, hasher);
+        prop_assume!(!matches!(filter, Err(Error::FppOutOfReach { .. })));
+        let mut filter = filter.unwrap();
+        let mut numbers = Numbers::new(&plan, filter.lowered());
+        let hash = |key: u16| hasher.hash(key.to_le_bytes());
+        for op in &ops {
+            match op {
+                Op::Insert(key) => {
+                    let expected = numbers.insert(hash(*key));
+                    prop_assert_eq!(filter.insert(key.to_le_bytes()), expected);
+                    prop_assert!(filter.contains(key.to_le_bytes()), "the last one is there");
+                }
+                Op::Many(keys) => {
+                    let hashes: Vec<_> = keys.iter().map(|&key| hash(key)).collect();
+                    filter.insert_batch(&hashes);
+                    hashes.into_iter().for_each(|hash| _ = numbers.insert(hash));
+                }
+                Op::New(keys) => {
+                    let hashes: Vec<_> = keys.iter().map(|&key| hash(key)).collect();
+                    let mut new = vec![false; keys.len()];
+                    filter.insert_batch_new(&hashes, &mut new);
+                    let expected: Vec<_> =
+                        hashes.into_iter().map(|hash| numbers.insert(hash)).collect();
+                    prop_assert_eq!(new, expected);
+                }
+                Op::WriteRead => {
+                    let bytes = file(&filter);
+                    let length = bytes.len() as u64;
+                    let read = Stable::read(&bytes[..], length, secret(&hasher)).unwrap();
+                    prop_assert!(read == filter && read.receipt() == filter.receipt());
+                    filter = read;
+                }
+                Op::View => {
+                    let bytes = file(&filter);
+                    let mut room = vec![Block::default(); bytes.len().div_ceil(64)];
+                    let aligned = &mut bytemuck::cast_slice_mut(&mut room)[..bytes.len()];
+                    aligned.copy_from_slice(&bytes);
+                    let view = AnyFilter::view(aligned, secret(&hasher)).unwrap();
+                    let mut again = Vec::new();
+                    view.write(&mut again).unwrap();
+                    prop_assert!(again == bytes);
+                    prop_assert_eq!(view.receipt(), filter.receipt());
+                }
+                Op::Map => {
+                    let mut temporary = tempfile::tempfile().unwrap();
+                    filter.write(&mut temporary).unwrap();
+                    let mapped = AnyFilter::map(&temporary, secret(&hasher)).unwrap();
+                    for key in 0..300u16 {
+                        prop_assert_eq!(mapped.contains(key.to_le_bytes()), numbers.contains(hash(key)));
+                    }
+                }
+                Op::Clear => {
+                    filter.clear();
+                    numbers.cells.fill(0);
+                    numbers.insertions = 0;
+                }
+            }
+            let payload = numbers.payload();
+            prop_assert!(file(&filter)[Header::LENGTH..][..payload.len()] == payload, "other cells");
+            let hashes: Vec<_> = (0..300).map(hash).collect();
+            let mut found = vec![false; hashes.len()];
+            filter.contains_batch(&hashes, &mut found);
+            for (hash, found) in hashes.into_iter().zip(found) {
+                prop_assert_eq!((found, filter.contains_hash(hash)), (numbers.contains(hash), found));
+            }
+            let receipt = filter.receipt();
+            let used = numbers.cells.iter().filter(|&&cell| cell > 0).count() as u64;
+            prop_assert_eq!((receipt.set_bits, filter.insertions()), (used, numbers.insertions));
+            prop_assert!(!receipt.over_filled && (0.0..=1.0).contains(&receipt.fpp));
+        }
+    }
+}
+
+fn figure(receipt: &Receipt, name: &str) -> f64 {
+    match receipt.facts.iter().find(|fact| fact.name == name).map(|fact| &fact.figure) {
+        Some(Figure::Count(count)) => *count as f64,
+        Some(Figure::Number(number) | Figure::Rate(number)) => *number,
+        other => panic!("{name} is {other:?}"),
+    }
+}
+
+/// From empty to the stable point and long after: the fill as the formulas say, never beyond; the rate
+/// measured as the cells say and within the promise; the last keys remembered as promised.
+#[test]
+fn the_stable_point_is_reached_and_kept() {
+    for (seed, (keys, fpp, detail)) in
+        (1..).zip([(20_000, 0.01, 4), (20_000, 0.1, 1), (10_000, 0.01, 3), (5_000, 0.001, 8)])
+    {
+        let plan = Plan::for_keys(Kind::Stable.with(detail), keys, fpp).unwrap();
+        let hasher = KeyHasher::with_seed(seed);
+        let mut filter = Stable::new(&plan, hasher).unwrap();
+        let theory = filter.cells();
+        assert!(theory.fpp() <= fpp && plan.predicted_fpp() <= fpp, "{plan:?}");
+        assert!(theory.forgotten(keys as f64) <= 0.01, "{plan:?}");
+        assert_eq!(filter.receipt().facts.len(), 6);
+        // One cell's state is chance; cells less than P apart are no more alike than lowered together.
+        let spread = |fill: f64| (fill * (1.0 - fill) * theory.lowered / theory.cells).sqrt();
+        // The stable point is there when all cells have been lowered Max times some times over.
+        let round = theory.cells / theory.lowered;
+        let last = (round * (f64::from(theory.top) * 3.0 + 12.0)) as u64;
+        let mut inserted = 0u64;
+        let mut rates = Vec::new();
+        for step in 1..=8 {
+            let until = last * step / 8;
+            let hashes: Vec<_> = (inserted..until).map(|key| hasher.hash_u64(key)).collect();
+            filter.insert_batch(&hashes);
+            inserted = until;
+            let receipt = filter.receipt();
+            let expected = theory.fill_after(inserted as f64);
+            let bound = SIGMAS * spread(expected) + 0.002 * expected;
+            assert!(
+                (receipt.fill - expected).abs() < bound,
+                "{plan:?} {inserted}: {} {expected} ± {bound}",
+                receipt.fill
+            );
+            let trials = 200_000;
+            let fresh = (1u64 << 40..).take(trials).map(|key| hasher.hash_u64(key));
+            let hits = fresh.filter(|hash| filter.contains_hash(*hash)).count() as u64;
+            let (low, high) = binomial_bounds(trials as u64, receipt.fpp, ALPHA);
+            assert!((low..=high).contains(&hits), "{hits} of {trials}, {low} to {high}");
+            // Those of the last keys that are missing, at most by the theory's mean.
+            let span = keys.min(inserted);
+            let missing =
+                (inserted - span..inserted).filter(|key| !filter.contains_u64(*key)).count() as u64;
+            let (remembered, deviation) = theory.remembered(span as f64);
+            let expected = span as f64 - remembered;
+            // Forgetting comes in runs of P cells, so that the deviation of single keys is too small.
+            let most = expected + SIGMAS * 3.0 * deviation.max(1.0);
+            assert!((missing as f64) < most, "{missing} of {span} missing, expected {expected}");
+            if step >= 6 {
+                rates.push(receipt.fpp);
+                assert!(
+                    figure(&receipt, "to_stable").abs()
+                        < SIGMAS * spread(theory.fill()) / theory.fill() + 0.01
+                );
+            } else {
+                assert!(
+                    figure(&receipt, "to_stable") > -SIGMAS * spread(theory.fill()) / theory.fill()
+                );
+            }
+            assert_eq!(figure(&receipt, "insertions") as u64, inserted);
+            assert!((figure(&receipt, "stable_rate") - theory.fpp()).abs() < 1e-12);
+        }
+        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+        let error = theory.probes * fpp * spread(theory.fill())
+            / theory.fill()
+            / (rates.len() as f64).sqrt();
+        assert!(mean <= fpp + SIGMAS * error, "{plan:?}: {rates:?}");
+    }
+}
+
+/// Small filters vary: the promise is for their mean.
+#[test]
+fn small_filters_keep_the_promise_on_average() {
+    for (keys, fpp) in [(1, 0.1), (100, 0.3), (10, 0.5)] {
+        let plan = Plan::for_keys(Kind::Stable, keys, fpp).unwrap();
+        let (mut sum, mut squares) = (0.0, 0.0);
+        const FILTERS: u64 = 150;
+        for seed in 0..FILTERS {
+            let hasher = KeyHasher::with_seed(seed);
+            let mut filter = Stable::new(&plan, hasher).unwrap();
+            let theory = filter.cells();
+            let last = (theory.cells / theory.lowered * f64::from(theory.top) * 2.0) as u64;
+            let hashes: Vec<_> = (0..last).map(|key| hasher.hash_u64(key)).collect();
+            filter.insert_batch(&hashes);
+            let rate = filter.receipt().fpp;
+            sum += rate;
+            squares += rate * rate;
+        }
+        let (count, mean) = (FILTERS as f64, sum / FILTERS as f64);
+        let error = ((squares / count - mean * mean).max(0.0) / (count - 1.0)).sqrt();
+        assert!(mean <= fpp + SIGMAS * error, "{keys} {fpp}: {mean} ± {error}");
+    }
+}
+
+#[test]
+fn plans_cost_what_the_page_says() {
+    assert_eq!(Kind::Stable.capacity(), Capacity::Last);
+    let plan = Plan::for_keys(Kind::Stable, 1_000_000, 0.01).unwrap();
+    assert_eq!(plan.detail, 4);
+    assert!((92.0..94.0).contains(&plan.bits_per_key()), "{plan:?}");
+    assert_eq!(
+        (plan.probes, Stable::new(&plan, KeyHasher::default()).unwrap().lowered()),
+        (6, 142)
+    );
+    for (detail, bits) in [(1, 3284.0), (2, 228.0), (3, 119.0), (5, 92.0), (7, 90.0), (8, 93.0)] {
+        let other = Plan::for_keys(Kind::Stable.with(detail), 1_000_000, 0.01).unwrap();
+        assert!((other.bits_per_key() - bits).abs() < 1.0, "{other:?}");
+    }
+    let theory = Stable::new(&plan, KeyHasher::default()).unwrap().cells();
+    assert!((theory.forgotten(1_710_000.0) - 0.5).abs() < 0.01);
+    assert!(matches!(Plan::for_keys(Kind::Stable.with(9), 10, 0.1), Err(Error::Detail { .. })));
+    assert!(matches!(Plan::for_keys(Kind::Stable.with(0), 10, 0.1), Err(Error::Detail { .. })));
+}
+
+#[test]
+fn stable_filters_do_not_merge() {
+    let plan = Plan::for_keys(Kind::Stable, 10, 0.1).unwrap();
+    let new = || AnyFilter::new(&plan, KeyHasher::default()).unwrap();
+    let (mut left, right) = (new(), new());
+    for join in [AnyFilter::union, AnyFilter::intersect] {
+        let error = join(&mut left, &right).unwrap_err();
+        assert!(matches!(error, Error::NotMergeable(Kind::Stable)), "{error:?}");
+        assert!(error.to_string().contains("depends on the order"), "{error}");
+    }
+    assert!(matches!(left.remove("key"), Err(Error::CannotRemove(Kind::Stable))));
+}

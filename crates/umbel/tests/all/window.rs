@@ -1,0 +1,467 @@
+//! The window filter: against generations of plain bits and a list of what was inserted when, by count
+//! and by time, through files and back; nothing inside the window missed; its rate.
+
+use proptest::prelude::*;
+use umbel::math::binomial_bounds;
+use umbel::{AnyFilter, Block, Capacity, Error, KeyHash, KeyHasher, Kind, Plan, Secret, Window};
+
+use crate::reference::Reference;
+use crate::statistics::{ALPHA, Keys, SIGMAS, power};
+
+const SECRET: Secret = Secret::new(*b"sixteen old keys");
+
+/// Keys are small numbers, so that they meet often.
+type Key = u16;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Insert(Key),
+    InsertMany(Vec<Key>),
+    /// As many, and told which were new.
+    InsertNew(Vec<Key>),
+    /// So many ticks later; before by 1, where it is 0.
+    Advance(u64),
+    InsertAt(Key, u64),
+    Contains(Vec<Key>),
+    Clear,
+    WriteRead,
+    View,
+    Map,
+}
+
+fn keys() -> impl Strategy<Value = Vec<Key>> {
+    prop_oneof![
+        4 => prop::collection::vec(0..2000 as Key, 0..60),
+        1 => prop::collection::vec(0..2000 as Key, 0..700),
+        1 => prop::collection::vec(0..20 as Key, 0..200),
+    ]
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let later = || prop_oneof![6 => 0..20u64, 1 => 0..2000u64, 1 => Just(1 << 60)];
+    prop_oneof![
+        8 => (0..2000 as Key).prop_map(Op::Insert),
+        4 => keys().prop_map(Op::InsertMany),
+        4 => keys().prop_map(Op::InsertNew),
+        4 => later().prop_map(Op::Advance),
+        4 => ((0..2000 as Key), later()).prop_map(|(key, later)| Op::InsertAt(key, later)),
+        4 => keys().prop_map(Op::Contains),
+        1 => Just(Op::Clear),
+        2 => Just(Op::WriteRead),
+        1 => Just(Op::View),
+        1 => Just(Op::Map),
+    ]
+}
+
+fn plan() -> impl Strategy<Value = Plan> {
+    let fpp = prop::sample::select(vec![0.9, 0.5, 0.1, 0.01, 1e-4, 1e-7]);
+    let planned = (1..=600u64, fpp, 2..=8u32)
+        .prop_map(|(keys, fpp, g)| Plan::for_keys(Kind::Window.with(g), keys, fpp).unwrap());
+    let by_hand = (1..=300u64, 1..=8u64, 1..=umbel::MAX_PROBES, 2..=8u32).prop_map(
+        |(keys, blocks, probes, detail)| {
+            let bits = 512 * blocks * u64::from(detail);
+            Plan { kind: Kind::Window, keys, fpp: 0.01, bits, probes, detail }
+        },
+    );
+    prop_oneof![2 => planned, 1 => by_hand]
+}
+
+/// As FORMAT.md has it, and beside it when each key came last.
+struct Model {
+    plan: Plan,
+    /// Ticks of the window; 0 by count.
+    span: u64,
+    tick: u64,
+    number: u64,
+    generations: Vec<Reference>,
+    taken: Vec<u64>,
+    /// Key, insertions before it, and tick.
+    came: Vec<(KeyHash, u64, u64)>,
+    count: u64,
+}
+
+impl Model {
+    fn new(plan: &Plan, span: u64) -> Self {
+        let each = plan.generation().unwrap();
+        let generations = (0..plan.detail).map(|_| Reference::new(&each)).collect();
+        let taken = vec![0; plan.detail as usize];
+        let (tick, number, count) = (0, 0, 0);
+        Self { plan: *plan, span, tick, number, generations, taken, came: Vec::new(), count }
+    }
+
+    fn newest(&self) -> usize {
+        (self.number % u64::from(self.plan.detail)) as usize
+    }
+
+    fn turn(&mut self) {
+        self.number += 1;
+        let newest = self.newest();
+        self.generations[newest].clear();
+        self.taken[newest] = 0;
+    }
+
+    fn contains(&self, hash: KeyHash) -> bool {
+        self.generations.iter().any(|generation| generation.contains(hash))
+    }
+
+    fn insert(&mut self, hash: KeyHash) -> bool {
+        let new = !self.contains(hash);
+        let newest = self.newest();
+        self.generations[newest].insert(hash);
+        self.taken[newest] += 1;
+        self.came.push((hash, self.count, self.tick));
+        self.count += 1;
+        if self.span == 0 && self.taken[newest] == self.plan.generation().unwrap().keys {
+            self.turn();
+        }
+        new
+    }
+
+    fn advance(&mut self, tick: u64) {
+        self.tick = self.tick.max(tick);
+        let now = tick / self.span.div_ceil(u64::from(self.plan.detail) - 1);
+        if now > self.number + 100 {
+            self.generations.iter_mut().for_each(Reference::clear);
+            self.taken.fill(0);
+            self.number = now;
+        }
+        while self.number < now {
+            self.turn();
+        }
+    }
+
+    fn clear(&mut self) {
+        self.generations.iter_mut().for_each(Reference::clear);
+        self.taken.fill(0);
+        self.came.clear();
+        if self.span == 0 {
+            self.number = 0;
+        }
+    }
+
+    /// What was promised: those inside the window.
+    fn inside(&self) -> impl Iterator<Item = KeyHash> {
+        let inside = |(_, before, tick): &&(KeyHash, u64, u64)| match self.span {
+            0 => self.count - before <= self.plan.keys,
+            span => self.tick - tick <= span,
+        };
+        self.came.iter().filter(inside).map(|(hash, ..)| *hash)
+    }
+
+    /// Block b of generation g at b·G + g.
+    fn payload(&self) -> Vec<u8> {
+        let parts: Vec<_> = self.generations.iter().map(Reference::payload).collect();
+        let blocks = (0..parts[0].len()).step_by(64);
+        let group = |at: usize| parts.iter().flat_map(move |part| part[at..at + 64].to_vec());
+        blocks.flat_map(group).collect()
+    }
+}
+
+fn file<S: AsRef<[Block]>>(filter: &Window<S>) -> Vec<u8> {
+    let mut file = Vec::new();
+    filter.write(&mut file).unwrap();
+    file
+}
+
+fn header_length(file: &[u8]) -> usize {
+    u32::from_le_bytes(file[12..16].try_into().unwrap()) as usize
+}
+
+fn run(plan: &Plan, span: u64, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
+    let mut filter = match span {
+        0 => Window::new(plan, hasher).unwrap(),
+        span => Window::by_time(plan, hasher, span).unwrap(),
+    };
+    assert_eq!(filter.span(), Some(span).filter(|&span| span > 0));
+    let mut model = Model::new(plan, span);
+    let hash = |key: Key| hasher.hash_u64(u64::from(key));
+    let hashes = |keys: &[Key]| keys.iter().map(|&key| hash(key)).collect::<Vec<_>>();
+    for op in ops {
+        match op {
+            Op::Insert(key) => assert_eq!(filter.insert_hash(hash(*key)), model.insert(hash(*key))),
+            Op::InsertMany(keys) => {
+                filter.insert_batch(&hashes(keys));
+                hashes(keys).into_iter().for_each(|hash| _ = model.insert(hash));
+            }
+            Op::InsertNew(keys) => {
+                let mut new = vec![true; keys.len()];
+                filter.insert_batch_new(&hashes(keys), &mut new);
+                let expected: Vec<_> =
+                    hashes(keys).into_iter().map(|hash| model.insert(hash)).collect();
+                assert_eq!(new, expected);
+            }
+            Op::Advance(later) | Op::InsertAt(_, later) => {
+                let tick = match later {
+                    0 => model.tick.saturating_sub(1),
+                    later => model.tick.saturating_add(*later),
+                };
+                if span == 0 {
+                    assert!(matches!(filter.advance(tick), Err(Error::NoClock)));
+                    assert!(matches!(filter.insert_at(hash(1), tick), Err(Error::NoClock)));
+                    continue;
+                }
+                model.advance(tick);
+                match op {
+                    Op::InsertAt(key, _) => {
+                        let new = filter.insert_at(hash(*key), tick).unwrap();
+                        assert_eq!(new, model.insert(hash(*key)));
+                    }
+                    _ => filter.advance(tick).unwrap(),
+                }
+            }
+            Op::Contains(keys) => {
+                let hashes = hashes(keys);
+                let mut found = vec![false; keys.len()];
+                filter.contains_batch(&hashes, &mut found);
+                for (hash, found) in hashes.into_iter().zip(found) {
+                    assert_eq!(found, model.contains(hash));
+                    assert_eq!(filter.contains_hash(hash), found);
+                }
+            }
+            Op::Clear => {
+                filter.clear();
+                model.clear();
+            }
+            Op::WriteRead => {
+                let file = file(&filter);
+                let read = Window::read(&file[..], file.len() as u64, secret).unwrap();
+                assert!(read == filter && read.receipt() == filter.receipt());
+                filter = read;
+            }
+            Op::View => {
+                let file = file(&filter);
+                let mut room = vec![Block::default(); file.len().div_ceil(64)];
+                let bytes = &mut bytemuck::cast_slice_mut(&mut room)[..file.len()];
+                bytes.copy_from_slice(&file);
+                let AnyFilter::Window(view) = AnyFilter::view(bytes, secret).unwrap() else {
+                    panic!("another kind")
+                };
+                assert!(view == filter && view.receipt() == filter.receipt());
+                filter = view.to_owned().unwrap();
+            }
+            Op::Map => {
+                let temporary = tempfile::NamedTempFile::new().unwrap();
+                std::fs::write(temporary.path(), file(&filter)).unwrap();
+                let mapped = AnyFilter::map(temporary.as_file(), secret).unwrap();
+                let AnyFilter::Window(mapped) = mapped else { panic!("another kind") };
+                assert!(mapped == filter);
+                assert!(model.inside().all(|hash| mapped.contains_hash(hash)));
+            }
+        }
+        assert!(model.inside().all(|hash| filter.contains_hash(hash)), "inside the window");
+        assert_eq!(filter.remembered(), model.taken.iter().sum::<u64>());
+    }
+    let file = file(&filter);
+    let start = header_length(&file);
+    assert!(file[start..][..plan.bytes() as usize] == model.payload()[..]);
+    let taken: Vec<_> = filter.receipt().parts.iter().map(|part| part.keys as u64).collect();
+    assert_eq!(taken, model.taken);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn of_insertions_acts_as_its_model(plan in plan(), seed: u64, ops in prop::collection::vec(op(), 0..25)) {
+        run(&plan, 0, KeyHasher::with_seed(seed), None, &ops);
+    }
+
+    #[test]
+    fn by_time_acts_as_its_model(
+        plan in plan(),
+        span in prop_oneof![4 => 1..40u64, 1 => 1000..5000u64, 1 => Just(u64::MAX)],
+        ops in prop::collection::vec(op(), 0..25),
+    ) {
+        run(&plan, span, KeyHasher::keyed(SECRET), Some(&SECRET), &ops);
+    }
+
+    #[test]
+    fn batches_of_any_size_give_the_same_filter(
+        plan in plan(), keys in prop::collection::vec(0..5000 as Key, 0..2000), piece in 1..600usize,
+    ) {
+        let hasher = KeyHasher::default();
+        let hashes: Vec<_> = keys.iter().map(|&key| hasher.hash_u64(u64::from(key))).collect();
+        let [mut one, mut all, mut told] = [(); 3].map(|()| Window::new(&plan, hasher).unwrap());
+        let expected: Vec<_> = hashes.iter().map(|&hash| one.insert_hash(hash)).collect();
+        let mut new = vec![false; hashes.len()];
+        for (hashes, new) in hashes.chunks(piece).zip(new.chunks_mut(piece)) {
+            all.insert_batch(hashes);
+            told.insert_batch_new(hashes, new);
+        }
+        prop_assert!(one == all && one == told);
+        prop_assert_eq!(new, expected);
+    }
+}
+
+/// After any number of insertions the window's keys are found and those of more than G/(G − 1) windows
+/// before are not, at a rate that makes chance out of the question.
+#[test]
+fn the_window_has_both_ends() {
+    for (window, generations) in [(1, 2), (1, 4), (7, 3), (100, 4), (1_000, 5), (999, 8)] {
+        let plan = Plan::for_keys(Kind::Window.with(generations), window, 1e-12).unwrap();
+        let mut filter = Window::new(&plan, KeyHasher::default()).unwrap();
+        let each = plan.generation().unwrap().keys;
+        let reach = each * u64::from(generations);
+        for key in 0..10 * window {
+            filter.insert_u64(key);
+            let first = (key + 1).saturating_sub(window);
+            assert!((first..=key).all(|key| filter.contains_u64(key)), "{window} {generations}");
+            let old = (key + 1).saturating_sub(reach);
+            assert!(!(0..old).any(|key| filter.contains_u64(key)), "{window} {generations}");
+        }
+    }
+}
+
+/// A key's age begins anew when it comes again.
+#[test]
+fn what_comes_again_stays() {
+    let plan = Plan::for_keys(Kind::Window, 300, 1e-9).unwrap();
+    let mut filter = Window::new(&plan, KeyHasher::default()).unwrap();
+    for key in 1..10_000 {
+        filter.insert_u64(key);
+        if key % 250 == 1 {
+            assert_eq!(filter.insert_u64(0), key == 1, "{key}");
+        }
+    }
+    assert!(filter.contains_u64(0));
+}
+
+/// At several places of a stream, from the bits and counted on fresh keys: the former is at most the
+/// promise with all generations full, the latter the binomial law of the former.
+#[test]
+fn the_rate_is_kept_however_long_the_stream() {
+    const WINDOW: u64 = 6_000;
+    const SEEDS: u64 = 8;
+    for (row, (fpp, generations)) in
+        (0..).zip([(0.5, 4), (0.1, 3), (0.01, 4), (0.01, 7), (0.001, 2)])
+    {
+        let plan = Plan::for_keys(Kind::Window.with(generations), WINDOW, fpp).unwrap();
+        let each = plan.generation().unwrap().keys;
+        // Just before the newest generation of the fourth turn is full, and in its middle.
+        let all = each * u64::from(generations);
+        for inserted in [2 * all + each - 1, 2 * all + each / 2] {
+            let (mut rates, mut hits) = (Vec::new(), 0);
+            let trials = (power(fpp / 2.0, 0.1) / SEEDS as f64).clamp(10_000.0, 1e6) as u64;
+            for (seed, sort) in (0..SEEDS).zip(Keys::ALL.into_iter().cycle()) {
+                let hasher = KeyHasher::with_seed(77 + 1_000 * row + seed);
+                let mut filter = Window::new(&plan, hasher).unwrap();
+                let hashes: Vec<_> = (0..inserted).map(|key| sort.hash(&hasher, key)).collect();
+                filter.insert_batch(&hashes);
+                let receipt = filter.receipt();
+                assert!(!receipt.over_filled && receipt.parts.len() == generations as usize);
+                let held = filter.remembered() as f64;
+                let keys = receipt.keys;
+                assert!((keys.value - held).abs() < SIGMAS * keys.deviation, "{held} {receipt:?}");
+                rates.push(receipt.fpp);
+                for start in (0..trials).step_by(4096) {
+                    let fresh: Vec<_> = (start..trials.min(start + 4096))
+                        .map(|number| sort.hash(&hasher, inserted + number))
+                        .collect();
+                    let mut found = vec![false; fresh.len()];
+                    filter.contains_batch(&fresh, &mut found);
+                    hits += found.iter().filter(|&&found| found).count() as u64;
+                }
+            }
+            let count = SEEDS as f64;
+            let mean = rates.iter().sum::<f64>() / count;
+            let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+            let error = (squares / (count - 1.0) / count).sqrt();
+            let (low, high) = binomial_bounds(trials * SEEDS, mean, ALPHA);
+            assert!(
+                (low..=high).contains(&hits),
+                "{plan:?}: {hits}, {low} to {high} from the bits"
+            );
+            assert!(mean <= fpp + SIGMAS * error, "{plan:?}: {mean} ± {error}");
+            if inserted % each == each - 1 {
+                let predicted = plan.predicted_fpp();
+                assert!(
+                    (mean - predicted).abs() < SIGMAS * error + 0.02 * predicted,
+                    "{mean} {predicted}"
+                );
+            }
+        }
+    }
+}
+
+/// The same keys in all generations pass no more often than in one: the receipt knows, from the bits.
+#[test]
+fn keys_that_come_again_do_not_add_up() {
+    let plan = Plan::for_keys(Kind::Window, 30_000, 0.01).unwrap();
+    let hasher = KeyHasher::with_seed(3);
+    let mut filter = Window::new(&plan, hasher).unwrap();
+    let hashes: Vec<_> = (0..10_000).map(|key| hasher.hash_u64(key)).collect();
+    (0..4).for_each(|_| filter.insert_batch(&hashes));
+    let receipt = filter.receipt();
+    let one = receipt.parts[1].fpp;
+    assert!((receipt.fpp / one - 1.0).abs() < 1e-6, "{receipt:?}");
+    assert!((receipt.keys.value / 10_000.0 - 1.0).abs() < 0.05, "{:?}", receipt.keys);
+    let trials = power(one, 0.1) as u64;
+    let hits = (0..trials).filter(|key| filter.contains_u64(1 << 40 | key)).count() as u64;
+    let (low, high) = binomial_bounds(trials, receipt.fpp, ALPHA);
+    assert!((low..=high).contains(&hits), "{hits}, expected {low} to {high}");
+}
+
+/// By time a generation takes what comes; more than its share is told.
+#[test]
+fn over_fill_is_told() {
+    let plan = Plan::for_keys(Kind::Window, 3_000, 0.01).unwrap();
+    let mut filter = Window::by_time(&plan, KeyHasher::default(), 30).unwrap();
+    for tick in 0..100 {
+        filter.advance(tick).unwrap();
+        (0..99).for_each(|key| _ = filter.insert_u64(1000 * tick + key));
+    }
+    assert!(!filter.receipt().over_filled, "{:?}", filter.receipt());
+    (0..3_000).for_each(|key| _ = filter.insert_u64(1 << 30 | key));
+    let receipt = filter.receipt();
+    assert!(receipt.over_filled && receipt.fpp > 0.01, "{receipt:?}");
+    // It passes.
+    filter.advance(150).unwrap();
+    assert!(!filter.receipt().over_filled && filter.remembered() == 0);
+}
+
+#[test]
+fn plans_and_merges_that_cannot_be_say_why() {
+    assert_eq!(Kind::Window.capacity(), Capacity::Last);
+    for detail in [0, 1, 9, u32::MAX] {
+        let error = Plan::for_keys(Kind::Window.with(detail), 10, 0.01).unwrap_err();
+        assert!(matches!(error, Error::Detail { found, .. } if found == detail), "{error}");
+        assert!(error.to_string().contains("2 to 8 generations"));
+    }
+    let plan = Plan::for_keys(Kind::Window, 10, 0.01).unwrap();
+    let error = Window::by_time(&plan, KeyHasher::default(), 0).unwrap_err();
+    assert!(matches!(error, Error::Field { field: "span", .. }));
+    let few = Plan::for_memory(Kind::Window, 10, 255).unwrap_err();
+    assert!(matches!(few, Error::MemoryTooSmall { bytes: 255 }), "{few}");
+    let blocked = Plan::for_keys(Kind::Blocked, 10, 0.01).unwrap();
+    assert!(matches!(blocked.generation(), Err(Error::PlanKind { .. })));
+    let new = |plan| AnyFilter::new(plan, KeyHasher::default()).unwrap();
+    for error in [
+        new(&plan).union(&new(&plan)),
+        new(&plan).intersect(&new(&plan)),
+        new(&blocked).union(&new(&plan)),
+        new(&plan).union(&new(&blocked)),
+    ] {
+        let error = error.unwrap_err();
+        assert!(matches!(error, Error::NotMergeable(Kind::Window)));
+        assert!(error.to_string().contains("not as old"), "{error}");
+    }
+}
+
+/// What is read goes on where what was written stopped.
+#[test]
+fn a_file_of_several_chunks_goes_on() {
+    let plan = Plan::for_keys(Kind::Window, 700_000, 0.01).unwrap();
+    let hasher = KeyHasher::with_seed(9);
+    let mut filter = Window::new(&plan, hasher).unwrap();
+    let hashes: Vec<_> = (0..1_500_000).map(|key| hasher.hash_u64(key)).collect();
+    filter.insert_batch(&hashes[..1_100_000]);
+    let file = file(&filter);
+    let mut read = Window::read(&file[..], file.len() as u64, None).unwrap();
+    for filter in [&mut filter, &mut read] {
+        filter.insert_batch(&hashes[1_100_000..]);
+        let mut found = vec![false; 700_000];
+        filter.contains_batch(&hashes[800_000..], &mut found);
+        assert!(found.into_iter().all(|found| found));
+    }
+    assert!(filter == read);
+}
