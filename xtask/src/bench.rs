@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::run::{cargo, root, run, target};
+use xtask::run::{cargo, root, run, target};
 
 /// What to measure, and the options of that bench.
 #[derive(clap::Args)]

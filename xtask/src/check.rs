@@ -1,21 +1,97 @@
-//! `cargo x check`: formatting, lints, docs.
+//! `cargo x check`: formatting, lints, docs and their links, dependencies, and the workspaces beside the main one.
 
-use anyhow::Result;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::run::{self, cargo};
+use anyhow::{Context, Result, ensure};
 
-pub(crate) fn run() -> Result<()> {
-    run::run(&mut cargo(&["fmt", "--all", "--check"]))?;
-    run::run(&mut cargo(&[
-        "clippy",
-        "--quiet",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "--deny",
-        "warnings",
-    ]))?;
-    run::run(
-        cargo(&["doc", "--quiet", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"),
-    )
+use xtask::python::Python;
+use xtask::run::{self, cargo, root, target};
+
+/// What must be had.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Fail when the database of advisories cannot be fetched; otherwise that is a warning.
+    #[arg(long)]
+    advisories: bool,
+}
+
+/// Follows links between the pages, and to headings on them, without the network.
+const LINKS: Python = Python { name: "links", packages: &[("mdlinkcheck", "0.2.0")] };
+/// Licences, advisories, versions and sources of dependencies, by `deny.toml`.
+const CARGO_DENY: &str = "0.20.2";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let workspaces = workspaces(root())?;
+    for workspace in &workspaces {
+        let fmt = ["fmt", "--all", "--check", "--manifest-path"];
+        run::run(cargo(&fmt).arg(workspace))?;
+    }
+    let clippy = ["clippy", "--quiet", "--locked", "--workspace", "--all-targets"];
+    run::run(cargo(&clippy).args(["--", "--deny", "warnings"]))?;
+    let doc = ["doc", "--quiet", "--locked", "--workspace", "--no-deps"];
+    run::run(cargo(&doc).env("RUSTDOCFLAGS", "-D warnings"))?;
+    for workspace in workspaces.iter().filter(|path| path.parent() != Some(root())) {
+        // Nothing is linked, so libFuzzer, a feature of the fuzz targets, need not be compiled.
+        let check = ["check", "--quiet", "--locked", "--all-targets", "--no-default-features"];
+        run::run(
+            cargo(&check)
+                .arg("--manifest-path")
+                .arg(workspace)
+                .env("CARGO_TARGET_DIR", target().join("check")),
+        )?;
+    }
+    run::run(LINKS.command()?.args(["-m", "mdlinkcheck", "."]))?;
+    dependencies(arguments.advisories)
+}
+
+/// The manifests of all workspaces in a folder and those in it.
+fn workspaces(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let manifest = folder.join("Cargo.toml");
+    if fs::read_to_string(&manifest).is_ok_and(|text| text.lines().any(|l| l == "[workspace]")) {
+        found.push(manifest);
+    }
+    let mut entries: Vec<_> = fs::read_dir(folder)
+        .and_then(Iterator::collect::<Result<_, _>>)
+        .with_context(|| folder.display().to_string())?;
+    entries.sort_by_key(fs::DirEntry::path);
+    for entry in entries {
+        let name = entry.file_name();
+        let hidden = name.as_encoded_bytes().starts_with(b".");
+        if entry.file_type()?.is_dir() && !hidden && name != "target" {
+            found.extend(workspaces(&entry.path())?);
+        }
+    }
+    Ok(found)
+}
+
+/// Checks what is depended on; the database of advisories comes by git, from a host that is not always in reach.
+fn dependencies(advisories: bool) -> Result<()> {
+    let tools = target().join("tools");
+    let deny = tools.join("bin/cargo-deny");
+    let version = Command::new(&deny).arg("--version").output();
+    if !version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(CARGO_DENY)) {
+        // It works for a second, so a debug build is quickest overall.
+        let install = ["install", "--quiet", "--locked", "--debug", "--force", "cargo-deny"];
+        run::run(cargo(&install).args(["--version", CARGO_DENY]).arg("--root").arg(&tools))?;
+    }
+    let deny = |arguments: &[&str]| {
+        let mut command = Command::new(&deny);
+        command.args(["--workspace", "--locked"]).args(arguments);
+        command
+    };
+    run::run(&mut deny(&["check", "--hide-inclusion-graph", "bans", "licenses", "sources"]))?;
+    match run::run(&mut deny(&["fetch", "db"])) {
+        Ok(()) => run::run(&mut deny(&["check", "advisories"])),
+        Err(error) => {
+            ensure!(!advisories, "{error:#}; the database of advisories cannot be fetched");
+            eprintln!(
+                "warning: advisories were not checked, as their database cannot be fetched; \
+                 `cargo x check --advisories` makes this an error"
+            );
+            Ok(())
+        }
+    }
 }

@@ -1,25 +1,13 @@
-//! The words that people and CI both use: `cargo x check`, `test`, `golden`, `rates`, `bench`, `trial`, `roundtrip`,
-//! `fuzz`.
+//! The commands that people and CI both run: `cargo x check`, `test`, `bench` and more.
 //!
-//! Each does all its own set-up, and fails rather than skips what it cannot do.
+//! Each does all its own set-up, and fails rather than skips what it cannot do. This program depends on next to
+//! nothing, so that it is built in seconds; what needs the library is in the package `xtask-library`, which is built
+//! when one of its commands is called.
 
 mod bench;
 mod check;
-mod fuzz;
-mod golden;
-mod python;
-mod rates;
-mod roundtrip;
-mod run;
+mod library;
 mod test;
-mod trials;
-
-#[allow(dead_code)]
-#[path = "../../crates/umbel/tests/statistics/mod.rs"]
-mod statistics;
-#[allow(dead_code)]
-#[path = "../../crates/umbel/tests/vectors/mod.rs"]
-mod vectors;
 
 use std::process::ExitCode;
 
@@ -36,22 +24,22 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Formatting, lints and docs, without a warning.
-    Check,
-    /// Every test: those of the workspace, then the golden files read by a Python script.
-    Test,
-    /// Write the golden files and their manifest; they change only with the format.
-    Golden,
-    /// Measure error rates and compare them with what was promised; exit 1 when one is out of bounds.
-    Rates(rates::Arguments),
-    /// Filters to other systems and back, with those systems running here: needs Java, and downloads 500 MB once.
-    Roundtrip,
-    /// Run a measured experiment, theory beside measurement; exit 1 when out of bounds.
-    Trial(trials::Arguments),
+    /// Formatting, lints, docs, links, dependencies, and every other workspace: locked and compiling.
+    Check(check::Arguments),
+    /// The tests of library, engine and command line, then the golden files read by a Python script.
+    Test(test::Arguments),
     /// Measure speed: filters beside other filters and memory, or with --files whole commands.
     Bench(bench::Arguments),
+    /// Write the golden files and their manifest; they change only with the format.
+    Golden(library::Arguments),
+    /// Measure error rates and compare them with what was promised; exit 1 when one is out of bounds.
+    Rates(library::Arguments),
+    /// Run a measured experiment, theory beside measurement; exit 1 when out of bounds.
+    Trial(library::Arguments),
+    /// Filters to other systems and back, with those systems running here: needs Java, and downloads 500 MB once.
+    Roundtrip(library::Arguments),
     /// Fuzz the decoders and operations, one target after the other; exit 1 on a finding. Needs a nightly compiler.
-    Fuzz(fuzz::Arguments),
+    Fuzz(library::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -66,13 +54,13 @@ fn main() -> ExitCode {
 
 fn run(chore: &Chore) -> Result<()> {
     match chore {
-        Chore::Check => check::run(),
-        Chore::Test => test::run(),
-        Chore::Golden => golden::run(),
-        Chore::Rates(arguments) => rates::run(arguments),
-        Chore::Roundtrip => roundtrip::run(),
-        Chore::Trial(arguments) => trials::run(arguments),
+        Chore::Check(arguments) => check::run(arguments),
+        Chore::Test(arguments) => test::run(arguments),
         Chore::Bench(arguments) => bench::run_bench(arguments),
-        Chore::Fuzz(arguments) => fuzz::run(arguments),
+        Chore::Golden(arguments) => library::run("golden", arguments),
+        Chore::Rates(arguments) => library::run("rates", arguments),
+        Chore::Trial(arguments) => library::run("trial", arguments),
+        Chore::Roundtrip(arguments) => library::run("roundtrip", arguments),
+        Chore::Fuzz(arguments) => library::run("fuzz", arguments),
     }
 }

@@ -7,18 +7,19 @@ use anyhow::{Context, Result, ensure};
 use crate::run::{root, run, target};
 
 /// A Python with packages, pinned to versions.
-pub(crate) struct Python {
+pub struct Python {
     /// Of its folder.
-    pub(crate) name: &'static str,
-    pub(crate) packages: &'static [(&'static str, &'static str)],
+    pub name: &'static str,
+    /// Their names and versions.
+    pub packages: &'static [(&'static str, &'static str)],
 }
 
 /// What `testdata/reader.py` needs.
-pub(crate) const READER: Python = Python { name: "python", packages: &[("xxhash", "4.1.0")] };
+pub const READER: Python = Python { name: "python", packages: &[("xxhash", "4.1.0")] };
 
 impl Python {
     /// A command that starts it; it is made when it is not there.
-    pub(crate) fn command(&self) -> Result<Command> {
+    pub fn command(&self) -> Result<Command> {
         let folder = target().join(self.name);
         let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python3" });
         let command = || Command::new(&python);

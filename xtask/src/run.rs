@@ -7,17 +7,17 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 /// The root of the repository.
-pub(crate) fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask has a parent folder")
 }
 
 /// Where things go that can be made again.
-pub(crate) fn target() -> PathBuf {
+pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), |path| root().join(path))
 }
 
 /// The cargo that runs this.
-pub(crate) fn cargo(arguments: &[&str]) -> Command {
+pub fn cargo(arguments: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or(OsString::from("cargo"));
     let mut command = Command::new(cargo);
     command.args(arguments);
@@ -25,7 +25,7 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 }
 
 /// Runs a command at the root and fails when it does.
-pub(crate) fn run(command: &mut Command) -> Result<()> {
+pub fn run(command: &mut Command) -> Result<()> {
     let line = words(command);
     eprintln!("$ {line}");
     let status =

@@ -1,12 +1,26 @@
-//! `cargo x test`: every test there is.
+//! `cargo x test`: the library, the engine, the command line, and the golden files read by a Python script.
 
 use anyhow::Result;
 
-use crate::python::READER;
-use crate::run::{self, cargo};
+use xtask::python::READER;
+use xtask::run::{self, cargo};
 
-pub(crate) fn run() -> Result<()> {
-    run::run(&mut cargo(&["test", "--quiet", "--workspace"]))?;
+/// How much to test.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Also what takes minutes: long statistics, every cap with every number of threads, hundreds of kills.
+    #[arg(long)]
+    full: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let packages = ["--package", "umbel", "--package", "umbel-sets", "--package", "umbel-cli"];
+    let mut tests = cargo(&["test", "--quiet", "--locked"]);
+    tests.args(packages);
+    if arguments.full {
+        tests.args(["--package", "xtask-library", "--", "--include-ignored"]);
+    }
+    run::run(&mut tests)?;
     let mut reader = READER.command()?;
     run::run(reader.args(["testdata/reader.py", "testdata/golden/manifest.json"]))
 }

@@ -1,11 +1,9 @@
 //! Where the lines of a buffer end.
 
-use wide::u8x16;
-
 /// The places of `separator` in `bytes`, ascending.
 ///
-/// 64 bytes at a time become a mask of one bit a byte, whose ones are then counted off: 3.3 ns a line of
-/// 66 bytes, where a search begun anew behind every end takes 9.7.
+/// 64 bytes at a time become a mask of one bit a byte, whose ones are then counted off: 2.4 ns a line of
+/// 66 bytes, where `memchr_iter` takes 6.9.
 pub(crate) struct LineEnds<'a> {
     chunks: std::slice::Iter<'a, [u8; CHUNK]>,
     rest: &'a [u8],
@@ -56,12 +54,31 @@ impl Iterator for LineEnds<'_> {
     }
 }
 
+/// A bit for each byte of a chunk, set where it is `separator`.
+#[cfg(target_arch = "x86_64")]
 #[inline]
 fn mask(separator: u8, chunk: &[u8; CHUNK]) -> u64 {
-    let separator = u8x16::splat(separator);
+    use safe_arch::{cmp_eq_mask_i8_m128i, m128i, move_mask_i8_m128i, set_splat_i8_m128i};
+    let separator = set_splat_i8_m128i(separator.cast_signed());
     let (pieces, _) = chunk.as_chunks::<16>();
     pieces.iter().rev().fold(0, |mask, piece| {
-        mask << 16 | u64::from(u8x16::new(*piece).simd_eq(separator).to_bitmask())
+        let equal = cmp_eq_mask_i8_m128i(m128i::from(*piece), separator);
+        mask << 16 | u64::from(move_mask_i8_m128i(equal).cast_unsigned())
+    })
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use portable_mask as mask;
+
+/// The same in plain Rust, at 5.6 ns a line instead of 2.4: a comparison that compilers turn into vectors, and products
+/// that gather the lowest bits of eight bytes in their highest byte.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+#[inline]
+fn portable_mask(separator: u8, chunk: &[u8; CHUNK]) -> u64 {
+    let equal = chunk.map(|byte| u8::from(byte == separator));
+    let (pieces, _) = equal.as_chunks::<8>();
+    pieces.iter().rev().fold(0, |mask, piece| {
+        mask << 8 | u64::from_le_bytes(*piece).wrapping_mul(0x0102_0408_1020_4080) >> 56
     })
 }
 
@@ -78,6 +95,13 @@ mod tests {
         ) {
             let plain = (0..bytes.len()).filter(|&i| bytes[i] == separator);
             prop_assert!(LineEnds::new(separator, &bytes).eq(plain));
+        }
+
+        #[test]
+        fn both_masks_are_the_same(bytes: [u8; 32], more: [u8; 32], separator in 0..=255u8) {
+            let mut chunk: [u8; CHUNK] = [bytes, more].concat().try_into().unwrap();
+            chunk[usize::from(separator) % CHUNK] = separator;
+            prop_assert_eq!(mask(separator, &chunk), portable_mask(separator, &chunk));
         }
     }
 }

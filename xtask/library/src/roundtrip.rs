@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use umbel::foreign::parquet::extent;
 use umbel::foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters};
 
-use crate::python::Python;
-use crate::run::{run as run_command, target};
+use xtask::python::Python;
+use xtask::run::{run as run_command, target};
 
 /// Java's systems come with the jars of PySpark: Guava, Spark, DataSketches, Hadoop, Hive, parquet-java.
 const NEW: Python = Python {

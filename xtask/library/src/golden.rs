@@ -4,8 +4,8 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::run::root;
 use crate::vectors::{LinkVector, Manifest, Vector, generations};
+use xtask::run::root;
 
 /// The release whose format the files have: changes with the version of the format, not of the crate.
 const MAKER: &str = "umbel 0.1.0";

@@ -8,8 +8,8 @@ use plotters::prelude::*;
 use umbel::math::binomial_bounds;
 use umbel::{KeyHash, KeyHasher, Kind, Plan, Scalable};
 
-use crate::run::root;
 use crate::statistics::{ALPHA, Keys};
+use xtask::run::root;
 
 const FPP: f64 = 0.01;
 const STEPS: [u64; 13] = [

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use umbel::foreign::{Foreign, ForeignFilter, Format, Key, Parameters};
 
-use crate::run::{self, root};
+use xtask::run::{self, root};
 
 /// The driver, pinned.
 const CARGO_FUZZ: &str = "0.13.2";

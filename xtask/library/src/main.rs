@@ -1,0 +1,55 @@
+//! The commands of `cargo x` that need the library: `golden`, `rates`, `trial`, `roundtrip`, `fuzz`.
+
+mod fuzz;
+mod golden;
+mod rates;
+mod roundtrip;
+mod trials;
+
+#[allow(dead_code)]
+#[path = "../../../crates/umbel/tests/all/statistics.rs"]
+mod statistics;
+#[allow(dead_code)]
+#[path = "../../../crates/umbel/tests/all/vectors.rs"]
+mod vectors;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+/// Chores of the umbel repository that need the library.
+#[derive(Parser)]
+#[command(bin_name = "cargo x")]
+enum Chore {
+    /// Write the golden files and their manifest; they change only with the format.
+    Golden,
+    /// Measure error rates and compare them with what was promised; exit 1 when one is out of bounds.
+    Rates(rates::Arguments),
+    /// Run a measured experiment, theory beside measurement; exit 1 when out of bounds.
+    Trial(trials::Arguments),
+    /// Filters to other systems and back, with those systems running here: needs Java, and downloads 500 MB once.
+    Roundtrip,
+    /// Fuzz the decoders and operations, one target after the other; exit 1 on a finding. Needs a nightly compiler.
+    Fuzz(fuzz::Arguments),
+}
+
+fn main() -> ExitCode {
+    match run(&Chore::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cargo x: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(chore: &Chore) -> Result<()> {
+    match chore {
+        Chore::Golden => golden::run(),
+        Chore::Rates(arguments) => rates::run(arguments),
+        Chore::Trial(arguments) => trials::run(arguments),
+        Chore::Roundtrip => roundtrip::run(),
+        Chore::Fuzz(arguments) => fuzz::run(arguments),
+    }
+}
