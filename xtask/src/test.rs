@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use xtask::python::READER;
-use xtask::run::{self, cargo};
+use xtask::run::{self, cargo, target};
 
 /// How much to test.
 #[derive(clap::Args)]
@@ -11,12 +11,21 @@ pub(crate) struct Arguments {
     /// Also what takes minutes: long statistics, every cap with every number of threads, hundreds of kills.
     #[arg(long)]
     full: bool,
+    /// Compile for a processor, such as `native` or `x86-64-v3`, in a folder of its own under the target folder: callers
+    /// are then compiled for vectors, too.
+    #[arg(long, value_name = "CPU")]
+    target_cpu: Option<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let packages = ["--package", "umbel", "--package", "umbel-sets", "--package", "umbel-cli"];
     let mut tests = cargo(&["test", "--quiet", "--locked"]);
     tests.args(packages);
+    if let Some(cpu) = &arguments.target_cpu {
+        let flags = format!("-Ctarget-cpu={cpu}");
+        tests.env("RUSTFLAGS", &flags).env("RUSTDOCFLAGS", &flags);
+        tests.env("CARGO_TARGET_DIR", target().join(cpu));
+    }
     if arguments.full {
         tests.args(["--package", "xtask-library", "--", "--include-ignored"]);
     }

@@ -10,6 +10,10 @@
 //! 2. A query shifts the block's words left until the bit asked for is the sign, 63 − field times,
 //!    and gathers the signs: no constant 1. The fields of !low are 63 − field.
 //!
+//! Callers may be compiled for AVX all the same, by `-C target-cpu` or in a function with a target feature, and then keep
+//! values of their own in whole vector registers. `vzeroupper` clears the upper halves of all sixteen, so all sixteen are
+//! declared as changed; in callers without AVX that costs nothing, as they hold no more than a float there.
+//!
 //! Memory is read and written in aligned pieces of 32 bytes, of which every processor with AVX2 moves
 //! each aligned word of 8 bytes at once: to other threads these are relaxed loads and stores of words,
 //! so the functions take atomic blocks too.
@@ -27,6 +31,19 @@ struct Constants {
 static CONSTANTS: Constants =
     Constants { _first: [58, 52, 46, 40], _last: [34, 28, 22, 16], _ones: [1; 4] };
 
+/// [`asm!`] that changes any vector register which a caller can have values in: those that `vzeroupper` clears.
+macro_rules! vector_asm {
+    ($($tokens:tt)*) => {
+        asm!(
+            $($tokens)*
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+            out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+            out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+            out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+        )
+    };
+}
+
 /// Whether this processor can run the functions below.
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx2")
@@ -43,27 +60,23 @@ pub(super) unsafe fn contains(words: *const u64, low: u64) -> bool {
     // SAFETY: promised by the caller. The assembly reads the block and the constants, and leaves the
     // upper halves of the vector registers zero, as code without AVX expects them.
     unsafe {
-        asm!(
-            "vmovq {x}, {low}",
-            "vpbroadcastq {x:y}, {x}",
-            "vpsllvq {a:y}, {x:y}, [rip + {constants}]",
-            "vpsllvq {x:y}, {x:y}, [rip + {constants} + 32]",
-            "vpsrlq {a:y}, {a:y}, 58",
-            "vpsrlq {x:y}, {x:y}, 58",
-            "vmovdqa {b:y}, [{words}]",
-            "vmovdqa {c:y}, [{words} + 32]",
-            "vpsllvq {a:y}, {b:y}, {a:y}",
-            "vpsllvq {x:y}, {c:y}, {x:y}",
-            "vpand {a:y}, {a:y}, {x:y}",
-            "vmovmskpd {signs:e}, {a:y}",
+        vector_asm!(
+            "vmovq xmm0, {low}",
+            "vpbroadcastq ymm0, xmm0",
+            "vpsllvq ymm1, ymm0, [rip + {constants}]",
+            "vpsllvq ymm0, ymm0, [rip + {constants} + 32]",
+            "vpsrlq ymm1, ymm1, 58",
+            "vpsrlq ymm0, ymm0, 58",
+            "vmovdqa ymm2, [{words}]",
+            "vmovdqa ymm3, [{words} + 32]",
+            "vpsllvq ymm1, ymm2, ymm1",
+            "vpsllvq ymm0, ymm3, ymm0",
+            "vpand ymm1, ymm1, ymm0",
+            "vmovmskpd {signs:e}, ymm1",
             "vzeroupper",
             low = in(reg) !low,
             constants = sym CONSTANTS,
             words = in(reg) words,
-            x = out(xmm_reg) _,
-            a = out(xmm_reg) _,
-            b = out(xmm_reg) _,
-            c = out(xmm_reg) _,
             signs = lateout(reg) signs,
             options(nostack, readonly, preserves_flags),
         );
@@ -81,40 +94,76 @@ pub(super) unsafe fn insert(words: *mut u64, low: u64) -> bool {
     let new: u8;
     // SAFETY: as in `contains`; the block is also written.
     unsafe {
-        asm!(
-            "vmovq {x}, {low}",
-            "vpbroadcastq {x:y}, {x}",
-            "vmovdqa {ones:y}, [rip + {constants} + 64]",
-            "vpsllvq {a:y}, {x:y}, [rip + {constants}]",
-            "vpsllvq {x:y}, {x:y}, [rip + {constants} + 32]",
-            "vpsrlq {a:y}, {a:y}, 58",
-            "vpsrlq {x:y}, {x:y}, 58",
-            "vpsllvq {a:y}, {ones:y}, {a:y}",
-            "vpsllvq {x:y}, {ones:y}, {x:y}",
-            "vmovdqa {b:y}, [{words}]",
-            "vmovdqa {c:y}, [{words} + 32]",
-            "vpandn {missing:y}, {b:y}, {a:y}",
-            "vpandn {ones:y}, {c:y}, {x:y}",
-            "vpor {missing:y}, {missing:y}, {ones:y}",
-            "vpor {b:y}, {b:y}, {a:y}",
-            "vpor {c:y}, {c:y}, {x:y}",
-            "vmovdqa [{words}], {b:y}",
-            "vmovdqa [{words} + 32], {c:y}",
-            "vptest {missing:y}, {missing:y}",
+        vector_asm!(
+            "vmovq xmm0, {low}",
+            "vpbroadcastq ymm0, xmm0",
+            "vmovdqa ymm4, [rip + {constants} + 64]",
+            "vpsllvq ymm1, ymm0, [rip + {constants}]",
+            "vpsllvq ymm0, ymm0, [rip + {constants} + 32]",
+            "vpsrlq ymm1, ymm1, 58",
+            "vpsrlq ymm0, ymm0, 58",
+            "vpsllvq ymm1, ymm4, ymm1",
+            "vpsllvq ymm0, ymm4, ymm0",
+            "vmovdqa ymm2, [{words}]",
+            "vmovdqa ymm3, [{words} + 32]",
+            "vpandn ymm5, ymm2, ymm1",
+            "vpandn ymm4, ymm3, ymm0",
+            "vpor ymm5, ymm5, ymm4",
+            "vpor ymm2, ymm2, ymm1",
+            "vpor ymm3, ymm3, ymm0",
+            "vmovdqa [{words}], ymm2",
+            "vmovdqa [{words} + 32], ymm3",
+            "vptest ymm5, ymm5",
             "setnz {new}",
             "vzeroupper",
             low = in(reg) low,
             constants = sym CONSTANTS,
             words = in(reg) words,
-            x = out(xmm_reg) _,
-            a = out(xmm_reg) _,
-            b = out(xmm_reg) _,
-            c = out(xmm_reg) _,
-            ones = out(xmm_reg) _,
-            missing = out(xmm_reg) _,
             new = lateout(reg_byte) new,
             options(nostack),
         );
     }
     new != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::arch::x86_64::*;
+
+    use super::*;
+    use crate::bits::Block;
+
+    /// Four vectors of sums, kept in registers around both functions, as callers compiled for AVX keep theirs.
+    ///
+    /// # Safety
+    /// AVX2 is there.
+    #[target_feature(enable = "avx2")]
+    unsafe fn sums(block: &mut Block, rounds: u64) -> [[u64; 4]; 4] {
+        let mut sums = [_mm256_setzero_si256(); 4];
+        let mut found = 0;
+        for i in 0..rounds {
+            let low = crate::hash::mix(i);
+            // SAFETY: AVX2 is there, and a block is 64 bytes aligned to 64, borrowed for writing.
+            let set = unsafe {
+                insert(block.0.as_mut_ptr(), low);
+                contains(block.0.as_ptr(), low)
+            };
+            found += u64::from(set);
+            for (sum, factor) in sums.iter_mut().zip(1..) {
+                *sum = _mm256_add_epi64(*sum, _mm256_set1_epi64x(factor * i as i64));
+            }
+        }
+        assert_eq!(found, rounds);
+        sums.map(bytemuck::cast)
+    }
+
+    #[test]
+    fn vectors_of_the_caller_stay_whole() {
+        if !is_available() {
+            return;
+        }
+        // SAFETY: AVX2 is there.
+        let sums = unsafe { sums(&mut Block::default(), 100_000) };
+        assert_eq!(sums, [1, 2, 3, 4].map(|factor| [factor * 4_999_950_000; 4]));
+    }
 }
