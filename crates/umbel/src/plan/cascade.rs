@@ -118,7 +118,7 @@ pub(crate) fn next_level(held: u64, others: u64) -> Result<Plan, Error> {
         plan.bits as f64 + bits_from(caught, held as f64)
     };
     let plan = smallest(0.5, cost, |rate| Plan::for_keys(Kind::Blocked, held, rate))?;
-    Plan::for_memory(Kind::Blocked, held, plan.bytes())
+    plain::lowest_rate(held, plan.bytes())
 }
 
 /// An error about the blocked kind, told of this one.

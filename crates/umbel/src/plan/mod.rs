@@ -32,6 +32,10 @@ use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
 pub const MAX_BITS: u64 = 1 << 48;
 /// Most probes a key.
 pub const MAX_PROBES: u32 = 32;
+/// From so many keys on, plain filters are sized for half, a quarter, … of their keys, down to 100,000 to 200,000, and
+/// doubled: filters of keys apart by a power of two then fold to each other. A size is rounded up by one unit of the
+/// smallest, 0.4 % at a rate of 0.5, 0.05 % at 0.01.
+const MERGE_FROM: u64 = 100_000;
 
 /// What to build, and what it promises.
 ///
@@ -96,8 +100,15 @@ impl Plan {
     pub fn for_keys(kind: impl Into<Variant>, keys: u64, fpp: f64) -> Result<Self, Error> {
         check_fpp(fpp)?;
         check_keys(keys)?;
-        let (planner, detail) = planner(kind.into())?;
-        planner.for_keys(keys, fpp, detail)
+        let kind: Variant = kind.into();
+        let (planner, detail) = planner(kind)?;
+        let doublings = match kind.kind {
+            Kind::Blocked | Kind::Classic | Kind::Sliced => (keys / MERGE_FROM).max(1).ilog2(),
+            _ => 0,
+        };
+        let part = planner.for_keys(keys.div_ceil(1 << doublings), fpp, detail)?;
+        check_bits(part.bits as f64 * f64::from(doublings).exp2())?;
+        Ok(Plan { keys, bits: part.bits << doublings, ..part })
     }
 
     /// The lowest rate for `keys` keys in at most `bytes` bytes of filter; a scalable one keeps within
@@ -286,6 +297,23 @@ mod tests {
     const RATES: [f64; 8] = [0.5, 0.1, 0.05, 0.01, 0.001, 1e-4, 1e-6, 1e-9];
 
     #[test]
+    fn keys_apart_by_a_power_of_two_have_sizes_that_fold() {
+        let kinds = [Kind::Blocked, Kind::Classic, Kind::Sliced, Kind::Counting];
+        for kind in kinds.into_iter().chain([Kind::Attributes]) {
+            for fpp in RATES.into_iter().chain([0.3, 0.07]) {
+                for keys in [100_000, 100_001, 123_457, 150_000, 199_999, 3_000_017] {
+                    let plan = Plan::for_keys(kind, keys, fpp).unwrap();
+                    for doublings in [1, 2, 5, 13] {
+                        let large = Plan::for_keys(kind, keys << doublings, fpp).unwrap();
+                        let folded = Plan { keys, bits: large.bits >> doublings, ..large };
+                        assert_eq!(folded, plan, "{doublings} doublings");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn every_plan_keeps_its_promise() {
         for kind in Kind::ALL {
             for fpp in RATES {
@@ -324,6 +352,7 @@ mod tests {
                     by_memory.bytes() == plan.bytes() && by_memory.fpp <= fpp * 1.0001,
                     "{plan:?} {by_memory:?}"
                 );
+                assert_eq!(by_memory.probes, plan.probes, "{plan:?} {by_memory:?}");
                 let by_capacity = Plan::for_capacity(kind, fpp, plan.bytes()).unwrap();
                 assert!(by_capacity.keys >= 3_000_000 && by_capacity.predicted_fpp() <= fpp);
                 assert!((by_capacity.keys as f64) < 3_000_000.0 * 1.006);

@@ -25,12 +25,15 @@ impl Planner for Blocked {
     }
 
     fn for_memory(&self, keys: u64, bytes: u64, _: u32) -> Result<Plan, Error> {
-        let bits = blocks_within(bytes)? * BLOCK_BITS;
-        // The classic optimum bounds the blocked one from above.
-        let guess = classic::best_probes(keys as f64, bits as f64).ceil();
-        let plan = |probes| Plan { kind: Kind::Blocked, keys, fpp: 0.5, bits, probes, detail: 0 };
-        let guess = (guess as u32).clamp(1, MAX_PROBES);
-        at_its_rate(plan(climb(guess, |probes| -plan(probes).predicted_fpp())))
+        let best = lowest_rate(keys, bytes)?;
+        // Lanes where a plan for their rate has them: a plan for keys and one for its bytes then merge.
+        let lanes = lanes_around(best.probes).map(|probes| Plan { probes, ..best });
+        let lanes = lanes.filter(|plan| {
+            let shape = Shape::for_fpp(Kind::Blocked, plan.predicted_fpp());
+            shape.is_ok_and(|shape| shape.probes == plan.probes)
+        });
+        let lanes = lanes.min_by(|a, b| a.predicted_fpp().total_cmp(&b.predicted_fpp()));
+        at_its_rate(lanes.unwrap_or(best))
     }
 
     fn for_capacity(&self, fpp: f64, bytes: u64, _: u32) -> Result<Plan, Error> {
@@ -45,6 +48,16 @@ impl Planner for Blocked {
     fn check(&self, plan: &Plan) -> Result<(), Error> {
         whole_blocks(plan)
     }
+}
+
+/// The blocked filter of `bytes` bytes with the lowest rate, however slow its probes.
+pub(super) fn lowest_rate(keys: u64, bytes: u64) -> Result<Plan, Error> {
+    let bits = blocks_within(bytes)? * BLOCK_BITS;
+    // The classic optimum bounds the blocked one from above.
+    let guess = classic::best_probes(keys as f64, bits as f64).ceil();
+    let plan = |probes| Plan { kind: Kind::Blocked, keys, fpp: 0.5, bits, probes, detail: 0 };
+    let guess = (guess as u32).clamp(1, MAX_PROBES);
+    at_its_rate(plan(climb(guess, |probes| -plan(probes).predicted_fpp())))
 }
 
 /// Whether a plan is for blocks of 512 bits, at least one.
@@ -134,11 +147,8 @@ impl Shape {
         let mut probes = climb(guess, load);
         if kind == Kind::Blocked {
             let best = load(probes);
-            let lanes = [probes / 8 * 8, probes.next_multiple_of(8)]
-                .into_iter()
-                .filter(|&lanes| {
-                    (8..=MAX_PROBES).contains(&lanes) && load(lanes) * LANES_WORTH >= best
-                })
+            let lanes = lanes_around(probes)
+                .filter(|&lanes| load(lanes) * LANES_WORTH >= best)
                 .max_by(|&a, &b| load(a).total_cmp(&load(b)));
             probes = lanes.unwrap_or(probes);
         }
@@ -159,6 +169,12 @@ impl Shape {
             detail: 0,
         }
     }
+}
+
+/// The numbers of probes next to `probes` that fill all eight lanes of a block.
+fn lanes_around(probes: u32) -> impl Iterator<Item = u32> {
+    let around = [probes / 8 * 8, probes.next_multiple_of(8)];
+    around.into_iter().filter(|lanes| (8..=MAX_PROBES).contains(lanes))
 }
 
 /// The k in 1..=MAX_PROBES with the greatest `worth`, walking from `start` while a neighbour is
