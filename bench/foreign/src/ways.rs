@@ -10,7 +10,7 @@ use memmap2::Mmap;
 use umbel::foreign::parquet::Parquet;
 use umbel::foreign::rocksdb::RocksDb;
 use umbel::foreign::{ForeignFilter, Format, Key, Parameters};
-use umbel::{AnyFilter, Blocked, KeyHasher, Kind, Plan};
+use umbel::{AnyFilter, Blocked, KeyHasher, Kind, MappedFile, Plan};
 
 /// Numbers of keys never inserted start here.
 pub(crate) const FRESH: u64 = 1 << 40;
@@ -215,7 +215,10 @@ fn blocked(bytes: u64, keys: u64, folder: &Path) -> Result<Vec<Way>> {
     let expected = filter.receipt().fpp;
     let path = folder.join("filter.umbel");
     filter.write(std::io::BufWriter::new(File::create(&path)?))?;
-    let AnyFilter::Blocked(view) = AnyFilter::map(&File::open(&path)?, None)? else {
+    // SAFETY: the file is in a folder of this process alone, and is not written to again.
+    #[allow(unsafe_code)]
+    let map = unsafe { MappedFile::map(&File::open(&path)?)? };
+    let AnyFilter::Blocked(view) = AnyFilter::map(&map, None)? else {
         anyhow::bail!("a blocked filter was written");
     };
     let way = |store, ask| batch("blocked", store, expected, ask);

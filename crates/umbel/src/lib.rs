@@ -42,7 +42,7 @@ pub mod math;
 pub mod plan;
 
 pub use admission::Admission;
-pub use bits::{Block, Blocks, MappedBlocks, MappedBlocksMut};
+pub use bits::{Block, Blocks, MappedBlocks, MappedFile};
 pub use error::Error;
 pub use filter::{
     AnyFilter, Attributes, Blocked, Bloomier, Cascade, Classic, Coded, Counting, Estimate, Filter,

@@ -13,7 +13,7 @@ use bytemuck::{Pod, Zeroable};
 pub(crate) use arch::{
     AtomicBlock, AtomicBlocks, Counters, Hash, Kernel, LineKernel, Member, NEAR, Run, SALT,
 };
-pub use arch::{Blocks, MappedBlocks, MappedBlocksMut};
+pub use arch::{Blocks, MappedBlocks, MappedFile};
 
 /// Bits of one block: one cache line.
 pub(crate) const BLOCK_BITS: u64 = 512;

@@ -1,6 +1,5 @@
 //! A filter of whichever kind, as files hold them.
 
-use std::fs::File;
 use std::io::{Read, Write};
 use std::ops::Range;
 
@@ -9,7 +8,7 @@ use super::{
     Insert, Profile, Receipt, Remove, Scalable, Sliced, Stable, Window, attributes, bloom,
     bloomier, cascade, coded, counting, scalable, stable, window,
 };
-use crate::bits::{self, Block, Blocks, MappedBlocks};
+use crate::bits::{self, Block, Blocks, MappedBlocks, MappedFile};
 use crate::format::Header;
 use crate::hash::{KeyHash, KeyHasher, Scheme, Secret};
 use crate::plan::{Kind, Plan};
@@ -46,6 +45,8 @@ pub enum AnyFilter<S = Blocks> {
 impl AnyFilter {
     /// An empty filter of the plan's kind and size.
     ///
+    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    ///
     /// # Errors
     /// As [`Bloom::new`]; [`Error::Static`] of a kind that is [built at once](Kind::built_at_once);
     /// [`Error::NoAttributes`] of a kind of [rows](Kind::rows), which
@@ -66,6 +67,8 @@ impl AnyFilter {
     }
 
     /// An empty filter of rows, with the names of their attributes. As [`Attributes::new`].
+    ///
+    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
     /// As there; [`Error::PlanKind`] for a plan of keys.
@@ -117,6 +120,8 @@ impl AnyFilter {
 
     /// A filter of the plan that holds these keys: the way to make one of any kind. A cascade excludes none then: see
     /// [`Cascade::build`].
+    ///
+    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
     /// As [`new`](Self::new) and [`insert_batch`](Self::insert_batch); as [`Bloomier::build`].
@@ -273,18 +278,16 @@ impl<'a> AnyFilter<&'a [Block]> {
 }
 
 impl AnyFilter<MappedBlocks> {
-    /// Maps an umbel file and queries it where it lies; the system keeps in memory what is used.
+    /// The filter in a mapped umbel file, queried where it is; the system keeps in memory what is used.
     ///
-    /// Checks all that [`AnyFilter::read`] checks, at the cost of reading the file once. The file must
-    /// not be written to while it is mapped; replacing it by another, as umbel does, is fine.
+    /// Checks all that [`AnyFilter::read`] checks, at the cost of reading the file once.
     ///
     /// # Errors
     /// As [`AnyFilter::read`].
-    pub fn map(file: &File, secret: Option<&Secret>) -> Result<Self, Error> {
-        let blocks = MappedBlocks::map(file)?;
-        let (header, _) = format::check(blocks.file())?;
+    pub fn map(file: &MappedFile, secret: Option<&Secret>) -> Result<Self, Error> {
+        let (header, _) = format::check(file.bytes())?;
         let hasher = KeyHasher::of(header.scheme()?, secret)?;
-        let part = |part| blocks.part(part).ok_or(Error::Misaligned);
+        let part = |part| file.blocks(part).ok_or(Error::Misaligned);
         let parts = header.parts()?.into_iter().map(part).collect::<Result<_, _>>()?;
         Self::from_parts(&header, hasher, parts)
     }

@@ -1,12 +1,11 @@
 //! What the plain Bloom filters share: bits that are only ever set, until cleared.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{Read, Write};
 use std::marker::PhantomData;
 
 use super::{AnyFilter, FileLayout, Receipt, delegate};
-use crate::bits::{self, Block, Blocks, Hash, Kernel, MappedBlocksMut};
+use crate::bits::{self, Block, Blocks, Hash, Kernel};
 use crate::hash::{KeyHash, KeyHasher, Scheme, Secret};
 use crate::math::Coverage;
 use crate::plan::{Kind, Plan};
@@ -77,6 +76,8 @@ pub struct Bloom<L: Layout, S = Blocks> {
 
 impl<L: Layout> Bloom<L> {
     /// An empty filter of the plan's size.
+    ///
+    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
     /// [`Error::PlanKind`] for a plan of another kind, [`Error::OutOfMemory`], and what is wrong
@@ -235,42 +236,6 @@ impl<L: Layout, S: AsMut<[Block]>> Bloom<L, S> {
     /// Forgets all keys.
     pub fn clear(&mut self) {
         self.blocks.as_mut().fill(Block::default());
-    }
-}
-
-impl<L: Layout> Bloom<L, MappedBlocksMut> {
-    /// An empty filter whose bits are those of `file`, which may be larger than memory.
-    ///
-    /// What the file held is lost; it takes its full length at once (sparse, where the file system
-    /// can), and becomes an umbel file by [`finish`](Self::finish). Until then it must be left alone
-    /// by others. Keys inserted in no order touch pages all over the file: when it is much larger
-    /// than memory, sort their hashes or build it in pieces.
-    ///
-    /// # Errors
-    /// What is wrong with the plan; [`Error::Io`].
-    pub fn create(file: &File, plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
-        plan.check(L::KIND)?;
-        let header = header(plan, hasher.scheme());
-        file.set_len(0)?;
-        file.set_len(header.file_length()?)?;
-        let blocks = MappedBlocksMut::map(file, header.payload())?;
-        Ok(Self {
-            plan: *plan,
-            hasher,
-            kernel: Kernel::detect(plan.probes),
-            blocks,
-            layout: PhantomData,
-        })
-    }
-
-    /// Writes header and checksums and waits until all is on disk. One pass over the file.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
-    pub fn finish(mut self) -> Result<(), Error> {
-        let header = header(&self.plan, self.hasher.scheme());
-        format::seal(self.blocks.file_mut(), &header);
-        Ok(self.blocks.flush()?)
     }
 }
 
@@ -500,5 +465,45 @@ impl<L: Layout, S: AsRef<[Block]>, T: AsRef<[Block]>> PartialEq<Bloom<L, T>> for
         self.plan == other.plan
             && self.hasher.scheme() == other.hasher.scheme()
             && self.blocks.as_ref() == other.blocks.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Blocked, Classic};
+
+    fn huge<L: Layout>(bits: u64, probes: u32) -> Bloom<L> {
+        let plan = Plan { kind: L::KIND, keys: 1 << 30, fpp: 0.01, bits, probes, detail: 0 };
+        let blocks = Blocks::sparse(plan.bytes() / bits::BLOCK_BYTES);
+        Bloom::from_parts(plan, KeyHasher::default(), blocks).unwrap()
+    }
+
+    /// Filters of 2^33 and 2^36 bits, of which only what is touched takes memory: keys reach every region, the first
+    /// and last blocks included, and are found there; each touches its own block.
+    #[test]
+    fn every_region_of_a_huge_filter_is_addressed() {
+        for bits in [(1 << 33) + 512, (1 << 36) + (3 << 20)] {
+            let mut filter: Blocked = huge(bits, 8);
+            const REGIONS: u64 = 512;
+            let step = u64::MAX / REGIONS;
+            let hash = |i: u64| KeyHash { high: i * step, low: i * 0x0123_4567_89ab };
+            let hashes: Vec<KeyHash> = (0..=REGIONS).map(hash).collect();
+            assert!(hashes.iter().all(|hash| filter.insert_hash(*hash)), "no two share a block");
+            assert!(hashes.iter().all(|hash| filter.contains_hash(*hash)));
+            let blocks = bits / 512;
+            for hash in &hashes {
+                let block = (u128::from(hash.high) * u128::from(blocks)) >> 64;
+                let set = filter.blocks[block as usize].count_ones();
+                assert_eq!(set, 8, "block {block} of {blocks}");
+            }
+        }
+        for bits in [(1u64 << 33) + 77, (1 << 36) + 1001] {
+            let mut filter: Classic = huge(bits, 7);
+            for key in 0..500u64 {
+                assert!(filter.insert_u64(key) && filter.contains_u64(key));
+            }
+            assert!(!(500..1000).any(|key| filter.contains_u64(key)), "3,500 of so many bits");
+        }
     }
 }

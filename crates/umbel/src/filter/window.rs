@@ -144,6 +144,8 @@ fn ticks(span: u64, generations: u32) -> u64 {
 impl Window {
     /// An empty filter of the last `plan.keys` insertions.
     ///
+    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    ///
     /// # Errors
     /// As [`Bloom::new`](super::Bloom::new).
     pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
@@ -157,6 +159,8 @@ impl Window {
     ///
     /// A tick is what the caller says: a second, a block, a batch. A generation lasts ⌈`span`/(G − 1)⌉ ticks
     /// and begins at a multiple of that: filters told the same ticks turn at the same ones.
+    ///
+    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
     /// As [`new`](Self::new); [`Error::Field`] when `span` is 0.
@@ -211,7 +215,8 @@ impl<S: AsRef<[Block]> + AsMut<[Block]>> Window<S> {
         Ok(self.insert_hash(hash))
     }
 
-    /// Tells the time, and forgets what has become too old. Ticks before one told already change nothing.
+    /// Tells the time, and forgets what has become too old. Ticks before one told already change nothing; see
+    /// [`set_clock`](Self::set_clock) for one told by mistake.
     ///
     /// Of a filter that was not told the time for long, keys are found that are older than the window.
     ///
@@ -227,6 +232,33 @@ impl<S: AsRef<[Block]> + AsMut<[Block]>> Window<S> {
         let turns = now.saturating_sub(number).min(u64::from(self.plan.detail));
         self.state.number = number.max(now) - turns;
         (0..turns).for_each(|_| self.turn());
+        Ok(())
+    }
+
+    /// Sets the clock, also back: the remedy after a tick that was told by mistake and is far ahead, since up to there no
+    /// tick would change anything and nothing would be forgotten.
+    ///
+    /// Ahead it is [`advance`](Self::advance). Back, every key is remembered as if it came at `tick`: longer, never
+    /// shorter. All generations become one, which may be over-filled until it is forgotten; the receipt reports that.
+    /// One pass over the filter.
+    ///
+    /// # Errors
+    /// [`Error::NoClock`] of a window of insertions.
+    pub fn set_clock(&mut self, tick: u64) -> Result<(), Error> {
+        self.advance(tick)?;
+        let number = tick / ticks(self.state.span, self.plan.detail);
+        if number < self.state.number {
+            let taken = self.state.taken.iter().fold(0u64, |sum, taken| sum.saturating_add(*taken));
+            self.state = State { number, taken: [0; MOST], ..self.state };
+            let (size, newest) = (self.generations(), self.newest());
+            self.state.taken[newest] = taken;
+            for group in self.blocks.as_mut().chunks_exact_mut(size) {
+                let mut all = Block::default();
+                group.iter().for_each(|block| all.or(block));
+                group.fill(Block::default());
+                group[newest] = all;
+            }
+        }
         Ok(())
     }
 
@@ -421,7 +453,7 @@ impl<S: AsRef<[Block]>> Window<S> {
                 facts.push(fact("window", Figure::Text(format!("{span} ticks"))));
                 let ticks = ticks(span, plan.detail);
                 // The last generation of all ends with the clock.
-                let next = (state.number + 1).saturating_mul(ticks);
+                let next = state.number.saturating_add(1).saturating_mul(ticks);
                 facts.push(fact("next_turn", Figure::Text(format!("at tick {next}"))));
             }
         }

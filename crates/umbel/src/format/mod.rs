@@ -36,21 +36,6 @@ fn checksum(bytes: &[u8], seed: u64) -> u64 {
     XxHash3_64::oneshot_with_seed(seed, bytes)
 }
 
-/// Makes an umbel file of bytes that hold the payload in its place: adds header and checksums.
-///
-/// # Panics
-/// When `file` has another length than the header declares.
-pub(crate) fn seal(file: &mut [u8], header: &Header) {
-    let (start, table) = file.split_at_mut(header.payload().end);
-    let (head, payload) = start.split_at_mut(header.payload().start);
-    let (sums, last) = table.split_at_mut(8 * payload.len().div_ceil(CHUNK));
-    for (number, (chunk, sum)) in payload.chunks(CHUNK).zip(sums.chunks_mut(8)).enumerate() {
-        sum.copy_from_slice(&checksum(chunk, number as u64).to_le_bytes());
-    }
-    last.copy_from_slice(&checksum(sums, (sums.len() / 8) as u64).to_le_bytes());
-    head.copy_from_slice(header.bytes());
-}
-
 /// Bytes of the whole file, or `None` when it would pass 2⁶⁴.
 pub(crate) fn file_length(header: u64, payload: u64) -> Option<u64> {
     header.checked_add(payload)?.checked_add(8 * payload.div_ceil(CHUNK as u64))?.checked_add(8)

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use umbel::math::binomial_bounds;
 use umbel::{AnyFilter, Attributes, Block, Error, KeyHash, KeyHasher, Kind, Plan, Secret, Tags};
 
+use crate::mapped::map;
 use crate::reference::{self, Reference};
 use crate::statistics::{ALPHA, power, splitmix};
 
@@ -251,7 +252,8 @@ fn run(plan: &Plan, count: usize, hasher: KeyHasher, secret: Option<&Secret>, op
             Op::Map => {
                 let disk = tempfile::tempfile().unwrap();
                 filter.write(&disk).unwrap();
-                let AnyFilter::Attributes(map) = AnyFilter::map(&disk, secret).unwrap() else {
+                let AnyFilter::Attributes(map) = AnyFilter::map(&map(&disk), secret).unwrap()
+                else {
                     panic!("another kind")
                 };
                 let whole = |row: &Row| map.contains_row(&question(row, count, u64::MAX)).unwrap();

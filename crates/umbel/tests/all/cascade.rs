@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use umbel::math::binomial_bounds;
 use umbel::{AnyFilter, Block, Cascade, Error, KeyHash, KeyHasher, Kind, Plan, Secret};
 
+use crate::mapped::map;
 use crate::reference::{self, Reference};
 use crate::statistics::{ALPHA, Keys, power};
 
@@ -273,7 +274,7 @@ fn a_mapped_file_answers() {
         assert!(filter.caught() > 0);
         let file = tempfile::tempfile().unwrap();
         filter.write(&file).unwrap();
-        let mapped = AnyFilter::map(&file, None).unwrap();
+        let mapped = AnyFilter::map(&map(&file), None).unwrap();
         assert!(answers(&mapped, &include).into_iter().all(|found| found));
         assert!(!answers(&mapped, &exclude).into_iter().any(|found| found));
         assert_eq!(mapped.receipt(), filter.receipt());

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use umbel::math::binomial_bounds;
 use umbel::{AnyFilter, Block, Coded, Error, KeyHash, KeyHasher, Kind, Plan, Secret};
 
+use crate::mapped::map;
 use crate::statistics::{self, ALPHA, Keys, power};
 
 const SECRET: Secret = Secret::new(*b"sixteen old keys");
@@ -181,7 +182,7 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
             Op::Map => {
                 let disk = tempfile::tempfile().unwrap();
                 filter.write(&disk).unwrap();
-                let map = AnyFilter::map(&disk, secret).unwrap();
+                let map = AnyFilter::map(&map(&disk), secret).unwrap();
                 assert!(members.iter().all(|key: &Key| map.contains(key.to_le_bytes())));
                 assert_eq!(map.receipt(), filter.receipt());
             }

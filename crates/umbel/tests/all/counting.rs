@@ -11,6 +11,7 @@ use umbel::{
     AnyFilter, Block, Blocked, Counting, Error, KeyHash, KeyHasher, Kind, Plan, Receipt, Secret,
 };
 
+use crate::mapped::map;
 use crate::reference::positions_of;
 use crate::statistics::{ALPHA, Keys, power};
 
@@ -320,7 +321,8 @@ impl Pair {
             Op::Map => {
                 let mut temporary = tempfile::tempfile().unwrap();
                 self.filter.write(&mut temporary).unwrap();
-                let mapped = AnyFilter::map(&temporary, secret(self.filter.hasher())).unwrap();
+                let mapped =
+                    AnyFilter::map(&map(&temporary), secret(self.filter.hasher())).unwrap();
                 for (key, _) in self.members.iter().filter(|(_, times)| **times > 0) {
                     assert!(mapped.contains(key.to_le_bytes()) || !self.kept);
                 }

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use umbel::math::binomial_bounds;
 use umbel::{AnyFilter, Block, Blocked, Error, KeyHash, KeyHasher, Kind, Plan, Scalable, Secret};
 
+use crate::mapped::map;
 use crate::reference::{self, Reference};
 use crate::statistics::{ALPHA, Keys, SIGMAS, power};
 
@@ -219,7 +220,7 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
             Op::Map => {
                 let disk = tempfile::tempfile().unwrap();
                 filter.write(&disk).unwrap();
-                let map = AnyFilter::map(&disk, secret).unwrap();
+                let map = AnyFilter::map(&map(&disk), secret).unwrap();
                 assert!(members.iter().all(|key: &Key| map.contains(key.to_le_bytes())));
                 assert_eq!(map.receipt(), filter.receipt());
                 assert_eq!(map.bytes(), filter.bytes());
@@ -303,7 +304,7 @@ fn a_file_of_several_chunks_opens_in_every_way() {
     assert!(read == filter);
     let disk = tempfile::tempfile().unwrap();
     filter.write(&disk).unwrap();
-    let map = AnyFilter::map(&disk, None).unwrap();
+    let map = AnyFilter::map(&map(&disk), None).unwrap();
     let mut found = vec![false; hashes.len()];
     map.contains_batch(&hashes, &mut found);
     assert!(found.iter().all(|&found| found));

@@ -8,6 +8,7 @@ use umbel::{
     AnyFilter, Block, Capacity, Error, KeyHash, KeyHasher, Kind, Plan, Receipt, Secret, Stable,
 };
 
+use crate::mapped::map;
 use crate::reference::mix;
 use crate::statistics::{ALPHA, SIGMAS};
 
@@ -171,7 +172,7 @@ proptest! {
                 Op::Map => {
                     let mut temporary = tempfile::tempfile().unwrap();
                     filter.write(&mut temporary).unwrap();
-                    let mapped = AnyFilter::map(&temporary, secret(&hasher)).unwrap();
+                    let mapped = AnyFilter::map(&map(&temporary), secret(&hasher)).unwrap();
                     for key in 0..300u16 {
                         prop_assert_eq!(mapped.contains(key.to_le_bytes()), numbers.contains(hash(key)));
                     }

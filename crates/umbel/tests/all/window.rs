@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use umbel::math::binomial_bounds;
 use umbel::{AnyFilter, Block, Capacity, Error, KeyHash, KeyHasher, Kind, Plan, Secret, Window};
 
+use crate::mapped::map;
 use crate::reference::Reference;
 use crate::statistics::{ALPHA, Keys, SIGMAS, power};
 
@@ -242,7 +243,7 @@ fn run(plan: &Plan, span: u64, hasher: KeyHasher, secret: Option<&Secret>, ops: 
             Op::Map => {
                 let temporary = tempfile::NamedTempFile::new().unwrap();
                 std::fs::write(temporary.path(), file(&filter)).unwrap();
-                let mapped = AnyFilter::map(temporary.as_file(), secret).unwrap();
+                let mapped = AnyFilter::map(&map(temporary.as_file()), secret).unwrap();
                 let AnyFilter::Window(mapped) = mapped else { panic!("another kind") };
                 assert!(mapped == filter);
                 assert!(model.inside().all(|hash| mapped.contains_hash(hash)));
@@ -417,6 +418,56 @@ fn over_fill_is_told() {
     // It passes.
     filter.advance(150).unwrap();
     assert!(!filter.receipt().over_filled && filter.remembered() == 0);
+}
+
+/// The last tick there is, with the shortest generations: nothing overflows, and the file can be read.
+#[test]
+fn the_clock_can_run_to_its_end() {
+    let plan = Plan::for_keys(Kind::Window, 100, 0.01).unwrap();
+    let mut filter = Window::by_time(&plan, KeyHasher::default(), 1).unwrap();
+    for tick in [0, u64::MAX - 1, u64::MAX] {
+        filter.advance(tick).unwrap();
+        filter.insert_u64(tick);
+        assert!(filter.contains_u64(tick));
+        let receipt = filter.receipt();
+        assert!(receipt.fpp < 0.01, "{receipt:?}");
+        let mut file = Vec::new();
+        filter.write(&mut file).unwrap();
+        assert!(Window::read(&file[..], file.len() as u64, None).unwrap() == filter);
+    }
+    assert!(!filter.contains_u64(0) && filter.contains_u64(u64::MAX - 1));
+}
+
+/// A tick far ahead, told by mistake, stops forgetting until the clock is set back; no key of the window is missed then.
+#[test]
+fn the_clock_can_be_set_back() {
+    for mistake in [1_035, 1_040, 1_000_000, u64::MAX] {
+        let plan = Plan::for_keys(Kind::Window, 3_000, 0.01).unwrap();
+        let mut filter = Window::by_time(&plan, KeyHasher::default(), 30).unwrap();
+        let at = |filter: &mut Window, tick: u64| {
+            filter.advance(tick).unwrap();
+            (0..100).for_each(|key| _ = filter.insert_u64(1000 * tick + key));
+        };
+        (990..1_010).for_each(|tick| at(&mut filter, tick));
+        filter.advance(mistake).unwrap();
+        (1_010..1_020).for_each(|tick| at(&mut filter, tick));
+        let known: Vec<u64> =
+            (990_000..1_020_000).filter(|&key| filter.contains_u64(key)).collect();
+        filter.set_clock(1_020).unwrap();
+        assert!(known.iter().all(|&key| filter.contains_u64(key)), "back from {mistake}");
+        assert_eq!(filter.remembered(), if mistake == 1_035 { 2_000 } else { 1_000 });
+        // Found for a window, as if all came now, and forgotten a third of one later.
+        filter.set_clock(1_050).unwrap();
+        assert!(known.iter().all(|&key| filter.contains_u64(key)));
+        filter.advance(1_060).unwrap();
+        assert!(filter.remembered() == 0 && !filter.contains_u64(1_019_000));
+        let mut file = Vec::new();
+        filter.write(&mut file).unwrap();
+        assert!(Window::read(&file[..], file.len() as u64, None).unwrap() == filter);
+    }
+    let plan = Plan::for_keys(Kind::Window, 10, 0.01).unwrap();
+    let mut counted = Window::new(&plan, KeyHasher::default()).unwrap();
+    assert!(matches!(counted.set_clock(1), Err(Error::NoClock)));
 }
 
 #[test]

@@ -5,88 +5,57 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use memmap2::{Advice, Mmap, MmapMut};
+use memmap2::Mmap;
 
 use crate::bits::Block;
 
-/// Blocks of an umbel file, mapped for reading: queried where they lie, shared between processes,
-/// and only the pages that are touched are read.
-#[derive(Clone)]
-pub struct MappedBlocks {
-    /// Shared by the parts of a filter that has several.
+/// A file mapped into memory, for [`AnyFilter::map`](crate::AnyFilter::map).
+#[derive(Clone, Debug)]
+pub struct MappedFile {
     map: Arc<Mmap>,
-    payload: Range<usize>,
 }
 
-impl MappedBlocks {
-    /// Maps a whole file.
-    pub(crate) fn map(file: &File) -> io::Result<Self> {
-        // SAFETY: the bytes of a mapping may change when somebody writes to the file. Umbel never
-        // does: it replaces files by renaming, which leaves the mapped one as it is. Should another
-        // program write, bits of a filter change, any values of which are valid as numbers; should it
-        // shorten the file, the system ends this process at the next access beyond its end.
+impl MappedFile {
+    /// Maps a whole file, however large: pages are read when they are touched, and shared between processes.
+    ///
+    /// # Errors
+    /// Those of the system; an empty file cannot be mapped.
+    ///
+    /// # Safety
+    /// While the mapping lives, no process may write to the file or shorten it. Replacing the file by another of its name,
+    /// as umbel does, leaves the mapped one as it is. A write would change bytes that this program holds references to,
+    /// which is undefined behaviour; behind the new end of a shortened file every access ends the process.
+    pub unsafe fn map(file: &File) -> io::Result<Self> {
+        // SAFETY: promised by the caller.
         let map = unsafe { Mmap::map(file)? };
         // Keys fall anywhere: reading ahead would only push useful pages out.
-        let _ = map.advise(Advice::Random);
-        Ok(Self { payload: 0..map.len(), map: Arc::new(map) })
+        #[cfg(unix)]
+        let _ = map.advise(memmap2::Advice::Random);
+        Ok(Self { map: Arc::new(map) })
     }
 
     /// All bytes of the file.
-    pub(crate) fn file(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.map
     }
 
-    /// The blocks in `payload` of the file; none when they are not aligned.
-    pub(crate) fn part(&self, payload: Range<usize>) -> Option<Self> {
-        bytemuck::try_cast_slice::<u8, Block>(&self.map[payload.clone()]).ok()?;
-        Some(Self { map: self.map.clone(), payload })
+    /// The blocks in `part` of the file; none when they are not aligned.
+    pub(crate) fn blocks(&self, part: Range<usize>) -> Option<MappedBlocks> {
+        bytemuck::try_cast_slice::<u8, Block>(self.map.get(part.clone())?).ok()?;
+        Some(MappedBlocks { file: self.clone(), part })
     }
+}
+
+/// Blocks of a mapped umbel file, queried where they are.
+#[derive(Clone, Debug)]
+pub struct MappedBlocks {
+    file: MappedFile,
+    part: Range<usize>,
 }
 
 impl AsRef<[Block]> for MappedBlocks {
     #[inline]
     fn as_ref(&self) -> &[Block] {
-        bytemuck::cast_slice(&self.map[self.payload.clone()])
-    }
-}
-
-/// Blocks of a file that is being made, mapped for writing.
-pub struct MappedBlocksMut {
-    map: MmapMut,
-    payload: Range<usize>,
-}
-
-impl MappedBlocksMut {
-    /// Maps `length` bytes of a file of that length, its blocks in `payload`, a multiple of 64.
-    pub(crate) fn map(file: &File, payload: Range<usize>) -> io::Result<Self> {
-        // SAFETY: as for `MappedBlocks::map`; the file is being made by our caller, who was told to
-        // keep others away from it.
-        let map = unsafe { MmapMut::map_mut(file)? };
-        let _ = map.advise(Advice::Random);
-        Ok(Self { map, payload })
-    }
-
-    /// All bytes of the file.
-    pub(crate) fn file_mut(&mut self) -> &mut [u8] {
-        &mut self.map
-    }
-
-    /// Waits until all is on disk.
-    pub(crate) fn flush(&self) -> io::Result<()> {
-        self.map.flush()
-    }
-}
-
-impl AsRef<[Block]> for MappedBlocksMut {
-    #[inline]
-    fn as_ref(&self) -> &[Block] {
-        bytemuck::cast_slice(&self.map[self.payload.clone()])
-    }
-}
-
-impl AsMut<[Block]> for MappedBlocksMut {
-    #[inline]
-    fn as_mut(&mut self) -> &mut [Block] {
-        bytemuck::cast_slice_mut(&mut self.map[self.payload.clone()])
+        bytemuck::cast_slice(&self.file.map[self.part.clone()])
     }
 }

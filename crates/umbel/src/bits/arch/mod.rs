@@ -24,7 +24,7 @@ pub(crate) use atomic::{AtomicBlock, AtomicBlocks};
 pub(crate) use counters::Counters;
 pub(crate) use grouped::Member;
 pub(crate) use lines::{LineKernel, SALT};
-pub use map::{MappedBlocks, MappedBlocksMut};
+pub use map::{MappedBlocks, MappedFile};
 pub use storage::Blocks;
 
 use super::{Block, place};

@@ -56,6 +56,15 @@ impl Blocks {
         Ok(Self::of(Owner::Pages(pages)))
     }
 
+    /// As [`zeroed`](Self::zeroed), in ordinary pages: of a huge filter only those that are touched take memory.
+    #[cfg(test)]
+    pub(crate) fn sparse(count: u64) -> Self {
+        let pages = MmapMut::map_anon((count * BLOCK_BYTES) as usize).expect("address space");
+        #[cfg(target_os = "linux")]
+        pages.advise(memmap2::Advice::NoHugePage).expect("ordinary pages");
+        Self::of(Owner::Pages(pages))
+    }
+
     fn of(mut owner: Owner) -> Self {
         let blocks: &mut [Block] = match &mut owner {
             Owner::Heap(blocks) => blocks,
