@@ -44,6 +44,8 @@ impl Admission {
     /// Remembers the last `requests` requests; an object never asked for passes with a chance of at most
     /// `fpp`. At 1 %, 17.7 bits a request of the window; see [`Window`].
     ///
+    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    ///
     /// # Errors
     /// Those of [`Plan::for_keys`], and [`Error::OutOfMemory`].
     pub fn new(requests: u64, fpp: f64, hasher: KeyHasher) -> Result<Self, Error> {

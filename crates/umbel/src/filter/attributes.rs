@@ -201,6 +201,8 @@ impl Attributes {
     /// An empty filter of rows with these attributes, each of the plan's size: 1 to 64 different names of
     /// 1 to 255 bytes.
     ///
+    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    ///
     /// # Errors
     /// What is wrong with the names: [`Error::NoAttributes`], [`Error::AttributeCount`] (with a tag for each
     /// subset, more than 8), [`Error::AttributeName`], [`Error::AttributeTwice`]; or with the plan;

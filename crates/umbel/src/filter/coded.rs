@@ -12,6 +12,7 @@
 //! Cells of a bucket are used in order, so that an empty one ends the bucket, and a bucket whose last cell is used is
 //! *full*. No cell is ever emptied: two keys may share one.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io::{Read, Write};
 
@@ -137,6 +138,8 @@ const AHEAD: usize = 32;
 
 impl Coded {
     /// An empty filter of the plan's size.
+    ///
+    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
     /// [`Error::PlanKind`] for a plan of another kind, [`Error::OutOfMemory`], and what is wrong with a plan made by
@@ -316,32 +319,7 @@ impl<S: AsRef<[Block]>> Coded<S> {
         let width = self.plan.detail;
         let blocks = self.blocks();
         let all = blocks.len() as u64 * u64::from(cells(width));
-        let used_in =
-            |bucket: &Block| cells_of(bucket, width).take_while(|&code| code != 0).count();
-        let (mut used, mut full, mut compared, mut longest) = (0u64, 0u64, 0u64, 1u64);
-        let mut chain = Vec::new();
-        for (home, bucket) in blocks.iter().enumerate() {
-            let count = used_in(bucket) as u64;
-            used += count;
-            if !is_full(bucket, width) {
-                compared += count;
-                continue;
-            }
-            full += 1;
-            chain.clear();
-            let mut length = 0;
-            for bucket in self.chain(home) {
-                chain.extend(cells_of(bucket, width).take_while(|&code| code != 0));
-                length += 1;
-                if !is_full(bucket, width) {
-                    break;
-                }
-            }
-            longest = longest.max(length);
-            chain.sort_unstable();
-            chain.dedup();
-            compared += chain.len() as u64;
-        }
+        let Walks { used, full, longest, compared } = self.walks();
         let compared = compared as f64 / blocks.len() as f64;
         let fpp = (compared / codes(width) as f64).min(1.0);
         let stored = used as f64;
@@ -373,6 +351,46 @@ impl<S: AsRef<[Block]>> Coded<S> {
             fact("codes_compared", Figure::Number(compared)),
         ];
         Receipt { facts, ..receipt }
+    }
+
+    /// Counts what walks from every bucket meet.
+    ///
+    /// A walk ends at the first bucket with room, so the one from the next bucket on begins with what is left of this one:
+    /// every bucket enters and leaves once, twice where walks go on from the last bucket to the first.
+    fn walks(&self) -> Walks {
+        let (width, blocks) = (self.plan.detail, self.blocks());
+        let longest = (MOST_CHAIN as usize).min(blocks.len());
+        let used = |at: usize| cells_of(&blocks[at % blocks.len()], width).take_while(|&c| c != 0);
+        let is_full = |at: usize| is_full(&blocks[at % blocks.len()], width);
+        let mut walks = Walks { used: 0, full: 0, longest: 1, compared: 0 };
+        // How often each code is in the buckets from the home to `end`.
+        let (mut met, mut end) = (HashMap::<u64, u32>::new(), 0);
+        for home in 0..blocks.len() {
+            let count = used(home).count() as u64;
+            walks.used += count;
+            if !is_full(home) {
+                walks.compared += count;
+                met.clear();
+                end = home + 1;
+                continue;
+            }
+            walks.full += 1;
+            end = end.max(home);
+            while end < home + longest && (end == home || is_full(end - 1)) {
+                used(end).for_each(|code| *met.entry(code).or_default() += 1);
+                end += 1;
+            }
+            walks.longest = walks.longest.max((end - home) as u64);
+            walks.compared += met.len() as u64;
+            for code in used(home) {
+                let count = met.get_mut(&code).expect("it was met in its bucket");
+                *count -= 1;
+                if *count == 0 {
+                    met.remove(&code);
+                }
+            }
+        }
+        walks
     }
 
     /// Borrows the same bits.
@@ -423,6 +441,19 @@ impl<S: AsRef<[Block]>> Coded<S> {
     }
 }
 
+/// What walks from every bucket of a table meet.
+#[derive(Debug, PartialEq)]
+struct Walks {
+    /// Codes in the table.
+    used: u64,
+    /// Buckets without room.
+    full: u64,
+    /// Buckets of the longest walk.
+    longest: u64,
+    /// Different codes that a walk meets, summed over all buckets.
+    compared: u64,
+}
+
 /// What the header of a coded filter tells.
 ///
 /// ```text
@@ -467,5 +498,66 @@ impl<S: AsRef<[Block]>, T: AsRef<[Block]>> PartialEq<Coded<T>> for Coded<S> {
         self.plan == other.plan
             && self.hasher.scheme() == other.hasher.scheme()
             && self.blocks() == other.blocks()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As [`Coded::walks`] says it, walk by walk.
+    fn plain_walks(filter: &Coded) -> Walks {
+        let (width, blocks) = (filter.plan.detail, filter.blocks());
+        let codes = |bucket| cells_of(bucket, width).take_while(|&code| code != 0);
+        let mut walks = Walks { used: 0, full: 0, longest: 1, compared: 0 };
+        for (home, bucket) in blocks.iter().enumerate() {
+            walks.used += codes(bucket).count() as u64;
+            walks.full += u64::from(is_full(bucket, width));
+            let mut chain = Vec::new();
+            for bucket in filter.chain(home) {
+                chain.push(bucket);
+                if !is_full(bucket, width) {
+                    break;
+                }
+            }
+            walks.longest = walks.longest.max(chain.len() as u64);
+            let met: std::collections::HashSet<u64> = chain.into_iter().flat_map(codes).collect();
+            walks.compared += met.len() as u64;
+        }
+        walks
+    }
+
+    #[test]
+    fn walks_are_counted_as_they_go() {
+        // From hardly any full buckets to all; few buckets, so that many walks go round the end, and more than a walk
+        // may have.
+        for (planned, width) in [(40, 7), (300, 12), (20_000, 9)] {
+            let plan = Plan::for_keys(Kind::Coded.with(width), planned, 0.2).unwrap();
+            let mut filter = Coded::new(&plan, KeyHasher::default()).unwrap();
+            let mut keys = 0..2 * planned;
+            // Past its keys: until a key finds no room, or every key passes.
+            while !keys.is_empty() {
+                for key in keys.by_ref().take(planned as usize / 4) {
+                    let _ = filter.insert_u64(key);
+                }
+                assert_eq!(filter.walks(), plain_walks(&filter), "{keys:?} to go");
+            }
+        }
+    }
+
+    /// A table made to be slow: full everywhere, so that every walk is the longest there may be.
+    #[test]
+    fn a_table_without_room_is_counted_in_two_passes() {
+        let plan = Plan::for_keys(Kind::Coded.with(16), 2_000_000, 0.01).unwrap();
+        let mut filter = Coded::new(&plan, KeyHasher::default()).unwrap();
+        let per_bucket = u64::from(cells(16));
+        for (i, bucket) in filter.blocks.iter_mut().enumerate() {
+            for number in 0..per_bucket {
+                let code = crate::hash::mix(i as u64 * per_bucket + number) % 0xffff + 1;
+                put(bucket, 16, number as u32, code);
+            }
+        }
+        let walks = filter.walks();
+        assert_eq!((walks.full, walks.longest), (filter.blocks.len() as u64, MOST_CHAIN));
     }
 }

@@ -70,6 +70,8 @@ pub struct Counting<S = Blocks> {
 impl Counting {
     /// An empty filter of the plan's size.
     ///
+    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    ///
     /// # Errors
     /// [`Error::PlanKind`] for a plan of another kind, [`Error::OutOfMemory`], and what is wrong
     /// with a plan made by hand.

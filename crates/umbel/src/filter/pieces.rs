@@ -29,6 +29,8 @@ pub struct Pieces<W> {
 impl<W: Write> Pieces<W> {
     /// Begins a file with pieces of `bytes` bytes, rounded to whole blocks.
     ///
+    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    ///
     /// # Errors
     /// What is wrong with the plan; those of `out`.
     pub fn new(out: W, plan: &Plan, hasher: KeyHasher, bytes: u64) -> Result<Self, Error> {

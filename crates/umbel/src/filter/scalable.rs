@@ -176,6 +176,8 @@ impl Group {
 impl Scalable {
     /// An empty filter: the first link of the plan.
     ///
+    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    ///
     /// # Errors
     /// As [`Bloom::new`](super::Bloom::new).
     pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {

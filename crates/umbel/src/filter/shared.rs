@@ -95,6 +95,8 @@ struct Stripe(Mutex<()>);
 impl Shared {
     /// An empty filter of the plan's size.
     ///
+    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    ///
     /// # Errors
     /// As [`Bloom::new`](super::Bloom::new).
     pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {

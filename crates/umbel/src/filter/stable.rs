@@ -83,6 +83,8 @@ fn cell(hash: KeyHash, i: u64, count: u64) -> u64 {
 impl Stable {
     /// An empty filter of the plan's size.
     ///
+    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    ///
     /// # Errors
     /// [`Error::PlanKind`] for a plan of another kind, [`Error::FppOutOfReach`] when so few cells of so many
     /// probes cannot keep the rate, [`Error::OutOfMemory`], and what is wrong with a plan made by hand.

@@ -134,15 +134,19 @@ impl Header {
         start..start + self.payload_length() as usize
     }
 
-    /// Where in the file the parts of the payload lie, each from a multiple of 64 on.
+    /// Where in the file the parts of the payload are, each from a multiple of 64 on.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] when they end beyond what this machine can address.
     pub(crate) fn parts(&self) -> Result<Vec<Range<usize>>, Error> {
         let mut start = self.bytes.len();
         let part = |bytes: u64| {
-            let part = start..start + bytes as usize;
+            let end = usize::try_from(bytes).ok().and_then(|bytes| start.checked_add(bytes));
+            let part = start..end.ok_or(Error::OutOfMemory { bytes })?;
             start = part.end;
-            part
+            Ok(part)
         };
-        Ok(self.layout()?.parts.into_iter().map(part).collect())
+        self.layout()?.parts.into_iter().map(part).collect()
     }
 
     /// Bytes of the whole file.

@@ -11,6 +11,7 @@ mod mix;
 mod xxh3;
 
 use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 use siphasher::sip128::SipHasher13;
 
@@ -111,7 +112,7 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// The 16 bytes that key a filter. Never written to a file, never printed.
+/// The 16 bytes that key a filter. Umbel never writes them to a file and never prints them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Secret([u8; 16]);
 
@@ -119,6 +120,21 @@ impl Secret {
     /// A secret from 16 bytes, which should come from a good random source.
     pub const fn new(bytes: [u8; 16]) -> Self {
         Self(bytes)
+    }
+
+    /// A secret that nobody can guess, from the source of randomness that keys the hash maps of the standard library.
+    pub fn random() -> Self {
+        // Each state is keyed by 16 bytes from the system, so its hash of nothing, by SipHash, tells nothing of them.
+        let half = || RandomState::new().build_hasher().finish().to_le_bytes();
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&half());
+        bytes[8..].copy_from_slice(&half());
+        Self(bytes)
+    }
+
+    /// Its bytes, to be kept apart from the files of its filters.
+    pub const fn to_bytes(&self) -> [u8; 16] {
+        self.0
     }
 
     /// The id written in files: the first 8 bytes, little-endian, of SipHash-1-3-128 of
@@ -176,6 +192,14 @@ impl KeyHasher {
     /// XXH3 with `seed`.
     pub const fn with_seed(seed: u64) -> Self {
         Self(Inner::Xxh3 { seed })
+    }
+
+    /// As [`keyed`](Self::keyed), under a new [`Secret::random`]: for filters of this process whose keys others choose.
+    ///
+    /// Under a seed that is known, keys can be made that all set the same bits, or that a filter takes for members. A
+    /// filter that is to be written and opened again needs a secret that is kept, so make that first.
+    pub fn random() -> Self {
+        Self::keyed(Secret::random())
     }
 
     /// SipHash-1-3 under `secret`, for keys that may be chosen to do harm.
@@ -269,6 +293,17 @@ mod tests {
         for (key, seed, expected) in cases {
             assert_eq!(KeyHasher::with_seed(seed).hash(key), KeyHash::from_u128(expected));
         }
+    }
+
+    #[test]
+    fn random_secrets_differ() {
+        let secrets: std::collections::HashSet<_> =
+            (0..1000).map(|_| Secret::random().to_bytes()).collect();
+        assert_eq!(secrets.len(), 1000);
+        assert!(secrets.iter().all(|secret| secret[..8] != secret[8..]));
+        assert_ne!(KeyHasher::random().scheme(), KeyHasher::random().scheme());
+        let secret = Secret::random();
+        assert_eq!(Secret::new(secret.to_bytes()), secret);
     }
 
     #[test]

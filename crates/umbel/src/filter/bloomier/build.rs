@@ -139,6 +139,8 @@ impl BloomierShard<'_> {
     /// Builds the shard of the hashes that fall into it; equal ones count once, and all change places.
     /// Some 100 ns a key.
     ///
+    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    ///
     /// # Errors
     /// [`Error::Overfull`] when the shard has no room for them: more keys were given than planned for.
     ///

@@ -20,6 +20,8 @@ impl Cascade {
     /// Keys that come again in a list are planned for again; leave them out where they are many. Takes 16 bytes for each
     /// key that passes a level, at most half of those included, and the excluded that are caught, beside the lists.
     ///
+    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    ///
     /// # Errors
     /// [`Error::Fpp`]; [`Error::OnBothLists`] with the places of a key that is on both, the first of `include` that is;
     /// [`Error::OutOfMemory`]; [`Error::TooManyLevels`] for keys whose hashes were made to collide.
@@ -35,6 +37,8 @@ impl Cascade {
     }
 
     /// As [`build`](Self::build), from the bytes of keys: an error tells the key.
+    ///
+    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
     /// As there.
@@ -57,6 +61,8 @@ impl Cascade {
 
     /// A cascade of a given plan, with its first level and in its form: by [`Plan::for_lists`], or for the keys
     /// included alone, and then what is excluded comes on top.
+    ///
+    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
     /// As [`build`](Self::build); [`Error::Overfull`] for more keys included than planned; what is wrong with the plan.
