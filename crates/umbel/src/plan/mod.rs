@@ -112,7 +112,8 @@ impl Plan {
     }
 
     /// The lowest rate for `keys` keys in at most `bytes` bytes of filter; a scalable one keeps within
-    /// `bytes` until it has taken `keys` keys and grows.
+    /// `bytes` until it has taken `keys` keys and grows. Blocks have as many probes as a plan for keys gives them: a
+    /// multiple of 8, which is several times faster, where it costs at most 2.5 % of the bits.
     ///
     /// # Errors
     /// [`Error::ZeroKeys`], [`Error::MemoryTooSmall`] under 64 bytes, [`Error::TooManyKeys`] when
