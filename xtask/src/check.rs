@@ -69,14 +69,9 @@ fn workspaces(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// Checks what is depended on; the database of advisories comes by git, from a host that is not always in reach.
 fn dependencies(advisories: bool) -> Result<()> {
+    // It works for a second, so a debug build is quickest overall.
     let tools = target().join("tools");
-    let deny = tools.join("bin/cargo-deny");
-    let version = Command::new(&deny).arg("--version").output();
-    if !version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(CARGO_DENY)) {
-        // It works for a second, so a debug build is quickest overall.
-        let install = ["install", "--quiet", "--locked", "--debug", "--force", "cargo-deny"];
-        run::run(cargo(&install).args(["--version", CARGO_DENY]).arg("--root").arg(&tools))?;
-    }
+    let deny = run::tool("cargo-deny", CARGO_DENY, &tools, &["--version"], &["--debug"])?;
     let deny = |arguments: &[&str]| {
         let mut command = Command::new(&deny);
         command.args(["--workspace", "--locked"]).args(arguments);

@@ -34,6 +34,24 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// A program of a cargo package, installed in this folder when it is not there in this version; `version_from` are the
+/// arguments that make it print its version.
+pub fn tool(
+    package: &str,
+    version: &str,
+    folder: &Path,
+    version_from: &[&str],
+    options: &[&str],
+) -> Result<PathBuf> {
+    let program = folder.join("bin").join(package);
+    let found = Command::new(&program).args(version_from).output();
+    if !found.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(version)) {
+        let install = ["install", "--quiet", "--locked", "--force", package, "--version", version];
+        run(cargo(&install).args(options).arg("--root").arg(folder))?;
+    }
+    Ok(program)
+}
+
 /// The command as one would type it.
 fn words(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());

@@ -132,12 +132,7 @@ fn build() -> Result<()> {
         "fuzzing needs a nightly compiler; `rustup toolchain install nightly --profile minimal` gets one"
     );
     let tools = folder().join("tools");
-    let driver = tools.join("bin/cargo-fuzz");
-    let version = Command::new(&driver).args(["fuzz", "--version"]).output();
-    if !version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(CARGO_FUZZ)) {
-        let install = ["install", "--quiet", "--locked", "--force", "cargo-fuzz", "--version"];
-        run::run(run::cargo(&install).arg(CARGO_FUZZ).arg("--root").arg(&tools))?;
-    }
+    let driver = run::tool("cargo-fuzz", CARGO_FUZZ, &tools, &["fuzz", "--version"], &[])?;
     let mut command = Command::new("rustup");
     command.args(["run", "nightly"]).arg(&driver).args(["fuzz", "build", "--fuzz-dir"]);
     command.arg(root().join("fuzz")).arg("--target-dir").arg(folder().join("build"));
