@@ -183,7 +183,7 @@ mod tests {
                 }
                 for (cell, &number) in model.iter().enumerate() {
                     let (word, bit) = with_width!(width, W => split::<W>(cell as u64));
-                    let found = words(&blocks)[word] >> bit & ((1 << width) - 1);
+                    let found = u64::from_le(words(&blocks)[word]) >> bit & ((1 << width) - 1);
                     prop_assert_eq!(found, u64::from(number));
                     let used = with_width!(width, W => is_used::<W>(words(&blocks), cell as u64));
                     prop_assert_eq!(used, number > 0);
