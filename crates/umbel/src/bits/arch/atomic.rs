@@ -41,6 +41,7 @@ impl AtomicBlock {
     }
 
     /// Where its words are. Writing there is up to who excludes other writers, and writes whole words.
+    #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(super) fn words(&self) -> *mut u64 {
         self.0.as_ptr().cast_mut().cast()

@@ -41,12 +41,10 @@ impl Counters {
 
     /// All kernels that this processor can run, the best one last.
     pub(crate) fn available(planes: u32, probes: u32) -> Vec<Self> {
-        let mut kernels = vec![plain::kernel(planes, probes)];
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
-            kernels.push(avx2::kernel(planes, probes));
-        }
-        kernels
+        [Some(plain::kernel(planes, probes)), native(planes, probes)]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     /// Counts keys, in blocks of planes.
@@ -78,6 +76,18 @@ impl Counters {
         // SAFETY: as in `add`.
         unsafe { (self.least)(blocks, hashes, self.probes, counts) }
     }
+}
+
+/// The kernels beside the plain ones, where this processor can run them.
+#[cfg(target_arch = "x86_64")]
+fn native(planes: u32, probes: u32) -> Option<Counters> {
+    let available = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2");
+    available.then(|| avx2::kernel(planes, probes))
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn native(_: u32, _: u32) -> Option<Counters> {
+    None
 }
 
 /// The positions of a key, as in a plain block.

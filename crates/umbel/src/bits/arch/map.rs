@@ -19,7 +19,7 @@ impl MappedFile {
     /// Maps a whole file, however large: pages are read when they are touched, and shared between processes.
     ///
     /// # Errors
-    /// Those of the system; an empty file cannot be mapped.
+    /// Those of the system; an empty file cannot be mapped, nor any where there is no mapping of files, as in WebAssembly.
     ///
     /// # Safety
     /// While the mapping lives, no process may write to the file or shorten it. Replacing the file by another of its name,

@@ -20,6 +20,11 @@ mod storage;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+#[cfg(not(target_arch = "x86_64"))]
+use none as native;
+#[cfg(target_arch = "x86_64")]
+use x86 as native;
+
 pub(crate) use atomic::{AtomicBlock, AtomicBlocks};
 pub(crate) use counters::Counters;
 pub(crate) use grouped::Member;
@@ -174,8 +179,7 @@ impl Kernel {
     /// All kernels that this processor can run, the best one last.
     pub(crate) fn available(probes: u32) -> Vec<Self> {
         let mut kernels: Vec<fn(u32) -> Self> = vec![scalar::kernel];
-        #[cfg(target_arch = "x86_64")]
-        x86::add_available(&mut kernels);
+        native::add_available(&mut kernels);
         kernels.into_iter().map(|kernel| kernel(probes)).collect()
     }
 
@@ -288,6 +292,12 @@ impl Kernel {
         // SAFETY: as in `insert`.
         unsafe { (H::batch(self).contains)(blocks, hashes, self.probes, found) }
     }
+}
+
+/// Processors for which there is only plain code.
+#[cfg(not(target_arch = "x86_64"))]
+mod none {
+    pub(super) fn add_available(_: &mut Vec<fn(u32) -> super::Kernel>) {}
 }
 
 /// Whether the kernels of an instruction set leave single keys to [`inline`].

@@ -29,12 +29,14 @@ unsafe impl Send for Blocks {}
 // SAFETY: as for Send.
 unsafe impl Sync for Blocks {}
 
-/// From here on a filter gets pages of its own: a few huge ones at least. Never under a fuzzer, which counts what
-/// the heap is asked for.
-const OWN_PAGES: u64 = if cfg!(fuzzing) { u64::MAX } else { 8 << 20 };
+/// A filter of this many bytes covers a few huge pages.
+const LARGE: u64 = 8 << 20;
+/// From here on a filter gets pages of its own. Never under a fuzzer, which counts what the heap is asked for, nor where
+/// memory is not mapped as on Unix: WebAssembly has no pages, and Windows gives none that are huge.
+const OWN_PAGES: u64 = if cfg!(any(fuzzing, not(unix))) { u64::MAX } else { LARGE };
 
 impl Blocks {
-    /// `count` zeroed blocks: on the heap, from 8 MiB on in pages of their own.
+    /// `count` zeroed blocks: on the heap, on Unix from 8 MiB on in pages of their own.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], instead of an abort.
@@ -130,7 +132,7 @@ mod tests {
 
     #[test]
     fn blocks_are_zero_wherever_they_live() {
-        for count in [0, 1, OWN_PAGES / BLOCK_BYTES - 1, OWN_PAGES / BLOCK_BYTES + 3] {
+        for count in [0, 1, LARGE / BLOCK_BYTES - 1, LARGE / BLOCK_BYTES + 3] {
             let mut blocks = Blocks::zeroed(count).unwrap();
             assert_eq!(blocks.len() as u64, count);
             assert!(blocks.iter().all(|block| *block == Block::default()));
