@@ -7,6 +7,7 @@
 mod bench;
 mod check;
 mod library;
+mod portable;
 mod test;
 
 use std::process::ExitCode;
@@ -28,6 +29,8 @@ enum Chore {
     Check(check::Arguments),
     /// The tests of library, engine and command line, then the golden files read by a Python script.
     Test(test::Arguments),
+    /// The library for other processors and systems, tested in emulators or built. Needs cross compilers.
+    Portable(portable::Arguments),
     /// Measure speed: filters beside other filters and memory, or with --files whole commands.
     Bench(bench::Arguments),
     /// Write the golden files and their manifest; they change only with the format.
@@ -56,6 +59,7 @@ fn run(chore: &Chore) -> Result<()> {
     match chore {
         Chore::Check(arguments) => check::run(arguments),
         Chore::Test(arguments) => test::run(arguments),
+        Chore::Portable(arguments) => portable::run(arguments),
         Chore::Bench(arguments) => bench::run_bench(arguments),
         Chore::Golden(arguments) => library::run("golden", arguments),
         Chore::Rates(arguments) => library::run("rates", arguments),

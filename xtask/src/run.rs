@@ -1,8 +1,9 @@
 //! Running programs at the root of the repository, and where that is.
 
 use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
@@ -30,6 +31,23 @@ pub fn run(command: &mut Command) -> Result<()> {
     eprintln!("$ {line}");
     let status =
         command.current_dir(root()).status().with_context(|| format!("cannot run {line}"))?;
+    ensure!(status.success(), "{line}: {status}");
+    Ok(())
+}
+
+/// As [`run`], and gives each line that the command prints to `each`, too.
+pub fn read(command: &mut Command, mut each: impl FnMut(&str)) -> Result<()> {
+    let line = words(command);
+    eprintln!("$ {line}");
+    command.current_dir(root()).stdout(Stdio::piped());
+    let mut child = command.spawn().with_context(|| format!("cannot run {line}"))?;
+    let output = BufReader::new(child.stdout.take().expect("a pipe"));
+    for printed in output.lines() {
+        let printed = printed.with_context(|| format!("cannot read what {line} prints"))?;
+        println!("{printed}");
+        each(&printed);
+    }
+    let status = child.wait()?;
     ensure!(status.success(), "{line}: {status}");
     Ok(())
 }
