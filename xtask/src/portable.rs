@@ -158,7 +158,7 @@ fn require(targets: &[&Target]) -> Result<()> {
     }
     ensure!(
         missing.is_empty(),
-        "missing, on Debian: apt-get install --no-install-recommends {}",
+        "missing: apt-get install --no-install-recommends {} (on Debian; targets of rustup need none of its Rust)",
         missing.join(" ")
     );
     Ok(())
