@@ -85,7 +85,12 @@ fn native(planes: u32, probes: u32) -> Option<Counters> {
     available.then(|| avx2::kernel(planes, probes))
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+fn native(planes: u32, probes: u32) -> Option<Counters> {
+    super::neon::is_available().then(|| neon::kernel(planes, probes))
+}
+
+#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
 fn native(_: u32, _: u32) -> Option<Counters> {
     None
 }
@@ -306,6 +311,13 @@ mod avx2 {
     use crate::bits::arch::x86::avx2::Avx2;
 
     kernels!(Avx2, "avx2", "avx2,bmi2");
+}
+
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod neon {
+    use crate::bits::arch::neon::Neon;
+
+    kernels!(Neon, "neon", "neon");
 }
 
 #[cfg(test)]

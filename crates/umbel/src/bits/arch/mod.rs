@@ -15,12 +15,19 @@ mod grouped;
 mod inline;
 mod lines;
 mod map;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod neon;
 pub(crate) mod scalar;
 mod storage;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+use neon as native;
+#[cfg(not(any(
+    target_arch = "x86_64",
+    all(target_arch = "aarch64", target_endian = "little")
+)))]
 use none as native;
 #[cfg(target_arch = "x86_64")]
 use x86 as native;
@@ -295,7 +302,7 @@ impl Kernel {
 }
 
 /// Processors for which there is only plain code.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
 mod none {
     pub(super) fn add_available(_: &mut Vec<fn(u32) -> super::Kernel>) {}
 }
@@ -528,7 +535,16 @@ pub(crate) fn prefetch_byte(byte: *const u8) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(byte.cast());
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    // SAFETY: as above; there is no stable intrinsic. Nothing that the program sees is read or written.
+    unsafe {
+        std::arch::asm!(
+            "prfm pldl1keep, [{byte}]",
+            byte = in(reg) byte,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", not(miri)))))]
     let _ = byte;
 }
 
