@@ -30,11 +30,14 @@ const SLOW: &[&str] = &[
     "attributes::unknown_values_pass_at_the_planned_rate",
     "cascade::neither_list_ever_errs",
     "cascade::other_keys_pass_at_the_promised_rate",
+    "cascade::the_size_is_as_derived",
     "coded::the_rate_promised_is_kept",
     "compare::intervals_cover",
     "math::coded::tests::chains_are_never_too_long_as_planned",
     "scalable::batches_of_any_size_give_the_same_filter",
     "scalable::growth_can_be_refused_and_loses_nothing",
+    "stable::the_stable_point_is_reached_and_kept",
+    "window::the_rate_is_kept_however_long_the_stream",
 ];
 
 /// Random cases of a test in an emulator, where the test itself does not say how many: a quarter of the usual.
