@@ -38,6 +38,7 @@ const SLOW: &[&str] = &[
     "scalable::growth_can_be_refused_and_loses_nothing",
     "stable::the_stable_point_is_reached_and_kept",
     "window::the_rate_is_kept_however_long_the_stream",
+    "window::the_window_has_both_ends",
 ];
 
 /// Random cases of a test in an emulator, where the test itself does not say how many: a quarter of the usual.
