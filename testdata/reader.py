@@ -1,4 +1,4 @@
-"""An independent reader of umbel files, version 1, kinds blocked, classic, sliced, counting, scalable,
+"""An independent reader of umbel files, versions 1 and 2, kinds blocked, classic, sliced, counting, scalable,
 stable, window, bloomier, attributes, coded and cascade.
 
 Written from FORMAT.md alone, without a look at the Rust code: it shows that the document suffices.
@@ -15,16 +15,16 @@ CHUNK = 2**20
 MAGIC = b"\x89UMBEL\r\n"
 KINDS = {1: "blocked", 2: "classic", 3: "sliced", 4: "counting", 5: "scalable", 6: "stable", 7: "window",
          8: "bloomier", 9: "attributes", 10: "coded", 11: "cascade"}
-ALGORITHMS = {1: "xxh3-128", 2: "siphash-1-3-128"}
-START = struct.Struct("<8sHHIH6sQQQdQ")  # section 2; 64 bytes that all kinds share
-START_FIELDS = ("magic version kind header_length algorithm zeros_18 seed key_id payload_length planned_fpp "
-                "planned_keys").split()
-SINGLE = struct.Struct("<QI44s")  # section 2, kinds 1 to 3, from byte 64 on
+ALGORITHMS = {1: "xxh3-128", 2: "siphash-1-3-128", 3: "hashes of the caller"}
+START = struct.Struct("<8sHHIH2sIQQQdQ")  # section 2; 64 bytes that all kinds share
+START_FIELDS = ("magic version kind header_length algorithm zeros_18 description_length seed key_id payload_length "
+                "planned_fpp planned_keys").split()
+SINGLE = struct.Struct("<QI")  # section 2, kinds 1 to 3, from byte 64 on
 CHAIN = struct.Struct("<II")  # section 8, kind 5, from byte 64 on
 ROWS = struct.Struct("<QIII4s")  # section 13, kind 9, from byte 64 on
-CODED = struct.Struct("<QII40s")  # section 14, kind 10, from byte 64 on
-COUNTERS = struct.Struct("<QII40s")  # section 9, kind 4, from byte 64 on
-CELLS = struct.Struct("<QIIQQ24s")  # section 10, kind 6, from byte 64 on
+CODED = struct.Struct("<QII")  # section 14, kind 10, from byte 64 on
+COUNTERS = struct.Struct("<QII")  # section 9, kind 4, from byte 64 on
+CELLS = struct.Struct("<QIIQQ")  # section 10, kind 6, from byte 64 on
 LINK = struct.Struct("<QdQQI4s")  # section 8; 40 bytes
 LINK_FIELDS = "keys fpp taken bits probes zeros".split()
 WINDOW = struct.Struct("<QIIQQ")  # section 11, kind 7, from byte 64 on
@@ -49,13 +49,16 @@ def read_header(data):
     require(data[:8] == MAGIC, "magic")
     require(len(data) >= 128, "shorter than a header")
     h = dict(zip(START_FIELDS, START.unpack_from(data)))
-    require(h["version"] == 1, "version")
-    declared = h["header_length"]
-    believed = h["kind"] not in (1, 2) and declared % 64 == 0 and 128 <= declared <= 65536
+    require(h["version"] in (1, 2), "version")
+    declared, new = h["header_length"], h["version"] == 2
+    believed = (new or h["kind"] not in (1, 2)) and declared % 64 == 0 and 128 <= declared <= 65536 * h["version"]
     length = declared if believed else 128
     require(len(data) >= length, "shorter than its header")
     require(int.from_bytes(data[length - 8:length], "little") == xxh3(data[:length - 8], 0), "header checksum")
     require(h["kind"] in KINDS, "kind")
+    require(h["description_length"] <= (min(32768, length - 72) if new else 0), "description_length")
+    h["description"] = read_description(data[length - 8 - h["description_length"]:length - 8])
+    require(not new or h["description"] or h["algorithm"] == 3, "version")
     if h["kind"] == 5:
         read_links(h, data, length)
     elif h["kind"] == 7:
@@ -63,23 +66,20 @@ def read_header(data):
     elif h["kind"] == 9:
         read_attributes(h, data, length)
     elif h["kind"] == 10:
-        require(declared == 128, "header_length")
-        bits, probes, h["detail"], zeros = CODED.unpack_from(data, 64)
-        require(not any(zeros), "reserved bytes")
+        bits, probes, h["detail"] = CODED.unpack_from(data, 64)
+        check_end(h, data, length, 80)
         require(probes == 1, "probes")
         require(2 <= h["detail"] <= 40, "detail")
         h["links"] = [{"bits": bits, "probes": probes}]
     elif h["kind"] == 4:
-        require(declared == length == 128, "header_length")
-        bits, probes, detail, zeros = COUNTERS.unpack_from(data, 64)
-        require(not any(zeros), "reserved bytes")
+        bits, probes, detail = COUNTERS.unpack_from(data, 64)
+        check_end(h, data, length, 80)
         require(detail in (4, 8, 16), "counter_bits")
         require(bits % (512 * detail) == 0, "bits")
         h["links"], h["detail"] = [{"bits": bits, "probes": probes}], detail
     elif h["kind"] == 6:
-        require(declared == length == 128, "header_length")
-        bits, probes, detail, lowered, _insertions, zeros = CELLS.unpack_from(data, 64)
-        require(not any(zeros), "reserved bytes")
+        bits, probes, detail, lowered, _insertions = CELLS.unpack_from(data, 64)
+        check_end(h, data, length, 96)
         require(1 <= detail <= 8, "cell_bits")
         cells = 64 // detail * (bits // 64)
         require(bits % 512 == 0 and cells > probes, "bits")
@@ -90,9 +90,8 @@ def read_header(data):
     elif h["kind"] == 11:
         read_levels(h, data, length)
     else:
-        require(declared == length == 128, "header_length")
-        bits, probes, zeros = SINGLE.unpack_from(data, 64)
-        require(not any(zeros), "reserved bytes")
+        bits, probes = SINGLE.unpack_from(data, 64)
+        check_end(h, data, length, 76)
         h["links"] = [{"bits": bits, "probes": probes}]
     check_common(h)
     for link in h["links"]:
@@ -106,11 +105,33 @@ def read_header(data):
     return h
 
 
+def read_description(data):
+    """The names and values of section 2.1."""
+    texts = []
+    while data:
+        require(len(data) >= 2, "description")
+        (size,) = struct.unpack_from("<H", data)
+        require(len(data) >= 2 + size, "description")
+        texts.append(bytes(data[2:2 + size]).decode())  # a UnicodeDecodeError is a ValueError
+        data = data[2 + size:]
+    names = texts[::2]
+    require(len(texts) % 2 == 0 and len(names) <= 256, "description")
+    require(all(1 <= len(name.encode()) <= 255 for name in names), "description")
+    return [list(entry) for entry in zip(names, texts[1::2])]
+
+
+def check_end(h, data, length, end):
+    """What comes after the fields of a kind, which end at `end`: section 2."""
+    described = h["description_length"]
+    require(h["header_length"] == length == max(128, 64 * -(-(end + described + 8) // 64)), "header_length")
+    require(not any(data[end:length - 8 - described]), "reserved bytes")
+
+
 def check_common(h):
     """The fields that all kinds share."""
-    require(h["algorithm"] in ALGORITHMS, "algorithm")
+    require(h["algorithm"] in list(ALGORITHMS)[:h["version"] + 1], "algorithm")
     require(not any(h["zeros_18"]), "reserved bytes")
-    require(h["algorithm"] == 1 or h["seed"] == 0, "seed")
+    require(h["algorithm"] != 2 or h["seed"] == 0, "seed")
     require(h["algorithm"] == 2 or h["key_id"] == 0, "key_id")
     require(0 < h["planned_fpp"] < 1, "planned_fpp")  # false for NaN too
     require(h["planned_keys"] >= 1, "planned_keys")
@@ -121,8 +142,9 @@ def read_fuse(h, data, length):
     check_common(h)
     shards, size, segments, prints, values, zeros, keys = FUSE.unpack_from(data, 64)
     require(1 <= shards <= 8000, "shards")
-    require(h["header_length"] == length == max(128, 64 * -(-(104 + 8 * shards) // 64)), "header_length")
-    require(not any(zeros) and not any(data[96 + 8 * shards:length - 8]), "reserved bytes")
+    require(96 + 8 * shards <= length - 8, "header_length")
+    check_end(h, data, length, 96 + 8 * shards)
+    require(not any(zeros), "reserved bytes")
     require(2 <= size <= 2**18 and size & size - 1 == 0, "segment_length")
     slots = (segments + 2) * size
     require(segments >= 1 and slots <= 2**24, "segments")
@@ -145,8 +167,7 @@ def read_levels(h, data, length):
     count, form, included, excluded, listed = LEVELS.unpack_from(data, 64)
     require(form in (0, 1), "form")
     require(1 <= count <= (1 if form else 128), "levels")
-    require(h["header_length"] == length == 64 * -(-(104 + 32 * count) // 64), "header_length")
-    require(not any(data[96 + 32 * count:length - 8]), "reserved bytes")
+    check_end(h, data, length, 96 + 32 * count)
     require(included <= h["planned_keys"], "included")
     require(listed <= (excluded if form else 0), "listed")
     h["listed"], h["detail"] = listed, form
@@ -165,8 +186,7 @@ def read_links(h, data, length):
     count, growth = CHAIN.unpack_from(data, 64)
     require(growth in (0, 1), "growth")
     require(1 <= count <= (48, 1024)[growth], "links")
-    require(h["header_length"] == 64 * -(-(80 + 40 * count) // 64), "header_length")
-    require(not any(data[72 + 40 * count:length - 8]), "reserved bytes")
+    check_end(h, data, length, 72 + 40 * count)
     h["detail"] = growth
     h["links"] = [dict(zip(LINK_FIELDS, LINK.unpack_from(data, 72 + 40 * i))) for i in range(count)]
     for i, link in enumerate(h["links"]):
@@ -184,9 +204,8 @@ def read_window(h, data, length):
     """The fields of section 11."""
     bits, probes, count, span, number = WINDOW.unpack_from(data, 64)
     require(2 <= count <= 8, "generations")
-    require(h["header_length"] == (128 if count <= 3 else 192), "header_length")
+    check_end(h, data, length, 96 + 8 * count)
     taken = struct.unpack_from(f"<{count}Q", data, 96)
-    require(not any(data[96 + 8 * count:length - 8]), "reserved bytes")
     full = -(-h["planned_keys"] // (count - 1))
     if span:
         require(number <= MASK // -(-span // (count - 1)), "number")
@@ -216,8 +235,8 @@ def read_attributes(h, data, length):
         names.append(bytes(data[at + 4:at + 4 + size]).decode())  # a UnicodeDecodeError is a ValueError
         at += 4 + size
     require(len(set(names)) == count, "names")
-    require(h["header_length"] == max(128, 64 * -(-(at + 8) // 64)), "header_length")
-    require(not any(zeros) and not any(data[at:length - 8]), "reserved bytes")
+    check_end(h, data, length, at)
+    require(not any(zeros), "reserved bytes")
     tags = 0 if count == 1 else (0, 1, 2**count - count - 1)[h["tags"]]
     h["names"] = names
     h["links"] = [{"bits": bits, "probes": probes, "kind": kind} for _ in names]
@@ -353,6 +372,10 @@ def hash_key(h, key, secret):
     """The pair (H, L) of section 3."""
     if h["algorithm"] == 1:
         return divmod(xxhash.xxh3_128_intdigest(key, seed=h["seed"]), 2**64)
+    if h["algorithm"] == 3:  # the vectors' own function: the upper half of algorithm 1 with seed 0
+        hashed = xxhash.xxh3_128_intdigest(key, seed=0) >> 64
+        low = hashed * GOLDEN & MASK
+        return hashed, (low >> 16 | low << 48) & MASK
     low, high = siphash_128(key, secret)
     return high, low
 
@@ -476,7 +499,7 @@ def check_secret(h, secret):
         require(secret is not None and len(secret) == 16, "algorithm 2 needs a secret of 16 bytes")
         require(siphash_128(b"umbel key id", secret)[0] == h["key_id"], "key_id is another secret's")
     else:
-        require(secret is None, "algorithm 1 has no secret")
+        require(secret is None, "algorithms 1 and 3 have no secret")
 
 
 def check_vector(folder, vector):
@@ -497,6 +520,7 @@ def check_vector(folder, vector):
     require(generations == vector.get("generations", []), f"generations are {generations}")
 
     require(h.get("names", []) == vector.get("attributes", []), f"attributes are {h.get('names')}")
+    require(h["description"] == vector.get("description", []), f"the description is {h['description']}")
 
     def member(i):
         if h["kind"] == 9:
@@ -541,6 +565,7 @@ def check_manifest(path):
 
 def filter_lines(path, secret):
     h, payloads = read_filter(path)
+    require(h["algorithm"] != 3, "its hashes were made by a function that only its maker knows")
     check_secret(h, secret)
     for line in sys.stdin.buffer:  # split at line feeds only
         key = line[:-1] if line.endswith(b"\n") else line

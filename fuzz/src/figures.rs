@@ -1,7 +1,7 @@
 //! What every figure of a receipt must be, whatever bytes the filter was read from.
 
 use umbel::filter::{Fact, Figure};
-use umbel::{Estimate, Receipt, foreign};
+use umbel::{Estimate, Receipt};
 
 /// Asserts that it is a chance.
 fn rate(rate: f64, what: &dyn std::fmt::Debug) {
@@ -38,7 +38,7 @@ pub fn check(receipt: &Receipt) {
 }
 
 /// Checks the receipt of another system's filter.
-pub fn check_foreign(receipt: &foreign::Receipt) {
+pub fn check_foreign(receipt: &umbel_foreign::Receipt) {
     rate(receipt.fpp, receipt);
     rate(receipt.fill, receipt);
     keys(receipt.keys, receipt);

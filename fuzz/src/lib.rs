@@ -3,30 +3,31 @@
 pub mod figures;
 pub mod memory;
 
-use umbel::{AnyFilter, Block};
+use umbel::{AnyFilter, Block, Hashing};
 
-/// Bytes that start a cache line, as mapped files do.
-pub struct Aligned {
+/// Bytes at an address that is so many bytes behind the start of a cache line, where mapped files start.
+pub struct Placed {
     blocks: Vec<Block>,
+    behind: usize,
     len: usize,
 }
 
-impl Aligned {
-    /// A copy of `bytes`.
-    pub fn new(bytes: &[u8]) -> Self {
-        let mut blocks = vec![Block::default(); bytes.len().div_ceil(64)];
-        bytemuck::cast_slice_mut(&mut blocks)[..bytes.len()].copy_from_slice(bytes);
-        Self { blocks, len: bytes.len() }
+impl Placed {
+    /// A copy of `bytes`, `behind` a multiple of 64.
+    pub fn new(bytes: &[u8], behind: usize) -> Self {
+        let mut blocks = vec![Block::default(); (behind + bytes.len()).div_ceil(64)];
+        bytemuck::cast_slice_mut(&mut blocks)[behind..][..bytes.len()].copy_from_slice(bytes);
+        Self { blocks, behind, len: bytes.len() }
     }
 
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.blocks)[..self.len]
+        &bytemuck::cast_slice(&self.blocks)[self.behind..][..self.len]
     }
 }
 
 /// The umbel file of a filter.
-pub fn file<S: AsRef<[Block]>>(filter: &AnyFilter<S>) -> Vec<u8> {
+pub fn file<S: AsRef<[Block]>, H: Hashing>(filter: &AnyFilter<S, H>) -> Vec<u8> {
     let mut file = Vec::new();
     filter.write(&mut file).expect("memory takes every byte");
     file

@@ -9,8 +9,12 @@
 use libfuzzer_sys::fuzz_target;
 use twox_hash::XxHash3_64;
 use umbel::format::CHUNK;
-use umbel::{AnyFilter, Block, Error, KeyHash, Kind, Secret};
-use umbel_fuzz::{Aligned, figures, file, memory};
+use umbel::{
+    AnyFilter, Attributes, Block, Blocked, Blocks, Counting, FileError, Hash64, Hashing,
+    InsertError, Key, KeyHash, Kind, MergeError, Prehashed, Scheme, Sealed, Secret, Unlock,
+};
+use umbel_advice::Profile;
+use umbel_fuzz::{Placed, figures, file, memory};
 
 #[global_allocator]
 static MEMORY: memory::Counted = memory::Counted;
@@ -20,19 +24,21 @@ const SECRET: Secret = Secret::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
 
 fuzz_target!(|bytes: &[u8]| {
     try_all(bytes);
-    if let Some(sealed) = sealed(bytes).filter(|sealed| sealed != bytes) {
-        try_all(&sealed);
+    if let Some(repaired) = repaired(bytes).filter(|repaired| repaired != bytes) {
+        try_all(&repaired);
     }
 });
 
 /// Bytes taken for a header and a payload, whatever comes after in the last 63, as a file that only its fields
 /// can be wrong with: FORMAT.md, sections 1 and 2.
-fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
+fn repaired(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut file = bytes.to_vec();
-    file.get_mut(..10)?.copy_from_slice(b"\x89UMBEL\r\n\x01\0");
+    let new = file.get(8..10)? == [2, 0];
+    file[..10].copy_from_slice(if new { b"\x89UMBEL\r\n\x02\0" } else { b"\x89UMBEL\r\n\x01\0" });
     let declared = u32::from_le_bytes(*file.get(12..)?.first_chunk()?) as usize;
-    let any = !matches!(file[10..12], [1 | 2, 0]);
-    let usable = declared.is_multiple_of(64) && (128..=65_536).contains(&declared);
+    let any = new || !matches!(file[10..12], [1 | 2, 0]);
+    let most = if new { 131_072 } else { 65_536 };
+    let usable = declared.is_multiple_of(64) && (128..=most).contains(&declared);
     let header = if any && usable { declared } else { 128 };
     let payload = file.len().checked_sub(header)? / 64 * 64;
     file.truncate(header + payload);
@@ -48,66 +54,186 @@ fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(file)
 }
 
+/// A file as umbel writes it: of version 1 where that says it all.
+fn as_written(file: &[u8]) -> Option<Vec<u8>> {
+    let described = file[20..24] != [0; 4];
+    if file[8..10] == [1, 0] || described || file[16..18] == [3, 0] {
+        return Some(file.to_vec());
+    }
+    let mut older = file.to_vec();
+    older[8] = 1;
+    repaired(&older)
+}
+
 /// Opens the bytes in every way there is, all of which must agree.
 fn try_all(bytes: &[u8]) {
-    let aligned = Aligned::new(bytes);
-    let secret = (bytes.get(16) == Some(&2)).then_some(&SECRET);
-    let length = bytes.len() as u64;
-    let bound = 2 * bytes.len() + 4096;
-    let read = memory::within(bound, || AnyFilter::read(bytes, length, secret));
-    let view = memory::within(bound, || AnyFilter::view(aligned.bytes(), secret));
-    let unkeyed = memory::within(bound, || AnyFilter::read_sealed(bytes, length));
-    match (&read, &view) {
-        (Ok(read), Ok(view)) => assert_eq!(read.receipt(), view.receipt()),
-        (Err(read), Err(view)) => assert_eq!(read.to_string(), view.to_string()),
-        _ => panic!("read gives {read:?}, view gives {view:?}"),
+    let given = Given::new(bytes);
+    let sealed = given.open(Sealed);
+    let scheme = sealed.as_ref().map(|(filter, _)| *filter.hasher()).ok();
+    let bytes = &scheme.and_then(|_| as_written(bytes)).unwrap_or(bytes.to_vec())[..];
+    let tail = &bytes[bytes.len() / 2..];
+    if let Some((filter, view)) = given.open_as(None, scheme) {
+        keyed(filter, &view, bytes, None, tail);
     }
-    let about_secrets = |error: &Error| {
-        matches!(error, Error::SecretNeeded { .. } | Error::WrongSecret { .. } | Error::NotKeyed(_))
-    };
-    match &read {
-        Err(error) if about_secrets(error) => {}
-        read => assert_eq!(read.is_ok(), unkeyed.is_ok(), "{unkeyed:?}"),
+    if let Some((filter, view)) = given.open_as(Some(&SECRET), scheme) {
+        keyed(filter, &view, bytes, Some(&SECRET), tail);
     }
-    if let Ok(filter) = &unkeyed {
-        figures::check(&filter.receipt());
-        assert!(file(filter) == bytes);
+    let function = Prehashed::new(given.seed());
+    if let Some((filter, view)) = given.open_as(function, scheme) {
+        let words = tail.chunks_exact(8).take(8).map(|word| word.try_into().expect("8 bytes"));
+        let numbers = (0..40).map(|i| XxHash3_64::oneshot_with_seed(i, b"key"));
+        let keys: Vec<u64> = numbers.chain(words.map(u64::from_le_bytes)).collect();
+        let filter = asked(filter, &view, bytes, Hash64::slice(&keys));
+        inserted(filter, bytes, function, Hash64::slice(&keys));
     }
-    if let (Ok(read), Ok(view)) = (read, view) {
-        accepted(read, &view, bytes);
+    let other = Prehashed::new(!given.seed());
+    assert!(given.open_as(other, scheme).is_none(), "opened by the hashes of another function");
+    if let Ok((filter, view)) = sealed {
+        of_one_kind(&filter, bytes);
+        assert!(file(&view) == bytes && filter.to_bytes() == bytes, "it writes what it read");
+        figures::check(&view.receipt());
+        described(filter);
     }
 }
 
-fn accepted(mut filter: AnyFilter, view: &AnyFilter<&[Block]>, bytes: &[u8]) {
-    let kind = filter.plan().kind;
-    assert!(file(view) == bytes && file(&filter) == bytes, "it writes what it read");
-    figures::check(&view.receipt());
-    // Most of the time would go into profiles: their chances are sums over thousands of terms.
-    if XxHash3_64::oneshot(bytes).is_multiple_of(64) {
-        let _ = view.profile(7);
+/// The bytes of a file, at the start of a cache line and not.
+struct Given {
+    aligned: Placed,
+    anywhere: Placed,
+}
+
+/// A filter read, and the same borrowed.
+type Opened<'a, H> = (AnyFilter<Blocks, H>, AnyFilter<&'a [Block], H>);
+
+impl Given {
+    fn new(bytes: &[u8]) -> Self {
+        let behind = 1 + XxHash3_64::oneshot(bytes) as usize % 63;
+        Self { aligned: Placed::new(bytes, 0), anywhere: Placed::new(bytes, behind) }
     }
 
-    let tail = &bytes[bytes.len() / 2..];
+    /// The seed in the header, if there is one.
+    fn seed(&self) -> u64 {
+        let seed = self.aligned.bytes().get(24..32);
+        seed.map_or(0, |seed| u64::from_le_bytes(seed.try_into().expect("8 bytes")))
+    }
+
+    /// Bytes that opening may ask for at a time.
+    ///
+    /// The names and values of a description are texts of their own. Each pair has at least 5 bytes in the file, and 48
+    /// in a vector, of which a third may be used when it grows.
+    fn bound(&self) -> usize {
+        let bytes = self.aligned.bytes();
+        let described = match bytes.get(8..24) {
+            Some([2, 0, .., a, b, c, d]) => u32::from_le_bytes([*a, *b, *c, *d]) as usize,
+            _ => 0,
+        };
+        2 * bytes.len() + 4096 + 30 * described.min(bytes.len())
+    }
+
+    /// Opens it by every reader.
+    fn open<U: Unlock + Copy>(&self, unlock: U) -> Result<Opened<'_, U::Hasher>, FileError> {
+        let (bytes, anywhere, bound) = (self.aligned.bytes(), self.anywhere.bytes(), self.bound());
+        let length = bytes.len() as u64;
+        let read = memory::within(bound, || AnyFilter::read(bytes, length, unlock));
+        let copied = memory::within(bound, || AnyFilter::from_bytes(anywhere, unlock));
+        let view = memory::within(bound, || AnyFilter::view(bytes, unlock));
+        let askew = memory::within(bound, || AnyFilter::view(anywhere, unlock));
+        match (read, copied, view, askew) {
+            (Ok(read), Ok(copied), Ok(view), Err(FileError::Misaligned)) => {
+                assert!(read == copied && read == view, "{read:?} is read otherwise");
+                assert_eq!(read.receipt(), view.receipt());
+                Ok((read, view))
+            }
+            (Err(read), Err(copied), Err(view), Err(askew)) => {
+                // Where a scheme or an address does not fit and more is wrong, a reader may name either.
+                let reason = |error: &&FileError| {
+                    !matches!(error, FileError::Scheme(_) | FileError::Misaligned)
+                };
+                let errors = [&read, &copied, &view, &askew].into_iter().filter(reason);
+                let reasons: Vec<_> = errors.map(ToString::to_string).collect();
+                assert!(reasons.windows(2).all(|two| two[0] == two[1]), "{reasons:?}");
+                Err(read)
+            }
+            (read, copied, view, askew) => {
+                panic!("{read:?} is read, {copied:?} copied, {view:?} and {askew:?} borrowed")
+            }
+        }
+    }
+
+    /// As [`open`](Self::open) by what may not fit; `scheme` is that of a file without a fault.
+    fn open_as<U: Unlock + Copy>(
+        &self,
+        unlock: U,
+        scheme: Option<Scheme>,
+    ) -> Option<Opened<'_, U::Hasher>> {
+        match (self.open(unlock), scheme.map(|scheme| unlock.unlock(scheme))) {
+            (Ok(opened), Some(Ok(_))) => Some(opened),
+            (Err(FileError::Scheme(found)), Some(Err(expected))) => {
+                assert_eq!(found, expected);
+                None
+            }
+            (Err(_), None) => None,
+            (opened, fits) => panic!("{opened:?} is opened, its scheme {fits:?}"),
+        }
+    }
+}
+
+/// A filter of keys or rows, hashed by umbel.
+fn keyed(
+    filter: AnyFilter,
+    view: &AnyFilter<&[Block]>,
+    bytes: &[u8],
+    secret: Option<&Secret>,
+    tail: &[u8],
+) {
     let texts = (0..40u32).map(|i| i.to_le_bytes().to_vec()).chain([vec![], tail.to_vec()]);
     let keys: Vec<Vec<u8>> = texts.collect();
-    let hashes: Vec<KeyHash> = keys.iter().map(|key| view.hasher().hash(key)).collect();
-    let mut found = [vec![false; hashes.len()], vec![false; hashes.len()]];
-    view.contains_batch(&hashes, &mut found[0]);
-    filter.contains_batch(&hashes, &mut found[1]);
-    assert_eq!(found[0], found[1]);
+    match asked(filter, view, bytes, &keys) {
+        AnyFilter::Attributes(filter) => rows(filter, secret, &keys),
+        filter => inserted(filter, bytes, secret, &keys),
+    }
+}
+
+/// Asks for keys, one by one and in batches, and joins the filter with itself. Gives it back.
+fn asked<H: Hashing, K: Key<H>>(
+    filter: AnyFilter<Blocks, H>,
+    view: &AnyFilter<&[Block], H>,
+    bytes: &[u8],
+    keys: &[K],
+) -> AnyFilter<Blocks, H>
+where
+    KeyHash: Key<H>,
+{
+    let kind = filter.kind();
+    assert!(file(view) == bytes && filter.to_bytes() == bytes, "it writes what it read");
+    figures::check(&view.receipt());
+    assert_eq!(filter.description(), view.description());
+    // Most of the time would go into profiles: their chances are sums over thousands of terms.
+    if XxHash3_64::oneshot(bytes).is_multiple_of(64) {
+        let _ = Profile::of(view, 7);
+    }
+
+    let hashes: Vec<KeyHash> = keys.iter().map(|key| key.key_hash(view.hasher())).collect();
     let single: Vec<bool> = keys.iter().map(|key| view.contains(key)).collect();
-    assert_eq!(found[0], single, "a batch answers as single questions do");
+    let mut found = vec![false; keys.len()];
+    view.contains_all(&hashes, &mut found);
+    assert_eq!(found, single, "a batch answers as single questions do");
+    filter.contains_all(&hashes, &mut found);
+    assert_eq!(found, single, "owned and borrowed answer alike");
+    filter.contains_all(keys, &mut found);
+    assert_eq!(found, single, "keys and their hashes are found alike");
 
     // Joined with itself it is the same, but that counters add up.
-    for join in [AnyFilter::union, AnyFilter::intersect] {
+    for union in [true, false] {
         let mut joined = filter.clone();
-        match join(&mut joined, view) {
+        let result = if union { joined.union(view) } else { joined.intersect(view) };
+        match result {
             Ok(()) if kind == Kind::Counting => {
-                let kept = keys.iter().map(|key| joined.contains(key)).collect::<Vec<_>>();
-                assert_eq!(kept, single);
+                joined.contains_all(keys, &mut found);
+                assert_eq!(found, single);
             }
             Ok(()) => assert!(file(&joined) == bytes, "joined with itself"),
-            Err(Error::NotMergeable(_)) => assert!(file(&joined) == bytes, "refused"),
+            Err(MergeError::NotMergeable(_)) => assert!(file(&joined) == bytes, "refused"),
             Err(error) => panic!("{error}"),
         }
     }
@@ -115,39 +241,109 @@ fn accepted(mut filter: AnyFilter, view: &AnyFilter<&[Block]>, bytes: &[u8]) {
         assert_eq!(comparison.left_bits, comparison.shared_bits);
     }
     if let Ok(plain) = filter.convert(Kind::Blocked) {
-        keys.iter().zip(&single).for_each(|(key, found)| assert_eq!(plain.contains(key), *found));
+        plain.contains_all(keys, &mut found);
+        assert_eq!(found, single);
     }
     if let AnyFilter::Bloomier(map) = view {
-        keys.iter()
-            .zip(&single)
-            .for_each(|(key, found)| assert_eq!(map.get(key).is_some(), *found));
+        let got = keys.iter().map(|key| map.get(key).is_some());
+        assert!(got.eq(single), "a map has a value of what it holds");
     }
+    filter
+}
 
+/// Inserts keys, one by one and in a batch, and takes them out again where that can be.
+fn inserted<U: Unlock + Copy, K: Key<U::Hasher>>(
+    mut filter: AnyFilter<Blocks, U::Hasher>,
+    bytes: &[u8],
+    unlock: U,
+    keys: &[K],
+) {
     filter.set_limit(bytes.len() as u64 + (1 << 20));
-    for key in &keys {
-        if let AnyFilter::Attributes(rows) = &mut filter {
-            let row = vec![key; rows.names().len()];
-            rows.insert_row(&row).unwrap();
-            let asked: Vec<_> = row.iter().map(Some).collect();
-            assert!(rows.contains_row(&asked).unwrap(), "{key:?} is absent");
-            continue;
-        }
+    let mut many = filter.clone();
+    let all = many.insert_all(keys);
+    let mut refused: Option<InsertError> = None;
+    for (place, key) in keys.iter().enumerate() {
         let known = filter.contains(key);
         match filter.insert(key) {
             Ok(new) => {
-                assert!(filter.contains(key), "{key:?} is absent");
-                assert!(!new || !known, "{key:?} was there, and is new");
+                assert!(filter.contains(key), "key {place} is absent");
+                assert!(!new || !known, "key {place} was there, and is new");
             }
-            Err(_) => assert_eq!(filter.contains(key), known, "{key:?} was refused"),
+            Err(error) => {
+                assert_eq!(filter.contains(key), known, "key {place} was refused");
+                if refused.is_none() {
+                    assert!(many == filter, "a batch ends where a key finds no room");
+                    refused = Some(error);
+                }
+            }
         }
     }
-    if kind.removes() {
-        assert!(keys.iter().all(|key| filter.remove(key).unwrap()), "what was inserted can go");
+    assert_eq!(all.err(), refused);
+    assert!(refused.is_some() || many == filter, "a batch inserts what single calls do");
+    if let Ok(counting) = filter.removing() {
+        removed(counting, keys);
     }
+    written(&filter, unlock);
+}
+
+fn removed<H: Hashing, K: Key<H>>(filter: &mut Counting<Blocks, H>, keys: &[K]) {
+    let mut many = filter.clone();
+    let mut removed = vec![false; keys.len()];
+    many.remove_all(keys, &mut removed);
+    assert!(!removed.contains(&false), "what was inserted can go");
+    assert!(keys.iter().all(|key| filter.remove(key)), "what was inserted can go");
+    assert!(many == *filter, "a batch removes what single calls do");
+}
+
+/// Inserts rows that have a key in all their attributes.
+fn rows(mut filter: Attributes, secret: Option<&Secret>, keys: &[Vec<u8>]) {
+    for key in keys {
+        let row = vec![key; filter.names().len()];
+        filter.insert_row(&row).unwrap();
+        let asked: Vec<_> = row.iter().map(Some).collect();
+        assert!(filter.contains_row(&asked).unwrap(), "{key:?} is absent");
+    }
+    written(&AnyFilter::Attributes(filter), secret);
+}
+
+/// Writes the filter and reads it again.
+fn written<U: Unlock>(filter: &AnyFilter<Blocks, U::Hasher>, unlock: U) {
     figures::check(&filter.receipt());
-    let bytes = file(&filter);
-    let secret = (bytes[16] == 2).then_some(&SECRET);
-    let again = AnyFilter::read(&bytes[..], bytes.len() as u64, secret)
+    let bytes = file(filter);
+    let again = AnyFilter::read(&bytes[..], bytes.len() as u64, unlock)
         .unwrap_or_else(|error| panic!("its own file is refused: {error}"));
-    assert!(file(&again) == bytes);
+    assert!(file(&again) == bytes && again == *filter);
+}
+
+/// Reads the file as one of a single kind.
+fn of_one_kind(filter: &AnyFilter<Blocks, Scheme>, bytes: &[u8]) {
+    let length = bytes.len() as u64;
+    for blocked in [Blocked::from_bytes(bytes, Sealed), Blocked::read(bytes, length, Sealed)] {
+        match blocked {
+            Ok(blocked) => assert!(AnyFilter::from(blocked) == *filter),
+            Err(FileError::Kind { expected: Kind::Blocked, found }) => {
+                assert!(found == filter.kind() && found != Kind::Blocked);
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Says more of its keys, which the file then says too; only filters whose keys are not said to differ join.
+fn described(mut filter: AnyFilter<Blocks, Scheme>) {
+    let plain = filter.clone();
+    let mut keys = plain.description().clone();
+    if keys.push("type", "text\n\u{fffd}").is_err() {
+        return; // there is no room for more
+    }
+    filter.describe(keys.clone());
+    written(&filter, Sealed);
+    let mut read = AnyFilter::from_bytes(&filter.to_bytes(), Sealed).expect("its own file");
+    assert!(*read.description() == keys && read != plain);
+    match read.union(&plain) {
+        Ok(()) => assert!(plain.description().is_empty() && *read.description() == keys),
+        Err(MergeError::KeysDiffer) => assert!(!plain.description().is_empty() && read == filter),
+        Err(MergeError::NotMergeable(_)) => assert!(read == filter),
+        Err(error) => panic!("{error}"),
+    }
 }

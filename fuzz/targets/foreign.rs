@@ -9,8 +9,9 @@
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use umbel::Error;
-use umbel::foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters, recognize};
+use umbel_foreign::{
+    Error, Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters, recognize,
+};
 use umbel_fuzz::{figures, memory};
 
 #[global_allocator]
@@ -107,7 +108,7 @@ fn check(format: Format, content: &[u8]) {
                 }
             }
             // A chain that cannot grow, or that would to what nothing holds.
-            Err(Error::ForeignFull { .. } | Error::TooLarge { .. } | Error::OutOfMemory { .. }) => {
+            Err(Error::Full { .. } | Error::TooLarge { .. } | Error::OutOfMemory { .. }) => {
                 let before = known.expect("a key that is hashed");
                 assert_eq!(filter.contains(key).unwrap(), before, "{key:?} was refused");
             }
@@ -136,7 +137,7 @@ fn ask<S: AsRef<[u8]>>(filter: &Foreign<S>, keys: &[Key<'_>]) -> Vec<Option<bool
         .filter_map(|(key, answer)| Some((*key, *answer.as_ref().ok()?)))
         .unzip();
     let mut found = vec![false; hashed.len()];
-    filter.contains_batch(&hashed, &mut found).unwrap();
+    filter.contains_all(&hashed, &mut found).unwrap();
     assert_eq!(found, single);
     answers.into_iter().map(Result::ok).collect()
 }

@@ -7,8 +7,11 @@ use std::collections::HashMap;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use umbel::{AnyFilter, Block, Capacity, Cascade, Error, KeyHash, KeyHasher, Kind, Plan, Secret};
-use umbel_fuzz::{Aligned, figures, file, memory};
+use umbel::{
+    AnyFilter, Attributes, Block, Capacity, Cascade, Error, KeyHash, KeyHasher, Kind, MergeError,
+    Plan, Secret, Variant,
+};
+use umbel_fuzz::{Placed, figures, file, memory};
 
 #[allow(dead_code)]
 #[path = "../../crates/umbel/tests/all/reference.rs"]
@@ -49,7 +52,11 @@ enum Op {
 
 fuzz_target!(|input: Input| {
     let kind = Kind::ALL[usize::from(input.kind) % Kind::ALL.len()];
-    let variant = input.detail.map_or(kind.into(), |detail| kind.with(detail.into()));
+    let variant = match input.detail {
+        Some(detail) => format!("{kind}:{detail}").parse(),
+        None => Ok(Variant::from(kind)),
+    };
+    let Ok(variant) = variant else { return };
     let fpp = 2f64.powf(-f64::from(input.fpp % 160 + 1) / 4.0);
     let Ok(plan) = Plan::for_keys(variant, input.keys.into(), fpp) else { return };
     if plan.bytes() > MOST_BYTES {
@@ -96,13 +103,15 @@ struct Pair {
 impl Pair {
     fn new(plan: &Plan, hasher: KeyHasher) -> Self {
         let empty = || {
-            match plan.kind.rows() {
-                true => AnyFilter::with_attributes(plan, &NAMES, hasher),
-                false => AnyFilter::new(plan, hasher),
-            }
-            .unwrap_or_else(|error| panic!("{plan:?}: {error}"))
+            let empty: Result<_, Error> = match plan.kind().rows() {
+                true => Attributes::with_names(plan, &NAMES, hasher)
+                    .map(AnyFilter::Attributes)
+                    .map_err(Error::from),
+                false => AnyFilter::with_plan(plan, hasher).map_err(Error::from),
+            };
+            empty.unwrap_or_else(|error| panic!("{plan:?}: {error}"))
         };
-        let plain = matches!(plan.kind, Kind::Blocked | Kind::Classic | Kind::Sliced);
+        let plain = matches!(plan.kind(), Kind::Blocked | Kind::Classic | Kind::Sliced);
         Self {
             plan: *plan,
             hasher,
@@ -126,10 +135,10 @@ impl Pair {
         let mut new = Vec::new();
         for &number in keys {
             let hash = self.hash(number);
-            let known = self.twin.get().contains_hash(hash);
+            let known = self.twin.contains(hash);
             let inserted = match &mut self.twin {
-                AnyFilter::Attributes(rows) => rows.insert_row(&row(number)),
-                keys => keys.get_mut().unwrap().insert_hash(hash),
+                AnyFilter::Attributes(rows) => rows.insert_row(&row(number)).map_err(Error::from),
+                keys => keys.insert(hash).map_err(Error::from),
             };
             match inserted {
                 Ok(inserted) => new.push(inserted),
@@ -137,7 +146,7 @@ impl Pair {
             }
             // A tag is not the row itself: a row may be new whose key is held.
             assert!(
-                self.plan.kind.rows() || !inserted_again(known, &new),
+                self.plan.kind().rows() || !inserted_again(known, &new),
                 "{number} is new, and was there"
             );
             if let Some(reference) = &mut self.reference {
@@ -150,19 +159,21 @@ impl Pair {
     }
 
     fn insert(&mut self, keys: &[u16], tell: bool) {
+        let all: Vec<_> = keys.iter().map(|&number| key(number)).collect();
         let hashes = self.hashes(keys);
         let (slow, end) = self.insert_slowly(keys);
         let mut new = vec![false; keys.len()];
         let result = match &mut self.filter {
             AnyFilter::Attributes(rows) => {
                 let all: Vec<_> = keys.iter().map(|&number| row(number)).collect();
-                match tell {
+                let inserted = match tell {
                     true => rows.insert_rows_new(&all, &mut new),
                     false => rows.insert_rows(&all),
-                }
+                };
+                inserted.map_err(Error::from)
             }
-            filter if tell => filter.insert_batch_new(&hashes, &mut new),
-            filter => filter.insert_batch(&hashes),
+            filter if tell => filter.insert_all_new(&all, &mut new).map_err(Error::from),
+            filter => filter.insert_all(&hashes).map_err(Error::from),
         };
         assert_eq!(result.map_err(|e| e.to_string()), end.map_err(|e| e.to_string()));
         if tell {
@@ -184,7 +195,7 @@ impl Pair {
         let again = join(&mut self.twin, &other.twin);
         assert_eq!(joined.is_ok(), again.is_ok());
         if let Err(error) = joined {
-            assert!(matches!(error, Error::NotMergeable(_)), "{error}");
+            assert!(matches!(error, MergeError::NotMergeable(_)), "{error}");
             assert!(file(&self.filter) == before, "an error changes nothing");
             return;
         }
@@ -204,16 +215,17 @@ impl Pair {
     /// One of the members, which is then there once less. What came too often stays: a counter at its top
     /// sticks.
     fn remove(&mut self, index: u16) {
-        if !self.plan.kind.removes() {
-            assert!(self.filter.remove(key(index)).is_err());
+        if !self.plan.kind().removes() {
+            assert!(self.filter.removing().is_err());
             return;
         }
         let place = usize::from(index) % self.members.len().max(1);
         let Some(&number) = self.members.get(place) else { return };
         if counts(&self.members)[&number] < 10 {
             self.members.remove(place);
-            assert!(self.filter.remove(key(number)).unwrap(), "{number} was there");
-            assert!(self.twin.remove(key(number)).unwrap());
+            for filter in [&mut self.filter, &mut self.twin] {
+                assert!(filter.removing().unwrap().remove(key(number)), "{number} was there");
+            }
         }
     }
 
@@ -242,9 +254,9 @@ impl Pair {
 
     /// The keys that must be there.
     fn kept(&self) -> &[u16] {
-        let least = match (self.plan.kind.capacity(), self.plan.kind) {
+        let least = match (self.plan.kind().capacity(), self.plan.kind()) {
             (Capacity::Last, Kind::Stable) => 1,
-            (Capacity::Last, _) => self.plan.keys as usize,
+            (Capacity::Last, _) => self.plan.keys() as usize,
             _ => self.members.len(),
         };
         &self.members[self.members.len().saturating_sub(least)..]
@@ -256,7 +268,7 @@ impl Pair {
             let payload = reference.payload();
             assert!(bytes[128..128 + payload.len()] == payload, "bits differ from the reference");
         }
-        let aligned = Aligned::new(&bytes);
+        let aligned = Placed::new(&bytes, 0);
         let secret = secret(&self.hasher);
         let view = AnyFilter::view(aligned.bytes(), secret).unwrap();
         assert!(file(&view) == bytes, "a view writes what it borrows");
@@ -305,11 +317,11 @@ fn agree(
     reference: Option<&Reference>,
 ) {
     let mut found = [vec![false; hashes.len()], vec![false; hashes.len()]];
-    filter.contains_batch(hashes, &mut found[0]);
-    view.contains_batch(hashes, &mut found[1]);
+    filter.contains_all(hashes, &mut found[0]);
+    view.contains_all(hashes, &mut found[1]);
     assert_eq!(found[0], found[1]);
     for (hash, found) in hashes.iter().zip(&found[0]) {
-        assert_eq!(filter.get().contains_hash(*hash), *found);
+        assert_eq!(filter.contains(*hash), *found);
         assert!(reference.is_none_or(|reference| reference.contains(*hash) == *found));
     }
 }
@@ -327,7 +339,7 @@ fn at_once(plan: &Plan, hasher: KeyHasher, ops: &[Op]) {
             Op::WriteRead | Op::View => {}
         }
     }
-    included.truncate(plan.keys as usize);
+    included.truncate(plan.keys() as usize);
     excluded.retain(|key| !included.contains(key));
     let hashes = |keys: &[u16]| -> Vec<KeyHash> {
         keys.iter().map(|&number| hasher.hash(key(number))).collect()
@@ -335,23 +347,20 @@ fn at_once(plan: &Plan, hasher: KeyHasher, ops: &[Op]) {
     // Different numbers may be the same key.
     let (inside, mut outside) = (hashes(&included), hashes(&excluded));
     outside.retain(|hash| !inside.contains(hash));
-    let built = match plan.kind {
+    let built = match plan.kind() {
         Kind::Cascade => {
-            Cascade::build_planned(plan, hasher, &inside, &outside).map(AnyFilter::Cascade)
+            Cascade::build_planned(plan, &inside, &outside, hasher).map(AnyFilter::Cascade)
         }
-        _ => AnyFilter::build(plan, hasher, &inside),
+        _ => AnyFilter::build(plan, &inside, hasher),
     };
     let filter = built.unwrap_or_else(|error| panic!("{plan:?}: {error}"));
     let bytes = file(&filter);
-    let aligned = Aligned::new(&bytes);
+    let aligned = Placed::new(&bytes, 0);
     let view = AnyFilter::view(aligned.bytes(), secret(&hasher)).unwrap();
     assert!(file(&view) == bytes && file(&read(&bytes, &hasher)) == bytes);
-    assert!(inside.iter().all(|hash| view.get().contains_hash(*hash)), "a key is lost");
-    if plan.kind == Kind::Cascade {
-        assert!(
-            !outside.iter().any(|hash| view.get().contains_hash(*hash)),
-            "a key excluded passes"
-        );
+    assert!(inside.iter().all(|hash| view.contains(*hash)), "a key is lost");
+    if plan.kind() == Kind::Cascade {
+        assert!(!outside.iter().any(|hash| view.contains(*hash)), "a key excluded passes");
     }
     agree(&filter, &view, &[inside, outside].concat(), None);
     assert_eq!(filter.receipt(), view.receipt());

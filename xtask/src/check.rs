@@ -30,6 +30,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let clippy = ["clippy", "--quiet", "--locked", "--workspace", "--all-targets"];
     run::run(cargo(&clippy).args(["--", "--deny", "warnings"]))?;
+    // The library by itself: for programs without the standard library, and with all that can be asked for.
+    for features in ["--no-default-features", "--all-features"] {
+        let alone = ["clippy", "--quiet", "--locked", "--package", "umbel", features];
+        // Without the standard library some branches are constant.
+        run::run(cargo(&alone).args(["--", "--deny", "warnings", "--allow", "clippy::all"]))?;
+    }
     let doc = ["doc", "--quiet", "--locked", "--workspace", "--no-deps"];
     run::run(cargo(&doc).env("RUSTDOCFLAGS", "-D warnings"))?;
     for workspace in workspaces.iter().filter(|path| path.parent() != Some(root())) {

@@ -1,4 +1,4 @@
-//! `cargo x test`: the library, the engine, the command line, and the golden files read by a Python script.
+//! `cargo x test`: the libraries, the engine, the command line, and the golden files read by a Python script.
 
 use anyhow::Result;
 
@@ -18,9 +18,11 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let packages = ["--package", "umbel", "--package", "umbel-sets", "--package", "umbel-cli"];
     let mut tests = cargo(&["test", "--quiet", "--locked"]);
-    tests.args(packages);
+    for package in ["umbel", "umbel-foreign", "umbel-advice", "umbel-sets", "umbel-cli"] {
+        tests.args(["--package", package]);
+    }
+    tests.args(["--features", "umbel/serde"]);
     if let Some(cpu) = &arguments.target_cpu {
         let flags = format!("-Ctarget-cpu={cpu}");
         tests.env("RUSTFLAGS", &flags).env("RUSTDOCFLAGS", &flags);

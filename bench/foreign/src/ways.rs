@@ -7,10 +7,10 @@ use std::rc::Rc;
 use anyhow::{Context, Result};
 use bench_common::Key as _;
 use memmap2::Mmap;
-use umbel::foreign::parquet::Parquet;
-use umbel::foreign::rocksdb::RocksDb;
-use umbel::foreign::{ForeignFilter, Format, Key, Parameters};
-use umbel::{AnyFilter, Blocked, KeyHasher, Kind, MappedFile, Plan};
+use umbel::{AnyFilter, Blocked, Hash64, Kind, MappedFile, Plan, Prehashed};
+use umbel_foreign::parquet::Parquet;
+use umbel_foreign::rocksdb::RocksDb;
+use umbel_foreign::{ForeignFilter, Format, Key, Parameters};
 
 /// Numbers of keys never inserted start here.
 pub(crate) const FRESH: u64 = 1 << 40;
@@ -149,7 +149,7 @@ fn parquet(bytes: u64, keys: u64, folder: &Path) -> Result<Vec<Way>> {
                     for (key, integer) in keys.iter_mut().zip(integers) {
                         *key = Key::I64(*integer);
                     }
-                    by_key.contains_batch(&keys[..found.len()], found).expect("a type it hashes");
+                    by_key.contains_all(&keys[..found.len()], found).expect("a type it hashes");
                 }
             }),
         ),
@@ -210,21 +210,28 @@ fn rocksdb(keys: u64, folder: &Path) -> Result<Vec<Way>> {
 /// umbel's own, of as many bytes.
 fn blocked(bytes: u64, keys: u64, folder: &Path) -> Result<Vec<Way>> {
     let plan = Plan::for_memory(Kind::Blocked, keys, bytes)?;
-    let mut filter = Blocked::new(&plan, KeyHasher::default())?;
-    for_members(keys, |hashes| filter.insert_hashes(hashes));
+    let hasher = Prehashed::new(u64::from_be_bytes(*b"XXH64   "));
+    let mut filter = Blocked::with_plan(&plan, hasher)?;
+    for_members(keys, |hashes| filter.insert_all(Hash64::slice(hashes)));
     let expected = filter.receipt().fpp;
     let path = folder.join("filter.umbel");
     filter.write(std::io::BufWriter::new(File::create(&path)?))?;
     // SAFETY: the file is in a folder of this process alone, and is not written to again.
     #[allow(unsafe_code)]
     let map = unsafe { MappedFile::map(&File::open(&path)?)? };
-    let AnyFilter::Blocked(view) = AnyFilter::map(&map, None)? else {
+    let AnyFilter::Blocked(view) = AnyFilter::map(&map, hasher)? else {
         anyhow::bail!("a blocked filter was written");
     };
     let way = |store, ask| batch("blocked", store, expected, ask);
     Ok(vec![
-        way("mapped", Box::new(move |asked, found| view.contains_hashes(&asked.hashes, found))),
-        way("owned", Box::new(move |asked, found| filter.contains_hashes(&asked.hashes, found))),
+        way(
+            "mapped",
+            Box::new(move |asked, found| view.contains_all(Hash64::slice(&asked.hashes), found)),
+        ),
+        way(
+            "owned",
+            Box::new(move |asked, found| filter.contains_all(Hash64::slice(&asked.hashes), found)),
+        ),
     ])
 }
 

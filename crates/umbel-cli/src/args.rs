@@ -1,19 +1,16 @@
 //! What can be typed.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use umbel::foreign::{self, KeyType};
 use umbel::{Kind, Variant};
+use umbel_foreign::KeyType;
 
-use crate::formats;
+use crate::formats::{self, Param};
 use crate::numbers::{Bytes, Fpp, Keys, Nanoseconds, Span};
-use crate::pictures::Format;
-use crate::verbs::At;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -151,7 +148,7 @@ pub(crate) struct SecretArgs {
 pub(crate) struct FormatArgs {
     /// Format of another system's filter, such as guava or parquet [default: umbel's, or what the content tells]
     #[arg(long, value_name = "FORMAT", help_heading = "Other systems' filters")]
-    pub(crate) format: Option<foreign::Format>,
+    pub(crate) format: Option<umbel_foreign::Format>,
     /// What the format must be told, NAME=VALUE or the name of an option; once for each (see umbel build --help)
     #[arg(
         long,
@@ -173,39 +170,11 @@ pub(crate) struct ForeignArgs {
     pub(crate) key_type: Option<KeyType>,
 }
 
-/// A parameter of a format, or an option without a value.
-#[derive(Clone, Debug)]
-pub(crate) struct Param {
-    pub(crate) name: String,
-    pub(crate) value: Option<String>,
-}
-
-impl FromStr for Param {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (name, value) = match text.split_once('=') {
-            Some((name, value)) => (name, Some(value.to_owned())),
-            None => (text, None),
-        };
-        Ok(Self { name: name.to_owned(), value })
-    }
-}
-
-impl fmt::Display for Param {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.value {
-            Some(value) => write!(f, "{}={value}", self.name),
-            None => f.write_str(&self.name),
-        }
-    }
-}
-
 /// What a filter is converted to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
     Kind(Kind),
-    Format(foreign::Format),
+    Format(umbel_foreign::Format),
 }
 
 impl FromStr for Target {
@@ -213,7 +182,7 @@ impl FromStr for Target {
 
     fn from_str(name: &str) -> Result<Self, String> {
         let kind = Kind::from_str(name).map(Self::Kind);
-        kind.or_else(|kinds| match foreign::Format::from_str(name) {
+        kind.or_else(|kinds| match umbel_foreign::Format::from_str(name) {
             Ok(format) => Ok(Self::Format(format)),
             Err(formats) => Err(format!("{kinds}; {formats}")),
         })
@@ -628,10 +597,19 @@ pub(crate) struct PictureArgs {
         requires = "plot",
         help_heading = "Pictures"
     )]
-    pub(crate) plot_format: Format,
+    pub(crate) plot_format: PictureFormat,
     /// Replace existing pictures
     #[arg(long, short, requires = "plot", help_heading = "Pictures")]
     pub(crate) force: bool,
+}
+
+/// A file format of pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PictureFormat {
+    /// Sharp at any size
+    Svg,
+    /// In pixels
+    Png,
 }
 
 /// Tables that need no goal. What belongs to one conflicts itself with the goals that the table does: clap takes what an
@@ -704,4 +682,23 @@ pub(crate) struct ManArgs {
     /// Folder to write umbel.1, umbel-common.1 and the others to
     #[arg(long, value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
+}
+
+/// Words whose places are given: `word=3,12,11`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct At {
+    pub(crate) word: String,
+    pub(crate) bits: Vec<u64>,
+}
+
+impl FromStr for At {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is not a word and its bits such as apples=3,12,11");
+        let (word, bits) = text.rsplit_once('=').ok_or_else(wrong)?;
+        let bits: Result<Vec<u64>, _> = bits.split(',').map(|bit| bit.trim().parse()).collect();
+        let bits = bits.map_err(|_| wrong())?;
+        Ok(Self { word: word.to_owned(), bits })
+    }
 }

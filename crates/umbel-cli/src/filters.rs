@@ -7,14 +7,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use umbel::foreign::{ForeignFilter, KeyType};
-use umbel::{AnyFilter, Secret};
+use umbel::{AnyFilter, Blocks, FileError, Hashing, Scheme, Sealed, Secret};
+use umbel_foreign::{ForeignFilter, KeyType};
 use umbel_sets::{Filter, ForeignLines, Options};
 
 use crate::args::{ForeignArgs, FormatArgs, SecretArgs};
 use crate::atomic::{self, Existing};
 use crate::formats;
-use crate::verbs::StdoutClosed;
+use crate::output::StdoutClosed;
 
 /// The secret named, if any.
 pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
@@ -80,20 +80,24 @@ fn read_within(
 }
 
 /// Opens a filter for its receipt, or to merge it: needs no secret.
-pub(crate) fn read_sealed(path: &Path, format: &FormatArgs) -> Result<Filter> {
+pub(crate) fn read_sealed(path: &Path, format: &FormatArgs) -> Result<Filter<Scheme>> {
     let file = open(path)?;
     of_any_system(&file, path, format, None, None, || {
-        read_file(&file, path, |source, length| AnyFilter::read_sealed(source, length))
+        read_file(&file, path, |source, length| AnyFilter::read(source, length, Sealed))
     })
 }
 
 /// As [`read_sealed`], for what only filters of umbel can do.
-pub(crate) fn read_own(path: &Path, verb: &str) -> Result<AnyFilter> {
+pub(crate) fn read_own(path: &Path, verb: &str) -> Result<AnyFilter<Blocks, Scheme>> {
     own(read_sealed(path, &FormatArgs::default())?, path, verb)
 }
 
 /// The filter, when it is of umbel.
-pub(crate) fn own(filter: Filter, path: &Path, verb: &str) -> Result<AnyFilter> {
+pub(crate) fn own<H: Hashing>(
+    filter: Filter<H>,
+    path: &Path,
+    verb: &str,
+) -> Result<AnyFilter<Blocks, H>> {
     match filter {
         Filter::Own(filter) => Ok(filter),
         Filter::Foreign(lines) => bail!(
@@ -106,16 +110,16 @@ pub(crate) fn own(filter: Filter, path: &Path, verb: &str) -> Result<AnyFilter> 
 
 /// A filter of the format that is named; else one of umbel, which `own` reads, or of the format that its
 /// content tells.
-fn of_any_system(
+fn of_any_system<H: Hashing>(
     file: &File,
     path: &Path,
     format: &FormatArgs,
     key_type: Option<KeyType>,
     options: Option<&Options>,
-    own: impl FnOnce() -> Result<AnyFilter>,
-) -> Result<Filter> {
+    own: impl FnOnce() -> Result<AnyFilter<Blocks, H>>,
+) -> Result<Filter<H>> {
     let filter = match format.format {
-        Some(named) => formats::read(file, path, named, format, options)?,
+        Some(named) => formats::read(file, path, named, &format.param, options)?,
         None => match own() {
             Ok(filter) => return Ok(filter.into()),
             Err(error) if is_not_umbel(&error) => formats::recognize(file, path, &error, options)?,
@@ -127,7 +131,7 @@ fn of_any_system(
 }
 
 fn is_not_umbel(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(umbel::Error::NotUmbel { .. }))
+    matches!(error.downcast_ref(), Some(FileError::NotUmbel { .. }))
 }
 
 /// A filter opened to be replaced, and the lock that keeps others from replacing it meanwhile.
@@ -158,7 +162,7 @@ pub(crate) fn read_locked(
 }
 
 /// Writes a filter to a file, or to standard output when the path is `-`.
-pub(crate) fn write(filter: &Filter, path: &Path, existing: Existing) -> Result<()> {
+pub(crate) fn write<H: Hashing>(filter: &Filter<H>, path: &Path, existing: Existing) -> Result<()> {
     write_with(path, existing, |out| Ok(filter.write(out)?))
 }
 
@@ -176,9 +180,8 @@ pub(crate) fn write_with(
     if path.as_os_str() == "-" {
         let mut out = io::BufWriter::with_capacity(1 << 18, io::stdout().lock());
         let written = write(&mut out).and_then(|()| Ok(out.flush()?));
-        return written.map_err(|error| match error.downcast::<umbel::Error>() {
-            Ok(umbel::Error::Io(error)) => StdoutClosed(error).into(),
-            Ok(error) => error.into(),
+        return written.map_err(|error| match error.downcast::<io::Error>() {
+            Ok(error) => StdoutClosed(error).into(),
             Err(error) => error,
         });
     }
@@ -200,7 +203,7 @@ pub(crate) fn check_output(path: &Path, existing: Existing) -> Result<()> {
 pub(crate) fn about(error: umbel_sets::Error, path: &Path) -> anyhow::Error {
     match error {
         umbel_sets::Error::Outgrown { .. }
-        | umbel_sets::Error::Filter(umbel::Error::ForeignFull { .. }) => {
+        | umbel_sets::Error::Foreign(umbel_foreign::Error::Full { .. }) => {
             anyhow::Error::new(error).context(path.display().to_string())
         }
         error => error.into(),
@@ -214,18 +217,9 @@ fn open(path: &Path) -> Result<File> {
 fn read_file<T>(
     file: &File,
     path: &Path,
-    read: impl FnOnce(BufReader<&File>, u64) -> Result<T, umbel::Error>,
+    read: impl FnOnce(BufReader<&File>, u64) -> Result<T, FileError>,
 ) -> Result<T> {
-    let length = length(file, path)?;
+    let length = formats::length(file, path)?;
     read(BufReader::with_capacity(1 << 16, file), length)
         .with_context(|| path.display().to_string())
-}
-
-/// Bytes of a filter's file.
-pub(crate) fn length(file: &File, path: &Path) -> Result<u64> {
-    let meta = file.metadata().with_context(|| path.display().to_string())?;
-    if meta.is_dir() {
-        bail!("{}: is a directory; name a filter file", path.display());
-    }
-    Ok(meta.len())
 }

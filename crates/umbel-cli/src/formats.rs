@@ -1,15 +1,15 @@
 //! Other systems' filters in files: which format a file is of, and what its format is told.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
+use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
-use umbel::foreign::{self, Bytes, Foreign, Format, Parameters};
+use umbel_foreign::{Bytes, Foreign, Format, Parameters};
 use umbel_sets::Options;
 
-use crate::args::{FormatArgs, Param};
-use crate::filters;
 use crate::numbers::{Fpp, Keys, whole};
 
 /// A file of a format that is named.
@@ -17,17 +17,17 @@ pub(crate) fn read(
     file: &File,
     path: &Path,
     format: Format,
-    args: &FormatArgs,
+    params: &[Param],
     options: Option<&Options>,
 ) -> Result<Foreign> {
-    let given = told(format, &args.param)?;
+    let given = told(format, params)?;
     let bytes = content(file, path, options)?;
     Foreign::decode_with(format, bytes, &given).or_else(|error| {
         let bytes = content(file, path, options)?;
         let hint = if is_umbel(&bytes) {
             "; it is a filter of umbel: leave --format out".to_owned()
         } else {
-            let found = foreign::recognize(&bytes).into_iter().find(|(_, certain)| *certain);
+            let found = umbel_foreign::recognize(&bytes).into_iter().find(|(_, certain)| *certain);
             found.map_or_else(String::new, |(found, _)| format!("; its content is of {found}"))
         };
         bail!("{}: {error}{hint}", path.display())
@@ -45,7 +45,7 @@ pub(crate) fn recognize(
         format!("{refused:#}, or say its format with --format when another system wrote it");
     // What does not fit in memory is hardly a filter that somebody asks: a file of lines, by mistake.
     let Ok(bytes) = content(file, path, options) else { bail!(unknown) };
-    let found = foreign::recognize(&bytes);
+    let found = umbel_foreign::recognize(&bytes);
     let certain = found.iter().filter(|(_, certain)| *certain).count();
     // Those certain come first.
     let likely = if certain > 0 { &found[..certain] } else { &found };
@@ -66,13 +66,13 @@ pub(crate) fn recognize(
 
 fn is_umbel(content: &[u8]) -> bool {
     let header = umbel::format::Reader::new(content, content.len() as u64);
-    !matches!(header, Err(umbel::Error::NotUmbel { .. }))
+    !matches!(header, Err(umbel::FileError::NotUmbel { .. }))
 }
 
 /// All of a file, when it fits in memory.
 fn content(mut file: &File, path: &Path, options: Option<&Options>) -> Result<Bytes> {
     let name = || path.display().to_string();
-    let bytes = filters::length(file, path)?;
+    let bytes = length(file, path)?;
     if let Some(options) = options {
         let mut first = [0];
         file.rewind().and_then(|()| file.read(&mut first)).with_context(name)?;
@@ -80,12 +80,20 @@ fn content(mut file: &File, path: &Path, options: Option<&Options>) -> Result<By
         let times = if first[0] == b'{' { 3 } else { 1 };
         umbel_sets::room_beside(bytes.saturating_mul(times), options).with_context(name)?;
     }
-    let length = usize::try_from(bytes)
-        .map_err(|_| umbel::Error::OutOfMemory { bytes })
-        .with_context(name)?;
+    let length =
+        usize::try_from(bytes).map_err(|_| umbel::OutOfMemory { bytes }).with_context(name)?;
     let mut content = Bytes::zeroed(length, 0).with_context(name)?;
     file.rewind().and_then(|()| file.read_exact(&mut content)).with_context(name)?;
     Ok(content)
+}
+
+/// Bytes of a filter's file.
+pub(crate) fn length(file: &File, path: &Path) -> Result<u64> {
+    let meta = file.metadata().with_context(|| path.display().to_string())?;
+    if meta.is_dir() {
+        bail!("{}: is a directory; name a filter file", path.display());
+    }
+    Ok(meta.len())
 }
 
 /// What a file of a format does not tell itself.
@@ -105,6 +113,34 @@ pub(crate) fn parameters(format: Format, params: &[Param]) -> Result<Parameters>
         param.set(format, &mut given).with_context(|| format!("--param {param}"))?;
     }
     Ok(given)
+}
+
+/// A parameter of a format, or an option without a value.
+#[derive(Clone, Debug)]
+pub(crate) struct Param {
+    name: String,
+    value: Option<String>,
+}
+
+impl FromStr for Param {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (text, None),
+        };
+        Ok(Self { name: name.to_owned(), value })
+    }
+}
+
+impl fmt::Display for Param {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            Some(value) => write!(f, "{}={value}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
 }
 
 impl Param {

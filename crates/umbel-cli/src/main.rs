@@ -7,9 +7,11 @@ mod atomic;
 mod columns;
 mod filters;
 mod formats;
+mod hints;
 mod lines;
 mod machine;
 mod numbers;
+mod output;
 mod pictures;
 mod report;
 mod verbs;
@@ -61,7 +63,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The error and its causes on one line; a cause that its error already tells is left out.
+/// The error and its causes on one line, and what options help; a cause that its error already tells is left out.
 fn chain(error: &anyhow::Error) -> String {
     let mut message = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -69,6 +71,9 @@ fn chain(error: &anyhow::Error) -> String {
             message.push_str(": ");
             message.push_str(&cause);
         }
+    }
+    if let Some(hint) = hints::of(error) {
+        message.push_str(&format!(" ({hint})"));
     }
     message
 }
@@ -79,7 +84,7 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
         let io = match cause.downcast_ref::<umbel_sets::Error>() {
             Some(umbel_sets::Error::Output(io)) => Some(io),
             Some(_) => None,
-            None => cause.downcast_ref::<verbs::StdoutClosed>().map(|closed| &closed.0),
+            None => cause.downcast_ref::<output::StdoutClosed>().map(|closed| &closed.0),
         };
         io.is_some_and(|io| io.kind() == ErrorKind::BrokenPipe)
     })

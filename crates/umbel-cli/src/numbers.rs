@@ -86,7 +86,7 @@ impl FromStr for Fpp {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.parse() {
             Ok(fpp) if fpp > 0.0 && fpp < 1.0 => Ok(Self(fpp)),
-            Ok(_) => Err(umbel::Error::Fpp(text.parse().expect("parsed before")).to_string()),
+            Ok(_) => Err(umbel::PlanError::Fpp(text.parse().expect("parsed before")).to_string()),
             Err(_) => Err(format!("{text:?} is not a probability such as 0.01 or 1e-6")),
         }
     }

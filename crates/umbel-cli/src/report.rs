@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 use umbel::filter::{Fact, Figure, Part};
-use umbel::{Capacity, Estimate, foreign};
+use umbel::{Capacity, Estimate};
 use umbel_sets::{Progress, Receipt, Report};
 
 use crate::args::Voice;
@@ -154,18 +154,18 @@ fn summary(receipt: &Receipt) -> String {
 
 fn own_summary(receipt: &umbel::Receipt) -> String {
     let plan = &receipt.plan;
-    let planned = match plan.kind.capacity() {
+    let planned = match plan.kind().capacity() {
         Capacity::First => "growing from",
         Capacity::Last => "remembering the last",
         _ => "planned for",
     };
     format!(
         "{} filter of {}, {}, {planned} {} keys at {}, rate now {}",
-        plan.kind,
+        plan.kind(),
         Size(receipt.bytes()),
         inside(receipt),
-        Count(plan.keys),
-        Rate(plan.fpp),
+        Count(plan.keys()),
+        Rate(plan.fpp()),
         Rate(receipt.fpp)
     )
 }
@@ -173,7 +173,7 @@ fn own_summary(receipt: &umbel::Receipt) -> String {
 /// What a filter is made of.
 pub(crate) fn inside(receipt: &umbel::Receipt) -> String {
     match &receipt.parts[..] {
-        [] => format!("{} probes a key", receipt.plan.probes),
+        [] => format!("{} probes a key", receipt.plan.probes()),
         parts => {
             let alike = parts.chunk_by(|left, right| left.what == right.what);
             let count = |parts: &[Part]| match parts.len() {
@@ -186,7 +186,7 @@ pub(crate) fn inside(receipt: &umbel::Receipt) -> String {
 }
 
 /// What another system's filter is made of.
-pub(crate) fn foreign_inside(receipt: &foreign::Receipt) -> String {
+pub(crate) fn foreign_inside(receipt: &umbel_foreign::Receipt) -> String {
     match receipt.parts.len() {
         0 => format!("{} probes a key", receipt.probes),
         1 => "1 part".to_owned(),
@@ -196,7 +196,7 @@ pub(crate) fn foreign_inside(receipt: &foreign::Receipt) -> String {
 
 /// What an over-filled filter has to say.
 pub(crate) fn over_filled(receipt: &umbel::Receipt) -> String {
-    let planned = format!("{} keys at {}", Count(receipt.plan.keys), Rate(receipt.plan.fpp));
+    let planned = format!("{} keys at {}", Count(receipt.plan.keys()), Rate(receipt.plan.fpp()));
     beyond(&planned, &receipt.keys, receipt.fpp)
 }
 
@@ -236,7 +236,7 @@ pub(crate) fn receipt_json(receipt: &Receipt) -> Value {
 }
 
 /// As [`receipt_json`], of another system's filter.
-pub(crate) fn foreign_json(receipt: &foreign::Receipt) -> Value {
+pub(crate) fn foreign_json(receipt: &umbel_foreign::Receipt) -> Value {
     let declared = |facts: &[Fact]| {
         let figures = facts.iter().filter_map(|fact| Some((fact.name, figure(fact)?)));
         figures.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>()
@@ -251,7 +251,7 @@ pub(crate) fn foreign_json(receipt: &foreign::Receipt) -> Value {
     });
     add_figures(&mut object, receipt.set_bits, receipt.fill, &receipt.keys, receipt.fpp);
     if !receipt.parts.is_empty() {
-        let part = |part: &foreign::Part| {
+        let part = |part: &umbel_foreign::Part| {
             json!({
                 "bits": part.bits,
                 "probes": part.probes,
@@ -289,15 +289,15 @@ fn figure(fact: &Fact) -> Option<Value> {
 pub(crate) fn own_json(receipt: &umbel::Receipt) -> Value {
     let plan = &receipt.plan;
     let mut object = json!({
-        "kind": plan.kind.name(),
+        "kind": plan.kind().name(),
         "scheme": receipt.scheme.algorithm.to_string(),
         "seed": receipt.scheme.seed,
         "key_id": format!("{:016x}", receipt.scheme.key_id),
         "bits": receipt.bits,
         "bytes": receipt.bytes(),
-        "probes": plan.probes,
-        "planned_keys": plan.keys,
-        "planned_fpp": plan.fpp,
+        "probes": plan.probes(),
+        "planned_keys": plan.keys(),
+        "planned_fpp": plan.fpp(),
         "over_filled": receipt.over_filled,
     });
     add_figures(&mut object, receipt.set_bits, receipt.fill, &receipt.keys, receipt.fpp);
@@ -316,11 +316,11 @@ fn part_json(part: &Part) -> Value {
     let mut object = json!({
         "part": part.what,
         "keys": part.keys,
-        "planned_keys": part.plan.keys,
-        "planned_fpp": part.plan.fpp,
+        "planned_keys": part.plan.keys(),
+        "planned_fpp": part.plan.fpp(),
         "fpp": part.fpp,
-        "bits": part.plan.bits,
-        "probes": part.plan.probes,
+        "bits": part.plan.bits(),
+        "probes": part.plan.probes(),
     });
     if let Some(name) = &part.name {
         object["name"] = json!(name);

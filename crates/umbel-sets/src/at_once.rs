@@ -36,19 +36,19 @@ impl<'a> AtOnce<'a> {
         // Asked before the filter is allocated.
         let memory = |needed| Error::Memory { cap, least: Budget::least_cap(threads, needed) };
         if plan.bytes() > rest {
-            return Err(memory(plan.bytes().saturating_add(plan.keys.saturating_mul(21))));
+            return Err(memory(plan.bytes().saturating_add(plan.keys().saturating_mul(21))));
         }
         let builder = BloomierBuilder::new(plan, hasher)?;
         let shards = builder.count();
         // A quarter more than planned, so that repeated lines are seldom looked for.
-        let most = (plan.keys as usize / shards).saturating_mul(5) / 4 + 1024;
+        let most = (plan.keys() as usize / shards).saturating_mul(5) / 4 + 1024;
         let hashes = (16 * most as u64).saturating_mul(shards as u64);
         let working = builder.shard_bytes() * shards.min(threads) as u64;
         let needed = plan.bytes() + hashes.saturating_add(working);
         let room = rest.checked_sub(needed).filter(|room| *room >= LEAST_ROOM);
         let room = room.ok_or_else(|| memory(needed.saturating_add(LEAST_ROOM)))?;
         let hashes = (0..shards).map(|_| Mutex::default()).collect();
-        let gather = Gather { builder, hashes, most, room, planned: plan.keys };
+        let gather = Gather { builder, hashes, most, room, planned: plan.keys() };
         Ok(Self { scanner, gather, options, report: Report::default() })
     }
 
@@ -92,7 +92,7 @@ impl<'a> AtOnce<'a> {
                 shard.build(&mut hashes.into_inner().expect("no worker panics"))?;
             }
         };
-        let built: Result<(), umbel::Error> = std::thread::scope(|scope| {
+        let built: Result<(), umbel::BuildError> = std::thread::scope(|scope| {
             let threads: Vec<_> =
                 (0..self.scanner.budget.threads).map(|_| scope.spawn(work)).collect();
             threads.into_iter().try_for_each(|thread| thread.join().expect("no worker panics"))
@@ -126,7 +126,7 @@ impl Gather {
                 // When a tenth is not freed, more keys than planned for are there, beyond chance.
                 if hashes.len() > self.most / 10 * 9 {
                     let keys = (hashes.len() * self.hashes.len()) as u64;
-                    return Err(umbel::Error::Overfull { keys, planned: self.planned }.into());
+                    return Err(umbel::BuildError::Overfull { keys, planned: self.planned }.into());
                 }
             }
             hashes.push(hash);

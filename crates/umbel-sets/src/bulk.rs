@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::sync::Mutex;
 
 use umbel::filter::{Shard, Shards};
-use umbel::foreign::{ForeignFilter, ForeignInsert, Format, KeyCounter, KeyType};
 use umbel::{AnyFilter, Attributes, Blocked, Capacity, KeyHash, KeyHasher};
+use umbel_foreign::{ForeignFilter, ForeignInsert, Format, KeyCounter, KeyType};
 
 use crate::budget::{BUCKETED, Budget};
 use crate::filter::{Filter, ForeignLines, LineKeys};
@@ -105,11 +105,11 @@ pub fn room_beside(bytes: u64, options: &Options) -> Result<u64, Error> {
 /// As [`room_beside`], where the filter may grow: it is told how far, and a long line gets the rest.
 pub(crate) fn room_to_fill(filter: &mut AnyFilter, options: &Options) -> Result<u64, Error> {
     // Also when there are no lines: a filter that takes none is told before any is read.
-    if !filter.plan().kind.rows() {
-        filter.get_mut()?;
+    if !filter.plan().kind().rows() {
+        filter.check_inserts()?;
     }
     let room = room_beside(filter.bytes(), options)?;
-    if filter.plan().kind.capacity() != Capacity::First {
+    if filter.plan().kind().capacity() != Capacity::First {
         return Ok(room);
     }
     let budget = Budget::new(options.memory, options.threads)?;
@@ -195,7 +195,7 @@ pub fn insert_stream(
 ///
 /// # Errors
 /// Those of reading; [`Error::Memory`] when the filter does not fit in the cap;
-/// [`umbel::Error::CannotRemove`] of a kind that keys cannot be taken out of.
+/// [`umbel::InsertError::CannotRemove`] of a kind that keys cannot be taken out of.
 pub fn remove(
     inputs: &[Input],
     filter: &mut AnyFilter,
@@ -357,7 +357,7 @@ impl Picked {
             }
             Some(filter) => {
                 self.found.resize(hashes.len(), false);
-                filter.contains_batch(hashes, &mut self.found);
+                filter.contains_all(hashes, &mut self.found);
                 for (i, hash) in hashes.iter().enumerate().filter(|(i, _)| self.found[*i]) {
                     self.indexes.push(i);
                     self.hashes.push(*hash);
@@ -385,7 +385,7 @@ impl<'a> Sharded<'a> {
         const SHARD_BYTES: u64 = 128 << 10;
         let count = (filter.plan().bytes() / SHARD_BYTES).max(2 * threads as u64).min(256);
         let mut map = filter.shards(count as usize);
-        let shards = std::mem::take(&mut map.runs).into_iter().map(Mutex::new).collect();
+        let shards = std::mem::take(&mut map.shards).into_iter().map(Mutex::new).collect();
         Self { map, shards }
     }
 
@@ -462,16 +462,16 @@ impl Visit for Fill<'_> {
         wanted.clear();
         wanted.resize(lines.len(), true);
         if let Some(only) = self.only {
-            only.contains_batch(lines.hashes(), wanted);
+            only.contains_all(lines.hashes(), wanted);
         }
         for (&hash, _) in lines.hashes().iter().zip(wanted).filter(|(_, wanted)| **wanted) {
-            self.filter.add(buckets, hash, Shard::insert_batch);
+            self.filter.add(buckets, hash, Shard::insert_all);
         }
         Ok(())
     }
 
     fn finish(&self, (mut buckets, _): Self::Local) -> Result<(), Error> {
-        self.filter.finish(&mut buckets, Shard::insert_batch);
+        self.filter.finish(&mut buckets, Shard::insert_all);
         Ok(())
     }
 
@@ -498,7 +498,7 @@ impl<'a> FillWhole<'a> {
         scanner: &Scanner<'_>,
         options: &Options,
     ) -> Result<Self, Error> {
-        let in_order = filter.plan().kind.in_order();
+        let in_order = filter.plan().kind().in_order();
         let places = Places::of_all(filter, options)?;
         let budget = scanner.budget;
         Ok(Self { filter: Mutex::new(filter), in_order, places, room, budget })
@@ -509,20 +509,23 @@ impl<'a> FillWhole<'a> {
         if let (AnyFilter::Attributes(filter), Some(places)) = (&mut **filter, &self.places) {
             return places.insert(filter, lines);
         }
-        filter.insert_batch(lines.hashes()).map_err(|error| growth(error, self.budget))
+        filter.insert_all(lines.hashes()).map_err(|error| growth(error, self.budget))
     }
 }
 
 /// What is wrong when a filter cannot grow.
-pub(crate) fn growth(error: umbel::Error, budget: Budget) -> Error {
+pub(crate) fn growth(error: umbel::InsertError, budget: Budget) -> Error {
     match error {
-        umbel::Error::GrowthLimit { bytes, .. } => {
-            // A sixteenth of what is left beside the workers is for a long line.
-            let next = Budget::least_cap(budget.threads, bytes + bytes / 15 + 1);
-            Error::Outgrown { cap: budget.cap, next }
-        }
+        umbel::InsertError::GrowthLimit { bytes, .. } => outgrown(bytes, budget),
         error => error.into(),
     }
+}
+
+/// The error of a filter that takes `bytes` bytes when it grows once more.
+fn outgrown(bytes: u64, budget: Budget) -> Error {
+    // A sixteenth of what is left beside the workers is for a long line.
+    let next = Budget::least_cap(budget.threads, bytes + bytes / 15 + 1);
+    Error::Outgrown { cap: budget.cap, next }
 }
 
 impl Visit for FillWhole<'_> {
@@ -554,7 +557,7 @@ struct TakeOut<'a> {
 
 impl<'a> TakeOut<'a> {
     fn new(filter: &'a mut AnyFilter, options: &Options) -> Result<Self, Error> {
-        filter.get_remove()?;
+        filter.removing()?;
         let room = room_beside(filter.bytes(), options)?;
         Ok(Self { work: Mutex::new((filter, Vec::new(), 0)), room })
     }
@@ -573,7 +576,7 @@ impl Visit for TakeOut<'_> {
         let mut work = self.work.lock().expect("no worker panics");
         let (filter, removed, count) = &mut *work;
         removed.resize(lines.len(), false);
-        filter.get_remove()?.remove_batch(lines.hashes(), removed);
+        filter.removing()?.remove_all(lines.hashes(), removed);
         *count += removed.iter().filter(|&&removed| removed).count() as u64;
         Ok(())
     }
@@ -607,7 +610,9 @@ impl Visit for FillForeign<'_> {
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         let inserted = self.lines.lock().expect("no worker panics").insert(lines, self.name);
         inserted.map_err(|error| match error {
-            Error::Filter(error) => growth(error, self.budget),
+            Error::Foreign(umbel_foreign::Error::GrowthLimit { bytes, .. }) => {
+                outgrown(bytes, self.budget)
+            }
             error => error,
         })
     }
@@ -648,7 +653,7 @@ impl Visit for Ask<'_> {
     fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         match &self.asked {
             Asked::Rows(filter, places) => places.ask(filter, lines, keep)?,
-            Asked::Keys(filter) => filter.contains_batch(lines.hashes(), keep),
+            Asked::Keys(filter) => filter.contains_all(lines.hashes(), keep),
             Asked::Foreign(foreign) => foreign.ask(lines, &self.name, keep)?,
         }
         if self.absent {

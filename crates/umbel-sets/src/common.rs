@@ -13,6 +13,8 @@
 //! partition is settled in a table of its own (`join`). Without filters, the same steps are a hybrid
 //! hash join.
 
+mod one_pass;
+
 use std::io::Write;
 use std::sync::Mutex;
 
@@ -30,7 +32,7 @@ use crate::scan::{Lines, Scanner, Tally, Visit, job_hasher};
 use crate::sink::Sink;
 use crate::spill::{Disk, Partitions, Runs, Spill};
 use crate::table::{Inserted, Table};
-use crate::{Error, Options, one_pass};
+use crate::{Error, Options};
 
 /// The rate of the filters: a lower one costs bits, which cost cache misses; a higher one costs
 /// lines kept for nothing, some 100 bytes each. Flat between 0.3 and 2 %.
@@ -147,7 +149,7 @@ impl<'a> Common<'a> {
             if shared > gathered / 4 * 3 || (fits && shared > gathered / 5 * 3) {
                 (strategy, filters) = (Strategy::Table, Vec::new());
             } else {
-                let passes = filters.iter().map(|(_, plan)| plan.fpp).fold(0.0, f64::max);
+                let passes = filters.iter().map(|(_, plan)| plan.fpp()).fold(0.0, f64::max);
                 compared = (shared + (gathered as f64 * passes) as u64).min(gathered);
             }
         }
@@ -352,7 +354,7 @@ impl Run<'_> {
     fn fill_filters(&mut self, plan: &CommonPlan) -> Result<Vec<Blocked>, Error> {
         let mut filters: Vec<Blocked> = Vec::new();
         for (input, size) in &plan.filters {
-            let mut filter = Blocked::new(size, self.scanner.hasher)?;
+            let mut filter = Blocked::with_plan(size, self.scanner.hasher)?;
             let held = filters.iter().map(|filter| filter.plan().bytes()).sum::<u64>();
             let room = self.scanner.budget.rest - size.bytes() - held;
             let only = if plan.strategy == Strategy::Chain { filters.pop() } else { None };
@@ -465,12 +467,12 @@ impl Run<'_> {
             size = Plan::for_memory(Kind::Blocked, keys, room.max(64 << 10))?;
         }
         let hasher = self.scanner.hasher;
-        let mut filter = Blocked::new(&size, hasher)?;
+        let mut filter = Blocked::with_plan(&size, hasher)?;
         let mut hashes = Vec::with_capacity(1 << 12);
         let mut add = |key: &[u8]| {
             hashes.push(hasher.hash(key));
             if hashes.len() == hashes.capacity() {
-                filter.insert_batch(&hashes);
+                filter.insert_all(&hashes);
                 hashes.clear();
             }
         };
@@ -481,7 +483,7 @@ impl Run<'_> {
                 add(line.key());
             }
         }
-        filter.insert_batch(&hashes);
+        filter.insert_all(&hashes);
         Ok(Some(filter))
     }
 }
@@ -521,14 +523,14 @@ impl Visit for Gather<'_> {
         keep: &mut [bool],
     ) -> Result<(), Error> {
         if let ([filter], 1) = (self.filters, self.enough) {
-            filter.contains_batch(lines.hashes(), keep);
+            filter.contains_all(lines.hashes(), keep);
             return Ok(());
         }
         found.resize(lines.len(), false);
         hits.clear();
         hits.resize(lines.len(), 0);
         for filter in self.filters {
-            filter.contains_batch(lines.hashes(), found);
+            filter.contains_all(lines.hashes(), found);
             for (hits, found) in hits.iter_mut().zip(&*found) {
                 *hits += usize::from(*found);
             }

@@ -51,7 +51,7 @@ pub enum Error {
     },
     /// A filter of rows where one of keys is needed.
     #[error(
-        "--seen takes a filter of keys, not of rows: ask that with umbel query -v, then umbel add; or name another filter"
+        "the filter holds rows, not keys, and cannot record which lines were seen; name one of keys"
     )]
     SeenRows,
     /// A filter could not be saved.
@@ -107,7 +107,7 @@ pub enum Error {
     #[error("the inputs have {0} bytes together; at most 2^48 are supported")]
     TooMuch(u64),
     /// A temporary file could not be made, written or read back.
-    #[error("temporary files in {}: {source}; free some space there or name another folder with --tmp", dir.display())]
+    #[error("temporary files in {}: {source}; free some space there or name another folder", dir.display())]
     Temporary {
         /// The folder.
         dir: PathBuf,
@@ -119,7 +119,7 @@ pub enum Error {
     Output(#[source] io::Error),
     /// Fewer than two inputs, or a threshold that they cannot meet.
     #[error(
-        "--at-least {at_least} with {inputs} inputs: it must lie between 1 and the number of inputs"
+        "at least {at_least} with {inputs} inputs: the threshold must lie between 1 and the number of inputs"
     )]
     AtLeast {
         /// The threshold.
@@ -129,7 +129,7 @@ pub enum Error {
     },
     /// A record whose quotes do not follow RFC 4180.
     #[error(
-        "{name}: the record at byte {offset} has {flaw} at byte {at}; in CSV a quote begins a field, ends it, or is doubled inside: mend the record, or use --tsv where quotes mean nothing"
+        "{name}: the record at byte {offset} has {flaw} at byte {at}; in CSV a quote begins a field, ends it, or is doubled inside: mend the record, or read it as TSV, where quotes mean nothing"
     )]
     Quote {
         /// The input's name.
@@ -167,7 +167,7 @@ pub enum Error {
     },
     /// A header without a field of the key.
     #[error(
-        "{name}: the header has no field {field:?}, it has {found}; name one of these or a number from 1, or say --no-header"
+        "{name}: the header has no field {field:?}, it has {found}; name one of these or a number from 1, or say that there is no header"
     )]
     UnknownField {
         /// The input's name.
@@ -192,14 +192,14 @@ pub enum Error {
     },
     /// A field named where there are no names.
     #[error(
-        "--key {field}: without a header, fields are numbers from 1; give a number, or drop --no-header"
+        "field {field:?}: without a header, fields are numbers from 1; give a number, or say that there is a header"
     )]
     FieldNumber {
         /// The field as it was named.
         field: String,
     },
     /// A byte that cannot stand between fields.
-    #[error("--delimiter: {:?} already has a meaning in CSV; give another byte", char::from(*delimiter))]
+    #[error("the delimiter {:?} already has a meaning in CSV; give another byte", char::from(*delimiter))]
     Delimiter {
         /// The byte.
         delimiter: u8,
@@ -230,10 +230,10 @@ pub enum Error {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Several fields as the key of another system's filter.
-    #[error("--key: a {format} filter has keys of one field, found {fields}; name one")]
+    #[error("a {format} filter has keys of one field, found {fields}; name one")]
     KeyFields {
         /// The format of the filter.
-        format: umbel::foreign::Format,
+        format: umbel_foreign::Format,
         /// Fields named.
         fields: usize,
     },
@@ -242,7 +242,10 @@ pub enum Error {
     Work(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A filter could not be planned or made.
     #[error(transparent)]
-    Filter(#[from] umbel::Error),
+    Filter(umbel::Error),
+    /// A filter of another system could not be planned or made.
+    #[error(transparent)]
+    Foreign(#[from] umbel_foreign::Error),
 }
 
 /// How quotes are broken.
@@ -279,3 +282,16 @@ impl std::fmt::Display for Size {
         }
     }
 }
+
+/// Every error of the filters is one of a job.
+macro_rules! from_filters {
+    ($($error:ident),*) => {$(
+        impl From<umbel::$error> for Error {
+            fn from(error: umbel::$error) -> Self {
+                Self::Filter(error.into())
+            }
+        }
+    )*};
+}
+
+from_filters!(PlanError, InsertError, BuildError, RowError, MergeError, FileError, OutOfMemory);

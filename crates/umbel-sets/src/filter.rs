@@ -1,20 +1,20 @@
 //! A filter that lines go into and are asked of: umbel's own, or another system's.
 
-use std::io::Write;
+use std::io::{self, Write};
 
-use umbel::foreign::{
-    self, Foreign, ForeignFilter, ForeignInsert, Format, Key, KeyCounter, KeyType,
-};
-use umbel::{AnyFilter, KeyHasher};
+use umbel::{AnyFilter, Blocks, Hashing, KeyHasher};
+use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, KeyCounter, KeyType};
 
 use crate::Error;
 use crate::scan::Lines;
 
 /// A filter of umbel or of another system.
+///
+/// `H` is how its keys are hashed: [`umbel::Scheme`] where none is looked up.
 #[derive(Debug)]
-pub enum Filter {
+pub enum Filter<H: Hashing = KeyHasher> {
     /// One of umbel's own, of any kind.
-    Own(AnyFilter),
+    Own(AnyFilter<Blocks, H>),
     /// One of another system.
     Foreign(ForeignLines),
 }
@@ -25,10 +25,10 @@ pub enum Receipt {
     /// That of a filter of umbel.
     Own(umbel::Receipt),
     /// That of another system's.
-    Foreign(foreign::Receipt),
+    Foreign(umbel_foreign::Receipt),
 }
 
-impl Filter {
+impl<H: Hashing> Filter<H> {
     /// Bytes of its bits, or of its whole file when it is another system's.
     pub fn bytes(&self) -> u64 {
         match self {
@@ -49,14 +49,19 @@ impl Filter {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write(&self, mut out: impl Write) -> Result<(), umbel::Error> {
+    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
         match self {
             Self::Own(filter) => filter.write(out),
-            Self::Foreign(lines) => lines.filter.write_to(&mut out),
+            Self::Foreign(lines) => lines.filter.write_to(&mut out).map_err(|error| match error {
+                umbel_foreign::Error::Io(error) => error,
+                other => io::Error::other(other),
+            }),
         }
     }
+}
 
-    /// How the lines are hashed that it is asked for; those of another system's are hashed anew, by it.
+impl Filter {
+    /// How the lines are hashed that it is asked for; those of another system's are hashed by it.
     pub(crate) fn hasher(&self) -> KeyHasher {
         match self {
             Self::Own(filter) => *filter.hasher(),
@@ -65,13 +70,13 @@ impl Filter {
     }
 }
 
-impl From<AnyFilter> for Filter {
-    fn from(filter: AnyFilter) -> Self {
+impl<H: Hashing> From<AnyFilter<Blocks, H>> for Filter<H> {
+    fn from(filter: AnyFilter<Blocks, H>) -> Self {
         Self::Own(filter)
     }
 }
 
-impl From<ForeignLines> for Filter {
+impl<H: Hashing> From<ForeignLines> for Filter<H> {
     fn from(filter: ForeignLines) -> Self {
         Self::Foreign(filter)
     }
@@ -88,8 +93,8 @@ impl ForeignLines {
     /// A filter whose keys are lines of a type; of the usual one of its format when none is named.
     ///
     /// # Errors
-    /// [`umbel::Error::ForeignKeyType`] for a type that the system does not hash.
-    pub fn new(filter: Foreign, key_type: Option<KeyType>) -> Result<Self, umbel::Error> {
+    /// [`umbel_foreign::Error::KeyType`] for a type that the system does not hash.
+    pub fn new(filter: Foreign, key_type: Option<KeyType>) -> Result<Self, umbel_foreign::Error> {
         let keys = LineKeys::new(filter.format(), key_type)?;
         Ok(Self { filter, keys })
     }
@@ -108,7 +113,7 @@ impl ForeignLines {
     pub(crate) fn insert(&mut self, lines: &Lines<'_>, name: &str) -> Result<(), Error> {
         let Self { filter, keys } = self;
         keys.each(lines, name, |first, batch| {
-            filter.insert_batch(batch).map_err(|error| (error, refused(filter, first, batch)))
+            filter.insert_all(batch).map_err(|error| (error, refused(filter, first, batch)))
         })
     }
 
@@ -122,7 +127,7 @@ impl ForeignLines {
         let Self { filter, keys } = self;
         keys.each(lines, name, |first, batch| {
             filter
-                .contains_batch(batch, &mut found[first..][..batch.len()])
+                .contains_all(batch, &mut found[first..][..batch.len()])
                 .map_err(|error| (error, refused(filter, first, batch)))
         })
     }
@@ -139,12 +144,15 @@ fn refused(filter: &Foreign, first: usize, batch: &[Key<'_>]) -> Option<usize> {
 pub(crate) struct LineKeys(KeyType);
 
 impl LineKeys {
-    pub(crate) fn new(format: Format, key_type: Option<KeyType>) -> Result<Self, umbel::Error> {
+    pub(crate) fn new(
+        format: Format,
+        key_type: Option<KeyType>,
+    ) -> Result<Self, umbel_foreign::Error> {
         let known = format.key_types();
         let key_type = key_type.unwrap_or(known[0]);
         match known.contains(&key_type) {
             true => Ok(Self(key_type)),
-            false => Err(umbel::Error::ForeignKeyType { format, found: key_type.name() }),
+            false => Err(umbel_foreign::Error::KeyType { format, found: key_type.name() }),
         }
     }
 
@@ -154,11 +162,11 @@ impl LineKeys {
         self,
         lines: &Lines<'_>,
         name: &str,
-        mut work: impl FnMut(usize, &[Key<'_>]) -> Result<(), (umbel::Error, Option<usize>)>,
+        mut work: impl FnMut(usize, &[Key<'_>]) -> Result<(), (umbel_foreign::Error, Option<usize>)>,
     ) -> Result<(), Error> {
         /// Keys at once: as many as are asked for ahead, several times over.
         const BATCH: usize = 256;
-        let about = |line: usize, error: umbel::Error| Error::Key {
+        let about = |line: usize, error: umbel_foreign::Error| Error::Key {
             name: name.to_owned(),
             offset: lines.offset(line),
             source: error.into(),

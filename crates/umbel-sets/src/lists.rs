@@ -23,7 +23,7 @@ use crate::{Error, Options};
 pub fn build_lists(
     include: &[Input],
     exclude: &[Input],
-    plan: impl Fn(u64, u64) -> Result<Plan, umbel::Error>,
+    plan: impl Fn(u64, u64) -> Result<Plan, umbel::PlanError>,
     hasher: KeyHasher,
     options: &Options,
 ) -> Result<(Cascade, Report), Error> {
@@ -75,7 +75,7 @@ pub fn build_lists(
             [find(&scanner, include, hash)?, find(&scanner, exclude, hash)?];
         return Err(Error::BothLists { name, offset, line, other });
     }
-    Ok((Cascade::build_planned(&plan, hasher, &included, &excluded)?, report))
+    Ok((Cascade::build_planned(&plan, &included, &excluded, hasher)?, report))
 }
 
 /// The first line of this hash: where it is, and its key.

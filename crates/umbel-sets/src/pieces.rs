@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::sync::Mutex;
 
-use umbel::filter::{PieceIndex, Pieces};
-use umbel::{KeyHash, KeyHasher, Plan, Receipt};
+use umbel::filter::{ShardIndex, ShardWriter};
+use umbel::{KeyDescription, KeyHash, KeyHasher, Plan, Receipt};
 
 use crate::budget::Budget;
 use crate::input::Input;
@@ -35,14 +35,15 @@ pub fn build_in_pieces(
     let scanner = Scanner::new(options, hasher)?;
     let budget = scanner.budget;
     let size = budget.rest / 2;
-    let mut pieces = Pieces::new(out, plan, hasher, size).map_err(output)?;
-    if pieces.count() > MOST_PIECES {
+    let mut shards =
+        ShardWriter::new(out, plan, hasher, &KeyDescription::default(), size).map_err(output)?;
+    if shards.count() > MOST_PIECES {
         let least = Budget::least_cap(budget.threads, 2 * plan.bytes().div_ceil(MOST_PIECES));
         return Err(Error::Memory { cap: budget.cap, least });
     }
     let temporary = |source| Error::Temporary { dir: options.tmp.clone(), source };
-    let buffer = (budget.rest / 8 / pieces.count()).min(256 << 10) as usize;
-    let files = (0..pieces.count())
+    let buffer = (budget.rest / 8 / shards.count()).min(256 << 10) as usize;
+    let files = (0..shards.count())
         .map(|_| {
             Ok(Mutex::new(BufWriter::with_capacity(buffer, tempfile::tempfile_in(&options.tmp)?)))
         })
@@ -50,7 +51,7 @@ pub fn build_in_pieces(
         .map_err(temporary)?;
     options.progress.expect(inputs.iter().map(Input::length).sum());
     let mut report = Report::default();
-    let split = Split { index: pieces.index(), files, temporary, room: budget.rest / 8 };
+    let split = Split { index: shards.index(), files, temporary, room: budget.rest / 8 };
     for input in inputs {
         report.lines += scanner.scan(input, &split)?.lines;
         report.bytes_read += input.length() + input.spooled_bytes();
@@ -66,43 +67,43 @@ pub fn build_in_pieces(
             .expect("no worker panics")
             .into_inner()
             .map_err(|error| temporary(error.into_error()))?;
-        pieces.piece(|piece| {
+        shards.shard(|shard| {
             let mut hashes = Vec::with_capacity(1 << 12);
             each_hash(file, |hash| {
                 hashes.push(hash);
                 if hashes.len() == hashes.capacity() {
-                    piece.insert_batch(&hashes);
+                    shard.insert_all(&hashes);
                     hashes.clear();
                 }
             })
-            .map_err(|source| PieceError(temporary(source)))?;
-            piece.insert_batch(&hashes);
-            Ok::<(), PieceError>(())
+            .map_err(|source| ShardError(temporary(source)))?;
+            shard.insert_all(&hashes);
+            Ok::<(), ShardError>(())
         })?;
     }
     report.bytes_written = plan.bytes();
-    Ok((report, pieces.finish().map_err(output)?))
+    Ok((report, shards.finish().map_err(Error::Output)?))
 }
 
 /// What writing a filter can say: that the place it goes to failed, or what was wrong with it.
-fn output(error: umbel::Error) -> Error {
+fn output(error: umbel::FileError) -> Error {
     match error {
-        umbel::Error::Io(error) => Error::Output(error),
+        umbel::FileError::Io(error) => Error::Output(error),
         other => other.into(),
     }
 }
 
-/// An error of a piece, from reading hashes back or from writing the filter.
-struct PieceError(Error);
+/// An error of a shard, from reading hashes back or from writing the filter.
+struct ShardError(Error);
 
-impl From<umbel::Error> for PieceError {
-    fn from(error: umbel::Error) -> Self {
-        Self(output(error))
+impl From<std::io::Error> for ShardError {
+    fn from(error: std::io::Error) -> Self {
+        Self(Error::Output(error))
     }
 }
 
-impl From<PieceError> for Error {
-    fn from(error: PieceError) -> Self {
+impl From<ShardError> for Error {
+    fn from(error: ShardError) -> Self {
         error.0
     }
 }
@@ -122,7 +123,7 @@ fn each_hash(mut file: File, mut each: impl FnMut(KeyHash)) -> std::io::Result<(
 
 /// Sets the hashes of lines aside by piece.
 struct Split<T> {
-    index: PieceIndex,
+    index: ShardIndex,
     files: Vec<Mutex<BufWriter<File>>>,
     temporary: T,
     room: u64,
@@ -183,7 +184,7 @@ mod tests {
         let (report, receipt) =
             build_in_pieces(&inputs, &plan, KeyHasher::default(), &mut found, &options).unwrap();
         assert_eq!(report.lines, 100_000);
-        let filter = AnyFilter::new(&plan, KeyHasher::default()).unwrap();
+        let filter = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
         let mut filter = crate::Filter::Own(filter);
         crate::insert(&inputs, &mut filter, &Options { memory: 1 << 30, ..options }).unwrap();
         let mut expected = Vec::new();

@@ -2,6 +2,15 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// The error of an answer that is not exact, from the bits of the filters that gave it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ErrorBound {
+    /// The chance of a line that is in too few inputs to be written all the same.
+    pub extra: f64,
+    /// The chance of a line that should be written to be left out.
+    pub missing: f64,
+}
+
 /// How far a job is, for another thread to look at.
 #[derive(Debug, Default)]
 pub struct Progress {

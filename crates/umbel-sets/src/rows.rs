@@ -27,7 +27,7 @@ impl Places {
 
     fn of(
         filter: &AnyFilter,
-        places: impl FnOnce(&Attributes) -> Result<Vec<usize>, umbel::Error>,
+        places: impl FnOnce(&Attributes) -> Result<Vec<usize>, umbel::RowError>,
     ) -> Result<Option<Self>, Error> {
         let AnyFilter::Attributes(filter) = filter else { return Ok(None) };
         Ok(Some(Self { places: places(filter)?, attributes: filter.names().len() }))

@@ -172,7 +172,7 @@ mod tests {
     /// The numbers of a range in no order, and in another one for each seed.
     fn mixed(range: std::ops::Range<u64>, seed: u64) -> Vec<u64> {
         let mut numbers: Vec<u64> = range.collect();
-        numbers.sort_by_key(|number| KeyHasher::with_seed(seed).hash_u64(*number).high);
+        numbers.sort_by_key(|number| KeyHasher::with_seed(seed).hash(*number).high);
         numbers
     }
 

@@ -12,7 +12,7 @@ use umbel::{AnyFilter, Capacity, KeyHash};
 use crate::budget::Budget;
 use crate::bulk::{growth, room_to_fill};
 use crate::input::Input;
-use crate::one_pass::ErrorBound;
+use crate::report::ErrorBound;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
@@ -70,12 +70,12 @@ impl<'a> Seen<'a> {
         every: Duration,
         options: &'a Options,
     ) -> Result<Self, Error> {
-        if filter.plan().kind.rows() {
+        if filter.plan().kind().rows() {
             return Err(Error::SeenRows);
         }
         let scanner = Scanner::new(options, *filter.hasher())?;
         let room = room_to_fill(filter, options)?;
-        let left = match filter.plan().kind.capacity() {
+        let left = match filter.plan().kind().capacity() {
             // An estimate of more than is planned leaves no room.
             Capacity::Most => filter.receipt().room,
             _ => u64::MAX,
@@ -182,7 +182,7 @@ impl State<'_> {
         while done < hashes.len() && self.left > 0 && error.is_none() {
             let end = hashes.len().min(done + usize::try_from(self.left).unwrap_or(usize::MAX));
             let new = &mut new[done..end];
-            match self.filter.insert_batch_new(&hashes[done..end], new) {
+            match self.filter.insert_all_new(&hashes[done..end], new) {
                 Ok(()) => done = end,
                 // Those before the one that found no room are in.
                 Err(why) => error = Some(growth(why, self.budget)),
@@ -191,7 +191,7 @@ impl State<'_> {
         }
         // In a full one, what it knows is still known.
         let mut known = vec![false; hashes.len() - done];
-        self.filter.contains_batch(&hashes[done..], &mut known);
+        self.filter.contains_all(&hashes[done..], &mut known);
         (done + known.iter().take_while(|known| **known).count(), error)
     }
 }
@@ -239,7 +239,7 @@ impl Visit for Skip<'_> {
         state.at.offset = last.unwrap_or(state.at.offset);
         if done < lines.len() {
             let (name, offset) = (self.name.clone(), lines.offset(done));
-            let keys = state.filter.plan().keys;
+            let keys = state.filter.plan().keys();
             return Err(error.unwrap_or(Error::FilterFull { name, offset, keys }));
         }
         if state.saved.elapsed() >= state.every {

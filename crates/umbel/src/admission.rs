@@ -1,9 +1,9 @@
 //! What a cache takes in: only what was asked for before, not long ago.
 
-use crate::Error;
-use crate::filter::Window;
-use crate::hash::{KeyHash, KeyHasher};
-use crate::plan::{Kind, Plan};
+use crate::bits::Blocks;
+use crate::filter::{InsertError, Window};
+use crate::hash::{Hashing, Key, KeyHasher};
+use crate::plan::PlanError;
 
 /// Says of each object asked for whether it was asked for before: whether a cache should take it in.
 ///
@@ -27,69 +27,70 @@ use crate::plan::{Kind, Plan};
 /// [`Shared`](crate::Shared) takes insertions from many threads.
 ///
 /// ```
-/// use umbel::{Admission, KeyHasher};
+/// use umbel::Admission;
 ///
-/// let mut admission = Admission::new(100_000, 0.01, KeyHasher::default())?;
-/// let hash = admission.window().hasher().hash("/video/17/part/4");
-/// assert!(!admission.admit(hash), "fetched and served, not stored");
-/// assert!(admission.admit(hash), "asked for again: worth a write");
+/// let mut admission = Admission::new(100_000, 0.01)?;
+/// assert!(!admission.admit("/video/17/part/4"), "fetched and served, not stored");
+/// assert!(admission.admit("/video/17/part/4"), "asked for again: worth a write");
 /// # Ok::<(), umbel::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Admission {
-    window: Window,
+pub struct Admission<H: Hashing = KeyHasher> {
+    window: Window<Blocks, H>,
 }
 
 impl Admission {
     /// Remembers the last `requests` requests; an object never asked for passes with a chance of at most
     /// `fpp`. At 1 %, 17.7 bits a request of the window; see [`Window`].
     ///
-    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// Where others choose the keys, use [`with`](Self::with) and a window hashed by [`KeyHasher::random`] or
+    /// [`KeyHasher::keyed`].
     ///
     /// # Errors
-    /// Those of [`Plan::for_keys`], and [`Error::OutOfMemory`].
-    pub fn new(requests: u64, fpp: f64, hasher: KeyHasher) -> Result<Self, Error> {
-        let plan = Plan::for_keys(Kind::Window, requests, fpp)?;
-        Ok(Self { window: Window::new(&plan, hasher)? })
+    /// Those of [`Window::new`](crate::filter::Filter::new).
+    pub fn new(requests: u64, fpp: f64) -> Result<Self, PlanError> {
+        Ok(Self { window: Window::new(requests, fpp)? })
     }
+}
 
+impl<H: Hashing> Admission<H> {
     /// Goes on with what a window remembers: one by time, or one read from a file.
-    pub fn with(window: Window) -> Self {
+    pub fn with(window: Window<Blocks, H>) -> Self {
         Self { window }
     }
 
     /// True when the object was asked for before, within the window: take it in. Records the request.
-    pub fn admit(&mut self, hash: KeyHash) -> bool {
-        !self.window.insert_hash(hash)
+    pub fn admit(&mut self, key: impl Key<H>) -> bool {
+        !self.window.insert(key)
     }
 
     /// As [`admit`](Self::admit), at a tick of the clock of a window by time.
     ///
     /// # Errors
-    /// [`Error::NoClock`] of a window of requests.
-    pub fn admit_at(&mut self, hash: KeyHash, tick: u64) -> Result<bool, Error> {
-        Ok(!self.window.insert_at(hash, tick)?)
+    /// [`InsertError::NoClock`] of a window of requests.
+    pub fn admit_at(&mut self, key: impl Key<H>, tick: u64) -> Result<bool, InsertError> {
+        Ok(!self.window.insert_at(key, tick)?)
     }
 
     /// As [`admit`](Self::admit) for many, one after the other, cache misses overlapped: `admitted[i]` becomes
-    /// the answer for `hashes[i]`.
+    /// the answer for `keys[i]`.
     ///
     /// # Panics
     /// When the slices differ in length.
-    pub fn admit_batch(&mut self, hashes: &[KeyHash], admitted: &mut [bool]) {
-        self.window.insert_batch_new(hashes, admitted);
+    pub fn admit_all<K: Key<H>>(&mut self, keys: &[K], admitted: &mut [bool]) {
+        self.window.insert_all_new(keys, admitted);
         for admitted in admitted {
             *admitted = !*admitted;
         }
     }
 
-    /// What it remembers: to hash with, for the receipt, or to write it to a file.
-    pub fn window(&self) -> &Window {
+    /// What it remembers: for the receipt, or to write it to a file.
+    pub fn window(&self) -> &Window<Blocks, H> {
         &self.window
     }
 
     /// The window, to go on with.
-    pub fn into_window(self) -> Window {
+    pub fn into_window(self) -> Window<Blocks, H> {
         self.window
     }
 }
@@ -97,12 +98,13 @@ impl Admission {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{Kind, Plan};
 
     #[test]
     fn the_second_request_within_the_window_is_admitted() {
-        let mut admission = Admission::new(300, 1e-9, KeyHasher::default()).unwrap();
+        let mut admission = Admission::new(300, 1e-9).unwrap();
         let hasher = *admission.window().hasher();
-        let hash = |key| hasher.hash_u64(key);
+        let hash = |key| hasher.hash(key);
         assert!(!admission.admit(hash(0)));
         assert!((1..200).all(|key| !admission.admit(hash(key))));
         assert!(admission.admit(hash(0)) && admission.admit(hash(0)));
@@ -111,7 +113,7 @@ mod tests {
         let (mut one, mut many) = (admission.clone(), admission);
         let hashes: Vec<_> = (0..2_000).map(|key| hash(key % 350)).collect();
         let mut admitted = vec![false; hashes.len()];
-        many.admit_batch(&hashes, &mut admitted);
+        many.admit_all(&hashes, &mut admitted);
         assert!(hashes.iter().zip(admitted).all(|(&hash, many)| one.admit(hash) == many));
         assert!(one.into_window() == many.into_window());
     }
@@ -125,7 +127,7 @@ mod tests {
         assert!(!admission.admit_at(hash, 1_000).unwrap());
         assert!(admission.admit_at(hash, 1_060).unwrap());
         assert!(!admission.admit_at(hash, 1_200).unwrap());
-        let mut counted = Admission::new(10, 0.1, KeyHasher::default()).unwrap();
-        assert!(matches!(counted.admit_at(hash, 1), Err(Error::NoClock)));
+        let mut counted = Admission::new(10, 0.1).unwrap();
+        assert!(matches!(counted.admit_at(hash, 1), Err(InsertError::NoClock)));
     }
 }

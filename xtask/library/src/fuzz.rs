@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
-use umbel::foreign::{Foreign, ForeignFilter, Format, Key, Parameters};
+use umbel::{AnyFilter, Attributes, Hash64, KeyDescription, KeyHasher, Kind, Plan, Prehashed};
+use umbel_foreign::{Foreign, ForeignFilter, Format, Key, Parameters};
 
+use crate::statistics::splitmix;
 use xtask::run::{self, root};
 
 /// The driver, pinned.
@@ -217,6 +219,7 @@ fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
         Target::File => {
             let mut files = files(&root().join("testdata/golden"))?;
             files.retain(|file| file.starts_with(b"\x89UMBEL"));
+            files.extend(described()?);
             files
         }
         Target::Foreign(only) => {
@@ -240,6 +243,28 @@ fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
     };
     seeds.retain(|seed| seed.len() as u64 <= most);
     Ok(seeds)
+}
+
+/// Small filters of every kind that say what their keys are; where they take any, of hashes made elsewhere.
+fn described() -> Result<Vec<Vec<u8>>> {
+    const KEYS: u64 = 20;
+    let hashes: Vec<u64> = (0..KEYS).map(splitmix).collect();
+    let mut keys = KeyDescription::default();
+    for (name, value) in [("field", "host"), ("type", "text"), ("normalization", "lowercase")] {
+        keys.push(name, value)?;
+    }
+    let file = |kind: Kind| -> Result<Vec<u8>> {
+        let plan = Plan::for_keys(kind, KEYS, 0.1)?;
+        if kind.rows() {
+            let mut filter = Attributes::with_names(&plan, &["host"], KeyHasher::default())?;
+            filter.describe(keys.clone());
+            return Ok(filter.to_bytes());
+        }
+        let mut filter = AnyFilter::build(&plan, Hash64::slice(&hashes), Prehashed::new(1))?;
+        filter.describe(keys.clone());
+        Ok(filter.to_bytes())
+    };
+    Kind::ALL.into_iter().map(file).collect()
 }
 
 /// The contents of all files of a folder and of those in it.
@@ -301,7 +326,7 @@ fn small(format: Format, given: &Parameters) -> Result<Vec<Vec<u8>>> {
         let keys = texts[..count].iter().map(|text| Key::from(text.as_str()));
         match Foreign::build(format, given, keys) {
             Ok(filter) => Ok(Some(filter.encode()?)),
-            Err(umbel::Error::ForeignFull { .. }) => Ok(None),
+            Err(umbel_foreign::Error::Full { .. }) => Ok(None),
             Err(error) => Err(error).with_context(|| format!("a seed of {format}")),
         }
     };

@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::vectors::{LinkVector, Manifest, Vector, generations};
+use crate::vectors::{LinkVector, Manifest, OF_THE_CALLER, Vector, generations};
 use xtask::run::root;
 
 /// The release whose format the files have: changes with the version of the format, not of the crate.
@@ -96,6 +96,23 @@ fn recipes() -> Vec<Vector> {
         Vector { detail: 1, ..cascade("cascade-list", 12, 6, 1000, 0.03, 3_000) },
         cascade("cascade-one-level", 16, 3, 1000, 0.1, 0),
         Vector { members: 0, ..cascade("cascade-empty", 1, 8, 1, 0.5, 50) },
+        // Version 2: hashes of the caller, and descriptions of keys.
+        caller(blocked("caller-blocked", 20, 8, 1000, 0.01)),
+        caller(described(Vector { seed: 9, ..classic("caller-classic", 9_601, 6, 1000, 0.01) })),
+        caller(bloomier("caller-bloomier", 20, 7, 1000, 0.01)),
+        described(Vector { seed: 7, ..blocked("described-blocked", 20, 3, 2000, 0.1) }),
+        described(keyed(Vector {
+            rounds: 2,
+            ..counting("described-counting", 4, 19, 8, 900, 0.01)
+        })),
+        described(Vector { members: 2000, ..scalable("described-scalable", 4, 5, 200, 0.05) }),
+        described(Vector { members: 3000, ..window("described-window", 6, 4, 8, 1000, 0.01) }),
+        described(attributes(
+            blocked("described-attributes", 20, 8, 1000, 0.01),
+            1,
+            &["host", "user"],
+        )),
+        described(cascade("described-cascade", 10, 5, 1000, 0.05, 20_000)),
     ]
 }
 
@@ -167,7 +184,27 @@ fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
         attributes: Vec::new(),
         excluded_prefix: String::new(),
         excluded: 0,
+        description: Vec::new(),
     }
+}
+
+/// Under an id of the vectors' own hash function.
+fn caller(vector: Vector) -> Vector {
+    let seed = 0x6f77_6e20_6861_7368;
+    Vector { algorithm: OF_THE_CALLER.into(), seed, ..vector }
+}
+
+/// With a description that takes the header beyond its usual length.
+fn described(vector: Vector) -> Vector {
+    let entries = [
+        ("field", "größe"),
+        ("field", "host"),
+        ("type", "text"),
+        ("normalization", "lowercase"),
+        ("com.example.note", "a name that umbel does not know"),
+    ];
+    let description = entries.map(|(name, value)| (name.into(), value.into())).to_vec();
+    Vector { description, ..vector }
 }
 
 /// Codes of so many bits.
@@ -200,6 +237,12 @@ pub(crate) fn run() -> Result<()> {
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut manifest = Manifest { vectors: recipes() };
     for vector in &mut manifest.vectors {
+        if vector.algorithm == OF_THE_CALLER {
+            let filter = vector.build_hashes().with_context(|| vector.file.clone())?;
+            vector.false_positives = vector.passing_hashes(&filter);
+            write(&folder.join(&vector.file), &filter.to_bytes())?;
+            continue;
+        }
         let filter = vector.build().with_context(|| vector.file.clone())?;
         vector.false_positives = vector.passing_probes(&filter);
         vector.links = LinkVector::of(&filter);
@@ -207,9 +250,7 @@ pub(crate) fn run() -> Result<()> {
         vector.forgotten = vector.forgotten_members(&filter);
         let enough = vector.members == 0 || vector.false_positives.len() == 10;
         ensure!(enough, "{}: too few probes pass to tell anything", vector.file);
-        let mut bytes = Vec::new();
-        filter.write(&mut bytes)?;
-        write(&folder.join(&vector.file), &bytes)?;
+        write(&folder.join(&vector.file), &filter.to_bytes())?;
     }
     let mut text = serde_json::to_string_pretty(&manifest)?;
     text.push('\n');

@@ -15,8 +15,8 @@ use anyhow::{Context, Result, bail, ensure};
 use datasketches::bloom::{BloomFilter, BloomFilterBuilder};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use umbel::foreign::parquet::extent;
-use umbel::foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters};
+use umbel_foreign::parquet::extent;
+use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters};
 
 use xtask::python::Python;
 use xtask::run::{run as run_command, target};

@@ -16,6 +16,7 @@ pub struct Hashed(pub u64);
 
 /// A key of 64 bytes of text.
 #[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
 pub struct Text(pub [u8; 64]);
 
 impl Hashed {
@@ -24,6 +25,15 @@ impl Hashed {
     pub fn words(hashes: &[Self]) -> &[u64] {
         // SAFETY: `Hashed` is transparent: the same bytes, the same alignment.
         unsafe { std::slice::from_raw_parts(hashes.as_ptr().cast(), hashes.len()) }
+    }
+}
+
+impl Text {
+    /// The texts as plain bytes.
+    #[allow(unsafe_code)] // as above
+    pub fn arrays(texts: &[Self]) -> &[[u8; 64]] {
+        // SAFETY: `Text` is transparent: the same bytes, the same alignment.
+        unsafe { std::slice::from_raw_parts(texts.as_ptr().cast(), texts.len()) }
     }
 }
 
@@ -55,12 +65,6 @@ impl Key for Text {
             word.copy_from_slice(&letters.to_le_bytes());
         }
         Self(bytes)
-    }
-}
-
-impl AsRef<[u8]> for Text {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
     }
 }
 

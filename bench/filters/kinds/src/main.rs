@@ -44,10 +44,10 @@ fn main() {
     let bench = Bench::<Hashed>::new(case, peer, VERSION);
     bench.run::<Any<One>>();
     bench.run::<Any<Batch>>();
-    if variant.kind.inserts() && variant.kind != Kind::Blocked {
+    if variant.kind().inserts() && variant.kind() != Kind::Blocked {
         bench.run::<Any<Plain>>();
     }
-    if variant.kind.capacity() == Capacity::First {
+    if variant.kind().capacity() == Capacity::First {
         bench.run::<Any<Grown>>();
     }
 }
@@ -73,7 +73,8 @@ fn variant() -> Variant {
 fn try_out(variant: Variant, fpp: f64) -> Result<(), Error> {
     let hashes: Vec<KeyHash> = (0..1000).map(|i| KeyHash::from_u64(Hashed::nth(i).0)).collect();
     let plan = Plan::for_keys(variant, hashes.len() as u64, fpp)?;
-    AnyFilter::build(&plan, KeyHasher::default(), &hashes).map(drop)
+    AnyFilter::build(&plan, &hashes, KeyHasher::default())?;
+    Ok(())
 }
 
 /// How a kind is planned and called.
@@ -143,9 +144,10 @@ impl<W: Way> Filter<Hashed> for Any<W> {
 
     fn new(n: u64, fpp: f64) -> Self {
         let plan = W::plan(n, fpp);
-        let inserts = plan.kind.inserts();
-        let filter = inserts.then(|| AnyFilter::new(&plan, KeyHasher::default()).expect("memory"));
-        let past = match plan.kind.capacity() {
+        let inserts = plan.kind().inserts();
+        let filter =
+            inserts.then(|| AnyFilter::with_plan(&plan, KeyHasher::default()).expect("memory"));
+        let past = match plan.kind().capacity() {
             Capacity::Most | Capacity::First => 0,
             _ => PAST * n,
         };
@@ -160,30 +162,29 @@ impl<W: Way> Filter<Hashed> for Any<W> {
     fn insert(&mut self, keys: &[Hashed]) {
         let Some(filter) = &mut self.filter else {
             let hashes: Vec<KeyHash> = keys.iter().map(|key| KeyHash::from_u64(key.0)).collect();
-            let built = AnyFilter::build(&self.plan, KeyHasher::default(), &hashes);
+            let built = AnyFilter::build(&self.plan, &hashes, KeyHasher::default());
             self.filter = Some(built.expect("a filter of these keys"));
             return;
         };
         if W::BATCH {
-            in_blocks(keys, |hashes| filter.insert_batch(hashes).expect("room"));
+            in_blocks(keys, |hashes| filter.insert_all(hashes).expect("room"));
         } else {
-            let filter = filter.get_mut().expect("a kind that takes keys");
             for key in keys {
-                filter.insert_hash(KeyHash::from_u64(key.0)).expect("room");
+                filter.insert(KeyHash::from_u64(key.0)).expect("room");
             }
         }
     }
 
     fn count(&self, keys: &[Hashed]) -> usize {
-        let filter = self.filter().get();
+        let filter = self.filter();
         if !W::BATCH {
-            let contains = |key: &&Hashed| filter.contains_hash(KeyHash::from_u64(key.0));
+            let contains = |key: &&Hashed| filter.contains(KeyHash::from_u64(key.0));
             return keys.iter().filter(contains).count();
         }
         let (mut found, mut count) = ([false; BLOCK], 0);
         in_blocks(keys, |hashes| {
             let found = &mut found[..hashes.len()];
-            filter.contains_batch(hashes, found);
+            filter.contains_all(hashes, found);
             count += found.iter().map(|&found| usize::from(found)).sum::<usize>();
         });
         count
@@ -201,11 +202,11 @@ impl<W: Way> Filter<Hashed> for Any<W> {
     }
 
     fn is_built(&self) -> bool {
-        !self.plan.kind.inserts()
+        !self.plan.kind().inserts()
     }
 
     fn forgets(&self) -> bool {
-        FORGETFUL.contains(&self.plan.kind.name())
+        FORGETFUL.contains(&self.plan.kind().name())
     }
 }
 

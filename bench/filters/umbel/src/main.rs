@@ -3,7 +3,9 @@
 use std::thread;
 
 use bench_common::{Bench, Case, Filter, Hashed, Key, KeyForm, Text, one_by_one};
-use umbel::{Blocked, KeyHash, KeyHasher, Kind, Plan, Secret, Shared};
+use umbel::{
+    Blocked, Blocks, Hash64, Hashing, KeyHash, KeyHasher, Kind, Plan, Prehashed, Secret, Shared,
+};
 
 const NAME: &str = "umbel";
 const VERSION: &str = "0.1.0";
@@ -18,7 +20,7 @@ fn main() {
         KeyForm::Hashed => {
             let bench = Bench::<Hashed>::new(case, NAME, VERSION);
             bench.run::<One>();
-            bench.run::<Batch>();
+            bench.run::<Batch<Prehashed>>();
             bench.run::<ByShared<1>>();
             bench.run::<ByShared<2>>();
         }
@@ -27,13 +29,13 @@ fn main() {
     }
 }
 
-fn run<K: Form>(case: Case)
+fn run<K: Form<Hasher = KeyHasher>>(case: Case)
 where
     One: Filter<K>,
 {
     let bench = Bench::<K>::new(case, NAME, VERSION);
     bench.run::<One>();
-    bench.run::<Batch>();
+    bench.run::<Batch<KeyHasher>>();
     bench.run::<Keyed>();
 }
 
@@ -41,43 +43,44 @@ fn plan(n: u64, fpp: f64) -> Plan {
     Plan::for_keys(Kind::Blocked, n, fpp).expect("a plan")
 }
 
-fn blocked(n: u64, fpp: f64) -> Blocked {
-    Blocked::new(&plan(n, fpp), KeyHasher::default()).expect("memory")
+fn blocked<H: Hashing>(n: u64, fpp: f64, hasher: H) -> Blocked<Blocks, H> {
+    Blocked::with_plan(&plan(n, fpp), hasher).expect("memory")
 }
 
 /// A form of keys, as umbel takes many of them.
 trait Form: Key {
-    fn insert(filter: &mut Blocked, keys: &[Self]);
-    fn contains(filter: &Blocked, keys: &[Self], found: &mut [bool]);
+    /// How the filter hashes them.
+    type Hasher: Hashing + Sync;
+    const HASHER: Self::Hasher;
+
+    /// The same keys, where they are, in a type that umbel takes.
+    fn keys(keys: &[Self]) -> &[impl umbel::Key<Self::Hasher>];
 }
 
 impl Form for Hashed {
-    fn insert(filter: &mut Blocked, keys: &[Self]) {
-        filter.insert_hashes(Hashed::words(keys));
-    }
+    type Hasher = Prehashed;
+    const HASHER: Prehashed = Prehashed::new(1);
 
-    fn contains(filter: &Blocked, keys: &[Self], found: &mut [bool]) {
-        filter.contains_hashes(Hashed::words(keys), found);
+    fn keys(keys: &[Self]) -> &[impl umbel::Key<Prehashed>] {
+        Hash64::slice(Self::words(keys))
     }
 }
 
 impl Form for u64 {
-    fn insert(filter: &mut Blocked, keys: &[Self]) {
-        filter.insert_u64s(keys);
-    }
+    type Hasher = KeyHasher;
+    const HASHER: KeyHasher = KeyHasher::with_seed(0);
 
-    fn contains(filter: &Blocked, keys: &[Self], found: &mut [bool]) {
-        filter.contains_u64s(keys, found);
+    fn keys(keys: &[Self]) -> &[impl umbel::Key] {
+        keys
     }
 }
 
 impl Form for Text {
-    fn insert(filter: &mut Blocked, keys: &[Self]) {
-        filter.insert_keys(keys);
-    }
+    type Hasher = KeyHasher;
+    const HASHER: KeyHasher = KeyHasher::with_seed(0);
 
-    fn contains(filter: &Blocked, keys: &[Self], found: &mut [bool]) {
-        filter.contains_keys(keys, found);
+    fn keys(keys: &[Self]) -> &[impl umbel::Key] {
+        Self::arrays(keys)
     }
 }
 
@@ -109,7 +112,7 @@ struct One(Blocked);
 
 impl One {
     fn new(n: u64, fpp: f64) -> Self {
-        Self(blocked(n, fpp))
+        Self(blocked(n, fpp, KeyHasher::default()))
     }
 
     fn bytes(&self) -> usize {
@@ -120,28 +123,28 @@ impl One {
 one_by_one!(
     One,
     Hashed,
-    |filter, key| filter.insert_hash(KeyHash::from_u64(key.0)),
-    filter.contains_hash(KeyHash::from_u64(key.0))
+    |filter, key| filter.insert(KeyHash::from_u64(key.0)),
+    filter.contains(KeyHash::from_u64(key.0))
 );
-one_by_one!(One, u64, |filter, key| filter.insert_u64(*key), filter.contains_u64(*key));
-one_by_one!(One, Text, |filter, key| filter.insert(key), filter.contains(key));
+one_by_one!(One, u64, |filter, key| filter.insert(*key), filter.contains(*key));
+one_by_one!(One, Text, |filter, key| filter.insert(&key.0[..]), filter.contains(&key.0[..]));
 
 /// Many keys a call.
-struct Batch(Blocked);
+struct Batch<H>(Blocked<Blocks, H>);
 
-impl<K: Form> Filter<K> for Batch {
+impl<K: Form> Filter<K> for Batch<K::Hasher> {
     const MODE: &'static str = "batch";
 
     fn new(n: u64, fpp: f64) -> Self {
-        Self(blocked(n, fpp))
+        Self(blocked(n, fpp, K::HASHER))
     }
 
     fn insert(&mut self, keys: &[K]) {
-        K::insert(&mut self.0, keys);
+        self.0.insert_all(K::keys(keys));
     }
 
     fn count(&self, keys: &[K]) -> usize {
-        count(keys, |keys, found| K::contains(&self.0, keys, found))
+        count(keys, |keys, found| self.0.contains_all(K::keys(keys), found))
     }
 
     fn bytes(&self) -> usize {
@@ -150,16 +153,16 @@ impl<K: Form> Filter<K> for Batch {
 }
 
 /// As [`Batch`], under a secret.
-struct Keyed(Batch);
+struct Keyed(Batch<KeyHasher>);
 
-impl<K: Form> Filter<K> for Keyed {
+impl<K: Form<Hasher = KeyHasher>> Filter<K> for Keyed {
     const VARIANT: &'static str = "keyed";
     const MODE: &'static str = "batch";
     const ASKING: &'static [u64] = &[1];
 
     fn new(n: u64, fpp: f64) -> Self {
         let hasher = KeyHasher::keyed(Secret::new(*b"sixteen of bytes"));
-        Self(Batch(Blocked::new(&plan(n, fpp), hasher).expect("memory")))
+        Self(Batch(blocked(n, fpp, hasher)))
     }
 
     fn insert(&mut self, keys: &[K]) {
@@ -185,7 +188,7 @@ impl<const THREADS: u64> Filter<Hashed> for ByShared<THREADS> {
     const ASKING: &'static [u64] = &[THREADS];
 
     fn new(n: u64, fpp: f64) -> Self {
-        Self(Shared::new(&plan(n, fpp), KeyHasher::default()).expect("memory"))
+        Self(Shared::with_plan(&plan(n, fpp), KeyHasher::default()).expect("memory"))
     }
 
     fn insert(&mut self, keys: &[Hashed]) {
@@ -193,7 +196,7 @@ impl<const THREADS: u64> Filter<Hashed> for ByShared<THREADS> {
         thread::scope(|scope| {
             for part in keys.chunks(keys.len().div_ceil(THREADS as usize)) {
                 scope.spawn(move || {
-                    for_hashes::<SHARED_BLOCK>(part, |hashes| filter.insert_batch(hashes));
+                    for_hashes::<SHARED_BLOCK>(part, |hashes| filter.insert_all(hashes));
                 });
             }
         });
@@ -201,7 +204,7 @@ impl<const THREADS: u64> Filter<Hashed> for ByShared<THREADS> {
 
     fn count(&self, keys: &[Hashed]) -> usize {
         count(keys, |keys, found| {
-            for_hashes::<BLOCK>(keys, |hashes| self.0.contains_batch(hashes, found));
+            for_hashes::<BLOCK>(keys, |hashes| self.0.contains_all(hashes, found));
         })
     }
 

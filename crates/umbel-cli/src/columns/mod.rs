@@ -1,6 +1,6 @@
 //! Parquet files: what their footer says of columns, and the Bloom filters that lie in them.
 //!
-//! The footer is read by the crate `parquet`, the filters by `umbel::foreign`. Of the file nothing is read
+//! The footer is read by the crate `parquet`, the filters by `umbel_foreign`. Of the file nothing is read
 //! but its footer and the filters asked for.
 
 mod values;
@@ -15,8 +15,8 @@ use parquet::file::metadata::{
     ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader,
     ParquetStatisticsPolicy,
 };
-use umbel::foreign::parquet::{Parquet, declared_extent};
-use umbel::foreign::{Format, Parameters};
+use umbel_foreign::parquet::{Parquet, declared_extent};
+use umbel_foreign::{Format, Parameters};
 use umbel_sets::{Options, room_beside};
 
 pub(crate) use values::Values;

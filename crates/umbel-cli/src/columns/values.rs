@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
 use parquet::schema::types::ColumnDescriptor;
-use umbel::foreign::Key;
+use umbel_foreign::Key;
 
 /// The values of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -82,7 +82,9 @@ mod tests {
                 // A stable filter and a window hold more keys than those they remember for certain.
                 assert!(bits > (1.0 / fpp).log2(), "{kind} at {fpp}: {bits}");
             }
-            let less = points.windows(2).all(|pair| pair[0].1 <= pair[1].1 * 1.001);
+            // Codes of another width have another margin.
+            let most = if kind == Kind::Coded { 1.02 } else { 1.001 };
+            let less = points.windows(2).all(|pair| pair[0].1 <= pair[1].1 * most);
             assert!(less, "{kind}: a lower rate takes no fewer bits");
         }
         let classic = curve(Kind::Classic, 1_000_000);

@@ -17,24 +17,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
-use umbel::{AnyFilter, Kind, Plan};
+use umbel::{AnyFilter, Blocks, Hashing, Kind, Plan};
 
 use canvas::Canvas;
 
-use crate::args::PictureArgs;
+use crate::args::PictureFormat;
 use crate::atomic::{self, Existing};
 
-/// A file format of pictures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Sharp at any size
-    Svg,
-    /// In pixels
-    Png,
-}
-
-impl Format {
+impl PictureFormat {
     fn extension(self) -> &'static str {
         match self {
             Self::Svg => "svg",
@@ -63,12 +53,16 @@ fn existing(force: bool) -> Existing {
     if force { Existing::Replace } else { Existing::Keep }
 }
 
-/// Writes the five pictures of a goal, when they are asked for. `plans` are those of all kinds that meet it.
-pub(crate) fn of_plans(args: &PictureArgs, plans: &[Plan]) -> Result<()> {
-    let (Some(dir), Some(goal)) = (&args.plot, Goal::of(plans)) else { return Ok(()) };
-    let existing = existing(args.force);
-    let path =
-        |name: &str| -> PathBuf { dir.join(format!("{name}.{}", args.plot_format.extension())) };
+/// Writes the five pictures of a goal into a folder. `plans` are those of all kinds that meet it.
+pub(crate) fn of_plans(
+    dir: &Path,
+    format: PictureFormat,
+    force: bool,
+    plans: &[Plan],
+) -> Result<()> {
+    let Some(goal) = Goal::of(plans) else { return Ok(()) };
+    let existing = existing(force);
+    let path = |name: &str| -> PathBuf { dir.join(format!("{name}.{}", format.extension())) };
     let pictures: [(&str, Draw); 5] = [
         ("rate-by-probes", probes::picture),
         ("exponent", exponent::picture),
@@ -81,14 +75,14 @@ pub(crate) fn of_plans(args: &PictureArgs, plans: &[Plan]) -> Result<()> {
         atomic::check_target(&path(name), existing)?;
     }
     for (name, draw) in pictures {
-        save(&draw(&goal), &path(name), args.plot_format, existing)?;
+        save(&draw(&goal), &path(name), format, existing)?;
     }
     Ok(())
 }
 
 /// Refuses, before any work, a place where the picture of a filter cannot go.
 pub(crate) fn check(path: &Path, filters: &[PathBuf], force: bool) -> Result<()> {
-    Format::of(path)?;
+    PictureFormat::of(path)?;
     if let [_, second, ..] = filters {
         bail!("{}: --plot draws one filter; give each a picture of its own", second.display());
     }
@@ -96,11 +90,16 @@ pub(crate) fn check(path: &Path, filters: &[PathBuf], force: bool) -> Result<()>
 }
 
 /// Writes the picture of a filter; `name` is what it is called there.
-pub(crate) fn of_filter(filter: &AnyFilter, name: &str, path: &Path, force: bool) -> Result<()> {
-    save(&profile::picture(filter, name), path, Format::of(path)?, existing(force))
+pub(crate) fn of_filter<H: Hashing>(
+    filter: &AnyFilter<Blocks, H>,
+    name: &str,
+    path: &Path,
+    force: bool,
+) -> Result<()> {
+    save(&profile::picture(filter, name), path, PictureFormat::of(path)?, existing(force))
 }
 
-fn save(picture: &Canvas, path: &Path, format: Format, existing: Existing) -> Result<()> {
+fn save(picture: &Canvas, path: &Path, format: PictureFormat, existing: Existing) -> Result<()> {
     let bytes = format.bytes(picture).with_context(|| path.display().to_string())?;
     atomic::write(path, existing, |out| Ok(out.write_all(&bytes)?)).map(drop)
 }
@@ -123,12 +122,12 @@ struct Goal<'a> {
 impl<'a> Goal<'a> {
     /// The goal that all these plans meet.
     fn of(plans: &'a [Plan]) -> Option<Self> {
-        let classic = plans.iter().find(|plan| plan.kind == Kind::Classic);
+        let classic = plans.iter().find(|plan| plan.kind() == Kind::Classic);
         let plan = classic.or(plans.first())?;
         let bits_per_key = plan.bits_per_key();
-        let one_rate = plans.iter().all(|other| (0.99..1.01).contains(&(other.fpp / plan.fpp)));
-        let one_size = plans.iter().all(|other| other.keys == plan.keys);
-        Some(Self { plans, keys: plan.keys, fpp: plan.fpp, bits_per_key, one_rate, one_size })
+        let one_rate = plans.iter().all(|other| (0.99..1.01).contains(&(other.fpp() / plan.fpp())));
+        let one_size = plans.iter().all(|other| other.keys() == plan.keys());
+        Some(Self { plans, keys: plan.keys(), fpp: plan.fpp(), bits_per_key, one_rate, one_size })
     }
 }
 

@@ -13,15 +13,15 @@ const RANGE: (f64, f64) = (0.1, 4.0);
 /// Rates at 0.1 to 4 times the planned keys. None of a kind that is built from all its keys at once, and none
 /// beyond the plan of one that can be full, as the coded kind is with 1/0.875 of its keys.
 fn curve(plan: &Plan) -> Vec<Point> {
-    if plan.kind.built_at_once() {
+    if plan.kind().built_at_once() {
         return Vec::new();
     }
-    let most = if plan.kind == Kind::Coded { 1.0 } else { RANGE.1 };
+    let most = if plan.kind() == Kind::Coded { 1.0 } else { RANGE.1 };
     let steps = log_steps(RANGE.0, RANGE.1, 61).take_while(|&times| times <= most * 1.000_001);
     let rate = |times: f64| {
         // A plan for few keys has no tenths of them.
-        let keys = (plan.keys as f64 * times).round().max(1.0);
-        (keys / plan.keys as f64, plan.predicted_fpp_at(keys as u64))
+        let keys = (plan.keys() as f64 * times).round().max(1.0);
+        (keys / plan.keys() as f64, plan.predicted_fpp_at(keys as u64))
     };
     let mut points: Vec<_> = steps.map(rate).collect();
     points.dedup();
@@ -29,7 +29,7 @@ fn curve(plan: &Plan) -> Vec<Point> {
 }
 
 pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
-    let curves = Curve::joined(goal.plans.iter().map(|plan| (plan.kind, curve(plan))));
+    let curves = Curve::joined(goal.plans.iter().map(|plan| (plan.kind(), curve(plan))));
     let mut legend = Legend::new();
     for curve in &curves {
         legend.add(curve.look(), curve.name());
@@ -77,19 +77,19 @@ mod tests {
     fn the_promise_is_kept_up_to_the_plan_and_broken_beyond() {
         for plan in plans_for(100_000, 0.01) {
             let points = curve(&plan);
-            if plan.kind.built_at_once() {
+            if plan.kind().built_at_once() {
                 assert!(points.is_empty());
                 continue;
             }
             assert!(
                 points.windows(2).all(|pair| pair[0].1 <= pair[1].1 * 1.000_001),
                 "{}",
-                plan.kind
+                plan.kind()
             );
             let upto = points.iter().filter(|point| point.0 <= 1.0);
             assert!(upto.clone().count() > 30 && upto.clone().all(|point| point.1 <= 0.01));
             let (_, last) = points[points.len() - 1];
-            match plan.kind {
+            match plan.kind() {
                 Kind::Scalable | Kind::Stable | Kind::Window | Kind::Coded => assert!(last <= 0.01),
                 kind => assert!(last > 0.2, "{kind}: {last}"),
             }
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn kinds_with_the_same_rates_share_a_curve() {
         let plans = plans_for(1_000_000, 0.01);
-        let curves = Curve::joined(plans.iter().map(|plan| (plan.kind, curve(plan))));
+        let curves = Curve::joined(plans.iter().map(|plan| (plan.kind(), curve(plan))));
         let names: Vec<_> = curves.iter().map(Curve::name).collect();
         assert!(names.iter().any(|name| name.starts_with("blocked, counting")), "{names:?}");
     }

@@ -1,7 +1,7 @@
 //! The inside of one filter: how many blocks are how full, beside what chance gives, and the fill along its file.
 
-use umbel::AnyFilter;
-use umbel::filter::Profile;
+use umbel::{AnyFilter, Blocks, Hashing};
+use umbel_advice::Profile;
 
 use super::canvas::{Anchor, Area, Canvas, Point, width_of};
 use super::chart::{Axis, Chart, Legend, titled};
@@ -44,11 +44,11 @@ fn bars(profile: &Profile) -> Vec<Bar> {
     (first..=last).step_by(width).map(bar).collect()
 }
 
-pub(super) fn picture(filter: &AnyFilter, name: &str) -> Canvas {
-    let (profile, receipt) = (filter.profile(STRETCHES), filter.receipt());
+pub(super) fn picture<H: Hashing>(filter: &AnyFilter<Blocks, H>, name: &str) -> Canvas {
+    let (profile, receipt) = (Profile::of(filter, STRETCHES), filter.receipt());
     let cells = profile.cells;
     let per_block = profile.loads.len() - 1;
-    let kind = receipt.plan.kind;
+    let kind = receipt.plan.kind();
 
     let (mut left, mut right) = (Legend::new(), Legend::new());
     left.add(Look::line(LIGHT, SOLID).width(12.0), "blocks counted");
@@ -169,8 +169,8 @@ mod tests {
     fn filter(kind: Kind, keys: u64) -> AnyFilter {
         let plan = Plan::for_keys(kind, keys.max(1), 0.01).unwrap();
         let hasher = KeyHasher::default();
-        let hashes: Vec<_> = (0..keys).map(|key| hasher.hash_u64(key)).collect();
-        AnyFilter::build(&plan, hasher, &hashes).unwrap()
+        let hashes: Vec<_> = (0..keys).map(|key| hasher.hash(key)).collect();
+        AnyFilter::build(&plan, &hashes, hasher).unwrap()
     }
 
     #[test]
@@ -181,7 +181,7 @@ mod tests {
             (Kind::Coded, 1_000),
             (Kind::Scalable, 999),
         ] {
-            let profile = filter(kind, keys).profile(STRETCHES);
+            let profile = Profile::of(&filter(kind, keys), STRETCHES);
             let bars = bars(&profile);
             assert!(bars.len() <= BARS);
             assert_eq!(bars.iter().map(|bar| bar.counted).sum::<u64>(), profile.blocks);

@@ -4,10 +4,11 @@ use anyhow::Result;
 use umbel_sets::Report;
 
 use super::build::add_lines;
-use super::{explain, print};
+use super::explain;
 use crate::Outcome;
 use crate::args::AddArgs;
 use crate::atomic::Existing;
+use crate::output::print;
 use crate::report::Run;
 use crate::{filters, lines};
 

@@ -3,16 +3,17 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use umbel::foreign::{Foreign, ForeignInsert, Format};
-use umbel::{AnyFilter, KeyHasher, Kind, Plan};
+use umbel::{AnyFilter, Attributes, KeyHasher, Kind, Plan};
+use umbel_foreign::{Foreign, ForeignInsert, Format};
 use umbel_sets::{AtOnce, Filter, ForeignLines, Input, Options, Receipt, Report};
 
-use super::{explain, print};
+use super::explain;
 use crate::Outcome;
 use crate::args::BuildArgs;
 use crate::atomic::Existing;
 use crate::lines::{self, Source};
 use crate::numbers::{Bytes, Count};
+use crate::output::print;
 use crate::report::Run;
 use crate::{filters, formats, report};
 
@@ -32,10 +33,10 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         Some(secret) => KeyHasher::keyed(secret),
         None => KeyHasher::with_seed(args.seed),
     };
-    if args.kind.kind.rows() && options.records.key().is_empty() {
-        return Err(umbel::Error::NoAttributes.into());
+    if args.kind.kind().rows() && options.records.key().is_empty() {
+        return Err(umbel::RowError::NoAttributes.into());
     }
-    if args.kind.kind == Kind::Cascade {
+    if args.kind.kind() == Kind::Cascade {
         return build_lists(args, existing, hasher, &options);
     }
     if !args.except.is_empty() {
@@ -52,7 +53,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         print(explain::plan(&plan, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    if plan.kind == Kind::Blocked && umbel_sets::room_beside(plan.bytes(), &options).is_err() {
+    if plan.kind() == Kind::Blocked && umbel_sets::room_beside(plan.bytes(), &options).is_err() {
         let inputs = lines::rereadable(inputs, &options)?;
         let mut result = None;
         filters::write_with(&args.output, existing, |out| {
@@ -64,7 +65,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         run.finish(&report, "", Some(&Receipt::Own(receipt)));
         return Ok(Outcome::Done);
     }
-    let filter = if plan.kind.built_at_once() {
+    let filter = if plan.kind().built_at_once() {
         let mut lines = AtOnce::new(&plan, hasher, &options)?;
         for source in inputs {
             match source {
@@ -76,9 +77,9 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         report::add(&mut report, &part);
         AnyFilter::Bloomier(filter).into()
     } else {
-        let mut filter = Filter::Own(match plan.kind.rows() {
-            true => AnyFilter::with_attributes(&plan, options.records.key(), hasher)?,
-            false => AnyFilter::new(&plan, hasher)?,
+        let mut filter = Filter::Own(match plan.kind().rows() {
+            true => Attributes::with_names(&plan, options.records.key(), hasher)?.into(),
+            false => AnyFilter::with_plan(&plan, hasher)?,
         });
         add_lines(inputs, &mut filter, &args.output, &options, &mut report)?;
         filter

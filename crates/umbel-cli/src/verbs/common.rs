@@ -5,10 +5,10 @@ use serde_json::json;
 use umbel_sets::{Common, CommonPlan, Strategy};
 
 use super::explain::{self, Job};
-use super::{print, stdout};
 use crate::Outcome;
 use crate::args::CommonArgs;
 use crate::lines;
+use crate::output::{print, stdout};
 use crate::report::Run;
 
 pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {

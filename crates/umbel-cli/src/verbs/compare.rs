@@ -3,12 +3,12 @@
 use anyhow::Result;
 use serde_json::json;
 use umbel::filter::Comparison;
-use umbel::{Error, Estimate, Receipt};
+use umbel::{Estimate, MergeError, Receipt};
 
-use super::print;
 use crate::Outcome;
 use crate::args::CompareArgs;
 use crate::numbers::{Count, Size};
+use crate::output::print;
 use crate::{filters, report};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<Outcome> {
@@ -28,8 +28,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Outcome> {
 fn text(
     args: &CompareArgs,
     receipts: &[Receipt; 2],
-    found: &Result<Comparison, Error>,
-    merged: &Result<(), Error>,
+    found: &Result<Comparison, MergeError>,
+    merged: &Result<(), MergeError>,
 ) -> String {
     let mut text = String::new();
     let mut row = |what: &str, value: String| text += &format!("{what:<12} {value}\n");
@@ -39,7 +39,7 @@ fn text(
             format!(
                 "{}: {} filter of {}, {}, {:.2} % full",
                 path.display(),
-                receipt.plan.kind,
+                receipt.plan.kind(),
                 Size(receipt.bytes()),
                 report::inside(receipt),
                 receipt.fill * 100.0
@@ -95,16 +95,16 @@ fn share(estimate: &Estimate) -> String {
 fn json(
     args: &CompareArgs,
     receipts: &[Receipt; 2],
-    found: &Result<Comparison, Error>,
-    merged: &Result<(), Error>,
+    found: &Result<Comparison, MergeError>,
+    merged: &Result<(), MergeError>,
 ) -> String {
     let mut object = json!({
         "type": "compare",
         "left": report::own_json(&receipts[0]),
         "right": report::own_json(&receipts[1]),
         "mergeable": merged.is_ok(),
-        "not_mergeable": merged.as_ref().err().map(Error::to_string),
-        "not_comparable": found.as_ref().err().map(Error::to_string),
+        "not_mergeable": merged.as_ref().err().map(MergeError::to_string),
+        "not_comparable": found.as_ref().err().map(MergeError::to_string),
     });
     object["left"]["file"] = json!(args.left.display().to_string());
     object["right"]["file"] = json!(args.right.display().to_string());

@@ -3,7 +3,8 @@
 use std::fmt::Display;
 
 use anyhow::{Context, Result, bail};
-use umbel::foreign::ForeignFilter;
+use umbel::Scheme;
+use umbel_foreign::ForeignFilter;
 use umbel_sets::{Filter, ForeignLines, Progress, Report};
 
 use crate::Outcome;
@@ -27,7 +28,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn converted(filter: &Filter, args: &ConvertArgs) -> Result<Filter> {
+fn converted(filter: &Filter<Scheme>, args: &ConvertArgs) -> Result<Filter<Scheme>> {
     // The way that is always there.
     let (option, to): (_, &dyn Display) = match &args.to {
         Target::Kind(kind) => ("--kind", kind),
@@ -38,12 +39,12 @@ fn converted(filter: &Filter, args: &ConvertArgs) -> Result<Filter> {
         (Filter::Own(filter), Target::Kind(kind)) => Ok(filter.convert(kind)?.into()),
         (Filter::Foreign(lines), Target::Format(format)) => match lines.filter().convert(format) {
             Ok(filter) => Ok(ForeignLines::new(filter, None)?.into()),
-            Err(error @ umbel::Error::ForeignConvert { .. }) => bail!("{error}: {instead}"),
+            Err(error @ umbel_foreign::Error::CannotConvert { .. }) => bail!("{error}: {instead}"),
             Err(error) => Err(error.into()),
         },
         (filter, _) => {
             let from: &dyn Display = match filter {
-                Filter::Own(filter) => &filter.plan().kind,
+                Filter::Own(filter) => &filter.plan().kind(),
                 Filter::Foreign(lines) => &lines.filter().format(),
             };
             bail!(

@@ -5,10 +5,11 @@ use serde_json::json;
 use umbel_sets::{Distinct, DistinctPlan, DistinctStrategy};
 
 use super::explain::{self, Job};
-use super::{print, seen, stdout};
+use super::seen;
 use crate::Outcome;
 use crate::args::DedupArgs;
 use crate::lines;
+use crate::output::{print, stdout};
 use crate::report::Run;
 
 pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {

@@ -5,9 +5,9 @@ use std::fs;
 use anyhow::{Context, Result};
 use clap::CommandFactory;
 
-use super::print;
 use crate::Outcome;
 use crate::args::{Cli, CompletionsArgs, ManArgs};
+use crate::output::print;
 
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<Outcome> {
     let mut script = Vec::new();

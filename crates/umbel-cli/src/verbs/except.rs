@@ -5,10 +5,10 @@ use umbel_sets::Distinct;
 
 use super::dedup::explain;
 use super::explain::Job;
-use super::{print, stdout};
 use crate::Outcome;
 use crate::args::ExceptArgs;
 use crate::lines;
+use crate::output::{print, stdout};
 use crate::report::Run;
 
 pub(crate) fn except(args: &ExceptArgs) -> Result<Outcome> {

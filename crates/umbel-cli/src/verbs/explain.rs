@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use umbel::Plan;
-use umbel::foreign::{self, ForeignFilter, Format};
 use umbel::math::classic;
+use umbel_foreign::{ForeignFilter, Format};
 use umbel_sets::{Filter, Input, Options, Records};
 
 use crate::numbers::{Count, Rate, Size};
@@ -67,9 +67,9 @@ pub(super) fn plan(plan: &Plan, as_json: bool) -> String {
     let times = plan.bits_per_key() / classic::bits_per_key(fpp);
     if as_json {
         let object = json!({
-            "type": "plan", "kind": plan.kind.name(), "keys": plan.keys, "fpp": plan.fpp,
-            "predicted_fpp": plan.predicted_fpp(), "bytes": plan.bytes(), "bits": plan.bits,
-            "probes": plan.probes, "bits_per_key": plan.bits_per_key(), "times_classic": times,
+            "type": "plan", "kind": plan.kind().name(), "keys": plan.keys(), "fpp": plan.fpp(),
+            "predicted_fpp": plan.predicted_fpp(), "bytes": plan.bytes(), "bits": plan.bits(),
+            "probes": plan.probes(), "bits_per_key": plan.bits_per_key(), "times_classic": times,
         });
         return format!("{object}\n");
     }
@@ -83,11 +83,11 @@ pub(super) fn plan(plan: &Plan, as_json: bool) -> String {
         "probes",
         "bits per key",
         "x classic",
-        plan.kind,
-        Count(plan.keys),
+        plan.kind(),
+        Count(plan.keys()),
         Rate(fpp),
         Size(plan.bytes()),
-        plan.probes,
+        plan.probes(),
         plan.bits_per_key(),
         times
     )
@@ -98,14 +98,15 @@ pub(super) fn has(filter: &Filter, as_json: bool) -> String {
     match filter {
         Filter::Own(filter) => plan(filter.plan(), as_json),
         Filter::Foreign(lines) => {
-            let foreign::Receipt { format, bits, probes, bytes, .. } = lines.filter().receipt();
+            let umbel_foreign::Receipt { format, bits, probes, bytes, .. } =
+                lines.filter().receipt();
             of_format(format, bits, probes, bytes, as_json)
         }
     }
 }
 
 /// What another system makes of its parameters.
-pub(super) fn foreign(plan: &foreign::Plan, as_json: bool) -> String {
+pub(super) fn foreign(plan: &umbel_foreign::Plan, as_json: bool) -> String {
     of_format(plan.format, plan.bits, plan.probes, plan.bytes, as_json)
 }
 
@@ -128,15 +129,15 @@ fn of_format(format: Format, bits: u64, probes: u32, bytes: u64, as_json: bool) 
 }
 
 pub(super) fn filter(plan: &Plan) -> Value {
-    json!({"keys": plan.keys, "bytes": plan.bytes(), "probes": plan.probes, "fpp": plan.fpp})
+    json!({"keys": plan.keys(), "bytes": plan.bytes(), "probes": plan.probes(), "fpp": plan.fpp()})
 }
 
 pub(super) fn filter_line(what: &str, plan: &Plan) -> String {
     format!(
         "filter   {what}: {} for {} keys, {} probes, rate {}\n",
         Size(plan.bytes()),
-        Count(plan.keys),
-        plan.probes,
+        Count(plan.keys()),
+        plan.probes(),
         Rate(plan.predicted_fpp())
     )
 }

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use serde_json::json;
+use umbel::Capacity;
 use umbel::filter::{Fact, Figure, Part};
-use umbel::{Capacity, foreign};
 use umbel_sets::{Filter, Receipt};
 
-use super::print;
 use crate::Outcome;
 use crate::args::InfoArgs;
 use crate::numbers::{Count, Rate, Size};
+use crate::output::print;
 use crate::{filters, pictures, report};
 
 pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
@@ -45,8 +45,8 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
 }
 
 /// The receipt of another system's filter.
-fn foreign_text(path: &Path, receipt: &foreign::Receipt) -> String {
-    let part = |(number, part): (usize, &foreign::Part)| {
+fn foreign_text(path: &Path, receipt: &umbel_foreign::Receipt) -> String {
+    let part = |(number, part): (usize, &umbel_foreign::Part)| {
         let facts = part.facts.iter().map(|fact| format!(", {} {}", words(fact), value(fact)));
         format!(
             "  part {number:<5} {} keys, {} of {} bits set, {} probes, rate now {}{}\n",
@@ -85,24 +85,24 @@ fn foreign_text(path: &Path, receipt: &foreign::Receipt) -> String {
 fn text(path: &Path, receipt: &umbel::Receipt) -> String {
     let plan = &receipt.plan;
     let room = Count(receipt.room);
-    let (planned, state) = match plan.kind.capacity() {
+    let (planned, state) = match plan.kind().capacity() {
         Capacity::First => (
-            format!(", then growing, at a rate of {} over all growth", Rate(plan.fpp)),
+            format!(", then growing, at a rate of {} over all growth", Rate(plan.fpp())),
             format!("within its promise, room for {room} more keys before it grows"),
         ),
         Capacity::Last => (
-            format!(", the last ones, at a rate of {} for all time", Rate(plan.fpp)),
+            format!(", the last ones, at a rate of {} for all time", Rate(plan.fpp())),
             "within its promise, takes keys without end and forgets old ones".to_owned(),
         ),
-        _ if plan.kind.built_at_once() => (
-            format!(" at a rate of {} ({:.2} bits a key)", Rate(plan.fpp), plan.bits_per_key()),
+        _ if plan.kind().built_at_once() => (
+            format!(" at a rate of {} ({:.2} bits a key)", Rate(plan.fpp()), plan.bits_per_key()),
             "within its plan, built at once; takes no more keys".to_owned(),
         ),
         _ => (
             format!(
                 " at a rate of {} ({:.2} bits a key)",
-                Rate(plan.fpp),
-                receipt.bits as f64 / plan.keys as f64
+                Rate(plan.fpp()),
+                receipt.bits as f64 / plan.keys() as f64
             ),
             format!("within its plan, room for about {room} keys"),
         ),
@@ -123,16 +123,16 @@ fn text(path: &Path, receipt: &umbel::Receipt) -> String {
          \x20 state      {}\n\
          {}{}",
         path.display(),
-        plan.kind,
+        plan.kind(),
         report::inside(receipt),
         receipt.scheme,
         Size(receipt.bytes()),
         Count(receipt.bits),
-        Count(plan.keys),
+        Count(plan.keys()),
         planned,
         Count(receipt.set_bits),
-        plan.kind.cells(),
-        if plan.kind.cells() == "bits" { "set" } else { "in use" },
+        plan.kind().cells(),
+        if plan.kind().cells() == "bits" { "set" } else { "in use" },
         receipt.fill * 100.0,
         report::estimate_within(&receipt.keys),
         Rate(receipt.fpp),
@@ -174,10 +174,10 @@ fn part_line(number: usize, part: &Part) -> String {
         "  {:<10} {} of {} keys, {}, {} probes, rate now {} of {}\n",
         part_name(number, part),
         Count(part.keys.round() as u64),
-        Count(part.plan.keys),
+        Count(part.plan.keys()),
         Size(part.plan.bytes()),
-        part.plan.probes,
+        part.plan.probes(),
         Rate(part.fpp),
-        Rate(part.plan.fpp)
+        Rate(part.plan.fpp())
     )
 }

@@ -1,7 +1,8 @@
 //! `umbel merge`: one filter from several.
 
 use anyhow::{Context, Result, bail};
-use umbel::foreign::ForeignFilter;
+use umbel::Scheme;
+use umbel_foreign::ForeignFilter;
 use umbel_sets::{Filter, ForeignLines, Progress, Report};
 
 use crate::Outcome;
@@ -31,7 +32,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn join(merged: &mut Filter, other: &Filter, intersect: bool) -> Result<()> {
+fn join(merged: &mut Filter<Scheme>, other: &Filter<Scheme>, intersect: bool) -> Result<()> {
     match (merged, other) {
         (Filter::Own(left), Filter::Own(right)) if intersect => left.intersect(right)?,
         (Filter::Own(left), Filter::Own(right)) => left.union(right)?,

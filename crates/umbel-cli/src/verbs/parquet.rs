@@ -4,16 +4,16 @@ use std::io::{self, Write};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use umbel::foreign::ForeignFilter;
-use umbel::foreign::parquet::{Parquet, hash};
+use umbel_foreign::ForeignFilter;
+use umbel_foreign::parquet::{Parquet, hash};
 use umbel_sets::{Error, ErrorBound, Keys, Options, Report, room_beside};
 
-use super::print;
 use crate::Outcome;
 use crate::args::{ParquetArgs, Voice};
 use crate::columns::{Chunk, ParquetFile, Values};
 use crate::lines::{self, Source};
 use crate::numbers::{Count, Rate, Size};
+use crate::output::print;
 use crate::report::{self, Run, say};
 
 pub(crate) fn parquet(args: &ParquetArgs) -> Result<Outcome> {

@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use umbel::advice::{self, Advice, Choice, Costs, Goal, MEASURED_ON, Obstacle, Ranking, Verdict};
 use umbel::{Capacity, Kind, Plan};
+use umbel_advice::{Advice, Choice, Costs, Goal, MEASURED_ON, Obstacle, Ranking, Verdict, advise};
 
-use super::print;
 use crate::Outcome;
-use crate::args::PlanArgs;
+use crate::args::{PictureArgs, PlanArgs};
 use crate::numbers::{Count, Rate, Size};
+use crate::output::print;
 use crate::pictures;
 
 pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
@@ -17,8 +17,11 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let goal = goal(args);
-    let advice = advice::advise(&goal)?;
-    pictures::of_plans(&args.pictures, &plans(&advice))?;
+    let advice = advise(&goal)?;
+    let PictureArgs { plot, plot_format, force } = &args.pictures;
+    if let Some(dir) = plot {
+        pictures::of_plans(dir, *plot_format, *force, &plans(&advice))?;
+    }
     print(match args.json {
         true => as_json(&goal, &advice, args.explain),
         false => text(&goal, &advice, args.explain),
@@ -31,7 +34,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
 
 /// One of each kind, in the order of the kinds.
 fn plans(advice: &Advice) -> Vec<Plan> {
-    let of = |kind| advice.choices.iter().find(|choice| choice.variant.kind == kind)?.plan;
+    let of = |kind| advice.choices.iter().find(|choice| choice.variant.kind() == kind)?.plan;
     Kind::ALL.into_iter().filter_map(of).collect()
 }
 
@@ -159,7 +162,7 @@ fn row(choice: &Choice) -> String {
     format!(
         "{:<10} {:>17} {:>10} {:>10} {bits:>12.2} {:>10.2} {:>9.0} {price:>11}{}\n",
         choice.variant,
-        Count(plan.keys),
+        Count(plan.keys()),
         Rate(choice.fpp),
         Size(choice.memory),
         bits / -choice.fpp.log2(),
@@ -189,7 +192,7 @@ fn as_json(goal: &Goal, advice: &Advice, explain: bool) -> String {
     let mut text = String::new();
     for (rank, choice) in (1..).zip(&advice.choices) {
         let mut object = json!({
-            "type": "plan", "kind": choice.variant.kind.name(), "variant": choice.variant.to_string(),
+            "type": "plan", "kind": choice.variant.kind().name(), "variant": choice.variant.to_string(),
             "fits": choice.fits(), "obstacles": obstacles(choice),
         });
         if choice.fits() {
@@ -197,15 +200,15 @@ fn as_json(goal: &Goal, advice: &Advice, explain: bool) -> String {
         }
         if let Some(plan) = &choice.plan {
             let figures = json!({
-                "keys": plan.keys, "fpp": plan.fpp, "predicted_fpp": choice.fpp, "bits": plan.bits,
-                "bytes": choice.memory, "ship_bytes": choice.ship, "probes": plan.probes,
-                "detail": plan.detail, "bits_per_key": choice.bits_per_key(),
+                "keys": plan.keys(), "fpp": plan.fpp(), "predicted_fpp": choice.fpp, "bits": plan.bits(),
+                "bytes": choice.memory, "ship_bytes": choice.ship, "probes": plan.probes(),
+                "planned_variant": plan.variant().to_string(), "bits_per_key": choice.bits_per_key(),
                 "times_bound": choice.bits_per_key().map(|bits| bits / -choice.fpp.log2()),
                 "cache_lines": choice.lines,
                 "ns_one": choice.price.map(|price| price.one),
                 "ns_batch": choice.price.map(|price| price.batch),
-                "grows": plan.kind.capacity() == Capacity::First,
-                "forgets": plan.kind.capacity() == Capacity::Last,
+                "grows": plan.kind().capacity() == Capacity::First,
+                "forgets": plan.kind().capacity() == Capacity::Last,
                 "expected_ns": choice.cost,
             });
             merge(&mut object, figures);

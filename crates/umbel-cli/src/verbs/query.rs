@@ -5,11 +5,12 @@ use std::io;
 use anyhow::Result;
 use umbel_sets::{ErrorBound, Query};
 
-use super::{explain, print};
+use super::explain;
 use crate::Outcome;
 use crate::args::QueryArgs;
 use crate::filters;
 use crate::lines::{self, Source};
+use crate::output::print;
 use crate::report::Run;
 
 pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {

@@ -3,13 +3,14 @@
 use anyhow::{Context, Result};
 use umbel_sets::{Filter, Report};
 
-use super::{explain, print};
+use super::explain;
 use crate::Outcome;
 use crate::args::{ForeignArgs, RemoveArgs};
 use crate::atomic::Existing;
 use crate::filters::{self, Locked};
 use crate::lines::{self, Source};
 use crate::numbers::Count;
+use crate::output::print;
 use crate::report::{self, Run, say};
 
 pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
@@ -22,7 +23,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
         filters::read_locked(&args.filter, secret.as_ref(), &foreign, &options)?;
     let mut filter = filters::own(filter, &args.filter, "remove")?;
     // Refused before any line is read.
-    filter.get_remove().with_context(|| args.filter.display().to_string())?;
+    filter.removing().with_context(|| args.filter.display().to_string())?;
     if args.work.explain {
         print(explain::plan(filter.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);

@@ -14,13 +14,14 @@ use serde::{Deserialize, Serialize};
 use umbel::{AnyFilter, KeyHasher, Kind, Plan};
 use umbel_sets::{Checkpoint, Save, Seen};
 
-use super::{explain, print, stdout};
+use super::explain;
 use crate::Outcome;
 use crate::args::{DedupArgs, ForeignArgs};
 use crate::atomic::{self, Existing};
 use crate::filters::{self, Locked};
 use crate::lines::{self, Source};
 use crate::numbers::Count;
+use crate::output::{print, stdout};
 use crate::report::{Run, say};
 
 /// The keys that a new filter begins with, when none are named.
@@ -36,7 +37,7 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
         let keys = args.keys.map_or(DEFAULT_KEYS, |keys| keys.0);
         let kind = if args.keys.is_some() { Kind::Blocked } else { Kind::Scalable };
         let kind = args.kind.unwrap_or(kind.into());
-        if kind.kind.rows() {
+        if kind.kind().rows() {
             return Err(umbel_sets::Error::SeenRows.into());
         }
         let plan = Plan::for_keys(kind, keys, args.fpp.map_or(DEFAULT_FPP, |fpp| fpp.0))?;
@@ -46,7 +47,7 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
         }
         umbel_sets::room_beside(plan.bytes(), &options)?;
         let hasher = secret.map_or_else(KeyHasher::default, KeyHasher::keyed);
-        let empty = AnyFilter::new(&plan, hasher)?.into();
+        let empty = AnyFilter::with_plan(&plan, hasher)?.into();
         // Another run may have made it meanwhile: then that one counts.
         match filters::write(&empty, path, Existing::Keep) {
             Err(error) if !path.exists() => return Err(error),

@@ -5,35 +5,15 @@
 //! never put in, falls to 8, 3 and 12 and passes.
 
 use std::fmt::Write;
-use std::str::FromStr;
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use umbel::{Classic, KeyHasher, Kind, Plan};
 
-use super::print;
 use crate::Outcome;
-use crate::args::ShowArgs;
+use crate::args::{At, ShowArgs};
 use crate::numbers::Rate;
-
-/// Words whose places are given: `word=3,12,11`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct At {
-    word: String,
-    bits: Vec<u64>,
-}
-
-impl FromStr for At {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not a word and its bits such as apples=3,12,11");
-        let (word, bits) = text.rsplit_once('=').ok_or_else(wrong)?;
-        let bits: Result<Vec<u64>, _> = bits.split(',').map(|bit| bit.trim().parse()).collect();
-        let bits = bits.map_err(|_| wrong())?;
-        Ok(Self { word: word.to_owned(), bits })
-    }
-}
+use crate::output::print;
 
 /// The published example.
 fn example() -> Vec<At> {
@@ -95,8 +75,8 @@ impl Places {
         }
         let seed = args.seed.unwrap_or(0);
         // Its rate is not what it is about: it is planned for one key.
-        let plan = Plan { kind: Kind::Classic, keys: 1, fpp: 0.5, bits, probes, detail: 0 };
-        let hashed = Classic::new(&plan, KeyHasher::with_seed(seed))?;
+        let plan = Plan::of(Kind::Classic, 1, 0.5, bits, probes)?;
+        let hashed = Classic::with_plan(&plan, KeyHasher::with_seed(seed))?;
         Ok(Self { given: args.at.clone(), example, hashed, seed })
     }
 
@@ -104,7 +84,7 @@ impl Places {
     fn of(&self, word: &str) -> Vec<u64> {
         match self.given.iter().chain(&self.example).find(|at| at.word == word) {
             Some(at) => at.bits.clone(),
-            None => self.hashed.positions(self.hashed.hasher().hash(word)).collect(),
+            None => self.hashed.positions(word).collect(),
         }
     }
 
@@ -185,7 +165,7 @@ impl Story {
     fn text(&self) -> String {
         let mut text = String::new();
         let bits = self.filter.setters.len();
-        let probes = self.places.hashed.plan().probes;
+        let probes = self.places.hashed.plan().probes();
         let s = if probes == 1 { "" } else { "s" };
         let from = match self.published {
             true => "as published by M. Ceglowski, 2004".to_owned(),
@@ -264,7 +244,7 @@ impl Story {
             bits.iter().map(|set| if *set { '1' } else { '0' }).collect()
         };
         line(json!({
-            "type": "filter", "bits": self.filter.setters.len(), "probes": self.places.hashed.plan().probes,
+            "type": "filter", "bits": self.filter.setters.len(), "probes": self.places.hashed.plan().probes(),
             "seed": self.places.seed, "published": self.published,
         }));
         for step in &self.steps {

@@ -195,7 +195,7 @@ fn a_full_temporary_disk_is_told() {
     let tmp = folder.path("tmp");
     let words = &[
         &*format!("umbel: temporary files in {}: ", tmp.display()),
-        "free some space there or name another folder with --tmp",
+        "free some space there or name another folder (--tmp)",
     ];
     // What a pipe gives, and what does not fit in memory: files of more than 100 kB.
     for arguments in [

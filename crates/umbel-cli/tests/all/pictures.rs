@@ -58,7 +58,7 @@ fn five_pictures_of_a_plan() {
         &probes,
         &["probes a key, k", "m = 40 bits", "exact (Bose et al. 2008)", "limit", "n = 0.1 m"],
     );
-    has(&exponent, &["g(p) =", "m/n = 9.60", "best k = ln 2 · m/n = 6.65"]);
+    has(&exponent, &["g(p) =", "m/n = 9.62", "best k = ln 2 · m/n = 6.67"]);
     has(
         &keys,
         &["keys, n", "log2 m = 8: 32 B", "log2 m = 36: 8.00 GiB", "1,000,000 keys at 0.0100"],

@@ -160,9 +160,11 @@ fn an_input_rewritten_with_its_times_kept_is_noticed() {
         header: None,
         scanner: Scanner::within(cramped(1), &options, KeyHasher::default()).unwrap(),
     };
-    let mut filter =
-        Blocked::new(&Plan::for_keys(Kind::Blocked, 100, 0.01).unwrap(), KeyHasher::default())
-            .unwrap();
+    let mut filter = Blocked::with_plan(
+        &Plan::for_keys(Kind::Blocked, 100, 0.01).unwrap(),
+        KeyHasher::default(),
+    )
+    .unwrap();
     let tally = fill(&run.scanner, &inputs[0], &mut filter, None, 0).unwrap();
     let other = fill(&run.scanner, &inputs[1], &mut filter, None, 0).unwrap();
     assert_eq!(tally, other, "the same lines, the same tally");

@@ -36,22 +36,25 @@ impl Doubt {
         const BITS_A_LINE: u64 = 3;
         let wanted = (lines.saturating_mul(BITS_A_LINE) / 512 + 1).next_power_of_two();
         let bits = 512 * wanted.min(1 << (bytes / 64).max(1).ilog2());
-        Plan { kind: Kind::Blocked, keys: lines, fpp: RATE, bits, probes: PROBES, detail: 0 }
+        Plan::of(Kind::Blocked, lines, RATE, bits, PROBES)
+            .expect("a power of two of blocks, for lines")
     }
 
     pub(super) fn insert(&mut self, hashes: &[KeyHash]) {
-        self.filter.insert_batch(hashes);
+        self.filter.insert_all(hashes);
         self.keys += hashes.len() as u64;
     }
 
     /// Makes the filter as small as its keys allow.
     pub(super) fn fold(&mut self) -> Result<(), Error> {
         let plan = *self.filter.plan();
-        let folded = |divisor| Plan { bits: plan.bits / divisor, ..plan };
+        let keys = self.keys.max(1);
+        let folded = |divisor| {
+            let plan = Plan::of(Kind::Blocked, keys, RATE, plan.bits() / divisor, PROBES);
+            plan.expect("a power of two of blocks")
+        };
         let mut divisor = 1;
-        while plan.bits / divisor > 512
-            && folded(2 * divisor).predicted_fpp_at(self.keys.max(1)) <= RATE
-        {
+        while plan.bits() / divisor > 512 && folded(2 * divisor).predicted_fpp() <= RATE {
             divisor *= 2;
         }
         Ok(self.filter.fold(divisor)?)
@@ -100,7 +103,7 @@ impl Note<'_> {
     fn see(&self, shard: &mut Shard<'_>, hashes: &[KeyHash], carried: &mut Carried) {
         let Carried { doubtful, new, keys } = carried;
         new.resize(hashes.len().max(new.len()), false);
-        shard.insert_batch_new(hashes, &mut new[..hashes.len()]);
+        shard.insert_all_new(hashes, &mut new[..hashes.len()]);
         for (&hash, _) in hashes.iter().zip(&*new).filter(|(_, new)| !**new) {
             self.doubtful.add(doubtful, hash, |shard, hashes| *keys += doubt(shard, hashes));
         }
@@ -112,7 +115,7 @@ fn doubt(shard: &mut Shard<'_>, mut hashes: &[KeyHash]) -> u64 {
     let (mut new, mut count) = ([false; 64], 0);
     while !hashes.is_empty() {
         let (some, rest) = hashes.split_at(hashes.len().min(new.len()));
-        shard.insert_batch_new(some, &mut new[..some.len()]);
+        shard.insert_all_new(some, &mut new[..some.len()]);
         count += new[..some.len()].iter().filter(|new| **new).count() as u64;
         hashes = rest;
     }

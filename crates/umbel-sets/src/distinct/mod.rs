@@ -229,8 +229,8 @@ impl Run<'_> {
         };
         let budget = self.scanner.budget;
         let room = budget.rest - seen.bytes() - doubtful.bytes();
-        let mut seen = Blocked::new(seen, self.scanner.hasher)?;
-        let mut filter = Blocked::new(doubtful, self.scanner.hasher)?;
+        let mut seen = Blocked::with_plan(seen, self.scanner.hasher)?;
+        let mut filter = Blocked::with_plan(doubtful, self.scanner.hasher)?;
         let note = Note::new(&mut seen, &mut filter, budget.threads, room);
         for (number, input) in self.inputs[..self.from].iter().enumerate() {
             let tally = self.scanner.scan(input, &note)?;

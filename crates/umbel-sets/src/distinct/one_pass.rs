@@ -11,7 +11,7 @@ use super::{DistinctPlan, Run};
 use crate::Error;
 use crate::budget::Budget;
 use crate::bulk::fill;
-use crate::one_pass::ErrorBound;
+use crate::report::ErrorBound;
 use crate::scan::{Lines, Visit};
 use crate::sink::Sink;
 
@@ -44,7 +44,7 @@ pub(super) fn run(
 ) -> Result<(), Error> {
     let hasher = run.scanner.hasher;
     let room = run.scanner.budget.long_line();
-    let mut excluded = plan.doubtful.map(|size| Blocked::new(&size, hasher)).transpose()?;
+    let mut excluded = plan.doubtful.map(|size| Blocked::with_plan(&size, hasher)).transpose()?;
     if let Some(excluded) = &mut excluded {
         for (number, input) in run.inputs.iter().enumerate().skip(run.from) {
             let tally = fill(&run.scanner, input, excluded, None, room)?;
@@ -53,7 +53,7 @@ pub(super) fn run(
     }
     let seen = plan.seen.expect("an answer with an error has a filter of written lines");
     sink.header(run.header.as_deref())?;
-    let state = Mutex::new((Blocked::new(&seen, hasher)?, sink));
+    let state = Mutex::new((Blocked::with_plan(&seen, hasher)?, sink));
     for (number, input) in run.inputs[..run.from].iter().enumerate() {
         let once = Once { excluded: excluded.as_ref(), state: &state, room };
         let tally = run.scanner.scan(input, &once)?;
@@ -86,7 +86,7 @@ impl Visit for Once<'_, '_, '_> {
         match self.excluded {
             None => keep.fill(true),
             Some(excluded) => {
-                excluded.contains_batch(lines.hashes(), keep);
+                excluded.contains_all(lines.hashes(), keep);
                 keep.iter_mut().for_each(|keep| *keep = !*keep);
             }
         }
@@ -97,7 +97,7 @@ impl Visit for Once<'_, '_, '_> {
         let mut state = self.state.lock().expect("no worker panics");
         let (seen, sink) = &mut *state;
         new.resize(lines.len(), false);
-        seen.insert_batch_new(lines.hashes(), new);
+        seen.insert_all_new(lines.hashes(), new);
         sink.rows(lines, (0..lines.len()).filter(|&i| new[i]))
     }
 

@@ -131,11 +131,12 @@ impl Distinct<'_> {
         if seen.bytes() > room {
             seen = Plan::for_memory(Kind::Blocked, from, room)?;
         }
-        let mut doubtful = Doubt::plan(from, budget.rest / 8);
-        let wrongly = ((from + others) as f64 * seen.fpp) as u64;
+        let doubtful = Doubt::plan(from, budget.rest / 8);
+        let wrongly = ((from + others) as f64 * seen.fpp()) as u64;
         plan.strategy = DistinctStrategy::Filter;
         plan.compared = (from - distinct.min(from)).saturating_add(shared + wrongly);
-        doubtful.keys = plan.compared.max(1);
+        let (fpp, bits, probes) = (doubtful.fpp(), doubtful.bits(), doubtful.probes());
+        let doubtful = Plan::of(Kind::Blocked, plan.compared.max(1), fpp, bits, probes)?;
         plan.table = budget.table(doubtful.bytes() + if alone { 0 } else { seen.bytes() });
         let again = if self.counted && !self.repeated { 2 } else { 1 };
         plan.bytes_read += again * from_bytes;

@@ -16,7 +16,7 @@ use super::Block;
 /// Words of two lines, one by one.
 #[inline(always)]
 fn each(left: Block, right: Block, word: impl Fn(u64, u64) -> u64) -> Block {
-    Block(std::array::from_fn(|i| word(left.0[i], right.0[i])))
+    Block(core::array::from_fn(|i| word(left.0[i], right.0[i])))
 }
 
 /// The top of a counter of so many planes.

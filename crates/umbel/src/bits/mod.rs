@@ -10,10 +10,12 @@ pub(crate) mod slots;
 
 use bytemuck::{Pod, Zeroable};
 
-pub(crate) use arch::{
-    AtomicBlock, AtomicBlocks, Counters, Hash, Kernel, LineKernel, Member, NEAR, Run, SALT,
-};
-pub use arch::{Blocks, MappedBlocks, MappedFile};
+pub use arch::Blocks;
+#[cfg(feature = "std")]
+pub(crate) use arch::{AtomicBlock, AtomicBlocks};
+pub(crate) use arch::{Counters, Hash, Kernel, Member, NEAR, Once, Run};
+#[cfg(feature = "std")]
+pub use arch::{MappedBlocks, MappedFile};
 
 /// Bits of one block: one cache line.
 pub(crate) const BLOCK_BITS: u64 = 512;
@@ -111,7 +113,7 @@ pub(crate) fn ones(blocks: &[Block], bits: u64) -> impl Iterator<Item = u64> + '
         .step_by(64)
         .zip(words)
         .flat_map(move |(start, mut word)| {
-            std::iter::from_fn(move || {
+            core::iter::from_fn(move || {
                 (word != 0).then(|| {
                     let bit = word.trailing_zeros();
                     word &= word - 1;

@@ -1,260 +1,310 @@
 //! A filter of whichever kind, as files hold them.
 
-use std::io::{Read, Write};
-use std::ops::Range;
+use core::fmt;
+#[cfg(feature = "std")]
+use std::io::{self, Read, Write};
 
+use super::attributes::AttributesCore;
+use super::bloom::BloomCore;
+use super::bloomier::BloomierCore;
+use super::cascade::CascadeCore;
+use super::coded::CodedCore;
+use super::core::Core;
+use super::counting::CountingCore;
+use super::file::{self, Opened};
+use super::scalable::ScalableCore;
+use super::stable::StableCore;
+use super::window::WindowCore;
 use super::{
-    Attributes, Blocked, Bloom, Bloomier, Cascade, Classic, Coded, Counting, FileLayout, Filter,
-    Insert, Profile, Receipt, Remove, Scalable, Sliced, Stable, Window, attributes, bloom,
-    bloomier, cascade, coded, counting, scalable, stable, window,
+    Attributes, Blocked, BlockedLayout, Bloomier, BuildError, Cascade, Classic, ClassicLayout,
+    Coded, Counting, Filter, InsertError, MergeError, Names, Receipt, RowError, Scalable, Sliced,
+    SlicedLayout, Stable, Window,
 };
-use crate::bits::{self, Block, Blocks, MappedBlocks, MappedFile};
-use crate::format::Header;
-use crate::hash::{KeyHash, KeyHasher, Scheme, Secret};
-use crate::plan::{Kind, Plan};
-use crate::{Error, format};
+use crate::bits::{Block, Blocks};
+#[cfg(feature = "std")]
+use crate::bits::{MappedBlocks, MappedFile};
+use crate::error::OutOfMemory;
+use crate::format::{FileError, Header, KeyDescription};
+use crate::hash::{Hashing, Key, KeyHasher, Unlock};
+use crate::plan::{Kind, Plan, PlanError};
+use crate::prelude::*;
 
 /// A filter of one of the kinds; the front ends work on this and know no kind by its insides.
+///
+/// It has what all kinds have, and what some have as a result: a kind that cannot do it says so.
 #[derive(Clone)]
 #[non_exhaustive]
-pub enum AnyFilter<S = Blocks> {
+pub enum AnyFilter<S = Blocks, H = KeyHasher> {
     /// A blocked filter.
-    Blocked(Blocked<S>),
+    Blocked(Blocked<S, H>),
     /// A classic filter.
-    Classic(Classic<S>),
+    Classic(Classic<S, H>),
     /// A sliced filter.
-    Sliced(Sliced<S>),
+    Sliced(Sliced<S, H>),
     /// A counting filter.
-    Counting(Counting<S>),
+    Counting(Counting<S, H>),
     /// A scalable filter.
-    Scalable(Scalable<S>),
+    Scalable(Scalable<S, H>),
     /// A window filter.
-    Window(Window<S>),
+    Window(Window<S, H>),
     /// An attributes filter.
-    Attributes(Attributes<S>),
+    Attributes(Attributes<S, H>),
     /// A coded filter.
-    Coded(Coded<S>),
+    Coded(Coded<S, H>),
     /// A stable filter.
-    Stable(Stable<S>),
+    Stable(Stable<S, H>),
     /// A bloomier filter or map.
-    Bloomier(Bloomier<S>),
+    Bloomier(Bloomier<S, H>),
     /// A cascade, or a filter beside an exact list.
-    Cascade(Cascade<S>),
+    Cascade(Cascade<S, H>),
 }
 
-impl AnyFilter {
+/// Does the same with a filter of any kind.
+macro_rules! of_any {
+    ($any:expr, $filter:ident => $does:expr) => {
+        match $any {
+            AnyFilter::Blocked($filter) => $does,
+            AnyFilter::Classic($filter) => $does,
+            AnyFilter::Sliced($filter) => $does,
+            AnyFilter::Counting($filter) => $does,
+            AnyFilter::Scalable($filter) => $does,
+            AnyFilter::Window($filter) => $does,
+            AnyFilter::Attributes($filter) => $does,
+            AnyFilter::Coded($filter) => $does,
+            AnyFilter::Stable($filter) => $does,
+            AnyFilter::Bloomier($filter) => $does,
+            AnyFilter::Cascade($filter) => $does,
+        }
+    };
+}
+
+/// Does the same with a filter of any kind that takes keys one by one; says of the others why they do not.
+macro_rules! of_inserting {
+    ($any:expr, $filter:ident => $does:expr) => {
+        match $any {
+            AnyFilter::Blocked($filter) => Ok($does),
+            AnyFilter::Classic($filter) => Ok($does),
+            AnyFilter::Sliced($filter) => Ok($does),
+            AnyFilter::Counting($filter) => Ok($does),
+            AnyFilter::Window($filter) => Ok($does),
+            AnyFilter::Stable($filter) => Ok($does),
+            AnyFilter::Scalable($filter) => $does,
+            AnyFilter::Coded($filter) => $does,
+            other @ (AnyFilter::Attributes(_) | AnyFilter::Bloomier(_) | AnyFilter::Cascade(_)) => {
+                Err(other.check_inserts().expect_err("these take no single keys"))
+            }
+        }
+    };
+}
+
+/// Combines two filters of one kind.
+macro_rules! of_mergeable {
+    ($left:expr, $right:expr, $method:ident) => {
+        match ($left, $right) {
+            (AnyFilter::Blocked(left), AnyFilter::Blocked(right)) => left.$method(right),
+            (AnyFilter::Classic(left), AnyFilter::Classic(right)) => left.$method(right),
+            (AnyFilter::Sliced(left), AnyFilter::Sliced(right)) => left.$method(right),
+            (AnyFilter::Attributes(left), AnyFilter::Attributes(right)) => left.$method(right),
+            (AnyFilter::Counting(left), AnyFilter::Counting(right)) => left.$method(right),
+            (left, right) => Err(cannot_merge(left.kind(), right.kind())),
+        }
+    };
+}
+
+impl<H: Hashing> AnyFilter<Blocks, H> {
     /// An empty filter of the plan's kind and size.
     ///
-    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
-    /// As [`Bloom::new`]; [`Error::Static`] of a kind that is [built at once](Kind::built_at_once);
-    /// [`Error::NoAttributes`] of a kind of [rows](Kind::rows), which
-    /// [`with_attributes`](Self::with_attributes) makes.
-    pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
+    /// As [`Filter::with_plan`]; [`PlanError::BuiltAtOnce`] of a kind that is [built at once](Kind::built_at_once);
+    /// [`PlanError::Unnamed`] of a kind of [rows](Kind::rows), which [`Attributes::with_names`] makes.
+    pub fn with_plan(plan: &Plan, hasher: H) -> Result<Self, PlanError> {
         Ok(match plan.kind {
-            Kind::Blocked => Self::Blocked(Bloom::new(plan, hasher)?),
-            Kind::Classic => Self::Classic(Bloom::new(plan, hasher)?),
-            Kind::Sliced => Self::Sliced(Bloom::new(plan, hasher)?),
-            Kind::Counting => Self::Counting(Counting::new(plan, hasher)?),
-            Kind::Scalable => Self::Scalable(Scalable::new(plan, hasher)?),
-            Kind::Window => Self::Window(Window::new(plan, hasher)?),
-            Kind::Attributes => return Err(Error::NoAttributes),
-            Kind::Coded => Self::Coded(Coded::new(plan, hasher)?),
-            Kind::Stable => Self::Stable(Stable::new(plan, hasher)?),
-            kind @ (Kind::Bloomier | Kind::Cascade) => return Err(Error::Static(kind)),
+            Kind::Blocked => Self::Blocked(Filter::with_plan(plan, hasher)?),
+            Kind::Classic => Self::Classic(Filter::with_plan(plan, hasher)?),
+            Kind::Sliced => Self::Sliced(Filter::with_plan(plan, hasher)?),
+            Kind::Counting => Self::Counting(Filter::with_plan(plan, hasher)?),
+            Kind::Scalable => Self::Scalable(Filter::with_plan(plan, hasher)?),
+            Kind::Window => Self::Window(Filter::with_plan(plan, hasher)?),
+            Kind::Coded => Self::Coded(Filter::with_plan(plan, hasher)?),
+            Kind::Stable => Self::Stable(Filter::with_plan(plan, hasher)?),
+            Kind::Attributes => return Err(PlanError::Unnamed),
+            kind @ (Kind::Bloomier | Kind::Cascade) => return Err(PlanError::BuiltAtOnce(kind)),
         })
-    }
-
-    /// An empty filter of rows, with the names of their attributes. As [`Attributes::new`].
-    ///
-    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
-    ///
-    /// # Errors
-    /// As there; [`Error::PlanKind`] for a plan of keys.
-    pub fn with_attributes<N: AsRef<str>>(
-        plan: &Plan,
-        names: &[N],
-        hasher: KeyHasher,
-    ) -> Result<Self, Error> {
-        Ok(Self::Attributes(Attributes::new(plan, names, hasher)?))
-    }
-
-    /// Reads a filter from `source`, which holds `length` bytes, checking every byte.
-    ///
-    /// The length is compared with what the header declares before anything is allocated, and both
-    /// checksums before anything is believed. Any change to any bit is refused.
-    ///
-    /// # Errors
-    /// [`Error::NotUmbel`], [`Error::Version`], [`Error::Length`], the damage variants,
-    /// [`Error::Field`]; [`Error::SecretNeeded`] and its like when the filter is keyed;
-    /// [`Error::Io`]. Never panics, for any input.
-    pub fn read(source: impl Read, length: u64, secret: Option<&Secret>) -> Result<Self, Error> {
-        Self::read_with(source, length, |scheme| KeyHasher::of(scheme, secret))
-    }
-
-    /// As [`read`](Self::read), but a keyed filter opens without its secret: for receipts and
-    /// merges. Hashing a key with it then panics.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read), without those about secrets.
-    pub fn read_sealed(source: impl Read, length: u64) -> Result<Self, Error> {
-        Self::read_with(source, length, |scheme| Ok(KeyHasher::sealed(scheme)))
-    }
-
-    fn read_with(
-        source: impl Read,
-        length: u64,
-        hasher: impl FnOnce(Scheme) -> Result<KeyHasher, Error>,
-    ) -> Result<Self, Error> {
-        let reader = format::Reader::new(source, length)?;
-        let header = reader.header().clone();
-        let hasher = hasher(header.scheme()?)?;
-        let mut parts = Vec::new();
-        for part in header.parts()? {
-            parts.push(Blocks::zeroed(part.len() as u64 / bits::BLOCK_BYTES)?);
-        }
-        reader.read_parts(parts.iter_mut().map(|part| bytemuck::cast_slice_mut(&mut part[..])))?;
-        Self::from_parts(&header, hasher, parts)
     }
 
     /// A filter of the plan that holds these keys: the way to make one of any kind. A cascade excludes none then: see
-    /// [`Cascade::build`].
+    /// [`Cascade::build`](Filter::build).
     ///
-    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
-    /// As [`new`](Self::new) and [`insert_batch`](Self::insert_batch); as [`Bloomier::build`].
-    pub fn build(plan: &Plan, hasher: KeyHasher, hashes: &[KeyHash]) -> Result<Self, Error> {
+    /// As [`with_plan`](Self::with_plan) and [`insert_all`](Self::insert_all); as [`Bloomier::build`](Filter::build).
+    pub fn build<K: Key<H>>(plan: &Plan, keys: &[K], hasher: H) -> Result<Self, BuildError> {
         match plan.kind {
-            Kind::Bloomier => {
-                return Ok(Self::Bloomier(Bloomier::build(plan, hasher, hashes)?));
-            }
+            Kind::Bloomier => return Ok(Self::Bloomier(Bloomier::build(plan, keys, hasher)?)),
             Kind::Cascade => {
-                return Ok(Self::Cascade(Cascade::build_planned(plan, hasher, hashes, &[])?));
+                return Ok(Self::Cascade(Cascade::build_planned(plan, keys, &[] as &[K], hasher)?));
             }
             _ => {}
         }
-        let mut filter = Self::new(plan, hasher)?;
-        filter.insert_batch(hashes)?;
+        let mut filter = Self::with_plan(plan, hasher)?;
+        filter.insert_all(keys)?;
         Ok(filter)
-    }
-
-    /// The filter as one that takes keys.
-    ///
-    /// # Errors
-    /// [`Error::Static`] of a kind that is built at once from all its keys, [`Error::Rows`] of one that takes
-    /// rows.
-    pub fn get_mut(&mut self) -> Result<&mut dyn Insert, Error> {
-        Ok(match self {
-            Self::Blocked(filter) => filter,
-            Self::Classic(filter) => filter,
-            Self::Sliced(filter) => filter,
-            Self::Counting(filter) => filter,
-            Self::Scalable(filter) => filter,
-            Self::Window(filter) => filter,
-            Self::Attributes(filter) => return Err(filter.takes_rows()),
-            Self::Coded(filter) => filter,
-            Self::Stable(filter) => filter,
-            Self::Bloomier(_) => return Err(Error::Static(Kind::Bloomier)),
-            Self::Cascade(_) => return Err(Error::Static(Kind::Cascade)),
-        })
     }
 
     /// Inserts a key; true when it was certainly new.
     ///
     /// # Errors
-    /// As [`get_mut`](Self::get_mut) and [`Insert::insert_hash`].
-    pub fn insert(&mut self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        let hash = self.hasher().hash(key);
-        self.get_mut()?.insert_hash(hash)
+    /// Those of kinds that can be full; [`InsertError::BuiltAtOnce`] and [`InsertError::Rows`] of kinds that take no single
+    /// keys. The filter is as it was.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key<H>) -> Result<bool, InsertError> {
+        of_inserting!(self, filter => filter.insert(key))
     }
 
-    /// Inserts many keys by their hashes.
+    /// Inserts many keys, one after the other, cache misses overlapped.
     ///
     /// # Errors
-    /// As [`get_mut`](Self::get_mut) and [`Insert::insert_batch`].
-    pub fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
-        self.get_mut()?.insert_batch(hashes)
+    /// As [`insert`](Self::insert): the keys before the one that found no room are in the filter, the others not.
+    pub fn insert_all<K: Key<H>>(&mut self, keys: &[K]) -> Result<(), InsertError> {
+        of_inserting!(self, filter => filter.insert_all(keys))
     }
 
-    /// Inserts many keys and tells which were certainly new.
+    /// As [`insert_all`](Self::insert_all); `new[i]` becomes what [`insert`](Self::insert) says of `keys[i]`, false from
+    /// the one on that found no room.
     ///
     /// # Errors
-    /// As [`get_mut`](Self::get_mut) and [`Insert::insert_batch_new`].
+    /// As there.
     ///
     /// # Panics
     /// When the slices differ in length.
-    pub fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
-        self.get_mut()?.insert_batch_new(hashes, new)
+    pub fn insert_all_new<K: Key<H>>(
+        &mut self,
+        keys: &[K],
+        new: &mut [bool],
+    ) -> Result<(), InsertError> {
+        of_inserting!(self, filter => filter.insert_all_new(keys, new))
+    }
+
+    /// Checks that it takes keys one by one, before any is there.
+    ///
+    /// # Errors
+    /// [`InsertError::BuiltAtOnce`], [`InsertError::Rows`].
+    pub fn check_inserts(&self) -> Result<(), InsertError> {
+        match self {
+            Self::Attributes(filter) => Err(InsertError::Rows { has: Names::of(filter.names()) }),
+            Self::Bloomier(_) | Self::Cascade(_) => Err(InsertError::BuiltAtOnce(self.kind())),
+            _ => Ok(()),
+        }
     }
 
     /// The filter as one that keys can be taken out of.
     ///
     /// # Errors
-    /// [`Error::CannotRemove`] of any kind but counting.
-    pub fn get_remove(&mut self) -> Result<&mut dyn Remove, Error> {
+    /// [`InsertError::CannotRemove`] of any kind but counting.
+    pub fn removing(&mut self) -> Result<&mut Counting<Blocks, H>, InsertError> {
         match self {
             Self::Counting(filter) => Ok(filter),
-            other => Err(Error::CannotRemove(other.plan().kind)),
+            other => Err(InsertError::CannotRemove(other.kind())),
         }
     }
 
-    /// Takes a key out; false when it is certainly not there, and nothing has changed. As
-    /// [`Counting::remove`].
+    /// Forgets all keys.
     ///
     /// # Errors
-    /// As [`get_remove`](Self::get_remove).
-    pub fn remove(&mut self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        let hash = self.hasher().hash(key);
-        Ok(self.get_remove()?.remove_hash(hash))
+    /// [`InsertError::BuiltAtOnce`].
+    pub fn clear(&mut self) -> Result<(), InsertError> {
+        match self {
+            Self::Blocked(filter) => filter.clear(),
+            Self::Classic(filter) => filter.clear(),
+            Self::Sliced(filter) => filter.clear(),
+            Self::Counting(filter) => filter.clear(),
+            Self::Scalable(filter) => filter.clear(),
+            Self::Window(filter) => filter.clear(),
+            Self::Attributes(filter) => filter.clear(),
+            Self::Coded(filter) => filter.clear(),
+            Self::Stable(filter) => filter.clear(),
+            other @ (Self::Bloomier(_) | Self::Cascade(_)) => {
+                return Err(InsertError::BuiltAtOnce(other.kind()));
+            }
+        }
+        Ok(())
     }
 
     /// Lets a filter that grows take at most `bytes` bytes; others stay as large as they are.
     pub fn set_limit(&mut self, bytes: u64) {
-        if let Ok(filter) = self.get_mut() {
+        if let Self::Scalable(filter) = self {
             filter.set_limit(bytes);
         }
     }
 
-    /// Adds all keys of `other`. As [`Bloom::union`].
+    /// Adds all keys of `other`. As [`Filter::union`].
     ///
     /// # Errors
-    /// As there; [`Error::NotMergeable`] when one is of a kind that does not merge, [`Error::KindsDiffer`].
-    pub fn union(&mut self, other: &AnyFilter<impl AsRef<[Block]>>) -> Result<(), Error> {
-        match (self, other) {
-            (Self::Blocked(left), AnyFilter::Blocked(right)) => left.union(right),
-            (Self::Classic(left), AnyFilter::Classic(right)) => left.union(right),
-            (Self::Sliced(left), AnyFilter::Sliced(right)) => left.union(right),
-            (Self::Attributes(left), AnyFilter::Attributes(right)) => left.union(right),
-            (Self::Counting(left), AnyFilter::Counting(right)) => left.union(right),
-            (left, right) => Err(cannot_join(left.plan().kind, right.plan().kind)),
-        }
+    /// As there; [`MergeError::NotMergeable`] when one is of a kind that does not merge, [`MergeError::KindsDiffer`].
+    pub fn union(
+        &mut self,
+        other: &AnyFilter<impl AsRef<[Block]>, impl Hashing>,
+    ) -> Result<(), MergeError> {
+        of_mergeable!(self, other, union)
     }
 
-    /// Keeps the keys that both hold. As [`Bloom::intersect`].
+    /// Keeps the keys that both hold. As [`Filter::intersect`].
     ///
     /// # Errors
-    /// As there; [`Error::NotMergeable`] when one is of a kind that does not merge, [`Error::KindsDiffer`].
-    pub fn intersect(&mut self, other: &AnyFilter<impl AsRef<[Block]>>) -> Result<(), Error> {
-        match (self, other) {
-            (Self::Blocked(left), AnyFilter::Blocked(right)) => left.intersect(right),
-            (Self::Classic(left), AnyFilter::Classic(right)) => left.intersect(right),
-            (Self::Sliced(left), AnyFilter::Sliced(right)) => left.intersect(right),
-            (Self::Attributes(left), AnyFilter::Attributes(right)) => left.intersect(right),
-            (Self::Counting(left), AnyFilter::Counting(right)) => left.intersect(right),
-            (left, right) => Err(cannot_join(left.plan().kind, right.plan().kind)),
-        }
+    /// As [`union`](Self::union).
+    pub fn intersect(
+        &mut self,
+        other: &AnyFilter<impl AsRef<[Block]>, impl Hashing>,
+    ) -> Result<(), MergeError> {
+        of_mergeable!(self, other, intersect)
+    }
+
+    /// Says what its keys are. As [`Filter::describe`].
+    pub fn describe(&mut self, keys: KeyDescription) {
+        of_any!(self, filter => filter.describe(keys));
     }
 }
 
-/// Why filters of these kinds cannot be joined.
-fn cannot_join(left: Kind, right: Kind) -> Error {
+/// Why filters of these kinds cannot be merged.
+fn cannot_merge(left: Kind, right: Kind) -> MergeError {
     let alone = [Kind::Scalable, Kind::Stable, Kind::Window, Kind::Coded];
     let never = |kind: &Kind| alone.contains(kind) || kind.built_at_once();
     match [left, right].into_iter().find(never) {
-        Some(kind) => Error::NotMergeable(kind),
-        None => Error::KindsDiffer { left, right },
+        Some(kind) => MergeError::NotMergeable(kind),
+        None => MergeError::KindsDiffer { left, right },
+    }
+}
+
+impl AnyFilter {
+    /// Reads a filter from `source`, which holds `length` bytes, checking every byte.
+    ///
+    /// `unlock` is `None`, or the secret of a keyed filter, or what else [`Unlock`] names. The length is compared with what
+    /// the header declares before anything is allocated, and both checksums before anything is believed. Any change to any
+    /// bit is refused.
+    ///
+    /// # Errors
+    /// What is wrong with the file; [`FileError::Scheme`] when `unlock` does not fit it. Never panics, for any input.
+    #[cfg(feature = "std")]
+    pub fn read<U: Unlock>(
+        source: impl Read,
+        length: u64,
+        unlock: U,
+    ) -> Result<AnyFilter<Blocks, U::Hasher>, FileError> {
+        AnyFilter::open(file::read(source, length, unlock, layout)?)
+    }
+
+    /// As [`read`](Self::read), from an umbel file in memory, at any address; the bits are copied.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn from_bytes<U: Unlock>(
+        bytes: &[u8],
+        unlock: U,
+    ) -> Result<AnyFilter<Blocks, U::Hasher>, FileError> {
+        AnyFilter::open(file::copy(bytes, unlock, layout)?)
     }
 }
 
@@ -264,19 +314,17 @@ impl<'a> AnyFilter<&'a [Block]> {
     /// Checks all that [`AnyFilter::read`] checks, at the cost of one pass over the bytes.
     ///
     /// # Errors
-    /// As [`AnyFilter::read`]; [`Error::Misaligned`] when `bytes` does not start at a multiple of
+    /// As [`AnyFilter::read`]; [`FileError::Misaligned`] when `bytes` does not start at a multiple of
     /// 64, as mapped files do.
-    pub fn view(bytes: &'a [u8], secret: Option<&Secret>) -> Result<Self, Error> {
-        let (header, payload) = format::check(bytes)?;
-        let hasher = KeyHasher::of(header.scheme()?, secret)?;
-        let blocks: &[Block] = bytemuck::try_cast_slice(payload).map_err(|_| Error::Misaligned)?;
-        let start = header.payload().start;
-        let of = |byte: usize| (byte - start) / bits::BLOCK_BYTES as usize;
-        let part = |part: Range<usize>| &blocks[of(part.start)..of(part.end)];
-        Self::from_parts(&header, hasher, header.parts()?.into_iter().map(part).collect())
+    pub fn view<U: Unlock>(
+        bytes: &'a [u8],
+        unlock: U,
+    ) -> Result<AnyFilter<&'a [Block], U::Hasher>, FileError> {
+        AnyFilter::open(file::view(bytes, unlock, layout)?)
     }
 }
 
+#[cfg(feature = "std")]
 impl AnyFilter<MappedBlocks> {
     /// The filter in a mapped umbel file, queried where it is; the system keeps in memory what is used.
     ///
@@ -284,161 +332,209 @@ impl AnyFilter<MappedBlocks> {
     ///
     /// # Errors
     /// As [`AnyFilter::read`].
-    pub fn map(file: &MappedFile, secret: Option<&Secret>) -> Result<Self, Error> {
-        let (header, _) = format::check(file.bytes())?;
-        let hasher = KeyHasher::of(header.scheme()?, secret)?;
-        let part = |part| file.blocks(part).ok_or(Error::Misaligned);
-        let parts = header.parts()?.into_iter().map(part).collect::<Result<_, _>>()?;
-        Self::from_parts(&header, hasher, parts)
+    pub fn map<U: Unlock>(
+        file: &MappedFile,
+        unlock: U,
+    ) -> Result<AnyFilter<MappedBlocks, U::Hasher>, FileError> {
+        AnyFilter::open(file::map(file, unlock, layout)?)
     }
 }
 
-impl<S: AsRef<[Block]>> AnyFilter<S> {
-    /// Of a checked header and the blocks of each part that it tells of.
-    fn from_parts(header: &Header, hasher: KeyHasher, mut parts: Vec<S>) -> Result<Self, Error> {
-        let plan = header.plan()?;
-        let mut only = || parts.pop().expect("one part");
-        Ok(match plan.kind {
-            Kind::Blocked => Self::Blocked(Bloom::from_parts(plan, hasher, only())?),
-            Kind::Classic => Self::Classic(Bloom::from_parts(plan, hasher, only())?),
-            Kind::Sliced => Self::Sliced(Bloom::from_parts(plan, hasher, only())?),
-            Kind::Counting => Self::Counting(Counting::from_parts(plan, hasher, only())?),
-            Kind::Scalable => Self::Scalable(Scalable::from_parts(header, hasher, parts)?),
-            Kind::Window => Self::Window(Window::from_parts(header, hasher, only())?),
-            Kind::Attributes => Self::Attributes(Attributes::from_parts(header, hasher, parts)?),
-            Kind::Coded => Self::Coded(Coded::from_parts(plan, hasher, only())?),
-            Kind::Stable => Self::Stable(Stable::from_parts(header, hasher, only())?),
-            Kind::Bloomier => Self::Bloomier(Bloomier::from_parts(header, hasher, only())?),
-            Kind::Cascade => Self::Cascade(Cascade::from_parts(header, hasher, parts)?),
+impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
+    fn open(opened: Opened<S, H>) -> Result<Self, FileError> {
+        Ok(match opened.header.kind()? {
+            Kind::Blocked => Self::Blocked(Filter::open(opened)?),
+            Kind::Classic => Self::Classic(Filter::open(opened)?),
+            Kind::Sliced => Self::Sliced(Filter::open(opened)?),
+            Kind::Counting => Self::Counting(Filter::open(opened)?),
+            Kind::Scalable => Self::Scalable(Filter::open(opened)?),
+            Kind::Window => Self::Window(Filter::open(opened)?),
+            Kind::Attributes => Self::Attributes(Filter::open(opened)?),
+            Kind::Coded => Self::Coded(Filter::open(opened)?),
+            Kind::Stable => Self::Stable(Filter::open(opened)?),
+            Kind::Bloomier => Self::Bloomier(Filter::open(opened)?),
+            Kind::Cascade => Self::Cascade(Filter::open(opened)?),
         })
     }
 
-    /// The filter of whatever kind.
-    pub fn get(&self) -> &dyn Filter {
-        match self {
-            Self::Blocked(filter) => filter,
-            Self::Classic(filter) => filter,
-            Self::Sliced(filter) => filter,
-            Self::Counting(filter) => filter,
-            Self::Scalable(filter) => filter,
-            Self::Window(filter) => filter,
-            Self::Attributes(filter) => filter,
-            Self::Coded(filter) => filter,
-            Self::Stable(filter) => filter,
-            Self::Bloomier(filter) => filter,
-            Self::Cascade(filter) => filter,
-        }
-    }
-
     /// Whether the key may have been inserted.
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
-        self.get().contains_hash(self.hasher().hash(key))
+    #[inline]
+    pub fn contains(&self, key: impl Key<H>) -> bool {
+        of_any!(self, filter => filter.contains(key))
     }
 
-    /// Asks for many keys. As [`Filter::contains_batch`].
+    /// Looks up many keys. As [`Filter::contains_all`].
     ///
     /// # Panics
     /// When the slices differ in length.
-    pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        self.get().contains_batch(hashes, found);
+    pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) {
+        of_any!(self, filter => filter.contains_all(keys, found));
     }
 
     /// The same keys in a filter of another kind: a counting filter gives a blocked one, as
-    /// [`Counting::to_blocked`].
+    /// [`Counting::to_blocked`](Filter::to_blocked).
     ///
     /// # Errors
-    /// [`Error::CannotConvert`]; [`Error::OutOfMemory`].
-    pub fn convert(&self, to: Kind) -> Result<AnyFilter, Error> {
+    /// [`MergeError::CannotConvert`]; [`MergeError::OutOfMemory`].
+    pub fn convert(&self, to: Kind) -> Result<AnyFilter<Blocks, H>, MergeError> {
         match (self, to) {
             (Self::Counting(filter), Kind::Blocked) => Ok(AnyFilter::Blocked(filter.to_blocked()?)),
-            (other, to) => Err(Error::CannotConvert { from: other.plan().kind, to }),
+            (other, to) => Err(MergeError::CannotConvert { from: other.kind(), to }),
         }
     }
 
-    /// What it was planned for. Of a scalable filter the first link, and the rate of all.
-    pub fn plan(&self) -> &Plan {
-        self.get().plan()
+    /// The names of its attributes, when it is a filter of rows.
+    ///
+    /// # Errors
+    /// [`RowError::NoAttributes`] of a filter of single keys.
+    pub fn rows(&self) -> Result<&Attributes<S, H>, RowError> {
+        match self {
+            Self::Attributes(filter) => Ok(filter),
+            _ => Err(RowError::NoAttributes),
+        }
     }
 
-    /// Bytes of its payload: of a filter made of parts, of all of them.
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        self.plan().kind
+    }
+
+    /// What it was planned for. As [`Filter::plan`].
+    pub fn plan(&self) -> &Plan {
+        of_any!(self, filter => filter.plan())
+    }
+
+    /// Bytes of its bits, in all its parts.
     pub fn bytes(&self) -> u64 {
-        self.get().bytes()
+        of_any!(self, filter => filter.bytes())
     }
 
     /// How it hashes keys.
-    pub fn hasher(&self) -> &KeyHasher {
-        self.get().hasher()
+    pub fn hasher(&self) -> &H {
+        of_any!(self, filter => filter.hasher())
+    }
+
+    /// What its keys are. As [`Filter::description`].
+    pub fn description(&self) -> &KeyDescription {
+        of_any!(self, filter => filter.description())
+    }
+
+    /// Different keys in it, about. As [`Filter::len`].
+    pub fn len(&self) -> u64 {
+        of_any!(self, filter => filter.len())
+    }
+
+    /// Whether it certainly has no key.
+    pub fn is_empty(&self) -> bool {
+        of_any!(self, filter => filter.is_empty())
     }
 
     /// What it really delivers now.
     pub fn receipt(&self) -> Receipt {
-        self.get().receipt()
+        of_any!(self, filter => filter.receipt())
     }
 
-    /// How full its blocks are, along the file in `stretches` stretches. One pass over them.
-    pub fn profile(&self, stretches: usize) -> Profile {
-        Profile::of(self, stretches)
+    /// Bits of a block, or cells. As [`Filter::block_cells`].
+    pub fn block_cells(&self) -> u32 {
+        of_any!(self, filter => filter.block_cells())
     }
 
-    /// Writes it as an umbel file.
+    /// How full its blocks are, one by one. As [`Filter::loads`].
+    pub fn loads(&self, each: impl FnMut(usize, u32)) {
+        of_any!(self, filter => filter.loads(each));
+    }
+
+    /// A copy that owns its bits.
+    ///
+    /// # Errors
+    /// Where [`Clone`] would end the program.
+    pub fn try_clone(&self) -> Result<AnyFilter<Blocks, H>, OutOfMemory> {
+        Ok(match self {
+            Self::Blocked(filter) => AnyFilter::Blocked(filter.try_clone()?),
+            Self::Classic(filter) => AnyFilter::Classic(filter.try_clone()?),
+            Self::Sliced(filter) => AnyFilter::Sliced(filter.try_clone()?),
+            Self::Counting(filter) => AnyFilter::Counting(filter.try_clone()?),
+            Self::Scalable(filter) => AnyFilter::Scalable(filter.try_clone()?),
+            Self::Window(filter) => AnyFilter::Window(filter.try_clone()?),
+            Self::Attributes(filter) => AnyFilter::Attributes(filter.try_clone()?),
+            Self::Coded(filter) => AnyFilter::Coded(filter.try_clone()?),
+            Self::Stable(filter) => AnyFilter::Stable(filter.try_clone()?),
+            Self::Bloomier(filter) => AnyFilter::Bloomier(filter.try_clone()?),
+            Self::Cascade(filter) => AnyFilter::Cascade(filter.try_clone()?),
+        })
+    }
+
+    /// Writes it as an umbel file, front to back, without seeking.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write(&self, mut out: impl Write) -> Result<(), Error> {
-        self.get().write_to(&mut out)
+    #[cfg(feature = "std")]
+    pub fn write(&self, out: impl Write) -> io::Result<()> {
+        of_any!(self, filter => filter.write(out))
+    }
+
+    /// It as an umbel file in memory.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        of_any!(self, filter => filter.to_bytes())
     }
 }
 
-/// What the header of a file tells of its payload, by its kind.
-pub(crate) fn file_layout(header: &Header) -> Result<FileLayout, Error> {
+/// Bytes of each part of a file, by its kind.
+fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
+    type Any<'a> = &'a [Block];
     match header.kind()? {
-        Kind::Blocked | Kind::Classic | Kind::Sliced => bloom::file_layout(header),
-        Kind::Counting => counting::file_layout(header),
-        Kind::Scalable => scalable::file_layout(header),
-        Kind::Window => window::file_layout(header),
-        Kind::Attributes => attributes::file_layout(header),
-        Kind::Coded => coded::file_layout(header),
-        Kind::Stable => stable::file_layout(header),
-        Kind::Bloomier => bloomier::file_layout(header),
-        Kind::Cascade => cascade::file_layout(header),
+        Kind::Blocked => BloomCore::<BlockedLayout, Any<'_>>::layout(header),
+        Kind::Classic => BloomCore::<ClassicLayout, Any<'_>>::layout(header),
+        Kind::Sliced => BloomCore::<SlicedLayout, Any<'_>>::layout(header),
+        Kind::Counting => CountingCore::<Any<'_>>::layout(header),
+        Kind::Scalable => ScalableCore::<Any<'_>>::layout(header),
+        Kind::Window => WindowCore::<Any<'_>>::layout(header),
+        Kind::Attributes => AttributesCore::<Any<'_>>::layout(header),
+        Kind::Coded => CodedCore::<Any<'_>>::layout(header),
+        Kind::Stable => StableCore::<Any<'_>>::layout(header),
+        Kind::Bloomier => BloomierCore::<Any<'_>>::layout(header),
+        Kind::Cascade => CascadeCore::<Any<'_>>::layout(header),
     }
 }
 
-impl<S: AsRef<[Block]>> std::fmt::Debug for AnyFilter<S> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Blocked(filter) => filter.fmt(f),
-            Self::Classic(filter) => filter.fmt(f),
-            Self::Sliced(filter) => filter.fmt(f),
-            Self::Counting(filter) => filter.fmt(f),
-            Self::Scalable(filter) => filter.fmt(f),
-            Self::Window(filter) => filter.fmt(f),
-            Self::Attributes(filter) => filter.fmt(f),
-            Self::Coded(filter) => filter.fmt(f),
-            Self::Stable(filter) => filter.fmt(f),
-            Self::Bloomier(filter) => filter.fmt(f),
-            Self::Cascade(filter) => filter.fmt(f),
-        }
+impl<S: AsRef<[Block]>, H: Hashing> fmt::Debug for AnyFilter<S, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        of_any!(self, filter => filter.fmt(f))
     }
 }
 
-/// Filters of one kind out of any.
-macro_rules! try_from {
+/// As of [`Filter`]s of one kind; those of two kinds are never equal.
+impl<S: AsRef<[Block]>, T: AsRef<[Block]>, H: Hashing, I: Hashing> PartialEq<AnyFilter<T, I>>
+    for AnyFilter<S, H>
+{
+    fn eq(&self, other: &AnyFilter<T, I>) -> bool {
+        of_any!(self, left => of_any!(other, right => left == right))
+    }
+}
+
+/// Filters of one kind out of any, and back.
+macro_rules! one_of_any {
     ($($kind:ident),*) => {$(
-        impl TryFrom<AnyFilter> for $kind {
-            type Error = Error;
+        impl<S: AsRef<[Block]>, H: Hashing> TryFrom<AnyFilter<S, H>> for $kind<S, H> {
+            type Error = FileError;
 
-            fn try_from(any: AnyFilter) -> Result<Self, Error> {
+            fn try_from(any: AnyFilter<S, H>) -> Result<Self, FileError> {
                 match any {
                     AnyFilter::$kind(filter) => Ok(filter),
-                    other => Err(Error::PlanKind { expected: Kind::$kind, found: other.plan().kind }),
+                    other => Err(FileError::Kind { expected: Kind::$kind, found: other.kind() }),
                 }
+            }
+        }
+
+        impl<S, H> From<$kind<S, H>> for AnyFilter<S, H> {
+            fn from(filter: $kind<S, H>) -> Self {
+                Self::$kind(filter)
             }
         }
     )*};
 }
 
-try_from!(
+one_of_any!(
     Blocked, Classic, Sliced, Counting, Scalable, Stable, Window, Bloomier, Attributes, Coded,
     Cascade
 );

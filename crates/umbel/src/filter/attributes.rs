@@ -10,17 +10,17 @@
 //! A value has another hash in each attribute's filter: with one hash for all, attributes with the same
 //! values, such as two ends of a connection, would let the same strangers pass.
 
-use std::fmt;
-use std::io::{Read, Write};
-
-use super::{AnyFilter, Blocked, Classic, FileLayout, Part, Receipt, delegate};
-use super::{Fact, Figure};
+use super::bloom::BloomCore;
+use super::classic::ClassicLayout;
+use super::core::{Core, InsertCore, MakeCore, Merge, MergeCore, sealed};
+use super::{BlockedLayout, Fact, Figure, Filter, MergeError, Names, Part, Receipt, RowError};
 use crate::bits::{Block, Blocks};
-use crate::error::check_field;
-use crate::hash::{KeyHash, KeyHasher, Secret};
+use crate::error::{FieldError, check_field};
+use crate::format::{Body, FileError, Header};
+use crate::hash::{Hashing, KeyHash, KeyHasher, Scheme};
 use crate::math::Estimate;
-use crate::plan::{self, Kind, MAX_BITS, Plan, Tags};
-use crate::{Error, format};
+use crate::plan::{self, Kind, MAX_BITS, Plan, PlanError, Tags};
+use crate::prelude::*;
 
 /// Rows of named attributes, of which any can be asked: a row may be there when the filter of each
 /// attribute asked for lets its value pass, and so does the joint tag of these values, where there is one.
@@ -43,17 +43,25 @@ use crate::{Error, format};
 /// **Cost.** The plan's bits for each attribute and each tag: 40 bits a row of three attributes at 1 % with a
 /// tag of each row, 70 with those of all subsets, 2,600 of eight attributes with these. A cache line for each
 /// value asked and one for the tag; inserting all subsets of eight values hashes 247 of them, some 5 µs a row.
-/// [`Kind::with`] 10 to 12 stand for the same with classic filters: fewer bits, as many cache lines as
+/// `attributes:10` to `attributes:12` are the same with classic filters: fewer bits, as many cache lines as
 /// probes.
 ///
 /// A row may come again: the rate holds for as many different rows as planned. Filters of the same plan, names
-/// and scheme merge. `S` is where the blocks of each filter live.
+/// and scheme merge. `S` is where the blocks of each filter are.
+///
+/// As a filter of single keys it answers by whole rows: [`contains`](Filter::contains) takes the hash of a row as the key of
+/// several fields (FORMAT.md, section 3: of one attribute the value alone, else each with its length in front), in the order
+/// of the attributes. Only a row's tag can tell: a filter of several attributes without tags answers true.
+///
+/// # Receipt
+/// The rate is the highest of those inside. The rows are those of their tags where each row has one; else
+/// as many as the attribute with the most values has, as there are no fewer.
 ///
 /// ```
 /// use umbel::{Attributes, KeyHasher, Kind, Plan};
 ///
 /// let plan = Plan::for_keys(Kind::Attributes, 1_000, 0.001)?;
-/// let mut seen = Attributes::new(&plan, &["host", "user"], KeyHasher::default())?;
+/// let mut seen = Attributes::with_names(&plan, &["host", "user"], KeyHasher::default())?;
 /// assert!(seen.insert_row(&["alpha", "ann"])?, "certainly new");
 /// seen.insert_row(&["beta", "bob"])?;
 ///
@@ -63,10 +71,12 @@ use crate::{Error, format};
 /// assert!(!seen.contains_row(&[Some("alpha"), Some("bob")])?, "both known, but not together");
 /// # Ok::<(), umbel::Error>(())
 /// ```
+pub type Attributes<S = Blocks, H = KeyHasher> = Filter<AttributesCore<S>, H>;
+
+/// The insides of an [`Attributes`] filter.
 #[derive(Clone)]
-pub struct Attributes<S = Blocks> {
+pub struct AttributesCore<S = Blocks> {
     plan: Plan,
-    hasher: KeyHasher,
     tags: Tags,
     names: Vec<String>,
     /// One an attribute, in the order of the names.
@@ -77,9 +87,9 @@ pub struct Attributes<S = Blocks> {
 
 /// A filter inside.
 #[derive(Clone)]
-pub(super) enum Inner<S = Blocks> {
-    Blocked(Blocked<S>),
-    Classic(Classic<S>),
+enum Inner<S = Blocks> {
+    Blocked(BloomCore<BlockedLayout, S>),
+    Classic(BloomCore<ClassicLayout, S>),
 }
 
 /// Does the same with a filter of either kind.
@@ -93,73 +103,64 @@ macro_rules! of_either {
 }
 
 impl Inner {
-    fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
+    fn make(plan: &Plan) -> Result<Self, PlanError> {
         Ok(match plan.kind {
-            Kind::Classic => Self::Classic(Classic::new(plan, hasher)?),
-            _ => Self::Blocked(Blocked::new(plan, hasher)?),
+            Kind::Classic => Self::Classic(BloomCore::make(plan)?),
+            _ => Self::Blocked(BloomCore::make(plan)?),
         })
     }
 
-    fn insert(&mut self, hash: KeyHash) -> bool {
-        of_either!(self, filter => filter.insert_hash(hash))
+    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) {
+        let Ok(()) = of_either!(self, filter => filter.insert_all_new(hashes, new));
     }
 
-    fn insert_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) {
-        of_either!(self, filter => filter.insert_batch_new(hashes, new));
-    }
-
-    fn join(&self, other: &Inner<impl AsRef<[Block]>>, common: bool) -> Result<Self, Error> {
-        let mut joined = self.to_owned()?;
-        match (&mut joined, other, common) {
-            (Inner::Blocked(left), Inner::Blocked(right), false) => left.union(right)?,
-            (Inner::Blocked(left), Inner::Blocked(right), true) => left.intersect(right)?,
-            (Inner::Classic(left), Inner::Classic(right), false) => left.union(right)?,
-            (Inner::Classic(left), Inner::Classic(right), true) => left.intersect(right)?,
+    /// A copy with another merged into it.
+    fn merged<T: AsRef<[Block]>>(&self, other: &Inner<T>, how: Merge) -> Result<Self, MergeError> {
+        let mut merged = self.with_parts(&mut |blocks| Blocks::copy_of(blocks))?;
+        match (&mut merged, other) {
+            (Inner::Blocked(left), Inner::Blocked(right)) => left.merge(right, how)?,
+            (Inner::Classic(left), Inner::Classic(right)) => left.merge(right, how)?,
             _ => unreachable!("filters of equal details are of one kind"),
         }
-        Ok(joined)
+        Ok(merged)
     }
 }
 
 impl<S: AsRef<[Block]>> Inner<S> {
-    fn from_parts(plan: &Plan, hasher: KeyHasher, blocks: S) -> Result<Self, Error> {
+    fn from_blocks(plan: &Plan, blocks: S) -> Result<Self, FileError> {
         Ok(match plan.kind {
-            Kind::Classic => Self::Classic(Classic::from_parts(*plan, hasher, blocks)?),
-            _ => Self::Blocked(Blocked::from_parts(*plan, hasher, blocks)?),
+            Kind::Classic => Self::Classic(BloomCore::from_blocks(*plan, blocks)?),
+            _ => Self::Blocked(BloomCore::from_blocks(*plan, blocks)?),
         })
     }
 
     fn contains(&self, hash: KeyHash) -> bool {
-        of_either!(self, filter => filter.contains_hash(hash))
+        of_either!(self, filter => filter.contains(hash))
     }
 
-    fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        of_either!(self, filter => filter.contains_batch(hashes, found));
+    fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        of_either!(self, filter => filter.contains_all(hashes, found));
     }
 
-    pub(super) fn plan(&self) -> &Plan {
+    fn plan(&self) -> &Plan {
         of_either!(self, filter => filter.plan())
     }
 
-    fn receipt(&self) -> Receipt {
-        of_either!(self, filter => filter.receipt())
+    fn receipt(&self, scheme: Scheme) -> Receipt {
+        of_either!(self, filter => filter.receipt(scheme))
     }
 
-    pub(super) fn blocks(&self) -> &[Block] {
-        of_either!(self, filter => filter.blocks())
+    fn storage(&self) -> &S {
+        of_either!(self, filter => filter.parts().next().expect("one part"))
     }
 
-    fn view(&self) -> Inner<&[Block]> {
-        match self {
-            Self::Blocked(filter) => Inner::Blocked(filter.view()),
-            Self::Classic(filter) => Inner::Classic(filter.view()),
-        }
-    }
-
-    fn to_owned(&self) -> Result<Inner, Error> {
+    fn with_parts<'a, T: AsRef<[Block]>, E>(
+        &'a self,
+        each: &mut impl FnMut(&'a S) -> Result<T, E>,
+    ) -> Result<Inner<T>, E> {
         Ok(match self {
-            Self::Blocked(filter) => Inner::Blocked(filter.to_owned()?),
-            Self::Classic(filter) => Inner::Classic(filter.to_owned()?),
+            Self::Blocked(filter) => Inner::Blocked(filter.with_parts(each)?),
+            Self::Classic(filter) => Inner::Classic(filter.with_parts(each)?),
         })
     }
 }
@@ -201,47 +202,47 @@ impl Attributes {
     /// An empty filter of rows with these attributes, each of the plan's size: 1 to 64 different names of
     /// 1 to 255 bytes.
     ///
-    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
-    /// What is wrong with the names: [`Error::NoAttributes`], [`Error::AttributeCount`] (with a tag for each
-    /// subset, more than 8), [`Error::AttributeName`], [`Error::AttributeTwice`]; or with the plan;
-    /// [`Error::TooLarge`]; [`Error::OutOfMemory`].
-    pub fn new<N: AsRef<str>>(plan: &Plan, names: &[N], hasher: KeyHasher) -> Result<Self, Error> {
+    /// What is wrong with the names: [`RowError::NoAttributes`], [`RowError::AttributeCount`] (with a tag for each
+    /// subset, more than 8), [`RowError::AttributeName`], [`RowError::AttributeTwice`]; or with the plan
+    /// ([`RowError::Plan`]).
+    pub fn with_names<N: AsRef<str>>(
+        plan: &Plan,
+        names: &[N],
+        hasher: KeyHasher,
+    ) -> Result<Self, RowError> {
         plan.check(Kind::Attributes)?;
         let names: Vec<String> = names.iter().map(|name| name.as_ref().to_owned()).collect();
         let (tags, _) = plan::inside(plan.detail)?;
         check_names(&names, tags)?;
         let (each, joint) = plans(plan, names.len())?;
-        let filters = names.iter().map(|_| Inner::new(&each, hasher)).collect::<Result<_, _>>()?;
-        let joint = joint.map(|joint| Inner::new(&joint, hasher)).transpose()?;
-        Ok(Self { plan: *plan, hasher, tags, names, filters, joint })
+        let filters = names.iter().map(|_| Inner::make(&each)).collect::<Result<_, _>>()?;
+        let joint = joint.map(|joint| Inner::make(&joint)).transpose()?;
+        let core = AttributesCore { plan: *plan, tags, names, filters, joint };
+        Ok(Self::of(core, hasher))
     }
 
     /// Inserts a row, a value for each attribute in their order; true when it was certainly new, false
     /// when it may have been there before.
     ///
     /// # Errors
-    /// [`Error::RowLength`]; [`Error::ValueTooLong`] from 2³² bytes on. Nothing is inserted then.
-    pub fn insert_row<V: AsRef<[u8]>>(&mut self, values: &[V]) -> Result<bool, Error> {
-        self.check_row(values.len(), values.iter().map(AsRef::as_ref))?;
-        let mut new = false;
-        for (filter, (i, value)) in self.filters.iter_mut().zip((0..).zip(values)) {
-            new |= filter.insert(self.hasher.hash(value).in_part(i));
-        }
-        let mut tags = Vec::new();
-        self.tags_of(values, &mut Vec::new(), &mut tags);
-        if let Some(joint) = &mut self.joint {
-            tags.into_iter().for_each(|tag| new |= joint.insert(tag));
-        }
-        Ok(new)
+    /// [`RowError::RowLength`]; [`RowError::ValueTooLong`] from 2³² bytes on. Nothing is inserted then.
+    pub fn insert_row<V: AsRef<[u8]>>(&mut self, values: &[V]) -> Result<bool, RowError> {
+        let mut new = [false];
+        self.insert_rows_new(&[values], &mut new)?;
+        Ok(new[0])
     }
 
     /// Inserts many rows, one after the other, cache misses overlapped.
     ///
     /// # Errors
     /// As [`insert_row`](Self::insert_row), for any of the rows: nothing is inserted then.
-    pub fn insert_rows<V: AsRef<[u8]>, R: AsRef<[V]>>(&mut self, rows: &[R]) -> Result<(), Error> {
+    pub fn insert_rows<V: AsRef<[u8]>, R: AsRef<[V]>>(
+        &mut self,
+        rows: &[R],
+    ) -> Result<(), RowError> {
         self.insert_rows_new(rows, &mut vec![false; rows.len()])
     }
 
@@ -257,97 +258,48 @@ impl Attributes {
         &mut self,
         rows: &[R],
         new: &mut [bool],
-    ) -> Result<(), Error> {
+    ) -> Result<(), RowError> {
         assert_eq!(rows.len(), new.len(), "one answer for each row");
         for row in rows {
             let row = row.as_ref();
-            self.check_row(row.len(), row.iter().map(AsRef::as_ref))?;
+            self.core.check_row(row.len(), row.iter().map(AsRef::as_ref))?;
         }
         let (mut hashes, mut set) = (Vec::new(), Vec::new());
         let mut bytes = Vec::new();
         for (rows, new) in rows.chunks(GROUP).zip(new.chunks_mut(GROUP)) {
             new.fill(false);
-            for (i, filter) in self.filters.iter_mut().enumerate() {
-                let hash = |row: &R| self.hasher.hash(&row.as_ref()[i]).in_part(i as u64);
+            for (i, filter) in self.core.filters.iter_mut().enumerate() {
+                let hash = |row: &R| self.hasher.hash(row.as_ref()[i].as_ref()).in_part(i as u64);
                 hashes.clear();
                 hashes.extend(rows.iter().map(hash));
                 set.clear();
                 set.resize(hashes.len(), false);
-                filter.insert_new(&hashes, &mut set);
+                filter.insert_all_new(&hashes, &mut set);
                 new.iter_mut().zip(&set).for_each(|(new, set)| *new |= set);
             }
             hashes.clear();
-            rows.iter().for_each(|row| self.tags_of(row.as_ref(), &mut bytes, &mut hashes));
-            if let Some(joint) = &mut self.joint {
+            for row in rows {
+                self.core.tags_of(&self.hasher, row.as_ref(), &mut bytes, &mut hashes);
+            }
+            if let Some(joint) = &mut self.core.joint {
                 let each = hashes.len() / rows.len();
                 set.clear();
                 set.resize(hashes.len(), false);
-                joint.insert_new(&hashes, &mut set);
+                joint.insert_all_new(&hashes, &mut set);
                 let tags = set.chunks(each);
                 new.iter_mut().zip(tags).for_each(|(new, set)| *new |= set.contains(&true));
             }
         }
         Ok(())
     }
+}
 
-    /// Adds all rows of `other`: the result equals a filter into which those of both were inserted. As
-    /// [`Bloom::union`](super::Bloom::union), filter by filter; takes memory for a copy meanwhile.
-    ///
-    /// # Errors
-    /// [`Error::AttributesDiffer`], [`Error::TagsDiffer`], and those of plain filters. `self` is unchanged
-    /// then.
-    pub fn union(&mut self, other: &Attributes<impl AsRef<[Block]>>) -> Result<(), Error> {
-        self.combine(other, false)
-    }
-
-    /// Keeps the rows that both hold, and no more than both let pass. As
-    /// [`Bloom::intersect`](super::Bloom::intersect), filter by filter.
-    ///
-    /// # Errors
-    /// As [`union`](Self::union).
-    pub fn intersect(&mut self, other: &Attributes<impl AsRef<[Block]>>) -> Result<(), Error> {
-        self.combine(other, true)
-    }
-
-    fn combine(
-        &mut self,
-        other: &Attributes<impl AsRef<[Block]>>,
-        common: bool,
-    ) -> Result<(), Error> {
-        if self.names != other.names {
-            let [left, right] = [list(&self.names), list(&other.names)];
-            return Err(Error::AttributesDiffer { left, right });
-        }
-        let [left, right] = [self.plan.detail, other.plan.detail];
-        if left != right {
-            return Err(Error::TagsDiffer { left, right });
-        }
-        let pairs = self.filters.iter().zip(&other.filters);
-        let filters: Vec<_> =
-            pairs.map(|(left, right)| left.join(right, common)).collect::<Result<_, _>>()?;
-        let joint = match (&self.joint, &other.joint) {
-            (Some(left), Some(right)) => Some(left.join(right, common)?),
-            _ => None,
-        };
-        let Plan { keys, fpp, bits, probes, .. } = *filters[0].plan();
-        self.plan = Plan { keys, fpp, bits, probes, ..self.plan };
-        (self.filters, self.joint) = (filters, joint);
-        Ok(())
-    }
-
+impl<H> Attributes<Blocks, H> {
     /// Forgets all rows.
     pub fn clear(&mut self) {
-        for filter in self.filters.iter_mut().chain(&mut self.joint) {
+        for filter in self.core.filters.iter_mut().chain(&mut self.core.joint) {
             of_either!(filter, filter => filter.clear());
         }
-    }
-
-    /// Reads a filter of this kind from `source`, `length` bytes in all, checking every byte.
-    ///
-    /// # Errors
-    /// As [`AnyFilter::read`]; [`Error::PlanKind`] when the file holds another kind.
-    pub fn read(source: impl Read, length: u64, secret: Option<&Secret>) -> Result<Self, Error> {
-        AnyFilter::read(source, length, secret)?.try_into()
     }
 }
 
@@ -356,21 +308,11 @@ impl<S: AsRef<[Block]>> Attributes<S> {
     /// at all, true.
     ///
     /// # Errors
-    /// [`Error::RowLength`], [`Error::ValueTooLong`].
-    pub fn contains_row<V: AsRef<[u8]>>(&self, values: &[Option<V>]) -> Result<bool, Error> {
-        self.check_row(values.len(), values.iter().flatten().map(AsRef::as_ref))?;
-        let asked = (0..).zip(values).filter_map(|(i, value)| Some((i, value.as_ref()?)));
-        let mut filters = asked.map(|(i, value)| {
-            self.filters[i as usize].contains(self.hasher.hash(value).in_part(i))
-        });
-        if !filters.all(|found| found) {
-            return Ok(false);
-        }
-        let tag = self.tag_asked(values, &mut Vec::new());
-        Ok(match (&self.joint, tag) {
-            (Some(joint), Some(tag)) => joint.contains(tag),
-            _ => true,
-        })
+    /// [`RowError::RowLength`], [`RowError::ValueTooLong`].
+    pub fn contains_row<V: AsRef<[u8]>>(&self, values: &[Option<V>]) -> Result<bool, RowError> {
+        let mut found = [false];
+        self.contains_rows(&[values], &mut found)?;
+        Ok(found[0])
     }
 
     /// Asks for many rows, cache misses overlapped: `found[i]` becomes the answer for `rows[i]`.
@@ -384,41 +326,46 @@ impl<S: AsRef<[Block]>> Attributes<S> {
         &self,
         rows: &[R],
         found: &mut [bool],
-    ) -> Result<(), Error> {
+    ) -> Result<(), RowError> {
         assert_eq!(rows.len(), found.len(), "one answer for each row");
         for row in rows {
             let row = row.as_ref();
-            self.check_row(row.len(), row.iter().flatten().map(AsRef::as_ref))?;
+            self.core.check_row(row.len(), row.iter().flatten().map(AsRef::as_ref))?;
         }
         let mut bytes = Vec::new();
         for (rows, found) in rows.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
             found.fill(true);
-            for (i, filter) in self.filters.iter().enumerate() {
-                let hash = |row: &R| Some(self.hasher.hash(row.as_ref()[i].as_ref()?));
+            for (i, filter) in self.core.filters.iter().enumerate() {
+                let hash = |row: &R| Some(self.hasher.hash(row.as_ref()[i].as_ref()?.as_ref()));
                 let hash = |row: &R| Some(hash(row)?.in_part(i as u64));
                 ask(filter, rows, found, hash);
             }
-            if let Some(joint) = &self.joint {
-                ask(joint, rows, found, |row| self.tag_asked(row.as_ref(), &mut bytes));
+            if let Some(joint) = &self.core.joint {
+                ask(joint, rows, found, |row| {
+                    self.core.tag_asked(&self.hasher, row.as_ref(), &mut bytes)
+                });
             }
         }
         Ok(())
     }
+}
 
+impl<S: AsRef<[Block]>, H: Hashing> Attributes<S, H> {
     /// The chance that a row passes that was never inserted, when these attributes are asked for, at the
     /// worst: that of the filter where a single value is unknown, or of the tag where values are known but
     /// never came together; 1 where such values have no tag. From the filter's own bits, one pass over them.
     ///
     /// # Errors
-    /// [`Error::RowLength`].
-    pub fn fpp_asked(&self, asked: &[bool]) -> Result<f64, Error> {
-        self.check_row(asked.len(), std::iter::empty())?;
+    /// [`RowError::RowLength`].
+    pub fn fpp_asked(&self, asked: &[bool]) -> Result<f64, RowError> {
+        self.core.check_row(asked.len(), core::iter::empty())?;
+        let scheme = self.hasher.scheme();
         let places: Vec<_> = (0..asked.len()).filter(|&i| asked[i]).collect();
         Ok(match places[..] {
             [] => 1.0,
-            [only] => self.filters[only].receipt().fpp,
-            _ => match &self.joint {
-                Some(joint) if self.has_tag(places.len()) => joint.receipt().fpp,
+            [only] => self.core.filters[only].receipt(scheme).fpp,
+            _ => match &self.core.joint {
+                Some(joint) if self.core.has_tag(places.len()) => joint.receipt(scheme).fpp,
                 _ => 1.0,
             },
         })
@@ -427,20 +374,20 @@ impl<S: AsRef<[Block]>> Attributes<S> {
     /// Where each of these attributes stands in a row.
     ///
     /// # Errors
-    /// [`Error::Rows`] when none is named, [`Error::UnknownAttribute`], [`Error::AttributeTwice`].
-    pub fn places<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<usize>, Error> {
+    /// [`RowError::Unnamed`] when none is named, [`RowError::UnknownAttribute`], [`RowError::AttributeTwice`].
+    pub fn places<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<usize>, RowError> {
         if names.is_empty() {
-            return Err(self.takes_rows());
+            return Err(RowError::Unnamed { has: Names::of(self.names()) });
         }
         let mut places = Vec::new();
         for name in names.iter().map(AsRef::as_ref) {
-            let place = self.names.iter().position(|own| own == name);
-            let place = place.ok_or_else(|| Error::UnknownAttribute {
-                name: name.to_owned(),
-                has: list(&self.names),
+            let place = self.names().iter().position(|own| own == name);
+            let place = place.ok_or_else(|| RowError::UnknownAttribute {
+                name: Names::of(&[name]),
+                has: Names::of(self.names()),
             })?;
             if places.contains(&place) {
-                return Err(Error::AttributeTwice { name: name.to_owned() });
+                return Err(RowError::AttributeTwice { name: Names::of(&[name]) });
             }
             places.push(place);
         }
@@ -450,182 +397,47 @@ impl<S: AsRef<[Block]>> Attributes<S> {
     /// As [`places`](Self::places), of the attributes of a whole row.
     ///
     /// # Errors
-    /// As there; [`Error::AttributesMissing`].
-    pub fn places_of_all<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<usize>, Error> {
+    /// As there; [`RowError::AttributesMissing`].
+    pub fn places_of_all<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<usize>, RowError> {
         let places = self.places(names)?;
-        let missing: Vec<_> = (0..self.names.len())
+        let missing: Vec<_> = (0..self.names().len())
             .filter(|place| !places.contains(place))
-            .map(|place| &self.names[place][..])
+            .map(|place| &self.names()[place][..])
             .collect();
         if missing.is_empty() {
             return Ok(places);
         }
-        Err(Error::AttributesMissing { missing: list(&missing), has: list(&self.names) })
+        Err(RowError::AttributesMissing {
+            missing: Names::of(&missing),
+            has: Names::of(self.names()),
+        })
     }
 
     /// The names of the attributes, in their order.
     pub fn names(&self) -> &[String] {
-        &self.names
+        &self.core.names
     }
 
     /// Which joint tags rows have.
     pub fn tags(&self) -> Tags {
-        self.tags
+        self.core.tags
     }
+}
 
-    /// What it was planned for, each of its filters by itself.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    /// How it hashes values and rows.
-    pub fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
-
-    /// Whether a whole row may be there, by the hash of it as the key of several fields (FORMAT.md, section 3:
-    /// of one attribute the value alone, else each with its length in front), in the order of the attributes.
-    /// Only its tag can tell: a filter of several attributes without tags answers true. So does none of
-    /// other subsets: ask [`contains_row`](Self::contains_row).
-    pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        match (&self.joint, &self.filters[..]) {
-            (_, [only]) => only.contains(hash),
-            (Some(joint), filters) => joint.contains(tag(hash, all(filters.len()))),
-            (None, _) => true,
-        }
-    }
-
-    /// As [`contains_hash`](Self::contains_hash) for many rows: `found[i]` becomes the answer for `hashes[i]`.
-    ///
-    /// # Panics
-    /// When the slices differ in length.
-    pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        assert_eq!(hashes.len(), found.len(), "one answer for each hash");
-        match (&self.joint, &self.filters[..]) {
-            (_, [only]) => only.contains_batch(hashes, found),
-            (Some(joint), filters) => {
-                let subset = all(filters.len());
-                for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
-                    let mut tags = [KeyHash::default(); GROUP];
-                    tags.iter_mut().zip(hashes).for_each(|(to, &hash)| *to = tag(hash, subset));
-                    joint.contains_batch(&tags[..hashes.len()], found);
-                }
-            }
-            (None, _) => found.fill(true),
-        }
-    }
-
-    /// All filters inside, in the order of the file.
-    pub(super) fn inside(&self) -> impl Iterator<Item = &Inner<S>> {
-        self.filters.iter().chain(&self.joint)
-    }
-
-    /// Bytes of the bits of all filters inside.
-    pub fn bytes(&self) -> u64 {
-        self.inside().map(|filter| filter.plan().bytes()).sum()
-    }
-
-    /// What the filter really delivers now, from its own bits. One pass over them.
-    ///
-    /// The rate is the highest of those inside. The rows are those of their tags where each row has one; else
-    /// as many as the attribute with the most values has, as there are no fewer.
-    pub fn receipt(&self) -> Receipt {
-        let count = self.filters.len();
-        let (mut set_bits, mut bits, mut fpp) = (0, 0, 0.0f64);
-        let (mut keys, mut over_filled, mut room) = (Estimate::new(0.0, 0.0), false, u64::MAX);
-        let mut parts = Vec::new();
-        for (i, filter) in self.inside().enumerate() {
-            let part = filter.receipt();
-            set_bits += part.set_bits;
-            bits += part.bits;
-            fpp = fpp.max(part.fpp);
-            over_filled |= part.over_filled;
-            let name = self.names.get(i).cloned();
-            let each = if i < count { 1 } else { self.tags.a_row(count) };
-            room = room.min(part.room / each);
-            if (i == count && each == 1) || (i < count && part.keys.value > keys.value) {
-                keys = part.keys;
-            }
-            let what = if i < count { "attribute" } else { "tag filter" };
-            parts.push(Part { what, name, plan: part.plan, keys: part.keys.value, fpp: part.fpp });
-        }
-        let receipt = Receipt::new(self.plan, self.hasher.scheme(), (set_bits, bits), keys, fpp);
-        let tags = Figure::Count(self.tags.a_row(count));
-        let facts = vec![Fact { name: "tags_a_row", figure: tags }];
-        Receipt { bits, room, over_filled, parts, facts, ..receipt }
-    }
-
-    /// Borrows the same bits.
-    pub fn view(&self) -> Attributes<&[Block]> {
-        Attributes {
-            plan: self.plan,
-            hasher: self.hasher,
-            tags: self.tags,
-            names: self.names.clone(),
-            filters: self.filters.iter().map(Inner::view).collect(),
-            joint: self.joint.as_ref().map(Inner::view),
-        }
-    }
-
-    /// A copy that owns its bits.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`].
-    pub fn to_owned(&self) -> Result<Attributes, Error> {
-        Ok(Attributes {
-            plan: self.plan,
-            hasher: self.hasher,
-            tags: self.tags,
-            names: self.names.clone(),
-            filters: self.filters.iter().map(Inner::to_owned).collect::<Result<_, _>>()?,
-            joint: self.joint.as_ref().map(Inner::to_owned).transpose()?,
-        })
-    }
-
-    /// Writes the filter as an umbel file, front to back, without seeking.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write(&self, out: impl Write) -> Result<(), Error> {
-        let Plan { bits, probes, detail, .. } = self.plan;
-        let mut body = format::Body::default().u64(bits).u32(probes).u32(detail);
-        body = body.u32(self.names.len() as u32).zeros(4);
-        for name in &self.names {
-            body = body.u32(name.len() as u32).bytes(name.as_bytes());
-        }
-        let header = format::Header::new(&self.plan, self.hasher.scheme(), &body, self.bytes());
-        let mut writer = format::Writer::new(out, &header)?;
-        for filter in self.inside() {
-            writer.write(bytemuck::cast_slice(filter.blocks()))?;
-        }
-        writer.finish()
-    }
-
-    /// Of a checked header and the blocks of each filter inside.
-    pub(super) fn from_parts(
-        header: &format::Header,
-        hasher: KeyHasher,
-        parts: Vec<S>,
-    ) -> Result<Self, Error> {
-        let (plan, names) = declared(header)?;
-        let (each, joint) = plans(&plan, names.len())?;
-        let (tags, _) = plan::inside(plan.detail)?;
-        let mut parts = parts.into_iter();
-        let filters = parts.by_ref().take(names.len());
-        let filters = filters.map(|blocks| Inner::from_parts(&each, hasher, blocks));
-        let filters = filters.collect::<Result<_, _>>()?;
-        let joint = joint.zip(parts.next());
-        let joint = joint.map(|(plan, blocks)| Inner::from_parts(&plan, hasher, blocks));
-        Ok(Self { plan, hasher, tags, names, filters, joint: joint.transpose()? })
-    }
-
+impl<S: AsRef<[Block]>> AttributesCore<S> {
     /// The tags that a row has, after those that are there.
-    fn tags_of<V: AsRef<[u8]>>(&self, row: &[V], bytes: &mut Vec<u8>, tags: &mut Vec<KeyHash>) {
+    fn tags_of<V: AsRef<[u8]>>(
+        &self,
+        hasher: &KeyHasher,
+        row: &[V],
+        bytes: &mut Vec<u8>,
+        tags: &mut Vec<KeyHash>,
+    ) {
         let count = row.len();
         let mut push = |subset: u64| {
             let chosen = row.iter().enumerate().filter(|(i, _)| subset >> i & 1 == 1);
             join(bytes, chosen.map(|(_, value)| value.as_ref()));
-            tags.push(tag(self.hasher.hash(&bytes[..]), subset));
+            tags.push(tag(hasher.hash(&bytes[..]), subset));
         };
         match self.tags {
             _ if count < 2 => {}
@@ -638,14 +450,19 @@ impl<S: AsRef<[Block]>> Attributes<S> {
     }
 
     /// The tag of the values asked for, if these have one.
-    fn tag_asked<V: AsRef<[u8]>>(&self, row: &[Option<V>], bytes: &mut Vec<u8>) -> Option<KeyHash> {
+    fn tag_asked<V: AsRef<[u8]>>(
+        &self,
+        hasher: &KeyHasher,
+        row: &[Option<V>],
+        bytes: &mut Vec<u8>,
+    ) -> Option<KeyHash> {
         let asked = (0..).zip(row).filter(|(_, value)| value.is_some());
         let subset = asked.map(|(i, _): (u32, _)| 1u64 << i).sum::<u64>();
         if !self.has_tag(subset.count_ones() as usize) {
             return None;
         }
         join(bytes, row.iter().flatten().map(AsRef::as_ref));
-        Some(tag(self.hasher.hash(&bytes[..]), subset))
+        Some(tag(hasher.hash(&bytes[..]), subset))
     }
 
     /// Whether so many values of a row have a tag.
@@ -657,22 +474,22 @@ impl<S: AsRef<[Block]>> Attributes<S> {
         }
     }
 
-    /// Why it takes no single keys.
-    pub(super) fn takes_rows(&self) -> Error {
-        Error::Rows { has: list(&self.names) }
+    /// All filters inside, in the order of the file.
+    fn inside(&self) -> impl Iterator<Item = &Inner<S>> {
+        self.filters.iter().chain(&self.joint)
     }
 
     fn check_row<'a>(
         &self,
         found: usize,
         values: impl Iterator<Item = &'a [u8]>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), RowError> {
         let expected = self.names.len();
         if found != expected {
-            return Err(Error::RowLength { expected, found });
+            return Err(RowError::RowLength { expected, found });
         }
         match values.map(<[u8]>::len).find(|&bytes| bytes > MOST_VALUE) {
-            Some(bytes) => Err(Error::ValueTooLong { bytes }),
+            Some(bytes) => Err(RowError::ValueTooLong { bytes }),
             None => Ok(()),
         }
     }
@@ -694,19 +511,158 @@ fn ask<R>(
         }
     }
     let mut passed = [false; GROUP];
-    filter.contains_batch(&hashes[..count], &mut passed[..count]);
+    filter.contains_all(&hashes[..count], &mut passed[..count]);
     places[..count].iter().zip(passed).for_each(|(&place, passed)| found[place] = passed);
+}
+
+impl<S> sealed::Sealed for AttributesCore<S> {}
+
+impl<S: AsRef<[Block]>> Core for AttributesCore<S> {
+    const KIND: Kind = Kind::Attributes;
+    type Storage = S;
+    type With<T: AsRef<[Block]>> = AttributesCore<T>;
+
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn contains(&self, hash: KeyHash) -> bool {
+        match (&self.joint, &self.filters[..]) {
+            (_, [only]) => only.contains(hash),
+            (Some(joint), filters) => joint.contains(tag(hash, all(filters.len()))),
+            (None, _) => true,
+        }
+    }
+
+    fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        match (&self.joint, &self.filters[..]) {
+            (_, [only]) => only.contains_all(hashes, found),
+            (Some(joint), filters) => {
+                let subset = all(filters.len());
+                for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
+                    let mut tags = [KeyHash::default(); GROUP];
+                    tags.iter_mut().zip(hashes).for_each(|(to, &hash)| *to = tag(hash, subset));
+                    joint.contains_all(&tags[..hashes.len()], found);
+                }
+            }
+            (None, _) => found.fill(true),
+        }
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &S> {
+        self.inside().map(Inner::storage)
+    }
+
+    fn with_parts<'a, T: AsRef<[Block]>, E>(
+        &'a self,
+        mut each: impl FnMut(&'a S) -> Result<T, E>,
+    ) -> Result<AttributesCore<T>, E> {
+        let filters = self.filters.iter().map(|filter| filter.with_parts(&mut each));
+        Ok(AttributesCore {
+            plan: self.plan,
+            tags: self.tags,
+            names: self.names.clone(),
+            filters: filters.collect::<Result<_, E>>()?,
+            joint: self.joint.as_ref().map(|joint| joint.with_parts(&mut each)).transpose()?,
+        })
+    }
+
+    fn body(&self) -> Body {
+        let Plan { bits, probes, detail, .. } = self.plan;
+        let mut body = Body::default().u64(bits).u32(probes).u32(detail);
+        body = body.u32(self.names.len() as u32).zeros(4);
+        for name in &self.names {
+            body = body.u32(name.len() as u32).bytes(name.as_bytes());
+        }
+        body
+    }
+
+    fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
+        let (plan, names) = declared(header)?;
+        let (each, joint) = plans(&plan, names.len())?;
+        let mut parts = vec![each.bytes(); names.len()];
+        parts.extend(joint.map(|joint| joint.bytes()));
+        Ok(parts)
+    }
+
+    fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
+        let (plan, names) = declared(header)?;
+        let (each, joint) = plans(&plan, names.len())?;
+        let (tags, _) = plan::inside(plan.detail)?;
+        let mut parts = parts.into_iter();
+        let filters = parts.by_ref().take(names.len());
+        let filters = filters.map(|blocks| Inner::from_blocks(&each, blocks));
+        let filters = filters.collect::<Result<_, _>>()?;
+        let joint = joint.zip(parts.next());
+        let joint = joint.map(|(plan, blocks)| Inner::from_blocks(&plan, blocks));
+        Ok(Self { plan, tags, names, filters, joint: joint.transpose()? })
+    }
+
+    fn receipt(&self, scheme: Scheme) -> Receipt {
+        let count = self.filters.len();
+        let (mut set_bits, mut bits, mut fpp) = (0, 0, 0.0f64);
+        let (mut keys, mut over_filled, mut room) = (Estimate::new(0.0, 0.0), false, u64::MAX);
+        let mut parts = Vec::new();
+        for (i, filter) in self.inside().enumerate() {
+            let part = filter.receipt(scheme);
+            set_bits += part.set_bits;
+            bits += part.bits;
+            fpp = fpp.max(part.fpp);
+            over_filled |= part.over_filled;
+            let name = self.names.get(i).cloned();
+            let each = if i < count { 1 } else { self.tags.a_row(count) };
+            room = room.min(part.room / each);
+            if (i == count && each == 1) || (i < count && part.keys.value > keys.value) {
+                keys = part.keys;
+            }
+            let what = if i < count { "attribute" } else { "tag filter" };
+            parts.push(Part { what, name, plan: part.plan, keys: part.keys.value, fpp: part.fpp });
+        }
+        let receipt = Receipt::new(self.plan, scheme, (set_bits, bits), keys, fpp);
+        let tags = Figure::Count(self.tags.a_row(count));
+        let facts = vec![Fact { name: "tags_a_row", figure: tags }];
+        Receipt { bits, room, over_filled, parts, facts, ..receipt }
+    }
+}
+
+/// Filter by filter; takes memory for a copy meanwhile.
+impl MergeCore for AttributesCore {
+    fn merge<T: AsRef<[Block]>>(
+        &mut self,
+        other: &AttributesCore<T>,
+        how: Merge,
+    ) -> Result<(), MergeError> {
+        if self.names != other.names {
+            let [left, right] = [Names::of(&self.names), Names::of(&other.names)];
+            return Err(MergeError::AttributesDiffer { left, right });
+        }
+        let [left, right] = [self.plan.detail, other.plan.detail];
+        if left != right {
+            return Err(MergeError::TagsDiffer { left, right });
+        }
+        let pairs = self.filters.iter().zip(&other.filters);
+        let filters: Vec<_> =
+            pairs.map(|(left, right)| left.merged(right, how)).collect::<Result<_, _>>()?;
+        let joint = match (&self.joint, &other.joint) {
+            (Some(left), Some(right)) => Some(left.merged(right, how)?),
+            _ => None,
+        };
+        let Plan { keys, fpp, bits, probes, .. } = *filters[0].plan();
+        self.plan = Plan { keys, fpp, bits, probes, ..self.plan };
+        (self.filters, self.joint) = (filters, joint);
+        Ok(())
+    }
 }
 
 /// The plan of the filter of each attribute, and of that of the tags, where rows have any: it takes as many
 /// times the rows as each has tags, in as many times the bits, and has the same rate.
-fn plans(plan: &Plan, attributes: usize) -> Result<(Plan, Option<Plan>), Error> {
+fn plans(plan: &Plan, attributes: usize) -> Result<(Plan, Option<Plan>), PlanError> {
     let each = plan.inner()?;
     let (tags, _) = plan::inside(plan.detail)?;
     let tags = tags.a_row(attributes);
     let all = each.bits as f64 * (attributes as f64 + tags as f64);
     if all > MAX_BITS as f64 {
-        return Err(Error::TooLarge { bits: all });
+        return Err(PlanError::TooLarge { bits: all });
     }
     let joint = (tags > 0).then(|| Plan {
         keys: each.keys.saturating_mul(tags),
@@ -716,41 +672,26 @@ fn plans(plan: &Plan, attributes: usize) -> Result<(Plan, Option<Plan>), Error> 
     Ok((each, joint))
 }
 
-fn check_names(names: &[String], tags: Tags) -> Result<(), Error> {
+fn check_names(names: &[String], tags: Tags) -> Result<(), RowError> {
     let most = match tags {
         Tags::Subsets => Tags::MOST_FOR_SUBSETS,
         _ => MOST_ATTRIBUTES,
     };
     if names.is_empty() {
-        return Err(Error::NoAttributes);
+        return Err(RowError::NoAttributes);
     }
     if names.len() > most {
-        return Err(Error::AttributeCount { found: names.len(), most });
+        return Err(RowError::AttributeCount { found: names.len(), most });
     }
     for (i, name) in names.iter().enumerate() {
         if !(1..=MOST_NAME).contains(&name.len()) {
-            return Err(Error::AttributeName { name: name.clone() });
+            return Err(RowError::AttributeName { name: Names::of(&[name]) });
         }
         if names[..i].contains(name) {
-            return Err(Error::AttributeTwice { name: name.clone() });
+            return Err(RowError::AttributeTwice { name: Names::of(&[name]) });
         }
     }
     Ok(())
-}
-
-/// Names for a message.
-fn list<T: AsRef<str>>(names: &[T]) -> String {
-    let names: Vec<_> = names.iter().map(|name| name.as_ref().escape_debug().to_string()).collect();
-    names.join(", ")
-}
-
-/// What the header of an attributes filter tells.
-pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> {
-    let (plan, names) = declared(header)?;
-    let (each, joint) = plans(&plan, names.len())?;
-    let mut parts = vec![each.bytes(); names.len()];
-    parts.extend(joint.map(|joint| joint.bytes()));
-    Ok(FileLayout { plan, parts })
 }
 
 /// The plan and the names.
@@ -760,7 +701,7 @@ pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> 
 ///  72  probes  u32      84  zeros, 4 bytes           name_length  u32
 ///  76  detail  u32                                   the name in UTF-8
 /// ```
-fn declared(header: &format::Header) -> Result<(Plan, Vec<String>), Error> {
+fn declared(header: &Header) -> Result<(Plan, Vec<String>), FileError> {
     let mut fields = header.fields();
     let plan = fields.plan(Kind::Attributes)?;
     let count = fields.u32()?;
@@ -771,39 +712,20 @@ fn declared(header: &format::Header) -> Result<(Plan, Vec<String>), Error> {
         let length = fields.u32()?;
         check_field("name_length", length.into(), (1..=255).contains(&length), "1 to 255 bytes")?;
         let name = fields.bytes(length as usize)?;
-        let name = str::from_utf8(name).map_err(|_| Error::Field {
-            field: "name",
-            found: u64::from(name[0]),
-            expected: "text in UTF-8",
-        })?;
+        let (found, expected) = (u64::from(name[0]), "text in UTF-8");
+        let no_text = FieldError { field: "name", found, expected };
+        let name = str::from_utf8(name).map_err(|_| no_text)?;
         names.push(name.to_owned());
     }
     fields.end()?;
     plan.check(Kind::Attributes)?;
     let (tags, _) = plan::inside(plan.detail)?;
-    check_names(&names, tags)?;
+    let right = check_names(&names, tags).is_ok();
+    check_field(
+        "attributes",
+        count.into(),
+        right,
+        "different names, 8 at most with tags of subsets",
+    )?;
     Ok((plan, names))
-}
-
-// Of whole rows, by the hash of each.
-delegate::filter!([S: AsRef<[Block]>] Attributes<S>, bytes);
-
-impl<S: AsRef<[Block]>> fmt::Debug for Attributes<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Attributes")
-            .field("plan", &self.plan)
-            .field("scheme", &self.hasher.scheme())
-            .field("names", &self.names)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Equal when they are for the same plan, scheme and attributes and have the same bits.
-impl<S: AsRef<[Block]>, T: AsRef<[Block]>> PartialEq<Attributes<T>> for Attributes<S> {
-    fn eq(&self, other: &Attributes<T>) -> bool {
-        self.plan == other.plan
-            && self.hasher.scheme() == other.hasher.scheme()
-            && self.names == other.names
-            && self.inside().map(Inner::blocks).eq(other.inside().map(Inner::blocks))
-    }
 }

@@ -1,15 +1,18 @@
 //! What the plain Bloom filters share: bits that are only ever set, until cleared.
 
-use std::fmt;
-use std::io::{Read, Write};
-use std::marker::PhantomData;
+use core::convert::Infallible;
+use core::fmt;
+use core::marker::PhantomData;
 
-use super::{AnyFilter, FileLayout, Receipt, delegate};
+use super::core::{Core, InsertCore, MakeCore, Merge, MergeCore, one_part, sealed};
+use super::{Filter, MergeError, Receipt};
 use crate::bits::{self, Block, Blocks, Hash, Kernel};
-use crate::hash::{KeyHash, KeyHasher, Scheme, Secret};
+use crate::error::{OutOfMemory, check_field};
+use crate::format::{Body, FileError, Header};
+use crate::hash::{Hashing, KeyHash, Scheme};
 use crate::math::Coverage;
-use crate::plan::{Kind, Plan};
-use crate::{Error, format};
+use crate::plan::{Kind, Plan, PlanError};
+use crate::prelude::*;
 
 /// Where the probes of a hash fall among the bits. Implemented by the kinds; not for others.
 pub trait Layout: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
@@ -45,7 +48,7 @@ pub trait Layout: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
     );
     /// Brings every bit to where it would be in a filter `divisor` times smaller.
     #[doc(hidden)]
-    fn fold(blocks: &mut Blocks, plan: &Plan, divisor: u64) -> Result<(), Error>;
+    fn fold(blocks: &mut Blocks, plan: &Plan, divisor: u64) -> Result<(), OutOfMemory>;
     /// Mean over keys never inserted of the chance to pass, given these bits.
     #[doc(hidden)]
     fn fpp(blocks: &[Block], plan: &Plan) -> f64;
@@ -54,368 +57,253 @@ pub trait Layout: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
     fn coverage(plan: &Plan) -> Coverage;
 }
 
-pub(super) mod sealed {
-    pub trait Sealed {}
-}
-
-/// A plain Bloom filter: `insert` sets the key's bits, `contains` asks whether all are set.
+/// A plain Bloom filter: `insert` sets the bits of a key, `contains` looks whether all are set.
 ///
-/// Use it through its kinds, [`Blocked`](super::Blocked), [`Classic`](super::Classic) and
-/// [`Sliced`](super::Sliced). `S` is where the blocks live: [`Blocks`] to own them, `&[Block]` to borrow them from a mapped file.
-///
-/// A key that was inserted is always found: bits are never cleared but by [`clear`](Self::clear)
-/// and [`intersect`](Self::intersect), and the latter keeps the keys that both filters hold.
+/// A key that was inserted is always found: bits are never cleared but by [`clear`](Filter::clear)
+/// and [`intersect`](Filter::intersect), and the latter keeps the keys that both filters hold.
 #[derive(Clone)]
-pub struct Bloom<L: Layout, S = Blocks> {
+pub struct BloomCore<L, S = Blocks> {
     plan: Plan,
-    hasher: KeyHasher,
     kernel: Kernel,
     blocks: S,
     layout: PhantomData<L>,
 }
 
-impl<L: Layout> Bloom<L> {
-    /// An empty filter of the plan's size.
-    ///
-    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
-    ///
-    /// # Errors
-    /// [`Error::PlanKind`] for a plan of another kind, [`Error::OutOfMemory`], and what is wrong
-    /// with a plan made by hand.
-    pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
+impl<L: Layout, S> BloomCore<L, S> {
+    fn of(plan: Plan, blocks: S) -> Self {
+        Self { plan, kernel: Kernel::detect(plan.probes), blocks, layout: PhantomData }
+    }
+
+    #[cfg(feature = "std")]
+    pub(super) fn into_parts(self) -> (Plan, S) {
+        (self.plan, self.blocks)
+    }
+}
+
+impl<L: Layout, S: AsRef<[Block]>> BloomCore<L, S> {
+    /// Of blocks that are as many as the plan has.
+    pub(super) fn from_blocks(plan: Plan, blocks: S) -> Result<Self, FileError> {
         plan.check(L::KIND)?;
-        Ok(Self {
-            plan: *plan,
-            hasher,
-            kernel: Kernel::detect(plan.probes),
-            blocks: Blocks::zeroed(plan.bytes() / bits::BLOCK_BYTES)?,
-            layout: PhantomData,
-        })
-    }
-
-    /// Makes the filter `divisor` times smaller; it still finds every key, at a higher rate.
-    ///
-    /// Equal, bit for bit, to a filter of the smaller size filled with the same keys. The planned
-    /// keys are divided likewise.
-    ///
-    /// # Errors
-    /// [`Error::SizesDiffer`] when `divisor` does not divide the size.
-    pub fn fold(&mut self, divisor: u64) -> Result<(), Error> {
-        let size = L::units(&self.plan);
-        if divisor == 0 || !size.is_multiple_of(divisor) {
-            return Err(Error::SizesDiffer { left: size, right: divisor, unit: L::UNIT });
-        }
-        if divisor > 1 {
-            L::fold(&mut self.blocks, &self.plan, divisor)?;
-            self.plan.bits /= divisor;
-            self.plan.keys = (self.plan.keys / divisor).max(1);
-        }
-        Ok(())
-    }
-
-    /// Adds all keys of `other`: the result equals a filter into which both sets were inserted.
-    ///
-    /// When sizes differ the larger one is folded to the smaller. The planned keys and rate are the
-    /// larger of both.
-    ///
-    /// # Errors
-    /// Names what differs: scheme, probes, or sizes of which neither divides the other. On an error
-    /// `self` is unchanged.
-    pub fn union(&mut self, other: &Bloom<L, impl AsRef<[Block]>>) -> Result<(), Error> {
-        self.combine(other, Block::or)
-    }
-
-    /// Keeps the keys that both filters hold, and no more than both let pass.
-    ///
-    /// Its rate is at most that of the worse input, and above that of a filter made afresh from
-    /// the common keys. When sizes differ the larger one is folded to the smaller.
-    ///
-    /// # Errors
-    /// As [`union`](Self::union).
-    pub fn intersect(&mut self, other: &Bloom<L, impl AsRef<[Block]>>) -> Result<(), Error> {
-        self.combine(other, Block::and)
-    }
-
-    fn combine(
-        &mut self,
-        other: &Bloom<L, impl AsRef<[Block]>>,
-        join: fn(&mut Block, &Block),
-    ) -> Result<(), Error> {
-        let (left, right) = self.fits(other)?;
-        let folded;
-        let (plan, others) = if right > left {
-            folded = other.folded(right / left)?;
-            (&folded.plan, &folded.blocks[..])
-        } else {
-            self.fold(left / right)?;
-            (&other.plan, other.blocks.as_ref())
-        };
-        for (block, other) in self.blocks.iter_mut().zip(others) {
-            join(block, other);
-        }
-        self.plan.keys = self.plan.keys.max(plan.keys);
-        self.plan.fpp = self.plan.fpp.max(plan.fpp);
-        Ok(())
-    }
-
-    /// Reads a filter of this kind from `source`, `length` bytes in all, checking every byte.
-    ///
-    /// # Errors
-    /// As [`AnyFilter::read`]; [`Error::PlanKind`] when the file holds another kind.
-    pub fn read(source: impl Read, length: u64, secret: Option<&Secret>) -> Result<Self, Error>
-    where
-        Self: TryFrom<AnyFilter, Error = Error>,
-    {
-        AnyFilter::read(source, length, secret)?.try_into()
-    }
-
-    pub(super) fn into_parts(self) -> (Plan, KeyHasher, Blocks) {
-        (self.plan, self.hasher, self.blocks)
-    }
-
-    pub(super) fn parts_mut(&mut self) -> (&mut [Block], Kernel) {
-        (&mut self.blocks, self.kernel)
-    }
-}
-
-impl<L: Layout, S: AsMut<[Block]>> Bloom<L, S> {
-    /// Inserts a key; true when it was certainly new, false when it may have been there before.
-    #[inline]
-    pub fn insert(&mut self, key: impl AsRef<[u8]>) -> bool {
-        self.insert_hash(self.hasher.hash(key))
-    }
-
-    /// Inserts an integer key, hashed as its 8 little-endian bytes. As [`insert`](Self::insert).
-    #[inline]
-    pub fn insert_u64(&mut self, key: u64) -> bool {
-        self.insert_hash(self.hasher.hash_u64(key))
-    }
-
-    /// Inserts a key by its hash, made under this filter's scheme. As [`insert`](Self::insert).
-    #[inline]
-    pub fn insert_hash(&mut self, hash: KeyHash) -> bool {
-        L::insert(self.blocks.as_mut(), &self.plan, &self.kernel, hash)
-    }
-
-    /// Inserts many keys by their hashes.
-    pub fn insert_batch(&mut self, hashes: &[KeyHash]) {
-        L::insert_batch(self.blocks.as_mut(), &self.plan, &self.kernel, hashes);
-    }
-
-    /// Inserts many keys by their hashes, one after the other: `new[i]` becomes what
-    /// [`insert_hash`](Self::insert_hash) tells of `hashes[i]`.
-    ///
-    /// # Panics
-    /// When the slices differ in length.
-    pub fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) {
-        assert_eq!(hashes.len(), new.len(), "one answer for each hash");
-        L::insert_batch_new(self.blocks.as_mut(), &self.plan, &self.kernel, hashes, new);
-    }
-
-    /// Inserts many keys by 64-bit hashes made elsewhere, each as [`KeyHash::from_u64`] takes it.
-    pub fn insert_hashes(&mut self, hashes: &[u64]) {
-        L::insert_batch(self.blocks.as_mut(), &self.plan, &self.kernel, hashes);
-    }
-
-    /// Inserts many keys, hashed a few at a time: [`insert`](Self::insert) at the speed of memory.
-    pub fn insert_keys<K: AsRef<[u8]>>(&mut self, keys: &[K]) {
-        for keys in keys.chunks(HASHED_AT_ONCE) {
-            let hashes = hash_all(keys, |key| self.hasher.hash(key));
-            self.insert_batch(&hashes[..keys.len()]);
-        }
-    }
-
-    /// Inserts many integer keys. As [`insert_keys`](Self::insert_keys).
-    pub fn insert_u64s(&mut self, keys: &[u64]) {
-        for keys in keys.chunks(HASHED_AT_ONCE) {
-            let hashes = hash_all(keys, |&key| self.hasher.hash_u64(key));
-            self.insert_batch(&hashes[..keys.len()]);
-        }
-    }
-
-    /// Forgets all keys.
-    pub fn clear(&mut self) {
-        self.blocks.as_mut().fill(Block::default());
-    }
-}
-
-/// Checks that a key takes the same probes in two filters.
-pub(super) fn probe_alike(
-    (left_hasher, left_plan): (&KeyHasher, &Plan),
-    (right_hasher, right_plan): (&KeyHasher, &Plan),
-) -> Result<(), Error> {
-    let [left, right] = [left_hasher.scheme(), right_hasher.scheme()];
-    if left != right {
-        return Err(Error::SchemesDiffer { left, right });
-    }
-    let [left, right] = [left_plan.probes, right_plan.probes];
-    if left != right {
-        return Err(Error::ProbesDiffer { left, right });
-    }
-    Ok(())
-}
-
-/// Checks that the larger of two sizes folds to the other.
-pub(super) fn fold_alike(left: u64, right: u64, unit: &'static str) -> Result<(), Error> {
-    if !left.is_multiple_of(right) && !right.is_multiple_of(left) {
-        return Err(Error::SizesDiffer { left, right, unit });
-    }
-    Ok(())
-}
-
-impl<L: Layout, S: AsRef<[Block]>> Bloom<L, S> {
-    /// Whether the key may have been inserted: false is certain, true errs with the filter's rate.
-    #[inline]
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
-        self.contains_hash(self.hasher.hash(key))
-    }
-
-    /// Whether an integer key may have been inserted. As [`contains`](Self::contains).
-    #[inline]
-    pub fn contains_u64(&self, key: u64) -> bool {
-        self.contains_hash(self.hasher.hash_u64(key))
-    }
-
-    /// Whether a key may have been inserted, by its hash under this filter's scheme.
-    #[inline]
-    pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        L::contains(self.blocks.as_ref(), &self.plan, &self.kernel, hash)
-    }
-
-    /// Asks for many keys: `found[i]` becomes the answer for `hashes[i]`.
-    ///
-    /// # Panics
-    /// When the slices differ in length.
-    pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        assert_eq!(hashes.len(), found.len(), "one answer for each hash");
-        L::contains_batch(self.blocks.as_ref(), &self.plan, &self.kernel, hashes, found);
-    }
-
-    /// Asks for many keys: `found[i]` becomes the answer for `keys[i]`.
-    ///
-    /// # Panics
-    /// When the slices differ in length.
-    pub fn contains_keys<K: AsRef<[u8]>>(&self, keys: &[K], found: &mut [bool]) {
-        assert_eq!(keys.len(), found.len(), "one answer for each key");
-        for (keys, found) in keys.chunks(HASHED_AT_ONCE).zip(found.chunks_mut(HASHED_AT_ONCE)) {
-            let hashes = hash_all(keys, |key| self.hasher.hash(key));
-            self.contains_batch(&hashes[..keys.len()], found);
-        }
-    }
-
-    /// Asks for many keys by 64-bit hashes made elsewhere, each as [`KeyHash::from_u64`] takes it.
-    ///
-    /// # Panics
-    /// When the slices differ in length.
-    pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
-        assert_eq!(hashes.len(), found.len(), "one answer for each hash");
-        L::contains_batch(self.blocks.as_ref(), &self.plan, &self.kernel, hashes, found);
-    }
-
-    /// Asks for many integer keys. As [`contains_keys`](Self::contains_keys).
-    ///
-    /// # Panics
-    /// When the slices differ in length.
-    pub fn contains_u64s(&self, keys: &[u64], found: &mut [bool]) {
-        assert_eq!(keys.len(), found.len(), "one answer for each key");
-        for (keys, found) in keys.chunks(HASHED_AT_ONCE).zip(found.chunks_mut(HASHED_AT_ONCE)) {
-            let hashes = hash_all(keys, |&key| self.hasher.hash_u64(key));
-            self.contains_batch(&hashes[..keys.len()], found);
-        }
+        let found = blocks.as_ref();
+        debug_assert_eq!(found.len() as u64, plan.bits.div_ceil(bits::BLOCK_BITS));
+        let mut behind = plan.bits..found.len() as u64 * bits::BLOCK_BITS;
+        let clear = !behind.any(|position| bits::get(found, position));
+        check_field("payload", 1, clear, "zeros after the last bit of the filter")?;
+        Ok(Self::of(plan, blocks))
     }
 
     pub(super) fn blocks(&self) -> &[Block] {
         self.blocks.as_ref()
     }
 
-    /// What the filter was planned for; after folds and merges, what its present size is for.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    /// How it hashes keys.
-    pub fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
-
-    /// What the filter really delivers now, from its own bits. One pass over them.
-    pub fn receipt(&self) -> Receipt {
-        let blocks = self.blocks.as_ref();
-        let set_bits = bits::count_ones(blocks);
-        let keys = L::coverage(&self.plan).keys((self.plan.bits - set_bits) as f64);
-        let fpp = L::fpp(blocks, &self.plan);
-        Receipt::new(self.plan, self.hasher.scheme(), (set_bits, self.plan.bits), keys, fpp)
-    }
-
-    /// Checks that the bits of both mean the same: scheme, probes, and a size that folds to the other; gives the sizes.
-    pub(super) fn fits(&self, other: &Bloom<L, impl AsRef<[Block]>>) -> Result<(u64, u64), Error> {
-        probe_alike((&self.hasher, &self.plan), (&other.hasher, &other.plan))?;
+    /// Checks that the bits of both mean the same: probes, and a size that folds to the other; gives the sizes.
+    fn fits(&self, other: &BloomCore<L, impl AsRef<[Block]>>) -> Result<(u64, u64), MergeError> {
+        probe_alike(&self.plan, &other.plan)?;
         let (left, right) = (L::units(&self.plan), L::units(&other.plan));
         fold_alike(left, right, L::UNIT)?;
         Ok((left, right))
     }
 
-    /// A copy, `divisor` times smaller.
-    pub(super) fn folded(&self, divisor: u64) -> Result<Bloom<L>, Error> {
-        let mut copy = self.to_owned()?;
-        copy.fold(divisor)?;
-        Ok(copy)
+    /// Both filters at the size of the smaller: what is larger is folded in a copy.
+    pub(super) fn alike<'a, T: AsRef<[Block]>>(
+        &'a self,
+        other: &'a BloomCore<L, T>,
+    ) -> Result<[Folded<'a, L>; 2], MergeError> {
+        let (left, right) = self.fits(other)?;
+        Ok([self.folded((left / right).max(1))?, other.folded((right / left).max(1))?])
     }
 
-    /// Borrows the same bits.
-    pub fn view(&self) -> Bloom<L, &[Block]> {
-        self.with(self.blocks.as_ref())
-    }
-
-    /// A copy that owns its bits.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`].
-    pub fn to_owned(&self) -> Result<Bloom<L>, Error> {
-        Ok(self.with(Blocks::copy_of(self.blocks.as_ref())?))
-    }
-
-    fn with<T>(&self, blocks: T) -> Bloom<L, T> {
-        let Self { plan, hasher, kernel, .. } = *self;
-        Bloom { plan, hasher, kernel, blocks, layout: PhantomData }
-    }
-
-    /// Writes the filter as an umbel file, front to back, without seeking.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write(&self, out: impl Write) -> Result<(), Error> {
-        let mut writer = format::Writer::new(out, &header(&self.plan, self.hasher.scheme()))?;
-        writer.write(bytemuck::cast_slice(self.blocks.as_ref()))?;
-        writer.finish()
-    }
-
-    pub(crate) fn from_parts(plan: Plan, hasher: KeyHasher, blocks: S) -> Result<Self, Error> {
-        plan.check(L::KIND)?;
-        let clear_from = plan.bits;
-        let found = blocks.as_ref();
-        debug_assert_eq!(found.len() as u64, plan.bits.div_ceil(bits::BLOCK_BITS));
-        if (clear_from..found.len() as u64 * bits::BLOCK_BITS)
-            .any(|position| bits::get(found, position))
-        {
-            return Err(Error::Field {
-                field: "payload",
-                found: 1,
-                expected: "zeros after the last bit of the filter",
-            });
+    fn folded(&self, divisor: u64) -> Result<Folded<'_, L>, MergeError> {
+        if divisor == 1 {
+            return Ok(Folded::View(BloomCore::of(self.plan, self.blocks())));
         }
-        Ok(Self { plan, hasher, kernel: Kernel::detect(plan.probes), blocks, layout: PhantomData })
+        let mut copy = BloomCore::of(self.plan, Blocks::copy_of(self.blocks())?);
+        copy.fold(divisor)?;
+        Ok(Folded::Copy(copy))
     }
 }
 
-/// The header of a filter of one of these kinds: bits, then probes.
-pub(super) fn header(plan: &Plan, scheme: Scheme) -> format::Header {
-    let body = format::Body::default().u64(plan.bits).u32(plan.probes);
-    format::Header::new(plan, scheme, &body, plan.bytes())
+/// A filter as it is, or folded.
+pub(super) enum Folded<'a, L> {
+    View(BloomCore<L, &'a [Block]>),
+    Copy(BloomCore<L>),
 }
 
-/// What such a header tells.
-pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> {
+impl<L: Layout> Folded<'_, L> {
+    pub(super) fn plan(&self) -> &Plan {
+        match self {
+            Self::View(core) => &core.plan,
+            Self::Copy(core) => &core.plan,
+        }
+    }
+
+    pub(super) fn blocks(&self) -> &[Block] {
+        match self {
+            Self::View(core) => core.blocks(),
+            Self::Copy(core) => core.blocks(),
+        }
+    }
+}
+
+impl<L: Layout> BloomCore<L> {
+    pub(super) fn parts_mut(&mut self) -> (&mut [Block], Kernel) {
+        (&mut self.blocks, self.kernel)
+    }
+
+    fn fold(&mut self, divisor: u64) -> Result<(), MergeError> {
+        let size = L::units(&self.plan);
+        if divisor == 0 || !size.is_multiple_of(divisor) {
+            return Err(MergeError::SizesDiffer { left: size, right: divisor, unit: L::UNIT });
+        }
+        if divisor > 1 {
+            L::fold(&mut self.blocks, &self.plan, divisor)?;
+            self.plan = self.plan.divided(divisor);
+        }
+        Ok(())
+    }
+}
+
+impl<L: Layout, H: Hashing> Filter<BloomCore<L>, H> {
+    /// Makes the filter `divisor` times smaller; it still finds every key, at a higher rate.
+    ///
+    /// Equal, bit for bit, to a filter of the smaller size filled with the same keys. The planned
+    /// keys are divided likewise.
+    ///
+    /// # Errors
+    /// [`MergeError::SizesDiffer`] when `divisor` does not divide the size; [`MergeError::OutOfMemory`].
+    pub fn fold(&mut self, divisor: u64) -> Result<(), MergeError> {
+        self.core.fold(divisor)
+    }
+}
+
+impl<L, S> sealed::Sealed for BloomCore<L, S> {}
+
+impl<L: Layout, S: AsRef<[Block]>> Core for BloomCore<L, S> {
+    const KIND: Kind = L::KIND;
+    type Storage = S;
+    type With<T: AsRef<[Block]>> = BloomCore<L, T>;
+
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    #[inline]
+    fn contains(&self, hash: KeyHash) -> bool {
+        L::contains(self.blocks.as_ref(), &self.plan, &self.kernel, hash)
+    }
+
+    fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        L::contains_batch(self.blocks.as_ref(), &self.plan, &self.kernel, hashes, found);
+    }
+
+    fn contains_narrow(&self, hashes: &[u64], found: &mut [bool]) {
+        L::contains_batch(self.blocks.as_ref(), &self.plan, &self.kernel, hashes, found);
+    }
+
+    one_part!(BloomCore { plan, kernel, layout });
+
+    fn body(&self) -> Body {
+        body(&self.plan)
+    }
+
+    fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
+        Ok(vec![declared(header)?.bytes()])
+    }
+
+    fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
+        Self::from_blocks(declared(header)?, only(parts))
+    }
+
+    fn receipt(&self, scheme: Scheme) -> Receipt {
+        let blocks = self.blocks.as_ref();
+        let set_bits = bits::count_ones(blocks);
+        let keys = L::coverage(&self.plan).keys((self.plan.bits - set_bits) as f64);
+        let fpp = L::fpp(blocks, &self.plan);
+        Receipt::new(self.plan, scheme, (set_bits, self.plan.bits), keys, fpp)
+    }
+}
+
+impl<L: Layout> MakeCore for BloomCore<L> {
+    fn make(plan: &Plan) -> Result<Self, PlanError> {
+        Ok(Self::of(*plan, Blocks::zeroed(plan.bytes() / bits::BLOCK_BYTES)?))
+    }
+}
+
+impl<L: Layout, S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for BloomCore<L, S> {
+    type Failure = Infallible;
+
+    #[inline]
+    fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
+        Ok(L::insert(self.blocks.as_mut(), &self.plan, &self.kernel, hash))
+    }
+
+    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Infallible> {
+        L::insert_batch(self.blocks.as_mut(), &self.plan, &self.kernel, hashes);
+        Ok(())
+    }
+
+    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Infallible> {
+        L::insert_batch_new(self.blocks.as_mut(), &self.plan, &self.kernel, hashes, new);
+        Ok(())
+    }
+
+    fn insert_narrow(&mut self, hashes: &[u64]) -> Result<(), Infallible> {
+        L::insert_batch(self.blocks.as_mut(), &self.plan, &self.kernel, hashes);
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.blocks.as_mut().fill(Block::default());
+    }
+}
+
+impl<L: Layout> MergeCore for BloomCore<L> {
+    fn merge<T: AsRef<[Block]>>(
+        &mut self,
+        other: &BloomCore<L, T>,
+        how: Merge,
+    ) -> Result<(), MergeError> {
+        let (left, right) = self.fits(other)?;
+        let other = other.folded((right / left).max(1))?;
+        self.fold((left / right).max(1))?;
+        let join = match how {
+            Merge::Union => Block::or,
+            Merge::Intersection => Block::and,
+        };
+        for (block, other) in self.blocks.iter_mut().zip(other.blocks()) {
+            join(block, other);
+        }
+        self.plan = self.plan.merged(other.plan());
+        Ok(())
+    }
+}
+
+/// Checks that a key takes as many probes in two filters.
+pub(super) fn probe_alike(left: &Plan, right: &Plan) -> Result<(), MergeError> {
+    let [left, right] = [left.probes, right.probes];
+    if left == right { Ok(()) } else { Err(MergeError::ProbesDiffer { left, right }) }
+}
+
+/// Checks that the larger of two sizes folds to the other.
+pub(super) fn fold_alike(left: u64, right: u64, unit: &'static str) -> Result<(), MergeError> {
+    if left.is_multiple_of(right) || right.is_multiple_of(left) {
+        return Ok(());
+    }
+    Err(MergeError::SizesDiffer { left, right, unit })
+}
+
+/// The only part of a filter.
+pub(super) fn only<S>(mut parts: Vec<S>) -> S {
+    parts.pop().expect("as many parts as in the layout")
+}
+
+/// The fields of a filter of one of these kinds: bits, then probes.
+pub(super) fn body(plan: &Plan) -> Body {
+    Body::default().u64(plan.bits).u32(plan.probes)
+}
+
+/// The plan of such a header.
+fn declared(header: &Header) -> Result<Plan, FileError> {
     let mut fields = header.fields();
     let plan = Plan {
         kind: header.kind()?,
@@ -427,56 +315,18 @@ pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> 
     };
     fields.end()?;
     plan.check(plan.kind)?;
-    Ok(FileLayout { plan, parts: vec![plan.bytes()] })
-}
-
-/// Hashes made before their filter is asked: 8 KiB, a quarter of the first-level cache.
-const HASHED_AT_ONCE: usize = 512;
-
-/// The hashes of at most [`HASHED_AT_ONCE`] keys.
-#[inline]
-fn hash_all<K>(keys: &[K], hash: impl Fn(&K) -> KeyHash) -> [KeyHash; HASHED_AT_ONCE] {
-    let mut hashes = [KeyHash::default(); HASHED_AT_ONCE];
-    for (to, key) in hashes.iter_mut().zip(keys) {
-        *to = hash(key);
-    }
-    hashes
-}
-
-delegate::filter!([L: Layout, S: AsRef<[Block]>] Bloom<L, S>);
-
-delegate::insert!(
-    /// Never an error: these filters take any number of keys, at a rate that then grows.
-    [L: Layout, S: AsRef<[Block]> + AsMut<[Block]>] Bloom<L, S>
-);
-
-impl<L: Layout, S: AsRef<[Block]>> fmt::Debug for Bloom<L, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bloom")
-            .field("plan", &self.plan)
-            .field("scheme", &self.hasher.scheme())
-            .finish_non_exhaustive()
-    }
-}
-
-/// Equal when they are for the same plan and scheme and have the same bits.
-impl<L: Layout, S: AsRef<[Block]>, T: AsRef<[Block]>> PartialEq<Bloom<L, T>> for Bloom<L, S> {
-    fn eq(&self, other: &Bloom<L, T>) -> bool {
-        self.plan == other.plan
-            && self.hasher.scheme() == other.hasher.scheme()
-            && self.blocks.as_ref() == other.blocks.as_ref()
-    }
+    Ok(plan)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Blocked, Classic};
+    use crate::{Blocked, Classic, KeyHasher};
 
-    fn huge<L: Layout>(bits: u64, probes: u32) -> Bloom<L> {
+    fn huge<L: Layout>(bits: u64, probes: u32) -> Filter<BloomCore<L>> {
         let plan = Plan { kind: L::KIND, keys: 1 << 30, fpp: 0.01, bits, probes, detail: 0 };
         let blocks = Blocks::sparse(plan.bytes() / bits::BLOCK_BYTES);
-        Bloom::from_parts(plan, KeyHasher::default(), blocks).unwrap()
+        Filter::of(BloomCore::from_blocks(plan, blocks).unwrap(), KeyHasher::default())
     }
 
     /// Filters of 2^33 and 2^36 bits, of which only what is touched takes memory: keys reach every region, the first
@@ -489,21 +339,21 @@ mod tests {
             let step = u64::MAX / REGIONS;
             let hash = |i: u64| KeyHash { high: i * step, low: i * 0x0123_4567_89ab };
             let hashes: Vec<KeyHash> = (0..=REGIONS).map(hash).collect();
-            assert!(hashes.iter().all(|hash| filter.insert_hash(*hash)), "no two share a block");
-            assert!(hashes.iter().all(|hash| filter.contains_hash(*hash)));
+            assert!(hashes.iter().all(|hash| filter.insert(*hash)), "no two share a block");
+            assert!(hashes.iter().all(|hash| filter.contains(*hash)));
             let blocks = bits / 512;
             for hash in &hashes {
                 let block = (u128::from(hash.high) * u128::from(blocks)) >> 64;
-                let set = filter.blocks[block as usize].count_ones();
+                let set = filter.core.blocks[block as usize].count_ones();
                 assert_eq!(set, 8, "block {block} of {blocks}");
             }
         }
         for bits in [(1u64 << 33) + 77, (1 << 36) + 1001] {
             let mut filter: Classic = huge(bits, 7);
             for key in 0..500u64 {
-                assert!(filter.insert_u64(key) && filter.contains_u64(key));
+                assert!(filter.insert(key) && filter.contains(key));
             }
-            assert!(!(500..1000).any(|key| filter.contains_u64(key)), "3,500 of so many bits");
+            assert!(!(500..1000).any(|key| filter.contains(key)), "3,500 of so many bits");
         }
     }
 }

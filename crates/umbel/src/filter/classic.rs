@@ -5,31 +5,34 @@
 //! of each term, a bijection, removes that for two multiplications a probe, little beside a cache
 //! miss.
 
-use super::bloom::{Bloom, sealed};
+use super::Filter;
+use super::bloom::BloomCore;
+use super::core::sealed;
 use super::spread::Spread;
 use crate::bits::{self, Block, Blocks};
-use crate::hash::{KeyHash, mix};
+use crate::hash::{Hashing, Key, KeyHash, KeyHasher, mix};
 use crate::math::Coverage;
 use crate::plan::{Kind, Plan};
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
 
 /// A classic Bloom filter: the fewest bits of the Bloom kinds, any m and k, up to k cache misses a
 /// key.
-pub type Classic<S = Blocks> = Bloom<ClassicLayout, S>;
+pub type Classic<S = Blocks, H = KeyHasher> = Filter<BloomCore<ClassicLayout, S>, H>;
 
-impl<S: AsRef<[Block]>> Classic<S> {
+impl<S: AsRef<[Block]>, H: Hashing> Classic<S, H> {
     /// The bits of a key, in the order of its probes: k numbers below m, some of which may be one.
     ///
     /// ```
-    /// use umbel::{Classic, KeyHasher, Kind, Plan};
-    /// let plan = Plan::for_keys(Kind::Classic, 1_000, 0.01)?;
-    /// let filter = Classic::new(&plan, KeyHasher::default())?;
-    /// let bits: Vec<u64> = filter.positions(filter.hasher().hash("apples")).collect();
+    /// use umbel::Classic;
+    /// let filter = Classic::new(1_000, 0.01)?;
+    /// let bits: Vec<u64> = filter.positions("apples").collect();
     /// assert_eq!(bits.len(), 7);
-    /// assert!(bits.iter().all(|&bit| bit < plan.bits));
+    /// assert!(bits.iter().all(|&bit| bit < filter.plan().bits()));
     /// # Ok::<(), umbel::Error>(())
     /// ```
-    pub fn positions(&self, hash: KeyHash) -> impl Iterator<Item = u64> {
-        let plan = *self.plan();
+    pub fn positions<K: Key<H>>(&self, key: K) -> impl Iterator<Item = u64> + use<S, H, K> {
+        let (plan, hash) = (*self.plan(), key.key_hash(&self.hasher));
         (0..u64::from(plan.probes)).map(move |i| ClassicLayout::position(&plan, hash, i))
     }
 }

@@ -12,17 +12,19 @@
 //! Cells of a bucket are used in order, so that an empty one ends the bucket, and a bucket whose last cell is used is
 //! *full*. No cell is ever emptied: two keys may share one.
 
-use std::collections::HashMap;
-use std::fmt;
-use std::io::{Read, Write};
+use alloc::collections::BTreeMap;
 
-use super::{AnyFilter, Fact, Figure, FileLayout, Insert, Receipt, delegate};
+use super::bloom::only;
+use super::core::{Core, InsertCore, MakeCore, one_part, sealed};
+use super::{Fact, Figure, Filter, InsertError, Receipt};
 use crate::bits::{self, BLOCK_BYTES, Block, Blocks};
-use crate::hash::{KeyHash, KeyHasher, Secret};
+use crate::error::check_field;
+use crate::format::{Body, FileError, Header};
+use crate::hash::{KeyHash, KeyHasher, Scheme};
 use crate::math::Estimate;
 use crate::math::coded::{self, MOST_CHAIN, MOST_CODE, cells, codes};
-use crate::plan::{Kind, Plan};
-use crate::{Error, format};
+use crate::plan::{Kind, Plan, PlanError};
+use crate::prelude::*;
 
 /// A hash table of codes: few bits at low rates, one to three neighbouring cache lines a key, but no union.
 ///
@@ -38,25 +40,35 @@ use crate::{Error, format};
 /// tell at which bucket its key is at home. Nothing is deleted: two keys with equal codes share a cell. Looking
 /// through a bucket is plain code, some 40 codes one after the other at 1 %, 17 at 1e-6.
 ///
-/// [`Plan::detail`] is the width of a code in bits, from 2 to 40, chosen by the rate; `coded:16` asks for another. The table
+/// The width of a code, from 2 to 40 bits, is chosen by the rate; [`Variant::Coded`](crate::Variant::Coded) asks for another. The table
 /// takes more keys than planned at a higher rate, until 512 buckets in a row are full: then insertion is an error. Up
 /// to the planned keys, at most 7/8 of the cells, the chance of that is below 1e-25 for each bucket.
 ///
-/// ```
-/// use umbel::{Coded, KeyHasher, Kind, Plan};
+/// # Errors
+/// Insertion fails with [`InsertError::Full`] when 512 buckets from the key's home on, or all there are, are full of other
+/// codes.
 ///
-/// let plan = Plan::for_keys(Kind::Coded, 10_000, 1e-6)?;
-/// assert!(plan.bits_per_key() < 31.0);
-/// let mut seen = Coded::new(&plan, KeyHasher::default())?;
+/// # Receipt
+/// One pass over the buckets, two where some are full. The rate is the mean over buckets of the different codes met on a
+/// walk from there, over 2^c − 1. The keys are the x codes stored and those that found theirs stored already:
+/// ∫ dx/(1 − f(x)), f the rate by the formula, at most that of now.
+///
+/// ```
+/// use umbel::Coded;
+///
+/// let mut seen = Coded::new(10_000, 1e-6)?;
+/// assert!(seen.plan().bits_per_key() < 31.0);
 /// assert!(seen.insert("key")?);
 /// assert!(!seen.insert("key")?, "not new any more");
 /// assert!(seen.contains("key") && !seen.contains("other"));
 /// # Ok::<(), umbel::Error>(())
 /// ```
+pub type Coded<S = Blocks, H = KeyHasher> = Filter<CodedCore<S>, H>;
+
+/// The insides of a [`Coded`] filter.
 #[derive(Clone)]
-pub struct Coded<S = Blocks> {
+pub struct CodedCore<S = Blocks> {
     plan: Plan,
-    hasher: KeyHasher,
     blocks: S,
 }
 
@@ -92,7 +104,7 @@ fn cell(bytes: &Padded, width: u32, number: u32) -> u64 {
 }
 
 /// The cells of a bucket, in order.
-pub(super) fn cells_of(bucket: &Block, width: u32) -> impl Iterator<Item = u64> {
+fn cells_of(bucket: &Block, width: u32) -> impl Iterator<Item = u64> {
     let bytes = padded(bucket);
     (0..CELLS[width as usize]).map(move |number| cell(&bytes, width, number))
 }
@@ -136,149 +148,7 @@ fn code_of(hash: KeyHash, width: u32) -> u64 {
 /// Keys whose buckets are asked for before any is looked at.
 const AHEAD: usize = 32;
 
-impl Coded {
-    /// An empty filter of the plan's size.
-    ///
-    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
-    ///
-    /// # Errors
-    /// [`Error::PlanKind`] for a plan of another kind, [`Error::OutOfMemory`], and what is wrong with a plan made by
-    /// hand.
-    pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
-        plan.check(Kind::Coded)?;
-        let blocks = Blocks::zeroed(plan.bytes() / BLOCK_BYTES)?;
-        Ok(Self { plan: *plan, hasher, blocks })
-    }
-
-    /// Reads a filter of this kind from `source`, `length` bytes in all, checking every byte.
-    ///
-    /// # Errors
-    /// As [`AnyFilter::read`]; [`Error::PlanKind`] when the file holds another kind.
-    pub fn read(source: impl Read, length: u64, secret: Option<&Secret>) -> Result<Self, Error> {
-        AnyFilter::read(source, length, secret)?.try_into()
-    }
-}
-
-impl<S: AsRef<[Block]> + AsMut<[Block]>> Coded<S> {
-    /// Inserts a key; true when it was certainly new, false when it may have been there before: then nothing is stored.
-    ///
-    /// # Errors
-    /// [`Error::Full`] when 512 buckets from the key's home on, or all there are, are full of other codes: the filter is then as
-    /// it was, every key in it.
-    pub fn insert(&mut self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        self.insert_hash(self.hasher.hash(key))
-    }
-
-    /// Inserts an integer key, hashed as its 8 little-endian bytes. As [`insert`](Self::insert).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn insert_u64(&mut self, key: u64) -> Result<bool, Error> {
-        self.insert_hash(self.hasher.hash_u64(key))
-    }
-
-    /// Inserts a key by its hash, made under this filter's scheme. As [`insert`](Self::insert).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn insert_hash(&mut self, hash: KeyHash) -> Result<bool, Error> {
-        let (width, blocks) = (self.plan.detail, self.blocks.as_mut());
-        let code = code_of(hash, width);
-        let count = blocks.len() as u64;
-        let mut at = bits::place(hash.high, count) as usize;
-        for _ in 0..MOST_CHAIN.min(count) {
-            match look(&blocks[at], width, code) {
-                (true, _) => return Ok(false),
-                (false, true) => at = if at + 1 == blocks.len() { 0 } else { at + 1 },
-                (false, false) => {
-                    let used = cells_of(&blocks[at], width).filter(|&code| code != 0).count();
-                    put(&mut blocks[at], width, used as u32, code);
-                    return Ok(true);
-                }
-            }
-        }
-        Err(Error::Full { kind: Kind::Coded, keys: self.plan.keys })
-    }
-
-    /// Inserts many keys by their hashes, one after the other, cache misses overlapped.
-    ///
-    /// # Errors
-    /// As [`insert`](Self::insert): the keys before the one that found no room are in the filter, the others not.
-    pub fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
-        for hashes in hashes.chunks(AHEAD) {
-            self.ask_ahead(hashes);
-            for &hash in hashes {
-                self.insert_hash(hash)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// As [`insert_batch`](Self::insert_batch); `new[i]` becomes what [`insert_hash`](Self::insert_hash) tells of `hashes[i]`,
-    /// false from the one on that found no room.
-    ///
-    /// # Errors
-    /// As there.
-    ///
-    /// # Panics
-    /// When the slices differ in length.
-    pub fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
-        assert_eq!(hashes.len(), new.len(), "one answer for each hash");
-        new.fill(false);
-        for (hashes, new) in hashes.chunks(AHEAD).zip(new.chunks_mut(AHEAD)) {
-            self.ask_ahead(hashes);
-            for (new, &hash) in new.iter_mut().zip(hashes) {
-                *new = self.insert_hash(hash)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Forgets all keys.
-    pub fn clear(&mut self) {
-        self.blocks.as_mut().fill(Block::default());
-    }
-}
-
-impl<S: AsRef<[Block]>> Coded<S> {
-    /// Whether the key may have been inserted: false is certain, true errs with the filter's rate.
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
-        self.contains_hash(self.hasher.hash(key))
-    }
-
-    /// Whether an integer key may have been inserted. As [`contains`](Self::contains).
-    pub fn contains_u64(&self, key: u64) -> bool {
-        self.contains_hash(self.hasher.hash_u64(key))
-    }
-
-    /// Whether a key may have been inserted, by its hash under this filter's scheme.
-    #[inline]
-    pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        let code = code_of(hash, self.plan.detail);
-        for bucket in self.chain(bits::place(hash.high, self.blocks().len() as u64) as usize) {
-            match look(bucket, self.plan.detail, code) {
-                (true, _) => return true,
-                (false, false) => return false,
-                (false, true) => {}
-            }
-        }
-        false
-    }
-
-    /// Asks for many keys: `found[i]` becomes the answer for `hashes[i]`.
-    ///
-    /// # Panics
-    /// When the slices differ in length.
-    pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        assert_eq!(hashes.len(), found.len(), "one answer for each hash");
-        for (hashes, found) in hashes.chunks(AHEAD).zip(found.chunks_mut(AHEAD)) {
-            self.ask_ahead(hashes);
-            for (found, &hash) in found.iter_mut().zip(hashes) {
-                *found = self.contains_hash(hash);
-            }
-        }
-    }
-
+impl<S: AsRef<[Block]>> CodedCore<S> {
     /// Asks for the cache lines of the homes.
     fn ask_ahead(&self, hashes: &[KeyHash]) {
         let blocks = self.blocks();
@@ -296,61 +166,8 @@ impl<S: AsRef<[Block]>> Coded<S> {
         blocks[home..].iter().chain(&blocks[..home]).take(longest)
     }
 
-    pub(super) fn blocks(&self) -> &[Block] {
+    fn blocks(&self) -> &[Block] {
         self.blocks.as_ref()
-    }
-
-    /// What it was planned for. `detail` is the width of a code in bits.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    /// How it hashes keys.
-    pub fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
-
-    /// What the filter really delivers now, from its own codes. One pass over them, two where buckets are full.
-    ///
-    /// The rate is the mean over buckets of the different codes met on a walk from there, over 2^c − 1. The keys are the x
-    /// codes stored and those that found theirs stored already: ∫ dx/(1 − f(x)), f the rate by the formula, at most that
-    /// of now.
-    pub fn receipt(&self) -> Receipt {
-        let width = self.plan.detail;
-        let blocks = self.blocks();
-        let all = blocks.len() as u64 * u64::from(cells(width));
-        let Walks { used, full, longest, compared } = self.walks();
-        let compared = compared as f64 / blocks.len() as f64;
-        let fpp = (compared / codes(width) as f64).min(1.0);
-        let stored = used as f64;
-        let keys = match fpp {
-            0.0 => Estimate::new(0.0, 0.0),
-            fpp if fpp < 1.0 => {
-                let share = |part: f64| {
-                    1.0 - coded::fpp(part * stored / blocks.len() as f64, width).min(fpp)
-                };
-                let middles = (0..32).map(|part| (f64::from(part) + 0.5) / 32.0);
-                let keys = stored / 32.0 * middles.map(|part| 1.0 / share(part)).sum::<f64>();
-                let Estimate { value, low, high, deviation } =
-                    Estimate::new(keys, (keys - stored).sqrt());
-                Estimate { value, low: low.max(stored), high, deviation }
-            }
-            // Every key passes: any number may have.
-            _ => {
-                let (value, low) = (f64::INFINITY, stored);
-                Estimate { value, low, high: value, deviation: value }
-            }
-        };
-        let receipt = Receipt::new(self.plan, self.hasher.scheme(), (used, all), keys, fpp);
-        let fact = |name, figure| Fact { name, figure };
-        let facts = vec![
-            fact("code_bits", Figure::Count(u64::from(width))),
-            fact("buckets", Figure::Count(blocks.len() as u64)),
-            fact("full_buckets", Figure::Count(full)),
-            fact("longest_walk", Figure::Count(longest)),
-            fact("codes_compared", Figure::Number(compared)),
-        ];
-        Receipt { facts, ..receipt }
     }
 
     /// Counts what walks from every bucket meet.
@@ -364,7 +181,7 @@ impl<S: AsRef<[Block]>> Coded<S> {
         let is_full = |at: usize| is_full(&blocks[at % blocks.len()], width);
         let mut walks = Walks { used: 0, full: 0, longest: 1, compared: 0 };
         // How often each code is in the buckets from the home to `end`.
-        let (mut met, mut end) = (HashMap::<u64, u32>::new(), 0);
+        let (mut met, mut end) = (BTreeMap::<u64, u32>::new(), 0);
         for home in 0..blocks.len() {
             let count = used(home).count() as u64;
             walks.used += count;
@@ -392,53 +209,6 @@ impl<S: AsRef<[Block]>> Coded<S> {
         }
         walks
     }
-
-    /// Borrows the same bits.
-    pub fn view(&self) -> Coded<&[Block]> {
-        Coded { plan: self.plan, hasher: self.hasher, blocks: self.blocks() }
-    }
-
-    /// A copy that owns its bits.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`].
-    pub fn to_owned(&self) -> Result<Coded, Error> {
-        let blocks = Blocks::copy_of(self.blocks())?;
-        Ok(Coded { plan: self.plan, hasher: self.hasher, blocks })
-    }
-
-    /// Writes the filter as an umbel file, front to back, without seeking.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write(&self, out: impl Write) -> Result<(), Error> {
-        let Plan { bits, probes, detail, .. } = self.plan;
-        let body = format::Body::default().u64(bits).u32(probes).u32(detail);
-        let scheme = self.hasher.scheme();
-        let header = format::Header::new(&self.plan, scheme, &body, self.plan.bytes());
-        let mut writer = format::Writer::new(out, &header)?;
-        writer.write(bytemuck::cast_slice(self.blocks()))?;
-        writer.finish()
-    }
-
-    pub(super) fn from_parts(plan: Plan, hasher: KeyHasher, blocks: S) -> Result<Self, Error> {
-        plan.check(Kind::Coded)?;
-        let (width, spare) = (plan.detail, cells(plan.detail) * plan.detail);
-        let wrong = |bucket: &Block| {
-            let mut rest = cells_of(bucket, width).skip_while(|&code| code != 0);
-            let behind = (spare..512)
-                .any(|bit| u64::from_le(bucket.0[bit as usize / 64]) >> (bit % 64) & 1 == 1);
-            behind || rest.any(|code| code != 0)
-        };
-        match blocks.as_ref().iter().any(wrong) {
-            false => Ok(Self { plan, hasher, blocks }),
-            true => Err(Error::Field {
-                field: "payload",
-                found: 1,
-                expected: "zeros after the first empty cell of a bucket and after its last cell",
-            }),
-        }
-    }
 }
 
 /// What walks from every bucket of a table meet.
@@ -454,59 +224,188 @@ struct Walks {
     compared: u64,
 }
 
-/// What the header of a coded filter tells.
+impl<S> sealed::Sealed for CodedCore<S> {}
+
+impl<S: AsRef<[Block]>> Core for CodedCore<S> {
+    const KIND: Kind = Kind::Coded;
+    type Storage = S;
+    type With<T: AsRef<[Block]>> = CodedCore<T>;
+
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    #[inline]
+    fn contains(&self, hash: KeyHash) -> bool {
+        let code = code_of(hash, self.plan.detail);
+        for bucket in self.chain(bits::place(hash.high, self.blocks().len() as u64) as usize) {
+            match look(bucket, self.plan.detail, code) {
+                (true, _) => return true,
+                (false, false) => return false,
+                (false, true) => {}
+            }
+        }
+        false
+    }
+
+    fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        for (hashes, found) in hashes.chunks(AHEAD).zip(found.chunks_mut(AHEAD)) {
+            self.ask_ahead(hashes);
+            for (found, &hash) in found.iter_mut().zip(hashes) {
+                *found = self.contains(hash);
+            }
+        }
+    }
+
+    fn group_cells(&self) -> u32 {
+        cells(self.plan.detail)
+    }
+
+    fn load(&self, group: &[Block]) -> u32 {
+        let codes = group.iter().flat_map(|bucket| cells_of(bucket, self.plan.detail));
+        codes.filter(|&code| code != 0).count() as u32
+    }
+
+    one_part!(CodedCore { plan });
+
+    fn body(&self) -> Body {
+        let Plan { bits, probes, detail, .. } = self.plan;
+        Body::default().u64(bits).u32(probes).u32(detail)
+    }
+
+    fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
+        Ok(vec![declared(header)?.bytes()])
+    }
+
+    fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
+        let (plan, blocks) = (declared(header)?, only(parts));
+        let (width, spare) = (plan.detail, cells(plan.detail) * plan.detail);
+        let right = |bucket: &Block| {
+            let mut rest = cells_of(bucket, width).skip_while(|&code| code != 0);
+            let behind = (spare..512)
+                .any(|bit| u64::from_le(bucket.0[bit as usize / 64]) >> (bit % 64) & 1 == 1);
+            !behind && rest.all(|code| code == 0)
+        };
+        let expected = "zeros after the first empty cell of a bucket and after its last cell";
+        check_field("payload", 1, blocks.as_ref().iter().all(right), expected)?;
+        Ok(Self { plan, blocks })
+    }
+
+    fn receipt(&self, scheme: Scheme) -> Receipt {
+        let width = self.plan.detail;
+        let blocks = self.blocks();
+        let all = blocks.len() as u64 * u64::from(cells(width));
+        let Walks { used, full, longest, compared } = self.walks();
+        let compared = compared as f64 / blocks.len() as f64;
+        let fpp = (compared / codes(width) as f64).min(1.0);
+        let stored = used as f64;
+        let keys = match fpp {
+            0.0 => Estimate::new(0.0, 0.0),
+            fpp if fpp < 1.0 => {
+                let share = |part: f64| {
+                    1.0 - coded::fpp(part * stored / blocks.len() as f64, width).min(fpp)
+                };
+                let middles = (0..32).map(|part| (f64::from(part) + 0.5) / 32.0);
+                let keys = stored / 32.0 * middles.map(|part| 1.0 / share(part)).sum::<f64>();
+                let Estimate { value, low, high, deviation } =
+                    Estimate::new(keys, (keys - stored).sqrt());
+                Estimate { value, low: low.max(stored), high, deviation }
+            }
+            // Every key passes: any number may have.
+            _ => {
+                let (value, low) = (f64::INFINITY, stored);
+                Estimate { value, low, high: value, deviation: value }
+            }
+        };
+        let receipt = Receipt::new(self.plan, scheme, (used, all), keys, fpp);
+        let fact = |name, figure| Fact { name, figure };
+        let facts = vec![
+            fact("code_bits", Figure::Count(u64::from(width))),
+            fact("buckets", Figure::Count(blocks.len() as u64)),
+            fact("full_buckets", Figure::Count(full)),
+            fact("longest_walk", Figure::Count(longest)),
+            fact("codes_compared", Figure::Number(compared)),
+        ];
+        Receipt { facts, ..receipt }
+    }
+}
+
+impl MakeCore for CodedCore {
+    fn make(plan: &Plan) -> Result<Self, PlanError> {
+        let blocks = Blocks::zeroed(plan.bytes() / BLOCK_BYTES)?;
+        Ok(Self { plan: *plan, blocks })
+    }
+}
+
+impl<S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for CodedCore<S> {
+    type Failure = InsertError;
+
+    /// A key that may have been there is not stored.
+    fn insert(&mut self, hash: KeyHash) -> Result<bool, InsertError> {
+        let (width, blocks) = (self.plan.detail, self.blocks.as_mut());
+        let code = code_of(hash, width);
+        let count = blocks.len() as u64;
+        let mut at = bits::place(hash.high, count) as usize;
+        for _ in 0..MOST_CHAIN.min(count) {
+            match look(&blocks[at], width, code) {
+                (true, _) => return Ok(false),
+                (false, true) => at = if at + 1 == blocks.len() { 0 } else { at + 1 },
+                (false, false) => {
+                    let used = cells_of(&blocks[at], width).filter(|&code| code != 0).count();
+                    put(&mut blocks[at], width, used as u32, code);
+                    return Ok(true);
+                }
+            }
+        }
+        Err(InsertError::Full { kind: Kind::Coded, keys: self.plan.keys })
+    }
+
+    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), InsertError> {
+        for hashes in hashes.chunks(AHEAD) {
+            self.ask_ahead(hashes);
+            for &hash in hashes {
+                self.insert(hash)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), InsertError> {
+        new.fill(false);
+        for (hashes, new) in hashes.chunks(AHEAD).zip(new.chunks_mut(AHEAD)) {
+            self.ask_ahead(hashes);
+            for (new, &hash) in new.iter_mut().zip(hashes) {
+                *new = self.insert(hash)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.blocks.as_mut().fill(Block::default());
+    }
+}
+
+/// The plan of a coded filter's header.
 ///
 /// ```text
 ///  64  bits  u64      72  probes  u32: 1      76  detail  u32: bits of a code
 /// ```
-pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> {
+fn declared(header: &Header) -> Result<Plan, FileError> {
     let mut fields = header.fields();
     let plan = fields.plan(Kind::Coded)?;
     fields.end()?;
     plan.check(Kind::Coded)?;
-    Ok(FileLayout { plan, parts: vec![plan.bytes()] })
-}
-
-delegate::filter!([S: AsRef<[Block]>] Coded<S>);
-
-impl<S: AsRef<[Block]> + AsMut<[Block]>> Insert for Coded<S> {
-    fn insert_hash(&mut self, hash: KeyHash) -> Result<bool, Error> {
-        self.insert_hash(hash)
-    }
-
-    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
-        self.insert_batch(hashes)
-    }
-
-    fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
-        self.insert_batch_new(hashes, new)
-    }
-}
-
-impl<S: AsRef<[Block]>> fmt::Debug for Coded<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Coded")
-            .field("plan", &self.plan)
-            .field("scheme", &self.hasher.scheme())
-            .finish_non_exhaustive()
-    }
-}
-
-/// Equal when they are for the same plan and scheme and have the same codes in the same cells.
-impl<S: AsRef<[Block]>, T: AsRef<[Block]>> PartialEq<Coded<T>> for Coded<S> {
-    fn eq(&self, other: &Coded<T>) -> bool {
-        self.plan == other.plan
-            && self.hasher.scheme() == other.hasher.scheme()
-            && self.blocks() == other.blocks()
-    }
+    Ok(plan)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Variant;
 
-    /// As [`Coded::walks`] says it, walk by walk.
-    fn plain_walks(filter: &Coded) -> Walks {
+    /// As [`CodedCore::walks`] says it, walk by walk.
+    fn plain_walks(filter: &CodedCore) -> Walks {
         let (width, blocks) = (filter.plan.detail, filter.blocks());
         let codes = |bucket| cells_of(bucket, width).take_while(|&code| code != 0);
         let mut walks = Walks { used: 0, full: 0, longest: 1, compared: 0 };
@@ -532,13 +431,14 @@ mod tests {
         // From hardly any full buckets to all; few buckets, so that many walks go round the end, and more than a walk
         // may have.
         for (planned, width) in [(40, 7), (300, 12), (20_000, 9)] {
-            let plan = Plan::for_keys(Kind::Coded.with(width), planned, 0.2).unwrap();
-            let mut filter = Coded::new(&plan, KeyHasher::default()).unwrap();
+            let plan =
+                Plan::for_keys(Variant::Coded { code_bits: Some(width) }, planned, 0.2).unwrap();
+            let mut filter = CodedCore::make(&plan).unwrap();
             let mut keys = 0..2 * planned;
             // Past its keys: until a key finds no room, or every key passes.
             while !keys.is_empty() {
                 for key in keys.by_ref().take(planned as usize / 4) {
-                    let _ = filter.insert_u64(key);
+                    let _ = filter.insert(KeyHasher::default().hash(key));
                 }
                 assert_eq!(filter.walks(), plain_walks(&filter), "{keys:?} to go");
             }
@@ -548,8 +448,8 @@ mod tests {
     /// A table made to be slow: full everywhere, so that every walk is the longest there may be.
     #[test]
     fn a_table_without_room_is_counted_in_two_passes() {
-        let plan = Plan::for_keys(Kind::Coded.with(16), 2_000_000, 0.01).unwrap();
-        let mut filter = Coded::new(&plan, KeyHasher::default()).unwrap();
+        let plan = Plan::for_keys(Variant::Coded { code_bits: Some(16) }, 2_000_000, 0.01).unwrap();
+        let mut filter = CodedCore::make(&plan).unwrap();
         let per_bucket = u64::from(cells(16));
         for (i, bucket) in filter.blocks.iter_mut().enumerate() {
             for number in 0..per_bucket {

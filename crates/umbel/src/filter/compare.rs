@@ -1,11 +1,10 @@
 //! Two filters side by side: what their sets share, told from their bits alone.
 
-use std::cmp::Ordering;
-
-use super::AnyFilter;
-use super::bloom::{Bloom, Layout};
-use crate::Error;
+use super::bloom::{BloomCore, Layout};
+use super::generic::same_keys;
+use super::{AnyFilter, Filter, MergeError};
 use crate::bits::Block;
+use crate::hash::Hashing;
 use crate::math::{Estimate, Overlap};
 use crate::plan::Kind;
 
@@ -30,56 +29,54 @@ pub struct Comparison {
     pub bits_by_chance: f64,
 }
 
-impl<L: Layout, S: AsRef<[Block]>> Bloom<L, S> {
+impl<L: Layout, S: AsRef<[Block]>, H: Hashing> Filter<BloomCore<L, S>, H> {
     /// What the sets of this filter and another share. One pass over both.
     ///
     /// When sizes differ the larger one is compared as it would be folded, at the precision of the smaller. See
     /// [`Coverage::overlap`](crate::math::Coverage::overlap) for the estimates.
     ///
     /// # Errors
-    /// As [`union`](Bloom::union).
-    pub fn compare(&self, other: &Bloom<L, impl AsRef<[Block]>>) -> Result<Comparison, Error> {
-        let (size, others) = self.fits(other)?;
-        Ok(match size.cmp(&others) {
-            Ordering::Equal => compare(&self.view(), &other.view()),
-            Ordering::Less => compare(&self.view(), &other.folded(others / size)?.view()),
-            Ordering::Greater => compare(&self.folded(size / others)?.view(), &other.view()),
+    /// As [`union`](Filter::union).
+    pub fn compare<T: AsRef<[Block]>>(
+        &self,
+        other: &Filter<BloomCore<L, T>, impl Hashing>,
+    ) -> Result<Comparison, MergeError> {
+        same_keys(self, other)?;
+        let [left, right] = self.core.alike(&other.core)?;
+        let plan = left.plan();
+        let (mut ones, mut others, mut both) = (0, 0, 0);
+        for (left, right) in left.blocks().iter().zip(right.blocks()) {
+            ones += u64::from(left.count_ones());
+            others += u64::from(right.count_ones());
+            let mut shared = *left;
+            shared.and(right);
+            both += u64::from(shared.count_ones());
+        }
+        let coverage = L::coverage(plan);
+        let clear = |ones| (plan.bits - ones) as f64;
+        Ok(Comparison {
+            left: coverage.keys(clear(ones)),
+            right: coverage.keys(clear(others)),
+            overlap: coverage.overlap(clear(ones), clear(others), clear(ones + others - both)),
+            bits: plan.bits,
+            left_bits: ones,
+            right_bits: others,
+            shared_bits: both,
+            bits_by_chance: ones as f64 * others as f64 / plan.bits as f64,
         })
     }
 }
 
-/// Of two filters of one size.
-fn compare<L: Layout>(left: &Bloom<L, &[Block]>, right: &Bloom<L, &[Block]>) -> Comparison {
-    let plan = left.plan();
-    let (mut ones, mut others, mut both) = (0, 0, 0);
-    for (left, right) in left.blocks().iter().zip(right.blocks()) {
-        ones += u64::from(left.count_ones());
-        others += u64::from(right.count_ones());
-        let mut shared = *left;
-        shared.and(right);
-        both += u64::from(shared.count_ones());
-    }
-    let coverage = L::coverage(plan);
-    let clear = |ones| (plan.bits - ones) as f64;
-    Comparison {
-        left: coverage.keys(clear(ones)),
-        right: coverage.keys(clear(others)),
-        overlap: coverage.overlap(clear(ones), clear(others), clear(ones + others - both)),
-        bits: plan.bits,
-        left_bits: ones,
-        right_bits: others,
-        shared_bits: both,
-        bits_by_chance: ones as f64 * others as f64 / plan.bits as f64,
-    }
-}
-
-impl<S: AsRef<[Block]>> AnyFilter<S> {
-    /// What the sets of two filters of one kind share. As [`Bloom::compare`]; counting filters are compared by the
+impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
+    /// What the sets of two filters of one kind share. As [`Filter::compare`]; counting filters are compared by the
     /// blocked ones that they convert to.
     ///
     /// # Errors
-    /// As there; [`Error::NotComparable`] when the bits of a kind do not tell its keys, [`Error::KindsDiffer`].
-    pub fn compare(&self, other: &AnyFilter<impl AsRef<[Block]>>) -> Result<Comparison, Error> {
+    /// As there; [`MergeError::NotComparable`] when the bits of a kind do not tell its keys, [`MergeError::KindsDiffer`].
+    pub fn compare(
+        &self,
+        other: &AnyFilter<impl AsRef<[Block]>, impl Hashing>,
+    ) -> Result<Comparison, MergeError> {
         match (self, other) {
             (Self::Blocked(left), AnyFilter::Blocked(right)) => left.compare(right),
             (Self::Classic(left), AnyFilter::Classic(right)) => left.compare(right),
@@ -90,11 +87,11 @@ impl<S: AsRef<[Block]>> AnyFilter<S> {
             (Self::Counting(left), AnyFilter::Blocked(right)) => left.to_blocked()?.compare(right),
             (Self::Blocked(left), AnyFilter::Counting(right)) => left.compare(&right.to_blocked()?),
             (left, right) => {
-                let [left, right] = [left.plan().kind, right.plan().kind];
+                let [left, right] = [left.kind(), right.kind()];
                 let plain = [Kind::Blocked, Kind::Classic, Kind::Sliced, Kind::Counting];
                 Err(match [left, right].into_iter().find(|kind| !plain.contains(kind)) {
-                    Some(kind) => Error::NotComparable(kind),
-                    None => Error::KindsDiffer { left, right },
+                    Some(kind) => MergeError::NotComparable(kind),
+                    None => MergeError::KindsDiffer { left, right },
                 })
             }
         }

@@ -6,27 +6,30 @@
 //! blocked filter of the keys that are in, bit for bit. `bits::counters` tells how a block of counters
 //! lies in its cache lines. A key whose probes meet counts a position once, as it sets a bit once.
 
-use std::fmt;
-use std::io::{Read, Write};
+use core::convert::Infallible;
 
-use super::bloom::{Layout, fold_alike, probe_alike};
-use super::{
-    AnyFilter, Blocked, BlockedLayout, Fact, Figure, FileLayout, Receipt, Remove, delegate,
+use super::bloom::{BloomCore, Layout, fold_alike, only, probe_alike};
+use super::core::{
+    Core, GROUP, InsertCore, MakeCore, Merge, MergeCore, RemoveCore, one_part, sealed,
 };
+use super::generic::hash_all;
+use super::{Blocked, BlockedLayout, Fact, Figure, Filter, MergeError, Receipt};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES, Block, Blocks, Counters, counters};
-use crate::hash::{KeyHash, KeyHasher, Secret};
+use crate::error::{OutOfMemory, check_field};
+use crate::format::{Body, FileError, Header};
+use crate::hash::{Hashing, Key, KeyHash, KeyHasher, Scheme};
 use crate::math::blocked;
-use crate::plan::{Kind, Plan};
-use crate::{Error, format};
+use crate::plan::{Kind, Plan, PlanError};
+use crate::prelude::*;
 
 /// A filter that keys can be taken out of again, with counters of 4, 8 or 16 bits in place of bits.
 ///
 /// For sets that change: the objects of a cache, sessions, a block list under edit. Ship what
-/// [`to_blocked`](Self::to_blocked) gives: a plain filter of a quarter of the size (with 4 bits a
+/// [`to_blocked`](Filter::to_blocked) gives: a plain filter of a quarter of the size (with 4 bits a
 /// counter), bit for bit the one made from the keys that are in now, which merges with others.
 ///
 /// # Taking out
-/// [`remove`](Self::remove) refuses a key that is certainly not there. One that was never inserted but
+/// [`remove`](Filter::remove) refuses a key that is certainly not there. One that was never inserted but
 /// passes by error cannot be told from a member: removing it lowers counters of other keys, which may
 /// then be answered "absent". So remove only keys that were inserted, as often as they were inserted;
 /// then no key that is in is ever absent. A key inserted twice counts twice.
@@ -42,58 +45,75 @@ use crate::{Error, format};
 /// come need no counters, take [`Blocked`]; a stream from which old keys should fade needs no one to
 /// remove them.
 ///
-/// `S` is where the counters live; one that borrows or maps them is only asked.
+/// # Receipt
+/// Fill, keys and rate are those of the blocked filter that it converts to. Its facts:
+/// `insertions`, about how often any key was inserted and not removed, the sum of all counters over
+/// the positions of a key, too low where counters stick; `stuck_counters`, and when there are any
+/// `stuck`, what that means.
+///
+/// `S` is where the counters are; a filter that borrows or maps them is only queried.
 ///
 /// ```
-/// use umbel::{Counting, KeyHasher, Kind, Plan};
+/// use umbel::Counting;
 ///
-/// let plan = Plan::for_keys(Kind::Counting, 10_000, 0.01)?;
-/// let mut cached = Counting::new(&plan, KeyHasher::default())?;
+/// let mut cached = Counting::new(10_000, 0.01)?;
 /// cached.insert("/index.html");
 /// cached.insert("/logo.png");
 /// assert!(cached.remove("/logo.png"), "evicted");
 /// assert!(!cached.contains("/logo.png") && cached.contains("/index.html"));
 /// assert!(!cached.remove("/logo.png"), "certainly not there: nothing changes");
 /// let shipped = cached.to_blocked()?;
-/// assert!(shipped.contains("/index.html") && 4 * shipped.plan().bytes() == plan.bytes());
+/// assert!(shipped.contains("/index.html") && 4 * shipped.bytes() == cached.bytes());
 /// # Ok::<(), umbel::Error>(())
 /// ```
+pub type Counting<S = Blocks, H = KeyHasher> = Filter<CountingCore<S>, H>;
+
+/// The insides of a [`Counting`] filter.
 #[derive(Clone)]
-pub struct Counting<S = Blocks> {
+pub struct CountingCore<S = Blocks> {
     plan: Plan,
-    hasher: KeyHasher,
     kernel: Counters,
     /// `detail` lines a block: its planes.
     blocks: S,
 }
 
-impl Counting {
-    /// An empty filter of the plan's size.
-    ///
-    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
-    ///
-    /// # Errors
-    /// [`Error::PlanKind`] for a plan of another kind, [`Error::OutOfMemory`], and what is wrong
-    /// with a plan made by hand.
-    pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
-        plan.check(Kind::Counting)?;
-        let blocks = Blocks::zeroed(plan.bytes() / BLOCK_BYTES)?;
-        Ok(Self::of(*plan, hasher, blocks))
+impl<S> CountingCore<S> {
+    fn of(plan: Plan, blocks: S) -> Self {
+        Self { plan, kernel: Counters::detect(plan.detail, plan.probes), blocks }
     }
 
-    /// Makes the filter `divisor` times smaller: it is the one of that size with the same insertions,
-    /// where no counter stuck before a removal. The planned keys are divided likewise.
-    ///
-    /// # Errors
-    /// [`Error::SizesDiffer`] when `divisor` does not divide the number of blocks.
-    pub fn fold(&mut self, divisor: u64) -> Result<(), Error> {
+    /// Blocks of 512 counters.
+    fn size(&self) -> u64 {
+        self.plan.bits / BLOCK_BITS / u64::from(self.plan.detail)
+    }
+}
+
+impl<S: AsRef<[Block]>> CountingCore<S> {
+    /// The planes of each block.
+    fn planes(&self) -> core::slice::Chunks<'_, Block> {
+        self.blocks.as_ref().chunks(self.plan.detail as usize)
+    }
+
+    fn copy(&self) -> Result<CountingCore, OutOfMemory> {
+        Ok(CountingCore::of(self.plan, Blocks::copy_of(self.blocks.as_ref())?))
+    }
+
+    pub(super) fn to_blocked(&self) -> Result<BloomCore<BlockedLayout>, OutOfMemory> {
+        let plan = self.plan.to_blocked();
+        let mut plain = Blocks::zeroed(plan.bytes() / BLOCK_BYTES)?;
+        for (to, block) in plain.iter_mut().zip(self.planes()) {
+            *to = counters::used(block);
+        }
+        Ok(BloomCore::from_blocks(plan, plain).expect("whole blocks"))
+    }
+}
+
+impl CountingCore {
+    fn fold(&mut self, divisor: u64) -> Result<(), MergeError> {
         let size = self.size();
         if divisor == 0 || !size.is_multiple_of(divisor) {
-            return Err(Error::SizesDiffer {
-                left: size,
-                right: divisor,
-                unit: BlockedLayout::UNIT,
-            });
+            let unit = BlockedLayout::UNIT;
+            return Err(MergeError::SizesDiffer { left: size, right: divisor, unit });
         }
         if divisor > 1 {
             let planes = self.plan.detail as usize;
@@ -103,232 +123,102 @@ impl Counting {
                 parts.chunks(planes).for_each(|part| counters::sum(total, part));
             }
             self.blocks = folded;
-            self.plan.bits /= divisor;
-            self.plan.keys = (self.plan.keys / divisor).max(1);
+            self.plan = self.plan.divided(divisor);
         }
         Ok(())
     }
+}
 
-    /// Adds all that `other` holds, counter by counter: the result equals a filter into which both were
-    /// inserted, a key that both hold counts for both.
-    ///
-    /// When sizes differ the larger one is folded to the smaller. The planned keys and rate are the
-    /// larger of both.
+impl<H: Hashing> Counting<Blocks, H> {
+    /// Makes the filter `divisor` times smaller: it is the one of that size with the same insertions,
+    /// where no counter stuck before a removal. The planned keys are divided likewise.
     ///
     /// # Errors
-    /// Names what differs: scheme, probes, bits of a counter, or sizes of which neither divides the
-    /// other. On an error `self` is unchanged.
-    pub fn union(&mut self, other: &Counting<impl AsRef<[Block]>>) -> Result<(), Error> {
-        self.combine(other, counters::sum)
-    }
-
-    /// Keeps the lesser of each counter and that of `other`: what both hold, as often as both do, can be
-    /// asked and removed; what only one holds passes seldom.
-    ///
-    /// Its rate is at most that of the worse input, and above that of a filter made afresh from
-    /// the common keys. When sizes differ the larger one is folded to the smaller.
-    ///
-    /// # Errors
-    /// As [`union`](Self::union).
-    pub fn intersect(&mut self, other: &Counting<impl AsRef<[Block]>>) -> Result<(), Error> {
-        self.combine(other, counters::lesser)
-    }
-
-    fn combine(
-        &mut self,
-        other: &Counting<impl AsRef<[Block]>>,
-        join: fn(&mut [Block], &[Block]),
-    ) -> Result<(), Error> {
-        probe_alike((&self.hasher, &self.plan), (&other.hasher, &other.plan))?;
-        let [left, right] = [self.plan.detail, other.plan.detail];
-        if left != right {
-            return Err(Error::CellsDiffer { left, right });
-        }
-        let [left, right] = [self.size(), other.size()];
-        fold_alike(left, right, BlockedLayout::UNIT)?;
-        let folded;
-        let (plan, others) = if right > left {
-            let mut copy = other.to_owned()?;
-            copy.fold(right / left)?;
-            folded = copy;
-            (&folded.plan, &folded.blocks[..])
-        } else {
-            self.fold(left / right)?;
-            (&other.plan, other.blocks.as_ref())
-        };
-        let planes = self.plan.detail as usize;
-        for (block, other) in self.blocks.chunks_mut(planes).zip(others.chunks(planes)) {
-            join(block, other);
-        }
-        self.plan.keys = self.plan.keys.max(plan.keys);
-        self.plan.fpp = self.plan.fpp.max(plan.fpp);
-        Ok(())
-    }
-
-    /// Reads a counting filter from `source`, `length` bytes in all, checking every byte.
-    ///
-    /// # Errors
-    /// As [`AnyFilter::read`]; [`Error::PlanKind`] when the file holds another kind.
-    pub fn read(source: impl Read, length: u64, secret: Option<&Secret>) -> Result<Self, Error> {
-        AnyFilter::read(source, length, secret)?.try_into()
+    /// [`MergeError::SizesDiffer`] when `divisor` does not divide the number of blocks; [`MergeError::OutOfMemory`].
+    pub fn fold(&mut self, divisor: u64) -> Result<(), MergeError> {
+        self.core.fold(divisor)
     }
 }
 
-impl<S: AsMut<[Block]>> Counting<S> {
-    /// Inserts a key; true when it was certainly new, false when it may have been there before.
-    pub fn insert(&mut self, key: impl AsRef<[u8]>) -> bool {
-        self.insert_hash(self.hasher.hash(key))
-    }
-
-    /// Inserts an integer key, hashed as its 8 little-endian bytes. As [`insert`](Self::insert).
-    pub fn insert_u64(&mut self, key: u64) -> bool {
-        self.insert_hash(self.hasher.hash_u64(key))
-    }
-
-    /// Inserts a key by its hash, made under this filter's scheme. As [`insert`](Self::insert).
-    pub fn insert_hash(&mut self, hash: KeyHash) -> bool {
-        let mut new = [false];
-        self.kernel.add_new(self.blocks.as_mut(), &[hash], &mut new);
-        new[0]
-    }
-
-    /// Inserts many keys by their hashes, cache misses overlapped.
-    pub fn insert_batch(&mut self, hashes: &[KeyHash]) {
-        self.kernel.add(self.blocks.as_mut(), hashes);
-    }
-
-    /// Inserts many keys by their hashes, one after the other: `new[i]` becomes what
-    /// [`insert_hash`](Self::insert_hash) tells of `hashes[i]`.
-    ///
-    /// # Panics
-    /// When the slices differ in length.
-    pub fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) {
-        assert_eq!(hashes.len(), new.len(), "one answer for each hash");
-        self.kernel.add_new(self.blocks.as_mut(), hashes, new);
-    }
-
-    /// Takes a key out once; false when it is certainly not there, and nothing has changed.
-    ///
-    /// **Only for keys that were inserted, and as often as they were.** A key that passes by error is
-    /// taken out like any other, and then keys that share its counters may be lost: with 8 probes and
-    /// the filter filled as planned, it lowers 8 counters, most of them above 1 or of one other key each.
-    pub fn remove(&mut self, key: impl AsRef<[u8]>) -> bool {
-        self.remove_hash(self.hasher.hash(key))
-    }
-
-    /// Takes an integer key out, hashed as its 8 little-endian bytes. As [`remove`](Self::remove).
-    pub fn remove_u64(&mut self, key: u64) -> bool {
-        self.remove_hash(self.hasher.hash_u64(key))
-    }
-
-    /// Takes a key out by its hash. As [`remove`](Self::remove).
-    pub fn remove_hash(&mut self, hash: KeyHash) -> bool {
-        let mut removed = [false];
-        self.kernel.take(self.blocks.as_mut(), &[hash], &mut removed);
-        removed[0]
-    }
-
-    /// Takes many keys out by their hashes, one after the other, cache misses overlapped: `removed[i]`
-    /// becomes what [`remove_hash`](Self::remove_hash) tells of `hashes[i]`.
-    ///
-    /// # Panics
-    /// When the slices differ in length.
-    pub fn remove_batch(&mut self, hashes: &[KeyHash], removed: &mut [bool]) {
-        assert_eq!(hashes.len(), removed.len(), "one answer for each hash");
-        self.kernel.take(self.blocks.as_mut(), hashes, removed);
-    }
-
-    /// Forgets all keys, and frees the counters that stuck.
-    pub fn clear(&mut self) {
-        self.blocks.as_mut().fill(Block::default());
-    }
-}
-
-impl<S: AsRef<[Block]>> Counting<S> {
-    /// Whether the key may be in: false is certain, true errs with the filter's rate.
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
-        self.contains_hash(self.hasher.hash(key))
-    }
-
-    /// Whether an integer key may be in. As [`contains`](Self::contains).
-    pub fn contains_u64(&self, key: u64) -> bool {
-        self.contains_hash(self.hasher.hash_u64(key))
-    }
-
-    /// Whether a key may be in, by its hash under this filter's scheme.
-    pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        let mut found = [false];
-        self.kernel.has(self.blocks.as_ref(), &[hash], &mut found);
-        found[0]
-    }
-
-    /// Asks for many keys: `found[i]` becomes the answer for `hashes[i]`.
-    ///
-    /// # Panics
-    /// When the slices differ in length.
-    pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        assert_eq!(hashes.len(), found.len(), "one answer for each hash");
-        self.kernel.has(self.blocks.as_ref(), hashes, found);
-    }
-
+impl<S: AsRef<[Block]>, H: Hashing> Counting<S, H> {
     /// How often the key is in, about: the least of its counters, which others share. Never too low, but
     /// after removals of keys that were not in; at most what a counter can hold, 12, 192 or 49,152.
-    pub fn count(&self, key: impl AsRef<[u8]>) -> u32 {
-        self.count_hash(self.hasher.hash(key))
-    }
-
-    /// How often an integer key is in. As [`count`](Self::count).
-    pub fn count_u64(&self, key: u64) -> u32 {
-        self.count_hash(self.hasher.hash_u64(key))
-    }
-
-    /// How often a key is in, by its hash. As [`count`](Self::count).
-    pub fn count_hash(&self, hash: KeyHash) -> u32 {
+    pub fn count(&self, key: impl Key<H>) -> u32 {
         let mut count = [0];
-        self.kernel.least(self.blocks.as_ref(), &[hash], &mut count);
+        self.count_all(&[key], &mut count);
         count[0]
     }
 
-    /// Counts many keys: `counts[i]` becomes what [`count_hash`](Self::count_hash) tells of `hashes[i]`.
+    /// Counts many keys, cache misses overlapped: `counts[i]` becomes what [`count`](Self::count) says of `keys[i]`.
     ///
     /// # Panics
     /// When the slices differ in length.
-    pub fn count_batch(&self, hashes: &[KeyHash], counts: &mut [u32]) {
-        assert_eq!(hashes.len(), counts.len(), "one answer for each hash");
-        self.kernel.least(self.blocks.as_ref(), hashes, counts);
+    pub fn count_all<K: Key<H>>(&self, keys: &[K], counts: &mut [u32]) {
+        assert_eq!(keys.len(), counts.len(), "one answer for each key");
+        for (keys, counts) in keys.chunks(GROUP).zip(counts.chunks_mut(GROUP)) {
+            let hashes = hash_all(keys, &self.hasher);
+            self.core.kernel.least(self.core.blocks.as_ref(), &hashes[..keys.len()], counts);
+        }
     }
 
     /// The plain filter to ship: bit for bit the blocked one made from the keys that are in, unless
     /// counters stick. One pass.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`].
-    pub fn to_blocked(&self) -> Result<Blocked, Error> {
-        let plan = self.plan.to_blocked();
-        let mut plain = Blocks::zeroed(plan.bytes() / BLOCK_BYTES)?;
-        for (to, block) in plain.iter_mut().zip(self.planes()) {
-            *to = counters::used(block);
-        }
-        Blocked::from_parts(plan, self.hasher, plain)
+    /// When there is no memory for it.
+    pub fn to_blocked(&self) -> Result<Blocked<Blocks, H>, OutOfMemory> {
+        Ok(self.with(self.core.to_blocked()?))
     }
+}
 
-    /// What it was planned for; after folds and merges, what its present size is for.
-    pub fn plan(&self) -> &Plan {
+impl<S> sealed::Sealed for CountingCore<S> {}
+
+impl<S: AsRef<[Block]>> Core for CountingCore<S> {
+    const KIND: Kind = Kind::Counting;
+    type Storage = S;
+    type With<T: AsRef<[Block]>> = CountingCore<T>;
+
+    fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// How it hashes keys.
-    pub fn hasher(&self) -> &KeyHasher {
-        &self.hasher
+    fn contains(&self, hash: KeyHash) -> bool {
+        let mut found = [false];
+        self.kernel.has(self.blocks.as_ref(), &[hash], &mut found);
+        found[0]
     }
 
-    /// What the filter really delivers now, from its own counters. One pass over them.
-    ///
-    /// Fill, keys and rate are those of the blocked filter that it converts to. Its facts:
-    /// `insertions`, about how often any key was inserted and not removed, the sum of all counters over
-    /// the positions of a key, too low where counters stick; `stuck_counters`, and when there are any
-    /// `stuck`, what that means.
-    pub fn receipt(&self) -> Receipt {
+    fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        self.kernel.has(self.blocks.as_ref(), hashes, found);
+    }
+
+    fn group(&self) -> usize {
+        self.plan.detail as usize
+    }
+
+    fn load(&self, group: &[Block]) -> u32 {
+        counters::used(group).count_ones()
+    }
+
+    one_part!(CountingCore { plan, kernel });
+
+    fn body(&self) -> Body {
+        let Plan { bits, probes, detail, .. } = self.plan;
+        Body::default().u64(bits).u32(probes).u32(detail)
+    }
+
+    fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
+        Ok(vec![declared(header)?.bytes()])
+    }
+
+    fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
+        let filter = Self::of(declared(header)?, only(parts));
+        let counts = filter.planes().all(counters::are_counts);
+        check_field("payload", 0, counts, "counters with a low part of 0 to have none above it")?;
+        Ok(filter)
+    }
+
+    fn receipt(&self, scheme: Scheme) -> Receipt {
         let plain = self.plan.to_blocked();
         let (mut used, mut stuck, mut total, mut sum) = (0, 0, 0, 0.0);
         for block in self.planes() {
@@ -340,7 +230,6 @@ impl<S: AsRef<[Block]>> Counting<S> {
         }
         let keys = BlockedLayout::coverage(&plain).keys((plain.bits - used) as f64);
         let fpp = sum / self.size() as f64;
-        let scheme = self.hasher.scheme();
         let receipt = Receipt::new(self.plan, scheme, (used, plain.bits), keys, fpp);
         let positions = BLOCK_BITS as f64 * blocked::bit_chance(plain.probes);
         let insertions = (total as f64 / positions).round() as u64;
@@ -358,106 +247,92 @@ impl<S: AsRef<[Block]>> Counting<S> {
         }
         Receipt { facts, ..receipt }
     }
+}
 
-    /// Borrows the same counters.
-    pub fn view(&self) -> Counting<&[Block]> {
-        Counting::of(self.plan, self.hasher, self.blocks.as_ref())
+impl MakeCore for CountingCore {
+    fn make(plan: &Plan) -> Result<Self, PlanError> {
+        Ok(Self::of(*plan, Blocks::zeroed(plan.bytes() / BLOCK_BYTES)?))
+    }
+}
+
+impl<S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for CountingCore<S> {
+    type Failure = Infallible;
+
+    fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
+        let mut new = [false];
+        self.kernel.add_new(self.blocks.as_mut(), &[hash], &mut new);
+        Ok(new[0])
     }
 
-    /// A copy that owns its counters.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`].
-    pub fn to_owned(&self) -> Result<Counting, Error> {
-        Ok(Counting::of(self.plan, self.hasher, Blocks::copy_of(self.blocks.as_ref())?))
+    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Infallible> {
+        self.kernel.add(self.blocks.as_mut(), hashes);
+        Ok(())
     }
 
-    /// Writes the filter as an umbel file, front to back, without seeking.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write(&self, out: impl Write) -> Result<(), Error> {
-        let Plan { bits, probes, detail, .. } = self.plan;
-        let body = format::Body::default().u64(bits).u32(probes).u32(detail);
-        let header =
-            format::Header::new(&self.plan, self.hasher.scheme(), &body, self.plan.bytes());
-        let mut writer = format::Writer::new(out, &header)?;
-        writer.write(bytemuck::cast_slice(self.blocks.as_ref()))?;
-        writer.finish()
+    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Infallible> {
+        self.kernel.add_new(self.blocks.as_mut(), hashes, new);
+        Ok(())
     }
 
-    /// Of a checked plan and its counters, not yet checked.
-    pub(super) fn from_parts(plan: Plan, hasher: KeyHasher, blocks: S) -> Result<Self, Error> {
-        plan.check(Kind::Counting)?;
-        let found = blocks.as_ref();
-        debug_assert_eq!(found.len() as u64, plan.bits / BLOCK_BITS);
-        if !found.chunks(plan.detail as usize).all(counters::are_counts) {
-            return Err(Error::Field {
-                field: "payload",
-                found: 0,
-                expected: "counters with a low part of 0 to have none above it",
-            });
+    /// Also frees the counters that stuck.
+    fn clear(&mut self) {
+        self.blocks.as_mut().fill(Block::default());
+    }
+}
+
+impl<S: AsRef<[Block]> + AsMut<[Block]>> RemoveCore for CountingCore<S> {
+    fn remove(&mut self, hash: KeyHash) -> bool {
+        let mut removed = [false];
+        self.kernel.take(self.blocks.as_mut(), &[hash], &mut removed);
+        removed[0]
+    }
+
+    fn remove_all(&mut self, hashes: &[KeyHash], removed: &mut [bool]) {
+        self.kernel.take(self.blocks.as_mut(), hashes, removed);
+    }
+}
+
+impl MergeCore for CountingCore {
+    fn merge<T: AsRef<[Block]>>(
+        &mut self,
+        other: &CountingCore<T>,
+        how: Merge,
+    ) -> Result<(), MergeError> {
+        probe_alike(&self.plan, &other.plan)?;
+        let [left, right] = [self.plan.detail, other.plan.detail];
+        if left != right {
+            return Err(MergeError::CellsDiffer { left, right });
         }
-        Ok(Self::of(plan, hasher, blocks))
-    }
-
-    /// Blocks of 512 counters.
-    fn size(&self) -> u64 {
-        self.plan.bits / BLOCK_BITS / u64::from(self.plan.detail)
-    }
-
-    /// The planes of each block.
-    pub(super) fn planes(&self) -> std::slice::Chunks<'_, Block> {
-        self.blocks.as_ref().chunks(self.plan.detail as usize)
+        let [left, right] = [self.size(), other.size()];
+        fold_alike(left, right, BlockedLayout::UNIT)?;
+        let folded;
+        let (plan, others) = if right > left {
+            let mut copy = other.copy()?;
+            copy.fold(right / left)?;
+            folded = copy;
+            (&folded.plan, &folded.blocks[..])
+        } else {
+            self.fold(left / right)?;
+            (&other.plan, other.blocks.as_ref())
+        };
+        let join = match how {
+            Merge::Union => counters::sum,
+            Merge::Intersection => counters::lesser,
+        };
+        let planes = self.plan.detail as usize;
+        for (block, other) in self.blocks.chunks_mut(planes).zip(others.chunks(planes)) {
+            join(block, other);
+        }
+        self.plan = self.plan.merged(plan);
+        Ok(())
     }
 }
 
-impl<S> Counting<S> {
-    fn of(plan: Plan, hasher: KeyHasher, blocks: S) -> Self {
-        Self { plan, hasher, kernel: Counters::detect(plan.detail, plan.probes), blocks }
-    }
-}
-
-/// What the header of a counting filter tells: `bits` u64, `probes` u32, `counter_bits` u32.
-pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> {
+/// The plan of a counting filter's header: `bits` u64, `probes` u32, `counter_bits` u32.
+fn declared(header: &Header) -> Result<Plan, FileError> {
     let mut fields = header.fields();
     let plan = fields.plan(Kind::Counting)?;
     fields.end()?;
     plan.check(Kind::Counting)?;
-    Ok(FileLayout { plan, parts: vec![plan.bytes()] })
-}
-
-delegate::filter!([S: AsRef<[Block]>] Counting<S>);
-
-delegate::insert!(
-    /// Never an error: it takes any number of keys, at a rate that then grows.
-    [S: AsRef<[Block]> + AsMut<[Block]>] Counting<S>
-);
-
-impl<S: AsRef<[Block]> + AsMut<[Block]>> Remove for Counting<S> {
-    fn remove_hash(&mut self, hash: KeyHash) -> bool {
-        self.remove_hash(hash)
-    }
-
-    fn remove_batch(&mut self, hashes: &[KeyHash], removed: &mut [bool]) {
-        self.remove_batch(hashes, removed);
-    }
-}
-
-impl<S: AsRef<[Block]>> fmt::Debug for Counting<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Counting")
-            .field("plan", &self.plan)
-            .field("scheme", &self.hasher.scheme())
-            .finish_non_exhaustive()
-    }
-}
-
-/// Equal when they are for the same plan and scheme and have the same counters.
-impl<S: AsRef<[Block]>, T: AsRef<[Block]>> PartialEq<Counting<T>> for Counting<S> {
-    fn eq(&self, other: &Counting<T>) -> bool {
-        self.plan == other.plan
-            && self.hasher.scheme() == other.hasher.scheme()
-            && self.blocks.as_ref() == other.blocks.as_ref()
-    }
+    Ok(plan)
 }

@@ -3,6 +3,7 @@
 use crate::hash::Scheme;
 use crate::math::Estimate;
 use crate::plan::Plan;
+use crate::prelude::*;
 
 /// The receipt of a filter. Everything but the plan is computed from the bits, nothing is believed.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 //! half as likely to err, so that the error stays bounded however far it grows (P. Almeida,
 //! C. Baquero, N. Preguiça, D. Hutchison 2007, <https://doi.org/10.1016/j.ipl.2006.10.007>).
 //!
-//! With [`Plan::detail`] 1 all links are for as many keys, as in the dynamic filters of D. Guo, J. Wu, H. Chen,
+//! With [`Growth::Even`](crate::plan::Growth) all links are for as many keys, as in the dynamic filters of D. Guo, J. Wu, H. Chen,
 //! Y. Yuan, X. Luo 2010, <https://doi.org/10.1109/TKDE.2009.57>; but their rates fall, so that the error is
 //! bounded there too.
 //!
@@ -14,16 +14,16 @@
 //! bits are not set in the link before, and fresh keys that pass no older link would share their bias:
 //! at a rate of 0.5 the estimate of keys was 1 % off, and the links' rates did not multiply.
 
-use std::fmt;
-use std::io::{Read, Write};
-
-use super::{AnyFilter, Blocked, Fact, Figure, FileLayout, Insert, Part, Receipt, delegate};
+use super::bloom::BloomCore;
+use super::core::{Core, GROUP, InsertCore, MakeCore, sealed};
+use super::{BlockedLayout, Fact, Figure, Filter, InsertError, Part, Receipt};
 use crate::bits::{self, Block, Blocks};
 use crate::error::check_field;
-use crate::hash::{KeyHash, KeyHasher, Secret};
+use crate::format::{Body, FileError, Header};
+use crate::hash::{KeyHash, KeyHasher, Scheme};
 use crate::math::Estimate;
-use crate::plan::{Kind, MAX_BITS, Plan, most_links};
-use crate::{Error, format};
+use crate::plan::{Kind, MAX_BITS, Plan, PlanError, most_links};
+use crate::prelude::*;
 
 /// A filter that grows, with an error bounded over all growth.
 ///
@@ -33,36 +33,48 @@ use crate::{Error, format};
 /// the bits that a blocked filter takes at `fpp`/2^(i + 1), about 1.5 to 2 more a link, and the last link
 /// may be nearly empty: where the number of keys is known, a filter planned for them is smaller and faster.
 ///
-/// With [`Plan::detail`] 1 (`Kind::Scalable.with(1)`, on the command line `scalable:1`) every link is for as
+/// With [`Growth::Even`](crate::plan::Growth::Even) (written `scalable:1`) every link is for as
 /// many keys as the first: it grows in even steps, and at most one link's worth of memory lies idle, where
 /// doubled links may leave half. The price is a link for each n keys, up to 1,024 of them, and a lookup that
 /// asks all: take n no smaller than a tenth of what may come.
 ///
 /// # When not to use it
-/// When the number of keys is known: [`Blocked`]. When old keys may be forgotten instead:
+/// When the number of keys is known: [`Blocked`](super::Blocked). When old keys may be forgotten instead:
 /// [`Window`](super::Window), whose size and time a lookup stay as they are. When filters are to be merged.
 ///
-/// The promised rate is kept whatever the number of keys, as other kinds keep theirs: by the mean over
-/// hashings. `S` is where the blocks of each link live; one that borrows or maps them cannot grow.
+/// The promised rate is kept whatever the number of keys, as [`Plan::for_keys`] says for the first link's. `S` is where the blocks of each link are; a filter that borrows or maps them cannot grow.
+///
+/// # Errors
+/// Insertion adds a link when a key is new and the last link is full: then it takes milliseconds, and memory for twice the
+/// keys. It fails only when it has to grow: with [`InsertError::GrowthLimit`] by [`set_limit`](Filter::set_limit),
+/// [`InsertError::TooManyLinks`] of links of one size, or [`InsertError::Growth`]: no memory, more than 2⁴⁸ bits, or a link
+/// of more than 4,096 bits a key.
+///
+/// # Receipt
+/// The rate is 1 − ∏(1 − fᵢ), fᵢ the rate of link i given its bits. The keys are the sum over links
+/// of nᵢ/(1 − Fᵢ), nᵢ the keys that came to link i, estimated from its bits, and Fᵢ the compound rate
+/// of the links before it: so many of the keys inserted passed these and came to none. (Those that
+/// passed link i itself are among nᵢ already: set or not, its bits are the same.)
 ///
 /// ```
-/// use umbel::{KeyHasher, Kind, Plan, Scalable};
+/// use umbel::Scalable;
 ///
-/// let plan = Plan::for_keys(Kind::Scalable, 1_000, 0.01)?;
-/// let mut seen = Scalable::new(&plan, KeyHasher::default())?;
+/// let mut seen = Scalable::new(1_000, 0.01)?;
 /// for key in 0..50_000 {
-///     seen.insert_u64(key)?;
+///     seen.insert(key)?;
 /// }
-/// assert!((0..50_000).all(|key| seen.contains_u64(key)));
+/// assert!((0..50_000).all(|key| seen.contains(key)));
 /// let receipt = seen.receipt();
 /// assert_eq!(receipt.parts.len(), 6, "1,000 + 2,000 + … + 32,000");
 /// assert!(receipt.fpp < 0.01 && !receipt.over_filled);
 /// # Ok::<(), umbel::Error>(())
 /// ```
+pub type Scalable<S = Blocks, H = KeyHasher> = Filter<ScalableCore<S>, H>;
+
+/// The insides of a [`Scalable`] filter.
 #[derive(Clone)]
-pub struct Scalable<S = Blocks> {
+pub struct ScalableCore<S = Blocks> {
     plan: Plan,
-    hasher: KeyHasher,
     /// At least one. All but the last are full.
     links: Vec<Link<S>>,
     /// Bytes it may grow to. Not in files.
@@ -72,7 +84,7 @@ pub struct Scalable<S = Blocks> {
 /// One link of a [`Scalable`] filter.
 #[derive(Clone)]
 pub struct Link<S = Blocks> {
-    pub(super) filter: Blocked<S>,
+    filter: BloomCore<BlockedLayout, S>,
     taken: u64,
 }
 
@@ -85,11 +97,6 @@ impl<S: AsRef<[Block]>> Link<S> {
     /// Keys it took: those that were certainly new. From 0 to the planned keys.
     pub fn taken(&self) -> u64 {
         self.taken
-    }
-
-    /// What it delivers by itself, from its own bits. One pass over them.
-    pub fn receipt(&self) -> Receipt {
-        self.filter.receipt()
     }
 
     /// Asks for the lines of keys where a batch does not, taking so small a filter to be near: one of many
@@ -111,10 +118,6 @@ impl<S: AsRef<[Block]>> Link<S> {
 fn in_link(hash: KeyHash, index: usize) -> KeyHash {
     hash.in_part(index as u64)
 }
-
-/// Hashes looked at together: 8 KiB, a quarter of the first-level cache; so many cache misses of a
-/// link overlap, and its lines are still in the second-level cache when keys are then set in it.
-const GROUP: usize = 512;
 
 /// Hashes that may be new, and where each stood among those given.
 struct Group {
@@ -154,7 +157,7 @@ impl Group {
         let count = self.count;
         let hashes = self.in_link(index, count);
         link.ask_near(hashes);
-        link.filter.contains_batch(hashes, &mut held[..count]);
+        link.filter.contains_all(hashes, &mut held[..count]);
         let mut left = 0;
         for (i, held) in held[..count].iter().enumerate() {
             // Written in any case, so that nothing is guessed wrong.
@@ -173,101 +176,24 @@ impl Group {
     }
 }
 
-impl Scalable {
-    /// An empty filter: the first link of the plan.
-    ///
-    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
-    ///
-    /// # Errors
-    /// As [`Bloom::new`](super::Bloom::new).
-    pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
-        plan.check(Kind::Scalable)?;
-        let filter = Blocked::new(&plan.link(0)?, hasher)?;
-        let links = vec![Link { filter, taken: 0 }];
-        Ok(Self { plan: *plan, hasher, links, limit: u64::MAX })
-    }
-
+impl<H> Scalable<Blocks, H> {
     /// Lets it grow to at most `bytes` bytes of bits, from now on; at first there is no limit. What is
     /// larger already stays. The limit is of this value, not of its files.
     pub fn set_limit(&mut self, bytes: u64) {
-        self.limit = bytes;
+        self.core.limit = bytes;
     }
+}
 
-    /// Inserts a key; true when it was certainly new, false when it may have been there before.
-    ///
-    /// Adds a link when the key is new and the last link is full: then it takes milliseconds, and
-    /// memory for twice the keys.
-    ///
-    /// # Errors
-    /// Only when it has to grow, and then the filter is left as it was, every key in it, and may be
-    /// asked and written: [`Error::OutOfMemory`]; [`Error::GrowthLimit`] by
-    /// [`set_limit`](Self::set_limit); [`Error::TooLarge`] above 2⁴⁸ bits; [`Error::FppOutOfReach`]
-    /// when the next link would need more than 4,096 bits a key; [`Error::TooManyLinks`] of links of one
-    /// size.
-    pub fn insert(&mut self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
-        self.insert_hash(self.hasher.hash(key))
+impl<S, H> Scalable<S, H> {
+    /// Its links, the oldest first; at least one.
+    pub fn links(&self) -> &[Link<S>] {
+        &self.core.links
     }
+}
 
-    /// Inserts an integer key, hashed as its 8 little-endian bytes. As [`insert`](Self::insert).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn insert_u64(&mut self, key: u64) -> Result<bool, Error> {
-        self.insert_hash(self.hasher.hash_u64(key))
-    }
-
-    /// Inserts a key by its hash, made under this filter's scheme. As [`insert`](Self::insert).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn insert_hash(&mut self, hash: KeyHash) -> Result<bool, Error> {
-        if self.contains_hash(hash) {
-            return Ok(false);
-        }
-        if self.last().room() == 0 {
-            self.grow()?;
-        }
-        let index = self.links.len() - 1;
-        let last = &mut self.links[index];
-        last.taken += 1;
-        Ok(last.filter.insert_hash(in_link(hash, index)))
-    }
-
-    /// Inserts many keys by their hashes, one after the other, cache misses overlapped. As
-    /// [`insert`](Self::insert).
-    ///
-    /// # Errors
-    /// As there: the keys before the one that found no room are in the filter, the others not.
-    pub fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
-        let (mut group, mut new) = (Group::new(), [false; GROUP]);
-        hashes.chunks(GROUP).try_for_each(|hashes| {
-            group.take(hashes);
-            self.insert_group(&mut group, &mut new)
-        })
-    }
-
-    /// Inserts many keys by their hashes, one after the other: `new[i]` becomes what
-    /// [`insert_hash`](Self::insert_hash) tells of `hashes[i]`.
-    ///
-    /// # Errors
-    /// As [`insert_batch`](Self::insert_batch); `new` is then true for the keys that were inserted and
-    /// certainly new, false for all others.
-    ///
-    /// # Panics
-    /// When the slices differ in length.
-    pub fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
-        assert_eq!(hashes.len(), new.len(), "one answer for each hash");
-        new.fill(false);
-        let mut group = Group::new();
-        let mut groups = hashes.chunks(GROUP).zip(new.chunks_mut(GROUP));
-        groups.try_for_each(|(hashes, new)| {
-            group.take(hashes);
-            self.insert_group(&mut group, new)
-        })
-    }
-
+impl ScalableCore {
     /// Sets `new` for the keys that are, by their places, and leaves it for the others.
-    fn insert_group(&mut self, group: &mut Group, new: &mut [bool]) -> Result<(), Error> {
+    fn insert_group(&mut self, group: &mut Group, new: &mut [bool]) -> Result<(), InsertError> {
         let full = &self.links[..self.links.len() - 1];
         full.iter().enumerate().rev().for_each(|(index, link)| group.drop_held(index, link));
         while group.count > 0 {
@@ -287,7 +213,7 @@ impl Scalable {
             let piece = last.room().min(group.count as u64) as usize;
             let mut fresh = [false; GROUP];
             let fresh = &mut fresh[..piece];
-            last.filter.insert_batch_new(group.in_link(index, piece), fresh);
+            let Ok(()) = last.filter.insert_all_new(group.in_link(index, piece), fresh);
             for (&fresh, &place) in fresh.iter().zip(&group.places) {
                 new[usize::from(place)] = fresh;
                 last.taken += u64::from(fresh);
@@ -302,53 +228,42 @@ impl Scalable {
     }
 
     /// Adds the next link.
-    fn grow(&mut self) -> Result<(), Error> {
+    fn grow(&mut self) -> Result<(), InsertError> {
         if self.links.len() == most_links(self.plan.detail) {
-            return Err(Error::TooManyLinks { links: self.links.len() });
+            return Err(InsertError::TooManyLinks { links: self.links.len() });
         }
         let plan = self.plan.link(self.links.len() as u32)?;
         let bits = plan.bits + self.bits();
         if bits > MAX_BITS {
-            return Err(Error::TooLarge { bits: bits as f64 });
+            return Err(PlanError::TooLarge { bits: bits as f64 }.into());
         }
         if bits / 8 > self.limit {
-            return Err(Error::GrowthLimit { bytes: bits / 8, limit: self.limit });
+            return Err(InsertError::GrowthLimit { bytes: bits / 8, limit: self.limit });
         }
-        let filter = Blocked::new(&plan, self.hasher)?;
-        self.links.push(Link { filter, taken: 0 });
+        self.links.push(Link { filter: BloomCore::make(&plan)?, taken: 0 });
         Ok(())
-    }
-
-    /// Forgets all keys, and is as small as it began.
-    pub fn clear(&mut self) {
-        self.links.truncate(1);
-        self.links[0].filter.clear();
-        self.links[0].taken = 0;
-    }
-
-    /// Reads a scalable filter from `source`, `length` bytes in all, checking every byte. It grows on
-    /// as the one that was written would have.
-    ///
-    /// # Errors
-    /// As [`AnyFilter::read`]; [`Error::PlanKind`] when the file holds another kind.
-    pub fn read(source: impl Read, length: u64, secret: Option<&Secret>) -> Result<Self, Error> {
-        AnyFilter::read(source, length, secret)?.try_into()
     }
 }
 
-impl<S: AsRef<[Block]>> Scalable<S> {
-    /// Whether the key may have been inserted: false is certain, true errs with the filter's rate.
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
-        self.contains_hash(self.hasher.hash(key))
+impl<S: AsRef<[Block]>> ScalableCore<S> {
+    /// Bits of all links.
+    fn bits(&self) -> u64 {
+        self.links.iter().map(|link| link.plan().bits).sum()
+    }
+}
+
+impl<S> sealed::Sealed for ScalableCore<S> {}
+
+impl<S: AsRef<[Block]>> Core for ScalableCore<S> {
+    const KIND: Kind = Kind::Scalable;
+    type Storage = S;
+    type With<T: AsRef<[Block]>> = ScalableCore<T>;
+
+    fn plan(&self) -> &Plan {
+        &self.plan
     }
 
-    /// Whether an integer key may have been inserted. As [`contains`](Self::contains).
-    pub fn contains_u64(&self, key: u64) -> bool {
-        self.contains_hash(self.hasher.hash_u64(key))
-    }
-
-    /// Whether a key may have been inserted, by its hash under this filter's scheme.
-    pub fn contains_hash(&self, hash: KeyHash) -> bool {
+    fn contains(&self, hash: KeyHash) -> bool {
         /// Links asked for ahead at once.
         const AHEAD: usize = 16;
         // Of doubled links, about half of the keys are in the newest and a quarter in the one before. Links of
@@ -363,7 +278,7 @@ impl<S: AsRef<[Block]>> Scalable<S> {
                 link.filter.ask(*to);
             }
             let mut links = self.links[start..end].iter().zip(&hashes).rev();
-            if links.any(|(link, &hash)| link.filter.contains_hash(hash)) {
+            if links.any(|(link, &hash)| link.filter.contains(hash)) {
                 return true;
             }
             end = start;
@@ -371,15 +286,10 @@ impl<S: AsRef<[Block]>> Scalable<S> {
         false
     }
 
-    /// Asks for many keys: `found[i]` becomes the answer for `hashes[i]`. A link is asked only for keys
-    /// that no newer one holds.
-    ///
-    /// # Panics
-    /// When the slices differ in length.
-    pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        assert_eq!(hashes.len(), found.len(), "one answer for each hash");
+    /// A link is asked only for keys that no newer one holds.
+    fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
         if let [only] = &self.links[..] {
-            return only.filter.contains_batch(hashes, found);
+            return only.filter.contains_all(hashes, found);
         }
         let mut group = Group::new();
         for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
@@ -391,43 +301,51 @@ impl<S: AsRef<[Block]>> Scalable<S> {
         }
     }
 
-    /// What it was planned for: the first link's keys and bits, the rate of all.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
+    fn parts(&self) -> impl Iterator<Item = &S> {
+        self.links.iter().flat_map(|link| link.filter.parts())
     }
 
-    /// How it hashes keys.
-    pub fn hasher(&self) -> &KeyHasher {
-        &self.hasher
+    fn with_parts<'a, T: AsRef<[Block]>, E>(
+        &'a self,
+        mut each: impl FnMut(&'a S) -> Result<T, E>,
+    ) -> Result<ScalableCore<T>, E> {
+        let with = |link: &'a Link<S>| {
+            Ok(Link { filter: link.filter.with_parts(&mut each)?, taken: link.taken })
+        };
+        let links = self.links.iter().map(with).collect::<Result<_, E>>()?;
+        Ok(ScalableCore { plan: self.plan, links, limit: self.limit })
     }
 
-    /// Its links, the oldest first; at least one.
-    pub fn links(&self) -> &[Link<S>] {
-        &self.links
+    fn body(&self) -> Body {
+        let mut body = Body::default().u32(self.links.len() as u32).u32(self.plan.detail);
+        for link in &self.links {
+            let plan = link.plan();
+            body = body.u64(plan.keys).f64(plan.fpp).u64(link.taken).u64(plan.bits);
+            body = body.u32(plan.probes).zeros(4);
+        }
+        body
     }
 
-    /// Bits of all links.
-    pub fn bits(&self) -> u64 {
-        self.links.iter().map(|link| link.plan().bits).sum()
+    fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
+        let (_, links) = declared(header)?;
+        Ok(links.iter().map(|(link, _)| link.bytes()).collect())
     }
 
-    /// Bytes of the bits of all links.
-    pub fn bytes(&self) -> u64 {
-        self.bits() / 8
+    fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
+        let (plan, links) = declared(header)?;
+        let link = |((plan, taken), blocks)| {
+            Ok(Link { filter: BloomCore::from_blocks(plan, blocks)?, taken })
+        };
+        let links = links.into_iter().zip(parts).map(link).collect::<Result<_, FileError>>()?;
+        Ok(Self { plan, links, limit: u64::MAX })
     }
 
-    /// What the filter really delivers now, from its own bits. One pass over them.
-    ///
-    /// The rate is 1 − ∏(1 − fᵢ), fᵢ the rate of link i given its bits. The keys are the sum over links
-    /// of nᵢ/(1 − Fᵢ), nᵢ the keys that came to link i, estimated from its bits, and Fᵢ the compound rate
-    /// of the links before it: so many of the keys inserted passed these and came to none. (Those that
-    /// passed link i itself are among nᵢ already: set or not, its bits are the same.)
-    pub fn receipt(&self) -> Receipt {
+    fn receipt(&self, scheme: Scheme) -> Receipt {
         let (mut set_bits, mut keys, mut variance) = (0, 0.0, 0.0);
         let (mut low, mut none, mut over_filled) = (0.0, 0.0, false);
         let mut parts = Vec::new();
         for link in &self.links {
-            let part = link.filter.receipt();
+            let part = link.filter.receipt(scheme);
             set_bits += part.set_bits;
             // The chance to have passed no link before.
             let came = f64::max(f64::exp(none), f64::EPSILON);
@@ -449,7 +367,7 @@ impl<S: AsRef<[Block]>> Scalable<S> {
         let bits = self.bits();
         let fpp = -f64::exp_m1(none);
         let room = self.links.last().expect("at least one link").room();
-        let receipt = Receipt::new(self.plan, self.hasher.scheme(), (set_bits, bits), keys, fpp);
+        let receipt = Receipt::new(self.plan, scheme, (set_bits, bits), keys, fpp);
         // Links that double are what goes without saying.
         let growth = Figure::Text("links of one size".to_owned());
         let facts = match self.plan.detail {
@@ -458,64 +376,57 @@ impl<S: AsRef<[Block]>> Scalable<S> {
         };
         Receipt { bits, room, over_filled, parts, facts, ..receipt }
     }
+}
 
-    /// Borrows the same bits.
-    pub fn view(&self) -> Scalable<&[Block]> {
-        let Self { plan, hasher, limit, .. } = *self;
-        let links = self.links.iter();
-        let links = links.map(|link| Link { filter: link.filter.view(), taken: link.taken });
-        Scalable { plan, hasher, limit, links: links.collect() }
-    }
-
-    /// A copy that owns its bits, and grows.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`].
-    pub fn to_owned(&self) -> Result<Scalable, Error> {
-        let copy = |link: &Link<S>| Ok(Link { filter: link.filter.to_owned()?, taken: link.taken });
-        let links = self.links.iter().map(copy).collect::<Result<_, Error>>()?;
-        let Self { plan, hasher, limit, .. } = *self;
-        Ok(Scalable { plan, hasher, limit, links })
-    }
-
-    /// Writes the filter as an umbel file, front to back, without seeking.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write(&self, out: impl Write) -> Result<(), Error> {
-        let mut body = format::Body::default().u32(self.links.len() as u32).u32(self.plan.detail);
-        for Link { filter, taken } in &self.links {
-            let plan = filter.plan();
-            body = body.u64(plan.keys).f64(plan.fpp).u64(*taken).u64(plan.bits).u32(plan.probes);
-            body = body.zeros(4);
-        }
-        let header = format::Header::new(&self.plan, self.hasher.scheme(), &body, self.bytes());
-        let mut writer = format::Writer::new(out, &header)?;
-        for link in &self.links {
-            writer.write(bytemuck::cast_slice(link.filter.blocks()))?;
-        }
-        writer.finish()
-    }
-
-    /// Of a checked header and the blocks of each link.
-    pub(super) fn from_parts(
-        header: &format::Header,
-        hasher: KeyHasher,
-        parts: Vec<S>,
-    ) -> Result<Self, Error> {
-        let (plan, links) = declared(header)?;
-        let link = |((plan, taken), blocks)| {
-            Ok(Link { filter: Blocked::from_parts(plan, hasher, blocks)?, taken })
-        };
-        let links = links.into_iter().zip(parts).map(link).collect::<Result<_, Error>>()?;
-        Ok(Self { plan, hasher, links, limit: u64::MAX })
+impl MakeCore for ScalableCore {
+    /// The first link of the plan.
+    fn make(plan: &Plan) -> Result<Self, PlanError> {
+        let links = vec![Link { filter: BloomCore::make(&plan.link(0)?)?, taken: 0 }];
+        Ok(Self { plan: *plan, links, limit: u64::MAX })
     }
 }
 
-/// What the header of a scalable filter tells.
-pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> {
-    let (plan, links) = declared(header)?;
-    Ok(FileLayout { plan, parts: links.iter().map(|(link, _)| link.bytes()).collect() })
+impl InsertCore for ScalableCore {
+    type Failure = InsertError;
+
+    fn insert(&mut self, hash: KeyHash) -> Result<bool, InsertError> {
+        if self.contains(hash) {
+            return Ok(false);
+        }
+        if self.last().room() == 0 {
+            self.grow()?;
+        }
+        let index = self.links.len() - 1;
+        let last = &mut self.links[index];
+        last.taken += 1;
+        let Ok(new) = last.filter.insert(in_link(hash, index));
+        Ok(new)
+    }
+
+    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), InsertError> {
+        let (mut group, mut new) = (Group::new(), [false; GROUP]);
+        hashes.chunks(GROUP).try_for_each(|hashes| {
+            group.take(hashes);
+            self.insert_group(&mut group, &mut new)
+        })
+    }
+
+    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), InsertError> {
+        new.fill(false);
+        let mut group = Group::new();
+        let mut groups = hashes.chunks(GROUP).zip(new.chunks_mut(GROUP));
+        groups.try_for_each(|(hashes, new)| {
+            group.take(hashes);
+            self.insert_group(&mut group, new)
+        })
+    }
+
+    /// Is then as small as it began.
+    fn clear(&mut self) {
+        self.links.truncate(1);
+        self.links[0].filter.clear();
+        self.links[0].taken = 0;
+    }
 }
 
 /// The plan, and of each link its plan and the keys it has taken.
@@ -525,7 +436,7 @@ pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> 
 ///  68  growth u32               80 + 40 i  link_fpp    f64    104 + 40 i  link_probes  u32
 ///                               88 + 40 i  link_taken  u64    108 + 40 i  zeros, 4 bytes
 /// ```
-fn declared(header: &format::Header) -> Result<(Plan, Vec<(Plan, u64)>), Error> {
+fn declared(header: &Header) -> Result<(Plan, Vec<(Plan, u64)>), FileError> {
     let mut fields = header.fields();
     let count = fields.u32()? as usize;
     let detail = fields.u32()?;
@@ -574,46 +485,6 @@ fn declared(header: &format::Header) -> Result<(Plan, Vec<(Plan, u64)>), Error> 
     // At most 1,024 links of 2⁴⁸ bits: no overflow above.
     match bits <= MAX_BITS {
         true => Ok((plan, links)),
-        false => Err(Error::TooLarge { bits: bits as f64 }),
-    }
-}
-
-delegate::filter!([S: AsRef<[Block]>] Scalable<S>, bytes);
-
-impl Insert for Scalable {
-    fn insert_hash(&mut self, hash: KeyHash) -> Result<bool, Error> {
-        self.insert_hash(hash)
-    }
-
-    fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), Error> {
-        self.insert_batch(hashes)
-    }
-
-    fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
-        self.insert_batch_new(hashes, new)
-    }
-
-    fn set_limit(&mut self, bytes: u64) {
-        self.set_limit(bytes);
-    }
-}
-
-impl<S: AsRef<[Block]>> fmt::Debug for Scalable<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scalable")
-            .field("plan", &self.plan)
-            .field("scheme", &self.hasher.scheme())
-            .field("links", &self.links.len())
-            .finish_non_exhaustive()
-    }
-}
-
-/// Equal when they are for the same plan and scheme and have the same links with the same bits.
-impl<S: AsRef<[Block]>, T: AsRef<[Block]>> PartialEq<Scalable<T>> for Scalable<S> {
-    fn eq(&self, other: &Scalable<T>) -> bool {
-        self.plan == other.plan
-            && self.links.len() == other.links.len()
-            && (self.links.iter().zip(&other.links))
-                .all(|(left, right)| left.taken == right.taken && left.filter == right.filter)
+        false => Err(PlanError::TooLarge { bits: bits as f64 }.into()),
     }
 }

@@ -9,11 +9,15 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use super::{Blocked, Receipt};
-use crate::Error;
+use super::bloom::BloomCore;
+use super::core::GROUP as HASHED_AT_ONCE;
+use super::generic::hash_all;
+use super::{Blocked, Filter, Receipt};
 use crate::bits::{AtomicBlock, AtomicBlocks, Blocks, Kernel, place};
-use crate::hash::{KeyHash, KeyHasher};
-use crate::plan::Plan;
+use crate::error::OutOfMemory;
+use crate::format::KeyDescription;
+use crate::hash::{Hashes, Hashing, Key, KeyHash, KeyHasher};
+use crate::plan::{Kind, Plan, PlanError};
 
 /// Stripes, at most: enough that 64 threads seldom meet, few enough that a group of hashes has many for
 /// each. Each lock in a cache line of its own.
@@ -28,10 +32,9 @@ const AHEAD: usize = 32;
 /// A blocked filter for many threads: insert and query through `&self`.
 ///
 /// ```
-/// use umbel::{KeyHasher, Kind, Plan, Shared};
+/// use umbel::Shared;
 ///
-/// let plan = Plan::for_keys(Kind::Blocked, 100_000, 0.01)?;
-/// let seen = Shared::new(&plan, KeyHasher::default())?;
+/// let seen = Shared::new(100_000, 0.01)?;
 /// let first: usize = std::thread::scope(|scope| {
 ///     let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| usize::from(seen.insert("one key")))).collect();
 ///     threads.into_iter().map(|thread| thread.join().unwrap()).sum()
@@ -41,14 +44,15 @@ const AHEAD: usize = 32;
 /// assert!(filter.contains("one key"));
 /// # Ok::<(), umbel::Error>(())
 /// ```
-pub struct Shared {
+pub struct Shared<H = KeyHasher> {
     blocks: AtomicBlocks,
     /// A lock for each run of `1 << run` blocks.
     stripes: Box<[Stripe]>,
     run: u32,
     kernel: Kernel,
     plan: Plan,
-    hasher: KeyHasher,
+    hasher: H,
+    description: KeyDescription,
 }
 
 /// A block that other threads look at word by word.
@@ -93,46 +97,69 @@ fn insert<W: Words, Guard>(block: &W, key: &W::Key, lock: impl FnOnce() -> Guard
 struct Stripe(Mutex<()>);
 
 impl Shared {
-    /// An empty filter of the plan's size.
+    /// An empty filter for `keys` keys at a false positive rate of `fpp`. As [`Blocked::new`](Filter::new).
     ///
-    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// Where others choose the keys, use [`with_plan`](Self::with_plan) and [`KeyHasher::random`] or
+    /// [`KeyHasher::keyed`].
     ///
     /// # Errors
-    /// As [`Bloom::new`](super::Bloom::new).
-    pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
-        Ok(Self::from_filter(Blocked::new(plan, hasher)?))
+    /// As there.
+    pub fn new(keys: u64, fpp: f64) -> Result<Self, PlanError> {
+        Self::with_plan(&Plan::for_keys(Kind::Blocked, keys, fpp)?, KeyHasher::default())
+    }
+}
+
+impl<H: Hashing> Shared<H> {
+    /// An empty filter of a plan.
+    ///
+    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    ///
+    /// # Errors
+    /// As [`Filter::with_plan`].
+    pub fn with_plan(plan: &Plan, hasher: H) -> Result<Self, PlanError> {
+        Ok(Self::from_filter(Blocked::with_plan(plan, hasher)?))
     }
 
     /// Lends a filter to all threads.
-    pub fn from_filter(filter: Blocked) -> Self {
-        let (plan, hasher, blocks) = filter.into_parts();
+    pub fn from_filter(filter: Blocked<Blocks, H>) -> Self {
+        let Filter { core, hasher, description } = filter;
+        let (plan, blocks) = core.into_parts();
         let run = blocks.len().div_ceil(STRIPES).next_power_of_two().trailing_zeros();
         let stripes = (0..=(blocks.len() - 1) >> run).map(|_| Stripe::default()).collect();
         let kernel = Kernel::detect(plan.probes);
-        Self { blocks: AtomicBlocks::new(blocks), stripes, run, kernel, plan, hasher }
+        Self { blocks: AtomicBlocks::new(blocks), stripes, run, kernel, plan, hasher, description }
     }
 
     /// Takes the filter back.
-    pub fn into_filter(self) -> Blocked {
-        let blocks: Blocks = self.blocks.into_blocks();
-        Blocked::from_parts(self.plan, self.hasher, blocks).expect("the parts of a filter")
+    pub fn into_filter(self) -> Blocked<Blocks, H> {
+        let core = BloomCore::from_blocks(self.plan, self.blocks.into_blocks());
+        let core = core.expect("the parts of a filter");
+        Filter { core, hasher: self.hasher, description: self.description }
     }
 
     /// Inserts a key; true when it was certainly new. Of several threads that insert one new key
     /// at once, exactly one gets true.
-    pub fn insert(&self, key: impl AsRef<[u8]>) -> bool {
-        self.insert_hash(self.hasher.hash(key))
-    }
-
-    /// Inserts a key by its hash. As [`insert`](Self::insert).
-    pub fn insert_hash(&self, hash: KeyHash) -> bool {
+    pub fn insert(&self, key: impl Key<H>) -> bool {
+        let hash = key.key_hash(&self.hasher);
         let place = self.place(hash);
         insert(&self.blocks[place], &(self.kernel, hash.low), || self.lock(self.stripe(place)))
     }
 
-    /// Inserts many keys by their hashes, cache misses overlapped. Sorts thousands of them by stripe at
-    /// a time, so that a lock is taken for dozens of keys: hand over as many as there are.
-    pub fn insert_batch(&self, hashes: &[KeyHash]) {
+    /// Inserts many keys, cache misses overlapped. Sorts thousands of them by stripe at a time, so that a lock is taken
+    /// for dozens of keys: hand over as many as there are.
+    pub fn insert_all<K: Key<H>>(&self, keys: &[K]) {
+        if let Hashes::Wide(hashes) = K::hashes(keys) {
+            return self.insert_hashes(hashes);
+        }
+        let mut hashes = Vec::with_capacity(keys.len().min(GROUP));
+        for keys in keys.chunks(GROUP) {
+            hashes.clear();
+            hashes.extend(keys.iter().map(|key| key.key_hash(&self.hasher)));
+            self.insert_hashes(&hashes);
+        }
+    }
+
+    fn insert_hashes(&self, hashes: &[KeyHash]) {
         // Places and low halves.
         let mut sorted = vec![(0usize, 0u64); hashes.len().min(GROUP)];
         for group in hashes.chunks(GROUP) {
@@ -143,7 +170,7 @@ impl Shared {
             }
             let mut start = 0;
             for end in &mut ends {
-                start += std::mem::replace(end, start);
+                start += core::mem::replace(end, start);
             }
             // Each hash goes where its stripe's next one belongs; after that, starts are ends.
             for hash in group {
@@ -191,22 +218,27 @@ impl Shared {
         self.stripes[stripe].0.lock().expect("never poisoned")
     }
 
-    /// Whether the key may have been inserted; takes no lock.
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
-        self.contains_hash(self.hasher.hash(key))
-    }
-
-    /// Whether a key may have been inserted, by its hash; takes no lock.
-    pub fn contains_hash(&self, hash: KeyHash) -> bool {
+    /// Whether a key may have been inserted; takes no lock.
+    pub fn contains(&self, key: impl Key<H>) -> bool {
+        let hash = key.key_hash(&self.hasher);
         self.blocks[self.place(hash)].has(&(self.kernel, hash.low))
     }
 
-    /// Asks for many keys: `found[i]` becomes the answer for `hashes[i]`; takes no lock.
+    /// Looks up many keys, cache misses overlapped: `found[i]` becomes the answer for `keys[i]`; takes no lock.
     ///
     /// # Panics
     /// When the slices differ in length.
-    pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        assert_eq!(hashes.len(), found.len(), "one answer for each hash");
+    pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) {
+        assert_eq!(keys.len(), found.len(), "one answer for each key");
+        if let Hashes::Wide(hashes) = K::hashes(keys) {
+            return self.contains_hashes(hashes, found);
+        }
+        for (keys, found) in keys.chunks(HASHED_AT_ONCE).zip(found.chunks_mut(HASHED_AT_ONCE)) {
+            self.contains_hashes(&hash_all(keys, &self.hasher)[..keys.len()], found);
+        }
+    }
+
+    fn contains_hashes(&self, hashes: &[KeyHash], found: &mut [bool]) {
         let mut answers = found.iter_mut();
         self.each_ahead(hashes, |place, hash| {
             let answer = answers.next().expect("as many answers as hashes");
@@ -220,27 +252,28 @@ impl Shared {
     }
 
     /// How it hashes keys.
-    pub fn hasher(&self) -> &KeyHasher {
+    pub fn hasher(&self) -> &H {
         &self.hasher
     }
 
     /// A copy as it is now, for a receipt or a file: every key whose insertion has returned is in it.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`].
-    pub fn snapshot(&self) -> Result<Blocked, Error> {
+    /// When there is no memory for it.
+    pub fn snapshot(&self) -> Result<Blocked<Blocks, H>, OutOfMemory> {
         let mut copy = Blocks::zeroed(self.blocks.len() as u64)?;
         for (to, from) in copy.iter_mut().zip(&*self.blocks) {
             *to = from.load();
         }
-        Blocked::from_parts(self.plan, self.hasher, copy)
+        let core = BloomCore::from_blocks(self.plan, copy).expect("the parts of a filter");
+        Ok(Filter { core, hasher: self.hasher, description: self.description.clone() })
     }
 
     /// What it delivers now; copies the filter first.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`].
-    pub fn receipt(&self) -> Result<Receipt, Error> {
+    /// When there is no memory for the copy.
+    pub fn receipt(&self) -> Result<Receipt, OutOfMemory> {
         Ok(self.snapshot()?.receipt())
     }
 

@@ -5,19 +5,22 @@
 //! of a key meet, slices fill independently of each other, and the rate is exactly the product of
 //! their fills.
 
-use super::bloom::{Bloom, sealed};
+use super::Filter;
+use super::bloom::BloomCore;
 use super::classic::probe;
+use super::core::sealed;
 use super::spread::Spread;
 use crate::bits::{self, Block, Blocks};
-use crate::hash::KeyHash;
+use crate::hash::{KeyHash, KeyHasher};
 use crate::math::Coverage;
 use crate::plan::{Kind, Plan};
+use crate::prelude::*;
 
 /// A sliced Bloom filter: k slices of m/k bits, a probe in each.
 ///
 /// As large and as slow as [`Classic`](super::Classic), and a little worse at very few keys; take it
 /// for what others lay out so (pybloom and its descendants), or where the probes of a key must differ.
-pub type Sliced<S = Blocks> = Bloom<SlicedLayout, S>;
+pub type Sliced<S = Blocks, H = KeyHasher> = Filter<BloomCore<SlicedLayout, S>, H>;
 
 /// Where the sliced kind puts its bits: slice i takes bits i·m/k to (i + 1)·m/k − 1.
 #[derive(Clone, Copy, Debug)]

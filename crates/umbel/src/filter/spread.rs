@@ -1,14 +1,15 @@
 //! Layouts whose probes fall far apart, a cache line each: how they set, ask and ask ahead.
 
-use super::bloom::{Layout, sealed};
-use crate::Error;
+use super::bloom::Layout;
+use super::core::sealed;
 use crate::bits::{self, Block, Blocks, Hash, Kernel};
+use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
 use crate::math::Coverage;
 use crate::plan::{Kind, Plan};
 
 /// Where such a layout puts its bits.
-pub trait Spread: sealed::Sealed + Copy + std::fmt::Debug + Send + Sync + 'static {
+pub trait Spread: sealed::Sealed + Copy + core::fmt::Debug + Send + Sync + 'static {
     const KIND: Kind;
     const UNIT: &'static str;
 
@@ -93,7 +94,7 @@ impl<L: Spread> Layout for L {
     }
 
     /// A slice of s bits folds to s/d inside itself, and its start i·s to i·s/d: so does every position.
-    fn fold(blocks: &mut Blocks, plan: &Plan, divisor: u64) -> Result<(), Error> {
+    fn fold(blocks: &mut Blocks, plan: &Plan, divisor: u64) -> Result<(), OutOfMemory> {
         let mut folded = Blocks::zeroed((plan.bits / divisor).div_ceil(bits::BLOCK_BITS))?;
         for position in bits::ones(blocks, plan.bits) {
             bits::set(&mut folded, position / divisor);

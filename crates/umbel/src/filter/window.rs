@@ -10,27 +10,28 @@
 //! Generations lie interleaved: block b of generation g at b·G + g. A key has the same place and the same
 //! bits in every generation, so that asking costs one mask and G adjacent lines, and inserting one line.
 
-use std::fmt;
-use std::io::{Read, Write};
+use core::convert::Infallible;
 
-use super::bloom::Layout;
-use super::{AnyFilter, BlockedLayout, Fact, Figure, FileLayout, Part, Receipt, delegate};
+use super::bloom::{Layout, only};
+use super::core::{Core, InsertCore, MakeCore, one_part, sealed};
+use super::{BlockedLayout, Fact, Figure, Filter, InsertError, Part, Receipt};
 use crate::bits::{self, BLOCK_BITS, BLOCK_BYTES, Block, Blocks, Kernel, Member};
 use crate::error::check_field;
-use crate::hash::{KeyHash, KeyHasher, Secret};
+use crate::format::{Body, FileError, Header};
+use crate::hash::{Hashing, Key, KeyHash, KeyHasher, Scheme};
 use crate::math::{blocked, window};
-use crate::plan::{Kind, Plan};
-use crate::{Error, format};
+use crate::plan::{Kind, Plan, PlanError};
+use crate::prelude::*;
 
 /// A filter of the last keys: what was inserted within the window is found, what is older is forgotten.
 ///
-/// Made by [`new`](Self::new), the window is the last [`plan.keys`](Plan::keys) insertions: every key among
-/// them is found. Every call counts, also of a key that is there already, whose age then begins anew; so that
-/// what is promised does not hang on what else comes. Made by [`by_time`](Self::by_time), it is the last
+/// Made by [`new`](Filter::new), the window is the last [`plan.keys`](Plan::keys) insertions: every key among
+/// them is found. Every call counts, also of a key that is there already, whose age then begins again; so that
+/// what is promised does not hang on what else comes. Made by [`by_time`](Filter::by_time), it is the last
 /// `span` ticks of a clock that the caller reads: any key inserted at tick t is found up to tick t + `span`.
 ///
 /// A key is forgotten at the latest G/(G − 1) windows after it was inserted last: with the usual 4
-/// generations ([`Plan::detail`]), after 1⅓. The rate is bounded with all generations full; it never grows,
+/// generations, after 1⅓. The rate is bounded with all generations full; it never grows,
 /// however long the stream. By time, the planned keys are the most that come within the window, evenly: a
 /// generation that takes more than its share is over-filled, and the receipt tells.
 ///
@@ -49,34 +50,41 @@ use crate::{Error, format};
 /// When the exact last insertion matters (a key may be found up to a third of a window longer): a hash map
 /// with times.
 ///
+/// # Receipt
+/// The rate is the exact chance to pass any generation, given the bits of all. The keys are different
+/// ones, however often they were inserted: a key has the same bits in all generations, so the OR of
+/// them is the blocked filter of all keys remembered. A part is a generation, in the order of the file.
+///
 /// ```
 /// use umbel::{KeyHasher, Kind, Plan, Window};
 ///
-/// let plan = Plan::for_keys(Kind::Window, 1_000, 0.01)?;
-/// let mut recent = Window::new(&plan, KeyHasher::default())?;
-/// (0..100_000).for_each(|key| _ = recent.insert_u64(key));
-/// assert!((99_000..100_000).all(|key| recent.contains_u64(key)));
-/// let old = (0..98_000).filter(|&key| recent.contains_u64(key)).count();
+/// let mut recent = Window::new(1_000, 0.01)?;
+/// recent.extend(0..100_000);
+/// assert!((99_000..100_000).all(|key| recent.contains(key)));
+/// let old = (0..98_000).filter(|key| recent.contains(key)).count();
 /// assert!(old < 1_200, "1 % of these, and they were inserted");
 ///
 /// // Of the last hour, in seconds.
+/// let plan = Plan::for_keys(Kind::Window, 1_000, 0.01)?;
 /// let mut hour = Window::by_time(&plan, KeyHasher::default(), 3_600)?;
-/// hour.insert_at(hour.hasher().hash("key"), 1_000_000)?;
+/// hour.insert_at("key", 1_000_000)?;
 /// hour.advance(1_003_600)?;
 /// assert!(hour.contains("key"));
 /// hour.advance(1_004_800)?;
 /// assert!(!hour.contains("key"), "a third of an hour later for certain");
 /// # Ok::<(), umbel::Error>(())
 /// ```
+pub type Window<S = Blocks, H = KeyHasher> = Filter<WindowCore<S>, H>;
+
+/// The insides of a [`Window`] filter.
 #[derive(Clone)]
-pub struct Window<S = Blocks> {
+pub struct WindowCore<S = Blocks> {
     plan: Plan,
     /// Of each generation.
     each: Plan,
-    hasher: KeyHasher,
     kernel: Kernel,
     state: State,
-    pub(super) blocks: S,
+    blocks: S,
 }
 
 /// Most generations, as planned. Part of the format.
@@ -104,8 +112,13 @@ impl State {
         Some((number % u64::from(generations)) as usize)
     }
 
+    /// Insertions that are not forgotten.
+    fn remembered(&self) -> u64 {
+        self.taken.iter().fold(0, |sum, &taken| sum.saturating_add(taken))
+    }
+
     /// Whether insertions could have led here.
-    fn check(&self, each: &Plan, generations: u32) -> Result<(), Error> {
+    fn check(&self, each: &Plan, generations: u32) -> Result<(), FileError> {
         if self.span > 0 {
             let last = u64::MAX / ticks(self.span, generations);
             let possible = self.number <= last;
@@ -141,91 +154,77 @@ fn ticks(span: u64, generations: u32) -> u64 {
     span.div_ceil(u64::from(generations - 1))
 }
 
-impl Window {
-    /// An empty filter of the last `plan.keys` insertions.
-    ///
-    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
-    ///
-    /// # Errors
-    /// As [`Bloom::new`](super::Bloom::new).
-    pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
-        let each = plan.generation()?;
-        let blocks = Blocks::zeroed(plan.bytes() / BLOCK_BYTES)?;
-        let kernel = Kernel::detect(plan.probes);
-        Ok(Self { plan: *plan, each, hasher, kernel, state: State::new(0), blocks })
-    }
-
+impl<H: Hashing> Window<Blocks, H> {
     /// An empty filter of the last `span` ticks, `plan.keys` being the most insertions within so many.
     ///
     /// A tick is what the caller says: a second, a block, a batch. A generation lasts ⌈`span`/(G − 1)⌉ ticks
     /// and begins at a multiple of that: filters told the same ticks turn at the same ones.
     ///
-    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
-    /// As [`new`](Self::new); [`Error::Field`] when `span` is 0.
-    pub fn by_time(plan: &Plan, hasher: KeyHasher, span: u64) -> Result<Self, Error> {
-        if span == 0 {
-            return Err(Error::Field { field: "span", found: 0, expected: "at least 1 tick" });
-        }
-        Ok(Self { state: State::new(span), ..Self::new(plan, hasher)? })
-    }
-
-    /// Reads a window filter from `source`, `length` bytes in all, checking every byte. It goes on as the
-    /// one that was written would have.
-    ///
-    /// # Errors
-    /// As [`AnyFilter::read`]; [`Error::PlanKind`] when the file holds another kind.
-    pub fn read(source: impl Read, length: u64, secret: Option<&Secret>) -> Result<Self, Error> {
-        AnyFilter::read(source, length, secret)?.try_into()
+    /// As [`with_plan`](Filter::with_plan); [`PlanError::Field`] when `span` is 0.
+    pub fn by_time(plan: &Plan, hasher: H, span: u64) -> Result<Self, PlanError> {
+        check_field("span", span, span > 0, "at least 1 tick")?;
+        let mut filter = Self::with_plan(plan, hasher)?;
+        filter.core.state = State::new(span);
+        Ok(filter)
     }
 }
 
-impl<S: AsRef<[Block]> + AsMut<[Block]>> Window<S> {
-    /// Inserts a key; true when it was certainly not inserted within the window, false when it may have
-    /// been.
-    pub fn insert(&mut self, key: impl AsRef<[u8]>) -> bool {
-        self.insert_hash(self.hasher.hash(key))
-    }
-
-    /// Inserts an integer key, hashed as its 8 little-endian bytes. As [`insert`](Self::insert).
-    pub fn insert_u64(&mut self, key: u64) -> bool {
-        self.insert_hash(self.hasher.hash_u64(key))
-    }
-
-    /// Inserts a key by its hash, made under this filter's scheme. As [`insert`](Self::insert).
-    ///
-    /// By time, at the latest tick that the filter was told.
-    pub fn insert_hash(&mut self, hash: KeyHash) -> bool {
-        let (size, newest) = (self.generations(), self.newest());
-        let group = &mut self.blocks.as_mut()[group(&self.each, hash, size)];
-        let new = !self.kernel.any(group, hash.low);
-        self.kernel.insert(&mut group[newest], hash.low);
-        self.took(1);
-        new
-    }
-
-    /// Goes on to `tick`, then inserts as [`insert_hash`](Self::insert_hash). At a tick before one told
+impl<S: AsRef<[Block]> + AsMut<[Block]>, H: Hashing> Window<S, H> {
+    /// Goes on to `tick`, then inserts as [`insert`](Filter::insert). At a tick before one told
     /// already, the key is remembered as if it came at the latest one: longer, never shorter.
     ///
     /// # Errors
-    /// [`Error::NoClock`] of a window of insertions.
-    pub fn insert_at(&mut self, hash: KeyHash, tick: u64) -> Result<bool, Error> {
+    /// [`InsertError::NoClock`] of a window of insertions.
+    pub fn insert_at(&mut self, key: impl Key<H>, tick: u64) -> Result<bool, InsertError> {
         self.advance(tick)?;
-        Ok(self.insert_hash(hash))
+        Ok(self.insert(key))
     }
 
     /// Tells the time, and forgets what has become too old. Ticks before one told already change nothing; see
-    /// [`set_clock`](Self::set_clock) for one told by mistake.
+    /// [`set_clock`](Filter::set_clock) for one told by mistake.
     ///
     /// Of a filter that was not told the time for long, keys are found that are older than the window.
     ///
     /// # Errors
-    /// [`Error::NoClock`] of a window of insertions.
-    pub fn advance(&mut self, tick: u64) -> Result<(), Error> {
+    /// [`InsertError::NoClock`] of a window of insertions.
+    pub fn advance(&mut self, tick: u64) -> Result<(), InsertError> {
+        self.core.advance(tick)
+    }
+
+    /// Sets the clock, also back: the remedy after a tick that was told by mistake and is far ahead, since up to there no
+    /// tick would change anything and nothing would be forgotten.
+    ///
+    /// Ahead it is [`advance`](Filter::advance). Back, every key is remembered as if it came at `tick`: longer, never
+    /// shorter. All generations become one, which may be over-filled until it is forgotten; the receipt reports that.
+    /// One pass over the filter.
+    ///
+    /// # Errors
+    /// [`InsertError::NoClock`] of a window of insertions.
+    pub fn set_clock(&mut self, tick: u64) -> Result<(), InsertError> {
+        self.core.set_clock(tick)
+    }
+}
+
+impl<S, H> Window<S, H> {
+    /// Ticks of the window; none when it is of insertions.
+    pub fn span(&self) -> Option<u64> {
+        Some(self.core.state.span).filter(|&span| span > 0)
+    }
+
+    /// Insertions that are not forgotten yet: never fewer than the window's once so many came.
+    pub fn remembered(&self) -> u64 {
+        self.core.state.remembered()
+    }
+}
+
+impl<S: AsRef<[Block]> + AsMut<[Block]>> WindowCore<S> {
+    fn advance(&mut self, tick: u64) -> Result<(), InsertError> {
         let State { span, number, .. } = self.state;
         if span == 0 {
-            return Err(Error::NoClock);
+            return Err(InsertError::NoClock);
         }
         let now = tick / ticks(span, self.plan.detail);
         // After G turns nothing is left.
@@ -235,20 +234,11 @@ impl<S: AsRef<[Block]> + AsMut<[Block]>> Window<S> {
         Ok(())
     }
 
-    /// Sets the clock, also back: the remedy after a tick that was told by mistake and is far ahead, since up to there no
-    /// tick would change anything and nothing would be forgotten.
-    ///
-    /// Ahead it is [`advance`](Self::advance). Back, every key is remembered as if it came at `tick`: longer, never
-    /// shorter. All generations become one, which may be over-filled until it is forgotten; the receipt reports that.
-    /// One pass over the filter.
-    ///
-    /// # Errors
-    /// [`Error::NoClock`] of a window of insertions.
-    pub fn set_clock(&mut self, tick: u64) -> Result<(), Error> {
+    fn set_clock(&mut self, tick: u64) -> Result<(), InsertError> {
         self.advance(tick)?;
         let number = tick / ticks(self.state.span, self.plan.detail);
         if number < self.state.number {
-            let taken = self.state.taken.iter().fold(0u64, |sum, taken| sum.saturating_add(*taken));
+            let taken = self.state.remembered();
             self.state = State { number, taken: [0; MOST], ..self.state };
             let (size, newest) = (self.generations(), self.newest());
             self.state.taken[newest] = taken;
@@ -260,46 +250,6 @@ impl<S: AsRef<[Block]> + AsMut<[Block]>> Window<S> {
             }
         }
         Ok(())
-    }
-
-    /// Inserts many keys by their hashes, one after the other, cache misses overlapped.
-    pub fn insert_batch(&mut self, hashes: &[KeyHash]) {
-        let mut left = hashes;
-        while !left.is_empty() {
-            let (now, later) = left.split_at(left.len().min(self.room()));
-            let member = Member { size: self.generations(), index: self.newest() };
-            self.kernel.insert_batch_beside(self.blocks.as_mut(), member, now);
-            self.took(now.len());
-            left = later;
-        }
-    }
-
-    /// Inserts many keys by their hashes, one after the other: `new[i]` becomes what
-    /// [`insert_hash`](Self::insert_hash) tells of `hashes[i]`.
-    ///
-    /// # Panics
-    /// When the slices differ in length.
-    pub fn insert_batch_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) {
-        assert_eq!(hashes.len(), new.len(), "one answer for each hash");
-        let mut left = (hashes, new);
-        while !left.0.is_empty() {
-            let piece = left.0.len().min(self.room());
-            let (now, later) = left.0.split_at(piece);
-            let (new, later_new) = left.1.split_at_mut(piece);
-            let member = Member { size: self.generations(), index: self.newest() };
-            self.kernel.insert_batch_beside_new(self.blocks.as_mut(), member, now, new);
-            self.took(piece);
-            left = (later, later_new);
-        }
-    }
-
-    /// Forgets all keys; the time stays.
-    pub fn clear(&mut self) {
-        self.blocks.as_mut().fill(Block::default());
-        self.state.taken = [0; MOST];
-        if self.state.span == 0 {
-            self.state.number = 0;
-        }
     }
 
     /// Insertions until the newest generation ends; there is always room for one.
@@ -324,7 +274,7 @@ impl<S: AsRef<[Block]> + AsMut<[Block]>> Window<S> {
     fn turn(&mut self) {
         self.state.number += 1;
         let (size, newest) = (self.generations(), self.newest());
-        if std::mem::take(&mut self.state.taken[newest]) > 0 {
+        if core::mem::take(&mut self.state.taken[newest]) > 0 {
             let blocks = self.blocks.as_mut();
             blocks[newest..].iter_mut().step_by(size).for_each(|block| *block = Block::default());
         }
@@ -333,57 +283,12 @@ impl<S: AsRef<[Block]> + AsMut<[Block]>> Window<S> {
 
 /// The blocks of a key, one of each generation.
 #[inline]
-fn group(each: &Plan, hash: KeyHash, size: usize) -> std::ops::Range<usize> {
+fn group(each: &Plan, hash: KeyHash, size: usize) -> core::ops::Range<usize> {
     let first = bits::place(hash.high, each.bits / BLOCK_BITS) as usize * size;
     first..first + size
 }
 
-impl<S: AsRef<[Block]>> Window<S> {
-    /// Whether the key may have been inserted within the window: false is certain, true errs with the
-    /// filter's rate, and for keys that are up to 1/(G − 1) of a window too old.
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
-        self.contains_hash(self.hasher.hash(key))
-    }
-
-    /// Whether an integer key may have been inserted. As [`contains`](Self::contains).
-    pub fn contains_u64(&self, key: u64) -> bool {
-        self.contains_hash(self.hasher.hash_u64(key))
-    }
-
-    /// Whether a key may have been inserted, by its hash under this filter's scheme.
-    pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        let group = group(&self.each, hash, self.generations());
-        self.kernel.any(&self.blocks.as_ref()[group], hash.low)
-    }
-
-    /// Asks for many keys: `found[i]` becomes the answer for `hashes[i]`.
-    ///
-    /// # Panics
-    /// When the slices differ in length.
-    pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        self.kernel.any_batch(self.blocks.as_ref(), self.generations(), hashes, found);
-    }
-
-    /// What it was planned for.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    /// How it hashes keys.
-    pub fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
-
-    /// Ticks of the window; none when it is of insertions.
-    pub fn span(&self) -> Option<u64> {
-        Some(self.state.span).filter(|&span| span > 0)
-    }
-
-    /// Insertions that are not forgotten yet: never fewer than the window's once so many came.
-    pub fn remembered(&self) -> u64 {
-        self.state.taken.iter().fold(0, |sum, &taken| sum.saturating_add(taken))
-    }
-
+impl<S> WindowCore<S> {
     fn generations(&self) -> usize {
         self.plan.detail as usize
     }
@@ -393,12 +298,83 @@ impl<S: AsRef<[Block]>> Window<S> {
         self.state.place(0, self.plan.detail).expect("the newest is not before the first")
     }
 
-    /// What the filter really delivers now, from its own bits. One pass over them.
-    ///
-    /// The rate is the exact chance to pass any generation, given the bits of all. The keys are different
-    /// ones, however often they were inserted: a key has the same bits in all generations, so the OR of
-    /// them is the blocked filter of all keys remembered. A part is a generation, in the order of the file.
-    pub fn receipt(&self) -> Receipt {
+    fn facts(&self) -> Vec<Fact> {
+        let Self { plan, each, state, .. } = self;
+        let fact = |name, figure| Fact { name, figure };
+        let newest = self.newest();
+        let mut facts = vec![fact("remembered", Figure::Count(state.remembered()))];
+        let ages = (0..u64::from(plan.detail)).filter_map(|age| state.place(age, plan.detail));
+        let ages: Vec<_> = ages.map(|place| (place + 1).to_string()).collect();
+        match state.span {
+            0 => {
+                facts.push(fact("window", Figure::Text(format!("{} insertions", plan.keys))));
+                let next = each.keys - state.taken[newest];
+                facts.push(fact("next_turn", Figure::Text(format!("in {next} insertions"))));
+            }
+            span => {
+                facts.push(fact("window", Figure::Text(format!("{span} ticks"))));
+                let ticks = ticks(span, plan.detail);
+                // The last generation of all ends with the clock.
+                let next = state.number.saturating_add(1).saturating_mul(ticks);
+                facts.push(fact("next_turn", Figure::Text(format!("at tick {next}"))));
+            }
+        }
+        let order = format!("generation {}, the newest first", ages.join(", "));
+        facts.push(fact("by_age", Figure::Text(order)));
+        facts
+    }
+}
+
+impl<S> sealed::Sealed for WindowCore<S> {}
+
+impl<S: AsRef<[Block]>> Core for WindowCore<S> {
+    const KIND: Kind = Kind::Window;
+    type Storage = S;
+    type With<T: AsRef<[Block]>> = WindowCore<T>;
+
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn contains(&self, hash: KeyHash) -> bool {
+        let group = group(&self.each, hash, self.generations());
+        self.kernel.any(&self.blocks.as_ref()[group], hash.low)
+    }
+
+    fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        self.kernel.any_batch(self.blocks.as_ref(), self.generations(), hashes, found);
+    }
+
+    one_part!(WindowCore { plan, each, kernel, state });
+
+    fn body(&self) -> Body {
+        let Self { plan, state, .. } = self;
+        let mut body = Body::default().u64(plan.bits).u32(plan.probes).u32(plan.detail);
+        body = body.u64(state.span).u64(state.number);
+        for &taken in &state.taken[..self.generations()] {
+            body = body.u64(taken);
+        }
+        body
+    }
+
+    fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
+        Ok(vec![declared(header)?.0.bytes()])
+    }
+
+    fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
+        let (plan, state) = declared(header)?;
+        let (each, kernel, blocks) = (plan.generation()?, Kernel::detect(plan.probes), only(parts));
+        let filter = Self { plan, each, kernel, state, blocks };
+        let size = filter.generations();
+        for (place, _) in state.taken[..size].iter().enumerate().filter(|(_, taken)| **taken == 0) {
+            let mut blocks = filter.blocks.as_ref()[place..].iter().step_by(size);
+            let clear = blocks.all(Block::is_zero);
+            check_field("payload", 1, clear, "zeros in a generation that took no keys")?;
+        }
+        Ok(filter)
+    }
+
+    fn receipt(&self, scheme: Scheme) -> Receipt {
         let Self { plan, each, state, .. } = self;
         let size = self.generations();
         let negligible = plan.fpp * 1e-9;
@@ -420,7 +396,6 @@ impl<S: AsRef<[Block]>> Window<S> {
         let groups = (each.bits / BLOCK_BITS) as f64;
         let keys = BlockedLayout::coverage(each).keys(clear as f64);
         let set_bits = ones.iter().sum();
-        let scheme = self.hasher.scheme();
         let mut receipt = Receipt::new(*plan, scheme, (set_bits, plan.bits), keys, sum / groups);
         receipt.room = plan.keys;
         receipt.over_filled = false;
@@ -435,94 +410,64 @@ impl<S: AsRef<[Block]>> Window<S> {
         receipt.facts = self.facts();
         receipt
     }
+}
 
-    fn facts(&self) -> Vec<Fact> {
-        let Self { plan, each, state, .. } = self;
-        let fact = |name, figure| Fact { name, figure };
-        let newest = self.newest();
-        let mut facts = vec![fact("remembered", Figure::Count(self.remembered()))];
-        let ages = (0..u64::from(plan.detail)).filter_map(|age| state.place(age, plan.detail));
-        let ages: Vec<_> = ages.map(|place| (place + 1).to_string()).collect();
-        match state.span {
-            0 => {
-                facts.push(fact("window", Figure::Text(format!("{} insertions", plan.keys))));
-                let next = each.keys - state.taken[newest];
-                facts.push(fact("next_turn", Figure::Text(format!("in {next} insertions"))));
-            }
-            span => {
-                facts.push(fact("window", Figure::Text(format!("{span} ticks"))));
-                let ticks = ticks(span, plan.detail);
-                // The last generation of all ends with the clock.
-                let next = state.number.saturating_add(1).saturating_mul(ticks);
-                facts.push(fact("next_turn", Figure::Text(format!("at tick {next}"))));
-            }
-        }
-        let order = format!("generation {}, the newest first", ages.join(", "));
-        facts.push(fact("by_age", Figure::Text(order)));
-        facts
-    }
-
-    /// Borrows the same bits.
-    pub fn view(&self) -> Window<&[Block]> {
-        self.with(self.blocks.as_ref())
-    }
-
-    /// A copy that owns its bits.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`].
-    pub fn to_owned(&self) -> Result<Window, Error> {
-        Ok(self.with(Blocks::copy_of(self.blocks.as_ref())?))
-    }
-
-    fn with<T>(&self, blocks: T) -> Window<T> {
-        let Self { plan, each, hasher, kernel, state, .. } = *self;
-        Window { plan, each, hasher, kernel, state, blocks }
-    }
-
-    /// Writes the filter as an umbel file, front to back, without seeking.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write(&self, out: impl Write) -> Result<(), Error> {
-        let Self { plan, state, .. } = self;
-        let mut body = format::Body::default().u64(plan.bits).u32(plan.probes).u32(plan.detail);
-        body = body.u64(state.span).u64(state.number);
-        for &taken in &state.taken[..self.generations()] {
-            body = body.u64(taken);
-        }
-        let header = format::Header::new(plan, self.hasher.scheme(), &body, plan.bytes());
-        let mut writer = format::Writer::new(out, &header)?;
-        writer.write(bytemuck::cast_slice(self.blocks.as_ref()))?;
-        writer.finish()
-    }
-
-    /// Of a checked header and the blocks of all generations.
-    pub(super) fn from_parts(
-        header: &format::Header,
-        hasher: KeyHasher,
-        blocks: S,
-    ) -> Result<Self, Error> {
-        let (plan, state) = declared(header)?;
-        let each = plan.generation()?;
-        let filter =
-            Self { plan, each, hasher, kernel: Kernel::detect(plan.probes), state, blocks };
-        let size = filter.generations();
-        for (place, _) in state.taken[..size].iter().enumerate().filter(|(_, taken)| **taken == 0) {
-            let mut blocks = filter.blocks.as_ref()[place..].iter().step_by(size);
-            if blocks.any(|block| *block != Block::default()) {
-                let expected = "zeros in a generation that took no keys";
-                return Err(Error::Field { field: "payload", found: 1, expected });
-            }
-        }
-        Ok(filter)
+impl MakeCore for WindowCore {
+    fn make(plan: &Plan) -> Result<Self, PlanError> {
+        let (each, kernel) = (plan.generation()?, Kernel::detect(plan.probes));
+        let blocks = Blocks::zeroed(plan.bytes() / BLOCK_BYTES)?;
+        Ok(Self { plan: *plan, each, kernel, state: State::new(0), blocks })
     }
 }
 
-/// What the header of a window filter tells.
-pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> {
-    let (plan, _) = declared(header)?;
-    Ok(FileLayout { plan, parts: vec![plan.bytes()] })
+impl<S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for WindowCore<S> {
+    /// There is always room, for the oldest make it.
+    type Failure = Infallible;
+
+    /// By time, at the latest tick that the filter was told.
+    fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
+        let (size, newest) = (self.generations(), self.newest());
+        let group = &mut self.blocks.as_mut()[group(&self.each, hash, size)];
+        let new = !self.kernel.any(group, hash.low);
+        self.kernel.insert(&mut group[newest], hash.low);
+        self.took(1);
+        Ok(new)
+    }
+
+    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Infallible> {
+        let mut left = hashes;
+        while !left.is_empty() {
+            let (now, later) = left.split_at(left.len().min(self.room()));
+            let member = Member { size: self.generations(), index: self.newest() };
+            self.kernel.insert_batch_beside(self.blocks.as_mut(), member, now);
+            self.took(now.len());
+            left = later;
+        }
+        Ok(())
+    }
+
+    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Infallible> {
+        let mut left = (hashes, new);
+        while !left.0.is_empty() {
+            let piece = left.0.len().min(self.room());
+            let (now, later) = left.0.split_at(piece);
+            let (new, later_new) = left.1.split_at_mut(piece);
+            let member = Member { size: self.generations(), index: self.newest() };
+            self.kernel.insert_batch_beside_new(self.blocks.as_mut(), member, now, new);
+            self.took(piece);
+            left = (later, later_new);
+        }
+        Ok(())
+    }
+
+    /// The time stays.
+    fn clear(&mut self) {
+        self.blocks.as_mut().fill(Block::default());
+        self.state.taken = [0; MOST];
+        if self.state.span == 0 {
+            self.state.number = 0;
+        }
+    }
 }
 
 /// The plan, and how old the generations are.
@@ -532,7 +477,7 @@ pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> 
 ///  72  probes       u32     88  number  u64
 ///  76  generations  u32
 /// ```
-fn declared(header: &format::Header) -> Result<(Plan, State), Error> {
+fn declared(header: &Header) -> Result<(Plan, State), FileError> {
     let mut fields = header.fields();
     let (bits, probes, detail) = (fields.u64()?, fields.u32()?, fields.u32()?);
     let (span, number) = (fields.u64()?, fields.u64()?);
@@ -548,32 +493,4 @@ fn declared(header: &format::Header) -> Result<(Plan, State), Error> {
     let state = State { span, number, taken };
     state.check(&each, detail)?;
     Ok((plan, state))
-}
-
-delegate::filter!([S: AsRef<[Block]>] Window<S>);
-
-delegate::insert!(
-    /// Never an error: there is always room, for the oldest make it.
-    [S: AsRef<[Block]> + AsMut<[Block]>] Window<S>
-);
-
-impl<S: AsRef<[Block]>> fmt::Debug for Window<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Window")
-            .field("plan", &self.plan)
-            .field("scheme", &self.hasher.scheme())
-            .field("span", &self.span())
-            .field("remembered", &self.remembered())
-            .finish_non_exhaustive()
-    }
-}
-
-/// Equal when they are for the same plan, scheme and window, of the same age, and have the same bits.
-impl<S: AsRef<[Block]>, T: AsRef<[Block]>> PartialEq<Window<T>> for Window<S> {
-    fn eq(&self, other: &Window<T>) -> bool {
-        self.plan == other.plan
-            && self.hasher.scheme() == other.hasher.scheme()
-            && self.state == other.state
-            && self.blocks.as_ref() == other.blocks.as_ref()
-    }
 }

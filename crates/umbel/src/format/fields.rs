@@ -1,12 +1,14 @@
 //! The fields of a header that one kind alone has: bytes 64 up to the checksum.
 
-use super::Header;
-use crate::Error;
+use super::{FileError, Header};
+use crate::error::{FieldError, check_field};
 use crate::plan::{Kind, Plan};
+use crate::prelude::*;
 
 /// Fields to write, one after the other.
 #[derive(Default)]
-pub(crate) struct Body(pub(super) Vec<u8>);
+#[allow(unreachable_pub)] // in the hidden part of a public trait
+pub struct Body(pub(super) Vec<u8>);
 
 impl Body {
     pub(crate) fn u32(mut self, value: u32) -> Self {
@@ -47,29 +49,29 @@ impl<'a> Fields<'a> {
         Self { header, at: Header::COMMON, nonzero: 0 }
     }
 
-    pub(crate) fn u32(&mut self) -> Result<u32, Error> {
+    pub(crate) fn u32(&mut self) -> Result<u32, FileError> {
         Ok(u32::from_le_bytes(self.take()?))
     }
 
-    pub(crate) fn u64(&mut self) -> Result<u64, Error> {
+    pub(crate) fn u64(&mut self) -> Result<u64, FileError> {
         Ok(u64::from_le_bytes(self.take()?))
     }
 
-    pub(crate) fn f64(&mut self) -> Result<f64, Error> {
+    pub(crate) fn f64(&mut self) -> Result<f64, FileError> {
         Ok(f64::from_le_bytes(self.take()?))
     }
 
     /// So many bytes, once they are known to be there.
-    pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8], Error> {
+    pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8], FileError> {
         let header = self.header;
-        let left = &header.bytes()[self.at..header.bytes().len() - 8];
+        let left = &header.bytes()[self.at..header.fields_end()];
         let found = left.get(..count).ok_or_else(|| self.wrong_length())?;
         self.at += count;
         Ok(found)
     }
 
     /// The plan of the kinds whose fields begin with `bits`, `probes` and their own parameter.
-    pub(crate) fn plan(&mut self, kind: Kind) -> Result<Plan, Error> {
+    pub(crate) fn plan(&mut self, kind: Kind) -> Result<Plan, FileError> {
         Ok(Plan {
             kind,
             keys: self.header.planned_keys(),
@@ -81,31 +83,28 @@ impl<'a> Fields<'a> {
     }
 
     /// Reserved bytes, whose zeros [`end`](Self::end) checks.
-    pub(crate) fn zeros(&mut self, bytes: usize) -> Result<(), Error> {
+    pub(crate) fn zeros(&mut self, bytes: usize) -> Result<(), FileError> {
         for _ in 0..bytes {
             self.nonzero |= u8::from_le_bytes(self.take()?);
         }
         Ok(())
     }
 
-    /// Checks that the header is no longer than its fields ask for, and that reserved bytes are zero.
-    pub(crate) fn end(mut self) -> Result<(), Error> {
-        if self.header.bytes().len() != Header::length_for(self.at - Header::COMMON) {
+    /// Checks that the header is no longer than its fields and the description of the keys ask for, and that reserved
+    /// bytes are zero.
+    pub(crate) fn end(mut self) -> Result<(), FileError> {
+        let described = self.header.description_length();
+        let length = Header::length_for(self.at - Header::COMMON + described);
+        if self.header.bytes().len() != length {
             return Err(self.wrong_length());
         }
-        self.zeros(self.header.bytes().len() - 8 - self.at)?;
-        match self.nonzero {
-            0 => Ok(()),
-            byte => Err(Error::Field {
-                field: "zeros",
-                found: u64::from(byte),
-                expected: "0 in reserved bytes",
-            }),
-        }
+        self.zeros(self.header.fields_end() - self.at)?;
+        let (field, found) = ("zeros", u64::from(self.nonzero));
+        Ok(check_field(field, found, found == 0, "0 in reserved bytes")?)
     }
 
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Error> {
-        if self.at + N > self.header.bytes().len() - 8 {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], FileError> {
+        if self.at + N > self.header.fields_end() {
             return Err(self.wrong_length());
         }
         let field = self.header.get(self.at);
@@ -113,11 +112,11 @@ impl<'a> Fields<'a> {
         Ok(field)
     }
 
-    fn wrong_length(&self) -> Error {
-        Error::Field {
+    fn wrong_length(&self) -> FileError {
+        FileError::Field(FieldError {
             field: "header_length",
             found: self.header.bytes().len() as u64,
-            expected: "the fields of the kind, rounded up to a multiple of 64, at least 128",
-        }
+            expected: "the fields of the kind and the description, rounded up to a multiple of 64, at least 128",
+        })
     }
 }

@@ -1,12 +1,14 @@
 //! The header: what a file declares about itself.
 
-use std::ops::Range;
+use core::ops::Range;
 
-use super::{Body, Fields, MAGIC, VERSION, checksum};
-use crate::Error;
-use crate::filter::{self, FileLayout};
+use super::{Body, Fields, FileError, KeyDescription, MAGIC, VERSION, checksum};
+#[cfg(feature = "std")]
+use crate::error::OutOfMemory;
+use crate::error::check_field;
 use crate::hash::{Algorithm, Scheme};
 use crate::plan::{Kind, Plan};
+use crate::prelude::*;
 
 /// The header of an umbel file, its checksum verified.
 ///
@@ -16,17 +18,21 @@ use crate::plan::{Kind, Plan};
 ///  10  kind            u16       40  payload_length  u64     header_length − 8
 ///  12  header_length   u32       48  planned_fpp     f64         header_checksum  u64
 ///  16  algorithm       u16       56  planned_keys    u64
-///  18  zeros, 6 bytes                                all numbers little-endian
+///  18  zeros, 2 bytes                                all numbers little-endian
+///  20  description_length  u32
 /// ```
 ///
-/// What stands from byte 64 on is known to the kind alone, in its module under `filter`.
+/// What is in the fields from byte 64 on is known to the kind alone, in its module under `filter`. In version 2 a
+/// description of the keys, of so many bytes, comes right before the checksum; in version 1 there is none.
 #[derive(Clone, Debug)]
 pub struct Header {
     bytes: Vec<u8>,
 }
 
-/// Most bytes a header may have.
-const MOST: usize = 1 << 16;
+/// Most bytes of a header, by the version of its format.
+const fn most(version: u16) -> usize {
+    if version == 1 { 1 << 16 } else { 1 << 17 }
+}
 
 impl Header {
     /// Bytes of the shortest header.
@@ -36,23 +42,36 @@ impl Header {
 
     /// The header of a filter with these fields of its kind, and a payload of so many bytes.
     ///
+    /// Of version 1 where that can say it all.
+    ///
     /// # Panics
     /// When the fields have more than 64 KiB.
-    pub(crate) fn new(plan: &Plan, scheme: Scheme, body: &Body, payload: u64) -> Self {
-        let length = Self::length_for(body.0.len());
-        assert!(length <= MOST, "a header has at most 64 KiB");
+    pub(crate) fn new(
+        plan: &Plan,
+        scheme: Scheme,
+        description: &KeyDescription,
+        body: &Body,
+        payload: u64,
+    ) -> Self {
+        let description = description.encode();
+        let old = description.is_empty() && scheme.algorithm != Algorithm::Caller;
+        let version = if old { 1 } else { VERSION };
+        let length = Self::length_for(body.0.len() + description.len());
+        assert!(length <= most(version), "a header has at most 64 KiB, with a description 128 KiB");
         let mut header = Self { bytes: vec![0; length] };
         header.put(0, &MAGIC);
-        header.put(8, &VERSION.to_le_bytes());
+        header.put(8, &version.to_le_bytes());
         header.put(10, &(plan.kind as u16).to_le_bytes());
         header.put(12, &(length as u32).to_le_bytes());
         header.put(16, &(scheme.algorithm as u16).to_le_bytes());
+        header.put(20, &(description.len() as u32).to_le_bytes());
         header.put(24, &scheme.seed.to_le_bytes());
         header.put(32, &scheme.key_id.to_le_bytes());
         header.put(40, &payload.to_le_bytes());
         header.put(48, &plan.fpp.to_le_bytes());
         header.put(56, &plan.keys.to_le_bytes());
         header.put(Self::COMMON, &body.0);
+        header.put(length - 8 - description.len(), &description);
         let sum = checksum(&header.bytes[..length - 8], 0);
         header.put(length - 8, &sum.to_le_bytes());
         header
@@ -64,58 +83,87 @@ impl Header {
     }
 
     /// Bytes of the header that begins with `bytes`, as far as they tell: to be read before it is
-    /// parsed. 64 KiB at most.
+    /// parsed. 128 KiB at most.
     ///
-    /// A kind whose headers all have one length has its checksum there whatever `header_length` says.
+    /// In version 1 a kind whose headers all have one length has its checksum there whatever `header_length` says.
     pub(super) fn declared_length(bytes: &[u8]) -> usize {
         let Some(start) = bytes.first_chunk::<{ Self::LENGTH }>() else { return Self::LENGTH };
-        let fixed = matches!(
-            Kind::from_id(u16::from_le_bytes([start[10], start[11]])),
-            Ok(Kind::Blocked | Kind::Classic)
-        );
+        let version = u16::from_le_bytes([start[8], start[9]]);
+        let kind = Kind::from_id(u16::from_le_bytes([start[10], start[11]]));
+        let fixed = version == 1 && matches!(kind, Some(Kind::Blocked | Kind::Classic));
         let length = u32::from_le_bytes([start[12], start[13], start[14], start[15]]) as usize;
-        let possible = (Self::LENGTH..=MOST).contains(&length) && length.is_multiple_of(64);
-        if possible && !fixed { length } else { Self::LENGTH }
+        let possible = (Self::LENGTH..=most(version)).contains(&length);
+        if possible && length.is_multiple_of(64) && !fixed { length } else { Self::LENGTH }
     }
 
-    /// Checks magic, version, length and checksum, in this order, then what is fixed by the kind; the
-    /// other fields come after. `bytes` may go on after the header.
-    pub(super) fn parse(bytes: &[u8]) -> Result<Self, Error> {
+    /// Checks magic, version, length and checksum, in this order, then what all kinds share; the fields of the kind
+    /// come after. `bytes` may go on after the header.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, FileError> {
         let magic = &bytes[..bytes.len().min(MAGIC.len())];
         if magic != MAGIC {
-            return Err(Error::NotUmbel { found: magic.to_vec() });
+            return Err(FileError::NotUmbel { found: magic.to_vec() });
         }
         let whole = |length: usize| {
             let found = bytes.len() as u64;
-            bytes.get(..length).ok_or(Error::Length { expected: length as u64, found })
+            bytes.get(..length).ok_or(FileError::Length { expected: length as u64, found })
         };
         let version = whole(Self::LENGTH)?[8..10].try_into().expect("two bytes");
         let found = u16::from_le_bytes(version);
-        if found != VERSION {
-            return Err(Error::Version { found });
+        if !(1..=VERSION).contains(&found) {
+            return Err(FileError::Version { found });
         }
         let header = Self { bytes: whole(Self::declared_length(bytes))?.to_vec() };
         let end = header.bytes.len() - 8;
         if u64::from_le_bytes(header.get(end)) != checksum(&header.bytes[..end], 0) {
-            return Err(Error::HeaderDamaged);
+            return Err(FileError::HeaderDamaged);
         }
         header.kind()?;
         let found = u32::from_le_bytes(header.get(12));
-        if found as usize != header.bytes.len() {
-            return Err(Error::Field {
-                field: "header_length",
-                found: u64::from(found),
-                expected: "a multiple of 64 from 128 to 65536, of a blocked or classic filter 128",
-            });
-        }
-        if let Some(&byte) = header.bytes[18..24].iter().find(|&&byte| byte != 0) {
-            return Err(Error::Field {
-                field: "zeros",
-                found: u64::from(byte),
-                expected: "0 in reserved bytes",
-            });
-        }
+        check_field(
+            "header_length",
+            u64::from(found),
+            found as usize == header.bytes.len(),
+            "a multiple of 64 from 128 to 65536 (131072 in version 2), in version 1 of a blocked or classic filter 128",
+        )?;
+        let reserved = if header.version() == 1 { 18..24 } else { 18..20 };
+        let zeros = header.bytes[reserved].iter().fold(0, |all, byte| all | byte);
+        check_field("zeros", u64::from(zeros), zeros == 0, "0 in reserved bytes")?;
+        let described = header.description_length();
+        let room = header.bytes.len() - Self::COMMON - 8;
+        let fits = described <= room;
+        check_field("description_length", described as u64, fits, "no more than the header has")?;
         Ok(header)
+    }
+
+    /// The version of its format.
+    fn version(&self) -> u16 {
+        u16::from_le_bytes(self.get(8))
+    }
+
+    /// Bytes of the description of the keys.
+    pub(super) fn description_length(&self) -> usize {
+        u32::from_le_bytes(self.get(20)) as usize
+    }
+
+    /// Where the fields of the kind and the zeros after them end.
+    pub(super) fn fields_end(&self) -> usize {
+        self.bytes.len() - 8 - self.description_length()
+    }
+
+    /// What its keys are, where the file says it.
+    ///
+    /// # Errors
+    /// [`FileError::Field`]; also for a file of version 2 that says nothing which version 1 cannot.
+    pub(crate) fn description(&self) -> Result<KeyDescription, FileError> {
+        match &self.bytes[self.fields_end()..self.bytes.len() - 8] {
+            [] => {
+                let version = self.version();
+                let needed = version == 1 || self.scheme()?.algorithm == Algorithm::Caller;
+                check_field("version", version.into(), needed, "1 without a description")?;
+                Ok(KeyDescription::default())
+            }
+            bytes => Ok(KeyDescription::parse(bytes)?),
+        }
     }
 
     /// The header's bytes, as they stand in the file.
@@ -134,51 +182,42 @@ impl Header {
         start..start + self.payload_length() as usize
     }
 
-    /// Where in the file the parts of the payload are, each from a multiple of 64 on.
+    /// Where in the file parts of so many bytes are, each from a multiple of 64 on.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] when they end beyond what this machine can address.
-    pub(crate) fn parts(&self) -> Result<Vec<Range<usize>>, Error> {
+    /// [`FileError::OutOfMemory`] when they end beyond what this machine can address.
+    #[cfg(feature = "std")]
+    pub(crate) fn places(&self, parts: &[u64]) -> Result<Vec<Range<usize>>, FileError> {
         let mut start = self.bytes.len();
-        let part = |bytes: u64| {
+        let place = |&bytes: &u64| {
             let end = usize::try_from(bytes).ok().and_then(|bytes| start.checked_add(bytes));
-            let part = start..end.ok_or(Error::OutOfMemory { bytes })?;
-            start = part.end;
-            Ok(part)
+            let place = start..end.ok_or(OutOfMemory { bytes })?;
+            start = place.end;
+            Ok(place)
         };
-        self.layout()?.parts.into_iter().map(part).collect()
+        parts.iter().map(place).collect()
     }
 
     /// Bytes of the whole file.
-    pub(crate) fn file_length(&self) -> Result<u64, Error> {
+    pub(crate) fn file_length(&self) -> Result<u64, FileError> {
         let payload = self.payload_length();
-        super::file_length(self.bytes.len() as u64, payload).ok_or(Error::Field {
-            field: "payload_length",
-            found: payload,
-            expected: "a length that a file can have",
-        })
+        let length = super::file_length(self.bytes.len() as u64, payload);
+        let possible = length.is_some();
+        check_field("payload_length", payload, possible, "a length that a file can have")?;
+        Ok(length.unwrap_or(u64::MAX))
     }
 
-    /// The plan the filter was made by.
-    ///
-    /// # Errors
-    /// [`Error::UnknownKind`]; [`Error::Field`] and the errors of plans for impossible numbers.
-    pub fn plan(&self) -> Result<Plan, Error> {
-        Ok(self.layout()?.plan)
-    }
-
-    /// What the kind's fields tell, checked, and the payload's length against it.
-    fn layout(&self) -> Result<FileLayout, Error> {
-        let layout = filter::file_layout(self)?;
-        let bytes = layout.parts.iter().try_fold(0u64, |sum, &part| sum.checked_add(part));
-        if bytes != Some(self.payload_length()) {
-            return Err(Error::Field {
-                field: "payload_length",
-                found: self.payload_length(),
-                expected: "64 bytes for each 512 bits or part of them",
-            });
-        }
-        Ok(layout)
+    /// Checks that the payload is as long as its parts together.
+    pub(crate) fn check_parts(&self, parts: &[u64]) -> Result<(), FileError> {
+        let bytes = parts.iter().try_fold(0u64, |sum, &part| sum.checked_add(part));
+        let found = self.payload_length();
+        let whole = bytes == Some(found);
+        Ok(check_field(
+            "payload_length",
+            found,
+            whole,
+            "64 bytes for each 512 bits or part of them",
+        )?)
     }
 
     /// The fields that the kind alone has.
@@ -199,17 +238,17 @@ impl Header {
     /// The scheme that made the hashes.
     ///
     /// # Errors
-    /// [`Error::UnknownAlgorithm`]; [`Error::Field`] when a seed stands beside a key or a key id
+    /// [`FileError::UnknownAlgorithm`]; [`FileError::Field`] when a seed is beside a key or a key id
     /// beside a seed.
-    pub fn scheme(&self) -> Result<Scheme, Error> {
-        let algorithm = Algorithm::from_id(u16::from_le_bytes(self.get(16)))?;
+    pub fn scheme(&self) -> Result<Scheme, FileError> {
+        let id = u16::from_le_bytes(self.get(16));
+        let known = Algorithm::from_id(id);
+        let known = known.filter(|found| *found != Algorithm::Caller || self.version() > 1);
+        let algorithm = known.ok_or(FileError::UnknownAlgorithm(id))?;
         let (seed, key_id) = (u64::from_le_bytes(self.get(24)), u64::from_le_bytes(self.get(32)));
-        let zero = |field, found| match found {
-            0 => Ok(()),
-            found => Err(Error::Field { field, found, expected: "0 for this algorithm" }),
-        };
+        let zero = |field, found| check_field(field, found, found == 0, "0 for this algorithm");
         match algorithm {
-            Algorithm::Xxh3 => zero("key_id", key_id)?,
+            Algorithm::Xxh3 | Algorithm::Caller => zero("key_id", key_id)?,
             Algorithm::Sip13 => zero("seed", seed)?,
         }
         Ok(Scheme { algorithm, seed, key_id })
@@ -218,9 +257,10 @@ impl Header {
     /// Its kind.
     ///
     /// # Errors
-    /// [`Error::UnknownKind`].
-    pub(crate) fn kind(&self) -> Result<Kind, Error> {
-        Kind::from_id(u16::from_le_bytes(self.get(10)))
+    /// [`FileError::UnknownKind`].
+    pub fn kind(&self) -> Result<Kind, FileError> {
+        let id = u16::from_le_bytes(self.get(10));
+        Kind::from_id(id).ok_or(FileError::UnknownKind(id))
     }
 
     fn put(&mut self, at: usize, bytes: &[u8]) {

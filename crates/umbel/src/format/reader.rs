@@ -4,8 +4,8 @@ use std::io::{ErrorKind, Read};
 
 use twox_hash::xxhash3_64::Hasher as Xxh3;
 
-use super::{CHUNK, Header, checksum};
-use crate::Error;
+use super::check::{check_declared, check_sums};
+use super::{CHUNK, FileError, Header};
 
 /// Reads an umbel file front to back.
 pub struct Reader<R> {
@@ -18,7 +18,14 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// As [`AnyFilter::read`](crate::AnyFilter::read).
-    pub fn new(mut source: R, length: u64) -> Result<Self, Error> {
+    pub fn new(source: R, length: u64) -> Result<Self, FileError> {
+        let reader = Self::begin(source, length)?;
+        check_declared(&reader.header, length)?;
+        Ok(reader)
+    }
+
+    /// As [`new`](Self::new); whoever knows the kind checks its fields, then the length.
+    pub(crate) fn begin(mut source: R, length: u64) -> Result<Self, FileError> {
         let mut bytes = Vec::with_capacity(Header::LENGTH);
         source.by_ref().take(Header::LENGTH as u64).read_to_end(&mut bytes)?;
         let rest = Header::declared_length(&bytes).saturating_sub(bytes.len());
@@ -27,9 +34,7 @@ impl<R: Read> Reader<R> {
             bytes.reserve_exact((rest as u64).min(length) as usize);
             source.by_ref().take(rest as u64).read_to_end(&mut bytes)?;
         }
-        let header = Header::parse(&bytes)?;
-        check_declared(&header, length)?;
-        Ok(Self { source, header })
+        Ok(Self { source, header: Header::parse(&bytes)? })
     }
 
     /// The header.
@@ -40,12 +45,12 @@ impl<R: Read> Reader<R> {
     /// Reads the whole payload into `payload` and checks it against the checksums that follow it.
     ///
     /// # Errors
-    /// [`Error::PayloadDamaged`] with the damaged range, [`Error::ChecksumsDamaged`],
-    /// [`Error::Length`] when the source ends early, [`Error::Io`].
+    /// [`FileError::PayloadDamaged`] with the damaged range, [`FileError::ChecksumsDamaged`],
+    /// [`FileError::Length`] when the source ends early, [`FileError::Io`].
     ///
     /// # Panics
     /// When `payload` has another length than the header declares.
-    pub fn read_payload(self, payload: &mut [u8]) -> Result<(), Error> {
+    pub fn read_payload(self, payload: &mut [u8]) -> Result<(), FileError> {
         assert_eq!(payload.len() as u64, self.header.payload_length(), "room for the payload");
         self.read_parts([payload])
     }
@@ -60,7 +65,7 @@ impl<R: Read> Reader<R> {
     pub(crate) fn read_parts<'a>(
         mut self,
         parts: impl IntoIterator<Item = &'a mut [u8]>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), FileError> {
         let length = self.header.payload_length();
         let mut found = self.header.bytes().len() as u64;
         let end = found + length;
@@ -72,11 +77,11 @@ impl<R: Read> Reader<R> {
                 let (piece, rest) = part.split_at_mut(part.len().min(CHUNK - in_chunk));
                 self.fill(piece, &mut found)?;
                 // Summed while the piece is still in cache.
-                std::hash::Hasher::write(&mut chunk, piece);
+                core::hash::Hasher::write(&mut chunk, piece);
                 in_chunk += piece.len();
                 part = rest;
                 if in_chunk == CHUNK || found == end {
-                    sums.push(std::hash::Hasher::finish(&chunk));
+                    sums.push(core::hash::Hasher::finish(&chunk));
                     chunk = Xxh3::with_seed(sums.len() as u64);
                     in_chunk = 0;
                 }
@@ -88,9 +93,9 @@ impl<R: Read> Reader<R> {
         check_sums(&sums, &stored, &self.header)
     }
 
-    fn fill(&mut self, bytes: &mut [u8], found: &mut u64) -> Result<(), Error> {
+    fn fill(&mut self, bytes: &mut [u8], found: &mut u64) -> Result<(), FileError> {
         self.source.read_exact(bytes).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => Error::Length {
+            ErrorKind::UnexpectedEof => FileError::Length {
                 expected: self.header.file_length().unwrap_or(u64::MAX),
                 found: *found,
             },
@@ -98,49 +103,5 @@ impl<R: Read> Reader<R> {
         })?;
         *found += bytes.len() as u64;
         Ok(())
-    }
-}
-
-/// Checks a whole file that lies in memory; gives its header and payload.
-///
-/// # Errors
-/// As [`AnyFilter::read`](crate::AnyFilter::read).
-pub fn check(bytes: &[u8]) -> Result<(Header, &[u8]), Error> {
-    let header = Header::parse(bytes)?;
-    check_declared(&header, bytes.len() as u64)?;
-    let (payload, stored) = bytes[header.payload().start..].split_at(header.payload().len());
-    let sums: Vec<u64> = payload
-        .chunks(CHUNK)
-        .enumerate()
-        .map(|(number, chunk)| checksum(chunk, number as u64))
-        .collect();
-    check_sums(&sums, stored, &header)?;
-    Ok((header, payload))
-}
-
-/// Checks the fields, then the length of the file against them.
-fn check_declared(header: &Header, found: u64) -> Result<(), Error> {
-    header.plan()?;
-    header.scheme()?;
-    let expected = header.file_length()?;
-    if found == expected { Ok(()) } else { Err(Error::Length { expected, found }) }
-}
-
-/// Compares the sums of the chunks of the payload with the stored table and the sum of the table.
-fn check_sums(sums: &[u64], stored: &[u8], header: &Header) -> Result<(), Error> {
-    let (table, last) = stored.split_at(stored.len() - 8);
-    if checksum(table, sums.len() as u64).to_le_bytes() != last {
-        return Err(Error::ChecksumsDamaged);
-    }
-    let damaged =
-        sums.iter().zip(table.chunks(8)).position(|(sum, stored)| sum.to_le_bytes() != stored);
-    match damaged {
-        None => Ok(()),
-        Some(number) => {
-            let payload = header.payload();
-            let start = payload.start + number * CHUNK;
-            let end = payload.end.min(start + CHUNK);
-            Err(Error::PayloadDamaged { start: start as u64, end: end as u64 })
-        }
     }
 }

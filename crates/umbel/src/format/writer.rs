@@ -1,16 +1,67 @@
 //! Writing a file front to back.
 
-use std::io::Write;
+use core::convert::Infallible;
+#[cfg(feature = "std")]
+use std::io;
 
 use twox_hash::xxhash3_64::Hasher as Xxh3;
 
 use super::{CHUNK, Header, checksum};
-use crate::Error;
+use crate::prelude::*;
+
+/// Where a file goes.
+pub(crate) trait Sink {
+    /// Why it does not.
+    type Error;
+
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    /// Its own.
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
+
+    /// Nothing comes after.
+    ///
+    /// # Errors
+    /// Its own.
+    fn end(&mut self) -> Result<(), Self::Error>;
+}
+
+/// Into memory.
+impl Sink for &mut Vec<u8> {
+    type Error = Infallible;
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
+        self.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+/// Into whatever can be written to; flushed at the end.
+#[cfg(feature = "std")]
+pub(crate) struct Out<W>(pub(crate) W);
+
+#[cfg(feature = "std")]
+impl<W: io::Write> Sink for Out<W> {
+    type Error = io::Error;
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
 
 /// Writes an umbel file in one go: header, payload in pieces of any size, checksums.
 ///
 /// Memory: 8 bytes for each MiB of payload.
-pub struct Writer<W> {
+pub(crate) struct Writer<W> {
     out: W,
     left: u64,
     chunk: Xxh3,
@@ -18,13 +69,13 @@ pub struct Writer<W> {
     sums: Vec<u8>,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Sink> Writer<W> {
     /// Writes the header.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn new(mut out: W, header: &Header) -> Result<Self, Error> {
-        out.write_all(header.bytes())?;
+    pub(crate) fn new(mut out: W, header: &Header) -> Result<Self, W::Error> {
+        out.put(header.bytes())?;
         Ok(Self {
             out,
             left: header.payload_length(),
@@ -41,13 +92,13 @@ impl<W: Write> Writer<W> {
     ///
     /// # Panics
     /// When more is written than the header declares.
-    pub fn write(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
+    pub(crate) fn write(&mut self, mut bytes: &[u8]) -> Result<(), W::Error> {
         self.left =
             self.left.checked_sub(bytes.len() as u64).expect("no more than the header declares");
         while !bytes.is_empty() {
             let (piece, rest) = bytes.split_at(bytes.len().min(CHUNK - self.in_chunk));
-            std::hash::Hasher::write(&mut self.chunk, piece);
-            self.out.write_all(piece)?;
+            core::hash::Hasher::write(&mut self.chunk, piece);
+            self.out.put(piece)?;
             self.in_chunk += piece.len();
             if self.in_chunk == CHUNK {
                 self.end_chunk();
@@ -64,20 +115,19 @@ impl<W: Write> Writer<W> {
     ///
     /// # Panics
     /// When less was written than the header declares.
-    pub fn finish(mut self) -> Result<(), Error> {
+    pub(crate) fn finish(mut self) -> Result<(), W::Error> {
         assert_eq!(self.left, 0, "as much as the header declares");
         if self.in_chunk > 0 {
             self.end_chunk();
         }
         let sum = checksum(&self.sums, (self.sums.len() / 8) as u64);
-        self.out.write_all(&self.sums)?;
-        self.out.write_all(&sum.to_le_bytes())?;
-        self.out.flush()?;
-        Ok(())
+        self.out.put(&self.sums)?;
+        self.out.put(&sum.to_le_bytes())?;
+        self.out.end()
     }
 
     fn end_chunk(&mut self) {
-        let sum = std::hash::Hasher::finish(&self.chunk);
+        let sum = core::hash::Hasher::finish(&self.chunk);
         self.sums.extend_from_slice(&sum.to_le_bytes());
         self.chunk = Xxh3::with_seed((self.sums.len() / 8) as u64);
         self.in_chunk = 0;

@@ -7,17 +7,20 @@
 //! Why 128 bits: two of n keys share a b-bit hash with probability n·2⁻ᵇ each. At n = 10⁹ and
 //! fpp 1e-9 a 64-bit hash would add 5.4e-11, more than 5 % of the rate; 128 bits add 3e-30.
 
+mod key;
 mod mix;
 mod xxh3;
 
-use std::fmt;
+use core::fmt;
+#[cfg(feature = "std")]
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use siphasher::sip128::SipHasher13;
 
 pub(crate) use mix::{GOLDEN, mix, nth_word};
 
-use crate::Error;
+pub(crate) use key::Hashes;
+pub use key::{ByHash, Hash64, Key};
 
 /// The 128-bit hash of one key: all that a filter ever sees of it.
 ///
@@ -71,15 +74,13 @@ pub enum Algorithm {
     Xxh3 = 1,
     /// SipHash-1-3, 128 bits, under a 16-byte secret: for keys that others choose.
     Sip13 = 2,
+    /// Hashes that the caller makes: see [`Prehashed`].
+    Caller = 3,
 }
 
 impl Algorithm {
-    pub(crate) fn from_id(id: u16) -> Result<Self, Error> {
-        match id {
-            1 => Ok(Self::Xxh3),
-            2 => Ok(Self::Sip13),
-            other => Err(Error::UnknownAlgorithm(other)),
-        }
+    pub(crate) fn from_id(id: u16) -> Option<Self> {
+        [Self::Xxh3, Self::Sip13, Self::Caller].into_iter().find(|&own| own as u16 == id)
     }
 }
 
@@ -88,6 +89,7 @@ impl fmt::Display for Algorithm {
         f.write_str(match self {
             Self::Xxh3 => "xxh3-128",
             Self::Sip13 => "siphash-1-3-128",
+            Self::Caller => "hashes of the caller",
         })
     }
 }
@@ -97,7 +99,7 @@ impl fmt::Display for Algorithm {
 pub struct Scheme {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// Its seed; 0 where the algorithm is keyed.
+    /// Its seed; 0 where the algorithm is keyed; of hashes of the caller the id of their function.
     pub seed: u64,
     /// Id of the secret; 0 where the algorithm is not keyed.
     pub key_id: u64,
@@ -108,6 +110,7 @@ impl fmt::Display for Scheme {
         match self.algorithm {
             Algorithm::Xxh3 => write!(f, "{} seed {}", self.algorithm, self.seed),
             Algorithm::Sip13 => write!(f, "{} key {:016x}", self.algorithm, self.key_id),
+            Algorithm::Caller => write!(f, "{} id {:016x}", self.algorithm, self.seed),
         }
     }
 }
@@ -123,6 +126,7 @@ impl Secret {
     }
 
     /// A secret that nobody can guess, from the source of randomness that keys the hash maps of the standard library.
+    #[cfg(feature = "std")]
     pub fn random() -> Self {
         // Each state is keyed by 16 bytes from the system, so its hash of nothing, by SipHash, tells nothing of them.
         let half = || RandomState::new().build_hasher().finish().to_le_bytes();
@@ -155,30 +159,126 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// How a filter hashes its keys, as far as files and merges know it.
+///
+/// [`KeyHasher`] hashes keys; [`Prehashed`] stands for hashes that the caller makes; a [`Scheme`] alone is enough for
+/// what needs no keys: receipts, merges, copies.
+pub trait Hashing: Copy + fmt::Debug + Send + Sync + sealed::Sealed {
+    /// What identifies it.
+    fn scheme(&self) -> Scheme;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// How a file of some scheme is opened, and what its filter can then be asked.
+///
+/// | value | gives | for |
+/// |---|---|---|
+/// | `None`, `Some(&secret)` | [`KeyHasher`] | keys, keyed or not |
+/// | [`Prehashed`] | the same | hashes made by the caller |
+/// | [`Sealed`] | [`Scheme`] | any file: receipts, merges, copies; no keys |
+pub trait Unlock {
+    /// How the filter hashes.
+    type Hasher: Hashing;
+
+    /// The hasher of a file with this scheme.
+    ///
+    /// # Errors
+    /// What does not fit the scheme.
+    fn unlock(self, scheme: Scheme) -> Result<Self::Hasher, SchemeError>;
+}
+
+/// Opens a file for what needs no keys, whatever its scheme; see [`Unlock`].
+#[derive(Clone, Copy, Debug)]
+pub struct Sealed;
+
+impl sealed::Sealed for Scheme {}
+
+impl Hashing for Scheme {
+    fn scheme(&self) -> Scheme {
+        *self
+    }
+}
+
+impl Unlock for Sealed {
+    type Hasher = Scheme;
+
+    fn unlock(self, scheme: Scheme) -> Result<Scheme, SchemeError> {
+        Ok(scheme)
+    }
+}
+
+/// Hashes that the caller makes, by whatever function, under an id that says which: for engines whose keys are hashed
+/// already.
+///
+/// Its filters take [`KeyHash`] and [`Hash64`] and no other keys. Files carry the id, so that filters of two such functions
+/// never merge and never answer for each other.
+///
+/// ```
+/// use umbel::{Blocked, Hash64, Kind, Plan, Prehashed};
+///
+/// let plan = Plan::for_keys(Kind::Blocked, 1_000, 0.01)?;
+/// let mut seen = Blocked::with_plan(&plan, Prehashed::new(0x6d79_2068_6173_6800))?;
+/// seen.insert(Hash64(0x9e37_79b9_7f4a_7c15));
+/// assert!(seen.contains(Hash64(0x9e37_79b9_7f4a_7c15)));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+///
+/// ```compile_fail
+/// # use umbel::{Blocked, Kind, Plan, Prehashed};
+/// # let plan = Plan::for_keys(Kind::Blocked, 1_000, 0.01)?;
+/// # let mut seen = Blocked::with_plan(&plan, Prehashed::new(1))?;
+/// seen.insert("a key"); // nobody can tell its hash
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prehashed {
+    id: u64,
+}
+
+impl Prehashed {
+    /// The function of this id: any number that no other function of yours has, such as 8 letters of its name.
+    pub const fn new(id: u64) -> Self {
+        Self { id }
+    }
+}
+
+impl sealed::Sealed for Prehashed {}
+
+impl Hashing for Prehashed {
+    fn scheme(&self) -> Scheme {
+        Scheme { algorithm: Algorithm::Caller, seed: self.id, key_id: 0 }
+    }
+}
+
+impl Unlock for Prehashed {
+    type Hasher = Self;
+
+    fn unlock(self, scheme: Scheme) -> Result<Self, SchemeError> {
+        match scheme {
+            found if found == self.scheme() => Ok(self),
+            found => Err(SchemeError::Other { expected: self.scheme(), found }),
+        }
+    }
+}
+
 /// Turns keys into [`KeyHash`]es under one [`Scheme`].
 ///
 /// ```
 /// use umbel::KeyHasher;
 /// let hasher = KeyHasher::with_seed(7);
 /// assert_eq!(hasher.hash("key"), hasher.hash(b"key"));
-/// assert_eq!(hasher.hash_u64(1), hasher.hash(1u64.to_le_bytes()));
+/// assert_eq!(hasher.hash(1), hasher.hash(1u64.to_le_bytes()));
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct KeyHasher(Inner);
 
 #[derive(Clone, Copy, Debug)]
 enum Inner {
-    Xxh3 {
-        seed: u64,
-    },
-    Sip13 {
-        secret: Secret,
-        key_id: u64,
-    },
-    /// Keyed, the secret not at hand: enough for receipts and merges.
-    Sealed {
-        key_id: u64,
-    },
+    Xxh3 { seed: u64 },
+    Sip13 { secret: Secret, key_id: u64 },
 }
 
 impl Default for KeyHasher {
@@ -198,6 +298,7 @@ impl KeyHasher {
     ///
     /// Under a seed that is known, keys can be made that all set the same bits, or that a filter takes for members. A
     /// filter that is to be written and opened again needs a secret that is kept, so make that first.
+    #[cfg(feature = "std")]
     pub fn random() -> Self {
         Self::keyed(Secret::random())
     }
@@ -210,71 +311,105 @@ impl KeyHasher {
     /// The hasher of `scheme`, with the secret that it needs or without one.
     ///
     /// # Errors
-    /// [`Error::SecretNeeded`], [`Error::WrongSecret`] or [`Error::NotKeyed`] when `secret` does not
-    /// fit the scheme.
-    pub fn of(scheme: Scheme, secret: Option<&Secret>) -> Result<Self, Error> {
+    /// What does not fit: a secret that is missing, another, or not needed; hashes that the caller makes.
+    pub fn of(scheme: Scheme, secret: Option<&Secret>) -> Result<Self, SchemeError> {
         match (scheme.algorithm, secret) {
             (Algorithm::Xxh3, None) => Ok(Self::with_seed(scheme.seed)),
-            (Algorithm::Xxh3, Some(_)) => Err(Error::NotKeyed(scheme.algorithm)),
-            (Algorithm::Sip13, None) => Err(Error::SecretNeeded { key_id: scheme.key_id }),
+            (Algorithm::Xxh3, Some(_)) => Err(SchemeError::NotKeyed(scheme.algorithm)),
+            (Algorithm::Sip13, None) => Err(SchemeError::SecretNeeded { key_id: scheme.key_id }),
             (Algorithm::Sip13, Some(secret)) => {
                 let found = secret.key_id();
                 if found == scheme.key_id {
                     Ok(Self::keyed(*secret))
                 } else {
-                    Err(Error::WrongSecret { expected: scheme.key_id, found })
+                    Err(SchemeError::WrongSecret { expected: scheme.key_id, found })
                 }
             }
+            (Algorithm::Caller, _) => Err(SchemeError::Prehashed { id: scheme.seed }),
         }
     }
 
-    /// The hasher of `scheme`; where that is keyed, one that cannot hash.
-    pub(crate) fn sealed(scheme: Scheme) -> Self {
-        match scheme.algorithm {
-            Algorithm::Xxh3 => Self::with_seed(scheme.seed),
-            Algorithm::Sip13 => Self(Inner::Sealed { key_id: scheme.key_id }),
-        }
-    }
-
-    /// What identifies this hasher in files and merges.
+    /// What identifies it in files and merges.
     pub const fn scheme(&self) -> Scheme {
         match self.0 {
             Inner::Xxh3 { seed } => Scheme { algorithm: Algorithm::Xxh3, seed, key_id: 0 },
-            Inner::Sip13 { key_id, .. } | Inner::Sealed { key_id } => {
-                Scheme { algorithm: Algorithm::Sip13, seed: 0, key_id }
-            }
+            Inner::Sip13 { key_id, .. } => Scheme { algorithm: Algorithm::Sip13, seed: 0, key_id },
         }
     }
 
-    /// The hash of a key's bytes. About 10 ns for 64 bytes with XXH3, twice that when keyed.
-    ///
-    /// # Panics
-    /// When the filter it came from was opened with [`AnyFilter::read_sealed`] and is keyed.
-    ///
-    /// [`AnyFilter::read_sealed`]: crate::AnyFilter::read_sealed
+    /// The hash of a key: of the bytes of text, of the 8 little-endian bytes of an integer; see [`Key`]. About 10 ns for
+    /// 64 bytes with XXH3, twice that when keyed.
     #[inline]
-    pub fn hash(&self, key: impl AsRef<[u8]>) -> KeyHash {
-        let key = key.as_ref();
+    pub fn hash(&self, key: impl Key) -> KeyHash {
+        key.key_hash(self)
+    }
+
+    #[inline]
+    fn hash_bytes(&self, key: &[u8]) -> KeyHash {
         match &self.0 {
             Inner::Xxh3 { seed } => {
                 let (high, low) = xxh3::hash(*seed, key);
                 KeyHash { high, low }
             }
             Inner::Sip13 { secret, .. } => secret.hash(key),
-            Inner::Sealed { .. } => {
-                panic!("a sealed filter cannot hash keys: open it with its secret")
-            }
         }
     }
+}
 
-    /// The hash of an integer key: of its 8 little-endian bytes.
-    ///
-    /// # Panics
-    /// As [`KeyHasher::hash`].
-    #[inline]
-    pub fn hash_u64(&self, key: u64) -> KeyHash {
-        self.hash(key.to_le_bytes())
+impl sealed::Sealed for KeyHasher {}
+
+impl Hashing for KeyHasher {
+    fn scheme(&self) -> Scheme {
+        self.scheme()
     }
+}
+
+impl Unlock for Option<&Secret> {
+    type Hasher = KeyHasher;
+
+    fn unlock(self, scheme: Scheme) -> Result<KeyHasher, SchemeError> {
+        KeyHasher::of(scheme, self)
+    }
+}
+
+/// Why a file of a scheme was not opened, or a hasher not made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemeError {
+    /// A keyed filter opened without its secret.
+    #[error("the filter is keyed (key id {key_id:016x}); give its 16-byte secret to use it")]
+    SecretNeeded {
+        /// Key id in the file.
+        key_id: u64,
+    },
+    /// A keyed filter opened with another secret.
+    #[error("the secret has key id {found:016x}, the filter was made with {expected:016x}")]
+    WrongSecret {
+        /// Key id in the file.
+        expected: u64,
+        /// Key id of the secret given.
+        found: u64,
+    },
+    /// A secret given for a filter that has none.
+    #[error("the filter is not keyed ({0}); leave the secret out")]
+    NotKeyed(Algorithm),
+    /// A filter of hashes made elsewhere, opened for keys.
+    #[error(
+        "the filter was made from hashes of a function outside umbel (id {id:016x}); query it with such hashes, in the \
+         program that makes them"
+    )]
+    Prehashed {
+        /// Id of the function.
+        id: u64,
+    },
+    /// A filter of another scheme, opened for hashes made elsewhere.
+    #[error("the filter hashes keys by {found}, not by {expected}")]
+    Other {
+        /// The scheme asked for.
+        expected: Scheme,
+        /// The scheme of the file.
+        found: Scheme,
+    },
 }
 
 #[cfg(test)]
@@ -310,14 +445,17 @@ mod tests {
     fn a_keyed_hasher_needs_its_own_secret() {
         let (right, wrong) = (Secret::new([1; 16]), Secret::new([2; 16]));
         let scheme = KeyHasher::keyed(right).scheme();
-        assert!(matches!(KeyHasher::of(scheme, None), Err(Error::SecretNeeded { .. })));
-        assert!(matches!(KeyHasher::of(scheme, Some(&wrong)), Err(Error::WrongSecret { .. })));
+        assert!(matches!(KeyHasher::of(scheme, None), Err(SchemeError::SecretNeeded { .. })));
+        assert!(matches!(
+            KeyHasher::of(scheme, Some(&wrong)),
+            Err(SchemeError::WrongSecret { .. })
+        ));
         assert_eq!(
             KeyHasher::of(scheme, Some(&right)).unwrap().hash("k"),
             KeyHasher::keyed(right).hash("k")
         );
         let plain = KeyHasher::default().scheme();
-        assert!(matches!(KeyHasher::of(plain, Some(&right)), Err(Error::NotKeyed(_))));
+        assert!(matches!(KeyHasher::of(plain, Some(&right)), Err(SchemeError::NotKeyed(_))));
         assert!(!format!("{right:?}").contains("01, 01"), "a secret is never printed");
     }
 }

@@ -5,9 +5,10 @@
 //! them; the full ones raise it above the classic formula's, the more the lower the rate. Inside a
 //! block the rate is exact for the pattern in use (see [`Pattern`]).
 
-use std::sync::OnceLock;
+use crate::bits::Once;
 
 use super::{occupancy, poisson};
+use crate::prelude::*;
 
 const BLOCK_BITS: f64 = 512.0;
 const LANE_BITS: f64 = 64.0;
@@ -27,9 +28,9 @@ impl Pattern {
     /// The pattern that `probes` probes use: lanes when it is a multiple of 8, scatter otherwise.
     ///
     /// # Panics
-    /// When `probes` is 0 or above [`MAX_PROBES`](crate::MAX_PROBES).
+    /// When `probes` is 0 or above [`MAX_PROBES`](super::MAX_PROBES).
     pub fn new(probes: u32) -> Self {
-        assert!((1..=crate::MAX_PROBES).contains(&probes), "probes {probes}");
+        assert!((1..=super::MAX_PROBES).contains(&probes), "probes {probes}");
         let mut rates = Vec::new();
         let mut scatter = occupancy::Occupancy::new(BLOCK_BITS as u64);
         loop {
@@ -54,8 +55,8 @@ impl Pattern {
     /// # Panics
     /// As [`Pattern::new`].
     pub fn shared(probes: u32) -> &'static Self {
-        static PATTERNS: [OnceLock<Pattern>; crate::MAX_PROBES as usize + 1] =
-            [const { OnceLock::new() }; crate::MAX_PROBES as usize + 1];
+        static PATTERNS: [Once<Pattern>; super::MAX_PROBES as usize + 1] =
+            [const { Once::new() }; super::MAX_PROBES as usize + 1];
         PATTERNS[probes as usize].get_or_init(|| Self::new(probes))
     }
 
@@ -108,7 +109,7 @@ pub fn bit_chance(probes: u32) -> f64 {
 ///
 /// Lanes: the sum of eight lanes of 64 bits, independent given L. At most some milliseconds, but for
 /// blocks many times too full. `load` must be at least 0 and `probes` in 1 to
-/// [`MAX_PROBES`](crate::MAX_PROBES).
+/// [`MAX_PROBES`](super::MAX_PROBES).
 ///
 /// ```
 /// use umbel::math::blocked::set_bits;

@@ -4,6 +4,9 @@
 //! segments; a key's slots lie in three segments that follow each other. It can be solved when its keys
 //! can be taken away one by one, always one that has a slot for itself.
 
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
+
 /// Slots of a key.
 pub const ARITY: u32 = 3;
 

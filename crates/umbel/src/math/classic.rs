@@ -1,9 +1,11 @@
 //! The classic filter (B. H. Bloom 1970, method 2, <https://doi.org/10.1145/362686.362692>): k
 //! independent probes into m bits.
 
-use std::f64::consts::LN_2;
+use core::f64::consts::LN_2;
 
 use super::occupancy;
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
 
 /// False-positive probability in the limit of many bits: (1 − e^(−kn/m))^k.
 ///

@@ -8,7 +8,8 @@
 //! Poisson(λ), and O what flowed over from before, max(0, A' + O' − s). That is a queue served s at a time; its
 //! stationary law is found by following it from bucket to bucket.
 
-use std::sync::OnceLock;
+use crate::bits::Once;
+use crate::prelude::*;
 
 /// Bits of a bucket: one cache line.
 pub(crate) const BUCKET_BITS: u32 = 512;
@@ -38,8 +39,8 @@ const LAST: usize = 61;
 /// what a lookup compares at most. Poisson homes instead of binomial ones, and keys stored whose code is there
 /// already, overstate it: by less than f/2 of it at a rate f.
 pub(crate) fn compared(load: f64, code: u32) -> f64 {
-    static TABLES: [[OnceLock<f64>; LAST + 1]; MOST_CODE as usize + 1] =
-        [const { [const { OnceLock::new() }; LAST + 1] }; MOST_CODE as usize + 1];
+    static TABLES: [[Once<f64>; LAST + 1]; MOST_CODE as usize + 1] =
+        [const { [const { Once::new() }; LAST + 1] }; MOST_CODE as usize + 1];
     let cells = f64::from(cells(code));
     let place = load / cells * STEPS as f64;
     if place >= LAST as f64 {
@@ -58,6 +59,44 @@ pub(crate) fn compared(load: f64, code: u32) -> f64 {
 /// The rate with λ keys a bucket.
 pub(crate) fn fpp(load: f64, code: u32) -> f64 {
     (compared(load, code) / codes(code) as f64).min(1.0)
+}
+
+/// How the codes compared vary over hashings, summed over the homes of a table of many buckets that holds as many keys as
+/// planned: the variance and the third cumulant, each per bucket.
+///
+/// After a bucket that is not full nothing flows over, so from there on all is as at the beginning. Such a cycle of l − 1 full
+/// buckets and one with h < s keys takes a = s(l − 1) + h keys; its buckets are compared with 1, 2, … l homes, together
+/// C = s·l(l − 1)/2 + h·l codes. With f = E[C]/E[l], the residual Y = C − f·l − β(a − λl), β = E[(C − f·l)(a − λl)]/(λ·E[l]), is
+/// what is left when buckets and keys are given. Then E[Y²]/E[l] is the variance, and (E[Y³] − 3·E[Y·l]·E[Y²]/E[l])/E[l] the
+/// third cumulant: coefficients of K(s) in E[e^(sY − K(s)·l)] = 1, the law of sums of renewals.
+pub(crate) fn cumulants(load: f64, code: u32) -> (f64, f64) {
+    let s = f64::from(cells(code));
+    // (chance, l, a, C) of each cycle.
+    let mut cycles = Vec::new();
+    let mut walk = Walk { cells: cells(code) as usize, arrivals: poisson(load), over: vec![1.0] };
+    for l in (1..=MOST_CHAIN).map(|l| l as f64) {
+        let sums = walk.sums();
+        let open = sums.iter().take(walk.cells).zip(0..);
+        cycles.extend(open.map(|(&chance, h)| {
+            let h = f64::from(h);
+            (chance, l, s * (l - 1.0) + h, s * l * (l - 1.0) / 2.0 + h * l)
+        }));
+        walk.step(true);
+        if walk.over.iter().sum::<f64>() < 1e-18 {
+            break;
+        }
+    }
+    let mean = |of: &dyn Fn(f64, f64, f64) -> f64| -> f64 {
+        cycles.iter().map(|&(chance, l, a, c)| chance * of(l, a, c)).sum()
+    };
+    let length = mean(&|l, _, _| l);
+    let rate = mean(&|_, _, c| c) / length;
+    let slope = mean(&|l, a, c| (c - rate * l) * (a - load * l)) / (load * length);
+    let residual = |l: f64, a: f64, c: f64| c - rate * l - slope * (a - load * l);
+    let variance = mean(&|l, a, c| residual(l, a, c).powi(2)) / length;
+    let with_length = mean(&|l, a, c| residual(l, a, c) * l);
+    let third = mean(&|l, a, c| residual(l, a, c).powi(3)) - 3.0 * variance * with_length;
+    (variance, third / length)
 }
 
 /// Buckets followed one after the other.
@@ -85,15 +124,21 @@ impl Walk {
         walk
     }
 
-    /// Goes through a bucket; with `only_full`, follows only where it is full. Gives the mean of the codes in it.
-    fn step(&mut self, only_full: bool) -> f64 {
-        const NEGLIGIBLE: f64 = 1e-18;
+    /// The chances of what comes to the next bucket: its own keys, and what flows over.
+    fn sums(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.over.len() + self.arrivals.len() - 1];
         for (i, chance) in self.over.iter().enumerate() {
             for (sum, arrival) in sums[i..].iter_mut().zip(&self.arrivals) {
                 *sum += chance * arrival;
             }
         }
+        sums
+    }
+
+    /// Goes through a bucket; with `only_full`, follows only where it is full. Gives the mean of the codes in it.
+    fn step(&mut self, only_full: bool) -> f64 {
+        const NEGLIGIBLE: f64 = 1e-18;
+        let sums = self.sums();
         let held = |(came, chance): (usize, &f64)| came.min(self.cells) as f64 * chance;
         let held = sums.iter().enumerate().map(held).sum();
         let split = self.cells.min(sums.len());

@@ -5,6 +5,8 @@
 //! number of bits sent its rate is lower. The receiver pays with memory.
 
 use super::classic::fpp_limit_of;
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
 
 /// H(p) = −p·log₂ p − (1 − p)·log₂(1 − p): bits a coder needs for each bit that is set with chance p, in [0, 1].
 pub fn entropy(chance: f64) -> f64 {
@@ -31,7 +33,7 @@ pub fn best_for_sent(sent: f64, most: f64) -> (f64, u32, f64) {
         let k = f64::from(probes);
         // Bits sent grow with m as long as kn/m < ln 2, where the filter is half full, and fall before with
         // fewer bits; take the sparse side.
-        let (mut low, mut high) = (k / std::f64::consts::LN_2, most);
+        let (mut low, mut high) = (k / core::f64::consts::LN_2, most);
         if low > most {
             continue;
         }

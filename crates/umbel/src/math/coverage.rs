@@ -16,6 +16,8 @@
 //! at the borders, no or all keys shared, the deviation found is 0, and says nothing.
 
 use super::interval::{Estimate, Z95};
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
 
 /// What one key leaves clear: the chances that it spares a bit, and two.
 #[derive(Clone, Copy, Debug)]
@@ -94,13 +96,26 @@ impl Coverage {
         }
     }
 
-    /// Of filters of B blocks of `size` bits, one of which a key goes to. `spared` is the chance that a key of the
-    /// block leaves a given bit of it clear; `pairs`, at most two sorts, how many other bits of the block there are and
-    /// with what chance a key of the block spares both.
+    /// Of filters of B = `blocks` blocks of `size` bits, at least 1 of each, one of which a key goes to. `spared` is the
+    /// chance, in [0, 1], that a key of the block leaves a given bit of it clear; `pairs`, at most two sorts, how many
+    /// other bits of the block there are and with what chance a key of the block spares both.
     ///
     /// With p = 1 − `spared`, s = 1 − p/B. Two bits of different blocks are both spared with 1 − 2p/B, of one block with
     /// 1 − (1 − s₂)/B, s₂ that chance.
-    pub(crate) fn in_blocks(blocks: f64, size: f64, spared: f64, pairs: &[(f64, f64)]) -> Self {
+    ///
+    /// ```
+    /// use umbel::math::Coverage;
+    /// // Parquet's split blocks: a bit in each of eight words of 32 bits.
+    /// let word = (31.0, 30.0 / 32.0);
+    /// let other_words = (224.0, (31.0f64 / 32.0).powi(2));
+    /// let coverage = Coverage::in_blocks(1000.0, 256.0, 31.0 / 32.0, &[word, other_words]);
+    /// let keys = coverage.keys(256_000.0 - 60_000.0);
+    /// assert_eq!(keys.value.round(), 8_546.0);
+    /// ```
+    ///
+    /// # Panics
+    /// With more than two sorts of pairs.
+    pub fn in_blocks(blocks: f64, size: f64, spared: f64, pairs: &[(f64, f64)]) -> Self {
         let p = 1.0 - spared;
         let one = (-p / blocks).ln_1p();
         let mut sorts = [Pair::default(); 3];

@@ -1,5 +1,7 @@
 //! Intervals around estimates and counted rates.
 
+use crate::prelude::*;
+
 /// Two-sided 95 % of the normal distribution.
 pub(super) const Z95: f64 = 1.959_964;
 
@@ -17,7 +19,14 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    pub(crate) fn new(value: f64, deviation: f64) -> Self {
+    /// Of a value and its standard deviation: the interval is 1.96 deviations to either side, cut at 0.
+    ///
+    /// ```
+    /// use umbel::math::Estimate;
+    /// let keys = Estimate::new(1000.0, 10.0);
+    /// assert_eq!((keys.low.round(), keys.high.round()), (980.0, 1020.0));
+    /// ```
+    pub fn new(value: f64, deviation: f64) -> Self {
         let (low, high) = (value - Z95 * deviation, value + Z95 * deviation);
         Self { value, low: low.max(0.0), high, deviation }
     }

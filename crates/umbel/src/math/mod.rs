@@ -12,11 +12,18 @@ mod interval;
 mod occupancy;
 mod poisson;
 pub mod sliced;
+pub mod spread;
 pub mod stable;
 pub mod window;
 
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
+/// Most probes a key.
+pub const MAX_PROBES: u32 = 32;
+
 pub use coverage::{Coverage, Overlap};
 pub use interval::{Estimate, binomial_bounds};
+pub use spread::Spread;
 
 /// What equal hashes add to the rate: the chance 1 − (1 − 2⁻ᵇ)ⁿ that a key has the hash of one of `keys` keys, when hashes have
 /// b = `hash_bits` bits; about n·2⁻ᵇ.

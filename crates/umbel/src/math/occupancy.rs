@@ -1,5 +1,7 @@
 //! Balls thrown into bins: how likely it is that given bins are all occupied.
 
+use crate::prelude::*;
+
 /// E[(X / bins)^k] after `balls` balls fell independently into `bins` bins, X of them occupied: the
 /// probability that k further independent choices all meet an occupied bin.
 ///

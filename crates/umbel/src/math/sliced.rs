@@ -1,6 +1,9 @@
 //! The sliced filter (P. Almeida, C. Baquero, N. Preguiça, D. Hutchison 2007,
 //! <https://doi.org/10.1016/j.ipl.2006.10.007>): probe i falls into the i-th of k slices of s bits.
 
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
+
 /// False-positive probability, exact: (1 − (1 − 1/s)ⁿ)^k, for slices are filled independently.
 ///
 /// `slice`, s, is at least 1 and so is `probes`, k.

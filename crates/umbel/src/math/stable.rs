@@ -3,7 +3,9 @@
 //! An insertion lowers P consecutive cells from a random start by one, those above 0, then sets K cells to
 //! their top, Max. A cell is lowered with chance p = P/m and set with chance q = K/m.
 
-use std::ops::Range;
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
+use core::ops::Range;
 
 /// Parameters that the formulas share.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +35,13 @@ impl Cells {
     /// The fraction of cells above 0 at the stable point.
     pub fn fill(&self) -> f64 {
         -(-self.kappa().ln_1p() * f64::from(self.top)).exp_m1()
+    }
+
+    /// The variance of a cell's chance to be 0, given what was lowered: (1 + 2κ)^−Max − (1 + κ)^−2Max.
+    pub(crate) fn variance_of_zero(&self) -> f64 {
+        let (kappa, top) = (self.kappa(), f64::from(self.top));
+        let (of_square, square_of) = (-top * (2.0 * kappa).ln_1p(), -2.0 * top * kappa.ln_1p());
+        square_of.exp() * (of_square - square_of).exp_m1()
     }
 
     /// FPS, the rate at the stable point, (1 − Pr(0))^K: the most it comes to be, on average.

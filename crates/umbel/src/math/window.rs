@@ -2,6 +2,7 @@
 //! has one place and one pattern in all of them.
 
 use super::blocked::fpp_of_block;
+use crate::prelude::*;
 
 /// The rate of each of `generations` whose compound rate is `fpp`: 1 − (1 − p)^(1/G).
 ///

@@ -1,10 +1,11 @@
 //! Planning of the attributes kind: of one of its filters; the others are as large for as many keys.
 
-use std::ops::RangeInclusive;
+use core::ops::RangeInclusive;
 
+use super::PlanError;
 use super::planner::Planner;
 use super::{Kind, Plan, Variant};
-use crate::Error;
+use crate::math::Spread;
 
 /// Which joint tags an attributes filter keeps for each row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,9 +37,9 @@ impl Tags {
     }
 }
 
-/// The tags and the kind of the filters inside that a [`detail`](Plan::detail) stands for: 0, 1 and 2 are
+/// The tags and the kind of the filters inside that the parameter in files stands for: 0, 1 and 2 are
 /// [`Tags`] with blocked filters, 10 more the same with classic ones.
-pub(crate) fn inside(detail: u32) -> Result<(Tags, Kind), Error> {
+pub(crate) fn inside(detail: u32) -> Result<(Tags, Kind), PlanError> {
     let tags = match detail % 10 {
         0 => Tags::None,
         1 => Tags::Row,
@@ -54,8 +55,8 @@ pub(crate) fn inside(detail: u32) -> Result<(Tags, Kind), Error> {
 
 const DETAILS: &str = "0 no tags, 1 a tag of each row, 2 tags of all its subsets; 10, 11, 12 the same with classic filters";
 
-fn unknown(found: u32) -> Error {
-    Error::Detail { kind: Kind::Attributes, found, expected: DETAILS }
+fn unknown(found: u32) -> PlanError {
+    PlanError::Detail { kind: Kind::Attributes, found, expected: DETAILS }
 }
 
 /// The filters' worth of memory that a filter of so many attributes takes: of which each attribute has one.
@@ -67,7 +68,10 @@ pub(super) fn shares(detail: u32, attributes: usize) -> u64 {
 pub(super) struct Attributes;
 
 /// A plan for one filter as the plan of all.
-fn plan_of_all(detail: u32, plan: impl Fn(Kind) -> Result<Plan, Error>) -> Result<Plan, Error> {
+fn plan_of_all(
+    detail: u32,
+    plan: impl Fn(Kind) -> Result<Plan, PlanError>,
+) -> Result<Plan, PlanError> {
     let (_, kind) = inside(detail)?;
     Ok(Plan { kind: Kind::Attributes, detail, ..plan(kind)? })
 }
@@ -81,15 +85,15 @@ impl Planner for Attributes {
         (0..=12, DETAILS)
     }
 
-    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error> {
+    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
         plan_of_all(detail, |kind| Plan::for_keys(kind, keys, fpp))
     }
 
-    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
         plan_of_all(detail, |kind| Plan::for_memory(kind, keys, bytes))
     }
 
-    fn for_capacity(&self, fpp: f64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+    fn for_capacity(&self, fpp: f64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
         plan_of_all(detail, |kind| Plan::for_capacity(kind, fpp, bytes))
     }
 
@@ -97,7 +101,11 @@ impl Planner for Attributes {
         plan.inner().map_or(1.0, |plan| plan.predicted_fpp_at(keys))
     }
 
-    fn check(&self, plan: &Plan) -> Result<(), Error> {
+    fn spread(&self, plan: &Plan) -> Spread {
+        plan.inner().map_or(Spread::fixed(1.0), |plan| plan.fpp_spread())
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), PlanError> {
         let inner = plan.inner()?;
         inner.check(inner.kind)
     }
@@ -105,7 +113,7 @@ impl Planner for Attributes {
 
 impl Plan {
     /// The plan of the filter that an attributes filter has for each attribute.
-    pub(crate) fn inner(&self) -> Result<Self, Error> {
+    pub(crate) fn inner(&self) -> Result<Self, PlanError> {
         let (_, kind) = inside(self.detail)?;
         Ok(Self { kind, detail: 0, ..*self })
     }
@@ -115,12 +123,11 @@ impl Variant {
     /// What a plan may take of `bytes` bytes for a whole filter of rows with so many attributes: a plan is
     /// for one of its filters. All of them in kinds that take keys.
     pub fn share(self, attributes: usize, bytes: u64) -> u64 {
-        if !self.kind.rows() {
+        if !self.kind().rows() {
             return bytes;
         }
-        let detail = self.detail.unwrap_or_else(|| Attributes.usual_detail());
         // Parts are whole blocks of 64 bytes, and that of the tags is one.
-        bytes / shares(detail, attributes) / 64 * 64
+        bytes / shares(self.detail(), attributes) / 64 * 64
     }
 }
 
@@ -144,12 +151,18 @@ mod tests {
         let right: Vec<_> = (0..=20).filter(|&detail| inside(detail).is_ok()).collect();
         assert_eq!(right, [0, 1, 2, 10, 11, 12]);
         for detail in [3, 9, 13, 20] {
-            let plan = Plan::for_keys(Kind::Attributes.with(detail), 10, 0.1);
-            assert!(matches!(plan, Err(Error::Detail { found, .. }) if found == detail));
+            let plan = Variant::of(Kind::Attributes, detail);
+            assert!(matches!(plan, Err(PlanError::Detail { found, .. }) if found == detail));
         }
         assert_eq!(Variant::from(Kind::Attributes).share(3, 64_000), 16_000);
-        assert_eq!(Kind::Attributes.with(2).share(3, 64_000), 64_000 / 7 / 64 * 64);
-        assert_eq!(Kind::Attributes.with(10).share(3, 64_000), 64_000 / 3 / 64 * 64);
+        assert_eq!(
+            Variant::of(Kind::Attributes, 2).unwrap().share(3, 64_000),
+            64_000 / 7 / 64 * 64
+        );
+        assert_eq!(
+            Variant::of(Kind::Attributes, 10).unwrap().share(3, 64_000),
+            64_000 / 3 / 64 * 64
+        );
         assert_eq!(Variant::from(Kind::Classic).share(3, 100), 100);
     }
 }

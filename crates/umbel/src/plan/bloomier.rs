@@ -1,13 +1,15 @@
 //! Planning of the bloomier kind, and the shape of its graphs.
 
-use std::ops::RangeInclusive;
+use core::ops::RangeInclusive;
 
 use super::planner::Planner;
 use super::{Kind, Plan, check_bits};
-use crate::Error;
+use super::{PlanError, check_field};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
-use crate::error::check_field;
+use crate::math::Spread;
 use crate::math::bloomier::{self, ARITY};
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
 
 /// Most shards: a seed of each stands in the header. Part of the format.
 pub(crate) const MOST_SHARDS: u64 = 8_000;
@@ -39,17 +41,20 @@ pub(crate) struct Shape {
 
 impl Shape {
     /// The shape of a filter by this plan: as many segments as its bits hold.
-    pub(crate) fn of(plan: &Plan) -> Result<Self, Error> {
+    pub(crate) fn of(plan: &Plan) -> Result<Self, PlanError> {
         let (fingerprint, value) = widths(plan.detail);
         let shards = shards_for(plan.keys)?;
         let length = bloomier::segment_length(plan.keys / shards);
         let width = u64::from(fingerprint + value);
         let segments = plan.bits / shards / width / u64::from(length);
         let whole = plan.bits.is_multiple_of(shards * BLOCK_BITS) && segments >= u64::from(ARITY);
-        let expected = "512-bit blocks for three segments in each shard, as many in all shards";
+        let expected =
+            "512-bit blocks for three segments in each shard, as many in all shards, and no more";
         check_field("bits", plan.bits, whole, expected)?;
         let segments = segments.min(MOST_SLOTS / u64::from(length)) as u32 - (ARITY - 1);
-        Ok(Self { shards, length, segments, fingerprint, value })
+        let shape = Self { shards, length, segments, fingerprint, value };
+        check_field("bits", plan.bits, plan.bits == shards * shape.shard_bits(), expected)?;
+        Ok(shape)
     }
 
     /// Bits of a slot.
@@ -85,15 +90,15 @@ pub(crate) const fn widths(detail: u32) -> (u32, u32) {
     (detail & 0xff, detail >> 8)
 }
 
-fn shards_for(keys: u64) -> Result<u64, Error> {
+fn shards_for(keys: u64) -> Result<u64, PlanError> {
     if keys > MOST_KEYS {
-        return Err(Error::TooManyAtOnce { kind: Kind::Bloomier, keys, most: MOST_KEYS });
+        return Err(PlanError::TooManyAtOnce { kind: Kind::Bloomier, keys, most: MOST_KEYS });
     }
     Ok(keys.div_ceil(SHARD_KEYS).min(MOST_SHARDS))
 }
 
 /// Whether slots can have these widths.
-pub(crate) fn check_widths(fingerprint: u32, value: u32) -> Result<(), Error> {
+pub(crate) fn check_widths(fingerprint: u32, value: u32) -> Result<(), PlanError> {
     check_field("fingerprint_bits", fingerprint.into(), fingerprint <= MOST_WIDTH, "0 to 64")?;
     let width = value <= MOST_WIDTH && (1..=MOST_WIDTH).contains(&(fingerprint + value));
     check_field("value_bits", value.into(), width, "0 to 64, with the fingerprint 1 to 64")
@@ -108,7 +113,7 @@ pub(crate) fn rate(fingerprint: u32) -> f64 {
 }
 
 /// The smallest plan for `keys` keys with slots of this detail.
-pub(crate) fn plan_for(keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error> {
+pub(crate) fn plan_for(keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
     let (fingerprint, value) = widths(detail);
     let shards = shards_for(keys)?;
     let length = bloomier::segment_length(keys / shards);
@@ -121,7 +126,7 @@ pub(crate) fn plan_for(keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error> 
     Ok(Plan { kind: Kind::Bloomier, keys, fpp, bits, probes: ARITY, detail })
 }
 
-/// `Plan::detail` is the bits of the fingerprint, and in maps 256 times those of a value beside it.
+/// The parameter is the bits of the fingerprint, and in maps 256 times those of a value beside it.
 pub(super) struct Bloomier;
 
 impl Planner for Bloomier {
@@ -132,22 +137,22 @@ impl Planner for Bloomier {
         )
     }
 
-    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error> {
+    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
         let kind = Kind::Bloomier;
         let enough = (1..=MOST_WIDTH).find(|&bits| rate(bits) <= fpp);
-        let enough = enough.ok_or(Error::FppOutOfReach { kind, fpp })?;
+        let enough = enough.ok_or(PlanError::FppOutOfReach { kind, fpp })?;
         let expected = match detail {
             0 => return plan_for(keys, fpp, enough),
             1..=MOST_WIDTH if detail >= enough => return plan_for(keys, fpp, detail),
             1..=MOST_WIDTH => "so many bits that 2^-bits is at most the fpp asked for",
             _ => self.details().1,
         };
-        Err(Error::Detail { kind, found: detail, expected })
+        Err(PlanError::Detail { kind, found: detail, expected })
     }
 
-    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
         if bytes < BLOCK_BYTES {
-            return Err(Error::MemoryTooSmall { bytes });
+            return Err(PlanError::MemoryTooSmall { bytes });
         }
         let widths = if detail == 0 { 1..=MOST_WIDTH } else { detail..=detail };
         for width in widths.rev() {
@@ -156,14 +161,19 @@ impl Planner for Bloomier {
                 return Ok(plan);
             }
         }
-        Err(Error::TooManyKeys { keys, bits: bytes.saturating_mul(8) })
+        Err(PlanError::TooManyKeys { keys, bits: bytes.saturating_mul(8) })
     }
 
     fn predicted_fpp_at(&self, plan: &Plan, _: u64) -> f64 {
         rate(widths(plan.detail).0)
     }
 
-    fn check(&self, plan: &Plan) -> Result<(), Error> {
+    /// Every slot of a key not in the map is as random as its fingerprint.
+    fn spread(&self, plan: &Plan) -> Spread {
+        Spread::fixed(plan.predicted_fpp())
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), PlanError> {
         let (fingerprint, value) = widths(plan.detail);
         check_widths(fingerprint, value)?;
         let kept = rate(fingerprint) <= plan.fpp || fingerprint == 0 && plan.fpp == ALL_PASS;

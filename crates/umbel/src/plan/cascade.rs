@@ -1,10 +1,13 @@
 //! Planning of the cascade kind: of its first level, and of those that correct it.
 
-use std::ops::RangeInclusive;
+use core::ops::RangeInclusive;
 
+use super::PlanError;
 use super::planner::Planner;
 use super::{Kind, Plan, Variant, check_fpp, check_keys, plain, planner};
-use crate::Error;
+use crate::math::Spread;
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
 
 /// The parameter of a cascade of levels.
 pub(crate) const LEVELS: u32 = 0;
@@ -19,7 +22,7 @@ pub(crate) const MOST_LEVELS: usize = 128;
 pub(crate) const LISTED_BITS: u64 = 128;
 
 /// Bits a key for each halving of the rate, in a filter of one probe or the best classic one: 1/ln 2.
-const HALVING_BITS: f64 = std::f64::consts::LOG2_E;
+const HALVING_BITS: f64 = core::f64::consts::LOG2_E;
 
 /// Bits of a level of `held` keys and all after it, when `others` keys of the other list have passed to it.
 ///
@@ -29,13 +32,13 @@ fn bits_from(held: f64, others: f64) -> f64 {
     if held < 1.0 {
         return 0.0;
     }
-    let rate = f64::min(0.5, held / (2.0 * std::f64::consts::LN_2 * others));
+    let rate = f64::min(0.5, held / (2.0 * core::f64::consts::LN_2 * others));
     HALVING_BITS * (2.0 * rate * others + held * (1.0 - rate.log2()))
 }
 
 impl Plan {
     /// A cascade for `included` keys that match and `excluded` ones that must not: no error on either, and on all
-    /// other keys a rate of at most `fpp`. With `Kind::Cascade.with(1)` one filter beside an exact list.
+    /// other keys a rate of at most `fpp`. With [`Form::List`](super::Form::List) one filter beside an exact list.
     ///
     /// The plan is that of the first level, at the rate for which everything together is smallest: `fpp`, or less
     /// when so many are excluded that it costs less to catch fewer. With r and s keys included and excluded, s p of
@@ -47,16 +50,16 @@ impl Plan {
     /// <https://doi.org/10.1109/SP.2017.17>, who give the first level r√2/s.
     ///
     /// # Errors
-    /// As [`for_keys`](Self::for_keys); [`Error::PlanKind`] for another kind.
+    /// As [`for_keys`](Self::for_keys); [`PlanError::Kind`] for another kind.
     pub fn for_lists(
         kind: impl Into<Variant>,
         included: u64,
         excluded: u64,
         fpp: f64,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, PlanError> {
         let variant = kind.into();
-        if variant.kind != Kind::Cascade {
-            return Err(Error::PlanKind { expected: Kind::Cascade, found: variant.kind });
+        if variant.kind() != Kind::Cascade {
+            return Err(PlanError::Kind { expected: Kind::Cascade, found: variant.kind() });
         }
         check_fpp(fpp)?;
         check_keys(included)?;
@@ -86,8 +89,8 @@ impl Plan {
 fn smallest(
     mut rate: f64,
     cost: impl Fn(&Plan) -> f64,
-    plan: impl Fn(f64) -> Result<Plan, Error>,
-) -> Result<Plan, Error> {
+    plan: impl Fn(f64) -> Result<Plan, PlanError>,
+) -> Result<Plan, PlanError> {
     /// 2^(−1/4).
     const QUARTER: f64 = 0.840_896_415_253_714_6;
     let mut best = plan(rate)?;
@@ -104,7 +107,7 @@ fn smallest(
     Ok(best)
 }
 
-fn first_level(keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error> {
+fn first_level(keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
     let plan = Plan::for_keys(Kind::Blocked, keys, fpp).map_err(ours)?;
     Ok(Plan { kind: Kind::Cascade, detail, ..plan })
 }
@@ -112,7 +115,7 @@ fn first_level(keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error> {
 /// The plan of a level after the first, of `held` keys, when `others` keys of the other list have passed to it: at the
 /// rate, at most 1/2, for which it and all after it are smallest, or the lowest that its whole blocks give. A
 /// level of a few keys has a block all the same, and then lets hardly a key pass.
-pub(crate) fn next_level(held: u64, others: u64) -> Result<Plan, Error> {
+pub(crate) fn next_level(held: u64, others: u64) -> Result<Plan, PlanError> {
     let cost = |plan: &Plan| {
         let caught = others as f64 * plan.predicted_fpp();
         plan.bits as f64 + bits_from(caught, held as f64)
@@ -122,9 +125,11 @@ pub(crate) fn next_level(held: u64, others: u64) -> Result<Plan, Error> {
 }
 
 /// An error about the blocked kind, told of this one.
-fn ours(error: Error) -> Error {
+fn ours(error: PlanError) -> PlanError {
     match error {
-        Error::FppOutOfReach { fpp, .. } => Error::FppOutOfReach { kind: Kind::Cascade, fpp },
+        PlanError::FppOutOfReach { fpp, .. } => {
+            PlanError::FppOutOfReach { kind: Kind::Cascade, fpp }
+        }
         error => error,
     }
 }
@@ -137,16 +142,16 @@ impl Planner for Cascade {
         (LEVELS..=LIST, "0 for levels, 1 for one filter beside an exact list")
     }
 
-    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error> {
+    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
         first_level(keys, fpp, detail)
     }
 
-    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
         let plan = Plan::for_memory(Kind::Blocked, keys, bytes)?;
         Ok(Plan { kind: Kind::Cascade, detail, ..plan })
     }
 
-    fn for_capacity(&self, fpp: f64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+    fn for_capacity(&self, fpp: f64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
         let plan = Plan::for_capacity(Kind::Blocked, fpp, bytes).map_err(ours)?;
         Ok(Plan { kind: Kind::Cascade, detail, ..plan })
     }
@@ -155,7 +160,11 @@ impl Planner for Cascade {
         Plan { kind: Kind::Blocked, ..*plan }.predicted_fpp_at(keys)
     }
 
-    fn check(&self, plan: &Plan) -> Result<(), Error> {
+    fn spread(&self, plan: &Plan) -> Spread {
+        plain::Blocked.spread(plan)
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), PlanError> {
         plain::whole_blocks(plan)
     }
 }

@@ -1,13 +1,15 @@
 //! Planning of the coded kind: how wide the codes are, and how many buckets.
 
-use std::ops::RangeInclusive;
+use core::ops::RangeInclusive;
 
 use super::planner::Planner;
-use super::{Kind, MAX_BITS, Plan, check_bits};
-use crate::Error;
+use super::{Kind, MAX_BITS, Plan, SURE_FROM, check_bits};
+use super::{PlanError, check_field};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
-use crate::error::check_field;
 use crate::math::coded::{MOST_CODE, cells, codes, fpp};
+use crate::math::{Spread, spread};
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
 
 /// Used cells over all, at most, when as full as planned. Above, few bits are saved and walks grow fast: of 42 cells a
 /// bucket, 1.5 buckets are looked at with 7/8 of all cells used, 5.6 with 19/20; of 20 cells, 2.4 with 7/8.
@@ -37,7 +39,7 @@ impl Planner for Coded {
         (0..=MOST_CODE, DETAILS)
     }
 
-    fn for_keys(&self, keys: u64, rate: f64, detail: u32) -> Result<Plan, Error> {
+    fn for_keys(&self, keys: u64, rate: f64, detail: u32) -> Result<Plan, PlanError> {
         let detail = match detail {
             0 => {
                 // The narrowest codes with which tables may be as full as they can be, or one bit less and emptier.
@@ -60,15 +62,17 @@ impl Planner for Coded {
         let load = if detail < 2 { 0.0 } else { load_for(rate, detail) };
         if load < 0.125 {
             return Err(match detail {
-                1 => Error::Detail { kind: Kind::Coded, found: detail, expected: DETAILS },
-                _ => Error::FppOutOfReach { kind: Kind::Coded, fpp: rate },
+                1 => PlanError::Detail { kind: Kind::Coded, found: detail, expected: DETAILS },
+                _ => PlanError::FppOutOfReach { kind: Kind::Coded, fpp: rate },
             });
         }
         let buckets = (keys as f64 / load).ceil().max(1.0);
         check_bits(buckets * BLOCK_BITS as f64)?;
         let mut buckets = buckets as u64;
-        while plan(buckets).predicted_fpp() > rate {
-            buckets += 1;
+        // The spread of large tables is small, and solved for in steps as small.
+        let step = if keys < SURE_FROM { 1 } else { 1 + buckets / 10_000 };
+        while plan(buckets).promised_fpp() > rate {
+            buckets += step;
         }
         check_bits(plan(buckets).bits as f64)?;
         Ok(plan(buckets))
@@ -76,29 +80,31 @@ impl Planner for Coded {
 
     /// With all buckets that there are, and the widest codes that leave cells free as planned: a bit more halves the
     /// rate, and costs less than twice the codes compared.
-    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
         let buckets = bytes.min(MAX_BITS / 8) / BLOCK_BYTES;
         if buckets == 0 {
-            return Err(Error::MemoryTooSmall { bytes });
+            return Err(PlanError::MemoryTooSmall { bytes });
         }
         let (load, bits) = (keys as f64 / buckets as f64, buckets * BLOCK_BITS);
         let fits = |code: u32| load <= f64::from(cells(code)) * MOST_LOAD;
         let widths = if detail == 0 { 2..=MOST_CODE } else { detail..=detail };
         let width = widths.rev().find(|&code| code > 1 && fits(code));
-        let rate = width.map_or(1.0, |code| fpp(load, code));
-        match width {
-            Some(detail) if rate < 1.0 => {
-                Ok(Plan { kind: Kind::Coded, keys, fpp: rate, bits, probes: 1, detail })
-            }
-            _ => Err(Error::TooManyKeys { keys, bits }),
-        }
+        let plan = |detail| Plan { kind: Kind::Coded, keys, fpp: 0.5, bits, probes: 1, detail };
+        let plan = width.map(plan).map(|plan| Plan { fpp: plan.promised_fpp(), ..plan });
+        plan.filter(|plan| plan.fpp < 1.0).ok_or(PlanError::TooManyKeys { keys, bits })
     }
 
     fn predicted_fpp_at(&self, plan: &Plan, keys: u64) -> f64 {
         fpp(keys as f64 / (plan.bits / BLOCK_BITS) as f64, plan.detail)
     }
 
-    fn check(&self, plan: &Plan) -> Result<(), Error> {
+    fn spread(&self, plan: &Plan) -> Spread {
+        let buckets = plan.bits / BLOCK_BITS;
+        let load = plan.keys as f64 / buckets as f64;
+        spread::coded(plan.predicted_fpp(), load, buckets, plan.detail)
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), PlanError> {
         super::plain::whole_blocks(plan)?;
         check_field(
             "probes",
@@ -108,7 +114,7 @@ impl Planner for Coded {
         )?;
         match (2..=MOST_CODE).contains(&plan.detail) {
             true => Ok(()),
-            false => Err(Error::Detail {
+            false => Err(PlanError::Detail {
                 kind: Kind::Coded,
                 found: plan.detail,
                 expected: "2 to 40 bits",

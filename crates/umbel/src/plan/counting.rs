@@ -1,12 +1,12 @@
 //! Planning of the counting kind: a blocked filter with a counter in place of each bit.
 
-use std::ops::RangeInclusive;
+use core::ops::RangeInclusive;
 
 use super::planner::Planner;
 use super::{Kind, Plan, check_bits, plain};
-use crate::Error;
+use super::{PlanError, check_field};
 use crate::bits::BLOCK_BITS;
-use crate::error::check_field;
+use crate::math::Spread;
 
 pub(super) struct Counting;
 
@@ -14,9 +14,11 @@ pub(super) struct Counting;
 const WIDTHS: &str = "4, 8 or 16 bits a counter";
 
 /// The blocked plan with counters of so many bits.
-fn counting(plan: Result<Plan, Error>, detail: u32) -> Result<Plan, Error> {
+fn counting(plan: Result<Plan, PlanError>, detail: u32) -> Result<Plan, PlanError> {
     let plan = plan.map_err(|error| match error {
-        Error::FppOutOfReach { fpp, .. } => Error::FppOutOfReach { kind: Kind::Counting, fpp },
+        PlanError::FppOutOfReach { fpp, .. } => {
+            PlanError::FppOutOfReach { kind: Kind::Counting, fpp }
+        }
         error => error,
     })?;
     let bits = plan.bits.saturating_mul(u64::from(detail));
@@ -28,20 +30,20 @@ fn counting(plan: Result<Plan, Error>, detail: u32) -> Result<Plan, Error> {
 fn in_bytes(
     bytes: u64,
     detail: u32,
-    plan: impl Fn(u64) -> Result<Plan, Error>,
-) -> Result<Plan, Error> {
+    plan: impl Fn(u64) -> Result<Plan, PlanError>,
+) -> Result<Plan, PlanError> {
     check_width(detail)?;
     let plan = plan(bytes / u64::from(detail)).map_err(|error| match error {
-        Error::MemoryTooSmall { .. } => Error::MemoryTooSmall { bytes },
+        PlanError::MemoryTooSmall { .. } => PlanError::MemoryTooSmall { bytes },
         error => error,
     });
     counting(plan, detail)
 }
 
-fn check_width(detail: u32) -> Result<(), Error> {
+fn check_width(detail: u32) -> Result<(), PlanError> {
     match detail {
         4 | 8 | 16 => Ok(()),
-        found => Err(Error::Detail { kind: Kind::Counting, found, expected: WIDTHS }),
+        found => Err(PlanError::Detail { kind: Kind::Counting, found, expected: WIDTHS }),
     }
 }
 
@@ -54,16 +56,16 @@ impl Planner for Counting {
         (4..=16, WIDTHS)
     }
 
-    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error> {
+    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
         check_width(detail)?;
         counting(Plan::for_keys(Kind::Blocked, keys, fpp), detail)
     }
 
-    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
         in_bytes(bytes, detail, |bytes| Plan::for_memory(Kind::Blocked, keys, bytes))
     }
 
-    fn for_capacity(&self, fpp: f64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+    fn for_capacity(&self, fpp: f64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
         in_bytes(bytes, detail, |bytes| Plan::for_capacity(Kind::Blocked, fpp, bytes))
     }
 
@@ -71,7 +73,11 @@ impl Planner for Counting {
         plain::Blocked.predicted_fpp_at(&plan.to_blocked(), keys)
     }
 
-    fn check(&self, plan: &Plan) -> Result<(), Error> {
+    fn spread(&self, plan: &Plan) -> Spread {
+        plain::Blocked.spread(&plan.to_blocked())
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), PlanError> {
         check_width(plan.detail)?;
         let block = BLOCK_BITS * u64::from(plan.detail);
         let whole = plan.bits > 0 && plan.bits.is_multiple_of(block);

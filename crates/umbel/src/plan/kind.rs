@@ -1,9 +1,10 @@
 //! The kinds of filters, by name and number, and what can be done with each.
 
-use std::fmt;
-use std::str::FromStr;
+use core::fmt;
+use core::str::FromStr;
 
-use crate::Error;
+use super::{PlanError, Tags, attributes, bloomier, planner_of};
+use crate::prelude::*;
 
 /// The kinds of filters there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,8 +51,8 @@ impl Kind {
         Self::Cascade,
     ];
 
-    pub(crate) fn from_id(id: u16) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|&kind| kind as u16 == id).ok_or(Error::UnknownKind(id))
+    pub(crate) fn from_id(id: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|&kind| kind as u16 == id)
     }
 
     /// The name used on the command line and in messages.
@@ -114,11 +115,6 @@ impl Kind {
             _ => Capacity::Most,
         }
     }
-
-    /// This kind with its own parameter, [`Plan::detail`](super::Plan::detail).
-    pub const fn with(self, detail: u32) -> Variant {
-        Variant { kind: self, detail: Some(detail) }
-    }
 }
 
 /// What [`Plan::keys`](super::Plan::keys) counts in a kind.
@@ -141,54 +137,227 @@ impl fmt::Display for Kind {
 }
 
 impl FromStr for Kind {
-    type Err = String;
+    type Err = ParseKindError;
 
-    fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|kind| kind.name()).collect();
-            format!("no kind is called {name:?}; there are {}", names.join(", "))
+    fn from_str(name: &str) -> Result<Self, ParseKindError> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or(ParseKindError::Name)
+    }
+}
+
+/// Why a text names no kind.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseKindError {
+    /// No kind has this name.
+    #[error("no such kind; there are {}", Kind::ALL.map(Kind::name).join(", "))]
+    Name,
+    /// What follows the colon is no number.
+    #[error("what follows {0}: is a whole number")]
+    Parameter(Kind),
+    /// A number that this kind's parameter cannot be.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}
+
+/// A kind with its own parameter: what a plan is asked for. From a [`Kind`] it is the one with the usual parameter.
+///
+/// Written `kind` or `kind:parameter`, such as `blocked` or `bloomier:12`; the parameter is that of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Variant {
+    /// A blocked filter.
+    Blocked,
+    /// A classic filter.
+    Classic,
+    /// A sliced filter.
+    Sliced,
+    /// A counting filter.
+    Counting {
+        /// Bits of a counter: 4 (the usual), 8 or 16.
+        counter_bits: u32,
+    },
+    /// A scalable filter.
+    Scalable {
+        /// How it grows.
+        growth: Growth,
+    },
+    /// A stable filter.
+    Stable {
+        /// Bits of a cell: 1 to 8, usually 4.
+        cell_bits: u32,
+    },
+    /// A window filter.
+    Window {
+        /// Generations: 2 to 8, usually 4.
+        generations: u32,
+    },
+    /// A bloomier filter, or a map.
+    Bloomier {
+        /// Bits of a fingerprint: 1 to 64, or as many as the rate asks for; in maps also 0.
+        fingerprint_bits: Option<u32>,
+        /// Bits of a value beside it, 0 to 64; of maps alone.
+        value_bits: u32,
+    },
+    /// A filter of rows.
+    Attributes {
+        /// Which joint tags rows have; usually one of the whole row.
+        tags: Tags,
+        /// Whether the filters inside are classic, not blocked: fewer bits, more cache lines.
+        classic: bool,
+    },
+    /// A coded filter.
+    Coded {
+        /// Bits of a code: 2 to 40, or as the rate asks for.
+        code_bits: Option<u32>,
+    },
+    /// A cascade.
+    Cascade {
+        /// What corrects its first level.
+        form: Form,
+    },
+}
+
+/// How a scalable filter grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Growth {
+    /// Each link is for twice the keys of the one before: the usual.
+    Doubling = 0,
+    /// All links are for as many keys.
+    Even = 1,
+}
+
+/// What corrects the first level of a cascade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Form {
+    /// More levels: the usual.
+    Levels = 0,
+    /// An exact list of the keys excluded that the first level lets pass.
+    List = 1,
+}
+
+impl Variant {
+    /// Its kind.
+    pub const fn kind(self) -> Kind {
+        match self {
+            Self::Blocked => Kind::Blocked,
+            Self::Classic => Kind::Classic,
+            Self::Sliced => Kind::Sliced,
+            Self::Counting { .. } => Kind::Counting,
+            Self::Scalable { .. } => Kind::Scalable,
+            Self::Stable { .. } => Kind::Stable,
+            Self::Window { .. } => Kind::Window,
+            Self::Bloomier { .. } => Kind::Bloomier,
+            Self::Attributes { .. } => Kind::Attributes,
+            Self::Coded { .. } => Kind::Coded,
+            Self::Cascade { .. } => Kind::Cascade,
+        }
+    }
+
+    /// Its parameter as a number, as in files; 0 where it has none, or leaves it to the plan.
+    pub(crate) const fn detail(self) -> u32 {
+        match self {
+            Self::Blocked | Self::Classic | Self::Sliced => 0,
+            Self::Counting { counter_bits: bits } | Self::Stable { cell_bits: bits } => bits,
+            Self::Scalable { growth } => growth as u32,
+            Self::Window { generations } => generations,
+            Self::Bloomier { fingerprint_bits, value_bits } => {
+                let fingerprint = match fingerprint_bits {
+                    Some(bits) => bits,
+                    None => 0,
+                };
+                bloomier::detail(fingerprint, value_bits)
+            }
+            Self::Attributes { tags, classic } => tags as u32 + if classic { 10 } else { 0 },
+            Self::Coded { code_bits } => match code_bits {
+                Some(bits) => bits,
+                None => 0,
+            },
+            Self::Cascade { form } => form as u32,
+        }
+    }
+
+    /// Checks that the parameter is one that the kind has, before it is made a number.
+    pub(crate) fn check(self) -> Result<(), PlanError> {
+        let wrong = match self {
+            Self::Bloomier { fingerprint_bits, value_bits } => {
+                let most = bloomier::MOST_WIDTH;
+                let wide =
+                    [fingerprint_bits.unwrap_or(1), value_bits].into_iter().find(|w| *w > most);
+                // Of a map the fingerprint is never left to the rate.
+                let none = fingerprint_bits.map_or(value_bits > 0, |bits| bits + value_bits == 0);
+                wide.or(none.then_some(0))
+            }
+            Self::Coded { code_bits: Some(0) } => Some(0),
+            _ => None,
+        };
+        let kind = self.kind();
+        match wrong {
+            Some(found) => {
+                Err(PlanError::Detail { kind, found, expected: planner_of(kind).details().1 })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The variant of a kind with a parameter as files have it.
+    pub(crate) fn of(kind: Kind, detail: u32) -> Result<Self, PlanError> {
+        let (possible, expected) = planner_of(kind).details();
+        if !possible.contains(&detail) {
+            return Err(PlanError::Detail { kind, found: detail, expected });
+        }
+        Ok(match kind {
+            Kind::Blocked => Self::Blocked,
+            Kind::Classic => Self::Classic,
+            Kind::Sliced => Self::Sliced,
+            Kind::Counting => Self::Counting { counter_bits: detail },
+            Kind::Scalable => Self::Scalable {
+                growth: if detail == Growth::Even as u32 { Growth::Even } else { Growth::Doubling },
+            },
+            Kind::Stable => Self::Stable { cell_bits: detail },
+            Kind::Window => Self::Window { generations: detail },
+            Kind::Bloomier => {
+                let (fingerprint, value_bits) = bloomier::widths(detail);
+                let fingerprint_bits = (detail > 0).then_some(fingerprint);
+                Self::Bloomier { fingerprint_bits, value_bits }
+            }
+            Kind::Attributes => {
+                let (tags, inside) = attributes::inside(detail)?;
+                Self::Attributes { tags, classic: inside == Kind::Classic }
+            }
+            Kind::Coded => Self::Coded { code_bits: (detail > 0).then_some(detail) },
+            Kind::Cascade => Self::Cascade {
+                form: if detail == Form::List as u32 { Form::List } else { Form::Levels },
+            },
         })
     }
 }
 
-/// A kind and, where it has one, its own parameter: what a plan is asked for. A kind alone takes the
-/// usual one.
-///
-/// Written `kind` or `kind:parameter`, e.g. `blocked` or `bloomier:12`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Variant {
-    /// The kind.
-    pub kind: Kind,
-    /// Its [`detail`](super::Plan::detail), when it is not the usual one.
-    pub detail: Option<u32>,
-}
-
 impl From<Kind> for Variant {
     fn from(kind: Kind) -> Self {
-        Self { kind, detail: None }
+        Self::of(kind, planner_of(kind).usual_detail()).expect("what is usual is possible")
     }
 }
 
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.detail {
-            None => f.pad(self.kind.name()),
-            Some(detail) => f.pad(&format!("{}:{detail}", self.kind)),
+        if *self == Self::from(self.kind()) {
+            return f.pad(self.kind().name());
         }
+        f.pad(&format!("{}:{}", self.kind(), self.detail()))
     }
 }
 
 impl FromStr for Variant {
-    type Err = String;
+    type Err = ParseKindError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ParseKindError> {
         let Some((kind, detail)) = text.split_once(':') else {
             return Ok(Kind::from_str(text)?.into());
         };
         let kind = Kind::from_str(kind)?;
-        let detail = detail.parse();
-        let detail =
-            detail.map_err(|_| format!("{text:?}: what follows {kind}: is a whole number"))?;
-        Ok(kind.with(detail))
+        let detail = detail.parse().map_err(|_| ParseKindError::Parameter(kind))?;
+        Ok(Self::of(kind, detail)?)
     }
 }

@@ -1,11 +1,12 @@
 //! Planning of the blocked and the classic kind, and the ladder of their sizes.
 
 use super::planner::Planner;
-use super::{Kind, MAX_BITS, MAX_PROBES, Plan, check_bits};
-use crate::Error;
+use super::{Kind, MAX_BITS, MAX_PROBES, Plan, SURE_FROM, check_bits};
+use super::{PlanError, check_field};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
-use crate::error::check_field;
-use crate::math::{blocked::Pattern, classic};
+use crate::math::{Spread, blocked::Pattern, classic, spread};
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
 
 /// Block counts keep this many leading binary digits, the rest are zero: at most 2⁻¹⁰ = 0.1 % is
 /// rounded up, and plans for n, 2n, 4n … keys at one rate have sizes that fold to each other, from 1,024
@@ -20,23 +21,23 @@ const LANES_WORTH: f64 = 1.025;
 pub(super) struct Blocked;
 
 impl Planner for Blocked {
-    fn for_keys(&self, keys: u64, fpp: f64, _: u32) -> Result<Plan, Error> {
+    fn for_keys(&self, keys: u64, fpp: f64, _: u32) -> Result<Plan, PlanError> {
         for_keys(Kind::Blocked, keys, fpp)
     }
 
-    fn for_memory(&self, keys: u64, bytes: u64, _: u32) -> Result<Plan, Error> {
+    fn for_memory(&self, keys: u64, bytes: u64, _: u32) -> Result<Plan, PlanError> {
         let best = lowest_rate(keys, bytes)?;
         // Lanes where a plan for their rate has them: a plan for keys and one for its bytes then merge.
         let lanes = lanes_around(best.probes).map(|probes| Plan { probes, ..best });
         let lanes = lanes.filter(|plan| {
-            let shape = Shape::for_fpp(Kind::Blocked, plan.predicted_fpp());
+            let shape = Shape::for_fpp(Kind::Blocked, plan.promised_fpp());
             shape.is_ok_and(|shape| shape.probes == plan.probes)
         });
         let lanes = lanes.min_by(|a, b| a.predicted_fpp().total_cmp(&b.predicted_fpp()));
         at_its_rate(lanes.unwrap_or(best))
     }
 
-    fn for_capacity(&self, fpp: f64, bytes: u64, _: u32) -> Result<Plan, Error> {
+    fn for_capacity(&self, fpp: f64, bytes: u64, _: u32) -> Result<Plan, PlanError> {
         for_capacity(Kind::Blocked, fpp, bytes)
     }
 
@@ -45,13 +46,17 @@ impl Planner for Blocked {
         Pattern::shared(plan.probes).fpp(keys as f64 / blocks as f64)
     }
 
-    fn check(&self, plan: &Plan) -> Result<(), Error> {
+    fn spread(&self, plan: &Plan) -> Spread {
+        spread::blocked(plan.keys, plan.bits / BLOCK_BITS, plan.probes)
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), PlanError> {
         whole_blocks(plan)
     }
 }
 
 /// The blocked filter of `bytes` bytes with the lowest rate, however slow its probes.
-pub(super) fn lowest_rate(keys: u64, bytes: u64) -> Result<Plan, Error> {
+pub(super) fn lowest_rate(keys: u64, bytes: u64) -> Result<Plan, PlanError> {
     let bits = blocks_within(bytes)? * BLOCK_BITS;
     // The classic optimum bounds the blocked one from above.
     let guess = classic::best_probes(keys as f64, bits as f64).ceil();
@@ -61,7 +66,7 @@ pub(super) fn lowest_rate(keys: u64, bytes: u64) -> Result<Plan, Error> {
 }
 
 /// Whether a plan is for blocks of 512 bits, at least one.
-pub(super) fn whole_blocks(plan: &Plan) -> Result<(), Error> {
+pub(super) fn whole_blocks(plan: &Plan) -> Result<(), PlanError> {
     let whole = plan.bits > 0 && plan.bits.is_multiple_of(BLOCK_BITS);
     check_field("bits", plan.bits, whole, "a multiple of 512, at least 512")
 }
@@ -69,11 +74,11 @@ pub(super) fn whole_blocks(plan: &Plan) -> Result<(), Error> {
 pub(super) struct Classic;
 
 impl Planner for Classic {
-    fn for_keys(&self, keys: u64, fpp: f64, _: u32) -> Result<Plan, Error> {
+    fn for_keys(&self, keys: u64, fpp: f64, _: u32) -> Result<Plan, PlanError> {
         for_keys(Kind::Classic, keys, fpp)
     }
 
-    fn for_memory(&self, keys: u64, bytes: u64, _: u32) -> Result<Plan, Error> {
+    fn for_memory(&self, keys: u64, bytes: u64, _: u32) -> Result<Plan, PlanError> {
         let bits = blocks_within(bytes)? * BLOCK_BITS;
         let guess = classic::best_probes(keys as f64, bits as f64);
         let plan = |probes| Plan { kind: Kind::Classic, keys, fpp: 0.5, bits, probes, detail: 0 };
@@ -82,7 +87,7 @@ impl Planner for Classic {
         at_its_rate(if more.predicted_fpp() < fewer.predicted_fpp() { more } else { fewer })
     }
 
-    fn for_capacity(&self, fpp: f64, bytes: u64, _: u32) -> Result<Plan, Error> {
+    fn for_capacity(&self, fpp: f64, bytes: u64, _: u32) -> Result<Plan, PlanError> {
         for_capacity(Kind::Classic, fpp, bytes)
     }
 
@@ -90,17 +95,31 @@ impl Planner for Classic {
         classic::fpp(keys, plan.bits, plan.probes)
     }
 
-    fn check(&self, plan: &Plan) -> Result<(), Error> {
+    fn spread(&self, plan: &Plan) -> Spread {
+        spread::classic(plan.keys, plan.bits, plan.probes)
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), PlanError> {
         check_field("bits", plan.bits, plan.bits > 0, "at least 1")
     }
 }
 
-fn for_keys(kind: Kind, keys: u64, fpp: f64) -> Result<Plan, Error> {
+fn for_keys(kind: Kind, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
+    smallest(kind, keys, fpp, Plan::promised_fpp)
+}
+
+/// The smallest blocked filter that keeps `fpp` in expectation, however many keys there are.
+pub(super) fn expected(keys: u64, fpp: f64) -> Result<Plan, PlanError> {
+    smallest(Kind::Blocked, keys, fpp, Plan::predicted_fpp)
+}
+
+/// The smallest filter whose rate, as `rate` gives it, is at most `fpp`.
+fn smallest(kind: Kind, keys: u64, fpp: f64, rate: fn(&Plan) -> f64) -> Result<Plan, PlanError> {
     let shape = Shape::for_fpp(kind, fpp)?;
     let mut blocks = checked_blocks(keys as f64 / shape.load)?;
     let mut plan = shape.plan(keys, fpp, size_at_least(blocks));
-    // The shape's load is for large filters; the exact rate of a tiny one is higher.
-    while plan.predicted_fpp() > fpp {
+    // The shape's load is for large filters, and the mean: the exact rate of a tiny one is higher, and larger ones promise more.
+    while rate(&plan) > fpp {
         blocks = plan.bits / BLOCK_BITS + 1;
         plan = shape.plan(keys, fpp, size_at_least(blocks));
     }
@@ -108,21 +127,29 @@ fn for_keys(kind: Kind, keys: u64, fpp: f64) -> Result<Plan, Error> {
     Ok(plan)
 }
 
-fn for_capacity(kind: Kind, fpp: f64, bytes: u64) -> Result<Plan, Error> {
+fn for_capacity(kind: Kind, fpp: f64, bytes: u64) -> Result<Plan, PlanError> {
     let blocks = blocks_within(bytes)?;
     let shape = Shape::for_fpp(kind, fpp)?;
-    let mut plan = shape.plan((shape.load * blocks as f64) as u64, fpp, blocks);
-    while plan.keys > 0 && plan.predicted_fpp() > fpp {
-        plan.keys -= 1 + plan.keys / 10_000;
+    let plan = |keys| shape.plan(keys, fpp, blocks);
+    let keeps = |keys| plan(keys).promised_fpp() <= fpp;
+    let mut keys = (shape.load * blocks as f64) as u64;
+    let mut above = keys + 1;
+    while keys > 0 && !keeps(keys) {
+        above = keys;
+        keys -= 1 + keys / 10_000;
     }
-    if plan.keys == 0 { Err(Error::MemoryTooSmall { bytes }) } else { Ok(plan) }
+    while keys >= SURE_FROM && above - keys > 1 {
+        let middle = keys + (above - keys) / 2;
+        if keeps(middle) { keys = middle } else { above = middle }
+    }
+    if keys == 0 { Err(PlanError::MemoryTooSmall { bytes }) } else { Ok(plan(keys)) }
 }
 
 /// The plan with the rate that it has.
-fn at_its_rate(mut plan: Plan) -> Result<Plan, Error> {
-    plan.fpp = plan.predicted_fpp();
+fn at_its_rate(mut plan: Plan) -> Result<Plan, PlanError> {
+    plan.fpp = plan.promised_fpp();
     if plan.fpp >= 1.0 {
-        return Err(Error::TooManyKeys { keys: plan.keys, bits: plan.bits });
+        return Err(PlanError::TooManyKeys { keys: plan.keys, bits: plan.bits });
     }
     // So little that it underflows is still not 0.
     plan.fpp = plan.fpp.max(f64::MIN_POSITIVE);
@@ -137,7 +164,7 @@ struct Shape {
 }
 
 impl Shape {
-    fn for_fpp(kind: Kind, fpp: f64) -> Result<Self, Error> {
+    fn for_fpp(kind: Kind, fpp: f64) -> Result<Self, PlanError> {
         let load = |probes: u32| match kind {
             Kind::Classic => BLOCK_BITS as f64 / classic::bits_per_key_with(fpp, probes),
             _ => Pattern::shared(probes).load_for(fpp),
@@ -154,7 +181,7 @@ impl Shape {
         }
         let shape = Self { kind, probes, load: load(probes) };
         if shape.load < BLOCK_BITS as f64 / 4096.0 {
-            return Err(Error::FppOutOfReach { kind, fpp });
+            return Err(PlanError::FppOutOfReach { kind, fpp });
         }
         Ok(shape)
     }
@@ -208,10 +235,10 @@ fn size_at_least(blocks: u64) -> u64 {
 }
 
 /// The greatest size of the ladder in `bytes` bytes.
-fn blocks_within(bytes: u64) -> Result<u64, Error> {
+fn blocks_within(bytes: u64) -> Result<u64, PlanError> {
     let blocks = bytes.min(MAX_BITS / 8) / BLOCK_BYTES;
     if blocks == 0 {
-        return Err(Error::MemoryTooSmall { bytes });
+        return Err(PlanError::MemoryTooSmall { bytes });
     }
     let step = ladder_step(blocks);
     Ok(blocks / step * step)
@@ -221,7 +248,7 @@ fn ladder_step(blocks: u64) -> u64 {
     1 << (64 - blocks.leading_zeros()).saturating_sub(SIZE_DIGITS)
 }
 
-fn checked_blocks(blocks: f64) -> Result<u64, Error> {
+fn checked_blocks(blocks: f64) -> Result<u64, PlanError> {
     check_bits(blocks * BLOCK_BITS as f64)?;
     Ok((blocks.ceil() as u64).max(1))
 }

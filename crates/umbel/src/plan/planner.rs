@@ -1,9 +1,12 @@
 //! What planning a kind takes; the goals a kind cannot turn round itself are found by bisection.
 
-use std::ops::RangeInclusive;
+use core::ops::RangeInclusive;
 
+use super::PlanError;
 use super::{MAX_BITS, Plan};
-use crate::Error;
+use crate::math::Spread;
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
 
 /// How one kind is planned. Keys and rate of the goals are in range.
 pub(super) trait Planner {
@@ -18,30 +21,33 @@ pub(super) trait Planner {
     }
 
     /// The smallest filter for `keys` keys at `fpp`.
-    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error>;
+    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError>;
 
     /// The lowest rate for `keys` keys in `bytes` bytes.
-    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
         lowest_rate(keys, bytes, |fpp| self.for_keys(keys, fpp, detail))
     }
 
     /// The most keys in `bytes` bytes at `fpp`.
-    fn for_capacity(&self, fpp: f64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+    fn for_capacity(&self, fpp: f64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
         most_keys(bytes, |keys| self.for_keys(keys, fpp, detail))
     }
 
     /// See [`Plan::predicted_fpp_at`].
     fn predicted_fpp_at(&self, plan: &Plan, keys: u64) -> f64;
 
+    /// See [`Plan::fpp_spread`].
+    fn spread(&self, plan: &Plan) -> Spread;
+
     /// Whether the numbers of a plan are possible, beyond what holds for all kinds.
-    fn check(&self, plan: &Plan) -> Result<(), Error>;
+    fn check(&self, plan: &Plan) -> Result<(), PlanError>;
 }
 
 /// A plan that asks for no more than `bytes`, or why there is none.
-fn within(bytes: u64, plan: Result<Plan, Error>) -> Result<Option<Plan>, Error> {
+fn within(bytes: u64, plan: Result<Plan, PlanError>) -> Result<Option<Plan>, PlanError> {
     match plan {
         Ok(plan) => Ok((plan.bytes() <= bytes).then_some(plan)),
-        Err(Error::TooLarge { .. } | Error::FppOutOfReach { .. }) => Ok(None),
+        Err(PlanError::TooLarge { .. } | PlanError::FppOutOfReach { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -50,15 +56,15 @@ fn within(bytes: u64, plan: Result<Plan, Error>) -> Result<Option<Plan>, Error> 
 fn lowest_rate(
     keys: u64,
     bytes: u64,
-    plan: impl Fn(f64) -> Result<Plan, Error>,
-) -> Result<Plan, Error> {
+    plan: impl Fn(f64) -> Result<Plan, PlanError>,
+) -> Result<Plan, PlanError> {
     if bytes < 64 {
-        return Err(Error::MemoryTooSmall { bytes });
+        return Err(PlanError::MemoryTooSmall { bytes });
     }
     // Just under 1; most plans keep the doubles' precision there.
     let mut high = -1e-9f64;
     let Some(mut best) = within(bytes, plan(high.exp()))? else {
-        return Err(Error::TooManyKeys { keys, bits: bytes.saturating_mul(8).min(MAX_BITS) });
+        return Err(PlanError::TooManyKeys { keys, bits: bytes.saturating_mul(8).min(MAX_BITS) });
     };
     let mut low = f64::MIN_POSITIVE.ln();
     while high - low > 1e-9 {
@@ -68,13 +74,13 @@ fn lowest_rate(
             None => low = middle,
         }
     }
-    best.fpp = best.predicted_fpp().clamp(f64::MIN_POSITIVE, best.fpp);
+    best.fpp = best.promised_fpp().clamp(f64::MIN_POSITIVE, best.fpp);
     Ok(best)
 }
 
 /// By doubling, then bisection.
-fn most_keys(bytes: u64, plan: impl Fn(u64) -> Result<Plan, Error>) -> Result<Plan, Error> {
-    let mut best = within(bytes, plan(1))?.ok_or(Error::MemoryTooSmall { bytes })?;
+fn most_keys(bytes: u64, plan: impl Fn(u64) -> Result<Plan, PlanError>) -> Result<Plan, PlanError> {
+    let mut best = within(bytes, plan(1))?.ok_or(PlanError::MemoryTooSmall { bytes })?;
     let mut high = 2;
     while let Some(found) = within(bytes, plan(high))? {
         best = found;

@@ -1,10 +1,11 @@
 //! Planning of the sliced kind.
 
 use super::planner::Planner;
-use super::{Kind, MAX_PROBES, Plan, check_bits};
-use crate::Error;
-use crate::error::check_field;
-use crate::math::sliced;
+use super::{Kind, MAX_PROBES, Plan, SURE_FROM, check_bits};
+use super::{PlanError, check_field};
+use crate::math::{Spread, sliced, spread};
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
 
 pub(super) struct Sliced;
 
@@ -12,7 +13,7 @@ impl Planner for Sliced {
     /// P. Almeida et al. 2007, section 2, as pybloom: k = ⌈log₂ 1/p⌉ slices, where that needs fewer
     /// bits than one slice less does. The slices have the bits that the exact rate asks for; pybloom's
     /// ⌈n·|ln p|/(k (ln 2)²)⌉ are up to 0.2 % fewer and miss the rate by as much when k was rounded.
-    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error> {
+    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
         let most = (-fpp.log2()).ceil().clamp(1.0, f64::from(MAX_PROBES)) as u32;
         let plan = |probes: u32| {
             let slice = sliced::slice_for(keys, fpp, probes);
@@ -22,11 +23,18 @@ impl Planner for Sliced {
                 let bits = slice * u64::from(probes);
                 Plan { kind: Kind::Sliced, keys, fpp, bits, probes, detail }
             };
-            // The formula is solved in floating point.
-            while plan(slice).predicted_fpp() > fpp {
-                slice += 1 + slice / 1_000_000;
+            // The formula is solved in floating point, and for the mean.
+            let step = if keys < SURE_FROM { 1_000_000 } else { 1_000 };
+            let mut few = slice.saturating_sub(1);
+            while plan(slice).promised_fpp() > fpp {
+                few = slice;
+                slice += 1 + slice / step;
             }
-            Ok::<_, Error>(plan(slice))
+            while keys >= SURE_FROM && slice - few > 1 {
+                let middle = few + (slice - few) / 2;
+                if plan(middle).promised_fpp() > fpp { few = middle } else { slice = middle }
+            }
+            Ok::<_, PlanError>(plan(slice))
         };
         let plans = [plan(most)?, plan((most - 1).max(1))?];
         let best = plans.into_iter().min_by_key(|plan| plan.bits).expect("two plans");
@@ -38,7 +46,11 @@ impl Planner for Sliced {
         sliced::fpp(keys, plan.bits / u64::from(plan.probes), plan.probes)
     }
 
-    fn check(&self, plan: &Plan) -> Result<(), Error> {
+    fn spread(&self, plan: &Plan) -> Spread {
+        spread::sliced(plan.keys, plan.bits / u64::from(plan.probes), plan.probes)
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), PlanError> {
         let whole = plan.bits > 0 && plan.bits.is_multiple_of(u64::from(plan.probes));
         check_field("bits", plan.bits, whole, "a multiple of the probes, at least 1 for each")
     }

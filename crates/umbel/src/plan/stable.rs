@@ -1,13 +1,15 @@
 //! Planning of the stable kind.
 
-use std::ops::RangeInclusive;
+use core::ops::RangeInclusive;
 
 use super::planner::Planner;
-use super::{Kind, MAX_PROBES, Plan, check_bits, plain};
-use crate::Error;
+use super::{Kind, MAX_PROBES, Plan, SURE_FROM, check_bits, plain};
+use super::{PlanError, check_field};
 use crate::bits::{BLOCK_BITS, cells};
-use crate::error::check_field;
 use crate::math::stable::{self, Cells};
+use crate::math::{Spread, spread};
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
 
 /// The chance of a key to have been forgotten after as many insertions as planned.
 const FORGOTTEN: f64 = 0.01;
@@ -32,15 +34,15 @@ impl Planner for Stable {
     }
 
     /// For each K: P as small as the rate allows, then as many cells as keep keys for the planned span.
-    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error> {
-        let out_of_reach = Error::FppOutOfReach { kind: Kind::Stable, fpp };
+    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
+        let out_of_reach = PlanError::FppOutOfReach { kind: Kind::Stable, fpp };
         let all = (1..=MAX_PROBES).filter_map(|probes| with_probes(keys, fpp, detail, probes));
         let best = all.min_by(|a, b| a.total_cmp_bits(b)).ok_or(out_of_reach)?;
         check_bits(best.bits)?;
         let plan = best.plan(keys, fpp, detail);
         match plan.lowered() {
             Some(_) => Ok(plan),
-            None => Err(Error::FppOutOfReach { kind: Kind::Stable, fpp }),
+            None => Err(PlanError::FppOutOfReach { kind: Kind::Stable, fpp }),
         }
     }
 
@@ -52,7 +54,15 @@ impl Planner for Stable {
         }
     }
 
-    fn check(&self, plan: &Plan) -> Result<(), Error> {
+    /// That of the stable point.
+    fn spread(&self, plan: &Plan) -> Spread {
+        match plan.lowered() {
+            Some(lowered) => spread::stable(plan.cells(lowered)),
+            None => Spread::fixed(1.0),
+        }
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), PlanError> {
         plain::whole_blocks(plan)?;
         let enough = cells::count(plan.detail, plan.bits) > u64::from(plan.probes);
         check_field("bits", plan.bits, enough, "more cells than probes")
@@ -66,7 +76,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn total_cmp_bits(&self, other: &Self) -> std::cmp::Ordering {
+    fn total_cmp_bits(&self, other: &Self) -> core::cmp::Ordering {
         self.bits.total_cmp(&other.bits)
     }
 
@@ -82,7 +92,7 @@ fn with_probes(keys: u64, fpp: f64, detail: u32, probes: u32) -> Option<Candidat
     // P and m for one another: P as in a filter without end to begin with.
     let mut cells = Cells { cells: f64::INFINITY, probes: k, lowered: 1.0, top };
     for _ in 0..64 {
-        cells.lowered = least_lowered(cells, fpp)? as f64;
+        cells.lowered = least_lowered(cells, keys, fpp)? as f64;
         let fill = cells.fill();
         let spread = k * (k - 1.0) / 2.0 * (1.0 - fill) / fill * cells.lowered / MOST_SPREAD;
         let least =
@@ -101,9 +111,13 @@ fn with_probes(keys: u64, fpp: f64, detail: u32, probes: u32) -> Option<Candidat
     None
 }
 
-/// The least P that keeps the rate.
-fn least_lowered(cells: Cells, fpp: f64) -> Option<u64> {
-    let keeps = |lowered: u64| Cells { lowered: lowered as f64, ..cells }.fpp_with_spread() <= fpp;
+/// The least P that keeps the rate: as [`Plan::promised_fpp`].
+fn least_lowered(cells: Cells, keys: u64, fpp: f64) -> Option<u64> {
+    let promised = |cells: Cells| match keys < SURE_FROM {
+        true => cells.fpp_with_spread(),
+        false => spread::stable(cells).upper(),
+    };
+    let keeps = |lowered: u64| promised(Cells { lowered: lowered as f64, ..cells }) <= fpp;
     let (mut low, mut high) = (0, MOST_LOWERED.min(cells.cells as u64));
     if !keeps(high) {
         return None;
@@ -118,7 +132,7 @@ fn least_lowered(cells: Cells, fpp: f64) -> Option<u64> {
 impl Plan {
     /// Cells that an insertion into a stable filter of this plan lowers; none when no number keeps the rate.
     pub(crate) fn lowered(&self) -> Option<u64> {
-        least_lowered(self.cells(1), self.fpp)
+        least_lowered(self.cells(1), self.keys, self.fpp)
     }
 
     /// What the formulas of the stable kind ask for.

@@ -1,13 +1,13 @@
 //! Planning of the window kind: how much each generation takes, and what all let pass together.
 
-use std::ops::RangeInclusive;
+use core::ops::RangeInclusive;
 
 use super::planner::Planner;
 use super::{Kind, Plan, check_bits};
-use crate::Error;
+use super::{PlanError, check_field};
 use crate::bits::BLOCK_BITS;
-use crate::error::check_field;
 use crate::math::window::{compound, share};
+use crate::math::{Spread, spread};
 
 /// Fewest and most generations. Two take 2.3 times a blocked filter's bits at 1 %; from eight on more cost
 /// bits again. Part of the format.
@@ -36,33 +36,40 @@ impl Planner for Window {
         (GENERATIONS, "2 to 8 generations")
     }
 
-    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error> {
-        let each = Plan::for_keys(Kind::Blocked, keys_each(keys, detail), share(fpp, detail))
-            .map_err(|error| match error {
-                Error::FppOutOfReach { .. } => Error::FppOutOfReach { kind: Kind::Window, fpp },
+    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
+        let plan = |each: f64| {
+            let each = Plan::for_keys(Kind::Blocked, keys_each(keys, detail), each);
+            let each = each.map_err(|error| match error {
+                PlanError::FppOutOfReach { .. } => {
+                    PlanError::FppOutOfReach { kind: Kind::Window, fpp }
+                }
                 error => error,
             })?;
-        whole(each, keys, fpp, detail)
+            whole(each, keys, fpp, detail)
+        };
+        at_most(share(fpp, detail), fpp, plan)
     }
 
-    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
         let each = bytes / u64::from(detail);
         let each = Plan::for_memory(Kind::Blocked, keys_each(keys, detail), each)
             .map_err(of_all(bytes))?;
         let mut plan = whole(each, keys, 0.5, detail)?;
-        plan.fpp = plan.predicted_fpp();
+        plan.fpp = plan.promised_fpp();
         if plan.fpp >= 1.0 {
-            return Err(Error::TooManyKeys { keys, bits: plan.bits });
+            return Err(PlanError::TooManyKeys { keys, bits: plan.bits });
         }
         plan.fpp = plan.fpp.max(f64::MIN_POSITIVE);
         Ok(plan)
     }
 
-    fn for_capacity(&self, fpp: f64, bytes: u64, detail: u32) -> Result<Plan, Error> {
+    fn for_capacity(&self, fpp: f64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
         let each = bytes / u64::from(detail);
-        let each =
-            Plan::for_capacity(Kind::Blocked, share(fpp, detail), each).map_err(of_all(bytes))?;
-        whole(each, each.keys * u64::from(detail - 1), fpp, detail)
+        let plan = |share: f64| {
+            let each = Plan::for_capacity(Kind::Blocked, share, each).map_err(of_all(bytes))?;
+            whole(each, each.keys * u64::from(detail - 1), fpp, detail)
+        };
+        at_most(share(fpp, detail), fpp, plan)
     }
 
     /// From the planned keys on, all generations are taken to be full: that is the most there is, just
@@ -74,11 +81,15 @@ impl Planner for Window {
             false => keys / each.keys,
         };
         let rest = if keys >= plan.keys { 0 } else { keys % each.keys };
-        let full = std::iter::repeat_n(each.predicted_fpp(), full as usize);
+        let full = core::iter::repeat_n(each.predicted_fpp(), full as usize);
         compound(full.chain([each.predicted_fpp_at(rest)]))
     }
 
-    fn check(&self, plan: &Plan) -> Result<(), Error> {
+    fn spread(&self, plan: &Plan) -> Spread {
+        spread::compound(generation(plan).fpp_spread(), plan.detail)
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), PlanError> {
         let unit = BLOCK_BITS * u64::from(plan.detail);
         let whole = plan.bits > 0 && plan.bits.is_multiple_of(unit);
         check_field("bits", plan.bits, whole, "a multiple of 512 for each generation, at least 512")
@@ -88,6 +99,22 @@ impl Planner for Window {
 /// Keys that one generation takes: all but the newest together have at least the window's.
 fn keys_each(keys: u64, generations: u32) -> u64 {
     keys.div_ceil(u64::from(generations - 1))
+}
+
+/// The plan for a share of each generation, or for less of it, as little as makes all of them promise `fpp`.
+fn at_most(
+    mut share: f64,
+    fpp: f64,
+    plan: impl Fn(f64) -> Result<Plan, PlanError>,
+) -> Result<Plan, PlanError> {
+    loop {
+        let plan = plan(share)?;
+        let found = plan.promised_fpp();
+        if found <= fpp {
+            return Ok(plan);
+        }
+        share *= f64::min(fpp / found, 0.999_9);
+    }
 }
 
 /// The plan of each generation; see [`Plan::generation`].
@@ -103,15 +130,15 @@ pub(super) fn generation(plan: &Plan) -> Plan {
 }
 
 /// The plan of all generations.
-fn whole(each: Plan, keys: u64, fpp: f64, detail: u32) -> Result<Plan, Error> {
+fn whole(each: Plan, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
     check_bits(each.bits as f64 * f64::from(detail))?;
     Ok(Plan { kind: Kind::Window, keys, fpp, bits: each.bits * u64::from(detail), detail, ..each })
 }
 
 /// What is too little for one generation is told as what was there for all.
-fn of_all(bytes: u64) -> impl Fn(Error) -> Error {
+fn of_all(bytes: u64) -> impl Fn(PlanError) -> PlanError {
     move |error| match error {
-        Error::MemoryTooSmall { .. } => Error::MemoryTooSmall { bytes },
+        PlanError::MemoryTooSmall { .. } => PlanError::MemoryTooSmall { bytes },
         error => error,
     }
 }
@@ -119,6 +146,7 @@ fn of_all(bytes: u64) -> impl Fn(Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Variant;
 
     #[test]
     fn bits_against_a_blocked_filter_of_the_window() {
@@ -126,7 +154,8 @@ mod tests {
             let plain = Plan::for_keys(Kind::Blocked, 10_000_000, fpp).unwrap();
             let mut row = format!("/// fpp {fpp:<8}");
             for generations in GENERATIONS {
-                let plan = Plan::for_keys(Kind::Window.with(generations), 10_000_000, fpp).unwrap();
+                let plan =
+                    Plan::for_keys(Variant::Window { generations }, 10_000_000, fpp).unwrap();
                 let times = plan.bits as f64 / plain.bits as f64;
                 row += &format!(" {times:5.2}");
                 assert!(plan.predicted_fpp() <= fpp);

@@ -5,9 +5,14 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use umbel::math::binomial_bounds;
-use umbel::{AnyFilter, Attributes, Block, Error, KeyHash, KeyHasher, Kind, Plan, Secret, Tags};
+use umbel::plan::ParseKindError;
+use umbel::{
+    AnyFilter, Attributes, Block, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan,
+    PlanError, RowError, Secret, Tags, Variant,
+};
 
 use crate::mapped::map;
+use crate::plans::{Numbers, detail, variant};
 use crate::reference::{self, Reference};
 use crate::statistics::{ALPHA, power, splitmix};
 
@@ -70,13 +75,14 @@ fn op() -> impl Strategy<Value = Op> {
 fn plan() -> impl Strategy<Value = Plan> {
     let detail = prop::sample::select(vec![0, 1, 2, 10, 11, 12]);
     let fpp = prop::sample::select(vec![0.5, 0.1, 0.001]);
-    let planned = (1..=100u64, fpp, detail.clone())
-        .prop_map(|(keys, fpp, detail)| Plan::for_keys(Kind::Attributes.with(detail), keys, fpp));
+    let planned = (1..=100u64, fpp, detail.clone()).prop_map(|(keys, fpp, detail)| {
+        Plan::for_keys(variant(Kind::Attributes, detail), keys, fpp)
+    });
     let by_hand = (1..=4u64, 1..=umbel::MAX_PROBES, detail).prop_map(|(size, probes, detail)| {
         let bits = if detail < 10 { 512 * size } else { 130 * size + 1 };
-        Plan { kind: Kind::Attributes, keys: 50, fpp: 0.01, bits, probes, detail }
+        Plan::of(variant(Kind::Attributes, detail), 50, 0.01, bits, probes)
     });
-    prop_oneof![planned.prop_map(Result::unwrap), by_hand]
+    prop_oneof![planned, by_hand].prop_map(Result::unwrap)
 }
 
 /// The filters inside as FORMAT.md has them.
@@ -90,21 +96,22 @@ struct Model {
 
 impl Model {
     fn new(plan: &Plan, attributes: usize, hasher: KeyHasher) -> Self {
-        let tags = plan.detail % 10;
-        let kind = if plan.detail < 10 { Kind::Blocked } else { Kind::Classic };
-        let inside = Plan { kind, detail: 0, ..*plan };
+        let detail = detail(plan.variant());
+        let tags = detail % 10;
+        let kind = if detail < 10 { Kind::Blocked } else { Kind::Classic };
+        let inside = Numbers { variant: kind.into(), ..Numbers::of(plan) };
         let count = match tags {
             _ if attributes == 1 => 0,
             0 => 0,
             1 => 1,
             _ => (1 << attributes) - attributes as u64 - 1,
         };
-        let joint = Plan { bits: plan.bits * count, ..inside };
+        let joint = Numbers { bits: plan.bits() * count, ..inside };
         Self {
             hasher,
             tags,
-            filters: vec![Reference::new(&inside); attributes],
-            joint: (count > 0).then(|| Reference::new(&joint)),
+            filters: vec![Reference::new(&inside.plan()); attributes],
+            joint: (count > 0).then(|| Reference::new(&joint.plan())),
         }
     }
 
@@ -189,7 +196,7 @@ fn question(row: &[u8], attributes: usize, subset: u64) -> Vec<Option<Vec<u8>>> 
 }
 
 fn run(plan: &Plan, count: usize, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
-    let new = || Attributes::new(plan, &NAMES[..count], hasher).unwrap();
+    let new = || Attributes::with_names(plan, &NAMES[..count], hasher).unwrap();
     let (mut filter, mut model) = (new(), Model::new(plan, count, hasher));
     let mut members: HashSet<Row> = HashSet::new();
     for op in ops {
@@ -247,7 +254,7 @@ fn run(plan: &Plan, count: usize, hasher: KeyHasher, secret: Option<&Secret>, op
                 };
                 assert!(view == filter && view == filter.view());
                 assert_eq!(view.receipt(), filter.receipt());
-                filter = view.to_owned().unwrap();
+                filter = view.try_clone().unwrap();
             }
             Op::Map => {
                 let disk = tempfile::tempfile().unwrap();
@@ -299,7 +306,7 @@ fn run(plan: &Plan, count: usize, hasher: KeyHasher, secret: Option<&Secret>, op
                 }
                 key.extend(value);
             }
-            assert!(filter.contains_hash(hasher.hash(&key)), "by the hash of the whole row");
+            assert!(filter.contains(hasher.hash(&key)), "by the hash of the whole row");
         }
     }
 }
@@ -327,9 +334,9 @@ fn text(a: u64, number: u64) -> [u8; 8] {
 
 fn filled(plan: &Plan, attributes: usize, seed: u64) -> Attributes {
     let names: Vec<_> = (0..attributes).map(|i| format!("a{i}")).collect();
-    let mut filter = Attributes::new(plan, &names, KeyHasher::with_seed(seed)).unwrap();
+    let mut filter = Attributes::with_names(plan, &names, KeyHasher::with_seed(seed)).unwrap();
     let row = |number| (0..attributes as u64).map(|_| text(0, number)).collect::<Vec<_>>();
-    let rows: Vec<_> = (0..plan.keys).map(row).collect();
+    let rows: Vec<_> = (0..plan.keys()).map(row).collect();
     filter.insert_rows(&rows).unwrap();
     filter
 }
@@ -352,7 +359,7 @@ fn assert_chance(hits: u64, trials: u64, rate: f64, what: &str) {
 fn unknown_values_pass_at_the_planned_rate() {
     for detail in [0, 1, 2, 10, 12] {
         for fpp in [0.1, 0.01] {
-            let plan = Plan::for_keys(Kind::Attributes.with(detail), 20_000, fpp).unwrap();
+            let plan = Plan::for_keys(variant(Kind::Attributes, detail), 20_000, fpp).unwrap();
             let filter = filled(&plan, 3, 7);
             let receipt = filter.receipt();
             let trials = power(fpp, 0.1) as u64;
@@ -385,23 +392,23 @@ fn unknown_values_pass_at_the_planned_rate() {
 #[test]
 fn values_of_different_rows_pass_at_the_rate_of_the_tags() {
     for (detail, mended) in [(0, vec![]), (1, vec![7]), (2, vec![3, 5, 6, 7]), (11, vec![7])] {
-        let plan = Plan::for_keys(Kind::Attributes.with(detail), 50_000, 0.01).unwrap();
+        let plan = Plan::for_keys(variant(Kind::Attributes, detail), 50_000, 0.01).unwrap();
         let filter = filled(&plan, 3, 11);
         for subset in [3u64, 5, 6, 7] {
             let row = |number: u64| {
-                let other = |i: u64| text(0, (number + 1_000 * i) % plan.keys);
+                let other = |i: u64| text(0, (number + 1_000 * i) % plan.keys());
                 (0..3).map(|i| (subset >> i & 1 == 1).then(|| other(i))).collect()
             };
-            let found = hits(&filter, (0..plan.keys).map(row));
+            let found = hits(&filter, (0..plan.keys()).map(row));
             let asked: Vec<_> = (0..3).map(|i| subset >> i & 1 == 1).collect();
             let worst = filter.fpp_asked(&asked).unwrap();
             if mended.contains(&subset) {
                 let rate = filter.receipt().parts[3].fpp;
                 assert_eq!(worst, rate);
                 assert!(rate <= 0.0103, "{rate}");
-                assert_chance(found, plan.keys, rate, "recombined");
+                assert_chance(found, plan.keys(), rate, "recombined");
             } else {
-                assert_eq!((found, worst), (plan.keys, 1.0), "nothing tells them apart");
+                assert_eq!((found, worst), (plan.keys(), 1.0), "nothing tells them apart");
             }
         }
     }
@@ -410,11 +417,11 @@ fn values_of_different_rows_pass_at_the_rate_of_the_tags() {
 #[test]
 fn receipts_tell_of_each_part() {
     let plan = Plan::for_keys(Kind::Attributes, 10_000, 0.01).unwrap();
-    let mut filter = Attributes::new(&plan, &["few", "many"], KeyHasher::default()).unwrap();
+    let mut filter = Attributes::with_names(&plan, &["few", "many"], KeyHasher::default()).unwrap();
     let rows: Vec<_> = (0..10_000u64).map(|i| [text(0, i % 10), text(1, i % 5_000)]).collect();
     filter.insert_rows(&rows).unwrap();
     let receipt = filter.receipt();
-    assert_eq!(receipt.bits, 3 * plan.bits);
+    assert_eq!(receipt.bits, 3 * plan.bits());
     // i mod 10 is told by i mod 5,000: as many different rows.
     let near = |found: f64, keys: f64| assert!((found / keys - 1.0).abs() < 0.05, "{found} {keys}");
     near(receipt.parts[0].keys, 10.0);
@@ -432,30 +439,40 @@ fn receipts_tell_of_each_part() {
 #[test]
 fn what_cannot_be_is_refused() {
     let plan = Plan::for_keys(Kind::Attributes, 10, 0.01).unwrap();
-    let new = |plan: &Plan, names: &[&str]| Attributes::new(plan, names, KeyHasher::default());
-    assert!(matches!(new(&plan, &[]), Err(Error::NoAttributes)));
-    assert!(matches!(new(&plan, &["a", ""]), Err(Error::AttributeName { .. })));
-    assert!(matches!(new(&plan, &[&"a".repeat(256)]), Err(Error::AttributeName { .. })));
-    assert!(matches!(new(&plan, &["a", "b", "a"]), Err(Error::AttributeTwice { .. })));
+    let new =
+        |plan: &Plan, names: &[&str]| Attributes::with_names(plan, names, KeyHasher::default());
+    assert!(matches!(new(&plan, &[]), Err(RowError::NoAttributes)));
+    assert!(matches!(new(&plan, &["a", ""]), Err(RowError::AttributeName { .. })));
+    assert!(matches!(new(&plan, &[&"a".repeat(256)]), Err(RowError::AttributeName { .. })));
+    assert!(matches!(new(&plan, &["a", "b", "a"]), Err(RowError::AttributeTwice { .. })));
     let names: Vec<_> = (0..65).map(|i| format!("{i}{}", "n".repeat(250))).collect();
     let names: Vec<&str> = names.iter().map(|name| &name[..]).collect();
     let error = new(&plan, &names).unwrap_err();
-    assert!(matches!(error, Error::AttributeCount { found: 65, most: 64 }));
+    assert!(matches!(error, RowError::AttributeCount { found: 65, most: 64 }));
     let widest = new(&plan, &names[..64]).unwrap();
     assert!(
         file(&widest).len() < 64 * (256 + 64) + 2_000,
         "the longest header is no longer than this"
     );
-    let subsets = Plan { detail: Tags::Subsets as u32, ..plan };
-    assert!(matches!(new(&subsets, &names[..9]), Err(Error::AttributeCount { found: 9, most: 8 })));
+    let subsets = Variant::Attributes { tags: Tags::Subsets, classic: false };
+    let subsets = Numbers { variant: subsets, ..Numbers::of(&plan) }.plan();
+    assert!(matches!(
+        new(&subsets, &names[..9]),
+        Err(RowError::AttributeCount { found: 9, most: 8 })
+    ));
     assert_eq!(new(&subsets, &names[..8]).unwrap().bytes(), (8 + 247) * plan.bytes());
-    assert!(matches!(new(&Plan { detail: 3, ..plan }, &["a"]), Err(Error::Detail { .. })));
-    let huge = Plan { bits: 1 << 47, ..plan };
-    assert!(matches!(new(&huge, &["a", "b"]), Err(Error::TooLarge { .. })));
+    let unknown = "attributes:3".parse::<Variant>();
+    assert!(matches!(unknown, Err(ParseKindError::Plan(PlanError::Detail { found: 3, .. }))));
+    let other = Plan::for_keys(Kind::Blocked, 10, 0.01).unwrap();
+    let other = new(&other, &["a"]);
+    assert!(matches!(other, Err(RowError::Plan(PlanError::Kind { found: Kind::Blocked, .. }))));
+    let huge = Numbers { bits: 1 << 47, ..Numbers::of(&plan) }.plan();
+    let huge = new(&huge, &["a", "b"]);
+    assert!(matches!(huge, Err(RowError::Plan(PlanError::TooLarge { .. }))));
 
     let mut filter = new(&plan, &["host", "user"]).unwrap();
     let short = filter.insert_row(&["a"]).unwrap_err();
-    assert!(matches!(short, Error::RowLength { expected: 2, found: 1 }), "{short}");
+    assert!(matches!(short, RowError::RowLength { expected: 2, found: 1 }), "{short}");
     assert!(filter.contains_row(&[Some("a"), None, None]).is_err());
     assert!(filter.insert_rows(&[&["a", "b"][..], &["a"]]).is_err());
     assert_eq!(filter.receipt().set_bits, 0, "nothing of a wrong batch is in");
@@ -473,30 +490,37 @@ fn what_cannot_be_is_refused() {
     }
     let mut any = AnyFilter::Attributes(filter.clone());
     let error = any.insert("key").unwrap_err();
-    assert!(matches!(error, Error::Rows { .. }), "{error}");
-    assert!(matches!(AnyFilter::new(&plan, KeyHasher::default()), Err(Error::NoAttributes)));
+    assert!(
+        matches!(&error, InsertError::Rows { has } if has.as_slice() == ["host", "user"]),
+        "{error}"
+    );
+    let unnamed = AnyFilter::with_plan(&plan, KeyHasher::default());
+    assert!(matches!(unnamed, Err(PlanError::Unnamed)));
 
     let other = new(&plan, &["user", "host"]).unwrap();
-    assert!(matches!(filter.union(&other), Err(Error::AttributesDiffer { .. })));
-    let other = new(&Plan { detail: 0, ..plan }, &["host", "user"]).unwrap();
-    assert!(matches!(filter.union(&other), Err(Error::TagsDiffer { left: 1, right: 0 })));
-    let other = Attributes::new(&plan, &["host", "user"], KeyHasher::with_seed(1)).unwrap();
-    assert!(matches!(filter.intersect(&other), Err(Error::SchemesDiffer { .. })));
-    let other = new(&Plan { bits: 3 * 512, ..plan }, &["host", "user"]).unwrap();
-    let mut two = new(&Plan { bits: 2 * 512, ..plan }, &["host", "user"]).unwrap();
-    assert!(matches!(two.union(&other), Err(Error::SizesDiffer { .. })));
+    assert!(matches!(filter.union(&other), Err(MergeError::AttributesDiffer { .. })));
+    let untagged = Numbers { variant: variant(Kind::Attributes, 0), ..Numbers::of(&plan) }.plan();
+    let other = new(&untagged, &["host", "user"]).unwrap();
+    assert!(matches!(filter.union(&other), Err(MergeError::TagsDiffer { left: 1, right: 0 })));
+    let other = Attributes::with_names(&plan, &["host", "user"], KeyHasher::with_seed(1)).unwrap();
+    assert!(matches!(filter.intersect(&other), Err(MergeError::SchemesDiffer { .. })));
+    let of_blocks = |blocks: u64| {
+        let plan = Numbers { bits: blocks * 512, ..Numbers::of(&plan) }.plan();
+        new(&plan, &["host", "user"]).unwrap()
+    };
+    let (mut two, other) = (of_blocks(2), of_blocks(3));
+    assert!(matches!(two.union(&other), Err(MergeError::SizesDiffer { .. })));
 }
 
 /// As plain filters do, the larger folds to the smaller, tags and all.
 #[test]
 fn filters_of_different_sizes_merge() {
-    let plan =
-        Plan { kind: Kind::Attributes, keys: 40, fpp: 0.1, bits: 1536, probes: 5, detail: 2 };
-    let large = Plan { bits: 3 * plan.bits, keys: 120, ..plan };
+    let plan = Plan::of(variant(Kind::Attributes, 2), 40, 0.1, 1536, 5).unwrap();
+    let large = Numbers { bits: 3 * plan.bits(), keys: 120, ..Numbers::of(&plan) }.plan();
     let (mut small, mut large) = (filled(&plan, 3, 1), filled(&large, 3, 1));
     let mut both = small.clone();
     both.union(&large).unwrap();
-    assert_eq!(both.plan().bits, plan.bits);
+    assert_eq!(both.plan().bits(), plan.bits());
     large.union(&small).unwrap();
     assert!(large == both);
     small.intersect(&both).unwrap();

@@ -5,16 +5,20 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use umbel::filter::{Bloomier, BloomierBuilder};
 use umbel::math::binomial_bounds;
-use umbel::{AnyFilter, Block, Error, KeyHash, KeyHasher, Kind, Plan};
+use umbel::{
+    AnyFilter, Block, BuildError, FieldError, InsertError, KeyHash, KeyHasher, Kind, MergeError,
+    Plan, PlanError, Variant,
+};
 
 use crate::mapped::map;
+use crate::plans::{Numbers, variant};
 
 fn hashes(keys: std::ops::Range<u64>) -> Vec<KeyHash> {
-    keys.map(|key| KeyHasher::default().hash_u64(key)).collect()
+    keys.map(|key| KeyHasher::default().hash(key)).collect()
 }
 
 fn plan(keys: u64, bits: u32) -> Plan {
-    Plan::for_keys(Kind::Bloomier.with(bits), keys, 0.5f64.powi(bits as i32)).unwrap()
+    Plan::for_keys(variant(Kind::Bloomier, bits), keys, 0.5f64.powi(bits as i32)).unwrap()
 }
 
 fn file(filter: &Bloomier) -> Vec<u8> {
@@ -29,14 +33,12 @@ fn no_key_is_absent_and_no_more_pass_than_promised() {
         for keys in [1, 2, 3, 10, 100, 1_000, 30_000] {
             let members = hashes(0..keys);
             let filter =
-                Bloomier::build(&plan(keys, bits), KeyHasher::default(), &members).unwrap();
-            assert!(members.iter().all(|hash| filter.contains_hash(*hash)), "{bits} {keys}");
+                Bloomier::build(&plan(keys, bits), &members, KeyHasher::default()).unwrap();
+            assert!(members.iter().all(|hash| filter.contains(*hash)), "{bits} {keys}");
             let fresh = hashes(1 << 40..(1 << 40) + 100_000);
             let mut found = vec![false; fresh.len()];
-            filter.contains_batch(&fresh, &mut found);
-            assert!(
-                fresh.iter().zip(&found).all(|(hash, found)| filter.contains_hash(*hash) == *found)
-            );
+            filter.contains_all(&fresh, &mut found);
+            assert!(fresh.iter().zip(&found).all(|(hash, found)| filter.contains(*hash) == *found));
             let hits = found.iter().filter(|found| **found).count() as u64;
             let (low, high) = binomial_bounds(100_000, 0.5f64.powi(bits as i32), 1e-9);
             assert!((low..=high).contains(&hits), "{bits} {keys}: {hits} of {low} to {high}");
@@ -64,15 +66,17 @@ fn sizes_keep_within_the_designed_multiples() {
     }
     // Filters of 1 % take 7 bits, also by a plan of memory.
     let plan = Plan::for_keys(Kind::Bloomier, 1_000_000, 0.01).unwrap();
-    assert_eq!(plan.detail, 7);
-    assert_eq!(Plan::for_memory(Kind::Bloomier, 1_000_000, plan.bytes()).unwrap().detail, 7);
+    let seven = Variant::Bloomier { fingerprint_bits: Some(7), value_bits: 0 };
+    assert_eq!(plan.variant(), seven);
+    let by_memory = Plan::for_memory(Kind::Bloomier, 1_000_000, plan.bytes()).unwrap();
+    assert_eq!(by_memory.variant(), seven);
 }
 
 #[test]
 fn shards_built_apart_make_the_same_filter() {
-    let plan = Plan { bits: 480 * 512, ..plan(3_000_001, 5) };
+    let plan = Numbers { bits: 480 * 512, ..Numbers::of(&plan(3_000_001, 5)) }.plan();
     let members = hashes(0..20_000);
-    let whole = Bloomier::build(&plan, KeyHasher::default(), &members).unwrap();
+    let whole = Bloomier::build(&plan, &members, KeyHasher::default()).unwrap();
     let mut builder = BloomierBuilder::new(&plan, KeyHasher::default()).unwrap();
     assert_eq!(builder.count(), 2);
     let mut parts = vec![Vec::new(); builder.count()];
@@ -87,7 +91,7 @@ fn shards_built_apart_make_the_same_filter() {
     });
     let apart = builder.finish().unwrap();
     assert_eq!((apart.keys(), whole.keys()), (20_000, 20_000));
-    assert!(members.iter().all(|hash| apart.contains_hash(*hash) && whole.contains_hash(*hash)));
+    assert!(members.iter().all(|hash| apart.contains(*hash) && whole.contains(*hash)));
     let receipt = apart.receipt();
     assert_eq!((receipt.keys.value, receipt.keys.low, receipt.keys.high), (2e4, 2e4, 2e4));
     assert_eq!(receipt.fpp, 1.0 / 32.0);
@@ -97,39 +101,48 @@ fn shards_built_apart_make_the_same_filter() {
 #[test]
 fn what_cannot_be_built_says_why() {
     let hasher = KeyHasher::default();
-    let error = Bloomier::build(&plan(100, 8), hasher, &hashes(0..1000)).unwrap_err();
-    assert!(matches!(error, Error::Overfull { keys: 1000, planned: 100 }), "{error:?}");
-    let error = Bloomier::build(&plan(100, 8), hasher, &hashes(0..101)).unwrap_err();
-    assert!(matches!(error, Error::Overfull { keys: 101, planned: 100 }), "{error:?}");
+    let error = Bloomier::build(&plan(100, 8), &hashes(0..1000), hasher).unwrap_err();
+    assert!(matches!(error, BuildError::Overfull { keys: 1000, planned: 100 }), "{error:?}");
+    let error = Bloomier::build(&plan(100, 8), &hashes(0..101), hasher).unwrap_err();
+    assert!(matches!(error, BuildError::Overfull { keys: 101, planned: 100 }), "{error:?}");
     // Many times the same key is one key.
     let same: Vec<_> = (0..100_000).map(|i| hashes(i % 7..i % 7 + 1)[0]).collect();
-    assert_eq!(Bloomier::build(&plan(7, 8), hasher, &same).unwrap().keys(), 7);
+    assert_eq!(Bloomier::build(&plan(7, 8), &same, hasher).unwrap().keys(), 7);
     let pairs = [("a", 1), ("b\n", 2), ("a", 1), ("b\n", 3)];
     let error = Bloomier::build_map(&pairs, 8, 8, hasher).unwrap_err();
-    assert!(matches!(error, Error::ValuesDiffer { places: [1, 3], values: [2, 3], .. }));
-    assert!(
-        error.to_string().contains("the key \"b\\n\" has the value 2 at place 1 and 3"),
-        "{error}"
-    );
+    assert!(matches!(error, BuildError::ValuesDiffer { places: [1, 3], values: [2, 3], .. }));
+    assert!(error.to_string().contains("has the value 2 at place 1 and 3 at place 3"), "{error}");
     let error = Bloomier::build_map(&[("a", 256)], 8, 8, hasher).unwrap_err();
-    assert!(matches!(error, Error::WideValue { value: 256, place: 0, bits: 8 }));
-    assert!(matches!(Bloomier::map_plan(9, 33, 32), Err(Error::Field { .. })));
-    assert!(matches!(Bloomier::map_plan(9, 0, 0), Err(Error::Field { .. })));
+    assert!(matches!(error, BuildError::WideValue { value: 256, place: 0, bits: 8 }));
     assert!(matches!(
-        Plan::for_keys(Kind::Bloomier.with(4), 9, 0.01),
-        Err(Error::Detail { found: 4, .. })
+        Bloomier::map_plan(9, 33, 32),
+        Err(PlanError::Field(FieldError { field: "value_bits", .. }))
     ));
-    assert!(matches!(Plan::for_keys(Kind::Bloomier, 9, 1e-30), Err(Error::FppOutOfReach { .. })));
+    assert!(matches!(
+        Bloomier::map_plan(9, 0, 0),
+        Err(PlanError::Field(FieldError { field: "value_bits", .. }))
+    ));
+    assert!(matches!(
+        Plan::for_keys(variant(Kind::Bloomier, 4), 9, 0.01),
+        Err(PlanError::Detail { found: 4, .. })
+    ));
+    assert!(matches!(
+        Plan::for_keys(Kind::Bloomier, 9, 1e-30),
+        Err(PlanError::FppOutOfReach { .. })
+    ));
     assert!(matches!(
         Plan::for_keys(Kind::Bloomier, u64::MAX, 0.1),
-        Err(Error::TooManyAtOnce { .. })
+        Err(PlanError::TooManyAtOnce { .. })
     ));
-    assert!(matches!(AnyFilter::new(&plan(9, 8), hasher), Err(Error::Static(Kind::Bloomier))));
-    let mut filter = AnyFilter::build(&plan(9, 8), hasher, &hashes(0..9)).unwrap();
-    assert!(matches!(filter.insert("key"), Err(Error::Static(Kind::Bloomier))));
+    assert!(matches!(
+        AnyFilter::with_plan(&plan(9, 8), hasher),
+        Err(PlanError::BuiltAtOnce(Kind::Bloomier))
+    ));
+    let mut filter = AnyFilter::build(&plan(9, 8), &hashes(0..9), hasher).unwrap();
+    assert!(matches!(filter.insert("key"), Err(InsertError::BuiltAtOnce(Kind::Bloomier))));
     let other = filter.clone();
     let error = filter.union(&other).unwrap_err();
-    assert!(matches!(error, Error::NotMergeable(Kind::Bloomier)));
+    assert!(matches!(error, MergeError::NotMergeable(Kind::Bloomier)));
     assert!(error.to_string().contains("build one of the keys of both"), "{error}");
 }
 
@@ -138,8 +151,8 @@ fn what_cannot_be_built_says_why() {
 fn keys_that_share_half_a_hash_are_told_apart() {
     let pairs: Vec<_> = (0..2_000u64)
         .map(|i| {
-            let KeyHash { high, low } = KeyHasher::default().hash_u64(i);
-            let other = KeyHasher::default().hash_u64(i / 2);
+            let KeyHash { high, low } = KeyHasher::default().hash(i);
+            let other = KeyHasher::default().hash(i / 2);
             (
                 if i % 4 < 2 {
                     KeyHash { high, low: other.low }
@@ -150,9 +163,9 @@ fn keys_that_share_half_a_hash_are_told_apart() {
             )
         })
         .collect();
-    let plan = Bloomier::map_plan(2_000, 11, 20).unwrap();
-    let map = Bloomier::build_map_hashes(&plan, KeyHasher::default(), &pairs).unwrap();
-    assert!(pairs.iter().all(|(hash, value)| map.get_hash(*hash) == Some(*value)));
+    let map = Bloomier::build_map(&pairs, 11, 20, KeyHasher::default()).unwrap();
+    assert_eq!(*map.plan(), Bloomier::map_plan(2_000, 11, 20).unwrap());
+    assert!(pairs.iter().all(|(hash, value)| map.get(*hash) == Some(*value)));
 }
 
 proptest! {
@@ -190,7 +203,7 @@ proptest! {
             let key = key.to_le_bytes();
             prop_assert_eq!(map.get(key), Some(*value));
             prop_assert_eq!(view.get(key), Some(*value));
-            prop_assert!(view.contains(key) && read.to_owned().unwrap().contains(key));
+            prop_assert!(view.contains(key) && read.try_clone().unwrap().contains(key));
         }
         if fingerprint_bits >= 50 {
             prop_assert!((1000..1100u64).all(|key| view.get(key.to_le_bytes()).is_none()));
@@ -209,7 +222,7 @@ fn bytemuck_bytes(blocks: &mut [Block]) -> &mut [u8] {
 #[test]
 fn a_mapped_file_answers() {
     let filter =
-        Bloomier::build(&plan(5_000, 12), KeyHasher::default(), &hashes(0..5_000)).unwrap();
+        Bloomier::build(&plan(5_000, 12), &hashes(0..5_000), KeyHasher::default()).unwrap();
     let file = tempfile::tempfile().unwrap();
     filter.write(&file).unwrap();
     let mapped = AnyFilter::map(&map(&file), None).unwrap();

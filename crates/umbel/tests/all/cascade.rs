@@ -5,9 +5,14 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use umbel::math::binomial_bounds;
-use umbel::{AnyFilter, Block, Cascade, Error, KeyHash, KeyHasher, Kind, Plan, Secret};
+use umbel::plan::ParseKindError;
+use umbel::{
+    AnyFilter, Block, BuildError, Cascade, Form, InsertError, KeyHash, KeyHasher, Kind, MergeError,
+    Plan, PlanError, Secret, Variant,
+};
 
 use crate::mapped::map;
+use crate::plans::Numbers;
 use crate::reference::{self, Reference};
 use crate::statistics::{ALPHA, Keys, power};
 
@@ -18,14 +23,14 @@ fn file(filter: &Cascade) -> Vec<u8> {
 }
 
 fn hashes(keys: impl IntoIterator<Item = u64>) -> Vec<KeyHash> {
-    keys.into_iter().map(|key| KeyHasher::default().hash_u64(key)).collect()
+    keys.into_iter().map(|key| KeyHasher::default().hash(key)).collect()
 }
 
 fn answers(filter: &AnyFilter<impl AsRef<[Block]>>, hashes: &[KeyHash]) -> Vec<bool> {
     let mut found = vec![false; hashes.len()];
-    filter.contains_batch(hashes, &mut found);
+    filter.contains_all(hashes, &mut found);
     for (hash, found) in hashes.iter().zip(&found) {
-        assert_eq!(filter.get().contains_hash(*hash), *found, "alone as in a batch");
+        assert_eq!(filter.contains(*hash), *found, "alone as in a batch");
     }
     found
 }
@@ -38,7 +43,7 @@ impl Model {
         let mut model = Self(Vec::new());
         let (mut held, mut others) = (include.to_vec(), exclude.to_vec());
         for part in filter.receipt().parts {
-            assert!(model.0.is_empty() || part.plan.keys == held.len() as u64);
+            assert!(model.0.is_empty() || part.plan.keys() == held.len() as u64);
             let index = model.0.len() as u64;
             let mut level = Reference::new(&part.plan);
             held.iter().for_each(|hash| level.insert(in_level(*hash, index)));
@@ -75,7 +80,7 @@ proptest! {
         include in prop::collection::vec(0u64..5000, 0..1500),
         exclude in prop::collection::vec(0u64..5000, 0..3000),
         fpp in prop::sample::select(vec![0.9, 0.5, 0.1, 0.01, 1e-4]),
-        form in 0..2u32,
+        form in prop::sample::select(vec![Form::Levels, Form::List]),
         more in 0..100u64,
         by_hand in 0..40u64,
         keyed in any::<bool>(),
@@ -86,21 +91,21 @@ proptest! {
         };
         let secret = keyed.then(|| Secret::new(*b"sixteen old keys"));
         let both: HashSet<_> = include.iter().copied().collect();
-        let hash = |key: &u64| hasher.hash_u64(*key);
+        let hash = |key: &u64| hasher.hash(*key);
         let exclude: Vec<_> = exclude.iter().filter(|key| !both.contains(key)).map(hash).collect();
         let include: Vec<_> = include.iter().map(hash).collect();
         let keys = include.len() as u64 + more.max(1);
-        let plan = Plan::for_lists(Kind::Cascade.with(form), keys, exclude.len() as u64, fpp).unwrap();
+        let plan = Plan::for_lists(Variant::Cascade { form }, keys, exclude.len() as u64, fpp).unwrap();
         // Some with a first level that lets nearly all pass.
         let plan = match by_hand {
-            blocks @ 1..5 => Plan { bits: 512 * blocks, probes: 3, ..plan },
+            blocks @ 1..5 => Numbers { bits: 512 * blocks, probes: 3, ..Numbers::of(&plan) }.plan(),
             _ => plan,
         };
-        let filter = Cascade::build_planned(&plan, hasher, &include, &exclude).unwrap();
+        let filter = Cascade::build_planned(&plan, &include, &exclude, hasher).unwrap();
         let bytes = file(&filter);
         let read = Cascade::read(&bytes[..], bytes.len() as u64, secret.as_ref()).unwrap();
         prop_assert!(read == filter && file(&read) == bytes);
-        prop_assert!(filter.view() == filter && filter.view().to_owned().unwrap() == filter);
+        prop_assert!(filter.view() == filter && filter.view().try_clone().unwrap() == filter);
         let mut room = vec![Block::default(); bytes.len().div_ceil(64)];
         let aligned = &mut bytemuck::cast_slice_mut(&mut room)[..bytes.len()];
         aligned.copy_from_slice(&bytes);
@@ -110,7 +115,7 @@ proptest! {
         prop_assert_eq!(view.receipt(), filter.receipt());
         let receipt = filter.receipt();
         prop_assert_eq!(receipt.bytes(), filter.bytes());
-        if form == 0 {
+        if form == Form::Levels {
             let model = Model::of(&filter, &include, &exclude);
             let start = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
             prop_assert!(bytes[start..][..filter.bytes() as usize] == model.payload()[..]);
@@ -134,14 +139,14 @@ fn other_keys_pass_at_the_promised_rate() {
             (100_000, 50_000, 0.5),
             (1, 1_000, 0.01),
         ] {
-            for form in [0, 1] {
+            for form in [Form::Levels, Form::List] {
                 let hasher = KeyHasher::with_seed(stream);
                 let hash = |number| sort.hash(&hasher, number);
                 let include: Vec<_> = (0..included).map(hash).collect();
                 let exclude: Vec<_> = (included..included + excluded).map(hash).collect();
-                let kind = Kind::Cascade.with(form);
+                let kind = Variant::Cascade { form };
                 let plan = Plan::for_lists(kind, included, excluded, fpp).unwrap();
-                let filter = Cascade::build_planned(&plan, hasher, &include, &exclude).unwrap();
+                let filter = Cascade::build_planned(&plan, &include, &exclude, hasher).unwrap();
                 let rate = filter.receipt().fpp;
                 assert!(plan.predicted_fpp() <= fpp);
                 let trials = power(rate, 0.1).clamp(10_000.0, 1e6) as u64;
@@ -149,12 +154,12 @@ fn other_keys_pass_at_the_promised_rate() {
                 let (mut hits, mut found) = (0, vec![false; 1 << 16]);
                 let others: Vec<_> = (start..start + trials).map(hash).collect();
                 for others in others.chunks(1 << 16) {
-                    filter.contains_batch(others, &mut found[..others.len()]);
+                    filter.contains_all(others, &mut found[..others.len()]);
                     hits += found[..others.len()].iter().filter(|found| **found).count() as u64;
                 }
                 let (least, most) = binomial_bounds(trials, rate, ALPHA);
                 let what =
-                    format!("{sort:?} {included} {excluded} {fpp} {form}: {hits} of {trials}");
+                    format!("{sort:?} {included} {excluded} {fpp} {form:?}: {hits} of {trials}");
                 assert!((least..=most).contains(&hits), "{what}, not {least} to {most}");
                 // Above the promise only by what chance does to the bits of few keys.
                 assert!(rate <= fpp * if included > 1000 { 1.05 } else { 10.0 }, "{what}: {rate}");
@@ -170,8 +175,8 @@ fn the_size_is_as_derived() {
     let (include, exclude) = (hashes(0..included), hashes(included..included + excluded));
     let bits_with = |plan: &Plan| {
         let filter =
-            Cascade::build_planned(plan, KeyHasher::default(), &include, &exclude).unwrap();
-        (filter.bits() as f64 / included as f64, filter)
+            Cascade::build_planned(plan, &include, &exclude, KeyHasher::default()).unwrap();
+        (8.0 * filter.bytes() as f64 / included as f64, filter)
     };
     let plan = Plan::for_lists(Kind::Cascade, included, excluded, 0.5).unwrap();
     let (best, filter) = bits_with(&plan);
@@ -189,7 +194,8 @@ fn the_size_is_as_derived() {
         assert!(bits > best, "{bits} at {other}, {best} at {first}");
     }
     // The plain form pays 128 bits for each caught instead.
-    let plan = Plan::for_lists(Kind::Cascade.with(1), included, excluded, 0.5).unwrap();
+    let plan =
+        Plan::for_lists(Variant::Cascade { form: Form::List }, included, excluded, 0.5).unwrap();
     let (plain, filter) = bits_with(&plan);
     assert!(plain > best && filter.caught() < included / 10, "{plain} {}", filter.caught());
 }
@@ -197,29 +203,29 @@ fn the_size_is_as_derived() {
 #[test]
 fn keys_on_both_lists_are_told() {
     let (hasher, include) = (KeyHasher::default(), hashes(0..5_000));
-    for form in [0, 1] {
+    for form in [Form::Levels, Form::List] {
         let mut exclude = hashes(5_000..20_000);
         exclude[700] = include[4_000];
         exclude[800] = include[3_000];
         exclude[900] = include[3_000];
-        let plan = Plan::for_lists(Kind::Cascade.with(form), 5_000, 15_000, 0.01).unwrap();
-        let error = Cascade::build_planned(&plan, hasher, &include, &exclude).unwrap_err();
-        let right = matches!(error, Error::OnBothLists { key: None, places: [3_000, 800] });
+        let plan = Plan::for_lists(Variant::Cascade { form }, 5_000, 15_000, 0.01).unwrap();
+        let error = Cascade::build_planned(&plan, &include, &exclude, hasher).unwrap_err();
+        let right = matches!(error, BuildError::OnBothLists { places: [3_000, 800] });
         assert!(right, "{error:?}");
     }
-    let error = Cascade::build_keys(&["a", "b\n"], &["c", "b\n"], 0.01, hasher).unwrap_err();
+    let error = Cascade::build(&["a", "b\n"], &["c", "b\n"], 0.01, hasher).unwrap_err();
     let words = error.to_string();
-    assert!(words.starts_with("the key \"b\\n\" is included at place 1 and excluded at place 1"));
+    assert!(words.starts_with("one key is included at place 1 and excluded at place 1"));
     // Two lists that are one.
     let error = Cascade::build(&include, &include, 0.01, hasher).unwrap_err();
-    assert!(matches!(error, Error::OnBothLists { places: [0, 0], .. }), "{error:?}");
+    assert!(matches!(error, BuildError::OnBothLists { places: [0, 0] }), "{error:?}");
 }
 
 /// Keys that have one half of the hash in common are told apart even in levels of a single block.
 #[test]
 fn half_a_hash_in_common_is_no_hash_in_common() {
     let some = hashes(0..600);
-    for form in [0, 1] {
+    for form in [Form::Levels, Form::List] {
         for swap in [false, true] {
             let halves = |(a, b): (&KeyHash, &KeyHash)| match swap {
                 true => KeyHash { high: a.high, low: b.low },
@@ -227,12 +233,12 @@ fn half_a_hash_in_common_is_no_hash_in_common() {
             };
             let others = hashes(1_000..1_600);
             let exclude: Vec<_> = some.iter().zip(&others).map(halves).collect();
-            let plan = Plan::for_lists(Kind::Cascade.with(form), 600, 600, 0.5).unwrap();
-            let plan = Plan { bits: 512, probes: 1, ..plan };
+            let plan = Plan::for_lists(Variant::Cascade { form }, 600, 600, 0.5).unwrap();
+            let plan = Numbers { bits: 512, probes: 1, ..Numbers::of(&plan) }.plan();
             let hasher = KeyHasher::default();
-            let filter = Cascade::build_planned(&plan, hasher, &some, &exclude).unwrap();
-            assert!(some.iter().all(|hash| filter.contains_hash(*hash)));
-            assert!(!exclude.iter().any(|hash| filter.contains_hash(*hash)));
+            let filter = Cascade::build_planned(&plan, &some, &exclude, hasher).unwrap();
+            assert!(some.iter().all(|hash| filter.contains(*hash)));
+            assert!(!exclude.iter().any(|hash| filter.contains(*hash)));
             assert!(filter.levels() < 30);
         }
     }
@@ -242,35 +248,38 @@ fn half_a_hash_in_common_is_no_hash_in_common() {
 fn what_a_static_kind_refuses() {
     let hasher = KeyHasher::default();
     let plan = Plan::for_keys(Kind::Cascade, 100, 0.01).unwrap();
-    assert!(matches!(AnyFilter::new(&plan, hasher), Err(Error::Static(Kind::Cascade))));
-    let mut filter = AnyFilter::build(&plan, hasher, &hashes(0..100)).unwrap();
+    assert!(matches!(
+        AnyFilter::with_plan(&plan, hasher),
+        Err(PlanError::BuiltAtOnce(Kind::Cascade))
+    ));
+    let mut filter = AnyFilter::build(&plan, &hashes(0..100), hasher).unwrap();
     assert!((0..100u64).all(|key| filter.contains(key.to_le_bytes())));
-    assert!(matches!(filter.insert("key"), Err(Error::Static(Kind::Cascade))));
+    assert!(matches!(filter.insert("key"), Err(InsertError::BuiltAtOnce(Kind::Cascade))));
     let other = filter.clone();
-    assert!(matches!(filter.union(&other), Err(Error::NotMergeable(Kind::Cascade))));
-    assert!(matches!(filter.intersect(&other), Err(Error::NotMergeable(Kind::Cascade))));
-    let error = AnyFilter::build(&plan, hasher, &hashes(0..101)).unwrap_err();
-    assert!(matches!(error, Error::Overfull { keys: 101, planned: 100 }), "{error:?}");
+    assert!(matches!(filter.union(&other), Err(MergeError::NotMergeable(Kind::Cascade))));
+    assert!(matches!(filter.intersect(&other), Err(MergeError::NotMergeable(Kind::Cascade))));
+    let error = AnyFilter::build(&plan, &hashes(0..101), hasher).unwrap_err();
+    assert!(matches!(error, BuildError::Overfull { keys: 101, planned: 100 }), "{error:?}");
     assert!(Cascade::try_from(filter).is_ok());
     assert!(matches!(
-        Plan::for_keys(Kind::Cascade.with(2), 10, 0.1),
-        Err(Error::Detail { found: 2, .. })
+        "cascade:2".parse::<Variant>(),
+        Err(ParseKindError::Plan(PlanError::Detail { found: 2, .. }))
     ));
     assert!(matches!(
         Plan::for_lists(Kind::Blocked, 10, 10, 0.1),
-        Err(Error::PlanKind { found: Kind::Blocked, .. })
+        Err(PlanError::Kind { found: Kind::Blocked, .. })
     ));
-    let empty = Cascade::build(&[], &hashes(0..1000), 0.01, hasher).unwrap();
-    assert!((0..1000).all(|key| !empty.contains_u64(key)) && empty.receipt().fpp == 0.0);
+    let empty = Cascade::build(&[] as &[KeyHash], &hashes(0..1000), 0.01, hasher).unwrap();
+    assert!((0..1000).all(|key| !empty.contains(key)) && empty.receipt().fpp == 0.0);
 }
 
 #[test]
 fn a_mapped_file_answers() {
     let (include, exclude) = (hashes(0..5_000), hashes(5_000..50_000));
-    for form in [0, 1] {
-        let plan = Plan::for_lists(Kind::Cascade.with(form), 5_000, 45_000, 0.05).unwrap();
+    for form in [Form::Levels, Form::List] {
+        let plan = Plan::for_lists(Variant::Cascade { form }, 5_000, 45_000, 0.05).unwrap();
         let filter =
-            Cascade::build_planned(&plan, KeyHasher::default(), &include, &exclude).unwrap();
+            Cascade::build_planned(&plan, &include, &exclude, KeyHasher::default()).unwrap();
         assert!(filter.caught() > 0);
         let file = tempfile::tempfile().unwrap();
         filter.write(&file).unwrap();

@@ -5,9 +5,13 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use umbel::math::binomial_bounds;
-use umbel::{AnyFilter, Block, Coded, Error, KeyHash, KeyHasher, Kind, Plan, Secret};
+use umbel::{
+    AnyFilter, Block, Coded, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan, PlanError,
+    Secret, Variant,
+};
 
 use crate::mapped::map;
+use crate::plans::{detail, variant};
 use crate::statistics::{self, ALPHA, Keys, power};
 
 const SECRET: Secret = Secret::new(*b"sixteen old keys");
@@ -51,7 +55,10 @@ struct Model {
 
 impl Model {
     fn new(plan: &Plan) -> Self {
-        Self { width: plan.detail, buckets: vec![Vec::new(); plan.bits as usize / 512] }
+        Self {
+            width: detail(plan.variant()),
+            buckets: vec![Vec::new(); plan.bits() as usize / 512],
+        }
     }
 
     /// Whether the code is there; if not, the bucket that would take it.
@@ -124,7 +131,7 @@ fn file<S: AsRef<[Block]>>(filter: &Coded<S>) -> Vec<u8> {
 }
 
 fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
-    let mut filter = Coded::new(plan, hasher).unwrap();
+    let mut filter = Coded::with_plan(plan, hasher).unwrap();
     let mut model = Model::new(plan);
     let mut members = HashSet::new();
     let hash = |key: &Key| hasher.hash(key.to_le_bytes());
@@ -139,8 +146,8 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
                 let hashes: Vec<_> = keys.iter().map(hash).collect();
                 let mut new = vec![true; keys.len()];
                 let told = match op {
-                    Op::InsertMany(_) => filter.insert_batch(&hashes),
-                    _ => filter.insert_batch_new(&hashes, &mut new),
+                    Op::InsertMany(_) => filter.insert_all(&hashes),
+                    _ => filter.insert_all_new(&hashes, &mut new),
                 };
                 let expected: Vec<_> =
                     hashes.iter().map_while(|&hash| model.insert(hash)).collect();
@@ -154,7 +161,7 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
             Op::Contains(keys) => {
                 let hashes: Vec<_> = keys.iter().map(hash).collect();
                 let mut found = vec![false; keys.len()];
-                filter.contains_batch(&hashes, &mut found);
+                filter.contains_all(&hashes, &mut found);
                 let expected: Vec<_> = hashes.iter().map(|&hash| model.contains(hash)).collect();
                 assert_eq!(found, expected);
             }
@@ -177,7 +184,7 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
                     panic!("another kind")
                 };
                 assert!(view == filter && view == filter.view());
-                filter = view.to_owned().unwrap();
+                filter = view.try_clone().unwrap();
             }
             Op::Map => {
                 let disk = tempfile::tempfile().unwrap();
@@ -203,7 +210,7 @@ proptest! {
         ops in prop::collection::vec(op(), 0..30),
     ) {
         let bits = 512 * buckets;
-        let plan = Plan { kind: Kind::Coded, keys: 100, fpp: 0.5, bits, probes: 1, detail: width };
+        let plan = Plan::of(variant(Kind::Coded, width), 100, 0.5, bits, 1).unwrap();
         if keyed {
             run(&plan, KeyHasher::keyed(SECRET), Some(&SECRET), &ops);
         } else {
@@ -232,11 +239,11 @@ fn the_rate_promised_is_kept() {
         let (mut rates, mut hits) = (Vec::new(), 0);
         for (seed, sort) in (0..seeds).zip(Keys::ALL.into_iter().cycle()) {
             let hasher = KeyHasher::with_seed(7_000 + seed);
-            let mut filter = Coded::new(&plan, hasher).unwrap();
+            let mut filter = Coded::with_plan(&plan, hasher).unwrap();
             let hashes: Vec<_> = (0..keys).map(|number| sort.hash(&hasher, number)).collect();
-            filter.insert_batch(&hashes).unwrap();
+            filter.insert_all(&hashes).unwrap();
             let mut found = vec![false; hashes.len()];
-            filter.contains_batch(&hashes, &mut found);
+            filter.contains_all(&hashes, &mut found);
             assert!(!found.contains(&false), "a member is lost");
             let receipt = filter.receipt();
             assert!(!receipt.over_filled, "{receipt:?}");
@@ -245,7 +252,7 @@ fn the_rate_promised_is_kept() {
             assert!((estimate.value - keys as f64).abs() <= slack, "{receipt:?}");
             rates.push(receipt.fpp);
             hits += (keys..keys + trials)
-                .filter(|&number| filter.contains_hash(sort.hash(&hasher, number)))
+                .filter(|&number| filter.contains(sort.hash(&hasher, number)))
                 .count() as u64;
         }
         let mean = rates.iter().sum::<f64>() / seeds as f64;
@@ -282,45 +289,45 @@ fn bits_a_key_beside_classic() {
 /// A full table refuses a key and loses none; more keys than planned are told.
 #[test]
 fn a_full_table_refuses_and_loses_nothing() {
-    let plan = Plan { kind: Kind::Coded, keys: 90, fpp: 0.01, bits: 1536, probes: 1, detail: 14 };
-    let mut filter = Coded::new(&plan, KeyHasher::default()).unwrap();
-    let refused = (0u64..).find(|&key| match filter.insert_u64(key) {
+    let plan = Plan::of(variant(Kind::Coded, 14), 90, 0.01, 1536, 1).unwrap();
+    let mut filter = Coded::with_plan(&plan, KeyHasher::default()).unwrap();
+    let refused = (0u64..).find(|&key| match filter.insert(key) {
         Ok(_) => false,
         Err(error) => {
-            assert!(matches!(error, Error::Full { kind: Kind::Coded, keys: 90 }), "{error}");
+            assert!(matches!(error, InsertError::Full { kind: Kind::Coded, keys: 90 }), "{error}");
             true
         }
     });
     let count = refused.unwrap();
     assert!((3 * 36..3 * 36 + 5).contains(&count), "{count}");
-    assert!((0..count).all(|key| filter.contains_u64(key)), "all others are there");
+    assert!((0..count).all(|key| filter.contains(key)), "all others are there");
     let before = file(&filter);
-    let hashes: Vec<_> = (count..count + 100).map(|key| filter.hasher().hash_u64(key)).collect();
-    assert!(filter.insert_batch(&hashes).is_err());
+    let hashes: Vec<_> = (count..count + 100).map(|key| filter.hasher().hash(key)).collect();
+    assert!(filter.insert_all(&hashes).is_err());
     assert!(file(&filter) == before);
     let receipt = filter.receipt();
     assert!(receipt.over_filled && receipt.fill == 1.0 && receipt.room == 0, "{receipt:?}");
     let other = AnyFilter::Coded(filter.clone());
     let error = AnyFilter::Coded(filter).union(&other).unwrap_err();
-    assert!(matches!(error, Error::NotMergeable(Kind::Coded)));
+    assert!(matches!(error, MergeError::NotMergeable(Kind::Coded)));
     assert!(error.to_string().contains("which bucket"), "{error}");
 }
 
 #[test]
 fn widths_are_asked_for_or_chosen() {
-    let plan = Plan::for_keys(Kind::Coded.with(20), 1_000, 0.01).unwrap();
-    assert_eq!((plan.detail, plan.probes), (20, 1));
+    let plan = Plan::for_keys(Variant::Coded { code_bits: Some(20) }, 1_000, 0.01).unwrap();
+    assert_eq!((plan.variant(), plan.probes()), (variant(Kind::Coded, 20), 1));
     assert!(plan.predicted_fpp() < 1e-4);
     for width in [1, 41] {
-        let plan = Plan::for_keys(Kind::Coded.with(width), 1_000, 0.01);
-        assert!(matches!(plan, Err(Error::Detail { .. })), "{plan:?}");
+        let plan = Plan::for_keys(Variant::Coded { code_bits: Some(width) }, 1_000, 0.01);
+        assert!(matches!(plan, Err(PlanError::Detail { .. })), "{plan:?}");
     }
     // 10-bit codes keep 1 % only in nearly empty buckets; 5-bit codes never.
-    let wide = Plan::for_keys(Kind::Coded.with(10), 1_000, 0.01).unwrap();
+    let wide = Plan::for_keys(Variant::Coded { code_bits: Some(10) }, 1_000, 0.01).unwrap();
     assert!(wide.bits_per_key() > 40.0 && wide.predicted_fpp() <= 0.01);
     assert!(matches!(
-        Plan::for_keys(Kind::Coded.with(2), 1_000, 0.01),
-        Err(Error::FppOutOfReach { .. })
+        Plan::for_keys(Variant::Coded { code_bits: Some(2) }, 1_000, 0.01),
+        Err(PlanError::FppOutOfReach { .. })
     ));
     assert!(Plan::for_keys(Kind::Coded, 10, 1e-14).is_err());
 }

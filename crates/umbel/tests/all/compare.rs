@@ -1,7 +1,7 @@
 //! What two filters share, against sets that are known.
 
 use umbel::math::binomial_bounds;
-use umbel::{AnyFilter, Error, Estimate, KeyHash, KeyHasher, Kind, Plan};
+use umbel::{AnyFilter, Estimate, KeyHash, KeyHasher, Kind, MergeError, Plan};
 
 use crate::statistics::splitmix;
 
@@ -74,7 +74,7 @@ fn pairs(kind: Kind) {
         let plan = Plan::for_keys(kind, keys, [0.1, 0.01, 0.001][index as usize % 3]).unwrap();
         let [left, right] = sets
             .hashes()
-            .map(|hashes| AnyFilter::build(&plan, KeyHasher::default(), &hashes).unwrap());
+            .map(|hashes| AnyFilter::build(&plan, &hashes, KeyHasher::default()).unwrap());
         let found = left.compare(&right).unwrap();
         let overlap = found.overlap.expect("bits are left");
         let (a, b, c) = (sets.left as f64, sets.right as f64, sets.shared as f64);
@@ -121,7 +121,7 @@ fn intervals_cover_the_truth_of_sliced_filters() {
 fn filter(kind: Kind, planned: u64, keys: std::ops::Range<u64>) -> AnyFilter {
     let plan = Plan::for_keys(kind, planned, 0.01).unwrap();
     let hashes: Vec<_> = keys.map(|key| KeyHash::from_u64(splitmix(key))).collect();
-    AnyFilter::build(&plan, KeyHasher::default(), &hashes).unwrap()
+    AnyFilter::build(&plan, &hashes, KeyHasher::default()).unwrap()
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_larger_filter_is_compared_as_it_folds() {
         let found = small.compare(&large).unwrap();
         assert_eq!(
             (found.bits, found.shared_bits),
-            (folded.plan().bits, folded.receipt().set_bits)
+            (folded.plan().bits(), folded.receipt().set_bits)
         );
         assert_eq!(found.left, small.receipt().keys, "as its own receipt has it");
         let mut union = small.clone();
@@ -177,12 +177,12 @@ fn empty_and_full_filters_and_what_cannot_be_compared() {
 
     let blocked = filter(Kind::Blocked, 1_000, 0..500);
     let error = some.compare(&blocked).unwrap_err();
-    assert!(matches!(error, Error::KindsDiffer { .. }), "{error}");
+    assert!(matches!(error, MergeError::KindsDiffer { .. }), "{error}");
     let chain = filter(Kind::Scalable, 1_000, 0..500);
     let error = blocked.compare(&chain).unwrap_err();
-    assert!(matches!(error, Error::NotComparable(Kind::Scalable)), "{error}");
+    assert!(matches!(error, MergeError::NotComparable(Kind::Scalable)), "{error}");
     let plan = *blocked.plan();
-    let seeded = AnyFilter::new(&plan, KeyHasher::with_seed(7)).unwrap();
+    let seeded = AnyFilter::with_plan(&plan, KeyHasher::with_seed(7)).unwrap();
     let error = blocked.compare(&seeded).unwrap_err();
-    assert!(matches!(error, Error::SchemesDiffer { .. }), "{error}");
+    assert!(matches!(error, MergeError::SchemesDiffer { .. }), "{error}");
 }

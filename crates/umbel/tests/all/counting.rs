@@ -4,14 +4,16 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use umbel::filter::{Figure, Remove};
+use umbel::filter::Figure;
 use umbel::format::Header;
 use umbel::math::binomial_bounds;
 use umbel::{
-    AnyFilter, Block, Blocked, Counting, Error, KeyHash, KeyHasher, Kind, Plan, Receipt, Secret,
+    AnyFilter, Block, Blocked, Counting, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan,
+    PlanError, Receipt, Secret, Variant,
 };
 
 use crate::mapped::map;
+use crate::plans::{self, detail, variant};
 use crate::reference::positions_of;
 use crate::statistics::{ALPHA, Keys, power};
 
@@ -67,7 +69,7 @@ fn plan() -> impl Strategy<Value = Plan> {
     (1..=12u64, width, probes, 1..=1000u64, 1e-9..0.999).prop_map(
         |(blocks, detail, probes, keys, fpp)| {
             let bits = 512 * blocks * u64::from(detail);
-            Plan { kind: Kind::Counting, keys, fpp, bits, probes, detail }
+            Plan::of(variant(Kind::Counting, detail), keys, fpp, bits, probes).unwrap()
         },
     )
 }
@@ -102,17 +104,18 @@ struct Numbers {
 
 impl Numbers {
     fn new(plan: &Plan) -> Self {
-        Self { plan: *plan, counters: vec![0; (plan.bits / u64::from(plan.detail)) as usize] }
+        let counters = plan.bits() / u64::from(detail(plan.variant()));
+        Self { plan: *plan, counters: vec![0; counters as usize] }
     }
 
     fn top(&self) -> u64 {
-        3 << (self.plan.detail - 2)
+        3 << (detail(self.plan.variant()) - 2)
     }
 
     fn positions(&self, hash: KeyHash) -> Vec<usize> {
-        let bits = self.plan.bits / u64::from(self.plan.detail);
-        let mut positions =
-            positions_of(&Plan { kind: Kind::Blocked, bits, detail: 0, ..self.plan }, hash);
+        let (variant, bits) = (Variant::Blocked, self.counters.len() as u64);
+        let plain = plans::Numbers { variant, bits, ..plans::Numbers::of(&self.plan) }.plan();
+        let mut positions = positions_of(&plain, hash);
         positions.sort_unstable();
         positions.dedup();
         positions
@@ -148,7 +151,8 @@ impl Numbers {
             *to = (*to + count).min(top);
         }
         self.counters = folded;
-        self.plan.bits /= divisor;
+        let bits = self.plan.bits() / divisor;
+        self.plan = plans::Numbers { bits, ..plans::Numbers::of(&self.plan) }.plan();
     }
 
     fn join(&mut self, mut other: Self, join: impl Fn(u64, u64) -> u64) {
@@ -163,8 +167,8 @@ impl Numbers {
 
     /// Bit p of counter j of block b is bit 512·(detail·b + p) + j.
     fn payload(&self) -> Vec<u8> {
-        let detail = self.plan.detail as usize;
-        let mut bytes = vec![0; self.plan.bits as usize / 8];
+        let detail = detail(self.plan.variant()) as usize;
+        let mut bytes = vec![0; self.plan.bits() as usize / 8];
         for (j, &count) in self.counters.iter().enumerate().filter(|(_, count)| **count > 0) {
             let code = (count - 1) / 3 * 4 + (count - 1) % 3 + 1;
             for p in (0..detail).filter(|p| code >> p & 1 == 1) {
@@ -188,11 +192,11 @@ struct Pair {
 
 impl Pair {
     fn new(plan: &Plan, hasher: KeyHasher, keys: &[Key]) -> Self {
-        let filter = Counting::new(plan, hasher).unwrap();
+        let filter = Counting::with_plan(plan, hasher).unwrap();
         let numbers = Numbers::new(plan);
         let mut pair = Self { filter, numbers, members: HashMap::new(), kept: true, stuck: false };
         let hashes = pair.hashes(keys);
-        pair.filter.insert_batch(&hashes);
+        pair.filter.insert_all(&hashes);
         pair.inserted(keys);
         pair
     }
@@ -230,9 +234,9 @@ impl Pair {
     }
 
     fn other(&self, keys: &[Key], times: u64) -> Self {
-        let mut plan = *self.filter.plan();
-        plan.bits *= times;
-        Self::new(&plan, *self.filter.hasher(), keys)
+        let plan = plans::Numbers::of(self.filter.plan());
+        let plan = plans::Numbers { bits: plan.bits * times, ..plan };
+        Self::new(&plan.plan(), *self.filter.hasher(), keys)
     }
 
     fn apply(&mut self, op: &Op) {
@@ -242,12 +246,12 @@ impl Pair {
                 assert_eq!(self.inserted(&[*key]), [new]);
             }
             Op::InsertMany(keys) => {
-                self.filter.insert_batch(&self.hashes(keys));
+                self.filter.insert_all(&self.hashes(keys));
                 self.inserted(keys);
             }
             Op::InsertNew(keys) => {
                 let mut new = vec![false; keys.len()];
-                self.filter.insert_batch_new(&self.hashes(keys), &mut new);
+                self.filter.insert_all_new(&self.hashes(keys), &mut new);
                 assert_eq!(self.inserted(keys), new, "new or not, in turn");
             }
             Op::Remove(index) => {
@@ -261,7 +265,7 @@ impl Pair {
                 let keys = self.some_members(indexes);
                 let mut there = vec![false; keys.len()];
                 let hashes = self.hashes(&keys);
-                Remove::remove_batch(&mut self.filter, &hashes, &mut there);
+                self.filter.remove_all(&hashes, &mut there);
                 assert_eq!(self.removed(&keys), there);
             }
             Op::RemoveAny(key) => {
@@ -337,12 +341,12 @@ impl Pair {
         let keys: Vec<Key> = (0..2000).step_by(37).chain(0..6).collect();
         let hashes = self.hashes(&keys);
         let (mut found, mut counts) = (vec![false; keys.len()], vec![0; keys.len()]);
-        self.filter.contains_batch(&hashes, &mut found);
-        self.filter.count_batch(&hashes, &mut counts);
+        self.filter.contains_all(&hashes, &mut found);
+        self.filter.count_all(&hashes, &mut counts);
         for (i, hash) in hashes.iter().enumerate() {
             let count = self.numbers.count(*hash);
             assert_eq!((found[i], u64::from(counts[i])), (count > 0, count));
-            assert_eq!(self.filter.contains_hash(*hash), found[i]);
+            assert_eq!(self.filter.contains(*hash), found[i]);
             assert_eq!(self.filter.count(keys[i].to_le_bytes()), counts[i]);
         }
         if !self.kept {
@@ -354,7 +358,7 @@ impl Pair {
         }
         // Without the counts it is the blocked filter of the keys that are in.
         let plain = self.filter.to_blocked().unwrap();
-        let mut afresh = Blocked::new(plain.plan(), *plain.hasher()).unwrap();
+        let mut afresh = Blocked::with_plan(plain.plan(), *plain.hasher()).unwrap();
         let members = self.members.iter().filter(|(_, times)| **times > 0);
         members.for_each(|(key, _)| _ = afresh.insert(key.to_le_bytes()));
         if self.stuck {
@@ -427,54 +431,64 @@ proptest! {
 #[test]
 fn what_does_not_go_together_is_refused_and_left_unchanged() {
     let bits = 4 * 512 * 12;
-    let plan = Plan { kind: Kind::Counting, keys: 500, fpp: 0.01, bits, probes: 8, detail: 4 };
-    let new = |plan: &Plan, seed| Counting::new(plan, KeyHasher::with_seed(seed)).unwrap();
-    let mut filter = new(&plan, 1);
+    let plan = Plan::of(variant(Kind::Counting, 4), 500, 0.01, bits, 8).unwrap();
+    let numbers = plans::Numbers::of(&plan);
+    let new = |plan: plans::Numbers, seed| {
+        Counting::with_plan(&plan.plan(), KeyHasher::with_seed(seed)).unwrap()
+    };
+    let mut filter = new(numbers, 1);
     filter.insert("key");
     let before = filter.clone();
-    type Refused = fn(&Error) -> bool;
+    type Refused = fn(&MergeError) -> bool;
+    type Join = fn(&mut Counting, &Counting) -> Result<(), MergeError>;
     let others: [(Counting, Refused); 4] = [
-        (new(&Plan { bits: 4 * 512 * 8, ..plan }, 1), |e| {
-            matches!(e, Error::SizesDiffer { left: 12, right: 8, unit: "blocks" })
+        (new(plans::Numbers { bits: 4 * 512 * 8, ..numbers }, 1), |e| {
+            matches!(e, MergeError::SizesDiffer { left: 12, right: 8, unit: "blocks" })
         }),
-        (new(&Plan { probes: 7, ..plan }, 1), |e| matches!(e, Error::ProbesDiffer { .. })),
-        (new(&Plan { detail: 8, ..plan }, 1), |e| {
-            matches!(e, Error::CellsDiffer { left: 4, right: 8 })
+        (new(plans::Numbers { probes: 7, ..numbers }, 1), |e| {
+            matches!(e, MergeError::ProbesDiffer { .. })
         }),
-        (new(&plan, 2), |e| matches!(e, Error::SchemesDiffer { .. })),
+        (new(plans::Numbers { variant: variant(Kind::Counting, 8), ..numbers }, 1), |e| {
+            matches!(e, MergeError::CellsDiffer { left: 4, right: 8 })
+        }),
+        (new(numbers, 2), |e| matches!(e, MergeError::SchemesDiffer { .. })),
     ];
     for (other, refused) in others {
-        for join in [Counting::union, Counting::intersect] {
+        let joins: [Join; 2] = [Counting::union, Counting::intersect];
+        for join in joins {
             let error = join(&mut filter, &other).unwrap_err();
             assert!(refused(&error), "{error:?}");
             assert!(filter == before);
         }
     }
     for divisor in [0, 5, u64::MAX] {
-        assert!(matches!(filter.fold(divisor), Err(Error::SizesDiffer { .. })));
+        assert!(matches!(filter.fold(divisor), Err(MergeError::SizesDiffer { .. })));
     }
     let mut blocked =
-        AnyFilter::new(&Plan::for_keys(Kind::Blocked, 9, 0.1).unwrap(), KeyHasher::default())
+        AnyFilter::with_plan(&Plan::for_keys(Kind::Blocked, 9, 0.1).unwrap(), KeyHasher::default())
             .unwrap();
-    let error = blocked.remove("key").unwrap_err();
-    assert!(matches!(error, Error::CannotRemove(Kind::Blocked)), "{error:?}");
+    let error = blocked.removing().unwrap_err();
+    assert!(matches!(error, InsertError::CannotRemove(Kind::Blocked)), "{error:?}");
     assert!(error.to_string().contains("build a counting one"), "{error}");
     assert!(matches!(
         blocked.union(&AnyFilter::Counting(filter.clone())),
-        Err(Error::KindsDiffer { .. })
+        Err(MergeError::KindsDiffer { .. })
     ));
     for (from, to) in [(&blocked, Kind::Blocked), (&AnyFilter::Counting(filter), Kind::Classic)] {
-        assert!(matches!(from.convert(to), Err(Error::CannotConvert { .. })));
+        assert!(matches!(from.convert(to), Err(MergeError::CannotConvert { .. })));
     }
     for detail in [0, 1, 3, 5, 7, 12, 15, 17, 32] {
-        let error = Plan::for_keys(Kind::Counting.with(detail), 10, 0.1).unwrap_err();
-        assert!(matches!(error, Error::Detail { .. }), "{error:?}");
-        let plan = Plan { bits: 512 * u64::from(detail), detail, ..plan };
-        assert!(Counting::new(&plan, KeyHasher::default()).is_err());
+        let error =
+            Plan::for_keys(Variant::Counting { counter_bits: detail }, 10, 0.1).unwrap_err();
+        assert!(matches!(error, PlanError::Detail { .. }), "{error:?}");
+        let bits = 512 * u64::from(detail);
+        let variant = Variant::Counting { counter_bits: detail };
+        let error = plans::Numbers { bits, variant, ..numbers }.try_plan().unwrap_err();
+        assert!(detail == 0 || matches!(error, PlanError::Detail { .. }), "{error:?}");
     }
     assert!(matches!(
         Plan::for_memory(Kind::Counting, 1, 255),
-        Err(Error::MemoryTooSmall { bytes: 255 })
+        Err(PlanError::MemoryTooSmall { bytes: 255 })
     ));
     assert_eq!(Plan::for_memory(Kind::Counting, 1, 256).unwrap().bytes(), 256);
 }
@@ -490,19 +504,22 @@ fn the_rate_is_kept_filled_and_after_removals() {
         (100_000, 0.01, 4),
         (50_000, 0.001, 8),
     ]) {
-        let plan = Plan::for_keys(Kind::Counting.with(detail), keys, fpp).unwrap();
+        let plan = Plan::for_keys(Variant::Counting { counter_bits: detail }, keys, fpp).unwrap();
         let blocked = Plan::for_keys(Kind::Blocked, keys, fpp).unwrap();
-        assert_eq!((plan.bits, plan.probes), (u64::from(detail) * blocked.bits, blocked.probes));
+        assert_eq!(
+            (plan.bits(), plan.probes()),
+            (u64::from(detail) * blocked.bits(), blocked.probes())
+        );
         assert_eq!(plan.predicted_fpp(), blocked.predicted_fpp());
         let hasher = KeyHasher::with_seed(row);
-        let mut filter = Counting::new(&plan, hasher).unwrap();
+        let mut filter = Counting::with_plan(&plan, hasher).unwrap();
         let hashes: Vec<_> =
             (0..keys).map(|number| Keys::Sequential.hash(&hasher, number)).collect();
-        filter.insert_batch(&hashes);
+        filter.insert_all(&hashes);
         let half = hashes.len() / 2;
         for members in [&hashes[..], &hashes[half..]] {
             let mut found = vec![false; members.len()];
-            filter.contains_batch(members, &mut found);
+            filter.contains_all(members, &mut found);
             assert!(found.iter().all(|&found| found), "a member is lost");
             let receipt = filter.receipt();
             assert_eq!(fact(&receipt, "stuck_counters"), 0);
@@ -516,18 +533,18 @@ fn the_rate_is_kept_filled_and_after_removals() {
             assert!((insertions / count - 1.0).abs() < 0.02, "{insertions} of {count}");
             let trials = power(receipt.fpp, 0.1).clamp(10_000.0, 1e6) as u64;
             let hits = (0..trials)
-                .filter(|number| filter.contains_hash(Keys::Random.hash(&hasher, *number)))
+                .filter(|number| filter.contains(Keys::Random.hash(&hasher, *number)))
                 .count() as u64;
             let (low, high) = binomial_bounds(trials, receipt.fpp, ALPHA);
             assert!((low..=high).contains(&hits), "{hits} of {trials}, {low} to {high}");
             if members.len() == hashes.len() {
                 let mut removed = vec![false; half];
-                filter.remove_batch(&hashes[..half], &mut removed);
+                filter.remove_all(&hashes[..half], &mut removed);
                 assert!(removed.iter().all(|&removed| removed));
             }
         }
-        let mut afresh = Blocked::new(&blocked, hasher).unwrap();
-        afresh.insert_batch(&hashes[half..]);
+        let mut afresh = Blocked::with_plan(&blocked, hasher).unwrap();
+        afresh.insert_all(&hashes[half..]);
         assert!(filter.to_blocked().unwrap() == afresh);
     }
 }
@@ -536,8 +553,8 @@ fn the_rate_is_kept_filled_and_after_removals() {
 #[test]
 fn counters_at_their_top_stick() {
     for (detail, top) in [(4, 12), (8, 192), (16, 49_152)] {
-        let plan = Plan::for_keys(Kind::Counting.with(detail), 100, 0.01).unwrap();
-        let mut filter = Counting::new(&plan, KeyHasher::default()).unwrap();
+        let plan = Plan::for_keys(Variant::Counting { counter_bits: detail }, 100, 0.01).unwrap();
+        let mut filter = Counting::with_plan(&plan, KeyHasher::default()).unwrap();
         for times in 1..=top + 3 {
             assert_eq!(filter.insert("often"), times == 1);
             assert_eq!(filter.count("often"), times.min(top));

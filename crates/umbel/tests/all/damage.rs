@@ -7,8 +7,11 @@ use proptest::prelude::*;
 use twox_hash::XxHash3_64;
 use umbel::format::{CHUNK, Reader};
 use umbel::{
-    AnyFilter, Attributes, Block, Cascade, Error, KeyHasher, Kind, Plan, Scalable, Secret, Window,
+    AnyFilter, Attributes, Block, Cascade, FieldError, FileError, KeyHasher, Kind, Plan, PlanError,
+    Scalable, SchemeError, Sealed, Secret, Window,
 };
+
+use crate::plans::variant;
 
 const SECRET: Secret = Secret::new([7; 16]);
 
@@ -23,39 +26,39 @@ fn files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
 }
 
 fn make_files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
-    let blocked =
-        Plan { kind: Kind::Blocked, keys: 60, fpp: 0.01, bits: 1024, probes: 8, detail: 0 };
-    let classic =
-        Plan { kind: Kind::Classic, keys: 60, fpp: 0.01, bits: 601, probes: 7, detail: 0 };
-    let sliced = Plan { kind: Kind::Sliced, bits: 602, ..classic };
+    let plan = |kind, detail, keys, fpp, bits, probes| {
+        Plan::of(variant(kind, detail), keys, fpp, bits, probes).unwrap()
+    };
+    let blocked = plan(Kind::Blocked, 0, 60, 0.01, 1024, 8);
+    let classic = plan(Kind::Classic, 0, 60, 0.01, 601, 7);
+    let sliced = plan(Kind::Sliced, 0, 60, 0.01, 602, 7);
     let mut files = Vec::new();
     for plan in [blocked, classic] {
         for secret in [None, Some(&SECRET)] {
             files.push((file(&plan, secret), secret));
         }
     }
-    let one = Plan { kind: Kind::Scalable, keys: 60, fpp: 0.01, bits: 1024, probes: 8, detail: 0 };
-    let four = Plan { kind: Kind::Scalable, keys: 8, fpp: 0.01, bits: 512, probes: 8, detail: 0 };
+    let one = plan(Kind::Scalable, 0, 60, 0.01, 1024, 8);
+    let four = |growth| plan(Kind::Scalable, growth, 8, 0.01, 512, 8);
     files.push((file(&one, None), None));
-    files.extend([None, Some(&SECRET)].map(|secret| (grown(&four, secret), secret)));
+    files.extend([None, Some(&SECRET)].map(|secret| (grown(&four(0), secret), secret)));
     files.push((file(&sliced, None), None));
-    let window = Plan { kind: Kind::Window, keys: 30, bits: 2048, detail: 4, ..blocked };
-    let young = Plan { keys: 120, ..window };
-    let by_time = Plan { bits: 1536, detail: 3, ..window };
-    files.push((many(Window::new(&window, KeyHasher::with_seed(5)).unwrap()), None));
-    files.push((many(Window::new(&young, KeyHasher::with_seed(5)).unwrap()), None));
+    let window = plan(Kind::Window, 4, 30, 0.01, 2048, 8);
+    let young = plan(Kind::Window, 4, 120, 0.01, 2048, 8);
+    let by_time = plan(Kind::Window, 3, 30, 0.01, 1536, 8);
+    files.push((many(Window::with_plan(&window, KeyHasher::with_seed(5)).unwrap()), None));
+    files.push((many(Window::with_plan(&young, KeyHasher::with_seed(5)).unwrap()), None));
     let hasher = KeyHasher::keyed(SECRET);
     files.push((many(Window::by_time(&by_time, hasher, 7).unwrap()), Some(&SECRET)));
-    files.push((grown(&Plan { detail: 1, ..four }, None), None));
+    files.push((grown(&four(1), None), None));
     files.push((rows(), None));
-    let coded = Plan { kind: Kind::Coded, keys: 60, fpp: 0.1, bits: 1024, probes: 1, detail: 13 };
+    let coded = plan(Kind::Coded, 13, 60, 0.1, 1024, 1);
     files.push((file(&coded, None), None));
-    let counting = Plan { kind: Kind::Counting, bits: 4 * 512, detail: 4, ..blocked };
+    let counting = plan(Kind::Counting, 4, 60, 0.01, 4 * 512, 8);
     files.extend([None, Some(&SECRET)].map(|secret| (file(&counting, secret), secret)));
-    let stable =
-        Plan { kind: Kind::Stable, bits: 3 * 512, probes: 1, detail: 3, fpp: 0.5, ..blocked };
+    let stable = plan(Kind::Stable, 3, 60, 0.5, 3 * 512, 1);
     files.push((file(&stable, None), None));
-    let bloomier = Plan { kind: Kind::Bloomier, bits: 1024, probes: 3, detail: 7, ..classic };
+    let bloomier = plan(Kind::Bloomier, 7, 60, 0.01, 1024, 3);
     files.push((file(&bloomier, None), None));
     files.extend([0, 1].map(|form| (cascade(form), None)));
     let mut headers = vec![128, 128, 128, 128, 128, 256, 256, 128, 192, 192, 128, 576];
@@ -69,10 +72,9 @@ fn make_files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
 
 /// A filter of rows with two attributes and a tag, each filter with bits to spare at the end.
 fn rows() -> Vec<u8> {
-    let (kind, detail) = (Kind::Attributes, 11);
-    let plan = Plan { kind, keys: 60, fpp: 0.01, bits: 601, probes: 7, detail };
+    let plan = Plan::of(variant(Kind::Attributes, 11), 60, 0.01, 601, 7).unwrap();
     let hasher = KeyHasher::with_seed(5);
-    let mut filter = Attributes::new(&plan, &["host", "user"], hasher).unwrap();
+    let mut filter = Attributes::with_names(&plan, &["host", "user"], hasher).unwrap();
     for key in 0..60u64 {
         filter.insert_row(&[key.to_le_bytes(), (key / 2).to_le_bytes()]).unwrap();
     }
@@ -84,11 +86,11 @@ fn rows() -> Vec<u8> {
 /// A scalable filter of four links, the last of which is half full.
 fn grown(plan: &Plan, secret: Option<&Secret>) -> Vec<u8> {
     let hasher = secret.map_or(KeyHasher::with_seed(5), |secret| KeyHasher::keyed(*secret));
-    let mut filter = Scalable::new(plan, hasher).unwrap();
+    let mut filter = Scalable::with_plan(plan, hasher).unwrap();
     let taken = |filter: &Scalable| filter.links().iter().map(|link| link.taken()).sum::<u64>();
     for key in 0.. {
-        filter.insert_u64(key).unwrap();
-        if taken(&filter) == 11 * plan.keys {
+        filter.insert(key).unwrap();
+        if taken(&filter) == 11 * plan.keys() {
             break;
         }
     }
@@ -103,7 +105,7 @@ fn many(mut filter: Window) -> Vec<u8> {
         if filter.span().is_some() {
             filter.advance(key).unwrap();
         }
-        filter.insert_u64(key);
+        filter.insert(key);
     }
     let mut file = Vec::new();
     filter.write(&mut file).unwrap();
@@ -113,37 +115,37 @@ fn many(mut filter: Window) -> Vec<u8> {
 /// A cascade of three levels, or a filter beside a list of five.
 fn cascade(form: u32) -> Vec<u8> {
     let hasher = KeyHasher::with_seed(5);
-    let hashes = |keys: std::ops::Range<u64>| keys.map(|key| hasher.hash_u64(key)).collect();
+    let hashes = |keys: std::ops::Range<u64>| keys.map(|key| hasher.hash(key)).collect();
     let (include, exclude): (Vec<_>, Vec<_>) =
         (hashes(0..60), hashes(60..[6_000, 160][form as usize]));
-    let plan = Plan { kind: Kind::Cascade, keys: 60, fpp: 0.1, bits: 512, probes: 3, detail: form };
-    let filter = Cascade::build_planned(&plan, hasher, &include, &exclude).unwrap();
+    let plan = Plan::of(variant(Kind::Cascade, form), 60, 0.1, 512, 3).unwrap();
+    let filter = Cascade::build_planned(&plan, &include, &exclude, hasher).unwrap();
     let mut file = Vec::new();
     filter.write(&mut file).unwrap();
     file
 }
 
-fn header_length(file: &[u8]) -> usize {
+pub(crate) fn header_length(file: &[u8]) -> usize {
     u32::from_le_bytes(file[12..16].try_into().unwrap()) as usize
 }
 
 fn file(plan: &Plan, secret: Option<&Secret>) -> Vec<u8> {
     let hasher = secret.map_or(KeyHasher::with_seed(5), |secret| KeyHasher::keyed(*secret));
-    let hashes: Vec<_> = (0..plan.keys.min(1000)).map(|key| hasher.hash_u64(key)).collect();
-    let filter = AnyFilter::build(plan, hasher, &hashes).unwrap();
+    let hashes: Vec<_> = (0..plan.keys().min(1000)).map(|key| hasher.hash(key)).collect();
+    let filter = AnyFilter::build(plan, &hashes, hasher).unwrap();
     let mut file = Vec::new();
     filter.write(&mut file).unwrap();
     file
 }
 
 /// Opens the bytes in every way there is; all must agree. Gives the receipt or the error of `read`.
-fn open(bytes: &[u8], secret: Option<&Secret>) -> Result<umbel::Receipt, Error> {
+fn open(bytes: &[u8], secret: Option<&Secret>) -> Result<umbel::Receipt, FileError> {
     let mut room = vec![Block::default(); bytes.len().div_ceil(64)];
     let aligned = &mut bytemuck::cast_slice_mut(&mut room)[..bytes.len()];
     aligned.copy_from_slice(bytes);
     let read = AnyFilter::read(bytes, bytes.len() as u64, secret).map(|filter| filter.receipt());
     let view = AnyFilter::view(aligned, secret).map(|filter| filter.receipt());
-    let sealed = AnyFilter::read_sealed(bytes, bytes.len() as u64).map(|filter| filter.receipt());
+    let sealed = AnyFilter::read(bytes, bytes.len() as u64, Sealed).map(|filter| filter.receipt());
     match (&read, &view) {
         (Ok(read), Ok(view)) => assert_eq!(read, view),
         (Err(read), Err(view)) => assert_eq!(read.to_string(), view.to_string()),
@@ -151,14 +153,18 @@ fn open(bytes: &[u8], secret: Option<&Secret>) -> Result<umbel::Receipt, Error> 
     }
     let about_secrets = matches!(
         read,
-        Err(Error::SecretNeeded { .. } | Error::WrongSecret { .. } | Error::NotKeyed(_))
+        Err(FileError::Scheme(
+            SchemeError::SecretNeeded { .. }
+                | SchemeError::WrongSecret { .. }
+                | SchemeError::NotKeyed(_)
+        ))
     );
     assert!(about_secrets || sealed.is_ok() == read.is_ok(), "{read:?}, sealed {sealed:?}");
     read
 }
 
 /// The error for bytes that must not open.
-fn refusal(bytes: &[u8], secret: Option<&Secret>) -> Error {
+fn refusal(bytes: &[u8], secret: Option<&Secret>) -> FileError {
     open(bytes, secret).expect_err("damaged bytes were accepted")
 }
 
@@ -175,7 +181,7 @@ fn every_truncation_is_refused() {
         for length in 0..file.len() {
             let error = refusal(&file[..length], secret);
             match length {
-                0..8 => assert!(matches!(error, Error::NotUmbel { .. }), "{length}: {error:?}"),
+                0..8 => assert!(matches!(error, FileError::NotUmbel { .. }), "{length}: {error:?}"),
                 _ => {
                     let found = length as u64;
                     let header = header_length(&file);
@@ -185,7 +191,7 @@ fn every_truncation_is_refused() {
                         _ => file.len() as u64,
                     };
                     assert!(
-                        matches!(error, Error::Length { expected: e, found: f } if (e, f) == (expected, found)),
+                        matches!(error, FileError::Length { expected: e, found: f } if (e, f) == (expected, found)),
                         "{length}: {error:?}"
                     );
                     assert!(error.to_string().contains("truncated"));
@@ -201,7 +207,7 @@ fn an_appended_byte_is_refused() {
         for byte in [0, b'\n', 255] {
             file.push(byte);
             let error = refusal(&file, secret);
-            assert!(matches!(error, Error::Length { .. }), "{error:?}");
+            assert!(matches!(error, FileError::Length { .. }), "{error:?}");
             assert!(error.to_string().contains("appended"));
         }
     }
@@ -217,18 +223,18 @@ fn every_flipped_bit_is_refused() {
             file[bit / 8] ^= 1 << (bit % 8);
             let error = refusal(&file, secret);
             let right = match bit / 8 {
-                0..8 => matches!(error, Error::NotUmbel { .. }),
-                8..10 => matches!(error, Error::Version { .. }),
+                0..8 => matches!(error, FileError::NotUmbel { .. }),
+                8..10 => matches!(error, FileError::Version { .. }),
                 // A longer header than the file has bytes may be all that can be told.
                 12..16 if any_header => {
-                    matches!(error, Error::HeaderDamaged | Error::Length { .. })
+                    matches!(error, FileError::HeaderDamaged | FileError::Length { .. })
                 }
-                byte if byte < header => matches!(error, Error::HeaderDamaged),
+                byte if byte < header => matches!(error, FileError::HeaderDamaged),
                 byte if byte < payload_end => {
                     let range = (header as u64, payload_end as u64);
-                    matches!(error, Error::PayloadDamaged { start, end } if (start, end) == range)
+                    matches!(error, FileError::PayloadDamaged { start, end } if (start, end) == range)
                 }
-                _ => matches!(error, Error::ChecksumsDamaged),
+                _ => matches!(error, FileError::ChecksumsDamaged),
             };
             assert!(right, "bit {bit}: {error:?}");
             file[bit / 8] ^= 1 << (bit % 8);
@@ -241,14 +247,7 @@ fn every_flipped_bit_is_refused() {
 #[test]
 fn damage_is_located_by_the_mebibyte() {
     let chunk = CHUNK as u64;
-    let plan = Plan {
-        kind: Kind::Blocked,
-        keys: 9,
-        fpp: 0.01,
-        bits: 8 * (2 * chunk + 64),
-        probes: 8,
-        detail: 0,
-    };
+    let plan = Plan::of(Kind::Blocked, 9, 0.01, 8 * (2 * chunk + 64), 8).unwrap();
     let mut file = file(&plan, None);
     let ends = [128 + chunk, 128 + 2 * chunk, 128 + 2 * chunk + 64];
     assert_eq!(file.len() as u64, ends[2] + 3 * 8 + 8);
@@ -257,7 +256,7 @@ fn damage_is_located_by_the_mebibyte() {
             file[byte] ^= 16;
             let error = refusal(&file, None);
             assert!(
-                matches!(error, Error::PayloadDamaged { start: s, end: e } if (s, e) == (start, end)),
+                matches!(error, FileError::PayloadDamaged { start: s, end: e } if (s, e) == (start, end)),
                 "{byte}: {error:?}"
             );
             file[byte] ^= 16;
@@ -265,11 +264,11 @@ fn damage_is_located_by_the_mebibyte() {
     }
     let (first, second) = file[128..].split_at_mut(CHUNK);
     first.swap_with_slice(&mut second[..CHUNK]);
-    assert!(matches!(refusal(&file, None), Error::PayloadDamaged { start: 128, .. }));
+    assert!(matches!(refusal(&file, None), FileError::PayloadDamaged { start: 128, .. }));
 }
 
 /// Bytes of a file with some of its header overwritten and the header's checksum made right again.
-fn with_header(file: &[u8], offset: usize, bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn with_header(file: &[u8], offset: usize, bytes: &[u8]) -> Vec<u8> {
     let end = header_length(file) - 8;
     let mut file = file.to_vec();
     file[offset..offset + bytes.len()].copy_from_slice(bytes);
@@ -280,8 +279,8 @@ fn with_header(file: &[u8], offset: usize, bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn every_field_of_a_chain_is_checked() {
-    fn field(name: &'static str) -> impl Fn(&Error) -> bool {
-        move |error| matches!(error, Error::Field { field, .. } if *field == name)
+    fn field(name: &'static str) -> impl Fn(&FileError) -> bool {
+        move |error| matches!(error, FileError::Field(FieldError { field, .. }) if *field == name)
     }
     let (one, four) = (&files()[4].0, &files()[5].0);
     assert!(&with_header(four, 0, &[]) == four, "the checksum is computed as FORMAT.md says");
@@ -338,18 +337,24 @@ fn every_field_of_a_chain_is_checked() {
         let error = refusal(&with_header(file, offset, &bytes), None);
         assert!(field(name)(&error), "{name} at {offset}: {bytes:?}: {error:?}");
     }
-    type Refused = fn(&Error) -> bool;
+    type Refused = fn(&FileError) -> bool;
     let others: [(usize, Vec<u8>, Refused); 9] = [
-        (at(2, 0), u(0), |e| matches!(e, Error::ZeroKeys)),
-        (at(2, 8), f(f64::NAN), |e| matches!(e, Error::Fpp(_))),
-        (at(2, 8), f(-0.0), |e| matches!(e, Error::Fpp(_))),
-        (at(2, 24), u((1 << 48) + 512), |e| matches!(e, Error::TooLarge { .. })),
+        (at(2, 0), u(0), |e| matches!(e, FileError::Plan(PlanError::ZeroKeys))),
+        (at(2, 8), f(f64::NAN), |e| matches!(e, FileError::Plan(PlanError::Fpp(_)))),
+        (at(2, 8), f(-0.0), |e| matches!(e, FileError::Plan(PlanError::Fpp(_)))),
+        (at(2, 24), u((1 << 48) + 512), |e| {
+            matches!(e, FileError::Plan(PlanError::TooLarge { .. }))
+        }),
         // Each for itself could be; all together not.
-        (at(2, 24), u(1 << 48), |e| matches!(e, Error::TooLarge { .. })),
-        (at(2, 32), vec![0, 0, 0, 0], |e| matches!(e, Error::Probes { probes: 0 })),
-        (at(2, 32), vec![33, 0, 0, 0], |e| matches!(e, Error::Probes { probes: 33 })),
-        (48, f(1.0), |e| matches!(e, Error::Fpp(_))),
-        (16, vec![3, 0], |e| matches!(e, Error::UnknownAlgorithm(3))),
+        (at(2, 24), u(1 << 48), |e| matches!(e, FileError::Plan(PlanError::TooLarge { .. }))),
+        (at(2, 32), vec![0, 0, 0, 0], |e| {
+            matches!(e, FileError::Plan(PlanError::Probes { probes: 0 }))
+        }),
+        (at(2, 32), vec![33, 0, 0, 0], |e| {
+            matches!(e, FileError::Plan(PlanError::Probes { probes: 33 }))
+        }),
+        (48, f(1.0), |e| matches!(e, FileError::Plan(PlanError::Fpp(_)))),
+        (16, vec![3, 0], |e| matches!(e, FileError::UnknownAlgorithm(3))),
     ];
     for (offset, bytes, refused) in others {
         let error = refusal(&with_header(four, offset, &bytes), None);
@@ -366,9 +371,9 @@ fn every_field_of_a_chain_is_checked() {
     let mut swapped = four.clone();
     let payload = swapped.len() - 16;
     swapped[256..payload].rotate_left(64);
-    assert!(matches!(refusal(&swapped, None), Error::PayloadDamaged { .. }));
+    assert!(matches!(refusal(&swapped, None), FileError::PayloadDamaged { .. }));
     let secret = refusal(&files()[6].0, None);
-    assert!(matches!(secret, Error::SecretNeeded { .. }), "{secret:?}");
+    assert!(matches!(secret, FileError::Scheme(SchemeError::SecretNeeded { .. })), "{secret:?}");
 }
 
 #[test]
@@ -415,14 +420,14 @@ fn every_field_of_a_window_is_checked() {
     for (name, file, offset, bytes) in fields {
         let secret = std::ptr::eq(file, by_time).then_some(&SECRET);
         let error = refusal(&with_header(file, offset, &bytes), secret);
-        let right = matches!(error, Error::Field { field, .. } if field == name);
+        let right = matches!(error, FileError::Field(FieldError { field, .. }) if field == name);
         assert!(right, "{name} at {offset}: {bytes:?}: {error:?}");
     }
     for generations in [0, 1, 9, u32::MAX] {
         let error = refusal(&with_header(old, 76, &generations.to_le_bytes()), None);
-        let detail = matches!(error, Error::Detail { .. });
+        let detail = matches!(error, FileError::Plan(PlanError::Detail { .. }));
         // No header has so many fields.
-        let long = matches!(error, Error::Field { field: "header_length", .. });
+        let long = matches!(error, FileError::Field(FieldError { field: "header_length", .. }));
         assert!(detail || long && generations > 8, "{generations}: {error:?}");
     }
     // In generations of more keys, all that were must be full; by time any number is possible.
@@ -435,7 +440,7 @@ fn every_field_of_a_window_is_checked() {
     }
     for (offset, bytes) in [(72, vec![0, 0, 0, 0]), (72, vec![33, 0, 0, 0])] {
         let error = refusal(&with_header(old, offset, &bytes), None);
-        assert!(matches!(error, Error::Probes { .. }), "{error:?}");
+        assert!(matches!(error, FileError::Plan(PlanError::Probes { .. })), "{error:?}");
     }
 }
 
@@ -443,9 +448,8 @@ fn every_field_of_a_window_is_checked() {
 fn every_field_of_rows_is_checked() {
     let file = &files()[12].0;
     assert!(&with_header(file, 0, &[]) == file, "the checksum is computed as FORMAT.md says");
-    type Refused = fn(&Error) -> bool;
-    let field =
-        |name: &str, error: &Error| matches!(error, Error::Field { field, .. } if *field == name);
+    type Refused = fn(&FileError) -> bool;
+    let field = |name: &str, error: &FileError| matches!(error, FileError::Field(FieldError { field, .. }) if *field == name);
     let n = |number: u32| number.to_le_bytes().to_vec();
     for (name, offset, bytes) in [
         ("bits", 64, u(0)),
@@ -471,17 +475,19 @@ fn every_field_of_rows_is_checked() {
         assert!(field(name, &error), "{name} at {offset}: {bytes:?}: {error:?}");
     }
     let others: [(usize, Vec<u8>, Refused); 11] = [
-        (48, f(1.0), |e| matches!(e, Error::Fpp(_))),
-        (48, f(f64::NAN), |e| matches!(e, Error::Fpp(_))),
-        (56, u(0), |e| matches!(e, Error::ZeroKeys)),
-        (64, u(1 << 48), |e| matches!(e, Error::TooLarge { .. })),
-        (64, u(u64::MAX), |e| matches!(e, Error::TooLarge { .. })),
-        (72, n(0), |e| matches!(e, Error::Probes { probes: 0 })),
-        (72, n(33), |e| matches!(e, Error::Probes { probes: 33 })),
-        (76, n(3), |e| matches!(e, Error::Detail { found: 3, .. })),
-        (76, n(20), |e| matches!(e, Error::Detail { found: 20, .. })),
-        (76, n(u32::MAX), |e| matches!(e, Error::Detail { .. })),
-        (100, b"host".to_vec(), |e| matches!(e, Error::AttributeTwice { .. })),
+        (48, f(1.0), |e| matches!(e, FileError::Plan(PlanError::Fpp(_)))),
+        (48, f(f64::NAN), |e| matches!(e, FileError::Plan(PlanError::Fpp(_)))),
+        (56, u(0), |e| matches!(e, FileError::Plan(PlanError::ZeroKeys))),
+        (64, u(1 << 48), |e| matches!(e, FileError::Plan(PlanError::TooLarge { .. }))),
+        (64, u(u64::MAX), |e| matches!(e, FileError::Plan(PlanError::TooLarge { .. }))),
+        (72, n(0), |e| matches!(e, FileError::Plan(PlanError::Probes { probes: 0 }))),
+        (72, n(33), |e| matches!(e, FileError::Plan(PlanError::Probes { probes: 33 }))),
+        (76, n(3), |e| matches!(e, FileError::Plan(PlanError::Detail { found: 3, .. }))),
+        (76, n(20), |e| matches!(e, FileError::Plan(PlanError::Detail { found: 20, .. }))),
+        (76, n(u32::MAX), |e| matches!(e, FileError::Plan(PlanError::Detail { .. }))),
+        (100, b"host".to_vec(), |e| {
+            matches!(e, FileError::Field(FieldError { field: "attributes", .. }))
+        }),
     ];
     for (offset, bytes, refused) in others {
         let error = refusal(&with_header(file, offset, &bytes), None);
@@ -501,9 +507,9 @@ fn every_field_of_rows_is_checked() {
 #[test]
 fn every_field_of_codes_is_checked() {
     let file = &files()[13].0;
-    type Refused = fn(&Error) -> bool;
-    fn field(name: &'static str) -> impl Fn(&Error) -> bool {
-        move |error| matches!(error, Error::Field { field, .. } if *field == name)
+    type Refused = fn(&FileError) -> bool;
+    fn field(name: &'static str) -> impl Fn(&FileError) -> bool {
+        move |error| matches!(error, FileError::Field(FieldError { field, .. }) if *field == name)
     }
     let n = |number: u32| number.to_le_bytes().to_vec();
     let mut fields = vec![
@@ -517,15 +523,15 @@ fn every_field_of_codes_is_checked() {
     (80..120).for_each(|byte| fields.push(("zeros", byte, vec![1])));
     for (name, offset, bytes) in fields {
         let error = refusal(&with_header(file, offset, &bytes), None);
-        let header = name == "header_length" && matches!(error, Error::HeaderDamaged);
+        let header = name == "header_length" && matches!(error, FileError::HeaderDamaged);
         assert!(header || field(name)(&error), "{name} at {offset}: {error:?}");
     }
     let others: [(usize, Vec<u8>, Refused); 5] = [
-        (64, u((1 << 48) + 512), |e| matches!(e, Error::TooLarge { .. })),
-        (72, n(0), |e| matches!(e, Error::Probes { probes: 0 })),
-        (76, n(0), |e| matches!(e, Error::Detail { found: 0, .. })),
-        (76, n(1), |e| matches!(e, Error::Detail { found: 1, .. })),
-        (76, n(41), |e| matches!(e, Error::Detail { found: 41, .. })),
+        (64, u((1 << 48) + 512), |e| matches!(e, FileError::Plan(PlanError::TooLarge { .. }))),
+        (72, n(0), |e| matches!(e, FileError::Plan(PlanError::Probes { probes: 0 }))),
+        (76, n(0), |e| matches!(e, FileError::Plan(PlanError::Detail { found: 0, .. }))),
+        (76, n(1), |e| matches!(e, FileError::Plan(PlanError::Detail { found: 1, .. }))),
+        (76, n(41), |e| matches!(e, FileError::Plan(PlanError::Detail { found: 41, .. }))),
     ];
     for (offset, bytes, refused) in others {
         let error = refusal(&with_header(file, offset, &bytes), None);
@@ -577,7 +583,7 @@ fn every_field_of_a_fuse_graph_is_checked() {
     fields.extend((18..24).chain(84..88).chain(104..120).map(|byte| ("zeros", byte, vec![1])));
     for (name, offset, bytes) in fields {
         let error = refusal(&with_header(file, offset, &bytes), None);
-        let right = matches!(error, Error::Field { field, .. } if field == name);
+        let right = matches!(error, FileError::Field(FieldError { field, .. }) if field == name);
         assert!(right, "{name} at {offset}: {bytes:?}: {error:?}");
     }
     // The last bits of the payload belong to no slot.
@@ -586,7 +592,7 @@ fn every_field_of_a_fuse_graph_is_checked() {
     file[last] |= 128;
     resum(&mut file);
     let error = refusal(&file, None);
-    assert!(matches!(error, Error::Field { field: "payload", .. }), "{error:?}");
+    assert!(matches!(error, FileError::Field(FieldError { field: "payload", .. })), "{error:?}");
 }
 
 #[test]
@@ -650,19 +656,21 @@ fn every_field_of_a_cascade_is_checked() {
     }
     for (name, file, offset, bytes) in fields {
         let error = refusal(&with_header(file, offset, &bytes), None);
-        let right = matches!(error, Error::Field { field, .. } if field == name);
+        let right = matches!(error, FileError::Field(FieldError { field, .. }) if field == name);
         assert!(right, "{name} at {offset}: {bytes:?}: {error:?}");
     }
-    type Refused = fn(&Error) -> bool;
+    type Refused = fn(&FileError) -> bool;
     let others: [(usize, Vec<u8>, Refused); 7] = [
         // As many bytes of header as three or four levels need.
-        (64, n(4), |e| matches!(e, Error::Fpp(_))),
-        (at(1, 0), u(0), |e| matches!(e, Error::ZeroKeys)),
-        (at(2, 8), f(1.0), |e| matches!(e, Error::Fpp(_))),
-        (at(2, 8), f(f64::NAN), |e| matches!(e, Error::Fpp(_))),
-        (at(1, 16), u((1 << 48) + 512), |e| matches!(e, Error::TooLarge { .. })),
-        (at(1, 16), u(1 << 48), |e| matches!(e, Error::TooLarge { .. })),
-        (at(1, 24), n(33), |e| matches!(e, Error::Probes { probes: 33 })),
+        (64, n(4), |e| matches!(e, FileError::Plan(PlanError::Fpp(_)))),
+        (at(1, 0), u(0), |e| matches!(e, FileError::Plan(PlanError::ZeroKeys))),
+        (at(2, 8), f(1.0), |e| matches!(e, FileError::Plan(PlanError::Fpp(_)))),
+        (at(2, 8), f(f64::NAN), |e| matches!(e, FileError::Plan(PlanError::Fpp(_)))),
+        (at(1, 16), u((1 << 48) + 512), |e| {
+            matches!(e, FileError::Plan(PlanError::TooLarge { .. }))
+        }),
+        (at(1, 16), u(1 << 48), |e| matches!(e, FileError::Plan(PlanError::TooLarge { .. }))),
+        (at(1, 24), n(33), |e| matches!(e, FileError::Plan(PlanError::Probes { probes: 33 }))),
     ];
     for (offset, bytes, refused) in others {
         let error = refusal(&with_header(levels, offset, &bytes), None);
@@ -676,21 +684,24 @@ fn every_field_of_a_cascade_is_checked() {
         file[to..to + 16].copy_from_slice(&hash);
         resum(&mut file);
         let error = refusal(&file, None);
-        assert!(matches!(error, Error::Field { field: "payload", .. }), "{error:?}");
+        assert!(
+            matches!(error, FileError::Field(FieldError { field: "payload", .. })),
+            "{error:?}"
+        );
     }
     let mut file = listed.clone();
     let last = file.len() - 17;
     file[last] = 1;
     resum(&mut file);
     let error = refusal(&file, None);
-    assert!(matches!(error, Error::Field { field: "payload", .. }), "{error:?}");
+    assert!(matches!(error, FileError::Field(FieldError { field: "payload", .. })), "{error:?}");
 }
 
 #[test]
 fn every_header_field_is_checked() {
-    type Refused = fn(&Error) -> bool;
-    fn field(name: &'static str) -> impl Fn(&Error) -> bool {
-        move |error| matches!(error, Error::Field { field, .. } if *field == name)
+    type Refused = fn(&FileError) -> bool;
+    fn field(name: &'static str) -> impl Fn(&FileError) -> bool {
+        move |error| matches!(error, FileError::Field(FieldError { field, .. }) if *field == name)
     }
     let blocked = &files()[0].0;
     let (classic, keyed) = (&files()[2].0, &files()[1].0);
@@ -698,26 +709,34 @@ fn every_header_field_is_checked() {
     assert!(&nothing == blocked, "the checksum is computed as FORMAT.md says");
 
     let variants: &[(&str, usize, Vec<u8>, Refused)] = &[
-        ("magic", 0, b"\x89UMBEL\n\n".to_vec(), |e| matches!(e, Error::NotUmbel { .. })),
-        ("version", 8, vec![0, 0], |e| matches!(e, Error::Version { found: 0 })),
-        ("version", 8, vec![2, 0], |e| matches!(e, Error::Version { found: 2 })),
-        ("kind", 10, vec![0, 0], |e| matches!(e, Error::UnknownKind(0))),
-        ("kind", 10, vec![200, 0], |e| matches!(e, Error::UnknownKind(200))),
-        ("kind", 10, vec![255, 255], |e| matches!(e, Error::UnknownKind(65_535))),
-        ("algorithm", 16, vec![0, 0], |e| matches!(e, Error::UnknownAlgorithm(0))),
-        ("algorithm", 16, vec![3, 0], |e| matches!(e, Error::UnknownAlgorithm(3))),
-        ("planned_fpp", 48, f(0.0), |e| matches!(e, Error::Fpp(_))),
-        ("planned_fpp", 48, f(-0.0), |e| matches!(e, Error::Fpp(_))),
-        ("planned_fpp", 48, f(1.0), |e| matches!(e, Error::Fpp(_))),
-        ("planned_fpp", 48, f(-0.5), |e| matches!(e, Error::Fpp(_))),
-        ("planned_fpp", 48, f(f64::INFINITY), |e| matches!(e, Error::Fpp(_))),
-        ("planned_fpp", 48, f(f64::NAN), |e| matches!(e, Error::Fpp(_))),
-        ("planned_keys", 56, u(0), |e| matches!(e, Error::ZeroKeys)),
-        ("bits", 64, u((1 << 48) + 512), |e| matches!(e, Error::TooLarge { .. })),
-        ("bits", 64, u(u64::MAX), |e| matches!(e, Error::TooLarge { .. })),
-        ("probes", 72, vec![0, 0, 0, 0], |e| matches!(e, Error::Probes { probes: 0 })),
-        ("probes", 72, vec![33, 0, 0, 0], |e| matches!(e, Error::Probes { probes: 33 })),
-        ("probes", 72, vec![8, 0, 0, 1], |e| matches!(e, Error::Probes { .. })),
+        ("magic", 0, b"\x89UMBEL\n\n".to_vec(), |e| matches!(e, FileError::NotUmbel { .. })),
+        ("version", 8, vec![0, 0], |e| matches!(e, FileError::Version { found: 0 })),
+        ("version", 8, vec![3, 0], |e| matches!(e, FileError::Version { found: 3 })),
+        ("kind", 10, vec![0, 0], |e| matches!(e, FileError::UnknownKind(0))),
+        ("kind", 10, vec![200, 0], |e| matches!(e, FileError::UnknownKind(200))),
+        ("kind", 10, vec![255, 255], |e| matches!(e, FileError::UnknownKind(65_535))),
+        ("algorithm", 16, vec![0, 0], |e| matches!(e, FileError::UnknownAlgorithm(0))),
+        ("algorithm", 16, vec![3, 0], |e| matches!(e, FileError::UnknownAlgorithm(3))),
+        ("planned_fpp", 48, f(0.0), |e| matches!(e, FileError::Plan(PlanError::Fpp(_)))),
+        ("planned_fpp", 48, f(-0.0), |e| matches!(e, FileError::Plan(PlanError::Fpp(_)))),
+        ("planned_fpp", 48, f(1.0), |e| matches!(e, FileError::Plan(PlanError::Fpp(_)))),
+        ("planned_fpp", 48, f(-0.5), |e| matches!(e, FileError::Plan(PlanError::Fpp(_)))),
+        ("planned_fpp", 48, f(f64::INFINITY), |e| matches!(e, FileError::Plan(PlanError::Fpp(_)))),
+        ("planned_fpp", 48, f(f64::NAN), |e| matches!(e, FileError::Plan(PlanError::Fpp(_)))),
+        ("planned_keys", 56, u(0), |e| matches!(e, FileError::Plan(PlanError::ZeroKeys))),
+        ("bits", 64, u((1 << 48) + 512), |e| {
+            matches!(e, FileError::Plan(PlanError::TooLarge { .. }))
+        }),
+        ("bits", 64, u(u64::MAX), |e| matches!(e, FileError::Plan(PlanError::TooLarge { .. }))),
+        ("probes", 72, vec![0, 0, 0, 0], |e| {
+            matches!(e, FileError::Plan(PlanError::Probes { probes: 0 }))
+        }),
+        ("probes", 72, vec![33, 0, 0, 0], |e| {
+            matches!(e, FileError::Plan(PlanError::Probes { probes: 33 }))
+        }),
+        ("probes", 72, vec![8, 0, 0, 1], |e| {
+            matches!(e, FileError::Plan(PlanError::Probes { .. }))
+        }),
     ];
     for (name, offset, bytes, refused) in variants {
         for file in [blocked, classic] {
@@ -779,22 +798,25 @@ fn every_field_of_counters_is_checked() {
         ("seed", 16, vec![2, 0]),
     ] {
         let error = refusal(&with_header(file, offset, &bytes), None);
-        let right = matches!(&error, Error::Field { field, .. } if *field == name)
+        let right = matches!(&error, FileError::Field(FieldError { field, .. }) if *field == name)
             || (name == "header_length"
-                && matches!(error, Error::HeaderDamaged | Error::Length { .. }));
+                && matches!(error, FileError::HeaderDamaged | FileError::Length { .. }));
         assert!(right, "{name} at {offset}: {bytes:?}: {error:?}");
     }
     for byte in 80..120 {
         let error = refusal(&with_header(file, byte, &[1]), None);
-        assert!(matches!(error, Error::Field { field: "zeros", .. }), "{byte}: {error:?}");
+        assert!(
+            matches!(error, FileError::Field(FieldError { field: "zeros", .. })),
+            "{byte}: {error:?}"
+        );
     }
     for detail in [0, 1, 2, 3, 5, 12, 15, 17, 32, 255] {
         let error = refusal(&with_header(file, 76, &[detail, 0, 0, 0]), None);
-        assert!(matches!(error, Error::Detail { .. }), "{error:?}");
+        assert!(matches!(error, FileError::Plan(PlanError::Detail { .. })), "{error:?}");
     }
     let probes = |probes| refusal(&with_header(file, 72, &[probes, 0, 0, 0]), None);
-    assert!(matches!(probes(0), Error::Probes { probes: 0 }));
-    assert!(matches!(probes(33), Error::Probes { probes: 33 }));
+    assert!(matches!(probes(0), FileError::Plan(PlanError::Probes { probes: 0 })));
+    assert!(matches!(probes(33), FileError::Plan(PlanError::Probes { probes: 33 })));
     // High parts without a low one stand for no count.
     let used = |byte: usize| file[128 + byte] | file[128 + 64 + byte];
     let free = (0..64).find(|&byte| used(byte) != 255).unwrap();
@@ -803,7 +825,10 @@ fn every_field_of_counters_is_checked() {
         file[128 + 64 * plane + free] |= !used(free);
         resum(&mut file);
         let error = refusal(&file, None);
-        assert!(matches!(error, Error::Field { field: "payload", .. }), "{error:?}");
+        assert!(
+            matches!(error, FileError::Field(FieldError { field: "payload", .. })),
+            "{error:?}"
+        );
     }
 }
 
@@ -822,20 +847,23 @@ fn every_field_of_cells_is_checked() {
         ("lowered", 80, u(u64::MAX)),
     ] {
         let error = refusal(&with_header(file, offset, &bytes), None);
-        let right = matches!(&error, Error::Field { field, .. } if *field == name);
+        let right = matches!(&error, FileError::Field(FieldError { field, .. }) if *field == name);
         assert!(right, "{name} at {offset}: {bytes:?}: {error:?}");
     }
     for byte in 96..120 {
         let error = refusal(&with_header(file, byte, &[1]), None);
-        assert!(matches!(error, Error::Field { field: "zeros", .. }), "{byte}: {error:?}");
+        assert!(
+            matches!(error, FileError::Field(FieldError { field: "zeros", .. })),
+            "{byte}: {error:?}"
+        );
     }
     for detail in [0, 9, 16, 255] {
         let error = refusal(&with_header(file, 76, &[detail, 0, 0, 0]), None);
-        assert!(matches!(error, Error::Detail { .. }), "{error:?}");
+        assert!(matches!(error, FileError::Plan(PlanError::Detail { .. })), "{error:?}");
     }
     let probes = |probes| refusal(&with_header(file, 72, &[probes, 0, 0, 0]), None);
-    assert!(matches!(probes(0), Error::Probes { probes: 0 }));
-    assert!(matches!(probes(33), Error::Probes { probes: 33 }));
+    assert!(matches!(probes(0), FileError::Plan(PlanError::Probes { probes: 0 })));
+    assert!(matches!(probes(33), FileError::Plan(PlanError::Probes { probes: 33 })));
     open(&with_header(file, 80, &u(24 * 21)), None).unwrap();
     open(&with_header(file, 88, &u(u64::MAX)), None).unwrap();
     for word in [0, 5, 23] {
@@ -843,7 +871,10 @@ fn every_field_of_cells_is_checked() {
         file[128 + 8 * word + 7] |= 0x80;
         resum(&mut file);
         let error = refusal(&file, None);
-        assert!(matches!(error, Error::Field { field: "payload", .. }), "{error:?}");
+        assert!(
+            matches!(error, FileError::Field(FieldError { field: "payload", .. })),
+            "{error:?}"
+        );
     }
 }
 
@@ -852,14 +883,14 @@ fn every_field_of_cells_is_checked() {
 fn newer_kinds_are_told_from_damage() {
     let mut file = files()[0].0.clone();
     file[10] = 200;
-    assert!(matches!(refusal(&file, None), Error::HeaderDamaged));
+    assert!(matches!(refusal(&file, None), FileError::HeaderDamaged));
     file[12] = 192;
-    assert!(matches!(refusal(&file, None), Error::HeaderDamaged));
+    assert!(matches!(refusal(&file, None), FileError::HeaderDamaged));
     let sum = XxHash3_64::oneshot_with_seed(0, &file[..184]);
     file[184..192].copy_from_slice(&sum.to_le_bytes());
-    assert!(matches!(refusal(&file, None), Error::UnknownKind(200)));
+    assert!(matches!(refusal(&file, None), FileError::UnknownKind(200)));
     file[10] = 1;
-    assert!(matches!(refusal(&file, None), Error::HeaderDamaged));
+    assert!(matches!(refusal(&file, None), FileError::HeaderDamaged));
 }
 
 fn u(number: u64) -> Vec<u8> {
@@ -874,11 +905,17 @@ fn f(number: f64) -> Vec<u8> {
 fn secrets_must_fit() {
     let (plain, keyed) = (&files()[0].0, &files()[1].0);
     let other = Secret::new([8; 16]);
-    assert!(matches!(refusal(plain, Some(&SECRET)), Error::NotKeyed(_)));
-    assert!(matches!(refusal(keyed, None), Error::SecretNeeded { .. }));
-    assert!(matches!(refusal(keyed, Some(&other)), Error::WrongSecret { .. }));
+    assert!(matches!(refusal(plain, Some(&SECRET)), FileError::Scheme(SchemeError::NotKeyed(_))));
+    assert!(matches!(refusal(keyed, None), FileError::Scheme(SchemeError::SecretNeeded { .. })));
+    assert!(matches!(
+        refusal(keyed, Some(&other)),
+        FileError::Scheme(SchemeError::WrongSecret { .. })
+    ));
     let unknown = with_header(keyed, 32, &u(SECRET.key_id() ^ 1));
-    assert!(matches!(refusal(&unknown, Some(&SECRET)), Error::WrongSecret { .. }));
+    assert!(matches!(
+        refusal(&unknown, Some(&SECRET)),
+        FileError::Scheme(SchemeError::WrongSecret { .. })
+    ));
 }
 
 /// A header that goes with itself and declares 2⁴⁸ bits: refused by the length of the file, and when
@@ -887,12 +924,12 @@ fn secrets_must_fit() {
 fn huge_declared_sizes_are_refused() {
     let huge = with_header(&files()[0].0, 64, &u(1 << 48));
     let huge = with_header(&huge, 40, &u(1 << 45));
-    assert!(matches!(refusal(&huge, None), Error::Length { .. }));
+    assert!(matches!(refusal(&huge, None), FileError::Length { .. }));
 
     let whole = 128 + (1u64 << 45) + 8 * (1 << 25) + 8;
     assert!(Reader::new(&huge[..], whole).is_ok(), "the length that the header declares");
     let error = AnyFilter::read(&huge[..], whole, None).unwrap_err();
-    assert!(matches!(error, Error::OutOfMemory { .. } | Error::Length { .. }), "{error:?}");
+    assert!(matches!(error, FileError::OutOfMemory(_) | FileError::Length { .. }), "{error:?}");
 }
 
 #[test]
@@ -903,7 +940,10 @@ fn set_bits_after_the_last_are_refused() {
         file[128 + position / 8] |= 1 << (position % 8);
         resum(&mut file);
         let error = refusal(&file, None);
-        assert!(matches!(error, Error::Field { field: "payload", .. }), "{position}: {error:?}");
+        assert!(
+            matches!(error, FileError::Field(FieldError { field: "payload", .. })),
+            "{position}: {error:?}"
+        );
     }
     let mut file = file.clone();
     file[128 + 600 / 8] |= 1;
@@ -950,12 +990,12 @@ fn sources_that_end_early_or_fail_are_errors() {
         for end in 0..file.len() {
             let error = AnyFilter::read(Drip(&file[..end]), length, secret).unwrap_err();
             let right = match end {
-                0..8 => matches!(error, Error::NotUmbel { .. }),
-                _ => matches!(error, Error::Length { expected, found } if found < expected),
+                0..8 => matches!(error, FileError::NotUmbel { .. }),
+                _ => matches!(error, FileError::Length { expected, found } if found < expected),
             };
             assert!(right, "{end}: {error:?}");
             let error = AnyFilter::read(Failing(&file[..end]), length, secret).unwrap_err();
-            assert!(matches!(error, Error::Io(_)), "{end}: {error:?}");
+            assert!(matches!(error, FileError::Io(_)), "{end}: {error:?}");
         }
     }
 }
@@ -969,7 +1009,7 @@ fn a_misplaced_view_is_an_error() {
     for shift in [1, 8, 32, 63] {
         bytes[shift..shift + file.len()].copy_from_slice(file);
         let view = AnyFilter::view(&bytes[shift..shift + file.len()], None);
-        assert!(matches!(view, Err(Error::Misaligned)), "{shift}");
+        assert!(matches!(view, Err(FileError::Misaligned)), "{shift}");
     }
 }
 
@@ -980,7 +1020,10 @@ fn messages_tell_what_to_do() {
     for (bytes, words) in [
         (&file[..150], "header declares a file of 272 bytes, found 150; truncated? copy it again"),
         (&b"PAR1 and more"[..], "not an umbel file: it begins with \"PAR1 and\""),
-        (&with_header(file, 8, &[9, 0])[..], "format version 9; this release reads version 1"),
+        (
+            &with_header(file, 8, &[9, 0])[..],
+            "format version 9; this release reads versions 1 to 2",
+        ),
         (&with_header(file, 10, &[200, 0])[..], "kind 200, which this release does not open"),
     ] {
         let message = refusal(bytes, None).to_string();

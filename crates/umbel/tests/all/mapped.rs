@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Write;
 
-use umbel::{AnyFilter, Error, KeyHasher, Kind, MappedFile, Plan};
+use umbel::{AnyFilter, FileError, KeyHasher, Kind, MappedFile, Plan};
 
 /// A file of a test, mapped.
 pub(crate) fn map(file: &File) -> MappedFile {
@@ -17,7 +17,7 @@ pub(crate) fn map(file: &File) -> MappedFile {
 fn a_mapped_filter_is_the_filter_in_the_file() {
     for kind in [Kind::Blocked, Kind::Classic, Kind::Sliced] {
         let plan = Plan::for_keys(kind, 200_000, 0.001).unwrap();
-        let mut plain = AnyFilter::new(&plan, KeyHasher::with_seed(3)).unwrap();
+        let mut plain = AnyFilter::with_plan(&plan, KeyHasher::with_seed(3)).unwrap();
         let keys: Vec<String> = (0..200_000).map(|i| format!("key {i}")).collect();
         for key in &keys {
             plain.insert(key).unwrap();
@@ -39,15 +39,18 @@ fn a_mapped_filter_is_the_filter_in_the_file() {
 fn what_is_no_whole_filter_is_refused() {
     let plan = Plan::for_keys(Kind::Blocked, 1000, 0.01).unwrap();
     let mut bytes = Vec::new();
-    AnyFilter::new(&plan, KeyHasher::default()).unwrap().write(&mut bytes).unwrap();
+    AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap().write(&mut bytes).unwrap();
     let refused = |bytes: &[u8]| {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
         AnyFilter::map(&map(&file), None).unwrap_err()
     };
     let zeros = vec![0; bytes.len()];
-    assert!(matches!(refused(&zeros), Error::NotUmbel { .. }));
+    assert!(matches!(refused(&zeros), FileError::NotUmbel { .. }));
     for length in [1, 127, 128, bytes.len() - 1] {
-        assert!(matches!(refused(&bytes[..length]), Error::Length { .. } | Error::NotUmbel { .. }));
+        assert!(matches!(
+            refused(&bytes[..length]),
+            FileError::Length { .. } | FileError::NotUmbel { .. }
+        ));
     }
 }

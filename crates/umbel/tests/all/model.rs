@@ -4,16 +4,23 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use umbel::filter::{BlockedLayout, Bloom, ClassicLayout, Layout, SlicedLayout};
+use umbel::filter::{BlockedLayout, BloomCore, ClassicLayout, Layout, SlicedLayout};
 use umbel::format::Header;
-use umbel::{AnyFilter, Block, Blocked, Classic, Error, KeyHash, KeyHasher, Kind, Plan, Secret};
+use umbel::{
+    AnyFilter, Block, Blocked, Classic, FileError, Filter, KeyHash, KeyHasher, Kind, MergeError,
+    Plan, PlanError, Sealed, Secret,
+};
 
+use crate::plans::Numbers;
 use crate::reference::Reference;
 
 const SECRET: Secret = Secret::new(*b"sixteen old keys");
 
 /// Keys are small numbers, so that they meet often.
 type Key = u16;
+
+/// A filter of one of the plain kinds.
+type Bloom<L, S = umbel::Blocks> = Filter<BloomCore<L, S>>;
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -73,7 +80,7 @@ fn plan(kind: Kind) -> impl Strategy<Value = Plan> {
     let few = || (1..=umbel::MAX_PROBES, 1..=1000u64, 1e-9..0.999);
     (bits, few()).prop_map(move |(bits, (probes, keys, fpp))| {
         let bits = if kind == Kind::Sliced { bits * u64::from(probes) } else { bits };
-        Plan { kind, keys, fpp, bits, probes, detail: 0 }
+        Plan::of(kind, keys, fpp, bits, probes).unwrap()
     })
 }
 
@@ -98,9 +105,9 @@ fn divisors(number: u64) -> Vec<u64> {
 
 /// Bits of a unit that a fold divides.
 fn unit(plan: &Plan) -> u64 {
-    match plan.kind {
+    match plan.kind() {
         Kind::Blocked => 512,
-        Kind::Sliced => u64::from(plan.probes),
+        Kind::Sliced => u64::from(plan.probes()),
         _ => 1,
     }
 }
@@ -125,10 +132,10 @@ struct Pair<L: Layout> {
 
 impl<L: Layout> Pair<L>
 where
-    Bloom<L>: TryFrom<AnyFilter, Error = Error>,
+    Bloom<L>: TryFrom<AnyFilter, Error = FileError>,
 {
     fn new(plan: &Plan, hasher: KeyHasher, keys: &[Key]) -> Self {
-        let filter = Bloom::new(plan, hasher).unwrap();
+        let filter = Bloom::<L>::with_plan(plan, hasher).unwrap();
         let reference = Reference::new(plan);
         let mut pair = Self { filter, reference, members: HashSet::new() };
         pair.insert_many(keys);
@@ -141,23 +148,23 @@ where
 
     fn insert_many(&mut self, keys: &[Key]) {
         let hashes: Vec<_> = keys.iter().map(|&key| self.hash(key)).collect();
-        self.filter.insert_batch(&hashes);
+        self.filter.insert_all(&hashes);
         hashes.iter().for_each(|&hash| self.reference.insert(hash));
         self.members.extend(keys);
     }
 
     /// Another filter whose size goes with this one's.
     fn other(&self, keys: &[Key], size: &Size) -> Self {
-        let mut plan = *self.filter.plan();
+        let mut plan = Numbers::of(self.filter.plan());
         match size {
             Size::Multiple(factor) => plan.bits *= factor,
             Size::Divisor(index) => plan.bits /= index.get(&self.divisors()),
         }
-        Self::new(&plan, *self.filter.hasher(), keys)
+        Self::new(&plan.plan(), *self.filter.hasher(), keys)
     }
 
     fn divisors(&self) -> Vec<u64> {
-        divisors(self.filter.plan().bits / unit(self.filter.plan()))
+        divisors(self.filter.plan().bits() / unit(self.filter.plan()))
     }
 
     fn apply(&mut self, op: &Op) {
@@ -166,7 +173,7 @@ where
                 let hash = self.hash(*key);
                 let before = self.filter.contains(key.to_le_bytes());
                 assert_eq!(self.filter.insert(key.to_le_bytes()), !before, "new or not");
-                assert!(!self.filter.insert_hash(hash), "not new a second time");
+                assert!(!self.filter.insert(hash), "not new a second time");
                 self.reference.insert(hash);
                 self.members.insert(*key);
             }
@@ -174,7 +181,7 @@ where
             Op::InsertNew(keys) => {
                 let hashes: Vec<_> = keys.iter().map(|&key| self.hash(key)).collect();
                 let mut new = vec![false; keys.len()];
-                self.filter.insert_batch_new(&hashes, &mut new);
+                self.filter.insert_all_new(&hashes, &mut new);
                 for (new, hash) in new.into_iter().zip(hashes) {
                     assert_eq!(new, !self.reference.contains(hash), "new or not, in turn");
                     self.reference.insert(hash);
@@ -182,7 +189,7 @@ where
                 self.members.extend(keys);
             }
             Op::Contains(key) => {
-                let found = self.filter.contains_hash(self.hash(*key));
+                let found = self.filter.contains(self.hash(*key));
                 assert_eq!(found, self.reference.contains(self.hash(*key)));
                 assert!(found || !self.members.contains(key), "{key} is lost");
             }
@@ -234,7 +241,7 @@ where
     fn check(&self) {
         let mut found = vec![false; self.members.len()];
         let hashes: Vec<_> = self.members.iter().map(|&key| self.hash(key)).collect();
-        self.filter.contains_batch(&hashes, &mut found);
+        self.filter.contains_all(&hashes, &mut found);
         assert!(found.iter().all(|&found| found), "a member is lost");
         assert!(
             payload(&self.filter) == self.reference.payload(),
@@ -248,26 +255,26 @@ where
 }
 
 /// Bytes that start at a multiple of 64, as mapped files do.
-struct Aligned {
+pub(crate) struct Aligned {
     blocks: Vec<Block>,
     length: usize,
 }
 
 impl Aligned {
-    fn new(bytes: &[u8]) -> Self {
+    pub(crate) fn new(bytes: &[u8]) -> Self {
         let mut blocks = vec![Block::default(); bytes.len().div_ceil(64)];
         bytemuck::cast_slice_mut(&mut blocks)[..bytes.len()].copy_from_slice(bytes);
         Self { blocks, length: bytes.len() }
     }
 
-    fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &bytemuck::cast_slice(&self.blocks)[..self.length]
     }
 }
 
 fn run<L: Layout>(plan: &Plan, hasher: KeyHasher, ops: &[Op])
 where
-    Bloom<L>: TryFrom<AnyFilter, Error = Error>,
+    Bloom<L>: TryFrom<AnyFilter, Error = FileError>,
 {
     let mut pair = Pair::<L>::new(plan, hasher, &[]);
     for op in ops {
@@ -279,7 +286,7 @@ where
 /// The laws that hold for every kind, bit for bit.
 fn laws<L: Layout>(plan: &Plan, hasher: KeyHasher, keys: [&[Key]; 3])
 where
-    Bloom<L>: TryFrom<AnyFilter, Error = Error>,
+    Bloom<L>: TryFrom<AnyFilter, Error = FileError>,
 {
     let [a, b, c] = keys.map(|keys| Pair::<L>::new(plan, hasher, keys).filter);
     let union = |left: &Bloom<L>, right: &Bloom<L>| joined(left, right, Bloom::union);
@@ -296,11 +303,12 @@ where
     assert!(both(&a, &ab) == a && union(&a, &both(&a, &b)) == a, "absorbing");
     assert!(both(&c, &ab) == union(&both(&c, &a), &both(&c, &b)), "distributive");
 
-    for divisor in divisors(plan.bits / unit(plan)) {
+    for divisor in divisors(plan.bits() / unit(plan)) {
         let (mut folded, mut other) = (a.clone(), b.clone());
         folded.fold(divisor).unwrap();
         other.fold(divisor).unwrap();
-        let small = Plan { bits: plan.bits / divisor, keys: (plan.keys / divisor).max(1), ..*plan };
+        let (bits, keys_left) = (plan.bits() / divisor, (plan.keys() / divisor).max(1));
+        let small = Numbers { bits, keys: keys_left, ..Numbers::of(plan) }.plan();
         assert!(folded == Pair::<L>::new(&small, hasher, keys[0]).filter, "a fold is built small");
         // Whichever way round, the result has the smaller size and the same bits.
         let sum = payload(&union(&folded, &other));
@@ -311,7 +319,7 @@ where
 fn joined<L: Layout>(
     left: &Bloom<L>,
     right: &Bloom<L>,
-    join: impl Fn(&mut Bloom<L>, &Bloom<L>) -> Result<(), Error>,
+    join: impl Fn(&mut Bloom<L>, &Bloom<L>) -> Result<(), MergeError>,
 ) -> Bloom<L> {
     let mut left = left.clone();
     join(&mut left, right).unwrap();
@@ -372,17 +380,17 @@ proptest! {
         plan in plan(Kind::Blocked), keys in keys(), count in 1..40usize,
     ) {
         let whole = Pair::<BlockedLayout>::new(&plan, KeyHasher::default(), &keys).filter;
-        let mut filter = Blocked::new(&plan, KeyHasher::default()).unwrap();
+        let mut filter = Blocked::with_plan(&plan, KeyHasher::default()).unwrap();
         let mut shards = filter.shards(count);
-        prop_assert!(shards.runs.len() <= count);
-        let mut parts = vec![Vec::new(); shards.runs.len()];
+        prop_assert!(shards.shards.len() <= count);
+        let mut parts = vec![Vec::new(); shards.shards.len()];
         for &key in &keys {
             let hash = hash(&KeyHasher::default(), key);
             parts[shards.index(hash)].push(hash);
         }
         std::thread::scope(|scope| {
-            for (run, part) in shards.runs.iter_mut().zip(&parts) {
-                scope.spawn(|| run.insert_batch(part));
+            for (run, part) in shards.shards.iter_mut().zip(&parts) {
+                scope.spawn(|| run.insert_all(part));
             }
         });
         prop_assert!(filter == whole);
@@ -397,20 +405,14 @@ fn every_number_of_probes_keeps_the_laws_at_odd_sizes() {
     let c: Vec<Key> = (60..100).chain(0..10).collect();
     for probes in 1..=umbel::MAX_PROBES {
         for units in [1, 2, 3, 15] {
-            let plan = Plan {
-                kind: Kind::Blocked,
-                keys: 60,
-                fpp: 0.1,
-                bits: 512 * units,
-                probes,
-                detail: 0,
-            };
+            let plan = Plan::of(Kind::Blocked, 60, 0.1, 512 * units, probes).unwrap();
             laws::<BlockedLayout>(&plan, KeyHasher::with_seed(units), [&a, &b, &c]);
         }
         for bits in [1, 63, 64, 65, 511, 513, 1155] {
-            let plan = Plan { kind: Kind::Classic, keys: 60, fpp: 0.1, bits, probes, detail: 0 };
+            let plan = Plan::of(Kind::Classic, 60, 0.1, bits, probes).unwrap();
             laws::<ClassicLayout>(&plan, KeyHasher::with_seed(bits), [&a, &b, &c]);
-            let plan = Plan { kind: Kind::Sliced, bits: bits * u64::from(probes), ..plan };
+            let bits_of_all = bits * u64::from(probes);
+            let plan = Plan::of(Kind::Sliced, 60, 0.1, bits_of_all, probes).unwrap();
             laws::<SlicedLayout>(&plan, KeyHasher::with_seed(bits), [&a, &b, &c]);
         }
     }
@@ -419,19 +421,20 @@ fn every_number_of_probes_keeps_the_laws_at_odd_sizes() {
 #[test]
 #[should_panic]
 fn a_shard_refuses_hashes_of_other_shards() {
-    let plan =
-        Plan { kind: Kind::Blocked, keys: 60, fpp: 0.1, bits: 512 * 8, probes: 8, detail: 0 };
-    let mut filter = Blocked::new(&plan, KeyHasher::default()).unwrap();
-    filter.shards(8).runs[3].insert_batch(&[KeyHash { high: 0, low: 0 }]);
+    let plan = Plan::of(Kind::Blocked, 60, 0.1, 512 * 8, 8).unwrap();
+    let mut filter = Blocked::with_plan(&plan, KeyHasher::default()).unwrap();
+    filter.shards(8).shards[3].insert_all(&[KeyHash { high: 0, low: 0 }]);
 }
 
 #[test]
 fn filters_that_do_not_go_together_are_left_unchanged() {
-    fn check<L: Layout>(plan: &Plan, refused: fn(&Error) -> bool, other: &Bloom<L>) {
-        let mut filter = Bloom::<L>::new(plan, KeyHasher::with_seed(1)).unwrap();
+    type Join<L> = fn(&mut Bloom<L>, &Bloom<L>) -> Result<(), MergeError>;
+    fn check<L: Layout>(plan: &Plan, refused: fn(&MergeError) -> bool, other: &Bloom<L>) {
+        let mut filter = Bloom::<L>::with_plan(plan, KeyHasher::with_seed(1)).unwrap();
         filter.insert("key");
         let before = filter.clone();
-        for join in [Bloom::<L>::union, Bloom::<L>::intersect] {
+        let joins: [Join<L>; 2] = [Bloom::<L>::union, Bloom::<L>::intersect];
+        for join in joins {
             let error = join(&mut filter, other).unwrap_err();
             assert!(refused(&error), "{error:?}");
             assert!(filter == before, "an error changes nothing");
@@ -439,31 +442,37 @@ fn filters_that_do_not_go_together_are_left_unchanged() {
     }
     fn every_case<L: Layout>() {
         let bits = 512 * 12;
-        let plan = Plan { kind: L::KIND, keys: 500, fpp: 0.01, bits, probes: 8, detail: 0 };
-        let new = |plan: &Plan, seed| Bloom::<L>::new(plan, KeyHasher::with_seed(seed)).unwrap();
-        let size = new(&Plan { bits: 512 * 8, ..plan }, 1);
-        check(&plan, |error| matches!(error, Error::SizesDiffer { .. }), &size);
-        let probes = new(&Plan { probes: 7, ..plan }, 1);
-        check(&plan, |error| matches!(error, Error::ProbesDiffer { left: 8, right: 7 }), &probes);
-        check(&plan, |error| matches!(error, Error::SchemesDiffer { .. }), &new(&plan, 2));
-        let keyed = Bloom::<L>::new(&plan, KeyHasher::keyed(SECRET)).unwrap();
-        check(&plan, |error| matches!(error, Error::SchemesDiffer { .. }), &keyed);
+        let plan = Plan::of(L::KIND, 500, 0.01, bits, 8).unwrap();
+        let new =
+            |plan: &Plan, seed| Bloom::<L>::with_plan(plan, KeyHasher::with_seed(seed)).unwrap();
+        let size = new(&Plan::of(L::KIND, 500, 0.01, 512 * 8, 8).unwrap(), 1);
+        check(&plan, |error| matches!(error, MergeError::SizesDiffer { .. }), &size);
+        let probes = new(&Plan::of(L::KIND, 500, 0.01, bits, 7).unwrap(), 1);
+        check(
+            &plan,
+            |error| matches!(error, MergeError::ProbesDiffer { left: 8, right: 7 }),
+            &probes,
+        );
+        check(&plan, |error| matches!(error, MergeError::SchemesDiffer { .. }), &new(&plan, 2));
+        let keyed = Bloom::<L>::with_plan(&plan, KeyHasher::keyed(SECRET)).unwrap();
+        check(&plan, |error| matches!(error, MergeError::SchemesDiffer { .. }), &keyed);
         let mut filter = new(&plan, 1);
         for divisor in [0, 5, u64::MAX] {
-            assert!(matches!(filter.fold(divisor), Err(Error::SizesDiffer { .. })));
+            assert!(matches!(filter.fold(divisor), Err(MergeError::SizesDiffer { .. })));
         }
     }
     every_case::<BlockedLayout>();
     every_case::<ClassicLayout>();
 
-    let new = |kind| AnyFilter::new(&Plan::for_keys(kind, 10, 0.1).unwrap(), KeyHasher::default());
+    let new =
+        |kind| AnyFilter::with_plan(&Plan::for_keys(kind, 10, 0.1).unwrap(), KeyHasher::default());
     let (mut left, right) = (new(Kind::Blocked).unwrap(), new(Kind::Classic).unwrap());
-    assert!(matches!(left.union(&right), Err(Error::KindsDiffer { .. })));
-    assert!(matches!(left.intersect(&right), Err(Error::KindsDiffer { .. })));
+    assert!(matches!(left.union(&right), Err(MergeError::KindsDiffer { .. })));
+    assert!(matches!(left.intersect(&right), Err(MergeError::KindsDiffer { .. })));
     let plan = *left.plan();
-    assert!(matches!(Classic::new(&plan, KeyHasher::default()), Err(Error::PlanKind { .. })));
-    assert!(matches!(Classic::try_from(left), Err(Error::PlanKind { .. })));
-    assert!(matches!(Blocked::try_from(right), Err(Error::PlanKind { .. })));
+    assert!(matches!(Classic::with_plan(&plan, KeyHasher::default()), Err(PlanError::Kind { .. })));
+    assert!(matches!(Classic::try_from(left), Err(FileError::Kind { .. })));
+    assert!(matches!(Blocked::try_from(right), Err(FileError::Kind { .. })));
 }
 
 /// Receipts and merges of keyed filters need no secret.
@@ -475,7 +484,7 @@ fn sealed_filters_merge() {
         .map(|keys| Pair::<BlockedLayout>::new(&plan, hasher, keys).filter);
     let sealed = |filter: &Blocked| {
         let file = file(filter);
-        AnyFilter::read_sealed(&file[..], file.len() as u64).unwrap()
+        AnyFilter::read(&file[..], file.len() as u64, Sealed).unwrap()
     };
     let mut union = sealed(&left);
     union.union(&sealed(&right)).unwrap();

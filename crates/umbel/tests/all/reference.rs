@@ -12,7 +12,7 @@ pub(crate) struct Reference {
 
 impl Reference {
     pub(crate) fn new(plan: &Plan) -> Self {
-        Self { plan: *plan, bits: vec![false; plan.bits as usize] }
+        Self { plan: *plan, bits: vec![false; plan.bits() as usize] }
     }
 
     pub(crate) fn insert(&mut self, hash: KeyHash) {
@@ -36,7 +36,9 @@ impl Reference {
         for (position, _) in self.bits.iter().enumerate().filter(|&(_, &bit)| bit) {
             folded[position / unit / divisor * unit + position % unit] = true;
         }
-        self.plan.bits /= divisor as u64;
+        let (kind, bits) = (self.plan.variant(), folded.len() as u64);
+        let (keys, fpp, probes) = (self.plan.keys(), self.plan.fpp(), self.plan.probes());
+        self.plan = Plan::of(kind, keys, fpp, bits, probes).expect("a size that folds");
         self.bits = folded;
     }
 
@@ -62,7 +64,7 @@ impl Reference {
     }
 
     fn unit(&self) -> usize {
-        match self.plan.kind {
+        match self.plan.kind() {
             Kind::Blocked => 512,
             _ => 1,
         }
@@ -75,19 +77,19 @@ impl Reference {
 
 /// The bits of a key in a filter of a plan.
 pub(crate) fn positions_of(plan: &Plan, hash: KeyHash) -> Vec<usize> {
-    let probes = u64::from(plan.probes);
+    let probes = u64::from(plan.probes());
     let (high, low) = (hash.high, hash.low);
-    if plan.kind == Kind::Classic {
+    if plan.kind() == Kind::Classic {
         let progression = |i: u64| mix(high.wrapping_add(i.wrapping_mul(low)));
-        return (0..probes).map(|i| place(progression(i), plan.bits)).collect();
+        return (0..probes).map(|i| place(progression(i), plan.bits())).collect();
     }
-    if plan.kind == Kind::Sliced {
-        let slice = plan.bits / probes;
+    if plan.kind() == Kind::Sliced {
+        let slice = plan.bits() / probes;
         let progression = |i: u64| mix(high.wrapping_add(i.wrapping_mul(low)));
         let position = |i: u64| i as usize * slice as usize + place(progression(i), slice);
         return (0..probes).map(position).collect();
     }
-    let block = 512 * place(high, plan.bits / 512);
+    let block = 512 * place(high, plan.bits() / 512);
     let word = |n: u64| match n {
         0 => low,
         n => mix(low.wrapping_add(n.wrapping_mul(0x9E37_79B9_7F4A_7C15))),

@@ -5,9 +5,13 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use umbel::math::binomial_bounds;
-use umbel::{AnyFilter, Block, Blocked, Error, KeyHash, KeyHasher, Kind, Plan, Scalable, Secret};
+use umbel::{
+    AnyFilter, Block, Blocked, FileError, Growth, InsertError, KeyHash, KeyHasher, Kind,
+    MergeError, Plan, PlanError, Scalable, Sealed, Secret, Variant,
+};
 
 use crate::mapped::map;
+use crate::plans::Numbers;
 use crate::reference::{self, Reference};
 use crate::statistics::{ALPHA, Keys, SIGMAS, power};
 
@@ -57,18 +61,14 @@ fn plan() -> impl Strategy<Value = Plan> {
         .prop_map(|(keys, fpp)| Plan::for_keys(Kind::Scalable, keys, fpp).unwrap());
     // By hand: any number of probes, and a first link that may be too small to ever be full.
     let by_hand =
-        (1..=300u64, 1..=8u64, 1..=umbel::MAX_PROBES).prop_map(|(keys, blocks, probes)| Plan {
-            kind: Kind::Scalable,
-            keys,
-            fpp: 0.01,
-            bits: 512 * blocks,
-            probes,
-            detail: 0,
+        (1..=300u64, 1..=8u64, 1..=umbel::MAX_PROBES).prop_map(|(keys, blocks, probes)| {
+            Plan::of(Kind::Scalable, keys, 0.01, 512 * blocks, probes).unwrap()
         });
     // Links of one size are many.
     let fpp = prop::sample::select(vec![0.5, 0.01, 1e-4]);
-    let fixed = (300..=600u64, fpp)
-        .prop_map(|(keys, fpp)| Plan::for_keys(Kind::Scalable.with(1), keys, fpp).unwrap());
+    let fixed = (300..=600u64, fpp).prop_map(|(keys, fpp)| {
+        Plan::for_keys(Variant::Scalable { growth: Growth::Even }, keys, fpp).unwrap()
+    });
     prop_oneof![4 => planned, 2 => by_hand, 1 => fixed]
 }
 
@@ -99,7 +99,7 @@ impl Model {
             return false;
         }
         let (_, link, taken) = self.links.last().unwrap();
-        if *taken == link.keys {
+        if *taken == link.keys() {
             self.grow();
         }
         let index = self.links.len() as u64 - 1;
@@ -158,7 +158,7 @@ fn header_length(file: &[u8]) -> usize {
 }
 
 fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
-    let mut filter = Scalable::new(plan, hasher).unwrap();
+    let mut filter = Scalable::with_plan(plan, hasher).unwrap();
     let mut model = Model::new(plan);
     let mut members = HashSet::new();
     let hash = |key: &Key| hasher.hash(key.to_le_bytes());
@@ -167,19 +167,19 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
             Op::Insert(key) => {
                 let new = filter.insert(key.to_le_bytes()).unwrap();
                 assert_eq!(new, model.insert(hash(key)), "new or not");
-                assert!(!filter.insert_hash(hash(key)).unwrap(), "not new a second time");
+                assert!(!filter.insert(hash(key)).unwrap(), "not new a second time");
                 members.insert(*key);
             }
             Op::InsertMany(keys) => {
                 let hashes: Vec<_> = keys.iter().map(hash).collect();
-                filter.insert_batch(&hashes).unwrap();
+                filter.insert_all(&hashes).unwrap();
                 hashes.iter().for_each(|&hash| _ = model.insert(hash));
                 members.extend(keys);
             }
             Op::InsertNew(keys) => {
                 let hashes: Vec<_> = keys.iter().map(hash).collect();
                 let mut new = vec![true; keys.len()];
-                filter.insert_batch_new(&hashes, &mut new).unwrap();
+                filter.insert_all_new(&hashes, &mut new).unwrap();
                 let expected: Vec<_> = hashes.iter().map(|&hash| model.insert(hash)).collect();
                 assert_eq!(new, expected, "new or not, in turn");
                 members.extend(keys);
@@ -187,7 +187,7 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
             Op::Contains(keys) => {
                 let hashes: Vec<_> = keys.iter().map(hash).collect();
                 let mut found = vec![false; keys.len()];
-                filter.contains_batch(&hashes, &mut found);
+                filter.contains_all(&hashes, &mut found);
                 for (found, (key, &hash)) in found.into_iter().zip(keys.iter().zip(&hashes)) {
                     assert_eq!(found, model.contains(hash));
                     assert_eq!(found, filter.contains(key.to_le_bytes()));
@@ -215,7 +215,7 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
                 assert!(view == filter && view == filter.view());
                 assert!(members.iter().all(|key: &Key| view.contains(key.to_le_bytes())));
                 assert_eq!(view.receipt(), filter.receipt());
-                filter = view.to_owned().unwrap();
+                filter = view.try_clone().unwrap();
             }
             Op::Map => {
                 let disk = tempfile::tempfile().unwrap();
@@ -234,7 +234,7 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
         assert_eq!(links.len(), model.links.len());
         for (link, (_, plan, taken)) in links.iter().zip(&model.links) {
             assert_eq!((link.plan(), link.taken()), (plan, *taken));
-            assert!(*taken <= plan.keys, "over-filled");
+            assert!(*taken <= plan.keys(), "over-filled");
         }
         let file = file(&filter);
         let start = header_length(&file);
@@ -268,19 +268,19 @@ proptest! {
     ) {
         let plan = Plan::for_keys(Kind::Scalable, first, 0.02).unwrap();
         let hasher = KeyHasher::with_seed(first);
-        let mut one = Scalable::new(&plan, hasher).unwrap();
-        let mut many = Scalable::new(&plan, hasher).unwrap();
+        let mut one = Scalable::with_plan(&plan, hasher).unwrap();
+        let mut many = Scalable::with_plan(&plan, hasher).unwrap();
         let mut next = 0;
         for (size, through_a_file) in cuts {
             // Every third key comes for the second time.
             let hashes: Vec<_> = (next..next + size as u64)
-                .map(|number| hasher.hash_u64(if number % 3 == 0 { number / 2 } else { number }))
+                .map(|number| hasher.hash(if number % 3 == 0 { number / 2 } else { number }))
                 .collect();
             next += size as u64;
             let expected: Vec<_> =
-                hashes.iter().map(|&hash| one.insert_hash(hash).unwrap()).collect();
+                hashes.iter().map(|&hash| one.insert(hash).unwrap()).collect();
             let mut new = vec![false; size];
-            many.insert_batch_new(&hashes, &mut new).unwrap();
+            many.insert_all_new(&hashes, &mut new).unwrap();
             prop_assert_eq!(new, expected);
             prop_assert!(one == many);
             if through_a_file {
@@ -295,9 +295,9 @@ proptest! {
 #[test]
 fn a_file_of_several_chunks_opens_in_every_way() {
     let plan = Plan::for_keys(Kind::Scalable, 100_001, 0.01).unwrap();
-    let mut filter = Scalable::new(&plan, KeyHasher::default()).unwrap();
-    let hashes: Vec<_> = (0..900_000).map(|key| filter.hasher().hash_u64(key)).collect();
-    filter.insert_batch(&hashes).unwrap();
+    let mut filter = Scalable::with_plan(&plan, KeyHasher::default()).unwrap();
+    let hashes: Vec<_> = (0..900_000).map(|key| filter.hasher().hash(key)).collect();
+    filter.insert_all(&hashes).unwrap();
     assert!(filter.bytes() > 2 << 20 && filter.links().len() == 4);
     let file = file(&filter);
     let read = Scalable::read(&file[..], file.len() as u64, None).unwrap();
@@ -306,14 +306,14 @@ fn a_file_of_several_chunks_opens_in_every_way() {
     filter.write(&disk).unwrap();
     let map = AnyFilter::map(&map(&disk), None).unwrap();
     let mut found = vec![false; hashes.len()];
-    map.contains_batch(&hashes, &mut found);
+    map.contains_all(&hashes, &mut found);
     assert!(found.iter().all(|&found| found));
     assert_eq!(map.receipt(), filter.receipt());
     for byte in [header_length(&file), 1 << 20, 2 << 20, file.len() - 40] {
         let mut damaged = file.clone();
         damaged[byte] ^= 1;
         let error = Scalable::read(&damaged[..], file.len() as u64, None).unwrap_err();
-        let Error::PayloadDamaged { start, end } = error else { panic!("{error}") };
+        let FileError::PayloadDamaged { start, end } = error else { panic!("{error}") };
         assert!((start..end).contains(&(byte as u64)) && end - start <= 1 << 20, "{byte}");
     }
 }
@@ -322,10 +322,10 @@ fn a_file_of_several_chunks_opens_in_every_way() {
 #[test]
 fn a_sealed_filter_is_the_same_file() {
     let plan = Plan::for_keys(Kind::Scalable, 10, 0.01).unwrap();
-    let mut filter = Scalable::new(&plan, KeyHasher::keyed(SECRET)).unwrap();
-    (0..100).for_each(|key| _ = filter.insert_u64(key).unwrap());
+    let mut filter = Scalable::with_plan(&plan, KeyHasher::keyed(SECRET)).unwrap();
+    (0..100).for_each(|key| _ = filter.insert(key).unwrap());
     let file = file(&filter);
-    let sealed = AnyFilter::read_sealed(&file[..], file.len() as u64).unwrap();
+    let sealed = AnyFilter::read(&file[..], file.len() as u64, Sealed).unwrap();
     assert_eq!(sealed.receipt(), filter.receipt());
     let mut again = Vec::new();
     sealed.write(&mut again).unwrap();
@@ -343,9 +343,17 @@ fn the_rate_is_kept_over_all_growth() {
     const SEEDS: u64 = 8;
     const FIRST: u64 = 2_000;
     let first_seed = seed();
-    let rows = [(0, 0.5), (0, 0.1), (0, 0.01), (0, 0.001), (1, 0.1), (1, 0.01)];
+    let (doubling, even) = (Growth::Doubling, Growth::Even);
+    let rows = [
+        (doubling, 0.5),
+        (doubling, 0.1),
+        (doubling, 0.01),
+        (doubling, 0.001),
+        (even, 0.1),
+        (even, 0.01),
+    ];
     for (row, (growth, fpp)) in (0..).zip(rows) {
-        let plan = Plan::for_keys(Kind::Scalable.with(growth), FIRST, fpp).unwrap();
+        let plan = Plan::for_keys(Variant::Scalable { growth }, FIRST, fpp).unwrap();
         let steps = [1, 2, 3, 10, 31, 64];
         // Of each step the compound rates of all seeds; of each link its rates when full.
         let mut rates = vec![Vec::new(); steps.len()];
@@ -354,13 +362,13 @@ fn the_rate_is_kept_over_all_growth() {
         let trials = (power(fpp / 2.0, 0.1) / SEEDS as f64).clamp(10_000.0, 1e6) as u64;
         for (seed, sort) in (0..SEEDS).zip(Keys::ALL.into_iter().cycle()) {
             let hasher = KeyHasher::with_seed(first_seed + 1_000 * row + seed);
-            let mut filter = Scalable::new(&plan, hasher).unwrap();
+            let mut filter = Scalable::with_plan(&plan, hasher).unwrap();
             let mut inserted = 0;
             for ((step, rates), hits) in steps.into_iter().zip(&mut rates).zip(&mut hits) {
                 let hashes: Vec<_> =
                     (inserted..step * FIRST).map(|number| sort.hash(&hasher, number)).collect();
                 inserted = step * FIRST;
-                filter.insert_batch(&hashes).unwrap();
+                filter.insert_all(&hashes).unwrap();
                 let receipt = filter.receipt();
                 let counted = rate_of(&file(&filter));
                 assert!((receipt.fpp / counted - 1.0).abs() < 1e-6, "{counted} {receipt:?}");
@@ -374,15 +382,17 @@ fn the_rate_is_kept_over_all_growth() {
                         .map(|number| sort.hash(&hasher, 64 * FIRST + number))
                         .collect();
                     let mut found = vec![false; fresh.len()];
-                    filter.contains_batch(&fresh, &mut found);
+                    filter.contains_all(&fresh, &mut found);
                     *hits += found.iter().filter(|&&found| found).count() as u64;
                 }
             }
             let links = filter.links();
             assert!(links.len() >= 6, "{} links", links.len());
-            for (link, full) in links.iter().zip(&mut full) {
-                if link.taken() == link.plan().keys {
-                    full.push(link.receipt().fpp);
+            let parts = filter.receipt().parts;
+            assert_eq!(parts.len(), links.len());
+            for ((link, part), full) in links.iter().zip(parts).zip(&mut full) {
+                if link.taken() == link.plan().keys() {
+                    full.push(part.fpp);
                 }
             }
         }
@@ -402,7 +412,7 @@ fn the_rate_is_kept_over_all_growth() {
         }
         for (index, rates) in (0..).zip(&full).filter(|(_, rates)| rates.len() > 1) {
             let (mean, error) = mean(rates);
-            let promised = plan.link(index).unwrap().fpp;
+            let promised = plan.link(index).unwrap().fpp();
             assert!(mean <= promised + SIGMAS * error, "link {index}: {mean}, not {promised}");
         }
     }
@@ -423,10 +433,10 @@ fn the_rate_is_kept_over_all_growth() {
 #[test]
 fn it_grows_from_a_single_key() {
     let plan = Plan::for_keys(Kind::Scalable, 1, 0.01).unwrap();
-    let mut filter = Scalable::new(&plan, KeyHasher::default()).unwrap();
+    let mut filter = Scalable::with_plan(&plan, KeyHasher::default()).unwrap();
     assert_eq!(filter.receipt().parts.len(), 1, "before any key");
-    let new = (0..5_000).filter(|&key| filter.insert_u64(key).unwrap()).count() as u64;
-    assert!((0..5_000).all(|key| filter.contains_u64(key)));
+    let new = (0..5_000).filter(|&key| filter.insert(key).unwrap()).count() as u64;
+    assert!((0..5_000).all(|key| filter.contains(key)));
     assert_eq!(filter.links().iter().map(|link| link.taken()).sum::<u64>(), new);
     // 5,000 keys at 0.01 at most: 50 and 6 deviations of 7.
     assert!(new >= 5_000 - 92, "{new}");
@@ -438,39 +448,39 @@ fn it_grows_from_a_single_key() {
 fn growth_can_be_refused_and_loses_nothing() {
     let plan = Plan::for_keys(Kind::Scalable, 1_000, 0.01).unwrap();
     let hasher = KeyHasher::with_seed(4);
-    let mut filter = Scalable::new(&plan, hasher).unwrap();
+    let mut filter = Scalable::with_plan(&plan, hasher).unwrap();
     let second = plan.link(1).unwrap().bytes();
     filter.set_limit(plan.bytes() + second);
-    let hashes: Vec<_> = (0..5_000).map(|key| hasher.hash_u64(key)).collect();
+    let hashes: Vec<_> = (0..5_000).map(|key| hasher.hash(key)).collect();
     let mut new = vec![true; hashes.len()];
-    let error = filter.insert_batch_new(&hashes, &mut new).unwrap_err();
+    let error = filter.insert_all_new(&hashes, &mut new).unwrap_err();
     let third = plan.link(2).unwrap().bytes();
     let whole = plan.bytes() + second + third;
     assert!(
-        matches!(error, Error::GrowthLimit { bytes, limit } if (bytes, limit) == (whole, whole - third)),
+        matches!(error, InsertError::GrowthLimit { bytes, limit } if (bytes, limit) == (whole, whole - third)),
         "{error}"
     );
     let taken: Vec<_> = filter.links().iter().map(|link| link.taken()).collect();
     assert_eq!(taken, [1_000, 2_000]);
     // The same as one after the other up to the first that found no room.
-    let mut one = Scalable::new(&plan, hasher).unwrap();
+    let mut one = Scalable::with_plan(&plan, hasher).unwrap();
     one.set_limit(plan.bytes() + second);
     let mut refused = None;
     for (index, &hash) in hashes.iter().enumerate() {
-        match one.insert_hash(hash) {
+        match one.insert(hash) {
             Ok(answer) => assert_eq!(answer, new[index] && refused.is_none(), "{index}"),
             Err(_) => _ = refused.get_or_insert(index),
         }
     }
     let refused = refused.unwrap();
     assert!(one == filter && new[refused..].iter().all(|&new| !new));
-    assert!(hashes[..refused].iter().all(|&hash| filter.contains_hash(hash)));
+    assert!(hashes[..refused].iter().all(|&hash| filter.contains(hash)));
     // What is in it needs no room; with more room it goes on.
-    filter.insert_batch(&hashes[..refused]).unwrap();
+    filter.insert_all(&hashes[..refused]).unwrap();
     filter.set_limit(u64::MAX);
-    filter.insert_batch(&hashes).unwrap();
-    let mut free = Scalable::new(&plan, hasher).unwrap();
-    free.insert_batch(&hashes).unwrap();
+    filter.insert_all(&hashes).unwrap();
+    let mut free = Scalable::with_plan(&plan, hasher).unwrap();
+    free.insert_all(&hashes).unwrap();
     assert!(filter == free);
 }
 
@@ -478,7 +488,7 @@ fn growth_can_be_refused_and_loses_nothing() {
 #[test]
 fn what_cannot_grow_says_why() {
     let one_key = |plan: Plan| {
-        let mut filter = Scalable::new(&plan, KeyHasher::default()).unwrap();
+        let mut filter = Scalable::with_plan(&plan, KeyHasher::default()).unwrap();
         assert!(filter.insert("one").unwrap());
         let error = filter.insert("two").unwrap_err();
         assert!(filter.contains("one") && !filter.contains("two"));
@@ -486,9 +496,10 @@ fn what_cannot_grow_says_why() {
         assert!(!filter.insert("one").unwrap());
         error
     };
-    let plan = Plan { kind: Kind::Scalable, keys: 1, fpp: 1e-40, bits: 512, probes: 8, detail: 0 };
+    let plan = Plan::of(Kind::Scalable, 1, 1e-40, 512, 8).unwrap();
     let error = one_key(plan);
-    assert!(matches!(error, Error::FppOutOfReach { kind: Kind::Scalable, .. }), "{error}");
+    let InsertError::Growth(error) = error else { panic!("{error}") };
+    assert!(matches!(error, PlanError::FppOutOfReach { kind: Kind::Scalable, .. }), "{error}");
     assert!(error.to_string().contains("begin it with more keys"), "{error}");
 
     let mut last = Ok(plan);
@@ -499,22 +510,28 @@ fn what_cannot_grow_says_why() {
             break;
         }
     }
-    assert!(matches!(last, Err(Error::TooLarge { .. })), "{last:?}");
-    let most = Plan { keys: u64::MAX, ..grown };
-    assert!(matches!(most.link(1), Err(Error::TooLarge { .. })));
-    assert!(matches!(most.link(64), Err(Error::TooLarge { .. })));
+    assert!(matches!(last, Err(PlanError::TooLarge { .. })), "{last:?}");
+    let most = Numbers { keys: u64::MAX, ..Numbers::of(&grown) }.plan();
+    assert!(matches!(most.link(1), Err(PlanError::TooLarge { .. })));
+    assert!(matches!(most.link(64), Err(PlanError::TooLarge { .. })));
     let blocked = Plan::for_keys(Kind::Blocked, 10, 0.1).unwrap();
-    assert!(matches!(blocked.link(0), Err(Error::PlanKind { .. })));
-    assert!(matches!(Scalable::new(&blocked, KeyHasher::default()), Err(Error::PlanKind { .. })));
+    assert!(matches!(blocked.link(0), Err(PlanError::Kind { .. })));
+    assert!(matches!(
+        Scalable::with_plan(&blocked, KeyHasher::default()),
+        Err(PlanError::Kind { .. })
+    ));
     let scalable = Plan::for_keys(Kind::Scalable, 10, 0.1).unwrap();
-    assert!(matches!(Blocked::new(&scalable, KeyHasher::default()), Err(Error::PlanKind { .. })));
+    assert!(matches!(
+        Blocked::with_plan(&scalable, KeyHasher::default()),
+        Err(PlanError::Kind { .. })
+    ));
 }
 
 #[test]
 fn it_merges_with_nothing_and_says_so() {
     let new = |kind| {
         let plan = Plan::for_keys(kind, 10, 0.1).unwrap();
-        let mut filter = AnyFilter::new(&plan, KeyHasher::default()).unwrap();
+        let mut filter = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
         assert!(filter.insert("key").unwrap());
         filter
     };
@@ -526,35 +543,35 @@ fn it_merges_with_nothing_and_says_so() {
         let (mut left, right) = (new(left), new(right));
         for error in [left.union(&right), left.intersect(&right)] {
             let error = error.unwrap_err();
-            assert!(matches!(error, Error::NotMergeable(Kind::Scalable)), "{error:?}");
+            assert!(matches!(error, MergeError::NotMergeable(Kind::Scalable)), "{error:?}");
             assert!(error.to_string().contains("add the keys of one to the other"));
         }
         assert!(left.contains("key"), "an error changes nothing");
     }
-    assert!(matches!(Blocked::try_from(new(Kind::Scalable)), Err(Error::PlanKind { .. })));
-    assert!(matches!(Scalable::try_from(new(Kind::Classic)), Err(Error::PlanKind { .. })));
+    assert!(matches!(Blocked::try_from(new(Kind::Scalable)), Err(FileError::Kind { .. })));
+    assert!(matches!(Scalable::try_from(new(Kind::Classic)), Err(FileError::Kind { .. })));
     assert!(Scalable::try_from(new(Kind::Scalable)).unwrap().contains("key"));
 }
 
 /// At the last link that a header has room for, it says so, keeps all keys, and is read again.
 #[test]
 fn links_of_one_size_come_to_an_end() {
-    let plan = Plan::for_keys(Kind::Scalable.with(1), 1, 0.5).unwrap();
-    let mut filter = Scalable::new(&plan, KeyHasher::with_seed(4)).unwrap();
+    let plan = Plan::for_keys(Variant::Scalable { growth: Growth::Even }, 1, 0.5).unwrap();
+    let mut filter = Scalable::with_plan(&plan, KeyHasher::with_seed(4)).unwrap();
     let mut held = 0;
     let error = loop {
-        match filter.insert_u64(held) {
+        match filter.insert(held) {
             Ok(_) => held += 1,
             Err(error) => break error,
         }
     };
-    assert!(matches!(error, Error::TooManyLinks { links: 1024 }), "{error}");
+    assert!(matches!(error, InsertError::TooManyLinks { links: 1024 }), "{error}");
     assert!(error.to_string().contains("let its links double"), "{error}");
     assert_eq!(filter.links().len(), 1024);
-    assert!((0..held).all(|key| filter.contains_u64(key)));
+    assert!((0..held).all(|key| filter.contains(key)));
     let file = file(&filter);
     assert_eq!(header_length(&file), 41_088);
     let read = Scalable::read(&file[..], file.len() as u64, None).unwrap();
     assert!(read == filter);
-    assert!(matches!(read.plan().link(1023), Ok(link) if link.keys == 1));
+    assert!(matches!(read.plan().link(1023), Ok(link) if link.keys() == 1));
 }

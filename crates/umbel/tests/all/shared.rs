@@ -6,28 +6,28 @@ use std::thread;
 use umbel::{Blocked, KeyHash, KeyHasher, Kind, Plan, Shared};
 
 fn hashes(range: std::ops::Range<u64>) -> Vec<KeyHash> {
-    range.map(|key| KeyHasher::default().hash_u64(key)).collect()
+    range.map(|key| KeyHasher::default().hash(key)).collect()
 }
 
 #[test]
 fn threads_fill_it_as_one_would() {
     for fpp in [0.1, 0.01, 1e-6] {
         let plan = Plan::for_keys(Kind::Blocked, 40_000, fpp).unwrap();
-        let mut plain = Blocked::new(&plan, KeyHasher::default()).unwrap();
-        plain.insert_batch(&hashes(0..40_000));
-        let shared = Shared::new(&plan, KeyHasher::default()).unwrap();
+        let mut plain = Blocked::with_plan(&plan, KeyHasher::default()).unwrap();
+        plain.insert_all(&hashes(0..40_000));
+        let shared = Shared::with_plan(&plan, KeyHasher::default()).unwrap();
         thread::scope(|scope| {
             for thread in 0..4 {
                 let shared = &shared;
                 scope.spawn(move || {
                     let own = hashes(thread * 10_000..(thread + 1) * 10_000);
-                    shared.insert_batch(&own[..5_000]);
+                    shared.insert_all(&own[..5_000]);
                     for hash in &own[5_000..] {
-                        shared.insert_hash(*hash);
-                        assert!(shared.contains_hash(*hash), "what was inserted is there at once");
+                        shared.insert(*hash);
+                        assert!(shared.contains(*hash), "what was inserted is there at once");
                     }
                     let mut found = vec![false; own.len()];
-                    shared.contains_batch(&own, &mut found);
+                    shared.contains_all(&own, &mut found);
                     assert!(found.iter().all(|found| *found));
                 });
             }
@@ -42,14 +42,14 @@ fn exactly_one_of_racing_threads_is_first() {
     const THREADS: usize = 4;
     const KEYS: u64 = 20_000;
     let plan = Plan::for_keys(Kind::Blocked, KEYS, 1e-9).unwrap();
-    let shared = Shared::new(&plan, KeyHasher::default()).unwrap();
+    let shared = Shared::with_plan(&plan, KeyHasher::default()).unwrap();
     let start = Barrier::new(THREADS);
     let won: Vec<Vec<bool>> = thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
             .map(|_| {
                 scope.spawn(|| {
                     start.wait();
-                    hashes(0..KEYS).into_iter().map(|hash| shared.insert_hash(hash)).collect()
+                    hashes(0..KEYS).into_iter().map(|hash| shared.insert(hash)).collect()
                 })
             })
             .collect();

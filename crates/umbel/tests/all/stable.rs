@@ -5,10 +5,12 @@ use umbel::filter::Figure;
 use umbel::format::Header;
 use umbel::math::binomial_bounds;
 use umbel::{
-    AnyFilter, Block, Capacity, Error, KeyHash, KeyHasher, Kind, Plan, Receipt, Secret, Stable,
+    AnyFilter, Block, Capacity, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan, PlanError,
+    Receipt, Secret, Stable, Variant,
 };
 
 use crate::mapped::map;
+use crate::plans::{detail, variant};
 use crate::reference::mix;
 use crate::statistics::{ALPHA, SIGMAS};
 
@@ -28,13 +30,8 @@ fn secret(hasher: &KeyHasher) -> Option<&'static Secret> {
 /// Plans by hand: of few cells, so that runs of lowered ones go round the end. Rates that only so many
 /// probes cannot keep are left out.
 fn plan() -> impl Strategy<Value = Plan> {
-    (1..=10u64, 1..=8u32, 1..=8u32, 0.2..0.999f64).prop_map(|(blocks, detail, probes, fpp)| Plan {
-        kind: Kind::Stable,
-        keys: 9,
-        fpp,
-        bits: 512 * blocks,
-        probes,
-        detail,
+    (1..=10u64, 1..=8u32, 1..=8u32, 0.2..0.999f64).prop_map(|(blocks, detail, probes, fpp)| {
+        Plan::of(variant(Kind::Stable, detail), 9, fpp, 512 * blocks, probes).unwrap()
     })
 }
 
@@ -76,14 +73,14 @@ fn place(x: u64, places: u64) -> u64 {
 
 impl Numbers {
     fn new(plan: &Plan, lowered: u64) -> Self {
-        let cells = plan.bits / 64 * u64::from(64 / plan.detail);
+        let cells = plan.bits() / 64 * u64::from(64 / detail(plan.variant()));
         Self { plan: *plan, lowered, insertions: 0, cells: vec![0; cells as usize] }
     }
 
     fn cells_of(&self, hash: KeyHash) -> Vec<usize> {
         let count = self.cells.len() as u64;
         let cell = |i: u64| mix(hash.high.wrapping_add(i.wrapping_mul(hash.low)));
-        (0..u64::from(self.plan.probes)).map(|i| place(cell(i), count) as usize).collect()
+        (0..u64::from(self.plan.probes())).map(|i| place(cell(i), count) as usize).collect()
     }
 
     fn contains(&self, hash: KeyHash) -> bool {
@@ -99,16 +96,17 @@ impl Numbers {
             *cell = cell.saturating_sub(1);
         }
         for cell in self.cells_of(hash) {
-            self.cells[cell] = ((1u32 << self.plan.detail) - 1) as u8;
+            self.cells[cell] = ((1u32 << detail(self.plan.variant())) - 1) as u8;
         }
         new
     }
 
     fn payload(&self) -> Vec<u8> {
-        let mut words = vec![0u64; self.plan.bits as usize / 64];
-        let per_word = 64 / self.plan.detail as usize;
+        let mut words = vec![0u64; self.plan.bits() as usize / 64];
+        let width = detail(self.plan.variant()) as usize;
+        let per_word = 64 / width;
         for (cell, &number) in self.cells.iter().enumerate() {
-            let bit = cell % per_word * self.plan.detail as usize;
+            let bit = cell % per_word * width;
             words[cell / per_word] |= u64::from(number) << bit;
         }
         words.into_iter().flat_map(u64::to_le_bytes).collect()
@@ -126,8 +124,8 @@ proptest! {
     fn acts_as_its_model(
         plan in plan(), hasher in hasher(), ops in prop::collection::vec(op(), 0..30),
     ) {
-        let filter = Stable::new(&plan, hasher);
-        prop_assume!(!matches!(filter, Err(Error::FppOutOfReach { .. })));
+        let filter = Stable::with_plan(&plan, hasher);
+        prop_assume!(!matches!(filter, Err(PlanError::FppOutOfReach { .. })));
         let mut filter = filter.unwrap();
         let mut numbers = Numbers::new(&plan, filter.lowered());
         let hash = |key: u16| hasher.hash(key.to_le_bytes());
@@ -140,13 +138,13 @@ proptest! {
                 }
                 Op::Many(keys) => {
                     let hashes: Vec<_> = keys.iter().map(|&key| hash(key)).collect();
-                    filter.insert_batch(&hashes);
+                    filter.insert_all(&hashes);
                     hashes.into_iter().for_each(|hash| _ = numbers.insert(hash));
                 }
                 Op::New(keys) => {
                     let hashes: Vec<_> = keys.iter().map(|&key| hash(key)).collect();
                     let mut new = vec![false; keys.len()];
-                    filter.insert_batch_new(&hashes, &mut new);
+                    filter.insert_all_new(&hashes, &mut new);
                     let expected: Vec<_> =
                         hashes.into_iter().map(|hash| numbers.insert(hash)).collect();
                     prop_assert_eq!(new, expected);
@@ -187,9 +185,9 @@ proptest! {
             prop_assert!(file(&filter)[Header::LENGTH..][..payload.len()] == payload, "other cells");
             let hashes: Vec<_> = (0..300).map(hash).collect();
             let mut found = vec![false; hashes.len()];
-            filter.contains_batch(&hashes, &mut found);
+            filter.contains_all(&hashes, &mut found);
             for (hash, found) in hashes.into_iter().zip(found) {
-                prop_assert_eq!((found, filter.contains_hash(hash)), (numbers.contains(hash), found));
+                prop_assert_eq!((found, filter.contains(hash)), (numbers.contains(hash), found));
             }
             let receipt = filter.receipt();
             let used = numbers.cells.iter().filter(|&&cell| cell > 0).count() as u64;
@@ -214,9 +212,9 @@ fn the_stable_point_is_reached_and_kept() {
     for (seed, (keys, fpp, detail)) in
         (1..).zip([(20_000, 0.01, 4), (20_000, 0.1, 1), (10_000, 0.01, 3), (5_000, 0.001, 8)])
     {
-        let plan = Plan::for_keys(Kind::Stable.with(detail), keys, fpp).unwrap();
+        let plan = Plan::for_keys(Variant::Stable { cell_bits: detail }, keys, fpp).unwrap();
         let hasher = KeyHasher::with_seed(seed);
-        let mut filter = Stable::new(&plan, hasher).unwrap();
+        let mut filter = Stable::with_plan(&plan, hasher).unwrap();
         let theory = filter.cells();
         assert!(theory.fpp() <= fpp && plan.predicted_fpp() <= fpp, "{plan:?}");
         assert!(theory.forgotten(keys as f64) <= 0.01, "{plan:?}");
@@ -230,8 +228,8 @@ fn the_stable_point_is_reached_and_kept() {
         let mut rates = Vec::new();
         for step in 1..=8 {
             let until = last * step / 8;
-            let hashes: Vec<_> = (inserted..until).map(|key| hasher.hash_u64(key)).collect();
-            filter.insert_batch(&hashes);
+            let hashes: Vec<_> = (inserted..until).map(|key| hasher.hash(key)).collect();
+            filter.insert_all(&hashes);
             inserted = until;
             let receipt = filter.receipt();
             let expected = theory.fill_after(inserted as f64);
@@ -242,14 +240,14 @@ fn the_stable_point_is_reached_and_kept() {
                 receipt.fill
             );
             let trials = 200_000;
-            let fresh = (1u64 << 40..).take(trials).map(|key| hasher.hash_u64(key));
-            let hits = fresh.filter(|hash| filter.contains_hash(*hash)).count() as u64;
+            let fresh = (1u64 << 40..).take(trials).map(|key| hasher.hash(key));
+            let hits = fresh.filter(|hash| filter.contains(*hash)).count() as u64;
             let (low, high) = binomial_bounds(trials as u64, receipt.fpp, ALPHA);
             assert!((low..=high).contains(&hits), "{hits} of {trials}, {low} to {high}");
             // Those of the last keys that are missing, at most by the theory's mean.
             let span = keys.min(inserted);
             let missing =
-                (inserted - span..inserted).filter(|key| !filter.contains_u64(*key)).count() as u64;
+                (inserted - span..inserted).filter(|key| !filter.contains(*key)).count() as u64;
             let (remembered, deviation) = theory.remembered(span as f64);
             let expected = span as f64 - remembered;
             // Forgetting comes in runs of P cells, so that the deviation of single keys is too small.
@@ -286,11 +284,11 @@ fn small_filters_keep_the_promise_on_average() {
         const FILTERS: u64 = 150;
         for seed in 0..FILTERS {
             let hasher = KeyHasher::with_seed(seed);
-            let mut filter = Stable::new(&plan, hasher).unwrap();
+            let mut filter = Stable::with_plan(&plan, hasher).unwrap();
             let theory = filter.cells();
             let last = (theory.cells / theory.lowered * f64::from(theory.top) * 2.0) as u64;
-            let hashes: Vec<_> = (0..last).map(|key| hasher.hash_u64(key)).collect();
-            filter.insert_batch(&hashes);
+            let hashes: Vec<_> = (0..last).map(|key| hasher.hash(key)).collect();
+            filter.insert_all(&hashes);
             let rate = filter.receipt().fpp;
             sum += rate;
             squares += rate * rate;
@@ -305,31 +303,39 @@ fn small_filters_keep_the_promise_on_average() {
 fn plans_cost_what_the_page_says() {
     assert_eq!(Kind::Stable.capacity(), Capacity::Last);
     let plan = Plan::for_keys(Kind::Stable, 1_000_000, 0.01).unwrap();
-    assert_eq!(plan.detail, 4);
+    assert_eq!(plan.variant(), Variant::Stable { cell_bits: 4 });
     assert!((92.0..94.0).contains(&plan.bits_per_key()), "{plan:?}");
     assert_eq!(
-        (plan.probes, Stable::new(&plan, KeyHasher::default()).unwrap().lowered()),
+        (plan.probes(), Stable::with_plan(&plan, KeyHasher::default()).unwrap().lowered()),
         (6, 142)
     );
     for (detail, bits) in [(1, 3284.0), (2, 228.0), (3, 119.0), (5, 92.0), (7, 90.0), (8, 93.0)] {
-        let other = Plan::for_keys(Kind::Stable.with(detail), 1_000_000, 0.01).unwrap();
+        let other = Plan::for_keys(Variant::Stable { cell_bits: detail }, 1_000_000, 0.01).unwrap();
         assert!((other.bits_per_key() - bits).abs() < 1.0, "{other:?}");
     }
-    let theory = Stable::new(&plan, KeyHasher::default()).unwrap().cells();
+    let theory = Stable::with_plan(&plan, KeyHasher::default()).unwrap().cells();
     assert!((theory.forgotten(1_710_000.0) - 0.5).abs() < 0.01);
-    assert!(matches!(Plan::for_keys(Kind::Stable.with(9), 10, 0.1), Err(Error::Detail { .. })));
-    assert!(matches!(Plan::for_keys(Kind::Stable.with(0), 10, 0.1), Err(Error::Detail { .. })));
+    assert!(matches!(
+        Plan::for_keys(Variant::Stable { cell_bits: 9 }, 10, 0.1),
+        Err(PlanError::Detail { .. })
+    ));
+    assert!(matches!(
+        Plan::for_keys(Variant::Stable { cell_bits: 0 }, 10, 0.1),
+        Err(PlanError::Detail { .. })
+    ));
 }
 
 #[test]
 fn stable_filters_do_not_merge() {
     let plan = Plan::for_keys(Kind::Stable, 10, 0.1).unwrap();
-    let new = || AnyFilter::new(&plan, KeyHasher::default()).unwrap();
+    let new = || AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
     let (mut left, right) = (new(), new());
-    for join in [AnyFilter::union, AnyFilter::intersect] {
+    type Join = fn(&mut AnyFilter, &AnyFilter) -> Result<(), MergeError>;
+    let joins: [Join; 2] = [AnyFilter::union, AnyFilter::intersect];
+    for join in joins {
         let error = join(&mut left, &right).unwrap_err();
-        assert!(matches!(error, Error::NotMergeable(Kind::Stable)), "{error:?}");
+        assert!(matches!(error, MergeError::NotMergeable(Kind::Stable)), "{error:?}");
         assert!(error.to_string().contains("depends on the order"), "{error}");
     }
-    assert!(matches!(left.remove("key"), Err(Error::CannotRemove(Kind::Stable))));
+    assert!(matches!(left.removing(), Err(InsertError::CannotRemove(Kind::Stable))));
 }

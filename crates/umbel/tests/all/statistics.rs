@@ -7,11 +7,10 @@
 
 use std::io::{self, Write};
 
-use umbel::filter::Bloom;
-use umbel::filter::Layout;
+use umbel::filter::{BloomCore, Layout};
 use umbel::format::Header;
 use umbel::math::{binomial_bounds, blocked};
-use umbel::{Block, KeyHash, KeyHasher, Kind, Plan, Receipt};
+use umbel::{Block, Filter, KeyHash, KeyHasher, Kind, Plan, Receipt};
 
 /// Standard deviations allowed: chance passes 6 once in 5·10⁸ checks.
 pub(crate) const SIGMAS: f64 = 6.0;
@@ -38,8 +37,8 @@ impl Keys {
     /// The hash of key `number` of the stream.
     pub(crate) fn hash(self, hasher: &KeyHasher, number: u64) -> KeyHash {
         match self {
-            Self::Sequential => hasher.hash_u64(number),
-            Self::Random => hasher.hash_u64(splitmix(number)),
+            Self::Sequential => hasher.hash(number),
+            Self::Random => hasher.hash(splitmix(number)),
             Self::OneByteApart => hasher.hash(one_byte_apart(number)),
         }
     }
@@ -77,16 +76,16 @@ pub(crate) fn one_byte_apart(number: u64) -> [u8; 32] {
 ///   the number of blocks. For two bits of a block c = (1 − 2(1 − p) + s)/B, s the chance that a key
 ///   of the block spares both; of different blocks, c = 0.
 pub(crate) fn clear_bits(plan: &Plan, keys: u64) -> (f64, f64) {
-    let (m, k, n) = (plan.bits as f64, plan.probes as i32, keys as f64);
+    let (m, k, n) = (plan.bits() as f64, plan.probes() as i32, keys as f64);
     // `pairs`: how many other bits there are of a sort, and c with one of them.
-    let (throws, a, pairs) = match plan.kind {
+    let (throws, a, pairs) = match plan.kind() {
         Kind::Blocked => {
             let bits = BLOCK_BITS as f64;
             let blocks = m / bits;
-            let p = blocked::bit_chance(plan.probes);
+            let p = blocked::bit_chance(plan.probes());
             let both = |spared: f64| (1.0 - 2.0 * (1.0 - p) + spared) / blocks;
             let mut pairs = vec![(m - bits, 0.0)];
-            if plan.probes.is_multiple_of(8) {
+            if plan.probes().is_multiple_of(8) {
                 let rounds = k / 8;
                 pairs.push((LANE_BITS - 1.0, both((1.0 - 2.0 / LANE_BITS).powi(rounds))));
                 pairs.push((bits - LANE_BITS, both((1.0 - 1.0 / LANE_BITS).powi(2 * rounds))));
@@ -126,14 +125,14 @@ pub(crate) struct Census {
 
 impl Census {
     /// Counts the bits of `filter`, in the file that it writes.
-    pub(crate) fn of<L: Layout, S: AsRef<[Block]>>(filter: &Bloom<L, S>) -> Self {
+    pub(crate) fn of<L: Layout, S: AsRef<[Block]>>(filter: &Filter<BloomCore<L, S>>) -> Self {
         let mut counter = Counter {
             plan: *filter.plan(),
             skip: Header::LENGTH,
             left: filter.plan().bytes() as usize,
             part: Vec::new(),
             set: 0,
-            slices: vec![0; filter.plan().probes as usize],
+            slices: vec![0; filter.plan().probes() as usize],
             position: 0,
             sum: 0.0,
             squares: 0.0,
@@ -159,8 +158,8 @@ struct Counter {
 
 impl Counter {
     fn block(&mut self, bytes: &[u8]) {
-        if self.plan.kind == Kind::Sliced {
-            let slice = self.plan.bits / u64::from(self.plan.probes);
+        if self.plan.kind() == Kind::Sliced {
+            let slice = self.plan.bits() / u64::from(self.plan.probes());
             for bit in (0..BLOCK_BITS).filter(|bit| bytes[*bit as usize / 8] >> (bit % 8) & 1 == 1)
             {
                 self.slices[((self.position + bit) / slice) as usize] += 1;
@@ -175,7 +174,7 @@ impl Counter {
             product *= f64::from(ones) / LANE_BITS;
         }
         self.set += u64::from(all);
-        let probes = self.plan.probes as i32;
+        let probes = self.plan.probes() as i32;
         let rate = if probes % 8 == 0 {
             product.powi(probes / 8)
         } else {
@@ -185,10 +184,10 @@ impl Counter {
         self.squares += rate * rate;
     }
 
-    fn finish<L: Layout, S: AsRef<[Block]>>(self, filter: &Bloom<L, S>) -> Census {
+    fn finish<L: Layout, S: AsRef<[Block]>>(self, filter: &Filter<BloomCore<L, S>>) -> Census {
         assert_eq!((self.left, self.part.len()), (0, 0), "a whole payload of whole blocks");
-        let (m, k) = (self.plan.bits as f64, f64::from(self.plan.probes));
-        let (fpp, deviation) = match self.plan.kind {
+        let (m, k) = (self.plan.bits() as f64, f64::from(self.plan.probes()));
+        let (fpp, deviation) = match self.plan.kind() {
             Kind::Blocked => {
                 // Loads of blocks are negatively correlated, so the mean varies less than this.
                 let blocks = m / BLOCK_BITS as f64;
@@ -200,7 +199,7 @@ impl Counter {
                 // f = (X/m)^k, so that σ_f = k·f·σ_X/X.
                 let fill = self.set as f64 / m;
                 let slice = |set: &u64| *set as f64 / (m / k);
-                let fpp = match self.plan.kind {
+                let fpp = match self.plan.kind() {
                     Kind::Sliced => self.slices.iter().map(slice).product(),
                     _ => fill.powf(k),
                 };
@@ -284,27 +283,28 @@ pub(crate) fn measure<L: Layout>(
     let mut last = None;
     for seed in seed..seed + filters {
         let hasher = KeyHasher::with_seed(seed);
-        let mut filter = Bloom::<L>::new(plan, hasher).expect("a plan that can be built");
+        let mut filter =
+            Filter::<BloomCore<L>>::with_plan(plan, hasher).expect("a plan that can be built");
         let mut batch = Vec::new();
-        each_batch(keys, &hasher, 0, plan.keys, &mut batch, |hashes| filter.insert_batch(hashes));
+        each_batch(keys, &hasher, 0, plan.keys(), &mut batch, |hashes| filter.insert_all(hashes));
         let mut found = Vec::new();
         let mut asked = 0;
         let mut ask = |hashes: &[KeyHash]| {
             found.resize(hashes.len(), false);
-            filter.contains_batch(hashes, &mut found);
+            filter.contains_all(hashes, &mut found);
             asked += hashes.len() as u64;
             found.iter().filter(|&&found| found).count() as u64
         };
         // All members of small filters, the first of large ones.
-        each_batch(keys, &hasher, 0, plan.keys.min(1 << 20), &mut batch, |hashes| {
+        each_batch(keys, &hasher, 0, plan.keys().min(1 << 20), &mut batch, |hashes| {
             if ask(hashes) < hashes.len() as u64 {
                 lost.get_or_insert(seed);
             }
         });
-        each_batch(keys, &hasher, plan.keys, each, &mut batch, |hashes| hits += ask(hashes));
+        each_batch(keys, &hasher, plan.keys(), each, &mut batch, |hashes| hits += ask(hashes));
         let (census, receipt) = (Census::of(&filter), filter.receipt());
         disagreement = disagreement.max((receipt.fpp - census.fpp).abs() / census.fpp);
-        clear += plan.bits - census.set;
+        clear += plan.bits() - census.set;
         sum += receipt.fpp;
         squares += receipt.fpp * receipt.fpp;
         last = Some((receipt, census));
@@ -339,10 +339,10 @@ impl Measured {
     pub(crate) fn failures(&self) -> Vec<String> {
         let mut failures = Vec::new();
         let count = self.filters as f64;
-        let (mean, variance) = clear_bits(&self.plan, self.plan.keys);
+        let (mean, variance) = clear_bits(&self.plan, self.plan.keys());
         let (mean, deviation) = (mean * count, (variance * count).sqrt());
         // Rounding of the mean: where a few keys never overlap, the deviation is 0.
-        let rounding = 1e-12 * self.plan.bits as f64 * count;
+        let rounding = 1e-12 * self.plan.bits() as f64 * count;
         if (self.clear as f64 - mean).abs() > SIGMAS * deviation + rounding {
             failures.push(format!("{} bits are clear, expected {mean} ± {deviation}", self.clear));
         }
@@ -354,7 +354,7 @@ impl Measured {
             ));
         }
         // A few ulps: a filter of one key whose every probe is at a place of its own has no spread.
-        if self.fpp > self.plan.fpp * (1.0 + 1e-12) + SIGMAS * self.error {
+        if self.fpp > self.plan.fpp() * (1.0 + 1e-12) + SIGMAS * self.error {
             failures.push(format!("rate {} ± {} is above the promise", self.fpp, self.error));
         }
         if self.disagreement > 1e-9 {
@@ -363,7 +363,7 @@ impl Measured {
         if let Some(seed) = self.lost {
             failures.push(format!("a member is denied under seed {seed}"));
         }
-        let (keys, estimate) = (self.plan.keys as f64, self.receipt.keys);
+        let (keys, estimate) = (self.plan.keys() as f64, self.receipt.keys);
         if keys >= 10_000.0 && (estimate.value - keys).abs() > SIGMAS * estimate.deviation {
             failures.push(format!("the receipt estimates {estimate:?} keys"));
         }

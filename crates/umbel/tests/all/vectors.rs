@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use umbel::filter::Link;
-use umbel::{AnyFilter, Attributes, Cascade, Error, KeyHasher, Kind, Plan, Secret, Window};
+use umbel::{
+    AnyFilter, Attributes, Blocks, Cascade, Error, Hash64, KeyDescription, KeyHasher, Kind, Plan,
+    Prehashed, Secret, Variant, Window,
+};
 
 /// `testdata/golden/manifest.json`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -60,6 +63,17 @@ pub(crate) struct Vector {
     pub(crate) excluded_prefix: String,
     #[serde(default, skip_serializing_if = "is_none")]
     pub(crate) excluded: u64,
+    /// What the keys are, names and values; left out where the file does not say it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) description: Vec<(String, String)>,
+}
+
+/// What a file is when its hashes are made by a function of the vectors' own: the upper half of XXH3-128 with seed 0.
+pub(crate) const OF_THE_CALLER: &str = "hashes of the caller";
+
+/// A 64-bit hash by that function.
+pub(crate) fn hash_of_the_caller(key: &str) -> Hash64 {
+    Hash64(KeyHasher::default().hash(key).high)
 }
 
 fn is_zero(detail: &u32) -> bool {
@@ -100,7 +114,7 @@ impl LinkVector {
         let links = filter.links().iter();
         let link = |link: &Link| {
             let plan = link.plan();
-            Self { taken: link.taken(), bits: plan.bits, probes: plan.probes }
+            Self { taken: link.taken(), bits: plan.bits(), probes: plan.probes() }
         };
         links.map(link).collect()
     }
@@ -108,15 +122,10 @@ impl LinkVector {
 
 impl Vector {
     pub(crate) fn plan(&self) -> Plan {
-        let kind: Kind = self.kind.parse().expect("a kind");
-        Plan {
-            kind,
-            keys: self.planned_keys,
-            fpp: self.planned_fpp,
-            bits: self.bits,
-            probes: self.probes,
-            detail: self.detail,
-        }
+        let variant: Variant =
+            format!("{}:{}", self.kind, self.detail).parse().expect("a kind and its parameter");
+        Plan::of(variant, self.planned_keys, self.planned_fpp, self.bits, self.probes)
+            .expect("a plan that goes together")
     }
 
     pub(crate) fn secret(&self) -> Option<Secret> {
@@ -137,8 +146,45 @@ impl Vector {
         (0..self.excluded).map(|number| format!("{}{number}", self.excluded_prefix))
     }
 
+    /// What the keys are.
+    pub(crate) fn description(&self) -> KeyDescription {
+        let mut keys = KeyDescription::default();
+        for (name, value) in &self.description {
+            keys.push(name, value).expect("a short description");
+        }
+        keys
+    }
+
+    /// The file, made from its members.
+    pub(crate) fn file(&self) -> Result<Vec<u8>, Error> {
+        if self.algorithm == OF_THE_CALLER {
+            return Ok(self.build_hashes()?.to_bytes());
+        }
+        Ok(self.build()?.to_bytes())
+    }
+
+    /// The filter of hashes made by the vectors' own function.
+    pub(crate) fn build_hashes(&self) -> Result<AnyFilter<Blocks, Prehashed>, Error> {
+        let hashes: Vec<Hash64> = self.member_keys().map(|key| hash_of_the_caller(&key)).collect();
+        let mut filter = AnyFilter::build(&self.plan(), &hashes, Prehashed::new(self.seed))?;
+        filter.describe(self.description());
+        Ok(filter)
+    }
+
+    /// The numbers of the first ten probes that such a filter lets pass.
+    pub(crate) fn passing_hashes(&self, filter: &AnyFilter<Blocks, Prehashed>) -> Vec<u64> {
+        let hash = |number| hash_of_the_caller(&format!("{}{number}", self.probe_prefix));
+        (0..self.probes_tried).filter(|&number| filter.contains(hash(number))).take(10).collect()
+    }
+
     /// The filter, made from its members.
     pub(crate) fn build(&self) -> Result<AnyFilter, Error> {
+        let mut filter = self.build_undescribed()?;
+        filter.describe(self.description());
+        Ok(filter)
+    }
+
+    fn build_undescribed(&self) -> Result<AnyFilter, Error> {
         if self.span > 0 {
             let mut filter = Window::by_time(&self.plan(), self.hasher(), self.span)?;
             for (tick, member) in (0..).step_by(10).zip(self.member_keys()) {
@@ -147,24 +193,24 @@ impl Vector {
             return Ok(AnyFilter::Window(filter));
         }
         if !self.attributes.is_empty() {
-            let mut filter = Attributes::new(&self.plan(), &self.attributes, self.hasher())?;
+            let mut filter = Attributes::with_names(&self.plan(), &self.attributes, self.hasher())?;
             for number in 0..self.members {
                 filter.insert_row(&self.row(number))?;
             }
             return Ok(AnyFilter::Attributes(filter));
         }
-        if self.plan().kind == Kind::Cascade {
+        if self.plan().kind() == Kind::Cascade {
             let hash = |key| self.hasher().hash(key);
             let include: Vec<_> = self.member_keys().map(hash).collect();
             let exclude: Vec<_> = self.excluded_keys().map(hash).collect();
-            let filter = Cascade::build_planned(&self.plan(), self.hasher(), &include, &exclude)?;
+            let filter = Cascade::build_planned(&self.plan(), &include, &exclude, self.hasher())?;
             return Ok(AnyFilter::Cascade(filter));
         }
-        if self.plan().kind.built_at_once() {
+        if self.plan().kind().built_at_once() {
             let hashes: Vec<_> = self.member_keys().map(|key| self.hasher().hash(key)).collect();
-            return AnyFilter::build(&self.plan(), self.hasher(), &hashes);
+            return Ok(AnyFilter::build(&self.plan(), &hashes, self.hasher())?);
         }
-        let mut filter = AnyFilter::new(&self.plan(), self.hasher())?;
+        let mut filter = AnyFilter::with_plan(&self.plan(), self.hasher())?;
         for _ in 0..self.rounds {
             for member in self.member_keys() {
                 filter.insert(member)?;

@@ -3,9 +3,13 @@
 
 use proptest::prelude::*;
 use umbel::math::binomial_bounds;
-use umbel::{AnyFilter, Block, Capacity, Error, KeyHash, KeyHasher, Kind, Plan, Secret, Window};
+use umbel::{
+    AnyFilter, Block, Capacity, FieldError, InsertError, KeyHash, KeyHasher, Kind, MergeError,
+    Plan, PlanError, Secret, Variant, Window,
+};
 
 use crate::mapped::map;
+use crate::plans::{detail, variant};
 use crate::reference::Reference;
 use crate::statistics::{ALPHA, Keys, SIGMAS, power};
 
@@ -56,12 +60,13 @@ fn op() -> impl Strategy<Value = Op> {
 
 fn plan() -> impl Strategy<Value = Plan> {
     let fpp = prop::sample::select(vec![0.9, 0.5, 0.1, 0.01, 1e-4, 1e-7]);
-    let planned = (1..=600u64, fpp, 2..=8u32)
-        .prop_map(|(keys, fpp, g)| Plan::for_keys(Kind::Window.with(g), keys, fpp).unwrap());
+    let planned = (1..=600u64, fpp, 2..=8u32).prop_map(|(keys, fpp, g)| {
+        Plan::for_keys(Variant::Window { generations: g }, keys, fpp).unwrap()
+    });
     let by_hand = (1..=300u64, 1..=8u64, 1..=umbel::MAX_PROBES, 2..=8u32).prop_map(
         |(keys, blocks, probes, detail)| {
             let bits = 512 * blocks * u64::from(detail);
-            Plan { kind: Kind::Window, keys, fpp: 0.01, bits, probes, detail }
+            Plan::of(variant(Kind::Window, detail), keys, 0.01, bits, probes).unwrap()
         },
     );
     prop_oneof![2 => planned, 1 => by_hand]
@@ -84,14 +89,15 @@ struct Model {
 impl Model {
     fn new(plan: &Plan, span: u64) -> Self {
         let each = plan.generation().unwrap();
-        let generations = (0..plan.detail).map(|_| Reference::new(&each)).collect();
-        let taken = vec![0; plan.detail as usize];
+        let count = detail(plan.variant()) as usize;
+        let generations = vec![Reference::new(&each); count];
+        let taken = vec![0; count];
         let (tick, number, count) = (0, 0, 0);
         Self { plan: *plan, span, tick, number, generations, taken, came: Vec::new(), count }
     }
 
     fn newest(&self) -> usize {
-        (self.number % u64::from(self.plan.detail)) as usize
+        (self.number % self.generations.len() as u64) as usize
     }
 
     fn turn(&mut self) {
@@ -112,7 +118,7 @@ impl Model {
         self.taken[newest] += 1;
         self.came.push((hash, self.count, self.tick));
         self.count += 1;
-        if self.span == 0 && self.taken[newest] == self.plan.generation().unwrap().keys {
+        if self.span == 0 && self.taken[newest] == self.plan.generation().unwrap().keys() {
             self.turn();
         }
         new
@@ -120,7 +126,7 @@ impl Model {
 
     fn advance(&mut self, tick: u64) {
         self.tick = self.tick.max(tick);
-        let now = tick / self.span.div_ceil(u64::from(self.plan.detail) - 1);
+        let now = tick / self.span.div_ceil(self.generations.len() as u64 - 1);
         if now > self.number + 100 {
             self.generations.iter_mut().for_each(Reference::clear);
             self.taken.fill(0);
@@ -143,7 +149,7 @@ impl Model {
     /// What was promised: those inside the window.
     fn inside(&self) -> impl Iterator<Item = KeyHash> {
         let inside = |(_, before, tick): &&(KeyHash, u64, u64)| match self.span {
-            0 => self.count - before <= self.plan.keys,
+            0 => self.count - before <= self.plan.keys(),
             span => self.tick - tick <= span,
         };
         self.came.iter().filter(inside).map(|(hash, ..)| *hash)
@@ -170,23 +176,23 @@ fn header_length(file: &[u8]) -> usize {
 
 fn run(plan: &Plan, span: u64, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
     let mut filter = match span {
-        0 => Window::new(plan, hasher).unwrap(),
+        0 => Window::with_plan(plan, hasher).unwrap(),
         span => Window::by_time(plan, hasher, span).unwrap(),
     };
     assert_eq!(filter.span(), Some(span).filter(|&span| span > 0));
     let mut model = Model::new(plan, span);
-    let hash = |key: Key| hasher.hash_u64(u64::from(key));
+    let hash = |key: Key| hasher.hash(u64::from(key));
     let hashes = |keys: &[Key]| keys.iter().map(|&key| hash(key)).collect::<Vec<_>>();
     for op in ops {
         match op {
-            Op::Insert(key) => assert_eq!(filter.insert_hash(hash(*key)), model.insert(hash(*key))),
+            Op::Insert(key) => assert_eq!(filter.insert(hash(*key)), model.insert(hash(*key))),
             Op::InsertMany(keys) => {
-                filter.insert_batch(&hashes(keys));
+                filter.insert_all(&hashes(keys));
                 hashes(keys).into_iter().for_each(|hash| _ = model.insert(hash));
             }
             Op::InsertNew(keys) => {
                 let mut new = vec![true; keys.len()];
-                filter.insert_batch_new(&hashes(keys), &mut new);
+                filter.insert_all_new(&hashes(keys), &mut new);
                 let expected: Vec<_> =
                     hashes(keys).into_iter().map(|hash| model.insert(hash)).collect();
                 assert_eq!(new, expected);
@@ -197,8 +203,8 @@ fn run(plan: &Plan, span: u64, hasher: KeyHasher, secret: Option<&Secret>, ops: 
                     later => model.tick.saturating_add(*later),
                 };
                 if span == 0 {
-                    assert!(matches!(filter.advance(tick), Err(Error::NoClock)));
-                    assert!(matches!(filter.insert_at(hash(1), tick), Err(Error::NoClock)));
+                    assert!(matches!(filter.advance(tick), Err(InsertError::NoClock)));
+                    assert!(matches!(filter.insert_at(hash(1), tick), Err(InsertError::NoClock)));
                     continue;
                 }
                 model.advance(tick);
@@ -213,10 +219,10 @@ fn run(plan: &Plan, span: u64, hasher: KeyHasher, secret: Option<&Secret>, ops: 
             Op::Contains(keys) => {
                 let hashes = hashes(keys);
                 let mut found = vec![false; keys.len()];
-                filter.contains_batch(&hashes, &mut found);
+                filter.contains_all(&hashes, &mut found);
                 for (hash, found) in hashes.into_iter().zip(found) {
                     assert_eq!(found, model.contains(hash));
-                    assert_eq!(filter.contains_hash(hash), found);
+                    assert_eq!(filter.contains(hash), found);
                 }
             }
             Op::Clear => {
@@ -238,7 +244,7 @@ fn run(plan: &Plan, span: u64, hasher: KeyHasher, secret: Option<&Secret>, ops: 
                     panic!("another kind")
                 };
                 assert!(view == filter && view.receipt() == filter.receipt());
-                filter = view.to_owned().unwrap();
+                filter = view.try_clone().unwrap();
             }
             Op::Map => {
                 let temporary = tempfile::NamedTempFile::new().unwrap();
@@ -246,10 +252,10 @@ fn run(plan: &Plan, span: u64, hasher: KeyHasher, secret: Option<&Secret>, ops: 
                 let mapped = AnyFilter::map(&map(temporary.as_file()), secret).unwrap();
                 let AnyFilter::Window(mapped) = mapped else { panic!("another kind") };
                 assert!(mapped == filter);
-                assert!(model.inside().all(|hash| mapped.contains_hash(hash)));
+                assert!(model.inside().all(|hash| mapped.contains(hash)));
             }
         }
-        assert!(model.inside().all(|hash| filter.contains_hash(hash)), "inside the window");
+        assert!(model.inside().all(|hash| filter.contains(hash)), "inside the window");
         assert_eq!(filter.remembered(), model.taken.iter().sum::<u64>());
     }
     let file = file(&filter);
@@ -281,13 +287,13 @@ proptest! {
         plan in plan(), keys in prop::collection::vec(0..5000 as Key, 0..2000), piece in 1..600usize,
     ) {
         let hasher = KeyHasher::default();
-        let hashes: Vec<_> = keys.iter().map(|&key| hasher.hash_u64(u64::from(key))).collect();
-        let [mut one, mut all, mut told] = [(); 3].map(|()| Window::new(&plan, hasher).unwrap());
-        let expected: Vec<_> = hashes.iter().map(|&hash| one.insert_hash(hash)).collect();
+        let hashes: Vec<_> = keys.iter().map(|&key| hasher.hash(u64::from(key))).collect();
+        let [mut one, mut all, mut told] = [(); 3].map(|()| Window::with_plan(&plan, hasher).unwrap());
+        let expected: Vec<_> = hashes.iter().map(|&hash| one.insert(hash)).collect();
         let mut new = vec![false; hashes.len()];
         for (hashes, new) in hashes.chunks(piece).zip(new.chunks_mut(piece)) {
-            all.insert_batch(hashes);
-            told.insert_batch_new(hashes, new);
+            all.insert_all(hashes);
+            told.insert_all_new(hashes, new);
         }
         prop_assert!(one == all && one == told);
         prop_assert_eq!(new, expected);
@@ -299,16 +305,16 @@ proptest! {
 #[test]
 fn the_window_has_both_ends() {
     for (window, generations) in [(1, 2), (1, 4), (7, 3), (100, 4), (1_000, 5), (999, 8)] {
-        let plan = Plan::for_keys(Kind::Window.with(generations), window, 1e-12).unwrap();
-        let mut filter = Window::new(&plan, KeyHasher::default()).unwrap();
-        let each = plan.generation().unwrap().keys;
+        let plan = Plan::for_keys(Variant::Window { generations }, window, 1e-12).unwrap();
+        let mut filter = Window::with_plan(&plan, KeyHasher::default()).unwrap();
+        let each = plan.generation().unwrap().keys();
         let reach = each * u64::from(generations);
         for key in 0..10 * window {
-            filter.insert_u64(key);
+            filter.insert(key);
             let first = (key + 1).saturating_sub(window);
-            assert!((first..=key).all(|key| filter.contains_u64(key)), "{window} {generations}");
+            assert!((first..=key).all(|key| filter.contains(key)), "{window} {generations}");
             let old = (key + 1).saturating_sub(reach);
-            assert!(!(0..old).any(|key| filter.contains_u64(key)), "{window} {generations}");
+            assert!(!(0..old).any(|key| filter.contains(key)), "{window} {generations}");
         }
     }
 }
@@ -317,14 +323,14 @@ fn the_window_has_both_ends() {
 #[test]
 fn what_comes_again_stays() {
     let plan = Plan::for_keys(Kind::Window, 300, 1e-9).unwrap();
-    let mut filter = Window::new(&plan, KeyHasher::default()).unwrap();
+    let mut filter = Window::with_plan(&plan, KeyHasher::default()).unwrap();
     for key in 1..10_000 {
-        filter.insert_u64(key);
+        filter.insert(key);
         if key % 250 == 1 {
-            assert_eq!(filter.insert_u64(0), key == 1, "{key}");
+            assert_eq!(filter.insert(0), key == 1, "{key}");
         }
     }
-    assert!(filter.contains_u64(0));
+    assert!(filter.contains(0));
 }
 
 /// At several places of a stream, from the bits and counted on fresh keys: the former is at most the
@@ -336,8 +342,8 @@ fn the_rate_is_kept_however_long_the_stream() {
     for (row, (fpp, generations)) in
         (0..).zip([(0.5, 4), (0.1, 3), (0.01, 4), (0.01, 7), (0.001, 2)])
     {
-        let plan = Plan::for_keys(Kind::Window.with(generations), WINDOW, fpp).unwrap();
-        let each = plan.generation().unwrap().keys;
+        let plan = Plan::for_keys(Variant::Window { generations }, WINDOW, fpp).unwrap();
+        let each = plan.generation().unwrap().keys();
         // Just before the newest generation of the fourth turn is full, and in its middle.
         let all = each * u64::from(generations);
         for inserted in [2 * all + each - 1, 2 * all + each / 2] {
@@ -345,9 +351,9 @@ fn the_rate_is_kept_however_long_the_stream() {
             let trials = (power(fpp / 2.0, 0.1) / SEEDS as f64).clamp(10_000.0, 1e6) as u64;
             for (seed, sort) in (0..SEEDS).zip(Keys::ALL.into_iter().cycle()) {
                 let hasher = KeyHasher::with_seed(77 + 1_000 * row + seed);
-                let mut filter = Window::new(&plan, hasher).unwrap();
+                let mut filter = Window::with_plan(&plan, hasher).unwrap();
                 let hashes: Vec<_> = (0..inserted).map(|key| sort.hash(&hasher, key)).collect();
-                filter.insert_batch(&hashes);
+                filter.insert_all(&hashes);
                 let receipt = filter.receipt();
                 assert!(!receipt.over_filled && receipt.parts.len() == generations as usize);
                 let held = filter.remembered() as f64;
@@ -359,7 +365,7 @@ fn the_rate_is_kept_however_long_the_stream() {
                         .map(|number| sort.hash(&hasher, inserted + number))
                         .collect();
                     let mut found = vec![false; fresh.len()];
-                    filter.contains_batch(&fresh, &mut found);
+                    filter.contains_all(&fresh, &mut found);
                     hits += found.iter().filter(|&&found| found).count() as u64;
                 }
             }
@@ -389,15 +395,15 @@ fn the_rate_is_kept_however_long_the_stream() {
 fn keys_that_come_again_do_not_add_up() {
     let plan = Plan::for_keys(Kind::Window, 30_000, 0.01).unwrap();
     let hasher = KeyHasher::with_seed(3);
-    let mut filter = Window::new(&plan, hasher).unwrap();
-    let hashes: Vec<_> = (0..10_000).map(|key| hasher.hash_u64(key)).collect();
-    (0..4).for_each(|_| filter.insert_batch(&hashes));
+    let mut filter = Window::with_plan(&plan, hasher).unwrap();
+    let hashes: Vec<_> = (0..10_000).map(|key| hasher.hash(key)).collect();
+    (0..4).for_each(|_| filter.insert_all(&hashes));
     let receipt = filter.receipt();
     let one = receipt.parts[1].fpp;
     assert!((receipt.fpp / one - 1.0).abs() < 1e-6, "{receipt:?}");
     assert!((receipt.keys.value / 10_000.0 - 1.0).abs() < 0.05, "{:?}", receipt.keys);
     let trials = power(one, 0.1) as u64;
-    let hits = (0..trials).filter(|key| filter.contains_u64(1 << 40 | key)).count() as u64;
+    let hits = (0..trials).filter(|key| filter.contains(1 << 40 | key)).count() as u64;
     let (low, high) = binomial_bounds(trials, receipt.fpp, ALPHA);
     assert!((low..=high).contains(&hits), "{hits}, expected {low} to {high}");
 }
@@ -409,10 +415,10 @@ fn over_fill_is_told() {
     let mut filter = Window::by_time(&plan, KeyHasher::default(), 30).unwrap();
     for tick in 0..100 {
         filter.advance(tick).unwrap();
-        (0..99).for_each(|key| _ = filter.insert_u64(1000 * tick + key));
+        (0..99).for_each(|key| _ = filter.insert(1000 * tick + key));
     }
     assert!(!filter.receipt().over_filled, "{:?}", filter.receipt());
-    (0..3_000).for_each(|key| _ = filter.insert_u64(1 << 30 | key));
+    (0..3_000).for_each(|key| _ = filter.insert(1 << 30 | key));
     let receipt = filter.receipt();
     assert!(receipt.over_filled && receipt.fpp > 0.01, "{receipt:?}");
     // It passes.
@@ -427,15 +433,15 @@ fn the_clock_can_run_to_its_end() {
     let mut filter = Window::by_time(&plan, KeyHasher::default(), 1).unwrap();
     for tick in [0, u64::MAX - 1, u64::MAX] {
         filter.advance(tick).unwrap();
-        filter.insert_u64(tick);
-        assert!(filter.contains_u64(tick));
+        filter.insert(tick);
+        assert!(filter.contains(tick));
         let receipt = filter.receipt();
         assert!(receipt.fpp < 0.01, "{receipt:?}");
         let mut file = Vec::new();
         filter.write(&mut file).unwrap();
         assert!(Window::read(&file[..], file.len() as u64, None).unwrap() == filter);
     }
-    assert!(!filter.contains_u64(0) && filter.contains_u64(u64::MAX - 1));
+    assert!(!filter.contains(0) && filter.contains(u64::MAX - 1));
 }
 
 /// A tick far ahead, told by mistake, stops forgetting until the clock is set back; no key of the window is missed then.
@@ -446,46 +452,45 @@ fn the_clock_can_be_set_back() {
         let mut filter = Window::by_time(&plan, KeyHasher::default(), 30).unwrap();
         let at = |filter: &mut Window, tick: u64| {
             filter.advance(tick).unwrap();
-            (0..100).for_each(|key| _ = filter.insert_u64(1000 * tick + key));
+            (0..100).for_each(|key| _ = filter.insert(1000 * tick + key));
         };
         (990..1_010).for_each(|tick| at(&mut filter, tick));
         filter.advance(mistake).unwrap();
         (1_010..1_020).for_each(|tick| at(&mut filter, tick));
-        let known: Vec<u64> =
-            (990_000..1_020_000).filter(|&key| filter.contains_u64(key)).collect();
+        let known: Vec<u64> = (990_000..1_020_000).filter(|&key| filter.contains(key)).collect();
         filter.set_clock(1_020).unwrap();
-        assert!(known.iter().all(|&key| filter.contains_u64(key)), "back from {mistake}");
+        assert!(known.iter().all(|&key| filter.contains(key)), "back from {mistake}");
         assert_eq!(filter.remembered(), if mistake == 1_035 { 2_000 } else { 1_000 });
         // Found for a window, as if all came now, and forgotten a third of one later.
         filter.set_clock(1_050).unwrap();
-        assert!(known.iter().all(|&key| filter.contains_u64(key)));
+        assert!(known.iter().all(|&key| filter.contains(key)));
         filter.advance(1_060).unwrap();
-        assert!(filter.remembered() == 0 && !filter.contains_u64(1_019_000));
+        assert!(filter.remembered() == 0 && !filter.contains(1_019_000));
         let mut file = Vec::new();
         filter.write(&mut file).unwrap();
         assert!(Window::read(&file[..], file.len() as u64, None).unwrap() == filter);
     }
     let plan = Plan::for_keys(Kind::Window, 10, 0.01).unwrap();
-    let mut counted = Window::new(&plan, KeyHasher::default()).unwrap();
-    assert!(matches!(counted.set_clock(1), Err(Error::NoClock)));
+    let mut counted = Window::with_plan(&plan, KeyHasher::default()).unwrap();
+    assert!(matches!(counted.set_clock(1), Err(InsertError::NoClock)));
 }
 
 #[test]
 fn plans_and_merges_that_cannot_be_say_why() {
     assert_eq!(Kind::Window.capacity(), Capacity::Last);
     for detail in [0, 1, 9, u32::MAX] {
-        let error = Plan::for_keys(Kind::Window.with(detail), 10, 0.01).unwrap_err();
-        assert!(matches!(error, Error::Detail { found, .. } if found == detail), "{error}");
+        let error = Plan::for_keys(Variant::Window { generations: detail }, 10, 0.01).unwrap_err();
+        assert!(matches!(error, PlanError::Detail { found, .. } if found == detail), "{error}");
         assert!(error.to_string().contains("2 to 8 generations"));
     }
     let plan = Plan::for_keys(Kind::Window, 10, 0.01).unwrap();
     let error = Window::by_time(&plan, KeyHasher::default(), 0).unwrap_err();
-    assert!(matches!(error, Error::Field { field: "span", .. }));
+    assert!(matches!(error, PlanError::Field(FieldError { field: "span", .. })));
     let few = Plan::for_memory(Kind::Window, 10, 255).unwrap_err();
-    assert!(matches!(few, Error::MemoryTooSmall { bytes: 255 }), "{few}");
+    assert!(matches!(few, PlanError::MemoryTooSmall { bytes: 255 }), "{few}");
     let blocked = Plan::for_keys(Kind::Blocked, 10, 0.01).unwrap();
-    assert!(matches!(blocked.generation(), Err(Error::PlanKind { .. })));
-    let new = |plan| AnyFilter::new(plan, KeyHasher::default()).unwrap();
+    assert!(matches!(blocked.generation(), Err(PlanError::Kind { .. })));
+    let new = |plan| AnyFilter::with_plan(plan, KeyHasher::default()).unwrap();
     for error in [
         new(&plan).union(&new(&plan)),
         new(&plan).intersect(&new(&plan)),
@@ -493,7 +498,7 @@ fn plans_and_merges_that_cannot_be_say_why() {
         new(&plan).union(&new(&blocked)),
     ] {
         let error = error.unwrap_err();
-        assert!(matches!(error, Error::NotMergeable(Kind::Window)));
+        assert!(matches!(error, MergeError::NotMergeable(Kind::Window)));
         assert!(error.to_string().contains("not as old"), "{error}");
     }
 }
@@ -503,15 +508,15 @@ fn plans_and_merges_that_cannot_be_say_why() {
 fn a_file_of_several_chunks_goes_on() {
     let plan = Plan::for_keys(Kind::Window, 700_000, 0.01).unwrap();
     let hasher = KeyHasher::with_seed(9);
-    let mut filter = Window::new(&plan, hasher).unwrap();
-    let hashes: Vec<_> = (0..1_500_000).map(|key| hasher.hash_u64(key)).collect();
-    filter.insert_batch(&hashes[..1_100_000]);
+    let mut filter = Window::with_plan(&plan, hasher).unwrap();
+    let hashes: Vec<_> = (0..1_500_000).map(|key| hasher.hash(key)).collect();
+    filter.insert_all(&hashes[..1_100_000]);
     let file = file(&filter);
     let mut read = Window::read(&file[..], file.len() as u64, None).unwrap();
     for filter in [&mut filter, &mut read] {
-        filter.insert_batch(&hashes[1_100_000..]);
+        filter.insert_all(&hashes[1_100_000..]);
         let mut found = vec![false; 700_000];
-        filter.contains_batch(&hashes[800_000..], &mut found);
+        filter.contains_all(&hashes[800_000..], &mut found);
         assert!(found.into_iter().all(|found| found));
     }
     assert!(filter == read);

@@ -3,7 +3,7 @@
 
 use anyhow::{Result, ensure};
 use umbel::math::binomial_bounds;
-use umbel::{Admission, KeyHasher};
+use umbel::{Admission, KeyHasher, Kind, Plan, Window};
 
 use crate::statistics::{ALPHA, splitmix};
 
@@ -33,14 +33,14 @@ pub(super) fn run() -> Result<()> {
         "{:>8}  {:<10}{:>10}{:>9}{:>16}{:>10}",
         "cache", "admission", "writes", "saved", "writes of once", "hit rate"
     );
+    let plan = Plan::for_keys(Kind::Window, WINDOW, FPP)?;
     let mut failed = 0;
     // Those that pass though they are new are at most so many.
     let (_, most_once) = binomial_bounds(once, FPP, ALPHA);
     for size in CACHES {
-        let hasher = KeyHasher::with_seed(17);
         let without = trace.through(size, |_, _| true);
-        let mut admission = Admission::new(WINDOW, FPP, hasher)?;
-        let with = trace.through(size, |_, object| admission.admit(hasher.hash_u64(object.into())));
+        let mut admission = Admission::with(Window::with_plan(&plan, KeyHasher::with_seed(17))?);
+        let with = trace.through(size, |_, object| admission.admit(object));
         let mut last = vec![None; trace.ids];
         let exact = trace.through(size, |now, object| {
             let before: Option<usize> = last[object as usize].replace(now);

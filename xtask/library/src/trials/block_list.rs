@@ -6,8 +6,9 @@
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
+use umbel::filter::Core;
 use umbel::math::{binomial_bounds, classic};
-use umbel::{Cascade, Classic, Filter, KeyHash, KeyHasher, Kind, Plan};
+use umbel::{Cascade, Classic, Filter, Form, KeyHash, KeyHasher, Plan, Variant};
 
 use crate::statistics::{ALPHA, SIGMAS, clear_bits, splitmix};
 
@@ -25,11 +26,11 @@ fn hashes(keys: std::ops::Range<u64>) -> Vec<KeyHash> {
 }
 
 /// How many of the keys match.
-fn matching(filter: &dyn Filter, hashes: &[KeyHash]) -> u64 {
+fn matching(filter: &Filter<impl Core>, hashes: &[KeyHash]) -> u64 {
     let mut found = [false; BATCH];
     let mut count = 0;
     for hashes in hashes.chunks(BATCH) {
-        filter.contains_batch(hashes, &mut found[..hashes.len()]);
+        filter.contains_all(hashes, &mut found[..hashes.len()]);
         count += found[..hashes.len()].iter().filter(|found| **found).count() as u64;
     }
     count
@@ -56,26 +57,19 @@ pub(super) fn run() -> Result<()> {
     let mut checks = Checks::default();
 
     let theory = classic::fpp(BLOCKED, BITS_A_KEY * BLOCKED, PROBES);
-    let plan = Plan {
-        kind: Kind::Classic,
-        keys: BLOCKED,
-        fpp: theory,
-        bits: BITS_A_KEY * BLOCKED,
-        probes: PROBES,
-        detail: 0,
-    };
+    let plan = Plan::of(Variant::Classic, BLOCKED, theory, BITS_A_KEY * BLOCKED, PROBES)?;
     println!(
         "classic, {BLOCKED} addresses, {BITS_A_KEY} bits and {PROBES} probes each: {:.1} MB; {SCALE} times as many, {:.2} GiB",
         plan.bytes() as f64 / 1e6,
         (plan.bytes() * SCALE) as f64 / f64::from(1 << 30),
     );
     let start = Instant::now();
-    let mut filter = Classic::new(&plan, KeyHasher::default())?;
-    filter.insert_batch(&blocked);
+    let mut filter = Classic::with_plan(&plan, KeyHasher::default())?;
+    filter.insert_all(&blocked);
     let seconds = start.elapsed().as_secs_f64();
     let receipt = filter.receipt();
     let (mean, variance) = clear_bits(&plan, BLOCKED);
-    let clear = plan.bits - receipt.set_bits;
+    let clear = plan.bits() - receipt.set_bits;
     let off = SIGMAS * variance.sqrt();
     checks.is(
         "clear bits",
@@ -93,7 +87,7 @@ pub(super) fn run() -> Result<()> {
     let hits = matching(&filter, &fresh);
     let (least, most) = binomial_bounds(FRESH, receipt.fpp, ALPHA);
     // What the bounds of the clear bits allow: fill^k moves k times as much as the fill.
-    let reach = f64::from(PROBES) * off / (plan.bits as f64 - mean);
+    let reach = f64::from(PROBES) * off / (plan.bits() as f64 - mean);
     checks.is(
         "rate from the bits",
         format!("{:.5} %", 100.0 * receipt.fpp),
@@ -120,10 +114,12 @@ pub(super) fn run() -> Result<()> {
     println!("  built in {seconds:.1} s\n");
     drop(filter);
 
-    for (form, name) in [(1, "plain form: one filter and an exact list"), (0, "cascade")] {
+    for (form, name) in
+        [(Form::List, "plain form: one filter and an exact list"), (Form::Levels, "cascade")]
+    {
         let start = Instant::now();
-        let plan = Plan::for_lists(Kind::Cascade.with(form), BLOCKED, ALLOWED, theory)?;
-        let filter = Cascade::build_planned(&plan, KeyHasher::default(), &blocked, &allowed)?;
+        let plan = Plan::for_lists(Variant::Cascade { form }, BLOCKED, ALLOWED, theory)?;
+        let filter = Cascade::build_planned(&plan, &blocked, &allowed, KeyHasher::default())?;
         let seconds = start.elapsed().as_secs_f64();
         let receipt = filter.receipt();
         println!(
@@ -131,7 +127,7 @@ pub(super) fn run() -> Result<()> {
              addresses caught by level 0",
             100.0 * theory,
             filter.bytes(),
-            filter.bits() as f64 / BLOCKED as f64,
+            8.0 * filter.bytes() as f64 / BLOCKED as f64,
             plan.bits_per_key(),
             filter.levels(),
             filter.caught(),

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Result, anyhow, ensure};
 use plotters::prelude::*;
 use umbel::math::binomial_bounds;
-use umbel::{KeyHash, KeyHasher, Kind, Plan, Scalable};
+use umbel::{Growth, KeyHash, KeyHasher, Plan, Scalable, Variant};
 
 use crate::statistics::{ALPHA, Keys};
 use xtask::run::root;
@@ -27,7 +27,7 @@ type Curve = Vec<(u64, f64, f64)>;
 pub(super) fn run() -> Result<()> {
     let mut failed = 0;
     let mut curves = Vec::new();
-    for (growth, first) in [(0, 1_000), (1, 100_000)] {
+    for (growth, first) in [(Growth::Doubling, 1_000), (Growth::Even, 100_000)] {
         let (curve, wrong) = grow(growth, first)?;
         failed += wrong;
         curves.push((growth, first, curve));
@@ -39,8 +39,11 @@ pub(super) fn run() -> Result<()> {
     Ok(())
 }
 
-fn name(growth: u32, first: u64) -> String {
-    let links = if growth == 0 { "links that double" } else { "links of one size" };
+fn name(growth: Growth, first: u64) -> String {
+    let links = match growth {
+        Growth::Doubling => "links that double",
+        Growth::Even => "links of one size",
+    };
     format!("{links}, from {} keys", words(first))
 }
 
@@ -53,10 +56,10 @@ fn words(keys: u64) -> String {
 }
 
 /// The curve, and how many checks failed.
-fn grow(growth: u32, first: u64) -> Result<(Curve, u64)> {
-    let plan = Plan::for_keys(Kind::Scalable.with(growth), first, FPP)?;
-    let hasher = KeyHasher::with_seed(u64::from(growth) + 1);
-    let mut filter = Scalable::new(&plan, hasher)?;
+fn grow(growth: Growth, first: u64) -> Result<(Curve, u64)> {
+    let plan = Plan::for_keys(Variant::Scalable { growth }, first, FPP)?;
+    let hasher = KeyHasher::with_seed(growth as u64 + 1);
+    let mut filter = Scalable::with_plan(&plan, hasher)?;
     println!("{}, promised {FPP}", name(growth, first));
     println!(
         "{:>10}{:>7}{:>12}{:>12}{:>12}{:>12}  {:<22}{:>9}{:>9}",
@@ -76,7 +79,7 @@ fn grow(growth: u32, first: u64) -> Result<(Curve, u64)> {
         let mut all = Ok(());
         each_batch(&hasher, inserted, keys, |hashes| {
             if all.is_ok() {
-                all = filter.insert_batch(hashes);
+                all = filter.insert_all(hashes);
             }
         });
         all?;
@@ -95,7 +98,7 @@ fn grow(growth: u32, first: u64) -> Result<(Curve, u64)> {
         println!(
             "{keys:>10}{:>7}{:>12.2}{:>12.6}{fpp:>12.6}{measured:>12.6}  {:<22}{insert:>9.1}{ask:>9.1}",
             filter.links().len(),
-            filter.bits() as f64 / keys as f64,
+            8.0 * filter.bytes() as f64 / keys as f64,
             plan.predicted_fpp_at(keys),
             format!("{hits} in {low}..{high}"),
         );
@@ -112,7 +115,7 @@ fn grow(growth: u32, first: u64) -> Result<(Curve, u64)> {
 fn found(filter: &Scalable, hashes: &[KeyHash]) -> u64 {
     let mut found = [false; BATCH as usize];
     let found = &mut found[..hashes.len()];
-    filter.contains_batch(hashes, found);
+    filter.contains_all(hashes, found);
     found.iter().filter(|&&found| found).count() as u64
 }
 
@@ -128,7 +131,7 @@ fn each_batch(hasher: &KeyHasher, start: u64, end: u64, mut take: impl FnMut(&[K
 }
 
 /// Log-log, in the colours of Okabe and Ito: lines from the bits, marks as counted.
-fn draw(path: &Path, curves: &[(u32, u64, Curve)]) -> Result<(), Box<dyn std::error::Error>> {
+fn draw(path: &Path, curves: &[(Growth, u64, Curve)]) -> Result<(), Box<dyn std::error::Error>> {
     let area = SVGBackend::new(path, (900, 560)).into_drawing_area();
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)

@@ -8,7 +8,7 @@ use constriction::stream::model::DefaultContiguousCategoricalEntropyModel;
 use constriction::stream::queue::{DefaultRangeDecoder, DefaultRangeEncoder};
 use constriction::stream::{Decode, Encode};
 use umbel::math::{binomial_bounds, classic, compressed};
-use umbel::{AnyFilter, Classic, KeyHash, KeyHasher, Kind, Plan};
+use umbel::{AnyFilter, Classic, KeyHash, KeyHasher, Plan, Variant};
 
 use super::rows;
 use crate::statistics::{ALPHA, SIGMAS, splitmix};
@@ -73,14 +73,10 @@ fn hashes(keys: std::ops::Range<u64>) -> Vec<KeyHash> {
     keys.map(|key| KeyHash::from_u64(splitmix(key))).collect()
 }
 
-fn plan(keys: u64, bits: u64, probes: u32) -> Plan {
-    Plan { kind: Kind::Classic, keys, fpp: 0.5, bits, probes, detail: 0 }
-}
-
 fn filter(bits: u64, probes: u32, keys: std::ops::Range<u64>) -> Result<Classic> {
-    let plan = plan((keys.end - keys.start).max(1), bits, probes);
-    let mut filter = Classic::new(&plan, KeyHasher::default())?;
-    filter.insert_batch(&hashes(keys));
+    let plan = Plan::of(Variant::Classic, (keys.end - keys.start).max(1), 0.5, bits, probes)?;
+    let mut filter = Classic::with_plan(&plan, KeyHasher::default())?;
+    filter.insert_all(&hashes(keys));
     Ok(filter)
 }
 
@@ -89,14 +85,15 @@ fn filter(bits: u64, probes: u32, keys: std::ops::Range<u64>) -> Result<Classic>
 fn counted(filter: &Classic, asked: u64, rate: f64) -> (f64, [f64; 2]) {
     const FRESH: u64 = 1 << 40;
     let mut found = vec![false; asked as usize];
-    filter.contains_batch(&hashes(FRESH..FRESH + asked), &mut found);
+    filter.contains_all(&hashes(FRESH..FRESH + asked), &mut found);
     let hits = found.iter().filter(|found| **found).count() as f64;
     let plan = filter.plan();
-    let lambda = f64::from(plan.probes) * plan.keys as f64 / plan.bits as f64;
+    let lambda = f64::from(plan.probes()) * plan.keys() as f64 / plan.bits() as f64;
     let empty = (-lambda).exp();
     // σ/X of the set bits, k times which is that of the rate.
-    let spread = (empty * (1.0 - (1.0 + lambda) * empty) / plan.bits as f64).sqrt() / (1.0 - empty);
-    let shift = SIGMAS * f64::from(plan.probes) * spread;
+    let spread =
+        (empty * (1.0 - (1.0 + lambda) * empty) / plan.bits() as f64).sqrt() / (1.0 - empty);
+    let shift = SIGMAS * f64::from(plan.probes()) * spread;
     let (low, _) = binomial_bounds(asked, rate * (1.0 - shift).max(0.0), ALPHA);
     let (_, high) = binomial_bounds(asked, (rate * (1.0 + shift)).min(1.0), ALPHA);
     let share = |hits: f64| hits / asked as f64;
@@ -235,7 +232,7 @@ fn joined(table: &mut Table) -> Result<()> {
     let mut either = left.clone();
     either.union(&right)?;
     let same = either.receipt().set_bits == filter(BITS, 6, 0..110_000)?.receipt().set_bits
-        && (0..110_000).all(|key| either.contains_hash(KeyHash::from_u64(splitmix(key))));
+        && (0..110_000).all(|key| either.contains(KeyHash::from_u64(splitmix(key))));
     table.row("the OR is the filter of the union (1: yes)", "1", f64::from(u8::from(same)), None);
     let mut both = left.clone();
     both.intersect(&right)?;

@@ -3,7 +3,7 @@
 
 use anyhow::{Result, ensure};
 use umbel::math::{binomial_bounds, classic};
-use umbel::{Attributes, KeyHasher, Kind, Plan, Tags};
+use umbel::{Attributes, KeyHasher, Plan, Tags, Variant};
 
 use crate::statistics::{ALPHA, splitmix};
 
@@ -12,8 +12,6 @@ const BITS: u64 = 10_000_000;
 const PROBES: u32 = 3;
 const RUNS: u64 = 20;
 const RECOMBINED: u64 = 100_000;
-/// The detail of a plan with classic filters inside is this and that of the tags.
-const CLASSIC: u32 = 10;
 
 type Row = [[u8; 8]; 3];
 
@@ -31,9 +29,8 @@ fn rows(run: u64, start: u64) -> Vec<Row> {
 const BATCH: u64 = 8_192;
 
 fn filter(tags: Tags, run: u64) -> Result<Attributes> {
-    let (kind, detail) = (Kind::Attributes, CLASSIC + tags as u32);
-    let plan = Plan { kind, keys: ROWS, fpp: 0.02, bits: BITS, probes: PROBES, detail };
-    Ok(Attributes::new(&plan, &["first", "second", "third"], KeyHasher::with_seed(run))?)
+    let plan = Plan::of(Variant::Attributes { tags, classic: true }, ROWS, 0.02, BITS, PROBES)?;
+    Ok(Attributes::with_names(&plan, &["first", "second", "third"], KeyHasher::with_seed(run))?)
 }
 
 /// The chance that a row of unknown values passes with n rows in: (1 − (1 − 1/m)^(kn))^(3k).

@@ -29,12 +29,13 @@ pub(super) fn run() -> Result<()> {
 fn stream(window: u64) -> Result<u64> {
     let plan = Plan::for_keys(Kind::Window, window, FPP)?;
     let hasher = KeyHasher::with_seed(window);
-    let mut filter = Window::new(&plan, hasher)?;
+    let generations = plan.bits() / plan.generation()?.bits();
+    let mut filter = Window::with_plan(&plan, hasher)?;
     println!(
         "{STREAM} keys through a window of the last {window}: {} generations of {} keys, {:.1} MiB, {:.2} bits a \
          key of the window; promised {FPP}, {:.5} with all generations full",
-        plan.detail,
-        plan.generation()?.keys,
+        generations,
+        plan.generation()?.keys(),
         plan.bytes() as f64 / 1_048_576.0,
         plan.bits_per_key(),
         plan.predicted_fpp(),
@@ -58,7 +59,7 @@ fn stream(window: u64) -> Result<u64> {
         // Not in step with the generations: each time the newest is differently full, once nearly.
         let end = STREAM / CHECKS * check - (CHECKS - check) * window / 37;
         let start = Instant::now();
-        each_batch(&hasher, inserted, end, |hashes| filter.insert_batch(hashes));
+        each_batch(&hasher, inserted, end, |hashes| filter.insert_all(hashes));
         let nanoseconds = start.elapsed().as_secs_f64() * 1e9 / (end - inserted) as f64;
         inserted = end;
         let mut missed = 0;
@@ -80,7 +81,7 @@ fn stream(window: u64) -> Result<u64> {
             format!("{hits} in {low}..{high}"),
             peak as f64 / 1024.0,
         );
-        let each = plan.generation()?.keys as f64;
+        let each = plan.generation()?.keys() as f64;
         full.extend(receipt.parts.iter().filter(|part| part.keys == each).map(|part| part.fpp));
         highest = f64::max(highest, receipt.fpp);
         let right = missed == 0 && (low..=high).contains(&hits) && !receipt.over_filled;
@@ -94,7 +95,7 @@ fn stream(window: u64) -> Result<u64> {
     let count = full.len() as f64;
     let mean = full.iter().sum::<f64>() / count;
     let variance = full.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    let sigma = (variance * f64::from(plan.detail)).sqrt();
+    let sigma = (variance * generations as f64).sqrt();
     println!(
         "highest rate {highest:.6}, promised {FPP} + 6 deviations of {sigma:.6} from hashing to hashing"
     );
@@ -115,7 +116,7 @@ fn stream(window: u64) -> Result<u64> {
 fn found(filter: &Window, hashes: &[KeyHash]) -> u64 {
     let mut found = [false; BATCH as usize];
     let found = &mut found[..hashes.len()];
-    filter.contains_batch(hashes, found);
+    filter.contains_all(hashes, found);
     found.iter().filter(|&&found| found).count() as u64
 }
 

@@ -1,7 +1,7 @@
 //! Blocks that many threads use at once: the same bytes, as atomic words.
 
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::prefetch;
 use crate::bits::{Block, Blocks};
@@ -14,7 +14,7 @@ impl AtomicBlock {
     /// The words as they are now, each by itself.
     #[inline]
     pub(crate) fn load(&self) -> Block {
-        Block(std::array::from_fn(|i| self.0[i].load(Ordering::Relaxed)))
+        Block(core::array::from_fn(|i| self.0[i].load(Ordering::Relaxed)))
     }
 
     /// Word `i` as it is now, as a number.
@@ -50,7 +50,7 @@ impl AtomicBlock {
     /// Asks for its cache line.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        prefetch(std::ptr::from_ref(self).cast());
+        prefetch(core::ptr::from_ref(self).cast());
     }
 }
 
@@ -78,7 +78,7 @@ impl AtomicBlocks {
     }
 }
 
-impl std::ops::Deref for AtomicBlocks {
+impl core::ops::Deref for AtomicBlocks {
     type Target = [AtomicBlock];
 
     #[inline]
@@ -86,6 +86,6 @@ impl std::ops::Deref for AtomicBlocks {
         // SAFETY: `start` and `count` are those of the owner's slice, which does not move (the heap
         // or a mapping holds it) and lives as long as `self`; AtomicBlock and Block have the same
         // layout, 64 bytes aligned to 64; nobody looks at the words through the owner meanwhile.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.count) }
+        unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 }

@@ -4,6 +4,7 @@
 use super::{Isa, KeyHash, place, prefetch, scalar};
 use crate::bits::counters;
 use crate::bits::{BLOCK_BYTES, Block};
+use crate::prelude::*;
 
 /// Keys whose lines are asked for before the first of them is used.
 const AHEAD: usize = 32;
@@ -27,8 +28,8 @@ pub(crate) struct Counters {
     least: unsafe fn(&[Block], &[KeyHash], u32, &mut [u32]),
 }
 
-impl std::fmt::Debug for Counters {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Debug for Counters {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(self.name)
     }
 }
@@ -81,7 +82,7 @@ impl Counters {
 /// The kernels beside the plain ones, where this processor can run them.
 #[cfg(target_arch = "x86_64")]
 fn native(planes: u32, probes: u32) -> Option<Counters> {
-    let available = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2");
+    let available = super::has_feature!("avx2") && super::has_feature!("bmi2");
     available.then(|| avx2::kernel(planes, probes))
 }
 
@@ -157,7 +158,8 @@ unsafe fn add<I: Isa, const N: usize>(blocks: &mut [Block], hashes: &[KeyHash], 
         let carry = counters::add_low(&mut blocks[place], &mask);
         if !carry.is_zero() {
             prefetch(&blocks[place][LOW]);
-            let (place, carry) = std::mem::replace(&mut carries[carried % CARRIES], (place, carry));
+            let (place, carry) =
+                core::mem::replace(&mut carries[carried % CARRIES], (place, carry));
             carried += 1;
             if carried > CARRIES {
                 counters::carry_high(&mut blocks[place], carry);

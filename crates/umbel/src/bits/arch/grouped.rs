@@ -102,7 +102,7 @@ macro_rules! walk_groups {
             for line in $ask {
                 prefetch(start.wrapping_add(next + line));
             }
-            let $first = std::mem::replace(&mut firsts[$i % AHEAD], next);
+            let $first = core::mem::replace(&mut firsts[$i % AHEAD], next);
             let $low = hash.low;
             $each
         }

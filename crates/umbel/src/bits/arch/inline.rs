@@ -18,7 +18,7 @@
 //! each aligned word of 8 bytes at once: to other threads these are relaxed loads and stores of words,
 //! so the functions take atomic blocks too.
 
-use std::arch::asm;
+use core::arch::asm;
 
 /// Shifts that bring field i of a word to its top, and one 1 a lane.
 #[repr(align(32))]
@@ -46,7 +46,7 @@ macro_rules! vector_asm {
 
 /// Whether this processor can run the functions below.
 pub(super) fn is_available() -> bool {
-    is_x86_feature_detected!("avx2")
+    super::has_feature!("avx2")
 }
 
 /// Whether the eight lanes of `low` are all set in the block at `words`.

@@ -1,9 +1,9 @@
 //! Blocks in a mapped file.
 
+use alloc::sync::Arc;
+use core::ops::Range;
 use std::fs::File;
 use std::io;
-use std::ops::Range;
-use std::sync::Arc;
 
 use memmap2::Mmap;
 

@@ -8,15 +8,31 @@
 //! [`AHEAD`] keys early, so that as many are on their way as the processor can track.
 #![allow(unsafe_code)]
 
+/// Whether the processor has a feature: asked at run time, without the standard library when compiled.
+#[cfg(target_arch = "x86_64")]
+macro_rules! has_feature {
+    ($feature:tt) => {{
+        #[cfg(feature = "std")]
+        let has = std::arch::is_x86_feature_detected!($feature);
+        #[cfg(not(feature = "std"))]
+        let has = cfg!(target_feature = $feature);
+        has
+    }};
+}
+#[cfg(target_arch = "x86_64")]
+use has_feature;
+
+#[cfg(feature = "std")]
 mod atomic;
 mod counters;
 mod grouped;
 #[cfg(target_arch = "x86_64")]
 mod inline;
-mod lines;
+#[cfg(feature = "std")]
 mod map;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod neon;
+mod once;
 pub(crate) mod scalar;
 mod storage;
 #[cfg(target_arch = "x86_64")]
@@ -32,11 +48,13 @@ use none as native;
 #[cfg(target_arch = "x86_64")]
 use x86 as native;
 
+#[cfg(feature = "std")]
 pub(crate) use atomic::{AtomicBlock, AtomicBlocks};
 pub(crate) use counters::Counters;
 pub(crate) use grouped::Member;
-pub(crate) use lines::{LineKernel, SALT};
+#[cfg(feature = "std")]
 pub use map::{MappedBlocks, MappedFile};
+pub(crate) use once::Once;
 pub use storage::Blocks;
 
 use super::{Block, place};
@@ -134,8 +152,8 @@ impl Run {
     }
 }
 
-impl std::fmt::Debug for Kernel {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(self.name)
     }
 }
@@ -166,7 +184,7 @@ macro_rules! walk {
         for ($i, (hash, ahead)) in hashes.iter().zip(ahead).enumerate() {
             let next = run.place(ahead.key_hash());
             prefetch(start.wrapping_add(next));
-            let $place = std::mem::replace(&mut places[$i % AHEAD], next);
+            let $place = core::mem::replace(&mut places[$i % AHEAD], next);
             let $low = hash.key_hash().low;
             $each
         }
@@ -216,6 +234,7 @@ impl Kernel {
     }
 
     /// [`contains`](Self::contains) for a block that other threads may be setting bits in.
+    #[cfg(feature = "std")]
     #[inline(always)]
     pub(crate) fn contains_atomic(&self, block: &AtomicBlock, low: u64) -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -235,6 +254,7 @@ impl Kernel {
     ///
     /// No other thread may insert into the block meanwhile, or its bits could be lost: callers hold a
     /// lock.
+    #[cfg(feature = "std")]
     #[inline(always)]
     pub(crate) fn insert_atomic(&self, block: &AtomicBlock, low: u64) -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -448,6 +468,7 @@ macro_rules! kernels {
         }
     };
 }
+use crate::prelude::*;
 use kernels;
 
 // The loops below have no closures: code inside a closure is not compiled for the instruction set
@@ -523,29 +544,23 @@ unsafe fn contains_batch<I: Isa, const PROBES: u32, H: Hash>(
 /// Asks for the cache line of a block; any address will do.
 #[inline(always)]
 pub(crate) fn prefetch(block: *const Block) {
-    prefetch_byte(block.cast());
-}
-
-/// Asks for the cache line of a byte; any address will do.
-#[inline(always)]
-pub(crate) fn prefetch_byte(byte: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch is a hint: it reads nothing and faults on no address; SSE is always there.
     unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(byte.cast());
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(block.cast());
     }
     #[cfg(all(target_arch = "aarch64", not(miri)))]
     // SAFETY: as above; there is no stable intrinsic. Nothing that the program sees is read or written.
     unsafe {
-        std::arch::asm!(
-            "prfm pldl1keep, [{byte}]",
-            byte = in(reg) byte,
+        core::arch::asm!(
+            "prfm pldl1keep, [{block}]",
+            block = in(reg) block,
             options(nomem, nostack, preserves_flags),
         );
     }
     #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", not(miri)))))]
-    let _ = byte;
+    let _ = block;
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //!
 //! Only for little-endian machines: words are used as they are in memory.
 
-use std::arch::aarch64::*;
+use core::arch::aarch64::*;
 
 use super::grouped::Grouped;
 use super::{Batch, Block, Hash, Isa, Kernel, Member, Run, kernels};

@@ -30,6 +30,7 @@ use crate::hash::{KeyHash, nth_word};
 const SCATTER_PER_WORD: u32 = 7;
 
 /// The bits of a key with hash half `low` and `probes` probes.
+#[cfg(any(feature = "std", test))]
 #[inline]
 pub(crate) fn mask(low: u64, probes: u32) -> Block {
     // SAFETY: plain code needs no instruction set.

@@ -1,11 +1,13 @@
 //! Where a filter's blocks live.
 
-use std::ptr::NonNull;
+use core::ptr::NonNull;
 
+#[cfg(feature = "std")]
 use memmap2::MmapMut;
 
-use crate::Error;
 use crate::bits::{BLOCK_BYTES, Block};
+use crate::error::OutOfMemory;
+use crate::prelude::*;
 
 /// Blocks owned by a filter: on the heap, or when there are many in pages of their own, for which
 /// huge pages are asked. With ordinary pages of 4 KiB every random access to a large filter also
@@ -21,6 +23,7 @@ pub struct Blocks {
 #[allow(dead_code)] // held to be dropped
 enum Owner {
     Heap(Vec<Block>),
+    #[cfg(feature = "std")]
     Pages(MmapMut),
 }
 
@@ -30,32 +33,39 @@ unsafe impl Send for Blocks {}
 unsafe impl Sync for Blocks {}
 
 /// A filter of this many bytes covers a few huge pages.
+#[cfg(feature = "std")]
 const LARGE: u64 = 8 << 20;
 /// From here on a filter gets pages of its own. Never under a fuzzer, which counts what the heap is asked for, nor where
 /// memory is not mapped as on Unix: WebAssembly has no pages, and Windows gives none that are huge.
+#[cfg(feature = "std")]
 const OWN_PAGES: u64 = if cfg!(any(fuzzing, not(unix))) { u64::MAX } else { LARGE };
 
 impl Blocks {
     /// `count` zeroed blocks: on the heap, on Unix from 8 MiB on in pages of their own.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], instead of an abort.
-    pub fn zeroed(count: u64) -> Result<Self, Error> {
-        let fail = || Error::OutOfMemory { bytes: count.saturating_mul(BLOCK_BYTES) };
-        let bytes = count
-            .checked_mul(BLOCK_BYTES)
-            .and_then(|bytes| usize::try_from(bytes).ok())
-            .ok_or_else(fail)?;
-        if (bytes as u64) < OWN_PAGES {
-            let blocks =
-                bytemuck::allocation::try_zeroed_vec(count as usize).map_err(|()| fail())?;
-            return Ok(Self::of(Owner::Heap(blocks)));
+    /// [`OutOfMemory`], instead of an abort.
+    pub fn zeroed(count: u64) -> Result<Self, OutOfMemory> {
+        let fail = || OutOfMemory { bytes: count.saturating_mul(BLOCK_BYTES) };
+        let bytes = count.checked_mul(BLOCK_BYTES).and_then(|bytes| usize::try_from(bytes).ok());
+        let bytes = bytes.ok_or_else(fail)?;
+        #[cfg(feature = "std")]
+        if bytes as u64 >= OWN_PAGES {
+            return Self::in_pages(bytes).ok_or_else(fail);
         }
-        let pages = MmapMut::map_anon(bytes).map_err(|_| fail())?;
+        #[cfg(not(feature = "std"))]
+        let _ = bytes;
+        let blocks = bytemuck::allocation::try_zeroed_vec(count as usize).map_err(|()| fail())?;
+        Ok(Self::of(Owner::Heap(blocks)))
+    }
+
+    #[cfg(feature = "std")]
+    fn in_pages(bytes: usize) -> Option<Self> {
+        let pages = MmapMut::map_anon(bytes).ok()?;
         // A kernel without huge pages says no; the filter is then only slower.
         #[cfg(target_os = "linux")]
         let _ = pages.advise(memmap2::Advice::HugePage);
-        Ok(Self::of(Owner::Pages(pages)))
+        Some(Self::of(Owner::Pages(pages)))
     }
 
     /// As [`zeroed`](Self::zeroed), in ordinary pages: of a huge filter only those that are touched take memory.
@@ -70,6 +80,7 @@ impl Blocks {
     fn of(mut owner: Owner) -> Self {
         let blocks: &mut [Block] = match &mut owner {
             Owner::Heap(blocks) => blocks,
+            #[cfg(feature = "std")]
             Owner::Pages(pages) => bytemuck::cast_slice_mut(pages),
         };
         let (start, count) = (NonNull::from(&mut *blocks).cast(), blocks.len());
@@ -77,14 +88,14 @@ impl Blocks {
     }
 
     /// A copy of some blocks.
-    pub(crate) fn copy_of(blocks: &[Block]) -> Result<Self, Error> {
+    pub(crate) fn copy_of(blocks: &[Block]) -> Result<Self, OutOfMemory> {
         let mut copy = Self::zeroed(blocks.len() as u64)?;
         copy.copy_from_slice(blocks);
         Ok(copy)
     }
 }
 
-impl std::ops::Deref for Blocks {
+impl core::ops::Deref for Blocks {
     type Target = [Block];
 
     #[inline]
@@ -92,15 +103,15 @@ impl std::ops::Deref for Blocks {
         // SAFETY: `start` and `count` are those of the owner's slice, which lies on the heap or in a
         // mapping, so it stays where it is when `self` moves, and lives as long as `self`; nothing
         // else reaches it, so the borrow of `self` governs it.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.count) }
+        unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 }
 
-impl std::ops::DerefMut for Blocks {
+impl core::ops::DerefMut for Blocks {
     #[inline]
     fn deref_mut(&mut self) -> &mut [Block] {
         // SAFETY: as in `deref`, and the borrow is a mutable one.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.count) }
+        unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr(), self.count) }
     }
 }
 
@@ -145,7 +156,7 @@ mod tests {
 
     #[test]
     fn memory_that_cannot_be_had_is_an_error() {
-        assert!(matches!(Blocks::zeroed(1 << 57), Err(Error::OutOfMemory { .. })));
-        assert!(matches!(Blocks::zeroed(u64::MAX), Err(Error::OutOfMemory { .. })));
+        assert!(matches!(Blocks::zeroed(1 << 57), Err(OutOfMemory { .. })));
+        assert!(matches!(Blocks::zeroed(u64::MAX), Err(OutOfMemory { .. })));
     }
 }

@@ -1,17 +1,18 @@
 //! Kernels for AVX2 (two registers of four lanes a block) and AVX-512 (one of eight).
 
-use std::arch::x86_64::*;
+use core::arch::x86_64::*;
 
 use super::grouped::Grouped;
 use super::{Batch, Block, Hash, Isa, Kernel, Member, Run};
 use crate::hash::{KeyHash, nth_word};
+use crate::prelude::*;
 
 /// Adds the kernels whose instruction sets this processor reports, best last.
 pub(super) fn add_available(kernels: &mut Vec<fn(u32) -> Kernel>) {
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
+    if super::has_feature!("avx2") && super::has_feature!("bmi2") {
         kernels.push(avx2::kernel);
     }
-    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("bmi2") {
+    if super::has_feature!("avx512f") && super::has_feature!("bmi2") {
         kernels.push(avx512::kernel);
     }
 }

@@ -1,12 +1,13 @@
 //! Building a bloomier filter: hashes by shard, then each shard by itself, on any number of threads.
 
 use super::solve::{Entry, Solved, Solver, Unsolved, solver_bytes};
-use super::{Bloomier, Query, shard_of};
-use crate::Error;
+use super::{Bloomier, BloomierCore, Query, shard_of};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES, Block, Blocks};
-use crate::hash::{KeyHash, KeyHasher};
+use crate::filter::BuildError;
+use crate::hash::{Hashes, Hashing, Key, KeyHash, KeyHasher};
 use crate::plan::bloomier::{self, ALL_PASS, MOST_WIDTH, Shape};
-use crate::plan::{Kind, Plan};
+use crate::plan::{Kind, Plan, PlanError};
+use crate::prelude::*;
 
 /// Builds a bloomier filter shard by shard: the caller brings the hashes of each shard together by
 /// [`shard_of`](Self::shard_of) and builds the shards, in any order, on any threads.
@@ -21,7 +22,7 @@ use crate::plan::{Kind, Plan};
 /// let hasher = KeyHasher::default();
 /// let mut builder = BloomierBuilder::new(&Plan::for_keys(Kind::Bloomier, 1000, 0.01)?, hasher)?;
 /// let mut hashes = vec![Vec::new(); builder.count()];
-/// for hash in (0..1000).map(|key| hasher.hash_u64(key)) {
+/// for hash in (0..1000).map(|key| hasher.hash(key)) {
 ///     hashes[builder.shard_of(hash)].push(hash);
 /// }
 /// std::thread::scope(|scope| {
@@ -30,12 +31,12 @@ use crate::plan::{Kind, Plan};
 ///     build.collect::<Vec<_>>().into_iter().try_for_each(|thread| thread.join().unwrap())
 /// })?;
 /// let filter = builder.finish()?;
-/// assert!((0..1000).all(|key| filter.contains_u64(key)));
+/// assert!((0..1000).all(|key| filter.contains(key)));
 /// # Ok::<(), umbel::Error>(())
 /// ```
-pub struct BloomierBuilder {
+pub struct BloomierBuilder<H = KeyHasher> {
     plan: Plan,
-    hasher: KeyHasher,
+    hasher: H,
     shape: Shape,
     solved: Vec<Option<Solved>>,
     blocks: Blocks,
@@ -49,12 +50,12 @@ pub struct BloomierShard<'a> {
     blocks: &'a mut [Block],
 }
 
-impl BloomierBuilder {
+impl<H: Hashing> BloomierBuilder<H> {
     /// A builder for the plan, with the memory of the whole filter.
     ///
     /// # Errors
-    /// What is wrong with the plan; [`Error::OutOfMemory`].
-    pub fn new(plan: &Plan, hasher: KeyHasher) -> Result<Self, Error> {
+    /// What is wrong with the plan; [`PlanError::OutOfMemory`].
+    pub fn new(plan: &Plan, hasher: H) -> Result<Self, PlanError> {
         plan.check(Kind::Bloomier)?;
         let shape = Shape::of(plan)?;
         let blocks = Blocks::zeroed(plan.bytes() / BLOCK_BYTES)?;
@@ -89,11 +90,11 @@ impl BloomierBuilder {
     /// The filter, when all shards are built.
     ///
     /// # Errors
-    /// [`Error::Overfull`] when all shards together have more keys than the plan.
+    /// [`BuildError::Overfull`] when all shards together have more keys than the plan.
     ///
     /// # Panics
     /// When a shard was not built.
-    pub fn finish(self) -> Result<Bloomier, Error> {
+    pub fn finish(self) -> Result<Bloomier<Blocks, H>, BuildError> {
         let Self { plan, hasher, shape, solved, blocks } = self;
         let solved = solved.iter().map(|solved| solved.expect("every shard is built"));
         let (mut seeds, mut keys) = (Vec::new(), 0);
@@ -102,13 +103,15 @@ impl BloomierBuilder {
             keys += shard.keys;
         }
         if keys > plan.keys {
-            return Err(Error::Overfull { keys, planned: plan.keys });
+            return Err(BuildError::Overfull { keys, planned: plan.keys });
         }
-        Ok(Bloomier { plan, hasher, shape, query: Query::of(&shape), seeds, keys, blocks })
+        let query = Query::of(&shape);
+        let core = BloomierCore { plan, shape, query, seeds, keys, blocks };
+        Ok(Bloomier::of(core, hasher))
     }
 
     /// Builds all shards, one after the other.
-    fn build<E: Entry>(mut self, entries: &[E]) -> Result<Bloomier, Failed> {
+    fn build<E: Entry>(mut self, entries: &[E]) -> Result<Bloomier<Blocks, H>, Failed> {
         let (shape, mut solver) = (self.shape, Solver::default());
         let mut ends = vec![0; self.count() + 1];
         entries.iter().for_each(|entry| ends[self.shard_of(entry.hash()) + 1] += 1);
@@ -139,17 +142,15 @@ impl BloomierShard<'_> {
     /// Builds the shard of the hashes that fall into it; equal ones count once, and all change places.
     /// Some 100 ns a key.
     ///
-    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
-    ///
     /// # Errors
-    /// [`Error::Overfull`] when the shard has no room for them: more keys were given than planned for.
+    /// [`BuildError::Overfull`] when the shard has no room for them: more keys were given than planned for.
     ///
     /// # Panics
     /// With more than 2³² hashes.
-    pub fn build(self, hashes: &mut [KeyHash]) -> Result<(), Error> {
+    pub fn build(self, hashes: &mut [KeyHash]) -> Result<(), BuildError> {
         let solved = Solver::default().solve(&self.shape, self.blocks, hashes);
         *self.solved = Some(solved.map_err(|failed| match failed {
-            Unsolved::Full(keys) => Error::Overfull { keys, planned: self.planned },
+            Unsolved::Full(keys) => BuildError::Overfull { keys, planned: self.planned },
             Unsolved::Differ(_) => unreachable!("keys without values"),
         })?);
         Ok(())
@@ -163,7 +164,7 @@ fn shard_blocks(shape: &Shape) -> usize {
 /// Why a filter was not built, before the input was asked for what it is about.
 enum Failed {
     Unsolved(Unsolved),
-    Error(Error),
+    Error(BuildError),
 }
 
 impl From<Unsolved> for Failed {
@@ -172,56 +173,43 @@ impl From<Unsolved> for Failed {
     }
 }
 
-impl From<Error> for Failed {
-    fn from(error: Error) -> Self {
+impl From<BuildError> for Failed {
+    fn from(error: BuildError) -> Self {
         Self::Error(error)
     }
 }
 
 impl Failed {
     /// The error, `find` telling where in the input a key has different values.
-    fn into_error(self, planned: u64, find: impl FnOnce(KeyHash) -> Error) -> Error {
+    fn into_error(self, planned: u64, find: impl FnOnce(KeyHash) -> BuildError) -> BuildError {
         match self {
             Self::Error(error) => error,
-            Self::Unsolved(Unsolved::Full(keys)) => Error::Overfull { keys, planned },
+            Self::Unsolved(Unsolved::Full(keys)) => BuildError::Overfull { keys, planned },
             Self::Unsolved(Unsolved::Differ(hash)) => find(hash),
         }
     }
 }
 
-impl Bloomier {
-    /// A filter of these keys, by their hashes; equal ones count once. About 100 ns a key on one thread, 50
+impl<H: Hashing> Bloomier<Blocks, H> {
+    /// A filter of these keys; equal ones count once. About 100 ns a key on one thread, 50
     /// bytes a key beside the filter; [`BloomierBuilder`] takes any number of threads.
     ///
+    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    ///
     /// # Errors
-    /// [`Error::Overfull`] when there are more keys than the plan is for; what is wrong with the plan, such
-    /// as one of a map; [`Error::OutOfMemory`].
-    pub fn build(plan: &Plan, hasher: KeyHasher, hashes: &[KeyHash]) -> Result<Self, Error> {
-        let built = BloomierBuilder::new(plan, hasher)?.build(hashes);
+    /// [`BuildError::Overfull`] when there are more keys than the plan is for; [`BuildError::Plan`]: what is wrong with the
+    /// plan, such as one of a map; no memory.
+    pub fn build<K: Key<H>>(plan: &Plan, keys: &[K], hasher: H) -> Result<Self, BuildError> {
+        let builder = BloomierBuilder::new(plan, hasher)?;
+        let built = match K::hashes(keys) {
+            Hashes::Wide(hashes) => builder.build(hashes),
+            _ => builder.build(&keys.iter().map(|key| key.key_hash(&hasher)).collect::<Vec<_>>()),
+        };
         built
             .map_err(|failed| failed.into_error(plan.keys, |_| unreachable!("keys without values")))
     }
 
-    /// The plan of a map of `keys` keys to values of `value_bits` bits, 0 to 64, that tells of keys it has
-    /// not by a fingerprint of `fingerprint_bits` bits, 0 to 64; both together are from 1 to 64. Without a
-    /// fingerprint it gives some value for any key.
-    ///
-    /// # Errors
-    /// [`Error::ZeroKeys`]; [`Error::Field`] for other widths; [`Error::TooManyAtOnce`];
-    /// [`Error::TooLarge`].
-    pub fn map_plan(keys: u64, value_bits: u32, fingerprint_bits: u32) -> Result<Plan, Error> {
-        if keys == 0 {
-            return Err(Error::ZeroKeys);
-        }
-        bloomier::check_widths(fingerprint_bits, value_bits)?;
-        let fpp = match fingerprint_bits {
-            0 => ALL_PASS,
-            bits => bloomier::rate(bits),
-        };
-        bloomier::plan_for(keys, fpp, bloomier::detail(fingerprint_bits, value_bits))
-    }
-
-    /// A map from keys to values, for [`map_plan`](Self::map_plan) with as many keys as there are pairs.
+    /// A map from keys to values, for [`map_plan`](Bloomier::map_plan) with as many keys as there are pairs.
     ///
     /// A key may come more than once, always with the same value.
     ///
@@ -235,48 +223,53 @@ impl Bloomier {
     /// ```
     ///
     /// # Errors
-    /// [`Error::ValuesDiffer`] names a key that has two values, or two keys of one 128-bit hash;
-    /// [`Error::WideValue`]; those of [`map_plan`](Self::map_plan).
-    pub fn build_map<K: AsRef<[u8]>>(
+    /// [`BuildError::ValuesDiffer`] with the places of a key that has two values, or of two keys of one 128-bit hash;
+    /// [`BuildError::WideValue`]; those of [`map_plan`](Bloomier::map_plan).
+    pub fn build_map<K: Key<H>>(
         pairs: &[(K, u64)],
         value_bits: u32,
         fingerprint_bits: u32,
-        hasher: KeyHasher,
-    ) -> Result<Self, Error> {
-        let plan = Self::map_plan(pairs.len().max(1) as u64, value_bits, fingerprint_bits)?;
-        let hashes: Vec<_> = pairs.iter().map(|(key, value)| (hasher.hash(key), *value)).collect();
-        Self::build_map_hashes(&plan, hasher, &hashes).map_err(|error| match error {
-            Error::ValuesDiffer { places, values, .. } => {
-                let key = Some(pairs[places[0] as usize].0.as_ref().to_vec());
-                Error::ValuesDiffer { key, places, values }
-            }
-            error => error,
-        })
-    }
-
-    /// As [`build_map`](Self::build_map), by the hashes of keys.
-    ///
-    /// # Errors
-    /// As there, without naming the key; [`Error::Overfull`]; what is wrong with the plan.
-    pub fn build_map_hashes(
-        plan: &Plan,
-        hasher: KeyHasher,
-        pairs: &[(KeyHash, u64)],
-    ) -> Result<Self, Error> {
-        let builder = BloomierBuilder::new(plan, hasher)?;
+        hasher: H,
+    ) -> Result<Self, BuildError> {
+        let keys = pairs.len().max(1) as u64;
+        let plan = Bloomier::map_plan(keys, value_bits, fingerprint_bits)?;
+        let hash = |(key, value): &(K, u64)| (key.key_hash(&hasher), *value);
+        let hashes: Vec<_> = pairs.iter().map(hash).collect();
+        let builder = BloomierBuilder::new(&plan, hasher)?;
         let bits = builder.shape.value;
         let wide = pairs.iter().position(|(_, value)| bits < MOST_WIDTH && value >> bits != 0);
         if let Some(place) = wide {
-            return Err(Error::WideValue { value: pairs[place].1, place: place as u64, bits });
+            return Err(BuildError::WideValue { value: pairs[place].1, place: place as u64, bits });
         }
-        builder.build(pairs).map_err(|failed| {
+        builder.build(&hashes).map_err(|failed| {
             failed.into_error(plan.keys, |hash| {
-                let mut same = (0u64..).zip(pairs).filter(|(_, pair)| pair.0 == hash);
+                let mut same = (0u64..).zip(&hashes).filter(|(_, pair)| pair.0 == hash);
                 let (first, &(_, one)) = same.next().expect("the pairs have this key");
                 let other = same.find(|(_, pair)| pair.1 != one);
                 let (second, &(_, two)) = other.expect("it has two values");
-                Error::ValuesDiffer { key: None, places: [first, second], values: [one, two] }
+                BuildError::ValuesDiffer { places: [first, second], values: [one, two] }
             })
         })
+    }
+}
+
+impl Bloomier {
+    /// The plan of a map of `keys` keys to values of `value_bits` bits, 0 to 64, that tells of keys it has
+    /// not by a fingerprint of `fingerprint_bits` bits, 0 to 64; both together are from 1 to 64. Without a
+    /// fingerprint it gives some value for any key.
+    ///
+    /// # Errors
+    /// [`PlanError::ZeroKeys`]; [`PlanError::Field`] for other widths; [`PlanError::TooManyAtOnce`];
+    /// [`PlanError::TooLarge`].
+    pub fn map_plan(keys: u64, value_bits: u32, fingerprint_bits: u32) -> Result<Plan, PlanError> {
+        if keys == 0 {
+            return Err(PlanError::ZeroKeys);
+        }
+        bloomier::check_widths(fingerprint_bits, value_bits)?;
+        let fpp = match fingerprint_bits {
+            0 => ALL_PASS,
+            bits => bloomier::rate(bits),
+        };
+        bloomier::plan_for(keys, fpp, bloomier::detail(fingerprint_bits, value_bits))
     }
 }

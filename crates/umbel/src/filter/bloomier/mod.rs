@@ -13,25 +13,25 @@
 mod build;
 mod solve;
 
-use std::fmt;
-use std::io::{Read, Write};
-
 pub use build::{BloomierBuilder, BloomierShard};
 
-use super::{AnyFilter, Fact, Figure, FileLayout, Receipt, delegate};
+use super::bloom::only;
+use super::core::{Core, one_part, sealed};
+use super::{Fact, Figure, Filter, Receipt};
 use crate::bits::{self, Block, Blocks, slots};
 use crate::error::check_field;
-use crate::hash::{GOLDEN, KeyHash, KeyHasher, Secret, mix};
+use crate::format::{Body, FileError, Header};
+use crate::hash::{GOLDEN, Key, KeyHash, KeyHasher, Scheme, mix};
 use crate::math::Estimate;
 use crate::math::bloomier::ARITY;
 use crate::plan::bloomier::{self, MOST_SEGMENT, MOST_SHARDS, MOST_SLOTS, Shape};
 use crate::plan::{Kind, Plan};
-use crate::{Error, format};
+use crate::prelude::*;
 
 /// A static filter or map, built at once from all its keys: the fewest bits of all kinds.
 ///
 /// As a filter it keeps a fingerprint of r bits a key, for a rate of 2⁻ʳ: the smallest r that suffices for the planned
-/// rate, or the one that is asked for, [`Kind::with`]`(r)`. As a [map](Self::build_map) it keeps a value of 0 to 64
+/// rate, or the one that is asked for, [`Variant::Bloomier`](crate::Variant::Bloomier). As a [map](Filter::build_map) it keeps a value of 0 to 64
 /// bits, with or without a fingerprint that tells of keys it has not.
 ///
 /// **Cost.** 1.125 to 1.132 times r bits a key from a million keys on, where a classic filter takes 1.44 times log₂ 1/fpp
@@ -47,31 +47,35 @@ use crate::{Error, format};
 /// <https://dl.acm.org/doi/10.5555/982792.982797>; T. Graf, D. Lemire 2022, “Binary fuse filters”,
 /// <https://doi.org/10.1145/3510449>.
 ///
+/// # Receipt
+/// The rate is 2⁻ʳ whatever its slots hold, and the keys are counted. One pass over the slots, to count those in use.
+///
 /// ```
 /// use umbel::filter::Bloomier;
 /// use umbel::{KeyHasher, Kind, Plan};
 ///
-/// let hasher = KeyHasher::default();
-/// let hashes: Vec<_> = (0..1_000_000).map(|key| hasher.hash_u64(key)).collect();
+/// let keys: Vec<u64> = (0..1_000_000).collect();
 /// let plan = Plan::for_keys(Kind::Bloomier, 1_000_000, 0.01)?;
-/// let filter = Bloomier::build(&plan, hasher, &hashes)?;
-/// assert!((0..1_000_000).all(|key| filter.contains_u64(key)));
+/// let filter = Bloomier::build(&plan, &keys, KeyHasher::default())?;
+/// assert!(keys.iter().all(|key| filter.contains(key)));
 /// // 7 bits of fingerprint: 2^-7 is 0.0078.
 /// assert_eq!(filter.receipt().fpp, 0.0078125);
 /// assert!(plan.bits_per_key() < 1.14 * 7.0);
 /// # Ok::<(), umbel::Error>(())
 /// ```
+pub type Bloomier<S = Blocks, H = KeyHasher> = Filter<BloomierCore<S>, H>;
+
+/// The insides of a [`Bloomier`] filter.
 #[derive(Clone)]
-pub struct Bloomier<S = Blocks> {
+pub struct BloomierCore<S = Blocks> {
     plan: Plan,
-    hasher: KeyHasher,
     shape: Shape,
     query: Query,
     /// Of each shard.
     seeds: Vec<u64>,
     /// Different keys of all.
     keys: u64,
-    pub(super) blocks: S,
+    blocks: S,
 }
 
 /// The number of a hash's shard.
@@ -172,36 +176,38 @@ impl Query {
     }
 }
 
-impl Bloomier {
-    /// Reads a bloomier filter from `source`, `length` bytes in all, checking every byte.
-    ///
-    /// # Errors
-    /// As [`AnyFilter::read`]; [`Error::PlanKind`] when the file holds another kind.
-    pub fn read(source: impl Read, length: u64, secret: Option<&Secret>) -> Result<Self, Error> {
-        AnyFilter::read(source, length, secret)?.try_into()
+impl<S: AsRef<[Block]>, H> Bloomier<S, H> {
+    /// The value of a key: none of one that it certainly has not; of one that it wrongly takes for its own,
+    /// with chance 2⁻ʳ or without fingerprints always, any value. 0 in a filter without values.
+    #[inline]
+    pub fn get(&self, key: impl Key<H>) -> Option<u64> {
+        self.core.get(key.key_hash(&self.hasher))
+    }
+
+    /// Different keys it was built from.
+    pub fn keys(&self) -> u64 {
+        self.core.keys
+    }
+
+    /// Bits of a fingerprint, r: the rate is 2⁻ʳ.
+    pub fn fingerprint_bits(&self) -> u32 {
+        self.core.shape.fingerprint
+    }
+
+    /// Bits of a value; 0 in a filter.
+    pub fn value_bits(&self) -> u32 {
+        self.core.shape.value
     }
 }
 
-impl<S: AsRef<[Block]>> Bloomier<S> {
-    /// Whether the key may be one of those it was built from: false is certain, true errs with 2⁻ʳ.
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
-        self.contains_hash(self.hasher.hash(key))
-    }
-
-    /// Whether an integer key may be one of those it was built from. As [`contains`](Self::contains).
-    pub fn contains_u64(&self, key: u64) -> bool {
-        self.contains_hash(self.hasher.hash_u64(key))
-    }
-
-    /// Whether a key may be one of those it was built from, by its hash under this filter's scheme.
-    #[inline(always)]
-    pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        let (blocks, seeds) = (self.blocks.as_ref(), &self.seeds[..]);
-        match self.query.usual {
-            8 => self.query.contains::<8>(blocks, seeds, hash),
-            16 => self.query.contains::<16>(blocks, seeds, hash),
-            _ => self.contains_packed(hash),
-        }
+impl<S: AsRef<[Block]>> BloomierCore<S> {
+    #[inline]
+    fn get(&self, hash: KeyHash) -> Option<u64> {
+        let (bytes, query) = (bytemuck::cast_slice(self.blocks.as_ref()), &self.query);
+        let sum = query.sum::<0>(bytes, query.probe::<0>(&self.seeds, hash));
+        // A fingerprint may have all 64 bits, and then there is no value to shift it away from.
+        let value = (sum >> (query.fingerprint % 64)) & slots::mask(self.shape.value);
+        query.fits::<0>(sum).then_some(value)
     }
 
     /// Apart, so that the usual widths are small enough to become part of a caller's loop: then the cache misses of
@@ -215,37 +221,7 @@ impl<S: AsRef<[Block]>> Bloomier<S> {
         }
     }
 
-    /// The value of a key: none of one that it certainly has not; of one that it wrongly takes for its own,
-    /// with chance 2⁻ʳ or without fingerprints always, any value. 0 in a filter without values.
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Option<u64> {
-        self.get_hash(self.hasher.hash(key))
-    }
-
-    /// As [`get`](Self::get), by the key's hash under this filter's scheme.
-    #[inline]
-    pub fn get_hash(&self, hash: KeyHash) -> Option<u64> {
-        let (bytes, query) = (bytemuck::cast_slice(self.blocks.as_ref()), &self.query);
-        let sum = query.sum::<0>(bytes, query.probe::<0>(&self.seeds, hash));
-        // A fingerprint may have all 64 bits, and then there is no value to shift it away from.
-        let value = (sum >> (query.fingerprint % 64)) & slots::mask(self.shape.value);
-        query.fits::<0>(sum).then_some(value)
-    }
-
-    /// Asks for many keys, cache misses overlapped: `found[i]` becomes the answer for `hashes[i]`.
-    ///
-    /// # Panics
-    /// When the slices differ in length.
-    pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        match self.query.usual {
-            8 => self.contains_batch_as::<8>(hashes, found),
-            12 => self.contains_batch_as::<12>(hashes, found),
-            16 => self.contains_batch_as::<16>(hashes, found),
-            _ => self.contains_batch_as::<0>(hashes, found),
-        }
-    }
-
     fn contains_batch_as<const WIDTH: u32>(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        assert_eq!(hashes.len(), found.len(), "one answer for each hash");
         let (blocks, seeds, query) = (self.blocks.as_ref(), &self.seeds[..], self.query);
         if blocks.len() <= NEAR {
             for (found, hash) in found.iter_mut().zip(hashes) {
@@ -268,35 +244,71 @@ impl<S: AsRef<[Block]>> Bloomier<S> {
             }
         }
     }
+}
 
-    /// What it was planned for.
-    pub fn plan(&self) -> &Plan {
+impl<S> sealed::Sealed for BloomierCore<S> {}
+
+impl<S: AsRef<[Block]>> Core for BloomierCore<S> {
+    const KIND: Kind = Kind::Bloomier;
+    type Storage = S;
+    type With<T: AsRef<[Block]>> = BloomierCore<T>;
+
+    fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// How it hashes keys.
-    pub fn hasher(&self) -> &KeyHasher {
-        &self.hasher
+    #[inline(always)]
+    fn contains(&self, hash: KeyHash) -> bool {
+        let (blocks, seeds) = (self.blocks.as_ref(), &self.seeds[..]);
+        match self.query.usual {
+            8 => self.query.contains::<8>(blocks, seeds, hash),
+            16 => self.query.contains::<16>(blocks, seeds, hash),
+            _ => self.contains_packed(hash),
+        }
     }
 
-    /// Different keys it was built from.
-    pub fn keys(&self) -> u64 {
-        self.keys
+    fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        match self.query.usual {
+            8 => self.contains_batch_as::<8>(hashes, found),
+            12 => self.contains_batch_as::<12>(hashes, found),
+            16 => self.contains_batch_as::<16>(hashes, found),
+            _ => self.contains_batch_as::<0>(hashes, found),
+        }
     }
 
-    /// Bits of a fingerprint, r: the rate is 2⁻ʳ.
-    pub fn fingerprint_bits(&self) -> u32 {
-        self.shape.fingerprint
+    /// A fingerprint may be zero.
+    fn is_empty(&self) -> bool {
+        self.keys == 0
     }
 
-    /// Bits of a value; 0 in a filter.
-    pub fn value_bits(&self) -> u32 {
-        self.shape.value
+    one_part!(BloomierCore { plan, shape, query, seeds, keys });
+
+    fn body(&self) -> Body {
+        let Shape { shards, length, segments, fingerprint, value } = self.shape;
+        let body = Body::default().u32(shards as u32).u32(length).u32(segments);
+        let body = body.u32(fingerprint).u32(value).zeros(4).u64(self.keys);
+        self.seeds.iter().fold(body, |body, &seed| body.u64(seed))
     }
 
-    /// What the filter delivers: the rate is 2⁻ʳ whatever its slots hold, and the keys are counted. One pass over
-    /// the slots, to count those in use.
-    pub fn receipt(&self) -> Receipt {
+    fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
+        Ok(vec![declared(header)?.plan.bytes()])
+    }
+
+    fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
+        let Declared { plan, shape, seeds, keys } = declared(header)?;
+        let blocks = only(parts);
+        let found = blocks.as_ref();
+        let used = shape.slots() * u64::from(shape.width());
+        for shard in 0..shape.shards {
+            let start = shard * shape.shard_bits();
+            let mut behind = (used..shape.shard_bits()).map(|bit| start + bit);
+            let clear = !behind.any(|bit| bits::get(found, bit));
+            check_field("payload", 1, clear, "zeros after the last slot of each shard")?;
+        }
+        Ok(Self { plan, shape, query: Query::of(&shape), seeds, keys, blocks })
+    }
+
+    fn receipt(&self, scheme: Scheme) -> Receipt {
         let shape = &self.shape;
         let (width, bytes) = (shape.width(), bytemuck::cast_slice(self.blocks.as_ref()));
         let in_use = |shard: u64| {
@@ -315,65 +327,8 @@ impl<S: AsRef<[Block]>> Bloomier<S> {
             count("shards", shape.shards),
             count("slots", shape.shards * shape.slots()),
         ];
-        let receipt = Receipt::new(self.plan, self.hasher.scheme(), cells, keys, fpp);
+        let receipt = Receipt::new(self.plan, scheme, cells, keys, fpp);
         Receipt { room: 0, facts, ..receipt }
-    }
-
-    /// Borrows the same slots.
-    pub fn view(&self) -> Bloomier<&[Block]> {
-        self.with(self.blocks.as_ref())
-    }
-
-    /// A copy that owns its slots.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`].
-    pub fn to_owned(&self) -> Result<Bloomier, Error> {
-        Ok(self.with(Blocks::copy_of(self.blocks.as_ref())?))
-    }
-
-    fn with<T>(&self, blocks: T) -> Bloomier<T> {
-        let Self { plan, hasher, shape, query, keys, .. } = *self;
-        Bloomier { plan, hasher, shape, query, seeds: self.seeds.clone(), keys, blocks }
-    }
-
-    /// Writes the filter as an umbel file, front to back, without seeking.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write(&self, out: impl Write) -> Result<(), Error> {
-        let Shape { shards, length, segments, fingerprint, value } = self.shape;
-        let body = format::Body::default().u32(shards as u32).u32(length).u32(segments);
-        let body = body.u32(fingerprint).u32(value).zeros(4).u64(self.keys);
-        let body = self.seeds.iter().fold(body, |body, &seed| body.u64(seed));
-        let scheme = self.hasher.scheme();
-        let header = format::Header::new(&self.plan, scheme, &body, self.plan.bytes());
-        let mut writer = format::Writer::new(out, &header)?;
-        writer.write(bytemuck::cast_slice(self.blocks.as_ref()))?;
-        writer.finish()
-    }
-
-    /// Of a checked header and its blocks.
-    pub(super) fn from_parts(
-        header: &format::Header,
-        hasher: KeyHasher,
-        blocks: S,
-    ) -> Result<Self, Error> {
-        let Declared { plan, shape, seeds, keys } = declared(header)?;
-        let found = blocks.as_ref();
-        let used = shape.slots() * u64::from(shape.width());
-        for shard in 0..shape.shards {
-            let start = shard * shape.shard_bits();
-            let clear = used..shape.shard_bits();
-            if clear.map(|bit| start + bit).any(|bit| bits::get(found, bit)) {
-                return Err(Error::Field {
-                    field: "payload",
-                    found: 1,
-                    expected: "zeros after the last slot of each shard",
-                });
-            }
-        }
-        Ok(Self { plan, hasher, shape, query: Query::of(&shape), seeds, keys, blocks })
     }
 }
 
@@ -385,12 +340,6 @@ struct Declared {
     keys: u64,
 }
 
-/// What the header of a bloomier filter tells of its payload.
-pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> {
-    let plan = declared(header)?.plan;
-    Ok(FileLayout { plan, parts: vec![plan.bytes()] })
-}
-
 /// Reads and checks the fields of the kind.
 ///
 /// ```text
@@ -398,7 +347,7 @@ pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> 
 ///  68  segment_length  u32      80  value_bits        u32      96 + 8 i  seed of shard i  u64
 ///  72  segments        u32      84  zeros, 4 bytes
 /// ```
-fn declared(header: &format::Header) -> Result<Declared, Error> {
+fn declared(header: &Header) -> Result<Declared, FileError> {
     let mut fields = header.fields();
     let (shards, length, segments) = (fields.u32()?, fields.u32()?, fields.u32()?);
     let (fingerprint, value) = (fields.u32()?, fields.u32()?);
@@ -430,26 +379,4 @@ fn declared(header: &format::Header) -> Result<Declared, Error> {
     };
     plan.check(Kind::Bloomier)?;
     Ok(Declared { plan, shape, seeds, keys })
-}
-
-delegate::filter!([S: AsRef<[Block]>] Bloomier<S>);
-
-impl<S: AsRef<[Block]>> fmt::Debug for Bloomier<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bloomier")
-            .field("plan", &self.plan)
-            .field("scheme", &self.hasher.scheme())
-            .field("keys", &self.keys)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Equal when they are for the same plan and scheme and have the same slots and seeds.
-impl<S: AsRef<[Block]>, T: AsRef<[Block]>> PartialEq<Bloomier<T>> for Bloomier<S> {
-    fn eq(&self, other: &Bloomier<T>) -> bool {
-        (self.plan, self.shape, self.keys) == (other.plan, other.shape, other.keys)
-            && self.hasher.scheme() == other.hasher.scheme()
-            && self.seeds == other.seeds
-            && self.blocks.as_ref() == other.blocks.as_ref()
-    }
 }

@@ -14,6 +14,7 @@ use super::{edge, spread};
 use crate::bits::{Block, slots};
 use crate::hash::{GOLDEN, KeyHash, mix};
 use crate::plan::bloomier::Shape;
+use crate::prelude::*;
 
 /// A key and what its slots should give beside its fingerprint.
 pub(super) trait Entry: Copy {

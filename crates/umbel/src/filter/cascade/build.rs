@@ -1,85 +1,84 @@
 //! Building a cascade: level after level, from what passed the one before.
 
-use std::collections::HashSet;
+use alloc::borrow::Cow;
+use alloc::collections::BTreeSet;
 
-use super::{Cascade, GROUP, List, in_level, list_bytes};
-use crate::Error;
+use super::{Cascade, CascadeCore, List, in_level, list_bytes};
 use crate::bits::{BLOCK_BYTES, Blocks};
-use crate::filter::Blocked;
-use crate::hash::{KeyHash, KeyHasher};
+use crate::filter::BuildError;
+use crate::filter::bloom::BloomCore;
+use crate::filter::core::{Core, GROUP, InsertCore, MakeCore};
+use crate::hash::{Hashes, Hashing, Key, KeyHash};
 use crate::plan::cascade::{LIST, MOST_LEVELS, next_level};
 use crate::plan::{Kind, Plan};
+use crate::prelude::*;
 
 /// Levels after which keys of both lists are looked for: by then at most a sixteenth of the others is left.
 const LOOK_EACH: usize = 10;
 
-impl Cascade {
-    /// A cascade of two lists of keys, by their hashes under `hasher`: all of `include` match, none of `exclude`, and
-    /// at most `fpp` of all others. As small as [`Plan::for_lists`] finds.
+impl<H: Hashing> Cascade<Blocks, H> {
+    /// A cascade of two lists of keys: all of `include` match, none of `exclude`, and at most `fpp` of all others. As small
+    /// as [`Plan::for_lists`] finds.
     ///
     /// Keys that come again in a list are planned for again; leave them out where they are many. Takes 16 bytes for each
-    /// key that passes a level, at most half of those included, and the excluded that are caught, beside the lists.
+    /// key of both lists, and for each key that passes a level, at most half of those included, and the excluded that are
+    /// caught.
     ///
-    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
-    ///
-    /// # Errors
-    /// [`Error::Fpp`]; [`Error::OnBothLists`] with the places of a key that is on both, the first of `include` that is;
-    /// [`Error::OutOfMemory`]; [`Error::TooManyLevels`] for keys whose hashes were made to collide.
-    pub fn build(
-        include: &[KeyHash],
-        exclude: &[KeyHash],
-        fpp: f64,
-        hasher: KeyHasher,
-    ) -> Result<Self, Error> {
-        let [included, excluded] = [include, exclude].map(|list| list.len() as u64);
-        let plan = Plan::for_lists(Kind::Cascade, included.max(1), excluded, fpp)?;
-        Self::build_planned(&plan, hasher, include, exclude)
-    }
-
-    /// As [`build`](Self::build), from the bytes of keys: an error tells the key.
-    ///
-    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// Where others choose the keys, use [`KeyHasher::random`](crate::KeyHasher::random) or
+    /// [`KeyHasher::keyed`](crate::KeyHasher::keyed).
     ///
     /// # Errors
-    /// As there.
-    pub fn build_keys<K: AsRef<[u8]>, L: AsRef<[u8]>>(
+    /// [`BuildError::OnBothLists`] with the places of a key that is on both, the first of `include` that is;
+    /// [`BuildError::Plan`]: no rate, no memory; [`BuildError::TooManyLevels`] for keys whose hashes were made to collide.
+    pub fn build<K: Key<H>, L: Key<H>>(
         include: &[K],
         exclude: &[L],
         fpp: f64,
-        hasher: KeyHasher,
-    ) -> Result<Self, Error> {
-        let included: Vec<_> = include.iter().map(|key| hasher.hash(key)).collect();
-        let excluded: Vec<_> = exclude.iter().map(|key| hasher.hash(key)).collect();
-        Self::build(&included, &excluded, fpp, hasher).map_err(|error| match error {
-            Error::OnBothLists { places, .. } => {
-                let key = Some(include[places[0] as usize].as_ref().to_vec());
-                Error::OnBothLists { key, places }
-            }
-            error => error,
-        })
+        hasher: H,
+    ) -> Result<Self, BuildError> {
+        let [included, excluded] = [include.len() as u64, exclude.len() as u64];
+        let plan = Plan::for_lists(Kind::Cascade, included.max(1), excluded, fpp)?;
+        Self::build_planned(&plan, include, exclude, hasher)
     }
 
     /// A cascade of a given plan, with its first level and in its form: by [`Plan::for_lists`], or for the keys
     /// included alone, and then what is excluded comes on top.
     ///
-    /// Where others choose the keys, take [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// Where others choose the keys, use [`KeyHasher::random`](crate::KeyHasher::random) or
+    /// [`KeyHasher::keyed`](crate::KeyHasher::keyed).
     ///
     /// # Errors
-    /// As [`build`](Self::build); [`Error::Overfull`] for more keys included than planned; what is wrong with the plan.
-    pub fn build_planned(
+    /// As [`build`](Self::build); [`BuildError::Overfull`] for more keys included than planned; what is wrong with the plan.
+    pub fn build_planned<K: Key<H>, L: Key<H>>(
         plan: &Plan,
-        hasher: KeyHasher,
-        include: &[KeyHash],
-        exclude: &[KeyHash],
-    ) -> Result<Self, Error> {
+        include: &[K],
+        exclude: &[L],
+        hasher: H,
+    ) -> Result<Self, BuildError> {
         plan.check(Kind::Cascade)?;
+        let include = hashed(include, &hasher);
+        let exclude = hashed(exclude, &hasher);
+        let core = CascadeCore::build(plan, &include, &exclude)?;
+        Ok(Self::of(core, hasher))
+    }
+}
+
+/// The hashes of keys, where they are or made.
+fn hashed<'a, K: Key<H>, H>(keys: &'a [K], hasher: &H) -> Cow<'a, [KeyHash]> {
+    match K::hashes(keys) {
+        Hashes::Wide(hashes) => Cow::Borrowed(hashes),
+        _ => keys.iter().map(|key| key.key_hash(hasher)).collect(),
+    }
+}
+
+impl CascadeCore {
+    fn build(plan: &Plan, include: &[KeyHash], exclude: &[KeyHash]) -> Result<Self, BuildError> {
         let [included, excluded] = [include, exclude].map(|list| list.len() as u64);
         if included > plan.keys {
-            return Err(Error::Overfull { keys: included, planned: plan.keys });
+            return Err(BuildError::Overfull { keys: included, planned: plan.keys });
         }
         let first = Plan { kind: Kind::Blocked, detail: 0, ..*plan };
-        let mut filter =
-            Self { plan: *plan, hasher, included, excluded, levels: Vec::new(), list: None };
+        let mut filter = Self { plan: *plan, included, excluded, levels: Vec::new(), list: None };
         filter.add_level(&first, include)?;
         let caught = filter.passing(exclude);
         if plan.detail == LIST {
@@ -96,7 +95,7 @@ impl Cascade {
         caught: Vec<KeyHash>,
         include: &[KeyHash],
         exclude: &[KeyHash],
-    ) -> Result<(), Error> {
+    ) -> Result<(), BuildError> {
         let plan = next_level(caught.len() as u64, include.len() as u64)?;
         self.add_level(&plan, &caught)?;
         // What the last level holds, and what of the other list passes it.
@@ -108,23 +107,23 @@ impl Cascade {
                 look_for_common(&held, &passing, include, exclude)?;
             }
             if self.levels.len() == MOST_LEVELS {
-                return Err(Error::TooManyLevels(MOST_LEVELS));
+                return Err(BuildError::TooManyLevels(MOST_LEVELS));
             }
             let plan = next_level(passing.len() as u64, held.len() as u64)?;
             self.add_level(&plan, &passing)?;
             let next = self.passing(&held);
-            held = std::mem::replace(&mut passing, next);
+            held = core::mem::replace(&mut passing, next);
         }
         Ok(())
     }
 
-    fn add_level(&mut self, plan: &Plan, hashes: &[KeyHash]) -> Result<(), Error> {
+    fn add_level(&mut self, plan: &Plan, hashes: &[KeyHash]) -> Result<(), BuildError> {
         let index = self.levels.len();
-        let mut level = Blocked::new(plan, self.hasher)?;
+        let mut level = BloomCore::make(plan)?;
         let mut linked = [KeyHash::default(); GROUP];
         for hashes in hashes.chunks(GROUP) {
             link(&mut linked, hashes, index);
-            level.insert_batch(&linked[..hashes.len()]);
+            let Ok(()) = level.insert_all(&linked[..hashes.len()]);
         }
         self.levels.push(level);
         Ok(())
@@ -138,7 +137,7 @@ impl Cascade {
         for hashes in hashes.chunks(GROUP) {
             link(&mut linked, hashes, index);
             let found = &mut found[..hashes.len()];
-            self.levels[index].contains_batch(&linked[..hashes.len()], found);
+            self.levels[index].contains_all(&linked[..hashes.len()], found);
             passing.extend(hashes.iter().zip(found).filter(|(_, found)| **found).map(|(h, _)| *h));
         }
         passing
@@ -150,7 +149,7 @@ impl Cascade {
         mut caught: Vec<KeyHash>,
         include: &[KeyHash],
         exclude: &[KeyHash],
-    ) -> Result<(), Error> {
+    ) -> Result<(), BuildError> {
         caught.sort_unstable();
         caught.dedup();
         if caught.is_empty() {
@@ -184,11 +183,11 @@ fn look_for_common(
     others: &[KeyHash],
     include: &[KeyHash],
     exclude: &[KeyHash],
-) -> Result<(), Error> {
-    let some: HashSet<_> = some.iter().collect();
-    let common: HashSet<_> = others.iter().filter(|hash| some.contains(hash)).collect();
+) -> Result<(), BuildError> {
+    let some: BTreeSet<_> = some.iter().collect();
+    let common: BTreeSet<_> = others.iter().filter(|hash| some.contains(hash)).collect();
     let Some(first) = include.iter().position(|hash| common.contains(hash)) else { return Ok(()) };
     let second = exclude.iter().position(|hash| *hash == include[first]);
     let second = second.expect("of both lists");
-    Err(Error::OnBothLists { key: None, places: [first as u64, second as u64] })
+    Err(BuildError::OnBothLists { places: [first as u64, second as u64] })
 }

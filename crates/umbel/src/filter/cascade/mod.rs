@@ -17,24 +17,25 @@
 
 mod build;
 
-use std::cmp::Ordering;
-use std::fmt;
-use std::io::{Read, Write};
+use core::cmp::Ordering;
 
-use super::{AnyFilter, Blocked, Fact, Figure, FileLayout, Part, Receipt, delegate};
-use crate::bits::{BLOCK_BYTES, Block, Blocks};
+use super::bloom::BloomCore;
+use super::core::{Core, GROUP, sealed};
+use super::{BlockedLayout, Fact, Figure, Filter, Part, Receipt};
+use crate::bits::{BLOCK_BITS, BLOCK_BYTES, Block, Blocks};
 use crate::error::check_field;
-use crate::hash::{GOLDEN, KeyHash, KeyHasher, Secret, mix};
+use crate::format::{Body, FileError, Header};
+use crate::hash::{GOLDEN, KeyHash, KeyHasher, Scheme, mix};
 use crate::plan::cascade::{LEVELS, LIST, LISTED_BITS, MOST_LEVELS};
-use crate::plan::{Kind, MAX_BITS, Plan};
-use crate::{Error, format};
+use crate::plan::{Kind, MAX_BITS, Plan, PlanError};
+use crate::prelude::*;
 
 /// A static filter of two lists: every key of the one matches, no key of the other, and of all other keys at most
 /// the planned rate.
 ///
 /// For a set that is known on both sides: certificates revoked among all that there are, addresses blocked among
-/// the customers' own. There are two forms, by [`Plan::detail`]. The **cascade** (0) is levels of filters, each
-/// correcting the one before. The **plain form** (1, [`Kind::Cascade`]`.with(1)`) is one filter beside an exact list of the
+/// the customers' own. There are two [`Form`](crate::plan::Form)s. The **cascade** is levels of filters, each
+/// correcting the one before. The **plain form** (`cascade:1`) is one filter beside an exact list of the
 /// keys excluded that it wrongly catches, as 128-bit hashes.
 ///
 /// **Cost.** With r keys included, s excluded and a rate p of the first level: the bits of a
@@ -45,42 +46,48 @@ use crate::{Error, format};
 ///
 /// **When not to use it.** When the keys to be told apart are not all known: a rate below `fpp` is promised for those on
 /// neither list, no more, and a [classic](super::Classic) or [bloomier](super::Bloomier) filter of the first list alone is
-/// smaller. When keys come one by one: it is built anew for each change of either list. When the
+/// smaller. When keys come one by one: it is rebuilt for each change of either list. When the
 /// lists are short: a sorted list of the keys themselves is exact for all.
 ///
 /// J. Larisch, D. Choffnes, D. Levin, B. M. Maggs, A. Mislove, C. Wilson 2017, “CRLite: a scalable system for pushing all
 /// TLS revocations to all browsers”, section IV, <https://doi.org/10.1109/SP.2017.17>.
 ///
+/// # Receipt
+/// The rate is that of keys on neither list: f₀ (1 − f₁ (1 − f₂ (1 − …))), fᵢ the rate of level i given its bits.
+/// The keys are estimated from level 0; the parts tell how many keys the other levels were built from. Set bits and
+/// fill are those of the levels.
+///
 /// ```
 /// use umbel::{Cascade, KeyHasher};
 ///
-/// let hasher = KeyHasher::default();
-/// let revoked: Vec<_> = (0..10_000).map(|key| hasher.hash_u64(key)).collect();
-/// let valid: Vec<_> = (10_000..1_000_000).map(|key| hasher.hash_u64(key)).collect();
-/// let filter = Cascade::build(&revoked, &valid, 0.01, hasher)?;
-/// assert!((0..10_000).all(|key| filter.contains_u64(key)));
-/// assert!(!(10_000..1_000_000).any(|key| filter.contains_u64(key)));
+/// let revoked: Vec<u64> = (0..10_000).collect();
+/// let valid: Vec<u64> = (10_000..1_000_000).collect();
+/// let filter = Cascade::build(&revoked, &valid, 0.01, KeyHasher::default())?;
+/// assert!(revoked.iter().all(|key| filter.contains(key)));
+/// assert!(!valid.iter().any(|key| filter.contains(key)));
 /// assert!(filter.receipt().fpp <= 0.01);
 /// assert!(filter.bytes() * 8 < 16 * 10_000, "of both lists, a million keys");
 /// # Ok::<(), umbel::Error>(())
 /// ```
+pub type Cascade<S = Blocks, H = KeyHasher> = Filter<CascadeCore<S>, H>;
+
+/// The insides of a [`Cascade`] filter.
 #[derive(Clone)]
-pub struct Cascade<S = Blocks> {
+pub struct CascadeCore<S = Blocks> {
     plan: Plan,
-    hasher: KeyHasher,
     /// Keys it was built from, as given.
     included: u64,
     excluded: u64,
     /// At least one, in the plain form one.
-    pub(super) levels: Vec<Blocked<S>>,
+    levels: Vec<BloomCore<BlockedLayout, S>>,
     /// In the plain form, when any key excluded is caught.
-    pub(super) list: Option<List<S>>,
+    list: Option<List<S>>,
 }
 
 /// An exact list: hashes in ascending order, upper half first, then zeros up to a whole block.
 #[derive(Clone)]
-pub(super) struct List<S> {
-    pub(super) blocks: S,
+struct List<S> {
+    blocks: S,
     count: u64,
 }
 
@@ -110,18 +117,13 @@ impl<S: AsRef<[Block]>> List<S> {
     }
 
     /// Of a file, checked: ascending, then zeros.
-    fn from_part(blocks: S, count: u64) -> Result<Self, Error> {
+    fn from_part(blocks: S, count: u64) -> Result<Self, FileError> {
         let list = Self { blocks, count };
         let words = list.words();
         let ascends = |i| Self::get(words, i) < Self::get(words, i + 1);
         let rest = &words[2 * count as usize..];
-        if !(0..count as usize - 1).all(ascends) || rest.iter().any(|&word| word != 0) {
-            return Err(Error::Field {
-                field: "payload",
-                found: count,
-                expected: "different hashes in ascending order, then zeros",
-            });
-        }
+        let right = (0..count as usize - 1).all(ascends) && rest.iter().all(|&word| word == 0);
+        check_field("payload", count, right, "different hashes in ascending order, then zeros")?;
         Ok(list)
     }
 }
@@ -142,52 +144,64 @@ fn in_level(hash: KeyHash, index: usize) -> KeyHash {
     KeyHash { high, low: mix(hash.low.wrapping_add(high)) }
 }
 
-/// Hashes looked at together: 8 KiB, a quarter of the first-level cache.
-const GROUP: usize = 512;
+impl<S: AsRef<[Block]>, H> Cascade<S, H> {
+    /// Keys it was built from that match, as many as were given.
+    pub fn included(&self) -> u64 {
+        self.core.included
+    }
 
-impl Cascade {
-    /// Reads a cascade from `source`, `length` bytes in all, checking every byte.
-    ///
-    /// # Errors
-    /// As [`AnyFilter::read`]; [`Error::PlanKind`] when the file holds another kind.
-    pub fn read(source: impl Read, length: u64, secret: Option<&Secret>) -> Result<Self, Error> {
-        AnyFilter::read(source, length, secret)?.try_into()
+    /// Keys it was built from that do not, as many as were given.
+    pub fn excluded(&self) -> u64 {
+        self.core.excluded
+    }
+
+    /// How many of those excluded the first level wrongly caught; the others needed nothing more.
+    pub fn caught(&self) -> u64 {
+        self.core.caught()
+    }
+
+    /// Levels; 1 in the plain form.
+    pub fn levels(&self) -> usize {
+        self.core.levels.len()
     }
 }
 
-impl<S: AsRef<[Block]>> Cascade<S> {
-    /// Whether the key matches: certainly right for keys of either list, and for others wrong with the filter's
-    /// rate.
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
-        self.contains_hash(self.hasher.hash(key))
-    }
-
-    /// Whether an integer key matches. As [`contains`](Self::contains).
-    pub fn contains_u64(&self, key: u64) -> bool {
-        self.contains_hash(self.hasher.hash_u64(key))
-    }
-
-    /// Whether a key matches, by its hash under this filter's scheme.
-    pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        let levels = self.levels.iter().enumerate();
-        let passes =
-            |(index, level): &(usize, &Blocked<S>)| level.contains_hash(in_level(hash, *index));
-        levels.take_while(passes).count() % 2 == 1 && !self.lists(hash)
-    }
-
+impl<S: AsRef<[Block]>> CascadeCore<S> {
     /// Whether the exact list has the hash.
     fn lists(&self, hash: KeyHash) -> bool {
         self.list.as_ref().is_some_and(|list| list.contains(hash))
     }
 
-    /// Asks for many keys, cache misses overlapped: `found[i]` becomes the answer for `hashes[i]`. A level is asked
-    /// only for keys that passed all before it.
-    ///
-    /// # Panics
-    /// When the slices differ in length.
-    pub fn contains_batch(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        assert_eq!(hashes.len(), found.len(), "one answer for each hash");
-        self.levels[0].contains_batch(hashes, found);
+    fn caught(&self) -> u64 {
+        match &self.list {
+            Some(list) => list.count,
+            None => self.levels.get(1).map_or(0, |level| level.plan().keys),
+        }
+    }
+}
+
+impl<S> sealed::Sealed for CascadeCore<S> {}
+
+impl<S: AsRef<[Block]>> Core for CascadeCore<S> {
+    const KIND: Kind = Kind::Cascade;
+    type Storage = S;
+    type With<T: AsRef<[Block]>> = CascadeCore<T>;
+
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn contains(&self, hash: KeyHash) -> bool {
+        let levels = self.levels.iter().enumerate();
+        let passes = |(index, level): &(usize, &BloomCore<BlockedLayout, S>)| {
+            level.contains(in_level(hash, *index))
+        };
+        levels.take_while(passes).count() % 2 == 1 && !self.lists(hash)
+    }
+
+    /// A level is asked only for keys that passed all before it.
+    fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        self.levels[0].contains_all(hashes, found);
         if let Some(list) = &self.list {
             for (found, hash) in found.iter_mut().zip(hashes) {
                 *found = *found && !list.contains(*hash);
@@ -209,7 +223,7 @@ impl<S: AsRef<[Block]>> Cascade<S> {
                 for (to, (_, hash)) in linked.iter_mut().zip(&left[..count]) {
                     *to = in_level(*hash, index);
                 }
-                level.contains_batch(&linked[..count], &mut held[..count]);
+                level.contains_all(&linked[..count], &mut held[..count]);
                 let mut passed = 0;
                 for i in 0..count {
                     let (place, hash) = left[i];
@@ -225,64 +239,62 @@ impl<S: AsRef<[Block]>> Cascade<S> {
         }
     }
 
-    /// What it was planned for: the first level's keys and bits, the rate of all.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
+    fn parts(&self) -> impl Iterator<Item = &S> {
+        let list = self.list.iter().map(|list| &list.blocks);
+        self.levels.iter().flat_map(Core::parts).chain(list)
     }
 
-    /// How it hashes keys.
-    pub fn hasher(&self) -> &KeyHasher {
-        &self.hasher
+    fn with_parts<'a, T: AsRef<[Block]>, E>(
+        &'a self,
+        mut each: impl FnMut(&'a S) -> Result<T, E>,
+    ) -> Result<CascadeCore<T>, E> {
+        let Self { plan, included, excluded, .. } = *self;
+        let levels = self.levels.iter().map(|level| level.with_parts(&mut each));
+        let levels = levels.collect::<Result<_, E>>()?;
+        let mut list =
+            |list: &'a List<S>| Ok(List { blocks: each(&list.blocks)?, count: list.count });
+        let list = self.list.as_ref().map(&mut list).transpose()?;
+        Ok(CascadeCore { plan, included, excluded, levels, list })
     }
 
-    /// Keys it was built from that match, as many as were given.
-    pub fn included(&self) -> u64 {
-        self.included
-    }
-
-    /// Keys it was built from that do not, as many as were given.
-    pub fn excluded(&self) -> u64 {
-        self.excluded
-    }
-
-    /// How many of those excluded the first level wrongly caught; the others needed nothing more.
-    pub fn caught(&self) -> u64 {
-        match &self.list {
-            Some(list) => list.count,
-            None => self.levels.get(1).map_or(0, |level| level.plan().keys),
+    fn body(&self) -> Body {
+        let listed = self.list.as_ref().map_or(0, |list| list.count);
+        let body = Body::default().u32(self.levels.len() as u32).u32(self.plan.detail);
+        let mut body = body.u64(self.included).u64(self.excluded).u64(listed);
+        for Plan { keys, fpp, bits, probes, .. } in self.levels.iter().map(Core::plan) {
+            body = body.u64(*keys).f64(*fpp).u64(*bits).u32(*probes).zeros(4);
         }
+        body
     }
 
-    /// Levels; 1 in the plain form.
-    pub fn levels(&self) -> usize {
-        self.levels.len()
+    fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
+        let Declared { listed, levels, .. } = declared(header)?;
+        let mut parts: Vec<_> = levels.iter().map(Plan::bytes).collect();
+        if listed > 0 {
+            parts.push(list_bytes(listed).expect("checked"));
+        }
+        Ok(parts)
     }
 
-    /// Bits of all levels and of the list.
-    pub fn bits(&self) -> u64 {
-        let list = self.list.as_ref().map_or(0, |list| 8 * 64 * list.blocks.as_ref().len() as u64);
-        self.levels.iter().map(|level| level.plan().bits).sum::<u64>() + list
+    fn open(header: &Header, mut parts: Vec<S>) -> Result<Self, FileError> {
+        let Declared { plan, included, excluded, listed, levels } = declared(header)?;
+        let list = match listed {
+            0 => None,
+            count => Some(List::from_part(parts.pop().expect("a part for the list"), count)?),
+        };
+        let level = |(plan, blocks)| BloomCore::from_blocks(plan, blocks);
+        let levels = levels.into_iter().zip(parts).map(level).collect::<Result<_, FileError>>()?;
+        Ok(Self { plan, included, excluded, levels, list })
     }
 
-    /// Bytes of all levels and of the list.
-    pub fn bytes(&self) -> u64 {
-        self.bits() / 8
-    }
-
-    /// What the filter really delivers, from its own bits. One pass over them.
-    ///
-    /// The rate is that of keys on neither list: f₀ (1 − f₁ (1 − f₂ (1 − …))), fᵢ the rate of level i given its bits.
-    /// The keys are estimated from level 0; the parts tell how many keys the other levels were built from. Set bits and
-    /// fill are those of the levels.
-    pub fn receipt(&self) -> Receipt {
-        let receipts: Vec<_> = self.levels.iter().map(Blocked::receipt).collect();
+    fn receipt(&self, scheme: Scheme) -> Receipt {
+        let receipts: Vec<_> = self.levels.iter().map(|level| level.receipt(scheme)).collect();
         let fpp = receipts.iter().rev().fold(0.0, |after, level| level.fpp * (1.0 - after));
         let (set_bits, bits) = receipts
             .iter()
             .fold((0, 0), |(set, bits), level| (set + level.set_bits, bits + level.bits));
         let first = &receipts[0];
-        let receipt =
-            Receipt::new(self.plan, self.hasher.scheme(), (set_bits, bits), first.keys, fpp);
+        let receipt = Receipt::new(self.plan, scheme, (set_bits, bits), first.keys, fpp);
         let part = |level: &Receipt| Part {
             what: "level",
             name: None,
@@ -299,83 +311,9 @@ impl<S: AsRef<[Block]>> Cascade<S> {
             count("caught", self.caught()),
             count("listed", self.list.as_ref().map_or(0, |list| list.count)),
         ];
-        Receipt { bits: self.bits(), room: 0, parts, facts, ..receipt }
+        let listed = self.list.as_ref().map_or(0, |list| list.blocks.as_ref().len() as u64);
+        Receipt { bits: bits + listed * BLOCK_BITS, room: 0, parts, facts, ..receipt }
     }
-
-    /// Borrows the same bits.
-    pub fn view(&self) -> Cascade<&[Block]> {
-        let list = self.list.as_ref();
-        let list = list.map(|list| List { blocks: list.blocks.as_ref(), count: list.count });
-        self.with(self.levels.iter().map(Blocked::view).collect(), list)
-    }
-
-    /// A copy that owns its bits.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`].
-    pub fn to_owned(&self) -> Result<Cascade, Error> {
-        let copy = |list: &List<S>| {
-            Ok::<_, Error>(List {
-                blocks: Blocks::copy_of(list.blocks.as_ref())?,
-                count: list.count,
-            })
-        };
-        let levels = self.levels.iter().map(Blocked::to_owned).collect::<Result<_, Error>>()?;
-        Ok(self.with(levels, self.list.as_ref().map(copy).transpose()?))
-    }
-
-    fn with<T>(&self, levels: Vec<Blocked<T>>, list: Option<List<T>>) -> Cascade<T> {
-        let Self { plan, hasher, included, excluded, .. } = *self;
-        Cascade { plan, hasher, included, excluded, levels, list }
-    }
-
-    /// Writes the filter as an umbel file, front to back, without seeking.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write(&self, out: impl Write) -> Result<(), Error> {
-        let listed = self.list.as_ref().map_or(0, |list| list.count);
-        let body = format::Body::default().u32(self.levels.len() as u32).u32(self.plan.detail);
-        let mut body = body.u64(self.included).u64(self.excluded).u64(listed);
-        for Plan { keys, fpp, bits, probes, .. } in self.levels.iter().map(Blocked::plan) {
-            body = body.u64(*keys).f64(*fpp).u64(*bits).u32(*probes).zeros(4);
-        }
-        let header = format::Header::new(&self.plan, self.hasher.scheme(), &body, self.bytes());
-        let mut writer = format::Writer::new(out, &header)?;
-        for level in &self.levels {
-            writer.write(bytemuck::cast_slice(level.blocks()))?;
-        }
-        if let Some(list) = &self.list {
-            writer.write(bytemuck::cast_slice(list.blocks.as_ref()))?;
-        }
-        writer.finish()
-    }
-
-    /// Of a checked header and the blocks of each level, and of the list where there is one.
-    pub(super) fn from_parts(
-        header: &format::Header,
-        hasher: KeyHasher,
-        mut parts: Vec<S>,
-    ) -> Result<Self, Error> {
-        let Declared { plan, included, excluded, listed, levels } = declared(header)?;
-        let list = match listed {
-            0 => None,
-            count => Some(List::from_part(parts.pop().expect("a part for the list"), count)?),
-        };
-        let level = |(plan, blocks)| Blocked::from_parts(plan, hasher, blocks);
-        let levels = levels.into_iter().zip(parts).map(level).collect::<Result<_, Error>>()?;
-        Ok(Self { plan, hasher, included, excluded, levels, list })
-    }
-}
-
-/// What the header of a cascade tells.
-pub(super) fn file_layout(header: &format::Header) -> Result<FileLayout, Error> {
-    let Declared { plan, listed, levels, .. } = declared(header)?;
-    let mut parts: Vec<_> = levels.iter().map(Plan::bytes).collect();
-    if listed > 0 {
-        parts.push(list_bytes(listed).expect("checked"));
-    }
-    Ok(FileLayout { plan, parts })
 }
 
 struct Declared {
@@ -395,7 +333,7 @@ struct Declared {
 ///  80  excluded  u64      120 + 32 i  level_probes  u32
 ///  88  listed    u64      124 + 32 i  zeros, 4 bytes
 /// ```
-fn declared(header: &format::Header) -> Result<Declared, Error> {
+fn declared(header: &Header) -> Result<Declared, FileError> {
     let mut fields = header.fields();
     let (count, detail) = (fields.u32()?, fields.u32()?);
     let (included, excluded, listed) = (fields.u64()?, fields.u64()?, fields.u64()?);
@@ -439,35 +377,7 @@ fn declared(header: &format::Header) -> Result<Declared, Error> {
     }
     match bits <= MAX_BITS {
         true => Ok(Declared { plan, included, excluded, listed, levels }),
-        false => Err(Error::TooLarge { bits: bits as f64 }),
-    }
-}
-
-delegate::filter!([S: AsRef<[Block]>] Cascade<S>, bytes);
-
-impl<S: AsRef<[Block]>> fmt::Debug for Cascade<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cascade")
-            .field("plan", &self.plan)
-            .field("scheme", &self.hasher.scheme())
-            .field("levels", &self.levels.len())
-            .finish_non_exhaustive()
-    }
-}
-
-/// Equal when they are for the same plan and scheme, of as many keys, with the same bits.
-impl<S: AsRef<[Block]>, T: AsRef<[Block]>> PartialEq<Cascade<T>> for Cascade<S> {
-    fn eq(&self, other: &Cascade<T>) -> bool {
-        let lists = match (&self.list, &other.list) {
-            (Some(left), Some(right)) => left.blocks.as_ref() == right.blocks.as_ref(),
-            (left, right) => left.is_none() && right.is_none(),
-        };
-        let counts = |of: (u64, u64)| of == (other.included, other.excluded);
-        self.plan == other.plan
-            && counts((self.included, self.excluded))
-            && self.levels.len() == other.levels.len()
-            && self.levels.iter().zip(&other.levels).all(|(left, right)| left == right)
-            && lists
+        false => Err(PlanError::TooLarge { bits: bits as f64 }.into()),
     }
 }
 

@@ -1,0 +1,28 @@
+//! Why there is no advice for a goal. Messages give what was expected, what was found and what to do.
+
+use umbel::PlanError;
+
+/// Why a goal was refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A goal with too little in it to plan for.
+    #[error("give two of keys, fpp and a size (memory, or bytes to send); the third is computed")]
+    OpenGoal,
+    /// A goal of no keys, or a rate that is none.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// Costs of look-ups that cannot be.
+    #[error(
+        "a look-up of {lookup} ns, a false answer of {false_answer} ns, {absent} of the look-ups absent: costs are at \
+         least 0, the share is from 0 to 1"
+    )]
+    Costs {
+        /// Nanoseconds of a look-up.
+        lookup: f64,
+        /// Nanoseconds of a false answer.
+        false_answer: f64,
+        /// The share of look-ups whose key is absent.
+        absent: f64,
+    },
+}

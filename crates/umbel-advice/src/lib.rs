@@ -1,0 +1,432 @@
+//! Which kind of filter to take: from a goal in the user's terms to every kind, ranked, and for those that do not fit,
+//! why.
+//!
+//! ```
+//! use umbel::Kind;
+//! use umbel_advice::{Goal, Verdict, advise};
+//!
+//! let goal = Goal { keys: Some(1_000_000), fpp: Some(0.01), deletes: true, ..Goal::default() };
+//! let advice = advise(&goal)?;
+//! assert!(matches!(advice.verdict, Verdict::Take(_)));
+//! assert_eq!(advice.choices[0].variant.kind(), Kind::Counting);
+//! # Ok::<(), umbel_advice::Error>(())
+//! ```
+
+mod error;
+mod explain;
+mod prices;
+mod profile;
+
+use std::cmp::Ordering;
+use std::fmt;
+
+pub use error::Error;
+pub use explain::Step;
+pub use prices::{MEASURED_ON, Price};
+pub use profile::{Profile, Section, Stretch};
+
+use umbel::format::{self, Header};
+use umbel::{Capacity, Form, Kind, Plan, PlanError, Variant};
+
+/// What a filter is for. Two of `keys`, `fpp` and a size (`memory`, `ship` or both) suffice; with all three, the sizes
+/// are limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Goal {
+    /// Keys to hold; with `grows` those there will be at first, with `ages` the last ones, which matter.
+    pub keys: Option<u64>,
+    /// The most an absent key may pass, in (0, 1).
+    pub fpp: Option<f64>,
+    /// Most bytes of the filter in memory.
+    pub memory: Option<u64>,
+    /// Most bytes of the file that is sent to others.
+    pub ship: Option<u64>,
+    /// Keys are taken out again, one by one.
+    pub deletes: bool,
+    /// More keys than `keys` may come, nobody knows how many.
+    pub grows: bool,
+    /// All keys are known before the filter is made, and none comes later.
+    pub known: bool,
+    /// Only the last keys matter; older ones are to be forgotten.
+    pub ages: bool,
+    /// Keys, known as well, that must not pass: an allow list.
+    pub except: u64,
+    /// What look-ups cost, to find out what a filter saves.
+    pub costs: Option<Costs>,
+}
+
+/// What look-ups cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// Nanoseconds of the look-up that the filter stands before, and spares for absent keys.
+    pub lookup: f64,
+    /// Nanoseconds that a false answer costs; usually those of a look-up.
+    pub false_answer: f64,
+    /// The share of look-ups whose key is absent, in [0, 1].
+    pub absent: f64,
+}
+
+/// A kind of filter for a goal.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Choice {
+    /// Which.
+    pub variant: Variant,
+    /// Its plan; none when there cannot be one.
+    pub plan: Option<Plan>,
+    /// Bytes in memory: of one that grows, before it does; of a cascade, of all its levels.
+    pub memory: u64,
+    /// Bytes of the file that is sent: a counting filter is sent as the blocked one it converts to.
+    pub ship: u64,
+    /// The rate that the formulas give.
+    pub fpp: f64,
+    /// Cache lines that a look-up of a key that is there touches.
+    pub lines: f64,
+    /// What a look-up was measured to take.
+    pub price: Option<Price>,
+    /// Expected nanoseconds of a look-up with the filter in front, when the goal tells what look-ups cost.
+    pub cost: Option<f64>,
+    /// Why it does not fit; it does when there is nothing.
+    pub obstacles: Vec<Obstacle>,
+}
+
+/// Why a kind does not fit a goal.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Obstacle {
+    /// Keys cannot be taken out.
+    KeepsKeys,
+    /// It is for a fixed number of keys.
+    DoesNotGrow,
+    /// It takes all its keys at once, and the goal does not say that they are known.
+    BuiltAtOnce,
+    /// It forgets keys.
+    Forgets,
+    /// It does not forget keys.
+    NeverForgets,
+    /// It holds rows of several fields.
+    Rows,
+    /// So many keys that must not pass would, on average.
+    LetsPass(f64),
+    /// Without keys that must not pass it is only a blocked filter with more to it.
+    NothingExcluded,
+    /// It takes more memory than there is.
+    Memory {
+        /// Bytes it takes.
+        needs: u64,
+        /// Bytes there are.
+        limit: u64,
+    },
+    /// Its file is larger than what can be sent.
+    Ship {
+        /// Bytes it takes.
+        needs: u64,
+        /// Bytes that can be sent.
+        limit: u64,
+    },
+    /// There is no such plan.
+    Plan(PlanError),
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::KeepsKeys => f.write_str("a key cannot be taken out again"),
+            Self::DoesNotGrow => {
+                f.write_str("made for a fixed number of keys; more raise its rate")
+            }
+            Self::BuiltAtOnce => f.write_str("built at once from all its keys; none comes later"),
+            Self::Forgets => f.write_str("forgets old keys"),
+            Self::NeverForgets => f.write_str("never forgets: fills up as keys keep coming"),
+            Self::Rows => f.write_str("for rows of several fields, any of which is asked"),
+            Self::LetsPass(keys) => {
+                write!(f, "about {keys:.0} of the keys that must not pass would")
+            }
+            Self::NothingExcluded => f.write_str("for a list of keys that must not pass"),
+            Self::Memory { needs, limit } => write!(f, "takes {needs} bytes; there are {limit}"),
+            Self::Ship { needs, limit } => {
+                write!(f, "its file has {needs} bytes; {limit} can be sent")
+            }
+            Self::Plan(error) => error.fmt(f),
+        }
+    }
+}
+
+/// What to do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// Take this kind, the first of the choices.
+    Take(Variant),
+    /// Do not filter: with the best filter a look-up costs so many nanoseconds, without one no more.
+    NoFilter {
+        /// Expected nanoseconds of a look-up with the best filter.
+        with: f64,
+        /// Nanoseconds without one.
+        without: f64,
+    },
+    /// No kind fits.
+    Nothing,
+}
+
+/// What the choices are ranked by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ranking {
+    /// The expected cost of a look-up.
+    Cost,
+    /// What is sent for what it holds: the bytes of the file, or at one size the rate, or at one size and rate the
+    /// keys.
+    Shipped,
+    /// Time × space: the nanoseconds of a look-up, times bits a key over those that no filter of its rate can do
+    /// without, log₂(1/p).
+    TimeSpace,
+}
+
+/// Every kind, the fitting ones first and the best of these on top.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Advice {
+    /// What to do.
+    pub verdict: Verdict,
+    /// What the order rests on.
+    pub ranking: Ranking,
+    /// The kinds: those that fit, ranked; then the others.
+    pub choices: Vec<Choice>,
+}
+
+/// Every kind for a goal, ranked. Costs some milliseconds, most of it for the sums over block loads.
+///
+/// # Errors
+/// [`Error::OpenGoal`] unless two of keys, fpp and a size are there; [`Error::Plan`] for no keys or no rate;
+/// [`Error::Costs`] for negative or infinite costs or a share outside [0, 1].
+pub fn advise(goal: &Goal) -> Result<Advice, Error> {
+    goal.check()?;
+    let mut variants: Vec<Variant> = Kind::ALL.map(Variant::from).into();
+    if goal.except > 0 {
+        // Beside levels, one filter and an exact list.
+        variants.push(Variant::Cascade { form: Form::List });
+    }
+    let mut choices: Vec<Choice> =
+        variants.into_iter().map(|variant| goal.choice(variant)).collect();
+    let ranking = match goal {
+        Goal { costs: Some(_), .. } => Ranking::Cost,
+        Goal { ship: Some(_), .. } => Ranking::Shipped,
+        _ => Ranking::TimeSpace,
+    };
+    choices.sort_by(|left, right| goal.order(ranking, left, right));
+    let best = choices.first().filter(|best| best.fits());
+    let verdict = match (best, goal.costs) {
+        (None, _) => Verdict::Nothing,
+        (Some(Choice { cost: Some(with), .. }), Some(costs)) if *with >= costs.lookup => {
+            Verdict::NoFilter { with: *with, without: costs.lookup }
+        }
+        (Some(best), _) => Verdict::Take(best.variant),
+    };
+    Ok(Advice { verdict, ranking, choices })
+}
+
+impl Goal {
+    fn check(&self) -> Result<(), Error> {
+        let size = self.memory.or(self.ship).is_some();
+        let given = [self.keys.is_some(), self.fpp.is_some(), size];
+        if given.into_iter().filter(|given| *given).count() < 2 {
+            return Err(Error::OpenGoal);
+        }
+        if self.keys == Some(0) {
+            return Err(PlanError::ZeroKeys.into());
+        }
+        if let Some(fpp) = self.fpp.filter(|fpp| !(*fpp > 0.0 && *fpp < 1.0)) {
+            return Err(PlanError::Fpp(fpp).into());
+        }
+        if let Some(Costs { lookup, false_answer, absent }) = self.costs {
+            let cost = |cost: f64| cost.is_finite() && cost >= 0.0;
+            if !(cost(lookup) && cost(false_answer) && (0.0..=1.0).contains(&absent)) {
+                return Err(Error::Costs { lookup, false_answer, absent });
+            }
+        }
+        Ok(())
+    }
+
+    fn choice(&self, variant: Variant) -> Choice {
+        let kind = variant.kind();
+        let mut obstacles = self.obstacles(kind);
+        let plan = match self.plan(variant) {
+            Ok(plan) => Some(plan),
+            Err(error) => {
+                obstacles.push(Obstacle::Plan(error));
+                None
+            }
+        };
+        let memory = plan.as_ref().map_or(0, |plan| self.bytes(plan));
+        let payload = plan.as_ref().map_or(0, |plan| memory / shrinkage(plan.variant()));
+        let ship = payload + overhead(payload);
+        let fpp = plan.as_ref().map_or(1.0, Plan::kept_fpp);
+        let price = prices::of(kind);
+        let cost = plan.as_ref().zip(self.costs).zip(price).map(|((_, costs), price)| {
+            let Costs { lookup, false_answer, absent } = costs;
+            price.one + (1.0 - absent) * lookup + absent * fpp * false_answer
+        });
+        if plan.is_some() {
+            if let Some(limit) = self.memory.filter(|&limit| memory > limit) {
+                obstacles.push(Obstacle::Memory { needs: memory, limit });
+            }
+            if let Some(limit) = self.ship.filter(|&limit| ship > limit) {
+                obstacles.push(Obstacle::Ship { needs: ship, limit });
+            }
+            if self.except > 0 && kind != Kind::Cascade {
+                obstacles.push(Obstacle::LetsPass(self.except as f64 * fpp));
+            }
+        }
+        let lines = plan.as_ref().map_or(0.0, |plan| self.lines(plan));
+        Choice { variant, plan, memory, ship, fpp, lines, price, cost, obstacles }
+    }
+
+    /// What the goal asks for and the kind cannot do.
+    fn obstacles(&self, kind: Kind) -> Vec<Obstacle> {
+        let forgets = kind.capacity() == Capacity::Last;
+        let mut obstacles = Vec::new();
+        let mut add = |there: bool, obstacle| {
+            if there {
+                obstacles.push(obstacle);
+            }
+        };
+        add(kind.rows(), Obstacle::Rows);
+        add(kind.built_at_once() && !self.known, Obstacle::BuiltAtOnce);
+        add(kind == Kind::Cascade && self.except == 0, Obstacle::NothingExcluded);
+        add(self.deletes && !kind.removes(), Obstacle::KeepsKeys);
+        let fixed = kind.capacity() == Capacity::Most && !kind.built_at_once();
+        add(self.grows && fixed, Obstacle::DoesNotGrow);
+        add(self.ages && !forgets && !(self.deletes && kind.removes()), Obstacle::NeverForgets);
+        add(!self.ages && forgets, Obstacle::Forgets);
+        obstacles
+    }
+
+    fn plan(&self, variant: Variant) -> Result<Plan, PlanError> {
+        let lists = |keys, fpp| match (variant.kind(), self.except) {
+            (Kind::Cascade, 1..) => Plan::for_lists(variant, keys, self.except, fpp),
+            _ => Plan::for_keys(variant, keys, fpp),
+        };
+        // Bytes of payload, as far as they are limited.
+        let sent = self.ship.map(|ship| ship.saturating_sub(overhead(ship)) * shrinkage(variant));
+        let size = match (self.memory, sent) {
+            (Some(memory), Some(sent)) => Some(memory.min(sent)),
+            (memory, sent) => memory.or(sent),
+        };
+        match (self.keys, self.fpp, size) {
+            (Some(keys), Some(fpp), _) => lists(keys, fpp),
+            (Some(keys), None, Some(size))
+                if variant.kind() == Kind::Cascade && self.except > 0 =>
+            {
+                self.lowest_rate(keys, size, lists)
+            }
+            (Some(keys), None, Some(size)) => Plan::for_memory(variant, keys, size),
+            (None, Some(fpp), Some(size)) => Plan::for_capacity(variant, fpp, size),
+            _ => unreachable!("the goal was checked: it has two of them"),
+        }
+    }
+
+    /// By bisection of the rate's logarithm: more levels make up for a first one that is small.
+    fn lowest_rate(
+        &self,
+        keys: u64,
+        size: u64,
+        plan: impl Fn(u64, f64) -> Result<Plan, PlanError>,
+    ) -> Result<Plan, PlanError> {
+        let (mut low, mut high) = (f64::ln(1e-12), f64::ln(0.5));
+        let mut best = Err(PlanError::TooManyKeys { keys, bits: size.saturating_mul(8) });
+        for _ in 0..40 {
+            let middle = (low + high) / 2.0;
+            match plan(keys, middle.exp()) {
+                Ok(plan) if self.bytes(&plan) <= size => (best, high) = (Ok(plan), middle),
+                _ => low = middle,
+            }
+        }
+        best
+    }
+
+    fn bytes(&self, plan: &Plan) -> u64 {
+        match plan.kind() {
+            Kind::Cascade => plan.bytes_for_lists(plan.keys(), self.except),
+            _ => plan.bytes(),
+        }
+    }
+
+    /// Cache lines of a look-up that finds its key.
+    fn lines(&self, plan: &Plan) -> f64 {
+        match plan.variant() {
+            Variant::Blocked | Variant::Scalable { .. } => 1.0,
+            // Of counters the planes of a block, next to each other; of a window its generations.
+            Variant::Counting { counter_bits: lines } | Variant::Window { generations: lines } => {
+                f64::from(lines)
+            }
+            // A key that is there is looked up in every other level too, as far as levels pass it: half of them do.
+            Variant::Cascade { form: Form::Levels } if self.except > 0 => 3.0,
+            Variant::Coded { .. } | Variant::Cascade { .. } => 1.0,
+            _ => f64::from(plan.probes()),
+        }
+    }
+
+    /// Those that fit first, then by the ranking.
+    fn order(&self, ranking: Ranking, left: &Choice, right: &Choice) -> Ordering {
+        let rank = |choice: &Choice| match ranking {
+            Ranking::Cost => choice.cost.unwrap_or(f64::INFINITY),
+            Ranking::Shipped => match (self.keys, self.fpp) {
+                (Some(_), Some(_)) => choice.ship as f64,
+                (Some(_), None) => choice.fpp,
+                _ => choice.plan.as_ref().map_or(f64::INFINITY, |plan| 1.0 / plan.keys() as f64),
+            },
+            Ranking::TimeSpace => {
+                let bits = choice
+                    .plan
+                    .as_ref()
+                    .map(|plan| 8.0 * choice.memory as f64 / plan.keys() as f64);
+                let price = bits.zip(choice.price);
+                price.map_or(f64::INFINITY, |(bits, price)| price.one * bits / -choice.fpp.log2())
+            }
+        };
+        // What is sent differs by less than a hundredth between kinds that only round their sizes otherwise.
+        let rank = |choice: &Choice| match rank(choice) {
+            rank if ranking == Ranking::Shipped && rank > 0.0 => (100.0 * rank.ln()).round(),
+            rank => rank,
+        };
+        let time = |choice: &Choice| choice.price.map_or(f64::INFINITY, |price| price.one);
+        let fits = |choice: &Choice| (!choice.fits(), choice.plan.is_none());
+        fits(left)
+            .cmp(&fits(right))
+            .then(rank(left).total_cmp(&rank(right)))
+            .then(time(left).total_cmp(&time(right)))
+    }
+}
+
+impl Choice {
+    /// Whether nothing is in the way.
+    pub fn fits(&self) -> bool {
+        self.obstacles.is_empty()
+    }
+
+    /// Bits in memory for each key it is planned for.
+    pub fn bits_per_key(&self) -> Option<f64> {
+        self.plan.as_ref().map(|plan| 8.0 * self.memory as f64 / plan.keys() as f64)
+    }
+
+    /// How the figures come about: the formulas with the numbers in.
+    pub fn explain(&self, goal: &Goal) -> Vec<Step> {
+        explain::explain(self, goal)
+    }
+}
+
+/// Bytes of a file beside its payload: header and checksums.
+fn overhead(payload: u64) -> u64 {
+    format::file_length(Header::LENGTH as u64, payload).map_or(0, |length| length - payload)
+}
+
+/// How many times smaller what is sent is than what is in memory.
+fn shrinkage(variant: Variant) -> u64 {
+    match variant {
+        Variant::Counting { counter_bits } => counter_bits.into(),
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests;

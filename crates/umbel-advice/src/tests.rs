@@ -1,0 +1,117 @@
+use super::*;
+
+fn goal(keys: u64, fpp: f64) -> Goal {
+    Goal { keys: Some(keys), fpp: Some(fpp), ..Goal::default() }
+}
+
+fn first(goal: &Goal) -> Kind {
+    let advice = advise(goal).unwrap();
+    assert!(
+        matches!(advice.verdict, Verdict::Take(variant) if variant == advice.choices[0].variant)
+    );
+    advice.choices[0].variant.kind()
+}
+
+#[test]
+fn each_wish_has_its_kind() {
+    let plain = goal(1_000_000, 0.01);
+    assert_eq!(first(&plain), Kind::Blocked);
+    assert_eq!(first(&Goal { deletes: true, ..plain }), Kind::Counting);
+    assert_eq!(first(&Goal { grows: true, ..plain }), Kind::Scalable);
+    assert_eq!(first(&Goal { ages: true, ..plain }), Kind::Window);
+    assert_eq!(first(&Goal { known: true, except: 1_000_000, ..plain }), Kind::Cascade);
+    // Nothing else is as small.
+    let shipped =
+        Goal { known: true, ship: Some(12_000_000), keys: Some(10_000_000), ..Goal::default() };
+    assert_eq!(first(&shipped), Kind::Bloomier);
+    assert_eq!(first(&Goal { ship: Some(2_000_000), ..plain }), Kind::Classic);
+    let nothing = advise(&Goal { deletes: true, grows: true, ..plain }).unwrap();
+    assert_eq!(nothing.verdict, Verdict::Nothing);
+}
+
+#[test]
+fn every_kind_is_there_and_those_that_do_not_fit_say_why() {
+    let plain = goal(50_000, 0.001);
+    let goals = [
+        plain,
+        Goal { memory: Some(1), ..plain },
+        Goal { deletes: true, grows: true, known: true, ages: true, ..plain },
+        Goal { fpp: None, memory: Some(100_000), ..plain },
+        Goal { keys: None, ship: Some(100_000), ..plain },
+        Goal {
+            known: true,
+            except: 10_000,
+            keys: Some(50_000),
+            fpp: None,
+            memory: Some(90_000),
+            ..plain
+        },
+    ];
+    for goal in goals {
+        let advice = advise(&goal).unwrap();
+        for kind in Kind::ALL {
+            assert!(advice.choices.iter().any(|choice| choice.variant.kind() == kind), "{kind}");
+        }
+        let fits = advice.choices.iter().take_while(|choice| choice.fits()).count();
+        assert!(advice.choices[fits..].iter().all(|choice| !choice.obstacles.is_empty()));
+        for choice in &advice.choices[..fits] {
+            let plan = choice.plan.unwrap();
+            assert!(goal.memory.is_none_or(|limit| choice.memory <= limit), "{choice:?}");
+            assert!(goal.ship.is_none_or(|limit| choice.ship <= limit), "{choice:?}");
+            assert!(goal.fpp.is_none_or(|fpp| choice.fpp <= fpp), "{choice:?}");
+            assert!(goal.keys.is_none_or(|keys| plan.keys() == keys));
+            assert!(!choice.explain(&goal).is_empty());
+        }
+    }
+}
+
+#[test]
+fn no_filter_where_it_spares_less_than_it_costs() {
+    let costs = |lookup, absent| {
+        let costs = Costs { lookup, false_answer: lookup, absent };
+        advise(&Goal { costs: Some(costs), ..goal(1_000_000, 0.01) }).unwrap()
+    };
+    assert!(matches!(costs(50.0, 0.1).verdict, Verdict::NoFilter { .. }));
+    assert!(matches!(costs(1e6, 0.0).verdict, Verdict::NoFilter { .. }), "nothing to spare");
+    let worth = costs(1e5, 0.5);
+    assert!(matches!(worth.verdict, Verdict::Take(Variant::Blocked)));
+    assert_eq!(worth.ranking, Ranking::Cost);
+    // Half are there and cost all the same; of the others one in a hundred.
+    let cost = worth.choices[0].cost.unwrap();
+    assert!((cost - (29.0 + 0.5e5 + 0.5e5 * worth.choices[0].fpp)).abs() < 1e-6);
+    // Of filters that all take their time the lowest rate wins, when a false answer costs much more.
+    let dear = Costs { lookup: 1e6, false_answer: 1e7, absent: 0.9 };
+    let memory = Goal {
+        fpp: None,
+        memory: Some(1_200_000),
+        known: true,
+        costs: Some(dear),
+        ..goal(1_000_000, 0.5)
+    };
+    assert_eq!(first(&memory), Kind::Bloomier);
+}
+
+#[test]
+fn impossible_goals_are_refused() {
+    let plain = goal(1_000, 0.01);
+    for open in [Goal::default(), Goal { fpp: None, ..plain }, Goal { keys: None, ..plain }] {
+        assert!(matches!(advise(&open), Err(Error::OpenGoal)));
+    }
+    assert!(matches!(advise(&goal(0, 0.01)), Err(Error::Plan(PlanError::ZeroKeys))));
+    assert!(matches!(advise(&goal(1, 1.0)), Err(Error::Plan(PlanError::Fpp(_)))));
+    for (lookup, false_answer, absent) in [(-1.0, 1.0, 0.5), (1.0, f64::NAN, 0.5), (1.0, 1.0, 1.5)]
+    {
+        let costs = Some(Costs { lookup, false_answer, absent });
+        assert!(matches!(advise(&Goal { costs, ..plain }), Err(Error::Costs { .. })));
+    }
+}
+
+#[test]
+fn what_is_sent_of_a_counting_filter_is_the_blocked_one() {
+    let advice = advise(&Goal { deletes: true, ..goal(1_000_000, 0.01) }).unwrap();
+    let counting = &advice.choices[0];
+    let blocked =
+        advice.choices.iter().find(|choice| choice.variant.kind() == Kind::Blocked).unwrap();
+    assert_eq!(counting.ship, blocked.ship);
+    assert!(counting.memory == 4 * blocked.memory);
+}

@@ -1,0 +1,63 @@
+//! What the command line adds to errors of the libraries, which know no options: the one that helps.
+
+use umbel::{Error, FileError, InsertError, PlanError, RowError, SchemeError};
+
+/// The options that mend an error, where its message asks for something that options say.
+pub(crate) fn of(error: &anyhow::Error) -> Option<&'static str> {
+    error.chain().find_map(|cause| {
+        let job = cause.downcast_ref().and_then(of_jobs);
+        let plan = || cause.downcast_ref().and_then(of_plans);
+        let insert = || cause.downcast_ref().and_then(of_insertions);
+        let row = || cause.downcast_ref().and_then(of_rows);
+        let file = || cause.downcast_ref().and_then(of_files);
+        job.or_else(plan).or_else(insert).or_else(row).or_else(file)
+    })
+}
+
+fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
+    use umbel_sets::Error;
+    Some(match error {
+        Error::Filter(error) => return of_filters(error),
+        Error::SeenRows => {
+            "--seen takes a filter of keys: ask this one with umbel query -v, then umbel add"
+        }
+        Error::Temporary { .. } => "--tmp",
+        Error::AtLeast { .. } => "--at-least",
+        Error::Quote { .. } => "--tsv",
+        Error::UnknownField { .. } => "--key, --no-header",
+        Error::FieldNumber { .. } => "--key; for names, drop --no-header",
+        Error::Delimiter { .. } => "--delimiter",
+        Error::KeyFields { .. } => "--key",
+        _ => return None,
+    })
+}
+
+fn of_filters(error: &Error) -> Option<&'static str> {
+    match error {
+        Error::Plan(error) => of_plans(error),
+        Error::Insert(error) => of_insertions(error),
+        Error::Row(error) => of_rows(error),
+        Error::File(error) => of_files(error),
+        _ => None,
+    }
+}
+
+/// What a row is.
+const ROWS: &str = "--key, and --csv, --tsv or --jsonl for what a row is";
+
+fn of_plans(error: &PlanError) -> Option<&'static str> {
+    matches!(error, PlanError::Unnamed).then_some(ROWS)
+}
+
+fn of_insertions(error: &InsertError) -> Option<&'static str> {
+    matches!(error, InsertError::Rows { .. }).then_some(ROWS)
+}
+
+fn of_rows(error: &RowError) -> Option<&'static str> {
+    matches!(error, RowError::NoAttributes | RowError::Unnamed { .. }).then_some(ROWS)
+}
+
+fn of_files(error: &FileError) -> Option<&'static str> {
+    let needed = matches!(error, FileError::Scheme(SchemeError::SecretNeeded { .. }));
+    needed.then_some("--secret-file")
+}

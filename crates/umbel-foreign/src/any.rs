@@ -1,0 +1,364 @@
+//! A foreign filter of whichever format.
+
+use std::io::Write;
+
+use crate::bits_and_blooms::{BitsAndBlooms, BitsAndBloomsJson};
+use crate::datasketches::DataSketches;
+use crate::guava::Guava;
+use crate::hadoop::Hadoop;
+use crate::hive::Hive;
+use crate::leveldb::LevelDb;
+use crate::orc::Orc;
+use crate::parquet::Parquet;
+use crate::pybloom::{Pybloom, PybloomScalable};
+use crate::redisbloom::RedisBloom;
+use crate::rocksdb::{self, RocksDb, RocksDbLegacy};
+use crate::salted::SaltedSha1;
+use crate::spark::Spark;
+use crate::squid::Squid;
+use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
+
+/// The enum over all systems and what is the same for each. A line is a variant, its type, its
+/// formats. The type has `new`, `plan`, `decode`, `union` and `to_owned` as [`Plain`](crate::Plain), and the traits.
+macro_rules! systems {
+    ($($(#[$doc:meta])* $name:ident($type:ty, $owned:ty): $($format:ident)|+;)*) => {
+        /// A foreign filter of one of the formats; the front ends work on this.
+        ///
+        /// `S` is where the content lives: [`Bytes`] to own it, `&[u8]` or a map to borrow it.
+        #[derive(Clone, Debug)]
+        #[non_exhaustive]
+        pub enum Foreign<S = Bytes> {
+            $($(#[$doc])* $name($type),)*
+        }
+
+        impl Foreign {
+            /// An empty filter of the size that the system itself would choose.
+            ///
+            /// # Errors
+            /// [`Error::Parameter`] for what the format cannot be given or needs;
+            /// [`Error::Fpp`]; [`Error::OutOfMemory`].
+            pub fn new(format: Format, given: &Parameters) -> Result<Self, Error> {
+                match format {
+                    $($(Format::$format)|+ => Ok(Self::$name(<$owned>::new(format, given)?)),)*
+                }
+            }
+
+            /// What [`new`](Self::new) would make.
+            ///
+            /// # Errors
+            /// As there, without the memory.
+            pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
+                match format {
+                    $($(Format::$format)|+ => <$owned>::plan(format, given),)*
+                }
+            }
+
+            fn get_mut(&mut self) -> &mut dyn ForeignInsert {
+                match self {
+                    $(Self::$name(filter) => filter,)*
+                }
+            }
+
+            /// Adds all keys of `other`: the bits become those of a filter with both sets of keys.
+            ///
+            /// # Errors
+            /// [`Error::FormatsDiffer`]; [`Error::Differ`], which names what else differs: the
+            /// scheme with its seed, the bits, or the probes. `self` is then as it was.
+            pub fn union<T: AsRef<[u8]>>(&mut self, other: &Foreign<T>) -> Result<(), Error> {
+                match (self, other) {
+                    $((Self::$name(left), Foreign::$name(right)) => left.union(right),)*
+                    (left, right) => {
+                        Err(Error::FormatsDiffer { left: left.format(), right: right.format() })
+                    }
+                }
+            }
+        }
+
+        impl<S: AsRef<[u8]>> Foreign<S> {
+            /// The filter that `content` holds, all of it and nothing else.
+            ///
+            /// # Errors
+            /// [`Error::Field`] for a field that is not as the format has it,
+            /// [`Error::Length`] for too few bytes or too many,
+            /// [`Error::Parameter`] for a format whose files leave to be told what is in
+            /// them. Never panics, for any input.
+            pub fn decode(format: Format, content: S) -> Result<Self, Error> {
+                Self::decode_with(format, content, &Parameters::default())
+            }
+
+            /// As [`decode`](Self::decode), with what files of the format do not tell:
+            /// [`Format::told`].
+            ///
+            /// # Errors
+            /// As there.
+            pub fn decode_with(format: Format, content: S, given: &Parameters) -> Result<Self, Error> {
+                match format {
+                    $($(Format::$format)|+ => Ok(Self::$name(<$type>::decode(format, content, given)?)),)*
+                }
+            }
+
+            /// A copy that owns its content, which can be inserted into.
+            ///
+            /// # Errors
+            /// [`Error::OutOfMemory`].
+            pub fn to_owned(&self) -> Result<Foreign, Error> {
+                match self {
+                    $(Self::$name(filter) => Ok(Foreign::$name(filter.to_owned()?)),)*
+                }
+            }
+
+            fn get(&self) -> &dyn ForeignFilter {
+                match self {
+                    $(Self::$name(filter) => filter,)*
+                }
+            }
+        }
+    };
+}
+
+systems! {
+    /// Parquet.
+    Parquet(Parquet<S>, Parquet): Parquet | ParquetBits;
+    /// Guava.
+    Guava(Guava<S>, Guava): Guava;
+    /// Spark.
+    Spark(Spark<S>, Spark): Spark;
+    /// RedisBloom.
+    RedisBloom(RedisBloom<S>, RedisBloom): RedisBloom;
+    /// LevelDB, goleveldb, Badger.
+    LevelDb(LevelDb<S>, LevelDb): LevelDb;
+    /// RocksDB before format version 5.
+    RocksDbLegacy(RocksDbLegacy<S>, RocksDbLegacy): RocksDbLegacy;
+    /// RocksDB.
+    RocksDb(RocksDb<S>, RocksDb): RocksDb;
+    /// pybloom and pybloom-live.
+    Pybloom(Pybloom<S>, Pybloom): Pybloom3 | Pybloom4;
+    /// The scalable filter of pybloom and pybloom-live.
+    PybloomScalable(PybloomScalable<S>, PybloomScalable): Pybloom3Scalable | Pybloom4Scalable;
+    /// DataSketches.
+    DataSketches(DataSketches<S>, DataSketches): DataSketches;
+    /// Hadoop.
+    Hadoop(Hadoop<S>, Hadoop): Hadoop;
+    /// Hive.
+    Hive(Hive<S>, Hive): Hive;
+    /// ORC.
+    Orc(Orc<S>, Orc): Orc;
+    /// bits-and-blooms.
+    BitsAndBlooms(BitsAndBlooms<S>, BitsAndBlooms): BitsAndBlooms;
+    /// bits-and-blooms in JSON.
+    BitsAndBloomsJson(BitsAndBloomsJson, BitsAndBloomsJson): BitsAndBloomsJson;
+    /// Squid.
+    Squid(Squid<S>, Squid): Squid;
+    /// Salted SHA-1.
+    SaltedSha1(SaltedSha1<S>, SaltedSha1): SaltedSha1;
+}
+
+impl Foreign {
+    /// A filter with these keys, made as the system makes it: where its size follows from the number of
+    /// keys and none is given, they are counted first, as it counts them.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new) and [`insert`](ForeignInsert::insert).
+    pub fn build<'a>(
+        format: Format,
+        given: &Parameters,
+        keys: impl Iterator<Item = Key<'a>> + Clone,
+    ) -> Result<Self, Error> {
+        let mut given = given.clone();
+        if given.keys.is_none() && format.counts_keys() {
+            let mut counter = KeyCounter::new(format);
+            keys.clone().try_for_each(|key| counter.add(key))?;
+            given.keys = Some(counter.keys());
+        }
+        let mut filter = Self::new(format, &given)?;
+        let (mut keys, mut batch) = (keys, Vec::new());
+        loop {
+            batch.clear();
+            batch.extend(keys.by_ref().take(256));
+            if batch.is_empty() {
+                break;
+            }
+            filter.insert_all(&batch)?;
+        }
+        filter.finish()?;
+        Ok(filter)
+    }
+}
+
+impl<S: AsRef<[u8]>> Foreign<S> {
+    /// The same filter in another format of the same system: `parquet` and `parquet-bits`, or `bits-and-blooms`
+    /// and its JSON. A copy when it has the format already.
+    ///
+    /// # Errors
+    /// [`Error::CannotConvert`] for any other: a filter does not keep its keys, and no two systems put
+    /// them in the same places. [`Error::Field`] for one too large for the format; [`Error::OutOfMemory`].
+    pub fn convert(&self, to: Format) -> Result<Foreign, Error> {
+        let from = self.format();
+        match (self, to) {
+            _ if from == to => self.to_owned(),
+            (Self::Parquet(filter), Format::Parquet | Format::ParquetBits) => {
+                Ok(Foreign::Parquet(filter.convert(to)?))
+            }
+            (Self::BitsAndBlooms(filter), Format::BitsAndBloomsJson) => {
+                let binary = filter.to_owned()?;
+                Ok(Foreign::BitsAndBloomsJson(BitsAndBloomsJson::from_binary(binary)))
+            }
+            (Self::BitsAndBloomsJson(filter), Format::BitsAndBlooms) => {
+                Ok(Foreign::BitsAndBlooms(filter.binary().to_owned()?))
+            }
+            _ => Err(Error::CannotConvert { from, to }),
+        }
+    }
+}
+
+/// Counts keys as a system does that sizes a filter by how many there are.
+///
+/// RocksDB, which gets its keys in the order of a table, leaves out those whose hash equals that of the key just
+/// before; others count every key.
+#[derive(Clone, Debug)]
+pub struct KeyCounter {
+    hash: Option<fn(Key<'_>) -> Result<u64, Error>>,
+    before: Option<u64>,
+    keys: u64,
+}
+
+impl KeyCounter {
+    /// None yet.
+    pub fn new(format: Format) -> Self {
+        let hash: Option<fn(Key<'_>) -> Result<u64, Error>> = match format {
+            Format::RocksDb => Some(rocksdb::fast_hash),
+            Format::RocksDbLegacy => Some(|key| rocksdb::legacy_hash(key).map(u64::from)),
+            _ => None,
+        };
+        Self { hash, before: None, keys: 0 }
+    }
+
+    /// The next key.
+    ///
+    /// # Errors
+    /// As [`ForeignFilter::contains`], where it looks at keys.
+    pub fn add(&mut self, key: Key<'_>) -> Result<(), Error> {
+        let hash = self.hash.map(|hash| hash(key)).transpose()?;
+        self.keys += u64::from(hash.is_none() || hash != self.before);
+        self.before = hash;
+        Ok(())
+    }
+
+    /// How many it counted.
+    pub fn keys(&self) -> u64 {
+        self.keys
+    }
+}
+
+impl<S: AsRef<[u8]>> ForeignFilter for Foreign<S> {
+    fn format(&self) -> Format {
+        self.get().format()
+    }
+
+    fn scheme(&self) -> String {
+        self.get().scheme()
+    }
+
+    fn is_certain(&self) -> bool {
+        self.get().is_certain()
+    }
+
+    fn fixed(&self) -> Option<bool> {
+        self.get().fixed()
+    }
+
+    fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
+        self.get().contains(key)
+    }
+
+    fn contains_all(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
+        self.get().contains_all(keys, found)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.get().bytes()
+    }
+
+    fn bytes_to_fill(&self) -> u64 {
+        self.get().bytes_to_fill()
+    }
+
+    fn receipt(&self) -> Receipt {
+        self.get().receipt()
+    }
+
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
+        self.get().write_to(out)
+    }
+}
+
+impl ForeignInsert for Foreign {
+    fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
+        self.get_mut().insert(key)
+    }
+
+    fn insert_all(&mut self, keys: &[Key<'_>]) -> Result<(), Error> {
+        self.get_mut().insert_all(keys)
+    }
+
+    fn set_limit(&mut self, bytes: u64) {
+        self.get_mut().set_limit(bytes);
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        self.get_mut().finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(format: Format, given: &Parameters) -> Foreign {
+        let mut filter = Foreign::new(format, given).unwrap();
+        for i in 0..50u32 {
+            filter.insert(Key::Bytes(&i.to_le_bytes())).unwrap();
+        }
+        filter
+    }
+
+    #[test]
+    fn formats_of_one_system_convert_and_others_do_not() {
+        let given = Parameters::for_keys(100, 0.01);
+        for [one, other] in [
+            [Format::Parquet, Format::ParquetBits],
+            [Format::BitsAndBlooms, Format::BitsAndBloomsJson],
+        ] {
+            let (left, right) = (filled(one, &given), filled(other, &given));
+            assert_eq!(left.convert(other).unwrap().encode().unwrap(), right.encode().unwrap());
+            assert_eq!(right.convert(one).unwrap().encode().unwrap(), left.encode().unwrap());
+            assert_eq!(left.convert(one).unwrap().encode().unwrap(), left.encode().unwrap());
+            assert_eq!(right.bytes(), right.encode().unwrap().len() as u64);
+        }
+        let guava = filled(Format::Guava, &given);
+        for to in Format::ALL.into_iter().filter(|to| *to != Format::Guava) {
+            let error = guava.convert(to).unwrap_err();
+            assert!(matches!(error, Error::CannotConvert { from: Format::Guava, .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn filters_grow_as_far_as_they_may() {
+        for format in Format::ALL.into_iter().filter(|format| format.grows()) {
+            let mut filter = filled(format, &Parameters::for_keys(10, 0.01));
+            let bytes = filter.bytes();
+            filter.set_limit(3 * bytes);
+            let fills = |filter: &mut Foreign| {
+                (50..100_000u32)
+                    .try_for_each(|i| filter.insert(Key::Bytes(&i.to_le_bytes())).map(drop))
+            };
+            let refused = fills(&mut filter).unwrap_err();
+            assert!(matches!(refused, Error::GrowthLimit { .. }), "{format}: {refused}");
+            assert!(filter.bytes() < 3 * bytes);
+            // It is whole: what was put in is there.
+            assert!((0..50u32).all(|i| filter.contains(Key::Bytes(&i.to_le_bytes())).unwrap()));
+            filter.set_limit(u64::MAX);
+            assert!(fills(&mut filter).is_ok() && filter.bytes() > 3 * bytes);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The kernels, and the only unsafe code of the crate.
+//!
+//! What one of them does is defined by its scalar twin; the processor is asked for its instruction sets once a filter.
+#![allow(unsafe_code)]
+
+mod lines;
+
+pub(crate) use lines::{LineKernel, SALT};
+
+/// Asks for the cache line of a byte; any address will do.
+#[inline(always)]
+pub(crate) fn prefetch(byte: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch is a hint: it reads nothing and faults on no address; SSE is always there.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(byte.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = byte;
+}

@@ -1,0 +1,370 @@
+//! The Go package bits-and-blooms/bloom, formerly willf/bloom: `WriteTo`, and its JSON. Checked against
+//! bloom 3.3.1 with bitset 1.2.2; `bits-and-blooms/bloom`, `bloom.go`, `murmur.go`.
+//!
+//! ```text
+//! byte 0     8       16                      24 ..
+//! | m u64 BE | k u64 | length of bitset, m | ceil(m/64) words, most significant byte first |
+//!
+//! {"m":4793,"k":4,"b":"the same from byte 16 on, in URL-safe padded base64"}
+//! ```
+//!
+//! bitset can be told, for a whole program, to write its words the other way around: such files are not
+//! told apart from these but by their padding.
+
+use std::borrow::Cow;
+use std::f64::consts::LN_2;
+use std::io::Write;
+use std::ops::Range;
+
+use base64::prelude::BASE64_URL_SAFE;
+use base64::{DecodeError, Engine};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::bits::Order;
+use crate::bytes::{MOST_PROBES, Reader, check, refuse};
+use crate::hash::murmur3::x64_128_and_with_one_behind;
+use crate::plain::{Layout, Plain, sealed};
+use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
+
+/// A filter of bits-and-blooms.
+///
+/// ```
+/// use umbel_foreign::bits_and_blooms::BitsAndBlooms;
+/// use umbel_foreign::{ForeignFilter, ForeignInsert, Format, Key, Parameters};
+///
+/// let plan = Parameters::for_keys(1000, 0.01);
+/// let mut filter: BitsAndBlooms = BitsAndBlooms::new(Format::BitsAndBlooms, &plan)?;
+/// filter.insert(Key::from("gopher"))?;
+/// assert!(filter.contains(Key::from("gopher"))? && !filter.contains(Key::from("mole"))?);
+/// # Ok::<(), umbel_foreign::Error>(())
+/// ```
+pub type BitsAndBlooms<S = Bytes> = Plain<Fields, S>;
+
+/// What the header of a file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fields {
+    bits: u64,
+    probes: u32,
+    array: Range<usize>,
+}
+
+/// Bytes of m and k, which JSON has as numbers.
+const SIZES: usize = 16;
+
+/// Bits and probes of `NewWithEstimates`: m = ⌈−n·ln p / (ln 2)²⌉, k = ⌈ln 2 · m/n⌉, 1 at least.
+pub fn optimal_size(keys: u64, fpp: f64) -> (u64, u64) {
+    let bits = (-(keys as f64) * fpp.ln() / (LN_2 * LN_2)).ceil();
+    let probes = (LN_2 * bits / keys as f64).ceil();
+    ((bits as u64).max(1), (probes as u64).max(1))
+}
+
+impl sealed::Sealed for Fields {}
+
+impl Layout for Fields {
+    type Hash<'k> = [u64; 4];
+    const ORDER: Order = Order::BigWords;
+
+    fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
+        let (bits, probes) = match (given.bits, given.fpp) {
+            (Some(bits), None) => (bits.max(1), u64::from(given.probes(format)?.max(1))),
+            (None, Some(fpp)) if given.probes.is_none() => optimal_size(given.keys(format)?, fpp),
+            _ => {
+                let expected = "keys with fpp, or bits with probes";
+                return Err(Parameters::refuse(format, "fpp", "not given so", expected));
+            }
+        };
+        let few = u32::try_from(probes).ok().filter(|probes| *probes <= MOST_PROBES);
+        let Some(few) = few else {
+            return Err(Parameters::refuse(format, "probes", probes, "65536 at most"));
+        };
+        let head = [bits, probes, bits].map(u64::to_be_bytes).as_flattened().to_vec();
+        Ok(Plan::new(format, (bits, few), head, array_bytes(bits), Vec::new()))
+    }
+
+    fn parse(format: Format, content: &[u8], _: &Parameters) -> Result<Self, Error> {
+        let mut reader = Reader::new(format, content);
+        let (bits, probes, length) = (reader.u64_be()?, reader.u64_be()?, reader.u64_be()?);
+        check(format, "m", bits, bits > 0, "at least 1")?;
+        check(format, "k", probes, (1..=MOST_PROBES.into()).contains(&probes), "1 to 65536")?;
+        check(format, "length", length, length == bits, "m again")?;
+        let array = reader.rest(array_bytes(bits), 0)?;
+        let last = content.last_chunk().map_or(0, |word| u64::from_be_bytes(*word));
+        let clear = bits.is_multiple_of(64) || last >> (bits % 64) == 0;
+        check(
+            format,
+            "bits",
+            "bits set behind the last",
+            clear,
+            "all clear: is it of little-endian words?",
+        )?;
+        Ok(Self { bits, probes: probes as u32, array })
+    }
+
+    fn is_certain(&self) -> bool {
+        true
+    }
+
+    fn format(&self) -> Format {
+        Format::BitsAndBlooms
+    }
+
+    fn scheme(&self) -> String {
+        "murmur3-128/four words".to_owned()
+    }
+
+    fn array(&self) -> Range<usize> {
+        self.array.clone()
+    }
+
+    fn bits(&self) -> u64 {
+        self.bits
+    }
+
+    fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    fn hash(&self, key: Key<'_>) -> Result<Option<[u64; 4]>, Error> {
+        match key {
+            Key::Bytes(key) => Ok(Some(x64_128_and_with_one_behind(key))),
+            other => Err(other.refused(Format::BitsAndBlooms)),
+        }
+    }
+
+    #[inline]
+    fn positions(&self, words: Self::Hash<'_>) -> impl Iterator<Item = u64> {
+        (0..self.probes as usize).map(move |i| {
+            let step = words[2 + ((i + i % 2) % 4) / 2];
+            words[i % 2].wrapping_add(step.wrapping_mul(i as u64)) % self.bits
+        })
+    }
+}
+
+fn array_bytes(bits: u64) -> u64 {
+    bits.div_ceil(64).saturating_mul(8)
+}
+
+/// A filter of bits-and-blooms in JSON. It has the binary form inside, so that its content is owned
+/// wherever it came from.
+#[derive(Clone, Debug)]
+pub struct BitsAndBloomsJson {
+    binary: BitsAndBlooms,
+}
+
+const JSON: Format = Format::BitsAndBloomsJson;
+
+/// The members as they stand there: told their types, serde would quote what has another in its error, and a file
+/// may be one long text.
+#[derive(Deserialize)]
+struct Json<'a> {
+    #[serde(borrow)]
+    m: &'a RawValue,
+    #[serde(borrow)]
+    k: &'a RawValue,
+    #[serde(borrow)]
+    b: &'a RawValue,
+}
+
+/// Text that is copied only when it has escapes.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'a> Json<'a> {
+    /// m, k and b of a content.
+    fn parse(content: &'a [u8]) -> Result<(u64, u64, Cow<'a, str>), Error> {
+        let refused = |found: &'static str| {
+            refuse(JSON, "JSON", found, "an object with whole numbers m and k and a text b")
+        };
+        let syntax = |source| Error::Json { format: JSON, source };
+        let whole: &RawValue = serde_json::from_slice(content).map_err(syntax)?;
+        if !whole.get().starts_with('{') {
+            return Err(refused("another value"));
+        }
+        let Json { m, k, b } = serde_json::from_str(whole.get()).map_err(syntax)?;
+        let number = |value: &RawValue, found| value.get().parse().map_err(|_| refused(found));
+        if !b.get().starts_with('"') {
+            return Err(refused("another value for b"));
+        }
+        let Text(text) = serde_json::from_str(b.get()).map_err(syntax)?;
+        Ok((number(m, "another value for m")?, number(k, "another value for k")?, text))
+    }
+}
+
+impl BitsAndBloomsJson {
+    /// An empty filter of the size that the package would choose.
+    ///
+    /// # Errors
+    /// As [`Plain::new`].
+    pub fn new(format: Format, given: &Parameters) -> Result<Self, Error> {
+        given.check(format)?;
+        Ok(Self { binary: BitsAndBlooms::new(Format::BitsAndBlooms, given)? })
+    }
+
+    /// What [`new`](Self::new) would make.
+    ///
+    /// # Errors
+    /// As there, without the memory.
+    pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
+        given.check(format)?;
+        let plan = Fields::plan(format, given)?;
+        let base64 = (plan.array + plan.head.len() as u64 - SIZES as u64).div_ceil(3) * 4;
+        let frame = frame(plan.bits, plan.probes.into(), "").len() as u64;
+        Ok(Plan { bytes: base64 + frame, ..plan })
+    }
+
+    /// The filter that `content` holds.
+    ///
+    /// # Errors
+    /// As [`Plain::decode`], and [`Error::OutOfMemory`].
+    pub fn decode(
+        format: Format,
+        content: impl AsRef<[u8]>,
+        given: &Parameters,
+    ) -> Result<Self, Error> {
+        let (m, k, b) = Json::parse(content.as_ref())?;
+        let refused =
+            |error: DecodeError| refuse(format, "JSON", error.to_string(), "URL-safe base64 in b");
+        let set = BASE64_URL_SAFE.decode(&*b).map_err(refused)?;
+        let mut binary = Bytes::zeroed(SIZES + set.len(), SIZES + 8)?;
+        binary[..8].copy_from_slice(&m.to_be_bytes());
+        binary[8..SIZES].copy_from_slice(&k.to_be_bytes());
+        binary[SIZES..].copy_from_slice(&set);
+        Ok(Self { binary: BitsAndBlooms::decode(format, binary, given)? })
+    }
+
+    /// A copy.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn to_owned(&self) -> Result<Self, Error> {
+        Ok(Self { binary: self.binary.to_owned()? })
+    }
+
+    /// Adds all keys of `other`.
+    ///
+    /// # Errors
+    /// As [`Plain::union`].
+    pub fn union(&mut self, other: &Self) -> Result<(), Error> {
+        self.binary.union(&other.binary)
+    }
+
+    /// The same filter in its binary form.
+    pub fn binary(&self) -> &BitsAndBlooms {
+        &self.binary
+    }
+
+    /// The filter that has this binary form.
+    pub fn from_binary(binary: BitsAndBlooms) -> Self {
+        Self { binary }
+    }
+}
+
+/// The JSON as Go marshals it.
+fn frame(bits: u64, probes: u64, set: &str) -> String {
+    format!(r#"{{"m":{bits},"k":{probes},"b":"{set}"}}"#)
+}
+
+fn as_json(error: Error) -> Error {
+    match error {
+        Error::KeyType { found, .. } => Error::KeyType { format: JSON, found },
+        other => other,
+    }
+}
+
+impl ForeignFilter for BitsAndBloomsJson {
+    fn format(&self) -> Format {
+        JSON
+    }
+
+    fn scheme(&self) -> String {
+        self.binary.scheme()
+    }
+
+    fn is_certain(&self) -> bool {
+        true
+    }
+
+    fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
+        self.binary.contains(key).map_err(as_json)
+    }
+
+    fn contains_all(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
+        self.binary.contains_all(keys, found).map_err(as_json)
+    }
+
+    fn bytes(&self) -> u64 {
+        let set = self.binary.content().len() as u64 - SIZES as u64;
+        let frame = frame(self.binary.layout().bits, self.binary.layout().probes.into(), "");
+        frame.len() as u64 + set.div_ceil(3) * 4
+    }
+
+    fn receipt(&self) -> Receipt {
+        Receipt { format: JSON, bytes: self.bytes(), ..self.binary.receipt() }
+    }
+
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
+        let set = BASE64_URL_SAFE.encode(&self.binary.content()[SIZES..]);
+        let Fields { bits, probes, .. } = self.binary.layout();
+        Ok(out.write_all(frame(*bits, (*probes).into(), &set).as_bytes())?)
+    }
+}
+
+impl ForeignInsert for BitsAndBloomsJson {
+    fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
+        self.binary.insert(key).map_err(as_json)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(bits: u64) -> Parameters {
+        Parameters { bits: Some(bits), probes: Some(3), ..Parameters::default() }
+    }
+
+    #[test]
+    fn json_holds_the_binary_form() {
+        let mut filter = BitsAndBloomsJson::new(JSON, &given(70)).unwrap();
+        filter.insert("a".into()).unwrap();
+        let text = filter.encode().unwrap();
+        assert!(text.starts_with(br#"{"m":70,"k":3,"b":"AAAAAAAAAEY"#), "{}", text.escape_ascii());
+        assert_eq!(BitsAndBloomsJson::plan(JSON, &given(70)).unwrap().bytes, text.len() as u64);
+        assert_eq!(filter.receipt().bytes, text.len() as u64);
+        let mut read = BitsAndBloomsJson::decode(JSON, &text, &Parameters::default()).unwrap();
+        assert!(read.contains("a".into()).unwrap());
+        assert_eq!(read.binary().content(), filter.binary().content());
+        read.union(&filter).unwrap();
+        assert_eq!(read.encode().unwrap(), text);
+        for (right, wrong) in [
+            ("70", "71"),
+            ("70", "-7"),
+            ("\"k\":3", "\"k\":0"),
+            ("AAA", "AA*"),
+            ("}", ""),
+            ("\"b\"", "\"c\""),
+        ] {
+            let changed = String::from_utf8(text.clone()).unwrap().replacen(right, wrong, 1);
+            assert!(
+                BitsAndBloomsJson::decode(JSON, changed, &Parameters::default()).is_err(),
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn fields_out_of_range_are_refused() {
+        let file = BitsAndBlooms::new(Format::BitsAndBlooms, &given(70)).unwrap().encode().unwrap();
+        for (byte, value) in
+            [(0, 1), (7, 0), (7, 71), (15, 0), (8, 1), (23, 71), (32, 1), (39, 0x40)]
+        {
+            let mut changed = file.clone();
+            changed[byte] = value;
+            let read =
+                BitsAndBlooms::decode(Format::BitsAndBlooms, changed, &Parameters::default());
+            assert!(read.is_err(), "{byte}");
+        }
+        assert!(BitsAndBlooms::new(Format::BitsAndBlooms, &Parameters::default()).is_err());
+    }
+}

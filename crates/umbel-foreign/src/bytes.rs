@@ -1,0 +1,197 @@
+//! The content of files: owned, and read field by field without trust.
+
+use std::ops::{Deref, DerefMut, Range};
+
+use umbel::{Block, Blocks};
+
+use crate::{Error, Format, Value};
+
+/// Bytes of a cache line, which is what memory is had in.
+const LINE: usize = size_of::<Block>();
+
+/// Probes that a file may ask for where its field holds more: far above what any rate takes, far below
+/// what would make one question to a damaged file take seconds.
+pub(crate) const MOST_PROBES: u32 = 1 << 16;
+
+/// Owned content of a file: bytes whose array of bits starts a cache line, so that no block of it lies
+/// across two; in huge pages when there are many.
+#[derive(Clone)]
+pub struct Bytes {
+    blocks: Blocks,
+    start: usize,
+    len: usize,
+}
+
+impl Bytes {
+    /// `len` zeroed bytes; the one at `aligned` has an address that is a multiple of 64.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], instead of an abort.
+    pub fn zeroed(len: usize, aligned: usize) -> Result<Self, Error> {
+        let start = aligned.wrapping_neg() % LINE;
+        let bytes = (len as u64).saturating_add(start as u64);
+        // Nothing else can fail there.
+        let blocks = Blocks::zeroed(bytes.div_ceil(LINE as u64))
+            .map_err(|_| Error::OutOfMemory { bytes })?;
+        Ok(Self { blocks, start, len })
+    }
+
+    /// A copy of `content`, aligned at the byte `aligned`.
+    ///
+    /// # Errors
+    /// As [`zeroed`](Self::zeroed).
+    pub fn copy_of(content: &[u8], aligned: usize) -> Result<Self, Error> {
+        let mut copy = Self::zeroed(content.len(), aligned)?;
+        copy.copy_from_slice(content);
+        Ok(copy)
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.blocks)[self.start..][..self.len]
+    }
+}
+
+impl DerefMut for Bytes {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut bytemuck::cast_slice_mut(&mut self.blocks)[self.start..][..self.len]
+    }
+}
+
+impl AsRef<[u8]> for Bytes {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl std::fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.len)
+    }
+}
+
+/// Reads fields from the front of a file's content; what is not there is an error that names the field.
+pub(crate) struct Reader<'a> {
+    format: Format,
+    content: &'a [u8],
+    at: usize,
+}
+
+macro_rules! fields {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $from:ident;)*) => {$(
+        $(#[$doc])*
+        #[allow(dead_code)] // one set of names for all formats
+        pub(crate) fn $name(&mut self) -> Result<$type, Error> {
+            Ok(<$type>::$from(self.array()?))
+        }
+    )*};
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(format: Format, content: &'a [u8]) -> Self {
+        Self { format, content, at: 0 }
+    }
+
+    /// Bytes read so far.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Bytes not read yet.
+    pub(crate) fn left(&self) -> usize {
+        self.content.len() - self.at
+    }
+
+    /// The next `len` bytes.
+    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], Error> {
+        let taken = self.content[self.at..].get(..len).ok_or_else(|| Error::Length {
+            format: self.format,
+            expected: (self.at as u64).saturating_add(len as u64),
+            found: self.content.len() as u64,
+        })?;
+        self.at += len;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        Ok(self.take(N)?.try_into().expect("as many as asked for"))
+    }
+
+    fields! {
+        u8: u8 = from_le_bytes;
+        u16_le: u16 = from_le_bytes;
+        u16_be: u16 = from_be_bytes;
+        u32_le: u32 = from_le_bytes;
+        u32_be: u32 = from_be_bytes;
+        u64_le: u64 = from_le_bytes;
+        u64_be: u64 = from_be_bytes;
+        i32_le: i32 = from_le_bytes;
+        i32_be: i32 = from_be_bytes;
+        f64_le: f64 = from_le_bytes;
+    }
+
+    /// Where the array of bits lies when it has `len` bytes and `tail` more bytes follow, no fewer and no more.
+    pub(crate) fn rest(&self, len: u64, tail: u64) -> Result<Range<usize>, Error> {
+        let (start, found) = (self.at as u64, self.content.len() as u64);
+        let expected = start.saturating_add(len).saturating_add(tail);
+        if found != expected {
+            return Err(Error::Length { format: self.format, expected, found });
+        }
+        Ok(self.at..self.content.len() - tail as usize)
+    }
+}
+
+/// The error of a field of a file that is not as it should be.
+pub(crate) fn refuse(
+    format: Format,
+    field: &'static str,
+    found: impl Into<Value>,
+    expected: &'static str,
+) -> Error {
+    Error::Field { format, field, found: found.into(), expected }
+}
+
+/// Refuses a field unless it is `right`.
+pub(crate) fn check(
+    format: Format,
+    field: &'static str,
+    found: impl Into<Value>,
+    right: bool,
+    expected: &'static str,
+) -> Result<(), Error> {
+    if right { Ok(()) } else { Err(refuse(format, field, found, expected)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_is_aligned_where_asked() {
+        for aligned in [0, 1, 6, 17, 63, 64, 100] {
+            let mut bytes = Bytes::copy_of(&[7; 200], aligned).unwrap();
+            assert_eq!(bytes.len(), 200);
+            assert_eq!((bytes.as_ptr() as usize + aligned) % 64, 0);
+            bytes[199] = 1;
+            assert_eq!(bytes.clone()[198..], [7, 1]);
+        }
+    }
+
+    #[test]
+    fn a_reader_never_runs_over_the_end() {
+        let mut reader = Reader::new(Format::Guava, &[1, 0, 2, 0, 0, 3]);
+        assert_eq!(reader.u16_le().unwrap(), 1);
+        assert_eq!(reader.u16_be().unwrap(), 0x200);
+        assert!(matches!(reader.u32_be(), Err(Error::Length { expected: 8, found: 6, .. })));
+        assert_eq!((reader.at(), reader.left()), (4, 2));
+        assert_eq!(reader.rest(1, 1).unwrap(), 4..5);
+        assert!(reader.rest(u64::MAX, 1).is_err() && reader.rest(1, 0).is_err());
+        assert!(reader.take(usize::MAX).is_err());
+    }
+}

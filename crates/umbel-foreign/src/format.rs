@@ -1,0 +1,265 @@
+//! The formats by name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Error, KeyType};
+
+/// A format in which some other system keeps a Bloom filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Format {
+    /// Parquet's split-block filter with its Thrift header.
+    Parquet,
+    /// The bits of a Parquet filter alone, as parquet-java's `writeTo` gives them.
+    ParquetBits,
+    /// Guava's `BloomFilter.writeTo`.
+    Guava,
+    /// Spark's `BloomFilter.writeTo`, versions 1 and 2.
+    Spark,
+    /// RedisBloom's `BF.SCANDUMP`: the header chunk, then the data chunks.
+    RedisBloom,
+    /// LevelDB's `leveldb.BuiltinBloomFilter2`, also of goleveldb and Badger.
+    LevelDb,
+    /// RocksDB's full filter before format version 5.
+    RocksDbLegacy,
+    /// RocksDB's FastLocalBloom, format version 5 and later.
+    RocksDb,
+    /// `tofile` of pybloom 2.0 and pybloom-live 3.
+    Pybloom3,
+    /// `tofile` of pybloom-live 4.
+    Pybloom4,
+    /// `tofile` of the scalable filter of pybloom 2.0 and pybloom-live 3.
+    Pybloom3Scalable,
+    /// `tofile` of the scalable filter of pybloom-live 4.
+    Pybloom4Scalable,
+    /// Apache DataSketches' Bloom filter.
+    DataSketches,
+    /// Hadoop's `BloomFilter` as a `Writable`.
+    Hadoop,
+    /// Hive's `BloomKFilter`.
+    Hive,
+    /// ORC's row-group filter, the protobuf message.
+    Orc,
+    /// The Go package bits-and-blooms, formerly willf/bloom: `WriteTo`.
+    BitsAndBlooms,
+    /// The same filter as JSON.
+    BitsAndBloomsJson,
+    /// Squid's cache digest.
+    Squid,
+    /// A plain bit vector with SHA-1 of salt and key, as Perl programs keep it.
+    SaltedSha1,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 20] = [
+        Self::Parquet,
+        Self::ParquetBits,
+        Self::Guava,
+        Self::Spark,
+        Self::RedisBloom,
+        Self::LevelDb,
+        Self::RocksDbLegacy,
+        Self::RocksDb,
+        Self::Pybloom3,
+        Self::Pybloom4,
+        Self::Pybloom3Scalable,
+        Self::Pybloom4Scalable,
+        Self::DataSketches,
+        Self::Hadoop,
+        Self::Hive,
+        Self::Orc,
+        Self::BitsAndBlooms,
+        Self::BitsAndBloomsJson,
+        Self::Squid,
+        Self::SaltedSha1,
+    ];
+
+    /// Its name, as on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Parquet => "parquet",
+            Self::ParquetBits => "parquet-bits",
+            Self::Guava => "guava",
+            Self::Spark => "spark",
+            Self::RedisBloom => "redisbloom",
+            Self::LevelDb => "leveldb",
+            Self::RocksDbLegacy => "rocksdb-legacy",
+            Self::RocksDb => "rocksdb",
+            Self::Pybloom3 => "pybloom-3",
+            Self::Pybloom4 => "pybloom-4",
+            Self::Pybloom3Scalable => "pybloom-3-scalable",
+            Self::Pybloom4Scalable => "pybloom-4-scalable",
+            Self::DataSketches => "datasketches",
+            Self::Hadoop => "hadoop",
+            Self::Hive => "hive",
+            Self::Orc => "orc",
+            Self::BitsAndBlooms => "bits-and-blooms",
+            Self::BitsAndBloomsJson => "bits-and-blooms-json",
+            Self::Squid => "squid",
+            Self::SaltedSha1 => "salted-sha1",
+        }
+    }
+
+    /// The types of keys that the system hashes; the first is what is meant when none is named.
+    pub const fn key_types(self) -> &'static [KeyType] {
+        use KeyType::{Bytes, Decimal, F32, F64, I32, I64, Url, Utf16};
+        match self {
+            Self::Parquet | Self::ParquetBits => &[Bytes, I64, I32, F64, F32],
+            Self::Guava => &[Bytes, Utf16, I64, I32],
+            Self::Spark => &[Bytes, I64, I32],
+            Self::DataSketches => &[Bytes, I64, F64],
+            Self::Hive | Self::Orc => &[Bytes, I64, I32, F64, F32],
+            Self::Pybloom3 | Self::Pybloom4 | Self::Pybloom3Scalable | Self::Pybloom4Scalable => {
+                &[Bytes, Decimal]
+            }
+            Self::Squid => &[Url],
+            Self::RedisBloom
+            | Self::LevelDb
+            | Self::RocksDbLegacy
+            | Self::RocksDb
+            | Self::Hadoop
+            | Self::BitsAndBlooms
+            | Self::BitsAndBloomsJson
+            | Self::SaltedSha1 => &[Bytes],
+        }
+    }
+
+    /// The names of the [`Parameters`](crate::Parameters) that its filters are made from.
+    pub const fn parameters(self) -> &'static [&'static str] {
+        match self {
+            Self::Parquet | Self::ParquetBits => &["keys", "fpp", "bits"],
+            Self::Guava => &["keys", "fpp"],
+            Self::Spark => &["keys", "fpp", "bits", "seed"],
+            Self::DataSketches => &["keys", "fpp", "bits", "probes", "seed"],
+            Self::RedisBloom => &["keys", "fpp", "growth"],
+            Self::LevelDb => &["keys", "bits_per_key", "fpp"],
+            Self::RocksDbLegacy | Self::RocksDb => &["keys", "bits_per_key"],
+            Self::Pybloom3 | Self::Pybloom4 => &["keys", "fpp"],
+            Self::Pybloom3Scalable | Self::Pybloom4Scalable => &["keys", "fpp", "growth"],
+            Self::Hadoop => &["bits", "probes"],
+            Self::Hive => &["keys"],
+            Self::Orc => &["keys", "fpp"],
+            Self::BitsAndBlooms | Self::BitsAndBloomsJson => &["keys", "fpp", "bits", "probes"],
+            Self::Squid => &["keys", "bits_per_key"],
+            Self::SaltedSha1 => &["bits", "salts"],
+        }
+    }
+
+    /// Words that choose between the ways its writers have, and what they mean.
+    pub const fn options(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Parquet | Self::ParquetBits => {
+                &[("arrow", "sized, and folded at the end, as Arrow does; else as parquet-java")]
+            }
+            Self::Guava => &[
+                ("mitz32", "strategy 0, as Guava 11 and 12; else strategy 1"),
+                ("guava-31", "probes as Guava up to 31.1 chooses them; else as later ones"),
+            ],
+            Self::Spark => &[("v1", "version 1, which Spark 3 and 4.0 read; else version 2")],
+            Self::LevelDb => &[
+                ("goleveldb", "sized in 32 bits, as goleveldb"),
+                ("badger", "sized as Badger, from fpp or bits per key"),
+            ],
+            Self::RedisBloom => &[(
+                "redisbloom-2",
+                "error rates above 0.25 as they are, as RedisBloom 2; else cut to 0.25, as Redis 8",
+            )],
+            Self::DataSketches => &[("counted", "with the number of set bits in the header")],
+            Self::Hadoop => &[
+                ("jenkins", "Jenkins' hash; else Murmur"),
+                ("old", "the older header without a version; Jenkins' hash"),
+            ],
+            _ => &[],
+        }
+    }
+
+    /// The names of the [`Parameters`](crate::Parameters) that must be given to read its files.
+    pub const fn told(self) -> &'static [&'static str] {
+        match self {
+            Self::SaltedSha1 => &["salts"],
+            _ => &[],
+        }
+    }
+
+    /// Whether the size follows from the number of keys that come, which must therefore be known first.
+    pub const fn counts_keys(self) -> bool {
+        matches!(self, Self::LevelDb | Self::RocksDbLegacy | Self::RocksDb)
+    }
+
+    /// Whether filters become larger as keys come.
+    pub const fn grows(self) -> bool {
+        matches!(self, Self::RedisBloom | Self::Pybloom3Scalable | Self::Pybloom4Scalable)
+    }
+
+    /// What gives way in this format when filters grow large, and from where on; `None` where nothing does.
+    pub const fn limits(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Parquet | Self::ParquetBits => {
+                "its writers stop at 128 MiB; the header counts bytes in 31 bits"
+            }
+            Self::Guava => {
+                "at most 2^31 - 1 words; filters of strategy 0 never use bits from 2^31 on"
+            }
+            Self::Spark => {
+                "at most 2^31 - 1 words; filters of version 1 never use bits from 2^31 on"
+            }
+            Self::LevelDb => {
+                "bits from 2^32 on are never used; goleveldb and Badger compute sizes in 32 bits, which wrap"
+            }
+            Self::RocksDbLegacy => {
+                "at most 0xffff0000 bits; its 32-bit hash shows in the rate from some 3 million keys on"
+            }
+            Self::RocksDb => "at most 0xffffffc0 bytes",
+            Self::DataSketches => {
+                "at most (2^31 - 5) * 64 bits; arrays of Java, and so its files, end at 2 GiB"
+            }
+            Self::Hadoop => "at most 2^31 - 1 bits",
+            Self::Hive => "at most 2^31 - 1 words; its rate is always planned for 0.05",
+            Self::Orc => "at most 2^31 - 1 bits",
+            Self::Squid => "the mask is counted in 32 bits; always 4 probes a key",
+            Self::RedisBloom => "a first link of at most 2^30 entries; growth of at most 32768",
+            Self::Pybloom3
+            | Self::Pybloom4
+            | Self::Pybloom3Scalable
+            | Self::Pybloom4Scalable
+            | Self::BitsAndBlooms
+            | Self::BitsAndBloomsJson => return None,
+            Self::SaltedSha1 => "the hash has 32 bits: bits from 2^32 on are never used",
+        })
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = Error;
+
+    /// # Errors
+    /// [`Error::UnknownFormat`].
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.into_iter().find(|format| format.name() == name);
+        found.ok_or_else(|| Error::UnknownFormat { name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for (i, format) in Format::ALL.into_iter().enumerate() {
+            assert_eq!(format.name().parse::<Format>().unwrap(), format);
+            assert_eq!(format as usize, i, "in the order of the enum");
+            assert!(!format.key_types().is_empty());
+        }
+        let error = "gauva".parse::<Format>().unwrap_err().to_string();
+        assert!(error.contains("gauva") && error.contains("guava"), "{error}");
+    }
+}

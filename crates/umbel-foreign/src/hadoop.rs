@@ -1,0 +1,207 @@
+//! Hadoop's `BloomFilter` as a `Writable`. Checked against Hadoop 3.5.0; `apache/hadoop`,
+//! `org/apache/hadoop/util/bloom/{Filter,BloomFilter,HashFunction}.java` and `util/hash`.
+//!
+//! ```text
+//! byte 0       4        8          9        13 ..
+//! | -1 i32 BE | k i32 | hash type | m i32 | ceil(m/8) bytes of bits, lowest first |
+//!
+//! the older form, which Hadoop still reads:
+//! byte 0      4        8 ..
+//! | k i32 BE | m i32 | ceil(m/8) bytes |            with Jenkins' hash
+//! ```
+//!
+//! Each probe hashes the key again, with the hash before it as the seed. The size is the caller's choice.
+
+use std::ops::Range;
+
+use crate::bits::{Order, padding_is_clear};
+use crate::bytes::{MOST_PROBES, Reader, check, refuse};
+use crate::hash::{lookup3, murmur2};
+use crate::plain::{Layout, Plain, sealed};
+use crate::{Bytes, Error, Format, Key, Parameters, Plan};
+
+/// A filter of Hadoop.
+///
+/// ```
+/// use umbel_foreign::hadoop::Hadoop;
+/// use umbel_foreign::{ForeignFilter, ForeignInsert, Format, Key, Parameters};
+///
+/// let size = Parameters { bits: Some(5000), probes: Some(4), ..Parameters::default() };
+/// let mut filter: Hadoop = Hadoop::new(Format::Hadoop, &size)?;
+/// assert!(filter.insert(Key::from("row 7"))?);
+/// assert!(filter.contains(Key::from("row 7"))? && !filter.contains(Key::from("row 8"))?);
+/// assert!(filter.insert(Key::from("")).is_err(), "Hadoop refuses empty keys");
+/// # Ok::<(), umbel_foreign::Error>(())
+/// ```
+pub type Hadoop<S = Bytes> = Plain<Fields, S>;
+
+/// What the header of a file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fields {
+    hash: Hash,
+    probes: u32,
+    bits: u32,
+    array: Range<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hash {
+    Jenkins = 0,
+    Murmur = 1,
+}
+
+/// Bytes before the bits of a file that is not of the older form.
+const HEAD: usize = 13;
+/// The first field of a file that is not of the older form.
+const VERSION: i32 = -1;
+
+impl sealed::Sealed for Fields {}
+
+impl Layout for Fields {
+    type Hash<'k> = &'k [u8];
+    const ORDER: Order = Order::Bytes;
+
+    fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
+        let (bits, probes) = (given.bits(format)?, given.probes(format)?);
+        let right = |value: u64, most: u64| (1..=most).contains(&value);
+        if !right(bits, i32::MAX as u64) {
+            return Err(Parameters::refuse(format, "bits", bits, "1 to 2^31 - 1"));
+        }
+        if !right(probes.into(), MOST_PROBES.into()) {
+            return Err(Parameters::refuse(format, "probes", probes, "1 to 65536"));
+        }
+        let mut head = Vec::new();
+        if !given.has("old") {
+            head.extend(VERSION.to_be_bytes());
+        }
+        head.extend((probes as i32).to_be_bytes());
+        if !given.has("old") {
+            let hash = if given.has("jenkins") { Hash::Jenkins } else { Hash::Murmur };
+            head.push(hash as u8);
+        }
+        head.extend((bits as i32).to_be_bytes());
+        Ok(Plan::new(format, (bits, probes), head, bits.div_ceil(8), Vec::new()))
+    }
+
+    fn parse(format: Format, content: &[u8], _: &Parameters) -> Result<Self, Error> {
+        let mut reader = Reader::new(format, content);
+        let first = reader.i32_be()?;
+        check(format, "version", first, first >= VERSION && first != 0, "-1, or probes above 0")?;
+        let (probes, hash) = if first > 0 {
+            (first, Hash::Jenkins)
+        } else {
+            let probes = reader.i32_be()?;
+            match reader.u8()? {
+                0 => (probes, Hash::Jenkins),
+                1 => (probes, Hash::Murmur),
+                other => {
+                    return Err(refuse(format, "hash type", other, "0 (Jenkins) or 1 (Murmur)"));
+                }
+            }
+        };
+        let few = (1..=MOST_PROBES as i32).contains(&probes);
+        check(format, "probes", probes, few, "1 to 65536")?;
+        let bits = reader.i32_be()?;
+        check(format, "bits", bits, bits > 0, "at least 1")?;
+        let (probes, bits) = (probes as u32, bits as u32);
+        let array = reader.rest(u64::from(bits).div_ceil(8), 0)?;
+        let clear = padding_is_clear(&content[array.clone()], bits.into());
+        check(format, "bits", "bits set behind the last", clear, "all clear")?;
+        Ok(Self { hash, probes, bits, array })
+    }
+
+    // The older form starts with two numbers that may be anything.
+    fn is_certain(&self) -> bool {
+        self.array.start == HEAD
+    }
+
+    fn format(&self) -> Format {
+        Format::Hadoop
+    }
+
+    fn scheme(&self) -> String {
+        let name = match self.hash {
+            Hash::Jenkins => "lookup3/chained",
+            Hash::Murmur => "murmur2-hadoop/chained",
+        };
+        name.to_owned()
+    }
+
+    fn array(&self) -> Range<usize> {
+        self.array.clone()
+    }
+
+    fn bits(&self) -> u64 {
+        self.bits.into()
+    }
+
+    fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    fn hash<'k>(&self, key: Key<'k>) -> Result<Option<&'k [u8]>, Error> {
+        match key {
+            Key::Bytes([]) => Err(Error::Key { format: Format::Hadoop, what: "empty keys" }),
+            Key::Bytes(key) => Ok(Some(key)),
+            other => Err(other.refused(Format::Hadoop)),
+        }
+    }
+
+    #[inline]
+    fn positions(&self, key: Self::Hash<'_>) -> impl Iterator<Item = u64> {
+        let mut hash = 0;
+        (0..self.probes).map(move |_| {
+            hash = match self.hash {
+                Hash::Jenkins => lookup3::hash(hash, key),
+                Hash::Murmur => murmur2::hadoop(hash, key),
+            };
+            // Java's remainder has the sign of the hash; then Math.abs.
+            u64::from((hash as i32).unsigned_abs() % self.bits)
+        })
+    }
+
+    // Asking for the lines first would hash every key twice, which costs more than the misses.
+    fn ask(&self, _: &[u8], _: Self::Hash<'_>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ForeignFilter, ForeignInsert};
+
+    fn sized(options: &[&str]) -> Hadoop {
+        let mut given = Parameters { bits: Some(77), probes: Some(3), ..Parameters::default() };
+        given.options.extend(options.iter().map(|option| (*option).to_owned()));
+        Hadoop::new(Format::Hadoop, &given).unwrap()
+    }
+
+    #[test]
+    fn the_older_form_has_the_bits_of_jenkins() {
+        let [mut old, mut new] = [sized(&["old"]), sized(&["jenkins"])];
+        for key in ["a", "bc", "def"] {
+            assert_eq!(old.insert(key.into()).unwrap(), new.insert(key.into()).unwrap());
+        }
+        assert_eq!(old.content()[..8], [0, 0, 0, 3, 0, 0, 0, 77]);
+        assert_eq!(new.content()[..13], [255, 255, 255, 255, 0, 0, 0, 3, 0, 0, 0, 0, 77]);
+        assert_eq!(old.bit_array(), new.bit_array());
+        old.union(&new).unwrap();
+        assert!(old.union(&sized(&[])).is_err(), "Murmur");
+        let read = Hadoop::decode(Format::Hadoop, old.content(), &Parameters::default()).unwrap();
+        assert!(read.contains("bc".into()).unwrap());
+    }
+
+    #[test]
+    fn fields_out_of_range_are_refused() {
+        let file = sized(&[]).encode().unwrap();
+        for (byte, value) in
+            [(3, 254), (4, 0x80), (4, 1), (7, 0), (8, 2), (9, 0x80), (12, 0), (12, 81), (22, 0x20)]
+        {
+            let mut changed = file.clone();
+            changed[byte] = value;
+            assert!(
+                Hadoop::decode(Format::Hadoop, changed, &Parameters::default()).is_err(),
+                "{byte}"
+            );
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Keys as other systems hash them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Error, Format};
+
+/// A key of a type. Most systems hash numbers and texts differently, and none writes down which.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Key<'a> {
+    /// Bytes as they are; text is its UTF-8, or whatever bytes the system makes of it.
+    Bytes(&'a [u8]),
+    /// A 64-bit integer.
+    I64(i64),
+    /// A 32-bit integer.
+    I32(i32),
+    /// A double.
+    F64(f64),
+    /// A float.
+    F32(f32),
+}
+
+impl Key<'_> {
+    /// What the key is called in messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Bytes(_) => "bytes",
+            Self::I64(_) => "i64",
+            Self::I32(_) => "i32",
+            Self::F64(_) => "f64",
+            Self::F32(_) => "f32",
+        }
+    }
+
+    /// The error of a format that hashes no keys of this type.
+    pub(crate) fn refused(&self, format: Format) -> Error {
+        Error::KeyType { format, found: self.kind() }
+    }
+}
+
+impl<'a> From<&'a [u8]> for Key<'a> {
+    fn from(key: &'a [u8]) -> Self {
+        Self::Bytes(key)
+    }
+}
+
+impl<'a> From<&'a str> for Key<'a> {
+    fn from(key: &'a str) -> Self {
+        Self::Bytes(key.as_bytes())
+    }
+}
+
+impl From<i64> for Key<'_> {
+    fn from(key: i64) -> Self {
+        Self::I64(key)
+    }
+}
+
+/// How a line of text becomes a [`Key`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum KeyType {
+    /// The bytes of the line.
+    Bytes,
+    /// The UTF-16 code units of the line, little-endian, as Java's chars are hashed.
+    Utf16,
+    /// An integer, as 64 bits.
+    I64,
+    /// An integer, as 32 bits.
+    I32,
+    /// A number, as a double.
+    F64,
+    /// A number, as a float.
+    F32,
+    /// An integer, as its shortest decimal text: what Python's `str` makes of it.
+    Decimal,
+    /// The address of a page.
+    Url,
+}
+
+impl KeyType {
+    /// Every type.
+    pub const ALL: [Self; 8] = [
+        Self::Bytes,
+        Self::Utf16,
+        Self::I64,
+        Self::I32,
+        Self::F64,
+        Self::F32,
+        Self::Decimal,
+        Self::Url,
+    ];
+
+    /// Its name, as on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Utf16 => "utf16",
+            Self::I64 => "i64",
+            Self::I32 => "i32",
+            Self::F64 => "f64",
+            Self::F32 => "f32",
+            Self::Decimal => "decimal",
+            Self::Url => "url",
+        }
+    }
+
+    /// The key that a line is; `buffer` keeps its bytes where they are not those of the line.
+    ///
+    /// # Errors
+    /// [`Error::KeyText`] when the line is no such number, or not UTF-8 where characters are asked for.
+    pub fn read<'a>(self, line: &'a [u8], buffer: &'a mut Vec<u8>) -> Result<Key<'a>, Error> {
+        let refused = || Error::KeyText { line: line.to_vec(), expected: self };
+        let text = || std::str::from_utf8(line).map_err(|_| refused());
+        Ok(match self {
+            Self::Bytes | Self::Url => Key::Bytes(line),
+            Self::Utf16 => {
+                buffer.clear();
+                buffer.extend(text()?.encode_utf16().flat_map(u16::to_le_bytes));
+                Key::Bytes(buffer)
+            }
+            Self::I64 => Key::I64(text()?.parse().map_err(|_| refused())?),
+            Self::I32 => Key::I32(text()?.parse().map_err(|_| refused())?),
+            Self::F64 => Key::F64(text()?.parse().map_err(|_| refused())?),
+            Self::F32 => Key::F32(text()?.parse().map_err(|_| refused())?),
+            Self::Decimal => {
+                let number: i128 = text()?.parse().map_err(|_| refused())?;
+                buffer.clear();
+                buffer.extend(number.to_string().bytes());
+                Key::Bytes(buffer)
+            }
+        })
+    }
+}
+
+impl fmt::Display for KeyType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for KeyType {
+    type Err = Error;
+
+    /// # Errors
+    /// [`Error::UnknownKeyType`].
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.into_iter().find(|key_type| key_type.name() == name);
+        found.ok_or_else(|| Error::UnknownKeyType { name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_become_keys() {
+        let mut buffer = Vec::new();
+        let mut read = |key_type: KeyType, line: &str| {
+            key_type.read(line.as_bytes(), &mut buffer).map(|key| format!("{key:?}")).ok()
+        };
+        assert_eq!(read(KeyType::Bytes, "é").unwrap(), "Bytes([195, 169])");
+        assert_eq!(read(KeyType::Utf16, "é😀").unwrap(), "Bytes([233, 0, 61, 216, 0, 222])");
+        assert_eq!(
+            read(KeyType::I64, "-9223372036854775808").unwrap(),
+            "I64(-9223372036854775808)"
+        );
+        assert_eq!(read(KeyType::I32, "2147483648"), None);
+        assert_eq!(read(KeyType::F64, "-0").unwrap(), "F64(-0.0)");
+        assert_eq!(read(KeyType::Decimal, "-007").unwrap(), "Bytes([45, 55])");
+        assert_eq!(read(KeyType::Decimal, "7.0"), None);
+        for key_type in KeyType::ALL {
+            assert_eq!(key_type.name().parse::<KeyType>().unwrap(), key_type);
+        }
+    }
+}

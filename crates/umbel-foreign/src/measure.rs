@@ -1,0 +1,68 @@
+//! What the bits of a filter say: fill, keys, rate.
+
+use umbel::math::{Coverage, Estimate};
+
+use crate::bits::count_ones;
+
+/// Figures of one array of bits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[doc(hidden)]
+pub struct Measure {
+    pub(crate) bits: u64,
+    pub(crate) set_bits: u64,
+    pub(crate) keys: Estimate,
+    pub(crate) fpp: f64,
+}
+
+impl Measure {
+    /// Of a filter that knows nothing, or lets everything pass.
+    pub(crate) fn fixed(answer: bool, bits: u64) -> Self {
+        let keys = if answer { f64::INFINITY } else { 0.0 };
+        let keys = Estimate { value: keys, low: 0.0, high: keys, deviation: keys };
+        Self { bits, set_bits: 0, keys, fpp: f64::from(u8::from(answer)) }
+    }
+
+    /// Of probes anywhere among `bits` bits: X/m for each (B. H. Bloom 1970), keys by −(m/k)·ln(1 − X/m).
+    ///
+    /// Two hashes stretched to k probes raise the rate a little above this (A. Kirsch, M. Mitzenmacher
+    /// 2008, <https://doi.org/10.1002/rsa.20208>), by what vanishes as m grows.
+    pub(crate) fn spread(array: &[u8], bits: u64, probes: u32) -> Self {
+        let set_bits = count_ones(array);
+        let clear = bits.saturating_sub(set_bits) as f64;
+        let keys = Coverage::classic(bits, probes).keys(clear);
+        let fpp = (set_bits as f64 / bits as f64).min(1.0).powi(probes as i32);
+        Self { bits, set_bits, keys, fpp }
+    }
+
+    /// Of probes that all fall into one block of `block` bytes: the rate is the mean over blocks.
+    ///
+    /// `rate` tells that of a block. `spared` is the chance that a key of the block leaves a bit of it
+    /// clear, `pairs` how many other bits it may leave clear as well and with what chance both.
+    pub(crate) fn blocked(
+        array: &[u8],
+        block: usize,
+        rate: impl Fn(&[u8]) -> f64,
+        spared: f64,
+        pairs: &[(f64, f64)],
+    ) -> Self {
+        let blocks = array.chunks_exact(block);
+        let (count, bits) = (blocks.len() as f64, array.len() as u64 * 8);
+        let set_bits = count_ones(array);
+        let fpp = blocks.map(rate).sum::<f64>() / count;
+        let clear = bits.saturating_sub(set_bits) as f64;
+        let keys = Coverage::in_blocks(count, block as f64 * 8.0, spared, pairs).keys(clear);
+        Self { bits, set_bits, keys, fpp }
+    }
+
+    /// [`blocked`](Self::blocked) of `probes` probes anywhere in a block of `line` bytes.
+    pub(crate) fn lines(array: &[u8], line: usize, probes: u32) -> Self {
+        let (bits, k) = (8.0 * line as f64, probes as i32);
+        Self::blocked(
+            array,
+            line,
+            |line| (count_ones(line) as f64 / bits).powi(k),
+            ((bits - 1.0) / bits).powi(k),
+            &[(bits - 1.0, ((bits - 2.0) / bits).powi(k))],
+        )
+    }
+}

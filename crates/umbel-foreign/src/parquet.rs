@@ -1,0 +1,528 @@
+//! Parquet's split-block Bloom filter, with its Thrift header or without. Checked against parquet-java
+//! 1.17.0 and pyarrow 26.0.1; `apache/parquet-format`, `BloomFilter.md`.
+//!
+//! ```text
+//! 15 | numBytes zigzag varint | 1c 1c 00 00 | 1c 1c 00 00 | 1c 1c 00 00 | 00 | blocks of 32 bytes
+//! field 1, i32                  algorithm     hash          compression   end
+//!                               = BLOCK       = XXHASH      = UNCOMPRESSED
+//! ```
+//!
+//! A block is eight little-endian words of 32 bits; a key sets one bit in each. Its XXH64 chooses the
+//! block with the upper half, the bits with the lower:
+//!
+//! ```text
+//! block = (h >> 32) * blocks >> 32        bit of word i = (h mod 2^32) * SALT[i] mod 2^32 >> 27
+//! ```
+//!
+//! The value hashed is the plain encoding without a length: text as UTF-8, numbers little-endian, floats
+//! by their IEEE bits. In a Parquet file the footer's `ColumnMetaData` tells where a filter lies: field
+//! 14 its offset, field 15, where there is one, the length.
+
+use std::ops::Range;
+
+use crate::arch::{LineKernel, SALT};
+use crate::bits::{Order, count_ones, or};
+use crate::bytes::{Reader, check, refuse};
+use crate::hash::xxh64;
+use crate::measure::Measure;
+use crate::plain::{Layout, Plain, sealed};
+use crate::{Bytes, Error, Format, Key, Parameters, Plan};
+
+/// A split-block filter of Parquet.
+///
+/// ```
+/// use umbel_foreign::parquet::Parquet;
+/// use umbel_foreign::{ForeignInsert, Format, Key, Parameters};
+///
+/// let mut filter = Parquet::new(Format::Parquet, &Parameters::for_keys(50_000, 0.01).with("arrow"))?;
+/// for id in 0..300 {
+///     filter.insert(Key::I64(id))?;
+/// }
+/// filter.finish()?; // Far fewer keys than planned: folded as Arrow does.
+/// assert_eq!(filter.content().len(), 16 + 512);
+/// # Ok::<(), umbel_foreign::Error>(())
+/// ```
+pub type Parquet<S = Bytes> = Plain<Fields, S>;
+
+/// What the header of a file says.
+#[derive(Clone, Debug)]
+pub struct Fields {
+    kernel: LineKernel,
+    array: Range<usize>,
+    /// The rate up to which Arrow folds after the last key.
+    fold_to: Option<f64>,
+}
+
+/// Bytes of a block.
+const BLOCK: usize = 32;
+/// The largest filter that any writer makes, in bytes.
+const LARGEST: u64 = 128 << 20;
+/// The rates that parquet-java and Arrow take when none is given.
+const USUAL_FPP: [f64; 2] = [0.01, 0.05];
+/// Keys that Arrow takes when none are told.
+const ARROW_KEYS: u64 = 1 << 20;
+/// What follows numBytes in the header of every known writer.
+const ALGORITHMS: [u8; 13] = [0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0];
+
+/// Bits that the filter would have by its formula: −8n / ln(1 − p^(1/8)).
+fn formula(keys: u64, fpp: f64) -> f64 {
+    -8.0 * keys as f64 / (1.0 - fpp.powf(1.0 / 8.0)).ln()
+}
+
+/// Bits that parquet-java computes for `keys` keys, before it takes the power of two above.
+///
+/// Its mask is meant to round to whole blocks of 256 bits but clears bit 8 alone.
+pub fn java_bits(keys: u64, fpp: f64) -> u64 {
+    let bits = formula(keys, fpp);
+    let most = 8.0 * LARGEST as f64;
+    let bits = if bits > most || bits < 0.0 { 8 * LARGEST } else { bits as u64 };
+    ((bits + 255) & !256).max(256)
+}
+
+/// Bits that Arrow chooses for `keys` keys, before it folds: a power of two.
+pub fn arrow_bits(keys: u64, fpp: f64) -> u64 {
+    let bits = formula(keys, fpp) as u64;
+    bits.clamp(256, 8 * LARGEST).next_power_of_two()
+}
+
+/// The header of a bitset of so many bytes.
+fn header(bytes: u64) -> Vec<u8> {
+    let mut head = vec![0x15];
+    let mut zigzag = bytes << 1;
+    while zigzag >= 0x80 {
+        head.push(zigzag as u8 | 0x80);
+        zigzag >>= 7;
+    }
+    head.push(zigzag as u8);
+    head.extend(ALGORITHMS);
+    head
+}
+
+/// Where in `content`, which begins with a header and may go on behind the filter, the bits lie: how to cut
+/// a filter out of a Parquet file, whose footer tells where it begins but not always where it ends.
+///
+/// # Errors
+/// [`Error::Field`], [`Error::Length`].
+pub fn extent(content: &[u8]) -> Result<Range<usize>, Error> {
+    let bits = declared_extent(content)?;
+    if bits.end > content.len() {
+        let [expected, found] = [bits.end, content.len()].map(|length| length as u64);
+        return Err(Error::Length { format: Format::Parquet, expected, found });
+    }
+    Ok(bits)
+}
+
+/// As [`extent`], from the header alone, which must be in `content` but not what it announces: how many
+/// bytes of a file to read. Those who write filters now make headers of 15 to 19 bytes.
+///
+/// # Errors
+/// As [`extent`].
+pub fn declared_extent(content: &[u8]) -> Result<Range<usize>, Error> {
+    let format = Format::Parquet;
+    let mut reader = Reader::new(format, content);
+    let mut thrift = Thrift { reader: &mut reader };
+    let (mut field, mut bytes, mut unions) = (0, None, [false; 3]);
+    const UNIONS: [(&str, &str); 3] = [
+        ("algorithm", "1 (BLOCK), the only one there is"),
+        ("hash", "1 (XXHASH), the only one there is"),
+        ("compression", "1 (UNCOMPRESSED), the only one there is"),
+    ];
+    while let Some(kind) = thrift.field(&mut field)? {
+        match (field, kind) {
+            (1, Thrift::I32) => bytes = Some(thrift.integer()?),
+            (2..=4, Thrift::STRUCT) => {
+                let i = field as usize - 2;
+                let (name, expected) = UNIONS[i];
+                let mut chosen = 0;
+                while let Some(kind) = thrift.field(&mut chosen)? {
+                    check(format, name, chosen, chosen == 1 && kind == Thrift::STRUCT, expected)?;
+                    unions[i] = true;
+                    thrift.skip(kind, 0)?;
+                }
+            }
+            _ => thrift.skip(kind, 0)?,
+        }
+    }
+    for ((name, expected), there) in UNIONS.into_iter().zip(unions) {
+        check(format, name, "not there", there, expected)?;
+    }
+    let expected = "a positive multiple of 32";
+    let bytes = bytes.ok_or_else(|| refuse(format, "numBytes", "not there", expected))?;
+    let right = bytes > 0 && bytes <= i64::from(i32::MAX) && bytes % BLOCK as i64 == 0;
+    check(format, "numBytes", bytes, right, expected)?;
+    let start = reader.at();
+    Ok(start..start + bytes as usize)
+}
+
+/// Thrift's compact protocol, as far as a header needs it.
+struct Thrift<'r, 'a> {
+    reader: &'r mut Reader<'a>,
+}
+
+impl Thrift<'_, '_> {
+    const I32: u8 = 5;
+    const STRUCT: u8 = 12;
+    /// Structures inside structures that are skipped: no known header has any.
+    const DEPTH: u32 = 8;
+
+    /// The type of the next field, whose number replaces `field`; none at the end of the structure.
+    fn field(&mut self, field: &mut i64) -> Result<Option<u8>, Error> {
+        let byte = self.reader.u8()?;
+        if byte == 0 {
+            return Ok(None);
+        }
+        *field = match byte >> 4 {
+            0 => self.integer()?,
+            delta => field.saturating_add(delta.into()),
+        };
+        Ok(Some(byte & 15))
+    }
+
+    fn varint(&mut self) -> Result<u64, Error> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.reader.u8()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(refuse(Format::Parquet, "varint", "longer than 10 bytes", "at most 10 bytes"))
+    }
+
+    fn integer(&mut self) -> Result<i64, Error> {
+        let zigzag = self.varint()?;
+        Ok((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
+    }
+
+    /// Passes over a value of a type that is not known here.
+    fn skip(&mut self, kind: u8, depth: u32) -> Result<(), Error> {
+        let format = Format::Parquet;
+        check(format, "header", "nested", depth < Self::DEPTH, "no structures this deep")?;
+        match kind {
+            1 | 2 => {}
+            3 => drop(self.reader.u8()?),
+            4..=6 => drop(self.varint()?),
+            7 => drop(self.reader.take(8)?),
+            8 => {
+                let length = self.varint()?;
+                let length = usize::try_from(length).unwrap_or(usize::MAX);
+                self.reader.take(length)?;
+            }
+            // Lists and sets, then maps: a count believed costs nothing, since every element takes a byte.
+            9 | 10 => {
+                let head = self.reader.u8()?;
+                let count = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
+                for _ in 0..count {
+                    self.skip_element(head & 15, depth)?;
+                }
+            }
+            11 => {
+                let count = self.varint()?;
+                let kinds = if count > 0 { self.reader.u8()? } else { 0 };
+                for _ in 0..count {
+                    self.skip_element(kinds >> 4, depth)?;
+                    self.skip_element(kinds & 15, depth)?;
+                }
+            }
+            12 => {
+                let mut field = 0;
+                while let Some(kind) = self.field(&mut field)? {
+                    self.skip(kind, depth + 1)?;
+                }
+            }
+            13 => drop(self.reader.take(16)?),
+            other => return Err(refuse(format, "header", other, "a type of Thrift's, 1 to 13")),
+        }
+        Ok(())
+    }
+
+    /// Passes over an element of a list or a map, where truth values take a byte.
+    fn skip_element(&mut self, kind: u8, depth: u32) -> Result<(), Error> {
+        match kind {
+            1 | 2 => self.reader.u8().map(drop),
+            kind => self.skip(kind, depth + 1),
+        }
+    }
+}
+
+impl sealed::Sealed for Fields {}
+
+impl Layout for Fields {
+    type Hash<'k> = u64;
+    const ORDER: Order = Order::Bytes;
+
+    fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
+        let arrow = given.has("arrow");
+        let bytes = match given.bits {
+            Some(bits) => bits.div_ceil(8),
+            None => {
+                let fpp = given.fpp.unwrap_or(USUAL_FPP[usize::from(arrow)]);
+                let bits = if arrow { arrow_bits } else { java_bits };
+                let keys = match given.keys {
+                    None if arrow => ARROW_KEYS,
+                    _ => given.keys(format)?,
+                };
+                bits(keys, fpp) / 8
+            }
+        };
+        let bytes = bytes.clamp(BLOCK as u64, LARGEST).next_power_of_two();
+        let head = if format == Format::Parquet { header(bytes) } else { Vec::new() };
+        let plan = Plan::new(format, (8 * bytes, 8), head, bytes, Vec::new());
+        let short = given.keys.is_some_and(|keys| {
+            formula(keys, given.fpp.unwrap_or(USUAL_FPP[usize::from(arrow)])) > 8.0 * bytes as f64
+        });
+        Ok(plan.warn(
+            short,
+            "smaller than the keys need, the size ends at 128 MiB: the rate will be above the one asked for",
+        ))
+    }
+
+    fn parse(format: Format, content: &[u8], given: &Parameters) -> Result<Self, Error> {
+        let array = match format {
+            Format::Parquet => extent(content)?,
+            _ => 0..content.len(),
+        };
+        let expected = array.end as u64;
+        if array.end != content.len() {
+            return Err(Error::Length { format, expected, found: content.len() as u64 });
+        }
+        let right = !array.is_empty()
+            && array.len().is_multiple_of(BLOCK)
+            && array.len() / BLOCK <= u32::MAX as usize;
+        check(format, "bytes", array.len(), right, "a positive multiple of 32, at most 128 GiB")?;
+        let fold_to = given.has("arrow").then(|| given.fpp.unwrap_or(USUAL_FPP[1]));
+        Ok(Self { kernel: LineKernel::split_blocks(), array, fold_to })
+    }
+
+    fn is_certain(&self) -> bool {
+        self.array.start > 0
+    }
+
+    fn format(&self) -> Format {
+        if self.array.start > 0 { Format::Parquet } else { Format::ParquetBits }
+    }
+
+    fn scheme(&self) -> String {
+        "xxh64/split-block".to_owned()
+    }
+
+    fn array(&self) -> Range<usize> {
+        self.array.clone()
+    }
+
+    fn probes(&self) -> u32 {
+        8
+    }
+
+    fn hash(&self, key: Key<'_>) -> Result<Option<u64>, Error> {
+        Ok(Some(hash(key)))
+    }
+
+    #[inline]
+    fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64> {
+        let blocks = (self.array.len() / BLOCK) as u64;
+        let block = 256 * (((hash >> 32) * blocks) >> 32);
+        let low = hash as u32;
+        let bit =
+            move |(i, salt): (u64, u32)| block + 32 * i + u64::from(low.wrapping_mul(salt) >> 27);
+        (0..).zip(SALT).map(bit)
+    }
+
+    #[inline]
+    fn ask(&self, array: &[u8], hash: Self::Hash<'_>) {
+        self.kernel.ask(array, hash);
+    }
+
+    #[inline]
+    fn contains(&self, array: &[u8], hash: Self::Hash<'_>) -> bool {
+        self.kernel.contains(array, hash, 8)
+    }
+
+    #[inline]
+    fn insert(&self, array: &mut [u8], hash: Self::Hash<'_>) -> u32 {
+        self.kernel.insert(array, hash, 8).into()
+    }
+
+    fn finish(&mut self, content: &mut Bytes) -> Result<(), Error> {
+        match self.fold_to {
+            Some(fpp) => self.fold(content, fpp),
+            None => Ok(()),
+        }
+    }
+
+    fn measure(&self, array: &[u8]) -> Measure {
+        let rate = |block: &[u8]| {
+            block.chunks_exact(4).map(|word| count_ones(word) as f64 / 32.0).product()
+        };
+        let same_word = 1.0 - 2.0 / 32.0;
+        let other_word = (31.0f64 / 32.0).powi(2);
+        Measure::blocked(array, BLOCK, rate, 31.0 / 32.0, &[(31.0, same_word), (224.0, other_word)])
+    }
+}
+
+/// XXH64 of the plain encoding of a key, for which filters of any size can be asked.
+pub fn hash(key: Key<'_>) -> u64 {
+    match key {
+        Key::Bytes(key) => xxh64::hash(0, key),
+        Key::I64(key) => xxh64::of_u64(0, key as u64),
+        Key::I32(key) => xxh64::of_u32(0, key as u32),
+        Key::F64(key) => xxh64::of_u64(0, key.to_bits()),
+        Key::F32(key) => xxh64::of_u32(0, key.to_bits()),
+    }
+}
+
+impl<S: AsRef<[u8]>> Plain<Fields, S> {
+    /// Asks for many keys by their hashes, cache misses overlapped: `found[i]` becomes the answer for
+    /// `hashes[i]`, XXH64 of the plain encoding.
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
+        self.layout().kernel.contains_all(self.bit_array(), hashes, 8, found);
+    }
+
+    /// The same filter with the header ([`Format::Parquet`]) or without ([`Format::ParquetBits`]).
+    ///
+    /// # Errors
+    /// [`Error::Field`] when it is too large for the header, which counts bytes in 31 bits;
+    /// [`Error::OutOfMemory`].
+    pub fn convert(&self, to: Format) -> Result<Plain<Fields>, Error> {
+        let array = self.bit_array();
+        let few = to != Format::Parquet || array.len() <= i32::MAX as usize;
+        check(to, "numBytes", array.len(), few, "below 2^31")?;
+        let head = if to == Format::Parquet { header(array.len() as u64) } else { Vec::new() };
+        let mut content = Bytes::zeroed(head.len() + array.len(), head.len())?;
+        content[..head.len()].copy_from_slice(&head);
+        content[head.len()..].copy_from_slice(array);
+        Plain::decode(to, content, &Parameters::default())
+    }
+}
+
+impl Plain<Fields> {
+    /// Inserts many keys by their hashes, cache misses overlapped.
+    pub fn insert_hashes(&mut self, hashes: &[u64]) {
+        let (layout, array) = self.parts_mut();
+        layout.kernel.insert_all(array, hashes, 8);
+    }
+}
+
+impl Fields {
+    /// Halves the filter, by joining neighbouring blocks, as often as the rate then expected stays at
+    /// most `fpp`: with a share f of its bits set, 1 − (1 − f)^(2^i) of them after i times.
+    fn fold(&mut self, content: &mut Bytes, fpp: f64) -> Result<(), Error> {
+        let array = &content[self.array.clone()];
+        let blocks = array.len() / BLOCK;
+        if !blocks.is_power_of_two() {
+            return Ok(());
+        }
+        let mut clear = 1.0 - count_ones(array) as f64 / (8 * array.len()) as f64;
+        let mut together = 1;
+        while together < blocks {
+            clear *= clear;
+            if (1.0 - clear).powi(8) > fpp {
+                break;
+            }
+            together *= 2;
+        }
+        if together == 1 {
+            return Ok(());
+        }
+        let bytes = array.len() / together;
+        let head = if self.array.start > 0 { header(bytes as u64) } else { Vec::new() };
+        let mut folded = Bytes::zeroed(head.len() + bytes, head.len())?;
+        folded[..head.len()].copy_from_slice(&head);
+        let blocks = folded[head.len()..].chunks_exact_mut(BLOCK);
+        for (block, old) in blocks.zip(array.chunks_exact(together * BLOCK)) {
+            old.chunks_exact(BLOCK).for_each(|old| or(block, old));
+        }
+        self.array = head.len()..folded.len();
+        *content = folded;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ForeignFilter, ForeignInsert};
+
+    /// key-000001 to key-000020 in 32 bytes: written by parquet-java 1.17.0.
+    const ONE_BLOCK: &[u8] = &[
+        0x15, 0x40, 0x1c, 0x1c, 0x00, 0x00, 0x1c, 0x1c, 0x00, 0x00, 0x1c, 0x1c, 0x00, 0x00, 0x00,
+        0x64, 0x9e, 0x32, 0xf4, 0x9a, 0xe8, 0x64, 0x47, 0x9c, 0x01, 0x97, 0xef, 0x63, 0x22, 0x6d,
+        0x40, 0x36, 0x03, 0x6b, 0x7c, 0x4a, 0x4b, 0x22, 0xe6, 0xe5, 0x8e, 0x4b, 0x98, 0x87, 0x2e,
+        0x0d, 0xb9,
+    ];
+
+    #[test]
+    fn a_file_of_parquet_java_is_made_again() {
+        for (format, file) in
+            [(Format::Parquet, ONE_BLOCK), (Format::ParquetBits, &ONE_BLOCK[15..])]
+        {
+            let given = Parameters { bits: Some(256), ..Parameters::default() };
+            let mut filter = Parquet::new(format, &given).unwrap();
+            for i in 1..=20 {
+                filter.insert(format!("key-{i:06}").as_str().into()).unwrap();
+            }
+            assert_eq!(filter.content(), file);
+            let read = Parquet::decode(format, file, &Parameters::default()).unwrap();
+            assert!(read.contains("key-000007".into()).unwrap());
+        }
+    }
+
+    #[test]
+    fn headers_with_fields_unknown_are_read_and_other_algorithms_refused() {
+        let head = |bytes: &[u8]| extent(&[bytes, &[0; 64]].concat());
+        let known = &ONE_BLOCK[..15];
+        assert_eq!(head(known).unwrap(), 15..47);
+        // Fields 5 (binary of 2 bytes), 6 (a structure with a double in it), 7 (true), 8 (a list of two
+        // numbers), 9 (a map of truth values to lists of none), 10 (16 bytes).
+        let unknown: &[&[u8]] = &[
+            &[0x18, 2, 9, 9],
+            &[0x1c, 0x17, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            &[0x11],
+            &[0x19, 0x25, 0x80, 1, 7],
+            &[0x1b, 2, 0x19, 1, 0x05, 2, 0x05],
+            &[0x1d, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16],
+        ];
+        let more = [&known[..14], &unknown.concat(), &[0]].concat();
+        assert_eq!(head(&more).unwrap(), more.len()..more.len() + 32);
+        assert_eq!(declared_extent(&more).unwrap(), more.len()..more.len() + 32);
+        for end in 14..more.len() {
+            assert!(extent(&more[..end]).is_err(), "{end} bytes");
+        }
+        let endless = [&known[..14], &[0x19, 0xf1], &[255; 9], &[1]].concat();
+        assert!(head(&endless).is_err(), "a list of 2^64 - 1");
+        for i in 0..15 {
+            for bit in 0..8 {
+                let mut changed = known.to_vec();
+                changed[i] ^= 1 << bit;
+                // Bytes 3, 7 and 11 choose the algorithms; other changes can make fields to be skipped.
+                let extent = head(&changed);
+                assert!(extent.is_err() || ![3, 7, 11].contains(&i), "byte {i} bit {bit}");
+            }
+            assert!(extent(&known[..i]).is_err());
+        }
+        for bytes in [0, 31, 33, -32i64] {
+            let zigzag = (bytes << 1 ^ bytes >> 63) as u8;
+            let changed = [&[0x15, zigzag], &known[2..]].concat();
+            assert!(
+                matches!(head(&changed), Err(Error::Field { field: "numBytes", .. })),
+                "{bytes}"
+            );
+        }
+        assert!(extent(&[0x1c; 5000]).is_err(), "structures in structures");
+        assert!(extent(&[&[0x18][..], &[255; 9], &[1]].concat()).is_err(), "a length near 2^63");
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!((java_bits(33_554_432, 1e-6), java_bits(1000, 0.1)), (1_073_742_079, 5771));
+        assert_eq!((java_bits(1, 0.5), java_bits(1 << 60, 0.1)), (256, 1_073_742_079));
+        assert_eq!((arrow_bits(1, 0.5), arrow_bits(1000, 0.05)), (256, 8192));
+        for (bytes, length) in [(32, 15), (64, 16), (8 << 10, 17), (1 << 20, 18), (LARGEST, 19)] {
+            assert_eq!(header(bytes).len(), length);
+        }
+    }
+}

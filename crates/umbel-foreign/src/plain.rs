@@ -1,0 +1,505 @@
+//! Filters of one array of bits, which nearly all systems have: a [`Layout`] tells a format's fields,
+//! hash and positions, [`Plain`] does the rest for all of them.
+
+use std::fmt;
+use std::io::Write;
+use std::ops::Range;
+
+use umbel::filter::Fact;
+
+use crate::bits::{self, Order};
+use crate::error::differ;
+use crate::measure::Measure;
+use crate::receipt::sampled_rate;
+use crate::{
+    Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt, Value,
+};
+
+/// What a format knows of its filters. Implemented by the formats; not for others.
+///
+/// A value of it is what the fields of one file say.
+pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
+    /// What becomes of a key before it has positions; the key itself where every probe hashes it again.
+    type Hash<'k>: Copy;
+    /// Where the array keeps its bits.
+    #[doc(hidden)]
+    const ORDER: Order;
+
+    /// The file of an empty filter, by the system's own rules of sizes.
+    #[doc(hidden)]
+    fn plan(format: Format, given: &Parameters) -> Result<Plan, Error>;
+    /// Reads and checks the fields of a file's content. `given` is what a file without fields leaves to
+    /// be told; most ignore it.
+    #[doc(hidden)]
+    fn parse(format: Format, content: &[u8], given: &Parameters) -> Result<Self, Error>;
+    /// Whether hardly anything but a file of this format passes [`parse`](Self::parse).
+    #[doc(hidden)]
+    fn is_certain(&self) -> bool {
+        false
+    }
+
+    #[doc(hidden)]
+    fn format(&self) -> Format;
+    /// How keys become positions, with seed and all.
+    #[doc(hidden)]
+    fn scheme(&self) -> String;
+    /// Where in the content the array lies.
+    #[doc(hidden)]
+    fn array(&self) -> Range<usize>;
+    /// Bits, m: positions are below.
+    #[doc(hidden)]
+    fn bits(&self) -> u64 {
+        8 * self.array().len() as u64
+    }
+    #[doc(hidden)]
+    fn probes(&self) -> u32;
+    /// The answer for every key, where the system does not look at the bits.
+    #[doc(hidden)]
+    fn fixed(&self) -> Option<bool> {
+        None
+    }
+
+    /// The hash of a key; `None` for one that the system ignores when it is inserted and never finds.
+    #[doc(hidden)]
+    fn hash<'k>(&self, key: Key<'k>) -> Result<Option<Self::Hash<'k>>, Error>;
+    /// Where its bits are.
+    #[doc(hidden)]
+    fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64>;
+
+    /// Whether it takes one key more.
+    #[doc(hidden)]
+    fn admits(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    /// Bytes of a content of `length` bytes that is ready to set bits in.
+    #[doc(hidden)]
+    fn bytes_to_fill(&self, length: usize) -> u64 {
+        length as u64
+    }
+    /// Makes the content ready to set bits in.
+    #[doc(hidden)]
+    fn before_insert(&mut self, content: &mut Bytes) -> Result<(), Error> {
+        let _ = content;
+        Ok(())
+    }
+    /// Writes down that a key was inserted and set `new` bits.
+    #[doc(hidden)]
+    fn after_insert(&mut self, content: &mut Bytes, new: u32) {
+        let _ = (content, new);
+    }
+    /// Writes down that the bits of another filter were added.
+    #[doc(hidden)]
+    fn after_union(&mut self, content: &mut Bytes, other: &Self) {
+        let _ = (content, other);
+    }
+    /// What the writer of the format does after the last key.
+    #[doc(hidden)]
+    fn finish(&mut self, content: &mut Bytes) -> Result<(), Error> {
+        let _ = content;
+        Ok(())
+    }
+
+    /// Figures from the bits.
+    #[doc(hidden)]
+    fn measure(&self, array: &[u8]) -> Measure {
+        Measure::spread(array, self.bits(), self.probes())
+    }
+    /// What the file declares.
+    #[doc(hidden)]
+    fn facts(&self) -> Vec<Fact> {
+        Vec::new()
+    }
+    /// Whether all bits of a key are set.
+    #[doc(hidden)]
+    #[inline]
+    fn contains(&self, array: &[u8], hash: Self::Hash<'_>) -> bool {
+        self.positions(hash).all(|position| Self::ORDER.get(array, position))
+    }
+    /// Sets the bits of a key; tells how many were clear, at least 1 when any was.
+    #[doc(hidden)]
+    #[inline]
+    fn insert(&self, array: &mut [u8], hash: Self::Hash<'_>) -> u32 {
+        self.positions(hash).map(|position| u32::from(Self::ORDER.set(array, position))).sum()
+    }
+    /// Asks for the cache lines of a key. To be left out where positions cost more than a cache miss.
+    #[doc(hidden)]
+    #[inline]
+    fn ask(&self, array: &[u8], hash: Self::Hash<'_>) {
+        self.positions(hash).for_each(|position| Self::ORDER.ask(array, position));
+    }
+}
+
+pub(crate) mod sealed {
+    pub trait Sealed {}
+}
+
+/// A foreign filter of one array of bits, over the content of its file as it is.
+///
+/// `S` is where the content lives: [`Bytes`] to own it, `&[u8]` or a map to borrow it. Nothing is
+/// converted: bits stay in the order of the file, so opening costs no more than reading the header.
+#[derive(Clone)]
+pub struct Plain<L, S = Bytes> {
+    layout: L,
+    content: S,
+}
+
+impl<L: Layout> Plain<L> {
+    /// An empty filter of the size that the system itself would choose.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for what the format cannot be given or needs; [`Error::Fpp`];
+    /// [`Error::OutOfMemory`].
+    pub fn new(format: Format, given: &Parameters) -> Result<Self, Error> {
+        let Plan { bytes, head, array, tail, .. } = Self::plan(format, given)?;
+        let refused = |_| Error::OutOfMemory { bytes };
+        let array = usize::try_from(array).map_err(refused)?;
+        let len = array.checked_add(head.len() + tail.len()).ok_or(Error::OutOfMemory { bytes })?;
+        let mut content = Bytes::zeroed(len, head.len())?;
+        content[..head.len()].copy_from_slice(&head);
+        content[head.len() + array..].copy_from_slice(&tail);
+        Ok(Self { layout: L::parse(format, &content, given)?, content })
+    }
+
+    /// What [`new`](Self::new) would make.
+    ///
+    /// # Errors
+    /// As there, without the memory.
+    pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
+        given.check(format)?;
+        L::plan(format, given)
+    }
+
+    /// The content of its file.
+    pub fn into_content(self) -> Bytes {
+        self.content
+    }
+
+    /// What its fields say, and its array of bits.
+    pub(crate) fn parts_mut(&mut self) -> (&L, &mut [u8]) {
+        let array = self.layout.array();
+        (&self.layout, &mut self.content[array])
+    }
+
+    /// Inserts a key by its hash; true when it was certainly new.
+    ///
+    /// # Errors
+    /// [`Error::Full`] of a filter without bits or with as many keys as it takes,
+    /// [`Error::OutOfMemory`] of one that gets its bits now.
+    pub fn insert_hash(&mut self, hash: L::Hash<'_>) -> Result<bool, Error> {
+        self.layout.admits()?;
+        self.layout.before_insert(&mut self.content)?;
+        match self.layout.fixed() {
+            Some(true) => return Ok(false),
+            Some(false) => return Err(Error::Full { format: self.format(), keys: 0 }),
+            None => {}
+        }
+        let new = self.layout.insert(&mut self.content[self.layout.array()], hash);
+        self.layout.after_insert(&mut self.content, new);
+        Ok(new > 0)
+    }
+
+    /// Adds all keys of `other`: the bits become those of a filter with both sets of keys.
+    ///
+    /// # Errors
+    /// [`Error::FormatsDiffer`]; [`Error::Differ`], which names what else differs: the scheme with
+    /// its seed, the bits, or the probes.
+    pub fn union<T: AsRef<[u8]>>(&mut self, other: &Plain<L, T>) -> Result<(), Error> {
+        let [left, right] = [self.layout.format(), other.layout.format()];
+        if left != right {
+            return Err(Error::FormatsDiffer { left, right });
+        }
+        let names = ["hash scheme", "number of bits", "number of probes"];
+        let of =
+            |scheme: String, bits: u64, probes: u32| [scheme.into(), bits.into(), probes.into()];
+        let (ours, theirs) = (&self.layout, &other.layout);
+        differ(
+            names,
+            of(ours.scheme(), ours.bits(), ours.probes()),
+            of(theirs.scheme(), theirs.bits(), theirs.probes()),
+        )?;
+        match (self.layout.fixed(), other.layout.fixed()) {
+            (None, Some(false)) => {
+                self.layout.after_union(&mut self.content, &other.layout);
+                return Ok(());
+            }
+            (_, Some(false)) | (Some(true), _) => return Ok(()),
+            (_, Some(true)) => {
+                let [left, right] = ["bits", "none: every key passes"].map(Value::from);
+                return Err(Error::Differ { what: "content", left, right });
+            }
+            (_, None) => {}
+        }
+        self.layout.before_insert(&mut self.content)?;
+        bits::or(&mut self.content[self.layout.array()], other.bit_array());
+        self.layout.after_union(&mut self.content, &other.layout);
+        Ok(())
+    }
+}
+
+impl<L: Layout, S: AsRef<[u8]>> Plain<L, S> {
+    /// The filter that `content` holds, all of it and nothing else.
+    ///
+    /// # Errors
+    /// [`Error::Field`] for a field that is not as the format has it, [`Error::Length`] for
+    /// too few bytes or too many. Never panics, for any input, and allocates nothing.
+    pub fn decode(format: Format, content: S, given: &Parameters) -> Result<Self, Error> {
+        Ok(Self { layout: L::parse(format, content.as_ref(), given)?, content })
+    }
+
+    /// What its fields say.
+    pub fn layout(&self) -> &L {
+        &self.layout
+    }
+
+    /// The content of its file.
+    pub fn content(&self) -> &[u8] {
+        self.content.as_ref()
+    }
+
+    /// Its array of bits, in the order of the format.
+    pub fn bit_array(&self) -> &[u8] {
+        &self.content()[self.layout.array()]
+    }
+
+    /// A copy that owns its content, which can be inserted into.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn to_owned(&self) -> Result<Plain<L>, Error> {
+        let content = Bytes::copy_of(self.content(), self.layout.array().start)?;
+        Ok(Plain { layout: self.layout.clone(), content })
+    }
+
+    /// The hash of a key under this filter's scheme; `None` for one that the system ignores.
+    ///
+    /// # Errors
+    /// [`Error::KeyType`] for a type that the system does not hash, [`Error::Key`] for a
+    /// key that it refuses.
+    pub fn hash<'k>(&self, key: Key<'k>) -> Result<Option<L::Hash<'k>>, Error> {
+        self.layout.hash(key)
+    }
+
+    /// Whether a key may have been inserted, by its hash.
+    #[inline]
+    pub fn contains_hash(&self, hash: L::Hash<'_>) -> bool {
+        if let Some(answer) = self.layout.fixed() {
+            return answer;
+        }
+        self.layout.contains(self.bit_array(), hash)
+    }
+
+    pub(crate) fn measure(&self) -> Measure {
+        if let Some(answer) = self.layout.fixed() {
+            return Measure::fixed(answer, self.layout.bits());
+        }
+        let mut measure = self.layout.measure(self.bit_array());
+        measure.fpp = sampled_rate(self, measure.bits, self.layout.probes(), measure.fpp);
+        measure
+    }
+}
+
+/// Keys hashed and asked for before the first of them is looked at.
+const TOGETHER: usize = 32;
+
+impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {
+    fn format(&self) -> Format {
+        self.layout.format()
+    }
+
+    fn scheme(&self) -> String {
+        self.layout.scheme()
+    }
+
+    fn is_certain(&self) -> bool {
+        self.layout.is_certain()
+    }
+
+    fn fixed(&self) -> Option<bool> {
+        self.layout.fixed()
+    }
+
+    fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
+        Ok(self.layout.hash(key)?.is_some_and(|hash| self.contains_hash(hash)))
+    }
+
+    fn contains_all(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
+        assert_eq!(keys.len(), found.len(), "one answer for each key");
+        if let Some(answer) = self.layout.fixed() {
+            found.fill(answer);
+            return Ok(());
+        }
+        let array = self.bit_array();
+        let mut hashes = [None; TOGETHER];
+        for (keys, found) in keys.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = self.layout.hash(*key)?.inspect(|hash| self.layout.ask(array, *hash));
+            }
+            for (found, hash) in found.iter_mut().zip(&hashes) {
+                *found = hash.is_some_and(|hash| self.layout.contains(array, hash));
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.content().len() as u64
+    }
+
+    fn bytes_to_fill(&self) -> u64 {
+        self.layout.bytes_to_fill(self.content().len())
+    }
+
+    fn receipt(&self) -> Receipt {
+        let Measure { bits, set_bits, keys, fpp } = self.measure();
+        Receipt {
+            format: self.format(),
+            scheme: self.scheme(),
+            bytes: self.bytes(),
+            bits,
+            set_bits,
+            fill: set_bits as f64 / bits.max(1) as f64,
+            probes: self.layout.probes(),
+            keys,
+            fpp,
+            parts: Vec::new(),
+            facts: self.layout.facts(),
+        }
+    }
+
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
+        Ok(out.write_all(self.content())?)
+    }
+}
+
+impl<L: Layout> ForeignInsert for Plain<L> {
+    fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
+        match self.layout.hash(key)? {
+            Some(hash) => self.insert_hash(hash),
+            None => Ok(false),
+        }
+    }
+
+    fn insert_all(&mut self, keys: &[Key<'_>]) -> Result<(), Error> {
+        let mut hashes = [None; TOGETHER];
+        for keys in keys.chunks(TOGETHER) {
+            let array = self.bit_array();
+            let (mut taken, mut refused) = (0, Ok(()));
+            for key in keys {
+                match self.layout.hash(*key) {
+                    Ok(hash) => hashes[taken] = hash,
+                    Err(error) => {
+                        refused = Err(error);
+                        break;
+                    }
+                }
+                // An empty filter of some formats has no bits yet.
+                if let Some(hash) = hashes[taken].filter(|_| !array.is_empty()) {
+                    self.layout.ask(array, hash);
+                }
+                taken += 1;
+            }
+            for hash in hashes[..taken].iter().flatten() {
+                self.insert_hash(*hash)?;
+            }
+            refused?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        self.layout.finish(&mut self.content)
+    }
+}
+
+impl<L: Layout, S> fmt::Debug for Plain<L, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Plain").field(&self.layout).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parquet::Parquet;
+    use crate::rocksdb::RocksDb;
+    use crate::{Foreign, KeyType};
+
+    fn texts(count: u32) -> Vec<String> {
+        (0..count).map(|i| format!("key {i}")).collect()
+    }
+
+    #[test]
+    fn batches_do_what_single_keys_do() {
+        let texts = texts(1000);
+        let keys: Vec<Key<'_>> = texts.iter().map(|text| Key::from(text.as_str())).collect();
+        for format in Format::ALL {
+            let has = |name| format.parameters().contains(&name);
+            let mut given = Parameters::default();
+            if has("keys") {
+                given.keys = Some(2000);
+            } else {
+                given.bits = Some(20_000);
+                given.probes = has("probes").then_some(7);
+            }
+            if has("fpp") && format != Format::LevelDb {
+                given.fpp = Some(0.01);
+            }
+            if has("salts") {
+                given.salts = vec![b"a".to_vec(), b"b".to_vec()];
+            }
+            let mut single = Foreign::new(format, &given).unwrap();
+            for key in &keys {
+                single.insert(*key).unwrap();
+            }
+            let mut many = Foreign::new(format, &given).unwrap();
+            many.insert_all(&keys).unwrap();
+            assert!(many.encode().unwrap() == single.encode().unwrap(), "{format}");
+            let asked: Vec<Key<'_>> = keys.iter().copied().chain([Key::Bytes(b"other")]).collect();
+            let mut found = vec![false; asked.len()];
+            many.contains_all(&asked, &mut found).unwrap();
+            assert!(found[..1000].iter().all(|found| *found), "{format}");
+            assert_eq!(found[1000], single.contains(asked[1000]).unwrap());
+        }
+    }
+
+    #[test]
+    fn the_keys_before_one_refused_are_inserted() {
+        let keys = [Key::from("a"), Key::from("b"), Key::F32(1.0), Key::from("c")];
+        let given = Parameters::for_keys(100, 1e-6);
+        for format in [Format::Guava, Format::Spark, Format::DataSketches] {
+            let mut filter = Foreign::new(format, &given).unwrap();
+            assert!(matches!(filter.insert_all(&keys), Err(Error::KeyType { .. })));
+            let found = ["a", "b", "c"].map(|key| filter.contains(key.into()).unwrap());
+            assert_eq!(found, [true, true, false], "{format}");
+            assert!(!format.key_types().contains(&KeyType::F32));
+        }
+    }
+
+    #[test]
+    fn hashes_do_what_keys_do() {
+        let texts = texts(3000);
+        let keys: Vec<Key<'_>> = texts.iter().map(|text| Key::from(text.as_str())).collect();
+        let given = Parameters { keys: Some(1000), ..Parameters::default() };
+        let mut found = [vec![false; 3000], vec![false; 3000]];
+
+        let mut parquet = [(); 2].map(|()| Parquet::new(Format::Parquet, &given).unwrap());
+        let hashes: Vec<u64> =
+            keys.iter().map(|key| parquet[0].hash(*key).unwrap().unwrap()).collect();
+        parquet[0].insert_all(&keys[..1000]).unwrap();
+        parquet[1].insert_hashes(&hashes[..1000]);
+        assert!(parquet[0].content() == parquet[1].content());
+        parquet[0].contains_all(&keys, &mut found[0]).unwrap();
+        parquet[1].contains_hashes(&hashes, &mut found[1]);
+        assert!(found[0] == found[1] && found[0].iter().filter(|found| **found).count() >= 1000);
+
+        let mut rocks = [(); 2].map(|()| RocksDb::new(Format::RocksDb, &given).unwrap());
+        let hashes: Vec<u64> =
+            keys.iter().map(|key| rocks[0].hash(*key).unwrap().unwrap()).collect();
+        rocks[0].insert_all(&keys[..1000]).unwrap();
+        rocks[1].insert_hashes(&hashes[..1000]).unwrap();
+        assert!(rocks[0].content() == rocks[1].content());
+        rocks[0].contains_all(&keys, &mut found[0]).unwrap();
+        rocks[1].contains_hashes(&hashes, &mut found[1]);
+        assert!(found[0] == found[1] && found[0].iter().filter(|found| **found).count() >= 1000);
+    }
+}

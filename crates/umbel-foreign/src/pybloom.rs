@@ -1,0 +1,729 @@
+//! `tofile` of pybloom 2.0 and pybloom-live, plain and scalable. Checked against pybloom-live 3.1.0 and 4.0.0;
+//! `jaybaird/python-bloomfilter`, `pybloom/pybloom.py`, and the packages on PyPI.
+//!
+//! ```text
+//! byte 0               8              16                    24             32          40 ..
+//! | error rate f64 LE | slices k u64 | bits of a slice u64 | capacity u64 | count u64 | bits, lowest first |
+//!
+//! scalable:
+//! byte 0        4           12                     20               28          32 ..
+//! | growth i32 | ratio f64 | first capacity u64 | error rate f64 | filters i32 | length u64 of each | filters |
+//! ```
+//!
+//! Each probe has a slice of its own. **No version is written, and the hash changed**: where few bits of
+//! hash are needed pybloom-live 4 takes XXH3 of 128 bits, the older ones MD5; above 128 bits all take SHA-1
+//! and SHA-2. So the format has to be named to read such a file. `count` tells additions that set a bit; a
+//! union has 0 there.
+
+use std::f64::consts::LN_2;
+use std::fmt;
+use std::io::Write;
+use std::ops::Range;
+
+use md5::Md5;
+use sha1::Sha1;
+use sha2::digest::Digest;
+use sha2::{Sha256, Sha384, Sha512};
+use twox_hash::XxHash3_128;
+use umbel::filter::{Fact, Figure};
+use umbel::math::Coverage;
+
+use crate::bits::{self, Order, padding_is_clear};
+use crate::bytes::{MOST_PROBES, Reader, check};
+use crate::error::differ;
+use crate::measure::Measure;
+use crate::plain::{Layout, Plain, sealed};
+use crate::receipt::Part;
+use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
+
+/// A filter of pybloom or pybloom-live.
+///
+/// ```
+/// use umbel_foreign::pybloom::Pybloom;
+/// use umbel_foreign::{ForeignFilter, ForeignInsert, Format, Key, Parameters};
+///
+/// let mut filter: Pybloom = Pybloom::new(Format::Pybloom4, &Parameters::for_keys(1000, 0.001))?;
+/// filter.insert(Key::from("7"))?; // Python's 7 and "7" alike
+/// assert!(filter.contains(Key::from("7"))? && !filter.contains(Key::from("8"))?);
+/// # Ok::<(), umbel_foreign::Error>(())
+/// ```
+pub type Pybloom<S = Bytes> = Plain<Fields, S>;
+
+/// What the header of a file says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fields {
+    format: Format,
+    error: f64,
+    slices: u32,
+    slice_bits: u64,
+    capacity: u64,
+    count: u64,
+    salts: Salts,
+    array: Range<usize>,
+}
+
+const HEAD: usize = 40;
+/// Where the count lies.
+const COUNT: Range<usize> = 32..40;
+/// The rate that pybloom takes when none is given, scalable or not.
+const USUAL_FPP: f64 = 0.001;
+
+/// Slices and bits of a slice that pybloom chooses: k = ⌈log₂ 1/p⌉, and ⌈n·|ln p| / (k·(ln 2)²)⌉.
+pub fn optimal_size(capacity: u64, fpp: f64) -> (u64, u64) {
+    // As Python's two-argument logarithm divides, not log2.
+    let slices = ((1.0 / fpp).ln() / 2.0f64.ln()).ceil();
+    let bits = (capacity as f64 * fpp.ln().abs() / (slices * (LN_2 * LN_2))).ceil();
+    (slices as u64, bits as u64)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hash {
+    Md5,
+    Xxh3,
+    Sha1,
+    Sha256,
+    Sha384,
+    Sha512,
+}
+
+impl Hash {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Md5 => "md5",
+            Self::Xxh3 => "xxh3-128",
+            Self::Sha1 => "sha1",
+            Self::Sha256 => "sha256",
+            Self::Sha384 => "sha384",
+            Self::Sha512 => "sha512",
+        }
+    }
+
+    const fn bytes(self) -> usize {
+        match self {
+            Self::Md5 | Self::Xxh3 => 16,
+            Self::Sha1 => 20,
+            Self::Sha256 => 32,
+            Self::Sha384 => 48,
+            Self::Sha512 => 64,
+        }
+    }
+
+    /// The digest of `first`, at most 64 bytes, and `second` behind it.
+    #[inline]
+    fn digest(self, first: &[u8], second: &[u8]) -> [u8; 64] {
+        fn of<D: Digest>(first: &[u8], second: &[u8]) -> [u8; 64] {
+            let mut digest = [0; 64];
+            let bytes = D::new().chain_update(first).chain_update(second).finalize();
+            digest[..bytes.len()].copy_from_slice(&bytes);
+            digest
+        }
+        match self {
+            Self::Md5 => of::<Md5>(first, second),
+            Self::Xxh3 => {
+                // The hasher that takes parts allocates; most keys fit here.
+                let mut short = [0; 256];
+                let whole = first.len() + second.len();
+                let hash = if whole <= short.len() {
+                    short[..first.len()].copy_from_slice(first);
+                    short[first.len()..whole].copy_from_slice(second);
+                    XxHash3_128::oneshot(&short[..whole])
+                } else {
+                    XxHash3_128::oneshot(&[first, second].concat())
+                };
+                let mut digest = [0; 64];
+                digest[..16].copy_from_slice(&hash.to_be_bytes());
+                digest
+            }
+            Self::Sha1 => of::<Sha1>(first, second),
+            Self::Sha256 => of::<Sha256>(first, second),
+            Self::Sha384 => of::<Sha384>(first, second),
+            Self::Sha512 => of::<Sha512>(first, second),
+        }
+    }
+}
+
+/// How keys become numbers: digests, each of a salt and the key, cut into little-endian words.
+#[derive(Clone, Debug, PartialEq)]
+struct Salts {
+    hash: Hash,
+    /// Bytes of a number.
+    width: usize,
+    /// The digest of each salt's number.
+    digests: Vec<[u8; 64]>,
+}
+
+impl Salts {
+    /// For numbers below `slice_bits`, one for each slice.
+    fn new(format: Format, slices: u32, slice_bits: u64) -> Self {
+        let width = match slice_bits {
+            0x8000_0000.. => 8,
+            0x8000.. => 4,
+            _ => 2,
+        };
+        let hash = match 8 * slices as usize * width {
+            385.. => Hash::Sha512,
+            257.. => Hash::Sha384,
+            161.. => Hash::Sha256,
+            129.. => Hash::Sha1,
+            _ if matches!(format, Format::Pybloom4 | Format::Pybloom4Scalable) => Hash::Xxh3,
+            _ => Hash::Md5,
+        };
+        let salts = slices.div_ceil((hash.bytes() / width) as u32);
+        let digests = (0..salts).map(|salt| hash.digest(&salt.to_le_bytes(), &[])).collect();
+        Self { hash, width, digests }
+    }
+
+    #[inline]
+    fn numbers(&self, key: &[u8]) -> impl Iterator<Item = u64> {
+        let (hash, width) = (self.hash, self.width);
+        self.digests.iter().flat_map(move |salt| {
+            let digest = hash.digest(&salt[..hash.bytes()], key);
+            (0..hash.bytes() / width).map(move |i| {
+                let mut word = [0; 8];
+                word[..width].copy_from_slice(&digest[i * width..][..width]);
+                u64::from_le_bytes(word)
+            })
+        })
+    }
+}
+
+impl sealed::Sealed for Fields {}
+
+impl Layout for Fields {
+    type Hash<'k> = &'k [u8];
+    const ORDER: Order = Order::Bytes;
+
+    fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
+        let (capacity, fpp) = (given.keys(format)?, given.fpp.unwrap_or(USUAL_FPP));
+        if capacity == 0 {
+            return Err(Parameters::refuse(format, "keys", capacity, "at least 1"));
+        }
+        Self::empty(format, capacity, fpp)
+    }
+
+    fn parse(format: Format, content: &[u8], _: &Parameters) -> Result<Self, Error> {
+        let mut reader = Reader::new(format, content);
+        let error = reader.f64_le()?;
+        check(format, "error rate", error, error > 0.0 && error < 1.0, "above 0 and below 1")?;
+        let slices = reader.u64_le()?;
+        check(format, "slices", slices, (1..=MOST_PROBES.into()).contains(&slices), "1 to 65536")?;
+        let slice_bits = reader.u64_le()?;
+        let bits = slices.checked_mul(slice_bits).filter(|bits| *bits > 0);
+        check(format, "bits of a slice", slice_bits, bits.is_some(), "1 to what 64 bits count")?;
+        let bits = slices * slice_bits;
+        let (capacity, count) = (reader.u64_le()?, reader.u64_le()?);
+        check(format, "capacity", capacity, capacity > 0, "at least 1")?;
+        let array = reader.rest(bits.div_ceil(8), 0)?;
+        let clear = padding_is_clear(&content[array.clone()], bits);
+        check(format, "bits", "bits set behind the last", clear, "all clear")?;
+        let slices = slices as u32;
+        let salts = Salts::new(format, slices, slice_bits);
+        Ok(Self { format, error, slices, slice_bits, capacity, count, salts, array })
+    }
+
+    fn is_certain(&self) -> bool {
+        // With MD5 it could be of version 4, with XXH3 of version 3.
+        let either = !matches!(self.salts.hash, Hash::Md5 | Hash::Xxh3);
+        either && optimal_size(self.capacity, self.error) == (self.slices.into(), self.slice_bits)
+    }
+
+    fn format(&self) -> Format {
+        self.format
+    }
+
+    fn scheme(&self) -> String {
+        format!("{}/slices of {}-byte numbers", self.salts.hash.name(), self.salts.width)
+    }
+
+    fn array(&self) -> Range<usize> {
+        self.array.clone()
+    }
+
+    fn bits(&self) -> u64 {
+        u64::from(self.slices) * self.slice_bits
+    }
+
+    fn probes(&self) -> u32 {
+        self.slices
+    }
+
+    fn hash<'k>(&self, key: Key<'k>) -> Result<Option<&'k [u8]>, Error> {
+        match key {
+            Key::Bytes(key) => Ok(Some(key)),
+            other => Err(other.refused(self.format)),
+        }
+    }
+
+    #[inline]
+    fn positions(&self, key: Self::Hash<'_>) -> impl Iterator<Item = u64> {
+        let slice = |(i, number)| u64::from(i) * self.slice_bits + number % self.slice_bits;
+        (0..self.slices).zip(self.salts.numbers(key)).map(slice)
+    }
+
+    // pybloom refuses when it has more than its capacity, so it takes one key more.
+    fn admits(&self) -> Result<(), Error> {
+        if self.count > self.capacity {
+            return Err(Error::Full { format: self.format, keys: self.capacity });
+        }
+        Ok(())
+    }
+
+    fn after_insert(&mut self, content: &mut Bytes, new: u32) {
+        if new > 0 {
+            self.set_count(content, self.count.saturating_add(1));
+        }
+    }
+
+    fn after_union(&mut self, content: &mut Bytes, _: &Self) {
+        self.set_count(content, 0);
+    }
+
+    fn measure(&self, array: &[u8]) -> Measure {
+        let (slices, slice_bits) = (u64::from(self.slices), self.slice_bits);
+        let (mut set_bits, mut fpp) = (0, 1.0);
+        for slice in 0..slices {
+            let set = bits::count_ones_in(array, slice * slice_bits..(slice + 1) * slice_bits);
+            set_bits += set;
+            fpp *= set as f64 / slice_bits as f64;
+        }
+        let bits = self.bits();
+        let keys = Coverage::sliced(slice_bits, self.slices).keys((bits - set_bits) as f64);
+        Measure { bits, set_bits, keys, fpp }
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        vec![
+            Fact { name: "capacity", figure: Figure::Count(self.capacity) },
+            Fact { name: "error_rate", figure: Figure::Rate(self.error) },
+            Fact { name: "count", figure: Figure::Count(self.count) },
+        ]
+    }
+
+    // Asking for the lines first would hash every key twice, which costs more than the misses.
+    fn ask(&self, _: &[u8], _: Self::Hash<'_>) {}
+}
+
+impl Fields {
+    fn empty(format: Format, capacity: u64, fpp: f64) -> Result<Plan, Error> {
+        let (slices, slice_bits) = optimal_size(capacity, fpp);
+        let Some(few) = u32::try_from(slices).ok().filter(|slices| *slices <= MOST_PROBES) else {
+            return Err(Parameters::refuse(format, "fpp", fpp, "a rate whose inverse is a number"));
+        };
+        let Some(bits) = slices.checked_mul(slice_bits) else {
+            return Err(Error::TooLarge { bits: slices as f64 * slice_bits as f64 });
+        };
+        let mut head = fpp.to_le_bytes().to_vec();
+        head.extend([slices, slice_bits, capacity, 0].map(u64::to_le_bytes).as_flattened());
+        Ok(Plan::new(format, (bits, few), head, bits.div_ceil(8), Vec::new()))
+    }
+
+    /// Writes the count into the `file` that these fields head.
+    fn set_count(&mut self, file: &mut [u8], count: u64) {
+        self.count = count;
+        file[COUNT].copy_from_slice(&count.to_le_bytes());
+    }
+
+    /// Checks that `other` puts keys where this one does.
+    fn agree(&self, other: &Self) -> Result<(), Error> {
+        let of = |fields: &Self| {
+            [fields.scheme().into(), fields.slices.into(), fields.slice_bits.into()]
+        };
+        let names = ["hash scheme", "number of slices", "number of bits of a slice"];
+        differ(names, of(self), of(other))
+    }
+}
+
+/// Refuses a part of `more` bytes for a content of `len`: while it is put behind, the content is there twice.
+pub(crate) fn check_growth(len: usize, more: u64, limit: u64) -> Result<(), Error> {
+    let bytes = more.saturating_add(2 * len as u64);
+    if bytes > limit { Err(Error::GrowthLimit { bytes, limit }) } else { Ok(()) }
+}
+
+/// A scalable filter of pybloom or pybloom-live: filters of growing size and falling error rate, over the
+/// content of their file as it is.
+#[derive(Clone)]
+pub struct PybloomScalable<S = Bytes> {
+    head: ScalableHead,
+    /// What each filter's header says, and where it starts in the content.
+    filters: Vec<(Fields, usize)>,
+    content: S,
+    /// Bytes that it may take while it grows.
+    limit: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct ScalableHead {
+    format: Format,
+    growth: i32,
+    ratio: f64,
+    capacity: u64,
+    error: f64,
+}
+
+const SCALABLE_HEAD: usize = 32;
+/// `LARGE_SET_GROWTH`, which pybloom takes when no mode is given.
+const USUAL_GROWTH: u32 = 4;
+const USUAL_CAPACITY: u64 = 100;
+const RATIO: f64 = 0.9;
+
+impl PybloomScalable {
+    /// A filter without filters: the first comes with the first key.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`], [`Error::Fpp`].
+    pub fn new(format: Format, given: &Parameters) -> Result<Self, Error> {
+        let head = Self::plan(format, given)?.head;
+        let content = Bytes::copy_of(&head, 0)?;
+        Self::decode(format, content, given)
+    }
+
+    /// What [`new`](Self::new) would make; bits and probes are those of the first filter.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
+        given.check(format)?;
+        let capacity = given.keys.unwrap_or(USUAL_CAPACITY);
+        let (fpp, growth) = (given.fpp.unwrap_or(USUAL_FPP), given.growth.unwrap_or(USUAL_GROWTH));
+        if capacity == 0 {
+            return Err(Parameters::refuse(format, "keys", capacity, "at least 1"));
+        }
+        // Its documentation says 2 or 4, and it multiplies by anything.
+        if growth == 0 || growth > i32::MAX as u32 {
+            return Err(Parameters::refuse(format, "growth", growth, "1 to 2^31 - 1"));
+        }
+        let first = Fields::empty(format, capacity, fpp * RATIO)?;
+        let mut head = growth.to_le_bytes().to_vec();
+        head.extend(RATIO.to_le_bytes());
+        head.extend(capacity.to_le_bytes());
+        head.extend(fpp.to_le_bytes());
+        head.extend(0i32.to_le_bytes());
+        Ok(Plan::new(format, (first.bits, first.probes), head, 0, Vec::new()))
+    }
+
+    /// Adds all keys of `other`, filter by filter, as pybloom-live does: those of the longer one that
+    /// have no partner stay as they are, joined ones have count 0.
+    ///
+    /// # Errors
+    /// [`Error::FormatsDiffer`]; [`Error::Differ`] when they were not made with the same
+    /// parameters; [`Error::OutOfMemory`].
+    pub fn union<T: AsRef<[u8]>>(&mut self, other: &PybloomScalable<T>) -> Result<(), Error> {
+        let [left, right] = [self.head.format, other.head.format];
+        if left != right {
+            return Err(Error::FormatsDiffer { left, right });
+        }
+        let of =
+            |head: &ScalableHead| [head.growth.into(), head.capacity.into(), head.error.into()];
+        differ(["growth", "first capacity", "error rate"], of(&self.head), of(&other.head))?;
+        for ((left, _), (right, _)) in self.filters.iter().zip(&other.filters) {
+            left.agree(right)?;
+        }
+        if other.filters.len() > self.filters.len() {
+            let mut longer = other.to_owned()?;
+            longer.join(self);
+            *self = longer;
+        } else {
+            self.join(other);
+        }
+        Ok(())
+    }
+
+    /// Sets the bits of a filter that is no longer than this one and agrees with it.
+    fn join<T: AsRef<[u8]>>(&mut self, other: &PybloomScalable<T>) {
+        let joined = self.filters.iter_mut().zip(&other.filters);
+        for ((fields, start), (theirs, their_start)) in joined {
+            let file = &mut self.content[*start..];
+            let their_file = &other.content.as_ref()[*their_start..];
+            bits::or(&mut file[fields.array()], &their_file[theirs.array()]);
+            fields.set_count(file, 0);
+        }
+    }
+
+    /// Puts an empty filter behind the others.
+    fn grow(&mut self, capacity: u64, fpp: f64) -> Result<(), Error> {
+        let format = self.head.format;
+        let plan = match Fields::empty(format, capacity, fpp) {
+            // The rates have come to their end; nothing that was given is wrong.
+            Err(Error::Parameter { .. }) => {
+                let sum =
+                    |keys: u64, (part, _): &(Fields, usize)| keys.saturating_add(part.capacity);
+                let keys = self.filters.iter().fold(0, sum);
+                return Err(Error::Full { format, keys });
+            }
+            plan => plan?,
+        };
+        check_growth(self.content.len(), plan.bytes, self.limit)?;
+        let (count, old) = (self.filters.len(), &self.content);
+        let lengths = SCALABLE_HEAD + 8 * count;
+        let refused = |_| Error::OutOfMemory { bytes: plan.bytes };
+        let start = old.len() + 8;
+        let end = start.saturating_add(usize::try_from(plan.bytes).map_err(refused)?);
+        let mut content = Bytes::zeroed(end, 0)?;
+        content[..lengths].copy_from_slice(&old[..lengths]);
+        content[28..32].copy_from_slice(&(count as i32 + 1).to_le_bytes());
+        content[lengths..][..8].copy_from_slice(&plan.bytes.to_le_bytes());
+        content[lengths + 8..start].copy_from_slice(&old[lengths..]);
+        content[start..][..HEAD].copy_from_slice(&plan.head);
+        let fields = Fields::parse(self.head.format, &content[start..], &Parameters::default())?;
+        self.filters.iter_mut().for_each(|(_, start)| *start += 8);
+        self.filters.push((fields, start));
+        self.content = content;
+        Ok(())
+    }
+}
+
+impl<S: AsRef<[u8]>> PybloomScalable<S> {
+    /// The filter that `content` holds, all of it and nothing else.
+    ///
+    /// # Errors
+    /// As [`Plain::decode`].
+    pub fn decode(format: Format, content: S, given: &Parameters) -> Result<Self, Error> {
+        let bytes = content.as_ref();
+        let mut reader = Reader::new(format, bytes);
+        let growth = reader.i32_le()?;
+        check(format, "growth", growth, growth > 0, "at least 1")?;
+        let ratio = reader.f64_le()?;
+        check(format, "ratio", ratio, ratio > 0.0 && ratio <= 1.0, "above 0, 1 at most")?;
+        let capacity = reader.u64_le()?;
+        check(format, "first capacity", capacity, capacity > 0, "at least 1")?;
+        let error = reader.f64_le()?;
+        check(format, "error rate", error, error > 0.0 && error < 1.0, "above 0 and below 1")?;
+        let count = reader.i32_le()?;
+        check(format, "filters", count, count >= 0, "at least 0")?;
+        let mut lengths = Reader::new(format, reader.take(8 * count as usize)?);
+        let mut filters = Vec::new();
+        for _ in 0..count {
+            let length = usize::try_from(lengths.u64_le()?).unwrap_or(usize::MAX);
+            let start = reader.at();
+            filters.push((Fields::parse(format, reader.take(length)?, given)?, start));
+        }
+        reader.rest(0, 0)?;
+        let head = ScalableHead { format, growth, ratio, capacity, error };
+        Ok(Self { head, filters, content, limit: u64::MAX })
+    }
+
+    /// A copy that owns its content, which can be inserted into.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn to_owned(&self) -> Result<PybloomScalable, Error> {
+        let content = Bytes::copy_of(self.content(), 0)?;
+        let (head, filters) = (self.head.clone(), self.filters.clone());
+        Ok(PybloomScalable { head, filters, content, limit: self.limit })
+    }
+
+    /// The content of its file.
+    pub fn content(&self) -> &[u8] {
+        self.content.as_ref()
+    }
+
+    fn holds(&self, key: &[u8]) -> bool {
+        self.filters.iter().rev().any(|(fields, start)| {
+            let array = &self.content()[*start..][fields.array()];
+            fields.positions(key).all(|position| Order::Bytes.get(array, position))
+        })
+    }
+
+    fn bytes_of<'k>(&self, key: Key<'k>) -> Result<&'k [u8], Error> {
+        match key {
+            Key::Bytes(key) => Ok(key),
+            other => Err(other.refused(self.head.format)),
+        }
+    }
+}
+
+impl<S: AsRef<[u8]>> ForeignFilter for PybloomScalable<S> {
+    fn format(&self) -> Format {
+        self.head.format
+    }
+
+    fn scheme(&self) -> String {
+        let ScalableHead { growth, ratio, .. } = self.head;
+        match self.filters.last() {
+            Some((fields, _)) => fields.scheme(),
+            None => format!("no filter yet, growth {growth}, ratio {ratio}"),
+        }
+    }
+
+    fn is_certain(&self) -> bool {
+        !self.filters.is_empty() && self.filters.iter().all(|(fields, _)| fields.is_certain())
+    }
+
+    fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
+        Ok(self.holds(self.bytes_of(key)?))
+    }
+
+    fn bytes(&self) -> u64 {
+        self.content().len() as u64
+    }
+
+    fn receipt(&self) -> Receipt {
+        let part = |(fields, start): &(Fields, usize)| {
+            let array = &self.content()[*start..][fields.array()];
+            Part::new(fields.measure(array), fields.probes(), fields.facts())
+        };
+        let facts = vec![
+            Fact { name: "growth", figure: Figure::Count(self.head.growth as u64) },
+            Fact { name: "ratio", figure: Figure::Number(self.head.ratio) },
+            Fact { name: "first_capacity", figure: Figure::Count(self.head.capacity) },
+            Fact { name: "error_rate", figure: Figure::Rate(self.head.error) },
+        ];
+        Receipt::of_parts(self, self.filters.iter().map(part).collect(), facts)
+    }
+
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
+        Ok(out.write_all(self.content())?)
+    }
+}
+
+impl ForeignInsert for PybloomScalable {
+    fn set_limit(&mut self, bytes: u64) {
+        self.limit = bytes;
+    }
+
+    fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
+        let key = self.bytes_of(key)?;
+        if self.holds(key) {
+            return Ok(false);
+        }
+        match self.filters.last() {
+            None => self.grow(self.head.capacity, self.head.error * self.head.ratio)?,
+            Some((last, _)) if last.count >= last.capacity => {
+                let capacity = last.capacity.saturating_mul(self.head.growth as u64);
+                self.grow(capacity, last.error * self.head.ratio)?;
+            }
+            Some(_) => {}
+        }
+        let (fields, start) = self.filters.last_mut().expect("there is one now");
+        let file = &mut self.content[*start..];
+        let array = &mut file[fields.array()];
+        for position in fields.positions(key) {
+            Order::Bytes.set(array, position);
+        }
+        fields.set_count(file, fields.count + 1);
+        Ok(true)
+    }
+}
+
+impl<S> fmt::Debug for PybloomScalable<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PybloomScalable")
+            .field("head", &self.head)
+            .field("filters", &self.filters)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// Positions in slices too large to keep, from `make_hashfuncs` of both versions.
+    #[test]
+    fn positions_in_wide_slices() {
+        let usual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/foreign");
+        let folder = std::env::var_os("UMBEL_VECTORS").map_or_else(|| usual.into(), PathBuf::from);
+        for (format, name) in
+            [(Format::Pybloom3, "pybloom-live-3"), (Format::Pybloom4, "pybloom-live-4")]
+        {
+            let Ok(table) = std::fs::read_to_string(folder.join(name).join("positions.tsv")) else {
+                continue;
+            };
+            for line in table.lines().skip(1) {
+                let cells: Vec<&str> = line.split('\t').collect();
+                let (slices, slice_bits): (u32, u64) =
+                    (cells[0].parse().unwrap(), cells[1].parse().unwrap());
+                let digits = (0..cells[3].len()).step_by(2);
+                let key: Vec<u8> =
+                    digits.map(|i| u8::from_str_radix(&cells[3][i..i + 2], 16).unwrap()).collect();
+                let numbers = Salts::new(format, slices, slice_bits)
+                    .numbers(&key)
+                    .take(slices as usize)
+                    .map(|number| (number % slice_bits).to_string())
+                    .collect::<Vec<_>>();
+                assert_eq!(numbers.join(","), cells[4], "{line}");
+            }
+        }
+    }
+
+    /// Of a file alone: no rate that can be given is so small.
+    #[test]
+    fn a_chain_whose_rates_have_ended_is_full() {
+        for format in [Format::Pybloom3Scalable, Format::Pybloom4Scalable] {
+            let given = Parameters::default();
+            let mut content = PybloomScalable::new(format, &given).unwrap().content().to_vec();
+            content[20..28].copy_from_slice(&1e-310f64.to_le_bytes());
+            let read = PybloomScalable::decode(format, &content[..], &given).unwrap();
+            let mut filter = read.to_owned().unwrap();
+            let error = filter.insert("a".into()).unwrap_err();
+            assert!(matches!(error, Error::Full { keys: 0, .. }), "{error}");
+            assert!(*filter.content() == content, "as it was");
+        }
+    }
+
+    #[test]
+    fn count_and_capacity_are_kept_as_pybloom_does() {
+        let mut filter = Pybloom::new(Format::Pybloom4, &Parameters::for_keys(2, 0.01)).unwrap();
+        let other = filter.clone();
+        for key in ["a", "b", "a", "c"] {
+            filter.insert(key.into()).unwrap();
+        }
+        assert_eq!(filter.content()[COUNT], [3, 0, 0, 0, 0, 0, 0, 0]);
+        assert!(matches!(filter.insert("d".into()), Err(Error::Full { keys: 2, .. })));
+        filter.union(&other).unwrap();
+        assert_eq!(filter.content()[COUNT], [0; 8]);
+        assert!(filter.insert("d".into()).unwrap());
+        let read =
+            Pybloom::decode(Format::Pybloom3, filter.content(), &Parameters::default()).unwrap();
+        assert!(read.scheme().starts_with("md5/") && filter.scheme().starts_with("xxh3"));
+        let larger = Pybloom::new(Format::Pybloom4, &Parameters::for_keys(3, 0.01)).unwrap();
+        assert!(filter.union(&larger).is_err());
+    }
+
+    #[test]
+    fn fields_out_of_range_are_refused() {
+        let file = Pybloom::new(Format::Pybloom4, &Parameters::for_keys(2, 0.01))
+            .unwrap()
+            .encode()
+            .unwrap();
+        // 7 slices of 3 bits: three bytes, three bits of padding.
+        assert_eq!((file.len(), file[8], file[16]), (43, 7, 3));
+        for (byte, value) in
+            [(7, 0xbf), (7, 0x7f), (8, 0), (8, 9), (10, 2), (23, 255), (16, 0), (24, 0), (42, 0x20)]
+        {
+            let mut changed = file.clone();
+            changed[byte] = value;
+            let read = Pybloom::decode(Format::Pybloom4, changed, &Parameters::default());
+            assert!(read.is_err(), "{byte}: {value}");
+        }
+    }
+
+    #[test]
+    fn scalable_filters_grow_and_join() {
+        let format = Format::Pybloom3Scalable;
+        let given = Parameters { growth: Some(2), ..Parameters::for_keys(4, 0.1) };
+        let fill = |range: Range<u32>| {
+            let mut filter = PybloomScalable::new(format, &given).unwrap();
+            for key in range {
+                filter.insert(key.to_string().as_str().into()).unwrap();
+            }
+            filter
+        };
+        assert_eq!(fill(0..0).content().len(), SCALABLE_HEAD);
+        let (mut short, long) = (fill(0..3), fill(100..120));
+        assert_eq!((short.filters.len(), long.filters.len()), (1, 3));
+        let again = PybloomScalable::decode(format, long.content(), &given).unwrap();
+        assert_eq!(again.filters, long.filters);
+        short.union(&again).unwrap();
+        let held = |key: u32| short.contains(key.to_string().as_str().into()).unwrap();
+        assert!((0..3).chain(100..120).all(held));
+        let counts: Vec<u64> = short.filters.iter().map(|(fields, _)| fields.count).collect();
+        assert_eq!((counts[0], &counts[1..]), (0, &[8, long.filters[2].0.count][..]));
+        assert!(PybloomScalable::decode(format, short.content(), &given).is_ok());
+        assert!(short.receipt().fpp < 0.5 && short.receipt().parts.len() == 3);
+        let other = PybloomScalable::new(format, &Parameters::for_keys(4, 0.1)).unwrap();
+        assert!(matches!(short.union(&other), Err(Error::Differ { what: "growth", .. })));
+    }
+}

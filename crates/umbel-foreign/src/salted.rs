@@ -1,0 +1,185 @@
+//! The filter of M. Ceglowski's article "Using Bloom Filters", perl.com 2004, and of his CPAN module
+//! Bloom::Filter up to version 1.0 (`_make_bitmask`): a bit vector, and a salt for each probe.
+//!
+//! A probe is the SHA-1 of the key with the salt behind it, its five big-endian words joined by exclusive
+//! or, modulo the number of bits. The vector is what Perl's `vec` and `pack "b*"` make, lowest bit of the
+//! first byte first. There is no header: salts, and bits where they are not whole bytes, must be told.
+//!
+//! ```text
+//! byte 0 ..
+//! | ceil(m/8) bytes of bits, lowest first |
+//! ```
+
+use std::ops::Range;
+
+use sha1::{Digest, Sha1};
+
+use crate::bits::{Order, padding_is_clear};
+use crate::bytes::{MOST_PROBES, check};
+use crate::plain::{Layout, Plain, sealed};
+use crate::{Bytes, Error, Format, Key, Parameters, Plan};
+
+/// A filter of salted SHA-1.
+///
+/// ```
+/// use umbel_foreign::salted::SaltedSha1;
+/// use umbel_foreign::{ForeignFilter, ForeignInsert, Format, Key, Parameters};
+///
+/// let salts = ["oak", "elm", "ash"].map(|salt| salt.as_bytes().to_vec()).to_vec();
+/// let given = Parameters { bits: Some(20), salts, ..Parameters::default() };
+/// let mut filter: SaltedSha1 = SaltedSha1::new(Format::SaltedSha1, &given)?;
+/// filter.insert(Key::from("maciej@example.org"))?;
+/// assert_eq!(filter.content().len(), 3, "as long as Perl makes it");
+///
+/// let read = SaltedSha1::decode(Format::SaltedSha1, filter.content(), &given)?;
+/// assert!(read.contains(Key::from("maciej@example.org"))?);
+/// # Ok::<(), umbel_foreign::Error>(())
+/// ```
+pub type SaltedSha1<S = Bytes> = Plain<Fields, S>;
+
+/// What was told of a filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fields {
+    salts: Vec<Vec<u8>>,
+    bits: u64,
+    bytes: usize,
+}
+
+/// What the 32 bits of a hash reach.
+const REACH: u64 = 1 << 32;
+
+impl sealed::Sealed for Fields {}
+
+impl Layout for Fields {
+    type Hash<'k> = &'k [u8];
+    const ORDER: Order = Order::Bytes;
+
+    fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
+        let (bits, probes) = (given.bits(format)?, salts(format, given)?);
+        if bits == 0 {
+            return Err(Parameters::refuse(format, "bits", bits, "at least 1"));
+        }
+        let plan = Plan::new(format, (bits, probes), Vec::new(), bits.div_ceil(8), Vec::new());
+        Ok(plan.warn(
+            bits > REACH,
+            "bits from 2^32 on are never used: the rate will be above that of the size",
+        ))
+    }
+
+    fn parse(format: Format, content: &[u8], given: &Parameters) -> Result<Self, Error> {
+        salts(format, given)?;
+        let found = content.len() as u64;
+        let bits = given.bits.unwrap_or(8 * found);
+        check(format, "bits", bits, bits > 0, "at least 1")?;
+        let expected = bits.div_ceil(8);
+        if expected != found {
+            return Err(Error::Length { format, expected, found });
+        }
+        check(
+            format,
+            "bits",
+            "bits set behind the last",
+            padding_is_clear(content, bits),
+            "all clear",
+        )?;
+        Ok(Self { salts: given.salts.clone(), bits, bytes: content.len() })
+    }
+
+    fn format(&self) -> Format {
+        Format::SaltedSha1
+    }
+
+    fn scheme(&self) -> String {
+        let salts: Vec<String> =
+            self.salts.iter().map(|salt| salt.escape_ascii().to_string()).collect();
+        format!("sha1/xor32, salts {}", salts.join(" "))
+    }
+
+    fn array(&self) -> Range<usize> {
+        0..self.bytes
+    }
+
+    fn bits(&self) -> u64 {
+        self.bits
+    }
+
+    fn probes(&self) -> u32 {
+        self.salts.len() as u32
+    }
+
+    fn hash<'k>(&self, key: Key<'k>) -> Result<Option<&'k [u8]>, Error> {
+        match key {
+            Key::Bytes(key) => Ok(Some(key)),
+            other => Err(other.refused(Format::SaltedSha1)),
+        }
+    }
+
+    #[inline]
+    fn positions(&self, key: Self::Hash<'_>) -> impl Iterator<Item = u64> {
+        let keyed = Sha1::new().chain_update(key);
+        self.salts.iter().map(move |salt| {
+            let digest = keyed.clone().chain_update(salt).finalize();
+            let words = digest.as_chunks::<4>().0.iter();
+            let folded = words.fold(0, |folded, word| folded ^ u32::from_be_bytes(*word));
+            u64::from(folded) % self.bits
+        })
+    }
+
+    // Asking for the lines first would hash every key twice, which costs more than the misses.
+    fn ask(&self, _: &[u8], _: Self::Hash<'_>) {}
+}
+
+/// Refuses salts that are not given; else how many there are.
+fn salts(format: Format, given: &Parameters) -> Result<u32, Error> {
+    match u32::try_from(given.salts.len()) {
+        Ok(count @ 1..=MOST_PROBES) => Ok(count),
+        Ok(0) => Err(Parameters::refuse(format, "salts", "nothing", "a salt for each probe")),
+        _ => Err(Parameters::refuse(format, "salts", given.salts.len(), "65536 at most")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ForeignFilter, ForeignInsert};
+
+    fn given(bits: u64) -> Parameters {
+        let salts = vec![b"a".to_vec(), b"b".to_vec()];
+        Parameters { bits: Some(bits), salts, ..Parameters::default() }
+    }
+
+    /// SHA-1 of "keya" and "keyb" by another implementation (Python's hashlib), folded there.
+    #[test]
+    fn positions_are_those_of_the_article() {
+        let fields = Fields { salts: given(1).salts, bits: REACH, bytes: 1 << 29 };
+        assert_eq!(fields.positions(b"key").collect::<Vec<_>>(), [824_082_531, 1_706_374_463]);
+    }
+
+    /// The vector that the article's steps give in Perl 5 with Digest::SHA.
+    #[test]
+    fn a_vector_of_perl_is_made_again() {
+        let salts = ["oak", "elm", "ash"].map(|salt| salt.as_bytes().to_vec()).to_vec();
+        let mut filter =
+            SaltedSha1::new(Format::SaltedSha1, &Parameters { salts, ..given(77) }).unwrap();
+        for key in [&b"maciej@example.org"[..], b"joshua@example.org", b"", b"\x00\xff"] {
+            filter.insert(Key::Bytes(key)).unwrap();
+        }
+        assert_eq!(filter.content(), [0, 0x80, 0, 0x80, 0x20, 0x08, 0x50, 0x02, 0x0c, 0x18]);
+    }
+
+    #[test]
+    fn what_is_not_told_is_asked_for() {
+        let mut filter = SaltedSha1::new(Format::SaltedSha1, &given(77)).unwrap();
+        assert!(filter.insert("key".into()).unwrap());
+        let file = filter.encode().unwrap();
+        assert_eq!(file.len(), 10);
+        let read = |given: &Parameters| SaltedSha1::decode(Format::SaltedSha1, &file[..], given);
+        assert!(read(&given(77)).unwrap().contains("key".into()).unwrap());
+        assert!(matches!(read(&Parameters::default()), Err(Error::Parameter { .. })));
+        assert!(matches!(read(&given(81)), Err(Error::Length { expected: 11, found: 10, .. })));
+        assert!(SaltedSha1::decode(Format::SaltedSha1, [255; 10], &given(77)).is_err());
+        let other = Parameters { salts: vec![b"a".to_vec(), b"c".to_vec()], ..given(77) };
+        let other = SaltedSha1::new(Format::SaltedSha1, &other).unwrap();
+        assert!(matches!(filter.union(&other), Err(Error::Differ { what: "hash scheme", .. })));
+    }
+}

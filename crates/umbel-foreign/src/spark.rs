@@ -1,0 +1,255 @@
+//! Spark's `BloomFilter.writeTo`. Checked against Spark 4.1.0, 4.2.0 and 4.3.0; `apache/spark`,
+//! `common/sketch/.../{BloomFilterImpl,BloomFilterImplV2,BitArray,Murmur3_x86_32}.java`.
+//!
+//! ```text
+//! byte 0 .. 3     4 .. 7   8 .. 11    12 .. 15
+//! | version 1 BE | k BE   | words BE | words of 64 bits, most significant byte first
+//! | version 2 BE | k BE   | seed BE  | words BE | words ...
+//! ```
+//!
+//! The hash is MurmurHash3 with 32 bits, but each byte of the tail alone, sign-extended, goes through the
+//! round of a whole word. It is taken twice, the second time with the first as seed. Text is hashed as
+//! UTF-8, every integer as a long, 8 bytes little-endian. What `BloomFilter.create` makes is version 2 from
+//! Spark 4.1 on; earlier ones know version 1 only, whose positions end at 2³¹ − 1.
+
+use std::f64::consts::LN_2;
+use std::ops::Range;
+
+use umbel::filter::{Fact, Figure};
+
+use crate::bits::Order;
+use crate::bytes::{MOST_PROBES, Reader, check};
+use crate::guava::{flip, optimal_bits, round};
+use crate::hash::murmur3::spark_x86_32;
+use crate::measure::Measure;
+use crate::plain::{Layout, Plain, sealed};
+use crate::{Bytes, Error, Format, Key, Parameters, Plan};
+
+/// A filter of Spark.
+///
+/// ```
+/// use umbel_foreign::spark::Spark;
+/// use umbel_foreign::{ForeignInsert, Format, Key, Parameters};
+///
+/// let mut old: Spark = Spark::new(Format::Spark, &Parameters::for_keys(500, 0.03).with("v1"))?;
+/// old.insert(Key::I64(7))?;
+/// let new: Spark = Spark::new(Format::Spark, &Parameters::for_keys(500, 0.03))?;
+/// assert!(old.union(&new).is_err(), "the versions put keys in different places");
+/// # Ok::<(), umbel_foreign::Error>(())
+/// ```
+pub type Spark<S = Bytes> = Plain<Fields, S>;
+
+/// What the header of a file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fields {
+    version: Version,
+    probes: u32,
+    array: Range<usize>,
+}
+
+/// How two hashes become positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// Version 1: sums of 32 bits, seed 0.
+    V1,
+    /// Version 2: sums of 64 bits.
+    V2 {
+        /// Seed of the first hash.
+        seed: i32,
+    },
+}
+
+/// Bits that version 1 reaches.
+const REACH_OF_V1: u64 = 1 << 31;
+
+/// The rate that Spark takes when none is given.
+const USUAL_FPP: f64 = 0.03;
+
+/// Probes that Spark chooses for so many bits, before they are rounded up to words: (m/n)·ln 2, rounded.
+pub fn optimal_probes(keys: u64, bits: u64) -> u32 {
+    round(bits as f64 / keys as f64 * LN_2).max(1)
+}
+
+impl sealed::Sealed for Fields {}
+
+impl Layout for Fields {
+    type Hash<'k> = (u32, u32);
+    const ORDER: Order = Order::BigWords;
+
+    fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
+        let keys = given.keys(format)?;
+        let refuse = |parameter, found: u64, expected| {
+            Err(Parameters::refuse(format, parameter, found, expected))
+        };
+        if keys == 0 {
+            return Err(Error::ZeroKeys);
+        }
+        let bits = match given.bits {
+            Some(bits) => bits,
+            None => optimal_bits(keys, given.fpp.unwrap_or(USUAL_FPP)),
+        };
+        if bits == 0 {
+            return refuse("bits", bits, "at least 1, given or from the rate");
+        }
+        let words = bits.div_ceil(64);
+        let Ok(count) = i32::try_from(words) else {
+            return Err(Error::TooLarge { bits: bits as f64 });
+        };
+        let probes = optimal_probes(keys, bits);
+        if probes > MOST_PROBES {
+            return refuse("bits", bits, "few enough for at most 65536 probes a key");
+        }
+        let v1 = given.has("v1");
+        let seed = given.seed.unwrap_or(0);
+        let mut head = Vec::new();
+        head.extend(if v1 { 1i32 } else { 2 }.to_be_bytes());
+        head.extend(probes.to_be_bytes());
+        match i32::try_from(seed) {
+            Ok(0) if v1 => {}
+            Ok(seed) if !v1 => head.extend(seed.to_be_bytes()),
+            _ => {
+                let expected = if v1 { "0 in version 1" } else { "a number of 32 bits" };
+                return Err(Parameters::refuse(format, "seed", seed, expected));
+            }
+        }
+        head.extend(count.to_be_bytes());
+        let plan = Plan::new(format, (64 * words, probes), head, 8 * words, Vec::new());
+        Ok(plan.warn(
+            v1 && 64 * words > REACH_OF_V1,
+            "version 1 never uses the bits from 2^31 on: the rate will be above the one asked for",
+        ))
+    }
+
+    fn parse(format: Format, content: &[u8], _: &Parameters) -> Result<Self, Error> {
+        let mut reader = Reader::new(format, content);
+        let version = reader.i32_be()?;
+        check(format, "version", version, (1..=2).contains(&version), "1 or 2")?;
+        let probes = reader.i32_be()?;
+        let right = (1..=MOST_PROBES as i32).contains(&probes);
+        check(format, "probes", probes, right, "1 to 65536")?;
+        let version =
+            if version == 1 { Version::V1 } else { Version::V2 { seed: reader.i32_be()? } };
+        let words = reader.i32_be()?;
+        check(format, "words", words, words > 0, "at least 1")?;
+        let array = reader.rest(8 * words as u64, 0)?;
+        Ok(Self { version, probes: probes as u32, array })
+    }
+
+    fn is_certain(&self) -> bool {
+        true
+    }
+
+    fn format(&self) -> Format {
+        Format::Spark
+    }
+
+    fn scheme(&self) -> String {
+        match self.version {
+            Version::V1 => "spark-murmur3-32/v1".to_owned(),
+            Version::V2 { seed } => format!("spark-murmur3-32/v2 seed {seed}"),
+        }
+    }
+
+    fn array(&self) -> Range<usize> {
+        self.array.clone()
+    }
+
+    fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    fn hash(&self, key: Key<'_>) -> Result<Option<(u32, u32)>, Error> {
+        let seed = match self.version {
+            Version::V1 => 0,
+            Version::V2 { seed } => seed as u32,
+        };
+        let twice = |key: &[u8]| {
+            let first = spark_x86_32(seed, key);
+            (first, spark_x86_32(first, key))
+        };
+        Ok(Some(match key {
+            Key::Bytes(key) => twice(key),
+            Key::I64(key) => twice(&key.to_le_bytes()),
+            Key::I32(key) => twice(&i64::from(key).to_le_bytes()),
+            other => return Err(other.refused(Format::Spark)),
+        }))
+    }
+
+    #[inline]
+    fn positions(&self, (first, second): Self::Hash<'_>) -> impl Iterator<Item = u64> {
+        let (bits, v1) = (self.bits(), self.version == Version::V1);
+        let step = i64::from(second as i32);
+        let start = i64::from(first as i32);
+        let mut at = if v1 { start } else { start * i64::from(i32::MAX) };
+        (0..self.probes).map(move |_| {
+            at = at.wrapping_add(step);
+            let position = if v1 {
+                u64::from(flip(at as u32))
+            } else {
+                (if at < 0 { !at } else { at }) as u64
+            };
+            position % bits
+        })
+    }
+
+    fn measure(&self, array: &[u8]) -> Measure {
+        let reach = if self.version == Version::V1 { REACH_OF_V1 } else { u64::MAX };
+        Measure::spread(array, self.bits().min(reach), self.probes())
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        let (version, seed) = match self.version {
+            Version::V1 => (1, None),
+            Version::V2 { seed } => (2, Some(seed)),
+        };
+        let seed = seed.map(|seed| Fact { name: "seed", figure: Figure::Text(seed.to_string()) });
+        [Fact { name: "version", figure: Figure::Count(version) }].into_iter().chain(seed).collect()
+    }
+}
+
+impl<S: AsRef<[u8]>> Plain<Fields, S> {
+    /// The version of the file, with its seed.
+    pub fn version(&self) -> Version {
+        self.layout().version
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ForeignInsert;
+
+    #[test]
+    fn version_1_never_reaches_beyond_31_bits() {
+        let layout = |version| Fields { version, probes: 8, array: 12..12 + (1 << 30) };
+        let (mut old, mut new) = (0, 0);
+        for i in 0..1000 {
+            let hash = crate::hash::mix(i);
+            let hash = (hash as u32, (hash >> 32) as u32);
+            old = old.max(layout(Version::V1).positions(hash).max().unwrap());
+            new = new.max(layout(Version::V2 { seed: 0 }).positions(hash).max().unwrap());
+        }
+        assert!(old < REACH_OF_V1 && new > 2 * REACH_OF_V1, "{old} {new}");
+    }
+
+    #[test]
+    fn seeds_and_versions_do_not_join() {
+        let new = |given: Parameters| Spark::new(Format::Spark, &given);
+        let usual = Parameters::for_keys(100, 0.01);
+        let seeded = Parameters { seed: Some(-5), ..usual.clone() };
+        let mut one = new(usual.clone()).unwrap();
+        one.insert("key".into()).unwrap();
+        for other in [
+            usual.clone().with("v1"),
+            seeded.clone(),
+            Parameters { keys: Some(101), ..usual.clone() },
+        ] {
+            let error = one.union(&new(other).unwrap()).unwrap_err();
+            assert!(matches!(error, Error::Differ { .. }), "{error}");
+        }
+        assert!(new(seeded.with("v1")).is_err() && new(usual.with("v3")).is_err());
+        assert!(matches!(new(Parameters::for_keys(0, 0.1)), Err(Error::ZeroKeys)));
+        assert!(matches!(new(Parameters::for_keys(1, 0.99)), Err(Error::Parameter { .. })));
+        assert!(matches!(new(Parameters::for_keys(u64::MAX, 0.1)), Err(Error::TooLarge { .. })));
+    }
+}

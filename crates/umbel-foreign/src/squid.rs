@@ -1,0 +1,222 @@
+//! Squid's cache digest, version 5: what a proxy tells its peers to hold. Checked against Squid 5.7;
+//! `squid-cache/squid`, `src/{CacheDigest,store_digest,store_key_md5}.cc`, `StoreDigest.h`.
+//!
+//! ```text
+//! byte 0          2           4          8       12          16           20               21         22      128 ..
+//! | version u16 | needs u16 | capacity | count | deletions | mask bytes | bits an entry u8 | probes u8 | zeros | mask |
+//!                             u32, big-endian all
+//! ```
+//!
+//! A key is the MD5 of a byte for the method (GET is 1) and the URL; its four big-endian words, modulo
+//! the bits of the mask, are the positions.
+
+use std::ops::Range;
+
+use md5::{Digest, Md5};
+use umbel::filter::{Fact, Figure};
+
+use crate::bits::Order;
+use crate::bytes::{Reader, check};
+use crate::plain::{Layout, Plain, sealed};
+use crate::{Bytes, Error, Format, Key, Parameters, Plan};
+
+/// A filter of Squid; its keys are URLs, got by GET.
+///
+/// ```
+/// use umbel_foreign::squid::Squid;
+/// use umbel_foreign::{ForeignFilter, ForeignInsert, Format, Key, Parameters};
+///
+/// let pages = Parameters { keys: Some(200), ..Parameters::default() };
+/// let mut filter: Squid = Squid::new(Format::Squid, &pages)?;
+/// filter.insert(Key::from("http://example.org/"))?;
+/// assert!(filter.contains(Key::from("http://example.org/"))?);
+/// # Ok::<(), umbel_foreign::Error>(())
+/// ```
+pub type Squid<S = Bytes> = Plain<Fields, S>;
+
+/// What the header of a file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fields {
+    capacity: u32,
+    count: u32,
+    deletions: u32,
+    bits_per_entry: u8,
+    array: Range<usize>,
+}
+
+const VERSION: u16 = 5;
+/// The oldest version that reads what version 5 writes, and the oldest that version 5 reads.
+const REQUIRED: u16 = 3;
+const PROBES: u8 = 4;
+const GET: u8 = 1;
+const RESERVED: usize = 106;
+/// Where the count lies.
+const COUNT: Range<usize> = 8..12;
+/// `digest_bits_per_entry` when the configuration does not set it.
+const USUAL_BITS_PER_ENTRY: f64 = 5.0;
+
+/// Bytes of a mask: ⌈capacity · bits per entry / 8⌉.
+pub fn mask_bytes(capacity: u32, bits_per_entry: u8) -> u64 {
+    (u64::from(capacity) * u64::from(bits_per_entry)).div_ceil(8)
+}
+
+impl sealed::Sealed for Fields {}
+
+impl Layout for Fields {
+    type Hash<'k> = [u32; 4];
+    const ORDER: Order = Order::Bytes;
+
+    fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
+        let keys = given.keys(format)?;
+        let Some(capacity) = u32::try_from(keys).ok().filter(|keys| *keys > 0) else {
+            return Err(Parameters::refuse(format, "keys", keys, "1 to 2^32 - 1"));
+        };
+        let per_entry = given.bits_per_key.unwrap_or(USUAL_BITS_PER_ENTRY);
+        if per_entry.fract() != 0.0 || !(1.0..=255.0).contains(&per_entry) {
+            return Err(Parameters::refuse(
+                format,
+                "bits_per_key",
+                per_entry,
+                "a whole number from 1 to 255",
+            ));
+        }
+        let bytes = mask_bytes(capacity, per_entry as u8);
+        let Ok(mask) = u32::try_from(bytes) else {
+            return Err(Error::TooLarge { bits: bytes as f64 * 8.0 });
+        };
+        let mut head = Vec::new();
+        head.extend([VERSION, REQUIRED].map(u16::to_be_bytes).as_flattened());
+        head.extend([capacity, 0, 0, mask].map(u32::to_be_bytes).as_flattened());
+        head.extend([per_entry as u8, PROBES]);
+        head.extend([0; RESERVED]);
+        Ok(Plan::new(format, (8 * bytes, PROBES.into()), head, bytes, Vec::new()))
+    }
+
+    fn parse(format: Format, content: &[u8], _: &Parameters) -> Result<Self, Error> {
+        let mut reader = Reader::new(format, content);
+        let (version, required) = (reader.u16_be()?, reader.u16_be()?);
+        check(format, "version", version, version >= REQUIRED, "3 or later")?;
+        let readable = required <= VERSION.min(version);
+        check(
+            format,
+            "required version",
+            required,
+            readable,
+            "5 at most, and no later than the version",
+        )?;
+        let capacity = reader.u32_be()?;
+        check(format, "capacity", capacity, capacity > 0, "at least 1")?;
+        let (count, deletions) = (reader.u32_be()?, reader.u32_be()?);
+        let mask = u64::from(reader.u32_be()?);
+        let bits_per_entry = reader.u8()?;
+        check(format, "bits per entry", bits_per_entry, bits_per_entry > 0, "at least 1")?;
+        let right = mask == mask_bytes(capacity, bits_per_entry);
+        check(format, "mask size", mask, right, "capacity times bits per entry, in bytes")?;
+        let probes = reader.u8()?;
+        check(format, "hash functions", probes, probes == PROBES, "4")?;
+        let reserved = reader.take(RESERVED)?.iter().all(|&byte| byte == 0);
+        check(format, "reserved", "not zero", reserved, "zeros")?;
+        Ok(Self { capacity, count, deletions, bits_per_entry, array: reader.rest(mask, 0)? })
+    }
+
+    fn is_certain(&self) -> bool {
+        true
+    }
+
+    fn format(&self) -> Format {
+        Format::Squid
+    }
+
+    fn scheme(&self) -> String {
+        "md5/4".to_owned()
+    }
+
+    fn array(&self) -> Range<usize> {
+        self.array.clone()
+    }
+
+    fn probes(&self) -> u32 {
+        PROBES.into()
+    }
+
+    fn hash(&self, key: Key<'_>) -> Result<Option<[u32; 4]>, Error> {
+        let Key::Bytes(url) = key else { return Err(key.refused(Format::Squid)) };
+        let digest = Md5::new().chain_update([GET]).chain_update(url).finalize();
+        let mut words = [0; 4];
+        for (word, bytes) in words.iter_mut().zip(digest.as_chunks::<4>().0) {
+            *word = u32::from_be_bytes(*bytes);
+        }
+        Ok(Some(words))
+    }
+
+    #[inline]
+    fn positions(&self, words: Self::Hash<'_>) -> impl Iterator<Item = u64> {
+        let bits = self.bits();
+        words.into_iter().map(move |word| u64::from(word) % bits)
+    }
+
+    // Squid counts every addition, of an object already there too.
+    fn after_insert(&mut self, content: &mut Bytes, _: u32) {
+        self.set_count(content, self.count.saturating_add(1));
+    }
+
+    fn after_union(&mut self, content: &mut Bytes, other: &Self) {
+        self.set_count(content, self.count.saturating_add(other.count));
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        let fact = |name, count: u32| Fact { name, figure: Figure::Count(count.into()) };
+        vec![
+            fact("capacity", self.capacity),
+            fact("count", self.count),
+            fact("deletions", self.deletions),
+            fact("bits_per_entry", self.bits_per_entry.into()),
+        ]
+    }
+}
+
+impl Fields {
+    fn set_count(&mut self, content: &mut Bytes, count: u32) {
+        self.count = count;
+        content[COUNT].copy_from_slice(&count.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ForeignFilter, ForeignInsert};
+
+    #[test]
+    fn counts_and_refuses() {
+        let given = Parameters { keys: Some(10), bits_per_key: Some(9.0), ..Parameters::default() };
+        let mut filter = Squid::new(Format::Squid, &given).unwrap();
+        for url in ["http://a/", "http://b/", "http://a/"] {
+            filter.insert(url.into()).unwrap();
+        }
+        filter.union(&filter.clone()).unwrap();
+        let file = filter.encode().unwrap();
+        assert_eq!((file.len(), &file[COUNT]), (128 + 12, &[0, 0, 0, 6][..]));
+        for (byte, value) in [
+            (1, 2),
+            (3, 6),
+            (7, 0),
+            (7, 11),
+            (19, 13),
+            (20, 0),
+            (20, 5),
+            (21, 5),
+            (22, 1),
+            (127, 9),
+        ] {
+            let mut changed = file.clone();
+            changed[byte] = value;
+            assert!(
+                Squid::decode(Format::Squid, changed, &Parameters::default()).is_err(),
+                "{byte}"
+            );
+        }
+        let given = Parameters { keys: Some(10), bits_per_key: Some(4.5), ..Parameters::default() };
+        assert!(Squid::new(Format::Squid, &given).is_err());
+    }
+}

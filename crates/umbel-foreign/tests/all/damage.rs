@@ -1,0 +1,207 @@
+//! Nothing that is read makes a reader panic, and what cannot be right is refused.
+
+use std::sync::OnceLock;
+
+use proptest::prelude::*;
+use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters, recognize};
+
+use super::manifest::manifests;
+use super::recipe;
+
+/// A small filter of each format with a few keys in it, larger ones of those that grow.
+fn files() -> Vec<(Format, Vec<u8>)> {
+    static FILES: OnceLock<Vec<(Format, Vec<u8>)>> = OnceLock::new();
+    FILES.get_or_init(make_files).clone()
+}
+
+fn make_files() -> Vec<(Format, Vec<u8>)> {
+    let mut files: Vec<_> = Format::ALL.map(|format| (format, small(format, 8))).into();
+    for format in [Format::RedisBloom, Format::Pybloom3Scalable, Format::Pybloom4Scalable] {
+        files.push((format, small(format, 100)));
+    }
+    files
+}
+
+fn small(format: Format, keys: u32) -> Vec<u8> {
+    let names = format.parameters();
+    let has = |name| names.contains(&name);
+    let mut given = told(format);
+    if has("keys") && !format.counts_keys() {
+        given.keys = Some(10);
+    }
+    if has("fpp") && format != Format::LevelDb {
+        given.fpp = Some(0.1);
+    } else if has("bits") {
+        given.bits = Some(77);
+        given.probes = has("probes").then_some(3);
+    }
+    let texts: Vec<String> = (0..keys).map(|i| format!("key {i}")).collect();
+    let keys = texts.iter().map(|text| Key::from(text.as_str()));
+    Foreign::build(format, &given, keys).unwrap().encode().unwrap()
+}
+
+/// What a file does not tell.
+fn told(format: Format) -> Parameters {
+    let salts = [&b"a"[..], b"b"].map(<[u8]>::to_vec).to_vec();
+    match format {
+        Format::SaltedSha1 => Parameters { salts, ..Parameters::default() },
+        _ => Parameters::default(),
+    }
+}
+
+/// Whether a file of this format tells its own length.
+fn is_measured(format: Format) -> bool {
+    !matches!(
+        format,
+        Format::ParquetBits
+            | Format::LevelDb
+            | Format::RocksDb
+            | Format::RocksDbLegacy
+            | Format::SaltedSha1
+    )
+}
+
+/// Reads it, and does all that can be done with what was read.
+fn try_all(format: Format, content: &[u8]) -> bool {
+    let Ok(read) = Foreign::decode_with(format, content, &told(format)) else { return false };
+    let keys = [Key::from("key 1"), Key::from("other"), Key::I64(-7), Key::F32(1.5), Key::from("")];
+    for key in keys {
+        let _ = read.contains(key);
+    }
+    let receipt = read.receipt();
+    assert!(receipt.fill >= 0.0 && receipt.fill <= 1.0, "{format}: {receipt:?}");
+    assert!(receipt.fpp >= 0.0 && receipt.fpp <= 1.0, "{format}: {receipt:?}");
+    let written = read.encode().unwrap();
+    if format != Format::BitsAndBloomsJson {
+        assert!(written == content, "{format}");
+    }
+    let mut owned = read.to_owned().unwrap();
+    for key in keys {
+        if owned.insert(key).is_ok() && !matches!(key, Key::Bytes([])) {
+            assert!(owned.contains(key).unwrap(), "{format}: {key:?} is absent");
+        }
+    }
+    owned.union(&read).unwrap();
+    owned.finish().unwrap();
+    true
+}
+
+#[test]
+fn truncations_are_refused() {
+    for (format, content) in files() {
+        assert!(try_all(format, &content), "{format}");
+        for length in 0..content.len() {
+            let passed = try_all(format, &content[..length]);
+            assert!(
+                !passed || !is_measured(format),
+                "{format}: {length} of {} bytes",
+                content.len()
+            );
+        }
+        let longer = [&content[..], &[0]].concat();
+        // The zero byte is a field's tag to no protobuf, and white space to no JSON.
+        assert!(!try_all(format, &longer) || !is_measured(format), "{format}: a byte more");
+    }
+}
+
+#[test]
+fn vectors_cut_short_are_refused() {
+    for manifest in manifests() {
+        for vector in &manifest.vectors {
+            let format = recipe(&manifest.peer, vector).format;
+            let content = vector.content(&manifest.folder);
+            let near =
+                (0..content.len().min(300)).chain(content.len().saturating_sub(70)..content.len());
+            for length in near {
+                let read = Foreign::decode(format, &content[..length]);
+                assert!(read.is_err() || !is_measured(format), "{}: {length}", vector.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn flipped_bits_never_make_a_reader_panic() {
+    for (format, content) in files() {
+        for bit in 0..8 * content.len() {
+            let mut flipped = content.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            try_all(format, &flipped);
+        }
+        for byte in 0..content.len().min(120) {
+            for value in [0, 1, 0x7f, 0x80, 0xff] {
+                let mut changed = content.clone();
+                changed[byte] = value;
+                try_all(format, &changed);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_format_is_recognized_by_its_own_files() {
+    for (format, content) in files() {
+        let found = recognize(&content);
+        let listed = found.iter().any(|(found, _)| *found == format);
+        assert!(listed || !format.told().is_empty(), "{format}: {found:?}");
+        assert!(found.is_sorted_by_key(|(_, certain)| !certain), "{found:?}");
+    }
+    assert!(recognize(b"").iter().all(|(_, certain)| !certain));
+}
+
+#[test]
+fn messages_name_field_value_and_remedy() {
+    let says = |format: Format, content: &[u8], words: &[&str]| {
+        let error = Foreign::decode(format, content).unwrap_err().to_string();
+        assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    };
+    says(Format::Hadoop, &[0; 20], &["hadoop", "version", "0"]);
+    says(Format::Squid, &[0; 20], &["squid", "version", "3 or later"]);
+    says(Format::RedisBloom, &[0; 10], &["redisbloom", "10", "truncated"]);
+    says(Format::BitsAndBloomsJson, b"{\"m\":7", &["bits-and-blooms-json", "JSON", "m and k"]);
+    says(Format::SaltedSha1, b"abc", &["salted-sha1", "salts"]);
+    let old_orc = [0x11, 0, 0, 0, 0, 0, 0, 0, 0];
+    says(Format::Orc, &old_orc, &["orc", "BLOOM_FILTER"]);
+}
+
+#[test]
+fn errors_do_not_quote_whole_files() {
+    let long = "\u{7f}".repeat(5000);
+    for json in [
+        format!("\"{long}\""),
+        format!("[\"{long}\"]"),
+        format!("{{\"m\":\"{long}\",\"k\":1,\"b\":\"\"}}"),
+        format!("{{\"m\":1,\"k\":1,\"b\":[\"{long}\"]}}"),
+        format!("{{\"m\":1,\"k\":1,\"b\":\"{long}\"}}"),
+        format!("{{\"{long}\":1}}"),
+    ] {
+        let error = Foreign::decode(Format::BitsAndBloomsJson, json.as_bytes()).unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains("JSON") && said.len() < 300, "{said}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn noise_never_makes_a_reader_panic(mut content in prop::collection::vec(any::<u8>(), 0..200), zeros in 0usize..32) {
+        let zeros = zeros.min(content.len());
+        content[..zeros].fill(0);
+        for format in Format::ALL {
+            try_all(format, &content);
+        }
+        recognize(&content);
+    }
+
+    #[test]
+    fn several_changes_never_make_a_reader_panic(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
+        for (format, mut content) in files() {
+            for (at, value) in &changes {
+                let at = at.index(content.len());
+                content[at] = *value;
+            }
+            try_all(format, &content);
+        }
+    }
+}

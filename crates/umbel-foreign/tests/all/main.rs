@@ -1,0 +1,287 @@
+//! Filters that other software wrote: read, asked, built anew and written, byte for byte.
+//!
+//! `testdata/foreign/README.md` tells where they come from; the environment variable `UMBEL_VECTORS` names
+//! another folder of that shape to try.
+
+mod damage;
+mod manifest;
+mod model;
+mod sizes;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use manifest::{Keys, Manifest, Vector};
+use umbel_foreign::redisbloom::RedisBloom;
+use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters, recognize};
+
+/// How a vector's filter is read and made.
+struct Recipe {
+    format: Format,
+    given: Parameters,
+}
+
+/// What the parameters in a manifest are called here.
+fn recipe(peer: &str, vector: &Vector) -> Recipe {
+    let count = |name| vector.count(name);
+    let mut given = Parameters {
+        keys: count("n").or(count("ndv")).or(count("capacity")),
+        fpp: vector.number("fpp").or(vector.number("error")),
+        bits: count("bits").or(count("m")),
+        probes: count("k").map(|k| k as u32),
+        bits_per_key: vector.number("bits_per_key"),
+        // Some seeds are of 64 bits without a sign.
+        seed: vector.parameters.get("seed").map(|seed| {
+            seed.as_i64().or_else(|| seed.as_u64().map(|seed| seed as i64)).expect("a whole number")
+        }),
+        ..Parameters::default()
+    };
+    let mut option = |name: &str, when: bool| {
+        if when {
+            given.options.push(name.to_owned());
+        }
+    };
+    let is = |name, value| vector.count(name) == Some(value);
+    let format = match peer {
+        "parquet" => {
+            option("arrow", vector.word("writer") == Some("pyarrow"));
+            given.bits = count("bytes").map(|bytes| 8 * bytes);
+            Format::Parquet
+        }
+        "guava" => {
+            option("mitz32", is("strategy", 0));
+            Format::Guava
+        }
+        "spark" => {
+            option("v1", is("version", 1));
+            Format::Spark
+        }
+        "redisbloom" => {
+            given.growth = if is("nonscaling", 1) {
+                Some(0)
+            } else {
+                count("expansion").map(|expansion| expansion as u32)
+            };
+            Format::RedisBloom
+        }
+        "leveldb" => Format::LevelDb,
+        "goleveldb" | "badger" => {
+            option(peer, true);
+            Format::LevelDb
+        }
+        "rocksdb" if vector.count("format_version") < Some(5) => Format::RocksDbLegacy,
+        "rocksdb" => Format::RocksDb,
+        "pybloom-live-3" | "pybloom-live-4" => {
+            given.growth = count("scalable").map(|growth| growth as u32);
+            match (peer.ends_with('3'), given.growth.is_some()) {
+                (true, false) => Format::Pybloom3,
+                (true, true) => Format::Pybloom3Scalable,
+                (false, false) => Format::Pybloom4,
+                (false, true) => Format::Pybloom4Scalable,
+            }
+        }
+        "datasketches" => {
+            option("counted", is("counted", 1));
+            Format::DataSketches
+        }
+        "hadoop" => {
+            option("jenkins", vector.word("hash") == Some("jenkins"));
+            Format::Hadoop
+        }
+        "hive" => Format::Hive,
+        "orc" => Format::Orc,
+        "bits-and-blooms" if vector.file.as_ref().is_some_and(|file| file.ends_with(".json")) => {
+            Format::BitsAndBloomsJson
+        }
+        "bits-and-blooms" => Format::BitsAndBlooms,
+        "squid" => {
+            given.keys = vector.derived["capacity"].as_u64();
+            given.bits_per_key = vector.number("digest_bits_per_entry");
+            Format::Squid
+        }
+        other => panic!("no system is called {other}"),
+    };
+    Recipe { format, given }
+}
+
+/// Calls `check` for every vector there is, and prints how many each system has.
+fn for_every_vector(mut check: impl FnMut(&Path, &str, &Vector)) {
+    let mut counts = BTreeMap::new();
+    for Manifest { peer, vectors, folder } in manifest::manifests() {
+        for vector in &vectors {
+            check(&folder, &peer, vector);
+        }
+        *counts.entry(peer).or_insert(0) += vectors.len();
+    }
+    assert!(!counts.is_empty(), "no vectors in {}", manifest::folder().display());
+    let total: usize = counts.values().sum();
+    for (peer, count) in counts {
+        println!("{peer:>16} {count:>4}");
+    }
+    println!("{:>16} {total:>4}", "all");
+}
+
+/// Asserts that exactly the members and the listed probes pass.
+fn answers(filter: &dyn ForeignFilter, folder: &Path, vector: &Vector) {
+    let name = &vector.name;
+    let ask = |keys: &Keys| {
+        let mut found = vec![false; keys.len()];
+        keys.each(|i, key| found[i] = filter.contains(key).unwrap());
+        // And together, which must be the same.
+        keys.in_batches(100, |start, keys| {
+            let mut together = vec![false; keys.len()];
+            filter.contains_all(keys, &mut together).unwrap();
+            assert_eq!(together, found[start..start + keys.len()], "{name}: batch at {start}");
+        });
+        found
+    };
+    assert!(ask(&vector.members()).iter().all(|found| *found), "{name}: a member is absent");
+    let found = ask(&vector.probes());
+    let passed: Vec<usize> = (0..found.len()).filter(|i| found[*i]).collect();
+    assert_eq!(passed, vector.false_positives(folder), "{name}: false positives");
+}
+
+/// The filter made from the parameters and the members, as its software made it.
+fn build(peer: &str, vector: &Vector) -> Foreign {
+    let Recipe { format, given } = recipe(peer, vector);
+    let members = vector.members();
+    let members = if peer == "rocksdb" { members.sorted() } else { members };
+    let built = |keys: &[Key<'_>]| Foreign::build(format, &given, keys.iter().copied()).unwrap();
+    members.all(|keys| match vector.count("union") {
+        None => built(keys),
+        Some(parts) => {
+            let mut parts = keys.chunks(keys.len() / parts as usize).map(built);
+            let first = parts.next().expect("at least one part");
+            parts.fold(first, |mut union, part| {
+                union.union(&part).unwrap();
+                union
+            })
+        }
+    })
+}
+
+#[test]
+fn every_filter_gives_the_answers_of_its_software() {
+    for_every_vector(|folder, peer, vector| {
+        let content = vector.content(folder);
+        let filter = Foreign::decode(recipe(peer, vector).format, &content[..]).unwrap();
+        answers(&filter, folder, vector);
+    });
+}
+
+#[test]
+fn every_filter_is_built_byte_for_byte() {
+    for_every_vector(|folder, peer, vector| {
+        let mut content = vector.content(folder);
+        let built = build(peer, vector).encode().unwrap();
+        if peer == "squid" {
+            // What Squid counts depends on its history: count and deletions are taken as they are.
+            content[8..16].copy_from_slice(&built[8..16]);
+        }
+        let differs = built.iter().zip(&content).position(|(left, right)| left != right);
+        assert_eq!((built.len(), differs), (content.len(), None), "{peer}/{}", vector.name);
+    });
+}
+
+#[test]
+fn every_filter_is_written_as_it_was_read() {
+    for_every_vector(|folder, peer, vector| {
+        let content = vector.content(folder);
+        let format = recipe(peer, vector).format;
+        let borrowed = Foreign::decode(format, &content[..]).unwrap();
+        assert_eq!(borrowed.encode().unwrap(), content, "{peer}/{}", vector.name);
+        assert_eq!(
+            borrowed.to_owned().unwrap().encode().unwrap(),
+            content,
+            "{peer}/{}",
+            vector.name
+        );
+        let found = recognize(&content);
+        assert!(
+            found.iter().any(|(found, _)| *found == format),
+            "{peer}/{}: {found:?}",
+            vector.name
+        );
+        let certain: Vec<_> = found.iter().filter(|(_, certain)| *certain).collect();
+        assert!(
+            certain.iter().all(|(found, _)| *found == format || peer.starts_with("pybloom")),
+            "{certain:?}"
+        );
+    });
+}
+
+#[test]
+fn every_receipt_agrees_with_the_answers() {
+    for_every_vector(|folder, peer, vector| {
+        let content = vector.content(folder);
+        let filter = Foreign::decode(recipe(peer, vector).format, &content[..]).unwrap();
+        let receipt = filter.receipt();
+        let (probes, passed) =
+            (vector.probes().len() as u64, vector.false_positives(folder).len() as u64);
+        // Two hashes stretched to k probes pass a few more than independent ones: a tenth and 1e-3 are
+        // allowed, which is not enough for the hundred pairs of steps that a single word has.
+        if receipt.bits < 512 {
+            return;
+        }
+        let (low, _) = umbel::math::binomial_bounds(probes, receipt.fpp * 0.9, 1e-9);
+        let (_, high) =
+            umbel::math::binomial_bounds(probes, (receipt.fpp * 1.1 + 1e-3).min(1.0), 1e-9);
+        assert!(
+            (low..=high).contains(&passed),
+            "{peer}/{}: {passed} of {probes}, {}",
+            vector.name,
+            receipt.fpp
+        );
+        assert!((0.0..=1.0).contains(&receipt.fill) && receipt.set_bits <= receipt.bits);
+    });
+}
+
+#[test]
+fn dumps_of_redisbloom_are_what_its_commands_carry() {
+    for_every_vector(|folder, _, vector| {
+        let chunks = vector.chunks(folder);
+        if chunks.is_empty() {
+            return;
+        }
+        let borrowed = || chunks.iter().map(|(iterator, chunk)| (*iterator, &chunk[..]));
+        let filter = RedisBloom::from_chunks(borrowed()).unwrap();
+        assert!(filter.chunks().eq(borrowed()), "{}", vector.name);
+    });
+}
+
+#[test]
+fn filters_in_parquet_files_lie_where_the_footer_says() {
+    for_every_vector(|folder, _, vector| {
+        let Some(file) = vector.word("parquet_file") else { return };
+        let file = std::fs::read(folder.join(file)).unwrap();
+        let [start, length] = ["bloom_filter_offset", "bloom_filter_length"]
+            .map(|name| vector.count(name).expect("a place") as usize);
+        assert_eq!(file[start..start + length], vector.content(folder), "{}", vector.name);
+    });
+}
+
+#[test]
+fn inserting_into_a_filter_that_was_read_goes_on_where_its_software_stopped() {
+    for_every_vector(|folder, peer, vector| {
+        // Half of the keys, a file, the other half: the bytes of all at once. Sizes that follow from
+        // the number of keys, folding and unions are of filters made in one go.
+        let Recipe { format, given } = recipe(peer, vector);
+        if format.counts_keys() || given.has("arrow") || vector.count("union").is_some() {
+            return;
+        }
+        vector.members().all(|keys| {
+            let (first, second) = keys.split_at(keys.len() / 2);
+            let half = Foreign::build(format, &given, first.iter().copied()).unwrap();
+            let half = half.encode().unwrap();
+            let mut read =
+                Foreign::decode_with(format, &half[..], &given).unwrap().to_owned().unwrap();
+            read.insert_all(second).unwrap();
+            let mut content = vector.content(folder);
+            let built = read.encode().unwrap();
+            if peer == "squid" {
+                content[8..16].copy_from_slice(&built[8..16]);
+            }
+            assert!(built == content, "{peer}/{}", vector.name);
+        });
+    });
+}

@@ -1,0 +1,330 @@
+//! `vectors.json` and the recipes of keys, as `testdata/foreign/README.md` describes them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use umbel_foreign::{Key, KeyType};
+
+/// The folder of all vectors.
+pub(crate) fn folder() -> PathBuf {
+    let given = std::env::var_os("UMBEL_VECTORS").map(PathBuf::from);
+    given.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/foreign"))
+}
+
+/// The vectors of one folder.
+#[derive(Deserialize)]
+pub(crate) struct Manifest {
+    /// What wrote them.
+    pub(crate) peer: String,
+    pub(crate) vectors: Vec<Vector>,
+    #[serde(skip)]
+    pub(crate) folder: PathBuf,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Vector {
+    pub(crate) name: String,
+    pub(crate) key_type: String,
+    pub(crate) parameters: Map<String, Value>,
+    pub(crate) derived: Map<String, Value>,
+    members: Vec<Recipe>,
+    member_count: usize,
+    probes: Vec<Recipe>,
+    probe_count: usize,
+    false_positives: String,
+    false_positive_count: usize,
+    #[serde(default)]
+    chunks: Vec<Chunk>,
+    pub(crate) file: Option<String>,
+    bytes: usize,
+    sha256: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Chunk {
+    iterator: u64,
+    file: String,
+    bytes: usize,
+    sha256: String,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum Recipe {
+    Seq { format: String, first: i64, count: u64 },
+    VarLen { prefix: String, pad: String, r#mod: usize, first: u64, count: u64 },
+    Range { first: i64, step: i64, count: u64 },
+    SplitMix64 { seed: u64, count: u64 },
+    List { name: String },
+}
+
+/// Keys as the recipe makes them, and what they are for the software.
+pub(crate) struct Keys {
+    plain: Vec<Plain>,
+    key_type: String,
+}
+
+enum Plain {
+    Bytes(Vec<u8>),
+    Integer(i64),
+}
+
+/// Every folder of the vectors that has a manifest, by name.
+pub(crate) fn manifests() -> Vec<Manifest> {
+    let root = folder();
+    let entries = fs::read_dir(&root).unwrap_or_else(|e| panic!("{}: {e}", root.display()));
+    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    folders.retain(|folder| folder.join("vectors.json").exists());
+    folders.sort();
+    folders
+        .into_iter()
+        .map(|folder| Manifest { folder: folder.clone(), ..json(&folder.join("vectors.json")) })
+        .collect()
+}
+
+/// The rows of a table: what the first line calls each cell, and the cell.
+pub(crate) fn table(path: &Path) -> Vec<Vec<(String, String)>> {
+    let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let mut lines = text.lines();
+    let head = lines.next().expect("a line of names").trim_start_matches('#');
+    let names: Vec<&str> = head.split('\t').collect();
+    lines
+        .map(|line| {
+            let cells: Vec<&str> = line.split('\t').collect();
+            assert_eq!(cells.len(), names.len(), "{}: {line}", path.display());
+            names
+                .iter()
+                .zip(cells)
+                .map(|(name, cell)| (name.to_string(), cell.to_owned()))
+                .collect()
+        })
+        .collect()
+}
+
+fn json<T: DeserializeOwned>(path: &Path) -> T {
+    let text = fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_slice(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn checked(path: &Path, bytes: usize, sha256: &str) -> Vec<u8> {
+    let content = fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    assert_eq!(content.len(), bytes, "bytes of {}", path.display());
+    assert_eq!(hex(&Sha256::digest(&content)), sha256, "sha256 of {}", path.display());
+    content
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(crate) fn unhex(digits: &str) -> Vec<u8> {
+    assert!(digits.len().is_multiple_of(2), "{digits}");
+    let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal");
+    (0..digits.len()).step_by(2).map(byte).collect()
+}
+
+impl Vector {
+    /// The filter's bytes; RedisBloom's chunks one after the other.
+    pub(crate) fn content(&self, folder: &Path) -> Vec<u8> {
+        let content = match &self.file {
+            Some(file) => {
+                let sha256 = self.sha256.as_deref().expect("a file has a sha256");
+                checked(&folder.join(file), self.bytes, sha256)
+            }
+            None => self.chunks(folder).into_iter().flat_map(|(_, chunk)| chunk).collect(),
+        };
+        assert_eq!(content.len(), self.bytes, "{}", self.name);
+        content
+    }
+
+    /// RedisBloom's chunks, each with its iterator; none of others.
+    pub(crate) fn chunks(&self, folder: &Path) -> Vec<(u64, Vec<u8>)> {
+        let read = |chunk: &Chunk| {
+            (chunk.iterator, checked(&folder.join(&chunk.file), chunk.bytes, &chunk.sha256))
+        };
+        self.chunks.iter().map(read).collect()
+    }
+
+    pub(crate) fn members(&self) -> Keys {
+        Keys::new(&self.members, self.member_count, &self.key_type)
+    }
+
+    pub(crate) fn probes(&self) -> Keys {
+        Keys::new(&self.probes, self.probe_count, &self.key_type)
+    }
+
+    /// The numbers of the probes that pass, in order.
+    pub(crate) fn false_positives(&self, folder: &Path) -> Vec<usize> {
+        let text = fs::read_to_string(folder.join(&self.false_positives)).expect("a list");
+        let numbers: Vec<usize> =
+            text.lines().map(|line| line.parse().expect("a number")).collect();
+        assert_eq!(numbers.len(), self.false_positive_count, "{}", self.name);
+        numbers
+    }
+
+    /// A parameter that is a number.
+    pub(crate) fn number(&self, name: &str) -> Option<f64> {
+        self.parameters.get(name)?.as_f64()
+    }
+
+    /// A parameter that is a whole number of at least 0.
+    pub(crate) fn count(&self, name: &str) -> Option<u64> {
+        self.parameters.get(name)?.as_u64()
+    }
+
+    /// A parameter that is a word.
+    pub(crate) fn word(&self, name: &str) -> Option<&str> {
+        self.parameters.get(name)?.as_str()
+    }
+}
+
+impl Keys {
+    fn new(recipes: &[Recipe], count: usize, key_type: &str) -> Self {
+        let mut plain = Vec::with_capacity(count);
+        for recipe in recipes {
+            recipe.make(&mut plain);
+        }
+        assert_eq!(plain.len(), count);
+        Self { plain, key_type: key_type.to_owned() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.plain.len()
+    }
+
+    /// Sorted by their bytes, each once, as a RocksDB table has them.
+    pub(crate) fn sorted(mut self) -> Self {
+        self.plain.sort_by(|left, right| match (left, right) {
+            (Plain::Bytes(left), Plain::Bytes(right)) => left.cmp(right),
+            _ => panic!("only byte keys are sorted"),
+        });
+        self.plain.dedup_by(|left, right| match (left, right) {
+            (Plain::Bytes(left), Plain::Bytes(right)) => left == right,
+            _ => false,
+        });
+        self
+    }
+
+    /// Calls `with` for each key, in order, with its number.
+    pub(crate) fn each(&self, mut with: impl FnMut(usize, Key<'_>)) {
+        let mut buffer = Vec::new();
+        for (i, plain) in self.plain.iter().enumerate() {
+            with(i, self.key(plain, &mut buffer));
+        }
+    }
+
+    /// Calls `with` for each run of `size` keys, in order, with the number of its first.
+    pub(crate) fn in_batches(&self, size: usize, mut with: impl FnMut(usize, &[Key<'_>])) {
+        let mut buffers = vec![Vec::new(); size.min(self.len())];
+        for (i, plain) in self.plain.chunks(size).enumerate() {
+            let each = plain.iter().zip(&mut buffers);
+            let keys: Vec<Key<'_>> = each.map(|(plain, buffer)| self.key(plain, buffer)).collect();
+            with(i * size, &keys);
+        }
+    }
+
+    /// Calls `with` for all keys at once.
+    pub(crate) fn all<T>(&self, with: impl FnOnce(&[Key<'_>]) -> T) -> T {
+        let mut buffers = vec![Vec::new(); self.len()];
+        let each = self.plain.iter().zip(&mut buffers);
+        let keys: Vec<Key<'_>> = each.map(|(plain, buffer)| self.key(plain, buffer)).collect();
+        with(&keys)
+    }
+
+    /// The key that a recipe's key is for the software.
+    fn key<'a>(&self, plain: &'a Plain, buffer: &'a mut Vec<u8>) -> Key<'a> {
+        let key = match (plain, self.key_type.as_str()) {
+            (Plain::Bytes(bytes), "bytes" | "utf8") => return Key::Bytes(bytes),
+            (Plain::Bytes(bytes), "utf16le") => KeyType::Utf16.read(bytes, buffer),
+            (Plain::Bytes(bytes), url) if url.starts_with("url") => {
+                KeyType::Url.read(bytes, buffer)
+            }
+            (Plain::Integer(key), "i64") => return Key::I64(*key),
+            (Plain::Integer(key), "i32") => return Key::I32((*key).try_into().expect("32 bits")),
+            (Plain::Integer(key), "f64") => return Key::F64(*key as f64),
+            (Plain::Integer(key), "f32") => return Key::F32(*key as f32),
+            (Plain::Integer(key), "decimal") => {
+                buffer.clear();
+                buffer.extend(key.to_string().bytes());
+                return Key::Bytes(buffer);
+            }
+            (_, other) => panic!("no such keys are called {other}"),
+        };
+        key.expect("keys fit their type")
+    }
+}
+
+impl Recipe {
+    fn make(&self, keys: &mut Vec<Plain>) {
+        match self {
+            Self::Seq { format, first, count } => {
+                let number = |i| printf(format, first + i as i64);
+                keys.extend((0..*count).map(|i| Plain::Bytes(number(i).into_bytes())));
+            }
+            Self::VarLen { prefix, pad, r#mod, first, count } => {
+                keys.extend((*first..first + count).map(|i| {
+                    let padding = pad.repeat(i as usize % r#mod);
+                    Plain::Bytes(format!("{prefix}{i}/{padding}").into_bytes())
+                }));
+            }
+            Self::Range { first, step, count } => {
+                keys.extend((0..*count as i64).map(|i| Plain::Integer(first + i * step)));
+            }
+            Self::SplitMix64 { seed, count } => {
+                let mut state = *seed;
+                keys.extend((0..*count).map(|_| {
+                    state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                    let z = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+                    Plain::Integer((z ^ z >> 31) as i64)
+                }));
+            }
+            Self::List { name } => {
+                let lists: Map<String, Value> = json(&folder().join("keys.json"));
+                let list = lists[name].as_array().expect("a list of keys");
+                keys.extend(list.iter().map(|key| match key {
+                    Value::String(digits) => Plain::Bytes(unhex(digits)),
+                    number => Plain::Integer(number.as_i64().expect("a key")),
+                }));
+            }
+        }
+    }
+}
+
+/// printf of one integer: `%d`, `%6d` and `%06d`, with text around.
+fn printf(format: &str, number: i64) -> String {
+    let (before, rest) = format.split_once('%').expect("a place for the number");
+    let (width, after) = rest.split_once('d').expect("a decimal number");
+    let digits = width.parse().unwrap_or(0);
+    assert!(width.bytes().all(|byte| byte.is_ascii_digit()), "{format}");
+    match width.starts_with('0') {
+        true => format!("{before}{number:0digits$}{after}"),
+        false => format!("{before}{number:digits$}{after}"),
+    }
+}
+
+#[test]
+fn recipes_make_the_keys_they_describe() {
+    assert_eq!(printf("key-%06d", 7), "key-000007");
+    assert_eq!(printf("%d.", -7), "-7.");
+    assert_eq!(printf("a%3d", 7), "a  7");
+    let made = |recipes: &str, count, key_type| {
+        let recipes: Vec<Recipe> = serde_json::from_str(recipes).unwrap();
+        let mut keys = Vec::new();
+        Keys::new(&recipes, count, key_type).each(|_, key| keys.push(format!("{key:?}")));
+        keys
+    };
+    let texts = r#"[{"kind":"varlen","prefix":"k","pad":"z","mod":3,"first":4,"count":2}]"#;
+    assert_eq!(
+        made(texts, 2, "utf8"),
+        ["k4/z", "k5/zz"].map(|text| format!("{:?}", Key::from(text)))
+    );
+    let numbers = r#"[{"kind":"range","first":-1,"step":-1,"count":2},
+        {"kind":"splitmix64","seed":1234567,"count":1}]"#;
+    assert_eq!(made(numbers, 3, "i64"), ["I64(-1)", "I64(-2)", "I64(6457827717110365317)"]);
+    assert_eq!(made(numbers, 3, "decimal")[1], format!("{:?}", Key::from("-2")));
+}

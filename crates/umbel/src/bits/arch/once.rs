@@ -1,0 +1,59 @@
+//! A value made when it is first asked for, in a static: [`std::sync::OnceLock`] without the standard library.
+
+use alloc::boxed::Box;
+use core::marker::PhantomData;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+/// See the module. Threads that ask at the same time may make the value several times; all get one of them.
+pub(crate) struct Once<T> {
+    made: AtomicPtr<T>,
+    owns: PhantomData<T>,
+}
+
+impl<T> Once<T> {
+    pub(crate) const fn new() -> Self {
+        Self { made: AtomicPtr::new(ptr::null_mut()), owns: PhantomData }
+    }
+
+    /// The value, made by `make` when nobody has asked before. It is never freed: for statics.
+    pub(crate) fn get_or_init(&'static self, make: impl FnOnce() -> T) -> &'static T
+    where
+        T: Send + Sync,
+    {
+        let mut made = self.made.load(Ordering::Acquire);
+        if made.is_null() {
+            let new = Box::into_raw(Box::new(make()));
+            let null = ptr::null_mut();
+            made = match self.made.compare_exchange(null, new, Ordering::AcqRel, Ordering::Acquire)
+            {
+                Ok(_) => new,
+                Err(first) => {
+                    // SAFETY: `new` came from a box above, and nobody else has seen it.
+                    drop(unsafe { Box::from_raw(new) });
+                    first
+                }
+            };
+        }
+        // SAFETY: not null, so from a box that is never freed nor changed; whoever put it there did so with release,
+        // and it was loaded with acquire.
+        unsafe { &*made }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_threads_get_one_value() {
+        static VALUE: Once<u64> = Once::new();
+        let seen = std::thread::scope(|scope| {
+            let ask = |i| scope.spawn(move || ptr::from_ref(VALUE.get_or_init(|| i)).addr());
+            let threads: Vec<_> = (0..8).map(ask).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        });
+        assert!(seen.iter().all(|&address| address == seen[0]));
+        assert!(*VALUE.get_or_init(|| 99) < 8);
+    }
+}

@@ -1,0 +1,210 @@
+//! What each kind has to say for itself; [`Filter`](super::Filter) says the rest once for all.
+
+use core::convert::Infallible;
+
+use super::{InsertError, MergeError, Receipt};
+use crate::bits::{self, Block, Blocks};
+use crate::format::{Body, FileError, Header};
+use crate::hash::{KeyHash, Scheme};
+use crate::plan::{Kind, Plan, PlanError};
+use crate::prelude::*;
+
+pub(super) mod sealed {
+    pub trait Sealed {}
+}
+
+/// The insides of a kind: where its bits are, and what they mean. Implemented by the kinds; not for others.
+///
+/// `Storage` is where the blocks of each part are: [`Blocks`] to own them, `&[Block]` to borrow them,
+/// [`MappedBlocks`](crate::MappedBlocks) in a mapped file.
+pub trait Core: sealed::Sealed + Sized {
+    /// The kind.
+    const KIND: Kind;
+    /// Where its blocks are.
+    type Storage: AsRef<[Block]>;
+    /// The same with its blocks elsewhere.
+    type With<T: AsRef<[Block]>>: Core<Storage = T>;
+
+    #[doc(hidden)]
+    fn plan(&self) -> &Plan;
+    #[doc(hidden)]
+    fn contains(&self, hash: KeyHash) -> bool;
+    /// The slices are of one length.
+    #[doc(hidden)]
+    fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]);
+    /// As `contains_all`, by 64-bit hashes.
+    #[doc(hidden)]
+    fn contains_narrow(&self, hashes: &[u64], found: &mut [bool]) {
+        for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
+            let wide = widened(hashes);
+            self.contains_all(&wide[..hashes.len()], found);
+        }
+    }
+    /// Its blocks, part by part as in the file.
+    #[doc(hidden)]
+    fn parts(&self) -> impl Iterator<Item = &Self::Storage>;
+    /// Whether no key is in it, as far as its blocks tell.
+    #[doc(hidden)]
+    fn is_empty(&self) -> bool {
+        self.parts().flat_map(AsRef::as_ref).all(Block::is_zero)
+    }
+    /// Blocks that are looked at together, such as the planes of counters.
+    #[doc(hidden)]
+    fn group(&self) -> usize {
+        1
+    }
+    /// Bits, or cells, of such a group.
+    #[doc(hidden)]
+    fn group_cells(&self) -> u32 {
+        bits::BLOCK_BITS as u32
+    }
+    /// Bits set, or cells in use, in a group of blocks.
+    #[doc(hidden)]
+    fn load(&self, group: &[Block]) -> u32 {
+        group.iter().map(Block::count_ones).sum()
+    }
+    /// The same with other storage for each part, in their order.
+    #[doc(hidden)]
+    fn with_parts<'a, T: AsRef<[Block]>, E>(
+        &'a self,
+        each: impl FnMut(&'a Self::Storage) -> Result<T, E>,
+    ) -> Result<Self::With<T>, E>;
+    /// The fields of the header that only this kind has.
+    #[doc(hidden)]
+    fn body(&self) -> Body;
+    /// Bytes of each part of the file with this header, whose fields are checked.
+    #[doc(hidden)]
+    fn layout(header: &Header) -> Result<Vec<u64>, FileError>;
+    /// The filter of a header and its parts, which are as long as `layout` says.
+    #[doc(hidden)]
+    fn open(header: &Header, parts: Vec<Self::Storage>) -> Result<Self, FileError>;
+    /// What it delivers now, from its own bits.
+    #[doc(hidden)]
+    fn receipt(&self, scheme: Scheme) -> Receipt;
+}
+
+/// Members of a [`Core`] whose blocks are all in its field `blocks`; `$field` are the others.
+macro_rules! one_part {
+    ($core:ident { $($field:ident),* }) => {
+        fn parts(&self) -> impl Iterator<Item = &S> {
+            core::iter::once(&self.blocks)
+        }
+
+        fn with_parts<'a, T: AsRef<[Block]>, E>(
+            &'a self,
+            mut each: impl FnMut(&'a S) -> Result<T, E>,
+        ) -> Result<Self::With<T>, E> {
+            Ok($core { $($field: self.$field.clone(),)* blocks: each(&self.blocks)? })
+        }
+    };
+}
+pub(super) use one_part;
+
+/// Kinds that are made empty, by a plan alone.
+pub trait MakeCore: Core<Storage = Blocks> {
+    #[doc(hidden)]
+    fn make(plan: &Plan) -> Result<Self, PlanError>;
+}
+
+/// Kinds that take keys one by one.
+pub trait InsertCore: Core {
+    /// Why a key may find no room: [`InsertError`], or [`Infallible`] where there is always room.
+    type Failure: Failure;
+
+    #[doc(hidden)]
+    fn insert(&mut self, hash: KeyHash) -> Result<bool, Self::Failure>;
+    #[doc(hidden)]
+    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Self::Failure>;
+    /// The slices are of one length. `new` is false from the key on that found no room.
+    #[doc(hidden)]
+    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool])
+    -> Result<(), Self::Failure>;
+    /// As `insert_all`, by 64-bit hashes.
+    #[doc(hidden)]
+    fn insert_narrow(&mut self, hashes: &[u64]) -> Result<(), Self::Failure> {
+        hashes.chunks(GROUP).try_for_each(|hashes| {
+            let wide = widened(hashes);
+            self.insert_all(&wide[..hashes.len()])
+        })
+    }
+    #[doc(hidden)]
+    fn clear(&mut self);
+}
+
+/// Kinds that keys can be taken out of.
+pub trait RemoveCore: InsertCore {
+    #[doc(hidden)]
+    fn remove(&mut self, hash: KeyHash) -> bool;
+    /// The slices are of one length.
+    #[doc(hidden)]
+    fn remove_all(&mut self, hashes: &[KeyHash], removed: &mut [bool]);
+}
+
+/// Kinds whose filters merge.
+pub trait MergeCore: Core<Storage = Blocks> {
+    /// Leaves `self` unchanged on an error. The schemes are equal.
+    #[doc(hidden)]
+    fn merge<T: AsRef<[Block]>>(
+        &mut self,
+        other: &Self::With<T>,
+        how: Merge,
+    ) -> Result<(), MergeError>;
+}
+
+/// How two filters become one.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// The keys of either.
+    Union,
+    /// The keys of both.
+    Intersection,
+}
+
+/// What insertions may fail by; makes of a result what the caller sees.
+pub trait Failure: sealed::Sealed + Sized {
+    /// `T` itself where nothing fails, else a result.
+    type Outcome<T>;
+
+    #[doc(hidden)]
+    fn outcome<T>(result: Result<T, Self>) -> Self::Outcome<T>;
+}
+
+impl sealed::Sealed for Infallible {}
+
+impl Failure for Infallible {
+    type Outcome<T> = T;
+
+    #[inline(always)]
+    fn outcome<T>(result: Result<T, Self>) -> T {
+        match result {
+            Ok(value) => value,
+        }
+    }
+}
+
+impl sealed::Sealed for InsertError {}
+
+impl Failure for InsertError {
+    type Outcome<T> = Result<T, Self>;
+
+    fn outcome<T>(result: Result<T, Self>) -> Result<T, Self> {
+        result
+    }
+}
+
+/// What a call that inserts gives: `T`, or `Result<T, InsertError>` for the kinds that can be full.
+pub type Outcome<C, T> = <<C as InsertCore>::Failure as Failure>::Outcome<T>;
+
+/// Hashes that are made, or looked at, together: 8 KiB, a quarter of the first-level cache.
+pub(super) const GROUP: usize = 512;
+
+/// At most [`GROUP`] hashes of 64 bits, widened.
+#[inline]
+fn widened(hashes: &[u64]) -> [KeyHash; GROUP] {
+    let mut wide = [KeyHash::default(); GROUP];
+    for (to, &hash) in wide.iter_mut().zip(hashes) {
+        *to = KeyHash::from_u64(hash);
+    }
+    wide
+}

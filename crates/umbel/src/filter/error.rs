@@ -1,0 +1,356 @@
+//! What filters refuse.
+
+use core::fmt;
+
+use crate::error::{FieldError, OutOfMemory};
+use crate::hash::Scheme;
+use crate::plan::{Kind, PlanError};
+use crate::prelude::*;
+
+/// Why a key was not inserted, or not removed. The filter is as it was.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InsertError {
+    /// A filter that would grow beyond the limit set for it.
+    #[error(
+        "the filter would grow to {bytes} bytes, more than the {limit} it may take; \
+         raise the limit, or rebuild it for more keys"
+    )]
+    GrowthLimit {
+        /// Bytes of its bits after it grew.
+        bytes: u64,
+        /// Bytes it may take.
+        limit: u64,
+    },
+    /// A scalable filter whose header has room for no more links.
+    #[error(
+        "the filter has {links} links of one size and can have no more; begin it with more keys, or let \
+         its links double"
+    )]
+    TooManyLinks {
+        /// Links that it has.
+        links: usize,
+    },
+    /// A filter that can grow no more.
+    #[error(transparent)]
+    Growth(#[from] PlanError),
+    /// A table without room for a key.
+    #[error(
+        "the {kind} filter is full: it was planned for {keys} keys, and has no cell left where this one belongs; \
+         what came before is in it: rebuild it for more keys"
+    )]
+    Full {
+        /// Its kind.
+        kind: Kind,
+        /// Keys it was planned for.
+        keys: u64,
+    },
+    /// A kind that takes no keys once it is built.
+    #[error(
+        "a {0} filter is built at once from all its keys and takes no more; rebuild it with them"
+    )]
+    BuiltAtOnce(Kind),
+    /// Single keys for a filter of rows.
+    #[error("the filter holds rows of {has}, not single keys: name attributes of it")]
+    Rows {
+        /// The names of its attributes.
+        has: Names,
+    },
+    /// A kind that cannot forget a single key.
+    #[error(
+        "no key can be taken out of a {0} filter: its bits are shared by many keys; \
+         build a counting one, or rebuild it without the key"
+    )]
+    CannotRemove(Kind),
+    /// A window that counts insertions was told the time.
+    #[error(
+        "the window is of the last insertions and has no clock; make one by time, and tell it its span"
+    )]
+    NoClock,
+}
+
+/// Why a filter was not built of its keys.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// More keys given to a filter that is built at once than it is planned for.
+    #[error(
+        "{keys} different keys, more than the {planned} that the filter is planned for hold; plan it for as many"
+    )]
+    Overfull {
+        /// Different keys given, of a shard or of all.
+        keys: u64,
+        /// Keys planned for.
+        planned: u64,
+    },
+    /// A key given twice with different values.
+    #[error(
+        "one key (or two of one hash) has the value {} at place {} and {} at place {}, counted from 0; a map has one value \
+         per key: leave one out",
+        values[0], places[0], values[1], places[1]
+    )]
+    ValuesDiffer {
+        /// The first two places in the input where its values differ, from 0.
+        places: [u64; 2],
+        /// The values there.
+        values: [u64; 2],
+    },
+    /// A key both included and excluded.
+    #[error(
+        "one key is included at place {} and excluded at place {}, counted from 0 (or two of one hash are); leave it out of \
+         one of the lists",
+        places[0], places[1]
+    )]
+    OnBothLists {
+        /// Its first place among the keys included, and among those excluded, from 0.
+        places: [u64; 2],
+    },
+    /// Keys that no level of a cascade tells apart.
+    #[error(
+        "after {0} levels keys included and excluded are still not told apart; hash them with another seed"
+    )]
+    TooManyLevels(usize),
+    /// A value that does not fit.
+    #[error(
+        "the value {value} at place {place}, counted from 0, has more than {bits} bits; build the map with wider values"
+    )]
+    WideValue {
+        /// The value.
+        value: u64,
+        /// Where it is in the input.
+        place: u64,
+        /// Bits of a value.
+        bits: u32,
+    },
+    /// There is no such plan, or no memory for it.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A key that was not inserted.
+    #[error(transparent)]
+    Insert(#[from] InsertError),
+}
+
+impl From<OutOfMemory> for BuildError {
+    fn from(error: OutOfMemory) -> Self {
+        Self::Plan(error.into())
+    }
+}
+
+impl From<FieldError> for BuildError {
+    fn from(error: FieldError) -> Self {
+        Self::Plan(error.into())
+    }
+}
+
+/// Why rows of attributes were not taken, or not looked up.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RowError {
+    /// A filter of rows without names for their values.
+    #[error("a filter of rows is made with the names of its attributes: name each")]
+    NoAttributes,
+    /// More attributes than a filter may have.
+    #[error("{found} attributes; a filter of rows has 1 to {most}{}", match most {
+        64 => "",
+        _ => " where every subset of them has a tag: tag the whole row instead",
+    })]
+    AttributeCount {
+        /// Attributes named.
+        found: usize,
+        /// Most that there may be.
+        most: usize,
+    },
+    /// A name that no attribute can have.
+    #[error("attribute \"{name}\": a name has 1 to 255 bytes of UTF-8, found {}", name.first().len())]
+    AttributeName {
+        /// The name.
+        name: Names,
+    },
+    /// An attribute named twice.
+    #[error("attribute \"{name}\" is named twice; name each attribute once")]
+    AttributeTwice {
+        /// The name.
+        name: Names,
+    },
+    /// A name that the filter does not have.
+    #[error("the filter has no attribute \"{name}\", it has {has}; name one of these")]
+    UnknownAttribute {
+        /// The name asked for.
+        name: Names,
+        /// The names there are.
+        has: Names,
+    },
+    /// Attributes left out where a row needs a value for each.
+    #[error("a row of this filter has a value for each of {has}; name {missing} too")]
+    AttributesMissing {
+        /// The names left out.
+        missing: Names,
+        /// The names there are.
+        has: Names,
+    },
+    /// No attribute named where one is needed.
+    #[error("the filter holds rows of {has}, not single keys: name attributes of it")]
+    Unnamed {
+        /// The names there are.
+        has: Names,
+    },
+    /// A row with more values than there are attributes, or fewer.
+    #[error("a row of {found} values for a filter of {expected} attributes; give one for each")]
+    RowLength {
+        /// Attributes of the filter.
+        expected: usize,
+        /// Values in the row.
+        found: usize,
+    },
+    /// A value too long for a row.
+    #[error("a value of {bytes} bytes; those of rows have fewer than 2^32")]
+    ValueTooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// There is no such plan, or no memory for it.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}
+
+/// Names of attributes; shown with commas between them, line ends and the like escaped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names(Vec<String>);
+
+impl Names {
+    pub(crate) fn of<T: AsRef<str>>(names: &[T]) -> Self {
+        Self(names.iter().map(|name| name.as_ref().to_owned()).collect())
+    }
+
+    /// The names.
+    pub fn as_slice(&self) -> &[String] {
+        &self.0
+    }
+
+    fn first(&self) -> &str {
+        self.0.first().map_or("", |name| name)
+    }
+}
+
+impl fmt::Display for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, name) in self.0.iter().enumerate() {
+            let comma = if i == 0 { "" } else { ", " };
+            write!(f, "{comma}{}", name.escape_debug())?;
+        }
+        Ok(())
+    }
+}
+
+/// Why two filters were not combined or compared, or one not folded or converted. Both are as they were.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// A kind whose filters cannot be combined.
+    #[error(
+        "{0} filters do not merge: {why}, or query both",
+        why = match .0 {
+            Kind::Window => "the generations of one are not as old as those of the other, and what is \
+                forgotten when could not be told; add the keys of one to the other",
+            Kind::Coded => "a code does not tell which bucket its key belongs to; add the keys of one to the \
+                other",
+            Kind::Stable => "which keys fade depends on the order in which all of them came; add the keys of \
+                one to the other",
+            kind if kind.built_at_once() => "each is built at once from all its keys; build one of the keys \
+                of both",
+            _ => "a chain of both could not keep the rate promised; add the keys of one to the other",
+        }
+    )]
+    NotMergeable(Kind),
+    /// Filters of a kind whose bits do not tell what their sets share.
+    #[error(
+        "the bits of {0} filters do not tell what they share; build a blocked or a classic one of each set's keys"
+    )]
+    NotComparable(Kind),
+    /// Filters of different kinds cannot be combined.
+    #[error("a {left} and a {right} filter cannot be combined; build both as one kind")]
+    KindsDiffer {
+        /// Kind of the left filter.
+        left: Kind,
+        /// Kind of the right filter.
+        right: Kind,
+    },
+    /// Filters that turn keys into hashes differently cannot be combined.
+    #[error(
+        "the filters hash keys differently ({left} and {right}); rebuild one of them from its keys"
+    )]
+    SchemesDiffer {
+        /// Scheme of the left filter.
+        left: Scheme,
+        /// Scheme of the right filter.
+        right: Scheme,
+    },
+    /// Filters of keys that are described differently cannot be combined.
+    #[error(
+        "the files say that their keys are not the same sort of keys; build both from the same fields in the same way"
+    )]
+    KeysDiffer,
+    /// Filters with different numbers of probes cannot be combined.
+    #[error("one filter sets {left} bits a key, the other {right}; plan both for the same fpp")]
+    ProbesDiffer {
+        /// Probes of the left filter.
+        left: u32,
+        /// Probes of the right filter.
+        right: u32,
+    },
+    /// Filters with cells of different widths cannot be combined.
+    #[error("one filter has {left} bits a cell, the other {right}; plan both for the same")]
+    CellsDiffer {
+        /// Bits of a cell of the left filter.
+        left: u32,
+        /// Bits of a cell of the right filter.
+        right: u32,
+    },
+    /// Neither size folds to the other.
+    #[error(
+        "sizes of {left} and {right} {unit} do not fold to each other (one must divide the other); \
+         plan both for the same keys, or for keys that differ by a power of two"
+    )]
+    SizesDiffer {
+        /// Size of the left filter.
+        left: u64,
+        /// Size of the right filter.
+        right: u64,
+        /// What the sizes count: `blocks` or `bits`.
+        unit: &'static str,
+    },
+    /// Filters of rows with different attributes cannot be combined.
+    #[error(
+        "one filter has rows of {left}, the other of {right}; only rows of the same attributes in the same order merge"
+    )]
+    AttributesDiffer {
+        /// Names of the left filter.
+        left: Names,
+        /// Names of the right filter.
+        right: Names,
+    },
+    /// Filters of rows made differently cannot be combined.
+    #[error(
+        "one filter is attributes:{left}, the other attributes:{right}; build both the same way"
+    )]
+    TagsDiffer {
+        /// Detail of the left filter.
+        left: u32,
+        /// Detail of the right filter.
+        right: u32,
+    },
+    /// A kind that does not turn into the one asked for.
+    #[error("a {from} filter does not convert to a {to} one; {}", match to {
+        Kind::Blocked => "a counting one does",
+        _ => "a counting one converts to a blocked one",
+    })]
+    CannotConvert {
+        /// Kind of the filter.
+        from: Kind,
+        /// Kind asked for.
+        to: Kind,
+    },
+    /// The memory for the result could not be had.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+}

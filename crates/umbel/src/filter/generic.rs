@@ -1,0 +1,471 @@
+//! What all filters do alike: keys, files, copies, comparisons, merges. Their [`Core`] knows the bits.
+
+use core::convert::Infallible;
+use core::fmt;
+#[cfg(feature = "std")]
+use std::io::{self, Read, Write};
+
+use super::core::{
+    Core, Failure, GROUP, InsertCore, MakeCore, Merge, MergeCore, Outcome, RemoveCore,
+};
+use super::file::{self, Opened};
+use super::{MergeError, Receipt};
+use crate::bits::{self, Block, Blocks};
+use crate::error::OutOfMemory;
+use crate::format::{self, FileError, Header, KeyDescription};
+use crate::hash::{Hashes, Hashing, Key, KeyHash, KeyHasher, Unlock};
+use crate::plan::{Kind, Plan, PlanError};
+use crate::prelude::*;
+
+/// A filter: `C` is its kind with where its bits are, `H` how its keys are hashed.
+///
+/// Use it by the names of the kinds: [`Blocked`](super::Blocked) and the like.
+///
+/// ```
+/// use umbel::Blocked;
+///
+/// let mut seen = Blocked::new(1_000_000, 0.01)?;
+/// assert!(seen.insert("https://example.org/"), "certainly new");
+/// assert!(!seen.insert("https://example.org/"));
+/// assert!(seen.contains("https://example.org/") && !seen.contains("https://example.com/"));
+/// assert!(seen.receipt().fpp < 0.01);
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Filter<C, H = KeyHasher> {
+    pub(super) core: C,
+    pub(super) hasher: H,
+    pub(super) description: KeyDescription,
+}
+
+impl<C: MakeCore> Filter<C> {
+    /// An empty filter for `keys` keys at a false positive rate of `fpp`, keys hashed by XXH3.
+    ///
+    /// Where others choose the keys, use [`with_plan`](Self::with_plan) and [`KeyHasher::random`] or
+    /// [`KeyHasher::keyed`].
+    ///
+    /// # Errors
+    /// As [`Plan::for_keys`]; [`PlanError::OutOfMemory`].
+    pub fn new(keys: u64, fpp: f64) -> Result<Self, PlanError> {
+        Self::with_plan(&Plan::for_keys(C::KIND, keys, fpp)?, KeyHasher::default())
+    }
+}
+
+impl<C: MakeCore, H: Hashing> Filter<C, H> {
+    /// An empty filter of a plan.
+    ///
+    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    ///
+    /// # Errors
+    /// [`PlanError::Kind`] for a plan of another kind, [`PlanError::OutOfMemory`]; [`PlanError::FppOutOfReach`] where
+    /// so few cells of a stable filter cannot keep the rate.
+    pub fn with_plan(plan: &Plan, hasher: H) -> Result<Self, PlanError> {
+        plan.check(C::KIND)?;
+        Ok(Self::of(C::make(plan)?, hasher))
+    }
+}
+
+impl<C, H> Filter<C, H> {
+    pub(super) fn of(core: C, hasher: H) -> Self {
+        Self { core, hasher, description: KeyDescription::default() }
+    }
+
+    /// What its keys are; empty until [`describe`](Self::describe) sets it.
+    pub fn description(&self) -> &KeyDescription {
+        &self.description
+    }
+
+    /// Sets what its keys are: stored in its files and compared at merges.
+    pub fn describe(&mut self, keys: KeyDescription) {
+        self.description = keys;
+    }
+}
+
+impl<C: InsertCore, H: Hashing> Filter<C, H> {
+    /// Inserts a key: true when it was certainly new, false when it may have been there before.
+    ///
+    /// The kinds' own docs say what else happens: a window ages, a coded filter may be full. Kinds that can be full return a
+    /// `Result`; on an error the filter is unchanged.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key<H>) -> Outcome<C, bool> {
+        C::Failure::outcome(self.core.insert(key.key_hash(&self.hasher)))
+    }
+
+    /// Inserts many keys, one after the other, cache misses overlapped: several times as fast as
+    /// [`insert`](Self::insert) for large filters.
+    ///
+    /// Of kinds that can be full, the keys before the one that found no room are in the filter, the others not.
+    pub fn insert_all<K: Key<H>>(&mut self, keys: &[K]) -> Outcome<C, ()> {
+        C::Failure::outcome(match K::hashes(keys) {
+            Hashes::Wide(hashes) => self.core.insert_all(hashes),
+            Hashes::Narrow(hashes) => self.core.insert_narrow(hashes),
+            Hashes::ToMake => keys.chunks(GROUP).try_for_each(|keys| {
+                let hashes = hash_all(keys, &self.hasher);
+                self.core.insert_all(&hashes[..keys.len()])
+            }),
+        })
+    }
+
+    /// As [`insert_all`](Self::insert_all); `new[i]` becomes what [`insert`](Self::insert) says of `keys[i]`, false from
+    /// the one on that found no room.
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn insert_all_new<K: Key<H>>(&mut self, keys: &[K], new: &mut [bool]) -> Outcome<C, ()> {
+        assert_eq!(keys.len(), new.len(), "one answer for each key");
+        C::Failure::outcome(match K::hashes(keys) {
+            Hashes::Wide(hashes) => self.core.insert_all_new(hashes, new),
+            _ => {
+                new.fill(false);
+                let mut groups = keys.chunks(GROUP).zip(new.chunks_mut(GROUP));
+                groups.try_for_each(|(keys, new)| {
+                    let hashes = hash_all(keys, &self.hasher);
+                    self.core.insert_all_new(&hashes[..keys.len()], new)
+                })
+            }
+        })
+    }
+
+    /// Forgets all keys.
+    pub fn clear(&mut self) {
+        self.core.clear();
+    }
+}
+
+impl<C: RemoveCore, H: Hashing> Filter<C, H> {
+    /// Removes a key once; false when it is certainly not there, and nothing has changed.
+    ///
+    /// **Only for keys that were inserted, and as often as they were.** A key that passes by error is removed like any
+    /// other, and then keys that share its counters may be lost: with 8 probes and the filter filled as planned, it lowers
+    /// 8 counters, most of them above 1 or of one other key each.
+    pub fn remove(&mut self, key: impl Key<H>) -> bool {
+        self.core.remove(key.key_hash(&self.hasher))
+    }
+
+    /// Removes many keys, one after the other, with cache misses overlapped: `removed[i]` becomes what
+    /// [`remove`](Self::remove) says of `keys[i]`.
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn remove_all<K: Key<H>>(&mut self, keys: &[K], removed: &mut [bool]) {
+        assert_eq!(keys.len(), removed.len(), "one answer for each key");
+        by_group(keys, &self.hasher, removed, |hashes, removed| {
+            self.core.remove_all(hashes, removed);
+        });
+    }
+}
+
+impl<C: Core, H: Hashing> Filter<C, H> {
+    /// Whether a key may be in the filter: false is certain, true errs with the filter's rate.
+    #[inline]
+    pub fn contains(&self, key: impl Key<H>) -> bool {
+        self.core.contains(key.key_hash(&self.hasher))
+    }
+
+    /// Looks up many keys, cache misses overlapped: `found[i]` becomes the answer for `keys[i]`. Several times as fast as
+    /// [`contains`](Self::contains) for large filters.
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) {
+        assert_eq!(keys.len(), found.len(), "one answer for each key");
+        match K::hashes(keys) {
+            Hashes::Narrow(hashes) => self.core.contains_narrow(hashes, found),
+            _ => by_group(keys, &self.hasher, found, |hashes, found| {
+                self.core.contains_all(hashes, found);
+            }),
+        }
+    }
+
+    /// What it was planned for; after folds and merges, what its present size is for.
+    ///
+    /// Of a scalable filter the first link, and the rate of all; of filters of rows the filter of each attribute; of a
+    /// cascade the first level, and the rate of all.
+    pub fn plan(&self) -> &Plan {
+        self.core.plan()
+    }
+
+    /// How it hashes keys.
+    pub fn hasher(&self) -> &H {
+        &self.hasher
+    }
+
+    /// Bytes of the bits of all its parts.
+    pub fn bytes(&self) -> u64 {
+        self.core.parts().map(|part| part.as_ref().len() as u64 * bits::BLOCK_BYTES).sum()
+    }
+
+    /// Its blocks of 64 bytes, part by part as in its file.
+    pub fn blocks(&self) -> impl Iterator<Item = &[Block]> {
+        self.core.parts().map(AsRef::as_ref)
+    }
+
+    /// Bits of a block; of kinds made of cells, cells.
+    pub fn block_cells(&self) -> u32 {
+        self.core.group_cells()
+    }
+
+    /// Calls `each` with the number of the part, from 0, and with the bits set or cells in use of each of its blocks, in
+    /// the order of the file. In counting filters a block is a group of 512 counters.
+    pub fn loads(&self, mut each: impl FnMut(usize, u32)) {
+        for (number, blocks) in self.blocks().enumerate() {
+            blocks.chunks(self.core.group()).for_each(|group| each(number, self.core.load(group)));
+        }
+    }
+
+    /// Different keys in it, about; `u64::MAX` when it is too full to tell. One pass over its bits; the
+    /// [`receipt`](Self::receipt) says how precise it is.
+    pub fn len(&self) -> u64 {
+        self.receipt().keys.value.round() as u64
+    }
+
+    /// Whether it certainly has no key. Ends at the first block with a bit set.
+    pub fn is_empty(&self) -> bool {
+        self.core.is_empty()
+    }
+
+    /// What the filter really delivers now, computed from its own bits in one pass. The kinds' own docs say what they add.
+    pub fn receipt(&self) -> Receipt {
+        self.core.receipt(self.hasher.scheme())
+    }
+
+    /// The same filter, its bits borrowed.
+    pub fn view(&self) -> Filter<C::With<&[Block]>, H> {
+        let viewed = self.core.with_parts(|part| Ok::<_, Infallible>(part.as_ref()));
+        self.with(Failure::outcome(viewed))
+    }
+
+    /// A copy that owns its bits.
+    ///
+    /// # Errors
+    /// Where [`Clone`] would end the program.
+    pub fn try_clone(&self) -> Result<Filter<C::With<Blocks>, H>, OutOfMemory> {
+        Ok(self.with(self.core.with_parts(|part| Blocks::copy_of(part.as_ref()))?))
+    }
+
+    pub(super) fn with<D>(&self, core: D) -> Filter<D, H> {
+        Filter { core, hasher: self.hasher, description: self.description.clone() }
+    }
+
+    /// Writes the filter as an umbel file, front to back, without seeking.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    #[cfg(feature = "std")]
+    pub fn write(&self, out: impl Write) -> io::Result<()> {
+        self.put(format::Out(out))
+    }
+
+    /// The filter as an umbel file in memory.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        Infallible::outcome(self.put(&mut bytes));
+        bytes
+    }
+
+    fn put<W: format::Sink>(&self, out: W) -> Result<(), W::Error> {
+        let mut writer = format::Writer::new(out, &self.header())?;
+        for blocks in self.blocks() {
+            writer.write(bytemuck::cast_slice(blocks))?;
+        }
+        writer.finish()
+    }
+
+    pub(super) fn header(&self) -> Header {
+        let (plan, scheme) = (self.core.plan(), self.hasher.scheme());
+        Header::new(plan, scheme, &self.description, &self.core.body(), self.bytes())
+    }
+
+    /// Of a file whose header, kind and checksums are checked.
+    pub(super) fn open(opened: Opened<C::Storage, H>) -> Result<Self, FileError> {
+        let Opened { header, hasher, description, parts } = opened;
+        Ok(Self { core: C::open(&header, parts)?, hasher, description })
+    }
+}
+
+impl<C: Core<Storage = Blocks>> Filter<C> {
+    /// Reads a filter of this kind from `source`, which holds `length` bytes, checking every byte; it goes on as the one
+    /// that was written would have.
+    ///
+    /// `unlock` is `None`, or the secret of a keyed filter, or what else [`Unlock`] names.
+    ///
+    /// # Errors
+    /// As [`AnyFilter::read`](super::AnyFilter::read); [`FileError::Kind`] when the file holds another kind.
+    #[cfg(feature = "std")]
+    pub fn read<U: Unlock>(
+        source: impl Read,
+        length: u64,
+        unlock: U,
+    ) -> Result<Filter<C, U::Hasher>, FileError> {
+        Filter::open(file::read(source, length, unlock, of_kind::<C>)?)
+    }
+
+    /// As [`read`](Self::read), from an umbel file in memory, at any address; the bits are copied.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn from_bytes<U: Unlock>(
+        bytes: &[u8],
+        unlock: U,
+    ) -> Result<Filter<C, U::Hasher>, FileError> {
+        Filter::open(file::copy(bytes, unlock, of_kind::<C>)?)
+    }
+}
+
+/// The layout of a file that must be of one kind.
+fn of_kind<C: Core>(header: &Header) -> Result<Vec<u64>, FileError> {
+    match header.kind()? {
+        kind if kind == C::KIND => C::layout(header),
+        found => Err(FileError::Kind { expected: C::KIND, found }),
+    }
+}
+
+impl<C: MergeCore, H: Hashing> Filter<C, H> {
+    /// Adds all keys of `other`: the result equals a filter into which those of both were inserted; in counting filters
+    /// a key that both hold counts for both.
+    ///
+    /// When sizes differ the larger one is folded to the smaller. The planned keys and rate are the larger of both. The keys
+    /// are described when those of both are.
+    ///
+    /// # Errors
+    /// Names what differs: the scheme, what the keys are, probes, bits of a counter, attributes, or sizes of which neither
+    /// divides the other. On an error `self` is unchanged.
+    pub fn union<T: AsRef<[Block]>>(
+        &mut self,
+        other: &Filter<C::With<T>, impl Hashing>,
+    ) -> Result<(), MergeError> {
+        self.merge(other, Merge::Union)
+    }
+
+    /// Keeps the keys that both filters hold, and no more than both let pass; in counting filters as often as both do.
+    ///
+    /// Its rate is at most that of the worse input, and above that of a filter made from the common keys alone. When
+    /// sizes differ the larger one is folded to the smaller.
+    ///
+    /// # Errors
+    /// As [`union`](Self::union).
+    pub fn intersect<T: AsRef<[Block]>>(
+        &mut self,
+        other: &Filter<C::With<T>, impl Hashing>,
+    ) -> Result<(), MergeError> {
+        self.merge(other, Merge::Intersection)
+    }
+
+    fn merge<T: AsRef<[Block]>>(
+        &mut self,
+        other: &Filter<C::With<T>, impl Hashing>,
+        how: Merge,
+    ) -> Result<(), MergeError> {
+        same_keys(self, other)?;
+        self.core.merge(&other.core, how)?;
+        // What is known of the keys of one alone is not known of all.
+        if self.description != other.description {
+            self.description = KeyDescription::default();
+        }
+        Ok(())
+    }
+}
+
+/// Checks that two filters hold keys of one sort, hashed alike.
+pub(super) fn same_keys<C, D>(
+    left: &Filter<C, impl Hashing>,
+    right: &Filter<D, impl Hashing>,
+) -> Result<(), MergeError> {
+    let [ours, theirs] = [left.hasher.scheme(), right.hasher.scheme()];
+    if ours != theirs {
+        return Err(MergeError::SchemesDiffer { left: ours, right: theirs });
+    }
+    let [ours, theirs] = [&left.description, &right.description];
+    if ours != theirs && !ours.is_empty() && !theirs.is_empty() {
+        return Err(MergeError::KeysDiffer);
+    }
+    Ok(())
+}
+
+/// Calls `each` with the hashes of keys, some hundreds at a time.
+fn by_group<K: Key<H>, H>(
+    keys: &[K],
+    hasher: &H,
+    answers: &mut [bool],
+    mut each: impl FnMut(&[KeyHash], &mut [bool]),
+) {
+    if let Hashes::Wide(hashes) = K::hashes(keys) {
+        return each(hashes, answers);
+    }
+    for (keys, answers) in keys.chunks(GROUP).zip(answers.chunks_mut(GROUP)) {
+        each(&hash_all(keys, hasher)[..keys.len()], answers);
+    }
+}
+
+/// The hashes of at most [`GROUP`] keys.
+#[inline]
+pub(super) fn hash_all<K: Key<H>, H>(keys: &[K], hasher: &H) -> [KeyHash; GROUP] {
+    let mut hashes = [KeyHash::default(); GROUP];
+    for (to, key) in hashes.iter_mut().zip(keys) {
+        *to = key.key_hash(hasher);
+    }
+    hashes
+}
+
+/// The rate of filters that are collected from keys, where none is named.
+const COLLECTED_FPP: f64 = 0.01;
+
+/// Of kinds that always have room.
+impl<C: InsertCore<Failure = Infallible>, H: Hashing, K: Key<H>> Extend<K> for Filter<C, H> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        let mut keys = keys.into_iter();
+        loop {
+            let mut hashes = [KeyHash::default(); GROUP];
+            let mut count = 0;
+            for (to, key) in hashes.iter_mut().zip(keys.by_ref()) {
+                *to = key.key_hash(&self.hasher);
+                count += 1;
+            }
+            Infallible::outcome(self.core.insert_all(&hashes[..count]));
+            if count < GROUP {
+                return;
+            }
+        }
+    }
+}
+
+/// A filter for as many keys as come, at a false positive rate of 1 %.
+///
+/// Keeps their hashes, 16 bytes each, until they are counted: where the number is known, [`Filter::new`] and
+/// [`extend`](Extend::extend) need less, and choose the rate.
+///
+/// # Panics
+/// When there is no memory for the filter.
+impl<C: MakeCore + InsertCore<Failure = Infallible>, K: Key> FromIterator<K> for Filter<C> {
+    fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
+        let hasher = KeyHasher::default();
+        let hashes: Vec<KeyHash> = keys.into_iter().map(|key| hasher.hash(key)).collect();
+        let mut filter = Self::new(hashes.len().max(1) as u64, COLLECTED_FPP)
+            .expect("memory for as many bits as there are bytes of hashes");
+        filter.insert_all(&hashes);
+        filter
+    }
+}
+
+impl<C: Core, H: Hashing> fmt::Debug for Filter<C, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Filter")
+            .field("plan", self.plan())
+            .field("scheme", &self.hasher.scheme())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Equal when their files are: the same plan, scheme, description and bits, and of kinds that age the same age.
+impl<C: Core, D: Core, H: Hashing, I: Hashing> PartialEq<Filter<D, I>> for Filter<C, H> {
+    fn eq(&self, other: &Filter<D, I>) -> bool {
+        self.header().bytes() == other.header().bytes() && self.blocks().eq(other.blocks())
+    }
+}
+
+impl<C: Core, H: Hashing> Filter<C, H> {
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        C::KIND
+    }
+}

@@ -1,0 +1,94 @@
+//! Filters in serde's formats: the bytes of their files.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::core::Core;
+use super::{AnyFilter, Filter};
+use crate::bits::{Block, Blocks};
+use crate::format::FileError;
+use crate::hash::Hashing;
+use crate::prelude::*;
+
+/// As the bytes of its file.
+impl<C: Core, H: Hashing> Serialize for Filter<C, H> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.to_bytes())
+    }
+}
+
+/// From the bytes of a file, all of them checked. A keyed filter is refused: its secret is not among them, so read its bytes
+/// with [`from_bytes`](Filter::from_bytes).
+impl<'de, C: Core<Storage = Blocks>> Deserialize<'de> for Filter<C> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_byte_buf(File(Self::from_plain_bytes, PhantomData))
+    }
+}
+
+impl<C: Core<Storage = Blocks>> Filter<C> {
+    fn from_plain_bytes(bytes: &[u8]) -> Result<Self, FileError> {
+        Self::from_bytes(bytes, None)
+    }
+}
+
+/// As the bytes of its file.
+impl<T: AsRef<[Block]>, H: Hashing> Serialize for AnyFilter<T, H> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.to_bytes())
+    }
+}
+
+/// As of a [`Filter`].
+impl<'de> Deserialize<'de> for AnyFilter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let open = |bytes: &[u8]| Self::from_bytes(bytes, None);
+        deserializer.deserialize_byte_buf(File(open, PhantomData))
+    }
+}
+
+/// The bytes of a file, in whichever way a format has bytes.
+struct File<F, T>(F, PhantomData<T>);
+
+impl<'de, T, F: Fn(&[u8]) -> Result<T, FileError>> Visitor<'de> for File<F, T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the bytes of an umbel file")
+    }
+
+    fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<T, E> {
+        (self.0)(bytes).map_err(E::custom)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<T, A::Error> {
+        let mut bytes = Vec::new();
+        while let Some(byte) = seq.next_element()? {
+            bytes.push(byte);
+        }
+        self.visit_bytes(&bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Blocked, Classic, KeyHasher, Secret};
+
+    #[test]
+    fn filters_go_through_serde() {
+        let mut filter = Blocked::new(100, 0.01).unwrap();
+        filter.extend(0..100);
+        let json = serde_json::to_string(&filter).unwrap();
+        assert_eq!(serde_json::from_str::<Blocked>(&json).unwrap(), filter);
+        assert_eq!(serde_json::from_str::<AnyFilter>(&json).unwrap(), filter.clone().into());
+        assert!(serde_json::from_str::<Classic>(&json).is_err(), "another kind");
+        assert!(serde_json::from_str::<Blocked>(&json.replacen("85", "86", 1)).is_err(), "damaged");
+        let keyed = Blocked::with_plan(filter.plan(), KeyHasher::keyed(Secret::new([7; 16])));
+        let json = serde_json::to_string(&keyed.unwrap()).unwrap();
+        let error = serde_json::from_str::<Blocked>(&json).unwrap_err();
+        assert!(error.to_string().contains("keyed"), "{error}");
+    }
+}

@@ -1,0 +1,144 @@
+//! What the keys of a filter are, in words that programs can compare.
+
+use crate::error::{FieldError, check_field};
+use crate::prelude::*;
+
+/// What the keys of a filter are: for people who find the file, and for programs that check that they look up what was
+/// inserted. Hashing does not depend on it.
+///
+/// A list of names and values, in order. Three names have a meaning; others are kept as they are:
+///
+/// | name | value |
+/// |---|---|
+/// | `field` | a field of the records that keys were taken from; once for each, in the order of the key |
+/// | `type` | the type of the keys, such as `text` or `u64` |
+/// | `normalization` | what was done to keys before they were hashed, such as `lowercase`; once for each step, in order |
+///
+/// ```
+/// use umbel::{Blocked, KeyDescription};
+///
+/// let mut keys = KeyDescription::default();
+/// keys.push("field", "email")?;
+/// keys.push("normalization", "lowercase")?;
+/// let mut filter = Blocked::new(1_000, 0.01)?;
+/// filter.describe(keys);
+/// let read = Blocked::from_bytes(&filter.to_bytes(), None)?;
+/// assert_eq!(read.description().values("field").collect::<Vec<_>>(), ["email"]);
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyDescription {
+    entries: Vec<(String, String)>,
+    /// Bytes in a header.
+    length: usize,
+}
+
+/// Most bytes of a description in a header. Part of the format.
+const MOST: usize = 1 << 15;
+/// Most names in it. Part of the format.
+const MOST_ENTRIES: usize = 256;
+
+impl KeyDescription {
+    /// Adds a name of 1 to 255 bytes and its value. There are at most 256; both take 4 bytes more in the file, and all
+    /// together at most 32 KiB.
+    ///
+    /// # Errors
+    /// When one of them is longer, or there are more.
+    pub fn push(&mut self, name: &str, value: &str) -> Result<(), FieldError> {
+        let named = (1..=255).contains(&name.len());
+        check_field("name", name.len() as u64, named, "a name of 1 to 255 bytes")?;
+        let length = self.length + 4 + name.len() + value.len();
+        check_field("description_length", length as u64, length <= MOST, "at most 32768 bytes")?;
+        let count = self.entries.len() + 1;
+        check_field("description", count as u64, count <= MOST_ENTRIES, "at most 256 names")?;
+        self.length = length;
+        self.entries.push((name.to_owned(), value.to_owned()));
+        Ok(())
+    }
+
+    /// All names and values, in order.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.entries.iter().map(|(name, value)| (&name[..], &value[..]))
+    }
+
+    /// The values of a name, in order.
+    pub fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.entries().filter(move |(own, _)| *own == name).map(|(_, value)| value)
+    }
+
+    /// Whether nothing is said of the keys.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// As it is in a header.
+    ///
+    /// ```text
+    ///  name_length  u16, the name in UTF-8, value_length  u16, the value in UTF-8; and so on
+    /// ```
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.length);
+        for text in self.entries().flat_map(|(name, value)| [name, value]) {
+            bytes.extend_from_slice(&(text.len() as u16).to_le_bytes());
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        bytes
+    }
+
+    pub(super) fn parse(mut bytes: &[u8]) -> Result<Self, FieldError> {
+        let error = |found: usize| FieldError {
+            field: "description",
+            found: found as u64,
+            expected: "names and values in UTF-8, each after its length",
+        };
+        let mut text = || {
+            let (length, rest) = bytes.split_first_chunk().ok_or(error(bytes.len()))?;
+            let length = usize::from(u16::from_le_bytes(*length));
+            let (text, rest) = rest.split_at_checked(length).ok_or(error(length))?;
+            bytes = rest;
+            let text = str::from_utf8(text).map_err(|_| error(length))?;
+            Ok::<_, FieldError>((text, bytes.is_empty()))
+        };
+        let mut description = Self::default();
+        loop {
+            let ((name, _), (value, last)) = (text()?, text()?);
+            description.push(name, value)?;
+            if last {
+                return Ok(description);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_are_read_as_written() {
+        let mut keys = KeyDescription::default();
+        for (name, value) in [("field", "host"), ("field", "user"), ("type", "text"), ("ours", "")]
+        {
+            keys.push(name, value).unwrap();
+        }
+        let bytes = keys.encode();
+        assert_eq!(bytes.len(), keys.length);
+        assert_eq!(KeyDescription::parse(&bytes), Ok(keys.clone()));
+        assert_eq!(keys.values("field").collect::<Vec<_>>(), ["host", "user"]);
+        for end in 0..bytes.len() {
+            let cut = KeyDescription::parse(&bytes[..end]);
+            assert!(cut.is_err() || bytes[..end] == cut.unwrap().encode(), "{end}");
+        }
+        assert!(KeyDescription::parse(&[1, 0, 0xff, 0, 0]).is_err(), "no UTF-8");
+        assert!(KeyDescription::parse(&[0, 0, 0, 0]).is_err(), "no name");
+    }
+
+    #[test]
+    fn too_much_is_refused() {
+        let mut keys = KeyDescription::default();
+        assert!(keys.push("", "x").is_err() && keys.push(&"n".repeat(256), "").is_err());
+        assert!(keys.push("n", &"v".repeat(MOST)).is_err() && keys.is_empty());
+        keys.push("n", &"v".repeat(MOST - 5)).unwrap();
+        assert!(keys.push("n", "").is_err());
+    }
+}

@@ -1,0 +1,259 @@
+//! What can be a key, and how it becomes a hash.
+
+use core::hash::Hasher;
+
+use super::{KeyHash, KeyHasher, Prehashed};
+use crate::prelude::*;
+
+/// A key of filters that hash by `H`.
+///
+/// | type | hash under [`KeyHasher`] |
+/// |---|---|
+/// | `str`, `String`, `[u8]`, `[u8; N]`, `Vec<u8>` | of the bytes |
+/// | integers up to 64 bits | of 8 little-endian bytes, negative ones in two's complement: `7u8` and `7i64` are one key |
+/// | `u128`, `i128` | of 16 little-endian bytes |
+/// | [`KeyHash`] | itself: it must have been made under the filter's scheme |
+/// | [`ByHash`] | of what [`std::hash::Hash`] feeds: **not portable** between programs |
+/// | `&K` | as `K` |
+///
+/// Filters of [`Prehashed`] keys take [`KeyHash`] and [`Hash64`] alone.
+///
+/// Implement it for a type of your own by giving the hash of bytes that are unique to each value:
+///
+/// ```
+/// use umbel::{Blocked, Key, KeyHash, KeyHasher};
+///
+/// struct Flow { source: u32, port: u16 }
+///
+/// impl Key for Flow {
+///     fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
+///         (u64::from(self.source) << 16 | u64::from(self.port)).key_hash(hasher)
+///     }
+/// }
+///
+/// let mut seen = Blocked::new(1_000, 0.01)?;
+/// assert!(seen.insert(Flow { source: 0x7f00_0001, port: 443 }));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+pub trait Key<H = KeyHasher> {
+    /// Its hash.
+    fn key_hash(&self, hasher: &H) -> KeyHash;
+
+    /// The hashes of keys that are hashes.
+    #[doc(hidden)]
+    fn hashes(keys: &[Self]) -> Hashes<'_>
+    where
+        Self: Sized,
+    {
+        let _ = keys;
+        Hashes::ToMake
+    }
+}
+
+/// The hashes of a batch, when they are there already.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Hashes<'a> {
+    /// To be made key by key.
+    ToMake,
+    Wide(&'a [KeyHash]),
+    Narrow(&'a [u64]),
+}
+
+/// Keys that are hashes, of filters that look keys up.
+macro_rules! hashes {
+    ($($hasher:ty),*) => {$(
+        impl Key<$hasher> for KeyHash {
+            #[inline(always)]
+            fn key_hash(&self, _: &$hasher) -> KeyHash {
+                *self
+            }
+
+            #[inline(always)]
+            fn hashes(keys: &[Self]) -> Hashes<'_> {
+                Hashes::Wide(keys)
+            }
+        }
+    )*};
+}
+
+hashes!(KeyHasher, Prehashed);
+
+/// A 64-bit hash that the caller made, as [`KeyHash::from_u64`] takes it: a key of [`Prehashed`] filters.
+///
+/// The hash must be well mixed in all its bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::TransparentWrapper)]
+#[repr(transparent)]
+pub struct Hash64(pub u64);
+
+impl Hash64 {
+    /// Hashes in a row, where they are.
+    pub fn slice(hashes: &[u64]) -> &[Self] {
+        bytemuck::TransparentWrapper::wrap_slice(hashes)
+    }
+}
+
+impl Key<Prehashed> for Hash64 {
+    #[inline(always)]
+    fn key_hash(&self, _: &Prehashed) -> KeyHash {
+        KeyHash::from_u64(self.0)
+    }
+
+    #[inline(always)]
+    fn hashes(keys: &[Self]) -> Hashes<'_> {
+        Hashes::Narrow(bytemuck::TransparentWrapper::peel_slice(keys))
+    }
+}
+
+impl<H, K: Key<H> + ?Sized> Key<H> for &K {
+    #[inline(always)]
+    fn key_hash(&self, hasher: &H) -> KeyHash {
+        K::key_hash(self, hasher)
+    }
+}
+
+/// Keys that are their bytes.
+macro_rules! bytes {
+    ($([$($generics:tt)*] $type:ty),* $(,)?) => {$(
+        impl<$($generics)*> Key for $type {
+            #[inline(always)]
+            fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
+                hasher.hash_bytes(self.as_ref())
+            }
+        }
+    )*};
+}
+
+bytes!([] [u8], [] Vec<u8>, [const N: usize] [u8; N]);
+
+impl Key for str {
+    #[inline(always)]
+    fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
+        hasher.hash_bytes(self.as_bytes())
+    }
+}
+
+impl Key for String {
+    #[inline(always)]
+    fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
+        hasher.hash_bytes(self.as_bytes())
+    }
+}
+
+/// Keys that are numbers, widened to `$wide`.
+macro_rules! integers {
+    ($wide:ty: $($type:ty),*) => {$(
+        impl Key for $type {
+            #[inline(always)]
+            fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
+                #[allow(clippy::cast_lossless)] // of some types it is none
+                hasher.hash_bytes(&(*self as $wide).to_le_bytes())
+            }
+        }
+    )*};
+}
+
+integers!(u64: u8, u16, u32, u64, usize);
+integers!(i64: i8, i16, i32, i64, isize);
+integers!(u128: u128);
+integers!(i128: i128);
+
+/// A key of any type that implements [`std::hash::Hash`], by the bytes that this feeds to a hasher.
+///
+/// **Not portable:** which bytes these are is the business of the type, the compiler and the machine. Keys given so are
+/// found by this program, and by no other that is not the same build: use it for filters that stay in memory.
+///
+/// ```
+/// use umbel::{Blocked, ByHash};
+///
+/// let mut seen = Blocked::new(1_000, 0.01)?;
+/// seen.insert(ByHash((3, "three")));
+/// assert!(seen.contains(ByHash((3, "three"))) && !seen.contains(ByHash((4, "three"))));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByHash<T>(pub T);
+
+impl<T: core::hash::Hash> Key for ByHash<T> {
+    #[inline]
+    fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
+        let mut fed = Fed { hasher, bytes: [0; FED], length: 0 };
+        self.0.hash(&mut fed);
+        hasher.hash_bytes(&fed.bytes[..fed.length])
+    }
+}
+
+/// Bytes fed before they are hashed: most keys are shorter.
+const FED: usize = 128;
+
+/// The bytes that a [`std::hash::Hash`] feeds. What does not fit is replaced by its hash.
+struct Fed<'a> {
+    hasher: &'a KeyHasher,
+    bytes: [u8; FED],
+    length: usize,
+}
+
+impl Hasher for Fed<'_> {
+    #[inline]
+    fn write(&mut self, mut bytes: &[u8]) {
+        while bytes.len() > FED - self.length {
+            let (now, later) = bytes.split_at(FED - self.length);
+            self.bytes[self.length..].copy_from_slice(now);
+            let KeyHash { high, low } = self.hasher.hash_bytes(&self.bytes);
+            self.bytes[..8].copy_from_slice(&high.to_le_bytes());
+            self.bytes[8..16].copy_from_slice(&low.to_le_bytes());
+            (self.length, bytes) = (16, later);
+        }
+        self.bytes[self.length..][..bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len();
+    }
+
+    /// Never asked for.
+    fn finish(&self) -> u64 {
+        self.hasher.hash_bytes(&self.bytes[..self.length]).high
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_its_bytes_or_its_number() {
+        let hasher = KeyHasher::with_seed(7);
+        let of = |bytes: &[u8]| hasher.hash(bytes);
+        assert_eq!(hasher.hash("text"), of(b"text"));
+        assert_eq!(hasher.hash(String::from("text")), of(b"text"));
+        assert_eq!(hasher.hash(b"text".to_vec()), of(b"text"));
+        assert_eq!(Key::key_hash(&&b"text", &hasher), of(b"text"));
+        let number = of(&7u64.to_le_bytes());
+        assert!(
+            [hasher.hash(7u8), hasher.hash(7i16), hasher.hash(7usize), Key::key_hash(&&7, &hasher)]
+                .iter()
+                .all(|hash| *hash == number)
+        );
+        assert_eq!(hasher.hash(-1i8), of(&[0xff; 8]));
+        assert_eq!(hasher.hash(-1i128), of(&[0xff; 16]));
+        assert_eq!(hasher.hash(number), number);
+        assert_eq!(Hash64(5).key_hash(&Prehashed::new(1)), KeyHash::from_u64(5));
+    }
+
+    #[test]
+    fn any_hash_is_a_key_however_long() {
+        let hasher = KeyHasher::default();
+        assert_eq!(hasher.hash(ByHash(7u64)), hasher.hash(7u64));
+        let mut seen = std::collections::HashSet::new();
+        for length in 0..600 {
+            let mut text = vec![b'x'; length];
+            assert!(seen.insert(hasher.hash(ByHash(&text))), "{length}");
+            for at in [0, 127, 128, 300, 599] {
+                if let Some(byte) = text.get_mut(at) {
+                    *byte = b'y';
+                    assert!(seen.insert(hasher.hash(ByHash(&text))), "{length} {at}");
+                    text[at] = b'x';
+                }
+            }
+            assert_eq!(hasher.hash(ByHash(&text)), hasher.hash(ByHash(text.clone())));
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! How far the rate of one filter, computed from its own bits, is from the mean over hashings.
+//!
+//! The rate is nearly normal over hashings, with a tail to the right where few full blocks make most of it. So a
+//! [`Spread`] has four cumulants, and [`Spread::upper`] the rate that 99.9 % of all filters stay below.
+//!
+//! - Classic: X of m bits are set, with variance m·e^−λ(1 − (1 + λ)e^−λ), λ = kn/m. f = (X/m)^k.
+//! - Sliced: the same in each slice, with λ = n/s; slices are independent, and ln f is the sum of theirs.
+//! - Blocked: f is the mean over B blocks of R, the rate of a block given its bits. The loads L of blocks are Poisson
+//!   numbers whose sum is known to be n. So Var f = (Var R − Cov(R, L)²/Var L)/B, the variance of what is left
+//!   of R after its regression on L. With R' that residual, the third cumulant is κ₃(R')/B² and the fourth
+//!   (κ₄(R') − 3·E[R'²(L − λ)]²/λ)/B³: derivatives at 0 of min over t of K(s, t) − λt, K the cumulants' generating
+//!   function of R' and L. The moments of R given L are exact: those of the occupancy of 512 bits, or of eight lanes of 64.
+
+use crate::bits::Once;
+
+use super::occupancy::Occupancy;
+use super::stable::Cells;
+use super::{blocked, classic as classic_rate, coded, poisson, sliced as sliced_rate};
+use crate::prelude::*;
+
+/// The 99.95 % quantile of the normal distribution. Half of the 0.1 % that may exceed [`Spread::upper`] is for what four
+/// cumulants leave out, and for hashes that are not quite random: of the integers 0, 1, 2, … as keys the mean rate of blocked
+/// filters is 0.1 to 0.2 % above the formula's at 1e-4 and 0.6 % at 1e-6 (a million keys, 400 filters); of integers that
+/// SplitMix64 makes it is not.
+const Z: f64 = 3.290_527;
+
+/// Moments of the rate that filters of one plan compute from their own bits, over hashings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// The expectation.
+    pub mean: f64,
+    /// The standard deviation.
+    pub deviation: f64,
+    /// The third cumulant over the third power of the deviation; 0 for a normal distribution.
+    pub skewness: f64,
+    /// The fourth cumulant over the fourth power of the deviation; 0 for a normal distribution.
+    pub kurtosis: f64,
+}
+
+impl Spread {
+    /// A rate that is the same under every hashing.
+    pub fn fixed(rate: f64) -> Self {
+        Self { mean: rate, deviation: 0.0, skewness: 0.0, kurtosis: 0.0 }
+    }
+
+    /// That of a filter for `times` the keys in `times` the bits.
+    pub fn resized(self, times: f64) -> Self {
+        let root = times.sqrt();
+        Self {
+            mean: self.mean,
+            deviation: self.deviation / root,
+            skewness: self.skewness / root,
+            kurtosis: self.kurtosis / times,
+        }
+    }
+
+    /// The rate that 99.9 % of all filters keep by their own bits; at most 1.
+    ///
+    /// The quantile of E. A. Cornish, R. A. Fisher 1938: z + (z² − 1)γ/6 + (z³ − 3z)κ/24 − (2z³ − 5z)γ²/36 deviations above
+    /// the mean, with skewness γ and kurtosis κ. For skewness above 1 (blocked, 100,000 keys, below 4e-7) the series is no
+    /// longer one of small terms; the last two are then bounded by 0 and the first correction.
+    pub fn upper(&self) -> f64 {
+        let Self { mean, deviation, skewness, kurtosis } = *self;
+        let first = (Z * Z - 1.0) / 6.0 * skewness;
+        let fourth = (Z.powi(3) - 3.0 * Z) / 24.0 * kurtosis;
+        let square = (2.0 * Z.powi(3) - 5.0 * Z) / 36.0 * skewness * skewness;
+        let second = (fourth - square).clamp(0.0, first.max(0.0));
+        (mean + (Z + first + second) * deviation).min(1.0)
+    }
+}
+
+/// Of a classic filter: `bits` and `probes` are at least 1.
+pub fn classic(keys: u64, bits: u64, probes: u32) -> Spread {
+    let (m, k) = (bits as f64, f64::from(probes));
+    let relative = fill_deviation(k * keys as f64 / m, m);
+    of_power(classic_rate::fpp(keys, bits, probes), relative, k)
+}
+
+/// Of a sliced filter with slices of `slice` bits: `slice` and `probes` are at least 1.
+pub fn sliced(keys: u64, slice: u64, probes: u32) -> Spread {
+    let (s, k) = (slice as f64, f64::from(probes));
+    let relative = fill_deviation(keys as f64 / s, s);
+    // The product of k independent fills is as spread as a power of √k times their deviation.
+    of_power(sliced_rate::fpp(keys, slice, probes), relative / k.sqrt(), k)
+}
+
+/// The standard deviation of the set bits over their mean, λ balls thrown for each of m bits.
+fn fill_deviation(lambda: f64, m: f64) -> f64 {
+    let (empty, set) = ((-lambda).exp(), -(-lambda).exp_m1());
+    if set <= 0.0 {
+        return 0.0;
+    }
+    (empty * (1.0 - (1.0 + lambda) * empty) / m).max(0.0).sqrt() / set
+}
+
+/// Of x^k, x normal with a small `relative` deviation.
+fn of_power(mean: f64, relative: f64, k: f64) -> Spread {
+    let skewness = 3.0 * (k - 1.0) * relative;
+    Spread {
+        mean,
+        deviation: mean * k * relative,
+        skewness,
+        kurtosis: 16.0 / 9.0 * skewness * skewness,
+    }
+}
+
+/// Of a blocked filter: `blocks` is at least 1, `probes` in 1 to [`MAX_PROBES`](super::MAX_PROBES).
+///
+/// The first spread of a number of probes costs up to some milliseconds, the next some sums of 30 √λ terms.
+pub fn blocked(keys: u64, blocks: u64, probes: u32) -> Spread {
+    let load = keys as f64 / blocks as f64;
+    let mean = blocked::Pattern::shared(probes).fpp(load);
+    let moments = Moments::shared(probes);
+    if mean <= 0.0 || load > 4.0 * moments.by_load.len() as f64 {
+        return Spread::fixed(mean);
+    }
+    // R is taken relative to its mean, so that no power underflows.
+    let slope = poisson::mean(load, |keys| {
+        let [rate, ..] = moments.of(keys);
+        rate / mean * (keys as f64 - load)
+    }) / load;
+    // The sums of weight, times E[(R/f + a)^j] given the load, a the rest of the residual.
+    let residual = |power: usize, weight: &dyn Fn(f64) -> f64| {
+        poisson::mean(load, |keys| {
+            let over = keys as f64 - load;
+            let [first, second, third, fourth] = moments.of(keys).map(|moment| moment / mean);
+            let (second, third, fourth) =
+                (second / mean, third / mean / mean, fourth / mean.powi(3));
+            let a = -1.0 - slope * over;
+            let of_load = match power {
+                2 => second + a * (2.0 * first + a),
+                3 => third + a * (3.0 * second + a * (3.0 * first + a)),
+                _ => fourth + a * (4.0 * third + a * (6.0 * second + a * (4.0 * first + a))),
+            };
+            weight(over) * of_load
+        })
+    };
+    let blocks = blocks as f64;
+    let variance = residual(2, &|_| 1.0).max(f64::MIN_POSITIVE);
+    let third = residual(3, &|_| 1.0);
+    let with_load = residual(2, &|over| over);
+    let fourth =
+        residual(4, &|_| 1.0) - 3.0 * variance * variance - 3.0 * with_load * with_load / load;
+    Spread {
+        mean,
+        deviation: mean * (variance / blocks).sqrt(),
+        skewness: third / (variance.powf(1.5) * blocks.sqrt()),
+        kurtosis: fourth / (variance * variance * blocks),
+    }
+}
+
+/// E[R] to E[R⁴] of a block's rate given its load, for one number of probes.
+struct Moments {
+    /// Loads beyond the end have rate 1 to 12 digits.
+    by_load: Vec<[f64; 4]>,
+}
+
+impl Moments {
+    fn shared(probes: u32) -> &'static Self {
+        static ALL: [Once<Moments>; super::MAX_PROBES as usize + 1] =
+            [const { Once::new() }; super::MAX_PROBES as usize + 1];
+        ALL[probes as usize].get_or_init(|| Self::new(probes))
+    }
+
+    fn new(probes: u32) -> Self {
+        // R is the product of the lanes' fills to a power, lanes independent given the load; scatter has one lane.
+        let (bins, power, lanes) =
+            if probes.is_multiple_of(8) { (64, probes / 8, 8) } else { (512, probes, 1) };
+        let mut occupancy = Occupancy::new(bins);
+        let mut by_load = Vec::new();
+        loop {
+            let moments = [1, 2, 3, 4].map(|j| occupancy.power_mean(j * power).powi(lanes));
+            by_load.push(moments);
+            if moments[0] > 1.0 - 1e-12 {
+                return Self { by_load };
+            }
+            occupancy.throw(u64::from(power));
+        }
+    }
+
+    fn of(&self, load: u64) -> [f64; 4] {
+        self.by_load.get(load as usize).copied().unwrap_or([1.0; 4])
+    }
+}
+
+/// Of the compound rate of `generations` filters that are all alike, 1 − ∏(1 − fᵢ).
+///
+/// −ln(1 − f) adds up, and with it its cumulants.
+pub fn compound(each: Spread, generations: u32) -> Spread {
+    let count = f64::from(generations);
+    let none = 1.0 - each.mean;
+    if none <= 0.0 {
+        return Spread::fixed(1.0);
+    }
+    let mean = -f64::exp_m1(count * (-each.mean).ln_1p());
+    Spread {
+        mean,
+        deviation: (1.0 - mean) / none * each.deviation * count.sqrt(),
+        skewness: each.skewness / count.sqrt(),
+        kurtosis: each.kurtosis / count,
+    }
+}
+
+/// Of a stable filter at its stable point: an upper bound, about twice the deviation counted.
+///
+/// f = F^K, F the fraction of cells above 0. Given all that was lowered, cells were last set independently of each other; so
+/// Var F is at most F(1 − F)/m, and the variance of the mean given what was lowered. A cell is 0 with chance e^(−qT) there, T the
+/// time in which it was lowered Max times: a Gamma number, so that the variance is v = (1 + 2κ)^−Max − (1 + κ)^−2Max. Cells x
+/// apart share the part 1 − x/P of what lowers them, and have at most that part of v in common: together at most P·v/m.
+/// That the sum of all that is lowered is fixed is left out.
+pub fn stable(cells: Cells) -> Spread {
+    let fill = cells.fill();
+    let variance = (fill * (1.0 - fill) + cells.lowered * cells.variance_of_zero()) / cells.cells;
+    of_power(cells.fpp_with_spread(), variance.sqrt() / fill, cells.probes)
+}
+
+/// Of a coded table: `buckets` is at least 1, the rate the mean over buckets of the codes compared from there.
+pub(crate) fn coded(mean: f64, load: f64, buckets: u64, code: u32) -> Spread {
+    let (variance, third) = coded::cumulants(load, code);
+    let buckets = buckets as f64;
+    // Codes compared overflow hardly ever: all tables then have one rate.
+    if variance < 1e-12 {
+        return Spread::fixed(mean);
+    }
+    let skewness = third / (variance.powf(1.5) * buckets.sqrt());
+    Spread {
+        mean,
+        deviation: (variance / buckets).sqrt() / coded::codes(code) as f64,
+        skewness,
+        // As in a gamma distribution.
+        kurtosis: 1.5 * skewness * skewness,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(left: f64, right: f64, by: f64) {
+        assert!((left / right - 1.0).abs() < by, "{left} {right}");
+    }
+
+    /// With one probe the blocked filter is the classic one: loads and collisions together give the occupancy of all bits.
+    #[test]
+    fn with_one_probe_blocks_make_no_difference() {
+        for (keys, blocks) in [(1_000, 3), (100_000, 284), (500_000, 10_000)] {
+            let (blocked, classic) = (blocked(keys, blocks, 1), classic(keys, 512 * blocks, 1));
+            close(blocked.mean, classic.mean, 1e-3);
+            close(blocked.deviation, classic.deviation, 1e-3);
+        }
+    }
+
+    #[test]
+    fn slices_spread_as_a_classic_filter_with_one_probe() {
+        let (one, slice) = (classic(70_000, 100_000, 1), sliced(70_000, 100_000, 1));
+        close(one.deviation, slice.deviation, 1e-9);
+        let seven = sliced(70_000, 100_000, 7);
+        close(seven.deviation / seven.mean, 7f64.sqrt() * slice.deviation / slice.mean, 1e-9);
+    }
+
+    #[test]
+    fn a_filter_four_times_as_large_spreads_half_as_far() {
+        for probes in [1, 3, 8, 12, 16, 24] {
+            let (small, large) = (blocked(100_000, 2_000, probes), blocked(400_000, 8_000, probes));
+            close(large.mean, small.mean, 1e-9);
+            let part = large.resized(0.25);
+            close(part.deviation, small.deviation, 1e-9);
+            close(part.upper(), small.upper(), 1e-9);
+            assert!(small.deviation > 0.0 && small.upper() > small.mean, "{small:?}");
+        }
+    }
+
+    /// The 99.95 % quantile of the sum of 4 exponential numbers is 13.93 by its distribution, the one of 100 is 136.2.
+    #[test]
+    fn quantiles_of_skewed_sums() {
+        for (count, expected) in [(4.0f64, 13.934), (100.0, 136.211)] {
+            let spread = Spread {
+                mean: 0.0,
+                deviation: count.sqrt() / 1_000.0,
+                skewness: 2.0 / count.sqrt(),
+                kurtosis: 6.0 / count,
+            };
+            let found = count + 1_000.0 * spread.upper();
+            assert!((found / expected - 1.0).abs() < 0.01, "{count}: {found}");
+        }
+    }
+
+    #[test]
+    fn the_ends_have_no_spread() {
+        assert_eq!(blocked(0, 10, 8), Spread::fixed(0.0));
+        assert_eq!(blocked(u64::MAX, 10, 8).upper(), 1.0);
+        assert_eq!(classic(0, 10, 8), Spread { skewness: 0.0, ..Spread::fixed(0.0) });
+        assert_eq!(compound(Spread::fixed(0.1), 3).deviation, 0.0);
+        assert_eq!(compound(Spread::fixed(1.0), 3), Spread::fixed(1.0));
+    }
+}

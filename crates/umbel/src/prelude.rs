@@ -1,0 +1,89 @@
+//! What the standard library's prelude has and `core`'s has not: from `alloc`, and without the standard library the
+//! functions of floating-point numbers.
+
+pub(crate) use alloc::borrow::ToOwned;
+pub(crate) use alloc::format;
+pub(crate) use alloc::string::{String, ToString};
+pub(crate) use alloc::vec;
+pub(crate) use alloc::vec::Vec;
+
+#[cfg(not(feature = "std"))]
+pub(crate) use real::Real;
+
+/// The methods of `f64` that the standard library has, by those of the system or, without one, by `libm`.
+#[cfg(not(feature = "std"))]
+mod real {
+    pub(crate) trait Real {
+        fn ceil(self) -> f64;
+        fn exp(self) -> f64;
+        fn exp2(self) -> f64;
+        fn exp_m1(self) -> f64;
+        fn floor(self) -> f64;
+        fn ln(self) -> f64;
+        fn ln_1p(self) -> f64;
+        fn log2(self) -> f64;
+        fn powf(self, exponent: f64) -> f64;
+        fn powi(self, exponent: i32) -> f64;
+        fn round(self) -> f64;
+        fn sqrt(self) -> f64;
+    }
+
+    impl Real for f64 {
+        fn ceil(self) -> f64 {
+            libm::ceil(self)
+        }
+
+        fn exp(self) -> f64 {
+            libm::exp(self)
+        }
+
+        fn exp2(self) -> f64 {
+            libm::exp2(self)
+        }
+
+        fn exp_m1(self) -> f64 {
+            libm::expm1(self)
+        }
+
+        fn floor(self) -> f64 {
+            libm::floor(self)
+        }
+
+        fn ln(self) -> f64 {
+            libm::log(self)
+        }
+
+        fn ln_1p(self) -> f64 {
+            libm::log1p(self)
+        }
+
+        fn log2(self) -> f64 {
+            libm::log2(self)
+        }
+
+        fn powf(self, exponent: f64) -> f64 {
+            libm::pow(self, exponent)
+        }
+
+        /// By squaring, as the compiler does it: halves of a power of two stay exact.
+        fn powi(self, exponent: i32) -> f64 {
+            let (mut power, mut base, mut left) = (1.0, self, exponent.unsigned_abs());
+            while left > 0 {
+                if left % 2 == 1 {
+                    power *= base;
+                }
+                base *= base;
+                left /= 2;
+            }
+            if exponent < 0 { 1.0 / power } else { power }
+        }
+
+        fn round(self) -> f64 {
+            libm::round(self)
+        }
+
+        fn sqrt(self) -> f64 {
+            libm::sqrt(self)
+        }
+    }
+}

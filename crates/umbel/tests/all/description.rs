@@ -1,0 +1,466 @@
+//! What files say of their keys: written where there is something to say, read back in every way, compared at merges, and
+//! refused when it is damaged.
+
+use proptest::prelude::*;
+use umbel::{
+    AnyFilter, Attributes, Bloomier, Cascade, FieldError, FileError, Growth, KeyDescription,
+    KeyHasher, Kind, MergeError, Plan, Scalable, Sealed, Secret, Variant,
+};
+
+use crate::damage::{header_length, with_header};
+use crate::mapped::map;
+use crate::model::Aligned;
+
+/// Most bytes of a description, as FORMAT.md has it.
+const MOST: usize = 1 << 15;
+
+const SECRET: Secret = Secret::new(*b"sixteen old keys");
+
+fn described(entries: &[(&str, &str)]) -> KeyDescription {
+    let mut description = KeyDescription::default();
+    for (name, value) in entries {
+        description.push(name, value).unwrap();
+    }
+    description
+}
+
+/// Values that are empty, have several bytes a letter, and one that ends a line.
+fn some() -> KeyDescription {
+    let entries = [
+        ("field", "host"),
+        ("field", "größe\n"),
+        ("type", "text"),
+        ("normalization", ""),
+        ("ß", "1"),
+    ];
+    described(&entries)
+}
+
+/// As FORMAT.md has it: a u16 and so many bytes, for each name and value.
+fn encoded(description: &KeyDescription) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for text in description.entries().flat_map(|(name, value)| [name, value]) {
+        bytes.extend((text.len() as u16).to_le_bytes());
+        bytes.extend(text.as_bytes());
+    }
+    bytes
+}
+
+fn hasher(kind: Kind) -> KeyHasher {
+    secret(kind).map_or(KeyHasher::with_seed(5), |secret| KeyHasher::keyed(*secret))
+}
+
+/// Half of the kinds are keyed.
+fn secret(kind: Kind) -> Option<&'static Secret> {
+    (kind as u16).is_multiple_of(2).then_some(&SECRET)
+}
+
+/// A filter of each kind with 300 keys, not described.
+fn filled(kind: Kind) -> AnyFilter {
+    let plan = Plan::for_keys(kind, 300, 0.01).unwrap();
+    let hasher = hasher(kind);
+    if kind.rows() {
+        let mut rows = Attributes::with_names(&plan, &["one", "two"], hasher).unwrap();
+        (0..300u64).for_each(|key| _ = rows.insert_row(&[key.to_le_bytes(), [7; 8]]).unwrap());
+        return rows.into();
+    }
+    let keys: Vec<u64> = (0..300).collect();
+    AnyFilter::build(&plan, &keys, hasher).unwrap()
+}
+
+fn version(file: &[u8]) -> u16 {
+    u16::from_le_bytes([file[8], file[9]])
+}
+
+fn description_length(file: &[u8]) -> usize {
+    u32::from_le_bytes(file[20..24].try_into().unwrap()) as usize
+}
+
+/// Every kind writes it right before the header's checksum, in version 2, and has the rest of the header and the payload
+/// as without it; it is read back in every way there is.
+#[test]
+fn every_kind_keeps_it() {
+    for kind in Kind::ALL {
+        let mut filter = filled(kind);
+        let plain = filter.to_bytes();
+        assert_eq!((version(&plain), description_length(&plain)), (1, 0), "{kind}");
+        assert!(filter.description().is_empty());
+        for description in
+            [some(), described(&[("n", "")]), described(&[("n", &"v".repeat(MOST - 5))])]
+        {
+            filter.describe(description.clone());
+            assert_eq!(*filter.description(), description);
+            let file = filter.to_bytes();
+            let (bytes, end) = (encoded(&description), header_length(&file) - 8);
+            assert_eq!((version(&file), description_length(&file)), (2, bytes.len()), "{kind}");
+            assert_eq!(file[end - bytes.len()..end], bytes, "{kind}");
+            // The fields of the kind and the payload are the same, and nothing is between but zeros.
+            let fields = header_length(&plain) - 8;
+            let fields = 64 + plain[64..fields].iter().rposition(|&byte| byte != 0).unwrap() + 1;
+            assert_eq!(file[24..fields], plain[24..fields], "{kind}");
+            assert!(file[fields..end - bytes.len()].iter().all(|&byte| byte == 0), "{kind}");
+            assert!(
+                end - bytes.len() - fields < 64 + 64,
+                "{kind}: a header no longer than it must be"
+            );
+            assert!(header_length(&file).is_multiple_of(64));
+            assert_eq!(file[end + 8..], plain[header_length(&plain)..], "{kind}");
+            let written = {
+                let mut written = Vec::new();
+                filter.write(&mut written).unwrap();
+                written
+            };
+            assert_eq!(written, file);
+
+            let (length, secret) = (file.len() as u64, secret(kind));
+            let room = Aligned::new(&file);
+            let disk = tempfile::tempfile().unwrap();
+            filter.write(&disk).unwrap();
+            let read = AnyFilter::read(&file[..], length, secret).unwrap();
+            let view = AnyFilter::view(room.bytes(), secret).unwrap();
+            let copied = AnyFilter::from_bytes(&file, secret).unwrap();
+            let mapped = AnyFilter::map(&map(&disk), secret).unwrap();
+            let sealed = AnyFilter::read(&file[..], length, Sealed).unwrap();
+            let all = [
+                read.description(),
+                view.description(),
+                copied.description(),
+                mapped.description(),
+                sealed.description(),
+            ];
+            assert!(all.into_iter().all(|found| *found == description), "{kind}");
+            assert!(read == filter && view == filter && copied == filter && mapped == filter);
+            assert!(sealed == filter);
+            for again in [read.to_bytes(), view.to_bytes(), mapped.to_bytes(), sealed.to_bytes()] {
+                assert_eq!(again, file, "{kind}");
+            }
+            // Copies keep it too.
+            assert_eq!(*filter.clone().description(), description);
+            assert_eq!(*view.try_clone().unwrap().description(), description);
+            assert_eq!(view.receipt(), filter.receipt());
+        }
+        // What is said no more leaves nothing: the same file as ever.
+        filter.describe(KeyDescription::default());
+        assert_eq!(filter.to_bytes(), plain, "{kind}");
+        filter.describe(some());
+        assert!(
+            filter != filled(kind),
+            "{kind}: filters of keys that are described otherwise differ"
+        );
+    }
+}
+
+#[test]
+fn it_is_kept_by_what_changes_a_filter() {
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.inserts()) {
+        let mut filter = filled(kind);
+        filter.describe(some());
+        filter.insert("key").unwrap();
+        assert_eq!(*filter.description(), some(), "{kind}");
+        filter.clear().unwrap();
+        assert_eq!(*filter.description(), some(), "{kind}");
+    }
+    let mut counting = filled(Kind::Counting);
+    counting.describe(some());
+    assert_eq!(*counting.convert(Kind::Blocked).unwrap().description(), some());
+    // Kinds built at once are described when they are built.
+    let (hasher, pairs) = (KeyHasher::default(), [("a", 1), ("b", 2)]);
+    let mut map = Bloomier::build_map(&pairs, 8, 8, hasher).unwrap();
+    map.describe(some());
+    let read = Bloomier::from_bytes(&map.to_bytes(), None).unwrap();
+    assert_eq!((read.get("b"), read.description()), (Some(2), &some()));
+    let mut cascade = Cascade::build(&["a"], &["b"], 0.5, hasher).unwrap();
+    cascade.describe(some());
+    let read = Cascade::from_bytes(&cascade.to_bytes(), None).unwrap();
+    assert_eq!(
+        (read.contains("a"), read.contains("b"), read.description()),
+        (true, false, &some())
+    );
+}
+
+/// Filters merge whose keys are described alike, or one of them not at all.
+#[test]
+fn keys_that_differ_do_not_merge() {
+    let kinds = [Kind::Blocked, Kind::Classic, Kind::Sliced, Kind::Counting, Kind::Attributes];
+    let others = [
+        described(&[("field", "host")]),
+        // In another order, and with another value.
+        described(&[
+            ("field", "größe\n"),
+            ("field", "host"),
+            ("type", "text"),
+            ("normalization", ""),
+            ("ß", "1"),
+        ]),
+        described(&[
+            ("field", "host"),
+            ("field", "größe\n"),
+            ("type", "text"),
+            ("normalization", ""),
+            ("ß", "2"),
+        ]),
+    ];
+    for kind in kinds {
+        let compares = kind != Kind::Attributes;
+        for other in &others {
+            let (mut left, mut right) = (filled(kind), filled(kind));
+            left.describe(some());
+            right.describe(other.clone());
+            let before = left.to_bytes();
+            assert_eq!(left.union(&right), Err(MergeError::KeysDiffer), "{kind}");
+            assert_eq!(left.intersect(&right), Err(MergeError::KeysDiffer), "{kind}");
+            if compares {
+                assert_eq!(left.compare(&right), Err(MergeError::KeysDiffer), "{kind}");
+            }
+            assert_eq!(left.to_bytes(), before, "an error changes nothing");
+            let sealed = AnyFilter::from_bytes(&right.to_bytes(), Sealed).unwrap();
+            assert_eq!(left.union(&sealed), Err(MergeError::KeysDiffer), "{kind}");
+        }
+        let words = MergeError::KeysDiffer.to_string();
+        assert!(words.contains("build both from the same fields"), "{words}");
+
+        let (mut left, mut same) = (filled(kind), filled(kind));
+        left.describe(some());
+        same.describe(some());
+        left.union(&same).unwrap();
+        left.intersect(&same).unwrap();
+        assert_eq!(*left.description(), some());
+        // One of them says nothing, and then nothing is known of all keys, whichever comes first.
+        let mut silent = filled(kind);
+        let mut described = left.clone();
+        described.union(&silent).unwrap();
+        silent.union(&left).unwrap();
+        assert!(described.description().is_empty() && described == silent, "{kind}");
+        described.describe(some());
+        described.intersect(&silent).unwrap();
+        assert!(described.description().is_empty(), "{kind}");
+        if compares {
+            left.compare(&filled(kind)).unwrap();
+            filled(kind).compare(&left).unwrap();
+        }
+    }
+    // Of counting filters and the blocked ones that they are compared as.
+    let [mut counting, mut blocked] = [Kind::Counting, Kind::Blocked].map(|kind| {
+        let plan = Plan::for_keys(kind, 300, 0.01).unwrap();
+        AnyFilter::build(&plan, &[1, 2, 3], KeyHasher::default()).unwrap()
+    });
+    counting.compare(&blocked).unwrap();
+    counting.describe(some());
+    blocked.describe(others[0].clone());
+    assert_eq!(counting.compare(&blocked), Err(MergeError::KeysDiffer));
+    assert_eq!(blocked.compare(&counting), Err(MergeError::KeysDiffer));
+}
+
+/// The longest header there is in version 1 with the longest description: beyond the 64 KiB of version 1.
+#[test]
+fn the_longest_headers_are_read() {
+    let plan = Plan::for_keys(Variant::Scalable { growth: Growth::Even }, 1, 0.5).unwrap();
+    let mut filter = Scalable::with_plan(&plan, KeyHasher::with_seed(4)).unwrap();
+    (0..).take_while(|&key: &u64| filter.insert(key).is_ok()).for_each(drop);
+    assert_eq!(filter.links().len(), 1_024);
+    filter.describe(described(&[("n", &"v".repeat(MOST - 5))]));
+    let file = filter.to_bytes();
+    assert!(header_length(&file) > 1 << 16, "{}", header_length(&file));
+    assert!(Scalable::from_bytes(&file, None).unwrap() == filter);
+    assert!(Scalable::read(&file[..], file.len() as u64, None).unwrap() == filter);
+    for length in [128, 1 << 16, header_length(&file) - 1, header_length(&file)] {
+        let error = AnyFilter::from_bytes(&file[..length], None).unwrap_err();
+        assert!(matches!(error, FileError::Length { .. }), "{length}: {error:?}");
+    }
+}
+
+/// What version 1 can say is of version 1: no filter has two files.
+#[test]
+fn version_2_does_not_say_nothing() {
+    for kind in Kind::ALL {
+        let newer = with_header(&filled(kind).to_bytes(), 8, &[2]);
+        let room = Aligned::new(&newer);
+        for error in [
+            AnyFilter::read(&newer[..], newer.len() as u64, secret(kind)).map(drop).unwrap_err(),
+            AnyFilter::view(room.bytes(), secret(kind)).map(drop).unwrap_err(),
+            AnyFilter::from_bytes(&newer, Sealed).map(drop).unwrap_err(),
+        ] {
+            let field =
+                FieldError { field: "version", found: 2, expected: "1 without a description" };
+            assert!(
+                matches!(error, FileError::Field(found) if found == field),
+                "{kind}: {error:?}"
+            );
+        }
+    }
+}
+
+/// Damage that no checksum tells.
+#[test]
+fn damaged_descriptions_are_refused() {
+    for kind in Kind::ALL {
+        let mut filter = filled(kind);
+        let plain = filter.to_bytes();
+        let description = described(&[("field", "host"), ("type", "größe")]);
+        filter.describe(description.clone());
+        let file = filter.to_bytes();
+        let length = encoded(&description).len();
+        let (header, start) = (header_length(&file), header_length(&file) - 8 - length);
+        assert_eq!(with_header(&file, 0, &[]), file, "the checksum is computed as FORMAT.md says");
+
+        let refusal = |file: &[u8], offset: usize, bytes: &[u8]| {
+            let damaged = with_header(file, offset, bytes);
+            let room = Aligned::new(&damaged);
+            let length = damaged.len() as u64;
+            let errors = [
+                AnyFilter::read(&damaged[..], length, secret(kind)).map(drop).unwrap_err(),
+                AnyFilter::view(room.bytes(), secret(kind)).map(drop).unwrap_err(),
+                AnyFilter::from_bytes(&damaged, secret(kind)).map(drop).unwrap_err(),
+                AnyFilter::from_bytes(&damaged, Sealed).map(drop).unwrap_err(),
+            ];
+            let [error, others @ ..] = errors;
+            for other in others {
+                assert_eq!(other.to_string(), error.to_string(), "{kind}");
+            }
+            match error {
+                FileError::Field(FieldError { field, .. }) => field,
+                error => panic!("{kind} at {offset}: {bytes:?}: {error:?}"),
+            }
+        };
+        let n = |number: usize| (number as u32).to_le_bytes();
+
+        // More than the header has, or would have without the fields of the kind.
+        for long in [header - 64 - 8 + 1, header, 1 << 16, u32::MAX as usize] {
+            assert_eq!(refusal(&file, 20, &n(long)), "description_length", "{kind} {long}");
+        }
+        // All that is left: the fields of the kind are no text.
+        let found = refusal(&file, 20, &n(header - 64 - 8));
+        assert!(["description", "name", "header_length"].contains(&found), "{kind}: {found}");
+        // None of it: what is there stands between the fields and the checksum.
+        let found = refusal(&file, 20, &n(0));
+        assert!(["zeros", "header_length"].contains(&found), "{kind}: {found}");
+        // Longer by zeros, shorter by some bytes of it.
+        for other in (1..length).chain(length + 1..length + 5) {
+            let found = refusal(&file, 20, &n(other));
+            let right = ["description", "name", "zeros", "header_length"].contains(&found);
+            assert!(right, "{kind} {other}: {found}");
+        }
+        // Version 1 has none.
+        assert_eq!(refusal(&file, 8, &[1]), "zeros", "{kind}");
+        assert_eq!(refusal(&plain, 20, &n(1)), "zeros", "{kind}");
+        assert_eq!(refusal(&file, 18, &[1]), "zeros", "{kind}");
+
+        // Lengths that go beyond it, names that are empty, and bytes that are no text.
+        let h = |number: u16| number.to_le_bytes();
+        let nameless = [h(0), h(length as u16 - 4)].concat();
+        assert_eq!(refusal(&file, start, &nameless), "name", "{kind}");
+        assert_eq!(refusal(&file, start, &h(0)), "description", "{kind}");
+        assert_eq!(refusal(&file, start, &h(u16::MAX)), "description", "{kind}");
+        assert_eq!(refusal(&file, start, &h(length as u16)), "description", "{kind}");
+        assert_eq!(refusal(&file, start + 2 + 5, &h(5)), "description", "{kind}");
+        assert_eq!(refusal(&file, start + 2 + 5, &h(3)), "description", "{kind}");
+        for place in [start + 2, start + 4, start + 9, start + 12] {
+            assert_eq!(refusal(&file, place, &[0xff]), "description", "{kind}");
+        }
+        // Half a letter at the end.
+        assert_eq!(file[header - 8 - 1], b'e');
+        assert_eq!(refusal(&file, header - 9, &[0xc3]), "description", "{kind}");
+        // Another letter is another description, and no damage that can be told.
+        let other = with_header(&file, start + 9, b"g");
+        let read = AnyFilter::from_bytes(&other, secret(kind)).unwrap();
+        assert_eq!(read.description().values("field").collect::<Vec<_>>(), ["gost"]);
+    }
+}
+
+/// More than 32 KiB is refused, in a header that has room for it.
+#[test]
+fn a_description_that_is_too_long_is_refused() {
+    let mut filter = filled(Kind::Blocked);
+    assert_eq!(hasher(Kind::Blocked).scheme().seed, 5);
+    filter.describe(described(&[("n", &"v".repeat(MOST - 5 - 5)), ("m", "")]));
+    let file = filter.to_bytes();
+    let header = header_length(&file);
+    // The header has room for more: fewer than 64 bytes of zeros before the description.
+    let start = header - 8 - MOST;
+    assert!(file[80..start].iter().all(|&byte| byte == 0) && start >= 80 + 5);
+    let mut longer = file[..start - 5].to_vec();
+    longer.extend([1, 0, b'x', 0, 0]);
+    longer.extend(&file[start..]);
+    longer[20..24].copy_from_slice(&(MOST as u32 + 5).to_le_bytes());
+    let error = AnyFilter::from_bytes(&with_header(&longer, 0, &[]), None).unwrap_err();
+    let right = matches!(error, FileError::Field(FieldError { field: "description_length", .. }));
+    assert!(right, "{error:?}");
+    // The last name alone is as long as it was.
+    AnyFilter::from_bytes(&file, None).unwrap();
+
+    let mut full = filter.description().clone();
+    let error = full.push("x", "").unwrap_err();
+    assert_eq!((error.field, error.found), ("description_length", MOST as u64 + 5));
+    assert_eq!(full, *filter.description(), "an error changes nothing");
+}
+
+#[test]
+fn every_flipped_bit_of_a_description_is_refused() {
+    for kind in Kind::ALL {
+        let mut filter = filled(kind);
+        filter.describe(some());
+        let mut file = filter.to_bytes();
+        let header = header_length(&file);
+        for bit in 8 * 8..8 * header {
+            file[bit / 8] ^= 1 << (bit % 8);
+            let error = AnyFilter::from_bytes(&file, secret(kind)).map(drop).unwrap_err();
+            let right = match bit / 8 {
+                8..10 => matches!(error, FileError::Version { .. }),
+                12..16 => matches!(error, FileError::HeaderDamaged | FileError::Length { .. }),
+                _ => matches!(error, FileError::HeaderDamaged),
+            };
+            assert!(right, "{kind} {bit}: {error:?}");
+            file[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_said_is_read(
+        kind in prop::sample::select(&Kind::ALL[..]),
+        entries in prop::collection::vec((".{1,40}", ".{0,200}"), 0..20),
+    ) {
+        let mut filter = filled(kind);
+        let plain = filter.to_bytes();
+        let mut description = KeyDescription::default();
+        for (name, value) in &entries {
+            description.push(name, value).unwrap();
+        }
+        filter.describe(description.clone());
+        let file = filter.to_bytes();
+        prop_assert_eq!(file == plain, entries.is_empty());
+        let read = AnyFilter::from_bytes(&file, secret(kind)).unwrap();
+        let found: Vec<_> = read.description().entries().collect();
+        let given: Vec<_> = entries.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+        prop_assert_eq!(found, given);
+        prop_assert!(read == filter);
+        prop_assert_eq!(read.to_bytes(), file);
+    }
+
+    /// Random bytes in place of a description, led past the checksum.
+    #[test]
+    fn no_description_makes_a_reader_panic(
+        kind in prop::sample::select(&Kind::ALL[..]),
+        length in prop_oneof![0..200u32, any::<u32>()],
+        bytes in prop::collection::vec(any::<u8>(), 0..60),
+        place in 0..60usize,
+    ) {
+        let mut filter = filled(kind);
+        filter.describe(described(&[("field", &"v".repeat(60))]));
+        let file = filter.to_bytes();
+        let start = header_length(&file) - 8 - 69;
+        let bytes = &bytes[..bytes.len().min(69 - place)];
+        let file = with_header(&file, start + place, bytes);
+        let read = AnyFilter::from_bytes(&file, secret(kind));
+        let room = Aligned::new(&file);
+        let view = AnyFilter::view(room.bytes(), secret(kind));
+        prop_assert_eq!(read.is_ok(), view.is_ok());
+        if let Ok(read) = read {
+            prop_assert_eq!(read.to_bytes(), file.clone(), "what opens is written again as it was");
+        }
+        let file = with_header(&file, 20, &length.to_le_bytes());
+        _ = AnyFilter::from_bytes(&file, secret(kind));
+        _ = AnyFilter::read(&file[..], file.len() as u64, Sealed);
+    }
+}

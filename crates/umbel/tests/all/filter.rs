@@ -1,0 +1,629 @@
+//! What filters of all kinds do alike: keys of every type, one by one and many at a time, counted, collected and
+//! forgotten; files in memory, copies and comparisons.
+
+// Where there is always room, insertions give nothing to be unwrapped.
+#![allow(clippy::unit_arg)]
+
+use std::fmt::Debug;
+
+use umbel::filter::Core;
+use umbel::{
+    AnyFilter, Attributes, Block, Blocked, Bloomier, ByHash, Cascade, Classic, Coded, Counting,
+    FileError, Filter, Hashing, InsertError, Key, KeyDescription, KeyHash, KeyHasher, Kind, Plan,
+    Prehashed, Scalable, Sealed, Secret, Shared, Sliced, Stable, Variant, Window,
+};
+
+use crate::mapped::map;
+use crate::model::Aligned;
+use crate::statistics::splitmix;
+
+/// What an insertion gives, of kinds that always have room and of the others.
+trait Told<T> {
+    fn told(self) -> T;
+}
+
+impl Told<bool> for bool {
+    fn told(self) -> bool {
+        self
+    }
+}
+
+impl Told<()> for () {
+    fn told(self) {}
+}
+
+impl<T> Told<T> for Result<T, InsertError> {
+    fn told(self) -> T {
+        self.unwrap()
+    }
+}
+
+/// The same for each kind: `Filter` stands for it.
+macro_rules! each {
+    ($($kind:ident),*: |$filter:ident| $does:block) => {$({ type $filter = $kind; $does })*};
+}
+
+/// Kinds that always have room, which can be extended and collected.
+macro_rules! each_roomy {
+    (|$filter:ident| $does:block) => {
+        each!(Blocked, Classic, Sliced, Counting, Stable, Window: |$filter| $does)
+    };
+}
+
+/// Kinds that take keys one by one.
+macro_rules! each_inserting {
+    (|$filter:ident| $does:block) => {
+        each!(Blocked, Classic, Sliced, Counting, Stable, Window, Scalable, Coded: |$filter| $does)
+    };
+}
+
+/// Around the groups in which keys are hashed, and those in which kinds look them up.
+const COUNTS: [usize; 9] = [0, 1, 15, 33, 511, 512, 513, 1_024, 1_300];
+
+fn texts(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("key {number}")).collect()
+}
+
+/// A filter of each kind with these keys; of rows those that are asked for as keys, of a single attribute.
+fn filled(kind: Kind, keys: &[String]) -> AnyFilter {
+    let plan = Plan::for_keys(kind, keys.len().max(1) as u64, 0.01).unwrap();
+    if kind.rows() {
+        let mut rows = Attributes::with_names(&plan, &["text"], KeyHasher::default()).unwrap();
+        keys.iter().for_each(|key| _ = rows.insert_row(&[key]).unwrap());
+        return rows.into();
+    }
+    AnyFilter::build(&plan, keys, KeyHasher::default()).unwrap()
+}
+
+/// Whether single keys, keys in a row and hashes are answered alike; gives the answers.
+fn answers<C: Core, H: Hashing, K: Key<H>>(filter: &Filter<C, H>, keys: &[K]) -> Vec<bool>
+where
+    KeyHash: Key<H>,
+{
+    let mut found = vec![true; keys.len()];
+    filter.contains_all(keys, &mut found);
+    let mut wrong = vec![false; keys.len()];
+    filter.contains_all(keys, &mut wrong);
+    assert_eq!(found, wrong, "answers do not depend on what was there");
+    for (key, &found) in keys.iter().zip(&found) {
+        assert_eq!(filter.contains(key), found, "{}: alone as in a row", C::KIND);
+    }
+    let hashes: Vec<KeyHash> = keys.iter().map(|key| key.key_hash(filter.hasher())).collect();
+    let mut by_hash = vec![false; keys.len()];
+    filter.contains_all(&hashes, &mut by_hash);
+    assert_eq!(by_hash, found, "{}: by hashes as by keys", C::KIND);
+    found
+}
+
+/// Members are found, the others are not, but for errors.
+fn assert_found(found: &[bool], members: usize, kind: Kind) {
+    let lost = found[..members].iter().filter(|&&found| !found).count();
+    assert!(lost * 50 <= if kind == Kind::Stable { members } else { 0 }, "{kind}: {lost} lost");
+    let others = found.len() - members;
+    let passing = found[members..].iter().filter(|&&found| found).count();
+    assert!(passing <= 10 + others / 20, "{kind}: {passing} of {others} pass");
+}
+
+/// Keys of one type: one by one, many at a time, and told which are new, they make one filter; of the others few pass.
+fn keys_of_a_type<K: Key + Debug>(all: &[K], hasher: KeyHasher) {
+    each_inserting!(|Sort| {
+        for count in COUNTS {
+            let (keys, plan) =
+                (&all[..count], Plan::for_keys(kind_of::<Sort>(), 1_300, 0.01).unwrap());
+            let empty = Sort::with_plan(&plan, hasher).unwrap();
+            let [mut one, mut many, mut hashes] = [(); 3].map(|()| empty.clone());
+            let alone: Vec<bool> = keys.iter().map(|key| one.insert(key).told()).collect();
+            many.insert_all(keys).told();
+            assert!(one == many, "{:?} {count}", one.kind());
+            let mut new = vec![true; count];
+            let mut told = empty.clone();
+            told.insert_all_new(keys, &mut new).told();
+            assert!(one == told && new == alone, "{:?} {count}", one.kind());
+            let own: Vec<KeyHash> = keys.iter().map(|key| hasher.hash(key)).collect();
+            hashes.insert_all(&own).told();
+            assert!(one == hashes, "{:?} {count}", one.kind());
+            assert_found(&answers(&one, all), count, one.kind());
+            assert_found(&answers(&one.view(), all), count, one.kind());
+        }
+    });
+}
+
+fn kind_of<F: OfKind>() -> Kind {
+    F::KIND
+}
+
+trait OfKind {
+    const KIND: Kind;
+}
+
+impl<C: Core, H> OfKind for Filter<C, H> {
+    const KIND: Kind = C::KIND;
+}
+
+#[test]
+fn bytes_are_keys() {
+    let owned = texts(2_000);
+    let keyed = KeyHasher::keyed(Secret::new([7; 16]));
+    keys_of_a_type(&owned, KeyHasher::default());
+    let borrowed: Vec<&str> = owned.iter().map(String::as_str).collect();
+    keys_of_a_type(&borrowed, keyed);
+    let bytes: Vec<&[u8]> = owned.iter().map(String::as_bytes).collect();
+    keys_of_a_type(&bytes, KeyHasher::with_seed(1));
+    let vectors: Vec<Vec<u8>> = bytes.iter().map(|bytes| bytes.to_vec()).collect();
+    keys_of_a_type(&vectors, keyed);
+    let arrays: Vec<[u8; 3]> = (0..2_000u32).map(|n| [n as u8, (n >> 8) as u8, 9]).collect();
+    keys_of_a_type(&arrays, KeyHasher::default());
+}
+
+#[test]
+fn integers_are_keys() {
+    let numbers: Vec<u64> = (0..2_000).map(splitmix).collect();
+    keys_of_a_type(&numbers, KeyHasher::default());
+    let short: Vec<u16> = (0..2_000).collect();
+    keys_of_a_type(&short, KeyHasher::with_seed(7));
+    let signed: Vec<i32> = (-1_000..1_000).collect();
+    keys_of_a_type(&signed, KeyHasher::keyed(Secret::new([7; 16])));
+    let wide: Vec<i128> = (0..2_000).map(|n| i128::from(n) << 70).collect();
+    keys_of_a_type(&wide, KeyHasher::default());
+    let references: Vec<&u64> = numbers.iter().collect();
+    keys_of_a_type(&references, KeyHasher::default());
+}
+
+#[test]
+fn hashes_and_whatever_hashes_are_keys() {
+    let hasher = KeyHasher::with_seed(3);
+    let hashes: Vec<KeyHash> = (0..2_000).map(|key| hasher.hash(key)).collect();
+    keys_of_a_type(&hashes, hasher);
+    let pairs: Vec<ByHash<(u32, &str)>> = (0..2_000).map(|n| ByHash((n, "and text"))).collect();
+    keys_of_a_type(&pairs, hasher);
+    let texts: Vec<ByHash<String>> = texts(2_000).into_iter().map(ByHash).collect();
+    keys_of_a_type(&texts, KeyHasher::keyed(Secret::new([7; 16])));
+}
+
+/// A key is its bytes or its number, whatever its type.
+#[test]
+fn keys_are_the_same_in_every_type() {
+    each_inserting!(|Sort| {
+        let mut filter = Sort::new(1_000, 1e-9).unwrap();
+        filter.insert("text").told();
+        filter.insert(7u8).told();
+        filter.insert(-7i16).told();
+        filter.insert(7i128).told();
+        assert!(filter.contains(String::from("text")) && filter.contains(b"text"));
+        assert!(filter.contains(&b"text"[..]) && filter.contains(b"text".to_vec()));
+        assert!(filter.contains(7) && filter.contains(7u64) && filter.contains(7isize));
+        assert!(filter.contains(7u64.to_le_bytes()) && filter.contains(-7));
+        assert!(filter.contains(7u128) && filter.contains((-7i64).to_le_bytes()));
+        let hash = &&filter.hasher().hash("text");
+        assert!(filter.contains(hash));
+        assert!(!filter.contains("7") && !filter.contains(8) && !filter.contains(-7i128));
+        assert!(!filter.insert(7usize).told(), "{:?}", filter.kind());
+        assert!(filter.insert(-8i8).told(), "{:?}", filter.kind());
+    });
+}
+
+#[test]
+fn built_filters_answer_for_every_type() {
+    let hasher = KeyHasher::with_seed(5);
+    fn check<K: Key + Debug>(all: &[K], hasher: KeyHasher) {
+        for count in [0, 1, 511, 513, 1_300] {
+            let plan = Plan::for_keys(Kind::Bloomier, 1_300, 0.01).unwrap();
+            let hashes: Vec<_> = all[..count].iter().map(|key| hasher.hash(key)).collect();
+            let bloomier = Bloomier::build(&plan, &all[..count], hasher).unwrap();
+            assert!(bloomier == Bloomier::build(&plan, &hashes, hasher).unwrap());
+            assert_found(&answers(&bloomier, all), count, Kind::Bloomier);
+            let cascade = Cascade::build(&all[..count], &all[count..], 0.01, hasher).unwrap();
+            let of_hashes: Vec<_> = all[count..].iter().map(|key| hasher.hash(key)).collect();
+            assert!(cascade == Cascade::build(&hashes, &of_hashes, 0.01, hasher).unwrap());
+            let found = answers(&cascade, all);
+            assert!((0..).zip(found).all(|(at, found): (usize, _)| found == (at < count)));
+        }
+    }
+    check(&texts(2_000), hasher);
+    check(&(0..2_000).collect::<Vec<i32>>(), hasher);
+    check(&(0..2_000u64).map(|key| hasher.hash(key)).collect::<Vec<_>>(), hasher);
+    check(&(0..2_000u32).map(|key| ByHash([key; 3])).collect::<Vec<_>>(), hasher);
+    // Rows of one attribute are asked as keys.
+    let texts = texts(2_000);
+    let AnyFilter::Attributes(rows) = filled(Kind::Attributes, &texts[..1_300]) else { panic!() };
+    assert_found(&answers(&rows, &texts), 1_300, Kind::Attributes);
+}
+
+/// Counters are asked for integers as for other keys: `contains` and `count` of numbers, alone and in a row.
+#[test]
+fn counters_know_integers() {
+    let mut filter = Counting::new(2_000, 0.01).unwrap();
+    let numbers: Vec<i32> = (-500..500).collect();
+    filter.insert_all(&numbers);
+    filter.insert_all(&numbers[..300]);
+    assert!(numbers.iter().all(|&number| filter.contains(number) && filter.count(number) > 0));
+    assert!(filter.contains(-500) && filter.contains(499u64) && filter.count(-500) >= 2);
+    let mut counts = vec![9; 1_000];
+    filter.count_all(&numbers, &mut counts);
+    assert!(numbers.iter().zip(&counts).all(|(&number, &count)| filter.count(number) == count));
+    assert!(counts[..300].iter().all(|&count| count >= 2));
+    let twice = counts[300..].iter().filter(|&&count| count > 1).count();
+    assert!(twice < 50, "{twice}");
+    let mut removed = vec![false; 300];
+    filter.remove_all(&numbers[..300], &mut removed);
+    assert!(removed.iter().all(|&removed| removed) && filter.remove(-500));
+    assert!(numbers[1..].iter().all(|number| filter.contains(number)));
+    let mut once = Counting::new(2_000, 0.01).unwrap();
+    once.insert_all(&numbers[1..]);
+    assert!(filter == once);
+}
+
+#[test]
+fn lengths_differ_loudly() {
+    let loud = |act: fn()| assert!(std::panic::catch_unwind(act).is_err());
+    loud(|| Blocked::new(10, 0.1).unwrap().contains_all(&[1, 2], &mut [false]));
+    loud(|| Blocked::new(10, 0.1).unwrap().insert_all_new(&[1], &mut [false; 2]));
+    loud(|| Counting::new(10, 0.1).unwrap().remove_all(&[1], &mut [false; 2]));
+    loud(|| Counting::new(10, 0.1).unwrap().count_all(&[1], &mut []));
+    loud(|| Shared::new(10, 0.1).unwrap().contains_all(&[1], &mut []));
+    loud(|| {
+        let hashes = [KeyHash::default()];
+        AnyFilter::from(Blocked::new(10, 0.1).unwrap()).contains_all(&hashes, &mut []);
+    });
+}
+
+/// Collected and extended filters are those into which the keys were inserted.
+#[test]
+fn collecting_is_inserting() {
+    each_roomy!(|Sort| {
+        for count in COUNTS {
+            let texts = texts(count);
+            let mut inserted = Sort::new(count.max(1) as u64, 0.01).unwrap();
+            inserted.insert_all(&texts);
+            let collected: Sort = texts.iter().collect();
+            assert!(collected == inserted, "{:?} {count}", inserted.kind());
+            assert_eq!(collected.is_empty(), count == 0);
+            // As owned keys, and from an iterator that does not tell its length.
+            let owned: Sort = texts.clone().into_iter().filter(|_| true).collect();
+            assert!(owned == inserted);
+
+            let mut extended = Sort::new(count.max(1) as u64, 0.01).unwrap();
+            let (first, second) = texts.split_at(count / 3);
+            extended.extend(first);
+            extended.extend(second.iter().map(String::as_str));
+            extended.extend(&[] as &[u64]);
+            assert!(extended == inserted, "{:?} {count}", inserted.kind());
+        }
+        let numbers: Sort = (0..1_000).collect();
+        let members: Vec<i32> = (0..2_000).collect();
+        assert_found(&answers(&numbers, &members), 1_000, numbers.kind());
+
+        // Of another hasher; and each key is taken once, no more.
+        let plan = Plan::for_keys(kind_of::<Sort>(), 2_000, 0.01).unwrap();
+        let hasher = KeyHasher::keyed(Secret::new([7; 16]));
+        let (mut extended, mut inserted) =
+            (Sort::with_plan(&plan, hasher).unwrap(), Sort::with_plan(&plan, hasher).unwrap());
+        let mut rest = 0..1_536;
+        extended.extend(rest.by_ref().take(1_024));
+        assert_eq!(rest.clone(), 1_024..1_536);
+        extended.extend(rest.by_ref());
+        (0..1_536).for_each(|key| _ = inserted.insert(key));
+        assert!(extended == inserted && rest.is_empty());
+    });
+    let hashes: Vec<umbel::Hash64> = (0..1_000).map(|n| umbel::Hash64(splitmix(n))).collect();
+    let plan = Plan::for_keys(Kind::Blocked, 1_000, 0.01).unwrap();
+    let mut extended = Blocked::with_plan(&plan, Prehashed::new(1)).unwrap();
+    extended.extend(hashes.iter().copied());
+    let mut inserted = Blocked::with_plan(&plan, Prehashed::new(1)).unwrap();
+    inserted.insert_all(&hashes);
+    assert!(extended == inserted);
+}
+
+/// The estimates of a filter that is half full, and of an empty one; and forgetting all.
+#[test]
+fn lengths_and_clearing() {
+    each_inserting!(|Sort| {
+        let mut filter = Sort::new(20_000, 0.01).unwrap();
+        let kind = filter.kind();
+        assert_eq!(kind, kind_of::<Sort>());
+        let empty = filter.clone();
+        assert_eq!((filter.is_empty(), filter.len()), (true, 0), "{kind}");
+        assert!(filter.blocks().flatten().count() as u64 * 64 == filter.bytes());
+        filter.insert("one").told();
+        assert!(!filter.is_empty() && filter.len() == 1, "{kind}: {}", filter.len());
+        filter.insert_all(&texts(10_000)).told();
+        let near = |found: u64, keys: f64| (found as f64 / keys - 1.0).abs() < 0.05;
+        assert!(near(filter.len(), 10_001.0), "{kind}: {}", filter.len());
+        assert_eq!(filter.len(), filter.receipt().keys.value.round() as u64);
+        assert_eq!(filter.bytes(), filter.receipt().bytes());
+        let any = AnyFilter::from(filter.clone());
+        assert_eq!((any.len(), any.is_empty(), any.bytes()), (filter.len(), false, filter.bytes()));
+        filter.clear();
+        assert_eq!((filter.is_empty(), filter.len()), (true, 0), "{kind}");
+        assert!(!filter.contains("one"), "{kind}");
+        assert!(filter == empty, "{kind}");
+        // It goes on as a new one.
+        let mut other = empty.clone();
+        for filter in [&mut filter, &mut other] {
+            filter.insert_all(&texts(3_000)).told();
+        }
+        assert!(filter == other, "{kind}");
+        let mut any = any;
+        any.clear().unwrap();
+        assert!(any.is_empty() && any == AnyFilter::from(empty), "{kind}");
+    });
+    for kind in Kind::ALL.into_iter().filter(|kind| !kind.inserts()) {
+        let keys = texts(10_000);
+        let mut filter = filled(kind, &keys);
+        assert!(!filter.is_empty(), "{kind}");
+        assert!((filter.len() as f64 / 10_000.0 - 1.0).abs() < 0.05, "{kind}: {}", filter.len());
+        let before = filter.clone();
+        match kind.built_at_once() {
+            true => {
+                assert!(
+                    matches!(filter.clear(), Err(InsertError::BuiltAtOnce(own)) if own == kind)
+                );
+                assert!(filter == before, "{kind}");
+            }
+            false => {
+                filter.clear().unwrap();
+                assert_eq!((filter.is_empty(), filter.len()), (true, 0), "{kind}");
+                assert!(filter != before, "{kind}");
+            }
+        }
+        let none = filled(kind, &[]);
+        assert_eq!(none.len(), 0, "{kind}");
+        assert!(none.is_empty(), "{kind}");
+    }
+    // So full that it cannot tell.
+    let full: Blocked = {
+        let mut full = Blocked::new(1, 0.5).unwrap();
+        full.extend(0..100_000);
+        full
+    };
+    assert_eq!(full.len(), u64::MAX);
+}
+
+/// A filter is the same file at every address, and by every reader; of another kind it is refused.
+#[test]
+fn files_in_memory_may_lie_anywhere() {
+    fn check<C, F>(filter: &AnyFilter, from_bytes: F)
+    where
+        C: Core,
+        Filter<C>: Into<AnyFilter>,
+        F: Fn(&[u8]) -> Result<Filter<C>, FileError>,
+    {
+        let file = filter.to_bytes();
+        let mut room = Aligned::new(&vec![0xaa; file.len() + 128]).bytes().to_vec();
+        for shift in (0..=65).chain([127]) {
+            let bytes = &mut room[shift..][..file.len()];
+            bytes.copy_from_slice(&file);
+            let any = AnyFilter::from_bytes(bytes, None).unwrap();
+            assert!(any == *filter && any.to_bytes() == file, "{} {shift}", C::KIND);
+            let own = from_bytes(bytes).unwrap();
+            assert_eq!(own.kind(), filter.kind());
+            assert!(own.to_bytes() == file && own.into() == *filter, "{} {shift}", C::KIND);
+        }
+        for end in [0, 7, 8, 127, 128, file.len() - 1] {
+            let errors = [
+                from_bytes(&file[..end]).map(drop).unwrap_err(),
+                AnyFilter::from_bytes(&file[..end], None).map(drop).unwrap_err(),
+            ];
+            for error in errors {
+                let right = matches!(error, FileError::NotUmbel { .. } | FileError::Length { .. });
+                assert!(right, "{} {end}: {error:?}", C::KIND);
+            }
+        }
+        for other in Kind::ALL.into_iter().filter(|kind| *kind != C::KIND) {
+            let error = from_bytes(&filled(other, &texts(9)).to_bytes()).map(drop).unwrap_err();
+            let right = matches!(
+                error,
+                FileError::Kind { expected, found } if (expected, found) == (C::KIND, other)
+            );
+            assert!(right, "{} {other}: {error:?}", C::KIND);
+        }
+    }
+    for count in [0, 1, 700] {
+        each!(Blocked, Classic, Sliced, Counting, Stable, Window, Scalable, Coded, Bloomier, Attributes, Cascade: |Sort| {
+            let filter = filled(kind_of::<Sort>(), &texts(count));
+            let mut written = Vec::new();
+            filter.write(&mut written).unwrap();
+            assert_eq!(written, filter.to_bytes());
+            check(&filter, |bytes| Sort::from_bytes(bytes, None));
+            check(&filter, |bytes| Sort::read(bytes, bytes.len() as u64, None));
+            let own = Sort::try_from(filter.clone()).unwrap();
+            assert!(own.to_bytes() == written && AnyFilter::from(own) == filter);
+        });
+    }
+}
+
+/// Copies, views and maps are equal to what they are of, and no filters are that differ in any bit or number.
+#[test]
+fn equal_filters_are_equal_files() {
+    let of_all = |keys: &[String]| Kind::ALL.map(|kind| filled(kind, keys));
+    let (some, other) = (of_all(&texts(300)), of_all(&texts(301)[1..]));
+    for (i, left) in some.iter().enumerate() {
+        for (j, right) in some.iter().enumerate() {
+            assert_eq!(left == right, i == j);
+            assert_eq!(left.to_bytes() == right.to_bytes(), i == j);
+        }
+        assert!(*left != other[i] && left.to_bytes() != other[i].to_bytes(), "{}", left.kind());
+        let (file, disk) = (left.to_bytes(), tempfile::tempfile().unwrap());
+        left.write(&disk).unwrap();
+        let room = Aligned::new(&file);
+        let view = AnyFilter::view(room.bytes(), None).unwrap();
+        let mapped = AnyFilter::map(&map(&disk), None).unwrap();
+        let sealed = AnyFilter::from_bytes(&file, Sealed).unwrap();
+        assert!(*left == view && view == mapped && mapped == sealed && sealed == *left);
+        assert!(other[i] != view && other[i] != mapped && other[i] != sealed);
+        for copy in
+            [left.try_clone().unwrap(), view.try_clone().unwrap(), mapped.try_clone().unwrap()]
+        {
+            assert!(copy == *left && copy.to_bytes() == file, "{}", left.kind());
+            assert_eq!(copy.receipt(), left.receipt());
+        }
+        assert_eq!(format!("{left:?}"), format!("{view:?}"));
+        // The same bits under another seed, plan or description.
+        let seeded = crate::damage::with_header(&file, 24, &[1]);
+        assert!(AnyFilter::from_bytes(&seeded, None).unwrap() != *left);
+        let mut described = left.clone();
+        let mut keys = KeyDescription::default();
+        keys.push("type", "text").unwrap();
+        described.describe(keys);
+        assert!(described != *left && described == described.clone());
+    }
+}
+
+/// A copy is a filter of its own.
+#[test]
+fn copies_go_their_own_way() {
+    each_inserting!(|Sort| {
+        let mut filter = Sort::new(1_000, 0.01).unwrap();
+        filter.insert_all(&texts(300)).told();
+        let (mut copy, file) = (filter.try_clone().unwrap(), filter.to_bytes());
+        assert!(copy == filter && copy == filter.view() && filter.view() == filter.view());
+        assert!(copy.insert("something else").told());
+        assert!(copy != filter && filter.to_bytes() == file, "{:?}", filter.kind());
+        filter.insert("something else").told();
+        assert!(copy == filter, "{:?}", filter.kind());
+        copy.clear();
+        assert!(copy != filter && !filter.is_empty());
+        // A copy of a view keeps the hasher, and what else there is.
+        let again = filter.view().view().try_clone().unwrap();
+        assert!(again == filter && again.hasher().scheme() == filter.hasher().scheme());
+    });
+}
+
+/// A shared filter gives back what it was lent: plan, hasher, description and bits.
+#[test]
+fn what_is_shared_is_given_back() {
+    let mut keys = KeyDescription::default();
+    keys.push("field", "host").unwrap();
+    let plans = [
+        Plan::for_keys(Kind::Blocked, 1_000, 0.01).unwrap(),
+        Plan::for_keys(Kind::Blocked, 50_000, 1e-6).unwrap(),
+        Plan::of(Kind::Blocked, 9, 0.3, 512, 3).unwrap(),
+    ];
+    let hashers =
+        [KeyHasher::default(), KeyHasher::with_seed(7), KeyHasher::keyed(Secret::new([7; 16]))];
+    for plan in plans {
+        for hasher in hashers {
+            let mut filter = Blocked::with_plan(&plan, hasher).unwrap();
+            filter.describe(keys.clone());
+            filter.insert_all(&texts(500));
+            let shared = Shared::from_filter(filter.clone());
+            assert_eq!(*shared.plan(), plan);
+            assert_eq!(shared.hasher().scheme(), hasher.scheme());
+            let snapshot = shared.snapshot().unwrap();
+            assert!(snapshot == filter && *snapshot.description() == keys);
+            assert_eq!(shared.receipt().unwrap(), filter.receipt());
+            let back = shared.into_filter();
+            assert!(back == filter && back.to_bytes() == filter.to_bytes());
+            assert_eq!((back.plan(), back.description()), (&plan, &keys));
+            assert_eq!(back.hasher().scheme(), hasher.scheme());
+
+            // Keys of every type, alone and in a row, as in a plain filter.
+            let shared = Shared::from_filter(back);
+            let (numbers, hashes): (Vec<i32>, Vec<KeyHash>) =
+                (0..700).map(|number| (number, hasher.hash(ByHash(number)))).unzip();
+            assert_eq!(shared.insert("alone"), filter.insert("alone"));
+            shared.insert_all(&numbers);
+            filter.insert_all(&numbers);
+            shared.insert_all(&hashes);
+            filter.insert_all(&hashes);
+            shared.insert_all(&texts(9_000));
+            filter.insert_all(&texts(9_000));
+            assert!(shared.snapshot().unwrap() == filter);
+            let asked: Vec<i32> = (0..5_000).collect();
+            let (mut found, mut expected) = (vec![false; 5_000], vec![true; 5_000]);
+            shared.contains_all(&asked, &mut found);
+            filter.contains_all(&asked, &mut expected);
+            assert_eq!(found, expected);
+            assert!((0..700).all(|number| shared.contains(number)));
+            assert!(asked.iter().zip(&found).all(|(key, &found)| shared.contains(key) == found));
+            assert!(hashes.iter().all(|hash| shared.contains(hash)));
+            assert!(shared.into_filter() == filter);
+        }
+    }
+    let shared = Shared::new(1_000, 0.01).unwrap();
+    assert!(shared.into_filter() == Blocked::new(1_000, 0.01).unwrap());
+    let plan = Plan::for_keys(Kind::Blocked, 1_000, 0.01).unwrap();
+    let shared = Shared::with_plan(&plan, Prehashed::new(5)).unwrap();
+    shared.insert_all(umbel::Hash64::slice(&[1 << 40, 2 << 40]));
+    assert!(shared.contains(umbel::Hash64(2 << 40)) && !shared.contains(umbel::Hash64(3 << 40)));
+    assert_eq!(shared.into_filter().hasher(), &Prehashed::new(5));
+    assert!(
+        Shared::with_plan(&Plan::for_keys(Kind::Classic, 9, 0.1).unwrap(), KeyHasher::default())
+            .is_err()
+    );
+}
+
+/// Views and mapped filters are asked alike; [`Block`]s may be lent by anyone.
+#[test]
+fn borrowed_filters_answer_alike() {
+    let keys = texts(1_300);
+    let all = texts(2_000);
+    for kind in Kind::ALL {
+        let filter = filled(kind, &keys);
+        let (file, disk) = (filter.to_bytes(), tempfile::tempfile().unwrap());
+        filter.write(&disk).unwrap();
+        let room = Aligned::new(&file);
+        let view = AnyFilter::view(room.bytes(), None).unwrap();
+        let mapped = AnyFilter::map(&map(&disk), None).unwrap();
+        fn found(filter: &AnyFilter<impl AsRef<[Block]>>, keys: &[String]) -> Vec<bool> {
+            let mut found = vec![true; keys.len()];
+            filter.contains_all(keys, &mut found);
+            assert!(keys.iter().zip(&found).all(|(key, &found)| filter.contains(key) == found));
+            found
+        }
+        let expected = found(&filter, &all);
+        assert_found(&expected, keys.len(), kind);
+        assert_eq!(found(&view, &all), expected, "{kind}");
+        assert_eq!(found(&mapped, &all), expected, "{kind}");
+        let loads = |each: &mut Vec<(usize, u32)>| view.loads(|part, load| each.push((part, load)));
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        loads(&mut ours);
+        filter.loads(|part, load| theirs.push((part, load)));
+        assert_eq!(ours, theirs);
+        let used: u64 = ours.iter().map(|&(_, load)| u64::from(load)).sum();
+        // Slots of a bloomier filter are not aligned to blocks, and a list is no part of the fill.
+        if kind != Kind::Bloomier {
+            assert_eq!(used, filter.receipt().set_bits, "{kind}");
+        }
+    }
+}
+
+/// Numbers that do not go together make no plan, whoever writes them down.
+#[test]
+fn plans_made_to_measure_are_checked() {
+    let refused =
+        |variant: Variant, bits, probes| Plan::of(variant, 100, 0.01, bits, probes).is_err();
+    for variant in [
+        Variant::Counting { counter_bits: 5 },
+        Variant::Stable { cell_bits: 0 },
+        Variant::Stable { cell_bits: 9 },
+        Variant::Window { generations: 1 },
+        Variant::Window { generations: 9 },
+        Variant::Coded { code_bits: None },
+        Variant::Coded { code_bits: Some(1) },
+        Variant::Coded { code_bits: Some(41) },
+        Variant::Bloomier { fingerprint_bits: None, value_bits: 0 },
+        Variant::Bloomier { fingerprint_bits: Some(65), value_bits: 0 },
+        Variant::Bloomier { fingerprint_bits: Some(60), value_bits: 5 },
+    ] {
+        for blocks in 1..100 {
+            assert!(refused(variant, 512 * blocks, 1) && refused(variant, 512 * blocks, 3));
+        }
+    }
+    for kind in Kind::ALL {
+        let plan = Plan::for_keys(kind, 100, 0.01).unwrap();
+        let again = Plan::of(plan.variant(), 100, 0.01, plan.bits(), plan.probes()).unwrap();
+        assert_eq!(again, plan);
+        assert!(
+            refused(plan.variant(), plan.bits(), 0) && refused(plan.variant(), plan.bits(), 33)
+        );
+        assert!(refused(plan.variant(), 0, plan.probes()));
+        assert!(refused(plan.variant(), (1 << 48) + 512, plan.probes()));
+        assert!(Plan::of(plan.variant(), 0, 0.01, plan.bits(), plan.probes()).is_err());
+        for fpp in [0.0, 1.0, f64::NAN, -0.5] {
+            assert!(Plan::of(plan.variant(), 100, fpp, plan.bits(), plan.probes()).is_err());
+        }
+        let text = plan.variant().to_string();
+        assert_eq!(text.parse(), Ok(plan.variant()), "{text}");
+    }
+}
