@@ -38,6 +38,8 @@ mod storage;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+#[cfg(target_arch = "x86_64")]
+use inline::Inline;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 use neon as native;
 #[cfg(not(any(
@@ -86,9 +88,9 @@ trait Isa {
 pub struct Kernel {
     pub(crate) name: &'static str,
     probes: u32,
-    /// Whether single keys are set and tested by `inline`, without a call.
-    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
-    inlined: bool,
+    /// How single keys are set and tested without a call.
+    #[cfg(target_arch = "x86_64")]
+    inlined: Inline,
     insert: unsafe fn(&mut Block, u64, u32) -> bool,
     contains: unsafe fn(&Block, u64, u32) -> bool,
     wide: Batch<KeyHash>,
@@ -212,10 +214,10 @@ impl Kernel {
     #[inline(always)]
     pub(crate) fn insert(&self, block: &mut Block, low: u64) -> bool {
         #[cfg(target_arch = "x86_64")]
-        if self.inlined {
+        if self.inlined != Inline::No {
             // SAFETY: `available` gives only kernels whose instruction set the processor reported, and
             // a block is 64 bytes aligned to 64, borrowed for writing.
-            return unsafe { inline::insert(block.0.as_mut_ptr(), low) };
+            return unsafe { self.inlined.insert(block.0.as_mut_ptr(), low) };
         }
         // SAFETY: as above.
         unsafe { (self.insert)(block, low, self.probes) }
@@ -225,9 +227,9 @@ impl Kernel {
     #[inline(always)]
     pub(crate) fn contains(&self, block: &Block, low: u64) -> bool {
         #[cfg(target_arch = "x86_64")]
-        if self.inlined {
+        if self.inlined != Inline::No {
             // SAFETY: as in `insert`; the block is borrowed for reading.
-            return unsafe { inline::contains(block.0.as_ptr(), low) };
+            return unsafe { self.inlined.contains(block.0.as_ptr(), low) };
         }
         // SAFETY: as in `insert`.
         unsafe { (self.contains)(block, low, self.probes) }
@@ -238,9 +240,9 @@ impl Kernel {
     #[inline(always)]
     pub(crate) fn contains_atomic(&self, block: &AtomicBlock, low: u64) -> bool {
         #[cfg(target_arch = "x86_64")]
-        if self.inlined {
+        if self.inlined != Inline::No {
             // SAFETY: as in `contains`; all that other threads do to the words is atomic.
-            return unsafe { inline::contains(block.words(), low) };
+            return unsafe { self.inlined.contains(block.words(), low) };
         }
         if self.probes.is_multiple_of(8) {
             return block.load().has(&scalar::mask(low, self.probes));
@@ -258,9 +260,9 @@ impl Kernel {
     #[inline(always)]
     pub(crate) fn insert_atomic(&self, block: &AtomicBlock, low: u64) -> bool {
         #[cfg(target_arch = "x86_64")]
-        if self.inlined {
+        if self.inlined != Inline::No {
             // SAFETY: as in `contains_atomic`.
-            return unsafe { inline::insert(block.words(), low) };
+            return unsafe { self.inlined.insert(block.words(), low) };
         }
         if self.probes.is_multiple_of(8) {
             let mask = scalar::mask(low, self.probes);
@@ -327,14 +329,6 @@ mod none {
     pub(super) fn add_available(_: &mut Vec<fn(u32) -> super::Kernel>) {}
 }
 
-/// Whether the kernels of an instruction set leave single keys to [`inline`].
-fn is_inlined(isa: &str, probes: u32) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return isa != scalar::NAME && probes == 8 && inline::is_available();
-    #[cfg(not(target_arch = "x86_64"))]
-    return isa != scalar::NAME && probes == 0;
-}
-
 /// Makes `kernel(probes)`, the generic kernels compiled for one instruction set, with the number of
 /// probes known where it is a usual one.
 macro_rules! kernels {
@@ -360,7 +354,8 @@ macro_rules! kernels {
             Kernel {
                 name: $name,
                 probes,
-                inlined: $crate::bits::arch::is_inlined($name, probes),
+                #[cfg(target_arch = "x86_64")]
+                inlined: $crate::bits::arch::inline::Inline::of($name, probes),
                 insert: insert::<PROBES>,
                 contains: contains::<PROBES>,
                 wide: batch_of::<PROBES, _>(),
