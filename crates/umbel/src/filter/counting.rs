@@ -144,9 +144,7 @@ impl<S: AsRef<[Block]>, H: Hashing> Counting<S, H> {
     /// How often the key is in, about: the least of its counters, which others share. Never too low, but
     /// after removals of keys that were not in; at most what a counter can hold, 12, 192 or 49,152.
     pub fn count(&self, key: impl Key<H>) -> u32 {
-        let mut count = [0];
-        self.count_all(&[key], &mut count);
-        count[0]
+        self.core.kernel.least_one(self.core.blocks.as_ref(), key.key_hash(&self.hasher))
     }
 
     /// Counts many keys, cache misses overlapped: `counts[i]` becomes what [`count`](Self::count) says of `keys[i]`.
@@ -182,10 +180,9 @@ impl<S: AsRef<[Block]>> Core for CountingCore<S> {
         &self.plan
     }
 
+    #[inline]
     fn contains(&self, hash: KeyHash) -> bool {
-        let mut found = [false];
-        self.kernel.has(self.blocks.as_ref(), &[hash], &mut found);
-        found[0]
+        self.kernel.has_one(self.blocks.as_ref(), hash)
     }
 
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
@@ -258,10 +255,9 @@ impl MakeCore for CountingCore {
 impl<S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for CountingCore<S> {
     type Failure = Infallible;
 
+    #[inline]
     fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
-        let mut new = [false];
-        self.kernel.add_new(self.blocks.as_mut(), &[hash], &mut new);
-        Ok(new[0])
+        Ok(self.kernel.add_one(self.blocks.as_mut(), hash))
     }
 
     fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Infallible> {
@@ -281,10 +277,9 @@ impl<S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for CountingCore<S> {
 }
 
 impl<S: AsRef<[Block]> + AsMut<[Block]>> RemoveCore for CountingCore<S> {
+    #[inline]
     fn remove(&mut self, hash: KeyHash) -> bool {
-        let mut removed = [false];
-        self.kernel.take(self.blocks.as_mut(), &[hash], &mut removed);
-        removed[0]
+        self.kernel.take_one(self.blocks.as_mut(), hash)
     }
 
     fn remove_all(&mut self, hashes: &[KeyHash], removed: &mut [bool]) {

@@ -26,6 +26,10 @@ pub(crate) struct Counters {
     take: unsafe fn(&mut [Block], &[KeyHash], u32, &mut [bool]),
     has: unsafe fn(&[Block], &[KeyHash], u32, &mut [bool]),
     least: unsafe fn(&[Block], &[KeyHash], u32, &mut [u32]),
+    add_one: unsafe fn(&mut [Block], KeyHash, u32) -> bool,
+    take_one: unsafe fn(&mut [Block], KeyHash, u32) -> bool,
+    has_one: unsafe fn(&[Block], KeyHash, u32) -> bool,
+    least_one: unsafe fn(&[Block], KeyHash, u32) -> u32,
 }
 
 impl core::fmt::Debug for Counters {
@@ -42,10 +46,9 @@ impl Counters {
 
     /// All kernels that this processor can run, the best one last.
     pub(crate) fn available(planes: u32, probes: u32) -> Vec<Self> {
-        [Some(plain::kernel(planes, probes)), native(planes, probes)]
-            .into_iter()
-            .flatten()
-            .collect()
+        let mut kernels = vec![plain::kernel(planes, probes)];
+        kernels.extend(native(planes, probes).into_iter().flatten());
+        kernels
     }
 
     /// Counts keys, in blocks of planes.
@@ -77,23 +80,55 @@ impl Counters {
         // SAFETY: as in `add`.
         unsafe { (self.least)(blocks, hashes, self.probes, counts) }
     }
+
+    /// Counts one key; tells whether it was not counted before. The batches would ask for its lines first and wait for
+    /// them, where a processor sees the lines of several calls ahead: 100 ns in place of 16, 10 million keys.
+    #[inline]
+    pub(crate) fn add_one(&self, blocks: &mut [Block], hash: KeyHash) -> bool {
+        // SAFETY: as in `add`.
+        unsafe { (self.add_one)(blocks, hash, self.probes) }
+    }
+
+    /// Takes one key out; tells whether it was counted.
+    #[inline]
+    pub(crate) fn take_one(&self, blocks: &mut [Block], hash: KeyHash) -> bool {
+        // SAFETY: as in `add`.
+        unsafe { (self.take_one)(blocks, hash, self.probes) }
+    }
+
+    /// Whether one key is counted.
+    #[inline]
+    pub(crate) fn has_one(&self, blocks: &[Block], hash: KeyHash) -> bool {
+        // SAFETY: as in `add`.
+        unsafe { (self.has_one)(blocks, hash, self.probes) }
+    }
+
+    /// The least counter of one key.
+    #[inline]
+    pub(crate) fn least_one(&self, blocks: &[Block], hash: KeyHash) -> u32 {
+        // SAFETY: as in `add`.
+        unsafe { (self.least_one)(blocks, hash, self.probes) }
+    }
 }
 
-/// The kernels beside the plain ones, where this processor can run them.
+/// The kernels besides the plain ones, where this processor can run them.
 #[cfg(target_arch = "x86_64")]
-fn native(planes: u32, probes: u32) -> Option<Counters> {
-    let available = super::has_feature!("avx2") && super::has_feature!("bmi2");
-    available.then(|| avx2::kernel(planes, probes))
+fn native(planes: u32, probes: u32) -> [Option<Counters>; 2] {
+    let has_bmi2 = super::has_feature!("bmi2");
+    [
+        (has_bmi2 && super::has_feature!("avx2")).then(|| avx2::kernel(planes, probes)),
+        (has_bmi2 && super::has_feature!("avx512f")).then(|| avx512::kernel(planes, probes)),
+    ]
 }
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-fn native(planes: u32, probes: u32) -> Option<Counters> {
-    super::neon::is_available().then(|| neon::kernel(planes, probes))
+fn native(planes: u32, probes: u32) -> [Option<Counters>; 1] {
+    [super::neon::is_available().then(|| neon::kernel(planes, probes))]
 }
 
 #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
-fn native(_: u32, _: u32) -> Option<Counters> {
-    None
+fn native(_: u32, _: u32) -> [Option<Counters>; 0] {
+    []
 }
 
 /// The positions of a key, as in a plain block.
@@ -224,6 +259,49 @@ unsafe fn least<I: Isa, const N: usize>(
     });
 }
 
+#[inline(always)]
+unsafe fn add_one<I: Isa, const N: usize>(
+    blocks: &mut [Block],
+    hash: KeyHash,
+    probes: u32,
+) -> bool {
+    let blocks = blocks.as_chunks_mut::<N>().0;
+    let block = &mut blocks[place(hash.high, blocks.len() as u64) as usize];
+    // SAFETY: promised by the caller.
+    let mask = unsafe { mask::<I>(hash.low, probes) };
+    let new = !counters::has(block, &mask);
+    counters::add_alone(block, &mask);
+    new
+}
+
+#[inline(always)]
+unsafe fn take_one<I: Isa, const N: usize>(
+    blocks: &mut [Block],
+    hash: KeyHash,
+    probes: u32,
+) -> bool {
+    let blocks = blocks.as_chunks_mut::<N>().0;
+    let block = &mut blocks[place(hash.high, blocks.len() as u64) as usize];
+    // SAFETY: promised by the caller.
+    counters::take(block, &unsafe { mask::<I>(hash.low, probes) })
+}
+
+#[inline(always)]
+unsafe fn has_one<I: Isa, const N: usize>(blocks: &[Block], hash: KeyHash, probes: u32) -> bool {
+    let blocks = blocks.as_chunks::<N>().0;
+    let block = &blocks[place(hash.high, blocks.len() as u64) as usize];
+    // SAFETY: promised by the caller.
+    counters::has(block, &unsafe { mask::<I>(hash.low, probes) })
+}
+
+#[inline(always)]
+unsafe fn least_one<I: Isa, const N: usize>(blocks: &[Block], hash: KeyHash, probes: u32) -> u32 {
+    let blocks = blocks.as_chunks::<N>().0;
+    let block = &blocks[place(hash.high, blocks.len() as u64) as usize];
+    // SAFETY: promised by the caller.
+    counters::least(block, &unsafe { mask::<I>(hash.low, probes) })
+}
+
 /// Makes `kernel(planes, probes)`, the loops compiled for one instruction set.
 macro_rules! kernels {
     ($isa:ident, $name:expr $(, $feature:literal)?) => {
@@ -247,6 +325,10 @@ macro_rules! kernels {
                 take: take::<N>,
                 has: has::<N>,
                 least: least::<N>,
+                add_one: add_one::<N>,
+                take_one: take_one::<N>,
+                has_one: has_one::<N>,
+                least_one: least_one::<N>,
             }
         }
 
@@ -299,6 +381,30 @@ macro_rules! kernels {
             // SAFETY: this function has the features that the instruction set needs.
             unsafe { super::least::<$isa, N>(blocks, hashes, probes, counts) }
         }
+
+        $(#[target_feature(enable = $feature)])?
+        fn add_one<const N: usize>(blocks: &mut [Block], hash: KeyHash, probes: u32) -> bool {
+            // SAFETY: this function has the features that the instruction set needs.
+            unsafe { super::add_one::<$isa, N>(blocks, hash, probes) }
+        }
+
+        $(#[target_feature(enable = $feature)])?
+        fn take_one<const N: usize>(blocks: &mut [Block], hash: KeyHash, probes: u32) -> bool {
+            // SAFETY: this function has the features that the instruction set needs.
+            unsafe { super::take_one::<$isa, N>(blocks, hash, probes) }
+        }
+
+        $(#[target_feature(enable = $feature)])?
+        fn has_one<const N: usize>(blocks: &[Block], hash: KeyHash, probes: u32) -> bool {
+            // SAFETY: this function has the features that the instruction set needs.
+            unsafe { super::has_one::<$isa, N>(blocks, hash, probes) }
+        }
+
+        $(#[target_feature(enable = $feature)])?
+        fn least_one<const N: usize>(blocks: &[Block], hash: KeyHash, probes: u32) -> u32 {
+            // SAFETY: this function has the features that the instruction set needs.
+            unsafe { super::least_one::<$isa, N>(blocks, hash, probes) }
+        }
     };
 }
 
@@ -313,6 +419,13 @@ mod avx2 {
     use crate::bits::arch::x86::avx2::Avx2;
 
     kernels!(Avx2, "avx2", "avx2,bmi2");
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use crate::bits::arch::x86::avx512::Avx512;
+
+    kernels!(Avx512, "avx512", "avx512f,bmi2");
 }
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
@@ -381,17 +494,16 @@ mod tests {
             for kernel in Counters::available(planes, probes) {
                 let mut model = Model { counters: vec![0; 512 * blocks as usize], probes, top: counters::top(planes) };
                 let zeroed = || Blocks::zeroed(blocks * u64::from(planes)).unwrap();
-                let (mut some, mut answer) = (zeroed(), [false]);
+                let mut some = zeroed();
                 let all: Vec<_> = keys.iter().map(|&(key, _)| hash(key)).collect();
                 for (hash, &(_, add)) in all.iter().zip(&keys) {
-                    let one = std::slice::from_ref(hash);
                     if add {
-                        kernel.add_new(&mut some, one, &mut answer);
-                        prop_assert_eq!(answer[0], model.add(*hash));
+                        prop_assert_eq!(kernel.add_one(&mut some, *hash), model.add(*hash));
                     } else {
-                        kernel.take(&mut some, one, &mut answer);
-                        prop_assert_eq!(answer[0], model.take(*hash));
+                        prop_assert_eq!(kernel.take_one(&mut some, *hash), model.take(*hash));
                     }
+                    prop_assert_eq!(kernel.has_one(&some, *hash), model.least(*hash) > 0);
+                    prop_assert_eq!(kernel.least_one(&some, *hash), model.least(*hash));
                 }
                 let (mut found, mut counts) = (vec![false; all.len()], vec![0; all.len()]);
                 kernel.has(&some, &all, &mut found);

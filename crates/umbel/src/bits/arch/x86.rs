@@ -82,12 +82,12 @@ pub(super) mod avx2 {
     }
 }
 
-mod avx512 {
+pub(super) mod avx512 {
     use super::*;
 
     super::super::kernels!(Avx512, "avx512", "avx512f,bmi2");
 
-    struct Avx512;
+    pub(in crate::bits::arch) struct Avx512;
 
     /// One round of lanes: bit (word >> shift) & 63 of each word.
     #[inline(always)]
