@@ -7,7 +7,7 @@
 use super::Filter;
 use super::bloom::{BloomCore, Layout};
 use super::core::sealed;
-use crate::bits::{self, BLOCK_BITS, Block, Blocks, Hash, Kernel, Run};
+use crate::bits::{self, BLOCK_BITS, Block, Blocks, Hash, Kernel, NEAR, Run};
 use crate::error::OutOfMemory;
 use crate::hash::{KeyHash, KeyHasher};
 use crate::math::{Coverage, blocked};
@@ -44,6 +44,15 @@ impl Layout for BlockedLayout {
     fn contains(blocks: &[Block], _: &Plan, kernel: &Kernel, hash: KeyHash) -> bool {
         let place = bits::place(hash.high, blocks.len() as u64) as usize;
         kernel.contains(&blocks[place], hash.low)
+    }
+
+    const ASKS_AHEAD: bool = true;
+
+    #[inline(always)]
+    fn ask_ahead(blocks: &[Block], hash: KeyHash) {
+        if blocks.len() as u64 > NEAR {
+            bits::ask(blocks, bits::place(hash.high, blocks.len() as u64) * BLOCK_BITS);
+        }
     }
 
     fn insert_batch<H: Hash>(blocks: &mut [Block], _: &Plan, kernel: &Kernel, hashes: &[H]) {
@@ -130,7 +139,7 @@ impl<H> Blocked<Blocks, H> {
 }
 
 impl<S: AsRef<[Block]>> BloomCore<BlockedLayout, S> {
-    /// Asks for the cache line of a key.
+    /// Asks for the cache line of a key, however small the filter.
     #[inline]
     pub(super) fn ask(&self, hash: KeyHash) {
         let blocks = self.blocks();

@@ -28,6 +28,15 @@ pub trait Layout: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
     fn insert(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hash: KeyHash) -> bool;
     #[doc(hidden)]
     fn contains(blocks: &[Block], plan: &Plan, kernel: &Kernel, hash: KeyHash) -> bool;
+    /// As [`Core::ASKS_AHEAD`].
+    #[doc(hidden)]
+    const ASKS_AHEAD: bool = false;
+    /// As [`Core::ask_ahead`].
+    #[doc(hidden)]
+    #[inline(always)]
+    fn ask_ahead(blocks: &[Block], hash: KeyHash) {
+        let _ = (blocks, hash);
+    }
     #[doc(hidden)]
     fn insert_batch<H: Hash>(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hashes: &[H]);
     #[doc(hidden)]
@@ -180,6 +189,7 @@ impl<L, S> sealed::Sealed for BloomCore<L, S> {}
 
 impl<L: Layout, S: AsRef<[Block]>> Core for BloomCore<L, S> {
     const KIND: Kind = L::KIND;
+    const ASKS_AHEAD: bool = L::ASKS_AHEAD;
     type Storage = S;
     type With<T: AsRef<[Block]>> = BloomCore<L, T>;
 
@@ -194,6 +204,11 @@ impl<L: Layout, S: AsRef<[Block]>> Core for BloomCore<L, S> {
 
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
         L::contains_batch(self.blocks.as_ref(), &self.plan, &self.kernel, hashes, found);
+    }
+
+    #[inline(always)]
+    fn ask_ahead(&self, hash: KeyHash) {
+        L::ask_ahead(self.blocks.as_ref(), hash);
     }
 
     fn contains_narrow(&self, hashes: &[u64], found: &mut [bool]) {

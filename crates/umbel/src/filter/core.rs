@@ -32,6 +32,15 @@ pub trait Core: sealed::Sealed + Sized {
     /// The slices are of one length.
     #[doc(hidden)]
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]);
+    /// Whether [`ask_ahead`](Self::ask_ahead) does something.
+    #[doc(hidden)]
+    const ASKS_AHEAD: bool = false;
+    /// Asks for the cache line of a key that will soon be looked up or inserted.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn ask_ahead(&self, hash: KeyHash) {
+        let _ = hash;
+    }
     /// As `contains_all`, by 64-bit hashes.
     #[doc(hidden)]
     fn contains_narrow(&self, hashes: &[u64], found: &mut [bool]) {

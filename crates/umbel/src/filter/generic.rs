@@ -2,6 +2,7 @@
 
 use core::convert::Infallible;
 use core::fmt;
+use core::ops::Range;
 #[cfg(feature = "std")]
 use std::io::{self, Read, Write};
 
@@ -99,10 +100,12 @@ impl<C: InsertCore, H: Hashing> Filter<C, H> {
         C::Failure::outcome(match K::hashes(keys) {
             Hashes::Wide(hashes) => self.core.insert_all(hashes),
             Hashes::Narrow(hashes) => self.core.insert_narrow(hashes),
-            Hashes::ToMake => keys.chunks(GROUP).try_for_each(|keys| {
-                let hashes = hash_all(keys, &self.hasher);
-                self.core.insert_all(&hashes[..keys.len()])
-            }),
+            Hashes::ToMake => {
+                let Self { core, hasher, .. } = self;
+                by_group(C::ASKS_AHEAD, core, keys, hasher, C::ask_ahead, |core, _, hashes| {
+                    core.insert_all(hashes)
+                })
+            }
         })
     }
 
@@ -117,10 +120,9 @@ impl<C: InsertCore, H: Hashing> Filter<C, H> {
             Hashes::Wide(hashes) => self.core.insert_all_new(hashes, new),
             _ => {
                 new.fill(false);
-                let mut groups = keys.chunks(GROUP).zip(new.chunks_mut(GROUP));
-                groups.try_for_each(|(keys, new)| {
-                    let hashes = hash_all(keys, &self.hasher);
-                    self.core.insert_all_new(&hashes[..keys.len()], new)
+                let Self { core, hasher, .. } = self;
+                by_group(C::ASKS_AHEAD, core, keys, hasher, C::ask_ahead, |core, range, hashes| {
+                    core.insert_all_new(hashes, &mut new[range])
                 })
             }
         })
@@ -149,9 +151,12 @@ impl<C: RemoveCore, H: Hashing> Filter<C, H> {
     /// When the slices differ in length.
     pub fn remove_all<K: Key<H>>(&mut self, keys: &[K], removed: &mut [bool]) {
         assert_eq!(keys.len(), removed.len(), "one answer for each key");
-        by_group(keys, &self.hasher, removed, |hashes, removed| {
-            self.core.remove_all(hashes, removed);
-        });
+        let Self { core, hasher, .. } = self;
+        let Ok(()) =
+            by_group(C::ASKS_AHEAD, core, keys, hasher, C::ask_ahead, |core, range, hashes| {
+                core.remove_all(hashes, &mut removed[range]);
+                Ok::<_, Infallible>(())
+            });
     }
 }
 
@@ -171,9 +176,15 @@ impl<C: Core, H: Hashing> Filter<C, H> {
         assert_eq!(keys.len(), found.len(), "one answer for each key");
         match K::hashes(keys) {
             Hashes::Narrow(hashes) => self.core.contains_narrow(hashes, found),
-            _ => by_group(keys, &self.hasher, found, |hashes, found| {
-                self.core.contains_all(hashes, found);
-            }),
+            Hashes::Wide(hashes) => self.core.contains_all(hashes, found),
+            Hashes::ToMake => {
+                let (core, ask) = (&mut &self.core, |core: &&C, hash| core.ask_ahead(hash));
+                let each = |core: &mut &C, range, hashes: &[KeyHash]| {
+                    core.contains_all(hashes, &mut found[range]);
+                    Ok::<_, Infallible>(())
+                };
+                let Ok(()) = by_group(C::ASKS_AHEAD, core, keys, &self.hasher, ask, each);
+            }
         }
     }
 
@@ -382,18 +393,53 @@ pub(super) fn same_keys<C, D>(
     Ok(())
 }
 
-/// Calls `each` with the hashes of keys, some hundreds at a time.
-fn by_group<K: Key<H>, H>(
+/// Calls `each` with the hashes of keys, group by group, and with where in `keys` the group is. Ends at the first error.
+///
+/// `ask`, which does something where `asks` says so, is called with every hash a group before: lines come while the next
+/// keys are hashed. Groups are then of 32, as many lines as a processor keeps on their way: 12.6 ns for keys of 64 bytes
+/// in a filter of 126 MB, 16.8 with groups of 64 or 128 and without asking, where a read takes 9.0.
+fn by_group<T, K: Key<H>, H, E>(
+    asks: bool,
+    filter: &mut T,
     keys: &[K],
     hasher: &H,
-    answers: &mut [bool],
-    mut each: impl FnMut(&[KeyHash], &mut [bool]),
-) {
-    if let Hashes::Wide(hashes) = K::hashes(keys) {
-        return each(hashes, answers);
+    ask: impl Fn(&T, KeyHash),
+    each: impl FnMut(&mut T, Range<usize>, &[KeyHash]) -> Result<(), E>,
+) -> Result<(), E> {
+    if asks {
+        in_groups::<32, _, _, _, _>(filter, keys, hasher, ask, each)
+    } else {
+        in_groups::<{ GROUP / 2 }, _, _, _, _>(filter, keys, hasher, ask, each)
     }
-    for (keys, answers) in keys.chunks(GROUP).zip(answers.chunks_mut(GROUP)) {
-        each(&hash_all(keys, hasher)[..keys.len()], answers);
+}
+
+#[inline]
+fn in_groups<const AT_ONCE: usize, T, K: Key<H>, H, E>(
+    filter: &mut T,
+    keys: &[K],
+    hasher: &H,
+    ask: impl Fn(&T, KeyHash),
+    mut each: impl FnMut(&mut T, Range<usize>, &[KeyHash]) -> Result<(), E>,
+) -> Result<(), E> {
+    if let Hashes::Wide(hashes) = K::hashes(keys) {
+        return each(filter, 0..keys.len(), hashes);
+    }
+    let mut hashes = [[KeyHash::default(); AT_ONCE]; 2];
+    let mut asked = 0..0;
+    for (turn, keys) in keys.chunks(AT_ONCE).enumerate() {
+        for (to, key) in hashes[turn % 2].iter_mut().zip(keys) {
+            *to = key.key_hash(hasher);
+            ask(filter, *to);
+        }
+        let next = asked.end..asked.end + keys.len();
+        if turn > 0 {
+            each(filter, asked, &hashes[1 - turn % 2])?;
+        }
+        asked = next;
+    }
+    match asked.len() {
+        0 => Ok(()),
+        count => each(filter, asked.clone(), &hashes[asked.start / AT_ONCE % 2][..count]),
     }
 }
 
