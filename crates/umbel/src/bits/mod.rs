@@ -10,6 +10,7 @@ pub(crate) mod slots;
 
 use bytemuck::{Pod, Zeroable};
 
+pub(crate) use arch::AHEAD;
 pub use arch::Blocks;
 #[cfg(feature = "std")]
 pub(crate) use arch::{AtomicBlock, AtomicBlocks};

@@ -13,7 +13,7 @@ use super::bloom::BloomCore;
 use super::core::GROUP as HASHED_AT_ONCE;
 use super::generic::hash_all;
 use super::{Blocked, Filter, Receipt};
-use crate::bits::{AtomicBlock, AtomicBlocks, Blocks, Kernel, place};
+use crate::bits::{AHEAD, AtomicBlock, AtomicBlocks, Blocks, Kernel, place};
 use crate::error::OutOfMemory;
 use crate::format::KeyDescription;
 use crate::hash::{Hashes, Hashing, Key, KeyHash, KeyHasher};
@@ -25,9 +25,6 @@ const STRIPES: usize = 256;
 /// Hashes sorted by stripe at a time: 64 KiB, in the second-level cache; 16 and more a lock. Twice as
 /// many would be a mapping of their own to most allocators, made and unmade every time.
 const GROUP: usize = 1 << 12;
-
-/// Keys between asking for a block and using it: as many lines as a processor keeps on their way.
-const AHEAD: usize = 32;
 
 /// A blocked filter for many threads: insert and query through `&self`.
 ///

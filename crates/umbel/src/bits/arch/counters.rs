@@ -1,15 +1,11 @@
 //! Batches of keys over blocks of [counters](crate::bits::counters), compiled for each instruction set:
 //! the loops over eight words become vector code by themselves, so the plain code is its own twin.
 
-use super::{Isa, KeyHash, place, prefetch, scalar};
+use super::{AHEAD, Hash, Isa, KeyHash, NEAR, place, prefetch, scalar, walk};
+use crate::bits::Block;
 use crate::bits::counters;
-use crate::bits::{BLOCK_BYTES, Block};
 use crate::prelude::*;
 
-/// Keys whose lines are asked for before the first of them is used.
-const AHEAD: usize = 32;
-/// As for plain blocks: 256 KiB need not be asked for.
-const NEAR: usize = (256 << 10) / BLOCK_BYTES as usize;
 /// Planes that tell whether a counter is 0. Insertions go beyond for a quarter of the keys.
 const LOW: usize = 2;
 
@@ -153,33 +149,26 @@ unsafe fn mask<I: Isa>(low: u64, probes: u32) -> Block {
 
 // No closures, as in the module above.
 
-/// Runs `$each` with `$i`, the place of the hash's block and its mask, for every hash, `$lines` lines
-/// of the block asked for before.
-macro_rules! walk {
+/// [`walk!`] over blocks of counters; asks for the first `$lines` lines of each.
+macro_rules! walk_counters {
     ($blocks:expr, $hashes:expr, $probes:expr, $lines:expr, |$i:ident, $place:ident, $mask:ident| $each:expr) => {
-        let hashes: &[KeyHash] = $hashes;
         let (start, total) = ($blocks.as_ptr().cast::<Block>(), $blocks.len() as u64);
-        let near = $blocks.len() * N <= NEAR;
-        let mut places = [0usize; AHEAD];
-        // The first turns only ask, the last only use what was asked for.
-        for turn in 0..hashes.len() + AHEAD {
-            let slot = turn % AHEAD;
-            let $place = places[slot];
-            if let Some(hash) = hashes.get(turn) {
-                let place = place(hash.high, total) as usize;
-                places[slot] = place;
-                if !near {
-                    for line in 0..$lines {
-                        prefetch(start.wrapping_add(place * N + line));
-                    }
+        walk!(
+            $hashes,
+            AHEAD,
+            total * N as u64 <= NEAR,
+            |hash| place(hash.high, total) as usize,
+            |asked| {
+                for line in 0..$lines {
+                    prefetch(start.wrapping_add(asked * N + line));
                 }
-            }
-            if let Some($i) = turn.checked_sub(AHEAD) {
+            },
+            |$i, $place, low| {
                 // SAFETY: promised by the caller.
-                let $mask = unsafe { mask::<I>(hashes[$i].low, $probes) };
+                let $mask = unsafe { mask::<I>(low, $probes) };
                 $each
             }
-        }
+        );
     };
 }
 
@@ -189,7 +178,7 @@ unsafe fn add<I: Isa, const N: usize>(blocks: &mut [Block], hashes: &[KeyHash], 
     // A carry waits for its line while others are added.
     let mut carries = [(0, Block::default()); CARRIES];
     let mut carried = 0;
-    walk!(blocks, hashes, probes, LOW, |_i, place, mask| {
+    walk_counters!(blocks, hashes, probes, LOW, |_i, place, mask| {
         let carry = counters::add_low(&mut blocks[place], &mask);
         if !carry.is_zero() {
             prefetch(&blocks[place][LOW]);
@@ -214,7 +203,7 @@ unsafe fn add_new<I: Isa, const N: usize>(
     new: &mut [bool],
 ) {
     let blocks = blocks.as_chunks_mut::<N>().0;
-    walk!(blocks, hashes, probes, LOW, |i, place, mask| {
+    walk_counters!(blocks, hashes, probes, LOW, |i, place, mask| {
         new[i] = !counters::has(&blocks[place], &mask);
         counters::add(&mut blocks[place], &mask);
     });
@@ -228,7 +217,7 @@ unsafe fn take<I: Isa, const N: usize>(
     taken: &mut [bool],
 ) {
     let blocks = blocks.as_chunks_mut::<N>().0;
-    walk!(blocks, hashes, probes, N, |i, place, mask| {
+    walk_counters!(blocks, hashes, probes, N, |i, place, mask| {
         taken[i] = counters::take(&mut blocks[place], &mask);
     });
 }
@@ -241,7 +230,7 @@ unsafe fn has<I: Isa, const N: usize>(
     found: &mut [bool],
 ) {
     let blocks = blocks.as_chunks::<N>().0;
-    walk!(blocks, hashes, probes, LOW, |i, place, mask| {
+    walk_counters!(blocks, hashes, probes, LOW, |i, place, mask| {
         found[i] = counters::has(&blocks[place], &mask);
     });
 }
@@ -254,7 +243,7 @@ unsafe fn least<I: Isa, const N: usize>(
     counts: &mut [u32],
 ) {
     let blocks = blocks.as_chunks::<N>().0;
-    walk!(blocks, hashes, probes, N, |i, place, mask| {
+    walk_counters!(blocks, hashes, probes, N, |i, place, mask| {
         counts[i] = counters::least(&blocks[place], &mask);
     });
 }

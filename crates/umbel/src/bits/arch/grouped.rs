@@ -4,12 +4,12 @@
 //!
 //! As in the loops of [`super`], there are no closures: they would not be compiled for the instruction set.
 
-use super::{Block, Isa, Kernel, place, prefetch, scalar};
+use super::{AHEAD, Block, Hash, Isa, Kernel, place, prefetch, scalar, walk};
 use crate::hash::KeyHash;
 
 /// Keys between asking for their lines and using them: half of what single lines take, since every key has
 /// several. Other numbers are not measured.
-const AHEAD: usize = 16;
+const KEYS_AHEAD: usize = AHEAD / 2;
 
 /// One of the filters of a group.
 #[derive(Clone, Copy, Debug)]
@@ -82,34 +82,23 @@ impl Kernel {
     }
 }
 
-/// Runs `$each` with `$i`, the first block of the hash's group and the low half, for every hash; the lines
-/// `$ask` of each group are asked for [`AHEAD`] turns before.
+/// [`walk!`] over groups of `$size` blocks, places being their first blocks; asks for the lines `$ask` of each.
 macro_rules! walk_groups {
     ($blocks:expr, $size:expr, $hashes:expr, $ask:expr, |$i:ident, $first:ident, $low:ident| $each:expr) => {
-        let (start, size, hashes): (*const Block, usize, &[KeyHash]) =
-            ($blocks.as_ptr(), $size, $hashes);
+        let (start, size): (*const Block, usize) = ($blocks.as_ptr(), $size);
         let groups = ($blocks.len() / size) as u64;
-        let mut firsts = [0usize; AHEAD];
-        for (slot, hash) in firsts.iter_mut().zip(hashes) {
-            *slot = place(hash.high, groups) as usize * size;
-            for line in $ask {
-                prefetch(start.wrapping_add(*slot + line));
-            }
-        }
-        let ahead = hashes.get(AHEAD..).unwrap_or_default();
-        for ($i, (hash, ahead)) in hashes.iter().zip(ahead).enumerate() {
-            let next = place(ahead.high, groups) as usize * size;
-            for line in $ask {
-                prefetch(start.wrapping_add(next + line));
-            }
-            let $first = core::mem::replace(&mut firsts[$i % AHEAD], next);
-            let $low = hash.low;
-            $each
-        }
-        for $i in ahead.len()..hashes.len() {
-            let ($first, $low) = (firsts[$i % AHEAD], hashes[$i].low);
-            $each
-        }
+        walk!(
+            $hashes,
+            KEYS_AHEAD,
+            false,
+            |hash| place(hash.high, groups) as usize * size,
+            |asked| {
+                for line in $ask {
+                    prefetch(start.wrapping_add(asked + line));
+                }
+            },
+            |$i, $first, $low| $each
+        );
     };
 }
 

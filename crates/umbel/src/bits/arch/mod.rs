@@ -64,7 +64,7 @@ use crate::hash::KeyHash;
 
 /// Keys between asking for a line and using it. Measured on 1 GiB filters: 8 is 30 % slower, 16 to
 /// 64 differ by 3 %; more would only crowd small caches.
-const AHEAD: usize = 32;
+pub(crate) const AHEAD: usize = 32;
 
 /// How one instruction set makes the lanes mask of a key and applies it to a block.
 ///
@@ -164,36 +164,60 @@ impl core::fmt::Debug for Kernel {
 /// with vectors, where asking costs more than waiting.
 pub(crate) const NEAR: u64 = 4096;
 
-/// Runs `$each` with `$i`, the hash's `$place` and its low half, for every hash, its block asked for
-/// [`AHEAD`] turns before.
+/// Runs `$each` with `$i`, the hash's `$place` and its low half, for every hash. `$at` gives the place of `$hash`; unless
+/// all is `$near`, `$ask` asks for the lines at `$asked` `$ahead` turns before they are used.
 macro_rules! walk {
-    ($blocks:expr, $run:expr, $hashes:expr, |$i:ident, $place:ident, $low:ident| $each:expr) => {
-        let (start, run, hashes): (*const Block, Run, &[H]) = ($blocks.as_ptr(), $run, $hashes);
-        if run.total <= NEAR {
+    (
+        $hashes:expr, $ahead:expr, $near:expr, |$hash:ident| $at:expr, |$asked:ident| $ask:expr,
+        |$i:ident, $place:ident, $low:ident| $each:expr
+    ) => {{
+        let hashes = $hashes;
+        if $near {
             for ($i, hash) in hashes.iter().enumerate() {
-                let hash = hash.key_hash();
-                let ($place, $low) = (run.place(hash), hash.low);
+                let $hash = hash.key_hash();
+                let ($place, $low) = ($at, $hash.low);
                 $each
             }
-            return;
+        } else {
+            let mut places = [0usize; $ahead];
+            for (slot, hash) in places.iter_mut().zip(hashes) {
+                let $hash = hash.key_hash();
+                let $asked = $at;
+                $ask
+                *slot = $asked;
+            }
+            let ahead = hashes.get($ahead..).unwrap_or_default();
+            for ($i, (hash, ahead)) in hashes.iter().zip(ahead).enumerate() {
+                let $hash = ahead.key_hash();
+                let $asked = $at;
+                $ask
+                let $place = core::mem::replace(&mut places[$i % $ahead], $asked);
+                let $low = hash.key_hash().low;
+                $each
+            }
+            for $i in ahead.len()..hashes.len() {
+                let ($place, $low) = (places[$i % $ahead], hashes[$i].key_hash().low);
+                $each
+            }
         }
-        let mut places = [0usize; AHEAD];
-        for (slot, hash) in places.iter_mut().zip(hashes) {
-            *slot = run.place(hash.key_hash());
-            prefetch(start.wrapping_add(*slot));
-        }
-        let ahead = hashes.get(AHEAD..).unwrap_or_default();
-        for ($i, (hash, ahead)) in hashes.iter().zip(ahead).enumerate() {
-            let next = run.place(ahead.key_hash());
-            prefetch(start.wrapping_add(next));
-            let $place = core::mem::replace(&mut places[$i % AHEAD], next);
-            let $low = hash.key_hash().low;
-            $each
-        }
-        for $i in ahead.len()..hashes.len() {
-            let ($place, $low) = (places[$i % AHEAD], hashes[$i].key_hash().low);
-            $each
-        }
+    }};
+}
+use walk;
+
+/// [`walk!`] over the blocks of `$run`.
+macro_rules! walk_blocks {
+    ($blocks:expr, $run:expr, $hashes:expr, |$i:ident, $place:ident, $low:ident| $each:expr) => {
+        let (start, run): (*const Block, Run) = ($blocks.as_ptr(), $run);
+        walk!(
+            $hashes,
+            AHEAD,
+            run.total <= NEAR,
+            |hash| run.place(hash),
+            |asked| {
+                prefetch(start.wrapping_add(asked));
+            },
+            |$i, $place, $low| $each
+        );
     };
 }
 
@@ -303,7 +327,7 @@ impl Kernel {
         new: &mut [bool],
     ) {
         assert_eq!(hashes.len(), new.len(), "one answer for each hash");
-        walk!(blocks, run, hashes, |i, place, low| {
+        walk_blocks!(blocks, run, hashes, |i, place, low| {
             new[i] = self.insert(&mut blocks[place], low);
         });
     }
@@ -515,7 +539,7 @@ unsafe fn insert_batch<I: Isa, const PROBES: u32, H: Hash>(
     hashes: &[H],
     probes: u32,
 ) {
-    walk!(blocks, run, hashes, |_i, place, low| {
+    walk_blocks!(blocks, run, hashes, |_i, place, low| {
         // SAFETY: promised by the caller.
         unsafe { insert::<I, PROBES>(&mut blocks[place], low, probes) };
     });
@@ -530,7 +554,7 @@ unsafe fn contains_batch<I: Isa, const PROBES: u32, H: Hash>(
 ) {
     assert_eq!(hashes.len(), found.len(), "one answer for each hash");
     let run = Run { first: 0, total: blocks.len() as u64 };
-    walk!(blocks, run, hashes, |i, place, low| {
+    walk_blocks!(blocks, run, hashes, |i, place, low| {
         // SAFETY: promised by the caller.
         found[i] = unsafe { contains::<I, PROBES>(&blocks[place], low, probes) };
     });
