@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 }
 
 /// What is built and tested.
-const PACKAGES: &[&str] = &["umbel"];
+const PACKAGES: &[&str] = &["umbel", "umbel-foreign"];
 
 /// Tests left out in an emulator, by parts of their names: statistics of millions of keys, each of which takes a minute
 /// there. Positions and bytes, which are what could differ, are compared exactly by those that stay.

@@ -490,7 +490,7 @@ impl<S: AsRef<[u8]>> PybloomScalable<S> {
         check(format, "error rate", error, error > 0.0 && error < 1.0, "above 0 and below 1")?;
         let count = reader.i32_le()?;
         check(format, "filters", count, count >= 0, "at least 0")?;
-        let mut lengths = Reader::new(format, reader.take(8 * count as usize)?);
+        let mut lengths = Reader::new(format, reader.take((count as usize).saturating_mul(8))?);
         let mut filters = Vec::new();
         for _ in 0..count {
             let length = usize::try_from(lengths.u64_le()?).unwrap_or(usize::MAX);

@@ -333,7 +333,7 @@ fn declared(header: &Header) -> Result<Plan, FileError> {
     Ok(plan)
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_pointer_width = "64"))]
 mod tests {
     use super::*;
     use crate::{Blocked, Classic, KeyHasher};

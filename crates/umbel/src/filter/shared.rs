@@ -351,7 +351,7 @@ impl<H: Hashing> Shared<H> {
 }
 
 /// Every interleaving of threads, and every order of memory that the language allows.
-#[cfg(test)]
+#[cfg(all(test, target_pointer_width = "64"))]
 mod tests {
     use loom::sync::Arc;
     use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
