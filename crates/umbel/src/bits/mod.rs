@@ -18,6 +18,9 @@ pub(crate) use arch::{Counters, Hash, Kernel, Member, NEAR, Once, Run};
 #[cfg(feature = "std")]
 pub use arch::{MappedBlocks, MappedFile};
 
+/// Positions whose lines are asked for together, before any is used, where a key has its own line for each.
+pub(crate) const POSITIONS: usize = 8 * AHEAD;
+
 /// Bits of one block: one cache line.
 pub(crate) const BLOCK_BITS: u64 = 512;
 /// Bytes of one block.

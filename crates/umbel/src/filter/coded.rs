@@ -17,7 +17,7 @@ use alloc::collections::BTreeMap;
 use super::bloom::only;
 use super::core::{Core, InsertCore, MakeCore, one_part, sealed};
 use super::{Fact, Figure, Filter, InsertError, Receipt};
-use crate::bits::{self, BLOCK_BYTES, Block, Blocks};
+use crate::bits::{self, AHEAD, BLOCK_BYTES, Block, Blocks};
 use crate::error::check_field;
 use crate::format::{Body, FileError, Header};
 use crate::hash::{KeyHash, KeyHasher, Scheme};
@@ -144,9 +144,6 @@ fn is_full(bucket: &Block, width: u32) -> bool {
 fn code_of(hash: KeyHash, width: u32) -> u64 {
     1 + bits::place(hash.low, codes(width))
 }
-
-/// Keys whose buckets are asked for before any is looked at.
-const AHEAD: usize = 32;
 
 impl<S: AsRef<[Block]>> CodedCore<S> {
     /// Asks for the cache lines of the homes.

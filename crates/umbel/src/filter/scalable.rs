@@ -17,7 +17,7 @@
 use super::bloom::BloomCore;
 use super::core::{Core, GROUP, InsertCore, MakeCore, sealed};
 use super::{BlockedLayout, Fact, Figure, Filter, InsertError, Part, Receipt};
-use crate::bits::{self, Block, Blocks};
+use crate::bits::{self, AHEAD, Block, Blocks};
 use crate::error::check_field;
 use crate::format::{Body, FileError, Header};
 use crate::hash::{KeyHash, KeyHasher, Scheme};
@@ -264,8 +264,6 @@ impl<S: AsRef<[Block]>> Core for ScalableCore<S> {
     }
 
     fn contains(&self, hash: KeyHash) -> bool {
-        /// Links asked for ahead at once.
-        const AHEAD: usize = 16;
         // Of doubled links, about half of the keys are in the newest and a quarter in the one before. Links of
         // one size are asked for many at once: a key that is not there has to wait for a line of each.
         let mut end = self.links.len();

@@ -2,7 +2,7 @@
 
 use super::bloom::Layout;
 use super::core::sealed;
-use crate::bits::{self, Block, Blocks, Hash, Kernel};
+use crate::bits::{self, Block, Blocks, Hash, Kernel, POSITIONS};
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
 use crate::math::Coverage;
@@ -26,14 +26,33 @@ fn positions<L: Spread>(plan: &Plan, hash: KeyHash) -> impl Iterator<Item = u64>
     (0..u64::from(plan.probes)).map(move |i| L::position(plan, hash, i))
 }
 
-/// Keys whose cache lines are asked for before any is used: up to 32 lines each.
-const AHEAD: usize = 16;
+/// Keys whose lines are asked for together.
+fn at_once(plan: &Plan) -> usize {
+    POSITIONS / plan.probes as usize
+}
 
-/// Asks for the cache lines of all probes.
-fn ask<L: Spread>(blocks: &[Block], plan: &Plan, hashes: &[impl Hash]) {
-    for hash in hashes {
-        positions::<L>(plan, hash.key_hash()).for_each(|position| bits::ask(blocks, position));
+/// Asks for the lines of at most [`at_once`] keys; gives the positions of each.
+fn ask<'a, L: Spread>(
+    blocks: &[Block],
+    plan: &Plan,
+    hashes: &[impl Hash],
+    positions: &'a mut [u64; POSITIONS],
+) -> core::slice::ChunksExact<'a, u64> {
+    let probes = plan.probes as usize;
+    let positions = &mut positions[..probes * hashes.len()];
+    for (hash, of_key) in hashes.iter().zip(positions.chunks_exact_mut(probes)) {
+        for (to, position) in of_key.iter_mut().zip(self::positions::<L>(plan, hash.key_hash())) {
+            *to = position;
+            bits::ask(blocks, position);
+        }
     }
+    positions.chunks_exact(probes)
+}
+
+/// Sets bits, tells whether any was clear.
+#[inline]
+fn set_all(blocks: &mut [Block], positions: impl Iterator<Item = u64>) -> bool {
+    positions.fold(false, |new, position| bits::set(blocks, position) | new)
 }
 
 impl<L: Spread> Layout for L {
@@ -46,7 +65,7 @@ impl<L: Spread> Layout for L {
 
     #[inline]
     fn insert(blocks: &mut [Block], plan: &Plan, _: &Kernel, hash: KeyHash) -> bool {
-        positions::<L>(plan, hash).fold(false, |new, position| bits::set(blocks, position) | new)
+        set_all(blocks, positions::<L>(plan, hash))
     }
 
     #[inline]
@@ -54,11 +73,11 @@ impl<L: Spread> Layout for L {
         positions::<L>(plan, hash).all(|position| bits::get(blocks, position))
     }
 
-    fn insert_batch<H: Hash>(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hashes: &[H]) {
-        for hashes in hashes.chunks(AHEAD) {
-            ask::<L>(blocks, plan, hashes);
-            for hash in hashes {
-                <L as Layout>::insert(blocks, plan, kernel, hash.key_hash());
+    fn insert_batch<H: Hash>(blocks: &mut [Block], plan: &Plan, _: &Kernel, hashes: &[H]) {
+        let mut buffer = [0; POSITIONS];
+        for hashes in hashes.chunks(at_once(plan)) {
+            for positions in ask::<L>(blocks, plan, hashes, &mut buffer) {
+                set_all(blocks, positions.iter().copied());
             }
         }
     }
@@ -66,14 +85,16 @@ impl<L: Spread> Layout for L {
     fn insert_batch_new(
         blocks: &mut [Block],
         plan: &Plan,
-        kernel: &Kernel,
+        _: &Kernel,
         hashes: &[KeyHash],
         new: &mut [bool],
     ) {
-        for (hashes, new) in hashes.chunks(AHEAD).zip(new.chunks_mut(AHEAD)) {
-            ask::<L>(blocks, plan, hashes);
-            for (new, hash) in new.iter_mut().zip(hashes) {
-                *new = <L as Layout>::insert(blocks, plan, kernel, *hash);
+        let mut buffer = [0; POSITIONS];
+        let at_once = at_once(plan);
+        for (hashes, new) in hashes.chunks(at_once).zip(new.chunks_mut(at_once)) {
+            for (new, positions) in new.iter_mut().zip(ask::<L>(blocks, plan, hashes, &mut buffer))
+            {
+                *new = set_all(blocks, positions.iter().copied());
             }
         }
     }
@@ -81,14 +102,16 @@ impl<L: Spread> Layout for L {
     fn contains_batch<H: Hash>(
         blocks: &[Block],
         plan: &Plan,
-        kernel: &Kernel,
+        _: &Kernel,
         hashes: &[H],
         found: &mut [bool],
     ) {
-        for (hashes, found) in hashes.chunks(AHEAD).zip(found.chunks_mut(AHEAD)) {
-            ask::<L>(blocks, plan, hashes);
-            for (found, hash) in found.iter_mut().zip(hashes) {
-                *found = <L as Layout>::contains(blocks, plan, kernel, hash.key_hash());
+        let mut buffer = [0; POSITIONS];
+        let at_once = at_once(plan);
+        for (hashes, found) in hashes.chunks(at_once).zip(found.chunks_mut(at_once)) {
+            let positions = ask::<L>(blocks, plan, hashes, &mut buffer);
+            for (found, positions) in found.iter_mut().zip(positions) {
+                *found = positions.iter().all(|&position| bits::get(blocks, position));
             }
         }
     }

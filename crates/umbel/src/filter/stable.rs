@@ -9,19 +9,20 @@
 //! classic filter of as many bits has its bits. P and the space follow from the plan: `plan::stable`.
 
 use core::convert::Infallible;
+use core::slice::ChunksExact;
 
 use super::bloom::only;
 use super::classic::probe;
 use super::core::{Core, InsertCore, MakeCore, one_part, sealed};
 use super::{Fact, Figure, Filter, Receipt};
 use crate::bits::cells::{self, with_width};
-use crate::bits::{self, BLOCK_BYTES, Block, Blocks};
+use crate::bits::{self, BLOCK_BYTES, Block, Blocks, POSITIONS};
 use crate::error::check_field;
 use crate::format::{Body, FileError, Header};
 use crate::hash::{GOLDEN, KeyHash, KeyHasher, Scheme, mix};
 use crate::math::Estimate;
 use crate::math::stable::Cells;
-use crate::plan::{Kind, Plan, PlanError};
+use crate::plan::{Kind, MAX_PROBES, Plan, PlanError};
 use crate::prelude::*;
 
 /// A filter that forgets: it takes keys without end and keeps its rate, in the space it began with.
@@ -75,9 +76,6 @@ pub struct StableCore<S = Blocks> {
     blocks: S,
 }
 
-/// Keys whose cache lines are asked for before any is used: up to 32 lines each, and those it lowers.
-const AHEAD: usize = 16;
-
 /// Where insertion `number`, from 0, begins to lower. Part of the format.
 #[inline]
 fn start(number: u64, count: u64) -> u64 {
@@ -115,44 +113,69 @@ impl<S> StableCore<S> {
 }
 
 impl<S: AsRef<[Block]>> StableCore<S> {
+    /// The cells of a key.
     #[inline]
-    fn contains_one<const W: u32>(&self, hash: KeyHash) -> bool {
-        let (count, words) = (self.count(), cells::words(self.blocks.as_ref()));
-        (0..u64::from(self.plan.probes)).all(|i| cells::is_used::<W>(words, cell(hash, i, count)))
+    fn cells_of(&self, hash: KeyHash) -> impl Iterator<Item = u64> + use<S> {
+        let count = self.count();
+        (0..u64::from(self.plan.probes)).map(move |i| cell(hash, i, count))
     }
 
-    /// Asks for the cache lines of keys, and with `lowered` for those where what is lowered begins; the
-    /// processor sees by itself where that goes on.
-    fn ask<const W: u32>(&self, hashes: &[KeyHash], lowered: bool) {
+    #[inline]
+    fn are_used<const W: u32>(&self, mut cells: impl Iterator<Item = u64>) -> bool {
+        let words = cells::words(self.blocks.as_ref());
+        cells.all(|cell| cells::is_used::<W>(words, cell))
+    }
+
+    /// Keys whose lines are asked for together.
+    fn at_once(&self) -> usize {
+        POSITIONS / self.plan.probes as usize
+    }
+
+    /// Asks for the cache lines of at most [`at_once`](Self::at_once) keys; gives the cells of each.
+    fn ask<'a, const W: u32>(
+        &self,
+        hashes: &[KeyHash],
+        cells: &'a mut [u64; POSITIONS],
+    ) -> ChunksExact<'a, u64> {
+        let (probes, blocks) = (self.plan.probes as usize, self.blocks.as_ref());
+        let cells = &mut cells[..probes * hashes.len()];
+        for (hash, of_key) in hashes.iter().zip(cells.chunks_exact_mut(probes)) {
+            for (to, cell) in of_key.iter_mut().zip(self.cells_of(*hash)) {
+                *to = cell;
+                cells::ask::<W>(blocks, cell);
+            }
+        }
+        cells.chunks_exact(probes)
+    }
+
+    /// Asks for lines that the next insertions lower, where each begins; the processor sees by itself where
+    /// that goes on.
+    fn ask_lowered<const W: u32>(&self, insertions: usize) {
         let (count, blocks) = (self.count(), self.blocks.as_ref());
-        for (number, hash) in (0..).zip(hashes) {
-            for i in 0..u64::from(self.plan.probes) {
-                cells::ask::<W>(blocks, cell(*hash, i, count));
-            }
-            if lowered {
-                let start = start(self.insertions.wrapping_add(number), count);
-                cells::ask::<W>(blocks, start);
-                cells::ask::<W>(blocks, (start + self.lowered / 2) % count);
-            }
+        for number in 0..insertions as u64 {
+            let start = start(self.insertions.wrapping_add(number), count);
+            cells::ask::<W>(blocks, start);
+            cells::ask::<W>(blocks, (start + self.lowered / 2) % count);
         }
     }
 }
 
 impl<S: AsRef<[Block]> + AsMut<[Block]>> StableCore<S> {
+    /// Inserts the key of these cells; tells whether it was new.
     #[inline]
-    fn insert_one<const W: u32>(&mut self, hash: KeyHash) -> bool {
-        let (count, probes) = (self.count(), u64::from(self.plan.probes));
+    fn insert_at<const W: u32>(&mut self, cells: &[u64]) -> bool {
+        let is_found = self.are_used::<W>(cells.iter().copied());
+        let count = self.count();
         let words = cells::words_mut(self.blocks.as_mut());
-        let found = (0..probes).all(|i| cells::is_used::<W>(words, cell(hash, i, count)));
         let start = start(self.insertions, count);
         let end = start + self.lowered;
         cells::lower::<W>(words, start, end.min(count));
         cells::lower::<W>(words, 0, end.saturating_sub(count));
-        for i in 0..probes {
-            cells::fill::<W>(words, cell(hash, i, count));
+        for &cell in cells {
+            cells::fill::<W>(words, cell);
         }
         self.insertions = self.insertions.wrapping_add(1);
-        !found
+        !is_found
     }
 }
 
@@ -168,15 +191,15 @@ impl<S: AsRef<[Block]>> Core for StableCore<S> {
     }
 
     fn contains(&self, hash: KeyHash) -> bool {
-        with_width!(self.plan.detail, W => self.contains_one::<W>(hash))
+        with_width!(self.plan.detail, W => self.are_used::<W>(self.cells_of(hash)))
     }
 
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        let groups = hashes.chunks(AHEAD).zip(found.chunks_mut(AHEAD));
+        let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);
+        let groups = hashes.chunks(at_once).zip(found.chunks_mut(at_once));
         with_width!(self.plan.detail, W => for (hashes, found) in groups {
-            self.ask::<W>(hashes, false);
-            for (found, hash) in found.iter_mut().zip(hashes) {
-                *found = self.contains_one::<W>(*hash);
+            for (found, cells) in found.iter_mut().zip(self.ask::<W>(hashes, &mut buffer)) {
+                *found = self.are_used::<W>(cells.iter().copied());
             }
         });
     }
@@ -243,25 +266,30 @@ impl<S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for StableCore<S> {
     type Failure = Infallible;
 
     fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
-        Ok(with_width!(self.plan.detail, W => self.insert_one::<W>(hash)))
+        let mut buffer = [0; MAX_PROBES as usize];
+        let cells = &mut buffer[..self.plan.probes as usize];
+        cells.iter_mut().zip(self.cells_of(hash)).for_each(|(to, cell)| *to = cell);
+        Ok(with_width!(self.plan.detail, W => self.insert_at::<W>(cells)))
     }
 
     fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Infallible> {
-        with_width!(self.plan.detail, W => for hashes in hashes.chunks(AHEAD) {
-            self.ask::<W>(hashes, true);
-            for hash in hashes {
-                self.insert_one::<W>(*hash);
+        let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);
+        with_width!(self.plan.detail, W => for hashes in hashes.chunks(at_once) {
+            self.ask_lowered::<W>(hashes.len());
+            for cells in self.ask::<W>(hashes, &mut buffer) {
+                self.insert_at::<W>(cells);
             }
         });
         Ok(())
     }
 
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Infallible> {
-        let groups = hashes.chunks(AHEAD).zip(new.chunks_mut(AHEAD));
+        let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);
+        let groups = hashes.chunks(at_once).zip(new.chunks_mut(at_once));
         with_width!(self.plan.detail, W => for (hashes, new) in groups {
-            self.ask::<W>(hashes, true);
-            for (new, hash) in new.iter_mut().zip(hashes) {
-                *new = self.insert_one::<W>(*hash);
+            self.ask_lowered::<W>(hashes.len());
+            for (new, cells) in new.iter_mut().zip(self.ask::<W>(hashes, &mut buffer)) {
+                *new = self.insert_at::<W>(cells);
             }
         });
         Ok(())

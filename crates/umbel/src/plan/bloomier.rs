@@ -105,7 +105,7 @@ pub(crate) fn check_widths(fingerprint: u32, value: u32) -> Result<(), PlanError
 }
 
 /// The rate promised by a plan of a map without fingerprints: every key passes, and 1 is no rate.
-pub(crate) const ALL_PASS: f64 = 1.0 - f64::EPSILON / 2.0;
+pub(crate) const ALL_PASS: f64 = 1.0f64.next_down();
 
 /// The rate with a fingerprint of so many bits.
 pub(crate) fn rate(fingerprint: u32) -> f64 {

@@ -18,7 +18,7 @@ pub use build::{BloomierBuilder, BloomierShard};
 use super::bloom::only;
 use super::core::{Core, one_part, sealed};
 use super::{Fact, Figure, Filter, Receipt};
-use crate::bits::{self, Block, Blocks, slots};
+use crate::bits::{self, AHEAD, Block, Blocks, NEAR, slots};
 use crate::error::check_field;
 use crate::format::{Body, FileError, Header};
 use crate::hash::{GOLDEN, Key, KeyHash, KeyHasher, Scheme, mix};
@@ -104,12 +104,6 @@ fn edge(x: u64, starts: u64, length: u32) -> [u32; 3] {
     let (first, mask) = (bits::place(x, starts) as u32, length - 1);
     [first, (first + length) ^ ((x >> 18) as u32 & mask), (first + 2 * length) ^ (x as u32 & mask)]
 }
-
-/// Keys whose cache lines are asked for before any is used: 96 lines.
-const AHEAD: usize = 32;
-
-/// Blocks that need not be asked for ahead: 256 KiB lie in the second-level cache.
-const NEAR: usize = 4096;
 
 /// What a query needs of the shape, computed once.
 #[derive(Clone, Copy)]
@@ -223,7 +217,7 @@ impl<S: AsRef<[Block]>> BloomierCore<S> {
 
     fn contains_batch_as<const WIDTH: u32>(&self, hashes: &[KeyHash], found: &mut [bool]) {
         let (blocks, seeds, query) = (self.blocks.as_ref(), &self.seeds[..], self.query);
-        if blocks.len() <= NEAR {
+        if blocks.len() as u64 <= NEAR {
             for (found, hash) in found.iter_mut().zip(hashes) {
                 *found = query.contains::<WIDTH>(blocks, seeds, *hash);
             }
