@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
 use bench_common::{Bench, Case, Filter, GROWN, GROWN_NAME, Hashed, Key};
+use memmap2::{Advice, MmapMut};
 use umbel::{AnyFilter, Capacity, Error, KeyHash, KeyHasher, Kind, Plan, Variant};
 
 const VERSION: &str = "0.1.0";
@@ -46,6 +47,9 @@ fn main() {
     bench.run::<Any<Batch>>();
     if variant.kind().inserts() && variant.kind() != Kind::Blocked {
         bench.run::<Any<Plain>>();
+    }
+    if variant.kind() == Kind::Counting {
+        bench.run::<TwoLines>();
     }
     if variant.kind().capacity() == Capacity::First {
         bench.run::<Any<Grown>>();
@@ -207,6 +211,59 @@ impl<W: Way> Filter<Hashed> for Any<W> {
 
     fn forgets(&self) -> bool {
         FORGETFUL.contains(&self.plan.kind().name())
+    }
+}
+
+/// Two adjacent cache lines of as much memory as the kind takes, read a call a key, or changed: the limit of a filter that
+/// has to look at two.
+struct TwoLines(MmapMut);
+
+impl TwoLines {
+    /// Bytes of two lines.
+    const PAIR: usize = 128;
+
+    /// Where the lines of a key start.
+    #[inline(always)]
+    fn start(&self, key: Hashed) -> usize {
+        let pairs = self.0.len() / Self::PAIR;
+        ((u128::from(key.0) * pairs as u128) >> 64) as usize * Self::PAIR
+    }
+}
+
+impl Filter<Hashed> for TwoLines {
+    const VARIANT: &'static str = "two lines of as many bytes";
+    const ASKING: &'static [u64] = &[1];
+
+    fn new(n: u64, fpp: f64) -> Self {
+        let mut memory = MmapMut::map_anon(Batch::plan(n, fpp).bytes() as usize).expect("memory");
+        memory.advise(Advice::HugePage).expect("a kernel with huge pages");
+        memory.fill(0); // or every page would be the one page of zeros
+        Self(memory)
+    }
+
+    fn insert(&mut self, keys: &[Hashed]) {
+        for &key in keys {
+            let start = self.start(key);
+            self.0[start] |= 1;
+            self.0[start + Self::PAIR / 2] |= 1;
+        }
+    }
+
+    fn count(&self, keys: &[Hashed]) -> usize {
+        let both = |&key: &Hashed| {
+            let start = self.start(key);
+            self.0[start] & self.0[start + Self::PAIR / 2]
+        };
+        keys.iter().map(both).map(usize::from).sum()
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Of a few bits, most are set.
+    fn promise(&self, _: f64) -> RangeInclusive<f64> {
+        0.0..=1.0
     }
 }
 

@@ -131,8 +131,13 @@ impl Record {
 }
 
 /// `left / right` of each round that has both.
+pub(crate) fn ratios(left: &Rounds, right: &Rounds) -> Rounds {
+    left.iter().filter_map(|(round, ns)| Some((*round, ns / right.get(round)?))).collect()
+}
+
+/// The spread of these.
 pub(crate) fn ratio(left: &Rounds, right: &Rounds) -> Option<Spread> {
-    Spread::of(left.iter().filter_map(|(round, ns)| Some(ns / right.get(round)?)))
+    Spread::of(ratios(left, right).into_values())
 }
 
 /// 100 k, 10 M, 500 M.

@@ -1,6 +1,6 @@
 //! What umbel's blocked filter has to reach, and whether it did; what a goal is.
 
-use crate::figures::{Case, Spread, Who, count, percent, ratio};
+use crate::figures::{Case, Spread, Who, count, percent, ratio, ratios};
 use crate::record::Record;
 
 const OPS: [&str; 3] = ["insert", "hit", "miss"];
@@ -60,29 +60,51 @@ fn limit(record: &Record, case: Case<'_>, what: &str, bound: f64, goals: &mut Ve
 
 fn speed(record: &Record, case: Case<'_>, goals: &mut Vec<Goal>) {
     let (one, batch) = (Who::one("umbel"), Who::batch("umbel"));
-    let large = case.n == 100_000_000;
-    if case.n == 10_000_000 || large {
-        limit(record, case, "batch ÷ limit", 1.25, goals);
+    let shared = |who| Who { variant: "shared", ..who };
+    match case.n {
+        10_000_000 => limit(record, case, "batch ÷ limit", 1.25, goals),
+        100_000_000 => limit(record, case, "batch ÷ limit", 1.15, goals),
+        100_000 => {
+            let what = "shared ÷ plain, one at a time in cache";
+            let (left, right) = ((case, shared(one), "insert"), (case, one, "insert"));
+            push(record, what, left, right, Bound::AtMost(2.0), goals);
+        }
+        _ => {}
     }
-    let bytes = record.samples_of(case, batch, "hit").first().map_or(0, |sample| sample.bytes);
-    let in_cache = bytes <= record.about.last_cache;
     for op in OPS {
-        let mut faster = |what: &str, peer: Who<'_>, ours: Who<'_>, bound: f64| {
-            push(record, what, (case, peer, op), (case, ours, op), Bound::AtLeast(bound), goals);
-        };
-        faster("one at a time, times as fast as fastbloom", Who::one("fastbloom"), one, 2.0);
-        let sbbf = if in_cache { 1.0 / 1.1 } else { 1.0 };
-        faster("one at a time, times as fast as sbbf-rs", Who::one(SBBF), one, sbbf);
-        if large {
-            faster("batch, times as fast as fastbloom", Who::one("fastbloom"), batch, 8.0);
-            faster("batch, times as fast as sbbf-rs", Who::one(SBBF), batch, 3.0);
+        for (peer, bound) in [("fastbloom", 2.0), (SBBF, 1.0)] {
+            let name = peer.trim_end_matches("-safe");
+            let what = format!("one at a time, times as fast as {name}");
+            let bound = Bound::AtLeast(bound);
+            push(record, &what, (case, Who::one(peer), op), (case, one, op), bound, goals);
         }
         if case.n >= 10_000_000 {
-            let two = Who { threads: 2, ..batch };
-            faster("two threads over one, views", batch, two, 1.8);
-            let shared = Who { variant: "shared", ..batch };
-            faster("two threads over one, shared", shared, Who { threads: 2, ..shared }, 1.8);
+            two_threads(record, "views", batch, (case, op), goals);
+            two_threads(record, "shared", shared(batch), (case, op), goals);
         }
+    }
+}
+
+/// What a second thread gains, over what it gains the limit.
+fn two_threads(
+    record: &Record,
+    what: &str,
+    who: Who<'_>,
+    (case, op): (Case<'_>, &str),
+    goals: &mut Vec<Goal>,
+) {
+    let gain = |one: Who<'_>| {
+        let two = Who { threads: 2, ..one };
+        ratios(&record.rounds(case, one, op), &record.rounds(case, two, op))
+    };
+    let found = ratio(&gain(who), &gain(Who::limit(1)));
+    if found.is_some() {
+        goals.push(Goal {
+            what: format!("gain of two threads over one ÷ the limit's, {what}"),
+            case: name(case, op),
+            found,
+            bound: Bound::AtLeast(0.95),
+        });
     }
 }
 

@@ -18,7 +18,6 @@ pub(crate) fn about(command: String, kinds: bool, rounds: u64) -> About {
         rounds,
         cpu: field(&cpuinfo, "model name"),
         cpus: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),
-        last_cache: caches.iter().map(|cache| cache.1).max().unwrap_or(0),
         caches: caches
             .iter()
             .map(|(name, bytes)| format!("{name} {} KiB", bytes / 1024))

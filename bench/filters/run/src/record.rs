@@ -30,8 +30,6 @@ pub(crate) struct About {
     pub(crate) cpu: String,
     pub(crate) cpus: u64,
     pub(crate) caches: String,
-    /// Bytes of the largest cache of the first processor.
-    pub(crate) last_cache: u64,
     pub(crate) memory: String,
     pub(crate) huge_pages: String,
     pub(crate) kernel: String,

@@ -21,6 +21,7 @@ fn main() {
             let bench = Bench::<Hashed>::new(case, NAME, VERSION);
             bench.run::<One>();
             bench.run::<Batch<Prehashed>>();
+            bench.run::<SharedOne>();
             bench.run::<ByShared<1>>();
             bench.run::<ByShared<2>>();
         }
@@ -177,6 +178,30 @@ impl<K: Form<Hasher = KeyHasher>> Filter<K> for Keyed {
         Filter::<K>::bytes(&self.0)
     }
 }
+
+/// A shared filter, a call a key.
+struct SharedOne(Shared);
+
+impl SharedOne {
+    fn new(n: u64, fpp: f64) -> Self {
+        Self(Shared::new(n, fpp).expect("memory"))
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.plan().bytes() as usize
+    }
+}
+
+one_by_one!(
+    SharedOne,
+    Hashed,
+    |filter, key| filter.insert(KeyHash::from_u64(key.0)),
+    filter.contains(KeyHash::from_u64(key.0)),
+    {
+        const VARIANT: &'static str = "shared";
+        const ASKING: &'static [u64] = &[1];
+    }
+);
 
 /// A shared filter, filled and asked by as many threads as `THREADS` says.
 struct ByShared<const THREADS: u64>(Shared);
