@@ -21,7 +21,10 @@ pub(crate) struct Arguments {
 }
 
 /// What is built and tested.
-const PACKAGES: &[&str] = &["umbel", "umbel-foreign"];
+const PACKAGES: &[&str] = &["--package=umbel", "--package=umbel-foreign"];
+
+/// What is built where there is no standard library.
+const WITHOUT_STD: &[&str] = &["--package=umbel", "--no-default-features"];
 
 /// Tests left out in an emulator, by parts of their names: statistics of millions of keys, each of which takes a minute
 /// there. Positions and bytes, which are what could differ, are compared exactly by those that stay.
@@ -58,6 +61,7 @@ struct Target {
     triple: &'static str,
     /// Beside a Rust.
     needs: &'static [Need],
+    has_std: bool,
     /// Tests are linked and run, or the library is only built.
     tests: Option<Tests>,
 }
@@ -76,6 +80,7 @@ const TARGETS: &[Target] = &[
             ("/usr/aarch64-linux-gnu/lib/crt1.o", "libc6-dev-arm64-cross"),
             ("qemu-aarch64", "qemu-user"),
         ],
+        has_std: true,
         tests: Some(Tests {
             linker: "aarch64-linux-gnu-gcc",
             runner: "qemu-aarch64 -L /usr/aarch64-linux-gnu",
@@ -90,6 +95,7 @@ const TARGETS: &[Target] = &[
             ("/usr/s390x-linux-gnu/lib/crt1.o", "libc6-dev-s390x-cross"),
             ("qemu-s390x", "qemu-user"),
         ],
+        has_std: true,
         tests: Some(Tests {
             linker: "s390x-linux-gnu-gcc",
             runner: "qemu-s390x -L /usr/s390x-linux-gnu",
@@ -103,6 +109,7 @@ const TARGETS: &[Target] = &[
             ("i686-linux-gnu-gcc", "gcc-i686-linux-gnu"),
             ("/usr/i686-linux-gnu/lib/crt1.o", "libc6-dev-i386-cross"),
         ],
+        has_std: true,
         tests: Some(Tests {
             linker: "i686-linux-gnu-gcc",
             runner: "/usr/i686-linux-gnu/lib/ld-linux.so.2 --library-path /usr/i686-linux-gnu/lib",
@@ -110,13 +117,16 @@ const TARGETS: &[Target] = &[
         }),
     },
     // No files, no pages, 32-bit.
-    Target { triple: "wasm32-unknown-unknown", needs: &[], tests: None },
+    Target { triple: "wasm32-unknown-unknown", needs: &[], has_std: true, tests: None },
     // Its import libraries are written by a program of binutils.
     Target {
         triple: "x86_64-pc-windows-gnu",
         needs: &[("x86_64-w64-mingw32-dlltool", "binutils-mingw-w64-x86-64")],
+        has_std: true,
         tests: None,
     },
+    // No system at all, 32-bit.
+    Target { triple: "thumbv7em-none-eabi", needs: &[], has_std: false, tests: None },
 ];
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -213,13 +223,15 @@ impl Target {
             cargo(&[command])
         } else {
             let mut cargo = Command::new("/usr/bin/cargo");
-            cargo.args([command, "-Zbuild-std=std,panic_unwind,panic_abort,test"]);
+            let built =
+                if self.has_std { "std,panic_unwind,panic_abort,test" } else { "core,alloc" };
+            cargo.args([command, &format!("-Zbuild-std={built}")]);
             // What builds the standard library is not stable. Libraries of the Rust that runs this are of no use to another.
             cargo.env("RUSTC", "/usr/bin/rustc").env("RUSTC_BOOTSTRAP", "1");
             cargo.env_remove("LD_LIBRARY_PATH");
             cargo
         };
-        cargo.args(options).args(PACKAGES.iter().flat_map(|name| ["--package", name]));
+        cargo.args(options).args(if self.has_std { PACKAGES } else { WITHOUT_STD });
         cargo.env("CARGO_TARGET_DIR", target().join("portable"));
         Ok(cargo)
     }

@@ -350,6 +350,8 @@ impl Kernel {
 /// Processors for which there is only plain code.
 #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
 mod none {
+    use crate::prelude::*;
+
     pub(super) fn add_available(_: &mut Vec<fn(u32) -> super::Kernel>) {}
 }
 
