@@ -2,7 +2,7 @@
 //! Singler 2007). The default kind.
 //!
 //! Block: the high half of the hash by multiply-high. Bits inside it: the low half, by the patterns
-//! of `bits::arch::scalar`.
+//! of `bits::arch::pattern`.
 
 use super::Filter;
 use super::bloom::{BloomCore, Layout};

@@ -1,7 +1,7 @@
 //! Batches of keys over blocks of [counters](crate::bits::counters), compiled for each instruction set:
 //! the loops over eight words become vector code by themselves, so the plain code is its own twin.
 
-use super::{AHEAD, Hash, Isa, KeyHash, NEAR, place, prefetch, scalar, walk};
+use super::{AHEAD, Hash, Isa, KeyHash, NEAR, pattern, place, prefetch, walk};
 use crate::bits::Block;
 use crate::bits::counters;
 use crate::prelude::*;
@@ -141,7 +141,7 @@ unsafe fn mask<I: Isa>(low: u64, probes: u32) -> Block {
             16 => I::set(&mut mask, &I::lanes::<2>(low)),
             24 => I::set(&mut mask, &I::lanes::<3>(low)),
             32 => I::set(&mut mask, &I::lanes::<4>(low)),
-            _ => _ = scalar::insert_scattered(&mut mask, low, probes),
+            _ => _ = pattern::insert_scattered(&mut mask, low, probes),
         }
     }
     mask
@@ -398,7 +398,7 @@ macro_rules! kernels {
 }
 
 mod plain {
-    use super::scalar::{NAME, Scalar};
+    use crate::bits::arch::scalar::{NAME, Scalar};
 
     kernels!(Scalar, NAME);
 }
@@ -441,7 +441,7 @@ mod tests {
     impl Model {
         fn positions(&self, hash: KeyHash) -> Vec<usize> {
             let block = place(hash.high, self.counters.len() as u64 / 512) as usize;
-            let mask = scalar::mask(hash.low, self.probes).0.map(u64::from_le);
+            let mask = pattern::mask(hash.low, self.probes).0.map(u64::from_le);
             let set = |j: &usize| mask[j / 64] >> (j % 64) & 1 == 1;
             (0..512).filter(set).map(|j| 512 * block + j).collect()
         }

@@ -4,7 +4,7 @@
 //!
 //! As in the loops of [`super`], there are no closures: they would not be compiled for the instruction set.
 
-use super::{AHEAD, Block, Hash, Isa, Kernel, place, prefetch, scalar, walk};
+use super::{AHEAD, Block, Hash, Isa, Kernel, pattern, place, prefetch, walk};
 use crate::hash::KeyHash;
 
 /// Keys between asking for their lines and using them: half of what single lines take, since every key has
@@ -129,7 +129,7 @@ pub(super) unsafe fn any<I: Isa, const PROBES: u32>(
     unsafe {
         let mask = lanes!(I, PROBES, low, {
             for block in group {
-                any |= scalar::contains_scattered(block, low, probes);
+                any |= pattern::contains_scattered(block, low, probes);
             }
             return any;
         });
@@ -198,9 +198,9 @@ mod tests {
     }
 
     proptest! {
-        /// Against the scalar definition, filter by filter.
+        /// Against the definition, filter by filter.
         #[test]
-        fn every_kernel_equals_the_scalar_definition(
+        fn every_kernel_equals_the_definition(
             seed: u64, probes in 1u32..=32, groups in 1u64..40, size in 2usize..=8, count in 0usize..120,
         ) {
             let hashes = hashes(seed, count);
@@ -214,7 +214,7 @@ mod tests {
                     let (mut new, mut known) = (vec![false; piece.len()], Vec::new());
                     for hash in piece {
                         let first = place(hash.high, groups) as usize * size;
-                        let mask = scalar::mask(hash.low, probes);
+                        let mask = pattern::mask(hash.low, probes);
                         let group = &mut expected[first..first + size];
                         known.push(group.iter().any(|block| block.has(&mask)));
                         prop_assert_eq!(kernel.any(group, hash.low), *known.last().unwrap());

@@ -1,6 +1,6 @@
 //! Kernels that set and test keys' bits in their blocks, and the only unsafe code of the crate.
 //!
-//! [`scalar`] defines what every kernel does, bit for bit. An [`Isa`] says how one processor family
+//! [`pattern`] defines what every kernel does, bit for bit. An [`Isa`] says how one processor family
 //! makes and applies a mask; the loops over many keys are written once, over any of them, and
 //! compiled for each. [`Kernel::detect`] asks the processor; a filter keeps the answer.
 //!
@@ -33,7 +33,8 @@ mod map;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod neon;
 mod once;
-pub(crate) mod scalar;
+mod pattern;
+mod scalar;
 mod storage;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -269,10 +270,10 @@ impl Kernel {
             return unsafe { self.inlined.contains(block.words(), low) };
         }
         if self.probes.is_multiple_of(8) {
-            return block.load().has(&scalar::mask(low, self.probes));
+            return block.load().has(&pattern::mask(low, self.probes));
         }
         let mut all = 1;
-        scalar::each_scattered(low, self.probes, |word, bit| all &= block.word(word) >> bit);
+        pattern::each_scattered(low, self.probes, |word, bit| all &= block.word(word) >> bit);
         all & 1 == 1
     }
 
@@ -289,7 +290,7 @@ impl Kernel {
             return unsafe { self.inlined.insert(block.words(), low) };
         }
         if self.probes.is_multiple_of(8) {
-            let mask = scalar::mask(low, self.probes);
+            let mask = pattern::mask(low, self.probes);
             let old = block.load();
             let mut new = old;
             new.or(&mask);
@@ -297,7 +298,7 @@ impl Kernel {
             return !old.has(&mask);
         }
         let mut all = 1;
-        scalar::each_scattered(low, self.probes, |word, bit| {
+        pattern::each_scattered(low, self.probes, |word, bit| {
             let old = block.word(word);
             all &= old >> bit;
             block.set_word(word, old | 1 << bit);
@@ -496,7 +497,7 @@ use kernels;
 // of the function around it, and every intrinsic would become a call.
 
 /// Sets the bits of a key; tells whether any was clear. With `PROBES` of 0, `probes` tells their
-/// number; patterns are chosen as in [`scalar::mask`].
+/// number; patterns are chosen as in [`pattern::mask`].
 ///
 /// # Safety
 /// Only where the instruction set of `I` is there; so for all functions below.
@@ -510,7 +511,7 @@ unsafe fn insert<I: Isa, const PROBES: u32>(block: &mut Block, low: u64, probes:
             16 => I::lanes::<2>(low),
             24 => I::lanes::<3>(low),
             32 => I::lanes::<4>(low),
-            _ => return scalar::insert_scattered(block, low, probes),
+            _ => return pattern::insert_scattered(block, low, probes),
         };
         let new = !I::test(block, &mask);
         I::set(block, &mask);
@@ -528,7 +529,7 @@ unsafe fn contains<I: Isa, const PROBES: u32>(block: &Block, low: u64, probes: u
             16 => I::lanes::<2>(low),
             24 => I::lanes::<3>(low),
             32 => I::lanes::<4>(low),
-            _ => return scalar::contains_scattered(block, low, probes),
+            _ => return pattern::contains_scattered(block, low, probes),
         };
         I::test(block, &mask)
     }
@@ -597,20 +598,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_kernel_equals_the_scalar_definition(
+        fn every_kernel_equals_the_definition(
             seed: u64, probes in 1u32..=32, blocks in prop_oneof![1u64..50, 4090u64..4105], count in 0usize..300,
         ) {
             let hashes = hashes(seed, count);
             let mut expected = Blocks::zeroed(blocks).unwrap();
             for hash in &hashes {
-                expected[place(hash.high, blocks) as usize].or(&scalar::mask(hash.low, probes));
+                expected[place(hash.high, blocks) as usize].or(&pattern::mask(hash.low, probes));
             }
             let others = hashes.iter().map(|hash| KeyHash { low: !hash.low, ..*hash });
             let asked: Vec<KeyHash> = hashes.iter().copied().chain(others).collect();
             let answers: Vec<bool> = asked
                 .iter()
                 .map(|hash| {
-                    let mask = scalar::mask(hash.low, probes);
+                    let mask = pattern::mask(hash.low, probes);
                     let mut block = expected[place(hash.high, blocks) as usize];
                     block.and(&mask);
                     block == mask
@@ -631,7 +632,7 @@ mod tests {
                 let sets_a_bit = |hash: &KeyHash| {
                     let block = &mut turn[place(hash.high, blocks) as usize];
                     let before = *block;
-                    block.or(&scalar::mask(hash.low, probes));
+                    block.or(&pattern::mask(hash.low, probes));
                     *block != before
                 };
                 prop_assert_eq!(new, hashes.iter().map(sets_a_bit).collect::<Vec<_>>());
