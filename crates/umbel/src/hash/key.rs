@@ -208,6 +208,33 @@ impl Hasher for Fed<'_> {
         self.length += bytes.len();
     }
 
+    // Numbers are little-endian on any machine, as those that are keys themselves.
+
+    #[inline]
+    fn write_u16(&mut self, number: u16) {
+        self.write(&number.to_le_bytes());
+    }
+
+    #[inline]
+    fn write_u32(&mut self, number: u32) {
+        self.write(&number.to_le_bytes());
+    }
+
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.write(&number.to_le_bytes());
+    }
+
+    #[inline]
+    fn write_u128(&mut self, number: u128) {
+        self.write(&number.to_le_bytes());
+    }
+
+    #[inline]
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
     /// Never asked for.
     fn finish(&self) -> u64 {
         self.hasher.hash_bytes(&self.bytes[..self.length]).high
@@ -242,6 +269,9 @@ mod tests {
     fn any_hash_is_a_key_however_long() {
         let hasher = KeyHasher::default();
         assert_eq!(hasher.hash(ByHash(7u64)), hasher.hash(7u64));
+        assert_eq!(hasher.hash(ByHash(7usize)), hasher.hash(7u64));
+        assert_eq!(hasher.hash(ByHash(-7i128)), hasher.hash(-7i128));
+        assert_eq!(hasher.hash(ByHash((1u16, 2i32))), hasher.hash([1u8, 0, 2, 0, 0, 0]));
         let mut seen = std::collections::HashSet::new();
         for length in 0..600 {
             let mut text = vec![b'x'; length];
