@@ -82,7 +82,8 @@ fn formulas_stand_with_their_numbers() {
         "(1 - e^(-kn/m))^k = 0.0098",
         "sum over L of Poisson(L; 512 n/m)·f(L)",
         "log2(1/p) = 6.6",
-        "t + (1 - a)·W + a·p·F = 29.00 + 0.500·1000000 + 0.500·",
+        "t + (1 - a)·W + a·p·F = ",
+        " + 0.500·1000000 + 0.500·0.009760·1000000 = ",
         "Do not fit:\n",
         "AMD EPYC",
     ] {
@@ -137,7 +138,7 @@ fn a_plan_is_a_row_for_each_kind() {
         let line = text.lines().find(|line| line.split(' ').next() == Some(kind));
         line.unwrap_or_else(|| panic!("no {kind}: {text}")).split_whitespace().collect()
     };
-    let take = "Take blocked: 1.21 MiB in memory, 1.21 MiB to send. The next, scalable, takes 3.48 x its time";
+    let take = "Take blocked: 1.21 MiB in memory, 1.21 MiB to send. The next, scalable, takes ";
     assert!(text.starts_with(take), "{text}");
     let classic = row("classic");
     assert_eq!((classic[1], &classic[3..5]), ("1,000,000", &["1.15", "MiB"][..]));
