@@ -248,14 +248,28 @@ unsafe fn least<I: Isa, const N: usize>(
     });
 }
 
+/// The counters of the block that a key falls into.
+#[inline(always)]
+fn block_of<const N: usize>(blocks: &[Block], hash: KeyHash) -> &[Block; N] {
+    let blocks = blocks.as_chunks().0;
+    &blocks[place(hash.high, blocks.len() as u64) as usize]
+}
+
+/// As [`block_of`], to be changed.
+#[inline(always)]
+fn block_of_mut<const N: usize>(blocks: &mut [Block], hash: KeyHash) -> &mut [Block; N] {
+    let blocks = blocks.as_chunks_mut().0;
+    let place = place(hash.high, blocks.len() as u64) as usize;
+    &mut blocks[place]
+}
+
 #[inline(always)]
 unsafe fn add_one<I: Isa, const N: usize>(
     blocks: &mut [Block],
     hash: KeyHash,
     probes: u32,
 ) -> bool {
-    let blocks = blocks.as_chunks_mut::<N>().0;
-    let block = &mut blocks[place(hash.high, blocks.len() as u64) as usize];
+    let block = block_of_mut::<N>(blocks, hash);
     // SAFETY: promised by the caller.
     let mask = unsafe { mask::<I>(hash.low, probes) };
     let new = !counters::has(block, &mask);
@@ -269,24 +283,21 @@ unsafe fn take_one<I: Isa, const N: usize>(
     hash: KeyHash,
     probes: u32,
 ) -> bool {
-    let blocks = blocks.as_chunks_mut::<N>().0;
-    let block = &mut blocks[place(hash.high, blocks.len() as u64) as usize];
+    let block = block_of_mut::<N>(blocks, hash);
     // SAFETY: promised by the caller.
     counters::take(block, &unsafe { mask::<I>(hash.low, probes) })
 }
 
 #[inline(always)]
 unsafe fn has_one<I: Isa, const N: usize>(blocks: &[Block], hash: KeyHash, probes: u32) -> bool {
-    let blocks = blocks.as_chunks::<N>().0;
-    let block = &blocks[place(hash.high, blocks.len() as u64) as usize];
+    let block = block_of::<N>(blocks, hash);
     // SAFETY: promised by the caller.
     counters::has(block, &unsafe { mask::<I>(hash.low, probes) })
 }
 
 #[inline(always)]
 unsafe fn least_one<I: Isa, const N: usize>(blocks: &[Block], hash: KeyHash, probes: u32) -> u32 {
-    let blocks = blocks.as_chunks::<N>().0;
-    let block = &blocks[place(hash.high, blocks.len() as u64) as usize];
+    let block = block_of::<N>(blocks, hash);
     // SAFETY: promised by the caller.
     counters::least(block, &unsafe { mask::<I>(hash.low, probes) })
 }

@@ -151,7 +151,7 @@ unsafe fn contains_avx2(words: *const u64, low: u64) -> bool {
 #[inline(always)]
 unsafe fn insert_avx2(words: *mut u64, low: u64) -> bool {
     let new: u8;
-    // SAFETY: as in `contains`; the block is also written.
+    // SAFETY: as in `contains_avx2`; the block is also written.
     unsafe {
         vector_asm!(
             "vmovq xmm0, {low}",
@@ -185,13 +185,13 @@ unsafe fn insert_avx2(words: *mut u64, low: u64) -> bool {
     new != 0
 }
 
-/// As [`contains`], in half the instructions: all eight lanes in one register. A rotation takes its count modulo 64, so
+/// As [`contains_avx2`], in half the instructions: all eight lanes in one register. A rotation takes its count modulo 64, so
 /// that no field is cut out.
 ///
 /// Only registers that code without AVX-512 does not know: no `vzeroupper`, and nothing of the caller's is lost.
 ///
 /// # Safety
-/// AVX-512F is there; the rest as in [`contains`].
+/// AVX-512F is there; the rest as in [`contains_avx2`].
 #[inline(always)]
 unsafe fn contains_avx512(words: *const u64, low: u64) -> bool {
     let has: u8;
@@ -216,10 +216,10 @@ unsafe fn contains_avx512(words: *const u64, low: u64) -> bool {
     has != 0
 }
 
-/// As [`insert`], in half the instructions.
+/// As [`insert_avx2`], in half the instructions.
 ///
 /// # Safety
-/// AVX-512F is there; the rest as in [`insert`].
+/// AVX-512F is there; the rest as in [`insert_avx2`].
 #[inline(always)]
 unsafe fn insert_avx512(words: *mut u64, low: u64) -> bool {
     let new: u8;
