@@ -8,8 +8,6 @@ pub(crate) mod cells;
 pub(crate) mod counters;
 pub(crate) mod slots;
 
-use bytemuck::{Pod, Zeroable};
-
 pub(crate) use arch::AHEAD;
 pub use arch::Blocks;
 #[cfg(feature = "std")]
@@ -27,7 +25,7 @@ pub(crate) const BLOCK_BITS: u64 = 512;
 pub(crate) const BLOCK_BYTES: u64 = BLOCK_BITS / 8;
 
 /// 512 bits, one cache line: eight little-endian 64-bit words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub struct Block(pub(crate) [u64; 8]);
 

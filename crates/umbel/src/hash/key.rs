@@ -82,7 +82,7 @@ hashes!(KeyHasher, Prehashed);
 /// A 64-bit hash that the caller made, as [`KeyHash::from_u64`] takes it: a key of [`Prehashed`] filters.
 ///
 /// The hash must be well mixed in all its bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::TransparentWrapper)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Hash64(pub u64);
 

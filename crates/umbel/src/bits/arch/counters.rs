@@ -1,9 +1,9 @@
-//! Batches of keys over blocks of [counters](crate::bits::counters), compiled for each instruction set:
-//! the loops over eight words become vector code by themselves, so the plain code is its own twin.
+//! Keys over blocks of [counters](crate::bits::counters), compiled for each instruction set.
 
-use super::{AHEAD, Hash, Isa, KeyHash, NEAR, pattern, place, prefetch, walk};
+use core::ops::Range;
+
+use super::{AHEAD, Hash, Isa, KeyHash, NEAR, known, mask, place, planes, prefetch, walk};
 use crate::bits::Block;
-use crate::bits::counters;
 use crate::prelude::*;
 
 /// Planes that tell whether a counter is 0. Insertions go beyond for a quarter of the keys.
@@ -16,16 +16,16 @@ const CARRIES: usize = 8;
 #[derive(Clone, Copy)]
 pub(crate) struct Counters {
     pub(crate) name: &'static str,
-    probes: u32,
-    add: unsafe fn(&mut [Block], &[KeyHash], u32),
-    add_new: unsafe fn(&mut [Block], &[KeyHash], u32, &mut [bool]),
-    take: unsafe fn(&mut [Block], &[KeyHash], u32, &mut [bool]),
-    has: unsafe fn(&[Block], &[KeyHash], u32, &mut [bool]),
-    least: unsafe fn(&[Block], &[KeyHash], u32, &mut [u32]),
-    add_one: unsafe fn(&mut [Block], KeyHash, u32) -> bool,
-    take_one: unsafe fn(&mut [Block], KeyHash, u32) -> bool,
-    has_one: unsafe fn(&[Block], KeyHash, u32) -> bool,
-    least_one: unsafe fn(&[Block], KeyHash, u32) -> u32,
+    shape: Shape,
+    add: unsafe fn(&mut [Block], Shape, &[KeyHash]),
+    add_new: unsafe fn(&mut [Block], Shape, &[KeyHash], &mut [bool]),
+    take: unsafe fn(&mut [Block], Shape, &[KeyHash], &mut [bool]),
+    has: unsafe fn(&[Block], Shape, &[KeyHash], &mut [bool]),
+    least: unsafe fn(&[Block], Shape, &[KeyHash], &mut [u32]),
+    add_one: unsafe fn(&mut [Block], Shape, KeyHash) -> bool,
+    take_one: unsafe fn(&mut [Block], Shape, KeyHash) -> bool,
+    has_one: unsafe fn(&[Block], Shape, KeyHash) -> bool,
+    least_one: unsafe fn(&[Block], Shape, KeyHash) -> u32,
 }
 
 impl core::fmt::Debug for Counters {
@@ -42,39 +42,40 @@ impl Counters {
 
     /// All kernels that this processor can run, the best one last.
     pub(crate) fn available(planes: u32, probes: u32) -> Vec<Self> {
-        let mut kernels = vec![plain::kernel(planes, probes)];
-        kernels.extend(native(planes, probes).into_iter().flatten());
+        let shape = Shape { planes: planes as usize, probes };
+        let mut kernels = vec![plain::kernel(shape)];
+        kernels.extend(native(shape).into_iter().flatten());
         kernels
     }
 
     /// Counts keys, in blocks of planes.
     pub(crate) fn add(&self, blocks: &mut [Block], hashes: &[KeyHash]) {
         // SAFETY: `available` gives only kernels whose instruction set the processor reported.
-        unsafe { (self.add)(blocks, hashes, self.probes) }
+        unsafe { (self.add)(blocks, self.shape, hashes) }
     }
 
     /// As [`add`](Self::add), one key after the other; tells which were not counted before.
     pub(crate) fn add_new(&self, blocks: &mut [Block], hashes: &[KeyHash], new: &mut [bool]) {
         // SAFETY: as in `add`.
-        unsafe { (self.add_new)(blocks, hashes, self.probes, new) }
+        unsafe { (self.add_new)(blocks, self.shape, hashes, new) }
     }
 
     /// Takes keys out, one after the other; tells which were counted.
     pub(crate) fn take(&self, blocks: &mut [Block], hashes: &[KeyHash], taken: &mut [bool]) {
         // SAFETY: as in `add`.
-        unsafe { (self.take)(blocks, hashes, self.probes, taken) }
+        unsafe { (self.take)(blocks, self.shape, hashes, taken) }
     }
 
     /// Whether keys are counted.
     pub(crate) fn has(&self, blocks: &[Block], hashes: &[KeyHash], found: &mut [bool]) {
         // SAFETY: as in `add`.
-        unsafe { (self.has)(blocks, hashes, self.probes, found) }
+        unsafe { (self.has)(blocks, self.shape, hashes, found) }
     }
 
     /// The least counters of keys.
     pub(crate) fn least(&self, blocks: &[Block], hashes: &[KeyHash], counts: &mut [u32]) {
         // SAFETY: as in `add`.
-        unsafe { (self.least)(blocks, hashes, self.probes, counts) }
+        unsafe { (self.least)(blocks, self.shape, hashes, counts) }
     }
 
     /// Counts one key; tells whether it was not counted before. The batches would ask for its lines first and wait for
@@ -82,328 +83,288 @@ impl Counters {
     #[inline]
     pub(crate) fn add_one(&self, blocks: &mut [Block], hash: KeyHash) -> bool {
         // SAFETY: as in `add`.
-        unsafe { (self.add_one)(blocks, hash, self.probes) }
+        unsafe { (self.add_one)(blocks, self.shape, hash) }
     }
 
     /// Takes one key out; tells whether it was counted.
     #[inline]
     pub(crate) fn take_one(&self, blocks: &mut [Block], hash: KeyHash) -> bool {
         // SAFETY: as in `add`.
-        unsafe { (self.take_one)(blocks, hash, self.probes) }
+        unsafe { (self.take_one)(blocks, self.shape, hash) }
     }
 
     /// Whether one key is counted.
     #[inline]
     pub(crate) fn has_one(&self, blocks: &[Block], hash: KeyHash) -> bool {
         // SAFETY: as in `add`.
-        unsafe { (self.has_one)(blocks, hash, self.probes) }
+        unsafe { (self.has_one)(blocks, self.shape, hash) }
     }
 
     /// The least counter of one key.
     #[inline]
     pub(crate) fn least_one(&self, blocks: &[Block], hash: KeyHash) -> u32 {
         // SAFETY: as in `add`.
-        unsafe { (self.least_one)(blocks, hash, self.probes) }
+        unsafe { (self.least_one)(blocks, self.shape, hash) }
     }
 }
 
 /// The kernels besides the plain ones, where this processor can run them.
 #[cfg(target_arch = "x86_64")]
-fn native(planes: u32, probes: u32) -> [Option<Counters>; 2] {
+fn native(shape: Shape) -> [Option<Counters>; 2] {
     let has_bmi2 = super::has_feature!("bmi2");
     [
-        (has_bmi2 && super::has_feature!("avx2")).then(|| avx2::kernel(planes, probes)),
-        (has_bmi2 && super::has_feature!("avx512f")).then(|| avx512::kernel(planes, probes)),
+        (has_bmi2 && super::has_feature!("avx2")).then(|| avx2::kernel(shape)),
+        (has_bmi2 && super::has_feature!("avx512f")).then(|| avx512::kernel(shape)),
     ]
 }
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-fn native(planes: u32, probes: u32) -> [Option<Counters>; 1] {
-    [super::neon::is_available().then(|| neon::kernel(planes, probes))]
+fn native(shape: Shape) -> [Option<Counters>; 1] {
+    [super::neon::is_available().then(|| neon::kernel(shape))]
 }
 
 #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
-fn native(_: u32, _: u32) -> [Option<Counters>; 0] {
+fn native(_: Shape) -> [Option<Counters>; 0] {
     []
 }
 
-/// The positions of a key, as in a plain block.
-///
-/// # Safety
-/// Only where the instruction set of `I` is there; so for all functions below.
-#[inline(always)]
-unsafe fn mask<I: Isa>(low: u64, probes: u32) -> Block {
-    let mut mask = Block::default();
-    // SAFETY: promised by the caller.
-    unsafe {
-        match probes {
-            8 => I::set(&mut mask, &I::lanes::<1>(low)),
-            16 => I::set(&mut mask, &I::lanes::<2>(low)),
-            24 => I::set(&mut mask, &I::lanes::<3>(low)),
-            32 => I::set(&mut mask, &I::lanes::<4>(low)),
-            _ => _ = pattern::insert_scattered(&mut mask, low, probes),
+/// What counters there are.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// Bits of a counter: lines of a block. A power of two.
+    planes: usize,
+    probes: u32,
+}
+
+impl Shape {
+    /// Itself, in code compiled for so many planes and probes, or for any where they are 0.
+    #[inline(always)]
+    fn of<const PLANES: usize, const PROBES: u32>(self) -> Self {
+        Self {
+            planes: if PLANES == 0 { self.planes } else { PLANES },
+            probes: known::<PROBES>(self.probes),
         }
     }
-    mask
+
+    /// Blocks of counters.
+    #[inline(always)]
+    fn count(&self, lines: &[Block]) -> u64 {
+        (lines.len() >> self.planes.trailing_zeros()) as u64
+    }
+
+    /// The first line of a key's block, of `blocks`.
+    #[inline(always)]
+    fn first(&self, hash: KeyHash, blocks: u64) -> usize {
+        place(hash.high, blocks) as usize * self.planes
+    }
+
+    /// The lines of a key's block.
+    #[inline(always)]
+    fn lines_of(&self, lines: &[Block], hash: KeyHash) -> Range<usize> {
+        let first = self.first(hash, self.count(lines));
+        first..first + self.planes
+    }
 }
 
 // No closures, as in the module above.
 
-/// [`walk!`] over blocks of counters; asks for the first `$lines` lines of each.
+/// [`walk!`] over blocks of counters, with the `$lines` of each block; asks for the first `$ask` of them.
 macro_rules! walk_counters {
-    ($blocks:expr, $hashes:expr, $probes:expr, $lines:expr, |$i:ident, $place:ident, $mask:ident| $each:expr) => {
-        let (start, total) = ($blocks.as_ptr().cast::<Block>(), $blocks.len() as u64);
+    ($all:expr, $shape:expr, $hashes:expr, $ask:expr, |$i:ident, $lines:ident, $mask:ident| $each:expr) => {
+        let (start, shape): (*const Block, Shape) = ($all.as_ptr(), $shape);
+        let blocks = shape.count(&$all);
         walk!(
             $hashes,
             AHEAD,
-            total * N as u64 <= NEAR,
-            |hash| place(hash.high, total) as usize,
+            $all.len() as u64 <= NEAR,
+            |hash| shape.first(hash, blocks),
             |asked| {
-                for line in 0..$lines {
-                    prefetch(start.wrapping_add(asked * N + line));
+                for line in 0..$ask {
+                    prefetch(start.wrapping_add(asked + line));
                 }
             },
-            |$i, $place, low| {
+            |$i, first, low| {
+                let $lines = first..first + shape.planes;
                 // SAFETY: promised by the caller.
-                let $mask = unsafe { mask::<I>(low, $probes) };
-                $each
+                unsafe {
+                    let $mask = mask::<I>(low, shape.probes);
+                    $each
+                }
             }
         );
     };
 }
 
+/// # Safety
+/// Only where the instruction set of `I` is there; so for all functions below.
 #[inline(always)]
-unsafe fn add<I: Isa, const N: usize>(blocks: &mut [Block], hashes: &[KeyHash], probes: u32) {
-    let blocks = blocks.as_chunks_mut::<N>().0;
+unsafe fn add<I: Isa>(all: &mut [Block], shape: Shape, hashes: &[KeyHash]) {
     // A carry waits for its line while others are added.
-    let mut carries = [(0, Block::default()); CARRIES];
+    let mut carries: [(Range<usize>, Block); CARRIES] = Default::default();
     let mut carried = 0;
-    walk_counters!(blocks, hashes, probes, LOW, |_i, place, mask| {
-        let carry = counters::add_low(&mut blocks[place], &mask);
-        if !carry.is_zero() {
-            prefetch(&blocks[place][LOW]);
-            let (place, carry) =
-                core::mem::replace(&mut carries[carried % CARRIES], (place, carry));
-            carried += 1;
-            if carried > CARRIES {
-                counters::carry_high(&mut blocks[place], carry);
+    walk_counters!(all, shape, hashes, LOW, |_i, lines, mask| {
+        let carry = planes::add_low::<I>(&mut all[lines.clone()], mask);
+        if !I::is_zero(carry) {
+            prefetch(&all[lines.start + LOW]);
+            let (waiting, line) = &mut carries[carried % CARRIES];
+            if carried >= CARRIES {
+                planes::carry_high::<I>(&mut all[waiting.clone()], I::load(line));
             }
+            *waiting = lines;
+            I::store(line, carry);
+            carried += 1;
         }
     });
-    for (place, carry) in &carries[..carried.min(CARRIES)] {
-        counters::carry_high(&mut blocks[*place], *carry);
+    for (lines, carry) in &carries[..carried.min(CARRIES)] {
+        // SAFETY: promised by the caller.
+        unsafe { planes::carry_high::<I>(&mut all[lines.clone()], I::load(carry)) };
     }
 }
 
 #[inline(always)]
-unsafe fn add_new<I: Isa, const N: usize>(
-    blocks: &mut [Block],
-    hashes: &[KeyHash],
-    probes: u32,
-    new: &mut [bool],
-) {
-    let blocks = blocks.as_chunks_mut::<N>().0;
-    walk_counters!(blocks, hashes, probes, LOW, |i, place, mask| {
-        new[i] = !counters::has(&blocks[place], &mask);
-        counters::add(&mut blocks[place], &mask);
+unsafe fn add_new<I: Isa>(all: &mut [Block], shape: Shape, hashes: &[KeyHash], new: &mut [bool]) {
+    walk_counters!(all, shape, hashes, LOW, |i, lines, mask| {
+        let block = &mut all[lines];
+        new[i] = !planes::has::<I>(block, mask);
+        planes::add::<I>(block, mask);
     });
 }
 
 #[inline(always)]
-unsafe fn take<I: Isa, const N: usize>(
-    blocks: &mut [Block],
-    hashes: &[KeyHash],
-    probes: u32,
-    taken: &mut [bool],
-) {
-    let blocks = blocks.as_chunks_mut::<N>().0;
-    walk_counters!(blocks, hashes, probes, N, |i, place, mask| {
-        taken[i] = counters::take(&mut blocks[place], &mask);
+unsafe fn take<I: Isa>(all: &mut [Block], shape: Shape, hashes: &[KeyHash], taken: &mut [bool]) {
+    walk_counters!(all, shape, hashes, shape.planes, |i, lines, mask| {
+        taken[i] = planes::take::<I>(&mut all[lines], mask);
     });
 }
 
 #[inline(always)]
-unsafe fn has<I: Isa, const N: usize>(
-    blocks: &[Block],
-    hashes: &[KeyHash],
-    probes: u32,
-    found: &mut [bool],
-) {
-    let blocks = blocks.as_chunks::<N>().0;
-    walk_counters!(blocks, hashes, probes, LOW, |i, place, mask| {
-        found[i] = counters::has(&blocks[place], &mask);
+unsafe fn has<I: Isa>(all: &[Block], shape: Shape, hashes: &[KeyHash], found: &mut [bool]) {
+    walk_counters!(all, shape, hashes, LOW, |i, lines, mask| {
+        found[i] = planes::has::<I>(&all[lines], mask);
     });
 }
 
 #[inline(always)]
-unsafe fn least<I: Isa, const N: usize>(
-    blocks: &[Block],
-    hashes: &[KeyHash],
-    probes: u32,
-    counts: &mut [u32],
-) {
-    let blocks = blocks.as_chunks::<N>().0;
-    walk_counters!(blocks, hashes, probes, N, |i, place, mask| {
-        counts[i] = counters::least(&blocks[place], &mask);
+unsafe fn least<I: Isa>(all: &[Block], shape: Shape, hashes: &[KeyHash], counts: &mut [u32]) {
+    walk_counters!(all, shape, hashes, shape.planes, |i, lines, mask| {
+        counts[i] = planes::least::<I>(&all[lines], mask);
     });
 }
 
-/// The counters of the block that a key falls into.
 #[inline(always)]
-fn block_of<const N: usize>(blocks: &[Block], hash: KeyHash) -> &[Block; N] {
-    let blocks = blocks.as_chunks().0;
-    &blocks[place(hash.high, blocks.len() as u64) as usize]
-}
-
-/// As [`block_of`], to be changed.
-#[inline(always)]
-fn block_of_mut<const N: usize>(blocks: &mut [Block], hash: KeyHash) -> &mut [Block; N] {
-    let blocks = blocks.as_chunks_mut().0;
-    let place = place(hash.high, blocks.len() as u64) as usize;
-    &mut blocks[place]
-}
-
-#[inline(always)]
-unsafe fn add_one<I: Isa, const N: usize>(
-    blocks: &mut [Block],
-    hash: KeyHash,
-    probes: u32,
-) -> bool {
-    let block = block_of_mut::<N>(blocks, hash);
+unsafe fn add_one<I: Isa>(all: &mut [Block], shape: Shape, hash: KeyHash) -> bool {
+    let lines = shape.lines_of(all, hash);
+    let block = &mut all[lines];
     // SAFETY: promised by the caller.
-    let mask = unsafe { mask::<I>(hash.low, probes) };
-    let new = !counters::has(block, &mask);
-    counters::add_alone(block, &mask);
-    new
+    unsafe {
+        let mask = mask::<I>(hash.low, shape.probes);
+        let new = !planes::has::<I>(block, mask);
+        planes::add_alone::<I>(block, mask);
+        new
+    }
 }
 
 #[inline(always)]
-unsafe fn take_one<I: Isa, const N: usize>(
-    blocks: &mut [Block],
-    hash: KeyHash,
-    probes: u32,
-) -> bool {
-    let block = block_of_mut::<N>(blocks, hash);
+unsafe fn take_one<I: Isa>(all: &mut [Block], shape: Shape, hash: KeyHash) -> bool {
+    let lines = shape.lines_of(all, hash);
     // SAFETY: promised by the caller.
-    counters::take(block, &unsafe { mask::<I>(hash.low, probes) })
+    unsafe { planes::take::<I>(&mut all[lines], mask::<I>(hash.low, shape.probes)) }
 }
 
 #[inline(always)]
-unsafe fn has_one<I: Isa, const N: usize>(blocks: &[Block], hash: KeyHash, probes: u32) -> bool {
-    let block = block_of::<N>(blocks, hash);
+unsafe fn has_one<I: Isa>(all: &[Block], shape: Shape, hash: KeyHash) -> bool {
     // SAFETY: promised by the caller.
-    counters::has(block, &unsafe { mask::<I>(hash.low, probes) })
+    unsafe { planes::has::<I>(&all[shape.lines_of(all, hash)], mask::<I>(hash.low, shape.probes)) }
 }
 
 #[inline(always)]
-unsafe fn least_one<I: Isa, const N: usize>(blocks: &[Block], hash: KeyHash, probes: u32) -> u32 {
-    let block = block_of::<N>(blocks, hash);
+unsafe fn least_one<I: Isa>(all: &[Block], shape: Shape, hash: KeyHash) -> u32 {
     // SAFETY: promised by the caller.
-    counters::least(block, &unsafe { mask::<I>(hash.low, probes) })
+    unsafe {
+        planes::least::<I>(&all[shape.lines_of(all, hash)], mask::<I>(hash.low, shape.probes))
+    }
 }
 
-/// Makes `kernel(planes, probes)`, the loops compiled for one instruction set.
+/// Makes `kernel(shape)`, the loops compiled for one instruction set.
 macro_rules! kernels {
-    ($isa:ident, $name:expr $(, $feature:literal)?) => {
-        use super::{Block, Counters, KeyHash};
+    ($isa:ident, $name:expr, [$($planes:literal),*] $(, $feature:literal)?) => {
+        use super::{Block, Counters, KeyHash, Shape};
 
-        pub(super) fn kernel(planes: u32, probes: u32) -> Counters {
-            match planes {
-                4 => of::<4>(probes),
-                8 => of::<8>(probes),
-                16 => of::<16>(probes),
-                _ => unreachable!("counters have 4, 8 or 16 bits"),
+        pub(super) fn kernel(shape: Shape) -> Counters {
+            match (shape.planes, shape.probes) {
+                $(($planes, 8) => kernel_of::<$planes, 8>(shape),)*
+                _ => kernel_of::<0, 0>(shape),
             }
         }
 
-        fn of<const N: usize>(probes: u32) -> Counters {
+        fn kernel_of<const PLANES: usize, const PROBES: u32>(shape: Shape) -> Counters {
             Counters {
                 name: $name,
-                probes,
-                add: add::<N>,
-                add_new: add_new::<N>,
-                take: take::<N>,
-                has: has::<N>,
-                least: least::<N>,
-                add_one: add_one::<N>,
-                take_one: take_one::<N>,
-                has_one: has_one::<N>,
-                least_one: least_one::<N>,
+                shape,
+                add: add::<PLANES, PROBES>,
+                add_new: add_new::<PLANES, PROBES>,
+                take: take::<PLANES, PROBES>,
+                has: has::<PLANES, PROBES>,
+                least: least::<PLANES, PROBES>,
+                add_one: add_one::<PLANES, PROBES>,
+                take_one: take_one::<PLANES, PROBES>,
+                has_one: has_one::<PLANES, PROBES>,
+                least_one: least_one::<PLANES, PROBES>,
             }
         }
 
         $(#[target_feature(enable = $feature)])?
-        fn add<const N: usize>(blocks: &mut [Block], hashes: &[KeyHash], probes: u32) {
+        fn add<const PLANES: usize, const PROBES: u32>(all: &mut [Block], shape: Shape, hashes: &[KeyHash]) {
             // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::add::<$isa, N>(blocks, hashes, probes) }
+            unsafe { super::add::<$isa>(all, shape.of::<PLANES, PROBES>(), hashes) }
         }
 
         $(#[target_feature(enable = $feature)])?
-        fn add_new<const N: usize>(
-            blocks: &mut [Block],
-            hashes: &[KeyHash],
-            probes: u32,
-            new: &mut [bool],
-        ) {
+        fn add_new<const PLANES: usize, const PROBES: u32>(all: &mut [Block], shape: Shape, hashes: &[KeyHash], new: &mut [bool]) {
             // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::add_new::<$isa, N>(blocks, hashes, probes, new) }
+            unsafe { super::add_new::<$isa>(all, shape.of::<PLANES, PROBES>(), hashes, new) }
         }
 
         $(#[target_feature(enable = $feature)])?
-        fn take<const N: usize>(
-            blocks: &mut [Block],
-            hashes: &[KeyHash],
-            probes: u32,
-            taken: &mut [bool],
-        ) {
+        fn take<const PLANES: usize, const PROBES: u32>(all: &mut [Block], shape: Shape, hashes: &[KeyHash], taken: &mut [bool]) {
             // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::take::<$isa, N>(blocks, hashes, probes, taken) }
+            unsafe { super::take::<$isa>(all, shape.of::<PLANES, PROBES>(), hashes, taken) }
         }
 
         $(#[target_feature(enable = $feature)])?
-        fn has<const N: usize>(
-            blocks: &[Block],
-            hashes: &[KeyHash],
-            probes: u32,
-            found: &mut [bool],
-        ) {
+        fn has<const PLANES: usize, const PROBES: u32>(all: &[Block], shape: Shape, hashes: &[KeyHash], found: &mut [bool]) {
             // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::has::<$isa, N>(blocks, hashes, probes, found) }
+            unsafe { super::has::<$isa>(all, shape.of::<PLANES, PROBES>(), hashes, found) }
         }
 
         $(#[target_feature(enable = $feature)])?
-        fn least<const N: usize>(
-            blocks: &[Block],
-            hashes: &[KeyHash],
-            probes: u32,
-            counts: &mut [u32],
-        ) {
+        fn least<const PLANES: usize, const PROBES: u32>(all: &[Block], shape: Shape, hashes: &[KeyHash], counts: &mut [u32]) {
             // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::least::<$isa, N>(blocks, hashes, probes, counts) }
+            unsafe { super::least::<$isa>(all, shape.of::<PLANES, PROBES>(), hashes, counts) }
         }
 
         $(#[target_feature(enable = $feature)])?
-        fn add_one<const N: usize>(blocks: &mut [Block], hash: KeyHash, probes: u32) -> bool {
+        fn add_one<const PLANES: usize, const PROBES: u32>(all: &mut [Block], shape: Shape, hash: KeyHash) -> bool {
             // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::add_one::<$isa, N>(blocks, hash, probes) }
+            unsafe { super::add_one::<$isa>(all, shape.of::<PLANES, PROBES>(), hash) }
         }
 
         $(#[target_feature(enable = $feature)])?
-        fn take_one<const N: usize>(blocks: &mut [Block], hash: KeyHash, probes: u32) -> bool {
+        fn take_one<const PLANES: usize, const PROBES: u32>(all: &mut [Block], shape: Shape, hash: KeyHash) -> bool {
             // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::take_one::<$isa, N>(blocks, hash, probes) }
+            unsafe { super::take_one::<$isa>(all, shape.of::<PLANES, PROBES>(), hash) }
         }
 
         $(#[target_feature(enable = $feature)])?
-        fn has_one<const N: usize>(blocks: &[Block], hash: KeyHash, probes: u32) -> bool {
+        fn has_one<const PLANES: usize, const PROBES: u32>(all: &[Block], shape: Shape, hash: KeyHash) -> bool {
             // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::has_one::<$isa, N>(blocks, hash, probes) }
+            unsafe { super::has_one::<$isa>(all, shape.of::<PLANES, PROBES>(), hash) }
         }
 
         $(#[target_feature(enable = $feature)])?
-        fn least_one<const N: usize>(blocks: &[Block], hash: KeyHash, probes: u32) -> u32 {
+        fn least_one<const PLANES: usize, const PROBES: u32>(all: &[Block], shape: Shape, hash: KeyHash) -> u32 {
             // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::least_one::<$isa, N>(blocks, hash, probes) }
+            unsafe { super::least_one::<$isa>(all, shape.of::<PLANES, PROBES>(), hash) }
         }
     };
 }
@@ -411,36 +372,37 @@ macro_rules! kernels {
 mod plain {
     use crate::bits::arch::scalar::{NAME, Scalar};
 
-    kernels!(Scalar, NAME);
+    kernels!(Scalar, NAME, []);
 }
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use crate::bits::arch::x86::avx2::Avx2;
 
-    kernels!(Avx2, "avx2", "avx2,bmi2");
+    kernels!(Avx2, "avx2", [4, 8], "avx2,bmi2");
 }
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use crate::bits::arch::x86::avx512::Avx512;
 
-    kernels!(Avx512, "avx512", "avx512f,bmi2");
+    kernels!(Avx512, "avx512", [4, 8], "avx512f,bmi2");
 }
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod neon {
     use crate::bits::arch::neon::Neon;
 
-    kernels!(Neon, "neon", "neon");
+    kernels!(Neon, "neon", [4, 8], "neon");
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::pattern;
     use super::*;
-    use crate::bits::Blocks;
+    use crate::bits::{Blocks, counters};
 
     /// Counters one by one.
     struct Model {

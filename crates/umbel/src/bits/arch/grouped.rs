@@ -4,7 +4,7 @@
 //!
 //! As in the loops of [`super`], there are no closures: they would not be compiled for the instruction set.
 
-use super::{AHEAD, Block, Hash, Isa, Kernel, pattern, place, prefetch, walk};
+use super::{AHEAD, Block, Hash, Isa, Kernel, known, mask, place, prefetch, walk};
 use crate::hash::KeyHash;
 
 /// Keys between asking for their lines and using them: half of what single lines take, since every key has
@@ -102,42 +102,28 @@ macro_rules! walk_groups {
     };
 }
 
-/// The mask of a key in lanes, or what `$else` gives where bits are scattered.
-macro_rules! lanes {
-    ($isa:ident, $probes:ident, $low:expr, $else:expr) => {
-        match $probes {
-            8 => $isa::lanes::<1>($low),
-            16 => $isa::lanes::<2>($low),
-            24 => $isa::lanes::<3>($low),
-            32 => $isa::lanes::<4>($low),
-            _ => $else,
-        }
-    };
-}
-
+/// Whether any of these blocks has all bits of a mask.
+///
 /// # Safety
 /// Only where the instruction set of `I` is there; so for all functions below.
+#[inline(always)]
+unsafe fn any_has<I: Isa>(group: &[Block], mask: I::Line) -> bool {
+    let mut any = false;
+    for block in group {
+        // SAFETY: promised by the caller.
+        any |= unsafe { I::is_zero(I::without(mask, I::load(block))) };
+    }
+    any
+}
+
 #[inline(always)]
 pub(super) unsafe fn any<I: Isa, const PROBES: u32>(
     group: &[Block],
     low: u64,
     probes: u32,
 ) -> bool {
-    let probes = if PROBES == 0 { probes } else { PROBES };
-    let mut any = false;
     // SAFETY: promised by the caller.
-    unsafe {
-        let mask = lanes!(I, PROBES, low, {
-            for block in group {
-                any |= pattern::contains_scattered(block, low, probes);
-            }
-            return any;
-        });
-        for block in group {
-            any |= I::test(block, &mask);
-        }
-    }
-    any
+    unsafe { any_has::<I>(group, mask::<I>(low, known::<PROBES>(probes))) }
 }
 
 #[inline(always)]
@@ -180,8 +166,10 @@ pub(super) unsafe fn insert_batch_new<I: Isa, const PROBES: u32>(
         let group = &mut blocks[first..first + member.size];
         // SAFETY: promised by the caller.
         unsafe {
-            new[i] = !any::<I, PROBES>(group, low, probes);
-            super::insert::<I, PROBES>(&mut group[member.index], low, probes);
+            let mask = mask::<I>(low, known::<PROBES>(probes));
+            new[i] = !any_has::<I>(group, mask);
+            let block = &mut group[member.index];
+            I::store(block, I::or(I::load(block), mask));
         }
     });
 }
@@ -190,6 +178,7 @@ pub(super) unsafe fn insert_batch_new<I: Isa, const PROBES: u32>(
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::pattern;
     use super::*;
     use crate::bits::Blocks;
 

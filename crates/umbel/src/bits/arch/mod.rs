@@ -28,12 +28,14 @@ mod counters;
 mod grouped;
 #[cfg(target_arch = "x86_64")]
 mod inline;
+mod layout;
 #[cfg(feature = "std")]
 mod map;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod neon;
 mod once;
 mod pattern;
+mod planes;
 mod scalar;
 mod storage;
 #[cfg(target_arch = "x86_64")]
@@ -67,19 +69,26 @@ use crate::hash::KeyHash;
 /// 64 differ by 3 %; more would only crowd small caches.
 pub(crate) const AHEAD: usize = 32;
 
-/// How one instruction set makes the lanes mask of a key and applies it to a block.
+/// What one instruction set does with the 512 bits of a block.
 ///
 /// # Safety
 /// All functions may only be called where the instruction set is there.
 trait Isa {
-    type Mask;
+    /// A block in registers.
+    type Line: Copy;
 
-    /// The lanes pattern of `ROUNDS` rounds.
-    unsafe fn lanes<const ROUNDS: u32>(low: u64) -> Self::Mask;
-    /// Whether all bits of the mask are set.
-    unsafe fn test(block: &Block, mask: &Self::Mask) -> bool;
-    /// Sets all bits of the mask.
-    unsafe fn set(block: &mut Block, mask: &Self::Mask);
+    /// The lanes pattern of so many rounds, 1 or more.
+    unsafe fn lanes(low: u64, rounds: u32) -> Self::Line;
+    /// The scatter pattern.
+    unsafe fn scattered(low: u64, probes: u32) -> Self::Line;
+    unsafe fn load(block: &Block) -> Self::Line;
+    unsafe fn store(block: &mut Block, line: Self::Line);
+    unsafe fn and(left: Self::Line, right: Self::Line) -> Self::Line;
+    /// The bits of `left` that `right` has not.
+    unsafe fn without(left: Self::Line, right: Self::Line) -> Self::Line;
+    unsafe fn or(left: Self::Line, right: Self::Line) -> Self::Line;
+    unsafe fn xor(left: Self::Line, right: Self::Line) -> Self::Line;
+    unsafe fn is_zero(line: Self::Line) -> bool;
 }
 
 /// The kernels of one instruction set for one number of probes: the choice is made once a filter, so
@@ -187,17 +196,16 @@ macro_rules! walk {
                 $ask
                 *slot = $asked;
             }
-            let ahead = hashes.get($ahead..).unwrap_or_default();
-            for ($i, (hash, ahead)) in hashes.iter().zip(ahead).enumerate() {
-                let $hash = ahead.key_hash();
-                let $asked = $at;
-                $ask
-                let $place = core::mem::replace(&mut places[$i % $ahead], $asked);
+            for ($i, hash) in hashes.iter().enumerate() {
+                let slot = &mut places[$i % $ahead];
+                let $place = *slot;
+                if let Some(ahead) = hashes.get($i + $ahead) {
+                    let $hash = ahead.key_hash();
+                    let $asked = $at;
+                    $ask
+                    *slot = $asked;
+                }
                 let $low = hash.key_hash().low;
-                $each
-            }
-            for $i in ahead.len()..hashes.len() {
-                let ($place, $low) = (places[$i % $ahead], hashes[$i].key_hash().low);
                 $each
             }
         }
@@ -269,11 +277,13 @@ impl Kernel {
             // SAFETY: as in `contains`; all that other threads do to the words is atomic.
             return unsafe { self.inlined.contains(block.words(), low) };
         }
-        if self.probes.is_multiple_of(8) {
+        if pattern::rounds(self.probes) > 0 {
             return block.load().has(&pattern::mask(low, self.probes));
         }
         let mut all = 1;
-        pattern::each_scattered(low, self.probes, |word, bit| all &= block.word(word) >> bit);
+        for (word, bit) in pattern::Scatter::new(low, self.probes) {
+            all &= block.word(word) >> bit;
+        }
         all & 1 == 1
     }
 
@@ -289,7 +299,7 @@ impl Kernel {
             // SAFETY: as in `contains_atomic`.
             return unsafe { self.inlined.insert(block.words(), low) };
         }
-        if self.probes.is_multiple_of(8) {
+        if pattern::rounds(self.probes) > 0 {
             let mask = pattern::mask(low, self.probes);
             let old = block.load();
             let mut new = old;
@@ -298,11 +308,11 @@ impl Kernel {
             return !old.has(&mask);
         }
         let mut all = 1;
-        pattern::each_scattered(low, self.probes, |word, bit| {
+        for (word, bit) in pattern::Scatter::new(low, self.probes) {
             let old = block.word(word);
             all &= old >> bit;
             block.set_word(word, old | 1 << bit);
-        });
+        }
         all & 1 == 0
     }
 
@@ -359,20 +369,10 @@ mod none {
 /// Makes `kernel(probes)`, the generic kernels compiled for one instruction set, with the number of
 /// probes known where it is a usual one.
 macro_rules! kernels {
-    ($isa:ident, $name:expr $(, $feature:literal)?) => {
+    ($isa:ident, $name:expr, [$($usual:literal),+] $(, $feature:literal)?) => {
         pub(super) fn kernel(probes: u32) -> Kernel {
             match probes {
-                1 => kernel_of::<1>(probes),
-                2 => kernel_of::<2>(probes),
-                3 => kernel_of::<3>(probes),
-                4 => kernel_of::<4>(probes),
-                5 => kernel_of::<5>(probes),
-                6 => kernel_of::<6>(probes),
-                7 => kernel_of::<7>(probes),
-                8 => kernel_of::<8>(probes),
-                16 => kernel_of::<16>(probes),
-                24 => kernel_of::<24>(probes),
-                32 => kernel_of::<32>(probes),
+                $($usual => kernel_of::<$usual>(probes),)+
                 _ => kernel_of::<0>(probes),
             }
         }
@@ -387,7 +387,7 @@ macro_rules! kernels {
                 contains: contains::<PROBES>,
                 wide: batch_of::<PROBES, _>(),
                 narrow: batch_of::<PROBES, _>(),
-                grouped: grouped_of::<PROBES>(),
+                grouped: if PROBES == 8 { grouped_of::<8>() } else { grouped_of::<0>() },
             }
         }
 
@@ -496,42 +496,41 @@ use kernels;
 // The loops below have no closures: code inside a closure is not compiled for the instruction set
 // of the function around it, and every intrinsic would become a call.
 
-/// Sets the bits of a key; tells whether any was clear. With `PROBES` of 0, `probes` tells their
-/// number; patterns are chosen as in [`pattern::mask`].
+/// The number of probes, in code compiled for so many, or for any where `PROBES` is 0.
+#[inline(always)]
+const fn known<const PROBES: u32>(probes: u32) -> u32 {
+    if PROBES == 0 { probes } else { PROBES }
+}
+
+/// Sets the bits of a key; tells whether any was clear.
 ///
 /// # Safety
 /// Only where the instruction set of `I` is there; so for all functions below.
 #[inline(always)]
 unsafe fn insert<I: Isa, const PROBES: u32>(block: &mut Block, low: u64, probes: u32) -> bool {
-    let probes = if PROBES == 0 { probes } else { PROBES };
+    let probes = known::<PROBES>(probes);
     // SAFETY: promised by the caller.
     unsafe {
-        let mask = match PROBES {
-            8 => I::lanes::<1>(low),
-            16 => I::lanes::<2>(low),
-            24 => I::lanes::<3>(low),
-            32 => I::lanes::<4>(low),
-            _ => return pattern::insert_scattered(block, low, probes),
+        let mask = match pattern::rounds(probes) {
+            0 => return pattern::insert_scattered(block, low, probes),
+            rounds => I::lanes(low, rounds),
         };
-        let new = !I::test(block, &mask);
-        I::set(block, &mask);
-        new
+        let old = I::load(block);
+        I::store(block, I::or(old, mask));
+        !I::is_zero(I::without(mask, old))
     }
 }
 
 #[inline(always)]
 unsafe fn contains<I: Isa, const PROBES: u32>(block: &Block, low: u64, probes: u32) -> bool {
-    let probes = if PROBES == 0 { probes } else { PROBES };
+    let probes = known::<PROBES>(probes);
     // SAFETY: promised by the caller.
     unsafe {
-        let mask = match PROBES {
-            8 => I::lanes::<1>(low),
-            16 => I::lanes::<2>(low),
-            24 => I::lanes::<3>(low),
-            32 => I::lanes::<4>(low),
-            _ => return pattern::contains_scattered(block, low, probes),
+        let mask = match pattern::rounds(probes) {
+            0 => return pattern::contains_scattered(block, low, probes),
+            rounds => I::lanes(low, rounds),
         };
-        I::test(block, &mask)
+        I::is_zero(I::without(mask, I::load(block)))
     }
 }
 
@@ -561,6 +560,18 @@ unsafe fn contains_batch<I: Isa, const PROBES: u32, H: Hash>(
         // SAFETY: promised by the caller.
         found[i] = unsafe { contains::<I, PROBES>(&blocks[place], low, probes) };
     });
+}
+
+/// The mask of a key: all its bits.
+#[inline(always)]
+unsafe fn mask<I: Isa>(low: u64, probes: u32) -> I::Line {
+    // SAFETY: promised by the caller.
+    unsafe {
+        match pattern::rounds(probes) {
+            0 => I::scattered(low, probes),
+            rounds => I::lanes(low, rounds),
+        }
+    }
 }
 
 /// Asks for the cache line of a block; any address will do.

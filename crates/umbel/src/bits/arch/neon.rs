@@ -8,7 +8,7 @@
 use core::arch::aarch64::*;
 
 use super::grouped::Grouped;
-use super::{Batch, Block, Hash, Isa, Kernel, Member, Run, kernels};
+use super::{Batch, Block, Hash, Isa, Kernel, Member, Run, kernels, pattern};
 use crate::hash::{KeyHash, nth_word};
 
 /// Adds the kernels, for any processor but Miri's, which does not know the instructions.
@@ -23,7 +23,7 @@ pub(super) fn is_available() -> bool {
     !cfg!(miri)
 }
 
-kernels!(Neon, "neon", "neon");
+kernels!(Neon, "neon", [1, 2, 3, 4, 5, 6, 7, 8, 16], "neon");
 
 pub(super) struct Neon;
 
@@ -43,14 +43,14 @@ unsafe fn lane_bits(word: uint64x2_t, pair: usize) -> uint64x2_t {
 
 impl Isa for Neon {
     /// Words 0 and 1, 2 and 3, 4 and 5, 6 and 7.
-    type Mask = [uint64x2_t; 4];
+    type Line = [uint64x2_t; 4];
 
     #[inline(always)]
-    unsafe fn lanes<const ROUNDS: u32>(low: u64) -> Self::Mask {
+    unsafe fn lanes(low: u64, rounds: u32) -> Self::Line {
         // SAFETY: NEON, promised by the caller; pairs are below 4.
         unsafe {
             let mut mask = [vdupq_n_u64(0); 4];
-            for round in 0..ROUNDS {
+            for round in 0..rounds {
                 let word = vdupq_n_u64(nth_word(low, round));
                 for (pair, mask) in mask.iter_mut().enumerate() {
                     *mask = vorrq_u64(*mask, lane_bits(word, pair));
@@ -61,26 +61,75 @@ impl Isa for Neon {
     }
 
     #[inline(always)]
-    unsafe fn test(block: &Block, mask: &Self::Mask) -> bool {
+    unsafe fn scattered(low: u64, probes: u32) -> Self::Line {
+        // SAFETY: NEON, promised by the caller.
+        unsafe { Self::load(&pattern::scattered(low, probes)) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(block: &Block) -> Self::Line {
         // SAFETY: NEON, promised by the caller; a block is four pairs of words.
         unsafe {
-            let mut missing = vdupq_n_u64(0);
-            for (pair, mask) in mask.iter().enumerate() {
-                let words = vld1q_u64(block.0.as_ptr().add(2 * pair));
-                missing = vorrq_u64(missing, vbicq_u64(*mask, words));
-            }
-            vmaxvq_u32(vreinterpretq_u32_u64(missing)) == 0
+            let words = block.0.as_ptr();
+            [
+                vld1q_u64(words),
+                vld1q_u64(words.add(2)),
+                vld1q_u64(words.add(4)),
+                vld1q_u64(words.add(6)),
+            ]
         }
     }
 
     #[inline(always)]
-    unsafe fn set(block: &mut Block, mask: &Self::Mask) {
-        // SAFETY: NEON, promised by the caller; a block is four pairs of words.
+    unsafe fn store(block: &mut Block, line: Self::Line) {
+        for (pair, words) in line.into_iter().enumerate() {
+            // SAFETY: NEON, promised by the caller; a block is four pairs of words.
+            unsafe { vst1q_u64(block.0.as_mut_ptr().add(2 * pair), words) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn and(mut left: Self::Line, right: Self::Line) -> Self::Line {
+        for (left, right) in left.iter_mut().zip(right) {
+            // SAFETY: NEON, promised by the caller.
+            *left = unsafe { vandq_u64(*left, right) };
+        }
+        left
+    }
+
+    #[inline(always)]
+    unsafe fn without(mut left: Self::Line, right: Self::Line) -> Self::Line {
+        for (left, right) in left.iter_mut().zip(right) {
+            // SAFETY: NEON, promised by the caller.
+            *left = unsafe { vbicq_u64(*left, right) };
+        }
+        left
+    }
+
+    #[inline(always)]
+    unsafe fn or(mut left: Self::Line, right: Self::Line) -> Self::Line {
+        for (left, right) in left.iter_mut().zip(right) {
+            // SAFETY: NEON, promised by the caller.
+            *left = unsafe { vorrq_u64(*left, right) };
+        }
+        left
+    }
+
+    #[inline(always)]
+    unsafe fn xor(mut left: Self::Line, right: Self::Line) -> Self::Line {
+        for (left, right) in left.iter_mut().zip(right) {
+            // SAFETY: NEON, promised by the caller.
+            *left = unsafe { veorq_u64(*left, right) };
+        }
+        left
+    }
+
+    #[inline(always)]
+    unsafe fn is_zero(line: Self::Line) -> bool {
+        // SAFETY: NEON, promised by the caller.
         unsafe {
-            for (pair, mask) in mask.iter().enumerate() {
-                let words = block.0.as_mut_ptr().add(2 * pair);
-                vst1q_u64(words, vorrq_u64(vld1q_u64(words), *mask));
-            }
+            let any = vorrq_u64(vorrq_u64(line[0], line[1]), vorrq_u64(line[2], line[3]));
+            vmaxvq_u32(vreinterpretq_u32_u64(any)) == 0
         }
     }
 }
