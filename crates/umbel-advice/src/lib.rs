@@ -355,10 +355,9 @@ impl Goal {
     fn lines(&self, plan: &Plan) -> f64 {
         match plan.variant() {
             Variant::Blocked | Variant::Scalable { .. } => 1.0,
-            // Of counters the planes of a block, next to each other; of a window its generations.
-            Variant::Counting { counter_bits: lines } | Variant::Window { generations: lines } => {
-                f64::from(lines)
-            }
+            // The first two planes of a block tell whether its counters are 0.
+            Variant::Counting { .. } => 2.0,
+            Variant::Window { generations } => f64::from(generations),
             // A key that is there is looked up in every other level too, as far as levels pass it: half of them do.
             Variant::Cascade { form: Form::Levels } if self.except > 0 => 3.0,
             Variant::Coded { .. } | Variant::Cascade { .. } => 1.0,

@@ -22,17 +22,17 @@ pub struct Price {
 /// blocked ones at 100 million keys 16 ns a key and 10 in a batch, others about a memory access more for each line.
 pub(crate) fn of(kind: Kind) -> Option<Price> {
     let (one, batch) = match kind {
-        Kind::Blocked => (25.0, 6.8),
-        Kind::Classic => (127.0, 33.0),
-        Kind::Sliced => (152.0, 43.0),
-        Kind::Counting => (79.0, 21.0),
-        Kind::Scalable => (78.0, 7.9),
-        Kind::Stable => (137.0, 76.0),
-        Kind::Window => (54.0, 19.0),
-        Kind::Bloomier => (43.0, 23.0),
-        Kind::Coded => (197.0, 89.0),
+        Kind::Blocked => (21.0, 6.4),
+        Kind::Classic => (85.0, 27.0),
+        Kind::Sliced => (119.0, 34.0),
+        Kind::Counting => (40.0, 18.0),
+        Kind::Scalable => (72.0, 9.2),
+        Kind::Stable => (120.0, 71.0),
+        Kind::Window => (50.0, 23.0),
+        Kind::Bloomier => (49.0, 19.0),
+        Kind::Coded => (195.0, 91.0),
         // Of its first level: the others are small.
-        Kind::Cascade => (21.0, 5.8),
+        Kind::Cascade => (30.0, 6.5),
         // Rows of attributes, and what nobody has measured.
         _ => return None,
     };

@@ -138,7 +138,7 @@ fn a_plan_is_a_row_for_each_kind() {
         let line = text.lines().find(|line| line.split(' ').next() == Some(kind));
         line.unwrap_or_else(|| panic!("no {kind}: {text}")).split_whitespace().collect()
     };
-    let take = "Take blocked: 1.21 MiB in memory, 1.21 MiB to send. The next, scalable, takes ";
+    let take = "Take blocked: 1.21 MiB in memory, 1.21 MiB to send. The next, ";
     assert!(text.starts_with(take), "{text}");
     let classic = row("classic");
     assert_eq!((classic[1], &classic[3..5]), ("1,000,000", &["1.15", "MiB"][..]));
