@@ -61,6 +61,9 @@ pub(crate) enum Verb {
 /// What the verbs that go through lines share.
 #[derive(Debug, Args)]
 pub(crate) struct Work {
+    /// More files, one path a line, or between NUL bytes with --null; `-` reads the list from standard input
+    #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath, help_heading = "Work")]
+    pub(crate) files_from: Option<PathBuf>,
     /// Most memory the whole process may use, e.g. 256MiB, 4GiB [default: a quarter of the machine's]
     #[arg(long, value_name = "SIZE", help_heading = "Work", allow_negative_numbers = true)]
     pub(crate) memory: Option<Bytes>,
@@ -198,7 +201,7 @@ impl FromStr for Target {
 #[derive(Debug, Args)]
 pub(crate) struct CommonArgs {
     /// Files of lines, two or more
-    #[arg(required = true, num_args = 2.., value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Lines in at least T of the files, in order of first appearance [default: all of them]
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
@@ -219,7 +222,7 @@ pub(crate) struct CommonArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ExceptArgs {
     /// Files of lines, two or more: the first one, and those to take away
-    #[arg(required = true, num_args = 2.., value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Read every file once and allow this error: the chance of a line to be left out wrongly
     #[arg(long, value_name = "P", allow_negative_numbers = true)]

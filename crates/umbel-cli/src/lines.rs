@@ -1,16 +1,19 @@
 //! Opening inputs: files, pipes, standard input, compressed or not.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
+use std::io::{self, BufRead, BufReader, Read};
 use std::num::NonZeroUsize;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use umbel_sets::{Input, Options, Progress, Records};
+use umbel_sets::{Input, Options, Progress, Records, Spool};
 
 use crate::args::{RecordArgs, Work};
 use crate::machine;
+use crate::numbers::Size;
 
 /// What was typed about the work, settled.
 pub(crate) fn options(work: &Work) -> Result<Options> {
@@ -60,95 +63,265 @@ fn records(args: &RecordArgs) -> Result<Records> {
     })
 }
 
-/// An input as it was named.
+/// Inputs as they were named, in their order.
 pub(crate) enum Source {
-    /// Can be read any number of times.
-    File(Input),
-    /// Can be read once: its name and its bytes.
-    Stream(String, Box<dyn Read>),
+    /// Files that follow each other, which can be read any number of times.
+    Files(Vec<Input>),
+    /// What can be read once.
+    Stream(Stream),
 }
 
 impl Source {
     pub(crate) fn name(&self) -> String {
         match self {
-            Self::File(input) => input.name().to_owned(),
-            Self::Stream(name, _) => name.clone(),
+            Self::Files(inputs) => inputs[0].name().to_owned(),
+            Self::Stream(stream) => stream.name.clone(),
         }
     }
 }
 
-/// Opens what was named; nothing named is standard input. Files are opened, and their state noted,
-/// before any pipe is waited for.
-pub(crate) fn open(paths: &[PathBuf]) -> Result<Vec<Source>> {
-    let stdin = [PathBuf::from("-")];
-    let paths = if paths.is_empty() { &stdin } else { paths };
+/// A pipe, a device or a compressed file. It is opened when its turn comes: opening a named pipe waits for its writer,
+/// and a decoder takes memory.
+pub(crate) struct Stream {
+    name: String,
+    from: From,
+}
+
+enum From {
+    Stdin(File),
+    Plain(PathBuf),
+    Gzip(PathBuf),
+    Zstd(PathBuf),
+}
+
+impl Stream {
+    /// Its name and its bytes.
+    pub(crate) fn open(self, options: &Options) -> Result<(String, Box<dyn Read>)> {
+        let open = |path| File::open(path).with_context(|| self.name.clone());
+        let bytes: Box<dyn Read> = match self.from {
+            From::Stdin(file) => Box::new(file),
+            From::Plain(path) => Box::new(open(path)?),
+            From::Gzip(path) => {
+                let file = BufReader::with_capacity(1 << 16, open(path)?);
+                Box::new(flate2::read::MultiGzDecoder::new(file))
+            }
+            From::Zstd(path) => {
+                let mut file = BufReader::with_capacity(1 << 16, open(path)?);
+                let start = file.fill_buf().with_context(|| self.name.clone())?;
+                let log = window_log(options.memory);
+                if let Some(window) = window(start).filter(|&window| window > 1 << log) {
+                    let needed = window.next_power_of_two().saturating_mul(WINDOW_SHARE);
+                    bail!(
+                        "{}: made with a window of {} (zstd --long or --ultra); to decompress it, give --memory {}MiB or more",
+                        self.name,
+                        Size(window),
+                        needed >> 20
+                    );
+                }
+                let decoder = zstd::Decoder::with_buffer(file);
+                let mut decoder = decoder.with_context(|| self.name.clone())?;
+                decoder.window_log_max(log).with_context(|| self.name.clone())?;
+                Box::new(decoder)
+            }
+        };
+        Ok((self.name, bytes))
+    }
+}
+
+/// What a window of Zstandard takes of the memory cap at most, one part in so many; beside it are a filter or sorted lines.
+const WINDOW_SHARE: u64 = 4;
+
+/// The largest window that a decoder may have, as a power of two: at least the 8 MiB that every decoder should support
+/// (RFC 8878, section 3.1.1.1.2).
+fn window_log(memory: u64) -> u32 {
+    (memory / WINDOW_SHARE).max(1).ilog2().clamp(23, 31)
+}
+
+/// The window of the frame of Zstandard that starts with these bytes (RFC 8878, section 3.1.1.1); none when they are
+/// something else.
+fn window(frame: &[u8]) -> Option<u64> {
+    let (magic, rest) = frame.split_first_chunk::<4>()?;
+    let (&descriptor, rest) = rest.split_first()?;
+    if u32::from_le_bytes(*magic) != 0xfd2f_b528 {
+        return None;
+    }
+    if descriptor & 1 << 5 == 0 {
+        let window = *rest.first()?;
+        let base = 1 << (10 + (window >> 3));
+        return Some(base + base / 8 * u64::from(window & 7));
+    }
+    // One segment: the window is as large as the content, whose size stands behind the number of a dictionary.
+    let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let size = rest.get(dictionary..)?.get(..1 << (descriptor >> 6))?;
+    let mut bytes = [0; 8];
+    bytes[..size.len()].copy_from_slice(size);
+    Some(u64::from_le_bytes(bytes))
+}
+
+/// What was named: the files, and behind them those that a list names. Nothing named is standard input.
+pub(crate) fn open(files: &[PathBuf], work: &Work) -> Result<Vec<Source>> {
+    open_paths(&named(files, work)?)
+}
+
+/// As [`open`], of paths as they are.
+fn open_paths(paths: &[PathBuf]) -> Result<Vec<Source>> {
+    /// Inputs that stay open: a process may have 256 files open where little is allowed, and temporary files need some.
+    const MOST_OPEN: usize = 64;
     if paths.iter().filter(|path| is_stdin(path)).count() > 1 {
         bail!("-: standard input can be named once");
     }
-    let mut sources: Vec<Option<Source>> = Vec::new();
-    sources.resize_with(paths.len(), || None);
-    for pipes in [false, true] {
-        for (path, source) in paths.iter().zip(&mut sources) {
-            // Opening a named pipe waits for its writer.
-            let pipe = !is_stdin(path) && std::fs::metadata(path).is_ok_and(|meta| is_pipe(&meta));
-            if pipe == pipes && source.is_none() {
-                *source = Some(open_one(path)?);
+    let mut sources = Vec::new();
+    let mut inputs = Vec::new();
+    for path in paths {
+        match open_one(path)? {
+            Opened::Input(input) if paths.len() > MOST_OPEN && !is_stdin(path) => {
+                inputs.push(input.close(path.clone())?);
+            }
+            Opened::Input(input) => inputs.push(input),
+            Opened::Stream(stream) => {
+                if !inputs.is_empty() {
+                    sources.push(Source::Files(std::mem::take(&mut inputs)));
+                }
+                sources.push(Source::Stream(stream));
             }
         }
     }
-    Ok(sources.into_iter().flatten().collect())
+    if !inputs.is_empty() {
+        sources.push(Source::Files(inputs));
+    }
+    Ok(sources)
+}
+
+/// The paths of all inputs.
+fn named(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
+    let mut paths = files.to_vec();
+    if let Some(list) = &work.files_from {
+        let name = || format!("the list {}", list.display());
+        let mut bytes = Vec::new();
+        if is_stdin(list) {
+            if files.iter().any(|path| is_stdin(path)) {
+                bail!(
+                    "-: standard input can be named once, and --files-from reads the list from it"
+                );
+            }
+            io::stdin().lock().read_to_end(&mut bytes).with_context(name)?;
+        } else {
+            File::open(list)
+                .and_then(|mut file| file.read_to_end(&mut bytes))
+                .with_context(name)?;
+        }
+        let separator = if work.null { 0 } else { b'\n' };
+        let listed = bytes.split(|&byte| byte == separator).filter(|path| !path.is_empty());
+        paths.extend(listed.map(|path| PathBuf::from(OsStr::from_bytes(path))));
+        if paths.is_empty() {
+            bail!("{} names no file", name());
+        }
+    } else if paths.is_empty() {
+        paths.push(PathBuf::from("-"));
+    }
+    Ok(paths)
 }
 
 /// As [`open`], for work that reads more than once.
-pub(crate) fn open_rereadable(paths: &[PathBuf], options: &Options) -> Result<Vec<Input>> {
-    rereadable(open(paths)?, options)
+pub(crate) fn open_rereadable(
+    files: &[PathBuf],
+    work: &Work,
+    options: &Options,
+) -> Result<Vec<Input>> {
+    rereadable(open(files, work)?, options)
+}
+
+/// As [`open_rereadable`], of two lists; gives the inputs of each.
+pub(crate) fn open_two(
+    files: &[PathBuf],
+    others: &[PathBuf],
+    work: &Work,
+    options: &Options,
+) -> Result<[Vec<Input>; 2]> {
+    let mut paths = named(files, work)?;
+    let first = paths.len();
+    paths.extend_from_slice(others);
+    let mut inputs = rereadable(open_paths(&paths)?, options)?;
+    let others = inputs.split_off(first);
+    Ok([inputs, others])
+}
+
+/// As [`open_rereadable`], for work on two inputs or more.
+pub(crate) fn open_several(
+    files: &[PathBuf],
+    work: &Work,
+    options: &Options,
+) -> Result<Vec<Input>> {
+    let inputs = open_rereadable(files, work, options)?;
+    match &inputs[..] {
+        [one] => bail!("{} is the only file: name two or more", one.name()),
+        _ => Ok(inputs),
+    }
 }
 
 /// Makes sources fit to be read more than once: what is no plain file is spooled.
 pub(crate) fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>> {
-    sources
-        .into_iter()
-        .map(|source| match source {
-            Source::File(input) => Ok(input),
-            Source::Stream(name, bytes) => Ok(Input::spool(name, bytes, &options.tmp)?),
-        })
-        .collect()
+    let mut spool = None;
+    let mut inputs = Vec::new();
+    for source in sources {
+        match source {
+            Source::Files(files) => inputs.extend(files),
+            Source::Stream(stream) => {
+                let spool = match &mut spool {
+                    Some(spool) => spool,
+                    none => none.insert(Spool::new(&options.tmp)?),
+                };
+                let (name, bytes) = stream.open(options)?;
+                inputs.push(spool.add(name, bytes)?);
+            }
+        }
+    }
+    Ok(inputs)
 }
 
 fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-fn is_pipe(meta: &std::fs::Metadata) -> bool {
-    std::os::unix::fs::FileTypeExt::is_fifo(&meta.file_type())
+enum Opened {
+    Input(Input),
+    Stream(Stream),
 }
 
-fn open_one(path: &Path) -> Result<Source> {
+fn open_one(path: &Path) -> Result<Opened> {
     let name = path.display().to_string();
-    let (file, name) = if is_stdin(path) {
+    let stream = |name, from| Ok(Opened::Stream(Stream { name, from }));
+    if is_stdin(path) {
         // A descriptor of its own, so that a redirected file can be read again.
         use std::os::fd::AsFd;
-        let file = io::stdin().as_fd().try_clone_to_owned().context("standard input")?;
-        (File::from(file), "standard input".to_owned())
-    } else {
-        (File::open(path).with_context(|| name.clone())?, name)
-    };
-    let meta = file.metadata().with_context(|| name.clone())?;
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    let stream = |bytes: Box<dyn Read>| Ok(Source::Stream(name.clone(), bytes));
-    match extension.to_ascii_lowercase().as_str() {
-        _ if meta.is_dir() => Err(umbel_sets::Error::Directory { name }.into()),
-        "gz" => stream(Box::new(flate2::read::MultiGzDecoder::new(BufReader::with_capacity(
-            1 << 16,
-            file,
-        )))),
-        "zst" => stream(Box::new(zstd::Decoder::new(file).with_context(|| name.clone())?)),
-        // Files of the kernel claim to have no bytes; what they give is only known by reading them.
-        _ if meta.is_file() && meta.len() > 0 && !starts_midway(&file) => {
-            Ok(Source::File(Input::file(name, file)?))
+        let file = File::from(io::stdin().as_fd().try_clone_to_owned().context("standard input")?);
+        let name = "standard input".to_owned();
+        let meta = file.metadata().with_context(|| name.clone())?;
+        if is_plain(&name, &meta)? && !starts_midway(&file) {
+            return Ok(Opened::Input(Input::file(name, file)?));
         }
-        _ => stream(Box::new(file)),
+        return stream(name, From::Stdin(file));
     }
+    if !is_plain(&name, &path.metadata().with_context(|| name.clone())?)? {
+        return stream(name, From::Plain(path.to_owned()));
+    }
+    // Also of what is opened again later: that it cannot be is told before anything is done.
+    let file = File::open(path).with_context(|| name.clone())?;
+    let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    match extension.to_ascii_lowercase().as_str() {
+        "gz" => stream(name, From::Gzip(path.to_owned())),
+        "zst" => stream(name, From::Zstd(path.to_owned())),
+        _ => Ok(Opened::Input(Input::file(name, file)?)),
+    }
+}
+
+/// Whether it is a file that tells its length. Files of the kernel claim to have no bytes; what they give is only known by
+/// reading them.
+fn is_plain(name: &str, meta: &Metadata) -> Result<bool> {
+    if meta.is_dir() {
+        return Err(umbel_sets::Error::Directory { name: name.to_owned() }.into());
+    }
+    Ok(meta.is_file() && meta.len() > 0)
 }
 
 /// Whether something was read from a shared descriptor before us: then the rest is a stream.

@@ -8,7 +8,7 @@ use umbel::filter::{Bloomier, BloomierBuilder};
 use umbel::{KeyHash, KeyHasher, Plan};
 
 use crate::budget::{BUCKETED, Budget};
-use crate::input::Input;
+use crate::input::{Input, lengths};
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
@@ -52,28 +52,24 @@ impl<'a> AtOnce<'a> {
         Ok(Self { scanner, gather, options, report: Report::default() })
     }
 
-    /// Gathers the lines of a file.
+    /// Gathers the lines of files.
     ///
     /// # Errors
     /// Those of reading; [`Error::Filter`] when there are more different lines than planned for.
-    pub fn input(&mut self, input: &Input) -> Result<(), Error> {
-        self.options.progress.expect(input.length());
-        self.report.lines += self.scanner.scan(input, &self.gather)?.lines;
-        self.report.bytes_read += input.length() + input.spooled_bytes();
-        self.report.bytes_spilled += input.spooled_bytes();
-        self.report.passes += 1;
+    pub fn inputs(&mut self, inputs: &[Input]) -> Result<(), Error> {
+        self.options.progress.expect(lengths(inputs));
+        self.report.passed(inputs, &self.scanner.scan(inputs, &self.gather)?);
         Ok(())
     }
 
     /// Gathers the lines that `source` gives.
     ///
     /// # Errors
-    /// As [`input`](Self::input).
+    /// As [`inputs`](Self::inputs).
     pub fn stream(&mut self, name: &str, source: impl Read) -> Result<(), Error> {
         let before = self.options.progress.done();
-        self.report.lines += self.scanner.stream(name, source, &self.gather)?.lines;
-        self.report.bytes_read += self.options.progress.done() - before;
-        self.report.passes += 1;
+        let tally = self.scanner.stream(name, source, &self.gather)?;
+        self.report.streamed(&tally, self.options.progress.done() - before);
         Ok(())
     }
 

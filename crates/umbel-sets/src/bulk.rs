@@ -9,7 +9,7 @@ use umbel_foreign::{ForeignFilter, ForeignInsert, Format, KeyCounter, KeyType};
 
 use crate::budget::{BUCKETED, Budget};
 use crate::filter::{Filter, ForeignLines, LineKeys};
-use crate::input::Input;
+use crate::input::{Input, lengths};
 use crate::report::Report;
 use crate::rows::Places;
 use crate::scan::{Lines, Scanner, Tally, Visit};
@@ -33,10 +33,9 @@ pub fn count(inputs: &[Input], options: &Options) -> Result<u64, Error> {
         }
     }
     let scanner = Scanner::new(options, KeyHasher::default())?;
-    options.progress.expect(inputs.iter().map(Input::length).sum());
-    inputs
-        .iter()
-        .try_fold(0, |sum, input| Ok(sum + scanner.scan(input, &Count(scanner.budget))?.lines))
+    options.progress.expect(lengths(inputs));
+    let tallies = scanner.scan(inputs, &Count(scanner.budget))?;
+    Ok(tallies.iter().map(|tally| tally.lines).sum())
 }
 
 /// Counts the keys that lines of `inputs` are for another system, as it does to size a filter.
@@ -50,7 +49,6 @@ pub fn count_keys(
     options: &Options,
 ) -> Result<u64, Error> {
     struct Count<'a> {
-        name: &'a str,
         keys: LineKeys,
         counter: Mutex<&'a mut KeyCounter>,
         budget: Budget,
@@ -59,7 +57,7 @@ pub fn count_keys(
         type Local = ();
         fn local(&self) {}
         fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
-            self.keys.count(&mut self.counter.lock().expect("no worker panics"), lines, self.name)
+            self.keys.count(&mut self.counter.lock().expect("no worker panics"), lines)
         }
         fn room(&self) -> u64 {
             self.budget.rest
@@ -72,12 +70,9 @@ pub fn count_keys(
     }
     let scanner = Scanner::new(options, KeyHasher::default())?;
     let budget = scanner.budget;
-    options.progress.expect(inputs.iter().map(Input::length).sum());
+    options.progress.expect(lengths(inputs));
     let mut counter = KeyCounter::new(format);
-    for input in inputs {
-        let name = input.name();
-        scanner.scan(input, &Count { name, keys, counter: Mutex::new(&mut counter), budget })?;
-    }
+    scanner.scan(inputs, &Count { keys, counter: Mutex::new(&mut counter), budget })?;
     Ok(counter.keys())
 }
 
@@ -142,24 +137,18 @@ fn room_to_insert(filter: &mut Filter, options: &Options) -> Result<u64, Error> 
 pub fn insert(inputs: &[Input], filter: &mut Filter, options: &Options) -> Result<Report, Error> {
     let scanner = Scanner::new(options, filter.hasher())?;
     let room = room_to_insert(filter, options)?;
-    options.progress.expect(inputs.iter().map(Input::length).sum());
+    options.progress.expect(lengths(inputs));
+    let tallies = match filter {
+        Filter::Own(AnyFilter::Blocked(filter)) => fill(&scanner, inputs, filter, None, room)?,
+        Filter::Own(other) => {
+            scanner.scan(inputs, &FillWhole::new(other, room, &scanner, options)?)?
+        }
+        Filter::Foreign(lines) => {
+            scanner.scan(inputs, &FillForeign::new(lines, room, scanner.budget))?
+        }
+    };
     let mut report = Report::default();
-    for input in inputs {
-        let tally = match &mut *filter {
-            Filter::Own(AnyFilter::Blocked(filter)) => fill(&scanner, input, filter, None, room)?,
-            Filter::Own(other) => {
-                scanner.scan(input, &FillWhole::new(other, room, &scanner, options)?)?
-            }
-            Filter::Foreign(lines) => {
-                let fill = FillForeign::new(lines, input.name(), room, scanner.budget);
-                scanner.scan(input, &fill)?
-            }
-        };
-        report.lines += tally.lines;
-        report.bytes_read += input.length() + input.spooled_bytes();
-        report.bytes_spilled += input.spooled_bytes();
-        report.passes += 1;
-    }
+    report.passed(inputs, &tallies);
     Ok(report)
 }
 
@@ -182,12 +171,13 @@ pub fn insert_stream(
             scanner.stream(name, source, &fill)?
         }
         Filter::Foreign(lines) => {
-            let fill = FillForeign::new(lines, name, room, scanner.budget);
+            let fill = FillForeign::new(lines, room, scanner.budget);
             scanner.stream(name, source, &fill)?
         }
     };
-    let bytes_read = options.progress.done() - before;
-    Ok(Report { lines: tally.lines, bytes_read, passes: 1, ..Report::default() })
+    let mut report = Report::default();
+    report.streamed(&tally, options.progress.done() - before);
+    Ok(report)
 }
 
 /// Takes every line of `inputs` out of `filter`, in their order; `found` of the report are those that
@@ -203,14 +193,9 @@ pub fn remove(
 ) -> Result<Report, Error> {
     let scanner = Scanner::new(options, *filter.hasher())?;
     let work = TakeOut::new(filter, options)?;
-    options.progress.expect(inputs.iter().map(Input::length).sum());
+    options.progress.expect(lengths(inputs));
     let mut report = Report::default();
-    for input in inputs {
-        report.lines += scanner.scan(input, &work)?.lines;
-        report.bytes_read += input.length() + input.spooled_bytes();
-        report.bytes_spilled += input.spooled_bytes();
-        report.passes += 1;
-    }
+    report.passed(inputs, &scanner.scan(inputs, &work)?);
     report.found = work.removed();
     Ok(report)
 }
@@ -228,9 +213,10 @@ pub fn remove_stream(
     let scanner = Scanner::new(options, *filter.hasher())?;
     let work = TakeOut::new(filter, options)?;
     let before = options.progress.done();
-    let lines = scanner.stream(name, source, &work)?.lines;
-    let bytes_read = options.progress.done() - before;
-    Ok(Report { lines, found: work.removed(), bytes_read, passes: 1, ..Report::default() })
+    let tally = scanner.stream(name, source, &work)?;
+    let mut report = Report { found: work.removed(), ..Report::default() };
+    report.streamed(&tally, options.progress.done() - before);
+    Ok(report)
 }
 
 /// A question to a filter: which lines may be in it, or which certainly are not. Answers come in the
@@ -266,7 +252,6 @@ impl<'a> Query<'a> {
         };
         let ask = Ask {
             asked,
-            name: String::new(),
             absent,
             flush: false,
             out: Mutex::new(Sink::new(out, options.separator)),
@@ -287,31 +272,26 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Asks about the lines of a file.
+    /// Asks about the lines of files.
     ///
     /// # Errors
     /// Those of reading; [`Error::Output`].
-    pub fn input(&mut self, input: &Input) -> Result<(), Error> {
-        self.options.progress.expect(input.length());
+    pub fn inputs(&mut self, inputs: &[Input]) -> Result<(), Error> {
+        self.options.progress.expect(lengths(inputs));
         self.ask.flush = false;
-        input.name().clone_into(&mut self.ask.name);
-        self.report.lines += self.scanner.scan(input, &self.ask)?.lines;
-        self.report.bytes_read += input.length();
-        self.report.passes += 1;
+        self.report.passed(inputs, &self.scanner.scan(inputs, &self.ask)?);
         self.ask.out.lock().expect("no worker panics").flush()
     }
 
     /// Asks about lines that come one by one: each answer is flushed as soon as it is known.
     ///
     /// # Errors
-    /// As [`input`](Self::input).
+    /// As [`inputs`](Self::inputs).
     pub fn stream(&mut self, name: &str, source: impl Read) -> Result<(), Error> {
         let before = self.options.progress.done();
         self.ask.flush = true;
-        name.clone_into(&mut self.ask.name);
-        self.report.lines += self.scanner.stream(name, source, &self.ask)?.lines;
-        self.report.bytes_read += self.options.progress.done() - before;
-        self.report.passes += 1;
+        let tally = self.scanner.stream(name, source, &self.ask)?;
+        self.report.streamed(&tally, self.options.progress.done() - before);
         Ok(())
     }
 
@@ -326,15 +306,15 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Inserts the lines of one input into a blocked filter; with `only`, those that are in it.
+/// Inserts the lines of inputs into a blocked filter; with `only`, those that are in it.
 pub(crate) fn fill(
     scanner: &Scanner<'_>,
-    input: &Input,
+    inputs: &[Input],
     filter: &mut Blocked,
     only: Option<&Blocked>,
     room: u64,
-) -> Result<Tally, Error> {
-    scanner.scan(input, &Fill::new(filter, only, scanner.budget.threads, room))
+) -> Result<Vec<Tally>, Error> {
+    scanner.scan(inputs, &Fill::new(filter, only, scanner.budget.threads, room))
 }
 
 /// The lines of a batch that a filter lets pass.
@@ -586,19 +566,16 @@ impl Visit for TakeOut<'_> {
     }
 }
 
-/// Fills another system's filter with the lines of one input, in their order: counts and parts of some formats
-/// depend on it.
+/// Fills another system's filter with lines in their order: counts and parts of some formats depend on it.
 struct FillForeign<'a> {
     lines: Mutex<&'a mut ForeignLines>,
-    /// Of the input.
-    name: &'a str,
     room: u64,
     budget: Budget,
 }
 
 impl<'a> FillForeign<'a> {
-    fn new(lines: &'a mut ForeignLines, name: &'a str, room: u64, budget: Budget) -> Self {
-        Self { lines: Mutex::new(lines), name, room, budget }
+    fn new(lines: &'a mut ForeignLines, room: u64, budget: Budget) -> Self {
+        Self { lines: Mutex::new(lines), room, budget }
     }
 }
 
@@ -608,7 +585,7 @@ impl Visit for FillForeign<'_> {
     fn local(&self) {}
 
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
-        let inserted = self.lines.lock().expect("no worker panics").insert(lines, self.name);
+        let inserted = self.lines.lock().expect("no worker panics").insert(lines);
         inserted.map_err(|error| match error {
             Error::Foreign(umbel_foreign::Error::GrowthLimit { bytes, .. }) => {
                 outgrown(bytes, self.budget)
@@ -631,8 +608,6 @@ enum Asked<'a> {
 
 struct Ask<'a> {
     asked: Asked<'a>,
-    /// Of the input.
-    name: String,
     absent: bool,
     flush: bool,
     out: Mutex<Sink<'a>>,
@@ -654,7 +629,7 @@ impl Visit for Ask<'_> {
         match &self.asked {
             Asked::Rows(filter, places) => places.ask(filter, lines, keep)?,
             Asked::Keys(filter) => filter.contains_all(lines.hashes(), keep),
-            Asked::Foreign(foreign) => foreign.ask(lines, &self.name, keep)?,
+            Asked::Foreign(foreign) => foreign.ask(lines, keep)?,
         }
         if self.absent {
             for keep in keep {

@@ -16,19 +16,21 @@
 mod one_pass;
 
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Mutex;
 
 use umbel::{Blocked, KeyHasher, Kind, Plan};
 
 use crate::budget::{Budget, KEPT_LINE};
 use crate::bulk::{Picked, fill};
-use crate::input::Input;
-use crate::join::{Join, Part, Places};
+use crate::input::{Input, estimate_lines, lengths};
+use crate::join::{Join, Part};
 use crate::passes::Passes;
+use crate::places::Places;
 use crate::records::{Layout, Record};
 use crate::report::Report;
 use crate::sample::Sample;
-use crate::scan::{Lines, Scanner, Tally, Visit, job_hasher};
+use crate::scan::{Lines, Scanner, Visit, job_hasher};
 use crate::sink::Sink;
 use crate::spill::{Disk, Partitions, Runs, Spill};
 use crate::table::{Inserted, Table};
@@ -104,7 +106,7 @@ impl<'a> Common<'a> {
         if at_least == 0 || at_least > inputs.len() || inputs.len() > usize::from(u16::MAX) {
             return Err(Error::AtLeast { at_least, inputs: inputs.len() });
         }
-        Places::new(inputs.iter().map(Input::length))?;
+        Places::small(inputs)?;
         let budget = Budget::new(options.memory, options.threads)?;
         Ok(Self { inputs, at_least, fpp, budget, options })
     }
@@ -125,11 +127,7 @@ impl<'a> Common<'a> {
     /// # Errors
     /// Those of reading; with `fpp`, [`Error::Memory`] when the filters do not fit.
     pub fn plan(&self) -> Result<CommonPlan, Error> {
-        let lines = self
-            .inputs
-            .iter()
-            .map(|input| input.estimate_lines(self.options.separator))
-            .collect::<Result<Vec<_>, _>>()?;
+        let lines = estimate_lines(self.inputs, self.options.separator)?;
         let budget = &self.budget;
         let gathered: u64 = self.gathered().map(|i| lines[i]).sum();
         let (mut strategy, mut filters) = match self.fpp {
@@ -175,30 +173,27 @@ impl<'a> Common<'a> {
         })
     }
 
-    /// About how many lines of those that may come first are in another input too, from samples: in
-    /// all others, or in any of them.
+    /// About how many lines of those that may come first are in all other inputs too, from samples; where some suffice, how
+    /// many of all lines are like one before.
     fn shared(&self, lines: &[u64]) -> Result<u64, Error> {
         let scanner = Scanner::within(self.budget, self.options, KeyHasher::default())?;
-        let samples = self
-            .inputs
-            .iter()
-            .zip(lines)
-            .map(|(input, lines)| Sample::of(&scanner, input, *lines))
-            .collect::<Result<Vec<_>, _>>()?;
-        let with_others = self.gathered().map(|first| {
+        let all: u64 = lines.iter().sum();
+        if self.at_least < self.inputs.len() {
+            return Ok(all - Sample::of(&scanner, self.inputs, all)?.distinct().min(all));
+        }
+        let (first, others) = self.inputs.split_at(1);
+        let first = Sample::of(&scanner, first, lines[0])?;
+        let mut least = lines[0];
+        for (other, lines) in others.chunks(1).zip(&lines[1..]) {
             // Where samples tell nothing, filters are the safe choice.
-            let others =
-                samples[first + 1..].iter().map(|other| samples[first].shared(other).unwrap_or(0));
-            let in_all = self.at_least == self.inputs.len();
-            let shared = if in_all { others.min() } else { Some(others.sum()) };
-            shared.unwrap_or(0).min(lines[first])
-        });
-        Ok(with_others.sum())
+            least = least.min(first.shared(&Sample::of(&scanner, other, *lines)?).unwrap_or(0));
+        }
+        Ok(least)
     }
 
     /// A line in `at_least` inputs is met first in one of these.
-    fn gathered(&self) -> std::ops::RangeInclusive<usize> {
-        0..=self.inputs.len() - self.at_least
+    fn gathered(&self) -> Range<usize> {
+        0..self.inputs.len() - self.at_least + 1
     }
 
     fn marks(&self, strategy: Strategy) -> bool {
@@ -260,7 +255,7 @@ impl<'a> Common<'a> {
         let mut run = Run {
             inputs: self.inputs,
             at_least: self.at_least,
-            places: Places::new(self.inputs.iter().map(Input::length))?,
+            places: Places::small(self.inputs)?,
             disk: Disk::new(&self.options.tmp),
             passes: Passes::new(self.inputs),
             header,
@@ -297,15 +292,24 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Notes a finished pass over an input.
-    pub(crate) fn seen(&mut self, input: usize, tally: Tally) -> Result<(), Error> {
-        self.passes.seen(input, &self.inputs[input], tally)
+    /// Inserts the lines of an input into a filter; with `only`, those that are in it.
+    pub(crate) fn fill(
+        &mut self,
+        input: usize,
+        filter: &mut Blocked,
+        only: Option<&Blocked>,
+        room: u64,
+    ) -> Result<u64, Error> {
+        let range = input..input + 1;
+        let tallies = fill(&self.scanner, &self.inputs[range.clone()], filter, only, room)?;
+        self.passes.seen(self.inputs, range, &tallies)?;
+        Ok(tallies[0].lines)
     }
 
     fn exact(
         &mut self,
         plan: &CommonPlan,
-        gathered: std::ops::RangeInclusive<usize>,
+        gathered: Range<usize>,
         sink: &mut Sink<'_>,
     ) -> Result<(), Error> {
         let filters = self.fill_filters(plan)?;
@@ -358,9 +362,7 @@ impl Run<'_> {
             let held = filters.iter().map(|filter| filter.plan().bytes()).sum::<u64>();
             let room = self.scanner.budget.rest - size.bytes() - held;
             let only = if plan.strategy == Strategy::Chain { filters.pop() } else { None };
-            let tally =
-                fill(&self.scanner, &self.inputs[*input], &mut filter, only.as_ref(), room)?;
-            self.seen(*input, tally)?;
+            self.fill(*input, &mut filter, only.as_ref(), room)?;
             filters.push(filter);
         }
         Ok(filters)
@@ -370,37 +372,28 @@ impl Run<'_> {
     fn gather(
         &mut self,
         plan: &CommonPlan,
-        gathered: std::ops::RangeInclusive<usize>,
+        gathered: Range<usize>,
         filters: Vec<Blocked>,
     ) -> Result<(Table, Option<Vec<Spill>>), Error> {
         let budget = self.scanner.budget;
-        let mut state =
-            Gathered { table: Table::with_marks(plan.table, self.scanner.layout()), rest: None };
-        let total: u64 = gathered.clone().map(|i| self.inputs[i].length()).sum();
-        let mut before = 0;
-        for input in gathered {
-            let gather = Gather {
-                // Of a bank, an input's lines ask only the filters of later inputs: they were not
-                // met in an earlier one, or are known already.
-                filters: if plan.strategy == Strategy::Bank { &filters[input..] } else { &filters },
-                enough: if plan.strategy == Strategy::Bank {
-                    self.at_least - 1
-                } else {
-                    filters.len()
-                },
-                start: self.places.start(input),
-                before,
-                total,
-                state: Mutex::new(state),
-                disk: &self.disk,
-                budget,
-                layout: self.scanner.layout(),
-            };
-            let tally = self.scanner.scan(&self.inputs[input], &gather)?;
-            state = gather.state.into_inner().expect("no worker panics");
-            before += self.inputs[input].length();
-            self.seen(input, tally)?;
-        }
+        let layout = self.scanner.layout();
+        let bank = plan.strategy == Strategy::Bank;
+        let gather = Gather {
+            filters: &filters,
+            bank,
+            enough: if bank { self.at_least - 1 } else { filters.len() },
+            total: lengths(&self.inputs[gathered.clone()]),
+            state: Mutex::new(Gathered {
+                table: Table::with_marks(plan.table, layout),
+                rest: None,
+            }),
+            disk: &self.disk,
+            budget,
+            layout,
+        };
+        let tallies = self.scanner.scan_some(self.inputs, gathered.clone(), &gather)?;
+        let state = gather.state.into_inner().expect("no worker panics");
+        self.passes.seen(self.inputs, gathered, &tallies)?;
         let rest = state.rest.map(|rest| rest.finish(&self.disk)).transpose()?;
         Ok((state.table, rest))
     }
@@ -429,12 +422,12 @@ impl Run<'_> {
                     table,
                     filter: filter.as_ref(),
                     others: others.as_ref(),
-                    start: self.places.start(input),
                     disk: &self.disk,
                     room: budget.long_line() + table.room(),
                 };
-                let tally = self.scanner.scan(&self.inputs[input], &mark)?;
-                self.seen(input, tally)?;
+                let range = input..input + 1;
+                let tallies = self.scanner.scan_some(self.inputs, range.clone(), &mark)?;
+                self.passes.seen(self.inputs, range, &tallies)?;
                 if input + 1 < self.inputs.len() {
                     let places = &self.places;
                     table.count_marks(|place| places.holds(input, place));
@@ -496,11 +489,10 @@ struct Gathered {
 /// Keeps the lines that enough filters let pass, each once.
 struct Gather<'a> {
     filters: &'a [Blocked],
+    /// Whether each filter is of an input, the first one of input 1.
+    bank: bool,
     enough: usize,
-    /// Place of the input's first byte.
-    start: u64,
-    /// Bytes of the inputs gathered before this one, and of all.
-    before: u64,
+    /// Bytes of the inputs.
     total: u64,
     state: Mutex<Gathered>,
     disk: &'a Disk<'a>,
@@ -522,14 +514,17 @@ impl Visit for Gather<'_> {
         lines: &Lines<'_>,
         keep: &mut [bool],
     ) -> Result<(), Error> {
-        if let ([filter], 1) = (self.filters, self.enough) {
+        // Of a bank, an input's lines ask only the filters of later inputs: they were not met in an earlier one, or are
+        // known already.
+        let filters = if self.bank { &self.filters[lines.input()..] } else { self.filters };
+        if let ([filter], 1) = (filters, self.enough) {
             filter.contains_all(lines.hashes(), keep);
             return Ok(());
         }
         found.resize(lines.len(), false);
         hits.clear();
         hits.resize(lines.len(), 0);
-        for filter in self.filters {
+        for filter in filters {
             filter.contains_all(lines.hashes(), found);
             for (hits, found) in hits.iter_mut().zip(&*found) {
                 *hits += usize::from(*found);
@@ -546,11 +541,11 @@ impl Visit for Gather<'_> {
         let Gathered { table, rest } = &mut *state;
         for i in 0..lines.len() {
             table.warm_from(lines.hashes(), i);
-            let (hash, place) = (lines.hashes()[i], self.start + lines.offset(i));
+            let (hash, place) = (lines.hashes()[i], lines.place(i));
             if table.insert(hash, place, lines.record(i)) == Inserted::Full {
                 if rest.is_none() {
-                    let done = self.before + lines.offset(i);
-                    let count = self.budget.partitions(table.bytes(), done, self.total);
+                    // Those that are gathered are the first ones.
+                    let count = self.budget.partitions(table.bytes(), place, self.total);
                     let buffers = self.budget.spill_buffers();
                     *rest = Some(Partitions::new(self.disk, 0, count, buffers, self.layout)?);
                 }
@@ -573,7 +568,6 @@ struct Mark<'a> {
     filter: Option<&'a Blocked>,
     /// Where lines go that may meet a candidate on disk, if any are there.
     others: Option<&'a Partitions>,
-    start: u64,
     disk: &'a Disk<'a>,
     room: u64,
 }
@@ -593,8 +587,7 @@ impl Visit for Mark<'_> {
             match (self.table.find(hash, key), self.others) {
                 (Some(unit), _) => self.table.mark(unit),
                 (None, Some(others)) => {
-                    let place = self.start + lines.offset(i);
-                    others.push(self.disk, hash, place, Record::line(key))?;
+                    others.push(self.disk, hash, lines.place(i), Record::line(key))?;
                 }
                 (None, None) => {}
             }

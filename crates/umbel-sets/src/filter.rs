@@ -109,23 +109,18 @@ impl ForeignLines {
         &mut self.filter
     }
 
-    /// Inserts the keys of some lines of the input called `name`.
-    pub(crate) fn insert(&mut self, lines: &Lines<'_>, name: &str) -> Result<(), Error> {
+    /// Inserts the keys of some lines.
+    pub(crate) fn insert(&mut self, lines: &Lines<'_>) -> Result<(), Error> {
         let Self { filter, keys } = self;
-        keys.each(lines, name, |first, batch| {
+        keys.each(lines, |first, batch| {
             filter.insert_all(batch).map_err(|error| (error, refused(filter, first, batch)))
         })
     }
 
     /// Whether each of some lines may be in the filter.
-    pub(crate) fn ask(
-        &self,
-        lines: &Lines<'_>,
-        name: &str,
-        found: &mut [bool],
-    ) -> Result<(), Error> {
+    pub(crate) fn ask(&self, lines: &Lines<'_>, found: &mut [bool]) -> Result<(), Error> {
         let Self { filter, keys } = self;
-        keys.each(lines, name, |first, batch| {
+        keys.each(lines, |first, batch| {
             filter
                 .contains_all(batch, &mut found[first..][..batch.len()])
                 .map_err(|error| (error, refused(filter, first, batch)))
@@ -161,13 +156,12 @@ impl LineKeys {
     fn each(
         self,
         lines: &Lines<'_>,
-        name: &str,
         mut work: impl FnMut(usize, &[Key<'_>]) -> Result<(), (umbel_foreign::Error, Option<usize>)>,
     ) -> Result<(), Error> {
         /// Keys at once: as many as are asked for ahead, several times over.
         const BATCH: usize = 256;
         let about = |line: usize, error: umbel_foreign::Error| Error::Key {
-            name: name.to_owned(),
+            name: lines.name().to_owned(),
             offset: lines.offset(line),
             source: error.into(),
         };
@@ -189,13 +183,8 @@ impl LineKeys {
     }
 
     /// Counts the keys of some lines.
-    pub(crate) fn count(
-        self,
-        counter: &mut KeyCounter,
-        lines: &Lines<'_>,
-        name: &str,
-    ) -> Result<(), Error> {
-        self.each(lines, name, |first, keys| {
+    pub(crate) fn count(self, counter: &mut KeyCounter, lines: &Lines<'_>) -> Result<(), Error> {
+        self.each(lines, |first, keys| {
             for (i, key) in keys.iter().enumerate() {
                 counter.add(*key).map_err(|error| (error, Some(first + i)))?;
             }

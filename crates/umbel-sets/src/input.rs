@@ -1,9 +1,10 @@
 //! Inputs: files that can be read again, and pipes made so by spooling.
 
 use std::fs::{File, Metadata};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use memchr::memchr_iter;
 
@@ -21,20 +22,30 @@ fn read_ahead(file: &File) {
     let _ = file;
 }
 
-/// A file of lines that can be read any number of times, from any place.
+/// Lines that can be read any number of times, from any place: a file, or what was spooled of a pipe.
 #[derive(Debug)]
 pub struct Input {
     name: String,
-    file: File,
+    bytes: Bytes,
     length: u64,
     stamp: Stamp,
-    spooled: bool,
+}
+
+/// Where the bytes are.
+#[derive(Debug)]
+enum Bytes {
+    /// In an open file.
+    Open(File),
+    /// In a file that each pass opens anew.
+    Closed(PathBuf),
+    /// In a temporary file, from an offset on, behind those of other inputs.
+    Spooled(Arc<File>, u64),
 }
 
 /// What shows that a file was written to: its length and when it was last modified. Not the time of
 /// its last status change, which a rename or a new permission moves too; a writer that puts the times
 /// back is noticed by the tallies of two passes.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 struct Stamp {
     inode: (u64, u64),
     length: u64,
@@ -52,48 +63,26 @@ impl Stamp {
 }
 
 impl Input {
-    /// A regular file, as it is now.
+    /// A regular file, as it is now. It stays open.
     ///
     /// # Errors
     /// [`Error::Directory`]; [`Error::Read`] when the system does not tell its length.
     pub fn file(name: impl Into<String>, file: File) -> Result<Self, Error> {
-        Self::stamped(name.into(), file, false)
+        let name = name.into();
+        let stamp = stamp(&name, &file)?;
+        read_ahead(&file);
+        Ok(Self { name, length: stamp.length, stamp, bytes: Bytes::Open(file) })
     }
 
-    /// All that `source` gives, copied to an unlinked file in `tmp`: pipes, decompressed files.
+    /// Closes the file: each pass opens `path` again, and finds there what is there now. For inputs that are more than a
+    /// process may have open.
     ///
     /// # Errors
-    /// [`Error::Read`], [`Error::Temporary`].
-    pub fn spool(
-        name: impl Into<String>,
-        mut source: impl Read,
-        tmp: &Path,
-    ) -> Result<Self, Error> {
-        let name = name.into();
-        let temporary = |source| Error::Temporary { dir: tmp.to_owned(), source };
-        let file = tempfile::tempfile_in(tmp).map_err(temporary)?;
-        let mut out = BufWriter::with_capacity(1 << 18, file);
-        let mut piece = vec![0; 1 << 16];
-        loop {
-            match source.read(&mut piece) {
-                Ok(0) => break,
-                Ok(read) => out.write_all(&piece[..read]).map_err(temporary)?,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(source) => return Err(Error::Read { name, source }),
-            }
-        }
-        let file = out.into_inner().map_err(|error| temporary(error.into_error()))?;
-        Self::stamped(name, file, true)
-    }
-
-    fn stamped(name: String, file: File, spooled: bool) -> Result<Self, Error> {
-        let meta = match file.metadata() {
-            Ok(meta) if meta.is_dir() => return Err(Error::Directory { name }),
-            Ok(meta) => meta,
-            Err(source) => return Err(Error::Read { name, source }),
-        };
-        read_ahead(&file);
-        Ok(Self { name, file, length: meta.len(), stamp: Stamp::of(&meta), spooled })
+    /// [`Error::Changed`] when `path` is another file.
+    pub fn close(self, path: PathBuf) -> Result<Self, Error> {
+        let closed = Self { bytes: Bytes::Closed(path), ..self };
+        closed.open()?;
+        Ok(closed)
     }
 
     /// The name used in messages.
@@ -108,43 +97,99 @@ impl Input {
 
     /// Bytes that were copied to a temporary file to make it readable again.
     pub(crate) fn spooled_bytes(&self) -> u64 {
-        if self.spooled { self.length } else { 0 }
+        if let Bytes::Spooled(..) = self.bytes { self.length } else { 0 }
     }
 
-    /// Fills `bytes` from `offset`; an input that has become shorter has changed.
-    pub(crate) fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<(), Error> {
-        self.file.read_exact_at(bytes, offset).map_err(|source| match source.kind() {
-            io::ErrorKind::UnexpectedEof => self.changed(),
-            _ => Error::Read { name: self.name.clone(), source },
-        })
-    }
-
-    /// Whether it still is the file that was opened, as far as the system tells.
-    pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
-        let meta = self
-            .file
-            .metadata()
-            .map_err(|source| Error::Read { name: self.name.clone(), source })?;
-        if Stamp::of(&meta) == self.stamp { Ok(()) } else { Err(self.changed()) }
+    /// Opens it for reading; an error when it is no longer what it was.
+    pub(crate) fn open(&self) -> Result<Reader<'_>, Error> {
+        let (file, start) = match &self.bytes {
+            Bytes::Open(file) => (Handle::Lent(file), 0),
+            Bytes::Spooled(file, start) => (Handle::Lent(file), *start),
+            Bytes::Closed(path) => {
+                let file = File::open(path)
+                    .map_err(|source| Error::Read { name: self.name.clone(), source })?;
+                read_ahead(&file);
+                (Handle::Own(file), 0)
+            }
+        };
+        let reader = Reader { input: self, file, start };
+        reader.check_unchanged()?;
+        Ok(reader)
     }
 
     pub(crate) fn changed(&self) -> Error {
         Error::Changed { name: self.name.clone() }
     }
+}
 
-    /// About how many lines it has, from the line ends in 16 samples of 32 KiB; exact for files of
-    /// up to 512 KiB. Never 0.
-    pub(crate) fn estimate_lines(&self, separator: u8) -> Result<u64, Error> {
-        const SAMPLES: u64 = 16;
+/// About how many lines each input has: of a file among a few from half a megabyte of it, among many from less.
+pub(crate) fn estimate_lines(inputs: &[Input], separator: u8) -> Result<Vec<u64>, Error> {
+    let samples = (256 / inputs.len().max(1) as u64).clamp(2, 16);
+    inputs.iter().map(|input| input.open()?.estimate_lines(separator, samples)).collect()
+}
+
+/// Bytes of some inputs together.
+pub(crate) fn lengths(inputs: &[Input]) -> u64 {
+    inputs.iter().map(Input::length).sum()
+}
+
+/// An input that is open.
+pub(crate) struct Reader<'a> {
+    input: &'a Input,
+    file: Handle<'a>,
+    start: u64,
+}
+
+enum Handle<'a> {
+    Lent(&'a File),
+    Own(File),
+}
+
+impl Reader<'_> {
+    fn file(&self) -> &File {
+        match &self.file {
+            Handle::Lent(file) => file,
+            Handle::Own(file) => file,
+        }
+    }
+
+    pub(crate) fn input(&self) -> &Input {
+        self.input
+    }
+
+    /// Fills `bytes` from `offset`; an input that has become shorter has changed.
+    pub(crate) fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<(), Error> {
+        self.file().read_exact_at(bytes, self.start + offset).map_err(|source| {
+            match source.kind() {
+                io::ErrorKind::UnexpectedEof => self.input.changed(),
+                _ => Error::Read { name: self.input.name.clone(), source },
+            }
+        })
+    }
+
+    /// Whether it still is the file it was, as far as the system tells.
+    pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
+        let Input { name, stamp: before, bytes, .. } = self.input;
+        match bytes {
+            Bytes::Spooled(..) => Ok(()),
+            _ if stamp(name, self.file())? == *before => Ok(()),
+            _ => Err(self.input.changed()),
+        }
+    }
+
+    /// About how many lines it has, from the line ends in `samples` pieces of 32 KiB, two or more; exact when these are all
+    /// of it. Never 0.
+    fn estimate_lines(&self, separator: u8, samples: u64) -> Result<u64, Error> {
         const SAMPLE: u64 = 32 << 10;
-        let size = SAMPLE.max(1).min(self.length);
-        let whole = self.length <= SAMPLES * SAMPLE;
-        let mut sample = vec![0; if whole { self.length } else { size } as usize];
+        let length = self.input.length;
+        let size = SAMPLE.min(length);
+        let whole = length <= samples * SAMPLE;
+        let mut sample = vec![0; if whole { length } else { size } as usize];
         let mut ends = 0;
         let mut read = 0;
-        for i in 0..if whole { 1 } else { SAMPLES } {
+        for i in 0..if whole { 1 } else { samples } {
             // The last sample ends where the file ends.
-            let offset = (self.length - sample.len() as u64) / (SAMPLES - 1) * i;
+            let offset = (length - sample.len() as u64) / (samples - 1) * i;
             self.read_at(&mut sample, offset)?;
             ends += memchr_iter(separator, &sample).count() as u64;
             read += sample.len() as u64;
@@ -153,6 +198,65 @@ impl Input {
             return Ok(ends + 1);
         }
         // Without any end in half a megabyte, lines are longer than that.
-        Ok((ends as f64 / read as f64 * self.length as f64) as u64 + 1)
+        Ok((ends as f64 / read as f64 * length as f64) as u64 + 1)
+    }
+}
+
+fn stamp(name: &str, file: &File) -> Result<Stamp, Error> {
+    match file.metadata() {
+        Ok(meta) if meta.is_dir() => Err(Error::Directory { name: name.to_owned() }),
+        Ok(meta) => Ok(Stamp::of(&meta)),
+        Err(source) => Err(Error::Read { name: name.to_owned(), source }),
+    }
+}
+
+/// A temporary file that what can be read once is copied to, one after the other: unlinked as soon as it is made.
+#[derive(Debug)]
+pub struct Spool {
+    dir: PathBuf,
+    file: Arc<File>,
+    length: u64,
+}
+
+impl Spool {
+    /// An empty one in the folder `dir`.
+    ///
+    /// # Errors
+    /// [`Error::Temporary`].
+    pub fn new(dir: &Path) -> Result<Self, Error> {
+        let temporary = |source| Error::Temporary { dir: dir.to_owned(), source };
+        let file = tempfile::tempfile_in(dir).map_err(temporary)?;
+        Ok(Self { dir: dir.to_owned(), file: Arc::new(file), length: 0 })
+    }
+
+    /// All that `source` gives: pipes, decompressed files.
+    ///
+    /// # Errors
+    /// [`Error::Read`], [`Error::Temporary`].
+    pub fn add(&mut self, name: impl Into<String>, mut source: impl Read) -> Result<Input, Error> {
+        let (name, start) = (name.into(), self.length);
+        let mut piece = vec![0; 1 << 18];
+        loop {
+            let mut filled = 0;
+            // Pipes give little at once.
+            while filled < piece.len() {
+                match source.read(&mut piece[filled..]) {
+                    Ok(0) => break,
+                    Ok(read) => filled += read,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(source) => return Err(Error::Read { name, source }),
+                }
+            }
+            if filled == 0 {
+                break;
+            }
+            self.file
+                .write_all_at(&piece[..filled], self.length)
+                .map_err(|source| Error::Temporary { dir: self.dir.clone(), source })?;
+            self.length += filled as u64;
+        }
+        let length = self.length - start;
+        let stamp = Stamp { length, ..Stamp::default() };
+        Ok(Input { name, length, stamp, bytes: Bytes::Spooled(Arc::clone(&self.file), start) })
     }
 }

@@ -13,41 +13,9 @@ use umbel::KeyHasher;
 
 use crate::Error;
 use crate::budget::most_partitions;
+use crate::places::Places;
 use crate::spill::{Disk, Partitions, Runs, Spill};
 use crate::table::{Inserted, Table};
-
-/// The inputs laid end to end: which input a place belongs to.
-#[derive(Clone, Debug)]
-pub(crate) struct Places {
-    /// Where each input starts; one more for the end.
-    starts: Vec<u64>,
-}
-
-impl Places {
-    /// From the inputs' lengths in bytes.
-    pub(crate) fn new(lengths: impl Iterator<Item = u64>) -> Result<Self, Error> {
-        let mut starts = vec![0];
-        let mut end = 0u64;
-        for length in lengths {
-            // A line without an end at the end of one input must not share its place with the next.
-            end = end.saturating_add(length).saturating_add(1);
-            starts.push(end);
-        }
-        if end >= 1 << 48 { Err(Error::TooMuch(end)) } else { Ok(Self { starts }) }
-    }
-
-    pub(crate) fn start(&self, input: usize) -> u64 {
-        self.starts[input]
-    }
-
-    pub(crate) fn holds(&self, input: usize, place: u64) -> bool {
-        (self.starts[input]..self.starts[input + 1]).contains(&place)
-    }
-
-    fn input_of(&self, place: u64) -> usize {
-        self.starts.partition_point(|&start| start <= place) - 1
-    }
-}
 
 pub(crate) struct Join<'a> {
     pub(crate) disk: &'a Disk<'a>,

@@ -5,14 +5,13 @@ use std::sync::{Mutex, MutexGuard};
 
 use umbel::KeyHasher;
 
-use crate::input::Input;
+use crate::input::{Input, lengths};
 use crate::report::Report;
-use crate::scan::{Lines, Scanner, Tally, Visit};
+use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
 
 /// The keys of some lines that follow each other.
 pub struct Keys<'a> {
-    name: &'a str,
     lines: &'a Lines<'a>,
 }
 
@@ -30,25 +29,26 @@ impl<'a> Keys<'a> {
         why: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Error {
         let offset = self.lines.offset(i);
-        Error::Key { name: self.name.to_owned(), offset, source: why.into() }
+        Error::Key { name: self.lines.name().to_owned(), offset, source: why.into() }
     }
 }
 
-/// Shows the keys of a file to `see`, some at a time, in the order of the lines. `room` is the memory, in bytes,
+/// Shows the keys of files to `see`, some at a time, in the order of the lines. `room` is the memory, in bytes,
 /// that one long line may take: [`room_beside`](crate::room_beside) tells it.
 ///
 /// # Errors
 /// Those of reading and those of `see`.
 pub fn keys(
-    input: &Input,
+    inputs: &[Input],
     room: u64,
     options: &Options,
     see: impl FnMut(&Keys<'_>) -> Result<(), Error> + Send,
 ) -> Result<Report, Error> {
-    options.progress.expect(input.length());
-    let show = Show { name: input.name(), room, see: Mutex::new(see) };
-    let tally = scanner(options)?.scan(input, &show)?;
-    Ok(report(&tally, input.length()))
+    options.progress.expect(lengths(inputs));
+    let show = Show { room, see: Mutex::new(see) };
+    let mut report = Report::default();
+    report.passed(inputs, &scanner(options)?.scan(inputs, &show)?);
+    Ok(report)
 }
 
 /// As [`keys`], of lines that come one by one: those that are there are shown at once.
@@ -63,9 +63,11 @@ pub fn keys_stream(
     see: impl FnMut(&Keys<'_>) -> Result<(), Error> + Send,
 ) -> Result<Report, Error> {
     let before = options.progress.done();
-    let show = Show { name, room, see: Mutex::new(see) };
+    let show = Show { room, see: Mutex::new(see) };
     let tally = scanner(options)?.stream(name, source, &show)?;
-    Ok(report(&tally, options.progress.done() - before))
+    let mut report = Report::default();
+    report.streamed(&tally, options.progress.done() - before);
+    Ok(report)
 }
 
 /// The scanner hashes all keys with our scheme, in vain: at some 10 GB/s that is not worth another one.
@@ -73,24 +75,19 @@ fn scanner(options: &Options) -> Result<Scanner<'_>, Error> {
     Scanner::new(options, KeyHasher::default())
 }
 
-fn report(tally: &Tally, bytes_read: u64) -> Report {
-    Report { lines: tally.lines, bytes_read, passes: 1, ..Report::default() }
-}
-
-struct Show<'a, F> {
-    name: &'a str,
+struct Show<F> {
     room: u64,
     see: Mutex<F>,
 }
 
-impl<F: FnMut(&Keys<'_>) -> Result<(), Error> + Send> Visit for Show<'_, F> {
+impl<F: FnMut(&Keys<'_>) -> Result<(), Error> + Send> Visit for Show<F> {
     type Local = ();
 
     fn local(&self) {}
 
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         let mut see: MutexGuard<'_, F> = self.see.lock().expect("no worker panics");
-        see(&Keys { name: self.name, lines })
+        see(&Keys { lines })
     }
 
     fn room(&self) -> u64 {

@@ -10,13 +10,14 @@
 //! | `input` | files that can be read again, pipes that are spooled |
 //! | `line_ends` | where the lines of a buffer end |
 //! | `records` | where a record ends, and which of its bytes are its key |
-//! | `scan` | reading a file in parallel, cut at the ends of records |
+//! | `scan` | reading inputs in parallel, cut at the ends of records |
 //! | `budget` | how the memory cap is divided |
 //! | `table` | the lines kept in memory, found by hash and compared by bytes |
 //! | `spill` | temporary files: partitions of lines, sorted runs |
 //! | `common` | the plan and the work of `common`; `join` settles what did not fit in memory |
 //! | `distinct` | the plan and the work of `dedup` and `except` |
 //! | `sample` | what a few pieces of an input tell of all of it |
+//! | `places` | the inputs laid end to end |
 //! | `passes` | what each pass saw, and the report of all |
 //! | `sink` | where results go |
 //! | `filter` | a filter of umbel or of another system, and which keys lines are for the latter |
@@ -42,6 +43,7 @@ mod line_ends;
 mod lists;
 mod passes;
 mod pieces;
+mod places;
 mod records;
 mod report;
 mod rows;
@@ -63,7 +65,7 @@ pub use common::{Common, CommonPlan, Strategy};
 pub use distinct::{Distinct, DistinctPlan, DistinctStrategy};
 pub use error::{Error, QuoteFlaw};
 pub use filter::{Filter, ForeignLines, Receipt};
-pub use input::Input;
+pub use input::{Input, Spool};
 pub use keys::{Keys, keys, keys_stream};
 pub use lists::build_lists;
 pub use pieces::build_in_pieces;

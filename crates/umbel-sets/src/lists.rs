@@ -6,7 +6,7 @@ use umbel::{Cascade, KeyHash, KeyHasher, Plan};
 
 use crate::budget::Budget;
 use crate::bulk::count;
-use crate::input::Input;
+use crate::input::{Input, lengths};
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
@@ -48,13 +48,11 @@ pub fn build_lists(
             hashes: Mutex::new(Vec::with_capacity(lines as usize)),
             room: rest - needed + LEAST_ROOM,
         };
-        options.progress.expect(inputs.iter().map(Input::length).sum());
-        for input in inputs {
-            report.lines += scanner.scan(input, &gather)?.lines;
-            report.bytes_read += 2 * input.length() + input.spooled_bytes();
-            report.bytes_spilled += input.spooled_bytes();
-            report.passes += 2;
-        }
+        options.progress.expect(lengths(inputs));
+        report.passed(inputs, &scanner.scan(inputs, &gather)?);
+        // They were counted before.
+        report.bytes_read += lengths(inputs);
+        report.passes += inputs.len() as u32;
         let mut hashes = gather.hashes.into_inner().expect("no worker panics");
         hashes.sort_unstable();
         hashes.dedup();
@@ -86,7 +84,7 @@ fn find(
 ) -> Result<(String, u64, Vec<u8>), Error> {
     for input in inputs {
         let find = Find { hash, found: Mutex::new(None), room: scanner.budget.rest / 2 };
-        scanner.scan(input, &find)?;
+        scanner.scan(std::slice::from_ref(input), &find)?;
         if let Some((offset, line)) = find.found.into_inner().expect("no worker panics") {
             return Ok((input.name().to_owned(), offset, line));
         }

@@ -1,5 +1,7 @@
 //! What the passes of a job saw of its inputs: every pass over an input must have seen the same lines.
 
+use std::ops::Range;
+
 use crate::Error;
 use crate::input::Input;
 use crate::report::Report;
@@ -16,14 +18,22 @@ impl Passes {
         Self { tallies: vec![None; inputs.len()], report: Report::default() }
     }
 
-    /// Notes a finished pass over the input of this number.
-    pub(crate) fn seen(&mut self, number: usize, input: &Input, tally: Tally) -> Result<(), Error> {
-        self.report.bytes_read += input.length();
-        self.report.passes += 1;
-        match self.tallies[number].replace(tally) {
-            Some(before) if before != tally => Err(input.changed()),
-            _ => Ok(()),
+    /// Notes a finished pass over those in `range` of all `inputs`.
+    pub(crate) fn seen(
+        &mut self,
+        inputs: &[Input],
+        range: Range<usize>,
+        tallies: &[Tally],
+    ) -> Result<(), Error> {
+        for (number, &tally) in range.zip(tallies) {
+            self.report.bytes_read += inputs[number].length();
+            self.report.passes += 1;
+            let before = self.tallies[number].replace(tally);
+            if before.is_some_and(|before| before != tally) {
+                return Err(inputs[number].changed());
+            }
         }
+        Ok(())
     }
 
     /// The report of the whole job.

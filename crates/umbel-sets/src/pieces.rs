@@ -12,7 +12,7 @@ use umbel::filter::{ShardIndex, ShardWriter};
 use umbel::{KeyDescription, KeyHash, KeyHasher, Plan, Receipt};
 
 use crate::budget::Budget;
-use crate::input::Input;
+use crate::input::{Input, lengths};
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
@@ -49,15 +49,10 @@ pub fn build_in_pieces(
         })
         .collect::<Result<Vec<_>, _>>()
         .map_err(temporary)?;
-    options.progress.expect(inputs.iter().map(Input::length).sum());
+    options.progress.expect(lengths(inputs));
     let mut report = Report::default();
     let split = Split { index: shards.index(), files, temporary, room: budget.rest / 8 };
-    for input in inputs {
-        report.lines += scanner.scan(input, &split)?.lines;
-        report.bytes_read += input.length() + input.spooled_bytes();
-        report.bytes_spilled += input.spooled_bytes();
-        report.passes += 1;
-    }
+    report.passed(inputs, &scanner.scan(inputs, &split)?);
     let files = split.files;
     report.bytes_spilled += 16 * report.lines;
     report.bytes_read += 16 * report.lines;

@@ -1,5 +1,4 @@
-//! What a few pieces of an input tell of all of it: how many of its lines differ, how many another one
-//! has too.
+//! What a few pieces of inputs tell of all of them: how many of their lines differ, how many others have too.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -7,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use memchr::memchr;
 
 use crate::Error;
-use crate::input::Input;
+use crate::input::{Input, lengths};
 use crate::records::Copied;
 use crate::scan::Scanner;
 
@@ -41,13 +40,13 @@ impl Hasher for Mixed {
     }
 }
 
-/// Lines of a few pieces of an input.
+/// Lines of a few pieces of inputs.
 pub(crate) struct Sample {
     /// Where each was met, by a hash of its key.
     seen: ByHash<Met>,
     /// Lines met, those of one piece that are equal once.
     met: u64,
-    /// Lines of the whole input.
+    /// Lines of the whole inputs.
     lines: u64,
     /// Whether all of it was read.
     whole: bool,
@@ -61,46 +60,77 @@ struct Met {
 }
 
 impl Sample {
-    /// Reads pieces of `input`, which has about so many `lines`. A record that cannot be read there is
-    /// left out: this is no check.
-    pub(crate) fn of(scanner: &Scanner<'_>, input: &Input, lines: u64) -> Result<Self, Error> {
-        let mut sample = Self { seen: ByHash::default(), met: 0, lines, whole: false };
-        let head = scanner.head(input)?;
-        let first = head.start as u64;
-        let length = input.length() - first;
-        sample.whole = length <= PIECES * PIECE;
-        let (pieces, size) = match sample.whole {
-            true => (1, length),
-            false => (PIECES, PIECE.min(length / PIECES / PART)),
-        };
-        let (mut piece, mut copied) = (vec![0; size as usize], Copied::default());
-        for number in 0..pieces {
-            let offset = first + (length - size) / (pieces - 1).max(1) * number;
-            input.read_at(&mut piece, offset)?;
-            // The first and the last record of a piece are not whole, but at the ends of the input.
-            let ends = scanner.ends();
-            let mut rest = &piece[..];
-            if number > 0 {
-                rest = ends.find(rest, &mut false).map_or(&[][..], |at| &rest[at + 1..]);
+    /// Reads pieces of `inputs`, laid end to end, which have about so many `lines` together. A record that cannot be read
+    /// there is left out: this is no check.
+    pub(crate) fn of(scanner: &Scanner<'_>, inputs: &[Input], lines: u64) -> Result<Self, Error> {
+        let length = lengths(inputs);
+        // Of short lines the map takes several times the piece.
+        let piece = PIECE.min(scanner.budget.rest / 4 / PIECES);
+        let whole = length <= PIECES * piece;
+        let mut sample = Self { seen: ByHash::default(), met: 0, lines, whole };
+        if whole {
+            for input in inputs {
+                sample.read(scanner, input, 0, input.length(), 0)?;
             }
-            while let Some(end) = ends.find(rest, &mut false) {
-                match head.cut.next(&rest[..=end], &mut copied) {
-                    Ok((_, Some(key))) => {
-                        let key = key.record(&rest[..end], &copied.bytes).key();
-                        sample.see(scanner.hasher.hash(key).low, number);
-                    }
-                    Ok((_, None)) => {}
-                    Err(_) => {
-                        let end = memchr(b'\n', rest).unwrap_or(end);
-                        rest = &rest[end + 1..];
-                        continue;
-                    }
+            return Ok(sample);
+        }
+        let size = piece.min(length / PIECES / PART);
+        let (mut number, mut start) = (0, 0);
+        for i in 0..PIECES {
+            let mut at = (length - size) / (PIECES - 1) * i;
+            let mut left = size;
+            // Beyond the end of an input the piece goes on in the next.
+            while left > 0 {
+                while start + inputs[number].length() <= at {
+                    start += inputs[number].length();
+                    number += 1;
                 }
-                rest = &rest[end + 1..];
+                let input = &inputs[number];
+                let here = left.min(start + input.length() - at);
+                sample.read(scanner, input, at - start, here, i)?;
+                (at, left) = (at + here, left - here);
             }
-            copied.clear(size as usize);
         }
         Ok(sample)
+    }
+
+    /// Reads `size` bytes of an input from `offset` on, as part of a piece.
+    fn read(
+        &mut self,
+        scanner: &Scanner<'_>,
+        input: &Input,
+        offset: u64,
+        size: u64,
+        piece: u64,
+    ) -> Result<(), Error> {
+        let reader = input.open()?;
+        let head = scanner.head(&reader)?;
+        let (end, first) = (offset + size, head.start as u64);
+        let offset = offset.max(first).min(end);
+        let (mut bytes, mut copied) = (vec![0; (end - offset) as usize], Copied::default());
+        reader.read_at(&mut bytes, offset)?;
+        // The first and the last record of a piece are not whole, but at the ends of the input.
+        let ends = scanner.ends();
+        let mut rest = &bytes[..];
+        if offset > first {
+            rest = ends.find(rest, &mut false).map_or(&[][..], |at| &rest[at + 1..]);
+        }
+        while let Some(end) = ends.find(rest, &mut false) {
+            match head.cut.next(&rest[..=end], &mut copied) {
+                Ok((_, Some(key))) => {
+                    let key = key.record(&rest[..end], &copied.bytes).key();
+                    self.see(scanner.hasher.hash(key).low, piece);
+                }
+                Ok((_, None)) => {}
+                Err(_) => {
+                    let end = memchr(b'\n', rest).unwrap_or(end);
+                    rest = &rest[end + 1..];
+                    continue;
+                }
+            }
+            rest = &rest[end + 1..];
+        }
+        Ok(())
     }
 
     fn see(&mut self, key: u64, piece: u64) {
@@ -111,29 +141,27 @@ impl Sample {
         }
     }
 
-    /// About how many different lines several inputs have together, from those met in one piece and in
+    /// About how many different lines the inputs have together, from those met in one piece and in
     /// two: d + f₁²/2f₂, a lower bound (A. Chao 1984, <https://www.jstor.org/stable/4615964>). All of
     /// them where no pieces met.
-    pub(crate) fn distinct(samples: &[Self]) -> u64 {
-        let mut seen: ByHash<u32> = ByHash::default();
-        for (key, met) in samples.iter().flat_map(|sample| &sample.seen) {
-            *seen.entry(*key).or_default() += met.pieces;
+    pub(crate) fn distinct(&self) -> u64 {
+        if self.whole {
+            return self.seen.len() as u64;
         }
-        if samples.iter().all(|sample| sample.whole) {
-            return seen.len() as u64;
-        }
-        let lines = samples.iter().map(|sample| sample.lines).sum();
-        let [once, twice] = [1, 2].map(|count| seen.values().filter(|&&n| n == count).count());
-        let unseen = (once as f64).powi(2) / (2.0 * twice as f64);
-        (seen.len() as u64).saturating_add(unseen as u64).min(lines)
+        let met = |pieces| self.seen.values().filter(|met| met.pieces == pieces).count() as f64;
+        let unseen = met(1).powi(2) / (2.0 * met(2));
+        (self.seen.len() as u64).saturating_add(unseen as u64).min(self.lines)
     }
 
-    /// About how many lines of this input the other one has too; `None` when lines met in few pieces
+    /// About how many of these lines the others are like; `None` when lines met in few pieces
     /// only, which tells of their order and not of their number.
     pub(crate) fn shared(&self, other: &Self) -> Option<u64> {
         /// Of lines in no order, so many meet in so few pieces with a chance under 1e-7.
         const FEW_PIECES: usize = 32;
         const MANY_A_PIECE: usize = 4;
+        if self.lines == 0 || other.lines == 0 {
+            return Some(0);
+        }
         let both = || self.seen.iter().filter_map(|(key, met)| Some((met, other.seen.get(key)?)));
         let met = both().count();
         for (whole, pieces) in [
@@ -164,7 +192,7 @@ mod tests {
         let sample = |(i, lines): (usize, &Vec<u64>)| {
             let bytes: String = lines.iter().map(|line| format!("{line:021}\n")).collect();
             let input = input(dir.path(), &i.to_string(), bytes.as_bytes());
-            Sample::of(&scanner, &input, lines.len() as u64).unwrap()
+            Sample::of(&scanner, &[input], lines.len() as u64).unwrap()
         };
         files.iter().enumerate().map(sample).collect()
     }
@@ -201,7 +229,7 @@ mod tests {
         let few: Vec<u64> = mixed(0..ALL, 1).into_iter().map(|i| i % 512).collect();
         let pairs: Vec<u64> = (0..ALL).map(|i| i / 2).collect();
         let [few, pairs, all] =
-            [few, pairs, mixed(0..ALL, 1)].map(|lines| Sample::distinct(&samples(&[lines])));
+            [few, pairs, mixed(0..ALL, 1)].map(|lines| samples(&[lines])[0].distinct());
         assert!((300..1200).contains(&few), "{few}");
         assert!(pairs > ALL / 3, "{pairs}: these are {}", ALL / 2);
         assert!(all > ALL / 10 * 9, "{all}");

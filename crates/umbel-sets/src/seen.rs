@@ -11,7 +11,7 @@ use umbel::{AnyFilter, Capacity, KeyHash};
 
 use crate::budget::Budget;
 use crate::bulk::{growth, room_to_fill};
-use crate::input::Input;
+use crate::input::{Input, lengths};
 use crate::report::ErrorBound;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
@@ -90,7 +90,7 @@ impl<'a> Seen<'a> {
             saved: Instant::now(),
             at: Checkpoint::default(),
         };
-        let skip = Skip { state: Mutex::new(state), flush: false, name: String::new(), room };
+        let skip = Skip { state: Mutex::new(state), flush: false, room };
         Ok(Self { scanner, skip, options, report: Report::default() })
     }
 
@@ -99,32 +99,30 @@ impl<'a> Seen<'a> {
         self.skip.state.get_mut().expect("no worker panics").sink.leave_header_out();
     }
 
-    /// Goes through a file.
+    /// Goes through files.
     ///
     /// # Errors
     /// Those of reading; [`Error::Output`]; [`Error::Save`]; [`Error::FilterFull`] before the first
     /// line that would over-fill the filter: what went out before it is saved.
-    pub fn input(&mut self, input: &Input) -> Result<(), Error> {
-        self.options.progress.expect(input.length());
-        self.skip.begin(input.name(), false)?;
-        let tally = self.scanner.scan(input, &self.skip);
-        self.report.lines += self.settle(tally)?.lines;
-        self.report.bytes_read += input.length() + input.spooled_bytes();
-        self.report.passes += 1;
+    pub fn inputs(&mut self, inputs: &[Input]) -> Result<(), Error> {
+        self.options.progress.expect(lengths(inputs));
+        self.skip.begin(false)?;
+        let tallies = self.scanner.scan(inputs, &self.skip);
+        let tallies = self.settle(tallies)?;
+        self.report.passed(inputs, &tallies);
         Ok(())
     }
 
     /// Goes through lines that come one by one: each that is new is flushed as soon as it is known.
     ///
     /// # Errors
-    /// As [`input`](Self::input).
+    /// As [`inputs`](Self::inputs).
     pub fn stream(&mut self, name: &str, source: impl Read) -> Result<(), Error> {
         let before = self.options.progress.done();
-        self.skip.begin(name, true)?;
+        self.skip.begin(true)?;
         let tally = self.scanner.stream(name, source, &self.skip);
-        self.report.lines += self.settle(tally)?.lines;
-        self.report.bytes_read += self.options.progress.done() - before;
-        self.report.passes += 1;
+        let tally = self.settle(tally)?;
+        self.report.streamed(&tally, self.options.progress.done() - before);
         Ok(())
     }
 
@@ -199,18 +197,13 @@ impl State<'_> {
 struct Skip<'a> {
     state: Mutex<State<'a>>,
     flush: bool,
-    name: String,
     room: u64,
 }
 
 impl Skip<'_> {
-    fn begin(&mut self, name: &str, flush: bool) -> Result<(), Error> {
+    fn begin(&mut self, flush: bool) -> Result<(), Error> {
         self.flush = flush;
-        name.clone_into(&mut self.name);
-        let state = self.state.get_mut().expect("no worker panics");
-        state.at.input = self.name.clone();
-        state.at.offset = 0;
-        state.sink.flush()
+        self.state.get_mut().expect("no worker panics").sink.flush()
     }
 }
 
@@ -234,11 +227,14 @@ impl Visit for Skip<'_> {
         new.resize(lines.len(), false);
         let (done, error) = state.insert(lines.hashes(), new);
         state.sink.rows(lines, (0..done).filter(|&i| new[i]))?;
+        if state.at.input != lines.name() {
+            state.at = Checkpoint { input: lines.name().to_owned(), offset: 0, ..state.at };
+        }
         let last =
             done.checked_sub(1).map(|last| lines.offset(last) + lines.extent(last).len() as u64);
         state.at.offset = last.unwrap_or(state.at.offset);
         if done < lines.len() {
-            let (name, offset) = (self.name.clone(), lines.offset(done));
+            let (name, offset) = (lines.name().to_owned(), lines.offset(done));
             let keys = state.filter.plan().keys();
             return Err(error.unwrap_or(Error::FilterFull { name, offset, keys }));
         }

@@ -15,7 +15,7 @@ use crate::{filters, lines};
 pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
-    let sources = lines::open(&args.files)?;
+    let sources = lines::open(&args.files, &args.work)?;
     let mut locked = filters::read_locked(&args.filter, secret.as_ref(), &args.foreign, &options)?;
     if args.work.explain {
         print(explain::has(&locked.filter, args.work.voice.json))?;

@@ -43,7 +43,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         bail!("--except goes with --kind cascade: other kinds have no exceptions");
     }
     let known = planned_without_lines(args)?;
-    let sources = lines::open(&args.files)?;
+    let sources = lines::open(&args.files, &args.work)?;
     let run = Run::start("build", args.work.voice, &options.progress);
     let (plan, inputs, mut report) = match known {
         Some(plan) => (plan, sources, Report::default()),
@@ -69,8 +69,11 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         let mut lines = AtOnce::new(&plan, hasher, &options)?;
         for source in inputs {
             match source {
-                Source::File(input) => lines.input(&input)?,
-                Source::Stream(name, bytes) => lines.stream(&name, bytes)?,
+                Source::Files(inputs) => lines.inputs(&inputs)?,
+                Source::Stream(stream) => {
+                    let (name, bytes) = stream.open(&options)?;
+                    lines.stream(&name, bytes)?;
+                }
             }
         }
         let (filter, part) = lines.finish()?;
@@ -105,7 +108,7 @@ fn build_foreign(
     given.fpp = args.fpp.map(|fpp| fpp.0).or(given.fpp);
     given.bits = args.size.map(|size| size.0.saturating_mul(8)).or(given.bits);
     let key_type = args.foreign.key_type;
-    let mut inputs = lines::open(&args.files)?;
+    let mut inputs = lines::open(&args.files, &args.work)?;
     let run = Run::start("build", args.work.voice, &options.progress);
     let mut report = Report::default();
     let has_keys = given.keys.is_some() || !format.parameters().contains(&"keys");
@@ -161,14 +164,7 @@ fn build_lists(
         let keys = args.keys.map_or(included.max(1), |keys| keys.0);
         Plan::for_lists(args.kind, keys, excluded, fpp)
     };
-    let mut paths = args.files.clone();
-    if paths.is_empty() {
-        paths.push("-".into());
-    }
-    let files = paths.len();
-    paths.extend_from_slice(&args.except);
-    let mut include = lines::open_rereadable(&paths, options)?;
-    let exclude = include.split_off(files);
+    let [include, exclude] = lines::open_two(&args.files, &args.except, &args.work, options)?;
     let run = Run::start("build", args.work.voice, &options.progress);
     if args.work.explain {
         let included = umbel_sets::count(&include, options)?;
@@ -230,7 +226,7 @@ fn after_counting(inputs: Vec<Input>) -> (Vec<Source>, Report) {
     let mut report = Report::default();
     report.bytes_read = inputs.iter().map(Input::length).sum();
     report.passes = inputs.len() as u32;
-    (inputs.into_iter().map(Source::File).collect(), report)
+    (vec![Source::Files(inputs)], report)
 }
 
 /// Inserts the lines of all sources into the filter of `path`, adding to what `report` says.
@@ -243,8 +239,11 @@ pub(super) fn add_lines(
 ) -> Result<()> {
     for source in sources {
         let part = match source {
-            Source::File(input) => umbel_sets::insert(&[input], filter, options),
-            Source::Stream(name, bytes) => umbel_sets::insert_stream(&name, bytes, filter, options),
+            Source::Files(inputs) => umbel_sets::insert(&inputs, filter, options),
+            Source::Stream(stream) => {
+                let (name, bytes) = stream.open(options)?;
+                umbel_sets::insert_stream(&name, bytes, filter, options)
+            }
         };
         report::add(report, &part.map_err(|error| filters::about(error, path))?);
     }

@@ -13,7 +13,7 @@ use crate::report::Run;
 
 pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
-    let inputs = lines::open_rereadable(&args.files, &options)?;
+    let inputs = lines::open_several(&args.files, &args.work, &options)?;
     let at_least = args.at_least.unwrap_or(inputs.len());
     let job = Common::new(&inputs, at_least, args.fpp.map(|fpp| fpp.0), &options)?;
     if args.work.explain {

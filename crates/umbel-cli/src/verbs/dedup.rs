@@ -20,7 +20,7 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
         bail!("--secret-file goes with --seen: other answers rest on no filter that is kept");
     }
     let options = lines::options(&args.work)?;
-    let inputs = lines::open_rereadable(&args.files, &options)?;
+    let inputs = lines::open_rereadable(&args.files, &args.work, &options)?;
     let job = Distinct::lines(&inputs, &options)?
         .repeated(args.repeated)
         .counted(args.count)?

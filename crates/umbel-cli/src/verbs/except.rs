@@ -13,7 +13,7 @@ use crate::report::Run;
 
 pub(crate) fn except(args: &ExceptArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
-    let inputs = lines::open_rereadable(&args.files, &options)?;
+    let inputs = lines::open_several(&args.files, &args.work, &options)?;
     let job = Distinct::except(&inputs, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
     if args.work.explain {
         let about = Job { verb: "except", inputs: &inputs, options: &options };

@@ -130,7 +130,7 @@ fn ask(
     args: &ParquetArgs,
     options: &Options,
 ) -> Result<Outcome> {
-    let sources = lines::open(&args.keys)?;
+    let sources = lines::open(&args.keys, &args.work)?;
     let voice = args.work.voice;
     let mut groups = Groups::open(file, column, options)?;
     let room = groups.room;
@@ -146,8 +146,9 @@ fn ask(
             out.write_all(&text).and_then(|()| out.flush()).map_err(Error::Output)
         };
         let part = match source {
-            Source::File(input) => umbel_sets::keys(&input, room, options, &mut see),
-            Source::Stream(name, bytes) => {
+            Source::Files(inputs) => umbel_sets::keys(&inputs, room, options, &mut see),
+            Source::Stream(stream) => {
+                let (name, bytes) = stream.open(options)?;
                 umbel_sets::keys_stream(&name, bytes, room, options, &mut see)
             }
         };

@@ -17,7 +17,7 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
     let filter = filters::read(&args.filter, secret.as_ref(), &args.foreign, &options)?;
-    let sources = lines::open(&args.files)?;
+    let sources = lines::open(&args.files, &args.work)?;
     if args.work.explain {
         print(explain::has(&filter, args.work.voice.json))?;
         return Ok(Outcome::Done);
@@ -27,8 +27,11 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     let mut query = Query::new(&filter, args.invert, &mut out, &options)?;
     for source in sources {
         match source {
-            Source::File(input) => query.input(&input)?,
-            Source::Stream(name, bytes) => query.stream(&name, bytes)?,
+            Source::Files(inputs) => query.inputs(&inputs)?,
+            Source::Stream(stream) => {
+                let (name, bytes) = stream.open(&options)?;
+                query.stream(&name, bytes)?;
+            }
         }
     }
     let rate = query.fpp();

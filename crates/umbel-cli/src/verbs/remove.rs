@@ -16,7 +16,7 @@ use crate::report::{self, Run, say};
 pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
-    let sources = lines::open(&args.files)?;
+    let sources = lines::open(&args.files, &args.work)?;
     let foreign = ForeignArgs::default();
     // The lock is kept to the end.
     let Locked { filter, lock: _lock } =
@@ -32,8 +32,9 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     let mut total = Report::default();
     for source in sources {
         let part = match source {
-            Source::File(input) => umbel_sets::remove(&[input], &mut filter, &options),
-            Source::Stream(name, bytes) => {
+            Source::Files(inputs) => umbel_sets::remove(&inputs, &mut filter, &options),
+            Source::Stream(stream) => {
+                let (name, bytes) = stream.open(&options)?;
                 umbel_sets::remove_stream(&name, bytes, &mut filter, &options)
             }
         };

@@ -32,7 +32,7 @@ const DEFAULT_FPP: f64 = 1e-4;
 pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
-    let sources = lines::open(&args.files)?;
+    let sources = lines::open(&args.files, &args.work)?;
     if !path.exists() {
         let keys = args.keys.map_or(DEFAULT_KEYS, |keys| keys.0);
         let kind = if args.keys.is_some() { Kind::Blocked } else { Kind::Scalable };
@@ -74,8 +74,11 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
     }
     for source in sources {
         let gone = match source {
-            Source::File(input) => job.input(&input),
-            Source::Stream(name, bytes) => job.stream(&name, bytes),
+            Source::Files(inputs) => job.inputs(&inputs),
+            Source::Stream(stream) => {
+                let (name, bytes) = stream.open(&options)?;
+                job.stream(&name, bytes)
+            }
         };
         gone.map_err(|error| filters::about(error, path))?;
     }

@@ -3,7 +3,7 @@
 //! Of the fpp asked for, half goes to lines wrongly taken for common, half to common lines wrongly
 //! taken for repeats of one already written: a second filter keeps the output free of repeats.
 
-use std::ops::RangeInclusive;
+use std::ops::Range;
 use std::sync::Mutex;
 
 use umbel::{Blocked, Kind, Plan};
@@ -11,7 +11,6 @@ use umbel::{Blocked, Kind, Plan};
 use super::{CommonPlan, Run};
 use crate::Error;
 use crate::budget::Budget;
-use crate::bulk::fill;
 use crate::report::ErrorBound;
 use crate::scan::{Lines, Visit};
 use crate::sink::Sink;
@@ -57,7 +56,7 @@ pub(crate) fn plan(
 pub(crate) fn run(
     run: &mut Run<'_>,
     plan: &CommonPlan,
-    gathered: RangeInclusive<usize>,
+    gathered: Range<usize>,
     sink: &mut Sink<'_>,
 ) -> Result<(), Error> {
     let hasher = run.scanner.hasher;
@@ -66,15 +65,13 @@ pub(crate) fn run(
     let mut lines = Vec::new();
     for (input, size) in &plan.filters {
         let mut filter = Blocked::with_plan(size, hasher)?;
-        let tally = fill(&run.scanner, &run.inputs[*input], &mut filter, None, room)?;
-        run.seen(*input, tally)?;
-        if tally.lines > size.keys() {
-            let size = Plan::for_keys(Kind::Blocked, tally.lines, size.fpp())?;
+        let found = run.fill(*input, &mut filter, None, room)?;
+        if found > size.keys() {
+            let size = Plan::for_keys(Kind::Blocked, found, size.fpp())?;
             filter = Blocked::with_plan(&size, hasher)?;
-            let again = fill(&run.scanner, &run.inputs[*input], &mut filter, None, room)?;
-            run.seen(*input, again)?;
+            run.fill(*input, &mut filter, None, room)?;
         }
-        lines.push(tally.lines);
+        lines.push(found);
         filters.push(filter);
     }
     // A line that is written passes at least T − 1 filters, so these inputs bound their number, but
@@ -94,11 +91,9 @@ pub(crate) fn run(
         Blocked::with_plan(&Plan::for_keys(Kind::Blocked, most + false_ones + 1, share)?, hasher)?;
     sink.header(run.header.as_deref())?;
     let once = Mutex::new((written, sink));
-    for input in gathered {
-        let pick = Pick { filters: &filters[input..], enough: run.at_least - 1, once: &once, room };
-        let tally = run.scanner.scan(&run.inputs[input], &pick)?;
-        run.seen(input, tally)?;
-    }
+    let pick = Pick { filters: &filters, enough: run.at_least - 1, once: &once, room };
+    let tallies = run.scanner.scan_some(run.inputs, gathered.clone(), &pick)?;
+    run.passes.seen(run.inputs, gathered, &tallies)?;
     let (written, _) = once.into_inner().expect("no worker panics");
     let rates = filters.iter().map(|filter| filter.receipt().fpp);
     let extra =
@@ -122,9 +117,9 @@ impl Visit for Pick<'_, '_, '_> {
     fn local(&self) {}
 
     fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        let filters = &self.filters[lines.input()..];
         for (keep, hash) in keep.iter_mut().zip(lines.hashes()) {
-            *keep =
-                self.filters.iter().filter(|filter| filter.contains(*hash)).count() >= self.enough;
+            *keep = filters.iter().filter(|filter| filter.contains(*hash)).count() >= self.enough;
         }
         Ok(())
     }

@@ -154,7 +154,7 @@ fn an_input_rewritten_with_its_times_kept_is_noticed() {
     let mut run = Run {
         inputs: &inputs,
         at_least: 2,
-        places: Places::new([1, 1].into_iter()).unwrap(),
+        places: Places::new(&inputs),
         disk: Disk::new(&options.tmp),
         passes: Passes::new(&inputs),
         header: None,
@@ -165,14 +165,14 @@ fn an_input_rewritten_with_its_times_kept_is_noticed() {
         KeyHasher::default(),
     )
     .unwrap();
-    let tally = fill(&run.scanner, &inputs[0], &mut filter, None, 0).unwrap();
-    let other = fill(&run.scanner, &inputs[1], &mut filter, None, 0).unwrap();
-    assert_eq!(tally, other, "the same lines, the same tally");
-    run.seen(0, tally).unwrap();
-    run.seen(0, tally).unwrap();
-    let changed = input(dir.path(), "c", &lines(1..101));
-    let tally = fill(&run.scanner, &changed, &mut filter, None, 0).unwrap();
-    assert!(matches!(run.seen(0, tally), Err(Error::Changed { .. })));
+    let tallies = fill(&run.scanner, &inputs, &mut filter, None, 0).unwrap();
+    assert_eq!(tallies[0], tallies[1], "the same lines, the same tally");
+    for _ in 0..2 {
+        run.passes.seen(&inputs, 0..2, &tallies).unwrap();
+    }
+    let changed = [input(dir.path(), "c", &lines(1..101))];
+    let tallies = fill(&run.scanner, &changed, &mut filter, None, 0).unwrap();
+    assert!(matches!(run.passes.seen(&inputs, 0..1, &tallies), Err(Error::Changed { .. })));
 }
 
 #[test]

@@ -36,10 +36,7 @@ pub(super) struct Decide<'a, 'o> {
     /// The place of the first line that could not be decided; all ones at first.
     pub(super) undecided: &'a AtomicU64,
     pub(super) verdict: Verdict,
-    /// Place of the input's first byte.
-    pub(super) start: u64,
-    /// Bytes of the inputs before this one, and of all.
-    pub(super) before: u64,
+    /// Bytes of the inputs.
     pub(super) total: u64,
     pub(super) disk: &'a Disk<'a>,
     pub(super) budget: Budget,
@@ -62,12 +59,12 @@ impl Decide<'_, '_> {
 
     /// Sets a line aside.
     fn put_off(&self, table: &Table, lines: &Lines<'_>, i: usize) -> Result<(), Error> {
-        let place = self.start + lines.offset(i);
+        let place = lines.place(i);
         self.undecided.fetch_min(place, Ordering::Relaxed);
         let mut rest = self.rest.lock().expect("no worker panics");
         if rest.is_none() {
-            let done = self.before + lines.offset(i);
-            let estimate = || self.budget.partitions(table.bytes(), done, self.total);
+            // The inputs are the first of all.
+            let estimate = || self.budget.partitions(table.bytes(), place, self.total);
             let count = self.partitions.unwrap_or_else(estimate);
             let buffers = self.budget.spill_buffers();
             *rest = Some(Partitions::new(self.disk, 0, count, buffers, self.layout)?);
@@ -123,7 +120,7 @@ impl Visit for Decide<'_, '_> {
                     }
                     continue;
                 }
-                let (hash, place) = (lines.hashes()[i], self.start + lines.offset(i));
+                let (hash, place) = (lines.hashes()[i], lines.place(i));
                 let inserted = table.insert(hash, place, self.verdict.record(lines.record(i)));
                 match (inserted, &mut counts) {
                     (Inserted::New(unit), Some(counts)) => counts.begin(unit),

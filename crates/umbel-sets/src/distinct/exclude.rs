@@ -23,8 +23,8 @@ pub(super) struct Exclude<'a> {
     pub(super) rest: &'a Mutex<Option<Partitions>>,
     /// What is like an excluded line is doubtful.
     pub(super) doubt: Option<&'a Mutex<Doubt>>,
-    /// Bytes of the inputs before this one, and of all.
-    pub(super) before: u64,
+    /// The place of the first input's first byte, and the bytes of all.
+    pub(super) start: u64,
     pub(super) total: u64,
     pub(super) disk: &'a Disk<'a>,
     pub(super) budget: Budget,
@@ -67,7 +67,7 @@ impl Visit for Exclude<'_> {
             if table.insert(hash, EXCLUDED, line) == Inserted::Full {
                 let mut rest = self.rest.lock().expect("no worker panics");
                 if rest.is_none() {
-                    let done = self.before + lines.offset(i);
+                    let done = lines.place(i) - self.start;
                     let count = self.budget.partitions(table.bytes(), done, self.total);
                     let buffers = self.budget.spill_buffers();
                     // Of these only the keys matter.

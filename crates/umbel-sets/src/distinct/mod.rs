@@ -32,9 +32,10 @@ use std::sync::{Mutex, RwLock};
 use umbel::Blocked;
 
 use crate::budget::Budget;
-use crate::input::Input;
-use crate::join::{Places, work_off};
+use crate::input::{Input, lengths};
+use crate::join::work_off;
 use crate::passes::Passes;
+use crate::places::Places;
 use crate::records::Layout;
 use crate::report::Report;
 use crate::scan::{Scanner, job_hasher};
@@ -83,7 +84,7 @@ impl<'a> Distinct<'a> {
     }
 
     fn new(inputs: &'a [Input], from: usize, options: &'a Options) -> Result<Self, Error> {
-        Places::new(inputs.iter().map(Input::length))?;
+        Places::small(inputs)?;
         let budget = Budget::new(options.memory, options.threads)?;
         Ok(Self { inputs, from, repeated: false, counted: false, fpp: None, budget, options })
     }
@@ -136,7 +137,7 @@ impl<'a> Distinct<'a> {
         let mut run = Run {
             inputs: self.inputs,
             from: self.from,
-            places: Places::new(self.inputs.iter().map(Input::length))?,
+            places: Places::small(self.inputs)?,
             disk: Disk::new(&self.options.tmp),
             passes: Passes::new(self.inputs),
             scanner,
@@ -232,10 +233,8 @@ impl Run<'_> {
         let mut seen = Blocked::with_plan(seen, self.scanner.hasher)?;
         let mut filter = Blocked::with_plan(doubtful, self.scanner.hasher)?;
         let note = Note::new(&mut seen, &mut filter, budget.threads, room);
-        for (number, input) in self.inputs[..self.from].iter().enumerate() {
-            let tally = self.scanner.scan(input, &note)?;
-            self.passes.seen(number, input, tally)?;
-        }
+        let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &note)?;
+        self.passes.seen(self.inputs, 0..self.from, &tallies)?;
         let keys = note.keys();
         // With a single input there is nothing to exclude, and nobody asks the filter again.
         let excludes = self.from < self.inputs.len();
@@ -250,23 +249,19 @@ impl Run<'_> {
         table: &RwLock<Table>,
     ) -> Result<Option<Vec<Spill>>, Error> {
         let rest = Mutex::new(None);
-        let total = self.inputs[self.from..].iter().map(Input::length).sum();
-        let mut before = 0;
-        for (number, input) in self.inputs.iter().enumerate().skip(self.from) {
-            let exclude = Exclude {
-                seen,
-                table,
-                rest: &rest,
-                doubt,
-                before,
-                total,
-                disk: &self.disk,
-                budget: self.scanner.budget,
-            };
-            let tally = self.scanner.scan(input, &exclude)?;
-            self.passes.seen(number, input, tally)?;
-            before += input.length();
-        }
+        let range = self.from..self.inputs.len();
+        let exclude = Exclude {
+            seen,
+            table,
+            rest: &rest,
+            doubt,
+            start: self.places.start(self.from),
+            total: lengths(&self.inputs[range.clone()]),
+            disk: &self.disk,
+            budget: self.scanner.budget,
+        };
+        let tallies = self.scanner.scan_some(self.inputs, range.clone(), &exclude)?;
+        self.passes.seen(self.inputs, range, &tallies)?;
         let rest: Option<Partitions> = rest.into_inner().expect("no worker panics");
         rest.map(|rest| rest.finish(&self.disk)).transpose()
     }
@@ -285,29 +280,22 @@ impl Run<'_> {
         let rest = Mutex::new(None);
         let undecided = AtomicU64::new(u64::MAX);
         let sink = (!verdict.counts()).then(|| Mutex::new(sink));
-        let total = self.inputs[..self.from].iter().map(Input::length).sum();
-        let mut before = 0;
-        for (number, input) in self.inputs[..self.from].iter().enumerate() {
-            let decide = Decide {
-                doubt,
-                table: &table,
-                counts: counts.as_ref(),
-                rest: &rest,
-                partitions,
-                sink: sink.as_ref(),
-                undecided: &undecided,
-                verdict,
-                start: self.places.start(number),
-                before,
-                total,
-                disk: &self.disk,
-                budget: self.scanner.budget,
-                layout: if verdict.rows { self.scanner.layout() } else { Layout::Lines },
-            };
-            let tally = self.scanner.scan(input, &decide)?;
-            self.passes.seen(number, input, tally)?;
-            before += input.length();
-        }
+        let decide = Decide {
+            doubt,
+            table: &table,
+            counts: counts.as_ref(),
+            rest: &rest,
+            partitions,
+            sink: sink.as_ref(),
+            undecided: &undecided,
+            verdict,
+            total: lengths(&self.inputs[..self.from]),
+            disk: &self.disk,
+            budget: self.scanner.budget,
+            layout: if verdict.rows { self.scanner.layout() } else { Layout::Lines },
+        };
+        let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &decide)?;
+        self.passes.seen(self.inputs, 0..self.from, &tallies)?;
         let rest: Option<Partitions> = rest.into_inner().expect("no worker panics");
         Ok(Decided {
             table: table.into_inner().expect("no worker panics"),
@@ -353,25 +341,19 @@ impl Run<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<(), Error> {
         let output = Mutex::new(Output::new(known, sink, &self.disk)?);
-        for (number, input) in self.inputs[..self.from].iter().enumerate() {
-            if self.places.start(number + 1) <= from {
-                continue;
-            }
-            let write = Write {
-                doubt,
-                from,
-                column: self.column,
-                output: &output,
-                disk: &self.disk,
-                start: self.places.start(number),
-                // The merge has a quarter.
-                room: self.scanner.budget.rest / 4 * 3
-                    - doubt.map_or(0, |doubt| doubt.plan().bytes()),
-            };
-            let tally = self.scanner.scan(input, &write)?;
-            self.passes.seen(number, input, tally)?;
-        }
-        Ok(())
+        let write = Write {
+            doubt,
+            from,
+            column: self.column,
+            output: &output,
+            disk: &self.disk,
+            // The merge has a quarter.
+            room: self.scanner.budget.rest / 4 * 3 - doubt.map_or(0, |doubt| doubt.plan().bytes()),
+        };
+        // All before is written.
+        let range = self.places.input_of(from).min(self.from)..self.from;
+        let tallies = self.scanner.scan_some(self.inputs, range.clone(), &write)?;
+        self.passes.seen(self.inputs, range, &tallies)
     }
 }
 

@@ -46,19 +46,16 @@ pub(super) fn run(
     let room = run.scanner.budget.long_line();
     let mut excluded = plan.doubtful.map(|size| Blocked::with_plan(&size, hasher)).transpose()?;
     if let Some(excluded) = &mut excluded {
-        for (number, input) in run.inputs.iter().enumerate().skip(run.from) {
-            let tally = fill(&run.scanner, input, excluded, None, room)?;
-            run.passes.seen(number, input, tally)?;
-        }
+        let range = run.from..run.inputs.len();
+        let tallies = fill(&run.scanner, &run.inputs[range.clone()], excluded, None, room)?;
+        run.passes.seen(run.inputs, range, &tallies)?;
     }
     let seen = plan.seen.expect("an answer with an error has a filter of written lines");
     sink.header(run.header.as_deref())?;
     let state = Mutex::new((Blocked::with_plan(&seen, hasher)?, sink));
-    for (number, input) in run.inputs[..run.from].iter().enumerate() {
-        let once = Once { excluded: excluded.as_ref(), state: &state, room };
-        let tally = run.scanner.scan(input, &once)?;
-        run.passes.seen(number, input, tally)?;
-    }
+    let once = Once { excluded: excluded.as_ref(), state: &state, room };
+    let tallies = run.scanner.scan_some(run.inputs, 0..run.from, &once)?;
+    run.passes.seen(run.inputs, 0..run.from, &tallies)?;
     let (seen, _) = state.into_inner().expect("no worker panics");
     let excluded = excluded.map_or(0.0, |excluded| excluded.receipt().fpp);
     let receipt = seen.receipt();

@@ -6,7 +6,7 @@ use super::doubt::Doubt;
 use super::{Distinct, one_pass};
 use crate::Error;
 use crate::budget::{Budget, KEPT_LINE};
-use crate::input::Input;
+use crate::input::{estimate_lines, lengths};
 use crate::sample::Sample;
 use crate::scan::Scanner;
 
@@ -82,13 +82,11 @@ impl Distinct<'_> {
     /// # Errors
     /// Those of reading; with an error allowed, [`Error::Memory`] when the filters do not fit.
     pub fn plan(&self) -> Result<DistinctPlan, Error> {
-        let estimate = |input: &Input| input.estimate_lines(self.options.separator);
-        let lines = self.inputs.iter().map(estimate).collect::<Result<Vec<_>, _>>()?;
+        let lines = estimate_lines(self.inputs, self.options.separator)?;
         let (from, others) = lines.split_at(self.from);
         let [from, others] = [from, others].map(|lines| lines.iter().sum::<u64>());
         let (from_bytes, other_bytes) = self.inputs.split_at(self.from);
-        let [from_bytes, other_bytes] =
-            [from_bytes, other_bytes].map(|inputs| inputs.iter().map(Input::length).sum::<u64>());
+        let [from_bytes, other_bytes] = [from_bytes, other_bytes].map(lengths);
         let budget = &self.budget;
         let mut plan = DistinctPlan {
             strategy: DistinctStrategy::Table,
@@ -149,12 +147,10 @@ impl Distinct<'_> {
     /// About how many different lines may be written, and how many of the others' are like them.
     fn sample(&self, lines: &[u64]) -> Result<(u64, u64), Error> {
         let scanner = Scanner::within(self.budget, self.options, umbel::KeyHasher::default())?;
-        let sample = |(input, lines): (&_, &u64)| Sample::of(&scanner, input, *lines);
-        let samples = self.inputs.iter().zip(lines).map(sample).collect::<Result<Vec<_>, _>>()?;
-        let (from, others) = samples.split_at(self.from);
-        let shared = others
-            .iter()
-            .map(|other| from.iter().filter_map(|from| other.shared(from)).sum::<u64>());
-        Ok((Sample::distinct(from), shared.sum()))
+        let [from, others] = [0..self.from, self.from..self.inputs.len()].map(|range| {
+            Sample::of(&scanner, &self.inputs[range.clone()], lines[range].iter().sum())
+        });
+        let (from, others) = (from?, others?);
+        Ok((from.distinct(), others.shared(&from).unwrap_or(0)))
     }
 }

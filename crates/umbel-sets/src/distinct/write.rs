@@ -45,8 +45,6 @@ pub(super) struct Write<'a, 'o> {
     pub(super) column: Option<u8>,
     pub(super) output: &'a Mutex<Output<'a, 'o>>,
     pub(super) disk: &'a Disk<'a>,
-    /// Place of the input's first byte.
-    pub(super) start: u64,
     pub(super) room: u64,
 }
 
@@ -65,7 +63,7 @@ impl Visit for Write<'_, '_> {
         keep: &mut [bool],
     ) -> Result<(), Error> {
         let before = doubtful.len();
-        let first = (0..lines.len()).find(|&i| self.start + lines.offset(i) >= self.from);
+        let first = (0..lines.len()).find(|&i| lines.place(i) >= self.from);
         let first = first.unwrap_or(lines.len());
         keep[first..].fill(true);
         doubtful.resize(before + lines.len() - first, false);
@@ -80,7 +78,7 @@ impl Visit for Write<'_, '_> {
         let mut output = self.output.lock().expect("no worker panics");
         let mut wanted = Vec::new();
         for (i, doubtful) in doubtful.drain(..).enumerate() {
-            let place = self.start + lines.offset(i);
+            let place = lines.place(i);
             let count = match output.head {
                 _ if !doubtful => 1,
                 Some((known, count)) if known == place => {

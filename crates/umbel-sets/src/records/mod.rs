@@ -205,6 +205,11 @@ impl Format {
         matches!(self.kind, Kind::Lines(_))
     }
 
+    /// Whether the first record of an input names its columns.
+    pub(crate) fn has_header(&self) -> bool {
+        self.header
+    }
+
     /// Bytes of memory that a byte of a record takes at most while it is being looked at: its own,
     /// and two copies in keys, for each field that the byte may be part of.
     pub(crate) fn weight(&self) -> u64 {

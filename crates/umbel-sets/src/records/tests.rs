@@ -15,7 +15,7 @@ use umbel::KeyHasher;
 use super::*;
 use crate::budget::Budget;
 use crate::scan::{Lines, Scanner, Visit};
-use crate::{Common, Input, Options, Progress};
+use crate::{Common, Input, Options, Progress, Spool};
 
 /// A record as it was seen: offset, row, key.
 type Seen = (u64, Vec<u8>, Vec<u8>);
@@ -25,6 +25,8 @@ type Seen = (u64, Vec<u8>, Vec<u8>);
 struct Collect {
     header: Mutex<Option<Vec<u8>>>,
     seen: Mutex<Vec<Seen>>,
+    /// Of each, the number of its input and its place.
+    places: Mutex<Vec<(usize, u64)>>,
     room: u64,
 }
 
@@ -50,6 +52,7 @@ impl Visit for Collect {
         let mut seen = self.seen.lock().unwrap();
         for i in 0..lines.len() {
             seen.push((lines.offset(i), lines.row(i).to_vec(), lines.key(i).to_vec()));
+            self.places.lock().unwrap().push((lines.input(), lines.place(i)));
         }
         Ok(())
     }
@@ -80,8 +83,8 @@ fn options(dir: &Path, records: Records) -> Options {
     }
 }
 
-fn input(dir: &Path, bytes: &[u8]) -> Input {
-    Input::spool("input", bytes, dir).unwrap()
+fn input(dir: &Path, bytes: &[u8]) -> [Input; 1] {
+    [Spool::new(dir).unwrap().add("input", bytes).unwrap()]
 }
 
 /// What a scan sees of `bytes`, in chunks by threads or as a stream, with the header.
@@ -96,7 +99,7 @@ fn see(
     let scanner = Scanner::within(budget, &options, KeyHasher::default())?;
     let collect = Collect { room: budget.rest, ..Collect::default() };
     let tally = match drip {
-        None => scanner.scan(&input(dir.path(), bytes), &collect)?,
+        None => scanner.scan(&input(dir.path(), bytes), &collect)?[0],
         Some(size) => scanner.stream("input", Drip(bytes, size), &collect)?,
     };
     let seen = collect.seen.into_inner().unwrap();
@@ -407,7 +410,7 @@ proptest! {
             .flat_map(|(_, row)| [row, &b"\n"[..]].concat()).collect();
         let dir = tempfile::tempdir().unwrap();
         let options = options(dir.path(), csv_records(b',', false, key));
-        let inputs: Vec<Input> = tables.iter().map(|table| input(dir.path(), &table.bytes)).collect();
+        let inputs: Vec<Input> = tables.iter().flat_map(|table| input(dir.path(), &table.bytes)).collect();
         let mut found = Vec::new();
         Common::with_budget(&inputs, at_least, budget, &options).run(&mut found).unwrap();
         prop_assert_eq!(found, expected);
@@ -504,4 +507,48 @@ fn keys_of_several_fields_are_not_mistaken_for_others() {
     let keys: HashSet<_> = seen.iter().map(|(_, _, key)| key).collect();
     assert_eq!(keys.len(), 4);
     assert_eq!(seen[0].2, b"\x02\0\0\0ab\x01\0\0\0c");
+}
+
+proptest! {
+    /// Inputs of any length, empty ones and headers alone among them, on any number of threads: as each by itself, one
+    /// after the other.
+    #[test]
+    fn many_inputs_are_seen_in_their_order(
+        files in proptest::collection::vec("(\"?[a-c],[a-c]\"?\n){0,20}", 1..12),
+        header: bool,
+        budget in budget(),
+        first in 0usize..3,
+    ) {
+        let whole = |bytes: &&String| bytes.matches('"').count().is_multiple_of(2);
+        let files: Vec<_> = files.iter().filter(whole).collect();
+        let dir = tempfile::tempdir().unwrap();
+        let records = csv_records(b',', header, &[]);
+        let options = options(dir.path(), records.clone());
+        let scanner = Scanner::within(budget, &options, KeyHasher::default()).unwrap();
+        let inputs: Vec<_> = files.iter().flat_map(|bytes| input(dir.path(), bytes.as_bytes())).collect();
+        let range = first.min(inputs.len())..inputs.len();
+        let collect = Collect { room: budget.rest, ..Collect::default() };
+        let alone = range.clone().map(|i| {
+            let collect = Collect { room: budget.rest, ..Collect::default() };
+            let tally = scanner.scan(&inputs[i..=i], &collect)?;
+            Ok((tally[0], collect.header.into_inner().unwrap(), collect.seen.into_inner().unwrap()))
+        });
+        let alone: Result<Vec<_>, Error> = alone.collect();
+        let together = scanner.scan_some(&inputs, range.clone(), &collect);
+        let (Ok(alone), Ok(tallies)) = (&alone, &together) else {
+            prop_assert!(alone.is_err() && together.is_err());
+            return Ok(());
+        };
+        let header = alone.iter().find_map(|(_, header, _)| header.clone());
+        prop_assert_eq!(collect.header.into_inner().unwrap(), header);
+        prop_assert!(tallies.iter().eq(alone.iter().map(|(tally, ..)| tally)));
+        let seen = collect.seen.into_inner().unwrap();
+        prop_assert!(seen.iter().eq(alone.iter().flat_map(|(.., seen)| seen)));
+        let mut expected = Vec::new();
+        for (number, (.., seen)) in range.zip(alone) {
+            let start: usize = files[..number].iter().map(|bytes| bytes.len() + 1).sum();
+            expected.extend(seen.iter().map(|(offset, ..)| (number, start as u64 + offset)));
+        }
+        prop_assert_eq!(collect.places.into_inner().unwrap(), expected);
+    }
 }

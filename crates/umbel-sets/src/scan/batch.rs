@@ -10,13 +10,16 @@ use crate::records::{Copied, Cut, KeyAt};
 /// Lines found and hashed at once: enough to overlap cache misses, few enough to stay in L1.
 const BATCH: usize = 256;
 
-/// Whose lines a batch has.
+/// Where some lines are from.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct Origin<'a> {
+    /// The number of the input among all, and its name.
+    pub(super) input: usize,
     pub(super) name: &'a str,
-    /// Where they start in the input.
+    /// Where the input starts among all.
+    pub(super) place: u64,
+    /// Where the lines start in the input.
     pub(super) offset: u64,
-    pub(super) cut: &'a Cut<'a>,
 }
 
 /// Finds and hashes lines, shows them to a visitor and hands on what it keeps.
@@ -57,13 +60,14 @@ impl<'a> Batch<'a> {
     pub(super) fn lines<V: Visit>(
         &mut self,
         bytes: &[u8],
-        place: Place<'_>,
+        origin: Origin<'_>,
+        cut: &Cut<'_>,
         visit: &V,
         local: &mut V::Local,
         turn: impl Fn() -> Result<(), Halt>,
     ) -> Result<(), Halt> {
         if !self.scanner.format.is_lines() {
-            return self.records(bytes, place, visit, local, turn);
+            return self.records(bytes, origin, cut, visit, local, turn);
         }
         let separator = self.scanner.format.ends().byte();
         let mut start = 0;
@@ -71,21 +75,22 @@ impl<'a> Batch<'a> {
             self.spans.push(Span { start, length: (end - start) as u32 });
             start = end + 1;
             if self.spans.len() == BATCH {
-                self.show(bytes, place, visit, local, &turn)?;
+                self.show(bytes, origin, visit, local, &turn)?;
             }
         }
         if start < bytes.len() {
             self.spans.push(Span { start, length: (bytes.len() - start) as u32 });
         }
-        self.show(bytes, place, visit, local, &turn)?;
-        self.hand_on(bytes, place, visit, local, &turn)
+        self.show(bytes, origin, visit, local, &turn)?;
+        self.hand_on(bytes, origin, visit, local, &turn)
     }
 
     /// As [`lines`](Self::lines), for records with keys.
     fn records<V: Visit>(
         &mut self,
         bytes: &[u8],
-        place: Place<'_>,
+        origin: Origin<'_>,
+        cut: &Cut<'_>,
         visit: &V,
         local: &mut V::Local,
         turn: impl Fn() -> Result<(), Halt>,
@@ -93,7 +98,7 @@ impl<'a> Batch<'a> {
         let half = (self.scanner.chunk / 2).max(1);
         let mut start = 0;
         while start < bytes.len() {
-            let length = match place.cut.next(&bytes[start..], &mut self.copied) {
+            let length = match cut.next(&bytes[start..], &mut self.copied) {
                 Ok((length, key)) => {
                     if let Some(key) = key {
                         self.spans.push(Span { start, length: length as u32 });
@@ -103,27 +108,27 @@ impl<'a> Batch<'a> {
                 }
                 Err(flaw) => {
                     // The records before it are in order, in this chunk and in those before.
-                    self.show(bytes, place, visit, local, &turn)?;
-                    self.hand_on(bytes, place, visit, local, &turn)?;
+                    self.show(bytes, origin, visit, local, &turn)?;
+                    self.hand_on(bytes, origin, visit, local, &turn)?;
                     turn()?;
-                    let offset = place.offset + start as u64;
+                    let offset = origin.offset + start as u64;
                     let format = &self.scanner.format;
-                    return Err(format.error(flaw, place.name, offset).into());
+                    return Err(format.error(flaw, origin.name, offset).into());
                 }
             };
             start += length + 1;
             if self.spans.len() == BATCH || self.copied.bytes.len() >= half {
-                self.show(bytes, place, visit, local, &turn)?;
+                self.show(bytes, origin, visit, local, &turn)?;
             }
         }
-        self.show(bytes, place, visit, local, &turn)?;
-        self.hand_on(bytes, place, visit, local, &turn)
+        self.show(bytes, origin, visit, local, &turn)?;
+        self.hand_on(bytes, origin, visit, local, &turn)
     }
 
     fn show<V: Visit>(
         &mut self,
         bytes: &[u8],
-        place: Place<'_>,
+        origin: Origin<'_>,
         visit: &V,
         local: &mut V::Local,
         turn: impl Fn() -> Result<(), Halt>,
@@ -148,7 +153,7 @@ impl<'a> Batch<'a> {
         self.keep.clear();
         self.keep.resize(spans.len(), false);
         let copied = &self.copied.bytes;
-        let lines = Lines { bytes, offset: place.offset, spans, hashes, keys: &self.keys, copied };
+        let lines = Lines { bytes, origin, spans, hashes, keys: &self.keys, copied };
         visit.batch(local, &lines, &mut self.keep)?;
         for (i, _) in self.keep.iter().enumerate().filter(|(_, keep)| **keep) {
             self.kept.push(self.spans[i]);
@@ -161,7 +166,7 @@ impl<'a> Batch<'a> {
         self.keys.clear();
         self.copied.clear(*chunk);
         if self.kept.len() + BATCH > *kept || self.kept_copied.bytes.len() >= (*chunk / 2).max(1) {
-            self.hand_on(bytes, place, visit, local, turn)?;
+            self.hand_on(bytes, origin, visit, local, turn)?;
         }
         Ok(())
     }
@@ -169,7 +174,7 @@ impl<'a> Batch<'a> {
     fn hand_on<V: Visit>(
         &mut self,
         bytes: &[u8],
-        place: Place<'_>,
+        origin: Origin<'_>,
         visit: &V,
         local: &mut V::Local,
         turn: impl Fn() -> Result<(), Halt>,
@@ -180,7 +185,7 @@ impl<'a> Batch<'a> {
                 local,
                 &Lines {
                     bytes,
-                    offset: place.offset,
+                    origin,
                     spans: &self.kept,
                     hashes: &self.kept_hashes,
                     keys: &self.kept_keys,

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use super::Scanner;
 use crate::Error;
-use crate::input::Input;
+use crate::input::Reader;
 use crate::records::{Ends, mark};
 
 impl Scanner<'_> {
@@ -77,14 +77,15 @@ fn skip_line(source: &mut impl Read, ends: Ends, quoted: &mut bool) -> (u64, boo
 
 /// An input as a stream, from some offset.
 pub(super) struct ReadFrom<'a> {
-    pub(super) input: &'a Input,
+    pub(super) reader: &'a Reader<'a>,
     pub(super) offset: u64,
 }
 
 impl Read for ReadFrom<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let size = (self.input.length() - self.offset).min(bytes.len() as u64) as usize;
-        self.input.read_at(&mut bytes[..size], self.offset).map_err(io::Error::other)?;
+        let left = self.reader.input().length() - self.offset;
+        let size = left.min(bytes.len() as u64) as usize;
+        self.reader.read_at(&mut bytes[..size], self.offset).map_err(io::Error::other)?;
         self.offset += size as u64;
         Ok(size)
     }

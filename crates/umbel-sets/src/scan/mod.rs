@@ -1,9 +1,10 @@
-//! Reading a file in parallel, cut at the ends of lines, or of other records.
+//! Reading inputs in parallel, cut at the ends of lines, or of other records.
 //!
-//! The file is cut into chunks of equal size. A worker takes the next chunk and owns the lines that
+//! The inputs lie end to end, and each is cut into chunks of equal size, its last one aside: to workers a thousand small
+//! files are as one large one. A worker takes the next chunk and owns the lines that
 //! *start* in it: it looks at the byte before the chunk to tell whether a line starts at its first
 //! byte, and reads beyond its end until its last line ends. Lines are found and hashed in batches;
-//! what a visitor keeps of them is handed on in the order of the file, whichever worker was first.
+//! what a visitor keeps of them is handed on in the order of the inputs, whichever worker was first.
 //!
 //! Where records may have line feeds in quotes, a worker has to know whether its chunk starts within
 //! quotes. It counts those in its chunk as soon as it has read it, and gets from the worker of the
@@ -15,6 +16,7 @@
 //! one such line in memory at a time.
 
 mod batch;
+mod course;
 mod long;
 mod turns;
 mod worker;
@@ -28,23 +30,24 @@ use std::thread;
 use umbel::{KeyHash, KeyHasher};
 
 use crate::budget::{Budget, KEPT};
-use crate::input::Input;
+use crate::input::{Input, Reader};
 use crate::records::{Ends, Format, Head, KeyAt, Layout, Record};
 use crate::report::Progress;
 use crate::{Error, Options};
-use batch::{Batch, Place};
+use batch::{Batch, Origin};
+use course::Course;
 use long::{Loaded, ReadFrom, grown};
 use turns::{Halt, StopOnDrop, Turns};
 use worker::Worker;
 
-/// What is done with the lines of a file.
+/// What is done with the lines of inputs.
 pub(crate) trait Visit: Sync {
     /// What one worker carries from batch to batch.
     type Local: Send;
 
     fn local(&self) -> Self::Local;
 
-    /// Gets the header of an input that has one, before any line.
+    /// Gets the header of the first input that has one, before any line.
     fn header(&self, _row: &[u8]) -> Result<(), Error> {
         Ok(())
     }
@@ -61,8 +64,8 @@ pub(crate) trait Visit: Sync {
         Ok(())
     }
 
-    /// Gets the lines kept by this worker since the last time, one thread at a time, in the order of
-    /// the file.
+    /// Gets the lines kept by this worker since the last time, which are of one input; one thread at a time, in the order
+    /// of the inputs.
     fn kept(&self, _local: &mut Self::Local, _lines: &Lines<'_>) -> Result<(), Error> {
         Ok(())
     }
@@ -72,15 +75,14 @@ pub(crate) trait Visit: Sync {
         Ok(())
     }
 
-    /// Bytes that one line too long for a chunk may take in memory now. Asked in file order.
+    /// Bytes that one line too long for a chunk may take in memory now. Asked in the order of the inputs.
     fn room(&self) -> u64;
 }
 
-/// Some lines of a file, with their hashes.
+/// Some lines of an input, with their hashes.
 pub(crate) struct Lines<'a> {
     bytes: &'a [u8],
-    /// Where in the input `bytes` starts.
-    offset: u64,
+    origin: Origin<'a>,
     spans: &'a [Span],
     /// Of the keys.
     hashes: &'a [KeyHash],
@@ -140,11 +142,26 @@ impl<'a> Lines<'a> {
 
     /// Where line `i` starts in the input.
     pub(crate) fn offset(&self, i: usize) -> u64 {
-        self.offset + self.spans[i].start as u64
+        self.origin.offset + self.spans[i].start as u64
+    }
+
+    /// Where line `i` starts in all inputs, laid end to end.
+    pub(crate) fn place(&self, i: usize) -> u64 {
+        self.origin.place + self.offset(i)
+    }
+
+    /// The number of the input among all.
+    pub(crate) fn input(&self) -> usize {
+        self.origin.input
+    }
+
+    /// The name of the input.
+    pub(crate) fn name(&self) -> &'a str {
+        self.origin.name
     }
 }
 
-/// What a scan saw: equal for two scans of an unchanged file, whatever the threads.
+/// What a scan saw of an input: equal for two scans of an unchanged file, whatever the threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) lines: u64,
@@ -214,35 +231,39 @@ impl<'a> Scanner<'a> {
     /// The header of the first input that has one; checks that the key's fields are in all of them.
     pub(crate) fn header(&self, inputs: &[Input]) -> Result<Option<Vec<u8>>, Error> {
         let mut first = None;
-        for input in inputs {
-            first = first.or(self.head(input)?.row);
+        if self.format.has_header() {
+            for input in inputs {
+                first = first.or(self.head(&input.open()?)?.row);
+            }
         }
         Ok(first)
     }
 
-    /// Shows every line of `input` to `visit`.
-    pub(crate) fn scan<V: Visit>(&self, input: &Input, visit: &V) -> Result<Tally, Error> {
-        input.check_unchanged()?;
-        let head = self.head(input)?;
-        let mut tally = self.show_head(&head, visit)?;
-        self.progress.advance(head.start as u64);
-        let chunks = (input.length() - head.start as u64).div_ceil(self.chunk as u64);
+    /// Shows every line of all `inputs` to `visit`; gives what it saw of each.
+    pub(crate) fn scan<V: Visit>(&self, inputs: &[Input], visit: &V) -> Result<Vec<Tally>, Error> {
+        self.scan_some(inputs, 0..inputs.len(), visit)
+    }
+
+    /// As [`scan`](Self::scan), of those in `range`; places and numbers are those among all.
+    pub(crate) fn scan_some<V: Visit>(
+        &self,
+        inputs: &[Input],
+        range: Range<usize>,
+        visit: &V,
+    ) -> Result<Vec<Tally>, Error> {
+        if let Some(row) = self.header(&inputs[range.clone()])? {
+            visit.header(&row)?;
+        }
+        let course = Course::new(inputs, range.clone(), self.chunk as u64);
         let next = AtomicU64::new(0);
         let turns = Turns::default();
-        let work = || -> Result<Tally, Halt> {
+        let work = || -> Result<Vec<(usize, Tally)>, Halt> {
             let stop = StopOnDrop(&turns);
-            let mut worker = Worker {
-                scanner: self,
-                input,
-                head: &head,
-                turns: &turns,
-                buffer: Vec::new(),
-                batch: Batch::new(self),
-            };
+            let mut worker = Worker::new(self, &course, &turns);
             let mut local = visit.local();
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= chunks {
+                if number >= course.chunks() {
                     break;
                 }
                 worker.chunk(number, visit, &mut local)?;
@@ -250,9 +271,9 @@ impl<'a> Scanner<'a> {
             }
             visit.finish(local)?;
             std::mem::forget(stop);
-            Ok(worker.batch.tally)
+            Ok(worker.finish())
         };
-        let workers = (self.budget.threads as u64).min(chunks).max(1);
+        let workers = (self.budget.threads as u64).min(course.chunks()).max(1);
         let results: Vec<_> = thread::scope(|scope| {
             let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
             let first = work();
@@ -261,16 +282,21 @@ impl<'a> Scanner<'a> {
             };
             std::iter::once(first).chain(others.into_iter().map(join)).collect()
         });
+        let mut tallies = vec![Tally::default(); range.len()];
         for result in results {
             match result {
-                Ok(part) => tally.add(part),
+                Ok(parts) => {
+                    for (input, part) in parts {
+                        tallies[input - range.start].add(part);
+                    }
+                }
                 Err(Halt::Failed(error)) => return Err(error),
                 // Stopped by another worker's error, which is among the results.
                 Err(Halt::Stopped) => {}
             }
         }
-        input.check_unchanged()?;
-        Ok(tally)
+        inputs[range].iter().try_for_each(|input| input.open().map(drop))?;
+        Ok(tallies)
     }
 
     /// Shows every line that `source` gives to `visit`, on this thread, as soon as it is there.
@@ -316,15 +342,18 @@ impl<'a> Scanner<'a> {
                 let Some(found) = self.format.head(name, &buffer[begin..filled], read == 0)? else {
                     continue;
                 };
-                batch.tally.add(self.show_head(&found, visit)?);
+                if let Some(row) = &found.row {
+                    batch.tally.see(self.hasher.hash(row));
+                    visit.header(row)?;
+                }
                 begin += found.start;
                 offset += found.start as u64;
                 head = Some(found);
             }
             let cut = &head.as_ref().expect("just found").cut;
-            let place = Place { name, offset, cut };
+            let origin = Origin { input: 0, name, place: 0, offset };
             batch
-                .lines(&buffer[begin..end], place, visit, &mut local, || Ok(()))
+                .lines(&buffer[begin..end], origin, cut, visit, &mut local, || Ok(()))
                 .map_err(Halt::into_error)?;
             offset += (end - begin) as u64;
             begin = end;
@@ -336,8 +365,9 @@ impl<'a> Scanner<'a> {
     }
 
     /// What the start of an input tells.
-    pub(crate) fn head(&self, input: &Input) -> Result<Head<'_>, Error> {
-        if let Some(head) = self.format.head(input.name(), &[], input.length() == 0)? {
+    pub(crate) fn head(&self, reader: &Reader<'_>) -> Result<Head<'_>, Error> {
+        let (name, length) = (reader.input().name(), reader.input().length());
+        if let Some(head) = self.format.head(name, &[], length == 0)? {
             return Ok(head);
         }
         let mut bytes = Vec::new();
@@ -345,27 +375,16 @@ impl<'a> Scanner<'a> {
             let read = bytes.len();
             let longer = if read == 0 { 4 << 10 } else { 2 * read };
             if read > 0 && longer as u64 > self.budget.long_line() {
-                let name = input.name();
                 let loaded = Loaded { name, buffer: &bytes, first: 0, offset: 0 };
-                let mut rest = ReadFrom { input, offset: read as u64 };
+                let mut rest = ReadFrom { reader, offset: read as u64 };
                 self.check_long(&loaded, longer, self.budget.long_line(), &mut rest)?;
             }
-            bytes.resize((longer as u64).min(input.length()) as usize, 0);
-            input.read_at(&mut bytes[read..], read as u64)?;
-            let all = bytes.len() as u64 == input.length();
-            if let Some(head) = self.format.head(input.name(), &bytes, all)? {
+            bytes.resize((longer as u64).min(length) as usize, 0);
+            reader.read_at(&mut bytes[read..], read as u64)?;
+            let all = bytes.len() as u64 == length;
+            if let Some(head) = self.format.head(name, &bytes, all)? {
                 return Ok(head);
             }
         }
-    }
-
-    /// Shows the header; gives its part of the tally.
-    fn show_head(&self, head: &Head<'_>, visit: &impl Visit) -> Result<Tally, Error> {
-        let mut tally = Tally::default();
-        if let Some(row) = &head.row {
-            tally.see(self.hasher.hash(row));
-            visit.header(row)?;
-        }
-        Ok(tally)
     }
 }

@@ -1,4 +1,4 @@
-//! The order among workers: what is kept is handed on in the order of the file.
+//! The order among workers: what is kept is handed on in the order of the inputs.
 
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -55,9 +55,9 @@ impl Turns {
         !state.stopped
     }
 
-    /// Whether `chunk` starts within quotes, and `turned` tells whether it ends the other way; waits
-    /// until that is known of all chunks before. `None` when a worker failed.
-    pub(super) fn quotes(&self, chunk: u64, turned: bool) -> Option<bool> {
+    /// Whether `chunk` starts within quotes, as the `first` one of an input does not, and `turned` tells whether it ends
+    /// the other way; waits until that is known of all chunks before. `None` when a worker failed.
+    pub(super) fn quotes(&self, chunk: u64, first: bool, turned: bool) -> Option<bool> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.counted < chunk && !state.stopped {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -65,9 +65,9 @@ impl Turns {
         if state.stopped {
             return None;
         }
-        let before = state.quoted;
+        let before = state.quoted && !first;
         state.counted += 1;
-        state.quoted ^= turned;
+        state.quoted = before ^ turned;
         drop(state);
         self.changed.notify_all();
         Some(before)

@@ -1,64 +1,129 @@
-//! One thread that reads chunks of a file and finds the records that start in them.
+//! One thread that reads chunks and finds the records that start in them.
 
 use std::ops::Range;
 
-use super::batch::{Batch, Place};
+use super::batch::{Batch, Origin};
+use super::course::{Chunk, Course};
 use super::long::{Loaded, ReadFrom, grown};
 use super::turns::{Halt, Turns};
-use super::{Scanner, Visit};
-use crate::input::Input;
+use super::{Scanner, Tally, Visit};
+use crate::Error;
+use crate::input::Reader;
 use crate::records::{Ends, Head};
 
-/// One thread that reads chunks of a file.
+/// One thread that reads chunks.
 pub(super) struct Worker<'a> {
-    pub(super) scanner: &'a Scanner<'a>,
-    pub(super) input: &'a Input,
-    pub(super) head: &'a Head<'a>,
-    pub(super) turns: &'a Turns,
-    pub(super) buffer: Vec<u8>,
-    pub(super) batch: Batch<'a>,
+    scanner: &'a Scanner<'a>,
+    course: &'a Course<'a>,
+    turns: &'a Turns,
+    /// The input that its last chunk was of.
+    open: Option<Open<'a>>,
+    buffer: Vec<u8>,
+    batch: Batch<'a>,
+    /// Of the inputs before that one.
+    tallies: Vec<(usize, Tally)>,
 }
 
-impl Worker<'_> {
+struct Open<'a> {
+    input: usize,
+    reader: Reader<'a>,
+    head: Head<'a>,
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(scanner: &'a Scanner<'a>, course: &'a Course<'a>, turns: &'a Turns) -> Self {
+        let batch = Batch::new(scanner);
+        Self { scanner, course, turns, open: None, buffer: Vec::new(), batch, tallies: Vec::new() }
+    }
+
+    /// What it saw, by input.
+    pub(super) fn finish(mut self) -> Vec<(usize, Tally)> {
+        self.leave();
+        self.tallies
+    }
+
+    fn leave(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.tallies.push((open.input, std::mem::take(&mut self.batch.tally)));
+        }
+    }
+
+    /// Opens an input, unless it is open.
+    fn enter(&mut self, input: usize) -> Result<Open<'a>, Error> {
+        if self.open.as_ref().is_some_and(|open| open.input != input) {
+            self.leave();
+        }
+        if let Some(open) = self.open.take() {
+            return Ok(open);
+        }
+        let reader = self.course.input(input).open()?;
+        let head = self.scanner.head(&reader)?;
+        Ok(Open { input, reader, head })
+    }
+
     pub(super) fn chunk<V: Visit>(
         &mut self,
         number: u64,
         visit: &V,
         local: &mut V::Local,
     ) -> Result<(), Halt> {
+        let chunk = self.course.chunk(number);
+        let open = self.enter(chunk.input)?;
+        if let (true, Some(row)) = (chunk.first, &open.head.row) {
+            self.batch.tally.see(self.scanner.hasher.hash(row));
+        }
+        self.records(number, chunk, &open, visit, local)?;
+        self.open = Some(open);
+        Ok(())
+    }
+
+    /// Goes through the records that start in a chunk.
+    fn records<V: Visit>(
+        &mut self,
+        number: u64,
+        chunk: Chunk,
+        open: &Open<'_>,
+        visit: &V,
+        local: &mut V::Local,
+    ) -> Result<(), Halt> {
         /// Read beyond the chunk in the same call: most lines end within.
         const SLACK: u64 = 4 << 10;
-        let (size, length) = (self.scanner.chunk as u64, self.input.length());
+        let Open { reader, head, .. } = open;
         let ends = self.scanner.format.ends();
-        let begin = self.head.start as u64 + number * size;
-        let end = (begin + size).min(length);
+        let begin = chunk.start.max(head.start as u64).min(chunk.end);
+        let end = chunk.end;
         // The byte before the chunk tells whether a line starts with it.
         let from = begin.saturating_sub(1);
-        let loaded = (end + SLACK).min(length);
+        let loaded = (end + SLACK).min(reader.input().length());
         self.buffer.resize((loaded - from) as usize, 0);
-        self.input.read_at(&mut self.buffer, from)?;
-        self.scanner.progress.advance(end - begin);
+        reader.read_at(&mut self.buffer, from)?;
+        self.scanner.progress.advance(end - chunk.start);
         let (own, inside) = ((begin - from) as usize, (end - from) as usize);
         let mut quoted = (false, false);
         if ends == Ends::OutsideQuotes {
             let turned = ends.turn_quotes(&self.buffer[own..inside]);
-            let before = self.turns.quotes(number, turned).ok_or(Halt::Stopped)?;
+            let before = self.turns.quotes(number, chunk.first, turned).ok_or(Halt::Stopped)?;
             quoted = (before, before ^ turned);
         }
-        let first = if number == 0 || (self.buffer[0] == ends.byte() && !quoted.0) {
+        let first = if begin == head.start as u64 || (self.buffer[0] == ends.byte() && !quoted.0) {
             own
         } else {
             let end = ends.find(&self.buffer[own..inside], &mut quoted.0);
             end.map_or(inside, |at| own + at + 1)
         };
         if first < inside {
-            let last = self.end_of_lines(number, first..inside, quoted.1, from, visit)?;
+            let last = self.end_of_lines(number, first..inside, quoted.1, from, reader, visit)?;
             let turn = || if self.turns.wait(number) { Ok(()) } else { Err(Halt::Stopped) };
-            let place =
-                Place { name: self.input.name(), offset: from + first as u64, cut: &self.head.cut };
-            self.batch.lines(&self.buffer[first..last], place, visit, local, turn)?;
+            let origin = Origin {
+                input: chunk.input,
+                name: reader.input().name(),
+                place: self.course.place(chunk.input),
+                offset: from + first as u64,
+            };
+            let bytes = &self.buffer[first..last];
+            self.batch.lines(bytes, origin, &head.cut, visit, local, turn)?;
         }
-        if self.buffer.capacity() > 3 * size as usize {
+        if self.buffer.capacity() > 3 * self.scanner.chunk {
             self.buffer = Vec::new();
         }
         Ok(())
@@ -72,11 +137,12 @@ impl Worker<'_> {
         lines: Range<usize>,
         mut quoted: bool,
         from: u64,
+        reader: &Reader<'_>,
         visit: &impl Visit,
     ) -> Result<usize, Halt> {
         let scanner = self.scanner;
         let ends = scanner.format.ends();
-        let length = self.input.length();
+        let length = reader.input().length();
         let mut searched = lines.end;
         if self.buffer[searched - 1] == ends.byte() && !quoted {
             return Ok(searched);
@@ -97,17 +163,17 @@ impl Worker<'_> {
                     return Err(Halt::Stopped);
                 }
                 let loaded = Loaded {
-                    name: self.input.name(),
+                    name: reader.input().name(),
                     buffer: &self.buffer,
                     first: lines.start,
                     offset: from + lines.start as u64,
                 };
-                let mut rest = ReadFrom { input: self.input, offset };
+                let mut rest = ReadFrom { reader, offset };
                 scanner.check_long(&loaded, longer, visit.room(), &mut rest)?;
             }
             self.buffer.reserve_exact(longer - searched);
             self.buffer.resize(longer, 0);
-            self.input.read_at(&mut self.buffer[searched..], offset)?;
+            reader.read_at(&mut self.buffer[searched..], offset)?;
         }
     }
 }

@@ -1,0 +1,43 @@
+//! The inputs laid end to end: which input a place belongs to.
+
+use crate::Error;
+use crate::input::Input;
+
+/// A place is an offset into all inputs, one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// Where each input starts; one more for the end.
+    starts: Vec<u64>,
+}
+
+impl Places {
+    pub(crate) fn new(inputs: &[Input]) -> Self {
+        let mut starts = vec![0];
+        let mut end = 0u64;
+        for input in inputs {
+            // A line without an end at the end of one input must not share its place with the next.
+            end = end.saturating_add(input.length()).saturating_add(1);
+            starts.push(end);
+        }
+        Self { starts }
+    }
+
+    /// As [`new`](Self::new), for places that are kept in 48 bits.
+    pub(crate) fn small(inputs: &[Input]) -> Result<Self, Error> {
+        let places = Self::new(inputs);
+        let end = places.starts[inputs.len()];
+        if end >= 1 << 48 { Err(Error::TooMuch(end)) } else { Ok(places) }
+    }
+
+    pub(crate) fn start(&self, input: usize) -> u64 {
+        self.starts[input]
+    }
+
+    pub(crate) fn holds(&self, input: usize, place: u64) -> bool {
+        (self.starts[input]..self.starts[input + 1]).contains(&place)
+    }
+
+    pub(crate) fn input_of(&self, place: u64) -> usize {
+        self.starts.partition_point(|&start| start <= place) - 1
+    }
+}

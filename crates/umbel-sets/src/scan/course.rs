@@ -1,0 +1,63 @@
+//! The inputs of a scan, laid end to end and cut into chunks.
+
+use std::ops::Range;
+
+use crate::input::Input;
+use crate::places::Places;
+
+pub(super) struct Course<'a> {
+    inputs: &'a [Input],
+    range: Range<usize>,
+    places: Places,
+    /// The first chunk of each input of the range; one more for the end.
+    firsts: Vec<u64>,
+    /// Bytes of a chunk.
+    size: u64,
+}
+
+/// A chunk of an input.
+#[derive(Clone, Copy)]
+pub(super) struct Chunk {
+    /// The number of the input among all.
+    pub(super) input: usize,
+    /// Whether it is the first one of the input.
+    pub(super) first: bool,
+    /// Where it starts and ends in the input.
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+impl<'a> Course<'a> {
+    pub(super) fn new(inputs: &'a [Input], range: Range<usize>, size: u64) -> Self {
+        let mut firsts = vec![0];
+        let mut chunks = 0;
+        for input in &inputs[range.clone()] {
+            chunks += input.length().div_ceil(size);
+            firsts.push(chunks);
+        }
+        Self { inputs, range, places: Places::new(inputs), firsts, size }
+    }
+
+    /// How many chunks there are.
+    pub(super) fn chunks(&self) -> u64 {
+        *self.firsts.last().expect("there is one for the end")
+    }
+
+    /// Chunk number `number`.
+    pub(super) fn chunk(&self, number: u64) -> Chunk {
+        let at = self.firsts.partition_point(|&first| first <= number) - 1;
+        let input = self.range.start + at;
+        let start = (number - self.firsts[at]) * self.size;
+        let end = (start + self.size).min(self.inputs[input].length());
+        Chunk { input, first: start == 0, start, end }
+    }
+
+    pub(super) fn input(&self, number: usize) -> &'a Input {
+        &self.inputs[number]
+    }
+
+    /// The place of an input's first byte among all inputs.
+    pub(super) fn place(&self, input: usize) -> u64 {
+        self.places.start(input)
+    }
+}
