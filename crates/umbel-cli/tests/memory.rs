@@ -342,3 +342,23 @@ fn a_filter_of_seen_lines_stays_within_the_cap() {
     refused.fails(&["a memory cap of 16MiB does not suffice"]);
     assert_eq!(folder.names(), ["a", "b", "f", "g", "out"]);
 }
+
+#[test]
+fn many_files_stay_within_the_cap() {
+    let folder = Folder::new();
+    let files = 80;
+    for file in 0..files {
+        let first = file * LINES / 40;
+        // The next one begins with the last line.
+        write(&folder, &file.to_string(), first..=first + LINES / 40);
+    }
+    let list: String = (0..files).map(|file| format!("{file}\n")).collect();
+    folder.write("list", list);
+    for threads in [1, 2] {
+        work(&folder, &format!("dedup --files-from list --threads {threads}"));
+        answer_is(&folder, 0..=files * LINES / 40);
+        let report =
+            work(&folder, &format!("common --at-least 2 --files-from list --threads {threads}"));
+        assert_eq!(report["found"], files - 1);
+    }
+}

@@ -13,6 +13,7 @@ mod errors;
 mod faults;
 mod filters;
 mod foreign;
+mod inputs;
 mod keys;
 mod parquet;
 mod pictures;

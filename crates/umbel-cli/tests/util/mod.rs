@@ -87,6 +87,12 @@ impl Folder {
         self.program("sh", "-c").arg(script).arg(env!("CARGO_BIN_EXE_umbel")).args(arguments)
     }
 
+    /// As [`Folder::umbel`], in a process that may have so many files open.
+    pub(crate) fn umbel_with_few_files(&self, files: u32, arguments: &str) -> Umbel {
+        let script = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
+        self.program("sh", "-c").arg(script).arg(env!("CARGO_BIN_EXE_umbel")).args(arguments)
+    }
+
     fn program(&self, program: &str, arguments: &str) -> Umbel {
         let mut command = Command::new(program);
         command.current_dir(self.root.path()).env("TMPDIR", self.path(TMP));

@@ -1,0 +1,117 @@
+//! What inputs may be: as many as there are, named one by one or by a list, compressed.
+
+use std::io::Write;
+
+use crate::util::{Folder, gzip, lines, urls};
+
+/// Files of a line each, and one that they share; their names as a list.
+fn many(folder: &Folder, count: u32) -> Vec<u8> {
+    let name = |i| format!("{i:04}");
+    for i in 0..count {
+        folder.write(&name(i), format!("only {i}\nshared\n"));
+    }
+    lines((0..count).map(name))
+}
+
+#[test]
+fn more_files_than_may_be_open_work_for_every_verb() {
+    let folder = Folder::new();
+    folder.write("list", many(&folder, 400));
+    let all: Vec<_> = (0..400).map(|i| format!("only {i}")).collect();
+    let mut different = all.clone();
+    different.insert(1, "shared".to_owned());
+    // Half of what Unix systems allow at least: the files are more than three times as many.
+    let umbel = |arguments: &str| folder.umbel_with_few_files(128, arguments).run();
+    assert_eq!(umbel("common --files-from list").text(), "shared\n");
+    assert_eq!(umbel("common --at-least 399 --files-from list").text(), "shared\n");
+    assert_eq!(umbel("except --files-from list").text(), "only 0\n");
+    assert!(umbel("dedup --files-from list").done() == lines(&different));
+    assert_eq!(umbel("dedup --repeated --files-from list").text(), "shared\n");
+    assert!(umbel("dedup --fpp 1e-9 --files-from list").done() == lines(&different));
+    umbel("build -o filter --fpp 1e-9 --files-from list").done();
+    assert!(umbel("query filter -v --files-from list").done().is_empty());
+    umbel("build -o bloomier --kind bloomier:32 --files-from list").done();
+    umbel("build -o grown --kind scalable --fpp 1e-9 0000").done();
+    umbel("add grown --files-from list").done();
+    assert!(
+        umbel("query grown --files-from list").done().len() == 400 * 7 + all.join("\n").len() + 1
+    );
+    assert!(umbel("dedup --seen seen --fpp 1e-9 --files-from list").done() == lines(&different));
+    umbel("dedup --seen seen --files-from list").nothing();
+}
+
+#[test]
+fn many_compressed_files_go_through_one_temporary_file() {
+    let folder = Folder::new();
+    let names: Vec<_> = (0..200).map(|i| format!("{i}.gz")).collect();
+    for (i, name) in names.iter().enumerate() {
+        folder.write(name, gzip(format!("{i}\nshared").as_bytes()));
+    }
+    folder.write("list", lines(&names));
+    let umbel = |arguments: &str| folder.umbel_with_few_files(64, arguments).run();
+    assert_eq!(umbel("common --files-from list").text(), "shared\n");
+    assert_eq!(
+        umbel("dedup --files-from list").done().iter().filter(|&&byte| byte == b'\n').count(),
+        201
+    );
+}
+
+#[test]
+fn lists_name_files_by_line_or_by_nul_and_stand_behind_those_named() {
+    let folder = Folder::new();
+    folder.write("b", "2\n3\n");
+    folder.write("a", "1\n2\n");
+    folder.write("c", "3\n4\n");
+    folder.write("list", "a\n\nc");
+    assert_eq!(folder.umbel("dedup b --files-from list").run().text(), "2\n3\n1\n4\n");
+    assert_eq!(folder.umbel("except b --files-from list").run().nothing(), ());
+    let piped = folder.umbel("dedup b --files-from -").stdin("c\na\n").run();
+    assert_eq!(piped.text(), "2\n3\n4\n1\n");
+    folder.write("line\nfeed", "1\0\0");
+    folder.write("nul", "line\nfeed\0line\nfeed");
+    assert_eq!(folder.umbel("dedup -0 --files-from nul").run().text(), "1\0\0");
+    folder.write("empty", "\n");
+    folder.umbel("dedup --files-from empty").run().fails(&["the list empty names no file"]);
+    folder.umbel("dedup --files-from none").run().fails(&["the list none"]);
+    folder.write("wrong", "a\nnone\n");
+    folder.umbel("dedup --files-from wrong").run().fails(&["none: No such file"]);
+    folder.umbel("common a").run().fails(&["a is the only file", "two or more"]);
+    folder.umbel("dedup - --files-from -").stdin("a\n").run().fails(&["-:", "once"]);
+}
+
+#[test]
+fn a_file_among_many_that_changes_is_noticed() {
+    let folder = Folder::new();
+    let mut list = many(&folder, 100);
+    folder.fifo("pipe");
+    list.extend(b"pipe\n");
+    folder.write("list", list);
+    // The files are noted before the pipe is read.
+    let mut running = folder.umbel("dedup --files-from list").spawn();
+    let mut pipe = running.feed(&folder, "pipe");
+    folder.write("0050", "another\nshared\n");
+    pipe.write_all(b"x\n").unwrap();
+    drop(pipe);
+    running.finish().fails(&["0050", "changed"]);
+}
+
+#[test]
+fn windows_of_zstandard_stay_within_the_cap() {
+    let folder = Folder::new();
+    let bytes = urls(0..300_000);
+    for (name, whole) in [("streamed.zst", false), ("whole.zst", true)] {
+        let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.window_log(27).unwrap();
+        if whole {
+            // One segment: its window is its size.
+            encoder.set_pledged_src_size(Some(bytes.len() as u64)).unwrap();
+        }
+        encoder.write_all(&bytes).unwrap();
+        folder.write(name, encoder.finish().unwrap());
+        let message = folder.umbel(&format!("dedup {name} --memory 16MiB --threads 1")).run();
+        let message = message.fails(&[name, "window", "--memory"]);
+        let least = message.split("--memory ").nth(1).unwrap().split(' ').next().unwrap();
+        let dedup = folder.umbel(&format!("dedup {name} --memory {least}")).run();
+        assert!(dedup.done() == bytes, "{least}");
+    }
+}
