@@ -5,6 +5,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Read};
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use umbel_sets::{Input, Options, Progress, Records, Spool};
 use crate::args::{RecordArgs, Work};
 use crate::machine;
 use crate::numbers::Size;
+use crate::output::stdout;
 
 /// What was typed about the work, settled.
 pub(crate) fn options(work: &Work) -> Result<Options> {
@@ -290,6 +292,10 @@ enum Opened {
 
 fn open_one(path: &Path) -> Result<Opened> {
     let name = path.display().to_string();
+    let not_output = |meta: &Metadata, name: &str| match is_output(meta) {
+        true => bail!("{name} is where the output goes too: write it to another file"),
+        false => Ok(()),
+    };
     let stream = |name, from| Ok(Opened::Stream(Stream { name, from }));
     if is_stdin(path) {
         // A descriptor of its own, so that a redirected file can be read again.
@@ -297,12 +303,15 @@ fn open_one(path: &Path) -> Result<Opened> {
         let file = File::from(io::stdin().as_fd().try_clone_to_owned().context("standard input")?);
         let name = "standard input".to_owned();
         let meta = file.metadata().with_context(|| name.clone())?;
+        not_output(&meta, &name)?;
         if is_plain(&name, &meta)? && !starts_midway(&file) {
             return Ok(Opened::Input(Input::file(name, file)?));
         }
         return stream(name, From::Stdin(file));
     }
-    if !is_plain(&name, &path.metadata().with_context(|| name.clone())?)? {
+    let meta = path.metadata().with_context(|| name.clone())?;
+    not_output(&meta, &name)?;
+    if !is_plain(&name, &meta)? {
         return stream(name, From::Plain(path.to_owned()));
     }
     // Also of what is opened again later: that it cannot be is told before anything is done.
@@ -313,6 +322,12 @@ fn open_one(path: &Path) -> Result<Opened> {
         "zst" => stream(name, From::Zstd(path.to_owned())),
         _ => Ok(Opened::Input(Input::file(name, file)?)),
     }
+}
+
+/// Whether standard output is this very file.
+fn is_output(meta: &Metadata) -> bool {
+    let output = stdout().and_then(|out| Ok(out.metadata()?));
+    output.is_ok_and(|out| out.is_file() && (out.dev(), out.ino()) == (meta.dev(), meta.ino()))
 }
 
 /// Whether it is a file that tells its length. Files of the kernel claim to have no bytes; what they give is only known by

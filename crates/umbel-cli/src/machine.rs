@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
 
 /// Used when the machine does not tell its memory.
 const FALLBACK: u64 = 1 << 30;
@@ -15,6 +15,15 @@ pub(crate) fn default_memory() -> u64 {
         .chain(proc_bytes("/proc/meminfo", "MemTotal:"))
         .min();
     total.map_or(FALLBACK, |total: u64| total / 4)
+}
+
+/// Allows this process as many open files as it may allow itself, within reason: lines that do not fit in memory go to
+/// some hundred temporary files. Where that is refused, work has fewer of them.
+pub(crate) fn allow_open_files() {
+    const ENOUGH: u64 = 1 << 14;
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, soft.max(hard.min(ENOUGH)), hard);
+    }
 }
 
 /// Bytes of memory that a file of /proc tells, as `MemTotal:  16384 kB`.

@@ -34,6 +34,7 @@ enum Outcome {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    machine::allow_open_files();
     let result = match cli.verb {
         Verb::Common(args) => verbs::common(&args),
         Verb::Except(args) => verbs::except(&args),

@@ -48,6 +48,8 @@ pub(crate) struct Budget {
     pub(crate) chunk: usize,
     /// Bytes for filters, tables and everything else that a job chooses the size of.
     pub(crate) rest: u64,
+    /// Files that the process may have open.
+    pub(crate) files: u64,
 }
 
 impl Budget {
@@ -64,7 +66,7 @@ impl Budget {
         // Large chunks waste less on cutting; 1 MiB still lies in the second-level cache.
         let chunk = (cap / 64 / threads as u64).clamp(LEAST_CHUNK, MOST_CHUNK);
         let rest = cap.saturating_sub(fixed(threads, chunk));
-        Self { cap, threads, chunk: chunk as usize, rest }
+        Self { cap, threads, chunk: chunk as usize, rest, files: open_files() }
     }
 
     /// The least cap, in whole MiB, that leaves `rest` bytes beside `threads` workers.
@@ -110,7 +112,8 @@ impl Budget {
     /// `length` bytes each are to be kept; twice, when there cannot be enough partitions at once.
     pub(crate) fn spilled(&self, lines: u64, length: u64, table: u64) -> u64 {
         let rest = lines.saturating_mul(length + KEPT_LINE).saturating_sub(table) as f64;
-        let levels = 1 + u64::from(rest > self.each_partition() * self.most_partitions());
+        let most = self.most_partitions(self.spill_buffers());
+        let levels = 1 + u64::from(rest > self.each_partition() * most as f64);
         Self::set_aside(lines, length, table) * levels
     }
 
@@ -127,7 +130,8 @@ impl Budget {
     /// so the rest will be to it as the rest of the bytes is.
     pub(crate) fn partitions(&self, held: u64, done: u64, total: u64) -> usize {
         let left = total.saturating_sub(done) as f64 / done.max(1) as f64 * held as f64;
-        (left / self.each_partition()).ceil().clamp(2.0, self.most_partitions()) as usize
+        let most = self.most_partitions(self.spill_buffers());
+        (left / self.each_partition()).ceil().clamp(2.0, most as f64) as usize
     }
 
     /// Bytes that the table of one thread takes when lines are settled.
@@ -135,8 +139,23 @@ impl Budget {
         self.rest as f64 / self.threads as f64 / 1.5
     }
 
-    fn most_partitions(&self) -> f64 {
-        most_partitions(self.spill_buffers()) as f64
+    /// The same for what is left of `all` lines when a table was full after `seen` of them, with so many bytes of write
+    /// buffers.
+    pub(crate) fn partitions_of_rest(&self, all: u64, seen: u64, buffers: u64) -> usize {
+        ((all - seen) / seen.max(1) + 2).min(self.most_partitions(buffers)) as usize
+    }
+
+    /// Most files that lines are cut into at once, with so many bytes of write buffers in all: pieces of a page each
+    /// suffice, for the system gathers them. Two sets of them are open at each of two levels or more, on each thread.
+    fn most_partitions(&self, buffers: u64) -> u64 {
+        let files = self.spare_files() / (4 * self.threads as u64);
+        (buffers / LEAST_BUFFER as u64).clamp(16, 256).min(files).max(2)
+    }
+
+    /// Files that may be open beside inputs, outputs and what the system opens.
+    pub(crate) fn spare_files(&self) -> u64 {
+        const OTHERS: u64 = 96;
+        self.files.saturating_sub(OTHERS)
     }
 
     /// A cap with which a line of `length` bytes certainly fits, where `room` bytes were too few.
@@ -154,11 +173,11 @@ pub fn most_threads(memory: u64) -> usize {
     usize::try_from(threads).unwrap_or(usize::MAX).max(1)
 }
 
-/// Most files that lines are cut into at once, with so many bytes of write buffers in all: pieces of a
-/// page each suffice, for the system gathers them, and a process may have 1,024 files open, two
-/// sets of these among them.
-pub(crate) fn most_partitions(buffers: u64) -> u64 {
-    (buffers / LEAST_BUFFER as u64).clamp(16, 256)
+/// Files that this process may have open.
+fn open_files() -> u64 {
+    use nix::sys::resource::{Resource, getrlimit};
+    // POSIX grants 20; systems that do not tell grant 256 and more.
+    getrlimit(Resource::RLIMIT_NOFILE).map_or(256, |(soft, _)| soft)
 }
 
 /// Bytes of the program and its workers.

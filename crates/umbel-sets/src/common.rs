@@ -144,7 +144,10 @@ impl<'a> Common<'a> {
             // A third of the table as a margin of the estimate.
             let held = bytes + KEPT_LINE * gathered;
             let fits = held <= budget.table(0) / 3 * 2;
-            if shared > gathered / 4 * 3 || (fits && shared > gathered / 5 * 3) {
+            // A pass over inputs that are much larger costs more than a few look-ups less in the one that stays.
+            let others: u64 = lengths(&self.inputs[self.gathered().end..]);
+            let small = fits && bytes < others / 4;
+            if small || shared > gathered / 4 * 3 || (fits && shared > gathered / 5 * 3) {
                 (strategy, filters) = (Strategy::Table, Vec::new());
             } else {
                 let passes = filters.iter().map(|(_, plan)| plan.fpp()).fold(0.0, f64::max);
@@ -339,7 +342,7 @@ impl Run<'_> {
             hasher: self.scanner.hasher,
             places: &self.places,
             at_least: self.at_least,
-            threads,
+            budget: self.scanner.budget,
             memory,
         };
         self.passes.report.distinct += join.run(parts, &mut runs)?;

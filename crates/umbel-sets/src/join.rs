@@ -12,7 +12,7 @@ use std::thread;
 use umbel::KeyHasher;
 
 use crate::Error;
-use crate::budget::most_partitions;
+use crate::budget::Budget;
 use crate::places::Places;
 use crate::spill::{Disk, Partitions, Runs, Spill};
 use crate::table::{Inserted, Table};
@@ -22,7 +22,7 @@ pub(crate) struct Join<'a> {
     pub(crate) hasher: KeyHasher,
     pub(crate) places: &'a Places,
     pub(crate) at_least: usize,
-    pub(crate) threads: usize,
+    pub(crate) budget: Budget,
     /// Bytes for all threads together.
     pub(crate) memory: u64,
 }
@@ -93,23 +93,17 @@ pub(crate) fn work_off<P: Send>(
     })
 }
 
-/// In how many partitions to cut what is left of `all` lines when the table was full after `seen` of
-/// them.
-pub(crate) fn partitions_of_rest(all: u64, seen: u64, buffers: u64) -> usize {
-    ((all - seen) / seen.max(1) + 2).min(most_partitions(buffers)) as usize
-}
-
 impl Join<'_> {
     /// Joins all parts; appends their results to `runs` and gives the number of different
     /// candidates.
     pub(crate) fn run(&self, parts: Vec<Part>, runs: &mut Runs) -> Result<u64, Error> {
         let runs = Mutex::new(runs);
-        work_off(parts, self.threads, |part| self.part(part, &runs))
+        work_off(parts, self.budget.threads, |part| self.part(part, &runs))
     }
 
     /// Joins one part; gives what has to be joined at the next level, and the lines held.
     fn part(&self, part: Part, runs: &Mutex<&mut Runs>) -> Result<(Vec<Part>, u64), Error> {
-        let memory = self.memory / self.threads as u64;
+        let memory = self.memory / self.budget.threads as u64;
         let buffer = (memory / 32).clamp(16 << 10, 1 << 20) as usize;
         let layout = part.candidates.layout();
         let mut table = Table::with_marks(memory - memory / 8, layout);
@@ -121,7 +115,8 @@ impl Join<'_> {
             let hash = self.hasher.hash(line.key());
             if table.insert(hash, place, line) == Inserted::Full {
                 if rest.is_none() {
-                    let count = partitions_of_rest(part.candidates.lines(), seen, memory / 16);
+                    let all = part.candidates.lines();
+                    let count = self.budget.partitions_of_rest(all, seen, memory / 16);
                     rest = Some(Partitions::new(self.disk, level, count, memory / 16, layout)?);
                 }
                 rest.as_ref().expect("just made").push(self.disk, hash, place, line)?;

@@ -17,7 +17,7 @@ use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
 
-/// Open files at once, and write buffers of at least 16 KiB.
+/// Most pieces: each has a file, and a write buffer of at least 16 KiB.
 const MOST_PIECES: u64 = 256;
 
 /// Writes a blocked filter of all lines of `inputs` to `out`, whatever its size.
@@ -37,8 +37,9 @@ pub fn build_in_pieces(
     let size = budget.rest / 2;
     let mut shards =
         ShardWriter::new(out, plan, hasher, &KeyDescription::default(), size).map_err(output)?;
-    if shards.count() > MOST_PIECES {
-        let least = Budget::least_cap(budget.threads, 2 * plan.bytes().div_ceil(MOST_PIECES));
+    let most = MOST_PIECES.min(budget.spare_files()).max(2);
+    if shards.count() > most {
+        let least = Budget::least_cap(budget.threads, 2 * plan.bytes().div_ceil(most));
         return Err(Error::Memory { cap: budget.cap, least });
     }
     let temporary = |source| Error::Temporary { dir: options.tmp.clone(), source };

@@ -29,7 +29,7 @@ fn more_files_than_may_be_open_work_for_every_verb() {
     assert_eq!(umbel("dedup --repeated --files-from list").text(), "shared\n");
     assert!(umbel("dedup --fpp 1e-9 --files-from list").done() == lines(&different));
     umbel("build -o filter --fpp 1e-9 --files-from list").done();
-    assert!(umbel("query filter -v --files-from list").done().is_empty());
+    umbel("query filter -v --files-from list").nothing();
     umbel("build -o bloomier --kind bloomier:32 --files-from list").done();
     umbel("build -o grown --kind scalable --fpp 1e-9 0000").done();
     umbel("add grown --files-from list").done();
@@ -93,6 +93,25 @@ fn a_file_among_many_that_changes_is_noticed() {
     pipe.write_all(b"x\n").unwrap();
     drop(pipe);
     running.finish().fails(&["0050", "changed"]);
+}
+
+#[test]
+fn an_input_that_is_the_output_is_refused_before_anything_is_written() {
+    let folder = Folder::new();
+    folder.write("a", "1\n1\n");
+    folder.write("b", "1\n");
+    let to_a = || std::fs::OpenOptions::new().append(true).open(folder.path("a")).unwrap();
+    for arguments in ["dedup a", "common a b", "common b a", "except b a", "dedup --seen filter a"]
+    {
+        folder.umbel(arguments).stdout(to_a()).run().fails(&["a is where the output goes"]);
+        assert_eq!(folder.read("a"), b"1\n1\n", "{arguments}");
+    }
+    let from_a = std::fs::File::open(folder.path("a")).unwrap();
+    let run = folder.umbel("dedup").stdin_file(from_a).stdout(to_a()).run();
+    run.fails(&["standard input is where the output goes"]);
+    // As a shell does it, which empties the file first.
+    let emptied = std::fs::File::create(folder.path("a")).unwrap();
+    folder.umbel("dedup a").stdout(emptied).run().fails(&["a is where the output goes"]);
 }
 
 #[test]

@@ -322,12 +322,12 @@ impl Run<'_> {
             runs.run(&self.disk, |push| verdict.each(&table, counts.as_ref(), push))?;
         }
         drop((table, counts));
-        let threads = self.scanner.budget.threads;
-        let (disk, hasher) = (&self.disk, self.scanner.hasher);
-        let settle = Settle { disk, hasher, threads, memory, verdict };
+        let Scanner { budget, hasher, .. } = self.scanner;
+        let settle = Settle { disk: &self.disk, hasher, budget, memory, verdict };
         let all = Mutex::new(&mut runs);
         let parts = Part::all(excluded, rest, 0);
-        self.passes.report.distinct += work_off(parts, threads, |part| settle.part(part, &all))?;
+        self.passes.report.distinct +=
+            work_off(parts, budget.threads, |part| settle.part(part, &all))?;
         Ok(Known::Runs(runs.merge(&self.disk, memory / 4)?))
     }
 

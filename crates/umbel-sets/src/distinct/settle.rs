@@ -12,7 +12,7 @@ use umbel::KeyHasher;
 use super::EXCLUDED;
 use super::counts::Counts;
 use crate::Error;
-use crate::join::partitions_of_rest;
+use crate::budget::Budget;
 use crate::records::Record;
 use crate::spill::{Disk, Merged, Partitions, Push, Runs, Spill};
 use crate::table::{Cursor, Inserted, Table};
@@ -39,7 +39,7 @@ impl Part {
 pub(super) struct Settle<'a> {
     pub(super) disk: &'a Disk<'a>,
     pub(super) hasher: KeyHasher,
-    pub(super) threads: usize,
+    pub(super) budget: Budget,
     /// Bytes for all threads together.
     pub(super) memory: u64,
     pub(super) verdict: Verdict,
@@ -52,7 +52,7 @@ impl Settle<'_> {
         part: Part,
         runs: &Mutex<&mut Runs>,
     ) -> Result<(Vec<Part>, u64), Error> {
-        let memory = self.memory / self.threads as u64;
+        let memory = self.memory / self.budget.threads as u64;
         let buffer = (memory / 32).clamp(16 << 10, 1 << 20) as usize;
         let share = memory - memory / 4;
         let mut counts = self.verdict.counts().then(Counts::default);
@@ -69,7 +69,8 @@ impl Settle<'_> {
                 let hash = self.hasher.hash(line.key());
                 if table.insert(hash, place, line) == Inserted::Full {
                     if excluded.is_none() {
-                        let count = partitions_of_rest(spill.lines(), seen, memory / 16);
+                        let count =
+                            self.budget.partitions_of_rest(spill.lines(), seen, memory / 16);
                         let rest =
                             Partitions::new(self.disk, level, count, memory / 16, spill.layout())?;
                         excluded = Some(rest);
@@ -90,7 +91,8 @@ impl Settle<'_> {
                 (Inserted::New(_) | Inserted::Known(_), None) => {}
                 (Inserted::Full, _) => {
                     if rest.is_none() {
-                        let estimate = || partitions_of_rest(part.lines.lines(), seen, memory / 16);
+                        let all = part.lines.lines();
+                        let estimate = || self.budget.partitions_of_rest(all, seen, memory / 16);
                         let count = excluded.as_ref().map_or_else(estimate, Partitions::len);
                         let made = Partitions::new(self.disk, level, count, memory / 16, layout)?;
                         rest = Some(made);

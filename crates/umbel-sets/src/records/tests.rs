@@ -114,6 +114,7 @@ fn budget() -> impl Strategy<Value = Budget> {
         threads,
         chunk,
         rest,
+        files: 1024,
     })
 }
 
@@ -418,7 +419,7 @@ proptest! {
 }
 
 fn roomy(chunk: usize) -> Budget {
-    Budget { cap: 1 << 30, threads: 3, chunk, rest: 64 << 20 }
+    Budget { cap: 1 << 30, threads: 3, chunk, rest: 64 << 20, files: 1024 }
 }
 
 #[test]
