@@ -21,6 +21,7 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
         Error::SeenRows => {
             "--seen takes a filter of keys: ask this one with umbel query -v, then umbel add"
         }
+        Error::NoMemory { .. } => "--memory",
         Error::Temporary { .. } => "--tmp",
         Error::AtLeast { .. } => "--at-least",
         Error::Quote { .. } => "--tsv",

@@ -152,6 +152,13 @@ impl Budget {
         (buffers / LEAST_BUFFER as u64).clamp(16, 256).min(files).max(2)
     }
 
+    /// Threads that settle partitions with `memory` bytes in all. Each has the longest line up to three times: as it was
+    /// read, in the table, and on its way to another file.
+    pub(crate) fn settling_threads(&self, memory: u64, longest: u64) -> usize {
+        let most = memory / longest.saturating_mul(3).max(1);
+        usize::try_from(most).unwrap_or(usize::MAX).clamp(1, self.threads)
+    }
+
     /// Files that may be open beside inputs, outputs and what the system opens.
     pub(crate) fn spare_files(&self) -> u64 {
         const OTHERS: u64 = 96;

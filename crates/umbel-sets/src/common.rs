@@ -387,7 +387,7 @@ impl Run<'_> {
             enough: if bank { self.at_least - 1 } else { filters.len() },
             total: lengths(&self.inputs[gathered.clone()]),
             state: Mutex::new(Gathered {
-                table: Table::with_marks(plan.table, layout),
+                table: Table::with_marks(plan.table, layout)?,
                 rest: None,
             }),
             disk: &self.disk,
@@ -545,7 +545,7 @@ impl Visit for Gather<'_> {
         for i in 0..lines.len() {
             table.warm_from(lines.hashes(), i);
             let (hash, place) = (lines.hashes()[i], lines.place(i));
-            if table.insert(hash, place, lines.record(i)) == Inserted::Full {
+            if table.insert(hash, place, lines.record(i))? == Inserted::Full {
                 if rest.is_none() {
                     // Those that are gathered are the first ones.
                     let count = self.budget.partitions(table.bytes(), place, self.total);

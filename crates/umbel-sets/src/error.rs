@@ -37,6 +37,12 @@ pub enum Error {
         /// The least cap that works, in bytes.
         least: u64,
     },
+    /// The system has less memory than the cap allows.
+    #[error("the system has no {} more of memory, though the cap allows them; lower it", Size(*.bytes))]
+    NoMemory {
+        /// Bytes asked for.
+        bytes: u64,
+    },
     /// A filter that may take no more keys.
     #[error(
         "{name}: the line at byte {offset} would over-fill the filter, which is planned for {keys} keys; what came before is recorded in it: go on with a larger filter, or one of a kind that grows"
@@ -294,4 +300,10 @@ macro_rules! from_filters {
     )*};
 }
 
-from_filters!(PlanError, InsertError, BuildError, RowError, MergeError, FileError, OutOfMemory);
+from_filters!(PlanError, InsertError, BuildError, RowError, MergeError, FileError);
+
+impl From<umbel::OutOfMemory> for Error {
+    fn from(umbel::OutOfMemory { bytes }: umbel::OutOfMemory) -> Self {
+        Self::NoMemory { bytes }
+    }
+}

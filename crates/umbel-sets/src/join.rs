@@ -98,22 +98,29 @@ impl Join<'_> {
     /// candidates.
     pub(crate) fn run(&self, parts: Vec<Part>, runs: &mut Runs) -> Result<u64, Error> {
         let runs = Mutex::new(runs);
-        work_off(parts, self.budget.threads, |part| self.part(part, &runs))
+        let longest = parts.iter().map(|part| part.candidates.longest().max(part.others.longest()));
+        let threads = self.budget.settling_threads(self.memory, longest.max().unwrap_or(0));
+        let memory = self.memory / threads as u64;
+        work_off(parts, threads, |part| self.part(part, memory, &runs))
     }
 
-    /// Joins one part; gives what has to be joined at the next level, and the lines held.
-    fn part(&self, part: Part, runs: &Mutex<&mut Runs>) -> Result<(Vec<Part>, u64), Error> {
-        let memory = self.memory / self.budget.threads as u64;
+    /// Joins one part with `memory` bytes; gives what has to be joined at the next level, and the lines held.
+    fn part(
+        &self,
+        part: Part,
+        memory: u64,
+        runs: &Mutex<&mut Runs>,
+    ) -> Result<(Vec<Part>, u64), Error> {
         let buffer = (memory / 32).clamp(16 << 10, 1 << 20) as usize;
         let layout = part.candidates.layout();
-        let mut table = Table::with_marks(memory - memory / 8, layout);
+        let mut table = Table::with_marks(memory - memory / 8, layout)?;
         let mut rest: Option<Partitions> = None;
         let mut candidates = part.candidates.read(buffer);
         let (mut seen, level) = (0, part.level + 1);
         while let Some((place, line)) = candidates.next(self.disk)? {
             seen += 1;
             let hash = self.hasher.hash(line.key());
-            if table.insert(hash, place, line) == Inserted::Full {
+            if table.insert(hash, place, line)? == Inserted::Full {
                 if rest.is_none() {
                     let all = part.candidates.lines();
                     let count = self.budget.partitions_of_rest(all, seen, memory / 16);

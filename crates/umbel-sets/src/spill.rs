@@ -13,6 +13,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,12 +63,13 @@ pub(crate) struct SpillWriter {
     layout: Layout,
     lines: u64,
     bytes: u64,
+    longest: u64,
 }
 
 impl SpillWriter {
     pub(crate) fn new(disk: &Disk<'_>, buffer: usize, layout: Layout) -> Result<Self, Error> {
         let out = BufWriter::with_capacity(buffer, disk.file()?);
-        Ok(Self { out, layout, lines: 0, bytes: 0 })
+        Ok(Self { out, layout, lines: 0, bytes: 0, longest: 0 })
     }
 
     pub(crate) fn push(
@@ -88,13 +90,14 @@ impl SpillWriter {
         disk.written.fetch_add(size, Ordering::Relaxed);
         self.lines += 1;
         self.bytes += size;
+        self.longest = self.longest.max(size);
         Ok(())
     }
 
     pub(crate) fn finish(self, disk: &Disk<'_>) -> Result<Spill, Error> {
         let file = self.out.into_inner().map_err(|error| disk.fail(error.into_error()))?;
-        let file = Arc::new(file);
-        Ok(Spill { file, layout: self.layout, lines: self.lines, start: 0, end: self.bytes })
+        let Self { layout, lines, bytes, longest, .. } = self;
+        Ok(Spill { file: Arc::new(file), layout, lines, start: 0, end: bytes, longest })
     }
 }
 
@@ -105,6 +108,7 @@ pub(crate) struct Spill {
     lines: u64,
     start: u64,
     end: u64,
+    longest: u64,
 }
 
 impl Spill {
@@ -114,6 +118,11 @@ impl Spill {
 
     pub(crate) fn layout(&self) -> Layout {
         self.layout
+    }
+
+    /// Bytes of the longest line, as it is stored.
+    pub(crate) fn longest(&self) -> u64 {
+        self.longest
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -129,6 +138,7 @@ impl Spill {
             buffer: vec![0; buffer.max(64)],
             begin: 0,
             filled: 0,
+            record: 0..0,
         }
     }
 }
@@ -142,11 +152,24 @@ pub(crate) struct SpillReader {
     buffer: Vec<u8>,
     begin: usize,
     filled: usize,
+    /// Where the line read last is in the buffer.
+    record: Range<usize>,
 }
 
 impl SpillReader {
     /// The next line and its place.
     pub(crate) fn next(&mut self, disk: &Disk<'_>) -> Result<Option<(u64, Record<'_>)>, Error> {
+        let place = self.advance(disk)?;
+        Ok(place.map(|place| (place, self.record())))
+    }
+
+    /// The line read last.
+    fn record(&self) -> Record<'_> {
+        self.layout.read(&self.buffer[self.record.clone()])
+    }
+
+    /// Reads the next line; gives its place.
+    fn advance(&mut self, disk: &Disk<'_>) -> Result<Option<u64>, Error> {
         if self.begin == self.filled && self.at == self.end {
             return Ok(None);
         }
@@ -155,9 +178,9 @@ impl SpillReader {
         let size = header + self.layout.body_size(&self.buffer[start + PLACE..]);
         let start = self.fill(size, disk)?;
         self.begin = start + size;
-        let (place, line) = self.buffer[start..start + size].split_at(PLACE);
-        let place = u64::from_le_bytes(place.try_into().expect("8 bytes"));
-        Ok(Some((place, self.layout.read(line))))
+        self.record = start + PLACE..self.begin;
+        let place = self.buffer[start..].first_chunk().expect("a place");
+        Ok(Some(u64::from_le_bytes(*place)))
     }
 
     /// Makes `size` bytes available, gives where they start in the buffer.
@@ -278,10 +301,11 @@ impl Runs {
     pub(crate) fn merge(mut self, disk: &Disk<'_>, memory: u64) -> Result<Merged, Error> {
         /// Under this a read costs more in calls than in bytes.
         const LEAST_BUFFER: u64 = 16 << 10;
-        let fan_in = ((memory / LEAST_BUFFER) as usize).max(2);
         loop {
             let Self { out: Some(out), ends } = self else { return Ok(Merged::default()) };
             let file = out.finish(disk)?;
+            // A reader's buffer grows to its longest line.
+            let fan_in = ((memory / LEAST_BUFFER.max(file.longest())) as usize).max(2);
             let buffer =
                 (memory / ends.len().clamp(1, fan_in) as u64).clamp(LEAST_BUFFER, 1 << 20) as usize;
             if ends.len() <= fan_in {
@@ -308,8 +332,7 @@ pub(crate) type Push<'a> = dyn FnMut(u64, &[u8]) -> Result<(), Error> + 'a;
 #[derive(Default)]
 pub(crate) struct Merged {
     readers: Vec<SpillReader>,
-    /// The next line of each run, and the runs by the places of those.
-    lines: Vec<Vec<u8>>,
+    /// The runs by the places of their next lines.
     heads: BinaryHeap<Reverse<(u64, usize)>>,
     /// The run whose line was given last: its next one is still to be read.
     given: Option<usize>,
@@ -326,16 +349,13 @@ impl Merged {
             .iter()
             .map(|&(start, end)| SpillReader { at: start, end, ..file.read(buffer) })
             .collect();
-        let lines = vec![Vec::new(); readers.len()];
-        let mut merged = Self { readers, lines, heads: BinaryHeap::new(), given: None };
+        let mut merged = Self { readers, heads: BinaryHeap::new(), given: None };
         (0..runs.len()).try_for_each(|run| merged.advance(disk, run))?;
         Ok(merged)
     }
 
     fn advance(&mut self, disk: &Disk<'_>, run: usize) -> Result<(), Error> {
-        if let Some((place, line)) = self.readers[run].next(disk)? {
-            self.lines[run].clear();
-            self.lines[run].extend_from_slice(line.row);
+        if let Some(place) = self.readers[run].advance(disk)? {
             self.heads.push(Reverse((place, run)));
         }
         Ok(())
@@ -348,7 +368,7 @@ impl Merged {
         }
         Ok(self.heads.pop().map(|Reverse((place, run))| {
             self.given = Some(run);
-            (place, &self.lines[run][..])
+            (place, self.readers[run].record().row)
         }))
     }
 }

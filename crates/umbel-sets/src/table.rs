@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use umbel::{Blocks, KeyHash};
 
+use crate::Error;
 use crate::records::{Layout, Record};
 
 /// Bytes of a segment; of a large table's, enough for huge pages, without which nearly every look-up
@@ -73,8 +74,8 @@ struct Segment {
 }
 
 impl Segment {
-    fn new(bytes: usize) -> Self {
-        Self { memory: zeroed(bytes), filled: 0 }
+    fn new(bytes: usize) -> Result<Self, Error> {
+        Ok(Self { memory: zeroed(bytes)?, filled: 0 })
     }
 
     /// The records.
@@ -91,22 +92,21 @@ impl Segment {
 }
 
 /// Zeroed memory, for which huge pages are asked when it is much.
-///
-/// # Panics
-/// When there is none: the system has less than the cap.
-fn zeroed(bytes: usize) -> Blocks {
-    let blocks = bytes.div_ceil(size_of::<umbel::Block>());
-    Blocks::zeroed(blocks as u64).expect("as much memory as the cap allows")
+fn zeroed(bytes: usize) -> Result<Blocks, Error> {
+    Ok(Blocks::zeroed(bytes.div_ceil(size_of::<umbel::Block>()) as u64)?)
 }
 
 impl Table {
     /// A table that takes at most `budget` bytes, but always room for one line.
-    pub(crate) fn new(budget: u64, layout: Layout) -> Self {
+    ///
+    /// # Errors
+    /// When there is no memory for its slots.
+    pub(crate) fn new(budget: u64, layout: Layout) -> Result<Self, Error> {
         let segment = if budget < LARGE { SEGMENT } else { LARGE_SEGMENT };
         let segment_units = (segment / UNIT) as u64;
-        Self {
+        Ok(Self {
             layout,
-            slots: zeroed(8 * FEWEST_SLOTS),
+            slots: zeroed(8 * FEWEST_SLOTS)?,
             records: 0,
             segment_units,
             segments: Vec::new(),
@@ -116,12 +116,12 @@ impl Table {
             full: false,
             marked: false,
             marks: Vec::new(),
-        }
+        })
     }
 
     /// As [`new`](Self::new), with room for marks.
-    pub(crate) fn with_marks(budget: u64, layout: Layout) -> Self {
-        Self { marked: true, ..Self::new(budget, layout) }
+    pub(crate) fn with_marks(budget: u64, layout: Layout) -> Result<Self, Error> {
+        Ok(Self { marked: true, ..Self::new(budget, layout)? })
     }
 
     /// Different lines held.
@@ -155,20 +155,34 @@ impl Table {
         self.budget = budget;
     }
 
-    /// Adds a line met first at `place` of the inputs, with a count of 1, unless its key is known.
-    pub(crate) fn insert(&mut self, hash: KeyHash, place: u64, line: Record<'_>) -> Inserted {
+    /// Adds a line met first at `place` of the inputs, with a count of 1, unless its key is known. It is also full when
+    /// the system has no more memory.
+    ///
+    /// # Errors
+    /// When there is no memory for the first line.
+    pub(crate) fn insert(
+        &mut self,
+        hash: KeyHash,
+        place: u64,
+        line: Record<'_>,
+    ) -> Result<Inserted, Error> {
         if let Some(unit) = self.find(hash, line.key()) {
-            return Inserted::Known(unit);
+            return Ok(Inserted::Known(unit));
         }
-        if self.full || !self.make_room(self.size(&line)) {
+        let room = !self.full
+            && match self.make_room(self.size(&line)) {
+                Err(error) if self.records == 0 => return Err(error),
+                room => room.unwrap_or(false),
+            };
+        if !room {
             self.full = true;
-            return Inserted::Full;
+            return Ok(Inserted::Full);
         }
         let unit = self.append(place, &line);
         let slot = self.free_slot(tag(hash));
         self.slots_mut()[slot] = (tag(hash) << UNIT_BITS) | (unit + 1);
         self.records += 1;
-        Inserted::New(unit)
+        Ok(Inserted::New(unit))
     }
 
     /// The entry with this key, as its unit.
@@ -317,52 +331,53 @@ impl Table {
     }
 
     /// Whether an entry of `size` bytes and its slot fit, growing what has to grow.
-    fn make_room(&mut self, size: usize) -> bool {
+    fn make_room(&mut self, size: usize) -> Result<bool, Error> {
         let mut growth = 0;
         let units = (size / UNIT) as u64;
+        let mut segment = 0;
         if self.units + units > self.segment_units {
             if self.segments.len() as u64 >= (1 << UNIT_BITS) / self.segment_units - 1 {
-                return false;
+                return Ok(false);
             }
-            let segment = self.segment_units * UNIT as u64;
-            let segment = segment.max(size as u64);
+            segment = (self.segment_units * UNIT as u64).max(size as u64);
             growth += segment + self.marks_of(segment);
         }
         let slots = self.slots().len();
         let crowded = (self.records + 1) * 10 > slots as u64 * 7;
         if crowded {
             if slots >= 1 << TAG_BITS {
-                return false;
+                return Ok(false);
             }
             // Both tables exist while slots move over.
             growth += 8 * 2 * slots as u64;
         }
         if self.records > 0 && growth > 0 && growth > self.room() {
-            return false;
+            return Ok(false);
         }
         if crowded {
-            self.grow_slots();
+            self.grow_slots()?;
         }
-        true
+        if segment > 0 {
+            self.segments.push(Segment::new(segment as usize)?);
+            self.arena += segment;
+            self.units = 0;
+        }
+        Ok(true)
     }
 
-    fn grow_slots(&mut self) {
-        let longer = zeroed(2 * 8 * self.slots().len());
+    fn grow_slots(&mut self) -> Result<(), Error> {
+        let longer = zeroed(2 * 8 * self.slots().len())?;
         let old = std::mem::replace(&mut self.slots, longer);
         for &slot in bytemuck::cast_slice(&old[..]).iter().filter(|&&slot| slot != 0) {
             let free = self.free_slot(slot >> UNIT_BITS);
             self.slots_mut()[free] = slot;
         }
+        Ok(())
     }
 
+    /// Writes a record where there is room for it; gives its unit.
     fn append(&mut self, place: u64, line: &Record<'_>) -> u64 {
         let size = self.size(line);
-        if self.units + (size / UNIT) as u64 > self.segment_units {
-            let capacity = (self.segment_units as usize * UNIT).max(size);
-            self.segments.push(Segment::new(capacity));
-            self.arena += capacity as u64;
-            self.units = 0;
-        }
         let unit = (self.segments.len() as u64 - 1) * self.segment_units + self.units;
         let header = self.layout.header(line);
         let (layout, first) = (self.layout, (place | 1 << 48).to_le_bytes());
@@ -452,14 +467,15 @@ mod tests {
     #[test]
     fn holds_each_line_once_in_order() {
         let hasher = KeyHasher::default();
-        let mut table = Table::new(64 << 20, Layout::Lines);
+        let mut table = Table::new(64 << 20, Layout::Lines).unwrap();
         let mut model = HashMap::new();
         let mut order = Vec::new();
         for i in 0u64..60_000 {
             let line =
                 format!("{}-{}", i * 7919 % 20_000, "x".repeat((i * 7919 % 20_000 % 50) as usize));
             let known = model.contains_key(&line);
-            let inserted = table.insert(hasher.hash(&line), i, Record::line(line.as_bytes()));
+            let inserted =
+                table.insert(hasher.hash(&line), i, Record::line(line.as_bytes())).unwrap();
             assert_eq!(is_known(inserted), known);
             model.entry(line.clone()).or_insert_with(|| {
                 order.push((i, line));
@@ -478,11 +494,11 @@ mod tests {
     #[test]
     fn equal_hashes_are_told_apart_by_bytes() {
         let hash = KeyHash::from_u64(1);
-        let mut table = Table::new(1 << 20, Layout::Lines);
+        let mut table = Table::new(1 << 20, Layout::Lines).unwrap();
         for i in 0..100u64 {
             let line = i.to_le_bytes();
-            assert!(!is_known(table.insert(hash, i, Record::line(&line))));
-            assert!(is_known(table.insert(hash, i, Record::line(&line))));
+            assert!(!is_known(table.insert(hash, i, Record::line(&line)).unwrap()));
+            assert!(is_known(table.insert(hash, i, Record::line(&line)).unwrap()));
         }
         assert_eq!(table.len(), 100);
     }
@@ -490,13 +506,13 @@ mod tests {
     #[test]
     fn the_first_row_of_a_key_stays() {
         let hash = KeyHasher::default().hash("key");
-        let mut table = Table::new(1 << 20, Layout::Keyed);
+        let mut table = Table::new(1 << 20, Layout::Keyed).unwrap();
         let rows = [&b"a,key"[..], b"bb,key", b"ccc,\"key\""];
         let within = |i: usize| Record::within(rows[i], i as u32 + 2, 3);
-        assert!(!is_known(table.insert(hash, 0, Record::apart(rows[2], b"key"))));
-        assert!(is_known(table.insert(hash, 1, within(0))));
-        assert!(!is_known(table.insert(hash, 2, Record::apart(rows[2], b"ke"))));
-        assert!(!is_known(table.insert(hash, 3, Record::within(rows[1], 0, 0))));
+        assert!(!is_known(table.insert(hash, 0, Record::apart(rows[2], b"key")).unwrap()));
+        assert!(is_known(table.insert(hash, 1, within(0)).unwrap()));
+        assert!(!is_known(table.insert(hash, 2, Record::apart(rows[2], b"ke")).unwrap()));
+        assert!(!is_known(table.insert(hash, 3, Record::within(rows[1], 0, 0)).unwrap()));
         assert!(table.find(hash, b"key").is_some() && table.find(hash, b"").is_some());
         let held: Vec<_> =
             table.entries().map(|(_, entry)| (entry.line.row, entry.line.key())).collect();
@@ -506,10 +522,10 @@ mod tests {
     #[test]
     fn marks_become_counts() {
         let hasher = KeyHasher::default();
-        let mut table = Table::with_marks(8 << 20, Layout::Lines);
+        let mut table = Table::with_marks(8 << 20, Layout::Lines).unwrap();
         let long = vec![b'l'; 3 << 20];
         for (place, line) in [(10, &b"a"[..]), (11, &long), (200, b"c")] {
-            assert!(!is_known(table.insert(hasher.hash(line), place, Record::line(line))));
+            assert!(!is_known(table.insert(hasher.hash(line), place, Record::line(line)).unwrap()));
         }
         table.freeze();
         for line in [&b"a"[..], &long, b"c"] {
@@ -527,15 +543,15 @@ mod tests {
     fn stays_in_its_budget_and_then_takes_no_more() {
         let hasher = KeyHasher::default();
         let budget = 1 << 20;
-        let mut table = Table::new(budget, Layout::Lines);
+        let mut table = Table::new(budget, Layout::Lines).unwrap();
         let line = |i: u64| format!("{i:066}");
         let insert = |table: &mut Table, i: u64| {
-            table.insert(hasher.hash(line(i)), i, Record::line(line(i).as_bytes()))
+            table.insert(hasher.hash(line(i)), i, Record::line(line(i).as_bytes())).unwrap()
         };
         let held = (0..).take_while(|&i| matches!(insert(&mut table, i), Inserted::New(_))).count();
         assert!(table.bytes() <= budget && table.bytes() > budget * 7 / 10, "{}", table.bytes());
         assert!(table.full && held as u64 == table.len());
         assert!(is_known(insert(&mut table, 0)));
-        assert_eq!(table.insert(hasher.hash("s"), 0, Record::line(b"s")), Inserted::Full);
+        assert_eq!(table.insert(hasher.hash("s"), 0, Record::line(b"s")).unwrap(), Inserted::Full);
     }
 }

@@ -121,7 +121,7 @@ impl Visit for Decide<'_, '_> {
                     continue;
                 }
                 let (hash, place) = (lines.hashes()[i], lines.place(i));
-                let inserted = table.insert(hash, place, self.verdict.record(lines.record(i)));
+                let inserted = table.insert(hash, place, self.verdict.record(lines.record(i)))?;
                 match (inserted, &mut counts) {
                     (Inserted::New(unit), Some(counts)) => counts.begin(unit),
                     (Inserted::Known(unit), Some(counts)) => counts.add(unit),

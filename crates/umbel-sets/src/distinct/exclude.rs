@@ -64,7 +64,7 @@ impl Visit for Exclude<'_> {
         for i in 0..lines.len() {
             table.warm_from(lines.hashes(), i);
             let (hash, line) = (lines.hashes()[i], Record::line(lines.key(i)));
-            if table.insert(hash, EXCLUDED, line) == Inserted::Full {
+            if table.insert(hash, EXCLUDED, line)? == Inserted::Full {
                 let mut rest = self.rest.lock().expect("no worker panics");
                 if rest.is_none() {
                     let done = lines.place(i) - self.start;

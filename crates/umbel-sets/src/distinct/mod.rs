@@ -33,7 +33,6 @@ use umbel::Blocked;
 
 use crate::budget::Budget;
 use crate::input::{Input, lengths};
-use crate::join::work_off;
 use crate::passes::Passes;
 use crate::places::Places;
 use crate::records::Layout;
@@ -189,7 +188,7 @@ impl Run<'_> {
             if verdict.counts() { Counts::table(share) } else { share }
         };
         let layout = if verdict.rows { self.scanner.layout() } else { Layout::Lines };
-        let table = RwLock::new(Table::new(share(filters), layout));
+        let table = RwLock::new(Table::new(share(filters), layout)?);
         let doubt = doubt.map(Mutex::new);
         let excluded = self.exclude(seen.as_ref(), doubt.as_ref(), &table)?;
         drop(seen);
@@ -324,10 +323,7 @@ impl Run<'_> {
         drop((table, counts));
         let Scanner { budget, hasher, .. } = self.scanner;
         let settle = Settle { disk: &self.disk, hasher, budget, memory, verdict };
-        let all = Mutex::new(&mut runs);
-        let parts = Part::all(excluded, rest, 0);
-        self.passes.report.distinct +=
-            work_off(parts, budget.threads, |part| settle.part(part, &all))?;
+        self.passes.report.distinct += settle.run(Part::all(excluded, rest, 0), &mut runs)?;
         Ok(Known::Runs(runs.merge(&self.disk, memory / 4)?))
     }
 

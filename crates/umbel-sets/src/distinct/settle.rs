@@ -13,6 +13,7 @@ use super::EXCLUDED;
 use super::counts::Counts;
 use crate::Error;
 use crate::budget::Budget;
+use crate::join::work_off;
 use crate::records::Record;
 use crate::spill::{Disk, Merged, Partitions, Push, Runs, Spill};
 use crate::table::{Cursor, Inserted, Table};
@@ -46,19 +47,30 @@ pub(super) struct Settle<'a> {
 }
 
 impl Settle<'_> {
-    /// Decides about one part; gives what is left for the next level, and the lines held.
-    pub(super) fn part(
+    /// Decides about all parts; gives the number of different lines they held.
+    pub(super) fn run(&self, parts: Vec<Part>, runs: &mut Runs) -> Result<u64, Error> {
+        let longest = |part: &Part| {
+            part.lines.longest().max(part.excluded.as_ref().map_or(0, Spill::longest))
+        };
+        let longest = parts.iter().map(longest).max().unwrap_or(0);
+        let threads = self.budget.settling_threads(self.memory, longest);
+        let (memory, runs) = (self.memory / threads as u64, Mutex::new(runs));
+        work_off(parts, threads, |part| self.part(part, memory, &runs))
+    }
+
+    /// Decides about one part with `memory` bytes; gives what is left for the next level, and the lines held.
+    fn part(
         &self,
         part: Part,
+        memory: u64,
         runs: &Mutex<&mut Runs>,
     ) -> Result<(Vec<Part>, u64), Error> {
-        let memory = self.memory / self.budget.threads as u64;
         let buffer = (memory / 32).clamp(16 << 10, 1 << 20) as usize;
         let share = memory - memory / 4;
         let mut counts = self.verdict.counts().then(Counts::default);
         let share = if counts.is_some() { Counts::table(share) } else { share };
         let layout = part.lines.layout();
-        let mut table = Table::new(share, layout);
+        let mut table = Table::new(share, layout)?;
         let level = part.level + 1;
         let mut excluded: Option<Partitions> = None;
         if let Some(spill) = &part.excluded {
@@ -67,7 +79,7 @@ impl Settle<'_> {
             while let Some((place, line)) = reader.next(self.disk)? {
                 seen += 1;
                 let hash = self.hasher.hash(line.key());
-                if table.insert(hash, place, line) == Inserted::Full {
+                if table.insert(hash, place, line)? == Inserted::Full {
                     if excluded.is_none() {
                         let count =
                             self.budget.partitions_of_rest(spill.lines(), seen, memory / 16);
@@ -85,7 +97,7 @@ impl Settle<'_> {
         while let Some((place, line)) = reader.next(self.disk)? {
             seen += 1;
             let hash = self.hasher.hash(line.key());
-            match (table.insert(hash, place, line), &mut counts) {
+            match (table.insert(hash, place, line)?, &mut counts) {
                 (Inserted::New(unit), Some(counts)) => counts.begin(unit),
                 (Inserted::Known(unit), Some(counts)) => counts.add(unit),
                 (Inserted::New(_) | Inserted::Known(_), None) => {}
