@@ -271,7 +271,7 @@ pub(crate) fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<
             Source::Stream(stream) => {
                 let spool = match &mut spool {
                     Some(spool) => spool,
-                    none => none.insert(Spool::new(&options.tmp)?),
+                    none => none.insert(Spool::new(options)?),
                 };
                 let (name, bytes) = stream.open(options)?;
                 inputs.push(spool.add(name, bytes)?);

@@ -3,12 +3,12 @@
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use memchr::memchr_iter;
 
-use crate::Error;
+use crate::{Error, Options, Progress};
 
 /// Tells the system that the file is read from start to end, so that the disk works while lines are
 /// looked at. A system that does not care is only slower.
@@ -216,17 +216,23 @@ pub struct Spool {
     dir: PathBuf,
     file: Arc<File>,
     length: u64,
+    progress: Arc<Progress>,
 }
 
 impl Spool {
-    /// An empty one in the folder `dir`.
+    /// An empty one.
     ///
     /// # Errors
     /// [`Error::Temporary`].
-    pub fn new(dir: &Path) -> Result<Self, Error> {
-        let temporary = |source| Error::Temporary { dir: dir.to_owned(), source };
-        let file = tempfile::tempfile_in(dir).map_err(temporary)?;
-        Ok(Self { dir: dir.to_owned(), file: Arc::new(file), length: 0 })
+    pub fn new(options: &Options) -> Result<Self, Error> {
+        let dir = options.tmp.clone();
+        match tempfile::tempfile_in(&dir) {
+            Ok(file) => {
+                let progress = Arc::clone(&options.progress);
+                Ok(Self { dir, file: Arc::new(file), length: 0, progress })
+            }
+            Err(source) => Err(Error::Temporary { dir, source }),
+        }
     }
 
     /// All that `source` gives: pipes, decompressed files.
@@ -254,6 +260,8 @@ impl Spool {
                 .write_all_at(&piece[..filled], self.length)
                 .map_err(|source| Error::Temporary { dir: self.dir.clone(), source })?;
             self.length += filled as u64;
+            self.progress.expect(filled as u64);
+            self.progress.advance(filled as u64);
         }
         let length = self.length - start;
         let stamp = Stamp { length, ..Stamp::default() };

@@ -13,6 +13,7 @@ use crate::report::Run;
 
 pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
+    let run = Run::start("common", args.work.voice, &options.progress);
     let inputs = lines::open_several(&args.files, &args.work, &options)?;
     let at_least = args.at_least.unwrap_or(inputs.len());
     let job = Common::new(&inputs, at_least, args.fpp.map(|fpp| fpp.0), &options)?;
@@ -21,7 +22,6 @@ pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
         print(explain(&job.plan()?, &about, at_least, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let run = Run::start("common", args.work.voice, &options.progress);
     let report = job.run(&mut stdout()?)?;
     run.finish(&report, "common", None);
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })

@@ -20,6 +20,7 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
         bail!("--secret-file goes with --seen: other answers rest on no filter that is kept");
     }
     let options = lines::options(&args.work)?;
+    let run = Run::start("dedup", args.work.voice, &options.progress);
     let inputs = lines::open_rereadable(&args.files, &args.work, &options)?;
     let job = Distinct::lines(&inputs, &options)?
         .repeated(args.repeated)
@@ -30,7 +31,6 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
         print(explain(&job.plan()?, &about, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let run = Run::start("dedup", args.work.voice, &options.progress);
     let report = job.run(&mut stdout()?)?;
     run.finish(&report, if args.repeated { "repeated" } else { "different" }, None);
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })

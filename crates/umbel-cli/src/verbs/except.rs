@@ -13,6 +13,7 @@ use crate::report::Run;
 
 pub(crate) fn except(args: &ExceptArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
+    let run = Run::start("except", args.work.voice, &options.progress);
     let inputs = lines::open_several(&args.files, &args.work, &options)?;
     let job = Distinct::except(&inputs, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
     if args.work.explain {
@@ -20,7 +21,6 @@ pub(crate) fn except(args: &ExceptArgs) -> Result<Outcome> {
         print(explain(&job.plan()?, &about, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let run = Run::start("except", args.work.voice, &options.progress);
     let report = job.run(&mut stdout()?)?;
     run.finish(&report, "left", None);
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })

@@ -84,7 +84,8 @@ fn options(dir: &Path, records: Records) -> Options {
 }
 
 fn input(dir: &Path, bytes: &[u8]) -> [Input; 1] {
-    [Spool::new(dir).unwrap().add("input", bytes).unwrap()]
+    let options = options(dir, Records::Lines);
+    [Spool::new(&options).unwrap().add("input", bytes).unwrap()]
 }
 
 /// What a scan sees of `bytes`, in chunks by threads or as a stream, with the header.
