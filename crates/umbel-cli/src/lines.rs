@@ -5,7 +5,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Read};
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -82,15 +82,14 @@ impl Source {
     }
 }
 
-/// A pipe, a device or a compressed file. It is opened when its turn comes: opening a named pipe waits for its writer,
-/// and a decoder takes memory.
+/// A pipe, a device or a compressed file. The latter is opened when its turn comes, for a decoder takes memory.
 pub(crate) struct Stream {
     name: String,
     from: From,
 }
 
 enum From {
-    Stdin(File),
+    Open(File),
     Plain(PathBuf),
     Gzip(PathBuf),
     Zstd(PathBuf),
@@ -101,7 +100,7 @@ impl Stream {
     pub(crate) fn open(self, options: &Options) -> Result<(String, Box<dyn Read>)> {
         let open = |path| File::open(path).with_context(|| self.name.clone());
         let bytes: Box<dyn Read> = match self.from {
-            From::Stdin(file) => Box::new(file),
+            From::Open(file) => Box::new(file),
             From::Plain(path) => Box::new(open(path)?),
             From::Gzip(path) => {
                 let file = BufReader::with_capacity(1 << 16, open(path)?);
@@ -190,6 +189,15 @@ fn open_paths(paths: &[PathBuf]) -> Result<Vec<Source>> {
     }
     if !inputs.is_empty() {
         sources.push(Source::Files(inputs));
+    }
+    // Opening a named pipe waits for its writer: files are noted before. One writer may open several before it writes.
+    for source in &mut sources {
+        if let Source::Stream(Stream { name, from }) = source
+            && let From::Plain(path) = from
+            && path.metadata().is_ok_and(|meta| meta.file_type().is_fifo())
+        {
+            *from = From::Open(File::open(path).with_context(|| name.clone())?);
+        }
     }
     Ok(sources)
 }
@@ -307,7 +315,7 @@ fn open_one(path: &Path) -> Result<Opened> {
         if is_plain(&name, &meta)? && !starts_midway(&file) {
             return Ok(Opened::Input(Input::file(name, file)?));
         }
-        return stream(name, From::Stdin(file));
+        return stream(name, From::Open(file));
     }
     let meta = path.metadata().with_context(|| name.clone())?;
     not_output(&meta, &name)?;

@@ -711,7 +711,7 @@ fn options_that_do_not_go_together_are_refused() {
         ("dedup a --seen f --fpp 2", &["fpp"]),
         ("dedup a --key id", &["--key names a field of a record: say --csv, --tsv or --jsonl"]),
         ("dedup a --csv --key 1 -0", &["--null", "cannot be used with"]),
-        ("except a", &["2 values required"]),
+        ("except a", &["two or more"]),
         ("except", &["<FILE>"]),
         ("except a a --repeated", &["--repeated"]),
         ("except a a --count", &["--count"]),

@@ -405,7 +405,7 @@ fn a_wrong_word_suggests_the_near_one() {
 #[test]
 fn what_common_cannot_do_is_refused() {
     let folder = folder();
-    folder.refuses("common keys", &["2 values required"]);
+    folder.refuses("common keys", &["two or more"]);
     folder.refuses("common - -", &["-: standard input can be named once"]);
     for least in ["0", "3"] {
         let words = &["--at-least", least, "with 2 inputs", "between 1 and the number of inputs"];
