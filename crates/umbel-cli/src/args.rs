@@ -70,9 +70,10 @@ pub(crate) struct Work {
     /// Threads that read and hash [default: one a processor]
     #[arg(long, value_name = "N", help_heading = "Work", allow_negative_numbers = true)]
     pub(crate) threads: Option<std::num::NonZeroUsize>,
-    /// Folder for temporary files, which vanish however the run ends [default: $TMPDIR or /tmp]
+    /// Folder for temporary files, which vanish however the run ends; several, each with its own --tmp, are used in turn
+    /// [default: $TMPDIR or /tmp]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Work")]
-    pub(crate) tmp: Option<PathBuf>,
+    pub(crate) tmp: Vec<PathBuf>,
     /// Lines end with a NUL byte instead of a line feed, on input and output
     #[arg(short = '0', long = "null", help_heading = "Work")]
     pub(crate) null: bool,
@@ -125,6 +126,15 @@ impl FromStr for Delimiter {
             _ => Err(format!("{text:?} is not one byte such as ; or |, or \\t for a tab")),
         }
     }
+}
+
+/// Where lines go.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// The file to write, whole or not at all, in place of one that is there, which may be an input [default: standard
+    /// output]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// How a verb talks.
@@ -210,6 +220,8 @@ pub(crate) struct CommonArgs {
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) fpp: Option<Fpp>,
     #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
     pub(crate) work: Work,
 }
 
@@ -228,6 +240,8 @@ pub(crate) struct ExceptArgs {
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) fpp: Option<Fpp>,
     #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
     pub(crate) work: Work,
 }
 
@@ -239,9 +253,11 @@ pub(crate) struct ExceptArgs {
 /// key, whole.
 ///
 /// With --seen, lines that the filter does not know go out and into it, in one pass: what a crawler does every day.
-/// A line is wrongly taken for a known one with the filter's rate. The filter is saved at the end and at checkpoints,
-/// always after the lines it records: a run that is killed may repeat some, and loses none; the last line it wrote may
-/// be half a line. Runs with the same filter wait for each other.
+/// A line is wrongly taken for a known one with the filter's rate. What goes out is recorded at checkpoints in FILTER.run,
+/// the filter saved at the end, also by Ctrl-C and TERM, and always after the lines: a run that is killed loses none, and
+/// the next one goes on behind it. With -o, lines are added to FILE, and each goes out exactly once: what a killed run
+/// wrote after its last checkpoint is taken back, for it comes again. A pipe may get such lines twice, and the last one
+/// half. Runs with the same filter wait for each other.
 #[derive(Debug, Args)]
 pub(crate) struct DedupArgs {
     /// Files of lines, taken as one [default: standard input]
@@ -266,11 +282,13 @@ pub(crate) struct DedupArgs {
     /// Kind of a new filter [default: blocked with --keys, else scalable, which grows]
     #[arg(long, requires = "seen")]
     pub(crate) kind: Option<Variant>,
-    /// Seconds between the times that the filter is saved
+    /// Seconds between checkpoints
     #[arg(long, value_name = "SECONDS", default_value = "60", requires = "seen", value_parser = seconds)]
     pub(crate) checkpoint: Duration,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) work: Work,
 }
@@ -389,6 +407,8 @@ pub(crate) struct QueryArgs {
     pub(crate) secret: SecretArgs,
     #[command(flatten)]
     pub(crate) foreign: ForeignArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) work: Work,
 }

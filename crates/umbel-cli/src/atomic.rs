@@ -49,7 +49,7 @@ fn folder(path: &Path) -> &Path {
 pub(crate) fn write(
     path: &Path,
     existing: Existing,
-    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
 ) -> Result<File> {
     check_target(path, existing)?;
     // Through a link, the file it leads to is replaced.
@@ -98,7 +98,7 @@ pub(crate) fn write(
     Ok(file)
 }
 
-fn fill(file: File, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<File> {
+fn fill(file: File, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<File> {
     let mut out = BufWriter::with_capacity(1 << 18, file);
     write(&mut out)?;
     Ok(out.into_inner().map_err(io::IntoInnerError::into_error)?)

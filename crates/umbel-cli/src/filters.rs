@@ -1,7 +1,7 @@
 //! Filters in files, of umbel and of other systems: opened with their path in every message, written whole or
 //! not at all.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufReader, IsTerminal, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -14,7 +14,9 @@ use umbel_sets::{Filter, ForeignLines, Options};
 use crate::args::{ForeignArgs, FormatArgs, SecretArgs};
 use crate::atomic::{self, Existing};
 use crate::formats;
+use crate::journal::{self, Found};
 use crate::output::StdoutClosed;
+use crate::report::say;
 
 /// The secret named, if any.
 pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
@@ -44,7 +46,7 @@ pub(crate) fn read(
     foreign: &ForeignArgs,
     options: &Options,
 ) -> Result<Filter> {
-    read_within(&open(path)?, path, secret, foreign, options)
+    Ok(read_within(&open(path)?, path, secret, foreign, options)?.0)
 }
 
 fn read_within(
@@ -53,7 +55,7 @@ fn read_within(
     secret: Option<&Secret>,
     foreign: &ForeignArgs,
     options: &Options,
-) -> Result<Filter> {
+) -> Result<(Filter, Option<Found>)> {
     let own = || {
         read_file(file, path, |source, length| {
             // The header tells the size before any of it is read.
@@ -64,8 +66,9 @@ fn read_within(
         rewound.rewind().with_context(|| path.display().to_string())?;
         read_file(rewound, path, |source, length| AnyFilter::read(source, length, secret))
     };
-    let filter = of_any_system(file, path, &foreign.format, foreign.key_type, Some(options), own)?;
-    match &filter {
+    let mut filter =
+        of_any_system(file, path, &foreign.format, foreign.key_type, Some(options), own)?;
+    match &mut filter {
         Filter::Foreign(lines) if secret.is_some() => bail!(
             "{}: a {} filter is not keyed; leave the secret out",
             path.display(),
@@ -75,7 +78,11 @@ fn read_within(
             "{}: --key-type goes with other systems' filters; the keys of this one are lines as they are",
             path.display()
         ),
-        _ => Ok(filter),
+        Filter::Own(own) => {
+            let found = journal::take_in(own, &journal::path_of(path))?;
+            Ok((filter, found))
+        }
+        Filter::Foreign(_) => Ok((filter, None)),
     }
 }
 
@@ -83,7 +90,16 @@ fn read_within(
 pub(crate) fn read_sealed(path: &Path, format: &FormatArgs) -> Result<Filter<Scheme>> {
     let file = open(path)?;
     of_any_system(&file, path, format, None, None, || {
-        read_file(&file, path, |source, length| AnyFilter::read(source, length, Sealed))
+        let filter =
+            read_file(&file, path, |source, length| AnyFilter::read(source, length, Sealed));
+        if journal::find(&journal::path_of(path))?.is_some() {
+            say(&format!(
+                "umbel: {0} has not what a run of umbel dedup --seen put in since it was saved: it still goes on, or did not end well; \
+                 umbel dedup --seen {0} </dev/null saves it",
+                path.display()
+            ));
+        }
+        filter
     })
 }
 
@@ -138,6 +154,8 @@ fn is_not_umbel(error: &anyhow::Error) -> bool {
 pub(crate) struct Locked {
     pub(crate) filter: Filter,
     pub(crate) lock: File,
+    /// What a run left that did not end well; it is in the filter.
+    pub(crate) found: Option<Found>,
 }
 
 /// Opens a filter to add to it. Waits for another process that is adding: otherwise what one of
@@ -148,16 +166,31 @@ pub(crate) fn read_locked(
     foreign: &ForeignArgs,
     options: &Options,
 ) -> Result<Locked> {
+    let lock = lock(open(path)?, path)?;
+    let (filter, found) = read_within(&lock, path, secret, foreign, options)?;
+    Ok(Locked { filter, lock, found })
+}
+
+/// Keeps others from replacing the file that `path` names, which was opened as `file`, as long as what this gives is open.
+/// Waits for another process that does so, and says that it waits.
+fn lock(mut file: File, path: &Path) -> Result<File> {
+    let context = || path.display().to_string();
     loop {
-        let file = open(path)?;
-        file.lock().with_context(|| path.display().to_string())?;
-        // While we waited the file may have been replaced by a newer one.
-        let ours = file.metadata().with_context(|| path.display().to_string())?;
-        let named = fs::metadata(path).with_context(|| path.display().to_string())?;
-        if (ours.dev(), ours.ino()) == (named.dev(), named.ino()) {
-            let filter = read_within(&file, path, secret, foreign, options)?;
-            return Ok(Locked { filter, lock: file });
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                say(&format!("umbel: waiting for another run that changes {}", path.display()));
+                file.lock().with_context(context)?;
+            }
+            Err(TryLockError::Error(error)) => return Err(error).with_context(context),
         }
+        // While we waited the file may have been replaced by a newer one.
+        let ours = file.metadata().with_context(context)?;
+        let named = fs::metadata(path).with_context(context)?;
+        if (ours.dev(), ours.ino()) == (named.dev(), named.ino()) {
+            return Ok(file);
+        }
+        file = open(path)?;
     }
 }
 
@@ -175,10 +208,10 @@ pub(crate) fn write_locked(filter: &AnyFilter, path: &Path) -> Result<File> {
 pub(crate) fn write_with(
     path: &Path,
     existing: Existing,
-    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
 ) -> Result<()> {
     if path.as_os_str() == "-" {
-        let mut out = io::BufWriter::with_capacity(1 << 18, io::stdout().lock());
+        let mut out = io::BufWriter::with_capacity(1 << 18, io::stdout());
         let written = write(&mut out).and_then(|()| Ok(out.flush()?));
         return written.map_err(|error| match error.downcast::<io::Error>() {
             Ok(error) => StdoutClosed(error).into(),
@@ -188,15 +221,31 @@ pub(crate) fn write_with(
     atomic::write(path, existing, write).map(drop)
 }
 
-/// Refuses, before any work, a place where the result cannot go.
-pub(crate) fn check_output(path: &Path, existing: Existing) -> Result<()> {
+/// Refuses, before any work, a place where the result cannot go. A file that is there is locked as long as what this gives
+/// is open: what another run adds to it meanwhile would be lost.
+pub(crate) fn claim_output(path: &Path, existing: Existing) -> Result<Option<File>> {
     if path.as_os_str() == "-" {
         if io::stdout().is_terminal() {
             bail!("a filter is not for a terminal; name a file with -o, or pipe it");
         }
-        return Ok(());
+        return Ok(None);
     }
-    atomic::check_target(path, existing)
+    atomic::check_target(path, existing)?;
+    match fs::metadata(path) {
+        Ok(meta) if meta.is_file() => {
+            let lock = lock(open(path)?, path)?;
+            let journal = journal::path_of(path);
+            if journal::find(&journal)?.is_some() {
+                bail!(
+                    "{0}: {1} has what a run of umbel dedup --seen put in last; save it with umbel dedup --seen {0} </dev/null, or remove {1}",
+                    path.display(),
+                    journal.display()
+                );
+            }
+            Ok(Some(lock))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// An error of work with the filter of `path` and with lines: about which of them it is.

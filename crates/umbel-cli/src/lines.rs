@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use umbel_sets::{Input, Options, Progress, Records, Spool};
+use umbel_sets::{Input, Options, Progress, Records, Spool, TempFolders};
 
 use crate::args::{RecordArgs, Work};
 use crate::machine;
@@ -20,10 +20,15 @@ use crate::output::stdout;
 /// What was typed about the work, settled.
 pub(crate) fn options(work: &Work) -> Result<Options> {
     let records = records(&work.records)?;
-    let tmp = work.tmp.clone().unwrap_or_else(std::env::temp_dir);
-    if !tmp.is_dir() {
-        bail!("{}: not a folder for temporary files; name one with --tmp", tmp.display());
+    let folders = if work.tmp.is_empty() { &[std::env::temp_dir()][..] } else { &work.tmp };
+    if let Some(none) = folders.iter().find(|folder| !folder.is_dir()) {
+        bail!("{}: not a folder for temporary files; name one with --tmp", none.display());
     }
+    let tmp = Arc::new(TempFolders::new(folders).with_notice(if work.voice.quiet {
+        |_| {}
+    } else {
+        machine::warn_if_in_memory
+    }));
     let memory = work.memory.map_or_else(machine::default_memory, |bytes| bytes.0);
     // Threads that were asked for stay as they are; by default a small cap has few.
     let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -71,15 +76,6 @@ pub(crate) enum Source {
     Files(Vec<Input>),
     /// What can be read once.
     Stream(Stream),
-}
-
-impl Source {
-    pub(crate) fn name(&self) -> String {
-        match self {
-            Self::Files(inputs) => inputs[0].name().to_owned(),
-            Self::Stream(stream) => stream.name.clone(),
-        }
-    }
 }
 
 /// A pipe, a device or a compressed file. The latter is opened when its turn comes, for a decoder takes memory.
@@ -162,6 +158,23 @@ fn window(frame: &[u8]) -> Option<u64> {
 /// What was named: the files, and behind them those that a list names. Nothing named is standard input.
 pub(crate) fn open(files: &[PathBuf], work: &Work) -> Result<Vec<Source>> {
     open_paths(&named(files, work)?)
+}
+
+/// As [`open`], beside an output that lines are added to and that must be none of them.
+pub(crate) fn open_beside(
+    files: &[PathBuf],
+    work: &Work,
+    output: Option<&Path>,
+) -> Result<Vec<Source>> {
+    let paths = named(files, work)?;
+    let id = |path: &Path| path.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
+    if let Some(output) = output
+        && let Some(out) = id(output)
+        && let Some(path) = paths.iter().find(|path| id(path) == Some(out))
+    {
+        bail!("{}: lines are added to it, so it cannot be an input too", path.display());
+    }
+    open_paths(&paths)
 }
 
 /// As [`open`], of paths as they are.

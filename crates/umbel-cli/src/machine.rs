@@ -1,8 +1,11 @@
 //! What the machine has, and what this process took of it.
 
 use std::fs;
+use std::path::Path;
 
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
+
+use crate::report::say;
 
 /// Used when the machine does not tell its memory.
 const FALLBACK: u64 = 1 << 30;
@@ -24,6 +27,27 @@ pub(crate) fn allow_open_files() {
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, soft.max(hard.min(ENOUGH)), hard);
     }
+}
+
+/// Says of a folder for temporary files that it is in memory, if it is.
+pub(crate) fn warn_if_in_memory(folder: &Path) {
+    if is_in_memory(folder) {
+        say(&format!(
+            "umbel: warning: {} is in memory (tmpfs), so temporary files take memory beyond the cap; name a folder on disk with --tmp",
+            folder.display()
+        ));
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn is_in_memory(folder: &Path) -> bool {
+    use nix::sys::statfs::{TMPFS_MAGIC, statfs};
+    statfs(folder).is_ok_and(|system| system.filesystem_type() == TMPFS_MAGIC)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_in_memory(_: &Path) -> bool {
+    false
 }
 
 /// Bytes of memory that a file of /proc tells, as `MemTotal:  16384 kB`.

@@ -8,6 +8,7 @@ mod columns;
 mod filters;
 mod formats;
 mod hints;
+mod journal;
 mod lines;
 mod machine;
 mod numbers;

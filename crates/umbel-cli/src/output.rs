@@ -6,6 +6,9 @@ use std::os::fd::AsFd;
 
 use anyhow::{Context, Result};
 
+use crate::args::OutputArgs;
+use crate::atomic::{self, Existing};
+
 /// Standard output failed.
 #[derive(Debug)]
 pub(crate) struct StdoutClosed(pub(crate) io::Error);
@@ -22,6 +25,32 @@ impl std::error::Error for StdoutClosed {}
 pub(crate) fn stdout() -> Result<File> {
     let stdout = io::stdout().as_fd().try_clone_to_owned();
     Ok(File::from(stdout.context("standard output")?))
+}
+
+/// Lets `work` write lines to the file named, which appears whole or not at all; to standard output when none is.
+pub(crate) fn write_lines<T>(
+    to: &OutputArgs,
+    work: impl FnOnce(&mut (dyn Write + Send)) -> Result<T>,
+) -> Result<T> {
+    match &to.output {
+        Some(path) if path.as_os_str() != "-" => {
+            let mut result = None;
+            atomic::write(path, Existing::Replace, |out| {
+                result = Some(work(out)?);
+                Ok(())
+            })?;
+            Ok(result.expect("it is there when the file is"))
+        }
+        _ => work(&mut stdout()?),
+    }
+}
+
+/// Refuses, before any work, a file that cannot be made.
+pub(crate) fn check_target(to: &OutputArgs) -> Result<()> {
+    match &to.output {
+        Some(path) if path.as_os_str() != "-" => atomic::check_target(path, Existing::Replace),
+        _ => Ok(()),
+    }
 }
 
 /// Prints text, noticing when nobody reads it.

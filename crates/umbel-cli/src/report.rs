@@ -61,6 +61,18 @@ impl Run {
         if self.voice.quiet {
             return;
         }
+        if let Some((first, others)) = report.grown.split_first()
+            && !self.voice.json
+        {
+            let others = match others.len() {
+                0 => String::new(),
+                count => format!(" and {count} others"),
+            };
+            say(&format!(
+                "umbel {}: {first}{others} grew meanwhile: what came after the start is left out",
+                self.verb
+            ));
+        }
         if self.voice.json {
             let mut object = json!({
                 "type": "report",
@@ -72,6 +84,7 @@ impl Run {
                 "bytes_spilled": report.bytes_spilled,
                 "bytes_written": report.bytes_written,
                 "passes": report.passes,
+                "grown": report.grown,
                 "peak_memory": peak,
                 "seconds": seconds,
                 "exact": report.error.is_none() && filter.is_none(),

@@ -397,7 +397,7 @@ impl Run<'_> {
         let tallies = self.scanner.scan_some(self.inputs, gathered.clone(), &gather)?;
         let state = gather.state.into_inner().expect("no worker panics");
         self.passes.seen(self.inputs, gathered, &tallies)?;
-        let rest = state.rest.map(|rest| rest.finish(&self.disk)).transpose()?;
+        let rest = state.rest.map(|rest| rest.finish()).transpose()?;
         Ok((state.table, rest))
     }
 
@@ -438,7 +438,7 @@ impl Run<'_> {
             }
         }
         let Some(others) = others else { return Ok(Vec::new()) };
-        let parts = candidates.into_iter().zip(others.finish(&self.disk)?);
+        let parts = candidates.into_iter().zip(others.finish()?);
         Ok(parts.map(|(candidates, others)| Part { candidates, others, level: 0 }).collect())
     }
 

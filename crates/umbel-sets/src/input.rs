@@ -5,9 +5,11 @@ use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use memchr::memchr_iter;
 
+use crate::temporary::TempFile;
 use crate::{Error, Options, Progress};
 
 /// Tells the system that the file is read from start to end, so that the disk works while lines are
@@ -29,6 +31,8 @@ pub struct Input {
     bytes: Bytes,
     length: u64,
     stamp: Stamp,
+    /// Whether it is longer now.
+    grown: AtomicBool,
 }
 
 /// Where the bytes are.
@@ -39,7 +43,7 @@ enum Bytes {
     /// In a file that each pass opens anew.
     Closed(PathBuf),
     /// In a temporary file, from an offset on, behind those of other inputs.
-    Spooled(Arc<File>, u64),
+    Spooled(Arc<TempFile>, u64),
 }
 
 /// What shows that a file was written to: its length and when it was last modified. Not the time of
@@ -63,7 +67,11 @@ impl Stamp {
 }
 
 impl Input {
-    /// A regular file, as it is now. It stays open.
+    fn new(name: String, stamp: Stamp, bytes: Bytes) -> Self {
+        Self { name, length: stamp.length, stamp, bytes, grown: AtomicBool::new(false) }
+    }
+
+    /// A regular file, as it is now: of one that grows later, the bytes that it has now. It stays open.
     ///
     /// # Errors
     /// [`Error::Directory`]; [`Error::Read`] when the system does not tell its length.
@@ -71,7 +79,7 @@ impl Input {
         let name = name.into();
         let stamp = stamp(&name, &file)?;
         read_ahead(&file);
-        Ok(Self { name, length: stamp.length, stamp, bytes: Bytes::Open(file) })
+        Ok(Self::new(name, stamp, Bytes::Open(file)))
     }
 
     /// Closes the file: each pass opens `path` again, and finds there what is there now. For inputs that are more than a
@@ -104,7 +112,7 @@ impl Input {
     pub(crate) fn open(&self) -> Result<Reader<'_>, Error> {
         let (file, start) = match &self.bytes {
             Bytes::Open(file) => (Handle::Lent(file), 0),
-            Bytes::Spooled(file, start) => (Handle::Lent(file), *start),
+            Bytes::Spooled(file, start) => (Handle::Lent(file.file()), *start),
             Bytes::Closed(path) => {
                 let file = File::open(path)
                     .map_err(|source| Error::Read { name: self.name.clone(), source })?;
@@ -115,6 +123,11 @@ impl Input {
         let reader = Reader { input: self, file, start };
         reader.check_unchanged()?;
         Ok(reader)
+    }
+
+    /// Whether it was longer when it was opened for a pass, or was read, than in the beginning.
+    pub(crate) fn grew(&self) -> bool {
+        self.grown.load(Ordering::Relaxed)
     }
 
     pub(crate) fn changed(&self) -> Error {
@@ -167,14 +180,22 @@ impl Reader<'_> {
         })
     }
 
-    /// Whether it still is the file it was, as far as the system tells.
+    /// Whether it still is the file it was, as far as the system tells; one that only became longer still begins with what
+    /// it was, or two passes over it differ.
     pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
-        let Input { name, stamp: before, bytes, .. } = self.input;
-        match bytes {
-            Bytes::Spooled(..) => Ok(()),
-            _ if stamp(name, self.file())? == *before => Ok(()),
-            _ => Err(self.input.changed()),
+        let Input { name, stamp: before, bytes, grown, .. } = self.input;
+        if let Bytes::Spooled(..) = bytes {
+            return Ok(());
         }
+        let now = stamp(name, self.file())?;
+        if now == *before {
+            return Ok(());
+        }
+        if now.inode == before.inode && now.length > before.length {
+            grown.store(true, Ordering::Relaxed);
+            return Ok(());
+        }
+        Err(self.input.changed())
     }
 
     /// About how many lines it has, from the line ends in `samples` pieces of 32 KiB, two or more; exact when these are all
@@ -210,11 +231,10 @@ fn stamp(name: &str, file: &File) -> Result<Stamp, Error> {
     }
 }
 
-/// A temporary file that what can be read once is copied to, one after the other: unlinked as soon as it is made.
+/// A temporary file that what can be read once is copied to, one after the other.
 #[derive(Debug)]
 pub struct Spool {
-    dir: PathBuf,
-    file: Arc<File>,
+    file: Arc<TempFile>,
     length: u64,
     progress: Arc<Progress>,
 }
@@ -225,14 +245,8 @@ impl Spool {
     /// # Errors
     /// [`Error::Temporary`].
     pub fn new(options: &Options) -> Result<Self, Error> {
-        let dir = options.tmp.clone();
-        match tempfile::tempfile_in(&dir) {
-            Ok(file) => {
-                let progress = Arc::clone(&options.progress);
-                Ok(Self { dir, file: Arc::new(file), length: 0, progress })
-            }
-            Err(source) => Err(Error::Temporary { dir, source }),
-        }
+        let file = Arc::new(options.tmp.file()?);
+        Ok(Self { file, length: 0, progress: Arc::clone(&options.progress) })
     }
 
     /// All that `source` gives: pipes, decompressed files.
@@ -256,15 +270,13 @@ impl Spool {
             if filled == 0 {
                 break;
             }
-            self.file
-                .write_all_at(&piece[..filled], self.length)
-                .map_err(|source| Error::Temporary { dir: self.dir.clone(), source })?;
+            self.file.write_all_at(&piece[..filled], self.length)?;
             self.length += filled as u64;
             self.progress.expect(filled as u64);
             self.progress.advance(filled as u64);
         }
         let length = self.length - start;
         let stamp = Stamp { length, ..Stamp::default() };
-        Ok(Input { name, length, stamp, bytes: Bytes::Spooled(Arc::clone(&self.file), start) })
+        Ok(Input::new(name, stamp, Bytes::Spooled(Arc::clone(&self.file), start)))
     }
 }

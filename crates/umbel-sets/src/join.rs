@@ -136,7 +136,7 @@ impl Join<'_> {
             Some(rest) => {
                 let (count, layout) = (rest.len(), part.others.layout());
                 let others = Partitions::new(self.disk, level, count, memory / 16, layout)?;
-                Some((rest.finish(self.disk)?, others))
+                Some((rest.finish()?, others))
             }
         };
         let mut others = part.others.read(buffer);
@@ -160,7 +160,7 @@ impl Join<'_> {
         runs.lock().expect("no worker panics").add(self.disk, results)?;
         let mut parts = Vec::new();
         if let Some((candidates, others)) = rest {
-            for (candidates, others) in candidates.into_iter().zip(others.finish(self.disk)?) {
+            for (candidates, others) in candidates.into_iter().zip(others.finish()?) {
                 if candidates.bytes() > 0 {
                     parts.push(Part { candidates, others, level });
                 }

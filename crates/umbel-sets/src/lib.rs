@@ -13,7 +13,8 @@
 //! | `scan` | reading inputs in parallel, cut at the ends of records |
 //! | `budget` | how the memory cap is divided |
 //! | `table` | the lines kept in memory, found by hash and compared by bytes |
-//! | `spill` | temporary files: partitions of lines, sorted runs |
+//! | `temporary` | temporary files, in several folders |
+//! | `spill` | what is in them: partitions of lines, sorted runs |
 //! | `common` | the plan and the work of `common`; `join` settles what did not fit in memory |
 //! | `distinct` | the plan and the work of `dedup` and `except` |
 //! | `sample` | what a few pieces of an input tell of all of it |
@@ -53,6 +54,7 @@ mod seen;
 mod sink;
 mod spill;
 mod table;
+mod temporary;
 #[cfg(test)]
 mod testing;
 
@@ -71,9 +73,9 @@ pub use lists::build_lists;
 pub use pieces::build_in_pieces;
 pub use records::Records;
 pub use report::{ErrorBound, Progress, Report};
-pub use seen::{Checkpoint, Save, Seen};
+pub use seen::{Checkpoint, Save, SaveError, Seen};
+pub use temporary::TempFolders;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What every job is told.
@@ -83,8 +85,8 @@ pub struct Options {
     pub memory: u64,
     /// Threads that read and hash, at least 1.
     pub threads: usize,
-    /// Folder for temporary files, which are unlinked as soon as they are made.
-    pub tmp: PathBuf,
+    /// Folders for temporary files, which are unlinked as soon as they are made.
+    pub tmp: Arc<TempFolders>,
     /// The byte that ends a line: `\n`, or 0. Records of other formats than lines end with `\n`.
     pub separator: u8,
     /// What a record is, and its key.

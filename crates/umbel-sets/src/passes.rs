@@ -43,6 +43,7 @@ impl Passes {
         report.lines = tallies.iter().flatten().map(|tally| tally.lines).sum();
         report.bytes_read += disk.read() + spooled;
         report.bytes_spilled = disk.written() + spooled;
+        report.grew(inputs);
         report
     }
 }

@@ -15,6 +15,7 @@ use crate::budget::Budget;
 use crate::input::{Input, lengths};
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
+use crate::temporary::TempFile;
 use crate::{Error, Options};
 
 /// Most pieces: each has a file, and a write buffer of at least 16 KiB.
@@ -42,37 +43,33 @@ pub fn build_in_pieces(
         let least = Budget::least_cap(budget.threads, 2 * plan.bytes().div_ceil(most));
         return Err(Error::Memory { cap: budget.cap, least });
     }
-    let temporary = |source| Error::Temporary { dir: options.tmp.clone(), source };
     let buffer = (budget.rest / 8 / shards.count()).min(256 << 10) as usize;
     let files = (0..shards.count())
-        .map(|_| {
-            Ok(Mutex::new(BufWriter::with_capacity(buffer, tempfile::tempfile_in(&options.tmp)?)))
-        })
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(temporary)?;
+        .map(|_| Ok(Mutex::new(BufWriter::with_capacity(buffer, options.tmp.file()?))))
+        .collect::<Result<Vec<_>, Error>>()?;
     options.progress.expect(lengths(inputs));
     let mut report = Report::default();
-    let split = Split { index: shards.index(), files, temporary, room: budget.rest / 8 };
+    let split = Split { index: shards.index(), files, room: budget.rest / 8 };
     report.passed(inputs, &scanner.scan(inputs, &split)?);
     let files = split.files;
     report.bytes_spilled += 16 * report.lines;
     report.bytes_read += 16 * report.lines;
     for file in files {
-        let file = file
-            .into_inner()
-            .expect("no worker panics")
-            .into_inner()
-            .map_err(|error| temporary(error.into_error()))?;
+        let file = file.into_inner().expect("no worker panics").into_inner();
+        let file = file.map_err(|error| {
+            let (error, file) = error.into_parts();
+            file.get_ref().fail(error)
+        })?;
         shards.shard(|shard| {
             let mut hashes = Vec::with_capacity(1 << 12);
-            each_hash(file, |hash| {
+            each_hash(file.file(), |hash| {
                 hashes.push(hash);
                 if hashes.len() == hashes.capacity() {
                     shard.insert_all(&hashes);
                     hashes.clear();
                 }
             })
-            .map_err(|source| ShardError(temporary(source)))?;
+            .map_err(|error| ShardError(file.fail(error)))?;
             shard.insert_all(&hashes);
             Ok::<(), ShardError>(())
         })?;
@@ -104,7 +101,7 @@ impl From<ShardError> for Error {
     }
 }
 
-fn each_hash(mut file: File, mut each: impl FnMut(KeyHash)) -> std::io::Result<()> {
+fn each_hash(mut file: &File, mut each: impl FnMut(KeyHash)) -> std::io::Result<()> {
     std::io::Seek::rewind(&mut file)?;
     let mut hashes = BufReader::with_capacity(256 << 10, file);
     let mut bytes = [0; 16];
@@ -118,17 +115,13 @@ fn each_hash(mut file: File, mut each: impl FnMut(KeyHash)) -> std::io::Result<(
 }
 
 /// Sets the hashes of lines aside by piece.
-struct Split<T> {
+struct Split {
     index: ShardIndex,
-    files: Vec<Mutex<BufWriter<File>>>,
-    temporary: T,
+    files: Vec<Mutex<BufWriter<TempFile>>>,
     room: u64,
 }
 
-impl<T> Visit for Split<T>
-where
-    T: Fn(std::io::Error) -> Error + Sync,
-{
+impl Visit for Split {
     type Local = ();
 
     fn local(&self) {}
@@ -138,7 +131,7 @@ where
             let mut file =
                 self.files[self.index.of(*hash) as usize].lock().expect("no worker panics");
             let bytes = (u128::from(hash.high) << 64 | u128::from(hash.low)).to_le_bytes();
-            file.write_all(&bytes).map_err(&self.temporary)?;
+            file.write_all(&bytes).map_err(|error| file.get_ref().fail(error))?;
         }
         Ok(())
     }
@@ -156,7 +149,7 @@ mod tests {
     use umbel::{AnyFilter, Kind};
 
     use super::*;
-    use crate::Progress;
+    use crate::{Progress, TempFolders};
 
     #[test]
     fn a_filter_larger_than_the_cap_is_the_same_file() {
@@ -168,7 +161,7 @@ mod tests {
         let options = Options {
             memory: 16 << 20,
             threads: 2,
-            tmp: dir.path().to_owned(),
+            tmp: Arc::new(TempFolders::new(&[dir.path().to_owned()])),
             separator: b'\n',
             records: crate::Records::Lines,
             progress: Arc::new(Progress::default()),

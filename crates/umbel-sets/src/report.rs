@@ -59,6 +59,8 @@ pub struct Report {
     pub bytes_written: u64,
     /// How often an input was read from end to end, summed over inputs.
     pub passes: u32,
+    /// Names of inputs that grew meanwhile: the answer is about what they had in the beginning.
+    pub grown: Vec<String>,
     /// Which error the answer may have; `None` when it is exact.
     pub error: Option<crate::ErrorBound>,
 }
@@ -78,5 +80,12 @@ impl Report {
         self.bytes_read += lengths(inputs) + spooled;
         self.bytes_spilled += spooled;
         self.passes += inputs.len() as u32;
+        self.grew(inputs);
+    }
+
+    /// Notes which inputs grew.
+    pub(crate) fn grew(&mut self, inputs: &[Input]) {
+        let grown = inputs.iter().filter(|input| input.grew());
+        self.grown.extend(grown.map(|input| input.name().to_owned()));
     }
 }

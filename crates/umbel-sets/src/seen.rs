@@ -1,13 +1,13 @@
 //! Lines that a filter does not know yet: each goes out and into the filter, in one pass.
 //!
-//! What a crawler does every day. The filter is saved at checkpoints and at the end, and always after
-//! what it records has gone out: a run that is killed may repeat what went out since, and loses nothing.
+//! What a crawler does every day. What the filter takes is recorded at checkpoints, the filter saved at the end, and
+//! always after the lines have gone out: a run that is killed may repeat what went out since, and loses nothing.
 
 use std::io::{Read, Write};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use umbel::{AnyFilter, Capacity, KeyHash};
+use umbel::{AnyFilter, Capacity, KeyHash, Kind};
 
 use crate::budget::Budget;
 use crate::bulk::{growth, room_to_fill};
@@ -30,7 +30,7 @@ pub struct Checkpoint {
     pub found: u64,
 }
 
-/// What happens at a checkpoint.
+/// Where a run is recorded. An error of it ends the run with [`Error::Save`].
 pub trait Save: Send {
     /// Makes what was written last: `out` has all of it.
     ///
@@ -38,27 +38,33 @@ pub trait Save: Send {
     /// Those of the output.
     fn sync(&mut self) -> std::io::Result<()>;
 
-    /// Saves the filter.
+    /// Notes what goes into the filter, in order: with [`Kind::Stable`] and [`Kind::Window`] all hashes, with other kinds
+    /// those that were not in it.
     ///
     /// # Errors
-    /// Any; the run ends with [`Error::Save`].
-    fn save(
-        &mut self,
-        filter: &AnyFilter,
-        at: &Checkpoint,
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
+    /// Any.
+    fn note(&mut self, hashes: &[KeyHash]) -> Result<(), SaveError>;
+
+    /// Makes last what was noted, after [`sync`](Self::sync); `end` tells that nothing follows.
+    ///
+    /// # Errors
+    /// Any.
+    fn save(&mut self, filter: &AnyFilter, at: &Checkpoint, end: bool) -> Result<(), SaveError>;
 }
+
+/// Why a run could not be recorded.
+pub type SaveError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A run over lines with a filter of those seen before.
 pub struct Seen<'a> {
     scanner: Scanner<'a>,
     skip: Skip<'a>,
     options: &'a Options,
-    report: Report,
+    report: Mutex<Report>,
 }
 
 impl<'a> Seen<'a> {
-    /// Lines that `filter` does not know will go to `out` and into the filter; `save` is called when
+    /// Lines that `filter` does not know will go to `out` and into the filter; they are saved when
     /// `every` has passed since the last time, and at the end.
     ///
     /// # Errors
@@ -81,6 +87,7 @@ impl<'a> Seen<'a> {
             _ => u64::MAX,
         };
         let state = State {
+            forgets: matches!(filter.plan().kind(), Kind::Stable | Kind::Window),
             filter,
             left,
             budget: scanner.budget,
@@ -89,9 +96,11 @@ impl<'a> Seen<'a> {
             every,
             saved: Instant::now(),
             at: Checkpoint::default(),
+            noted: Vec::new(),
+            flush: false,
         };
-        let skip = Skip { state: Mutex::new(state), flush: false, room };
-        Ok(Self { scanner, skip, options, report: Report::default() })
+        let skip = Skip { state: Mutex::new(state), room };
+        Ok(Self { scanner, skip, options, report: Mutex::default() })
     }
 
     /// Writes no header: what is written goes on where one is already.
@@ -104,12 +113,12 @@ impl<'a> Seen<'a> {
     /// # Errors
     /// Those of reading; [`Error::Output`]; [`Error::Save`]; [`Error::FilterFull`] before the first
     /// line that would over-fill the filter: what went out before it is saved.
-    pub fn inputs(&mut self, inputs: &[Input]) -> Result<(), Error> {
+    pub fn inputs(&self, inputs: &[Input]) -> Result<(), Error> {
         self.options.progress.expect(lengths(inputs));
-        self.skip.begin(false)?;
+        self.skip.begin(inputs.first().map(Input::name), false)?;
         let tallies = self.scanner.scan(inputs, &self.skip);
         let tallies = self.settle(tallies)?;
-        self.report.passed(inputs, &tallies);
+        self.report.lock().expect("nobody panics").passed(inputs, &tallies);
         Ok(())
     }
 
@@ -117,21 +126,35 @@ impl<'a> Seen<'a> {
     ///
     /// # Errors
     /// As [`inputs`](Self::inputs).
-    pub fn stream(&mut self, name: &str, source: impl Read) -> Result<(), Error> {
+    pub fn stream(&self, name: &str, source: impl Read) -> Result<(), Error> {
         let before = self.options.progress.done();
-        self.skip.begin(true)?;
+        self.skip.begin(Some(name), true)?;
         let tally = self.scanner.stream(name, source, &self.skip);
         let tally = self.settle(tally)?;
-        self.report.streamed(&tally, self.options.progress.done() - before);
+        let bytes = self.options.progress.done() - before;
+        self.report.lock().expect("nobody panics").streamed(&tally, bytes);
         Ok(())
     }
 
+    /// Ends a run from another thread, however long it has to wait for its input: saves what went out. Nothing goes out
+    /// after this, and what the run's own thread works at does not end: the process must.
+    ///
+    /// # Errors
+    /// [`Error::Output`], [`Error::Save`].
+    pub fn stop(&self) -> Result<Checkpoint, Error> {
+        let mut state = self.skip.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.checkpoint(true)?;
+        let at = state.at.clone();
+        std::mem::forget(state);
+        Ok(at)
+    }
+
     /// After an error that is not one of output or saving, what went out is recorded.
-    fn settle<T>(&mut self, result: Result<T, Error>) -> Result<T, Error> {
+    fn settle<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         if let Err(error) = &result
             && !matches!(error, Error::Output(_) | Error::Save(_))
         {
-            self.skip.state.get_mut().expect("no worker panics").checkpoint()?;
+            self.skip.state.lock().expect("no worker panics").checkpoint(true)?;
         }
         result
     }
@@ -141,9 +164,9 @@ impl<'a> Seen<'a> {
     /// # Errors
     /// [`Error::Output`], [`Error::Save`].
     pub fn finish(self) -> Result<Report, Error> {
-        let Self { skip, mut report, .. } = self;
-        let mut state = skip.state.into_inner().expect("no worker panics");
-        state.checkpoint()?;
+        let mut report = self.report.into_inner().expect("nobody panics");
+        let mut state = self.skip.state.into_inner().expect("no worker panics");
+        state.checkpoint(true)?;
         let missing = state.filter.receipt().fpp;
         report.error = Some(ErrorBound { extra: 0.0, missing });
         state.sink.finish(&mut report)?;
@@ -153,6 +176,10 @@ impl<'a> Seen<'a> {
 
 struct State<'a> {
     filter: &'a mut AnyFilter,
+    /// Whether a known line changes the filter too.
+    forgets: bool,
+    /// Whether each new line is to go out at once.
+    flush: bool,
     /// Keys that it may still take, unless it grows.
     left: u64,
     budget: Budget,
@@ -161,21 +188,27 @@ struct State<'a> {
     every: Duration,
     saved: Instant,
     at: Checkpoint,
+    /// What is noted next.
+    noted: Vec<KeyHash>,
 }
 
 impl State<'_> {
-    /// First the lines, then the filter that records them.
-    fn checkpoint(&mut self) -> Result<(), Error> {
+    /// First the lines, then what records them.
+    fn checkpoint(&mut self, end: bool) -> Result<(), Error> {
         self.sink.flush()?;
         self.save.sync().map_err(Error::Output)?;
         self.at.found = self.sink.lines();
-        self.save.save(self.filter, &self.at).map_err(Error::Save)?;
+        self.save.save(self.filter, &self.at, end).map_err(Error::Save)?;
         self.saved = Instant::now();
         Ok(())
     }
 
     /// Inserts hashes, as many as there is room for; gives how many those are, and why not all.
-    fn insert(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> (usize, Option<Error>) {
+    fn insert(
+        &mut self,
+        hashes: &[KeyHash],
+        new: &mut [bool],
+    ) -> Result<(usize, Option<Error>), Error> {
         let (mut done, mut error) = (0, None);
         while done < hashes.len() && self.left > 0 && error.is_none() {
             let end = hashes.len().min(done + usize::try_from(self.left).unwrap_or(usize::MAX));
@@ -190,20 +223,33 @@ impl State<'_> {
         // In a full one, what it knows is still known.
         let mut known = vec![false; hashes.len() - done];
         self.filter.contains_all(&hashes[done..], &mut known);
-        (done + known.iter().take_while(|known| **known).count(), error)
+        if self.forgets {
+            self.save.note(&hashes[..done]).map_err(Error::Save)?;
+        } else {
+            self.noted.clear();
+            let new = hashes.iter().zip(new).filter(|(_, new)| **new);
+            self.noted.extend(new.map(|(hash, _)| *hash));
+            self.save.note(&self.noted).map_err(Error::Save)?;
+        }
+        Ok((done + known.iter().take_while(|known| **known).count(), error))
     }
 }
 
 struct Skip<'a> {
     state: Mutex<State<'a>>,
-    flush: bool,
     room: u64,
 }
 
 impl Skip<'_> {
-    fn begin(&mut self, flush: bool) -> Result<(), Error> {
-        self.flush = flush;
-        self.state.get_mut().expect("no worker panics").sink.flush()
+    /// Begins with an input; with the first one, notes what was there before all.
+    fn begin(&self, input: Option<&str>, flush: bool) -> Result<(), Error> {
+        let mut state = self.state.lock().expect("no worker panics");
+        state.flush = flush;
+        if state.at.input.is_empty() {
+            state.at.input = input.unwrap_or_default().to_owned();
+            state.checkpoint(false)?;
+        }
+        state.sink.flush()
     }
 }
 
@@ -218,14 +264,14 @@ impl Visit for Skip<'_> {
     fn header(&self, row: &[u8]) -> Result<(), Error> {
         let mut state = self.state.lock().expect("no worker panics");
         state.sink.header(Some(row))?;
-        if self.flush { state.sink.flush() } else { Ok(()) }
+        if state.flush { state.sink.flush() } else { Ok(()) }
     }
 
     fn kept(&self, new: &mut Vec<bool>, lines: &Lines<'_>) -> Result<(), Error> {
         let mut state = self.state.lock().expect("no worker panics");
         new.clear();
         new.resize(lines.len(), false);
-        let (done, error) = state.insert(lines.hashes(), new);
+        let (done, error) = state.insert(lines.hashes(), new)?;
         state.sink.rows(lines, (0..done).filter(|&i| new[i]))?;
         if state.at.input != lines.name() {
             state.at = Checkpoint { input: lines.name().to_owned(), offset: 0, ..state.at };
@@ -239,8 +285,8 @@ impl Visit for Skip<'_> {
             return Err(error.unwrap_or(Error::FilterFull { name, offset, keys }));
         }
         if state.saved.elapsed() >= state.every {
-            state.checkpoint()
-        } else if self.flush {
+            state.checkpoint(false)
+        } else if state.flush {
             state.sink.flush()
         } else {
             Ok(())

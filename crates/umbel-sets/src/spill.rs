@@ -1,7 +1,4 @@
-//! Temporary files: lines set aside by hash, and sorted runs of results.
-//!
-//! Every file is unlinked as soon as it is made, so it is gone however the process ends. A line is
-//! stored as
+//! What is in temporary files: lines set aside by hash, and sorted runs of results. A line is stored as
 //!
 //! ```text
 //! place u64 | a stored record
@@ -11,11 +8,8 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -24,17 +18,18 @@ use umbel::KeyHash;
 use crate::Error;
 use crate::budget::LEAST_BUFFER;
 use crate::records::{Layout, MOST_HEADER, Record};
+use crate::temporary::{TempFile, TempFolders};
 
 /// Where temporary files go, and how much went through them.
 pub(crate) struct Disk<'a> {
-    dir: &'a Path,
+    folders: &'a TempFolders,
     written: AtomicU64,
     read: AtomicU64,
 }
 
 impl<'a> Disk<'a> {
-    pub(crate) fn new(dir: &'a Path) -> Self {
-        Self { dir, written: AtomicU64::new(0), read: AtomicU64::new(0) }
+    pub(crate) fn new(folders: &'a TempFolders) -> Self {
+        Self { folders, written: AtomicU64::new(0), read: AtomicU64::new(0) }
     }
 
     pub(crate) fn written(&self) -> u64 {
@@ -44,14 +39,6 @@ impl<'a> Disk<'a> {
     pub(crate) fn read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
-
-    fn fail(&self, source: io::Error) -> Error {
-        Error::Temporary { dir: self.dir.to_owned(), source }
-    }
-
-    fn file(&self) -> Result<File, Error> {
-        tempfile::tempfile_in(self.dir).map_err(|error| self.fail(error))
-    }
 }
 
 /// Bytes of a place.
@@ -59,7 +46,7 @@ const PLACE: usize = 8;
 
 /// A temporary file of lines being written.
 pub(crate) struct SpillWriter {
-    out: BufWriter<File>,
+    out: BufWriter<TempFile>,
     layout: Layout,
     lines: u64,
     bytes: u64,
@@ -68,7 +55,7 @@ pub(crate) struct SpillWriter {
 
 impl SpillWriter {
     pub(crate) fn new(disk: &Disk<'_>, buffer: usize, layout: Layout) -> Result<Self, Error> {
-        let out = BufWriter::with_capacity(buffer, disk.file()?);
+        let out = BufWriter::with_capacity(buffer, disk.folders.file()?);
         Ok(Self { out, layout, lines: 0, bytes: 0, longest: 0 })
     }
 
@@ -86,7 +73,7 @@ impl SpillWriter {
             .write_all(&header[..PLACE + self.layout.header_size()])
             .and_then(|()| self.out.write_all(line.row))
             .and_then(|()| self.out.write_all(self.layout.tail(&line)))
-            .map_err(|error| disk.fail(error))?;
+            .map_err(|error| self.out.get_ref().fail(error))?;
         disk.written.fetch_add(size, Ordering::Relaxed);
         self.lines += 1;
         self.bytes += size;
@@ -94,8 +81,11 @@ impl SpillWriter {
         Ok(())
     }
 
-    pub(crate) fn finish(self, disk: &Disk<'_>) -> Result<Spill, Error> {
-        let file = self.out.into_inner().map_err(|error| disk.fail(error.into_error()))?;
+    pub(crate) fn finish(self) -> Result<Spill, Error> {
+        let file = self.out.into_inner().map_err(|error| {
+            let (error, out) = error.into_parts();
+            out.get_ref().fail(error)
+        })?;
         let Self { layout, lines, bytes, longest, .. } = self;
         Ok(Spill { file: Arc::new(file), layout, lines, start: 0, end: bytes, longest })
     }
@@ -103,7 +93,7 @@ impl SpillWriter {
 
 /// Lines in a temporary file, to be read in order, any number of times.
 pub(crate) struct Spill {
-    file: Arc<File>,
+    file: Arc<TempFile>,
     layout: Layout,
     lines: u64,
     start: u64,
@@ -145,7 +135,7 @@ impl Spill {
 
 /// Reads the lines of a [`Spill`].
 pub(crate) struct SpillReader {
-    file: Arc<File>,
+    file: Arc<TempFile>,
     layout: Layout,
     at: u64,
     end: u64,
@@ -194,7 +184,7 @@ impl SpillReader {
             }
             let more = (self.buffer.len() - self.filled).min((self.end - self.at) as usize);
             let room = &mut self.buffer[self.filled..self.filled + more];
-            self.file.read_exact_at(room, self.at).map_err(|error| disk.fail(error))?;
+            self.file.read_exact_at(room, self.at)?;
             disk.read.fetch_add(more as u64, Ordering::Relaxed);
             self.at += more as u64;
             self.filled += more;
@@ -240,10 +230,10 @@ impl Partitions {
         file.push(disk, place, line)
     }
 
-    pub(crate) fn finish(self, disk: &Disk<'_>) -> Result<Vec<Spill>, Error> {
+    pub(crate) fn finish(self) -> Result<Vec<Spill>, Error> {
         self.files
             .into_iter()
-            .map(|file| file.into_inner().expect("no writer panics").finish(disk))
+            .map(|file| file.into_inner().expect("no writer panics").finish())
             .collect()
     }
 
@@ -303,7 +293,7 @@ impl Runs {
         const LEAST_BUFFER: u64 = 16 << 10;
         loop {
             let Self { out: Some(out), ends } = self else { return Ok(Merged::default()) };
-            let file = out.finish(disk)?;
+            let file = out.finish()?;
             // A reader's buffer grows to its longest line.
             let fan_in = ((memory / LEAST_BUFFER.max(file.longest())) as usize).max(2);
             let buffer =
@@ -382,7 +372,8 @@ mod tests {
     #[test]
     fn partitions_keep_order_and_lose_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let disk = Disk::new(dir.path());
+        let folders = TempFolders::new(&[dir.path().to_owned()]);
+        let disk = Disk::new(&folders);
         let parts = Partitions::new(&disk, 1, 7, 1, Layout::Keyed).unwrap();
         let line = |i: u64| "y".repeat((i % 300) as usize) + &i.to_string();
         for i in 0..5_000 {
@@ -394,7 +385,7 @@ mod tests {
             parts.push(&disk, KeyHasher::default().hash(&row), i, record).unwrap();
         }
         let mut seen = Vec::new();
-        for spill in parts.finish(&disk).unwrap() {
+        for spill in parts.finish().unwrap() {
             assert!((500..1000).contains(&spill.lines()), "{} lines in one of 7", spill.lines());
             let mut reader = spill.read(100);
             let mut last = None;
@@ -417,7 +408,8 @@ mod tests {
     #[test]
     fn runs_merge_by_place_in_any_fan_in() {
         let dir = tempfile::tempdir().unwrap();
-        let disk = Disk::new(dir.path());
+        let folders = TempFolders::new(&[dir.path().to_owned()]);
+        let disk = Disk::new(&folders);
         for memory in [0, 100 << 10, 10 << 20] {
             let mut runs = Runs::new();
             let lines: Vec<String> = (0..2000).map(|place| place.to_string()).collect();

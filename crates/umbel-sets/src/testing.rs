@@ -9,7 +9,7 @@ use std::sync::Arc;
 use proptest::prelude::{Strategy, any, prop_oneof};
 
 use crate::budget::Budget;
-use crate::{Input, Options, Progress, Records};
+use crate::{Input, Options, Progress, Records, TempFolders};
 
 pub(crate) fn input(dir: &Path, name: &str, bytes: &[u8]) -> Input {
     let path = dir.join(name);
@@ -21,7 +21,7 @@ pub(crate) fn options(dir: &Path, separator: u8) -> Options {
     Options {
         memory: 1 << 30,
         threads: 1,
-        tmp: dir.to_owned(),
+        tmp: Arc::new(TempFolders::new(&[dir.to_owned()])),
         separator,
         records: Records::Lines,
         progress: Arc::new(Progress::default()),

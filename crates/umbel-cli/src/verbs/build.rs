@@ -21,7 +21,7 @@ const DEFAULT_FPP: f64 = 0.01;
 
 pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
-    filters::check_output(&args.output, existing)?;
+    let _lock = filters::claim_output(&args.output, existing)?;
     let options = lines::options(&args.work)?;
     if let Some(format) = args.foreign.format.format {
         return build_foreign(args, format, existing, &options);

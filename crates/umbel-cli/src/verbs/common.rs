@@ -8,10 +8,11 @@ use super::explain::{self, Job};
 use crate::Outcome;
 use crate::args::CommonArgs;
 use crate::lines;
-use crate::output::{print, stdout};
+use crate::output::{check_target, print, write_lines};
 use crate::report::Run;
 
 pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
+    check_target(&args.output)?;
     let options = lines::options(&args.work)?;
     let run = Run::start("common", args.work.voice, &options.progress);
     let inputs = lines::open_several(&args.files, &args.work, &options)?;
@@ -22,7 +23,7 @@ pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
         print(explain(&job.plan()?, &about, at_least, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let report = job.run(&mut stdout()?)?;
+    let report = write_lines(&args.output, |out| Ok(job.run(out)?))?;
     run.finish(&report, "common", None);
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }

@@ -15,7 +15,7 @@ use crate::report::Run;
 
 pub(crate) fn convert(args: &ConvertArgs) -> Result<Outcome> {
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
-    filters::check_output(&args.output, existing)?;
+    let _lock = filters::claim_output(&args.output, existing)?;
     let run = Run::start("convert", args.voice, &std::sync::Arc::new(Progress::default()));
     let filter = filters::read_sealed(&args.filter, &args.format)?;
     let converted = converted(&filter, args).with_context(|| args.filter.display().to_string())?;

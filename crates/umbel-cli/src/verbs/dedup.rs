@@ -9,7 +9,7 @@ use super::seen;
 use crate::Outcome;
 use crate::args::DedupArgs;
 use crate::lines;
-use crate::output::{print, stdout};
+use crate::output::{check_target, print, write_lines};
 use crate::report::Run;
 
 pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
@@ -19,6 +19,7 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     if args.secret.secret_file.is_some() {
         bail!("--secret-file goes with --seen: other answers rest on no filter that is kept");
     }
+    check_target(&args.output)?;
     let options = lines::options(&args.work)?;
     let run = Run::start("dedup", args.work.voice, &options.progress);
     let inputs = lines::open_rereadable(&args.files, &args.work, &options)?;
@@ -31,7 +32,7 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
         print(explain(&job.plan()?, &about, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let report = job.run(&mut stdout()?)?;
+    let report = write_lines(&args.output, |out| Ok(job.run(out)?))?;
     run.finish(&report, if args.repeated { "repeated" } else { "different" }, None);
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }

@@ -8,10 +8,11 @@ use super::explain::Job;
 use crate::Outcome;
 use crate::args::ExceptArgs;
 use crate::lines;
-use crate::output::{print, stdout};
+use crate::output::{check_target, print, write_lines};
 use crate::report::Run;
 
 pub(crate) fn except(args: &ExceptArgs) -> Result<Outcome> {
+    check_target(&args.output)?;
     let options = lines::options(&args.work)?;
     let run = Run::start("except", args.work.voice, &options.progress);
     let inputs = lines::open_several(&args.files, &args.work, &options)?;
@@ -21,7 +22,7 @@ pub(crate) fn except(args: &ExceptArgs) -> Result<Outcome> {
         print(explain(&job.plan()?, &about, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let report = job.run(&mut stdout()?)?;
+    let report = write_lines(&args.output, |out| Ok(job.run(out)?))?;
     run.finish(&report, "left", None);
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }

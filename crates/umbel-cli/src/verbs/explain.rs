@@ -48,7 +48,12 @@ impl Job<'_> {
             "table    about {} lines compared by their bytes; up to {} of them in memory, the rest on disk in {}\n",
             Count(compared),
             Size(table),
-            self.options.tmp.display()
+            self.options
+                .tmp
+                .folders()
+                .map(|folder| folder.display().to_string())
+                .collect::<Vec<_>>()
+                .join(" and ")
         )
     }
 

@@ -13,7 +13,7 @@ use crate::report::Run;
 
 pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
-    filters::check_output(&args.output, existing)?;
+    let _lock = filters::claim_output(&args.output, existing)?;
     let run = Run::start("merge", args.voice, &std::sync::Arc::new(Progress::default()));
     let mut report = Report::default();
     let (first, others) = args.filters.split_first().context("at least one filter")?;

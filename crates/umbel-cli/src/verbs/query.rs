@@ -1,7 +1,5 @@
 //! `umbel query`: the lines that may be in a filter, or those that certainly are not.
 
-use std::io;
-
 use anyhow::Result;
 use umbel_sets::{ErrorBound, Query};
 
@@ -10,10 +8,11 @@ use crate::Outcome;
 use crate::args::QueryArgs;
 use crate::filters;
 use crate::lines::{self, Source};
-use crate::output::print;
+use crate::output::{check_target, print, write_lines};
 use crate::report::Run;
 
 pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
+    check_target(&args.output)?;
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
     let filter = filters::read(&args.filter, secret.as_ref(), &args.foreign, &options)?;
@@ -23,19 +22,19 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let run = Run::start("query", args.work.voice, &options.progress);
-    let mut out = io::stdout();
-    let mut query = Query::new(&filter, args.invert, &mut out, &options)?;
-    for source in sources {
-        match source {
-            Source::Files(inputs) => query.inputs(&inputs)?,
-            Source::Stream(stream) => {
-                let (name, bytes) = stream.open(&options)?;
-                query.stream(&name, bytes)?;
+    let (rate, mut total) = write_lines(&args.output, |out| {
+        let mut query = Query::new(&filter, args.invert, out, &options)?;
+        for source in sources {
+            match source {
+                Source::Files(inputs) => query.inputs(&inputs)?,
+                Source::Stream(stream) => {
+                    let (name, bytes) = stream.open(&options)?;
+                    query.stream(&name, bytes)?;
+                }
             }
         }
-    }
-    let rate = query.fpp();
-    let mut total = query.finish()?;
+        Ok((query.fpp(), query.finish()?))
+    })?;
     // A line that was never put in passes wrongly with this chance; none that was is left out. The
     // other way round, such a line is wrongly left out.
     total.error = Some(if args.invert {

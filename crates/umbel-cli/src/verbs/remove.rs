@@ -19,7 +19,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     let sources = lines::open(&args.files, &args.work)?;
     let foreign = ForeignArgs::default();
     // The lock is kept to the end.
-    let Locked { filter, lock: _lock } =
+    let Locked { filter, lock: _lock, .. } =
         filters::read_locked(&args.filter, secret.as_ref(), &foreign, &options)?;
     let mut filter = filters::own(filter, &args.filter, "remove")?;
     // Refused before any line is read.

@@ -361,7 +361,6 @@ fn an_input_that_changes_meanwhile_is_noticed() {
         "add seen pipe keys",
         "query -v seen pipe keys",
     ] {
-        changed(arguments, |folder| folder.append("keys", "one more\n"));
         changed(arguments, |folder| {
             let file = OpenOptions::new().write(true).open(folder.path("keys")).unwrap();
             file.set_len(1000).unwrap();
@@ -370,6 +369,32 @@ fn an_input_that_changes_meanwhile_is_noticed() {
             let file = OpenOptions::new().write(true).open(folder.path("keys")).unwrap();
             file.write_all_at(b"X", 100).unwrap();
         });
+    }
+}
+
+#[test]
+fn of_an_input_that_grows_meanwhile_the_job_covers_what_was_there() {
+    for (arguments, expected) in [
+        ("common keys pipe", urls(500..1_000)),
+        ("common pipe keys --at-least 1", urls((500..1_000).chain(0..500).chain(1_000..10_000))),
+        ("dedup keys pipe", urls(0..10_000)),
+        ("except keys pipe", urls((0..500).chain(1_000..10_000))),
+        ("query seen pipe keys", urls((500..1_000).chain(0..10_000))),
+    ] {
+        let folder = folder();
+        folder.fifo("pipe");
+        let mut run = folder.umbel(arguments).spawn();
+        let mut pipe = run.feed(&folder, "pipe");
+        folder.append("keys", [&urls(20_000..30_000)[..], b"half a line"].concat());
+        pipe.write_all(&urls(500..1_000)).unwrap();
+        drop(pipe);
+        let outcome = run.finish();
+        assert!(
+            outcome.stderr.contains(": keys grew meanwhile: what came after"),
+            "{}",
+            outcome.stderr
+        );
+        assert!(outcome.done() == expected, "{arguments}");
     }
 }
 

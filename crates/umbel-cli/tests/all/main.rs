@@ -15,6 +15,7 @@ mod filters;
 mod foreign;
 mod inputs;
 mod keys;
+mod output;
 mod parquet;
 mod pictures;
 mod plan;

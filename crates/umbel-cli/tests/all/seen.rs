@@ -18,6 +18,20 @@ fn append(folder: &Folder, name: &str) -> File {
     OpenOptions::new().append(true).create(true).open(folder.path(name)).unwrap()
 }
 
+/// The last checkpoint in the journal of the filter `f`.
+fn reached(folder: &Folder) -> Option<Value> {
+    let journal = fs::read(folder.path("f.run")).ok()?;
+    let (mut frames, mut last) = (journal.get(12..)?, None);
+    while let Some(length) = frames.first_chunk::<4>().map(|length| u32::from_le_bytes(*length)) {
+        let Some(content) = frames.get(12..12 + length as usize) else { break };
+        if content[0] == 1 {
+            last = Some(serde_json::from_slice(&content[1..]).unwrap());
+        }
+        frames = &frames[12 + length as usize..];
+    }
+    last
+}
+
 /// Standard output and words of a run that stopped after it had put something out.
 fn stopped(run: Outcome, words: &[&str]) -> (Vec<u8>, String) {
     assert_eq!(run.status.code(), Some(2), "{}", run.stderr);
@@ -165,9 +179,7 @@ fn a_run_that_would_over_fill_the_filter_stops_with_all_recorded() {
             folder.write("out", &out);
             folder.umbel("query -v f out").run().nothing();
             // What it knows it still knows, but it takes no more.
-            let known = folder.umbel("dedup --seen f out").run();
-            assert!(known.stderr.contains("did not end well"), "{}", known.stderr);
-            known.nothing();
+            folder.umbel("dedup --seen f out").run().nothing();
             // A larger one takes what went out, then the rest.
             folder.umbel("build -q -o larger --keys 1e5 --fpp 1e-9 out").run().done();
             let rest = folder.umbel("dedup --seen larger").stdin(&all[..]).run();
@@ -224,17 +236,28 @@ fn a_damaged_filter_is_refused() {
 }
 
 #[test]
-fn a_note_that_nobody_can_read_is_no_error() {
+fn a_journal_without_a_checkpoint_says_nothing_and_something_else_is_refused() {
     let folder = Folder::new();
     folder.write("a", urls(0..1000));
     folder.umbel("dedup -q --seen f a").run().done();
-    for note in ["", "{}", "\0\u{1}\u{2}"] {
-        folder.write("f.run", note);
+    for journal in
+        [&b""[..], b"UMBELRUN\x01\0\0", b"UMBELRUN\x01\0\0\0", b"UMBELRUN\x01\0\0\0\x05\0\0\0"]
+    {
+        folder.write("f.run", journal);
         let run = folder.umbel("dedup --seen f a").run();
-        let words = "the run before did not end well: its last lines may come again (f)";
-        assert!(run.stderr.contains(words), "{}", run.stderr);
+        assert!(!run.stderr.contains("well"), "{}", run.stderr);
         run.nothing();
         assert_eq!(folder.names(), ["a", "f"]);
+    }
+    for other in [&b"notes of a run\n"[..], b"UMBELRUN\x02\0\0\0"] {
+        folder.write("f.run", other);
+        for arguments in ["dedup --seen f a", "query f a", "add f a", "build -f -o f a"] {
+            folder
+                .umbel(arguments)
+                .run()
+                .fails(&["f.run: not what a run of umbel dedup --seen leaves"]);
+            assert!(folder.read("f.run") == other);
+        }
     }
 }
 
@@ -277,7 +300,6 @@ fn a_broken_record_stops_the_run_with_all_before_it_recorded() {
             // Mended, it gives the rest.
             let mended = format!("id,text\n{}", rows(0..1000));
             let rest = folder.umbel(&format!("{seen} -")).stdin(mended).run();
-            assert!(rest.stderr.contains("did not end well"), "{}", rest.stderr);
             let expected = format!("id,text\n{}", rows(went.len() as u64..1000));
             assert!(rest.text() == expected, "{files}, {} rows went out", went.len());
             assert_eq!(folder.names(), ["a", "f"]);
@@ -361,14 +383,29 @@ fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
         // The first line after that time is saved with those before.
         thread::sleep(Duration::from_millis(600));
         feed(1);
-        let found = || {
-            let note = fs::read(folder.path("f.run")).ok()?;
-            serde_json::from_slice::<Value>(&note).unwrap()["found"].as_u64()
-        };
-        run.until("it saved the filter", || found() >= Some(2));
+        let found = || reached(&folder)?["found"].as_u64();
+        run.until("it came to a checkpoint", || found() >= Some(2));
         feed(2);
+        // Meanwhile others know what is recorded.
+        assert!(folder.umbel("query -v f").stdin(urls(0..2)).run().status.code() == Some(1));
+        let info = folder.umbel("info f").run();
+        assert!(info.stderr.contains("it still goes on, or did not end well"), "{}", info.stderr);
+        folder.umbel("build -f -o f").stdin(urls([9])).spawn().kill(Signal::SIGKILL);
         run.kill(signal);
-        run.finish().killed_by(signal);
+        let outcome = run.finish();
+        if signal != Signal::SIGKILL {
+            assert!(
+                outcome.stderr.contains("umbel dedup: stopped: f records what went out, 3 lines")
+            );
+            outcome.killed_by(signal);
+            assert_eq!(folder.names(), ["f"]);
+            let again = folder.umbel("dedup --seen f").stdin(urls(0..4)).run();
+            assert!(!again.stderr.contains("well"), "{}", again.stderr);
+            assert!(again.done() == urls([3]));
+            fs::remove_file(folder.path("f")).unwrap();
+            continue;
+        }
+        outcome.killed_by(signal);
         let found = found().unwrap();
         assert!((2..=3).contains(&found), "{found}");
         let again = folder.umbel("dedup --seen f").stdin(urls(0..4)).run();
@@ -466,7 +503,15 @@ fn a_filter_that_cannot_be_saved_is_told_and_stays_as_it_was() {
     let (out, words) = stopped(run, &["umbel: f: nothing was written: ", "too large"]);
     assert!(out == urls(100..1000) && words.lines().count() == 1, "{words}");
     assert!(folder.read("f") == before);
-    assert!(folder.umbel("dedup --seen f a b").run().done() == urls(100..1000));
+    // But what went out is recorded beside it.
+    let again = folder.umbel("dedup --seen f a b").run();
+    assert!(
+        again.stderr.contains("f records what went out up to byte 59400 of b, 900 lines"),
+        "{}",
+        again.stderr
+    );
+    again.nothing();
+    assert!(folder.read("f") != before);
     assert_eq!(folder.names(), ["a", "b", "f"]);
 }
 
@@ -594,7 +639,7 @@ fn crawl_a_day(folder: &Folder, number: u64, options: &str, usual: Duration) -> 
     let name = format!("day{number}");
     folder.write(&name, urls(day(number)));
     let length = || fs::metadata(folder.path("out")).map_or(0, |meta| meta.len() as usize);
-    let note = || fs::read(folder.path("f.run")).ok();
+    let note = || reached(folder);
     let mut ran = Vec::new();
     loop {
         let (start, before) = (length(), note());
@@ -617,7 +662,6 @@ fn crawl_a_day(folder: &Folder, number: u64, options: &str, usual: Duration) -> 
             // A note that was there before tells of another run.
             let note = note().filter(|note| before.as_ref() != Some(note));
             let found = note.map(|note| {
-                let note: Value = serde_json::from_slice(&note).unwrap();
                 assert_eq!(note["input"], name);
                 note["found"].as_u64().unwrap() as usize
             });
@@ -627,7 +671,6 @@ fn crawl_a_day(folder: &Folder, number: u64, options: &str, usual: Duration) -> 
         assert!(matches!(outcome.status.code(), Some(0 | 1)), "{}", outcome.stderr);
         match before {
             Some(note) => {
-                let note: Value = serde_json::from_slice(&note).unwrap();
                 let place = format!(
                     "the run before did not end well: f records what went out up to byte {} of {}, ",
                     note["offset"],

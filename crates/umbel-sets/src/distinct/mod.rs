@@ -262,7 +262,7 @@ impl Run<'_> {
         let tallies = self.scanner.scan_some(self.inputs, range.clone(), &exclude)?;
         self.passes.seen(self.inputs, range, &tallies)?;
         let rest: Option<Partitions> = rest.into_inner().expect("no worker panics");
-        rest.map(|rest| rest.finish(&self.disk)).transpose()
+        rest.map(|rest| rest.finish()).transpose()
     }
 
     /// Step 3. Writes to `sink` what can be written now.
@@ -299,7 +299,7 @@ impl Run<'_> {
         Ok(Decided {
             table: table.into_inner().expect("no worker panics"),
             counts: counts.map(|counts| counts.into_inner().expect("no worker panics")),
-            rest: rest.map(|rest| rest.finish(&self.disk)).transpose()?,
+            rest: rest.map(|rest| rest.finish()).transpose()?,
             undecided: undecided.into_inner(),
         })
     }

@@ -117,9 +117,9 @@ impl Settle<'_> {
         runs.lock()
             .expect("no worker panics")
             .run(self.disk, |push| verdict.each(&table, counts.as_ref(), push))?;
-        let excluded = excluded.map(|rest| rest.finish(self.disk)).transpose()?;
+        let excluded = excluded.map(|rest| rest.finish()).transpose()?;
         let parts = match rest {
-            Some(rest) => Part::all(excluded, rest.finish(self.disk)?, level),
+            Some(rest) => Part::all(excluded, rest.finish()?, level),
             None => Vec::new(),
         };
         Ok((parts, table.len()))

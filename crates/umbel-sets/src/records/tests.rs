@@ -76,7 +76,7 @@ fn options(dir: &Path, records: Records) -> Options {
     Options {
         memory: 1 << 30,
         threads: 1,
-        tmp: dir.to_owned(),
+        tmp: Arc::new(crate::TempFolders::new(&[dir.to_owned()])),
         separator: b'\n',
         records,
         progress: Arc::new(Progress::default()),

@@ -1,0 +1,244 @@
+//! Lines that go to a file named with `-o`, as a black box: whole or not at all; with `--seen` each exactly once.
+
+use std::fs;
+use std::io::Write;
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use crate::util::{Folder, urls};
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("a", urls((0..2000).chain(500..600)));
+    folder.write("b", urls(1000..3000));
+    folder.umbel("build -q -o f --fpp 1e-9 b").run().done();
+    folder
+}
+
+const VERBS: [&str; 5] =
+    ["common a b", "except a b", "dedup a b", "dedup --count b a", "query f a"];
+
+#[test]
+fn a_file_gets_the_bytes_that_standard_output_would() {
+    let folder = folder();
+    for arguments in VERBS {
+        let expected = folder.umbel(arguments).run().done();
+        assert_eq!(folder.umbel(&format!("{arguments} -o out")).run().done(), b"");
+        assert!(folder.read("out") == expected, "{arguments}");
+        // In place of what is there, also in other folders and through standard output's own names.
+        folder.write("out", "something longer than that is there already\n".repeat(5000));
+        fs::create_dir_all(folder.path("dir")).unwrap();
+        for out in ["out", "dir/out"] {
+            folder.umbel(&format!("{arguments} --output {out}")).run().done();
+            assert!(folder.read(out) == expected, "{arguments}");
+        }
+        assert!(folder.umbel(&format!("{arguments} -o -")).run().done() == expected);
+        assert!(folder.umbel(&format!("{arguments} -o /dev/stdout")).run().done() == expected);
+    }
+    // Nothing found is an empty file.
+    folder.write("c", "x\n");
+    assert_eq!(folder.umbel("common a c -o out").run().status.code(), Some(1));
+    assert_eq!(folder.read("out"), b"");
+}
+
+#[test]
+fn an_input_may_be_the_file() {
+    for (arguments, expected) in [
+        ("common a b -o a", urls(1000..2000)),
+        ("common a b -o b", urls(1000..2000)),
+        ("except a b -o a", urls(0..1000)),
+        ("dedup a -o a", urls(0..2000)),
+        ("query -v f a -o a", urls((0..1000).chain(500..600))),
+    ] {
+        let folder = folder();
+        folder.umbel(arguments).run().done();
+        let name = arguments.split_whitespace().last().unwrap();
+        assert!(folder.read(name) == expected, "{arguments}");
+        assert_eq!(folder.names(), ["a", "b", "f"]);
+    }
+}
+
+#[test]
+fn what_fails_leaves_the_old_file_and_nothing_else() {
+    let folder = folder();
+    folder.write("out", "old\n");
+    folder.write("broken", "id\n1,\"2\n");
+    let names = folder.names();
+    for arguments in [
+        "common a gone -o out",
+        "common a b --memory 1 -o out",
+        "dedup --csv --key id broken -o out",
+        "query f gone -o out",
+        "query gone a -o out",
+    ] {
+        folder.umbel(arguments).run().fails(&["umbel: "]);
+        assert_eq!(folder.read("out"), b"old\n", "{arguments}");
+        assert_eq!(folder.names(), names);
+    }
+    for arguments in VERBS {
+        folder.umbel(&format!("{arguments} -o gone/out")).run().fails(&["gone", "make it first"]);
+        folder.umbel(&format!("{arguments} -o .")).run().fails(&["is a directory"]);
+        let run = folder.umbel_on_small_disk(100, &format!("{arguments} -o out")).run();
+        run.fails(&["out: nothing was written", "too large"]);
+        assert_eq!(folder.read("out"), b"old\n", "{arguments}");
+    }
+    assert_eq!(folder.names(), names);
+}
+
+#[test]
+fn a_kill_leaves_the_old_file_and_nothing_else() {
+    let folder = folder();
+    folder.write("out", "old\n");
+    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+        folder.fifo("pipe");
+        let names = folder.names();
+        let mut run = folder.umbel("query f pipe -o out").spawn();
+        let mut pipe = run.feed(&folder, "pipe");
+        pipe.write_all(&urls(1000..2000)).unwrap();
+        run.kill(signal);
+        run.finish().killed_by(signal);
+        assert_eq!((folder.read("out"), folder.names()), (b"old\n".to_vec(), names));
+    }
+}
+
+#[test]
+fn lines_that_no_run_had_are_added_to_the_file() {
+    let folder = Folder::new();
+    folder.write("monday", urls(0..1000));
+    folder.write("tuesday", urls(500..1500));
+    let seen = |name: &str| folder.umbel(&format!("dedup --seen f --fpp 1e-9 -o out {name}")).run();
+    assert_eq!(seen("monday").done(), b"");
+    assert!(folder.read("out") == urls(0..1000));
+    seen("tuesday").done();
+    assert!(folder.read("out") == urls(0..1500));
+    seen("monday").nothing();
+    assert!(folder.read("out") == urls(0..1500));
+    // A file that others write to as well, and that ends within a line.
+    folder.append("out", "theirs");
+    folder.write("more", "ours\n");
+    seen("more").done();
+    assert!(folder.read("out").ends_with(b"\ntheirs\nours\n"));
+    folder.umbel("dedup --seen f -o out more out").run().fails(&["out: lines are added to it"]);
+    folder.umbel("dedup --seen f -o gone/out more").run().fails(&["gone/out"]);
+    assert_eq!(folder.names(), ["f", "monday", "more", "out", "tuesday"]);
+}
+
+/// Of runs that are killed at any moment, one after the other, each line goes out exactly once.
+fn exactly_once(kills: u64, options: &str) {
+    const LINES: u64 = 150_000;
+    let folder = Folder::new();
+    let all = urls(0..LINES);
+    folder.write("a", &all);
+    let seen = format!("dedup -q --seen f --fpp 1e-9 -o out --checkpoint 0.002 {options} a");
+    // A run that adds nothing takes about as long as one.
+    let started = std::time::Instant::now();
+    folder.umbel(&seen).run().done();
+    let usual = started.elapsed();
+    let (mut killed, mut taken_back) = (0, 0);
+    for attempt in 0.. {
+        if killed == kills {
+            break;
+        }
+        if attempt % 5 == 0 {
+            for name in ["f", "f.run", "out"] {
+                let _ = fs::remove_file(folder.path(name));
+            }
+        }
+        let run = folder.umbel(&seen).spawn();
+        let share = f64::from(attempt * 7919 % 1000) / 1000.0;
+        thread::sleep(usual.mul_f64(share));
+        run.kill(Signal::SIGKILL);
+        if run.finish().status.code().is_none() {
+            killed += 1;
+        }
+        let before = fs::metadata(folder.path("out")).map_or(0, |meta| meta.len());
+        if attempt % 5 == 4 {
+            let last = folder.umbel(&seen.replace("-q ", "")).run();
+            taken_back += u64::from(last.stderr.contains("is taken back"));
+            assert!(matches!(last.status.code(), Some(0 | 1)), "{}", last.stderr);
+            let out = folder.read("out");
+            assert!(out == all, "{} bytes of {}, {before} before", out.len(), all.len());
+            assert_eq!(folder.names(), ["a", "f", "out"]);
+        }
+    }
+    eprintln!("{killed} killed, {taken_back} taken back");
+    assert!(taken_back * 10 >= kills / 5, "{taken_back} taken back");
+}
+
+#[test]
+fn a_killed_run_goes_on_behind_what_is_recorded() {
+    exactly_once(20, "--keys 2e5");
+    // A small filter is saved at many checkpoints.
+    exactly_once(10, "--kind scalable");
+}
+
+#[test]
+#[ignore = "hundreds of kills: cargo x test --full"]
+fn of_runs_killed_hundreds_of_times_each_line_goes_out_exactly_once() {
+    exactly_once(200, "--keys 2e5");
+    exactly_once(200, "--kind scalable --threads 1");
+}
+
+#[test]
+fn a_filter_that_another_run_changes_is_waited_for() {
+    let folder = Folder::new();
+    let build = |name: &str| {
+        folder.umbel(&format!("build -q -o {name} --kind counting --keys 1e4 --fpp 1e-9"))
+    };
+    build("f").stdin(urls(0..100)).run().done();
+    build("g").stdin(urls(500..600)).run().done();
+    for arguments in ["merge -q -f -o f f g", "convert -q -f -o f --to blocked f"] {
+        folder.fifo("pipe");
+        let mut add = folder.umbel("add -q f pipe").spawn();
+        let mut pipe = add.feed(&folder, "pipe");
+        pipe.write_all(&urls(1000..1100)).unwrap();
+        let mut other = folder.umbel(arguments).spawn();
+        thread::sleep(Duration::from_millis(200));
+        assert!(other.runs(), "{arguments}");
+        drop(pipe);
+        add.finish().done();
+        let other = other.finish();
+        assert!(
+            other.stderr.contains("waiting for another run that changes f"),
+            "{}",
+            other.stderr
+        );
+        other.done();
+        folder.umbel("query -v f").stdin(urls((0..100).chain(1000..1100))).run().nothing();
+    }
+}
+
+#[test]
+fn temporary_files_go_to_all_folders_named() {
+    let folder = Folder::new();
+    folder.write("a", urls(0..150_000));
+    folder.write("b", urls((0..150_000).rev()));
+    for name in ["one", "two"] {
+        fs::create_dir(folder.path(name)).unwrap();
+    }
+    let run = folder.umbel("common a b --memory 16MiB --tmp one --tmp two").run();
+    assert!(run.done() == urls(0..150_000));
+    folder.umbel("common a b --tmp one --tmp gone").run().fails(&["gone: not a folder"]);
+    let explained = folder.umbel("common a b --explain --tmp one --tmp two").run().text();
+    assert!(explained.contains("one and two"), "{explained}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_folder_in_memory_is_warned_about_once_and_only_when_it_is_used() {
+    let folder = Folder::new();
+    folder.write("a", urls(0..150_000));
+    folder.write("b", urls((0..150_000).rev()));
+    let shm = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
+    let common = |options: &str| {
+        let run = folder.umbel(&format!("common a b {options} --tmp")).arg(shm.path()).run();
+        let warnings = run.stderr.matches("is in memory (tmpfs)").count();
+        run.done();
+        warnings
+    };
+    assert_eq!(common("--memory 16MiB"), 1);
+    assert_eq!(common("--memory 16MiB -q"), 0);
+    assert_eq!(common("--memory 1GiB"), 0);
+}

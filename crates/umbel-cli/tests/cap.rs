@@ -1,0 +1,132 @@
+//! The memory cap over inputs of any shape, as a black box: lines of 0 bytes to 8 MB in 1 to 300 files under caps from
+//! 16 MiB. A job stays within its cap and 32 MiB, or names the least cap that works, which then works; and its answer
+//! is that without a cap.
+
+mod util;
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+
+use util::{Folder, Outcome};
+
+const MIB: u64 = 1 << 20;
+const SLACK: u64 = 32 * MIB;
+/// Bytes of a case's files.
+const BYTES: u64 = 48_000_000;
+
+/// Numbers that look random, from a seed that a failure can be repeated with.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    /// As often between 1 and 10 as between 10 and 100, up to `most`.
+    fn of_any_size(&mut self, most: u64) -> u64 {
+        let share = self.below(1 << 32) as f64 / (1u64 << 32) as f64;
+        ((most as f64 + 1.0).powf(share)) as u64
+    }
+}
+
+/// Line number `number` of a case: always the same one. What it differs in stands at its end, or at its start.
+fn line(number: u64, longest: u64) -> Vec<u8> {
+    let mut random = Random(number);
+    let length = random.of_any_size(longest) - 1;
+    let mut line = vec![b'.'; length as usize];
+    let digits = number.to_string().into_bytes();
+    if line.len() >= digits.len() {
+        let at = if number.is_multiple_of(2) { 0 } else { line.len() - digits.len() };
+        line[at..at + digits.len()].copy_from_slice(&digits);
+    }
+    line
+}
+
+/// Files of a case; gives their names.
+fn write(folder: &Folder, random: &mut Random) -> String {
+    let files = random.of_any_size(300);
+    let longest = random.of_any_size(8_000_000);
+    // From all lines being one to hardly any that repeats.
+    let different = random.of_any_size(1_000_000);
+    let mut names = String::new();
+    for file in 0..files {
+        let name = format!("{file:03}");
+        let mut out = BufWriter::new(File::create(folder.path(&name)).unwrap());
+        let mut bytes = random.below(2 * BYTES / files + 1);
+        loop {
+            let line = line(random.below(different), longest);
+            let Some(left) = bytes.checked_sub(line.len() as u64 + 1) else { break };
+            bytes = left;
+            out.write_all(&line).unwrap();
+            out.write_all(b"\n").unwrap();
+        }
+        out.flush().unwrap();
+        names += &name;
+        names.push('\n');
+    }
+    names
+}
+
+fn holds(seed: u64) {
+    let mut random = Random(seed << 32);
+    let folder = Folder::new();
+    folder.write("list", write(&folder, &mut random));
+    let files = folder.names().len() - 1;
+    let verbs =
+        ["dedup", "dedup --repeated", "dedup --count", "common", "common --at-least 2", "except"];
+    let verb = verbs[random.below(if files < 2 { 3 } else { 6 }) as usize];
+    let (cap, threads) = (16 + random.below(48), 1 + random.below(4));
+    let run = |cap: u64| {
+        let arguments =
+            format!("{verb} --files-from list -o out --json --threads {threads} --memory {cap}MiB");
+        folder.umbel(&arguments).run()
+    };
+    let peak = |outcome: &Outcome, cap: u64| {
+        assert!(
+            matches!(outcome.status.code(), Some(0 | 1)),
+            "{seed}: {verb} in {cap}MiB: {}",
+            outcome.stderr
+        );
+        let report: serde_json::Value = serde_json::from_str(&outcome.stderr).unwrap();
+        let peak = report["peak_memory"].as_u64().unwrap();
+        assert!(
+            peak <= cap * MIB + SLACK,
+            "{seed}: {verb} in {cap}MiB, {threads} threads: {} MiB",
+            peak / MIB
+        );
+    };
+    let outcome = run(cap);
+    if outcome.status.code() == Some(2) {
+        // "…; the least that works is 39MiB"
+        let mut least =
+            outcome.stderr.rsplit("MiB").nth(1).unwrap().rsplit(|c: char| !c.is_ascii_digit());
+        let least: u64 =
+            least.next().unwrap().parse().unwrap_or_else(|_| panic!("{seed}: {}", outcome.stderr));
+        assert!(least > cap, "{seed}: {}", outcome.stderr);
+        peak(&run(least), least);
+    } else {
+        peak(&outcome, cap);
+    }
+    let out = folder.read("out");
+    let free = run(2048);
+    assert!(matches!(free.status.code(), Some(0 | 1)), "{seed}: {}", free.stderr);
+    assert!(folder.read("out") == out, "{seed}: {verb} in {cap}MiB: another answer");
+}
+
+#[test]
+fn the_cap_holds_for_inputs_of_any_shape() {
+    (0..16).for_each(holds);
+}
+
+#[test]
+#[ignore = "hundreds of jobs: cargo x test --full"]
+fn the_cap_holds_for_hundreds_of_inputs_of_any_shape() {
+    (16..400).for_each(holds);
+}

@@ -1,0 +1,100 @@
+//! Temporary files, and the folders they are in.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::Error;
+
+/// Folders for temporary files, used in turn: those on several disks are written and read together.
+#[derive(Debug)]
+pub struct TempFolders {
+    folders: Vec<Arc<Path>>,
+    /// Files made so far.
+    made: AtomicUsize,
+    notice: fn(&Path),
+}
+
+impl TempFolders {
+    /// Some folders, which exist.
+    ///
+    /// # Panics
+    /// Without any.
+    pub fn new(folders: &[PathBuf]) -> Self {
+        assert!(!folders.is_empty(), "temporary files need a folder");
+        let folders = folders.iter().map(|folder| Arc::from(&**folder)).collect();
+        Self { folders, made: AtomicUsize::new(0), notice: |_| {} }
+    }
+
+    /// With what is done once a folder, when the first file is made there.
+    #[must_use]
+    pub fn with_notice(self, notice: fn(&Path)) -> Self {
+        Self { notice, ..self }
+    }
+
+    /// The folders.
+    pub fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.folders.iter().map(|folder| &**folder)
+    }
+
+    /// A new file in the folder whose turn it is.
+    pub(crate) fn file(&self) -> Result<TempFile, Error> {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        let folder = Arc::clone(&self.folders[number % self.folders.len()]);
+        if number < self.folders.len() {
+            (self.notice)(&folder);
+        }
+        match tempfile::tempfile_in(&folder) {
+            Ok(file) => Ok(TempFile { file, folder }),
+            Err(source) => Err(Error::Temporary { dir: folder.to_path_buf(), source }),
+        }
+    }
+}
+
+/// A temporary file. It is unlinked as soon as it is made, so it is gone however the process ends.
+#[derive(Debug)]
+pub(crate) struct TempFile {
+    file: File,
+    folder: Arc<Path>,
+}
+
+impl TempFile {
+    /// What went wrong with the file, as an error that names its folder.
+    pub(crate) fn fail(&self, source: io::Error) -> Error {
+        Error::Temporary { dir: self.folder.to_path_buf(), source }
+    }
+
+    /// The file itself.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Fills `bytes` from `offset`.
+    pub(crate) fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> Result<(), Error> {
+        self.file.read_exact_at(bytes, offset).map_err(|error| self.fail(error))
+    }
+
+    /// Writes `bytes` at `offset`.
+    pub(crate) fn write_all_at(&self, bytes: &[u8], offset: u64) -> Result<(), Error> {
+        self.file.write_all_at(bytes, offset).map_err(|error| self.fail(error))
+    }
+}
+
+impl Read for TempFile {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.file.read(bytes)
+    }
+}
+
+impl Write for TempFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
