@@ -1,4 +1,4 @@
-//! The lines that several files share, exactly, under a memory cap.
+//! The lines that all of several files have, exactly, under a memory cap.
 //!
 //! ```text
 //! 1  fill filters    every input but the first: its lines → a filter (of those the last one lets pass)
@@ -44,12 +44,12 @@ const LEAST_BITS_PER_KEY: u64 = 2;
 /// Inputs up to this size go straight to the table: it stays in cache, and a pass is saved.
 const SMALL: u64 = 16 << 20;
 
-/// The job: which lines are in at least `at_least` of the inputs.
+/// The job: which lines are in all of the inputs.
 #[derive(Debug)]
 pub struct Common<'a> {
     inputs: &'a [Input],
-    at_least: usize,
-    fpp: Option<f64>,
+    /// With an error allowed, that and in how many of the inputs lines are.
+    one_pass: Option<(f64, usize)>,
     budget: Budget,
     options: &'a Options,
 }
@@ -84,42 +84,46 @@ pub enum Strategy {
     /// Filter after filter, each of the lines that the one before lets pass; the last one selects
     /// what is kept.
     Chain,
-    /// A filter of each input but the first; a line is kept when enough of them let it pass.
-    Bank,
     /// Filters alone, with an error.
     OnePass,
 }
 
 impl<'a> Common<'a> {
-    /// Lines in at least `at_least` of `inputs`; exactly, or with `fpp` in one pass and with that
-    /// error.
+    /// Lines in all of `inputs`. [`Distinct::in_several`](crate::Distinct::in_several) gives those in some of them.
     ///
     /// # Errors
-    /// [`Error::AtLeast`]; [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for a cap under
-    /// what the threads need.
-    pub fn new(
-        inputs: &'a [Input],
-        at_least: usize,
-        fpp: Option<f64>,
-        options: &'a Options,
-    ) -> Result<Self, Error> {
-        if at_least == 0 || at_least > inputs.len() || inputs.len() > usize::from(u16::MAX) {
-            return Err(Error::AtLeast { at_least, inputs: inputs.len() });
+    /// [`Error::AtLeast`] without inputs, or with 2¹⁶ or more; [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for
+    /// a cap under what the threads need.
+    pub fn new(inputs: &'a [Input], options: &'a Options) -> Result<Self, Error> {
+        if inputs.is_empty() || inputs.len() > usize::from(u16::MAX) {
+            return Err(Error::AtLeast { at_least: inputs.len(), inputs: inputs.len() });
         }
         Places::small(inputs)?;
         let budget = Budget::new(options.memory, options.threads)?;
-        Ok(Self { inputs, at_least, fpp, budget, options })
+        Ok(Self { inputs, one_pass: None, budget, options })
     }
 
-    /// As [`new`](Self::new), with a budget of its own.
-    #[cfg(test)]
-    pub(crate) fn with_budget(
+    /// Lines in at least `at_least` of `inputs` by filters alone: every input is read once. Half of `fpp` is the chance
+    /// of a line in fewer of them to be written, half that of a line to be left out.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); [`Error::AtLeast`].
+    pub fn with_error(
         inputs: &'a [Input],
         at_least: usize,
-        budget: Budget,
+        fpp: f64,
         options: &'a Options,
-    ) -> Self {
-        Self { inputs, at_least, fpp: None, budget, options }
+    ) -> Result<Self, Error> {
+        if at_least == 0 || at_least > inputs.len() {
+            return Err(Error::AtLeast { at_least, inputs: inputs.len() });
+        }
+        Ok(Self { one_pass: Some((fpp, at_least)), ..Self::new(inputs, options)? })
+    }
+
+    /// With a budget of its own.
+    #[cfg(test)]
+    pub(crate) fn with_budget(self, budget: Budget) -> Self {
+        Self { budget, ..self }
     }
 
     /// How the job will be done; reads samples of the inputs.
@@ -129,29 +133,29 @@ impl<'a> Common<'a> {
     pub fn plan(&self) -> Result<CommonPlan, Error> {
         let lines = estimate_lines(self.inputs, self.options.separator)?;
         let budget = &self.budget;
-        let gathered: u64 = self.gathered().map(|i| lines[i]).sum();
-        let (mut strategy, mut filters) = match self.fpp {
-            Some(fpp) => (Strategy::OnePass, one_pass::plan(self.at_least, fpp, &lines, budget)?),
+        let (first, length) = (lines[0], self.inputs[0].length());
+        let (mut strategy, mut filters) = match self.one_pass {
+            Some((fpp, at_least)) => {
+                (Strategy::OnePass, one_pass::plan(at_least, fpp, &lines, budget)?)
+            }
             None => self.exact_plan(&lines, budget)?,
         };
         let mut compared = match strategy {
             Strategy::OnePass => 0,
-            _ => gathered,
+            _ => first,
         };
-        if matches!(strategy, Strategy::Chain | Strategy::Bank) {
+        if strategy == Strategy::Chain {
             let shared = self.shared(&lines)?;
-            let bytes: u64 = self.gathered().map(|i| self.inputs[i].length()).sum();
             // A third of the table as a margin of the estimate.
-            let held = bytes + KEPT_LINE * gathered;
+            let held = length + KEPT_LINE * first;
             let fits = held <= budget.table(0) / 3 * 2;
             // A pass over inputs that are much larger costs more than a few look-ups less in the one that stays.
-            let others: u64 = lengths(&self.inputs[self.gathered().end..]);
-            let small = fits && bytes < others / 4;
-            if small || shared > gathered / 4 * 3 || (fits && shared > gathered / 5 * 3) {
+            let small = fits && length < lengths(&self.inputs[1..]) / 4;
+            if small || shared > first / 4 * 3 || (fits && shared > first / 5 * 3) {
                 (strategy, filters) = (Strategy::Table, Vec::new());
             } else {
                 let passes = filters.iter().map(|(_, plan)| plan.fpp()).fold(0.0, f64::max);
-                compared = (shared + (gathered as f64 * passes) as u64).min(gathered);
+                compared = (shared + (first as f64 * passes) as u64).min(first);
             }
         }
         let read = |indexes: &mut dyn Iterator<Item = usize>| -> (u32, u64) {
@@ -159,11 +163,12 @@ impl<'a> Common<'a> {
         };
         let filling = read(&mut filters.iter().map(|(input, _)| *input));
         let gathering = read(&mut self.gathered());
-        let marking = if self.marks(strategy) { read(&mut (1..self.inputs.len())) } else { (0, 0) };
-        let table = budget.table(held(strategy, &filters));
+        let marks = strategy != Strategy::OnePass;
+        let marking = if marks { read(&mut (1..self.inputs.len())) } else { (0, 0) };
+        // The filter that selects is the last one of a chain.
+        let table = budget.table(filters.last().map_or(0, |(_, plan)| plan.bytes()));
         // What is set aside, and what may meet it.
-        let length = self.gathered().map(|i| self.inputs[i].length()).sum::<u64>() / gathered;
-        let bytes_spilled = 2 * budget.spilled(compared, length, table);
+        let bytes_spilled = 2 * budget.spilled(compared, length / first, table);
         Ok(CommonPlan {
             strategy,
             compared,
@@ -176,14 +181,9 @@ impl<'a> Common<'a> {
         })
     }
 
-    /// About how many lines of those that may come first are in all other inputs too, from samples; where some suffice, how
-    /// many of all lines are like one before.
+    /// About how many lines of the first input are in all others too, from samples.
     fn shared(&self, lines: &[u64]) -> Result<u64, Error> {
         let scanner = Scanner::within(self.budget, self.options, KeyHasher::default())?;
-        let all: u64 = lines.iter().sum();
-        if self.at_least < self.inputs.len() {
-            return Ok(all - Sample::of(&scanner, self.inputs, all)?.distinct().min(all));
-        }
         let (first, others) = self.inputs.split_at(1);
         let first = Sample::of(&scanner, first, lines[0])?;
         let mut least = lines[0];
@@ -194,13 +194,9 @@ impl<'a> Common<'a> {
         Ok(least)
     }
 
-    /// A line in `at_least` inputs is met first in one of these.
+    /// A line that is wanted is met first in one of these.
     fn gathered(&self) -> Range<usize> {
-        0..self.inputs.len() - self.at_least + 1
-    }
-
-    fn marks(&self, strategy: Strategy) -> bool {
-        strategy != Strategy::OnePass && self.at_least > 1
+        0..self.one_pass.map_or(1, |(_, at_least)| self.inputs.len() - at_least + 1)
     }
 
     fn exact_plan(
@@ -209,29 +205,21 @@ impl<'a> Common<'a> {
         budget: &Budget,
     ) -> Result<(Strategy, Vec<(usize, Plan)>), Error> {
         let table = (Strategy::Table, Vec::new());
-        let gathered: u64 = self.gathered().map(|i| self.inputs[i].length()).sum();
-        if self.at_least == 1 || gathered <= SMALL.min(budget.table(0) / 2) {
+        if self.inputs.len() == 1 || self.inputs[0].length() <= SMALL.min(budget.table(0) / 2) {
             return Ok(table);
         }
         let mut order: Vec<usize> = (1..self.inputs.len()).collect();
-        let (strategy, alive) = if self.at_least == self.inputs.len() {
-            order.sort_by_key(|&i| lines[i]);
-            // A much smaller first input, when no filter fits the others well: let it go first, so
-            // that theirs need only hold what passes it. One pass more.
-            let bits = budget.filters().saturating_mul(8);
-            if lines[order[0]].saturating_mul(10) > bits && lines[0] < lines[order[0]] / 2 {
-                order.insert(0, 0);
-            }
-            // The filter being filled, and the one before it.
-            (Strategy::Chain, order.len().min(2))
-        } else {
-            (Strategy::Bank, order.len())
-        };
-        let room = budget.filters() / alive as u64;
-        // What passes the first filter of a chain is about as many keys as it has, or fewer.
-        let keys = |i: usize| {
-            if strategy == Strategy::Chain { lines[i].min(lines[order[0]]) } else { lines[i] }
-        };
+        order.sort_by_key(|&i| lines[i]);
+        // A much smaller first input, when no filter fits the others well: let it go first, so
+        // that theirs need only hold what passes it. One pass more.
+        let bits = budget.filters().saturating_mul(8);
+        if lines[order[0]].saturating_mul(10) > bits && lines[0] < lines[order[0]] / 2 {
+            order.insert(0, 0);
+        }
+        // The filter being filled, and the one before it.
+        let room = budget.filters() / order.len().min(2) as u64;
+        // What passes the first filter is about as many keys as it has, or fewer.
+        let keys = |i: usize| lines[i].min(lines[order[0]]);
         if order.iter().any(|&i| room.saturating_mul(8) / keys(i) < LEAST_BITS_PER_KEY) {
             return Ok(table);
         }
@@ -240,7 +228,7 @@ impl<'a> Common<'a> {
             let fits = plan.bytes() <= room;
             Ok((i, if fits { plan } else { Plan::for_memory(Kind::Blocked, keys(i), room)? }))
         };
-        Ok((strategy, order.iter().map(size).collect::<Result<_, _>>()?))
+        Ok((Strategy::Chain, order.iter().map(size).collect::<Result<_, _>>()?))
     }
 
     /// Writes the common lines to `out`, each once, in order of first place over the inputs.
@@ -257,7 +245,7 @@ impl<'a> Common<'a> {
         self.options.progress.expect(plan.bytes_read);
         let mut run = Run {
             inputs: self.inputs,
-            at_least: self.at_least,
+            at_least: self.one_pass.map_or(self.inputs.len(), |(_, at_least)| at_least),
             places: Places::small(self.inputs)?,
             disk: Disk::new(&self.options.tmp),
             passes: Passes::new(self.inputs),
@@ -268,18 +256,12 @@ impl<'a> Common<'a> {
         if let Strategy::OnePass = plan.strategy {
             one_pass::run(&mut run, &plan, self.gathered(), &mut sink)?;
         } else {
-            run.exact(&plan, self.gathered(), &mut sink)?;
+            run.exact(&plan, &mut sink)?;
         }
         let mut report = run.passes.finish(self.inputs, &run.disk);
         sink.finish(&mut report)?;
         Ok(report)
     }
-}
-
-/// Bytes of filters in memory while lines are gathered.
-fn held(strategy: Strategy, filters: &[(usize, Plan)]) -> u64 {
-    let mut bytes = filters.iter().map(|(_, plan)| plan.bytes());
-    if strategy == Strategy::Chain { bytes.next_back().unwrap_or(0) } else { bytes.sum() }
 }
 
 /// A job at work.
@@ -309,21 +291,15 @@ impl Run<'_> {
         Ok(tallies[0].lines)
     }
 
-    fn exact(
-        &mut self,
-        plan: &CommonPlan,
-        gathered: Range<usize>,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), Error> {
-        let filters = self.fill_filters(plan)?;
-        let (mut table, candidates) = self.gather(plan, gathered, filters)?;
+    fn exact(&mut self, plan: &CommonPlan, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let filter = self.fill_filters(plan)?;
+        let (mut table, candidates) = self.gather(plan, filter)?;
         let parts = self.mark(&mut table, candidates)?;
         self.passes.report.distinct = table.len();
         sink.header(self.header.as_deref())?;
-        let last = self.inputs.len() - 1;
-        let own = |place| self.places.holds(last, place);
+        let all = self.inputs.len();
         if parts.is_empty() {
-            return table.met(self.at_least, own).try_for_each(|(_, line)| sink.line(line));
+            return table.met(all).try_for_each(|(_, line)| sink.line(line));
         }
         let Budget { threads, rest, .. } = self.scanner.budget;
         // What was kept stays in memory when the parts can be settled beside it, each in one table;
@@ -334,19 +310,18 @@ impl Run<'_> {
         let mut runs = Runs::new();
         let mut table = Some(table);
         if !stays && let Some(table) = table.take() {
-            runs.add(&self.disk, table.met(self.at_least, own))?;
+            runs.add(&self.disk, table.met(all))?;
         }
         let memory = if stays { beside } else { rest };
         let join = Join {
             disk: &self.disk,
             hasher: self.scanner.hasher,
             places: &self.places,
-            at_least: self.at_least,
             budget: self.scanner.budget,
             memory,
         };
         self.passes.report.distinct += join.run(parts, &mut runs)?;
-        let held = table.iter().flat_map(|table| table.met(self.at_least, own));
+        let held = table.iter().flat_map(|table| table.met(all));
         let (mut held, mut merged) = (held.peekable(), runs.merge(&self.disk, memory / 2)?);
         while let Some((place, line)) = merged.next(&self.disk)? {
             while let Some((_, line)) = held.next_if(|held| held.0 < place) {
@@ -357,35 +332,30 @@ impl Run<'_> {
         held.try_for_each(|(_, line)| sink.line(line))
     }
 
-    /// Step 1. Gives the filters that select: the last of a chain, all of a bank.
-    fn fill_filters(&mut self, plan: &CommonPlan) -> Result<Vec<Blocked>, Error> {
-        let mut filters: Vec<Blocked> = Vec::new();
+    /// Step 1. Gives the filter that selects: the last one.
+    fn fill_filters(&mut self, plan: &CommonPlan) -> Result<Option<Blocked>, Error> {
+        let mut last: Option<Blocked> = None;
         for (input, size) in &plan.filters {
             let mut filter = Blocked::with_plan(size, self.scanner.hasher)?;
-            let held = filters.iter().map(|filter| filter.plan().bytes()).sum::<u64>();
+            let held = last.as_ref().map_or(0, |filter| filter.plan().bytes());
             let room = self.scanner.budget.rest - size.bytes() - held;
-            let only = if plan.strategy == Strategy::Chain { filters.pop() } else { None };
-            self.fill(*input, &mut filter, only.as_ref(), room)?;
-            filters.push(filter);
+            self.fill(*input, &mut filter, last.as_ref(), room)?;
+            last = Some(filter);
         }
-        Ok(filters)
+        Ok(last)
     }
 
     /// Step 2. Gives the table, and the candidates it had no room for.
     fn gather(
         &mut self,
         plan: &CommonPlan,
-        gathered: Range<usize>,
-        filters: Vec<Blocked>,
+        filter: Option<Blocked>,
     ) -> Result<(Table, Option<Vec<Spill>>), Error> {
         let budget = self.scanner.budget;
         let layout = self.scanner.layout();
-        let bank = plan.strategy == Strategy::Bank;
         let gather = Gather {
-            filters: &filters,
-            bank,
-            enough: if bank { self.at_least - 1 } else { filters.len() },
-            total: lengths(&self.inputs[gathered.clone()]),
+            filter: filter.as_ref(),
+            total: self.inputs[0].length(),
             state: Mutex::new(Gathered {
                 table: Table::with_marks(plan.table, layout)?,
                 rest: None,
@@ -394,9 +364,9 @@ impl Run<'_> {
             budget,
             layout,
         };
-        let tallies = self.scanner.scan_some(self.inputs, gathered.clone(), &gather)?;
+        let tallies = self.scanner.scan_some(self.inputs, 0..1, &gather)?;
         let state = gather.state.into_inner().expect("no worker panics");
-        self.passes.seen(self.inputs, gathered, &tallies)?;
+        self.passes.seen(self.inputs, 0..1, &tallies)?;
         let rest = state.rest.map(|rest| rest.finish()).transpose()?;
         Ok((state.table, rest))
     }
@@ -419,22 +389,19 @@ impl Run<'_> {
                 Some(Partitions::new(&self.disk, 0, count, buffers, Layout::Lines)?)
             }
         };
-        if self.at_least > 1 {
-            for input in 1..self.inputs.len() {
-                let mark = Mark {
-                    table,
-                    filter: filter.as_ref(),
-                    others: others.as_ref(),
-                    disk: &self.disk,
-                    room: budget.long_line() + table.room(),
-                };
-                let range = input..input + 1;
-                let tallies = self.scanner.scan_some(self.inputs, range.clone(), &mark)?;
-                self.passes.seen(self.inputs, range, &tallies)?;
-                if input + 1 < self.inputs.len() {
-                    let places = &self.places;
-                    table.count_marks(|place| places.holds(input, place));
-                }
+        for input in 1..self.inputs.len() {
+            let mark = Mark {
+                table,
+                filter: filter.as_ref(),
+                others: others.as_ref(),
+                disk: &self.disk,
+                room: budget.long_line() + table.room(),
+            };
+            let range = input..input + 1;
+            let tallies = self.scanner.scan_some(self.inputs, range.clone(), &mark)?;
+            self.passes.seen(self.inputs, range, &tallies)?;
+            if input + 1 < self.inputs.len() {
+                table.count_marks();
             }
         }
         let Some(others) = others else { return Ok(Vec::new()) };
@@ -489,13 +456,10 @@ struct Gathered {
     rest: Option<Partitions>,
 }
 
-/// Keeps the lines that enough filters let pass, each once.
+/// Keeps the lines that the filter lets pass, each once.
 struct Gather<'a> {
-    filters: &'a [Blocked],
-    /// Whether each filter is of an input, the first one of input 1.
-    bank: bool,
-    enough: usize,
-    /// Bytes of the inputs.
+    filter: Option<&'a Blocked>,
+    /// Bytes of the input.
     total: u64,
     state: Mutex<Gathered>,
     disk: &'a Disk<'a>,
@@ -504,37 +468,14 @@ struct Gather<'a> {
 }
 
 impl Visit for Gather<'_> {
-    /// Answers of one filter, and how many filters let each line pass.
-    type Local = (Vec<bool>, Vec<usize>);
+    type Local = ();
 
-    fn local(&self) -> Self::Local {
-        Self::Local::default()
-    }
+    fn local(&self) {}
 
-    fn batch(
-        &self,
-        (found, hits): &mut Self::Local,
-        lines: &Lines<'_>,
-        keep: &mut [bool],
-    ) -> Result<(), Error> {
-        // Of a bank, an input's lines ask only the filters of later inputs: they were not met in an earlier one, or are
-        // known already.
-        let filters = if self.bank { &self.filters[lines.input()..] } else { self.filters };
-        if let ([filter], 1) = (filters, self.enough) {
-            filter.contains_all(lines.hashes(), keep);
-            return Ok(());
-        }
-        found.resize(lines.len(), false);
-        hits.clear();
-        hits.resize(lines.len(), 0);
-        for filter in filters {
-            filter.contains_all(lines.hashes(), found);
-            for (hits, found) in hits.iter_mut().zip(&*found) {
-                *hits += usize::from(*found);
-            }
-        }
-        for (keep, hits) in keep.iter_mut().zip(hits) {
-            *keep = *hits >= self.enough;
+    fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        match self.filter {
+            Some(filter) => filter.contains_all(lines.hashes(), keep),
+            None => keep.fill(true),
         }
         Ok(())
     }

@@ -21,7 +21,6 @@ pub(crate) struct Join<'a> {
     pub(crate) disk: &'a Disk<'a>,
     pub(crate) hasher: KeyHasher,
     pub(crate) places: &'a Places,
-    pub(crate) at_least: usize,
     pub(crate) budget: Budget,
     /// Bytes for all threads together.
     pub(crate) memory: u64,
@@ -143,8 +142,8 @@ impl Join<'_> {
         let mut input = None;
         while let Some((place, line)) = others.next(self.disk)? {
             let from = self.places.input_of(place);
-            if let Some(before) = input.filter(|&before| before != from) {
-                table.count_marks(|place| self.places.holds(before, place));
+            if input.is_some_and(|before| before != from) {
+                table.count_marks();
             }
             input = Some(from);
             let hash = self.hasher.hash(line.key());
@@ -155,8 +154,7 @@ impl Join<'_> {
             }
         }
         drop(others);
-        let own = |place| input.is_some_and(|input| self.places.holds(input, place));
-        let results = table.met(self.at_least, own);
+        let results = table.met(self.places.inputs());
         runs.lock().expect("no worker panics").add(self.disk, results)?;
         let mut parts = Vec::new();
         if let Some((candidates, others)) = rest {

@@ -248,9 +248,8 @@ impl Table {
         }
     }
 
-    /// Ends a pass: adds one to the count of every marked record, except those that `own` says were
-    /// first met in the very input of this pass, and clears the marks.
-    pub(crate) fn count_marks(&mut self, own: impl Fn(u64) -> bool) {
+    /// Ends a pass: adds one to the count of every marked record, and clears the marks.
+    pub(crate) fn count_marks(&mut self) {
         for (number, segment) in self.segments.iter_mut().enumerate() {
             let first = number as u64 * self.segment_units;
             let filled = segment.filled;
@@ -260,7 +259,7 @@ impl Table {
             while at < segment.len() {
                 let entry = read(self.layout, &segment[at..]);
                 let next = at + size(self.layout, &entry.line);
-                if is_set(&self.marks, first + (at / UNIT) as u64) && !own(entry.place) {
+                if is_set(&self.marks, first + (at / UNIT) as u64) {
                     let count = entry.count.saturating_add(1);
                     segment[at + 6..at + 8].copy_from_slice(&count.to_le_bytes());
                 }
@@ -393,16 +392,12 @@ impl Table {
         unit
     }
 
-    /// The lines met in at least `at_least` inputs, the present pass included, in order of arrival,
-    /// with their places; `own` is as in [`count_marks`](Self::count_marks).
-    pub(crate) fn met<'a>(
-        &'a self,
-        at_least: usize,
-        own: impl Fn(u64) -> bool + 'a,
-    ) -> impl Iterator<Item = (u64, &'a [u8])> + 'a {
+    /// The lines met in `inputs` inputs, that of their own and the present pass included, in order of arrival, with their
+    /// places.
+    pub(crate) fn met(&self, inputs: usize) -> impl Iterator<Item = (u64, &[u8])> {
         self.entries().filter_map(move |(unit, entry)| {
-            let now = is_set(&self.marks, unit) && !own(entry.place);
-            let met = usize::from(entry.count) + usize::from(now) >= at_least;
+            let now = is_set(&self.marks, unit);
+            let met = usize::from(entry.count) + usize::from(now) >= inputs;
             met.then_some((entry.place, entry.line.row))
         })
     }
@@ -531,12 +526,10 @@ mod tests {
         for line in [&b"a"[..], &long, b"c"] {
             table.mark(table.find(hasher.hash(line), line).unwrap());
         }
-        table.count_marks(|place| place >= 100);
+        table.count_marks();
         table.mark(table.find(hasher.hash("a"), b"a").unwrap());
-        let places =
-            |at_least| table.met(at_least, |_| false).map(move |(place, _)| (at_least, place));
-        let met: Vec<_> = (1..=3).flat_map(places).collect();
-        assert_eq!(met, [(1, 10), (1, 11), (1, 200), (2, 10), (2, 11), (3, 10)]);
+        let places = |inputs| table.met(inputs).map(|(place, _)| place).collect::<Vec<_>>();
+        assert_eq!([1, 2, 3].map(places), [vec![10, 11, 200], vec![10, 11, 200], vec![10]]);
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use serde_json::json;
-use umbel_sets::{Common, CommonPlan, Strategy};
+use umbel_sets::{Common, CommonPlan, Distinct, Error, Strategy};
 
+use super::dedup;
 use super::explain::{self, Job};
 use crate::Outcome;
 use crate::args::CommonArgs;
@@ -17,13 +18,28 @@ pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
     let run = Run::start("common", args.work.voice, &options.progress);
     let inputs = lines::open_several(&args.files, &args.work, &options)?;
     let at_least = args.at_least.unwrap_or(inputs.len());
-    let job = Common::new(&inputs, at_least, args.fpp.map(|fpp| fpp.0), &options)?;
-    if args.work.explain {
-        let about = Job { verb: "common", inputs: &inputs, options: &options };
-        print(explain(&job.plan()?, &about, at_least, args.work.voice.json))?;
-        return Ok(Outcome::Done);
-    }
-    let report = write_lines(&args.output, |out| Ok(job.run(out)?))?;
+    let about = Job { verb: "common", inputs: &inputs, options: &options };
+    let report = if args.fpp.is_none() && at_least < inputs.len() {
+        let job = Distinct::in_several(&inputs, at_least, &options)?;
+        if args.work.explain {
+            print(dedup::explain(&job.plan()?, &about, args.work.voice.json))?;
+            return Ok(Outcome::Done);
+        }
+        write_lines(&args.output, |out| Ok(job.run(out)?))?
+    } else {
+        let job = match args.fpp {
+            Some(fpp) => Common::with_error(&inputs, at_least, fpp.0, &options)?,
+            None if at_least > inputs.len() => {
+                return Err(Error::AtLeast { at_least, inputs: inputs.len() }.into());
+            }
+            None => Common::new(&inputs, &options)?,
+        };
+        if args.work.explain {
+            print(explain(&job.plan()?, &about, at_least, args.work.voice.json))?;
+            return Ok(Outcome::Done);
+        }
+        write_lines(&args.output, |out| Ok(job.run(out)?))?
+    };
     run.finish(&report, "common", None);
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }
@@ -33,7 +49,6 @@ fn explain(plan: &CommonPlan, job: &Job<'_>, at_least: usize, as_json: bool) -> 
     let strategy = match plan.strategy {
         Strategy::Table => "table",
         Strategy::Chain => "chain",
-        Strategy::Bank => "bank",
         Strategy::OnePass => "one-pass",
         _ => "other",
     };
@@ -60,9 +75,6 @@ fn explain(plan: &CommonPlan, job: &Job<'_>, at_least: usize, as_json: bool) -> 
         }
         Strategy::Chain => {
             "plan     chain: filters bring the first input down to the lines that may be common; their bytes are then compared\n"
-        }
-        Strategy::Bank => {
-            "plan     bank: a filter of each later input; lines that enough of them let pass are kept and their bytes compared\n"
         }
         _ => "plan     one-pass: filters alone decide, each input is read once\n",
     };

@@ -214,7 +214,7 @@ fn a_full_temporary_disk_is_told() {
     }
     for arguments in [
         "common a b",
-        "common a b --at-least 1",
+        "common a b a --at-least 2",
         "dedup a b --repeated",
         "dedup a b --count",
         "except a b",

@@ -7,6 +7,7 @@ use proptest::prelude::{
 };
 
 use super::*;
+use crate::Distinct;
 use crate::testing::{Files, cramped, files, input, lines, lines_of, options};
 
 /// Lines in at least `at_least` inputs, in order of first place.
@@ -41,10 +42,23 @@ fn run(
     budget: Budget,
     options: &Options,
 ) -> (Vec<u8>, Report) {
-    let job = Common { inputs, at_least, fpp, budget, options };
     let mut out = Vec::new();
-    let report = job.run(&mut out).unwrap();
-    (out, report)
+    let report = match fpp {
+        Some(fpp) => Common::with_error(inputs, at_least, fpp, options)
+            .unwrap()
+            .with_budget(budget)
+            .run(&mut out),
+        None if at_least == inputs.len() => exact(inputs, budget, options).run(&mut out),
+        None => Distinct::in_several(inputs, at_least, options)
+            .unwrap()
+            .with_budget(budget)
+            .run(&mut out),
+    };
+    (out, report.unwrap())
+}
+
+fn exact<'a>(inputs: &'a [Input], budget: Budget, options: &'a Options) -> Common<'a> {
+    Common::new(inputs, options).unwrap().with_budget(budget)
 }
 
 /// Files, and how many of them a line has to be in.
@@ -90,13 +104,11 @@ fn every_strategy_is_taken_and_right() {
     let options = options(dir.path(), b'\n');
     let (small, large, other) = (lines(0..2_000), lines(1_500..40_000), lines(1_000..15_000));
     let cases = [
-        (vec![&large, &other], 2, Strategy::Chain, true),
-        (vec![&small, &large, &other], 3, Strategy::Chain, false),
-        (vec![&large, &other, &small], 2, Strategy::Bank, true),
-        (vec![&large, &other], 1, Strategy::Table, true),
-        (vec![&small, &large], 2, Strategy::Table, false),
+        (vec![&large, &other], Strategy::Chain, true),
+        (vec![&small, &large, &other], Strategy::Chain, false),
+        (vec![&small, &large], Strategy::Table, false),
     ];
-    for (bytes, at_least, strategy, spills) in cases {
+    for (bytes, strategy, spills) in cases {
         let inputs: Vec<_> = bytes
             .iter()
             .enumerate()
@@ -106,11 +118,10 @@ fn every_strategy_is_taken_and_right() {
             rest: if bytes[0].len() < 100_000 && bytes.len() == 2 { 300_000 } else { 60_000 },
             ..cramped(2)
         };
-        let job = Common { inputs: &inputs, at_least, fpp: None, budget, options: &options };
-        assert_eq!(job.plan().unwrap().strategy, strategy);
+        assert_eq!(exact(&inputs, budget, &options).plan().unwrap().strategy, strategy);
         let copies: Vec<Vec<u8>> = bytes.iter().map(|bytes| bytes.to_vec()).collect();
-        let (found, report) = run(&inputs, at_least, None, budget, &options);
-        assert!(found == model(&copies, b'\n', at_least), "{strategy:?} at least {at_least}");
+        let (found, report) = run(&inputs, inputs.len(), None, budget, &options);
+        assert!(found == model(&copies, b'\n', inputs.len()), "{strategy:?}");
         assert_eq!(report.bytes_spilled > 0, spills, "{strategy:?} {report:?}");
     }
 }
@@ -125,8 +136,7 @@ fn a_much_smaller_first_file_goes_first() {
         .enumerate()
         .map(|(i, bytes)| input(dir.path(), &i.to_string(), bytes))
         .collect();
-    let job =
-        Common { inputs: &inputs, at_least: 2, fpp: None, budget: cramped(2), options: &options };
+    let job = exact(&inputs, cramped(2), &options);
     let order: Vec<usize> = job.plan().unwrap().filters.iter().map(|(input, _)| *input).collect();
     assert_eq!(order, [0, 1]);
     let (found, report) = run(&inputs, 2, None, cramped(2), &options);
@@ -181,8 +191,7 @@ fn long_lines_need_room_and_the_message_names_enough() {
     let options = options(dir.path(), b'\n');
     let bytes = [b"short\n".to_vec(), vec![b'x'; 100_000], b"\nshort again".to_vec()].concat();
     let inputs = [input(dir.path(), "a", &bytes), input(dir.path(), "b", &bytes)];
-    let job =
-        Common { inputs: &inputs, at_least: 2, fpp: None, budget: cramped(2), options: &options };
+    let job = exact(&inputs, cramped(2), &options);
     let error = job.run(&mut Vec::new()).unwrap_err();
     match error {
         Error::LongLine { offset: 6, length: 100_000, .. } => {}
@@ -190,4 +199,31 @@ fn long_lines_need_room_and_the_message_names_enough() {
     }
     let (found, _) = run(&inputs, 2, None, Budget { rest: 2_000_000, ..cramped(2) }, &options);
     assert_eq!(found, [&bytes[..], b"\n"].concat());
+}
+
+/// More inputs than may be read at the same time where it is counted in how many lines are.
+#[test]
+fn lines_in_some_of_many_small_inputs() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    // Line i is in about 100 ÷ i of them, in some twice.
+    let bytes: Vec<Vec<u8>> = (0..120u32)
+        .map(|input| {
+            let within = (1..200).filter(|i| input * 7919 % 100 < 100 / i);
+            let within = within.flat_map(|i| lines(i..i + 1).repeat(1 + (input % 3) as usize));
+            within.collect()
+        })
+        .collect();
+    let inputs: Vec<_> = bytes
+        .iter()
+        .enumerate()
+        .map(|(i, bytes)| input(dir.path(), &i.to_string(), bytes))
+        .collect();
+    for at_least in [1, 2, 3, 10, 50, 119, 120] {
+        for (rest, threads) in [(60_000, 2), (20_000, 3), (4_000_000, 4)] {
+            let budget = Budget { rest, ..cramped(threads) };
+            let (found, _) = run(&inputs, at_least, None, budget, &options);
+            assert!(found == model(&bytes, b'\n', at_least), "{at_least} {budget:?}");
+        }
+    }
 }

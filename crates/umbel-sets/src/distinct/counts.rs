@@ -1,4 +1,4 @@
-//! How often each line of a table was met: numbers that threads add to while others read lines.
+//! How often each line of a table was met, or in how many inputs: numbers that threads add to while others read lines.
 //!
 //! A record takes at least three units of the table, so there is one number for every three units, in
 //! blocks that are made when a record falls into them. A number has 32 bits; what it overflows by,
@@ -13,36 +13,59 @@ const SHARE: u64 = 3;
 /// Numbers of one block, 341 KiB: those of a segment of the table.
 const BLOCK: u64 = (if cfg!(test) { 1u64 << 7 } else { 1 << 18 }).div_ceil(SHARE);
 
-#[derive(Default)]
+/// Inputs that may be read at the same time while it is counted in how many of them lines are.
+pub(super) const INPUTS_AT_ONCE: usize = 16;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counted {
+    /// How often a line comes.
+    Lines,
+    /// In how many inputs it is.
+    Inputs,
+}
+
 pub(super) struct Counts {
+    counted: Counted,
     blocks: Vec<Box<[AtomicU32]>>,
+    /// Where inputs are counted: the last one that a line was met in and which of the [`INPUTS_AT_ONCE`] up to that one,
+    /// 16 bits each.
+    last: Vec<Box<[AtomicU32]>>,
     /// How often a number went round.
     rounds: Mutex<HashMap<u64, u64>>,
 }
 
 impl Counts {
-    /// Of a share of memory, the part that is left to a table whose lines are counted: 4 of 16 bytes
-    /// go to numbers.
-    pub(super) fn table(share: u64) -> u64 {
-        share - share / 4
+    pub(super) fn new(counted: Counted) -> Self {
+        Self { counted, blocks: Vec::new(), last: Vec::new(), rounds: Mutex::default() }
     }
 
-    /// Counts the record at `unit` for the first time.
-    pub(super) fn begin(&mut self, unit: u64) {
-        let block = (unit / SHARE / BLOCK) as usize;
-        if self.blocks.len() <= block {
-            // A long record leaves units out: their blocks stay empty.
-            self.blocks.resize_with(block + 1, Box::default);
+    /// Of a share of memory, the part that is left to a table whose lines are counted: 4 of 16 bytes
+    /// go to numbers, or 8 of 20.
+    pub(super) fn table(counted: Counted, share: u64) -> u64 {
+        match counted {
+            Counted::Lines => share - share / 4,
+            Counted::Inputs => share - share / 5 * 2,
         }
-        if self.blocks[block].is_empty() {
-            self.blocks[block] = (0..BLOCK).map(|_| AtomicU32::new(0)).collect();
+    }
+
+    /// Counts the record at `unit`, of an input, for the first time.
+    pub(super) fn begin(&mut self, unit: u64, input: usize) {
+        make(&mut self.blocks, unit);
+        if self.counted == Counted::Inputs {
+            make(&mut self.last, unit);
         }
-        self.add(unit);
+        self.add(unit, input);
     }
 
     /// Counts it once more; nothing for an excluded line, which was never begun.
-    pub(super) fn add(&self, unit: u64) {
-        let Some(number) = self.number(unit) else { return };
+    pub(super) fn add(&self, unit: u64, input: usize) {
+        let Some(number) = self::number(&self.blocks, unit) else { return };
+        if let Some(last) = self::number(&self.last, unit)
+            && !is_first_of(last, input)
+        {
+            return;
+        }
         if number.fetch_add(1, Ordering::Relaxed) == u32::MAX {
             *self.rounds.lock().expect("no worker panics").entry(unit).or_default() += 1;
         }
@@ -50,14 +73,42 @@ impl Counts {
 
     /// How often it was counted.
     pub(super) fn get(&self, unit: u64) -> u64 {
-        let number = self.number(unit).map_or(0, |number| number.load(Ordering::Relaxed));
+        let number = number(&self.blocks, unit).map_or(0, |number| number.load(Ordering::Relaxed));
         let rounds = self.rounds.lock().expect("no worker panics").get(&unit).copied();
         (rounds.unwrap_or(0) << 32) + u64::from(number)
     }
+}
 
-    fn number(&self, unit: u64) -> Option<&AtomicU32> {
-        self.blocks.get((unit / SHARE / BLOCK) as usize)?.get((unit / SHARE % BLOCK) as usize)
+/// Makes the block that has the number of a unit.
+fn make(blocks: &mut Vec<Box<[AtomicU32]>>, unit: u64) {
+    let block = (unit / SHARE / BLOCK) as usize;
+    if blocks.len() <= block {
+        // A long record leaves units out: their blocks stay empty.
+        blocks.resize_with(block + 1, Box::default);
     }
+    if blocks[block].is_empty() {
+        blocks[block] = (0..BLOCK).map(|_| AtomicU32::new(0)).collect();
+    }
+}
+
+fn number(blocks: &[Box<[AtomicU32]>], unit: u64) -> Option<&AtomicU32> {
+    blocks.get((unit / SHARE / BLOCK) as usize)?.get((unit / SHARE % BLOCK) as usize)
+}
+
+/// Notes that a line was met in an input, which is at most [`INPUTS_AT_ONCE`] − 1 before the last one that it was met in;
+/// tells whether it was not before.
+fn is_first_of(last: &AtomicU32, input: usize) -> bool {
+    let input = input as u32;
+    let met = |old: u32| {
+        let (newest, window) = (old >> 16, old & 0xffff);
+        let (newest, window) = match input.checked_sub(newest) {
+            Some(later) => (input, window.checked_shl(later).unwrap_or(0) & 0xffff | 1),
+            None => (newest, window | 1 << (newest - input)),
+        };
+        let new = newest << 16 | window;
+        (new != old).then_some(new)
+    };
+    last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, met).is_ok()
 }
 
 #[cfg(test)]
@@ -66,14 +117,28 @@ mod tests {
 
     #[test]
     fn counts_past_32_bits() {
-        let mut counts = Counts::default();
+        let mut counts = Counts::new(Counted::Lines);
         for unit in [0, 3, 1_000_000] {
-            counts.begin(unit);
+            counts.begin(unit, 0);
         }
-        counts.add(3);
+        counts.add(3, 0);
         counts.blocks[0][1].store(u32::MAX, Ordering::Relaxed);
-        counts.add(3);
-        counts.add(3);
+        counts.add(3, 0);
+        counts.add(3, 0);
         assert_eq!([0, 3, 1_000_000].map(|unit| counts.get(unit)), [1, (1 << 32) + 1, 1]);
+    }
+
+    #[test]
+    fn counts_each_input_once_in_any_order_of_those_at_once() {
+        let mut counts = Counts::new(Counted::Inputs);
+        counts.begin(9, 3);
+        let mut model = std::collections::HashSet::from([3]);
+        for input in
+            [3, 3, 0, 5, 4, 3, 0, 18, 3, 17, 18, 19, 4, 65_000, 65_000, 64_985, 64_990, 64_985]
+        {
+            counts.add(9, input);
+            model.insert(input);
+            assert_eq!(counts.get(9), model.len() as u64, "{input}");
+        }
     }
 }

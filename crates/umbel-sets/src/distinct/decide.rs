@@ -10,7 +10,7 @@ use std::sync::{Mutex, RwLock};
 
 use umbel::Blocked;
 
-use super::counts::Counts;
+use super::counts::{Counted, Counts, INPUTS_AT_ONCE};
 use super::settle::Verdict;
 use crate::Error;
 use crate::budget::Budget;
@@ -94,7 +94,7 @@ impl Visit for Decide<'_, '_> {
                 let known = table.find(hash, lines.key(i));
                 keep[i] = known.is_none();
                 if let (Some(unit), Some(counts)) = (known, &counts) {
-                    counts.add(unit);
+                    counts.add(unit, lines.input());
                 }
             }
         }
@@ -123,8 +123,8 @@ impl Visit for Decide<'_, '_> {
                 let (hash, place) = (lines.hashes()[i], lines.place(i));
                 let inserted = table.insert(hash, place, self.verdict.record(lines.record(i)))?;
                 match (inserted, &mut counts) {
-                    (Inserted::New(unit), Some(counts)) => counts.begin(unit),
-                    (Inserted::Known(unit), Some(counts)) => counts.add(unit),
+                    (Inserted::New(unit), Some(counts)) => counts.begin(unit, lines.input()),
+                    (Inserted::Known(unit), Some(counts)) => counts.add(unit, lines.input()),
                     (Inserted::New(_), None) if writes => wanted.push(i),
                     (Inserted::New(_) | Inserted::Known(_), None) => {}
                     (Inserted::Full, _) => {
@@ -142,6 +142,13 @@ impl Visit for Decide<'_, '_> {
                 sink.lock().expect("no worker panics").rows(lines, wanted.iter().copied())
             }
             None => Ok(()),
+        }
+    }
+
+    fn inputs_at_once(&self) -> usize {
+        match self.verdict.counted {
+            Some(Counted::Inputs) => INPUTS_AT_ONCE,
+            _ => usize::MAX,
         }
     }
 

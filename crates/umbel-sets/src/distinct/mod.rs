@@ -42,7 +42,7 @@ use crate::sink::Sink;
 use crate::spill::{Disk, Partitions, Runs, Spill};
 use crate::table::Table;
 use crate::{Error, Options};
-use counts::Counts;
+use counts::{Counted, Counts};
 use decide::Decide;
 use doubt::{Doubt, Note};
 use exclude::Exclude;
@@ -53,12 +53,21 @@ use write::{Output, Write};
 /// The place of excluded lines: no line has it.
 const EXCLUDED: u64 = (1 << 48) - 1;
 
+/// Which lines are wanted, of those that are in no other input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Least {
+    Once,
+    Twice,
+    /// In so many inputs, 2 or more.
+    Inputs(usize),
+}
+
 /// The job: the different lines of the first `from` inputs, without those of the others.
 #[derive(Debug)]
 pub struct Distinct<'a> {
     inputs: &'a [Input],
     from: usize,
-    repeated: bool,
+    least: Least,
     counted: bool,
     fpp: Option<f64>,
     budget: Budget,
@@ -74,6 +83,22 @@ impl<'a> Distinct<'a> {
         Self::new(inputs, inputs.len(), options)
     }
 
+    /// Each different line that at least `at_least` of `inputs` have.
+    ///
+    /// # Errors
+    /// As [`lines`](Self::lines); [`Error::AtLeast`].
+    pub fn in_several(
+        inputs: &'a [Input],
+        at_least: usize,
+        options: &'a Options,
+    ) -> Result<Self, Error> {
+        if at_least == 0 || at_least > inputs.len() || inputs.len() > usize::from(u16::MAX) {
+            return Err(Error::AtLeast { at_least, inputs: inputs.len() });
+        }
+        let least = if at_least == 1 { Least::Once } else { Least::Inputs(at_least) };
+        Ok(Self { least, ..Self::lines(inputs, options)? })
+    }
+
     /// Each different line of the first input that is in none of the others.
     ///
     /// # Errors
@@ -85,13 +110,14 @@ impl<'a> Distinct<'a> {
     fn new(inputs: &'a [Input], from: usize, options: &'a Options) -> Result<Self, Error> {
         Places::small(inputs)?;
         let budget = Budget::new(options.memory, options.threads)?;
-        Ok(Self { inputs, from, repeated: false, counted: false, fpp: None, budget, options })
+        let least = Least::Once;
+        Ok(Self { inputs, from, least, counted: false, fpp: None, budget, options })
     }
 
     /// Only lines that come more than once.
     #[must_use]
     pub fn repeated(self, repeated: bool) -> Self {
-        Self { repeated, ..self }
+        Self { least: if repeated { Least::Twice } else { Least::Once }, ..self }
     }
 
     /// With how often each comes, as a column in front.
@@ -147,10 +173,15 @@ impl<'a> Distinct<'a> {
         if plan.strategy == DistinctStrategy::OnePass {
             one_pass::run(&mut run, &plan, &mut sink)?;
         } else {
-            let at_least = if self.repeated { 2 } else { 1 };
+            let (at_least, counted) = match self.least {
+                Least::Once => (1, self.counted.then_some(Counted::Lines)),
+                Least::Twice => (2, Some(Counted::Lines)),
+                Least::Inputs(at_least) => (at_least as u64, Some(Counted::Inputs)),
+            };
             // Else they go through temporary files at every level; one more pass over the input is less.
-            let rows = self.repeated || (plan.seen.is_none() && plan.bytes_spilled == 0);
-            run.exact(&plan, Verdict { at_least, counted: self.counted, rows }, &mut sink)?;
+            let rows =
+                self.least != Least::Once || (plan.seen.is_none() && plan.bytes_spilled == 0);
+            run.exact(&plan, Verdict { at_least, counted, rows }, &mut sink)?;
         }
         let mut report = run.passes.finish(self.inputs, &run.disk);
         sink.finish(&mut report)?;
@@ -183,10 +214,7 @@ impl Run<'_> {
         let (seen, doubt) = self.note(plan)?;
         let filters = seen.as_ref().map_or(0, |seen| seen.plan().bytes())
             + doubt.as_ref().map_or(0, |doubt| doubt.filter.plan().bytes());
-        let share = |filters| {
-            let share = budget.table(filters);
-            if verdict.counts() { Counts::table(share) } else { share }
-        };
+        let share = |filters| verdict.table(budget.table(filters));
         let layout = if verdict.rows { self.scanner.layout() } else { Layout::Lines };
         let table = RwLock::new(Table::new(share(filters), layout)?);
         let doubt = doubt.map(Mutex::new);
@@ -205,10 +233,10 @@ impl Run<'_> {
         let partitions = excluded.as_ref().map(Vec::len);
         let decided = self.decide(doubt.as_ref(), table, verdict, partitions, sink)?;
         self.passes.report.distinct = decided.table.len();
-        if decided.rest.is_none() && !verdict.counts() {
+        if decided.rest.is_none() && verdict.counted.is_none() {
             return Ok(());
         }
-        let from = if verdict.counts() { 0 } else { decided.undecided };
+        let from = if verdict.counted.is_some() { 0 } else { decided.undecided };
         let mut known = self.settle(decided, excluded, verdict, budget.rest - filters)?;
         if !verdict.rows {
             return self.write(doubt.as_ref(), from, &mut known, sink);
@@ -275,10 +303,10 @@ impl Run<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Decided, Error> {
         let table = RwLock::new(table);
-        let counts = verdict.counts().then(|| RwLock::new(Counts::default()));
+        let counts = verdict.counted.map(|counted| RwLock::new(Counts::new(counted)));
         let rest = Mutex::new(None);
         let undecided = AtomicU64::new(u64::MAX);
-        let sink = (!verdict.counts()).then(|| Mutex::new(sink));
+        let sink = verdict.counted.is_none().then(|| Mutex::new(sink));
         let decide = Decide {
             doubt,
             table: &table,
@@ -317,12 +345,13 @@ impl Run<'_> {
         let Some(rest) = rest else { return Ok(Known::table(table, counts, verdict)) };
         let mut runs = Runs::new();
         // All memory goes to the partitions: what is known of the table becomes a run like theirs.
-        if verdict.counts() {
+        if verdict.counted.is_some() {
             runs.run(&self.disk, |push| verdict.each(&table, counts.as_ref(), push))?;
         }
         drop((table, counts));
         let Scanner { budget, hasher, .. } = self.scanner;
-        let settle = Settle { disk: &self.disk, hasher, budget, memory, verdict };
+        let (disk, places) = (&self.disk, &self.places);
+        let settle = Settle { disk, places, hasher, budget, memory, verdict };
         self.passes.report.distinct += settle.run(Part::all(excluded, rest, 0), &mut runs)?;
         Ok(Known::Runs(runs.merge(&self.disk, memory / 4)?))
     }

@@ -3,7 +3,7 @@
 use umbel::{Kind, Plan};
 
 use super::doubt::Doubt;
-use super::{Distinct, one_pass};
+use super::{Distinct, Least, one_pass};
 use crate::Error;
 use crate::budget::{Budget, KEPT_LINE};
 use crate::input::{estimate_lines, lengths};
@@ -114,7 +114,11 @@ impl Distinct<'_> {
         let alone = self.from == self.inputs.len();
         let room = if alone { budget.filters() } else { budget.rest / 2 };
         if room.saturating_mul(8) / from < LEAST_BITS_PER_LINE {
-            plan.spill(budget, length, (!self.repeated).then_some((self.from, from_bytes)));
+            plan.spill(
+                budget,
+                length,
+                (self.least == Least::Once).then_some((self.from, from_bytes)),
+            );
             return Ok(plan);
         }
         let (distinct, shared) = self.sample(&plan.lines)?;
@@ -136,7 +140,7 @@ impl Distinct<'_> {
         let (fpp, bits, probes) = (doubtful.fpp(), doubtful.bits(), doubtful.probes());
         let doubtful = Plan::of(Kind::Blocked, plan.compared.max(1), fpp, bits, probes)?;
         plan.table = budget.table(doubtful.bytes() + if alone { 0 } else { seen.bytes() });
-        let again = if self.counted && !self.repeated { 2 } else { 1 };
+        let again = if self.counted && self.least == Least::Once { 2 } else { 1 };
         plan.bytes_read += again * from_bytes;
         plan.passes += again as u32 * self.from as u32;
         (plan.seen, plan.doubtful) = (Some(seen), Some(doubtful));

@@ -10,10 +10,11 @@ use std::sync::Mutex;
 use umbel::KeyHasher;
 
 use super::EXCLUDED;
-use super::counts::Counts;
+use super::counts::{Counted, Counts};
 use crate::Error;
 use crate::budget::Budget;
 use crate::join::work_off;
+use crate::places::Places;
 use crate::records::Record;
 use crate::spill::{Disk, Merged, Partitions, Push, Runs, Spill};
 use crate::table::{Cursor, Inserted, Table};
@@ -39,6 +40,7 @@ impl Part {
 
 pub(super) struct Settle<'a> {
     pub(super) disk: &'a Disk<'a>,
+    pub(super) places: &'a Places,
     pub(super) hasher: KeyHasher,
     pub(super) budget: Budget,
     /// Bytes for all threads together.
@@ -67,8 +69,8 @@ impl Settle<'_> {
     ) -> Result<(Vec<Part>, u64), Error> {
         let buffer = (memory / 32).clamp(16 << 10, 1 << 20) as usize;
         let share = memory - memory / 4;
-        let mut counts = self.verdict.counts().then(Counts::default);
-        let share = if counts.is_some() { Counts::table(share) } else { share };
+        let mut counts = self.verdict.counted.map(Counts::new);
+        let share = self.verdict.table(share);
         let layout = part.lines.layout();
         let mut table = Table::new(share, layout)?;
         let level = part.level + 1;
@@ -98,8 +100,12 @@ impl Settle<'_> {
             seen += 1;
             let hash = self.hasher.hash(line.key());
             match (table.insert(hash, place, line)?, &mut counts) {
-                (Inserted::New(unit), Some(counts)) => counts.begin(unit),
-                (Inserted::Known(unit), Some(counts)) => counts.add(unit),
+                (Inserted::New(unit), Some(counts)) => {
+                    counts.begin(unit, self.places.input_of(place));
+                }
+                (Inserted::Known(unit), Some(counts)) => {
+                    counts.add(unit, self.places.input_of(place));
+                }
                 (Inserted::New(_) | Inserted::Known(_), None) => {}
                 (Inserted::Full, _) => {
                     if rest.is_none() {
@@ -129,18 +135,18 @@ impl Settle<'_> {
 /// What is to be told of a line that came for the first time: a record of a run, at its place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Verdict {
-    /// Only of lines that came at least so often, 1 or 2.
+    /// Only of lines that came at least so often, or in so many inputs.
     pub(super) at_least: u64,
-    /// Tell how often, and not only that.
-    pub(super) counted: bool,
+    /// What must be counted of lines, if anything.
+    pub(super) counted: Option<Counted>,
     /// Tell the row.
     pub(super) rows: bool,
 }
 
 impl Verdict {
-    /// Whether it must be known how often lines come.
-    pub(super) fn counts(self) -> bool {
-        self.counted || self.at_least > 1
+    /// Of a share of memory, what is left to a table beside what is counted of its lines.
+    pub(super) fn table(self, share: u64) -> u64 {
+        self.counted.map_or(share, |counted| Counts::table(counted, share))
     }
 
     /// Pushes the verdicts about the lines of a table, in the order they came: how often as u64, and
@@ -196,13 +202,13 @@ pub(super) struct Told<'a> {
 
 /// The verdicts about all lines that were looked up, by ascending place.
 pub(super) enum Known {
-    Table { table: Table, counts: Option<Counts>, verdict: Verdict, cursor: Cursor },
+    Table { table: Box<Table>, counts: Option<Counts>, verdict: Verdict, cursor: Cursor },
     Runs(Merged),
 }
 
 impl Known {
     pub(super) fn table(table: Table, counts: Option<Counts>, verdict: Verdict) -> Self {
-        Self::Table { table, counts, verdict, cursor: Cursor::default() }
+        Self::Table { table: Box::new(table), counts, verdict, cursor: Cursor::default() }
     }
 
     /// The next verdict.

@@ -414,7 +414,12 @@ proptest! {
         let options = options(dir.path(), csv_records(b',', false, key));
         let inputs: Vec<Input> = tables.iter().flat_map(|table| input(dir.path(), &table.bytes)).collect();
         let mut found = Vec::new();
-        Common::with_budget(&inputs, at_least, budget, &options).run(&mut found).unwrap();
+        if at_least == inputs.len() {
+            Common::new(&inputs, &options).unwrap().with_budget(budget).run(&mut found).unwrap();
+        } else {
+            let job = crate::Distinct::in_several(&inputs, at_least, &options).unwrap();
+            job.with_budget(budget).run(&mut found).unwrap();
+        }
         prop_assert_eq!(found, expected);
     }
 }

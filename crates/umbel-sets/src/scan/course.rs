@@ -52,6 +52,11 @@ impl<'a> Course<'a> {
         Chunk { input, first: start == 0, start, end }
     }
 
+    /// The first chunk of the `count` inputs up to `last`.
+    pub(super) fn first_of(&self, last: usize, count: usize) -> u64 {
+        self.firsts[(last + 1 - self.range.start).saturating_sub(count)]
+    }
+
     pub(super) fn input(&self, number: usize) -> &'a Input {
         &self.inputs[number]
     }

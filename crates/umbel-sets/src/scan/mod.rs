@@ -75,6 +75,11 @@ pub(crate) trait Visit: Sync {
         Ok(())
     }
 
+    /// How many inputs, next to each other, may be seen at the same time.
+    fn inputs_at_once(&self) -> usize {
+        usize::MAX
+    }
+
     /// Bytes that one line too long for a chunk may take in memory now. Asked in the order of the inputs.
     fn room(&self) -> u64;
 }

@@ -68,6 +68,9 @@ impl<'a> Worker<'a> {
         local: &mut V::Local,
     ) -> Result<(), Halt> {
         let chunk = self.course.chunk(number);
+        if !self.turns.wait(self.course.first_of(chunk.input, visit.inputs_at_once())) {
+            return Err(Halt::Stopped);
+        }
         let open = self.enter(chunk.input)?;
         if let (true, Some(row)) = (chunk.first, &open.head.row) {
             self.batch.tally.see(self.scanner.hasher.hash(row));
