@@ -103,6 +103,15 @@ impl Budget {
         self.rest - (self.long_line() - LONG_LINE)
     }
 
+    /// Whether filters of so many bytes in all fit, with room for a long line; names the least cap if not.
+    pub(crate) fn check_filters(&self, bytes: u64) -> Result<(), Error> {
+        if bytes <= self.lasting() {
+            return Ok(());
+        }
+        let least = Self::least_cap(self.threads, bytes.saturating_add(bytes.div_ceil(7)));
+        Err(Error::Memory { cap: self.cap, least })
+    }
+
     /// For the table while `filters` bytes of filters are in memory.
     pub(crate) fn table(&self, filters: u64) -> u64 {
         self.lasting().saturating_sub(filters + self.spill_buffers())

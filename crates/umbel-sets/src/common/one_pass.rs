@@ -46,10 +46,7 @@ pub(crate) fn plan(
         fpp / 2.0,
     )?;
     let bytes = filters.iter().map(|(_, plan)| plan.bytes()).sum::<u64>() + written.bytes();
-    if bytes > budget.lasting() {
-        let least = Budget::least_cap(budget.threads, bytes + bytes.div_ceil(7));
-        return Err(Error::Memory { cap: budget.cap, least });
-    }
+    budget.check_filters(bytes)?;
     Ok(filters)
 }
 
@@ -68,6 +65,7 @@ pub(crate) fn run(
         let found = run.fill(*input, &mut filter, None, room)?;
         if found > size.keys() {
             let size = Plan::for_keys(Kind::Blocked, found, size.fpp())?;
+            run.scanner.budget.check_filters(held(&filters) + size.bytes())?;
             filter = Blocked::with_plan(&size, hasher)?;
             run.fill(*input, &mut filter, None, room)?;
         }
@@ -87,8 +85,9 @@ pub(crate) fn run(
     let false_ones = (plan.lines.iter().sum::<u64>() as f64 * fpp) as u64;
     let share =
         if run.at_least == run.inputs.len() { fpp } else { fpp * (run.inputs.len() as f64 - 1.0) };
-    let written =
-        Blocked::with_plan(&Plan::for_keys(Kind::Blocked, most + false_ones + 1, share)?, hasher)?;
+    let size = Plan::for_keys(Kind::Blocked, most + false_ones + 1, share)?;
+    run.scanner.budget.check_filters(held(&filters) + size.bytes())?;
+    let written = Blocked::with_plan(&size, hasher)?;
     sink.header(run.header.as_deref())?;
     let once = Mutex::new((written, sink));
     let pick = Pick { filters: &filters, enough: run.at_least - 1, once: &once, room };
@@ -101,6 +100,11 @@ pub(crate) fn run(
     run.passes.report.distinct = written.receipt().keys.value as u64;
     run.passes.report.error = Some(ErrorBound { extra, missing: written.receipt().fpp });
     Ok(())
+}
+
+/// Bytes of filters.
+fn held(filters: &[Blocked]) -> u64 {
+    filters.iter().map(|filter| filter.plan().bytes()).sum()
 }
 
 /// Writes lines that enough filters let pass, unless they seem written already.

@@ -176,3 +176,44 @@ fn a_line_set_aside_knows_nothing_of_the_table() {
     assert!(found == lines(0..10_000));
     assert!(report.bytes_spilled > 0);
 }
+
+/// Where samples are taken lines are long, elsewhere short: far more than estimated.
+fn hard_to_estimate(first: u64) -> Vec<u8> {
+    const SAMPLE: usize = 32 << 10;
+    let mut bytes = Vec::new();
+    let mut number = first;
+    for _ in 0..15 {
+        bytes.extend_from_slice(
+            &[&[b'x'; SAMPLE][..], number.to_string().as_bytes(), b"\n"].concat(),
+        );
+        number += 1;
+        let end = bytes.len() + 3 * SAMPLE;
+        while bytes.len() < end {
+            bytes.extend_from_slice(format!("{number:x}\n").as_bytes());
+            number += 1;
+        }
+    }
+    [bytes, vec![b'y'; SAMPLE]].concat()
+}
+
+#[test]
+fn the_rate_holds_when_lines_are_more_than_estimated() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    let bytes = [hard_to_estimate(1 << 30), hard_to_estimate((1 << 30) + 200_000)];
+    let inputs = [input(dir.path(), "a", &bytes[0]), input(dir.path(), "b", &bytes[1])];
+    let budget = Budget { rest: 1 << 26, ..cramped(2) };
+    for except in [false, true] {
+        let ask = Ask { except, ..Ask::default() };
+        let job = job(&inputs, ask, budget, &options).with_error(Some(1e-9));
+        let (plan, (found, report)) = (job.plan().unwrap(), run(&job));
+        assert!(report.lines > 3 * plan.lines.iter().sum::<u64>(), "{plan:?} {report:?}");
+        assert!(report.error.unwrap().missing <= 1e-9, "{report:?}");
+        assert!(found == model(&bytes, b'\n', ask), "{except}");
+        // What is enough for the estimate need not be for the lines.
+        let few = Distinct { budget: Budget { rest: 2_000_000, ..budget }, ..job };
+        few.plan().unwrap();
+        let error = few.run(&mut Vec::new()).unwrap_err();
+        assert!(matches!(error, Error::Memory { .. }), "{error}");
+    }
+}
