@@ -13,7 +13,7 @@
 
 use crate::Error;
 
-/// The smallest `--memory`: 16 MiB.
+/// The smallest memory cap: 16 MiB.
 pub const LEAST_MEMORY: u64 = 16 << 20;
 
 /// The program itself, its stacks and what the allocator holds back; 5 MiB were measured.

@@ -21,36 +21,26 @@
 //! | `places` | the inputs laid end to end |
 //! | `passes` | what each pass saw, and the report of all |
 //! | `sink` | where results go |
-//! | `filter` | a filter of umbel or of another system, and which keys lines are for the latter |
-//! | `bulk` | filling and asking filters with lines |
+//! | `bulk` | filling one blocked filter on all threads, and asking it in batches |
+//! | `filters` | filters of any kind or system: made, filled, asked and emptied with lines |
 //! | `keys` | the keys of lines in order, for work that no filter of ours does |
-//! | `rows` | the values of a key as a row of a filter that takes rows |
-//! | `at_once` | building a filter that takes no keys once it is built |
-//! | `lists` | building a filter of lines that match and lines that do not |
-//! | `seen` | what a filter does not know goes out and into it |
-//! | `pieces` | building a filter larger than memory |
 
-mod at_once;
 mod budget;
 mod bulk;
 mod common;
 mod distinct;
 mod error;
-mod filter;
+mod filters;
 mod input;
 mod join;
 mod keys;
 mod line_ends;
-mod lists;
 mod passes;
-mod pieces;
 mod places;
 mod records;
 mod report;
-mod rows;
 mod sample;
 mod scan;
-mod seen;
 mod sink;
 mod spill;
 mod table;
@@ -58,22 +48,19 @@ mod temporary;
 #[cfg(test)]
 mod testing;
 
-pub use at_once::AtOnce;
 pub use budget::{LEAST_MEMORY, most_threads};
-pub use bulk::{
-    Query, count, count_keys, insert, insert_stream, remove, remove_stream, room_beside,
-};
 pub use common::{Common, CommonPlan, Strategy};
 pub use distinct::{Distinct, DistinctPlan, DistinctStrategy};
 pub use error::{Error, QuoteFlaw};
-pub use filter::{Filter, ForeignLines, Receipt};
+pub use filters::{
+    AtOnce, Checkpoint, Filter, ForeignLines, Query, Receipt, Save, SaveError, Seen,
+    build_in_pieces, build_lists, count, count_keys, insert, insert_stream, remove, remove_stream,
+    room_beside,
+};
 pub use input::{Input, Spool};
 pub use keys::{Keys, keys, keys_stream};
-pub use lists::build_lists;
-pub use pieces::build_in_pieces;
 pub use records::Records;
 pub use report::{ErrorBound, Progress, Report};
-pub use seen::{Checkpoint, Save, SaveError, Seen};
 pub use temporary::TempFolders;
 
 use std::sync::Arc;

@@ -1,13 +1,45 @@
-//! What the passes of a job saw of its inputs: every pass over an input must have seen the same lines.
+//! What the passes of a job saw of its inputs, and their account in its report.
 
 use std::ops::Range;
 
 use crate::Error;
-use crate::input::Input;
+use crate::input::{Input, lengths};
 use crate::report::Report;
 use crate::scan::Tally;
 use crate::spill::Disk;
 
+impl Report {
+    /// Accounts for a pass over `inputs`.
+    fn pass(&mut self, inputs: &[Input]) {
+        self.bytes_read += lengths(inputs);
+        self.passes += inputs.len() as u32;
+    }
+
+    /// Accounts for inputs, once: their lines, what was spooled of them, and which grew.
+    fn inputs(&mut self, inputs: &[Input], lines: u64) {
+        let spooled = inputs.iter().map(Input::spooled_bytes).sum::<u64>();
+        self.lines += lines;
+        self.bytes_read += spooled;
+        self.bytes_spilled += spooled;
+        let grown = inputs.iter().filter(|input| input.grew());
+        self.grown.extend(grown.map(|input| input.name().to_owned()));
+    }
+
+    /// Accounts for the only pass over `inputs`.
+    pub(crate) fn passed(&mut self, inputs: &[Input], tallies: &[Tally]) {
+        self.pass(inputs);
+        self.inputs(inputs, tallies.iter().map(|tally| tally.lines).sum());
+    }
+
+    /// Accounts for lines that came one by one.
+    pub(crate) fn streamed(&mut self, tally: &Tally, bytes: u64) {
+        self.lines += tally.lines;
+        self.bytes_read += bytes;
+        self.passes += 1;
+    }
+}
+
+/// The passes of a job that reads its inputs more than once: all over an input must see the same lines.
 pub(crate) struct Passes {
     tallies: Vec<Option<Tally>>,
     pub(crate) report: Report,
@@ -25,9 +57,8 @@ impl Passes {
         range: Range<usize>,
         tallies: &[Tally],
     ) -> Result<(), Error> {
+        self.report.pass(&inputs[range.clone()]);
         for (number, &tally) in range.zip(tallies) {
-            self.report.bytes_read += inputs[number].length();
-            self.report.passes += 1;
             let before = self.tallies[number].replace(tally);
             if before.is_some_and(|before| before != tally) {
                 return Err(inputs[number].changed());
@@ -39,11 +70,9 @@ impl Passes {
     /// The report of the whole job.
     pub(crate) fn finish(self, inputs: &[Input], disk: &Disk<'_>) -> Report {
         let Self { tallies, mut report } = self;
-        let spooled: u64 = inputs.iter().map(Input::spooled_bytes).sum();
-        report.lines = tallies.iter().flatten().map(|tally| tally.lines).sum();
-        report.bytes_read += disk.read() + spooled;
-        report.bytes_spilled = disk.written() + spooled;
-        report.grew(inputs);
+        report.inputs(inputs, tallies.iter().flatten().map(|tally| tally.lines).sum());
+        report.bytes_read += disk.read();
+        report.bytes_spilled += disk.written();
         report
     }
 }

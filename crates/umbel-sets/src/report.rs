@@ -2,9 +2,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::input::{Input, lengths};
-use crate::scan::Tally;
-
 /// The error of an answer that is not exact, from the bits of the filters that gave it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ErrorBound {
@@ -63,29 +60,4 @@ pub struct Report {
     pub grown: Vec<String>,
     /// Which error the answer may have; `None` when it is exact.
     pub error: Option<crate::ErrorBound>,
-}
-
-impl Report {
-    /// Accounts for lines that came one by one.
-    pub(crate) fn streamed(&mut self, tally: &Tally, bytes: u64) {
-        self.lines += tally.lines;
-        self.bytes_read += bytes;
-        self.passes += 1;
-    }
-
-    /// Accounts for the only pass over `inputs`.
-    pub(crate) fn passed(&mut self, inputs: &[Input], tallies: &[Tally]) {
-        self.lines += tallies.iter().map(|tally| tally.lines).sum::<u64>();
-        let spooled = inputs.iter().map(Input::spooled_bytes).sum::<u64>();
-        self.bytes_read += lengths(inputs) + spooled;
-        self.bytes_spilled += spooled;
-        self.passes += inputs.len() as u32;
-        self.grew(inputs);
-    }
-
-    /// Notes which inputs grew.
-    pub(crate) fn grew(&mut self, inputs: &[Input]) {
-        let grown = inputs.iter().filter(|input| input.grew());
-        self.grown.extend(grown.map(|input| input.name().to_owned()));
-    }
 }

@@ -164,7 +164,7 @@ fn exactly_once(kills: u64, options: &str) {
         }
     }
     eprintln!("{killed} killed, {taken_back} taken back");
-    assert!(taken_back * 10 >= kills / 5, "{taken_back} taken back");
+    assert!(kills < 100 || taken_back > kills / 100, "{taken_back} taken back");
 }
 
 #[test]
@@ -194,6 +194,8 @@ fn a_filter_that_another_run_changes_is_waited_for() {
         let mut add = folder.umbel("add -q f pipe").spawn();
         let mut pipe = add.feed(&folder, "pipe");
         pipe.write_all(&urls(1000..1100)).unwrap();
+        let is_locked = || fs::File::open(folder.path("f")).unwrap().try_lock().is_err();
+        add.until("it had the filter", is_locked);
         let mut other = folder.umbel(arguments).spawn();
         thread::sleep(Duration::from_millis(200));
         assert!(other.runs(), "{arguments}");

@@ -100,7 +100,7 @@ impl Distinct<'_> {
             passes: self.inputs.len() as u32,
             lines,
         };
-        let length = (from_bytes + other_bytes) / (from + others);
+        let length = (from_bytes + other_bytes) / (from + others).max(1);
         if let Some(fpp) = self.fpp {
             let (seen, doubtful) = one_pass::plan(fpp, from, others, budget)?;
             plan.strategy = DistinctStrategy::OnePass;

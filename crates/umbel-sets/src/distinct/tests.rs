@@ -136,6 +136,18 @@ fn every_strategy_is_taken_and_right() {
 }
 
 #[test]
+fn no_inputs_have_no_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    for fpp in [None, Some(0.01)] {
+        for job in [Distinct::lines(&[], &options), Distinct::except(&[], &options)] {
+            let (found, report) = run(&job.unwrap().with_error(fpp));
+            assert!(found.is_empty() && report.lines == 0, "{report:?}");
+        }
+    }
+}
+
+#[test]
 fn few_different_lines_take_one_pass() {
     let dir = tempfile::tempdir().unwrap();
     let options = options(dir.path(), b'\n');

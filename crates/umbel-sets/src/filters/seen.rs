@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use umbel::{AnyFilter, Capacity, KeyHash, Kind};
 
+use super::room::{growth, room_to_fill};
 use crate::budget::Budget;
-use crate::bulk::{growth, room_to_fill};
 use crate::input::{Input, lengths};
 use crate::report::ErrorBound;
 use crate::report::Report;

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use umbel::{Cascade, KeyHash, KeyHasher, Plan};
 
+use super::count::count;
 use crate::budget::Budget;
-use crate::bulk::count;
 use crate::input::{Input, lengths};
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};

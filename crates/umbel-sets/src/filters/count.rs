@@ -1,0 +1,80 @@
+//! Counting lines, or the keys that they are for another system, to size a filter.
+
+use std::sync::Mutex;
+
+use umbel::KeyHasher;
+use umbel_foreign::{Format, KeyCounter, KeyType};
+
+use super::filter::LineKeys;
+use crate::budget::Budget;
+use crate::input::{Input, lengths};
+use crate::scan::{Lines, Scanner, Visit};
+use crate::{Error, Options};
+
+/// Counts the lines of `inputs`: an upper bound of their different keys.
+///
+/// # Errors
+/// Those of reading.
+pub fn count(inputs: &[Input], options: &Options) -> Result<u64, Error> {
+    struct Count(Budget);
+    impl Visit for Count {
+        type Local = ();
+        fn local(&self) {}
+        fn batch(&self, (): &mut (), _: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
+            Ok(())
+        }
+        fn room(&self) -> u64 {
+            self.0.rest
+        }
+    }
+    let scanner = Scanner::new(options, KeyHasher::default())?;
+    options.progress.expect(lengths(inputs));
+    let tallies = scanner.scan(inputs, &Count(scanner.budget))?;
+    Ok(tallies.iter().map(|tally| tally.lines).sum())
+}
+
+/// Counts the keys that lines of `inputs` are for another system, as it does to size a filter.
+///
+/// # Errors
+/// Those of reading; [`Error::Key`] for a line that is no key, where the system looks at them.
+pub fn count_keys(
+    inputs: &[Input],
+    format: Format,
+    key_type: Option<KeyType>,
+    options: &Options,
+) -> Result<u64, Error> {
+    struct Count<'a> {
+        keys: LineKeys,
+        counter: Mutex<&'a mut KeyCounter>,
+        budget: Budget,
+    }
+    impl Visit for Count<'_> {
+        type Local = ();
+        fn local(&self) {}
+        fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
+            self.keys.count(&mut self.counter.lock().expect("no worker panics"), lines)
+        }
+        fn room(&self) -> u64 {
+            self.budget.rest
+        }
+    }
+    let keys = LineKeys::new(format, key_type)?;
+    one_field(format, options)?;
+    if !format.counts_keys() {
+        return count(inputs, options);
+    }
+    let scanner = Scanner::new(options, KeyHasher::default())?;
+    let budget = scanner.budget;
+    options.progress.expect(lengths(inputs));
+    let mut counter = KeyCounter::new(format);
+    scanner.scan(inputs, &Count { keys, counter: Mutex::new(&mut counter), budget })?;
+    Ok(counter.keys())
+}
+
+/// Keys of other systems are values, not rows of them.
+pub(super) fn one_field(format: Format, options: &Options) -> Result<(), Error> {
+    match options.records.key().len() {
+        0 | 1 => Ok(()),
+        fields => Err(Error::KeyFields { format, fields }),
+    }
+}

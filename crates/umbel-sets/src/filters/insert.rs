@@ -1,0 +1,171 @@
+//! Lines into a filter of any kind, or of another system.
+
+use std::io::Read;
+use std::sync::Mutex;
+
+use umbel::AnyFilter;
+use umbel_foreign::{ForeignFilter, ForeignInsert};
+
+use super::count::one_field;
+use super::filter::{Filter, ForeignLines};
+use super::room::{growth, outgrown, room_beside, room_to_fill};
+use super::rows::Places;
+use crate::budget::Budget;
+use crate::bulk::fill;
+use crate::input::{Input, lengths};
+use crate::report::Report;
+use crate::scan::{Lines, Scanner, Visit};
+use crate::{Error, Options};
+
+/// Inserts every line of `inputs` into `filter`, on all threads.
+///
+/// # Errors
+/// Those of reading; [`Error::Memory`] when the filter does not fit in the cap, [`Error::Outgrown`] when
+/// it grows beyond: then it holds the lines before; [`Error::Key`] for a line that is no key of another system.
+pub fn insert(inputs: &[Input], filter: &mut Filter, options: &Options) -> Result<Report, Error> {
+    let scanner = Scanner::new(options, filter.hasher())?;
+    let room = room_to_insert(filter, options)?;
+    options.progress.expect(lengths(inputs));
+    let tallies = match filter {
+        Filter::Own(AnyFilter::Blocked(filter)) => fill(&scanner, inputs, filter, None, room)?,
+        Filter::Own(other) => {
+            scanner.scan(inputs, &FillWhole::new(other, room, &scanner, options)?)?
+        }
+        Filter::Foreign(lines) => {
+            scanner.scan(inputs, &FillForeign::new(lines, room, scanner.budget))?
+        }
+    };
+    let mut report = Report::default();
+    report.passed(inputs, &tallies);
+    Ok(report)
+}
+
+/// Inserts every line that `source` gives into `filter`.
+///
+/// # Errors
+/// As [`insert`].
+pub fn insert_stream(
+    name: &str,
+    source: impl Read,
+    filter: &mut Filter,
+    options: &Options,
+) -> Result<Report, Error> {
+    let scanner = Scanner::new(options, filter.hasher())?;
+    let room = room_to_insert(filter, options)?;
+    let before = options.progress.done();
+    let tally = match filter {
+        Filter::Own(filter) => {
+            let fill = FillWhole::new(filter, room, &scanner, options)?;
+            scanner.stream(name, source, &fill)?
+        }
+        Filter::Foreign(lines) => {
+            let fill = FillForeign::new(lines, room, scanner.budget);
+            scanner.stream(name, source, &fill)?
+        }
+    };
+    let mut report = Report::default();
+    report.streamed(&tally, options.progress.done() - before);
+    Ok(report)
+}
+
+/// As [`room_to_fill`], of a filter of umbel or of another system.
+fn room_to_insert(filter: &mut Filter, options: &Options) -> Result<u64, Error> {
+    let lines = match filter {
+        Filter::Own(filter) => return room_to_fill(filter, options),
+        Filter::Foreign(lines) => lines,
+    };
+    let format = lines.filter().format();
+    one_field(format, options)?;
+    let room = room_beside(lines.filter().bytes_to_fill(), options)?;
+    if !format.grows() {
+        return Ok(room);
+    }
+    let budget = Budget::new(options.memory, options.threads)?;
+    lines.filter_mut().set_limit(budget.lasting());
+    Ok(room.min(budget.long_line()))
+}
+
+/// Fills a filter of any kind, one batch at a time.
+struct FillWhole<'a> {
+    filter: Mutex<&'a mut AnyFilter>,
+    /// Whether its bits depend on the order of the keys: those of a filter that grows do.
+    in_order: bool,
+    /// Of a filter of rows.
+    places: Option<Places>,
+    room: u64,
+    budget: Budget,
+}
+
+impl<'a> FillWhole<'a> {
+    fn new(
+        filter: &'a mut AnyFilter,
+        room: u64,
+        scanner: &Scanner<'_>,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let in_order = filter.plan().kind().in_order();
+        let places = Places::of_all(filter, options)?;
+        let budget = scanner.budget;
+        Ok(Self { filter: Mutex::new(filter), in_order, places, room, budget })
+    }
+
+    fn insert(&self, lines: &Lines<'_>) -> Result<(), Error> {
+        let mut filter = self.filter.lock().expect("no worker panics");
+        if let (AnyFilter::Attributes(filter), Some(places)) = (&mut **filter, &self.places) {
+            return places.insert(filter, lines);
+        }
+        filter.insert_all(lines.hashes()).map_err(|error| growth(error, self.budget))
+    }
+}
+
+impl Visit for FillWhole<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        keep.fill(self.in_order);
+        if self.in_order { Ok(()) } else { self.insert(lines) }
+    }
+
+    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
+        self.insert(lines)
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}
+
+/// Fills another system's filter with lines in their order: counts and parts of some formats depend on it.
+struct FillForeign<'a> {
+    lines: Mutex<&'a mut ForeignLines>,
+    room: u64,
+    budget: Budget,
+}
+
+impl<'a> FillForeign<'a> {
+    fn new(lines: &'a mut ForeignLines, room: u64, budget: Budget) -> Self {
+        Self { lines: Mutex::new(lines), room, budget }
+    }
+}
+
+impl Visit for FillForeign<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
+        let inserted = self.lines.lock().expect("no worker panics").insert(lines);
+        inserted.map_err(|error| match error {
+            Error::Foreign(umbel_foreign::Error::GrowthLimit { bytes, .. }) => {
+                outgrown(bytes, self.budget)
+            }
+            error => error,
+        })
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}

@@ -1,0 +1,24 @@
+//! Filters of lines: made, filled, asked, emptied.
+
+mod at_once;
+mod count;
+mod filter;
+mod insert;
+mod lists;
+mod pieces;
+mod query;
+mod remove;
+mod room;
+mod rows;
+mod seen;
+
+pub use at_once::AtOnce;
+pub use count::{count, count_keys};
+pub use filter::{Filter, ForeignLines, Receipt};
+pub use insert::{insert, insert_stream};
+pub use lists::build_lists;
+pub use pieces::build_in_pieces;
+pub use query::Query;
+pub use remove::{remove, remove_stream};
+pub use room::room_beside;
+pub use seen::{Checkpoint, Save, SaveError, Seen};

@@ -1,0 +1,90 @@
+//! Lines out of a filter whose kind allows that.
+
+use std::io::Read;
+use std::sync::Mutex;
+
+use umbel::AnyFilter;
+
+use super::room::room_beside;
+use crate::input::{Input, lengths};
+use crate::report::Report;
+use crate::scan::{Lines, Scanner, Visit};
+use crate::{Error, Options};
+
+/// Takes every line of `inputs` out of `filter`, in their order; `found` of the report are those that
+/// were there, the other lines certainly were not and changed nothing.
+///
+/// # Errors
+/// Those of reading; [`Error::Memory`] when the filter does not fit in the cap;
+/// [`umbel::InsertError::CannotRemove`] of a kind that keys cannot be taken out of.
+pub fn remove(
+    inputs: &[Input],
+    filter: &mut AnyFilter,
+    options: &Options,
+) -> Result<Report, Error> {
+    let scanner = Scanner::new(options, *filter.hasher())?;
+    let work = TakeOut::new(filter, options)?;
+    options.progress.expect(lengths(inputs));
+    let mut report = Report::default();
+    report.passed(inputs, &scanner.scan(inputs, &work)?);
+    report.found = work.removed();
+    Ok(report)
+}
+
+/// Takes every line that `source` gives out of `filter`. As [`remove`].
+///
+/// # Errors
+/// As there.
+pub fn remove_stream(
+    name: &str,
+    source: impl Read,
+    filter: &mut AnyFilter,
+    options: &Options,
+) -> Result<Report, Error> {
+    let scanner = Scanner::new(options, *filter.hasher())?;
+    let work = TakeOut::new(filter, options)?;
+    let before = options.progress.done();
+    let tally = scanner.stream(name, source, &work)?;
+    let mut report = Report { found: work.removed(), ..Report::default() };
+    report.streamed(&tally, options.progress.done() - before);
+    Ok(report)
+}
+
+/// Takes lines out of a filter in their order, a batch at a time: which of two lines that share
+/// counters is taken for one that was there depends on it.
+struct TakeOut<'a> {
+    /// The filter, room for answers, and how many lines were there.
+    work: Mutex<(&'a mut AnyFilter, Vec<bool>, u64)>,
+    room: u64,
+}
+
+impl<'a> TakeOut<'a> {
+    fn new(filter: &'a mut AnyFilter, options: &Options) -> Result<Self, Error> {
+        filter.removing()?;
+        let room = room_beside(filter.bytes(), options)?;
+        Ok(Self { work: Mutex::new((filter, Vec::new(), 0)), room })
+    }
+
+    fn removed(self) -> u64 {
+        self.work.into_inner().expect("no worker panics").2
+    }
+}
+
+impl Visit for TakeOut<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
+        let mut work = self.work.lock().expect("no worker panics");
+        let (filter, removed, count) = &mut *work;
+        removed.resize(lines.len(), false);
+        filter.removing()?.remove_all(lines.hashes(), removed);
+        *count += removed.iter().filter(|&&removed| removed).count() as u64;
+        Ok(())
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}

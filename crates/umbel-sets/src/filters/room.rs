@@ -1,0 +1,49 @@
+//! The memory that a filter leaves to work with lines, and that it may grow to.
+
+use umbel::{AnyFilter, Capacity};
+
+use crate::budget::Budget;
+use crate::{Error, Options};
+
+/// Bytes that the memory cap leaves beside a filter of so many bytes, for work with lines.
+///
+/// # Errors
+/// [`Error::Memory`], with a cap that suffices, when that is too little.
+pub fn room_beside(bytes: u64, options: &Options) -> Result<u64, Error> {
+    const LEAST_ROOM: u64 = 1 << 20;
+    let Budget { cap, threads, rest, .. } = Budget::new(options.memory, options.threads)?;
+    rest.checked_sub(bytes).filter(|room| *room >= LEAST_ROOM).ok_or_else(|| Error::Memory {
+        cap,
+        least: Budget::least_cap(threads, bytes.saturating_add(LEAST_ROOM)),
+    })
+}
+
+/// As [`room_beside`], where the filter may grow: it is told how far, and a long line gets the rest.
+pub(super) fn room_to_fill(filter: &mut AnyFilter, options: &Options) -> Result<u64, Error> {
+    // Also when there are no lines: a filter that takes none is told before any is read.
+    if !filter.plan().kind().rows() {
+        filter.check_inserts()?;
+    }
+    let room = room_beside(filter.bytes(), options)?;
+    if filter.plan().kind().capacity() != Capacity::First {
+        return Ok(room);
+    }
+    let budget = Budget::new(options.memory, options.threads)?;
+    filter.set_limit(budget.lasting());
+    Ok(room.min(budget.long_line()))
+}
+
+/// What is wrong when a filter cannot grow.
+pub(super) fn growth(error: umbel::InsertError, budget: Budget) -> Error {
+    match error {
+        umbel::InsertError::GrowthLimit { bytes, .. } => outgrown(bytes, budget),
+        error => error.into(),
+    }
+}
+
+/// The error of a filter that takes `bytes` bytes when it grows once more.
+pub(super) fn outgrown(bytes: u64, budget: Budget) -> Error {
+    // A sixteenth of what is left beside the workers is for a long line.
+    let next = Budget::least_cap(budget.threads, bytes + bytes / 15 + 1);
+    Error::Outgrown { cap: budget.cap, next }
+}
