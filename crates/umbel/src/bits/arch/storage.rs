@@ -69,7 +69,7 @@ impl Blocks {
     }
 
     /// As [`zeroed`](Self::zeroed), in ordinary pages: of a huge filter only those that are touched take memory.
-    #[cfg(test)]
+    #[cfg(all(test, target_pointer_width = "64"))]
     pub(crate) fn sparse(count: u64) -> Self {
         let pages = MmapMut::map_anon((count * BLOCK_BYTES) as usize).expect("address space");
         #[cfg(target_os = "linux")]
