@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
+use nix::sys::signal::Signal;
 
 use crate::report::say;
 
@@ -26,6 +27,17 @@ pub(crate) fn allow_open_files() {
     const ENOUGH: u64 = 1 << 14;
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, soft.max(hard.min(ENOUGH)), hard);
+    }
+}
+
+/// Whether this process was started to ignore a signal, as `nohup` starts one. Where the system does not tell, a hang-up may
+/// be ignored.
+pub(crate) fn ignores(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    match ignored.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()) {
+        Some(bits) => bits >> (signal - 1) & 1 == 1,
+        None => signal == Signal::SIGHUP as i32,
     }
 }
 

@@ -26,6 +26,7 @@ use crate::atomic::Existing;
 use crate::filters::{self, Locked};
 use crate::journal::{self, Found, Journal, Reached, Written};
 use crate::lines::{self, Source};
+use crate::machine;
 use crate::numbers::Count;
 use crate::output::{print, stdout};
 use crate::report::{Run, say};
@@ -112,12 +113,12 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
 /// Does the work; when the process is asked to end meanwhile, saves what went out and ends it. Who asks twice does not
 /// wait for that.
 fn until_stopped(job: &Seen<'_>, filter: &Path, work: impl FnOnce() -> Result<()>) -> Result<()> {
-    const ASKED: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+    let signals = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !machine::ignores(*signal));
     let asked = Arc::new(AtomicBool::new(false));
-    for signal in ASKED {
+    for signal in signals.clone() {
         flag::register_conditional_default(signal, Arc::clone(&asked)).context("signals")?;
     }
-    let mut signals = Signals::new(ASKED).context("signals")?;
+    let mut signals = Signals::new(signals).context("signals")?;
     let handle = signals.handle();
     thread::scope(|scope| {
         scope.spawn(move || {

@@ -182,6 +182,24 @@ fn of_runs_killed_hundreds_of_times_each_line_goes_out_exactly_once() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_run_that_is_to_ignore_a_signal_goes_on() {
+    let folder = Folder::new();
+    folder.fifo("pipe");
+    let umbel = env!("CARGO_BIN_EXE_umbel");
+    let nohup = "trap '' HUP; exec \"$0\" dedup -q --seen f -o out pipe";
+    let mut run = folder.program("sh", "-c").arg(nohup).arg(umbel).spawn();
+    let mut pipe = run.feed(&folder, "pipe");
+    pipe.write_all(&urls(0..10)).unwrap();
+    run.until("it put lines out", || folder.read_if_there("out").len() == 660);
+    run.kill(Signal::SIGHUP);
+    pipe.write_all(&urls(10..20)).unwrap();
+    drop(pipe);
+    run.finish().done();
+    assert!(folder.read("out") == urls(0..20));
+}
+
+#[test]
 fn a_filter_that_another_run_changes_is_waited_for() {
     let folder = Folder::new();
     let build = |name: &str| {

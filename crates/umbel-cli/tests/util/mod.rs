@@ -57,6 +57,11 @@ impl Folder {
         fs::read(self.path(name)).unwrap()
     }
 
+    /// What a file holds; nothing when there is none.
+    pub(crate) fn read_if_there(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap_or_default()
+    }
+
     /// A named pipe that nobody has opened yet; an old one goes, for its writers may be a moment in
     /// closing it: another test's process, just forked, has all descriptors until it runs its program.
     pub(crate) fn fifo(&self, name: &str) {
@@ -93,7 +98,7 @@ impl Folder {
         self.program("sh", "-c").arg(script).arg(env!("CARGO_BIN_EXE_umbel")).args(arguments)
     }
 
-    fn program(&self, program: &str, arguments: &str) -> Umbel {
+    pub(crate) fn program(&self, program: &str, arguments: &str) -> Umbel {
         let mut command = Command::new(program);
         command.current_dir(self.root.path()).env("TMPDIR", self.path(TMP));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
