@@ -126,7 +126,7 @@ fn the_cap_holds_for_inputs_of_any_shape() {
 }
 
 #[test]
-#[ignore = "hundreds of jobs: cargo x test --full"]
-fn the_cap_holds_for_hundreds_of_inputs_of_any_shape() {
-    (16..400).for_each(holds);
+#[ignore = "minutes of jobs: cargo x test --full"]
+fn the_cap_holds_for_more_inputs_of_any_shape() {
+    (16..80).for_each(holds);
 }
