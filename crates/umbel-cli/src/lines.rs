@@ -16,6 +16,7 @@ use crate::args::{RecordArgs, Work};
 use crate::machine;
 use crate::numbers::Size;
 use crate::output::stdout;
+use crate::report::say;
 
 /// What was typed about the work, settled.
 pub(crate) fn options(work: &Work) -> Result<Options> {
@@ -27,7 +28,7 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
     let tmp = Arc::new(TempFolders::new(folders).with_notice(if work.voice.quiet {
         |_| {}
     } else {
-        machine::warn_if_in_memory
+        warn_if_in_memory
     }));
     let memory = work.memory.map_or_else(machine::default_memory, |bytes| bytes.0);
     // Threads that were asked for stay as they are; by default a small cap has few.
@@ -43,6 +44,16 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
         records,
         progress: Arc::new(Progress::default()),
     })
+}
+
+/// Says of a folder for temporary files that it is in memory, if it is.
+fn warn_if_in_memory(folder: &Path) {
+    if machine::is_in_memory(folder) {
+        say(&format!(
+            "umbel: warning: {} is in memory (tmpfs), so temporary files take memory beyond the cap; name a folder on disk with --tmp",
+            folder.display()
+        ));
+    }
 }
 
 fn records(args: &RecordArgs) -> Result<Records> {

@@ -6,8 +6,6 @@ use std::path::Path;
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
 use nix::sys::signal::Signal;
 
-use crate::report::say;
-
 /// Used when the machine does not tell its memory.
 const FALLBACK: u64 = 1 << 30;
 
@@ -41,24 +39,15 @@ pub(crate) fn ignores(signal: i32) -> bool {
     }
 }
 
-/// Says of a folder for temporary files that it is in memory, if it is.
-pub(crate) fn warn_if_in_memory(folder: &Path) {
-    if is_in_memory(folder) {
-        say(&format!(
-            "umbel: warning: {} is in memory (tmpfs), so temporary files take memory beyond the cap; name a folder on disk with --tmp",
-            folder.display()
-        ));
-    }
-}
-
+/// Whether a folder is in memory.
 #[cfg(target_os = "linux")]
-fn is_in_memory(folder: &Path) -> bool {
+pub(crate) fn is_in_memory(folder: &Path) -> bool {
     use nix::sys::statfs::{TMPFS_MAGIC, statfs};
     statfs(folder).is_ok_and(|system| system.filesystem_type() == TMPFS_MAGIC)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn is_in_memory(_: &Path) -> bool {
+pub(crate) fn is_in_memory(_: &Path) -> bool {
     false
 }
 
