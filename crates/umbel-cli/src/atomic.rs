@@ -5,9 +5,9 @@
 //! file beside the target. To replace a file takes two steps on Linux, a name beside it and a
 //! rename; what a SIGKILL just between them leaves is removed when the file is replaced again.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -36,6 +36,11 @@ pub(crate) fn check_target(path: &Path, existing: Existing) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Whether both are of the same file.
+pub(crate) fn is_same(left: &Metadata, right: &Metadata) -> bool {
+    (left.dev(), left.ino()) == (right.dev(), right.ino())
 }
 
 fn folder(path: &Path) -> &Path {
@@ -120,7 +125,6 @@ fn nameless(dir: &Path) -> Option<File> {
 mod nameless {
     use std::ffi::OsString;
     use std::os::fd::AsRawFd;
-    use std::os::unix::fs::MetadataExt;
 
     use nix::errno::Errno;
     use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
@@ -176,9 +180,7 @@ mod nameless {
         // Whoever removes a file holds its lock: if it still is at its place, it stays there.
         let (ours, named) = (file.metadata()?, fs::symlink_metadata(path));
         match named {
-            Ok(named) if (ours.dev(), ours.ino()) == (named.dev(), named.ino()) => {
-                fs::remove_file(path)
-            }
+            Ok(named) if is_same(&ours, &named) => fs::remove_file(path),
             _ => Ok(()),
         }
     }

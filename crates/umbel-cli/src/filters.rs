@@ -3,7 +3,6 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufReader, IsTerminal, Seek, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -187,7 +186,7 @@ fn lock(mut file: File, path: &Path) -> Result<File> {
         // While we waited the file may have been replaced by a newer one.
         let ours = file.metadata().with_context(context)?;
         let named = fs::metadata(path).with_context(context)?;
-        if (ours.dev(), ours.ino()) == (named.dev(), named.ino()) {
+        if atomic::is_same(&ours, &named) {
             return Ok(file);
         }
         file = open(path)?;

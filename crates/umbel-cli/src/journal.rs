@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
-use umbel::{AnyFilter, KeyHash, KeyHasher, Kind};
+use umbel::{AnyFilter, Capacity, KeyHash, KeyHasher};
 
 use crate::atomic::{self, Existing};
 
@@ -37,6 +37,15 @@ pub(crate) struct Reached {
     pub(crate) found: u64,
     /// The file they went to, if it was named.
     pub(crate) output: Option<Written>,
+}
+
+impl Reached {
+    /// The content of its frame.
+    fn content(&self) -> Result<Vec<u8>> {
+        let mut content = vec![1];
+        serde_json::to_writer(&mut content, self)?;
+        Ok(content)
+    }
 }
 
 /// What was written of a file.
@@ -83,7 +92,7 @@ pub(crate) fn find(path: &Path) -> Result<Option<Found>> {
 /// Puts into `filter` what its journal at `path` holds and it does not.
 pub(crate) fn take_in(filter: &mut AnyFilter, path: &Path) -> Result<Option<Found>> {
     let Some(found) = find(path)? else { return Ok(None) };
-    let forgets = matches!(filter.plan().kind(), Kind::Stable | Kind::Window);
+    let forgets = filter.plan().kind().capacity() == Capacity::Last;
     let mut known = Vec::new();
     each_frame(path, found.end, |frame, _| {
         let Frame::Hashes(mut hashes) = frame else { return Ok(()) };
@@ -201,7 +210,7 @@ impl Journal {
     /// Notes hashes; they count from the next [`reached`](Self::reached) on.
     pub(crate) fn note(&mut self, hashes: &[KeyHash]) -> Result<()> {
         for hash in hashes {
-            let bytes = (u128::from(hash.high) << 64 | u128::from(hash.low)).to_le_bytes();
+            let bytes = hash.to_u128().to_le_bytes();
             self.waiting.extend_from_slice(&bytes);
             if self.waiting.len() == LONGEST {
                 self.flush()?;
@@ -221,9 +230,7 @@ impl Journal {
     /// Makes last what was noted, and how far the run is.
     pub(crate) fn reached(&mut self, reached: &Reached) -> Result<()> {
         self.flush()?;
-        let mut content = vec![1];
-        serde_json::to_writer(&mut content, reached)?;
-        self.frame(&content)?;
+        self.frame(&reached.content()?)?;
         let out = self.out.as_mut().expect("a frame was just written");
         out.flush()
             .and_then(|()| out.get_ref().sync_data())
@@ -232,13 +239,9 @@ impl Journal {
 
     /// Begins anew, when the filter has all that was noted.
     pub(crate) fn begin_again(&mut self, reached: &Reached) -> Result<()> {
-        let mut content = vec![1];
-        serde_json::to_writer(&mut content, reached)?;
         let mut bytes = START.to_vec();
-        write_frame(&mut bytes, &content)?;
-        atomic::write(&self.path, Existing::Replace, |out| Ok(out.write_all(&bytes)?))?;
-        let context = || self.path.display().to_string();
-        let file = OpenOptions::new().append(true).open(&self.path).with_context(context)?;
+        write_frame(&mut bytes, &reached.content()?)?;
+        let file = atomic::write(&self.path, Existing::Replace, |out| Ok(out.write_all(&bytes)?))?;
         self.out = Some(BufWriter::new(file));
         self.bytes = bytes.len() as u64;
         Ok(())

@@ -5,7 +5,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Read};
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use umbel_sets::{Input, Options, Progress, Records, Spool, TempFolders};
 
 use crate::args::{RecordArgs, Work};
+use crate::atomic;
 use crate::machine;
 use crate::numbers::Size;
 use crate::output::stdout;
@@ -178,10 +179,10 @@ pub(crate) fn open_beside(
     output: Option<&Path>,
 ) -> Result<Vec<Source>> {
     let paths = named(files, work)?;
-    let id = |path: &Path| path.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
-    if let Some(output) = output
-        && let Some(out) = id(output)
-        && let Some(path) = paths.iter().find(|path| id(path) == Some(out))
+    let is_output =
+        |path: &PathBuf, out| path.metadata().is_ok_and(|meta| atomic::is_same(&meta, out));
+    if let Some(Ok(out)) = output.map(Path::metadata)
+        && let Some(path) = paths.iter().find(|path| is_output(path, &out))
     {
         bail!("{}: lines are added to it, so it cannot be an input too", path.display());
     }
@@ -359,7 +360,7 @@ fn open_one(path: &Path) -> Result<Opened> {
 /// Whether standard output is this very file.
 fn is_output(meta: &Metadata) -> bool {
     let output = stdout().and_then(|out| Ok(out.metadata()?));
-    output.is_ok_and(|out| out.is_file() && (out.dev(), out.ino()) == (meta.dev(), meta.ino()))
+    output.is_ok_and(|out| out.is_file() && atomic::is_same(&out, meta))
 }
 
 /// Whether it is a file that tells its length. Files of the kernel claim to have no bytes; what they give is only known by

@@ -32,8 +32,8 @@ pub(crate) fn write_lines<T>(
     to: &OutputArgs,
     work: impl FnOnce(&mut (dyn Write + Send)) -> Result<T>,
 ) -> Result<T> {
-    match &to.output {
-        Some(path) if path.as_os_str() != "-" => {
+    match to.file() {
+        Some(path) => {
             let mut result = None;
             atomic::write(path, Existing::Replace, |out| {
                 result = Some(work(out)?);
@@ -41,16 +41,13 @@ pub(crate) fn write_lines<T>(
             })?;
             Ok(result.expect("it is there when the file is"))
         }
-        _ => work(&mut stdout()?),
+        None => work(&mut stdout()?),
     }
 }
 
 /// Refuses, before any work, a file that cannot be made.
 pub(crate) fn check_target(to: &OutputArgs) -> Result<()> {
-    match &to.output {
-        Some(path) if path.as_os_str() != "-" => atomic::check_target(path, Existing::Replace),
-        _ => Ok(()),
-    }
+    to.file().map_or(Ok(()), |path| atomic::check_target(path, Existing::Replace))
 }
 
 /// Prints text, noticing when nobody reads it.

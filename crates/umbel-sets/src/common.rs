@@ -24,7 +24,7 @@ use umbel::{Blocked, KeyHasher, Kind, Plan};
 use crate::budget::{Budget, KEPT_LINE};
 use crate::bulk::{Picked, fill};
 use crate::input::{Input, estimate_lines, lengths};
-use crate::join::{Join, Part};
+use crate::join::{Join, Part, Settling};
 use crate::passes::Passes;
 use crate::places::Places;
 use crate::records::{Layout, Record};
@@ -313,13 +313,9 @@ impl Run<'_> {
             runs.add(&self.disk, table.met(all))?;
         }
         let memory = if stays { beside } else { rest };
-        let join = Join {
-            disk: &self.disk,
-            hasher: self.scanner.hasher,
-            places: &self.places,
-            budget: self.scanner.budget,
-            memory,
-        };
+        let Scanner { budget, hasher, .. } = self.scanner;
+        let settling = Settling { disk: &self.disk, hasher, budget, memory };
+        let join = Join { settling, places: &self.places };
         self.passes.report.distinct += join.run(parts, &mut runs)?;
         let held = table.iter().flat_map(|table| table.met(all));
         let (mut held, mut merged) = (held.peekable(), runs.merge(&self.disk, memory / 2)?);

@@ -14,16 +14,13 @@ use umbel::KeyHasher;
 use crate::Error;
 use crate::budget::Budget;
 use crate::places::Places;
+use crate::records::Layout;
 use crate::spill::{Disk, Partitions, Runs, Spill};
 use crate::table::{Inserted, Table};
 
 pub(crate) struct Join<'a> {
-    pub(crate) disk: &'a Disk<'a>,
-    pub(crate) hasher: KeyHasher,
+    pub(crate) settling: Settling<'a>,
     pub(crate) places: &'a Places,
-    pub(crate) budget: Budget,
-    /// Bytes for all threads together.
-    pub(crate) memory: u64,
 }
 
 /// Lines set aside together.
@@ -40,13 +37,73 @@ struct Queue<P> {
     stopped: bool,
 }
 
-/// Works off all parts on `threads` threads; `work` gives the parts that come of one, and the number
-/// of different lines it held. Gives the sum of those.
+/// What settling a part has.
+#[derive(Clone, Copy)]
+pub(crate) struct Settling<'a> {
+    pub(crate) disk: &'a Disk<'a>,
+    pub(crate) hasher: KeyHasher,
+    pub(crate) budget: Budget,
+    /// Bytes for all threads together, or for one part.
+    pub(crate) memory: u64,
+}
+
+impl Settling<'_> {
+    /// Bytes of a buffer to read a file with.
+    pub(crate) fn buffer(&self) -> usize {
+        (self.memory / 32).clamp(16 << 10, 1 << 20) as usize
+    }
+
+    /// Partitions for lines without room that are settled at `level`.
+    pub(crate) fn partitions(
+        &self,
+        level: u32,
+        count: usize,
+        layout: Layout,
+    ) -> Result<Partitions, Error> {
+        Partitions::new(self.disk, level, count, self.memory / 16, layout)
+    }
+
+    /// How many of those for the rest of a file, `seen` lines of which had room.
+    pub(crate) fn partitions_of_rest(&self, file: &Spill, seen: u64) -> usize {
+        self.budget.partitions_of_rest(file.lines(), seen, self.memory / 16)
+    }
+
+    /// Fills a table with the lines of a file; gives those without room, in partitions for `level`.
+    pub(crate) fn load(
+        &self,
+        table: &mut Table,
+        file: &Spill,
+        level: u32,
+    ) -> Result<Option<Partitions>, Error> {
+        let mut rest = None;
+        let mut lines = file.read(self.buffer());
+        let mut seen = 0;
+        while let Some((place, line)) = lines.next(self.disk)? {
+            seen += 1;
+            let hash = self.hasher.hash(line.key());
+            if table.insert(hash, place, line)? == Inserted::Full {
+                if rest.is_none() {
+                    let count = self.partitions_of_rest(file, seen);
+                    rest = Some(self.partitions(level, count, file.layout())?);
+                }
+                rest.as_ref().expect("just made").push(self.disk, hash, place, line)?;
+            }
+        }
+        Ok(rest)
+    }
+}
+
+/// Works off all parts on as many threads as their `longest` lines allow; `work` settles one with its share of the memory,
+/// gives the parts that come of it, and the number of different lines it held. Gives the sum of those.
 pub(crate) fn work_off<P: Send>(
     parts: Vec<P>,
-    threads: usize,
-    work: impl Fn(P) -> Result<(Vec<P>, u64), Error> + Sync,
+    settling: Settling<'_>,
+    longest: impl Fn(&P) -> u64,
+    work: impl Fn(P, Settling<'_>) -> Result<(Vec<P>, u64), Error> + Sync,
 ) -> Result<u64, Error> {
+    let longest = parts.iter().map(longest).max().unwrap_or(0);
+    let threads = settling.budget.settling_threads(settling.memory, longest);
+    let settling = Settling { memory: settling.memory / threads as u64, ..settling };
     let queue = Mutex::new(Queue { parts, working: 0, stopped: false });
     let changed = Condvar::new();
     let work = || -> Result<u64, Error> {
@@ -64,7 +121,7 @@ pub(crate) fn work_off<P: Send>(
             };
             state.working += 1;
             drop(state);
-            let result = work(part);
+            let result = work(part, settling);
             let mut state = queue.lock().expect("no worker panics");
             state.working -= 1;
             match result {
@@ -97,65 +154,47 @@ impl Join<'_> {
     /// candidates.
     pub(crate) fn run(&self, parts: Vec<Part>, runs: &mut Runs) -> Result<u64, Error> {
         let runs = Mutex::new(runs);
-        let longest = parts.iter().map(|part| part.candidates.longest().max(part.others.longest()));
-        let threads = self.budget.settling_threads(self.memory, longest.max().unwrap_or(0));
-        let memory = self.memory / threads as u64;
-        work_off(parts, threads, |part| self.part(part, memory, &runs))
+        let longest = |part: &Part| part.candidates.longest().max(part.others.longest());
+        work_off(parts, self.settling, longest, |part, settling| self.part(part, settling, &runs))
     }
 
-    /// Joins one part with `memory` bytes; gives what has to be joined at the next level, and the lines held.
+    /// Joins one part; gives what has to be joined at the next level, and the lines held.
     fn part(
         &self,
         part: Part,
-        memory: u64,
+        settling: Settling<'_>,
         runs: &Mutex<&mut Runs>,
     ) -> Result<(Vec<Part>, u64), Error> {
-        let buffer = (memory / 32).clamp(16 << 10, 1 << 20) as usize;
+        let level = part.level + 1;
         let layout = part.candidates.layout();
-        let mut table = Table::with_marks(memory - memory / 8, layout)?;
-        let mut rest: Option<Partitions> = None;
-        let mut candidates = part.candidates.read(buffer);
-        let (mut seen, level) = (0, part.level + 1);
-        while let Some((place, line)) = candidates.next(self.disk)? {
-            seen += 1;
-            let hash = self.hasher.hash(line.key());
-            if table.insert(hash, place, line)? == Inserted::Full {
-                if rest.is_none() {
-                    let all = part.candidates.lines();
-                    let count = self.budget.partitions_of_rest(all, seen, memory / 16);
-                    rest = Some(Partitions::new(self.disk, level, count, memory / 16, layout)?);
-                }
-                rest.as_ref().expect("just made").push(self.disk, hash, place, line)?;
-            }
-        }
-        drop(candidates);
+        let mut table = Table::with_marks(settling.memory - settling.memory / 8, layout)?;
+        let rest = settling.load(&mut table, &part.candidates, level)?;
         table.freeze();
         let rest = match rest {
             None => None,
             Some(rest) => {
-                let (count, layout) = (rest.len(), part.others.layout());
-                let others = Partitions::new(self.disk, level, count, memory / 16, layout)?;
+                let others = settling.partitions(level, rest.len(), part.others.layout())?;
                 Some((rest.finish()?, others))
             }
         };
-        let mut others = part.others.read(buffer);
+        let mut others = part.others.read(settling.buffer());
         let mut input = None;
-        while let Some((place, line)) = others.next(self.disk)? {
+        while let Some((place, line)) = others.next(settling.disk)? {
             let from = self.places.input_of(place);
             if input.is_some_and(|before| before != from) {
                 table.count_marks();
             }
             input = Some(from);
-            let hash = self.hasher.hash(line.key());
+            let hash = settling.hasher.hash(line.key());
             match (table.find(hash, line.key()), &rest) {
                 (Some(unit), _) => table.mark(unit),
-                (None, Some((_, others))) => others.push(self.disk, hash, place, line)?,
+                (None, Some((_, others))) => others.push(settling.disk, hash, place, line)?,
                 (None, None) => {}
             }
         }
         drop(others);
         let results = table.met(self.places.inputs());
-        runs.lock().expect("no worker panics").add(self.disk, results)?;
+        runs.lock().expect("no worker panics").add(settling.disk, results)?;
         let mut parts = Vec::new();
         if let Some((candidates, others)) = rest {
             for (candidates, others) in candidates.into_iter().zip(others.finish()?) {

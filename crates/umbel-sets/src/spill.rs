@@ -82,10 +82,7 @@ impl SpillWriter {
     }
 
     pub(crate) fn finish(self) -> Result<Spill, Error> {
-        let file = self.out.into_inner().map_err(|error| {
-            let (error, out) = error.into_parts();
-            out.get_ref().fail(error)
-        })?;
+        let file = TempFile::finish(self.out)?;
         let Self { layout, lines, bytes, longest, .. } = self;
         Ok(Spill { file: Arc::new(file), layout, lines, start: 0, end: bytes, longest })
     }

@@ -1,7 +1,7 @@
 //! Temporary files, and the folders they are in.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -67,6 +67,14 @@ impl TempFile {
         Error::Temporary { dir: self.folder.to_path_buf(), source }
     }
 
+    /// The file behind a buffer, with all that was written to it.
+    pub(crate) fn finish(out: BufWriter<Self>) -> Result<Self, Error> {
+        out.into_inner().map_err(|error| {
+            let (error, out) = error.into_parts();
+            out.get_ref().fail(error)
+        })
+    }
+
     /// The file itself.
     pub(crate) fn file(&self) -> &File {
         &self.file
@@ -80,12 +88,6 @@ impl TempFile {
     /// Writes `bytes` at `offset`.
     pub(crate) fn write_all_at(&self, bytes: &[u8], offset: u64) -> Result<(), Error> {
         self.file.write_all_at(bytes, offset).map_err(|error| self.fail(error))
-    }
-}
-
-impl Read for TempFile {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.file.read(bytes)
     }
 }
 

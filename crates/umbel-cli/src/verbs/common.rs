@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::json;
-use umbel_sets::{Common, CommonPlan, Distinct, Error, Strategy};
+use umbel_sets::{Common, CommonPlan, Distinct, Strategy};
 
 use super::dedup;
 use super::explain::{self, Job};
@@ -19,7 +19,7 @@ pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
     let inputs = lines::open_several(&args.files, &args.work, &options)?;
     let at_least = args.at_least.unwrap_or(inputs.len());
     let about = Job { verb: "common", inputs: &inputs, options: &options };
-    let report = if args.fpp.is_none() && at_least < inputs.len() {
+    let report = if args.fpp.is_none() && at_least != inputs.len() {
         let job = Distinct::in_several(&inputs, at_least, &options)?;
         if args.work.explain {
             print(dedup::explain(&job.plan()?, &about, args.work.voice.json))?;
@@ -29,9 +29,6 @@ pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
     } else {
         let job = match args.fpp {
             Some(fpp) => Common::with_error(&inputs, at_least, fpp.0, &options)?,
-            None if at_least > inputs.len() => {
-                return Err(Error::AtLeast { at_least, inputs: inputs.len() }.into());
-            }
             None => Common::new(&inputs, &options)?,
         };
         if args.work.explain {

@@ -33,6 +33,7 @@ use umbel::Blocked;
 
 use crate::budget::Budget;
 use crate::input::{Input, lengths};
+use crate::join::Settling;
 use crate::passes::Passes;
 use crate::places::Places;
 use crate::records::Layout;
@@ -350,8 +351,8 @@ impl Run<'_> {
         }
         drop((table, counts));
         let Scanner { budget, hasher, .. } = self.scanner;
-        let (disk, places) = (&self.disk, &self.places);
-        let settle = Settle { disk, places, hasher, budget, memory, verdict };
+        let settling = Settling { disk: &self.disk, hasher, budget, memory };
+        let settle = Settle { settling, places: &self.places, verdict };
         self.passes.report.distinct += settle.run(Part::all(excluded, rest, 0), &mut runs)?;
         Ok(Known::Runs(runs.merge(&self.disk, memory / 4)?))
     }

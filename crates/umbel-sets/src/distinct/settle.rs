@@ -7,13 +7,10 @@
 
 use std::sync::Mutex;
 
-use umbel::KeyHasher;
-
 use super::EXCLUDED;
 use super::counts::{Counted, Counts};
 use crate::Error;
-use crate::budget::Budget;
-use crate::join::work_off;
+use crate::join::{Settling, work_off};
 use crate::places::Places;
 use crate::records::Record;
 use crate::spill::{Disk, Merged, Partitions, Push, Runs, Spill};
@@ -39,12 +36,8 @@ impl Part {
 }
 
 pub(super) struct Settle<'a> {
-    pub(super) disk: &'a Disk<'a>,
+    pub(super) settling: Settling<'a>,
     pub(super) places: &'a Places,
-    pub(super) hasher: KeyHasher,
-    pub(super) budget: Budget,
-    /// Bytes for all threads together.
-    pub(super) memory: u64,
     pub(super) verdict: Verdict,
 }
 
@@ -54,51 +47,31 @@ impl Settle<'_> {
         let longest = |part: &Part| {
             part.lines.longest().max(part.excluded.as_ref().map_or(0, Spill::longest))
         };
-        let longest = parts.iter().map(longest).max().unwrap_or(0);
-        let threads = self.budget.settling_threads(self.memory, longest);
-        let (memory, runs) = (self.memory / threads as u64, Mutex::new(runs));
-        work_off(parts, threads, |part| self.part(part, memory, &runs))
+        let runs = Mutex::new(runs);
+        work_off(parts, self.settling, longest, |part, settling| self.part(part, settling, &runs))
     }
 
-    /// Decides about one part with `memory` bytes; gives what is left for the next level, and the lines held.
+    /// Decides about one part; gives what is left for the next level, and the lines held.
     fn part(
         &self,
         part: Part,
-        memory: u64,
+        settling: Settling<'_>,
         runs: &Mutex<&mut Runs>,
     ) -> Result<(Vec<Part>, u64), Error> {
-        let buffer = (memory / 32).clamp(16 << 10, 1 << 20) as usize;
-        let share = memory - memory / 4;
         let mut counts = self.verdict.counted.map(Counts::new);
-        let share = self.verdict.table(share);
         let layout = part.lines.layout();
-        let mut table = Table::new(share, layout)?;
+        let mut table =
+            Table::new(self.verdict.table(settling.memory - settling.memory / 4), layout)?;
         let level = part.level + 1;
-        let mut excluded: Option<Partitions> = None;
-        if let Some(spill) = &part.excluded {
-            let mut reader = spill.read(buffer);
-            let mut seen = 0;
-            while let Some((place, line)) = reader.next(self.disk)? {
-                seen += 1;
-                let hash = self.hasher.hash(line.key());
-                if table.insert(hash, place, line)? == Inserted::Full {
-                    if excluded.is_none() {
-                        let count =
-                            self.budget.partitions_of_rest(spill.lines(), seen, memory / 16);
-                        let rest =
-                            Partitions::new(self.disk, level, count, memory / 16, spill.layout())?;
-                        excluded = Some(rest);
-                    }
-                    excluded.as_ref().expect("just made").push(self.disk, hash, place, line)?;
-                }
-            }
-        }
+        let excluded = part.excluded.as_ref();
+        let excluded =
+            excluded.map(|file| settling.load(&mut table, file, level)).transpose()?.flatten();
         let mut rest: Option<Partitions> = None;
-        let mut reader = part.lines.read(buffer);
+        let mut reader = part.lines.read(settling.buffer());
         let mut seen = 0;
-        while let Some((place, line)) = reader.next(self.disk)? {
+        while let Some((place, line)) = reader.next(settling.disk)? {
             seen += 1;
-            let hash = self.hasher.hash(line.key());
+            let hash = settling.hasher.hash(line.key());
             match (table.insert(hash, place, line)?, &mut counts) {
                 (Inserted::New(unit), Some(counts)) => {
                     counts.begin(unit, self.places.input_of(place));
@@ -109,20 +82,18 @@ impl Settle<'_> {
                 (Inserted::New(_) | Inserted::Known(_), None) => {}
                 (Inserted::Full, _) => {
                     if rest.is_none() {
-                        let all = part.lines.lines();
-                        let estimate = || self.budget.partitions_of_rest(all, seen, memory / 16);
+                        let estimate = || settling.partitions_of_rest(&part.lines, seen);
                         let count = excluded.as_ref().map_or_else(estimate, Partitions::len);
-                        let made = Partitions::new(self.disk, level, count, memory / 16, layout)?;
-                        rest = Some(made);
+                        rest = Some(settling.partitions(level, count, layout)?);
                     }
-                    rest.as_ref().expect("just made").push(self.disk, hash, place, line)?;
+                    rest.as_ref().expect("just made").push(settling.disk, hash, place, line)?;
                 }
             }
         }
         let verdict = self.verdict;
         runs.lock()
             .expect("no worker panics")
-            .run(self.disk, |push| verdict.each(&table, counts.as_ref(), push))?;
+            .run(settling.disk, |push| verdict.each(&table, counts.as_ref(), push))?;
         let excluded = excluded.map(|rest| rest.finish()).transpose()?;
         let parts = match rest {
             Some(rest) => Part::all(excluded, rest.finish()?, level),

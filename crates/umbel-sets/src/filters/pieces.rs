@@ -55,11 +55,7 @@ pub fn build_in_pieces(
     report.bytes_spilled += 16 * report.lines;
     report.bytes_read += 16 * report.lines;
     for file in files {
-        let file = file.into_inner().expect("no worker panics").into_inner();
-        let file = file.map_err(|error| {
-            let (error, file) = error.into_parts();
-            file.get_ref().fail(error)
-        })?;
+        let file = TempFile::finish(file.into_inner().expect("no worker panics"))?;
         shards.shard(|shard| {
             let mut hashes = Vec::with_capacity(1 << 12);
             each_hash(file.file(), |hash| {
@@ -130,7 +126,7 @@ impl Visit for Split {
         for hash in lines.hashes() {
             let mut file =
                 self.files[self.index.of(*hash) as usize].lock().expect("no worker panics");
-            let bytes = (u128::from(hash.high) << 64 | u128::from(hash.low)).to_le_bytes();
+            let bytes = hash.to_u128().to_le_bytes();
             file.write_all(&bytes).map_err(|error| file.get_ref().fail(error))?;
         }
         Ok(())

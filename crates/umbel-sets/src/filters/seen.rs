@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use umbel::{AnyFilter, Capacity, KeyHash, Kind};
+use umbel::{AnyFilter, Capacity, KeyHash};
 
 use super::room::{growth, room_to_fill};
 use crate::budget::Budget;
@@ -38,8 +38,8 @@ pub trait Save: Send {
     /// Those of the output.
     fn sync(&mut self) -> std::io::Result<()>;
 
-    /// Notes what goes into the filter, in order: with [`Kind::Stable`] and [`Kind::Window`] all hashes, with other kinds
-    /// those that were not in it.
+    /// Notes what goes into the filter, in order: all hashes where it forgets old keys ([`Capacity::Last`]), else those
+    /// that were not in it.
     ///
     /// # Errors
     /// Any.
@@ -87,7 +87,7 @@ impl<'a> Seen<'a> {
             _ => u64::MAX,
         };
         let state = State {
-            forgets: matches!(filter.plan().kind(), Kind::Stable | Kind::Window),
+            forgets: filter.plan().kind().capacity() == Capacity::Last,
             filter,
             left,
             budget: scanner.budget,

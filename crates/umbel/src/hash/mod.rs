@@ -41,6 +41,12 @@ impl KeyHash {
         Self { high: (hash >> 64) as u64, low: hash as u64 }
     }
 
+    /// Both halves as one number: what [`from_u128`](Self::from_u128) takes.
+    #[inline]
+    pub const fn to_u128(self) -> u128 {
+        (self.high as u128) << 64 | self.low as u128
+    }
+
     /// From a 64-bit hash made elsewhere: `high` is the hash, `low` its product with an odd constant,
     /// rotated so that the bits used first are those that depend on most bits of the hash.
     ///
@@ -427,6 +433,7 @@ mod tests {
         ];
         for (key, seed, expected) in cases {
             assert_eq!(KeyHasher::with_seed(seed).hash(key), KeyHash::from_u128(expected));
+            assert_eq!(KeyHash::from_u128(expected).to_u128(), expected);
         }
     }
 
