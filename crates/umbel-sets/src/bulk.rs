@@ -10,15 +10,14 @@ use crate::budget::BUCKETED;
 use crate::input::Input;
 use crate::scan::{Lines, Scanner, Tally, Visit};
 
-/// Inserts the lines of inputs into a blocked filter; with `only`, those that are in it.
+/// Inserts the lines of inputs into a blocked filter.
 pub(crate) fn fill(
     scanner: &Scanner<'_>,
     inputs: &[Input],
     filter: &mut Blocked,
-    only: Option<&Blocked>,
     room: u64,
 ) -> Result<Vec<Tally>, Error> {
-    scanner.scan(inputs, &Fill::new(filter, only, scanner.budget.threads, room))
+    scanner.scan(inputs, &Fill { filter: Sharded::new(filter, scanner.budget.threads), room })
 }
 
 /// The lines of a batch that a filter lets pass.
@@ -119,42 +118,24 @@ impl<'a> Sharded<'a> {
 
 struct Fill<'a> {
     filter: Sharded<'a>,
-    only: Option<&'a Blocked>,
     room: u64,
 }
 
-impl<'a> Fill<'a> {
-    fn new(filter: &'a mut Blocked, only: Option<&'a Blocked>, threads: usize, room: u64) -> Self {
-        Self { filter: Sharded::new(filter, threads), only, room }
-    }
-}
-
 impl Visit for Fill<'_> {
-    /// Buckets, and whether each line of a batch is in `only`.
-    type Local = (Buckets, Vec<bool>);
+    type Local = Buckets;
 
-    fn local(&self) -> Self::Local {
-        (self.filter.buckets(BUCKETED), Vec::new())
+    fn local(&self) -> Buckets {
+        self.filter.buckets(BUCKETED)
     }
 
-    fn batch(
-        &self,
-        (buckets, wanted): &mut Self::Local,
-        lines: &Lines<'_>,
-        _: &mut [bool],
-    ) -> Result<(), Error> {
-        wanted.clear();
-        wanted.resize(lines.len(), true);
-        if let Some(only) = self.only {
-            only.contains_all(lines.hashes(), wanted);
-        }
-        for (&hash, _) in lines.hashes().iter().zip(wanted).filter(|(_, wanted)| **wanted) {
+    fn batch(&self, buckets: &mut Buckets, lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
+        for &hash in lines.hashes() {
             self.filter.add(buckets, hash, Shard::insert_all);
         }
         Ok(())
     }
 
-    fn finish(&self, (mut buckets, _): Self::Local) -> Result<(), Error> {
+    fn finish(&self, mut buckets: Buckets) -> Result<(), Error> {
         self.filter.finish(&mut buckets, Shard::insert_all);
         Ok(())
     }

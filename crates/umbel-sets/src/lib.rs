@@ -15,8 +15,7 @@
 //! | `table` | the lines kept in memory, found by hash and compared by bytes |
 //! | `temporary` | temporary files, in several folders |
 //! | `spill` | what is in them: partitions of lines, sorted runs |
-//! | `common` | the plan and the work of `common`; `join` settles what did not fit in memory |
-//! | `distinct` | the plan and the work of `dedup` and `except` |
+//! | `operation` | the plan and the work of `common`, `except` and `dedup` |
 //! | `sample` | what a few pieces of an input tell of all of it |
 //! | `places` | the inputs laid end to end |
 //! | `passes` | what each pass saw, and the report of all |
@@ -27,14 +26,12 @@
 
 mod budget;
 mod bulk;
-mod common;
-mod distinct;
 mod error;
 mod filters;
 mod input;
-mod join;
 mod keys;
 mod line_ends;
+mod operation;
 mod passes;
 mod places;
 mod records;
@@ -49,8 +46,6 @@ mod temporary;
 mod testing;
 
 pub use budget::{LEAST_MEMORY, most_threads};
-pub use common::{Common, CommonPlan, Strategy};
-pub use distinct::{Distinct, DistinctPlan, DistinctStrategy};
 pub use error::{Error, QuoteFlaw};
 pub use filters::{
     AtOnce, Checkpoint, Filter, ForeignLines, Query, Receipt, Save, SaveError, Seen,
@@ -59,6 +54,7 @@ pub use filters::{
 };
 pub use input::{Input, Spool};
 pub use keys::{Keys, keys, keys_stream};
+pub use operation::{SetOperation, SetPlan, Strategy};
 pub use records::Records;
 pub use report::{ErrorBound, Progress, Report};
 pub use temporary::TempFolders;

@@ -33,11 +33,6 @@ impl Places {
         self.starts[input]
     }
 
-    /// How many inputs there are.
-    pub(crate) fn inputs(&self) -> usize {
-        self.starts.len() - 1
-    }
-
     pub(crate) fn input_of(&self, place: u64) -> usize {
         self.starts.partition_point(|&start| start <= place) - 1
     }

@@ -243,53 +243,59 @@ impl Partitions {
     }
 }
 
-/// Runs of results, each sorted by place, in one temporary file, and their merge.
+/// A result: a wanted line, at the place where it came first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told<'a> {
+    pub(crate) place: u64,
+    /// How often it came; 1 where that does not matter.
+    pub(crate) count: u64,
+    /// Empty where only the place is wanted.
+    pub(crate) row: &'a [u8],
+}
+
+/// Runs of results, each sorted by place, in one temporary file, and their merge. A result is stored as a line: how often
+/// as u64, and the row.
 pub(crate) struct Runs {
     out: Option<SpillWriter>,
     /// Where runs start and end in the file.
     ends: Vec<(u64, u64)>,
+    line: Vec<u8>,
 }
 
 impl Runs {
     pub(crate) fn new() -> Self {
-        Self { out: None, ends: Vec::new() }
+        Self { out: None, ends: Vec::new(), line: Vec::new() }
     }
 
-    /// Appends a run of lines, ascending by place.
-    pub(crate) fn add<'l>(
-        &mut self,
-        disk: &Disk<'_>,
-        mut lines: impl Iterator<Item = (u64, &'l [u8])>,
-    ) -> Result<(), Error> {
-        self.run(disk, |push| lines.try_for_each(|(place, line)| push(place, line)))
-    }
-
-    /// As [`add`](Self::add), for a run that is pushed line by line.
-    pub(crate) fn run(
-        &mut self,
-        disk: &Disk<'_>,
-        write: impl FnOnce(&mut Push<'_>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    /// Appends a result to the last run; its place is behind all there.
+    pub(crate) fn push(&mut self, disk: &Disk<'_>, told: Told<'_>) -> Result<(), Error> {
         const BUFFER: usize = 1 << 18;
         if self.out.is_none() {
             self.out = Some(SpillWriter::new(disk, BUFFER, Layout::Lines)?);
         }
+        self.line.clear();
+        self.line.extend_from_slice(&told.count.to_le_bytes());
+        self.line.extend_from_slice(told.row);
         let out = self.out.as_mut().expect("just made");
-        let start = out.bytes;
-        write(&mut |place, line| out.push(disk, place, Record::line(line)))?;
-        if out.bytes > start {
-            self.ends.push((start, out.bytes));
-        }
-        Ok(())
+        out.push(disk, told.place, Record::line(&self.line))
     }
 
-    /// All lines of all runs by ascending place, with about `memory` bytes of buffers. Merges some of
-    /// them to longer runs first when they are too many to be read at once.
+    /// Ends the last run: what follows is another one.
+    pub(crate) fn end(&mut self) {
+        let start = self.ends.last().map_or(0, |(_, end)| *end);
+        let end = self.out.as_ref().map_or(0, |out| out.bytes);
+        if end > start {
+            self.ends.push((start, end));
+        }
+    }
+
+    /// All results by ascending place, with about `memory` bytes of buffers. Merges some runs to longer ones first when
+    /// they are too many to be read at once.
     pub(crate) fn merge(mut self, disk: &Disk<'_>, memory: u64) -> Result<Merged, Error> {
         /// Under this a read costs more in calls than in bytes.
         const LEAST_BUFFER: u64 = 16 << 10;
         loop {
-            let Self { out: Some(out), ends } = self else { return Ok(Merged::default()) };
+            let Self { out: Some(out), ends, .. } = self else { return Ok(Merged::default()) };
             let file = out.finish()?;
             // A reader's buffer grows to its longest line.
             let fan_in = ((memory / LEAST_BUFFER.max(file.longest())) as usize).max(2);
@@ -301,19 +307,14 @@ impl Runs {
             self = Self::new();
             for group in ends.chunks(fan_in) {
                 let mut merged = Merged::new(disk, &file, group, buffer)?;
-                self.run(disk, |push| {
-                    while let Some((place, line)) = merged.next(disk)? {
-                        push(place, line)?;
-                    }
-                    Ok(())
-                })?;
+                while let Some(told) = merged.next(disk)? {
+                    self.push(disk, told)?;
+                }
+                self.end();
             }
         }
     }
 }
-
-/// Takes a line and its place.
-pub(crate) type Push<'a> = dyn FnMut(u64, &[u8]) -> Result<(), Error> + 'a;
 
 /// The lines of several runs, by ascending place.
 #[derive(Default)]
@@ -348,14 +349,15 @@ impl Merged {
         Ok(())
     }
 
-    /// The next line and its place.
-    pub(crate) fn next(&mut self, disk: &Disk<'_>) -> Result<Option<(u64, &[u8])>, Error> {
+    /// The next result.
+    pub(crate) fn next(&mut self, disk: &Disk<'_>) -> Result<Option<Told<'_>>, Error> {
         if let Some(run) = self.given.take() {
             self.advance(disk, run)?;
         }
         Ok(self.heads.pop().map(|Reverse((place, run))| {
             self.given = Some(run);
-            (place, self.readers[run].record().row)
+            let (count, row) = self.readers[run].record().row.split_at(8);
+            Told { place, count: u64::from_le_bytes(count.try_into().expect("8 bytes")), row }
         }))
     }
 }
@@ -410,15 +412,17 @@ mod tests {
         for memory in [0, 100 << 10, 10 << 20] {
             let mut runs = Runs::new();
             let lines: Vec<String> = (0..2000).map(|place| place.to_string()).collect();
-            let every_20th =
-                |first: usize| (first..2000).step_by(20).map(|i| (i as u64, lines[i].as_bytes()));
             for run in 0..20 {
-                runs.add(&disk, every_20th(run * 7 % 20)).unwrap();
+                for i in (run * 7 % 20..2000).step_by(20) {
+                    let (place, row) = (i as u64, lines[i].as_bytes());
+                    runs.push(&disk, Told { place, count: 7, row }).unwrap();
+                }
+                runs.end();
             }
             let mut merged = runs.merge(&disk, memory).unwrap();
             let mut next = 0;
-            while let Some((place, line)) = merged.next(&disk).unwrap() {
-                assert_eq!((place, line), (next, next.to_string().as_bytes()));
+            while let Some(Told { place, count, row }) = merged.next(&disk).unwrap() {
+                assert_eq!((place, count, row), (next, 7, next.to_string().as_bytes()));
                 next += 1;
             }
             assert_eq!(next, 2000);

@@ -3,17 +3,13 @@
 //! ```text
 //! slots   u64 = 28 bits of the hash | 36 bits: unit + 1 of the record; 0 is empty; open addressing
 //! arena   segments of 1 MiB, or 8 MiB in huge pages; a record starts at a unit of 4 bytes:
-//!         place in the inputs, 48 bits | count, 16 bits | a stored record | up to the unit
-//! marks   one bit a unit: the record there was met in the present pass
+//!         place in the inputs, u64 | a stored record | up to the unit
 //! ```
 //!
 //! 12 bytes and on average 1.5 of rounding a line, and 8 bytes a slot at a load of 0.35 to 0.7. A line
 //! with a key takes 8 bytes more, and the key once more when it is no piece of the line.
-//! Marks lie outside the arena so that threads can set them while others read lines. Slots hold
-//! hash bits enough to grow without looking at the lines. Segments never move: growing costs no
+//! Slots hold hash bits enough to grow without looking at the lines. Segments never move: growing costs no
 //! second copy, which a hard cap could not afford.
-
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use umbel::{Blocks, KeyHash};
 
@@ -27,7 +23,7 @@ const LARGE_SEGMENT: usize = 8 * SEGMENT;
 /// The budget from which on segments are large.
 const LARGE: u64 = 16 * LARGE_SEGMENT as u64;
 const UNIT: usize = 4;
-/// Bytes of place and count.
+/// Bytes of a place.
 const HEADER: usize = 8;
 
 const TAG_BITS: u32 = 28;
@@ -61,9 +57,6 @@ pub(crate) struct Table {
     /// Set once a line did not fit: from then on no new line enters, so that whatever is not here
     /// is elsewhere.
     full: bool,
-    /// Whether there is to be room for marks.
-    marked: bool,
-    marks: Vec<AtomicU64>,
 }
 
 /// Some records.
@@ -114,14 +107,7 @@ impl Table {
             arena: 0,
             budget,
             full: false,
-            marked: false,
-            marks: Vec::new(),
         })
-    }
-
-    /// As [`new`](Self::new), with room for marks.
-    pub(crate) fn with_marks(budget: u64, layout: Layout) -> Result<Self, Error> {
-        Ok(Self { marked: true, ..Self::new(budget, layout)? })
     }
 
     /// Different lines held.
@@ -131,12 +117,12 @@ impl Table {
 
     /// Bytes in use.
     pub(crate) fn bytes(&self) -> u64 {
-        self.arena + self.marks_of(self.arena) + 8 * self.slots().len() as u64
+        self.arena + 8 * self.slots().len() as u64
     }
 
-    /// Bytes of marks for so many bytes of arena, one bit a unit.
-    fn marks_of(&self, arena: u64) -> u64 {
-        if self.marked { arena / (8 * UNIT as u64) } else { 0 }
+    /// Units in which records may lie.
+    pub(crate) fn units(&self) -> u64 {
+        self.segments.len() as u64 * self.segment_units
     }
 
     /// Bytes still free in the budget.
@@ -155,7 +141,7 @@ impl Table {
         self.budget = budget;
     }
 
-    /// Adds a line met first at `place` of the inputs, with a count of 1, unless its key is known. It is also full when
+    /// Adds a line met first at `place` of the inputs, unless its key is known. It is also full when
     /// the system has no more memory.
     ///
     /// # Errors
@@ -231,52 +217,6 @@ impl Table {
         }
     }
 
-    /// Makes room for marks; no line can be added after.
-    pub(crate) fn freeze(&mut self) {
-        debug_assert!(self.marked, "there is no room for marks");
-        self.full = true;
-        let units = self.segments.len() as u64 * self.segment_units;
-        self.marks.resize_with(units.div_ceil(64) as usize, AtomicU64::default);
-    }
-
-    /// Marks a record as met in the present pass.
-    pub(crate) fn mark(&self, unit: u64) {
-        let (word, bit) = ((unit / 64) as usize, 1 << (unit % 64));
-        // Most repeats find the bit set; a plain load keeps the line shared between threads.
-        if self.marks[word].load(Ordering::Relaxed) & bit == 0 {
-            self.marks[word].fetch_or(bit, Ordering::Relaxed);
-        }
-    }
-
-    /// Ends a pass: adds one to the count of every marked record, and clears the marks.
-    pub(crate) fn count_marks(&mut self) {
-        for (number, segment) in self.segments.iter_mut().enumerate() {
-            let first = number as u64 * self.segment_units;
-            let filled = segment.filled;
-            let segment: &mut [u8] = bytemuck::cast_slice_mut(&mut segment.memory[..]);
-            let segment = &mut segment[..filled];
-            let mut at = 0;
-            while at < segment.len() {
-                let entry = read(self.layout, &segment[at..]);
-                let next = at + size(self.layout, &entry.line);
-                if is_set(&self.marks, first + (at / UNIT) as u64) {
-                    let count = entry.count.saturating_add(1);
-                    segment[at + 6..at + 8].copy_from_slice(&count.to_le_bytes());
-                }
-                at = next;
-            }
-        }
-        for marks in &mut self.marks {
-            *marks.get_mut() = 0;
-        }
-    }
-
-    /// All entries in order of arrival, with their units.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (u64, Entry<'_>)> {
-        let mut cursor = Cursor::default();
-        std::iter::from_fn(move || self.next(&mut cursor))
-    }
-
     /// The next of all entries in order of arrival, with its unit.
     pub(crate) fn next(&self, cursor: &mut Cursor) -> Option<(u64, Entry<'_>)> {
         let bytes = loop {
@@ -339,7 +279,7 @@ impl Table {
                 return Ok(false);
             }
             segment = (self.segment_units * UNIT as u64).max(size as u64);
-            growth += segment + self.marks_of(segment);
+            growth += segment;
         }
         let slots = self.slots().len();
         let crowded = (self.records + 1) * 10 > slots as u64 * 7;
@@ -379,7 +319,7 @@ impl Table {
         let size = self.size(line);
         let unit = (self.segments.len() as u64 - 1) * self.segment_units + self.units;
         let header = self.layout.header(line);
-        let (layout, first) = (self.layout, (place | 1 << 48).to_le_bytes());
+        let (layout, first) = (self.layout, place.to_le_bytes());
         let mut to = self.segments.last_mut().expect("a segment was just made").grow(size);
         let parts = [&first[..], &header[..layout.header_size()], line.row, layout.tail(line)];
         for part in parts {
@@ -390,16 +330,6 @@ impl Table {
         // A record longer than a segment fills one of its own.
         self.units = (self.units + (size / UNIT) as u64).min(self.segment_units);
         unit
-    }
-
-    /// The lines met in `inputs` inputs, that of their own and the present pass included, in order of arrival, with their
-    /// places.
-    pub(crate) fn met(&self, inputs: usize) -> impl Iterator<Item = (u64, &[u8])> {
-        self.entries().filter_map(move |(unit, entry)| {
-            let now = is_set(&self.marks, unit);
-            let met = usize::from(entry.count) + usize::from(now) >= inputs;
-            met.then_some((entry.place, entry.line.row))
-        })
     }
 }
 
@@ -414,25 +344,13 @@ pub(crate) struct Cursor {
 pub(crate) struct Entry<'a> {
     /// Where it was met first.
     pub(crate) place: u64,
-    /// Inputs it was met in, in the passes that are over.
-    pub(crate) count: u16,
     pub(crate) line: Record<'a>,
 }
 
 fn read(layout: Layout, bytes: &[u8]) -> Entry<'_> {
-    let first = u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes"));
-    Entry {
-        place: first & ((1 << 48) - 1),
-        count: (first >> 48) as u16,
-        line: layout.read(&bytes[HEADER..]),
-    }
-}
-
-/// Whether a unit is marked; before [`Table::freeze`] none is.
-fn is_set(marks: &[AtomicU64], unit: u64) -> bool {
-    marks
-        .get((unit / 64) as usize)
-        .is_some_and(|word| word.load(Ordering::Relaxed) & (1 << (unit % 64)) != 0)
+    let (place, line) = bytes.split_at(HEADER);
+    let place = u64::from_le_bytes(place.try_into().expect("8 bytes"));
+    Entry { place, line: layout.read(line) }
 }
 
 fn size(layout: Layout, line: &Record<'_>) -> usize {
@@ -450,6 +368,11 @@ mod tests {
     use umbel::KeyHasher;
 
     use super::*;
+
+    fn entries(table: &Table) -> impl Iterator<Item = Entry<'_>> {
+        let mut cursor = Cursor::default();
+        std::iter::from_fn(move || Some(table.next(&mut cursor)?.1))
+    }
 
     fn is_known(inserted: Inserted) -> bool {
         match inserted {
@@ -477,9 +400,8 @@ mod tests {
                 i
             });
         }
-        let walked: Vec<_> = table
-            .entries()
-            .map(|(_, entry)| (entry.place, String::from_utf8(entry.line.row.to_vec()).unwrap()))
+        let walked: Vec<_> = entries(&table)
+            .map(|entry| (entry.place, String::from_utf8(entry.line.row.to_vec()).unwrap()))
             .collect();
         assert_eq!(walked, order);
         assert_eq!(table.len(), 20_000);
@@ -510,26 +432,8 @@ mod tests {
         assert!(!is_known(table.insert(hash, 3, Record::within(rows[1], 0, 0)).unwrap()));
         assert!(table.find(hash, b"key").is_some() && table.find(hash, b"").is_some());
         let held: Vec<_> =
-            table.entries().map(|(_, entry)| (entry.line.row, entry.line.key())).collect();
+            entries(&table).map(|entry| (entry.line.row, entry.line.key())).collect();
         assert_eq!(held, [(rows[2], &b"key"[..]), (rows[2], b"ke"), (rows[1], b"")]);
-    }
-
-    #[test]
-    fn marks_become_counts() {
-        let hasher = KeyHasher::default();
-        let mut table = Table::with_marks(8 << 20, Layout::Lines).unwrap();
-        let long = vec![b'l'; 3 << 20];
-        for (place, line) in [(10, &b"a"[..]), (11, &long), (200, b"c")] {
-            assert!(!is_known(table.insert(hasher.hash(line), place, Record::line(line)).unwrap()));
-        }
-        table.freeze();
-        for line in [&b"a"[..], &long, b"c"] {
-            table.mark(table.find(hasher.hash(line), line).unwrap());
-        }
-        table.count_marks();
-        table.mark(table.find(hasher.hash("a"), b"a").unwrap());
-        let places = |inputs| table.met(inputs).map(|(place, _)| place).collect::<Vec<_>>();
-        assert_eq!([1, 2, 3].map(places), [vec![10, 11, 200], vec![10, 11, 200], vec![10]]);
     }
 
     #[test]

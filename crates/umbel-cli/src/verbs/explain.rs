@@ -1,10 +1,10 @@
 //! What the plans of jobs over lines have in common, in words and as JSON.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use umbel::Plan;
 use umbel::math::classic;
 use umbel_foreign::{ForeignFilter, Format};
-use umbel_sets::{Filter, Input, Options, Records};
+use umbel_sets::{Filter, Input, Options, Records, SetPlan, Strategy};
 
 use crate::numbers::{Count, Rate, Size};
 
@@ -17,7 +17,7 @@ pub(super) struct Job<'a> {
 
 impl Job<'_> {
     /// Memory and inputs, with about so many lines in each.
-    pub(super) fn text(&self, lines: &[u64]) -> String {
+    fn text(&self, lines: &[u64]) -> String {
         let Options { memory, threads, .. } = self.options;
         let mut text = format!("memory   {} in all, {threads} threads\n", Size(*memory));
         for (input, lines) in self.inputs.iter().zip(lines) {
@@ -31,38 +31,85 @@ impl Job<'_> {
         text
     }
 
-    pub(super) fn json(&self, strategy: &str, exact: bool, lines: &[u64]) -> Value {
-        let inputs = self.inputs.iter().zip(lines).map(
-            |(input, lines)| json!({"name": input.name(), "bytes": input.length(), "lines": lines}),
-        );
-        json!({
-            "type": "explain", "verb": self.verb, "strategy": strategy, "exact": exact,
-            "memory": self.options.memory, "threads": self.options.threads, "key": self.key(),
-            "inputs": inputs.collect::<Vec<_>>(),
-        })
-    }
-
-    /// What is kept to be compared.
-    pub(super) fn table(&self, compared: u64, table: u64) -> String {
-        format!(
-            "table    about {} lines compared by their bytes; up to {} of them in memory, the rest on disk in {}\n",
-            Count(compared),
-            Size(table),
-            self.options
-                .tmp
-                .folders()
-                .map(|folder| folder.display().to_string())
-                .collect::<Vec<_>>()
-                .join(" and ")
-        )
-    }
-
     fn key(&self) -> &[String] {
         match &self.options.records {
             Records::Csv { key, .. } | Records::Tsv { key, .. } | Records::JsonLines { key } => key,
             _ => &[],
         }
     }
+}
+
+/// The plan of a set operation.
+pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String {
+    let (strategy, told) = match plan.strategy {
+        Strategy::Table => (
+            "table",
+            "look every line up, without a filter of them, which would cost more than it spares",
+        ),
+        Strategy::Filter => (
+            "filter",
+            "a first pass tells which lines have to be looked up; those are compared by their bytes",
+        ),
+        _ => ("one-pass", "filters alone decide, each input is read once"),
+    };
+    let exact = plan.strategy != Strategy::OnePass;
+    let (first, second) = if exact {
+        ("of all lines", "of lines that have to be looked up")
+    } else {
+        ("of lines written", "")
+    };
+    let [seen, doubtful] = [(first, plan.seen), (second, plan.doubtful)]
+        .map(|(what, filter)| filter.map(|filter| (what.to_owned(), filter)));
+    let names = |i: usize| match plan.others.len() {
+        1 => job.inputs[1..].iter().map(Input::name).collect::<Vec<_>>().join(", "),
+        _ => job.inputs[i + 1].name().to_owned(),
+    };
+    let others = plan.others.iter().enumerate();
+    let others = others.map(|(i, filter)| (format!("of {}", names(i)), *filter));
+    let filters = seen.into_iter().chain(doubtful).chain(others);
+    let Options { memory, threads, tmp, .. } = job.options;
+    if as_json {
+        let inputs = job.inputs.iter().zip(&plan.lines).map(
+            |(input, lines)| json!({"name": input.name(), "bytes": input.length(), "lines": lines}),
+        );
+        let filters = filters.map(|(what, plan)| {
+            json!({"what": what, "keys": plan.keys(), "bytes": plan.bytes(), "probes": plan.probes(), "fpp": plan.fpp()})
+        });
+        let object = json!({
+            "type": "explain", "verb": job.verb, "strategy": strategy, "exact": exact,
+            "memory": memory, "threads": threads, "key": job.key(),
+            "inputs": inputs.collect::<Vec<_>>(), "distinct": plan.distinct, "compared": plan.compared,
+            "filters": filters.collect::<Vec<_>>(), "table_bytes": plan.table, "passes": plan.passes,
+            "bytes_read": plan.bytes_read, "bytes_spilled": plan.bytes_spilled,
+        });
+        return format!("{object}\n");
+    }
+    let mut text = job.text(&plan.lines) + &format!("plan     {strategy}: {told}\n");
+    for (what, plan) in filters {
+        text += &format!(
+            "filter   {what}: {} for {} keys, {} probes, rate {}\n",
+            Size(plan.bytes()),
+            Count(plan.keys()),
+            plan.probes(),
+            Rate(plan.predicted_fpp())
+        );
+    }
+    if exact {
+        let folders: Vec<_> = tmp.folders().map(|folder| folder.display().to_string()).collect();
+        text += &format!(
+            "table    about {} lines compared by their bytes; up to {} of them in memory, the rest on disk in {}\n",
+            Count(plan.compared),
+            Size(plan.table),
+            folders.join(" and ")
+        );
+    }
+    let s = if plan.passes == 1 { "" } else { "es" };
+    text + &format!(
+        "reading  {} in {} pass{s}\nwriting  {} to temporary files, and the result\n",
+        Size(plan.bytes_read),
+        plan.passes,
+        Size(plan.bytes_spilled)
+    )
 }
 
 /// The plan of a filter that a verb makes or has.
@@ -130,29 +177,5 @@ fn of_format(format: Format, bits: u64, probes: u32, bytes: u64, as_json: bool) 
         "probes",
         Size(bytes),
         Count(bits)
-    )
-}
-
-pub(super) fn filter(plan: &Plan) -> Value {
-    json!({"keys": plan.keys(), "bytes": plan.bytes(), "probes": plan.probes(), "fpp": plan.fpp()})
-}
-
-pub(super) fn filter_line(what: &str, plan: &Plan) -> String {
-    format!(
-        "filter   {what}: {} for {} keys, {} probes, rate {}\n",
-        Size(plan.bytes()),
-        Count(plan.keys()),
-        plan.probes(),
-        Rate(plan.predicted_fpp())
-    )
-}
-
-/// What is read, and what is written to temporary files.
-pub(super) fn traffic(read: u64, passes: u32, spilled: u64) -> String {
-    let s = if passes == 1 { "" } else { "es" };
-    format!(
-        "reading  {} in {passes} pass{s}\nwriting  {} to temporary files, and the result\n",
-        Size(read),
-        Size(spilled)
     )
 }

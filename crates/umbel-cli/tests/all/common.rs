@@ -323,11 +323,11 @@ fn explain_tells_the_passes_and_does_nothing() {
         assert!(text.contains(words), "no {words:?} in {text}");
     }
     assert!(!text.contains("https"), "{text}");
-    assert!(explain("--memory 16MiB").text().contains("filter   of b: "));
+    assert!(explain("--memory 16MiB").text().contains("filter   of all lines: "));
     assert!(explain("--fpp 0.01").text().contains("each input is read once"));
     let plan: Value = serde_json::from_str(&explain("--json --memory 16MiB").text()).unwrap();
     assert_eq!(plan["type"], "explain");
-    assert_eq!(plan["strategy"], "chain");
+    assert_eq!(plan["strategy"], "filter");
     assert_eq!(plan["memory"], 16 << 20);
     assert_eq!(plan["passes"], 3);
     assert_eq!(plan["bytes_read"], 3 * 130_000 * 66);

@@ -610,7 +610,7 @@ fn explain_tells_the_passes_and_does_nothing() {
         ("dedup a b", ["plan     filter: ", "filter   of all lines: ", "in 4 passes"]),
         (
             "dedup a --count",
-            ["plan     filter: ", "filter   of lines that may come again: ", "in 3 passes"],
+            ["plan     filter: ", "filter   of lines that have to be looked up: ", "in 3 passes"],
         ),
         (
             "dedup a --repeated",
@@ -622,7 +622,7 @@ fn explain_tells_the_passes_and_does_nothing() {
             ["plan     one-pass: ", "filter   of lines written: ", "in 1 pass\n"],
         ),
         ("except a b", ["plan     filter: ", "filter   of all lines: ", "in 3 passes"]),
-        ("except a b --fpp 0.01", ["one-pass", "filter   of lines to leave out: ", "in 2 passes"]),
+        ("except a b --fpp 0.01", ["one-pass", "filter   of b: ", "in 2 passes"]),
     ] {
         let run = explain(&format!("{arguments} --memory 32MiB --threads 2"));
         assert_eq!(run.stderr, "");

@@ -27,7 +27,7 @@ pub fn insert(inputs: &[Input], filter: &mut Filter, options: &Options) -> Resul
     let room = room_to_insert(filter, options)?;
     options.progress.expect(lengths(inputs));
     let tallies = match filter {
-        Filter::Own(AnyFilter::Blocked(filter)) => fill(&scanner, inputs, filter, None, room)?,
+        Filter::Own(AnyFilter::Blocked(filter)) => fill(&scanner, inputs, filter, room)?,
         Filter::Own(other) => {
             scanner.scan(inputs, &FillWhole::new(other, room, &scanner, options)?)?
         }

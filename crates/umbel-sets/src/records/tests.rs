@@ -15,7 +15,7 @@ use umbel::KeyHasher;
 use super::*;
 use crate::budget::Budget;
 use crate::scan::{Lines, Scanner, Visit};
-use crate::{Common, Input, Options, Progress, Spool};
+use crate::{Input, Options, Progress, SetOperation, Spool};
 
 /// A record as it was seen: offset, row, key.
 type Seen = (u64, Vec<u8>, Vec<u8>);
@@ -414,12 +414,8 @@ proptest! {
         let options = options(dir.path(), csv_records(b',', false, key));
         let inputs: Vec<Input> = tables.iter().flat_map(|table| input(dir.path(), &table.bytes)).collect();
         let mut found = Vec::new();
-        if at_least == inputs.len() {
-            Common::new(&inputs, &options).unwrap().with_budget(budget).run(&mut found).unwrap();
-        } else {
-            let job = crate::Distinct::in_several(&inputs, at_least, &options).unwrap();
-            job.with_budget(budget).run(&mut found).unwrap();
-        }
+        let job = SetOperation::common(&inputs, at_least, &options).unwrap();
+        job.with_budget(budget).run(&mut found).unwrap();
         prop_assert_eq!(found, expected);
     }
 }

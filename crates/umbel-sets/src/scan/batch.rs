@@ -56,7 +56,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Shows the lines of `bytes`, the last of which may have no end. `turn` is waited for before
-    /// kept lines are handed on.
+    /// kept lines are handed on in order.
     pub(super) fn lines<V: Visit>(
         &mut self,
         bytes: &[u8],
@@ -180,7 +180,9 @@ impl<'a> Batch<'a> {
         turn: impl Fn() -> Result<(), Halt>,
     ) -> Result<(), Halt> {
         if !self.kept.is_empty() {
-            turn()?;
+            if visit.ordered() {
+                turn()?;
+            }
             visit.kept(
                 local,
                 &Lines {

@@ -64,10 +64,15 @@ pub(crate) trait Visit: Sync {
         Ok(())
     }
 
-    /// Gets the lines kept by this worker since the last time, which are of one input; one thread at a time, in the order
-    /// of the inputs.
+    /// Gets the lines kept by this worker since the last time, which are of one input; where it is
+    /// [`ordered`](Self::ordered), one thread at a time, in the order of the inputs.
     fn kept(&self, _local: &mut Self::Local, _lines: &Lines<'_>) -> Result<(), Error> {
         Ok(())
+    }
+
+    /// Whether kept lines are handed on in order: a worker that is ahead waits with them for its turn.
+    fn ordered(&self) -> bool {
+        true
     }
 
     /// Takes back what a worker carried.

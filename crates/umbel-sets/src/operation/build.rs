@@ -1,4 +1,4 @@
-//! The first pass: which lines may come more than once.
+//! The first pass: a filter of the lines that may be wanted, and which of them may come more than once.
 //!
 //! Every hash goes into a filter that tells whether it may hold it already. If so, it also goes into a
 //! second filter, of *doubtful* lines. Of two equal lines one comes second, whichever that is on
@@ -45,8 +45,8 @@ impl Doubt {
         self.keys += hashes.len() as u64;
     }
 
-    /// Makes the filter as small as its keys allow.
-    pub(super) fn fold(&mut self) -> Result<(), Error> {
+    /// The filter, as small as its keys allow.
+    pub(super) fn fold(mut self) -> Result<Blocked, Error> {
         let plan = *self.filter.plan();
         let keys = self.keys.max(1);
         let folded = |divisor| {
@@ -57,12 +57,13 @@ impl Doubt {
         while plan.bits() / divisor > 512 && folded(2 * divisor).predicted_fpp() <= RATE {
             divisor *= 2;
         }
-        Ok(self.filter.fold(divisor)?)
+        self.filter.fold(divisor)?;
+        Ok(self.filter)
     }
 }
 
 /// Fills both filters.
-pub(super) struct Note<'a> {
+pub(super) struct Build<'a> {
     seen: Sharded<'a>,
     doubtful: Sharded<'a>,
     /// New ones among the doubtful.
@@ -70,7 +71,7 @@ pub(super) struct Note<'a> {
     room: u64,
 }
 
-impl<'a> Note<'a> {
+impl<'a> Build<'a> {
     pub(super) fn new(
         seen: &'a mut Blocked,
         doubtful: &'a mut Blocked,
@@ -98,7 +99,7 @@ struct Carried {
     keys: u64,
 }
 
-impl Note<'_> {
+impl Build<'_> {
     /// Inserts hashes that all fall into `shard`, and passes on those it may have held.
     fn see(&self, shard: &mut Shard<'_>, hashes: &[KeyHash], carried: &mut Carried) {
         let Carried { doubtful, new, keys } = carried;
@@ -122,7 +123,7 @@ fn doubt(shard: &mut Shard<'_>, mut hashes: &[KeyHash]) -> u64 {
     count
 }
 
-impl Visit for Note<'_> {
+impl Visit for Build<'_> {
     type Local = Local;
 
     fn local(&self) -> Local {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use umbel::Blocked;
 
-use super::settle::Known;
+use super::rule::Known;
 use crate::Error;
 use crate::bulk::Picked;
 use crate::scan::{Lines, Visit};

@@ -1,4 +1,4 @@
-//! The pass that decides: which lines come for the first time, and how often lines come.
+//! The pass that decides which lines come for the first time and are in no other input, and how often lines come.
 //!
 //! Lines that are not doubtful are known to come once. A doubtful line is looked up in the table, and
 //! if it is not there, added to it when its turn comes. As long as that works, every line is decided
@@ -11,7 +11,7 @@ use std::sync::{Mutex, RwLock};
 use umbel::Blocked;
 
 use super::counts::{Counted, Counts, INPUTS_AT_ONCE};
-use super::settle::Verdict;
+use super::rule::Rule;
 use crate::Error;
 use crate::budget::Budget;
 use crate::bulk::Picked;
@@ -35,7 +35,7 @@ pub(super) struct Decide<'a, 'o> {
     pub(super) sink: Option<&'a Mutex<&'a mut Sink<'o>>>,
     /// The place of the first line that could not be decided; all ones at first.
     pub(super) undecided: &'a AtomicU64,
-    pub(super) verdict: Verdict,
+    pub(super) rule: Rule,
     /// Bytes of the inputs.
     pub(super) total: u64,
     pub(super) disk: &'a Disk<'a>,
@@ -70,7 +70,7 @@ impl Decide<'_, '_> {
             *rest = Some(Partitions::new(self.disk, 0, count, buffers, self.layout)?);
         }
         let rest = rest.as_ref().expect("just made");
-        rest.push(self.disk, lines.hashes()[i], place, self.verdict.record(lines.record(i)))
+        rest.push(self.disk, lines.hashes()[i], place, self.rule.record(lines.record(i)))
     }
 }
 
@@ -121,7 +121,7 @@ impl Visit for Decide<'_, '_> {
                     continue;
                 }
                 let (hash, place) = (lines.hashes()[i], lines.place(i));
-                let inserted = table.insert(hash, place, self.verdict.record(lines.record(i)))?;
+                let inserted = table.insert(hash, place, self.rule.record(lines.record(i)))?;
                 match (inserted, &mut counts) {
                     (Inserted::New(unit), Some(counts)) => counts.begin(unit, lines.input()),
                     (Inserted::Known(unit), Some(counts)) => counts.add(unit, lines.input()),
@@ -146,7 +146,7 @@ impl Visit for Decide<'_, '_> {
     }
 
     fn inputs_at_once(&self) -> usize {
-        match self.verdict.counted {
+        match self.rule.counted {
             Some(Counted::Inputs) => INPUTS_AT_ONCE,
             _ => usize::MAX,
         }

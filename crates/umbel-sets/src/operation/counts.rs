@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Units to a number.
-const SHARE: u64 = 3;
+pub(super) const SHARE: u64 = 3;
 /// Numbers of one block, 341 KiB: those of a segment of the table.
 const BLOCK: u64 = (if cfg!(test) { 1u64 << 7 } else { 1 << 18 }).div_ceil(SHARE);
 

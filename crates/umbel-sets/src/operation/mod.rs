@@ -1,0 +1,524 @@
+//! Set operations over files: which lines of the first inputs are wanted, by a rule, exactly, in the order they come first.
+//!
+//! ```text
+//! 1  build    the first inputs: lines → a filter; those it may hold already → a filter of doubtful lines
+//! 2  probe    the others: keys that the filter lets pass → a table, and doubtful
+//! 3  decide   the first inputs again, by the rule:
+//!
+//!                             not doubtful     in the table, of the others    not in the table
+//!             different       write            –                              write and enter it
+//!             in no other     write            leave out                      write and enter it
+//!             in all others   leave out        write, the first time          leave out
+//! 4  settle   lines that the table has no room for, partition by partition
+//! ```
+//!
+//! A line that comes twice was in the first filter when it came the second time, so whatever is not
+//! doubtful comes once, and is in no other input; what is doubtful is decided by its bytes. The table holds lines that
+//! repeat, keys of other inputs, and a few taken for such.
+//!
+//! Keys and lines without room are spilled to partitions by their hash; each is joined in a table of its
+//! own (`settle`), and its results are merged by their places. One more pass writes them (`write`), unless the rows
+//! themselves went through temporary files, as they do where few are expected. Without filters, every line is doubtful.
+
+mod build;
+mod counts;
+mod decide;
+mod marks;
+mod one_pass;
+mod plan;
+mod probe;
+mod rule;
+mod settle;
+mod share;
+mod write;
+
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, RwLock};
+
+use umbel::Blocked;
+
+use crate::budget::Budget;
+use crate::bulk::fill;
+use crate::input::{Input, lengths};
+use crate::passes::Passes;
+use crate::places::Places;
+use crate::records::Layout;
+use crate::report::Report;
+use crate::scan::{Scanner, job_hasher};
+use crate::sink::Sink;
+use crate::spill::{Disk, Partitions, Runs, Spill};
+use crate::table::Table;
+use crate::{Error, Options};
+use build::{Build, Doubt};
+use counts::{Counted, Counts};
+use decide::Decide;
+use marks::Marks;
+pub use plan::{SetPlan, Strategy};
+use probe::Probe;
+use rule::{Known, Others, Rule};
+use settle::{Part, Settle};
+use share::Share;
+use write::Write;
+
+/// What is wanted of inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// Each different line of all of them.
+    Distinct { repeated: bool, counted: bool },
+    /// Each different line that so many of them have, 2 or more.
+    Several(usize),
+    /// Each different line of the first that no other has.
+    Except,
+    /// Each different line that all of them have, 2 or more.
+    Common,
+}
+
+/// A set operation over the lines of files.
+#[derive(Debug)]
+pub struct SetOperation<'a> {
+    inputs: &'a [Input],
+    wanted: Wanted,
+    fpp: Option<f64>,
+    budget: Budget,
+    options: &'a Options,
+}
+
+impl<'a> SetOperation<'a> {
+    fn new(inputs: &'a [Input], wanted: Wanted, options: &'a Options) -> Result<Self, Error> {
+        Places::small(inputs)?;
+        let budget = Budget::new(options.memory, options.threads)?;
+        Ok(Self { inputs, wanted, fpp: None, budget, options })
+    }
+
+    /// Each different line of all `inputs`; of those only what is `repeated`, comes more than once; with how often each
+    /// comes as a column in front, if `counted`.
+    ///
+    /// # Errors
+    /// [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for a cap under what the threads need;
+    /// [`Error::CountedJson`] for counted JSON lines, which have no columns.
+    pub fn distinct(
+        inputs: &'a [Input],
+        repeated: bool,
+        counted: bool,
+        options: &'a Options,
+    ) -> Result<Self, Error> {
+        if counted && options.records.column().is_none() {
+            return Err(Error::CountedJson);
+        }
+        Self::new(inputs, Wanted::Distinct { repeated, counted }, options)
+    }
+
+    /// Each different line that at least `at_least` of `inputs` have.
+    ///
+    /// # Errors
+    /// [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for a cap under what the threads need;
+    /// [`Error::AtLeast`] for none or more than there are, and with 2¹⁶ inputs or more.
+    pub fn common(
+        inputs: &'a [Input],
+        at_least: usize,
+        options: &'a Options,
+    ) -> Result<Self, Error> {
+        if at_least == 0 || at_least > inputs.len() || inputs.len() > usize::from(u16::MAX) {
+            return Err(Error::AtLeast { at_least, inputs: inputs.len() });
+        }
+        let wanted = match at_least {
+            1 => Wanted::Distinct { repeated: false, counted: false },
+            all if all == inputs.len() => Wanted::Common,
+            some => Wanted::Several(some),
+        };
+        Self::new(inputs, wanted, options)
+    }
+
+    /// Each different line of the first input that is in none of the others.
+    ///
+    /// # Errors
+    /// [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for a cap under what the threads need.
+    pub fn except(inputs: &'a [Input], options: &'a Options) -> Result<Self, Error> {
+        Self::new(inputs, Wanted::Except, options)
+    }
+
+    /// By filters alone: every input is read once. A line may be left out wrongly, and where others matter written wrongly,
+    /// each with a chance of at most `fpp`, together of no more. Neither repeated nor counted lines are told so.
+    #[must_use]
+    pub fn with_error(self, fpp: Option<f64>) -> Self {
+        Self { fpp, ..self }
+    }
+
+    /// With a budget of its own.
+    #[cfg(test)]
+    pub(crate) fn with_budget(self, budget: Budget) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// How many inputs, from the first on, have lines that may be written.
+    fn from(&self) -> usize {
+        match self.wanted {
+            Wanted::Distinct { .. } | Wanted::Several(_) => self.inputs.len(),
+            Wanted::Except | Wanted::Common => self.inputs.len().min(1),
+        }
+    }
+
+    /// Writes the lines to `out`, in the order of their first places over the inputs.
+    ///
+    /// # Errors
+    /// Those of reading, of temporary files and of `out`. What was written before one is the beginning
+    /// of the result.
+    pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
+        let plan = self.plan()?;
+        let hasher = job_hasher(plan.strategy != Strategy::OnePass);
+        let scanner = Scanner::within(self.budget, self.options, hasher)?;
+        let counted = matches!(self.wanted, Wanted::Distinct { counted: true, .. });
+        let column = self.options.records.column().filter(|_| counted);
+        let mut header = scanner.header(self.inputs)?;
+        if let (Some(column), Some(row)) = (column, &mut header) {
+            row.splice(0..0, [b"count", &[column][..]].concat());
+        }
+        self.options.progress.expect(plan.bytes_read);
+        let mut run = Run {
+            inputs: self.inputs,
+            from: self.from(),
+            places: Places::small(self.inputs)?,
+            disk: Disk::new(&self.options.tmp),
+            passes: Passes::new(self.inputs),
+            scanner,
+            header,
+            column,
+        };
+        let mut sink = Sink::new(out, self.options.separator);
+        if plan.strategy == Strategy::OnePass {
+            one_pass::run(&mut run, &plan, self.wanted, &mut sink)?;
+        } else {
+            run.exact(&plan, self.rule(&plan, &run.places), &mut sink)?;
+        }
+        let mut report = run.passes.finish(self.inputs, &run.disk);
+        sink.finish(&mut report)?;
+        Ok(report)
+    }
+
+    fn rule(&self, plan: &SetPlan, places: &Places) -> Rule {
+        let (at_least, counted) = match self.wanted {
+            Wanted::Distinct { repeated: true, .. } => (2, Some(Counted::Lines)),
+            Wanted::Distinct { counted, .. } => (1, counted.then_some(Counted::Lines)),
+            Wanted::Several(at_least) => (at_least as u64, Some(Counted::Inputs)),
+            Wanted::Except | Wanted::Common => (1, None),
+        };
+        let others = match self.wanted {
+            Wanted::Common => Others::All(self.inputs.len() as u64 - 1),
+            _ => Others::Without,
+        };
+        let few = at_least > 1 || self.wanted == Wanted::Common;
+        // Else rows go through temporary files at every level; one more pass over the input is less.
+        let rows = few || (plan.seen.is_none() && plan.bytes_spilled == 0);
+        Rule { at_least, counted, others, rows, end: places.start(self.from()) }
+    }
+}
+
+/// A job at work.
+struct Run<'a> {
+    inputs: &'a [Input],
+    from: usize,
+    scanner: Scanner<'a>,
+    places: Places,
+    disk: Disk<'a>,
+    passes: Passes,
+    /// What goes out before all rows.
+    header: Option<Vec<u8>>,
+    /// What follows the number in front of a row, where one is wanted.
+    column: Option<u8>,
+}
+
+impl Run<'_> {
+    fn exact(&mut self, plan: &SetPlan, rule: Rule, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let (seen, doubt) = self.build(plan, rule)?;
+        let filters = seen.as_ref().map_or(0, |seen| seen.plan().bytes())
+            + doubt.as_ref().map_or(0, |doubt| doubt.filter.plan().bytes());
+        let probed = self.probe(plan, seen, doubt, rule, filters)?;
+        sink.header(self.header.as_deref())?;
+        match rule.others {
+            Others::Without => self.without(probed, rule, sink),
+            Others::All(others) => self.share(probed, rule, others, sink),
+        }
+    }
+
+    /// Step 1. Gives the filter of all lines, where others probe it, and that of the doubtful ones.
+    fn build(
+        &mut self,
+        plan: &SetPlan,
+        rule: Rule,
+    ) -> Result<(Option<Blocked>, Option<Doubt>), Error> {
+        let (budget, hasher) = (self.scanner.budget, self.scanner.hasher);
+        let Some(doubtful) = &plan.doubtful else { return Ok((None, None)) };
+        let mut doubt = Doubt { filter: Blocked::with_plan(doubtful, hasher)?, keys: 0 };
+        let Some(seen) = &plan.seen else { return Ok((None, Some(doubt))) };
+        let room = budget.rest - seen.bytes() - doubtful.bytes();
+        let mut seen = Blocked::with_plan(seen, hasher)?;
+        let tallies = if rule.others == Others::Without {
+            let build = Build::new(&mut seen, &mut doubt.filter, budget.threads, room);
+            let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &build)?;
+            doubt.keys = build.keys();
+            tallies
+        } else {
+            fill(&self.scanner, &self.inputs[..self.from], &mut seen, room)?
+        };
+        self.passes.seen(self.inputs, 0..self.from, &tallies)?;
+        let probed = self.from < self.inputs.len();
+        Ok((probed.then_some(seen), Some(doubt)))
+    }
+
+    /// Step 2. Of several others that all must have a line, the keys of one enter the table, and the rest tell how many have
+    /// them.
+    fn probe(
+        &mut self,
+        plan: &SetPlan,
+        seen: Option<Blocked>,
+        doubt: Option<Doubt>,
+        rule: Rule,
+        filters: u64,
+    ) -> Result<Probed, Error> {
+        let budget = self.scanner.budget;
+        let met = matches!(rule.others, Others::All(2..)).then_some(Counted::Inputs);
+        let layout = match rule.others {
+            Others::Without if rule.rows => self.scanner.layout(),
+            _ => Layout::Lines,
+        };
+        let share = |filters| {
+            let share = rule.table(budget.table(filters));
+            met.map_or(share, |met| Counts::table(met, share))
+        };
+        let table = RwLock::new(Table::new(share(filters), layout)?);
+        let met = met.map(|met| RwLock::new(Counts::new(met)));
+        let doubt = doubt.map(Mutex::new);
+        let spilled = Mutex::new(None);
+        let entering = match rule.others {
+            Others::Without => self.from..self.inputs.len(),
+            Others::All(_) => plan.smallest..plan.smallest + 1,
+        };
+        let mut pass = |range: Range<usize>,
+                        filter: Option<&Blocked>,
+                        enter: bool,
+                        doubt: Option<&Mutex<Doubt>>| {
+            let probe = Probe {
+                filter,
+                table: &table,
+                enter,
+                met: met.as_ref(),
+                spilled: &spilled,
+                doubt,
+                start: self.places.start(range.start),
+                total: lengths(&self.inputs[range.clone()]),
+                disk: &self.disk,
+                budget,
+            };
+            let tallies = self.scanner.scan_some(self.inputs, range.clone(), &probe)?;
+            self.passes.seen(self.inputs, range, &tallies)
+        };
+        pass(entering.clone(), seen.as_ref(), true, doubt.as_ref())?;
+        drop(seen);
+        let fold = |doubt: Mutex<Doubt>| doubt.into_inner().expect("no worker panics").fold();
+        let doubt = doubt.map(fold).transpose()?;
+        if let Others::All(2..) = rule.others {
+            for range in [self.from..entering.start, entering.end..self.inputs.len()] {
+                if !range.is_empty() {
+                    pass(range, doubt.as_ref(), false, None)?;
+                }
+            }
+        }
+        let mut table = table.into_inner().expect("no worker panics");
+        table.widen(share(doubt.as_ref().map_or(0, |doubt| doubt.plan().bytes())));
+        let spilled: Option<Partitions> = spilled.into_inner().expect("no worker panics");
+        Ok(Probed {
+            doubt,
+            table,
+            met: met.map(|met| met.into_inner().expect("no worker panics")),
+            spilled: spilled.map(Partitions::finish).transpose()?,
+        })
+    }
+
+    /// Steps 3 and 4 for lines that no other input may have.
+    fn without(&mut self, probed: Probed, rule: Rule, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let Probed { doubt, table, spilled, .. } = probed;
+        let partitions = spilled.as_ref().map(Vec::len);
+        let decided = self.decide(doubt.as_ref(), table, rule, partitions, sink)?;
+        let Decided { table, counts, rest, undecided } = decided;
+        self.passes.report.distinct = table.len();
+        if rest.is_none() && rule.counted.is_none() {
+            return Ok(());
+        }
+        let from = if rule.counted.is_some() { 0 } else { undecided };
+        let mut known = match rest {
+            None => Known::table(table, counts, rule),
+            Some(rest) => {
+                let mut runs = Runs::new();
+                // All memory goes to the partitions: what is known of the table becomes a run like theirs.
+                if rule.counted.is_some() {
+                    rule.tell(&table, counts.as_ref(), None, &self.disk, &mut runs)?;
+                }
+                drop((table, counts));
+                self.settle(rest, spilled, doubt.as_ref(), rule, runs)?
+            }
+        };
+        if !rule.rows {
+            return self.write(doubt.as_ref(), from, &mut known, sink);
+        }
+        self.put_out(&mut known, sink)
+    }
+
+    /// The deciding pass for lines that no other input may have. Writes to `sink` what can be written now.
+    fn decide(
+        &mut self,
+        doubt: Option<&Blocked>,
+        table: Table,
+        rule: Rule,
+        partitions: Option<usize>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Decided, Error> {
+        let table = RwLock::new(table);
+        let counts = rule.counted.map(|counted| RwLock::new(Counts::new(counted)));
+        let rest = Mutex::new(None);
+        let undecided = AtomicU64::new(u64::MAX);
+        let sink = rule.counted.is_none().then(|| Mutex::new(sink));
+        let decide = Decide {
+            doubt,
+            table: &table,
+            counts: counts.as_ref(),
+            rest: &rest,
+            partitions,
+            sink: sink.as_ref(),
+            undecided: &undecided,
+            rule,
+            total: lengths(&self.inputs[..self.from]),
+            disk: &self.disk,
+            budget: self.scanner.budget,
+            layout: if rule.rows { self.scanner.layout() } else { Layout::Lines },
+        };
+        let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &decide)?;
+        self.passes.seen(self.inputs, 0..self.from, &tallies)?;
+        let rest: Option<Partitions> = rest.into_inner().expect("no worker panics");
+        Ok(Decided {
+            table: table.into_inner().expect("no worker panics"),
+            counts: counts.map(|counts| counts.into_inner().expect("no worker panics")),
+            rest: rest.map(Partitions::finish).transpose()?,
+            undecided: undecided.into_inner(),
+        })
+    }
+
+    /// Steps 3 and 4 for lines that all of the `others` must have.
+    fn share(
+        &mut self,
+        probed: Probed,
+        rule: Rule,
+        others: u64,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let Probed { doubt, table, met, spilled } = probed;
+        let budget = self.scanner.budget;
+        let rest = match &spilled {
+            None => None,
+            Some(spilled) => {
+                let (count, buffers) = (spilled.len(), budget.spill_buffers());
+                Some(Partitions::new(&self.disk, 0, count, buffers, self.scanner.layout())?)
+            }
+        };
+        let mut runs = Runs::new();
+        let share = Share {
+            doubt: doubt.as_ref(),
+            table: &table,
+            met: met.as_ref(),
+            others,
+            given: Marks::of(&table),
+            spilled: rest.as_ref(),
+            output: Mutex::new(share::Output { sink, runs: &mut runs, late: false }),
+            disk: &self.disk,
+            room: budget.long_line() + table.room(),
+        };
+        let tallies = self.scanner.scan_some(self.inputs, 0..1, &share)?;
+        drop(share);
+        self.passes.seen(self.inputs, 0..1, &tallies)?;
+        self.passes.report.distinct = table.len();
+        let Some(rest) = rest else { return Ok(()) };
+        runs.end();
+        drop((table, met));
+        let mut known = self.settle(rest.finish()?, spilled, doubt.as_ref(), rule, runs)?;
+        self.put_out(&mut known, sink)
+    }
+
+    /// Step 4, with the memory that the filter of doubtful lines leaves. Gives what is known of all lines that are still to
+    /// be written.
+    fn settle(
+        &mut self,
+        lines: Vec<Spill>,
+        others: Option<Vec<Spill>>,
+        doubt: Option<&Blocked>,
+        rule: Rule,
+        mut runs: Runs,
+    ) -> Result<Known, Error> {
+        let Scanner { budget, hasher, .. } = self.scanner;
+        let memory = budget.rest - doubt.map_or(0, |doubt| doubt.plan().bytes());
+        let (disk, places) = (&self.disk, &self.places);
+        let settle = Settle { disk, hasher, budget, places, rule, memory };
+        self.passes.report.distinct += settle.run(Part::all(lines, others, 0), &mut runs)?;
+        Ok(Known::Runs(runs.merge(&self.disk, memory / 4)?))
+    }
+
+    /// Writes rows that are known.
+    fn put_out(&self, known: &mut Known, sink: &mut Sink<'_>) -> Result<(), Error> {
+        while let Some(told) = known.next(&self.disk)? {
+            match self.column {
+                Some(column) => sink.counted(told.count, column, told.row)?,
+                None => sink.line(told.row)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes lines from a place on: those that are not doubtful, and those that are `known`. Without
+    /// `doubt` all are doubtful.
+    fn write(
+        &mut self,
+        doubt: Option<&Blocked>,
+        from: u64,
+        known: &mut Known,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let output = Mutex::new(write::Output::new(known, sink, &self.disk)?);
+        let write = Write {
+            doubt,
+            from,
+            column: self.column,
+            output: &output,
+            disk: &self.disk,
+            // The merge has a quarter.
+            room: self.scanner.budget.rest / 4 * 3 - doubt.map_or(0, |doubt| doubt.plan().bytes()),
+        };
+        // All before is written.
+        let range = self.places.input_of(from).min(self.from)..self.from;
+        let tallies = self.scanner.scan_some(self.inputs, range.clone(), &write)?;
+        self.passes.seen(self.inputs, range, &tallies)
+    }
+}
+
+/// What the probe leaves.
+struct Probed {
+    /// The filter of doubtful lines.
+    doubt: Option<Blocked>,
+    table: Table,
+    /// In how many inputs each key of the table was met, where they are several.
+    met: Option<Counts>,
+    /// Keys that the table had no room for.
+    spilled: Option<Vec<Spill>>,
+}
+
+/// What the deciding pass leaves.
+struct Decided {
+    table: Table,
+    counts: Option<Counts>,
+    /// Lines set aside.
+    rest: Option<Vec<Spill>>,
+    /// The place of the first of them.
+    undecided: u64,
+}
+
+#[cfg(test)]
+mod tests;

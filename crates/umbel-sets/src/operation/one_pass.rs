@@ -1,0 +1,245 @@
+//! Set operations by filters alone: every input is read once, with an error that is stated.
+//!
+//! A line may be taken for a repeat, or for an excluded one, and is left out then; or for one that other inputs have, and
+//! is written then. Where others matter, half of the fpp goes to them.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use umbel::{Blocked, KeyHash, KeyHasher, Kind, Plan};
+
+use super::{Run, SetPlan, Strategy, Wanted};
+use crate::Error;
+use crate::budget::Budget;
+use crate::bulk::fill;
+use crate::input::Input;
+use crate::report::ErrorBound;
+use crate::scan::{Lines, Scanner, Visit};
+use crate::sink::Sink;
+
+/// Completes a plan by filters alone: of the lines written, and of the other inputs.
+pub(super) fn plan(
+    plan: SetPlan,
+    inputs: &[Input],
+    fpp: f64,
+    wanted: Wanted,
+    budget: &Budget,
+) -> Result<SetPlan, Error> {
+    // The fpp itself is checked, not the share of it that a filter gets.
+    Plan::for_keys(Kind::Blocked, 1, fpp)?;
+    // Estimates are usually within a few percent; a filter that turns out too small is filled anew, or another follows.
+    let size = |lines: u64, rate| Plan::for_keys(Kind::Blocked, lines + lines / 16 + 16, rate);
+    let (lines, count) = (&plan.lines, inputs.len() as f64);
+    let all = lines.iter().sum::<u64>();
+    // Lines that may be written, about; the share of the rate for those left out as repeats; filters of others.
+    let (written, share, others) = match wanted {
+        Wanted::Distinct { .. } => (all, fpp, Vec::new()),
+        Wanted::Except if inputs.len() < 2 => (all, fpp, Vec::new()),
+        Wanted::Except => {
+            let first = lines[0];
+            (first, fpp / 2.0, vec![size(all - first, fpp / 2.0)?])
+        }
+        Wanted::Common | Wanted::Several(_) => {
+            let others = &lines[1..];
+            // In all inputs: one that has not the line must err. In some: any of the others may.
+            let (most, rate) = match wanted {
+                Wanted::Several(at_least) => (all / at_least as u64, fpp / 2.0 / (count - 1.0)),
+                _ => (lines.iter().copied().min().unwrap_or(0), fpp / 2.0),
+            };
+            let others = others.iter().map(|&lines| size(lines, rate)).collect::<Result<_, _>>()?;
+            (most, fpp / 2.0, others)
+        }
+    };
+    let seen = size(written, share * FIRST)?;
+    budget.check_filters(seen.bytes() + others.iter().map(Plan::bytes).sum::<u64>())?;
+    Ok(SetPlan { strategy: Strategy::OnePass, seen: Some(seen), others, compared: 0, ..plan })
+}
+
+pub(super) fn run(
+    run: &mut Run<'_>,
+    plan: &SetPlan,
+    wanted: Wanted,
+    sink: &mut Sink<'_>,
+) -> Result<(), Error> {
+    let Scanner { hasher, budget, .. } = run.scanner;
+    let count = run.inputs.len();
+    // A wanted line comes first in one of these.
+    let (from, enough) = match wanted {
+        Wanted::Distinct { .. } => (count, None),
+        Wanted::Except => (count.min(1), None),
+        Wanted::Common => (1, Some(count - 1)),
+        Wanted::Several(at_least) => (count - at_least + 1, Some(at_least - 1)),
+    };
+    let seen = plan.seen.expect("an answer with an error has a filter of written lines");
+    let mut others: Vec<Blocked> = Vec::new();
+    let mut held = seen.bytes();
+    for (i, size) in plan.others.iter().enumerate() {
+        let range = if enough.is_some() { i + 1..i + 2 } else { 1..count };
+        let filter = fill_anew(run, range, size, held)?;
+        held += filter.plan().bytes();
+        others.push(filter);
+    }
+    sink.header(run.header.as_deref())?;
+    let state = Mutex::new((Written::new(&seen, hasher, budget, held - seen.bytes())?, sink));
+    let once = Once { others: &others, enough, state: &state, room: budget.long_line() };
+    let tallies = run.scanner.scan_some(run.inputs, 0..from, &once)?;
+    run.passes.seen(run.inputs, 0..from, &tallies)?;
+    let (written, _) = state.into_inner().expect("no worker panics");
+    let rates = others.iter().map(|filter| filter.receipt().fpp);
+    let (extra, excluded) = match wanted {
+        Wanted::Distinct { .. } | Wanted::Except => (0.0, rates.sum()),
+        Wanted::Common => (rates.fold(0.0, f64::max), 0.0),
+        Wanted::Several(_) => (rates.sum(), 0.0),
+    };
+    let (keys, missing) = written.links.iter().fold((0.0, excluded), |(keys, rate), link| {
+        let receipt = link.receipt();
+        (keys + receipt.keys.value, rate + receipt.fpp)
+    });
+    run.passes.report.distinct = keys as u64;
+    run.passes.report.error = Some(ErrorBound { extra, missing });
+    Ok(())
+}
+
+/// A filter of the lines of inputs, filled a second time when they are more than were planned for; `held` bytes are in
+/// other filters.
+fn fill_anew(
+    run: &mut Run<'_>,
+    range: Range<usize>,
+    size: &Plan,
+    held: u64,
+) -> Result<Blocked, Error> {
+    let Scanner { hasher, budget, .. } = run.scanner;
+    let mut filter = Blocked::with_plan(size, hasher)?;
+    loop {
+        let room = budget.long_line();
+        let tallies = fill(&run.scanner, &run.inputs[range.clone()], &mut filter, room)?;
+        run.passes.seen(run.inputs, range.clone(), &tallies)?;
+        let found = tallies.iter().map(|tally| tally.lines).sum();
+        if found <= filter.plan().keys() {
+            return Ok(filter);
+        }
+        let size = Plan::for_keys(Kind::Blocked, found, size.fpp())?;
+        budget.check_filters(held + size.bytes())?;
+        filter = Blocked::with_plan(&size, hasher)?;
+    }
+}
+
+/// Of the rate of written lines, the part of the first filter of them. The others have half of what is left, a quarter
+/// and so on: together they keep the rate, however many follow.
+const FIRST: f64 = 0.875;
+
+/// The lines written, in one filter as long as there are no more of them than was estimated.
+struct Written {
+    links: Vec<Blocked>,
+    /// Lines that the last one may still take.
+    left: u64,
+    known: Vec<bool>,
+    budget: Budget,
+    /// Bytes of other filters.
+    beside: u64,
+}
+
+impl Written {
+    fn new(plan: &Plan, hasher: KeyHasher, budget: Budget, beside: u64) -> Result<Self, Error> {
+        let links = vec![Blocked::with_plan(plan, hasher)?];
+        Ok(Self { links, left: plan.keys(), known: Vec::new(), budget, beside })
+    }
+
+    /// Inserts hashes; tells which were new.
+    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
+        if (hashes.len() as u64) > self.left {
+            self.grow(hashes.len() as u64)?;
+        }
+        let (last, before) = self.links.split_last_mut().expect("there is always one");
+        if before.is_empty() {
+            last.insert_all_new(hashes, new);
+        } else {
+            new.fill(true);
+            for link in before {
+                self.known.resize(hashes.len(), false);
+                link.contains_all(hashes, &mut self.known);
+                new.iter_mut().zip(&self.known).for_each(|(new, known)| *new &= !known);
+            }
+            for (new, hash) in new.iter_mut().zip(hashes) {
+                *new = *new && last.insert(*hash);
+            }
+        }
+        self.left -= new.iter().filter(|new| **new).count() as u64;
+        Ok(())
+    }
+
+    /// Goes on in another filter, of `least` lines or more.
+    fn grow(&mut self, least: u64) -> Result<(), Error> {
+        let last = self.links.last().expect("there is always one");
+        // The first has 7 of 8 parts of the rate, the second half of the eighth. An estimate may be short of a few lines,
+        // or of most.
+        let (part, times) = match self.links.len() {
+            1 => (0.5 * (1.0 - FIRST) / FIRST, 1),
+            _ => (0.5, 4),
+        };
+        let keys = last.plan().keys().saturating_mul(times).max(least);
+        let plan = Plan::for_keys(Kind::Blocked, keys, last.plan().fpp() * part)?;
+        let held: u64 = self.links.iter().map(|link| link.plan().bytes()).sum();
+        self.budget.check_filters(self.beside + held + plan.bytes())?;
+        let link = Blocked::with_plan(&plan, *last.hasher())?;
+        self.links.push(link);
+        self.left = keys;
+        Ok(())
+    }
+}
+
+/// Writes lines that the others' filters allow and that are not written already, as far as the filters tell.
+struct Once<'a, 'o, 'b> {
+    others: &'a [Blocked],
+    /// How many of the filters of the inputs that follow must hold a line; without it, none may.
+    enough: Option<usize>,
+    state: &'a Mutex<(Written, &'o mut Sink<'b>)>,
+    room: u64,
+}
+
+/// What a worker carries.
+#[derive(Default)]
+struct Local {
+    found: Vec<bool>,
+    counts: Vec<u16>,
+    /// Which of the kept lines are new.
+    new: Vec<bool>,
+}
+
+impl Visit for Once<'_, '_, '_> {
+    type Local = Local;
+
+    fn local(&self) -> Local {
+        Local::default()
+    }
+
+    fn batch(&self, local: &mut Local, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        let Local { found, counts, .. } = local;
+        found.resize(lines.len(), false);
+        counts.clear();
+        counts.resize(lines.len(), 0);
+        let others =
+            if self.enough.is_some() { &self.others[lines.input()..] } else { self.others };
+        for filter in others {
+            filter.contains_all(lines.hashes(), &mut found[..lines.len()]);
+            counts.iter_mut().zip(&*found).for_each(|(count, found)| *count += u16::from(*found));
+        }
+        for (keep, &count) in keep.iter_mut().zip(&*counts) {
+            *keep = self.enough.map_or(count == 0, |enough| usize::from(count) >= enough);
+        }
+        Ok(())
+    }
+
+    fn kept(&self, local: &mut Local, lines: &Lines<'_>) -> Result<(), Error> {
+        let mut state = self.state.lock().expect("no worker panics");
+        let (written, sink) = &mut *state;
+        local.new.resize(lines.len(), false);
+        let new = &mut local.new[..lines.len()];
+        written.insert_all_new(lines.hashes(), new)?;
+        sink.rows(lines, (0..lines.len()).filter(|&i| new[i]))
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}

@@ -1,0 +1,224 @@
+//! How a job will be done.
+
+use umbel::{Kind, Plan};
+
+use super::build::Doubt;
+use super::{SetOperation, Wanted, one_pass};
+use crate::Error;
+use crate::budget::{Budget, KEPT_LINE};
+use crate::input::{estimate_lines, lengths};
+use crate::sample::Sample;
+use crate::scan::Scanner;
+
+/// The rate of the filter of all lines: a lower one costs bits, which cost cache misses; a higher one costs lines kept
+/// for nothing, some 100 bytes each. Flat between 0.3 and 2 %.
+const RATE: f64 = 0.01;
+/// With fewer bits a line a filter lets more than 38 % pass: then it is not worth a pass.
+const LEAST_BITS_PER_LINE: u64 = 2;
+/// Inputs up to this size go straight to the table: it stays in cache, and a pass is saved.
+const SMALL: u64 = 16 << 20;
+
+/// How a job will be done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetPlan {
+    /// The way chosen.
+    pub strategy: Strategy,
+    /// The filter of all lines that may be written; for an answer with an error, of those that are.
+    pub seen: Option<Plan>,
+    /// The filter of doubtful lines.
+    pub doubtful: Option<Plan>,
+    /// For an answer with an error, filters of the other inputs: one of all that are excluded, or one of each input
+    /// from the second on.
+    pub others: Vec<Plan>,
+    /// Estimated lines of each input.
+    pub lines: Vec<u64>,
+    /// Estimated different lines of those that may be written, from samples; `None` when none were
+    /// taken.
+    pub distinct: Option<u64>,
+    /// Lines expected to be compared by their bytes.
+    pub compared: u64,
+    /// Bytes for the lines that are kept, before any go to disk.
+    pub table: u64,
+    /// Bytes that will be read over all passes, as far as estimated those of temporary files too.
+    pub bytes_read: u64,
+    /// Estimated bytes that will be written to temporary files.
+    pub bytes_spilled: u64,
+    /// How often an input will be read from end to end, summed over inputs.
+    pub passes: u32,
+    /// Of the inputs that all must have a line, the first one aside, that with the fewest.
+    pub(super) smallest: usize,
+}
+
+/// The ways to find the lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Strategy {
+    /// Every line is looked up in the table: small inputs, those with many repeats, or no room for a
+    /// filter.
+    Table,
+    /// A filter tells which lines have to be looked up.
+    Filter,
+    /// Filters alone, with an error.
+    OnePass,
+}
+
+/// Bytes of a result without its row in a temporary file: place, length and how often.
+const RESULT: u64 = 20;
+
+impl SetPlan {
+    /// Adds what goes to disk, the results among it, and one more pass over `again` in that case: inputs and
+    /// their bytes.
+    fn spill(&mut self, budget: &Budget, length: u64, again: Option<(usize, u64)>) {
+        let set_aside = budget.spilled(self.compared, length, self.table);
+        // Of a result its row, or where that stands.
+        let result = if again.is_some() { RESULT } else { length + 12 };
+        let results = Budget::set_aside(self.compared, length, self.table) / (length + 12) * result;
+        self.bytes_spilled = set_aside + results;
+        if self.bytes_spilled > 0 {
+            let (inputs, bytes) = again.unwrap_or_default();
+            self.bytes_read += self.bytes_spilled + bytes;
+            self.passes += inputs as u32;
+        }
+    }
+}
+
+impl SetOperation<'_> {
+    /// How the job will be done; reads samples of the inputs.
+    ///
+    /// # Errors
+    /// Those of reading; with an error allowed, [`Error::Memory`] when the filters do not fit.
+    pub fn plan(&self) -> Result<SetPlan, Error> {
+        let lines = estimate_lines(self.inputs, self.options.separator)?;
+        let smallest = (1..lines.len()).min_by_key(|&i| lines[i]).unwrap_or(0);
+        let plan = SetPlan {
+            strategy: Strategy::Table,
+            seen: None,
+            doubtful: None,
+            others: Vec::new(),
+            distinct: None,
+            compared: lines.iter().sum(),
+            table: self.budget.table(0),
+            bytes_read: lengths(self.inputs),
+            bytes_spilled: 0,
+            passes: self.inputs.len() as u32,
+            lines,
+            smallest,
+        };
+        match (self.fpp, self.wanted) {
+            (Some(fpp), wanted) => one_pass::plan(plan, self.inputs, fpp, wanted, &self.budget),
+            (None, Wanted::Common) => self.plan_common(plan),
+            (None, _) => self.plan_others(plan),
+        }
+    }
+
+    /// For lines that no other input may have.
+    fn plan_others(&self, mut plan: SetPlan) -> Result<SetPlan, Error> {
+        let (budget, lines) = (&self.budget, plan.lines.clone());
+        let (from, others) = lines.split_at(self.from());
+        let [from, others] = [from, others].map(|lines| lines.iter().sum::<u64>());
+        let (from_bytes, other_bytes) = self.inputs.split_at(self.from());
+        let [from_bytes, other_bytes] = [from_bytes, other_bytes].map(lengths);
+        let length = (from_bytes + other_bytes) / (from + others).max(1);
+        if from_bytes + other_bytes <= SMALL.min(budget.table(0) / 2) {
+            return Ok(plan);
+        }
+        let (once, counted) = match self.wanted {
+            Wanted::Distinct { repeated, counted } => (!repeated, counted),
+            Wanted::Several(_) => (false, false),
+            Wanted::Except | Wanted::Common => (true, false),
+        };
+        // The filter of all lines stays in memory while others are excluded.
+        let alone = self.from() == self.inputs.len();
+        let room = if alone { budget.filters() } else { budget.rest / 2 };
+        if room.saturating_mul(8) / from < LEAST_BITS_PER_LINE {
+            plan.spill(budget, length, once.then_some((self.from(), from_bytes)));
+            return Ok(plan);
+        }
+        let scanner = Scanner::within(self.budget, self.options, umbel::KeyHasher::default())?;
+        let [sample, excluded] = [0..self.from(), self.from()..self.inputs.len()].map(|range| {
+            Sample::of(&scanner, &self.inputs[range.clone()], lines[range].iter().sum())
+        });
+        let sample = sample?;
+        let (distinct, shared) = (sample.distinct(), excluded?.shared(&sample).unwrap_or(0));
+        plan.distinct = Some(distinct);
+        // A third of the table as a margin of the estimate.
+        let held = distinct.saturating_mul(from_bytes / from + KEPT_LINE);
+        if alone && distinct <= from / 4 && held <= budget.table(0) / 3 * 2 {
+            plan.compared = distinct;
+            return Ok(plan);
+        }
+        let seen = seen(from, room)?;
+        let doubtful = Doubt::plan(from, budget.rest / 8);
+        let wrongly = ((from + others) as f64 * seen.fpp()) as u64;
+        plan.strategy = Strategy::Filter;
+        plan.compared = (from - distinct.min(from)).saturating_add(shared + wrongly);
+        plan.table = budget.table(doubtful.bytes() + if alone { 0 } else { seen.bytes() });
+        let again = if counted && once { 2 } else { 1 };
+        plan.bytes_read += again * from_bytes;
+        plan.passes += again as u32 * self.from() as u32;
+        plan.seen = Some(seen);
+        plan.doubtful = Some(of_keys(&doubtful, plan.compared)?);
+        plan.spill(budget, length, (again == 1).then_some((self.from(), from_bytes)));
+        Ok(plan)
+    }
+
+    /// For lines that all inputs have.
+    fn plan_common(&self, mut plan: SetPlan) -> Result<SetPlan, Error> {
+        let budget = &self.budget;
+        let (first, other) = (&self.inputs[0], &self.inputs[plan.smallest]);
+        let (lines, keys) = (plan.lines[0], plan.lines[plan.smallest]);
+        plan.compared = keys;
+        if first.length() + other.length() <= SMALL.min(budget.table(0) / 2) {
+            return Ok(plan);
+        }
+        let length = other.length() / keys.max(1);
+        let most = budget.rest / 8;
+        // The keys of the smallest input alone, in the table: that saves a pass over the first.
+        let doubtful = Doubt::plan(keys.saturating_mul(4), most);
+        let table = budget.table(doubtful.bytes());
+        plan.table = table;
+        plan.doubtful = Some(of_keys(&doubtful, keys)?);
+        // A third of the table as a margin of the estimate.
+        let fits = other.length() + KEPT_LINE * keys <= table / 3 * 2;
+        // What goes to disk and back costs several times what is only read.
+        let small = other.length() < first.length() / if fits { 4 } else { 8 };
+        let doubtful = Doubt::plan(lines, most);
+        let room = budget.filters().saturating_sub(doubtful.bytes());
+        if small || room.saturating_mul(8) / lines.max(1) < LEAST_BITS_PER_LINE {
+            plan.bytes_spilled = 2 * budget.spilled(keys, length, table);
+            plan.bytes_read += plan.bytes_spilled;
+            return Ok(plan);
+        }
+        let scanner = Scanner::within(self.budget, self.options, umbel::KeyHasher::default())?;
+        let sample =
+            |input: usize| Sample::of(&scanner, &self.inputs[input..input + 1], plan.lines[input]);
+        // Where samples tell nothing, a filter is the safe choice.
+        let shared = sample(plan.smallest)?.shared(&sample(0)?).unwrap_or(0);
+        if fits && shared > keys / 5 * 3 {
+            return Ok(plan);
+        }
+        let seen = seen(lines, room)?;
+        plan.strategy = Strategy::Filter;
+        plan.compared = (shared + (keys as f64 * seen.fpp()) as u64).min(keys);
+        plan.table = budget.table(doubtful.bytes() + seen.bytes());
+        plan.doubtful = Some(of_keys(&doubtful, plan.compared)?);
+        plan.seen = Some(seen);
+        // What is set aside, and what may meet it.
+        plan.bytes_spilled = 2 * budget.spilled(plan.compared, length, plan.table);
+        plan.bytes_read += first.length() + plan.bytes_spilled;
+        plan.passes += 1;
+        Ok(plan)
+    }
+}
+
+/// A filter of so many lines in at most `room` bytes.
+fn seen(lines: u64, room: u64) -> Result<Plan, Error> {
+    let plan = Plan::for_keys(Kind::Blocked, lines, RATE)?;
+    let fits = plan.bytes() <= room;
+    Ok(if fits { plan } else { Plan::for_memory(Kind::Blocked, lines, room)? })
+}
+
+/// The same filter, for so many keys.
+fn of_keys(plan: &Plan, keys: u64) -> Result<Plan, Error> {
+    Ok(Plan::of(Kind::Blocked, keys.max(1), plan.fpp(), plan.bits(), plan.probes())?)
+}

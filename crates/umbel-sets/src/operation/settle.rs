@@ -1,0 +1,186 @@
+//! Settling lines that did not fit in memory: each partition in tables of its own.
+//!
+//! A partition has *lines* of the first inputs in the order they came, and keys of the *others*. As many different
+//! lines as fit enter a table, then the others are looked up there; what is wanted is a run of results. Lines
+//! without room go, with the others that are not in the table, to partitions of the next level. Every table takes at least
+//! one line and all its repeats, so this ends for any input, equal lines and colliding hashes included: those cost time,
+//! never memory.
+
+use std::sync::{Condvar, Mutex};
+use std::thread;
+
+use umbel::KeyHasher;
+
+use super::counts::Counts;
+use super::rule::{Met, Rule};
+use crate::Error;
+use crate::budget::Budget;
+use crate::places::Places;
+use crate::records::Layout;
+use crate::spill::{Disk, Partitions, Runs, Spill};
+use crate::table::{Inserted, Table};
+
+/// Lines set aside together.
+pub(super) struct Part {
+    lines: Spill,
+    others: Option<Spill>,
+    level: u32,
+}
+
+impl Part {
+    /// The partitions of one level.
+    pub(super) fn all(lines: Vec<Spill>, others: Option<Vec<Spill>>, level: u32) -> Vec<Self> {
+        let mut others = others.map(Vec::into_iter);
+        let parts = lines.into_iter().map(|lines| {
+            let others = others.as_mut().and_then(Iterator::next);
+            Self { lines, others, level }
+        });
+        parts.filter(|part| part.lines.bytes() > 0).collect()
+    }
+
+    fn longest(&self) -> u64 {
+        self.lines.longest().max(self.others.as_ref().map_or(0, Spill::longest))
+    }
+}
+
+/// What settling a part has.
+#[derive(Clone, Copy)]
+pub(super) struct Settle<'a> {
+    pub(super) disk: &'a Disk<'a>,
+    pub(super) hasher: KeyHasher,
+    pub(super) budget: Budget,
+    pub(super) places: &'a Places,
+    pub(super) rule: Rule,
+    /// Bytes for all threads together, or for one part.
+    pub(super) memory: u64,
+}
+
+struct Queue {
+    parts: Vec<Part>,
+    /// Parts being worked on, which may add others.
+    working: usize,
+    stopped: bool,
+}
+
+impl Settle<'_> {
+    /// Settles all parts, on as many threads as their longest lines allow; gives the number of different lines they held.
+    pub(super) fn run(self, parts: Vec<Part>, runs: &mut Runs) -> Result<u64, Error> {
+        let longest = parts.iter().map(Part::longest).max().unwrap_or(0);
+        let threads = self.budget.settling_threads(self.memory, longest);
+        let settle = Settle { memory: self.memory / threads as u64, ..self };
+        let queue = Mutex::new(Queue { parts, working: 0, stopped: false });
+        let (changed, runs) = (Condvar::new(), Mutex::new(runs));
+        let work = || -> Result<u64, Error> {
+            let mut distinct = 0;
+            loop {
+                let mut state = queue.lock().expect("no worker panics");
+                let part = loop {
+                    if state.stopped || (state.parts.is_empty() && state.working == 0) {
+                        return Ok(distinct);
+                    }
+                    if let Some(part) = state.parts.pop() {
+                        break part;
+                    }
+                    state = changed.wait(state).expect("no worker panics");
+                };
+                state.working += 1;
+                drop(state);
+                let result = settle.part(part, &runs);
+                let mut state = queue.lock().expect("no worker panics");
+                state.working -= 1;
+                changed.notify_all();
+                match result {
+                    Ok((more, held)) => {
+                        state.parts.extend(more);
+                        distinct += held;
+                    }
+                    Err(error) => {
+                        state.stopped = true;
+                        return Err(error);
+                    }
+                }
+            }
+        };
+        thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let mut total = work();
+            for handle in others {
+                let distinct =
+                    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                total = total.and_then(|sum| Ok(sum + distinct?));
+            }
+            total
+        })
+    }
+
+    /// Settles one part; gives what is left for the next level, and the different lines held.
+    fn part(self, part: Part, runs: &Mutex<&mut Runs>) -> Result<(Vec<Part>, u64), Error> {
+        let (rule, level, layout) = (self.rule, part.level + 1, part.lines.layout());
+        let mut counts = rule.counted.map(Counts::new);
+        let share = rule.table(self.memory - self.memory / 4);
+        let share = if part.others.is_some() { Met::table(share, rule) } else { share };
+        let mut table = Table::new(share, layout)?;
+        let mut rest: Option<Partitions> = None;
+        let mut lines = part.lines.read(self.buffer());
+        let mut seen = 0;
+        while let Some((place, line)) = lines.next(self.disk)? {
+            seen += 1;
+            let hash = self.hasher.hash(line.key());
+            match (table.insert(hash, place, line)?, &mut counts) {
+                (Inserted::New(unit), Some(counts)) => {
+                    counts.begin(unit, self.places.input_of(place));
+                }
+                (Inserted::Known(unit), Some(counts)) => {
+                    counts.add(unit, self.places.input_of(place));
+                }
+                (Inserted::New(_) | Inserted::Known(_), None) => {}
+                (Inserted::Full, _) => {
+                    if rest.is_none() {
+                        let all = part.lines.lines();
+                        let count = self.budget.partitions_of_rest(all, seen, self.write_buffers());
+                        rest = Some(self.partitions(level, count, layout)?);
+                    }
+                    rest.as_ref().expect("just made").push(self.disk, hash, place, line)?;
+                }
+            }
+        }
+        drop(lines);
+        let (mut met, mut others) = (None, None);
+        if let Some(file) = part.others {
+            let mut known = Met::of(&table, rule);
+            if let Some(rest) = &rest {
+                others = Some(self.partitions(level, rest.len(), file.layout())?);
+            }
+            let mut keys = file.read(self.buffer());
+            while let Some((place, key)) = keys.next(self.disk)? {
+                let hash = self.hasher.hash(key.key());
+                match (table.find(hash, key.key()), &others) {
+                    (Some(unit), _) => known.add(unit, self.places.input_of(place)),
+                    (None, Some(others)) => others.push(self.disk, hash, place, key)?,
+                    (None, None) => {}
+                }
+            }
+            met = Some(known);
+        }
+        let mut runs = runs.lock().expect("no worker panics");
+        rule.tell(&table, counts.as_ref(), met.as_ref(), self.disk, &mut runs)?;
+        drop(runs);
+        let others = others.map(Partitions::finish).transpose()?;
+        let rest = rest.map(Partitions::finish).transpose()?;
+        Ok((Part::all(rest.unwrap_or_default(), others, level), table.len()))
+    }
+
+    /// Bytes of a buffer to read a file with.
+    fn buffer(self) -> usize {
+        (self.memory / 32).clamp(16 << 10, 1 << 20) as usize
+    }
+
+    /// Bytes of the write buffers of all files of a level.
+    fn write_buffers(self) -> u64 {
+        self.memory / 16
+    }
+
+    fn partitions(self, level: u32, count: usize, layout: Layout) -> Result<Partitions, Error> {
+        Partitions::new(self.disk, level, count, self.write_buffers(), layout)
+    }
+}

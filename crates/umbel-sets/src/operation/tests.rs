@@ -1,0 +1,352 @@
+//! Every operation against a model in memory, with budgets so small that every way through is taken.
+
+use std::collections::{BTreeMap, HashSet};
+
+use proptest::prelude::{
+    Just, ProptestConfig, Strategy as _, prop_assert, prop_assert_eq, prop_oneof, proptest,
+};
+use umbel::{KeyHasher, Kind, Plan};
+
+use super::*;
+use crate::testing::{Files, cramped, files, input, lines, lines_of, options};
+
+const DISTINCT: Ask = Ask::Distinct { repeated: false, counted: false };
+
+/// What is asked of some files.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Ask {
+    Distinct { repeated: bool, counted: bool },
+    Except,
+    Common(usize),
+}
+
+/// Files, and each question that can be asked of them.
+fn cases() -> impl proptest::strategy::Strategy<Value = (Files, Ask)> {
+    files(1..5).prop_flat_map(|files| {
+        let most = files.inputs.len();
+        let ask = prop_oneof![
+            (proptest::bool::ANY, proptest::bool::ANY)
+                .prop_map(|(repeated, counted)| Ask::Distinct { repeated, counted }),
+            Just(Ask::Except),
+            (1..=most).prop_map(Ask::Common),
+            Just(Ask::Common(most)),
+        ];
+        (Just(files), ask)
+    })
+}
+
+fn model(inputs: &[Vec<u8>], separator: u8, ask: Ask) -> Vec<u8> {
+    // Of each line its first place, how often it comes, and in which inputs.
+    let mut met: BTreeMap<&[u8], (usize, u64, HashSet<usize>)> = BTreeMap::new();
+    let all = inputs.iter().enumerate().flat_map(|(number, input)| {
+        lines_of(input, separator).into_iter().map(move |line| (number, line))
+    });
+    for (place, (number, line)) in all.enumerate() {
+        let (_, count, within) = met.entry(line).or_insert((place, 0, HashSet::new()));
+        *count += 1;
+        within.insert(number);
+    }
+    let mut wanted: Vec<_> = met
+        .into_iter()
+        .filter(|(_, (_, count, within))| match ask {
+            Ask::Distinct { repeated, .. } => !repeated || *count > 1,
+            Ask::Except => *within == HashSet::from([0]),
+            Ask::Common(at_least) => within.len() >= at_least,
+        })
+        .collect();
+    wanted.sort_by_key(|(_, (place, ..))| *place);
+    let mut result = Vec::new();
+    for (line, (_, count, _)) in wanted {
+        if let Ask::Distinct { counted: true, .. } = ask {
+            result.extend_from_slice(format!("{count}\t").as_bytes());
+        }
+        result.extend_from_slice(line);
+        result.push(separator);
+    }
+    result
+}
+
+fn job<'a>(
+    inputs: &'a [Input],
+    ask: Ask,
+    budget: Budget,
+    options: &'a Options,
+) -> SetOperation<'a> {
+    let job = match ask {
+        Ask::Distinct { repeated, counted } => {
+            SetOperation::distinct(inputs, repeated, counted, options)
+        }
+        Ask::Except => SetOperation::except(inputs, options),
+        Ask::Common(at_least) => SetOperation::common(inputs, at_least, options),
+    };
+    job.unwrap().with_budget(budget)
+}
+
+fn run(job: &SetOperation<'_>) -> (Vec<u8>, Report) {
+    let mut out = Vec::new();
+    let report = job.run(&mut out).unwrap();
+    (out, report)
+}
+
+fn write(dir: &std::path::Path, bytes: &[Vec<u8>]) -> Vec<Input> {
+    bytes.iter().enumerate().map(|(i, bytes)| input(dir, &i.to_string(), bytes)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn equals_the_model_for_any_budget((files, ask) in cases()) {
+        let dir = tempfile::tempdir().unwrap();
+        let inputs = files.write(dir.path());
+        let options = options(dir.path(), files.separator);
+        let (found, report) = run(&job(&inputs, ask, files.budget, &options));
+        let expected = model(&files.inputs, files.separator, ask);
+        prop_assert_eq!(&found, &expected);
+        prop_assert_eq!(report.bytes_written, expected.len() as u64);
+        prop_assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), inputs.len(), "temporary files are gone");
+    }
+
+    #[test]
+    #[ignore = "long statistics: cargo x test --full"]
+    fn filters_alone_err_as_stated_and_repeat_nothing((files, ask) in cases()) {
+        let ask = if let Ask::Distinct { .. } = ask { DISTINCT } else { ask };
+        let dir = tempfile::tempdir().unwrap();
+        let inputs = files.write(dir.path());
+        let options = options(dir.path(), files.separator);
+        // So low that an error in these cases together has a chance under 1e-3.
+        let budget = Budget { rest: 1 << 22, ..files.budget };
+        let (found, report) = run(&job(&inputs, ask, budget, &options).with_error(Some(1e-9)));
+        prop_assert_eq!(found, model(&files.inputs, files.separator, ask));
+        let error = report.error.unwrap();
+        prop_assert!(error.extra == 0.0 || matches!(ask, Ask::Common(2..)), "{:?}", error);
+        // The promise is the mean over hashings. One filter of some hundred keys differs from it, by half in one
+        // of some 10,000 of these cases; ten times is out of reach.
+        prop_assert!(error.extra + error.missing <= 1e-8, "{:?}", error);
+    }
+}
+
+/// Every way through, at sizes where filters, tables and partitions matter.
+#[test]
+fn every_strategy_is_taken_and_right() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    let distinct = lines(0..40_000);
+    let repeats = [&distinct[..], &lines(20_000..50_000), &distinct].concat();
+    let few = lines(0..100).repeat(300);
+    let distinctions = [false, true]
+        .into_iter()
+        .flat_map(|repeated| [false, true].map(move |counted| Ask::Distinct { repeated, counted }));
+    let files = [
+        vec![distinct.clone()],
+        vec![repeats.clone(), lines(30_000..60_000)],
+        vec![few.clone(), lines(90..95)],
+        vec![lines(0..2_000), lines(1_500..40_000), lines(1_000..15_000)],
+        vec![lines(0..40_000), lines(38_000..40_000), lines(39_000..60_000)],
+    ];
+    for ask in distinctions.chain([Ask::Except, Ask::Common(2), Ask::Common(3)]) {
+        let mut seen = HashSet::new();
+        for bytes in &files {
+            if matches!(ask, Ask::Common(at_least) if at_least > bytes.len()) {
+                continue;
+            }
+            let inputs = write(dir.path(), bytes);
+            let expected = model(bytes, b'\n', ask);
+            for rest in [40_000, 400_000, 4_000_000] {
+                for threads in [1, 3] {
+                    let budget = Budget { rest, ..cramped(threads) };
+                    let job = job(&inputs, ask, budget, &options);
+                    let strategy = job.plan().unwrap().strategy;
+                    let (found, report) = run(&job);
+                    assert!(found == expected, "{strategy:?} {ask:?} {report:?}");
+                    seen.insert((strategy == Strategy::Filter, report.bytes_spilled > 0));
+                }
+            }
+        }
+        assert_eq!(seen.len(), 4, "with filters and without, with partitions and without: {ask:?}");
+    }
+}
+
+#[test]
+fn a_much_smaller_file_is_kept_and_the_first_read_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    let large = lines(0..90_000);
+    for (small, rest, passes) in [(1_000, 600_000, 2), (6_000, 60_000, 2), (80_000, 600_000, 3)] {
+        let bytes = [large.clone(), lines(90_000 - small / 2..90_000 + small / 2)];
+        let inputs = write(dir.path(), &bytes);
+        let budget = Budget { rest, ..cramped(2) };
+        let job = job(&inputs, Ask::Common(2), budget, &options);
+        let plan = job.plan().unwrap();
+        let (found, report) = run(&job);
+        assert!(found == model(&bytes, b'\n', Ask::Common(2)));
+        assert_eq!((plan.passes, report.passes), (passes, passes), "{small} {plan:?}");
+    }
+}
+
+#[test]
+fn one_line_a_hundred_thousand_times_stays_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    let many = b"the same\n".repeat(100_000);
+    let inputs = write(dir.path(), &[many.clone(), many]);
+    let (found, report) = run(&job(&inputs, Ask::Common(2), cramped(3), &options));
+    assert_eq!(found, b"the same\n");
+    assert_eq!((report.lines, report.distinct, report.bytes_spilled), (200_000, 1, 0));
+}
+
+#[test]
+fn an_input_rewritten_with_its_times_kept_is_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    let inputs = write(dir.path(), &[lines(0..100), lines(0..100)]);
+    let scanner = Scanner::within(cramped(1), &options, KeyHasher::default()).unwrap();
+    let size = Plan::for_keys(Kind::Blocked, 100, 0.01).unwrap();
+    let mut filter = Blocked::with_plan(&size, KeyHasher::default()).unwrap();
+    let mut passes = Passes::new(&inputs);
+    let tallies = fill(&scanner, &inputs, &mut filter, 0).unwrap();
+    assert_eq!(tallies[0], tallies[1], "the same lines, the same tally");
+    for _ in 0..2 {
+        passes.seen(&inputs, 0..2, &tallies).unwrap();
+    }
+    let changed = [input(dir.path(), "c", &lines(1..101))];
+    let tallies = fill(&scanner, &changed, &mut filter, 0).unwrap();
+    assert!(matches!(passes.seen(&inputs, 0..1, &tallies), Err(Error::Changed { .. })));
+}
+
+#[test]
+fn long_lines_need_room_and_the_message_names_enough() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    let bytes = [b"short\n".to_vec(), vec![b'x'; 100_000], b"\nshort again".to_vec()].concat();
+    let inputs = write(dir.path(), &[bytes.clone(), bytes.clone()]);
+    let error =
+        job(&inputs, Ask::Common(2), cramped(2), &options).run(&mut Vec::new()).unwrap_err();
+    match error {
+        Error::LongLine { offset: 6, length: 100_000, .. } => {}
+        other => panic!("{other}"),
+    }
+    let budget = Budget { rest: 2_000_000, ..cramped(2) };
+    let (found, _) = run(&job(&inputs, Ask::Common(2), budget, &options));
+    assert_eq!(found, [&bytes[..], b"\n"].concat());
+}
+
+/// More inputs than may be read at the same time where it is counted in how many lines are.
+#[test]
+fn lines_in_some_of_many_small_inputs() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    // Line i is in about 100 ÷ i of them, in some twice.
+    let bytes: Vec<Vec<u8>> = (0..120u32)
+        .map(|input| {
+            let within = (1..200).filter(|i| input * 7919 % 100 < 100 / i);
+            let within = within.flat_map(|i| lines(i..i + 1).repeat(1 + (input % 3) as usize));
+            within.collect()
+        })
+        .collect();
+    let inputs = write(dir.path(), &bytes);
+    for at_least in [1, 2, 3, 10, 50, 119, 120] {
+        for (rest, threads) in [(60_000, 2), (20_000, 3), (4_000_000, 4)] {
+            let budget = Budget { rest, ..cramped(threads) };
+            let ask = Ask::Common(at_least);
+            let (found, _) = run(&job(&inputs, ask, budget, &options));
+            assert!(found == model(&bytes, b'\n', ask), "{at_least} {budget:?}");
+        }
+    }
+}
+
+#[test]
+fn no_inputs_have_no_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    for fpp in [None, Some(0.01)] {
+        for ask in [DISTINCT, Ask::Except] {
+            let (found, report) = run(&job(&[], ask, cramped(2), &options).with_error(fpp));
+            assert!(found.is_empty() && report.lines == 0, "{report:?}");
+        }
+    }
+}
+
+#[test]
+fn few_different_lines_take_one_pass() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    let inputs = [input(dir.path(), "few", &lines(0..500).repeat(200))];
+    let budget = Budget { rest: 600_000, ..cramped(2) };
+    let job = job(&inputs, DISTINCT, budget, &options);
+    let plan = job.plan().unwrap();
+    assert_eq!((plan.strategy, plan.passes), (Strategy::Table, 1));
+    assert!((400..600).contains(&plan.distinct.unwrap()), "{plan:?}");
+    assert_eq!(run(&job).1.passes, 1);
+}
+
+#[test]
+fn the_plan_names_passes_and_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    let inputs = write(dir.path(), &[lines(0..30_000), lines(25_000..55_000)]);
+    let budget = Budget { rest: 3_000_000, ..cramped(2) };
+    let counted = Ask::Distinct { repeated: false, counted: true };
+    for (ask, passes) in [(Ask::Except, 3), (Ask::Common(2), 3), (DISTINCT, 4), (counted, 6)] {
+        let job = job(&inputs, ask, budget, &options);
+        let (plan, (_, report)) = (job.plan().unwrap(), run(&job));
+        assert_eq!(plan.strategy, Strategy::Filter);
+        assert_eq!((plan.passes, plan.bytes_read), (passes, report.bytes_read), "{report:?}");
+        assert_eq!(plan.passes, report.passes);
+    }
+}
+
+#[test]
+fn a_line_set_aside_knows_nothing_of_the_table() {
+    // All lines collide in the partition's table, and half of them are excluded.
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    let inputs = write(dir.path(), &[lines(0..20_000).repeat(2), lines(10_000..20_000)]);
+    let budget = Budget { rest: 30_000, ..cramped(2) };
+    let (found, report) = run(&job(&inputs, Ask::Except, budget, &options));
+    assert!(found == lines(0..10_000));
+    assert!(report.bytes_spilled > 0);
+    let (found, _) = run(&job(&inputs, Ask::Common(2), budget, &options));
+    assert!(found == lines(10_000..20_000));
+}
+
+/// Where samples are taken lines are long, elsewhere short: far more than estimated.
+fn hard_to_estimate(first: u64) -> Vec<u8> {
+    const SAMPLE: usize = 32 << 10;
+    let mut bytes = Vec::new();
+    let mut number = first;
+    for _ in 0..15 {
+        bytes.extend_from_slice(
+            &[&[b'x'; SAMPLE][..], number.to_string().as_bytes(), b"\n"].concat(),
+        );
+        number += 1;
+        let end = bytes.len() + 3 * SAMPLE;
+        while bytes.len() < end {
+            bytes.extend_from_slice(format!("{number:x}\n").as_bytes());
+            number += 1;
+        }
+    }
+    [bytes, vec![b'y'; SAMPLE]].concat()
+}
+
+#[test]
+fn the_rate_holds_when_lines_are_more_than_estimated() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    let bytes = [hard_to_estimate(1 << 30), hard_to_estimate((1 << 30) + 200_000)];
+    let inputs = write(dir.path(), &bytes);
+    let budget = Budget { rest: 1 << 26, ..cramped(2) };
+    for ask in [DISTINCT, Ask::Except, Ask::Common(2)] {
+        let job = job(&inputs, ask, budget, &options).with_error(Some(1e-9));
+        let (plan, (found, report)) = (job.plan().unwrap(), run(&job));
+        assert!(report.lines > 3 * plan.lines.iter().sum::<u64>(), "{plan:?} {report:?}");
+        let error = report.error.unwrap();
+        assert!(error.missing + error.extra <= 1e-9, "{report:?}");
+        assert!(found == model(&bytes, b'\n', ask), "{ask:?}");
+        // What is enough for the estimate need not be for the lines.
+        let few = job.with_budget(Budget { rest: 2_000_000, ..budget });
+        few.plan().unwrap();
+        let error = few.run(&mut Vec::new()).unwrap_err();
+        assert!(matches!(error, Error::Memory { .. }), "{error}");
+    }
+}
