@@ -6,10 +6,13 @@
 //!         place in the inputs, u64 | a stored record | up to the unit
 //! ```
 //!
-//! 12 bytes and on average 1.5 of rounding a line, and 8 bytes a slot at a load of 0.35 to 0.7. A line
+//! Tables of keys have no places. 12 bytes and on average 1.5 of rounding a line, and 8 bytes a slot at a load of 0.35 to 0.7. A line
 //! with a key takes 8 bytes more, and the key once more when it is no piece of the line.
 //! Slots hold hash bits enough to grow without looking at the lines. Segments never move: growing costs no
 //! second copy, which a hard cap could not afford.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use umbel::{Blocks, KeyHash};
 
@@ -22,9 +25,11 @@ const SEGMENT: usize = if cfg!(test) { 1 << 9 } else { 1 << 20 };
 const LARGE_SEGMENT: usize = 8 * SEGMENT;
 /// The budget from which on segments are large.
 const LARGE: u64 = 16 * LARGE_SEGMENT as u64;
-const UNIT: usize = 4;
+pub(crate) const UNIT: usize = 4;
 /// Bytes of a place.
-const HEADER: usize = 8;
+const PLACE: usize = 8;
+/// Bytes of the shortest record: numbers for records lie so far apart.
+pub(crate) const LEAST_RECORD: usize = 12;
 
 const TAG_BITS: u32 = 28;
 const UNIT_BITS: u32 = 64 - TAG_BITS;
@@ -43,6 +48,8 @@ pub(crate) enum Inserted {
 
 pub(crate) struct Table {
     layout: Layout,
+    /// Bytes of a place in front of each record, if there are places.
+    place: usize,
     /// As u64s, a power of two of them.
     slots: Blocks,
     records: u64,
@@ -53,7 +60,8 @@ pub(crate) struct Table {
     units: u64,
     /// Bytes of all segments.
     arena: u64,
-    budget: u64,
+    /// Bytes that it may still take, with others where they share it.
+    room: Arc<AtomicU64>,
     /// Set once a line did not fit: from then on no new line enters, so that whatever is not here
     /// is elsewhere.
     full: bool,
@@ -95,19 +103,52 @@ impl Table {
     /// # Errors
     /// When there is no memory for its slots.
     pub(crate) fn new(budget: u64, layout: Layout) -> Result<Self, Error> {
-        let segment = if budget < LARGE { SEGMENT } else { LARGE_SEGMENT };
-        let segment_units = (segment / UNIT) as u64;
-        Ok(Self {
-            layout,
-            slots: zeroed(8 * FEWEST_SLOTS)?,
+        let room = Arc::new(AtomicU64::new(budget));
+        let table = Self { layout, place: PLACE, ..Self::of_keys(&room, budget, FEWEST_SLOTS)? };
+        Ok(table)
+    }
+
+    /// Tables of keys that take at most `budget` bytes together, as many as `threads` can fill at once, with slots for
+    /// about so many `keys` in all; one where that would leave little of the budget to each.
+    ///
+    /// # Errors
+    /// When there is no memory for their slots.
+    pub(crate) fn shards(budget: u64, threads: usize, keys: u64) -> Result<Vec<Self>, Error> {
+        // All but the last segment of each are full when there is no more room.
+        let most = (budget / (8 * segment_of(budget) as u64)).max(1);
+        let count = 1 << (threads as u64).min(most).ilog2();
+        // No more than a third of the budget, as slots take of lines of 16 bytes.
+        let slots = (keys / count * 3 / 2).min(budget / count / 24).next_power_of_two() as usize;
+        let room = Arc::new(AtomicU64::new(budget));
+        let slots = slots.clamp(FEWEST_SLOTS, 1 << TAG_BITS);
+        (0..count).map(|_| Self::of_keys(&room, budget, slots)).collect()
+    }
+
+    fn of_keys(room: &Arc<AtomicU64>, budget: u64, slots: usize) -> Result<Self, Error> {
+        let segment_units = (segment_of(budget) / UNIT) as u64;
+        let table = Self {
+            layout: Layout::Lines,
+            place: 0,
+            slots: zeroed(8 * slots)?,
             records: 0,
             segment_units,
             segments: Vec::new(),
             units: segment_units,
             arena: 0,
-            budget,
+            room: Arc::clone(room),
             full: false,
-        })
+        };
+        table.take(table.bytes(), true);
+        Ok(table)
+    }
+
+    /// Takes some of the room; whether there is enough, or else by `force` what there is.
+    fn take(&self, bytes: u64, force: bool) -> bool {
+        let less = |left: u64| match left.checked_sub(bytes) {
+            None if force => Some(0),
+            less => less,
+        };
+        self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
     }
 
     /// Different lines held.
@@ -127,7 +168,7 @@ impl Table {
 
     /// Bytes still free in the budget.
     pub(crate) fn room(&self) -> u64 {
-        self.budget.saturating_sub(self.bytes())
+        self.room.load(Ordering::Relaxed)
     }
 
     /// Bytes that a line too long for a chunk may take when `spare` are kept for such: it also goes
@@ -136,9 +177,9 @@ impl Table {
         spare + if self.full { 0 } else { self.room() / 2 }
     }
 
-    /// Lets it take `budget` bytes from now on, unless it is full.
-    pub(crate) fn widen(&mut self, budget: u64) {
-        self.budget = budget;
+    /// Lets no more lines in.
+    pub(crate) fn close(&mut self) {
+        self.full = true;
     }
 
     /// Adds a line met first at `place` of the inputs, unless its key is known. It is also full when
@@ -203,17 +244,27 @@ impl Table {
     /// Looks at the slots of `hashes`, then at the entries found there: the cache misses of many
     /// look-ups to come overlap.
     pub(crate) fn warm(&self, hashes: &[KeyHash]) {
+        Self::warm_each(hashes, |_| self);
+    }
+
+    /// As [`warm`](Self::warm), of the table of each hash.
+    #[inline]
+    pub(crate) fn warm_each<'t>(hashes: &[KeyHash], table: impl Fn(KeyHash) -> &'t Self) {
         const AHEAD: usize = 16;
         for hashes in hashes.chunks(AHEAD) {
-            let slots = self.slots();
-            let mut found = [0; AHEAD];
-            for (found, hash) in found.iter_mut().zip(hashes) {
-                let tag = tag(*hash);
-                let slot = slots[self.home(tag)];
-                *found = if slot >> UNIT_BITS == tag { slot & UNITS } else { 0 };
+            // All slots before any is looked at: a wrong guess would wait for the miss that it rests on.
+            let mut slots = [0; AHEAD];
+            for (slot, &hash) in slots.iter_mut().zip(hashes) {
+                let table = table(hash);
+                *slot = table.slots()[table.home(tag(hash))];
             }
-            let bytes = found.iter().filter(|found| **found > 0).map(|found| self.at(found - 1)[0]);
-            std::hint::black_box(bytes.fold(0, u8::wrapping_add));
+            let mut bytes = 0u8;
+            for (&slot, &hash) in slots.iter().zip(hashes) {
+                if slot >> UNIT_BITS == tag(hash) && slot & UNITS > 0 {
+                    bytes ^= table(hash).at((slot & UNITS) - 1)[0];
+                }
+            }
+            std::hint::black_box(bytes);
         }
     }
 
@@ -227,17 +278,23 @@ impl Table {
             *cursor = Cursor { segment: cursor.segment + 1, at: 0 };
         };
         let unit = cursor.segment as u64 * self.segment_units + (cursor.at / UNIT) as u64;
-        let entry = read(self.layout, &bytes[cursor.at..]);
+        let entry = self.read(&bytes[cursor.at..]);
         cursor.at += self.size(&entry.line);
         Some((unit, entry))
     }
 
     fn size(&self, line: &Record<'_>) -> usize {
-        size(self.layout, line)
+        (self.place + self.layout.size(line)).max(LEAST_RECORD).next_multiple_of(UNIT)
     }
 
     fn entry(&self, unit: u64) -> Entry<'_> {
-        read(self.layout, self.at(unit))
+        self.read(self.at(unit))
+    }
+
+    fn read<'t>(&self, bytes: &'t [u8]) -> Entry<'t> {
+        let (place, line) = bytes.split_at(self.place);
+        let place = place.first_chunk().map_or(0, |place| u64::from_le_bytes(*place));
+        Entry { place, line: self.layout.read(line) }
     }
 
     /// The bytes from a unit on.
@@ -290,11 +347,12 @@ impl Table {
             // Both tables exist while slots move over.
             growth += 8 * 2 * slots as u64;
         }
-        if self.records > 0 && growth > 0 && growth > self.room() {
+        if growth > 0 && !self.take(growth, self.records == 0) {
             return Ok(false);
         }
         if crowded {
             self.grow_slots()?;
+            self.room.fetch_add(8 * slots as u64, Ordering::Relaxed);
         }
         if segment > 0 {
             self.segments.push(Segment::new(segment as usize)?);
@@ -321,7 +379,8 @@ impl Table {
         let header = self.layout.header(line);
         let (layout, first) = (self.layout, place.to_le_bytes());
         let mut to = self.segments.last_mut().expect("a segment was just made").grow(size);
-        let parts = [&first[..], &header[..layout.header_size()], line.row, layout.tail(line)];
+        let parts =
+            [&first[..self.place], &header[..layout.header_size()], line.row, layout.tail(line)];
         for part in parts {
             let (here, rest) = to.split_at_mut(part.len());
             here.copy_from_slice(part);
@@ -342,19 +401,14 @@ pub(crate) struct Cursor {
 
 /// A line in the table.
 pub(crate) struct Entry<'a> {
-    /// Where it was met first.
+    /// Where it was met first; 0 in a table of keys.
     pub(crate) place: u64,
     pub(crate) line: Record<'a>,
 }
 
-fn read(layout: Layout, bytes: &[u8]) -> Entry<'_> {
-    let (place, line) = bytes.split_at(HEADER);
-    let place = u64::from_le_bytes(place.try_into().expect("8 bytes"));
-    Entry { place, line: layout.read(line) }
-}
-
-fn size(layout: Layout, line: &Record<'_>) -> usize {
-    (HEADER + layout.size(line)).next_multiple_of(UNIT)
+/// Bytes of a segment where tables have so much room.
+fn segment_of(budget: u64) -> usize {
+    if budget < LARGE { SEGMENT } else { LARGE_SEGMENT }
 }
 
 fn tag(hash: KeyHash) -> u64 {

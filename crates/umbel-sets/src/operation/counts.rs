@@ -8,8 +8,10 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::table::{LEAST_RECORD, UNIT};
+
 /// Units to a number.
-pub(super) const SHARE: u64 = 3;
+pub(super) const SHARE: u64 = (LEAST_RECORD / UNIT) as u64;
 /// Numbers of one block, 341 KiB: those of a segment of the table.
 const BLOCK: u64 = (if cfg!(test) { 1u64 << 7 } else { 1 << 18 }).div_ceil(SHARE);
 

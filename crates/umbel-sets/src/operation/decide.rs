@@ -11,6 +11,7 @@ use std::sync::{Mutex, RwLock};
 use umbel::Blocked;
 
 use super::counts::{Counted, Counts, INPUTS_AT_ONCE};
+use super::keys::Keys;
 use super::rule::Rule;
 use crate::Error;
 use crate::budget::Budget;
@@ -24,12 +25,14 @@ use crate::table::{Inserted, Table};
 pub(super) struct Decide<'a, 'o> {
     /// Lines that may come more than once, or be excluded; without it, all.
     pub(super) doubt: Option<&'a Blocked>,
+    /// Those of the other inputs, if there are any.
+    pub(super) keys: Option<&'a Keys>,
     pub(super) table: &'a RwLock<Table>,
     /// How often the lines of the table were met, where that matters.
     pub(super) counts: Option<&'a RwLock<Counts>>,
     /// Where doubtful lines go that the table has no room for.
     pub(super) rest: &'a Mutex<Option<Partitions>>,
-    /// The number of partitions, if excluded lines went to some; the table is full then.
+    /// The number of partitions, if keys were spilled to some; the table takes no line then.
     pub(super) partitions: Option<usize>,
     /// Where lines are written that come for the first time.
     pub(super) sink: Option<&'a Mutex<&'a mut Sink<'o>>>,
@@ -86,12 +89,20 @@ impl Visit for Decide<'_, '_> {
         let Picked { indexes, hashes, .. } = &local.picked;
         keep.fill(self.writes());
         if !indexes.is_empty() {
-            // What is in the table now was met before, or is excluded: no need to wait for a turn.
+            if let Some(keys) = self.keys {
+                keys.warm(hashes);
+            }
+            // What is in the table now was met before: no need to wait for a turn.
             let table = self.table.read().expect("no worker panics");
             let counts = self.counts.map(|counts| counts.read().expect("no worker panics"));
             table.warm(hashes);
             for (&i, &hash) in indexes.iter().zip(hashes) {
-                let known = table.find(hash, lines.key(i));
+                let key = lines.key(i);
+                if self.keys.is_some_and(|keys| keys.find(hash, key).is_some()) {
+                    keep[i] = false;
+                    continue;
+                }
+                let known = table.find(hash, key);
                 keep[i] = known.is_none();
                 if let (Some(unit), Some(counts)) = (known, &counts) {
                     counts.add(unit, lines.input());

@@ -23,6 +23,7 @@
 mod build;
 mod counts;
 mod decide;
+mod keys;
 mod marks;
 mod one_pass;
 mod plan;
@@ -33,7 +34,6 @@ mod share;
 mod write;
 
 use std::io;
-use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, RwLock};
 
@@ -54,9 +54,9 @@ use crate::{Error, Options};
 use build::{Build, Doubt};
 use counts::{Counted, Counts};
 use decide::Decide;
-use marks::Marks;
+use keys::{Gathering, Keys};
 pub use plan::{SetPlan, Strategy};
-use probe::Probe;
+use probe::{Probe, Recount};
 use rule::{Known, Others, Rule};
 use settle::{Part, Settle};
 use share::Share;
@@ -190,14 +190,14 @@ impl<'a> SetOperation<'a> {
         if plan.strategy == Strategy::OnePass {
             one_pass::run(&mut run, &plan, self.wanted, &mut sink)?;
         } else {
-            run.exact(&plan, self.rule(&plan, &run.places), &mut sink)?;
+            run.exact(&plan, self.rule(&plan), &mut sink)?;
         }
         let mut report = run.passes.finish(self.inputs, &run.disk);
         sink.finish(&mut report)?;
         Ok(report)
     }
 
-    fn rule(&self, plan: &SetPlan, places: &Places) -> Rule {
+    fn rule(&self, plan: &SetPlan) -> Rule {
         let (at_least, counted) = match self.wanted {
             Wanted::Distinct { repeated: true, .. } => (2, Some(Counted::Lines)),
             Wanted::Distinct { counted, .. } => (1, counted.then_some(Counted::Lines)),
@@ -211,7 +211,7 @@ impl<'a> SetOperation<'a> {
         let few = at_least > 1 || self.wanted == Wanted::Common;
         // Else rows go through temporary files at every level; one more pass over the input is less.
         let rows = few || (plan.seen.is_none() && plan.bytes_spilled == 0);
-        Rule { at_least, counted, others, rows, end: places.start(self.from()) }
+        Rule { at_least, counted, others, rows }
     }
 }
 
@@ -232,9 +232,7 @@ struct Run<'a> {
 impl Run<'_> {
     fn exact(&mut self, plan: &SetPlan, rule: Rule, sink: &mut Sink<'_>) -> Result<(), Error> {
         let (seen, doubt) = self.build(plan, rule)?;
-        let filters = seen.as_ref().map_or(0, |seen| seen.plan().bytes())
-            + doubt.as_ref().map_or(0, |doubt| doubt.filter.plan().bytes());
-        let probed = self.probe(plan, seen, doubt, rule, filters)?;
+        let probed = self.probe(plan, seen, doubt, rule)?;
         sink.header(self.header.as_deref())?;
         match rule.others {
             Others::Without => self.without(probed, rule, sink),
@@ -267,7 +265,7 @@ impl Run<'_> {
         Ok((probed.then_some(seen), Some(doubt)))
     }
 
-    /// Step 2. Of several others that all must have a line, the keys of one enter the table, and the rest tell how many have
+    /// Step 2. Of several others that all must have a line, the keys of one are gathered, and the rest tell how many have
     /// them.
     fn probe(
         &mut self,
@@ -275,74 +273,60 @@ impl Run<'_> {
         seen: Option<Blocked>,
         doubt: Option<Doubt>,
         rule: Rule,
-        filters: u64,
     ) -> Result<Probed, Error> {
         let budget = self.scanner.budget;
-        let met = matches!(rule.others, Others::All(2..)).then_some(Counted::Inputs);
-        let layout = match rule.others {
-            Others::Without if rule.rows => self.scanner.layout(),
-            _ => Layout::Lines,
-        };
-        let share = |filters| {
-            let share = rule.table(budget.table(filters));
-            met.map_or(share, |met| Counts::table(met, share))
-        };
-        let table = RwLock::new(Table::new(share(filters), layout)?);
-        let met = met.map(|met| RwLock::new(Counts::new(met)));
+        let filters = seen.as_ref().map_or(0, |seen| seen.plan().bytes())
+            + doubt.as_ref().map_or(0, |doubt| doubt.filter.plan().bytes());
+        let several = matches!(rule.others, Others::All(2..));
+        let share = rule.table(budget.table(filters));
+        let expected = if self.from < self.inputs.len() { plan.compared } else { 0 };
+        let keys = Gathering::new(share, budget.threads, expected, several)?;
         let doubt = doubt.map(Mutex::new);
         let spilled = Mutex::new(None);
-        let entering = match rule.others {
+        let range = match rule.others {
             Others::Without => self.from..self.inputs.len(),
             Others::All(_) => plan.smallest..plan.smallest + 1,
         };
-        let mut pass = |range: Range<usize>,
-                        filter: Option<&Blocked>,
-                        enter: bool,
-                        doubt: Option<&Mutex<Doubt>>| {
-            let probe = Probe {
-                filter,
-                table: &table,
-                enter,
-                met: met.as_ref(),
-                spilled: &spilled,
-                doubt,
-                start: self.places.start(range.start),
-                total: lengths(&self.inputs[range.clone()]),
-                disk: &self.disk,
-                budget,
-            };
-            let tallies = self.scanner.scan_some(self.inputs, range.clone(), &probe)?;
-            self.passes.seen(self.inputs, range, &tallies)
+        let probe = Probe {
+            filter: seen.as_ref(),
+            keys: &keys,
+            spilled: &spilled,
+            doubt: doubt.as_ref(),
+            start: self.places.start(range.start),
+            total: lengths(&self.inputs[range.clone()]),
+            disk: &self.disk,
+            budget,
         };
-        pass(entering.clone(), seen.as_ref(), true, doubt.as_ref())?;
+        let tallies = self.scanner.scan_some(self.inputs, range.clone(), &probe)?;
+        self.passes.seen(self.inputs, range.clone(), &tallies)?;
         drop(seen);
         let fold = |doubt: Mutex<Doubt>| doubt.into_inner().expect("no worker panics").fold();
         let doubt = doubt.map(fold).transpose()?;
-        if let Others::All(2..) = rule.others {
-            for range in [self.from..entering.start, entering.end..self.inputs.len()] {
-                if !range.is_empty() {
-                    pass(range, doubt.as_ref(), false, None)?;
-                }
+        let keys = keys.finish();
+        let spilled: Option<Partitions> = spilled.into_inner().expect("no worker panics");
+        if several {
+            let recount = Recount {
+                filter: doubt.as_ref(),
+                keys: &keys,
+                spilled: spilled.as_ref(),
+                disk: &self.disk,
+                room: budget.long_line() + share.saturating_sub(keys.bytes()),
+            };
+            for range in [self.from..range.start, range.end..self.inputs.len()] {
+                let tallies = self.scanner.scan_some(self.inputs, range.clone(), &recount)?;
+                self.passes.seen(self.inputs, range, &tallies)?;
             }
         }
-        let mut table = table.into_inner().expect("no worker panics");
-        table.widen(share(doubt.as_ref().map_or(0, |doubt| doubt.plan().bytes())));
-        let spilled: Option<Partitions> = spilled.into_inner().expect("no worker panics");
-        Ok(Probed {
-            doubt,
-            table,
-            met: met.map(|met| met.into_inner().expect("no worker panics")),
-            spilled: spilled.map(Partitions::finish).transpose()?,
-        })
+        Ok(Probed { doubt, keys, spilled: spilled.map(Partitions::finish).transpose()? })
     }
 
     /// Steps 3 and 4 for lines that no other input may have.
     fn without(&mut self, probed: Probed, rule: Rule, sink: &mut Sink<'_>) -> Result<(), Error> {
-        let Probed { doubt, table, spilled, .. } = probed;
-        let partitions = spilled.as_ref().map(Vec::len);
-        let decided = self.decide(doubt.as_ref(), table, rule, partitions, sink)?;
+        let Probed { doubt, keys, spilled } = probed;
+        let gathered = keys.len();
+        let decided = self.decide(doubt.as_ref(), keys, rule, spilled.as_deref(), sink)?;
         let Decided { table, counts, rest, undecided } = decided;
-        self.passes.report.distinct = table.len();
+        self.passes.report.distinct = gathered + table.len();
         if rest.is_none() && rule.counted.is_none() {
             return Ok(());
         }
@@ -369,11 +353,19 @@ impl Run<'_> {
     fn decide(
         &mut self,
         doubt: Option<&Blocked>,
-        table: Table,
+        keys: Keys,
         rule: Rule,
-        partitions: Option<usize>,
+        spilled: Option<&[Spill]>,
         sink: &mut Sink<'_>,
     ) -> Result<Decided, Error> {
+        let budget = self.scanner.budget;
+        let layout = if rule.rows { self.scanner.layout() } else { Layout::Lines };
+        let share = rule.table(budget.table(doubt.map_or(0, |doubt| doubt.plan().bytes())));
+        let mut table = Table::new(share.saturating_sub(keys.bytes()), layout)?;
+        if spilled.is_some() {
+            // A line that is not among the keys in memory may be among the others.
+            table.close();
+        }
         let table = RwLock::new(table);
         let counts = rule.counted.map(|counted| RwLock::new(Counts::new(counted)));
         let rest = Mutex::new(None);
@@ -381,17 +373,18 @@ impl Run<'_> {
         let sink = rule.counted.is_none().then(|| Mutex::new(sink));
         let decide = Decide {
             doubt,
+            keys: Some(&keys).filter(|keys| keys.len() > 0),
             table: &table,
             counts: counts.as_ref(),
             rest: &rest,
-            partitions,
+            partitions: spilled.map(<[Spill]>::len),
             sink: sink.as_ref(),
             undecided: &undecided,
             rule,
             total: lengths(&self.inputs[..self.from]),
             disk: &self.disk,
-            budget: self.scanner.budget,
-            layout: if rule.rows { self.scanner.layout() } else { Layout::Lines },
+            budget,
+            layout,
         };
         let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &decide)?;
         self.passes.seen(self.inputs, 0..self.from, &tallies)?;
@@ -412,7 +405,7 @@ impl Run<'_> {
         others: u64,
         sink: &mut Sink<'_>,
     ) -> Result<(), Error> {
-        let Probed { doubt, table, met, spilled } = probed;
+        let Probed { doubt, keys, spilled } = probed;
         let budget = self.scanner.budget;
         let rest = match &spilled {
             None => None,
@@ -424,22 +417,21 @@ impl Run<'_> {
         let mut runs = Runs::new();
         let share = Share {
             doubt: doubt.as_ref(),
-            table: &table,
-            met: met.as_ref(),
+            keys: &keys,
             others,
-            given: Marks::of(&table),
+            given: keys.marks(),
             spilled: rest.as_ref(),
             output: Mutex::new(share::Output { sink, runs: &mut runs, late: false }),
             disk: &self.disk,
-            room: budget.long_line() + table.room(),
+            room: budget.long_line(),
         };
         let tallies = self.scanner.scan_some(self.inputs, 0..1, &share)?;
         drop(share);
         self.passes.seen(self.inputs, 0..1, &tallies)?;
-        self.passes.report.distinct = table.len();
+        self.passes.report.distinct = keys.len();
         let Some(rest) = rest else { return Ok(()) };
         runs.end();
-        drop((table, met));
+        drop(keys);
         let mut known = self.settle(rest.finish()?, spilled, doubt.as_ref(), rule, runs)?;
         self.put_out(&mut known, sink)
     }
@@ -503,10 +495,8 @@ impl Run<'_> {
 struct Probed {
     /// The filter of doubtful lines.
     doubt: Option<Blocked>,
-    table: Table,
-    /// In how many inputs each key of the table was met, where they are several.
-    met: Option<Counts>,
-    /// Keys that the table had no room for.
+    keys: Keys,
+    /// Keys that there was no room for.
     spilled: Option<Vec<Spill>>,
 }
 

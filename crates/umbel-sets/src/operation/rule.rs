@@ -17,8 +17,6 @@ pub(super) struct Rule {
     pub(super) others: Others,
     /// What is told at the end are rows; otherwise only where they stand, and one more pass writes them.
     pub(super) rows: bool,
-    /// Places from here on are those of other inputs.
-    pub(super) end: u64,
 }
 
 /// What the other inputs have to do with it.
@@ -56,7 +54,7 @@ impl Rule {
                 Others::Without => met == 0,
                 Others::All(all) => met == all,
             };
-            if entry.place < self.end && count >= self.at_least && others {
+            if count >= self.at_least && others {
                 let row = if self.rows { entry.line.row } else { &[] };
                 return Some(Told { place: entry.place, count, row });
             }

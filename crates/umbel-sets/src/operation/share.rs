@@ -1,31 +1,28 @@
 //! The pass that decides which lines of the first input all others have.
 //!
-//! The table holds keys of the others, each with the inputs it was met in. A line that is found there, met in all, is
-//! wanted when it comes for the first time. Where keys have been spilled, a doubtful line that is not in the table is
+//! A line that is among the keys of the others, met in all of them, is
+//! wanted when it comes for the first time. Where keys have been spilled, a doubtful line that is not found is
 //! spilled too; from then on lines go to a run of results, which is merged with those of the partitions.
 
 use std::sync::Mutex;
 
 use umbel::Blocked;
 
-use super::counts::Counts;
+use super::keys::{At, Keys};
 use super::marks::Marks;
 use crate::Error;
 use crate::bulk::Picked;
 use crate::scan::{Lines, Visit};
 use crate::sink::Sink;
 use crate::spill::{Disk, Partitions, Runs, Told};
-use crate::table::Table;
 
 pub(super) struct Share<'a, 'o> {
     /// Of the keys of the others, those spilled included; without it, all may be among them.
     pub(super) doubt: Option<&'a Blocked>,
-    pub(super) table: &'a Table,
-    /// In how many other inputs each key was met, where they are several.
-    pub(super) met: Option<&'a Counts>,
+    pub(super) keys: &'a Keys,
     pub(super) others: u64,
-    /// Lines that have come.
-    pub(super) given: Marks,
+    /// Keys whose line has come.
+    pub(super) given: Vec<Marks>,
     /// Where lines are spilled that a spilled key may be like.
     pub(super) spilled: Option<&'a Partitions>,
     pub(super) output: Mutex<Output<'a, 'o>>,
@@ -44,8 +41,8 @@ pub(super) struct Output<'a, 'o> {
 #[derive(Default)]
 pub(super) struct Local {
     picked: Picked,
-    /// Of each kept line, its record in the table.
-    units: Vec<Option<u64>>,
+    /// Of each kept line, where its key is.
+    found: Vec<Option<At>>,
     wanted: Vec<usize>,
 }
 
@@ -59,18 +56,15 @@ impl Visit for Share<'_, '_> {
     fn batch(&self, local: &mut Local, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         local.picked.pick(self.doubt, lines.hashes());
         let Picked { indexes, hashes, .. } = &local.picked;
-        self.table.warm(hashes);
+        self.keys.warm(hashes);
         for (&i, &hash) in indexes.iter().zip(hashes) {
-            let unit = self.table.find(hash, lines.key(i));
-            keep[i] = match unit {
-                Some(unit) => {
-                    self.met.is_none_or(|met| met.get(unit) == self.others)
-                        && !self.given.is_set(unit)
-                }
+            let found = self.keys.find(hash, lines.key(i));
+            keep[i] = match found {
+                Some(at) => self.keys.met(at) == self.others && !self.given[at.0].is_set(at.1),
                 None => self.spilled.is_some(),
             };
             if keep[i] {
-                local.units.push(unit);
+                local.found.push(found);
             }
         }
         Ok(())
@@ -79,11 +73,11 @@ impl Visit for Share<'_, '_> {
     fn kept(&self, local: &mut Local, lines: &Lines<'_>) -> Result<(), Error> {
         let mut output = self.output.lock().expect("no worker panics");
         let Output { sink, runs, late } = &mut *output;
-        let Local { units, wanted, .. } = local;
-        for (i, unit) in units.drain(..).enumerate() {
+        let Local { found, wanted, .. } = local;
+        for (i, found) in found.drain(..).enumerate() {
             let place = lines.place(i);
-            match (unit, self.spilled) {
-                (Some(unit), _) if !self.given.set(unit) => {}
+            match (found, self.spilled) {
+                (Some((shard, unit)), _) if !self.given[shard].set(unit) => {}
                 (Some(_), _) if *late => {
                     runs.push(self.disk, Told { place, count: 1, row: lines.row(i) })?;
                 }

@@ -1,0 +1,120 @@
+//! Keys of other inputs, in shards by their hash, so that threads add to them at the same time.
+
+use std::sync::{Mutex, MutexGuard};
+
+use umbel::KeyHash;
+
+use super::counts::{Counted, Counts};
+use super::marks::Marks;
+use crate::Error;
+use crate::table::Table;
+
+/// Some of the keys.
+pub(super) struct Shard {
+    pub(super) table: Table,
+    /// In how many inputs each was met, where that matters.
+    pub(super) met: Option<Counts>,
+}
+
+/// Keys being gathered.
+pub(super) struct Gathering {
+    shards: Vec<Mutex<Shard>>,
+}
+
+impl Gathering {
+    /// For about so many `keys` in at most `budget` bytes, to be filled by `threads`.
+    pub(super) fn new(
+        budget: u64,
+        threads: usize,
+        keys: u64,
+        counted: bool,
+    ) -> Result<Self, Error> {
+        let counted = counted.then_some(Counted::Inputs);
+        let budget = counted.map_or(budget, |counted| Counts::table(counted, budget));
+        let tables = Table::shards(budget, threads, keys)?;
+        let shard = |table| Mutex::new(Shard { table, met: counted.map(Counts::new) });
+        Ok(Self { shards: tables.into_iter().map(shard).collect() })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.shards.len()
+    }
+
+    pub(super) fn index(&self, hash: KeyHash) -> usize {
+        index(hash, self.shards.len())
+    }
+
+    /// A shard, if no other thread works on it.
+    pub(super) fn try_lock(&self, shard: usize) -> Option<MutexGuard<'_, Shard>> {
+        self.shards[shard].try_lock().ok()
+    }
+
+    pub(super) fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
+        self.shards[shard].lock().expect("no worker panics")
+    }
+
+    /// Bytes that a line too long for a chunk may take when `spare` are kept for such.
+    pub(super) fn room_for_long(&self, spare: u64) -> u64 {
+        self.shards
+            .iter()
+            .map(|shard| shard.lock().expect("no worker panics").table.room_for_long(spare))
+            .min()
+            .unwrap_or(spare)
+    }
+
+    /// Ends the gathering.
+    pub(super) fn finish(self) -> Keys {
+        let shard = |shard: Mutex<Shard>| shard.into_inner().expect("no worker panics");
+        Keys { shards: self.shards.into_iter().map(shard).collect() }
+    }
+}
+
+/// Keys that no more are added to.
+pub(super) struct Keys {
+    shards: Vec<Shard>,
+}
+
+/// Where a key is: its shard, and the unit there.
+pub(super) type At = (usize, u64);
+
+impl Keys {
+    pub(super) fn len(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.table.len()).sum()
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.table.bytes()).sum()
+    }
+
+    pub(super) fn find(&self, hash: KeyHash, key: &[u8]) -> Option<At> {
+        let shard = index(hash, self.shards.len());
+        Some((shard, self.shards[shard].table.find(hash, key)?))
+    }
+
+    /// Overlaps the cache misses of look-ups to come.
+    pub(super) fn warm(&self, hashes: &[KeyHash]) {
+        Table::warm_each(hashes, |hash| &self.shards[index(hash, self.shards.len())].table);
+    }
+
+    /// Notes that a key was met in an input.
+    pub(super) fn meet(&self, (shard, unit): At, input: usize) {
+        if let Some(met) = &self.shards[shard].met {
+            met.add(unit, input);
+        }
+    }
+
+    /// In how many inputs a key was met; 1 where that is not counted.
+    pub(super) fn met(&self, (shard, unit): At) -> u64 {
+        self.shards[shard].met.as_ref().map_or(1, |met| met.get(unit))
+    }
+
+    /// A mark for each key.
+    pub(super) fn marks(&self) -> Vec<Marks> {
+        self.shards.iter().map(|shard| Marks::of(&shard.table)).collect()
+    }
+}
+
+fn index(hash: KeyHash, shards: usize) -> usize {
+    // Slots are found by the highest bits.
+    hash.low as usize & (shards - 1)
+}
