@@ -3,12 +3,17 @@
 use std::sync::Mutex;
 
 use umbel::filter::{Shard, Shards};
-use umbel::{Blocked, KeyHash};
+use umbel::{Blocked, KeyHash, KeyHasher, Plan};
 
 use crate::Error;
 use crate::budget::BUCKETED;
 use crate::input::Input;
 use crate::scan::{Lines, Scanner, Tally, Visit};
+
+/// A filter that is asked by hashes alone, whoever made them.
+pub(crate) fn of_hashes(plan: &Plan) -> Result<Blocked, Error> {
+    Ok(Blocked::with_plan(plan, KeyHasher::default())?)
+}
 
 /// Inserts the lines of inputs into a blocked filter.
 pub(crate) fn fill(

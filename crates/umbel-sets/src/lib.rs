@@ -10,6 +10,7 @@
 //! | `input` | files that can be read again, pipes that are spooled |
 //! | `line_ends` | where the lines of a buffer end |
 //! | `records` | where a record ends, and which of its bytes are its key |
+//! | `hash` | how the lines of a job are hashed |
 //! | `scan` | reading inputs in parallel, cut at the ends of records |
 //! | `budget` | how the memory cap is divided |
 //! | `table` | the lines kept in memory, found by hash and compared by bytes |
@@ -28,6 +29,7 @@ mod budget;
 mod bulk;
 mod error;
 mod filters;
+mod hash;
 mod input;
 mod keys;
 mod line_ends;

@@ -37,16 +37,17 @@ use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, RwLock};
 
-use umbel::Blocked;
+use umbel::{Blocked, KeyHasher};
 
 use crate::budget::Budget;
-use crate::bulk::fill;
+use crate::bulk::{fill, of_hashes};
+use crate::hash::LineHasher;
 use crate::input::{Input, lengths};
 use crate::passes::Passes;
 use crate::places::Places;
 use crate::records::Layout;
 use crate::report::Report;
-use crate::scan::{Scanner, job_hasher};
+use crate::scan::Scanner;
 use crate::sink::Sink;
 use crate::spill::{Disk, Partitions, Runs, Spill};
 use crate::table::Table;
@@ -167,7 +168,11 @@ impl<'a> SetOperation<'a> {
     /// of the result.
     pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
         let plan = self.plan()?;
-        let hasher = job_hasher(plan.strategy != Strategy::OnePass);
+        // An exact answer does not depend on the hash; any other one does, and is the same for the same inputs.
+        let hasher = match plan.strategy {
+            Strategy::OnePass => KeyHasher::default().into(),
+            _ => LineHasher::random(),
+        };
         let scanner = Scanner::within(self.budget, self.options, hasher)?;
         let counted = matches!(self.wanted, Wanted::Distinct { counted: true, .. });
         let column = self.options.records.column().filter(|_| counted);
@@ -246,12 +251,12 @@ impl Run<'_> {
         plan: &SetPlan,
         rule: Rule,
     ) -> Result<(Option<Blocked>, Option<Doubt>), Error> {
-        let (budget, hasher) = (self.scanner.budget, self.scanner.hasher);
+        let budget = self.scanner.budget;
         let Some(doubtful) = &plan.doubtful else { return Ok((None, None)) };
-        let mut doubt = Doubt { filter: Blocked::with_plan(doubtful, hasher)?, keys: 0 };
+        let mut doubt = Doubt { filter: of_hashes(doubtful)?, keys: 0 };
         let Some(seen) = &plan.seen else { return Ok((None, Some(doubt))) };
         let room = budget.rest - seen.bytes() - doubtful.bytes();
-        let mut seen = Blocked::with_plan(seen, hasher)?;
+        let mut seen = of_hashes(seen)?;
         let tallies = if rule.others == Others::Without {
             let build = Build::new(&mut seen, &mut doubt.filter, budget.threads, room);
             let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &build)?;

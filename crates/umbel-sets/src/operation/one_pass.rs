@@ -6,15 +6,15 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
-use umbel::{Blocked, KeyHash, KeyHasher, Kind, Plan};
+use umbel::{Blocked, KeyHash, Kind, Plan};
 
 use super::{Run, SetPlan, Strategy, Wanted};
 use crate::Error;
 use crate::budget::Budget;
-use crate::bulk::fill;
+use crate::bulk::{fill, of_hashes};
 use crate::input::Input;
 use crate::report::ErrorBound;
-use crate::scan::{Lines, Scanner, Visit};
+use crate::scan::{Lines, Visit};
 use crate::sink::Sink;
 
 /// Completes a plan by filters alone: of the lines written, and of the other inputs.
@@ -61,7 +61,7 @@ pub(super) fn run(
     wanted: Wanted,
     sink: &mut Sink<'_>,
 ) -> Result<(), Error> {
-    let Scanner { hasher, budget, .. } = run.scanner;
+    let budget = run.scanner.budget;
     let count = run.inputs.len();
     // A wanted line comes first in one of these.
     let (from, enough) = match wanted {
@@ -80,7 +80,7 @@ pub(super) fn run(
         others.push(filter);
     }
     sink.header(run.header.as_deref())?;
-    let state = Mutex::new((Written::new(&seen, hasher, budget, held - seen.bytes())?, sink));
+    let state = Mutex::new((Written::new(&seen, budget, held - seen.bytes())?, sink));
     let once = Once { others: &others, enough, state: &state, room: budget.long_line() };
     let tallies = run.scanner.scan_some(run.inputs, 0..from, &once)?;
     run.passes.seen(run.inputs, 0..from, &tallies)?;
@@ -108,8 +108,8 @@ fn fill_anew(
     size: &Plan,
     held: u64,
 ) -> Result<Blocked, Error> {
-    let Scanner { hasher, budget, .. } = run.scanner;
-    let mut filter = Blocked::with_plan(size, hasher)?;
+    let budget = run.scanner.budget;
+    let mut filter = of_hashes(size)?;
     loop {
         let room = budget.long_line();
         let tallies = fill(&run.scanner, &run.inputs[range.clone()], &mut filter, room)?;
@@ -120,7 +120,7 @@ fn fill_anew(
         }
         let size = Plan::for_keys(Kind::Blocked, found, size.fpp())?;
         budget.check_filters(held + size.bytes())?;
-        filter = Blocked::with_plan(&size, hasher)?;
+        filter = of_hashes(&size)?;
     }
 }
 
@@ -140,8 +140,8 @@ struct Written {
 }
 
 impl Written {
-    fn new(plan: &Plan, hasher: KeyHasher, budget: Budget, beside: u64) -> Result<Self, Error> {
-        let links = vec![Blocked::with_plan(plan, hasher)?];
+    fn new(plan: &Plan, budget: Budget, beside: u64) -> Result<Self, Error> {
+        let links = vec![of_hashes(plan)?];
         Ok(Self { links, left: plan.keys(), known: Vec::new(), budget, beside })
     }
 
@@ -181,7 +181,7 @@ impl Written {
         let plan = Plan::for_keys(Kind::Blocked, keys, last.plan().fpp() * part)?;
         let held: u64 = self.links.iter().map(|link| link.plan().bytes()).sum();
         self.budget.check_filters(self.beside + held + plan.bytes())?;
-        let link = Blocked::with_plan(&plan, *last.hasher())?;
+        let link = of_hashes(&plan)?;
         self.links.push(link);
         self.left = keys;
         Ok(())

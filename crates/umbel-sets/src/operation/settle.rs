@@ -9,12 +9,11 @@
 use std::sync::{Condvar, Mutex};
 use std::thread;
 
-use umbel::KeyHasher;
-
 use super::counts::Counts;
 use super::rule::{Met, Rule};
 use crate::Error;
 use crate::budget::Budget;
+use crate::hash::LineHasher;
 use crate::places::Places;
 use crate::records::Layout;
 use crate::spill::{Disk, Partitions, Runs, Spill};
@@ -47,7 +46,7 @@ impl Part {
 #[derive(Clone, Copy)]
 pub(super) struct Settle<'a> {
     pub(super) disk: &'a Disk<'a>,
-    pub(super) hasher: KeyHasher,
+    pub(super) hasher: LineHasher,
     pub(super) budget: Budget,
     pub(super) places: &'a Places,
     pub(super) rule: Rule,

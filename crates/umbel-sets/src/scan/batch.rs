@@ -137,11 +137,11 @@ impl<'a> Batch<'a> {
         let (spans, hashes) = (&self.spans, &mut self.hashes);
         hashes.clear();
         if self.scanner.format.is_lines() {
-            for span in spans {
-                let hash = hasher.hash(span.of(bytes));
-                self.tally.see(hash);
+            let tally = &mut self.tally;
+            hasher.hash_each(spans.iter().map(|span| span.of(bytes)), |hash| {
+                tally.see(hash);
                 hashes.push(hash);
-            }
+            });
         } else {
             for (span, key) in spans.iter().zip(&self.keys) {
                 let row = span.of(bytes);

@@ -21,15 +21,15 @@ mod long;
 mod turns;
 mod worker;
 
-use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use umbel::{KeyHash, KeyHasher};
+use umbel::KeyHash;
 
 use crate::budget::{Budget, KEPT};
+use crate::hash::LineHasher;
 use crate::input::{Input, Reader};
 use crate::records::{Ends, Format, Head, KeyAt, Layout, Record};
 use crate::report::Progress;
@@ -191,17 +191,10 @@ impl Tally {
     }
 }
 
-/// How a job hashes. An exact answer does not depend on the seed, so each run has one of its own, under
-/// which no lines were made to collide; any other answer does, and is the same for the same inputs.
-pub(crate) fn job_hasher(exact: bool) -> KeyHasher {
-    let seed = if exact { RandomState::new().hash_one(0) } else { 0 };
-    KeyHasher::with_seed(seed)
-}
-
 /// What all scans of a job share.
 pub(crate) struct Scanner<'a> {
     pub(crate) budget: Budget,
-    pub(crate) hasher: KeyHasher,
+    pub(crate) hasher: LineHasher,
     format: Format,
     /// Bytes of input that one worker reads at once.
     chunk: usize,
@@ -211,15 +204,16 @@ pub(crate) struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    pub(crate) fn new(options: &'a Options, hasher: KeyHasher) -> Result<Self, Error> {
+    pub(crate) fn new(options: &'a Options, hasher: impl Into<LineHasher>) -> Result<Self, Error> {
         Self::within(Budget::new(options.memory, options.threads)?, options, hasher)
     }
 
     pub(crate) fn within(
         budget: Budget,
         options: &'a Options,
-        hasher: KeyHasher,
+        hasher: impl Into<LineHasher>,
     ) -> Result<Self, Error> {
+        let hasher = hasher.into();
         let format = Format::new(&options.records, options.separator)?;
         // A worker's memory is the same for all formats: keys take the place of lines.
         let share = if format.is_lines() { 1 } else { 2 };

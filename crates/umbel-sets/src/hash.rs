@@ -1,0 +1,235 @@
+//! How the lines of a job are hashed.
+//!
+//! Filters that are kept hash as their files say. What a job forgets when it ends may be hashed by
+//! whatever is fastest here: where the processor has instructions for AES, by two rounds of it for every
+//! 16 bytes, which takes half the time of XXH3 (66 bytes, in one run: 4.5 and 10.9 ns).
+
+use std::hash::{BuildHasher, RandomState};
+
+use umbel::{KeyHash, KeyHasher};
+
+/// Hashes lines, or their keys.
+#[derive(Clone, Copy)]
+pub(crate) enum LineHasher {
+    /// As a filter hashes.
+    Keys(KeyHasher),
+    /// Under random keys, for nothing that outlives the job.
+    #[cfg(target_arch = "x86_64")]
+    Aes(aes::Aes),
+}
+
+impl From<KeyHasher> for LineHasher {
+    fn from(hasher: KeyHasher) -> Self {
+        Self::Keys(hasher)
+    }
+}
+
+impl LineHasher {
+    /// For one job, under a key of its own, for which no lines were made to collide: only for answers that do not depend on
+    /// it.
+    pub(crate) fn random() -> Self {
+        let state = RandomState::new();
+        #[cfg(target_arch = "x86_64")]
+        if let Some(aes) = aes::Aes::new([0, 1, 2, 3].map(|i| state.hash_one(i))) {
+            return Self::Aes(aes);
+        }
+        Self::Keys(KeyHasher::with_seed(state.hash_one(0)))
+    }
+
+    #[inline]
+    pub(crate) fn hash(&self, key: &[u8]) -> KeyHash {
+        match self {
+            Self::Keys(hasher) => hasher.hash(key),
+            #[cfg(target_arch = "x86_64")]
+            Self::Aes(aes) => aes.hash(key),
+        }
+    }
+
+    /// Hashes keys one after the other.
+    #[inline]
+    pub(crate) fn hash_each<'k>(
+        &self,
+        keys: impl Iterator<Item = &'k [u8]>,
+        mut take: impl FnMut(KeyHash),
+    ) {
+        match self {
+            Self::Keys(hasher) => keys.for_each(|key| take(hasher.hash(key))),
+            #[cfg(target_arch = "x86_64")]
+            Self::Aes(aes) => aes.hash_each(keys, take),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod aes {
+    #![allow(unsafe_code)]
+
+    use std::arch::x86_64::{
+        __m128i, _mm_aesdec_si128, _mm_aesenc_si128, _mm_cvtsi128_si64, _mm_set_epi64x,
+        _mm_shuffle_epi32, _mm_unpackhi_epi64, _mm_xor_si128,
+    };
+
+    use umbel::KeyHash;
+
+    /// A hash by AES rounds, on a processor that has them.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Aes {
+        keys: [__m128i; 2],
+    }
+
+    impl Aes {
+        /// Under 256 bits of key; `None` where there are no AES instructions.
+        pub(super) fn new(key: [u64; 4]) -> Option<Self> {
+            let [a, b, c, d] = key.map(u64::cast_signed);
+            std::arch::is_x86_feature_detected!("aes").then(|| {
+                // SAFETY: every processor of this architecture has SSE2.
+                Self { keys: unsafe { [_mm_set_epi64x(a, b), _mm_set_epi64x(c, d)] } }
+            })
+        }
+
+        pub(super) fn hash(&self, key: &[u8]) -> KeyHash {
+            // SAFETY: `new` saw the instructions.
+            unsafe { hash(self.keys, key) }
+        }
+
+        pub(super) fn hash_each<'k>(
+            &self,
+            keys: impl Iterator<Item = &'k [u8]>,
+            take: impl FnMut(KeyHash),
+        ) {
+            // SAFETY: `new` saw the instructions.
+            unsafe { hash_each(self.keys, keys, take) }
+        }
+    }
+
+    #[target_feature(enable = "aes")]
+    fn hash_each<'k>(
+        by: [__m128i; 2],
+        keys: impl Iterator<Item = &'k [u8]>,
+        mut take: impl FnMut(KeyHash),
+    ) {
+        for key in keys {
+            take(hash(by, key));
+        }
+    }
+
+    /// Two states take every block in, one by rounds of encryption and one of decryption: what cancels out in one, a
+    /// difference in two blocks, does not in the other.
+    #[target_feature(enable = "aes")]
+    #[inline]
+    fn hash(by: [__m128i; 2], key: &[u8]) -> KeyHash {
+        let [first, second] = by;
+        let mut states = [_mm_xor_si128(first, words(key.len() as u64, 0)), second];
+        let mut take = |block: __m128i| {
+            states[0] = _mm_aesenc_si128(_mm_xor_si128(states[0], block), first);
+            states[1] = _mm_aesdec_si128(_mm_xor_si128(states[1], block), second);
+        };
+        match key.last_chunk::<16>() {
+            None => take(short(key)),
+            Some(last) => {
+                let (blocks, _) = key[..key.len() - 1].as_chunks::<16>();
+                for block in blocks {
+                    take(load(block));
+                }
+                take(load(last));
+            }
+        }
+        // Two rounds carry every bit to all others.
+        let [a, b] = states;
+        let mixed =
+            _mm_aesenc_si128(_mm_xor_si128(a, _mm_shuffle_epi32::<0b01_00_11_10>(b)), first);
+        let mixed = _mm_aesenc_si128(_mm_aesenc_si128(mixed, second), first);
+        let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(mixed, mixed)).cast_unsigned();
+        KeyHash { high, low: _mm_cvtsi128_si64(mixed).cast_unsigned() }
+    }
+
+    #[target_feature(enable = "sse2")]
+    #[inline]
+    fn load(block: &[u8; 16]) -> __m128i {
+        let word = |at: usize| u64::from_le_bytes(block[at..at + 8].try_into().expect("8 bytes"));
+        words(word(0), word(8))
+    }
+
+    #[target_feature(enable = "sse2")]
+    #[inline]
+    fn words(low: u64, high: u64) -> __m128i {
+        _mm_set_epi64x(high.cast_signed(), low.cast_signed())
+    }
+
+    /// A key of fewer than 16 bytes; its length is in the state.
+    #[target_feature(enable = "sse2")]
+    #[inline]
+    fn short(key: &[u8]) -> __m128i {
+        if let (Some(first), Some(last)) = (key.first_chunk(), key.last_chunk()) {
+            return words(u64::from_le_bytes(*first), u64::from_le_bytes(*last));
+        }
+        if let (Some(first), Some(last)) = (key.first_chunk(), key.last_chunk()) {
+            return words(u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into());
+        }
+        words(key.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)), 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn hashers() -> [LineHasher; 2] {
+        [LineHasher::random(), KeyHasher::default().into()]
+    }
+
+    #[test]
+    fn equal_keys_have_equal_hashes_and_others_do_not() {
+        let bytes: Vec<u8> = (1..400u32).map(|i| (i * 7 % 251) as u8).collect();
+        for hasher in hashers() {
+            let mut seen = HashSet::new();
+            for length in 0..=200 {
+                for start in [0, 1, 13, 64] {
+                    let key = &bytes[start..start + length];
+                    let hash = hasher.hash(key);
+                    assert_eq!(hasher.hash(&key.to_vec()), hash);
+                    let fresh = seen.insert((hash.high, hash.low));
+                    assert!(fresh || length == 0, "{length} bytes from {start}");
+                    // And a key of zeros is not one of fewer.
+                    let zeros = hasher.hash(&vec![0; length]);
+                    assert_eq!(seen.insert((zeros.high, zeros.low)), start == 0 && length > 0);
+                }
+            }
+            let all = (0..50).map(|start| &bytes[start..2 * start]);
+            let mut each = Vec::new();
+            hasher.hash_each(all.clone(), |hash| each.push(hash));
+            assert!(each.into_iter().eq(all.map(|key| hasher.hash(key))));
+        }
+    }
+
+    /// Every bit of a key moves every bit of the hash in half of the cases, and keys that are counted up fill
+    /// slots by any bits as chance does.
+    #[test]
+    fn bits_are_mixed() {
+        const KEYS: u64 = 4000;
+        for hasher in hashers() {
+            for length in [3, 8, 12, 16, 33, 66] {
+                let mut key = vec![b'7'; length];
+                let mut moved = vec![[0u64; 128]; 8 * length];
+                for number in 0..KEYS {
+                    key[..3].copy_from_slice(&number.to_le_bytes()[..3]);
+                    let before = hasher.hash(&key).to_u128();
+                    for (bit, moved) in moved.iter_mut().enumerate() {
+                        key[bit / 8] ^= 1 << (bit % 8);
+                        let moves = before ^ hasher.hash(&key).to_u128();
+                        key[bit / 8] ^= 1 << (bit % 8);
+                        (0..128).for_each(|i| moved[i] += (moves >> i & 1) as u64);
+                    }
+                }
+                // Some 68 thousand binomial counts: 8 standard deviations are never reached by chance.
+                let far = 8.0 * (KEYS as f64 / 4.0).sqrt();
+                for count in moved.iter().flatten() {
+                    let off = (*count as f64 - KEYS as f64 / 2.0).abs();
+                    assert!(off < far, "{length} bytes: a bit moves in {count} of {KEYS}");
+                }
+            }
+        }
+    }
+}
