@@ -1,6 +1,7 @@
 //! Where result lines go: buffered, counted, each with its end.
 
 use std::io::{BufWriter, ErrorKind, IoSlice, Write};
+use std::ops::Range;
 
 use crate::Error;
 use crate::report::Report;
@@ -12,6 +13,24 @@ pub(crate) struct Sink<'a> {
     headed: bool,
     lines: u64,
     bytes: u64,
+}
+
+/// Lines that go out as they lie in a buffer, with their ends; adjacent ones are one piece.
+#[derive(Default)]
+pub(crate) struct Pieces {
+    extents: Vec<Range<usize>>,
+    lines: u64,
+}
+
+impl Pieces {
+    /// Adds so many lines, behind all others.
+    pub(crate) fn add(&mut self, extent: Range<usize>, lines: u64) {
+        self.lines += lines;
+        match self.extents.last_mut() {
+            Some(last) if last.end == extent.start => last.end = extent.end,
+            _ => self.extents.push(extent),
+        }
+    }
 }
 
 impl<'a> Sink<'a> {
@@ -65,26 +84,22 @@ impl<'a> Sink<'a> {
         lines: &Lines<'_>,
         wanted: impl Iterator<Item = usize>,
     ) -> Result<(), Error> {
-        let bytes = lines.buffer();
-        let mut pieces = Vec::new();
-        let mut piece = 0..0;
-        for i in wanted {
-            self.lines += 1;
-            let extent = lines.extent(i);
-            if extent.start == piece.end {
-                piece.end = extent.end;
-            } else {
-                if !piece.is_empty() {
-                    pieces.push(IoSlice::new(&bytes[piece]));
-                }
-                piece = extent;
-            }
-        }
-        let Some(last) = bytes[piece.clone()].last() else { return Ok(()) };
-        pieces.push(IoSlice::new(&bytes[piece]));
+        let mut pieces = Pieces::default();
+        wanted.for_each(|i| pieces.add(lines.extent(i), 1));
+        self.put(lines.buffer(), &mut pieces)
+    }
+
+    /// Writes pieces of a buffer, and forgets them.
+    pub(crate) fn put(&mut self, buffer: &[u8], pieces: &mut Pieces) -> Result<(), Error> {
+        self.lines += std::mem::take(&mut pieces.lines);
+        let pieces = pieces.extents.drain(..);
+        let mut pieces: Vec<_> = pieces.map(|extent| IoSlice::new(&buffer[extent])).collect();
+        let Some(last) = pieces.last().and_then(|piece| piece.last()).copied() else {
+            return Ok(());
+        };
         self.pieces(&mut pieces)?;
         // The last line of a file may have no end.
-        if *last == self.separator { Ok(()) } else { self.write(&[]) }
+        if last == self.separator { Ok(()) } else { self.write(&[]) }
     }
 
     /// Writes whole lines, long pieces without copying them.

@@ -5,6 +5,7 @@
 //! when it is met, and written at once where that is wanted. From the first line on that neither is in
 //! the table nor can enter it, doubtful lines are set aside and nothing is written.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, RwLock};
 
@@ -18,7 +19,7 @@ use crate::budget::Budget;
 use crate::bulk::Picked;
 use crate::records::Layout;
 use crate::scan::{Lines, Visit};
-use crate::sink::Sink;
+use crate::sink::{Pieces, Sink};
 use crate::spill::{Disk, Partitions};
 use crate::table::{Inserted, Table};
 
@@ -50,9 +51,41 @@ pub(super) struct Decide<'a, 'o> {
 #[derive(Default)]
 pub(super) struct Local {
     picked: Picked,
-    /// Of each kept line, whether it is doubtful.
-    doubtful: Vec<bool>,
-    wanted: Vec<usize>,
+    /// Kept lines that were not handed on yet.
+    kept: usize,
+    /// Lines between those, which go out as they lie.
+    between: Vec<Between>,
+    pieces: Pieces,
+}
+
+/// Adjacent lines that come once.
+struct Between {
+    /// How many of the kept lines are before them.
+    kept: usize,
+    extent: Range<usize>,
+    lines: u64,
+}
+
+impl Local {
+    /// Takes the lines of a batch in that are not among those looked up.
+    fn pass(&mut self, lines: &Lines<'_>, keep: &[bool]) {
+        let mut looked_up = self.picked.indexes.iter().peekable();
+        let mut kept = self.kept;
+        for (i, keep) in keep.iter().enumerate() {
+            if looked_up.next_if(|index| **index == i).is_some() {
+                kept += usize::from(*keep);
+                continue;
+            }
+            let extent = lines.extent(i);
+            match self.between.last_mut() {
+                Some(last) if last.kept == kept && last.extent.end == extent.start => {
+                    last.extent.end = extent.end;
+                    last.lines += 1;
+                }
+                _ => self.between.push(Between { kept, extent, lines: 1 }),
+            }
+        }
+    }
 }
 
 impl Decide<'_, '_> {
@@ -87,7 +120,6 @@ impl Visit for Decide<'_, '_> {
     fn batch(&self, local: &mut Local, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         local.picked.pick(self.doubt, lines.hashes());
         let Picked { indexes, hashes, .. } = &local.picked;
-        keep.fill(self.writes());
         if !indexes.is_empty() {
             if let Some(keys) = self.keys {
                 keys.warm(hashes);
@@ -109,34 +141,38 @@ impl Visit for Decide<'_, '_> {
                 }
             }
         }
-        let mut doubtful = indexes.iter().peekable();
-        for (i, _) in keep.iter().enumerate().filter(|(_, keep)| **keep) {
-            while doubtful.next_if(|doubtful| **doubtful < i).is_some() {}
-            local.doubtful.push(doubtful.peek() == Some(&&i));
+        if self.writes() {
+            local.pass(lines, keep);
         }
+        local.kept += keep.iter().filter(|keep| **keep).count();
         Ok(())
     }
 
+    fn carries(&self, local: &Local) -> bool {
+        !local.between.is_empty()
+    }
+
     fn kept(&self, local: &mut Local, lines: &Lines<'_>) -> Result<(), Error> {
-        let Local { doubtful, wanted, .. } = local;
-        wanted.clear();
+        let Local { kept, between, pieces, .. } = local;
         let mut writes = self.writes();
-        if doubtful.contains(&true) {
+        let mut between = between.drain(..).peekable();
+        if lines.len() > 0 {
             let mut table = self.table.write().expect("no worker panics");
             let mut counts = self.counts.map(|counts| counts.write().expect("no worker panics"));
-            for (i, &doubtful) in doubtful.iter().enumerate() {
-                if !doubtful {
+            for i in 0..lines.len() {
+                while let Some(Between { extent, lines, .. }) =
+                    between.next_if(|some| some.kept <= i)
+                {
                     if writes {
-                        wanted.push(i);
+                        pieces.add(extent, lines);
                     }
-                    continue;
                 }
                 let (hash, place) = (lines.hashes()[i], lines.place(i));
                 let inserted = table.insert(hash, place, self.rule.record(lines.record(i)))?;
                 match (inserted, &mut counts) {
                     (Inserted::New(unit), Some(counts)) => counts.begin(unit, lines.input()),
                     (Inserted::Known(unit), Some(counts)) => counts.add(unit, lines.input()),
-                    (Inserted::New(_), None) if writes => wanted.push(i),
+                    (Inserted::New(_), None) if writes => pieces.add(lines.extent(i), 1),
                     (Inserted::New(_) | Inserted::Known(_), None) => {}
                     (Inserted::Full, _) => {
                         writes = false;
@@ -144,14 +180,13 @@ impl Visit for Decide<'_, '_> {
                     }
                 }
             }
-        } else if writes {
-            wanted.extend(0..lines.len());
         }
-        doubtful.clear();
+        for Between { extent, lines, .. } in between.filter(|_| writes) {
+            pieces.add(extent, lines);
+        }
+        *kept = 0;
         match self.sink {
-            Some(sink) => {
-                sink.lock().expect("no worker panics").rows(lines, wanted.iter().copied())
-            }
+            Some(sink) => sink.lock().expect("no worker panics").put(lines.buffer(), pieces),
             None => Ok(()),
         }
     }

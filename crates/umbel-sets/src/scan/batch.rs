@@ -179,7 +179,7 @@ impl<'a> Batch<'a> {
         local: &mut V::Local,
         turn: impl Fn() -> Result<(), Halt>,
     ) -> Result<(), Halt> {
-        if !self.kept.is_empty() {
+        if !self.kept.is_empty() || visit.carries(local) {
             if visit.ordered() {
                 turn()?;
             }

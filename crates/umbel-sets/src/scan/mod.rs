@@ -70,6 +70,11 @@ pub(crate) trait Visit: Sync {
         Ok(())
     }
 
+    /// Whether a worker carries what it has to hand on even when no line was kept.
+    fn carries(&self, _local: &Self::Local) -> bool {
+        false
+    }
+
     /// Whether kept lines are handed on in order: a worker that is ahead waits with them for its turn.
     fn ordered(&self) -> bool {
         true
