@@ -1,6 +1,6 @@
 //! Inputs: files that can be read again, and pipes made so by spooling.
 
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
@@ -77,7 +77,7 @@ impl Input {
     /// [`Error::Directory`]; [`Error::Read`] when the system does not tell its length.
     pub fn file(name: impl Into<String>, file: File) -> Result<Self, Error> {
         let name = name.into();
-        let stamp = stamp(&name, &file)?;
+        let stamp = stamp(&name, file.metadata())?;
         read_ahead(&file);
         Ok(Self::new(name, stamp, Bytes::Open(file)))
     }
@@ -89,7 +89,7 @@ impl Input {
     /// [`Error::Changed`] when `path` is another file.
     pub fn close(self, path: PathBuf) -> Result<Self, Error> {
         let closed = Self { bytes: Bytes::Closed(path), ..self };
-        closed.open()?;
+        closed.check_unchanged()?;
         Ok(closed)
     }
 
@@ -121,8 +121,35 @@ impl Input {
             }
         };
         let reader = Reader { input: self, file, start };
-        reader.check_unchanged()?;
+        match &self.bytes {
+            Bytes::Spooled(..) => {}
+            _ => self.compare(reader.file().metadata())?,
+        }
         Ok(reader)
+    }
+
+    /// An error when it is no longer what it was.
+    pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
+        let meta = match &self.bytes {
+            Bytes::Open(file) => file.metadata(),
+            Bytes::Spooled(..) => return Ok(()),
+            Bytes::Closed(path) => fs::metadata(path),
+        };
+        self.compare(meta)
+    }
+
+    /// As far as the system tells; one that only became longer still begins with what it was, or two passes over it
+    /// differ.
+    fn compare(&self, meta: io::Result<Metadata>) -> Result<(), Error> {
+        let now = stamp(&self.name, meta)?;
+        if now == self.stamp {
+            return Ok(());
+        }
+        if now.inode == self.stamp.inode && now.length > self.stamp.length {
+            self.grown.store(true, Ordering::Relaxed);
+            return Ok(());
+        }
+        Err(self.changed())
     }
 
     /// Whether it was longer when it was opened for a pass, or was read, than in the beginning.
@@ -137,8 +164,11 @@ impl Input {
 
 /// About how many lines each input has: of a file among a few from half a megabyte of it, among many from less.
 pub(crate) fn estimate_lines(inputs: &[Input], separator: u8) -> Result<Vec<u64>, Error> {
-    let samples = (256 / inputs.len().max(1) as u64).clamp(2, 16);
-    inputs.iter().map(|input| input.open()?.estimate_lines(separator, samples)).collect()
+    let count = inputs.len().max(1) as u64;
+    let samples = (256 / count).clamp(2, 16);
+    // 8 MiB of all inputs, or 4 KiB twice of each.
+    let size = ((8 << 20) / (samples * count)).clamp(4 << 10, 32 << 10);
+    inputs.iter().map(|input| input.open()?.estimate_lines(separator, samples, size)).collect()
 }
 
 /// Bytes of some inputs together.
@@ -180,31 +210,11 @@ impl Reader<'_> {
         })
     }
 
-    /// Whether it still is the file it was, as far as the system tells; one that only became longer still begins with what
-    /// it was, or two passes over it differ.
-    pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
-        let Input { name, stamp: before, bytes, grown, .. } = self.input;
-        if let Bytes::Spooled(..) = bytes {
-            return Ok(());
-        }
-        let now = stamp(name, self.file())?;
-        if now == *before {
-            return Ok(());
-        }
-        if now.inode == before.inode && now.length > before.length {
-            grown.store(true, Ordering::Relaxed);
-            return Ok(());
-        }
-        Err(self.input.changed())
-    }
-
-    /// About how many lines it has, from the line ends in `samples` pieces of 32 KiB, two or more; exact when these are all
-    /// of it. Never 0.
-    fn estimate_lines(&self, separator: u8, samples: u64) -> Result<u64, Error> {
-        const SAMPLE: u64 = 32 << 10;
+    /// About how many lines it has, from the line ends in `samples` pieces of `size` bytes, two or more; exact when these
+    /// are all of it. Never 0.
+    fn estimate_lines(&self, separator: u8, samples: u64, size: u64) -> Result<u64, Error> {
         let length = self.input.length;
-        let size = SAMPLE.min(length);
-        let whole = length <= samples * SAMPLE;
+        let whole = length <= samples * size;
         let mut sample = vec![0; if whole { length } else { size } as usize];
         let mut ends = 0;
         let mut read = 0;
@@ -218,13 +228,13 @@ impl Reader<'_> {
         if whole {
             return Ok(ends + 1);
         }
-        // Without any end in half a megabyte, lines are longer than that.
+        // Without any end, lines are longer than the pieces together.
         Ok((ends as f64 / read as f64 * length as f64) as u64 + 1)
     }
 }
 
-fn stamp(name: &str, file: &File) -> Result<Stamp, Error> {
-    match file.metadata() {
+fn stamp(name: &str, meta: io::Result<Metadata>) -> Result<Stamp, Error> {
+    match meta {
         Ok(meta) if meta.is_dir() => Err(Error::Directory { name: name.to_owned() }),
         Ok(meta) => Ok(Stamp::of(&meta)),
         Err(source) => Err(Error::Read { name: name.to_owned(), source }),

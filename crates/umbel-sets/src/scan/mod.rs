@@ -304,7 +304,7 @@ impl<'a> Scanner<'a> {
                 Err(Halt::Stopped) => {}
             }
         }
-        inputs[range].iter().try_for_each(|input| input.open().map(drop))?;
+        inputs[range].iter().try_for_each(Input::check_unchanged)?;
         Ok(tallies)
     }
 
