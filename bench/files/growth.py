@@ -9,11 +9,13 @@ from jobs import Job, chosen, succeeded, umbel, wc
 from run import Failure, note
 
 # Lines of both files together, and how many times the rounds of --runs: short runs need more for a steady median.
-SIZES = {1_000_000: 5, 10_000_000: 1, 50_000_000: 1, 200_000_000: 1}
+SIZES = {1_000_000: 5, 10_000_000: 1, 20_000_000: 1, 50_000_000: 1, 200_000_000: 1}
 SHARED = 1 / 10
 # The first holds the filter of every size, the second does not.
 FITS, SMALL = "4GiB", "64MiB"
 TOLERANCE = 0.2
+# Under the second: at most so many times the time a line, of the greatest size and of that one.
+CLIFF, FROM = 2.0, 20_000_000
 
 
 class Size(Job):

@@ -6,12 +6,16 @@ import math
 import os
 import pathlib
 
-from data import DUCKDB, Data, crate, duckdb_python, lines_of, made, urls
-from run import Failure, clear, measure, note, run_or_fail, why
+from data import DUCKDB, Data, crate, duckdb_python, has_size, lines_of, made, urls
+from run import Failure, clear, measure, note, run_or_fail, shell, why
 
 LINES, SHARED = 20_000_000, 2_000_000
-SET_CAPS, SET_GOAL_CAP = ["64MiB", "256MiB", "4GiB"], "256MiB"
-DEDUP_CAPS, DEDUP_GOAL_CAP = ["64MiB", "600MiB"], "600MiB"
+SET_CAPS = ["64MiB", "256MiB", "4GiB"]
+# At most so many times the time of wc, by cap.
+SET_GOALS = {"common": {"64MiB": 5, "256MiB": 3.3}, "except": {"256MiB": 3.3}}
+DEDUP_CAPS, DEDUP_GOAL_CAP = ["64MiB", "568MiB"], "568MiB"
+# Files and the bytes of each, for many small inputs.
+MANY_FILES, MANY_BYTES = 1000, 500_000
 DEDUP_FPP = "1e-6"
 DUCKDB_MEMORY = ["8GB", "1GB"]
 # What a process may use beyond --memory: code, stacks, the allocator's own.
@@ -34,6 +38,10 @@ class Case:
     cap: str | None = None
     # The rate of lines it may leave out; None: the answer is exact.
     fpp: float | None = None
+    # Its answer goes to a file on disk, not to nowhere.
+    written: bool = False
+    # So slow that one round has to do.
+    once: bool = False
     samples: dict = dataclasses.field(default_factory=dict)
     failed: str | None = None
     left_out: int | None = None
@@ -99,9 +107,10 @@ class Job:
             # Turned by one each round, so that no command always follows the same one.
             turn = number % len(self.cases)
             for case in self.cases[turn:] + self.cases[:turn]:
-                if case.failed:
+                if case.failed or (case.once and number):
                     continue
-                sample = case.run()
+                sample = case.run(tmp / "written") if case.written else case.run()
+                (tmp / "written").unlink(missing_ok=True)
                 sample["left_behind"] = clear(tmp)
                 if succeeded(case, sample):
                     case.samples[number] = sample
@@ -113,13 +122,31 @@ class Job:
 
 def succeeded(case, sample):
     """Exit 0; or umbel's 1, which says that nothing was found, where nothing was to be found."""
-    return sample["exit"] == (1 if case.kind == "umbel" and case.answer_lines == 0 else 0)
+    return sample["exit"] == (1 if case.cap and case.answer_lines == 0 else 0)
 
 
 def umbel(options, name, files, answer_lines, cap, *more):
     """The case of `umbel NAME FILES --memory CAP MORE`."""
     shown = ", ".join([f"umbel {name}", f"--memory {cap}", *(" ".join(more[at:at + 2]) for at in range(0, len(more), 2))])
     return Case("umbel", shown, [options.umbel, name, *files, "--memory", cap, *more], answer_lines, cap=cap)
+
+
+def to_file(options, name, files, answer_lines, cap):
+    """The same, with the answer written to a file."""
+    case = umbel(options, name, files, answer_lines, cap)
+    case.argv += ["--output", OUT]
+    return dataclasses.replace(case, name=f"{case.name}, to a file", kind="umbel to a file", written=True)
+
+
+def one_thread(options, name, files, answer_lines, cap):
+    """The same, on one thread."""
+    return dataclasses.replace(umbel(options, name, files, answer_lines, cap, "--threads", "1"), kind="one")
+
+
+def by_sort(name, script, files, tmp):
+    """A shell script of sort and comm that writes its answer to its last argument."""
+    argv = ["bash", "-c", script, "-", *files, tmp, OUT]
+    return Case("sort", name, argv, written=True, once=True)
 
 
 def wc(files):
@@ -142,7 +169,7 @@ class Sets(Job):
 
     def verdict(self, case, answer, expected, tmp):
         """As a sorted file the right one; umbel's also in the order of A, and the same bytes under every cap."""
-        if case.kind == "umbel" and (first := tmp / "answer-first").exists():
+        if case.cap and (first := tmp / "answer-first").exists():
             if not filecmp.cmp(first, answer, shallow=False):
                 raise Failure(f"{case.name}: the answer differs from that under another cap; see {first} and {answer}")
             return
@@ -152,7 +179,7 @@ class Sets(Job):
         if not filecmp.cmp(in_order, expected, shallow=False):
             raise Failure(f"{case.name}: the answer is not that of sort and comm; see {in_order} and {expected}")
         in_order.unlink()
-        if case.kind == "umbel":
+        if case.cap:
             if not is_subsequence(answer, self.data.a):
                 raise Failure(f"{case.name}: the lines are right, but not in the order of {self.data.a}; see {answer}")
             answer.replace(first)
@@ -164,6 +191,10 @@ def sets(name, options, tmp):
     files = [data.a, data.b]
     answer_lines = data.shared if name == "common" else data.lines - data.shared
     cases = [umbel(options, name, files, answer_lines, cap) for cap in SET_CAPS] + [wc(files)]
+    cases += [one_thread(options, name, files, answer_lines, "256MiB"), to_file(options, name, files, answer_lines, "256MiB")]
+    script = 'sort -u "$1" > "$3/a"; sort -u "$2" > "$3/b"; comm COLUMNS "$3/a" "$3/b" > "$4"; rm "$3/a" "$3/b"'
+    columns = {"common": "-12", "except": "-23"}[name]
+    cases.append(by_sort(f"sort -u, comm {columns}, to a file", script.replace("COLUMNS", columns), files, tmp))
     if "duckdb" in options.cases:
         python = duckdb_python(options.data)
         operation = {"common": "intersect", "except": "except"}[name]
@@ -171,7 +202,9 @@ def sets(name, options, tmp):
             argv = [python, DUCKDB / "job.py", operation, *files, "--memory", memory, "--threads", options.threads,
                     "--tmp", tmp / "duckdb", "--expect", answer_lines, "--out", OUT]
             cases.append(Case("duckdb", f"DuckDB, memory_limit {memory}", argv, answer_lines))
-    goal = f"umbel {name}, --memory {SET_GOAL_CAP}"
+        cases.append(Case("duckdb to a file", f"DuckDB, memory_limit {DUCKDB_MEMORY[0]}, to a file", argv, written=True))
+    goals = [Goal(f"umbel {name}, --memory {cap}", "wc", bound) for cap, bound in SET_GOALS[name].items()]
+    goal = f"umbel {name}, --memory 256MiB"
     return Sets(
         name=name,
         told=f"Two files of {data.lines:,} lines, {data.file_bytes:,} bytes each, {data.shared:,} lines in both; "
@@ -179,8 +212,8 @@ def sets(name, options, tmp):
         data=data,
         inputs=files,
         cases=chosen(options, cases),
-        rivals={"duckdb": "best DuckDB"},
-        goals=[Goal(goal, "wc", 6), Goal(goal, "duckdb", 8)],
+        rivals={"duckdb": "best DuckDB", "one": "one thread"},
+        goals=[*goals, Goal(goal, "duckdb", 6), Goal(goal, "one", 1.7)],
     )
 
 
@@ -220,12 +253,14 @@ def dedup(options, tmp):
     approximate = umbel(options, "dedup", [file], answer_lines, DEDUP_GOAL_CAP, "--fpp", DEDUP_FPP)
     approximate.fpp = float(DEDUP_FPP)
     cases = [*(umbel(options, "dedup", [file], answer_lines, cap) for cap in DEDUP_CAPS), approximate, wc([file])]
+    cases.append(to_file(options, "dedup", [file], answer_lines, DEDUP_GOAL_CAP))
+    cases.append(by_sort("sort -u, to a file", 'sort -u -o "$3" "$1"', [file], tmp))
     if "huniq" in options.cases:
-        cases.append(Case("huniq", "huniq", [crate(options.data, "huniq")], answer_lines, stdin=file))
+        cases.append(Case("huniq", "huniq", [crate(options.data, "huniq")], answer_lines, stdin=file, once=True))
     if "runiq" in options.cases:
         # It promises no rate: the check counts what it leaves out, whatever that is.
         argv = [crate(options.data, "runiq"), "-f", "compact", file]
-        cases.append(Case("runiq", "runiq -f compact", argv, answer_lines, fpp=1.0))
+        cases.append(Case("runiq", "runiq -f compact", argv, answer_lines, fpp=1.0, once=True))
     exact = [f"umbel dedup, --memory {cap}" for cap in DEDUP_CAPS]
     return Dedup(
         name="dedup",
@@ -234,7 +269,46 @@ def dedup(options, tmp):
         inputs=[file],
         cases=chosen(options, cases),
         rivals={"huniq": "huniq", "runiq": "runiq compact"},
-        goals=[Goal(exact[1], "huniq", 8), *(Goal(name, "cap") for name in exact), Goal(approximate.name, "runiq", 12)],
+        goals=[Goal(exact[1], "wc", 4), Goal(approximate.name, "wc", 2.5), Goal(exact[1], "huniq", 8),
+               *(Goal(name, "cap") for name in exact), Goal(approximate.name, "runiq", 12)],
+    )
+
+
+# Many files: dedup
+
+
+class Many(Dedup):
+    """`umbel dedup` of many small files, beside one file of the same lines."""
+
+    lines = property(lambda self: self.file_bytes // 67)
+    file_bytes = property(lambda self: sum(path.stat().st_size for path in self.inputs))
+
+    def expected(self, tmp):
+        return self.data.home / "many.txt"
+
+
+def many(options, tmp):
+    data = urls(options.data, *sizes(options))
+    data.make()
+    folder, whole = data.home / "many", data.home / "many.txt"
+    each = MANY_BYTES // 67 * 67
+    lines = min(MANY_FILES * each, data.file_bytes) // 67
+    if not has_size(whole, 67 * lines):
+        shell('rm -rf "$2"; mkdir "$2"; head -c "$4" "$1" | split -a 4 -d -b "$5" - "$2/part"; head -c "$4" "$1" > "$3"',
+              data.a, folder, whole, 67 * lines, each)
+    files = sorted(folder.iterdir())
+    cap = "256MiB"
+    one = dataclasses.replace(umbel(options, "dedup", [whole], lines, cap), name="umbel dedup of one file", kind="whole")
+    several = dataclasses.replace(umbel(options, "dedup", files, lines, cap), name=f"umbel dedup of {len(files):,} files")
+    single = dataclasses.replace(one_thread(options, "dedup", files, lines, cap), name=f"umbel dedup of {len(files):,} files, one thread")
+    return Many(
+        name="many",
+        told=f"{len(files):,} files of {each:,} bytes, {lines:,} distinct lines, and one file of the same lines",
+        data=data,
+        inputs=files,
+        cases=chosen(options, [several, one, single, wc(files)]),
+        rivals={"whole": "one file", "one": "one thread"},
+        goals=[Goal(several.name, "whole", 1 / 1.3), Goal(several.name, "one", 1.7)],
     )
 
 
@@ -246,7 +320,9 @@ def sizes(options):
 
 
 def chosen(options, cases):
-    return [case for case in cases if case.kind in options.cases]
+    """Those asked for; what is umbel's by another name goes with it."""
+    names = {"one": "umbel", "whole": "umbel", "umbel to a file": "umbel", "duckdb to a file": "duckdb"}
+    return [case for case in cases if names.get(case.kind, case.kind) in options.cases]
 
 
 def is_subsequence(few, many):

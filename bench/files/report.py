@@ -101,6 +101,8 @@ def growth_tables(sizes, about):
                 rows.append(growth_row(job, case, medians, middle))
             if found and cap == growth.FITS and found[0][1].cap and about["scale"] == 1:
                 goals.append(flat(name, medians, middle, len(found)))
+            if found and cap == growth.SMALL and about["scale"] == 1:
+                goals.append(cliff(name, medians))
         text += [f"### {cap}: {words}", "", *markdown(columns, rows, len(columns) - 1), "", *goals, *([""] if goals else [])]
     return "\n".join([*text, *(words for job in sizes for words in left_behind(job))]).rstrip() + "\n"
 
@@ -139,6 +141,15 @@ def flat(name, medians, middle, sizes):
     ratios = [median / medians[middle] for median in medians.values()]
     met = all(abs(ratio - 1) <= growth.TOLERANCE for ratio in ratios)
     return f"{words}: {min(ratios):.2f} to {max(ratios):.2f} of it, {'met' if met else 'not met'}."
+
+
+def cliff(name, medians):
+    greatest = max(medians, default=0)
+    words = f"Goal for {name}: at {greatest:,} lines at most {growth.CLIFF:g} times the time a line at {growth.FROM:,}"
+    if growth.FROM not in medians:
+        return f"{words}: not met, for one has no figure."
+    ratio = medians[greatest] / medians[growth.FROM]
+    return f"{words}: {ratio:.2f}, {met(ratio <= growth.CLIFF)}."
 
 
 def markdown(columns, rows, numbers):
@@ -216,7 +227,7 @@ def judged(goal, job):
         ratio = statistics.median(ratios)
         return f"Goal for {case.name}, at most {goal.bound:g} × wc: {ratio:.2f}, {met(ratio <= goal.bound)}."
     ratio = statistics.median(1 / ratio for ratio in ratios)
-    return (f"Goal for {case.name}, at least {goal.bound:g} × as fast as {job.rivals[goal.against]}: {ratio:.2f}, "
+    return (f"Goal for {case.name}, at least {goal.bound:.3g} × as fast as {job.rivals[goal.against]}: {ratio:.2f}, "
             f"{met(ratio >= goal.bound)}.")
 
 

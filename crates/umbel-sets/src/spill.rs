@@ -59,12 +59,7 @@ impl SpillWriter {
         Ok(Self { out, layout, lines: 0, bytes: 0, longest: 0 })
     }
 
-    pub(crate) fn push(
-        &mut self,
-        disk: &Disk<'_>,
-        place: u64,
-        line: Record<'_>,
-    ) -> Result<(), Error> {
+    pub(crate) fn push(&mut self, place: u64, line: Record<'_>) -> Result<(), Error> {
         let mut header = [0; PLACE + MOST_HEADER];
         header[..PLACE].copy_from_slice(&place.to_le_bytes());
         header[PLACE..].copy_from_slice(&self.layout.header(&line));
@@ -74,16 +69,16 @@ impl SpillWriter {
             .and_then(|()| self.out.write_all(line.row))
             .and_then(|()| self.out.write_all(self.layout.tail(&line)))
             .map_err(|error| self.out.get_ref().fail(error))?;
-        disk.written.fetch_add(size, Ordering::Relaxed);
         self.lines += 1;
         self.bytes += size;
         self.longest = self.longest.max(size);
         Ok(())
     }
 
-    pub(crate) fn finish(self) -> Result<Spill, Error> {
+    pub(crate) fn finish(self, disk: &Disk<'_>) -> Result<Spill, Error> {
         let file = TempFile::finish(self.out)?;
         let Self { layout, lines, bytes, longest, .. } = self;
+        disk.written.fetch_add(bytes, Ordering::Relaxed);
         Ok(Spill { file: Arc::new(file), layout, lines, start: 0, end: bytes, longest })
     }
 }
@@ -126,6 +121,7 @@ impl Spill {
             begin: 0,
             filled: 0,
             record: 0..0,
+            some: Vec::new(),
         }
     }
 }
@@ -141,13 +137,39 @@ pub(crate) struct SpillReader {
     filled: usize,
     /// Where the line read last is in the buffer.
     record: Range<usize>,
+    /// Places of some lines, and where they are in the buffer.
+    some: Vec<(u64, Range<usize>)>,
 }
 
 impl SpillReader {
-    /// The next line and its place.
-    pub(crate) fn next(&mut self, disk: &Disk<'_>) -> Result<Option<(u64, Record<'_>)>, Error> {
-        let place = self.advance(disk)?;
-        Ok(place.map(|place| (place, self.record())))
+    /// Reads the next lines: as many as are in the buffer, at most 64 and at least one; false at the end.
+    pub(crate) fn read_some(&mut self, disk: &Disk<'_>) -> Result<bool, Error> {
+        const MOST: usize = 64;
+        self.some.clear();
+        let Some(place) = self.advance(disk)? else { return Ok(false) };
+        self.some.push((place, self.record.clone()));
+        let header = PLACE + self.layout.header_size();
+        while self.some.len() < MOST && self.filled - self.begin >= header {
+            let size = header + self.layout.body_size(&self.buffer[self.begin + PLACE..]);
+            if self.filled - self.begin < size {
+                break;
+            }
+            // It is in the buffer: nothing moves.
+            let place = self.advance(disk)?.expect("a line is left");
+            self.some.push((place, self.record.clone()));
+        }
+        Ok(true)
+    }
+
+    /// How many those are.
+    pub(crate) fn len(&self) -> usize {
+        self.some.len()
+    }
+
+    /// Line `i` of those, and its place.
+    pub(crate) fn get(&self, i: usize) -> (u64, Record<'_>) {
+        let (place, record) = &self.some[i];
+        (*place, self.layout.read(&self.buffer[record.clone()]))
     }
 
     /// The line read last.
@@ -216,21 +238,15 @@ impl Partitions {
         self.files.len()
     }
 
-    pub(crate) fn push(
-        &self,
-        disk: &Disk<'_>,
-        hash: KeyHash,
-        place: u64,
-        line: Record<'_>,
-    ) -> Result<(), Error> {
+    pub(crate) fn push(&self, hash: KeyHash, place: u64, line: Record<'_>) -> Result<(), Error> {
         let mut file = self.files[self.index(hash)].lock().expect("no writer panics");
-        file.push(disk, place, line)
+        file.push(place, line)
     }
 
-    pub(crate) fn finish(self) -> Result<Vec<Spill>, Error> {
+    pub(crate) fn finish(self, disk: &Disk<'_>) -> Result<Vec<Spill>, Error> {
         self.files
             .into_iter()
-            .map(|file| file.into_inner().expect("no writer panics").finish())
+            .map(|file| file.into_inner().expect("no writer panics").finish(disk))
             .collect()
     }
 
@@ -277,7 +293,7 @@ impl Runs {
         self.line.extend_from_slice(&told.count.to_le_bytes());
         self.line.extend_from_slice(told.row);
         let out = self.out.as_mut().expect("just made");
-        out.push(disk, told.place, Record::line(&self.line))
+        out.push(told.place, Record::line(&self.line))
     }
 
     /// Ends the last run: what follows is another one.
@@ -296,7 +312,7 @@ impl Runs {
         const LEAST_BUFFER: u64 = 16 << 10;
         loop {
             let Self { out: Some(out), ends, .. } = self else { return Ok(Merged::default()) };
-            let file = out.finish()?;
+            let file = out.finish(disk)?;
             // A reader's buffer grows to its longest line.
             let fan_in = ((memory / LEAST_BUFFER.max(file.longest())) as usize).max(2);
             let buffer =
@@ -381,21 +397,24 @@ mod tests {
                 0 => Record::within(row.as_bytes(), row.len() as u32 - 1, 1),
                 _ => Record::apart(row.as_bytes(), &key),
             };
-            parts.push(&disk, KeyHasher::default().hash(&row), i, record).unwrap();
+            parts.push(KeyHasher::default().hash(&row), i, record).unwrap();
         }
         let mut seen = Vec::new();
-        for spill in parts.finish().unwrap() {
+        for spill in parts.finish(&disk).unwrap() {
             assert!((500..1000).contains(&spill.lines()), "{} lines in one of 7", spill.lines());
             let mut reader = spill.read(100);
             let mut last = None;
-            while let Some((place, record)) = reader.next(&disk).unwrap() {
-                let row = line(place);
-                assert!(last < Some(place) && record.row == row.as_bytes());
-                let key = place.to_le_bytes();
-                let key = if place % 2 == 0 { &row.as_bytes()[row.len() - 1..] } else { &key };
-                assert_eq!(record.key(), key);
-                last = Some(place);
-                seen.push(place);
+            while reader.read_some(&disk).unwrap() {
+                for i in 0..reader.len() {
+                    let (place, record) = reader.get(i);
+                    let row = line(place);
+                    assert!(last < Some(place) && record.row == row.as_bytes());
+                    let key = place.to_le_bytes();
+                    let key = if place % 2 == 0 { &row.as_bytes()[row.len() - 1..] } else { &key };
+                    assert_eq!(record.key(), key);
+                    last = Some(place);
+                    seen.push(place);
+                }
             }
         }
         seen.sort_unstable();

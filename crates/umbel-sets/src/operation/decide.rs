@@ -106,7 +106,7 @@ impl Decide<'_, '_> {
             *rest = Some(Partitions::new(self.disk, 0, count, buffers, self.layout)?);
         }
         let rest = rest.as_ref().expect("just made");
-        rest.push(self.disk, lines.hashes()[i], place, self.rule.record(lines.record(i)))
+        rest.push(lines.hashes()[i], place, self.rule.record(lines.record(i)))
     }
 }
 

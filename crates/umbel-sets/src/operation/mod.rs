@@ -314,7 +314,6 @@ impl Run<'_> {
                 filter: doubt.as_ref(),
                 keys: &keys,
                 spilled: spilled.as_ref(),
-                disk: &self.disk,
                 room: budget.long_line() + share.saturating_sub(keys.bytes()),
             };
             for range in [self.from..range.start, range.end..self.inputs.len()] {
@@ -322,7 +321,11 @@ impl Run<'_> {
                 self.passes.seen(self.inputs, range, &tallies)?;
             }
         }
-        Ok(Probed { doubt, keys, spilled: spilled.map(Partitions::finish).transpose()? })
+        Ok(Probed {
+            doubt,
+            keys,
+            spilled: spilled.map(|parts| parts.finish(&self.disk)).transpose()?,
+        })
     }
 
     /// Steps 3 and 4 for lines that no other input may have.
@@ -397,7 +400,7 @@ impl Run<'_> {
         Ok(Decided {
             table: table.into_inner().expect("no worker panics"),
             counts: counts.map(|counts| counts.into_inner().expect("no worker panics")),
-            rest: rest.map(Partitions::finish).transpose()?,
+            rest: rest.map(|parts| parts.finish(&self.disk)).transpose()?,
             undecided: undecided.into_inner(),
         })
     }
@@ -437,7 +440,8 @@ impl Run<'_> {
         let Some(rest) = rest else { return Ok(()) };
         runs.end();
         drop(keys);
-        let mut known = self.settle(rest.finish()?, spilled, doubt.as_ref(), rule, runs)?;
+        let mut known =
+            self.settle(rest.finish(&self.disk)?, spilled, doubt.as_ref(), rule, runs)?;
         self.put_out(&mut known, sink)
     }
 

@@ -65,7 +65,7 @@ impl Probe<'_> {
                         *spilled =
                             Some(Partitions::new(self.disk, 0, count, buffers, Layout::Lines)?);
                     }
-                    spilled.as_ref().expect("just made").push(self.disk, hash, place, key)?;
+                    spilled.as_ref().expect("just made").push(hash, place, key)?;
                 }
             }
         }
@@ -131,7 +131,6 @@ pub(super) struct Recount<'a> {
     pub(super) keys: &'a Keys,
     /// Where lines are spilled that may be like a spilled key.
     pub(super) spilled: Option<&'a Partitions>,
-    pub(super) disk: &'a Disk<'a>,
     pub(super) room: u64,
 }
 
@@ -150,7 +149,7 @@ impl Visit for Recount<'_> {
             match (self.keys.find(hash, key), self.spilled) {
                 (Some(at), _) => self.keys.meet(at, lines.input()),
                 (None, Some(spilled)) => {
-                    spilled.push(self.disk, hash, lines.place(i), Record::line(key))?;
+                    spilled.push(hash, lines.place(i), Record::line(key))?;
                 }
                 (None, None) => {}
             }

@@ -9,6 +9,8 @@
 use std::sync::{Condvar, Mutex};
 use std::thread;
 
+use umbel::KeyHash;
+
 use super::counts::Counts;
 use super::rule::{Met, Rule};
 use crate::Error;
@@ -16,7 +18,7 @@ use crate::budget::Budget;
 use crate::hash::LineHasher;
 use crate::places::Places;
 use crate::records::Layout;
-use crate::spill::{Disk, Partitions, Runs, Spill};
+use crate::spill::{Disk, Partitions, Runs, Spill, SpillReader};
 use crate::table::{Inserted, Table};
 
 /// Lines set aside together.
@@ -121,25 +123,27 @@ impl Settle<'_> {
         let mut table = Table::new(share, layout)?;
         let mut rest: Option<Partitions> = None;
         let mut lines = part.lines.read(self.buffer());
-        let mut seen = 0;
-        while let Some((place, line)) = lines.next(self.disk)? {
-            seen += 1;
-            let hash = self.hasher.hash(line.key());
-            match (table.insert(hash, place, line)?, &mut counts) {
-                (Inserted::New(unit), Some(counts)) => {
-                    counts.begin(unit, self.places.input_of(place));
-                }
-                (Inserted::Known(unit), Some(counts)) => {
-                    counts.add(unit, self.places.input_of(place));
-                }
-                (Inserted::New(_) | Inserted::Known(_), None) => {}
-                (Inserted::Full, _) => {
-                    if rest.is_none() {
-                        let all = part.lines.lines();
-                        let count = self.budget.partitions_of_rest(all, seen, self.write_buffers());
-                        rest = Some(self.partitions(level, count, layout)?);
+        let (mut seen, mut hashes) = (0, Vec::new());
+        while lines.read_some(self.disk)? {
+            self.hash(&lines, &mut hashes);
+            table.warm(&hashes);
+            for (i, &hash) in hashes.iter().enumerate() {
+                let (place, line) = lines.get(i);
+                let input = self.places.input_of(place);
+                seen += 1;
+                match (table.insert(hash, place, line)?, &mut counts) {
+                    (Inserted::New(unit), Some(counts)) => counts.begin(unit, input),
+                    (Inserted::Known(unit), Some(counts)) => counts.add(unit, input),
+                    (Inserted::New(_) | Inserted::Known(_), None) => {}
+                    (Inserted::Full, _) => {
+                        if rest.is_none() {
+                            let all = part.lines.lines();
+                            let count =
+                                self.budget.partitions_of_rest(all, seen, self.write_buffers());
+                            rest = Some(self.partitions(level, count, layout)?);
+                        }
+                        rest.as_ref().expect("just made").push(hash, place, line)?;
                     }
-                    rest.as_ref().expect("just made").push(self.disk, hash, place, line)?;
                 }
             }
         }
@@ -151,12 +155,16 @@ impl Settle<'_> {
                 others = Some(self.partitions(level, rest.len(), file.layout())?);
             }
             let mut keys = file.read(self.buffer());
-            while let Some((place, key)) = keys.next(self.disk)? {
-                let hash = self.hasher.hash(key.key());
-                match (table.find(hash, key.key()), &others) {
-                    (Some(unit), _) => known.add(unit, self.places.input_of(place)),
-                    (None, Some(others)) => others.push(self.disk, hash, place, key)?,
-                    (None, None) => {}
+            while keys.read_some(self.disk)? {
+                self.hash(&keys, &mut hashes);
+                table.warm(&hashes);
+                for (i, &hash) in hashes.iter().enumerate() {
+                    let (place, key) = keys.get(i);
+                    match (table.find(hash, key.key()), &others) {
+                        (Some(unit), _) => known.add(unit, self.places.input_of(place)),
+                        (None, Some(others)) => others.push(hash, place, key)?,
+                        (None, None) => {}
+                    }
                 }
             }
             met = Some(known);
@@ -164,9 +172,16 @@ impl Settle<'_> {
         let mut runs = runs.lock().expect("no worker panics");
         rule.tell(&table, counts.as_ref(), met.as_ref(), self.disk, &mut runs)?;
         drop(runs);
-        let others = others.map(Partitions::finish).transpose()?;
-        let rest = rest.map(Partitions::finish).transpose()?;
+        let others = others.map(|parts| parts.finish(self.disk)).transpose()?;
+        let rest = rest.map(|parts| parts.finish(self.disk)).transpose()?;
         Ok((Part::all(rest.unwrap_or_default(), others, level), table.len()))
+    }
+
+    /// The hashes of the lines that were read last.
+    fn hash(self, lines: &SpillReader, hashes: &mut Vec<KeyHash>) {
+        hashes.clear();
+        let keys = (0..lines.len()).map(|i| lines.get(i).1.key());
+        self.hasher.hash_each(keys, |hash| hashes.push(hash));
     }
 
     /// Bytes of a buffer to read a file with.

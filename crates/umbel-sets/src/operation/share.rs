@@ -84,7 +84,7 @@ impl Visit for Share<'_, '_> {
                 (Some(_), _) => wanted.push(i),
                 (None, Some(spilled)) => {
                     *late = true;
-                    spilled.push(self.disk, lines.hashes()[i], place, lines.record(i))?;
+                    spilled.push(lines.hashes()[i], place, lines.record(i))?;
                 }
                 (None, None) => unreachable!("what no key is like is not kept"),
             }
