@@ -1,13 +1,19 @@
 //! Keys of other inputs, in shards by their hash, so that threads add to them at the same time.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
+use std::thread;
 
-use umbel::KeyHash;
+use umbel::{Blocked, KeyHash};
 
 use super::counts::{Counted, Counts};
 use super::marks::Marks;
+use super::plan::size;
 use crate::Error;
-use crate::table::Table;
+use crate::bulk::of_hashes;
+use crate::scan::Scanner;
+use crate::spill::{Disk, Spill};
+use crate::table::{Cursor, Table};
 
 /// Some of the keys.
 pub(super) struct Shard {
@@ -101,6 +107,67 @@ impl Keys {
         if let Some(met) = &self.shards[shard].met {
             met.add(unit, input);
         }
+    }
+
+    /// A filter of these keys and of those that were spilled, in at most `room` bytes. Most lines of the passes to come
+    /// are none of them, and find it out in a few bits that stay in cache instead of in slots; and few of them follow the
+    /// spilled keys to disk. None when the slots stay in cache themselves.
+    pub(super) fn filter(
+        &self,
+        spilled: &[Vec<Spill>],
+        scanner: &Scanner<'_>,
+        disk: &Disk<'_>,
+        room: u64,
+    ) -> Result<Option<Blocked>, Error> {
+        /// Slots of 512 KiB.
+        const FEW: u64 = 1 << 16;
+        const BATCH: usize = 1 << 12;
+        if spilled.is_empty() && self.len() < FEW {
+            return Ok(None);
+        }
+        let files: Vec<&Spill> = spilled.iter().flatten().collect();
+        let all = self.len() + files.iter().map(|file| file.lines()).sum::<u64>();
+        let filter = Mutex::new(of_hashes(&size(all, room)?)?);
+        let insert = |hashes: &mut Vec<KeyHash>| {
+            filter.lock().expect("no worker panics").insert_all(hashes);
+            hashes.clear();
+        };
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<(), Error> {
+            let mut hashes = Vec::with_capacity(BATCH);
+            loop {
+                let task = next.fetch_add(1, Ordering::Relaxed);
+                if let Some(shard) = self.shards.get(task) {
+                    let mut cursor = Cursor::default();
+                    while let Some((_, entry)) = shard.table.next(&mut cursor) {
+                        hashes.push(scanner.hasher.hash(entry.line.key()));
+                        if hashes.len() == BATCH {
+                            insert(&mut hashes);
+                        }
+                    }
+                } else if let Some(file) = files.get(task - self.shards.len()) {
+                    let mut keys = file.read(256 << 10);
+                    while keys.read_some(disk)? {
+                        let keys = (0..keys.len()).map(|i| keys.get(i).1.key());
+                        scanner.hasher.hash_each(keys, |hash| hashes.push(hash));
+                        if hashes.len() > BATCH {
+                            insert(&mut hashes);
+                        }
+                    }
+                } else {
+                    insert(&mut hashes);
+                    return Ok(());
+                }
+            }
+        };
+        thread::scope(|scope| {
+            let others: Vec<_> = (1..scanner.budget.threads).map(|_| scope.spawn(work)).collect();
+            let join = |handle: thread::ScopedJoinHandle<'_, _>| {
+                handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            std::iter::once(work()).chain(others.into_iter().map(join)).collect::<Result<(), _>>()
+        })?;
+        Ok(Some(filter.into_inner().expect("no worker panics")))
     }
 
     /// In how many inputs a key was met; 1 where that is not counted.

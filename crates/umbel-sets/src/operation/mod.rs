@@ -245,29 +245,32 @@ impl Run<'_> {
         }
     }
 
-    /// Step 1. Gives the filter of all lines, where others probe it, and that of the doubtful ones.
+    /// Step 1. Gives the filter of all lines, where others probe it, and that of the doubtful ones, where it is filled now.
     fn build(
         &mut self,
         plan: &SetPlan,
         rule: Rule,
     ) -> Result<(Option<Blocked>, Option<Doubt>), Error> {
         let budget = self.scanner.budget;
-        let Some(doubtful) = &plan.doubtful else { return Ok((None, None)) };
-        let mut doubt = Doubt { filter: of_hashes(doubtful)?, keys: 0 };
-        let Some(seen) = &plan.seen else { return Ok((None, Some(doubt))) };
-        let room = budget.rest - seen.bytes() - doubtful.bytes();
-        let mut seen = of_hashes(seen)?;
-        let tallies = if rule.others == Others::Without {
-            let build = Build::new(&mut seen, &mut doubt.filter, budget.threads, room);
-            let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &build)?;
-            doubt.keys = build.keys();
-            tallies
-        } else {
-            fill(&self.scanner, &self.inputs[..self.from], &mut seen, room)?
+        let Some(size) = &plan.seen else { return Ok((None, None)) };
+        let mut seen = of_hashes(size)?;
+        let room = budget.rest - size.bytes();
+        let mut doubt = None;
+        let tallies = match (rule.others, &plan.doubtful) {
+            (Others::Without, Some(doubtful)) => {
+                let mut filter = of_hashes(doubtful)?;
+                let room = room - doubtful.bytes();
+                let build = Build::new(&mut seen, &mut filter, budget.threads, room);
+                let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &build)?;
+                let keys = build.keys();
+                doubt = Some(Doubt { filter, keys });
+                tallies
+            }
+            _ => fill(&self.scanner, &self.inputs[..self.from], &mut seen, room)?,
         };
         self.passes.seen(self.inputs, 0..self.from, &tallies)?;
         let probed = self.from < self.inputs.len();
-        Ok((probed.then_some(seen), Some(doubt)))
+        Ok((probed.then_some(seen), doubt))
     }
 
     /// Step 2. Of several others that all must have a line, the keys of one are gathered, and the rest tell how many have
@@ -282,8 +285,8 @@ impl Run<'_> {
         let budget = self.scanner.budget;
         let filters = seen.as_ref().map_or(0, |seen| seen.plan().bytes())
             + doubt.as_ref().map_or(0, |doubt| doubt.filter.plan().bytes());
-        let several = matches!(rule.others, Others::All(2..));
         let share = rule.table(budget.table(filters));
+        let several = matches!(rule.others, Others::All(2..));
         let expected = if self.from < self.inputs.len() { plan.compared } else { 0 };
         let keys = Gathering::new(share, budget.threads, expected, several)?;
         let doubt = doubt.map(Mutex::new);
@@ -305,34 +308,53 @@ impl Run<'_> {
         let tallies = self.scanner.scan_some(self.inputs, range.clone(), &probe)?;
         self.passes.seen(self.inputs, range.clone(), &tallies)?;
         drop(seen);
-        let fold = |doubt: Mutex<Doubt>| doubt.into_inner().expect("no worker panics").fold();
-        let doubt = doubt.map(fold).transpose()?;
         let keys = keys.finish();
         let spilled: Option<Partitions> = spilled.into_inner().expect("no worker panics");
+        let spilled = spilled.map(|parts| parts.finish(&self.disk)).transpose()?;
+        let mut spilled: Vec<_> =
+            spilled.unwrap_or_default().into_iter().map(|file| vec![file]).collect();
+        let doubt = match (rule.others, doubt) {
+            (Others::Without, None) => None,
+            (Others::Without, Some(doubt)) => {
+                Some(doubt.into_inner().expect("no worker panics").fold()?)
+            }
+            (Others::All(_), _) => {
+                let room = budget.table(keys.bytes()).max(plan::LEAST_FILTER);
+                keys.filter(&spilled, &self.scanner, &self.disk, room)?
+            }
+        };
         if several {
+            let again = self.partitions(spilled.len(), Layout::Lines)?;
             let recount = Recount {
                 filter: doubt.as_ref(),
                 keys: &keys,
-                spilled: spilled.as_ref(),
-                room: budget.long_line() + share.saturating_sub(keys.bytes()),
+                spilled: again.as_ref(),
+                room: room_beside(budget, &keys, doubt.as_ref()),
             };
             for range in [self.from..range.start, range.end..self.inputs.len()] {
                 let tallies = self.scanner.scan_some(self.inputs, range.clone(), &recount)?;
                 self.passes.seen(self.inputs, range, &tallies)?;
             }
+            let again = again.map(|parts| parts.finish(&self.disk)).transpose()?;
+            spilled
+                .iter_mut()
+                .zip(again.into_iter().flatten())
+                .for_each(|(files, again)| files.push(again));
         }
-        Ok(Probed {
-            doubt,
-            keys,
-            spilled: spilled.map(|parts| parts.finish(&self.disk)).transpose()?,
-        })
+        Ok(Probed { doubt, keys, spilled })
+    }
+
+    /// So many partitions for lines that keys were spilled for, if there are any.
+    fn partitions(&self, count: usize, layout: Layout) -> Result<Option<Partitions>, Error> {
+        let buffers = self.scanner.budget.spill_buffers();
+        (count > 0).then(|| Partitions::new(&self.disk, 0, count, buffers, layout)).transpose()
     }
 
     /// Steps 3 and 4 for lines that no other input may have.
     fn without(&mut self, probed: Probed, rule: Rule, sink: &mut Sink<'_>) -> Result<(), Error> {
         let Probed { doubt, keys, spilled } = probed;
         let gathered = keys.len();
-        let decided = self.decide(doubt.as_ref(), keys, rule, spilled.as_deref(), sink)?;
+        let decided = self.decide(doubt.as_ref(), keys, rule, spilled.len(), sink)?;
         let Decided { table, counts, rest, undecided } = decided;
         self.passes.report.distinct = gathered + table.len();
         if rest.is_none() && rule.counted.is_none() {
@@ -363,14 +385,14 @@ impl Run<'_> {
         doubt: Option<&Blocked>,
         keys: Keys,
         rule: Rule,
-        spilled: Option<&[Spill]>,
+        spilled: usize,
         sink: &mut Sink<'_>,
     ) -> Result<Decided, Error> {
         let budget = self.scanner.budget;
         let layout = if rule.rows { self.scanner.layout() } else { Layout::Lines };
         let share = rule.table(budget.table(doubt.map_or(0, |doubt| doubt.plan().bytes())));
         let mut table = Table::new(share.saturating_sub(keys.bytes()), layout)?;
-        if spilled.is_some() {
+        if spilled > 0 {
             // A line that is not among the keys in memory may be among the others.
             table.close();
         }
@@ -385,7 +407,7 @@ impl Run<'_> {
             table: &table,
             counts: counts.as_ref(),
             rest: &rest,
-            partitions: spilled.map(<[Spill]>::len),
+            partitions: (spilled > 0).then_some(spilled),
             sink: sink.as_ref(),
             undecided: &undecided,
             rule,
@@ -415,13 +437,7 @@ impl Run<'_> {
     ) -> Result<(), Error> {
         let Probed { doubt, keys, spilled } = probed;
         let budget = self.scanner.budget;
-        let rest = match &spilled {
-            None => None,
-            Some(spilled) => {
-                let (count, buffers) = (spilled.len(), budget.spill_buffers());
-                Some(Partitions::new(&self.disk, 0, count, buffers, self.scanner.layout())?)
-            }
-        };
+        let rest = self.partitions(spilled.len(), self.scanner.layout())?;
         let mut runs = Runs::new();
         let share = Share {
             doubt: doubt.as_ref(),
@@ -431,7 +447,7 @@ impl Run<'_> {
             spilled: rest.as_ref(),
             output: Mutex::new(share::Output { sink, runs: &mut runs, late: false }),
             disk: &self.disk,
-            room: budget.long_line(),
+            room: room_beside(budget, &keys, doubt.as_ref()),
         };
         let tallies = self.scanner.scan_some(self.inputs, 0..1, &share)?;
         drop(share);
@@ -450,7 +466,7 @@ impl Run<'_> {
     fn settle(
         &mut self,
         lines: Vec<Spill>,
-        others: Option<Vec<Spill>>,
+        others: Vec<Vec<Spill>>,
         doubt: Option<&Blocked>,
         rule: Rule,
         mut runs: Runs,
@@ -500,13 +516,19 @@ impl Run<'_> {
     }
 }
 
+/// Bytes that a line too long for a chunk may take beside keys and their filter.
+fn room_beside(budget: Budget, keys: &Keys, filter: Option<&Blocked>) -> u64 {
+    let left = budget.table(filter.map_or(0, |filter| filter.plan().bytes()));
+    budget.long_line() + left.saturating_sub(keys.bytes())
+}
+
 /// What the probe leaves.
 struct Probed {
     /// The filter of doubtful lines.
     doubt: Option<Blocked>,
     keys: Keys,
-    /// Keys that there was no room for.
-    spilled: Option<Vec<Spill>>,
+    /// Keys that there was no room for: the files of each partition.
+    spilled: Vec<Vec<Spill>>,
 }
 
 /// What the deciding pass leaves.

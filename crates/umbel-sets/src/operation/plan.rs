@@ -62,6 +62,8 @@ pub enum Strategy {
     OnePass,
 }
 
+/// Least bytes of a filter of keys.
+pub(super) const LEAST_FILTER: u64 = 64 << 10;
 /// Bytes of a result without its row in a temporary file: place, length and how often.
 const RESULT: u64 = 20;
 
@@ -147,7 +149,7 @@ impl SetOperation<'_> {
             plan.compared = distinct;
             return Ok(plan);
         }
-        let seen = seen(from, room)?;
+        let seen = size(from, room)?;
         let doubtful = Doubt::plan(from, budget.rest / 8);
         let wrongly = ((from + others) as f64 * seen.fpp()) as u64;
         plan.strategy = Strategy::Filter;
@@ -172,47 +174,42 @@ impl SetOperation<'_> {
             return Ok(plan);
         }
         let length = other.length() / keys.max(1);
-        let most = budget.rest / 8;
-        // The keys of the smallest input alone, in the table: that saves a pass over the first.
-        let doubtful = Doubt::plan(keys.saturating_mul(4), most);
-        let table = budget.table(doubtful.bytes());
-        plan.table = table;
-        plan.doubtful = Some(of_keys(&doubtful, keys)?);
         // A third of the table as a margin of the estimate.
-        let fits = other.length() + KEPT_LINE * keys <= table / 3 * 2;
+        let fits = other.length() + KEPT_LINE * keys <= plan.table / 3 * 2;
         // What goes to disk and back costs several times what is only read.
         let small = other.length() < first.length() / if fits { 4 } else { 8 };
-        let doubtful = Doubt::plan(lines, most);
-        let room = budget.filters().saturating_sub(doubtful.bytes());
-        if small || room.saturating_mul(8) / lines.max(1) < LEAST_BITS_PER_LINE {
-            plan.bytes_spilled = 2 * budget.spilled(keys, length, table);
-            plan.bytes_read += plan.bytes_spilled;
-            return Ok(plan);
-        }
+        let room = budget.filters();
+        let scarce = room.saturating_mul(8) / lines.max(1) < LEAST_BITS_PER_LINE;
         let scanner = Scanner::within(self.budget, self.options, umbel::KeyHasher::default())?;
         let sample =
             |input: usize| Sample::of(&scanner, &self.inputs[input..input + 1], plan.lines[input]);
         // Where samples tell nothing, a filter is the safe choice.
-        let shared = sample(plan.smallest)?.shared(&sample(0)?).unwrap_or(0);
-        if fits && shared > keys / 5 * 3 {
-            return Ok(plan);
+        let shared = match small || scarce {
+            true => 0,
+            false => sample(plan.smallest)?.shared(&sample(0)?).unwrap_or(0),
+        };
+        // Then the keys of the smallest input alone save a pass over the first.
+        if !(small || scarce || fits && shared > keys / 5 * 3) {
+            let seen = size(lines, room)?;
+            plan.strategy = Strategy::Filter;
+            plan.compared = (shared + (keys as f64 * seen.fpp()) as u64).min(keys);
+            plan.table = budget.table(seen.bytes());
+            plan.seen = Some(seen);
+            plan.bytes_read += first.length();
+            plan.passes += 1;
         }
-        let seen = seen(lines, room)?;
-        plan.strategy = Strategy::Filter;
-        plan.compared = (shared + (keys as f64 * seen.fpp()) as u64).min(keys);
-        plan.table = budget.table(doubtful.bytes() + seen.bytes());
-        plan.doubtful = Some(of_keys(&doubtful, plan.compared)?);
-        plan.seen = Some(seen);
+        // Those in memory leave room, or have been spilled.
+        let held = (plan.compared * (length + KEPT_LINE)).min(plan.table);
+        plan.doubtful = Some(size(plan.compared.max(1), budget.table(held).max(LEAST_FILTER))?);
         // What is set aside, and what may meet it.
         plan.bytes_spilled = 2 * budget.spilled(plan.compared, length, plan.table);
-        plan.bytes_read += first.length() + plan.bytes_spilled;
-        plan.passes += 1;
+        plan.bytes_read += plan.bytes_spilled;
         Ok(plan)
     }
 }
 
 /// A filter of so many lines in at most `room` bytes.
-fn seen(lines: u64, room: u64) -> Result<Plan, Error> {
+pub(super) fn size(lines: u64, room: u64) -> Result<Plan, Error> {
     let plan = Plan::for_keys(Kind::Blocked, lines, RATE)?;
     let fits = plan.bytes() <= room;
     Ok(if fits { plan } else { Plan::for_memory(Kind::Blocked, lines, room)? })

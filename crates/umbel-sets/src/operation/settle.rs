@@ -24,23 +24,23 @@ use crate::table::{Inserted, Table};
 /// Lines set aside together.
 pub(super) struct Part {
     lines: Spill,
-    others: Option<Spill>,
+    others: Vec<Spill>,
     level: u32,
 }
 
 impl Part {
-    /// The partitions of one level.
-    pub(super) fn all(lines: Vec<Spill>, others: Option<Vec<Spill>>, level: u32) -> Vec<Self> {
-        let mut others = others.map(Vec::into_iter);
+    /// The partitions of one level, and the others of each, if there are any.
+    pub(super) fn all(lines: Vec<Spill>, others: Vec<Vec<Spill>>, level: u32) -> Vec<Self> {
+        let mut others = others.into_iter();
         let parts = lines.into_iter().map(|lines| {
-            let others = others.as_mut().and_then(Iterator::next);
+            let others = others.next().unwrap_or_default();
             Self { lines, others, level }
         });
         parts.filter(|part| part.lines.bytes() > 0).collect()
     }
 
     fn longest(&self) -> u64 {
-        self.lines.longest().max(self.others.as_ref().map_or(0, Spill::longest))
+        self.others.iter().chain([&self.lines]).map(Spill::longest).max().unwrap_or(0)
     }
 }
 
@@ -119,7 +119,7 @@ impl Settle<'_> {
         let (rule, level, layout) = (self.rule, part.level + 1, part.lines.layout());
         let mut counts = rule.counted.map(Counts::new);
         let share = rule.table(self.memory - self.memory / 4);
-        let share = if part.others.is_some() { Met::table(share, rule) } else { share };
+        let share = if part.others.is_empty() { share } else { Met::table(share, rule) };
         let mut table = Table::new(share, layout)?;
         let mut rest: Option<Partitions> = None;
         let mut lines = part.lines.read(self.buffer());
@@ -148,12 +148,15 @@ impl Settle<'_> {
             }
         }
         drop(lines);
-        let (mut met, mut others) = (None, None);
-        if let Some(file) = part.others {
-            let mut known = Met::of(&table, rule);
-            if let Some(rest) = &rest {
-                others = Some(self.partitions(level, rest.len(), file.layout())?);
+        let mut met = (!part.others.is_empty()).then(|| Met::of(&table, rule));
+        let others = match &rest {
+            Some(rest) if met.is_some() => {
+                Some(self.partitions(level, rest.len(), Layout::Lines)?)
             }
+            _ => None,
+        };
+        for file in part.others {
+            let met = met.as_mut().expect("there are others");
             let mut keys = file.read(self.buffer());
             while keys.read_some(self.disk)? {
                 self.hash(&keys, &mut hashes);
@@ -161,20 +164,21 @@ impl Settle<'_> {
                 for (i, &hash) in hashes.iter().enumerate() {
                     let (place, key) = keys.get(i);
                     match (table.find(hash, key.key()), &others) {
-                        (Some(unit), _) => known.add(unit, self.places.input_of(place)),
+                        (Some(unit), _) => met.add(unit, self.places.input_of(place)),
                         (None, Some(others)) => others.push(hash, place, key)?,
                         (None, None) => {}
                     }
                 }
             }
-            met = Some(known);
         }
         let mut runs = runs.lock().expect("no worker panics");
         rule.tell(&table, counts.as_ref(), met.as_ref(), self.disk, &mut runs)?;
         drop(runs);
-        let others = others.map(|parts| parts.finish(self.disk)).transpose()?;
-        let rest = rest.map(|parts| parts.finish(self.disk)).transpose()?;
-        Ok((Part::all(rest.unwrap_or_default(), others, level), table.len()))
+        let finish = |parts: Option<Partitions>| -> Result<Vec<Spill>, Error> {
+            Ok(parts.map(|parts| parts.finish(self.disk)).transpose()?.unwrap_or_default())
+        };
+        let others = finish(others)?.into_iter().map(|file| vec![file]).collect();
+        Ok((Part::all(finish(rest)?, others, level), table.len()))
     }
 
     /// The hashes of the lines that were read last.
