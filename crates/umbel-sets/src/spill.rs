@@ -261,7 +261,7 @@ impl Partitions {
 
 /// A result: a wanted line, at the place where it came first.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told<'a> {
+pub(crate) struct Selected<'a> {
     pub(crate) place: u64,
     /// How often it came; 1 where that does not matter.
     pub(crate) count: u64,
@@ -284,16 +284,16 @@ impl Runs {
     }
 
     /// Appends a result to the last run; its place is behind all there.
-    pub(crate) fn push(&mut self, disk: &Disk<'_>, told: Told<'_>) -> Result<(), Error> {
+    pub(crate) fn push(&mut self, disk: &Disk<'_>, selected: Selected<'_>) -> Result<(), Error> {
         const BUFFER: usize = 1 << 18;
         if self.out.is_none() {
             self.out = Some(SpillWriter::new(disk, BUFFER, Layout::Lines)?);
         }
         self.line.clear();
-        self.line.extend_from_slice(&told.count.to_le_bytes());
-        self.line.extend_from_slice(told.row);
+        self.line.extend_from_slice(&selected.count.to_le_bytes());
+        self.line.extend_from_slice(selected.row);
         let out = self.out.as_mut().expect("just made");
-        out.push(told.place, Record::line(&self.line))
+        out.push(selected.place, Record::line(&self.line))
     }
 
     /// Ends the last run: what follows is another one.
@@ -323,8 +323,8 @@ impl Runs {
             self = Self::new();
             for group in ends.chunks(fan_in) {
                 let mut merged = Merged::new(disk, &file, group, buffer)?;
-                while let Some(told) = merged.next(disk)? {
-                    self.push(disk, told)?;
+                while let Some(selected) = merged.next(disk)? {
+                    self.push(disk, selected)?;
                 }
                 self.end();
             }
@@ -366,14 +366,14 @@ impl Merged {
     }
 
     /// The next result.
-    pub(crate) fn next(&mut self, disk: &Disk<'_>) -> Result<Option<Told<'_>>, Error> {
+    pub(crate) fn next(&mut self, disk: &Disk<'_>) -> Result<Option<Selected<'_>>, Error> {
         if let Some(run) = self.given.take() {
             self.advance(disk, run)?;
         }
         Ok(self.heads.pop().map(|Reverse((place, run))| {
             self.given = Some(run);
             let (count, row) = self.readers[run].record().row.split_at(8);
-            Told { place, count: u64::from_le_bytes(count.try_into().expect("8 bytes")), row }
+            Selected { place, count: u64::from_le_bytes(count.try_into().expect("8 bytes")), row }
         }))
     }
 }
@@ -434,13 +434,13 @@ mod tests {
             for run in 0..20 {
                 for i in (run * 7 % 20..2000).step_by(20) {
                     let (place, row) = (i as u64, lines[i].as_bytes());
-                    runs.push(&disk, Told { place, count: 7, row }).unwrap();
+                    runs.push(&disk, Selected { place, count: 7, row }).unwrap();
                 }
                 runs.end();
             }
             let mut merged = runs.merge(&disk, memory).unwrap();
             let mut next = 0;
-            while let Some(Told { place, count, row }) = merged.next(&disk).unwrap() {
+            while let Some(Selected { place, count, row }) = merged.next(&disk).unwrap() {
                 assert_eq!((place, count, row), (next, 7, next.to_string().as_bytes()));
                 next += 1;
             }

@@ -1,4 +1,4 @@
-//! The pass that decides which lines come for the first time and are in no other input, and how often lines come.
+//! The deciding pass of distinct lines and of an anti-join: writes lines that are new and in no other input, or counts them.
 //!
 //! Lines that are not doubtful are known to come once. A doubtful line is looked up in the table, and
 //! if it is not there, added to it when its turn comes. As long as that works, every line is decided
@@ -31,7 +31,7 @@ pub(super) struct Decide<'a, 'o> {
     pub(super) table: &'a RwLock<Table>,
     /// How often the lines of the table were met, where that matters.
     pub(super) counts: Option<&'a RwLock<Counts>>,
-    /// Where doubtful lines go that the table has no room for.
+    /// Receives doubtful lines that do not fit in the table.
     pub(super) rest: &'a Mutex<Option<Partitions>>,
     /// The number of partitions, if keys were spilled to some; the table takes no line then.
     pub(super) partitions: Option<usize>,
@@ -53,12 +53,12 @@ pub(super) struct Local {
     picked: Picked,
     /// Kept lines that were not handed on yet.
     kept: usize,
-    /// Lines between those, which go out as they lie.
+    /// Lines between those.
     between: Vec<Between>,
     pieces: Pieces,
 }
 
-/// Adjacent lines that come once.
+/// Adjacent lines that come once, to be written as they are.
 struct Between {
     /// How many of the kept lines are before them.
     kept: usize,
@@ -67,7 +67,7 @@ struct Between {
 }
 
 impl Local {
-    /// Takes the lines of a batch in that are not among those looked up.
+    /// Adds the lines of a batch that were not looked up.
     fn pass(&mut self, lines: &Lines<'_>, keep: &[bool]) {
         let mut looked_up = self.picked.indexes.iter().peekable();
         let mut kept = self.kept;
@@ -94,7 +94,7 @@ impl Decide<'_, '_> {
     }
 
     /// Sets a line aside.
-    fn put_off(&self, table: &Table, lines: &Lines<'_>, i: usize) -> Result<(), Error> {
+    fn spill(&self, table: &Table, lines: &Lines<'_>, i: usize) -> Result<(), Error> {
         let place = lines.place(i);
         self.undecided.fetch_min(place, Ordering::Relaxed);
         let mut rest = self.rest.lock().expect("no worker panics");
@@ -176,7 +176,7 @@ impl Visit for Decide<'_, '_> {
                     (Inserted::New(_) | Inserted::Known(_), None) => {}
                     (Inserted::Full, _) => {
                         writes = false;
-                        self.put_off(&table, lines, i)?;
+                        self.spill(&table, lines, i)?;
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! Keys of other inputs, in shards by their hash, so that threads add to them at the same time.
+//! Keys of the other inputs, sharded by hash so that several threads can add keys at the same time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -28,7 +28,7 @@ pub(super) struct Gathering {
 }
 
 impl Gathering {
-    /// For about so many `keys` in at most `budget` bytes, to be filled by `threads`.
+    /// Room for about `keys` keys in at most `budget` bytes, to be filled by `threads` threads.
     pub(super) fn new(
         budget: u64,
         threads: usize,
@@ -50,7 +50,7 @@ impl Gathering {
         index(hash, self.shards.len())
     }
 
-    /// A shard, if no other thread works on it.
+    /// A shard, unless another thread holds it.
     pub(super) fn try_lock(&self, shard: usize) -> Option<MutexGuard<'_, Shard>> {
         self.shards[shard].try_lock().ok()
     }
@@ -59,7 +59,7 @@ impl Gathering {
         self.shards[shard].lock().expect("no worker panics")
     }
 
-    /// Bytes that a line too long for a chunk may take when `spare` are kept for such.
+    /// Bytes that a line longer than a chunk may use, when `spare` are reserved for such lines.
     pub(super) fn room_for_long(&self, spare: u64) -> u64 {
         self.shards
             .iter()
@@ -68,14 +68,14 @@ impl Gathering {
             .unwrap_or(spare)
     }
 
-    /// Ends the gathering.
+    /// The keys, when all are gathered.
     pub(super) fn finish(self) -> Keys {
         let shard = |shard: Mutex<Shard>| shard.into_inner().expect("no worker panics");
         Keys { shards: self.shards.into_iter().map(shard).collect() }
     }
 }
 
-/// Keys that no more are added to.
+/// All gathered keys that fit in memory.
 pub(super) struct Keys {
     shards: Vec<Shard>,
 }
@@ -97,21 +97,21 @@ impl Keys {
         Some((shard, self.shards[shard].table.find(hash, key)?))
     }
 
-    /// Overlaps the cache misses of look-ups to come.
+    /// Loads what look-ups of `hashes` will need, so that their cache misses overlap.
     pub(super) fn warm(&self, hashes: &[KeyHash]) {
         Table::warm_each(hashes, |hash| &self.shards[index(hash, self.shards.len())].table);
     }
 
-    /// Notes that a key was met in an input.
+    /// Records that a key is in an input.
     pub(super) fn meet(&self, (shard, unit): At, input: usize) {
         if let Some(met) = &self.shards[shard].met {
             met.add(unit, input);
         }
     }
 
-    /// A filter of these keys and of those that were spilled, in at most `room` bytes. Most lines of the passes to come
-    /// are none of them, and find it out in a few bits that stay in cache instead of in slots; and few of them follow the
-    /// spilled keys to disk. None when the slots stay in cache themselves.
+    /// A filter of these keys and the spilled ones in at most `room` bytes. It rejects most lines of the next passes from
+    /// a few bits that stay in cache, and keeps them from following spilled keys to disk. `None` if there are so few keys
+    /// that the slots stay in cache themselves.
     pub(super) fn filter(
         &self,
         spilled: &[Vec<Spill>],
@@ -170,7 +170,7 @@ impl Keys {
         Ok(Some(filter.into_inner().expect("no worker panics")))
     }
 
-    /// In how many inputs a key was met; 1 where that is not counted.
+    /// In how many inputs a key is; 1 if that is not counted.
     pub(super) fn met(&self, (shard, unit): At) -> u64 {
         self.shards[shard].met.as_ref().map_or(1, |met| met.get(unit))
     }

@@ -1,4 +1,4 @@
-//! One bit for each record of a table that no more are added to.
+//! One bit per record of a table that has all its records.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

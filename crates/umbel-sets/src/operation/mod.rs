@@ -1,24 +1,24 @@
-//! Set operations over files: which lines of the first inputs are wanted, by a rule, exactly, in the order they come first.
+//! Set operations over files, exact and in input order: distinct lines, a semi-join (`common`), an anti-join (`except`).
 //!
 //! ```text
-//! 1  build    the first inputs: lines → a filter; those it may hold already → a filter of doubtful lines
-//! 2  probe    the others: keys that the filter lets pass → a table, and doubtful
+//! 1  build    the first inputs: lines → a filter; those it may already hold → a filter of doubtful lines
+//! 2  probe    the other inputs: keys of lines that pass the filter → memory, and doubtful
 //! 3  decide   the first inputs again, by the rule:
 //!
-//!                             not doubtful     in the table, of the others    not in the table
-//!             different       write            –                              write and enter it
-//!             in no other     write            leave out                      write and enter it
-//!             in all others   leave out        write, the first time          leave out
-//! 4  settle   lines that the table has no room for, partition by partition
+//!                             not doubtful     among the other inputs' keys   not among them
+//!             distinct        write            –                              write if it is new
+//!             anti-join       write            skip                           write if it is new
+//!             semi-join       skip             write the first time           skip
+//! 4  settle   partitions of lines and keys that did not fit in memory; merge their results
 //! ```
 //!
-//! A line that comes twice was in the first filter when it came the second time, so whatever is not
-//! doubtful comes once, and is in no other input; what is doubtful is decided by its bytes. The table holds lines that
-//! repeat, keys of other inputs, and a few taken for such.
+//! A line that comes twice was in the first filter when it came the second time. So a line that is not doubtful
+//! comes once and is in no other input; a doubtful one is decided by its bytes. Memory holds lines that
+//! repeat, keys of other inputs, and the filter's false positives.
 //!
-//! Keys and lines without room are spilled to partitions by their hash; each is joined in a table of its
-//! own (`settle`), and its results are merged by their places. One more pass writes them (`write`), unless the rows
-//! themselves went through temporary files, as they do where few are expected. Without filters, every line is doubtful.
+//! What does not fit in memory is spilled to partitions by hash. Each partition is joined in a table of its
+//! own (`settle`), and the results are merged by place. One more pass writes them (`write`), unless few results are
+//! expected: then the rows themselves go through temporary files. Without filters, every line is doubtful.
 
 mod build;
 mod counts;
@@ -30,7 +30,7 @@ mod plan;
 mod probe;
 mod rule;
 mod settle;
-mod share;
+mod semi_join;
 mod write;
 
 use std::io;
@@ -58,12 +58,12 @@ use decide::Decide;
 use keys::{Gathering, Keys};
 pub use plan::{SetPlan, Strategy};
 use probe::{Probe, Recount};
-use rule::{Known, Others, Rule};
+use rule::{Results, Others, Rule};
 use settle::{Part, Settle};
-use share::Share;
+use semi_join::SemiJoin;
 use write::Write;
 
-/// What is wanted of inputs.
+/// Which operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
     /// Each different line of all of them.
@@ -140,8 +140,8 @@ impl<'a> SetOperation<'a> {
         Self::new(inputs, Wanted::Except, options)
     }
 
-    /// By filters alone: every input is read once. A line may be left out wrongly, and where others matter written wrongly,
-    /// each with a chance of at most `fpp`, together of no more. Neither repeated nor counted lines are told so.
+    /// Uses filters alone and reads every input once. The chances that a line is wrongly left out and, where other inputs
+    /// matter, wrongly written are together at most `fpp`. Repeated and counted are ignored.
     #[must_use]
     pub fn with_error(self, fpp: Option<f64>) -> Self {
         Self { fpp, ..self }
@@ -153,7 +153,7 @@ impl<'a> SetOperation<'a> {
         Self { budget, ..self }
     }
 
-    /// How many inputs, from the first on, have lines that may be written.
+    /// How many inputs, from the first on, may have lines written.
     fn from(&self) -> usize {
         match self.wanted {
             Wanted::Distinct { .. } | Wanted::Several(_) => self.inputs.len(),
@@ -210,17 +210,17 @@ impl<'a> SetOperation<'a> {
             Wanted::Except | Wanted::Common => (1, None),
         };
         let others = match self.wanted {
-            Wanted::Common => Others::All(self.inputs.len() as u64 - 1),
-            _ => Others::Without,
+            Wanted::Common => Others::Semi(self.inputs.len() as u64 - 1),
+            _ => Others::Anti,
         };
         let few = at_least > 1 || self.wanted == Wanted::Common;
-        // Else rows go through temporary files at every level; one more pass over the input is less.
+        // Many rows would go through temporary files at every level; one more pass over the input is cheaper.
         let rows = few || (plan.seen.is_none() && plan.bytes_spilled == 0);
         Rule { at_least, counted, others, rows }
     }
 }
 
-/// A job at work.
+/// An operation at work.
 struct Run<'a> {
     inputs: &'a [Input],
     from: usize,
@@ -228,9 +228,9 @@ struct Run<'a> {
     places: Places,
     disk: Disk<'a>,
     passes: Passes,
-    /// What goes out before all rows.
+    /// Written before all rows.
     header: Option<Vec<u8>>,
-    /// What follows the number in front of a row, where one is wanted.
+    /// The delimiter after the count, if lines are counted.
     column: Option<u8>,
 }
 
@@ -240,12 +240,12 @@ impl Run<'_> {
         let probed = self.probe(plan, seen, doubt, rule)?;
         sink.header(self.header.as_deref())?;
         match rule.others {
-            Others::Without => self.without(probed, rule, sink),
-            Others::All(others) => self.share(probed, rule, others, sink),
+            Others::Anti => self.anti_join(probed, rule, sink),
+            Others::Semi(others) => self.semi_join(probed, rule, others, sink),
         }
     }
 
-    /// Step 1. Gives the filter of all lines, where others probe it, and that of the doubtful ones, where it is filled now.
+    /// Step 1. Returns the filter of all lines, if other inputs probe it, and the filter of doubtful ones, if it is filled now.
     fn build(
         &mut self,
         plan: &SetPlan,
@@ -257,7 +257,7 @@ impl Run<'_> {
         let room = budget.rest - size.bytes();
         let mut doubt = None;
         let tallies = match (rule.others, &plan.doubtful) {
-            (Others::Without, Some(doubtful)) => {
+            (Others::Anti, Some(doubtful)) => {
                 let mut filter = of_hashes(doubtful)?;
                 let room = room - doubtful.bytes();
                 let build = Build::new(&mut seen, &mut filter, budget.threads, room);
@@ -273,8 +273,8 @@ impl Run<'_> {
         Ok((probed.then_some(seen), doubt))
     }
 
-    /// Step 2. Of several others that all must have a line, the keys of one are gathered, and the rest tell how many have
-    /// them.
+    /// Step 2. For a semi-join with several inputs, gathers the keys of the smallest one and counts in how many of the rest
+    /// they are.
     fn probe(
         &mut self,
         plan: &SetPlan,
@@ -286,14 +286,14 @@ impl Run<'_> {
         let filters = seen.as_ref().map_or(0, |seen| seen.plan().bytes())
             + doubt.as_ref().map_or(0, |doubt| doubt.filter.plan().bytes());
         let share = rule.table(budget.table(filters));
-        let several = matches!(rule.others, Others::All(2..));
+        let several = matches!(rule.others, Others::Semi(2..));
         let expected = if self.from < self.inputs.len() { plan.compared } else { 0 };
         let keys = Gathering::new(share, budget.threads, expected, several)?;
         let doubt = doubt.map(Mutex::new);
         let spilled = Mutex::new(None);
         let range = match rule.others {
-            Others::Without => self.from..self.inputs.len(),
-            Others::All(_) => plan.smallest..plan.smallest + 1,
+            Others::Anti => self.from..self.inputs.len(),
+            Others::Semi(_) => plan.smallest..plan.smallest + 1,
         };
         let probe = Probe {
             filter: seen.as_ref(),
@@ -314,11 +314,11 @@ impl Run<'_> {
         let mut spilled: Vec<_> =
             spilled.unwrap_or_default().into_iter().map(|file| vec![file]).collect();
         let doubt = match (rule.others, doubt) {
-            (Others::Without, None) => None,
-            (Others::Without, Some(doubt)) => {
+            (Others::Anti, None) => None,
+            (Others::Anti, Some(doubt)) => {
                 Some(doubt.into_inner().expect("no worker panics").fold()?)
             }
-            (Others::All(_), _) => {
+            (Others::Semi(_), _) => {
                 let room = budget.table(keys.bytes()).max(plan::LEAST_FILTER);
                 keys.filter(&spilled, &self.scanner, &self.disk, room)?
             }
@@ -344,14 +344,14 @@ impl Run<'_> {
         Ok(Probed { doubt, keys, spilled })
     }
 
-    /// So many partitions for lines that keys were spilled for, if there are any.
+    /// As many partitions as keys were spilled to, if any.
     fn partitions(&self, count: usize, layout: Layout) -> Result<Option<Partitions>, Error> {
         let buffers = self.scanner.budget.spill_buffers();
         (count > 0).then(|| Partitions::new(&self.disk, 0, count, buffers, layout)).transpose()
     }
 
-    /// Steps 3 and 4 for lines that no other input may have.
-    fn without(&mut self, probed: Probed, rule: Rule, sink: &mut Sink<'_>) -> Result<(), Error> {
+    /// Steps 3 and 4 of distinct lines and of an anti-join.
+    fn anti_join(&mut self, probed: Probed, rule: Rule, sink: &mut Sink<'_>) -> Result<(), Error> {
         let Probed { doubt, keys, spilled } = probed;
         let gathered = keys.len();
         let decided = self.decide(doubt.as_ref(), keys, rule, spilled.len(), sink)?;
@@ -361,25 +361,25 @@ impl Run<'_> {
             return Ok(());
         }
         let from = if rule.counted.is_some() { 0 } else { undecided };
-        let mut known = match rest {
-            None => Known::table(table, counts, rule),
+        let mut results = match rest {
+            None => Results::table(table, counts, rule),
             Some(rest) => {
                 let mut runs = Runs::new();
-                // All memory goes to the partitions: what is known of the table becomes a run like theirs.
+                // The partitions get all memory: the table's results become a run like theirs.
                 if rule.counted.is_some() {
-                    rule.tell(&table, counts.as_ref(), None, &self.disk, &mut runs)?;
+                    rule.append(&table, counts.as_ref(), None, &self.disk, &mut runs)?;
                 }
                 drop((table, counts));
                 self.settle(rest, spilled, doubt.as_ref(), rule, runs)?
             }
         };
         if !rule.rows {
-            return self.write(doubt.as_ref(), from, &mut known, sink);
+            return self.write(doubt.as_ref(), from, &mut results, sink);
         }
-        self.put_out(&mut known, sink)
+        self.write_results(&mut results, sink)
     }
 
-    /// The deciding pass for lines that no other input may have. Writes to `sink` what can be written now.
+    /// The deciding pass of distinct lines and of an anti-join. Writes to `sink` what can be written now.
     fn decide(
         &mut self,
         doubt: Option<&Blocked>,
@@ -393,7 +393,7 @@ impl Run<'_> {
         let share = rule.table(budget.table(doubt.map_or(0, |doubt| doubt.plan().bytes())));
         let mut table = Table::new(share.saturating_sub(keys.bytes()), layout)?;
         if spilled > 0 {
-            // A line that is not among the keys in memory may be among the others.
+            // A line that is not among the keys in memory may be among the spilled ones.
             table.close();
         }
         let table = RwLock::new(table);
@@ -427,8 +427,8 @@ impl Run<'_> {
         })
     }
 
-    /// Steps 3 and 4 for lines that all of the `others` must have.
-    fn share(
+    /// Steps 3 and 4 of a semi-join with so many `others`.
+    fn semi_join(
         &mut self,
         probed: Probed,
         rule: Rule,
@@ -439,30 +439,29 @@ impl Run<'_> {
         let budget = self.scanner.budget;
         let rest = self.partitions(spilled.len(), self.scanner.layout())?;
         let mut runs = Runs::new();
-        let share = Share {
+        let semi_join = SemiJoin {
             doubt: doubt.as_ref(),
             keys: &keys,
             others,
             given: keys.marks(),
             spilled: rest.as_ref(),
-            output: Mutex::new(share::Output { sink, runs: &mut runs, late: false }),
+            output: Mutex::new(semi_join::Output { sink, runs: &mut runs, late: false }),
             disk: &self.disk,
             room: room_beside(budget, &keys, doubt.as_ref()),
         };
-        let tallies = self.scanner.scan_some(self.inputs, 0..1, &share)?;
-        drop(share);
+        let tallies = self.scanner.scan_some(self.inputs, 0..1, &semi_join)?;
+        drop(semi_join);
         self.passes.seen(self.inputs, 0..1, &tallies)?;
         self.passes.report.distinct = keys.len();
         let Some(rest) = rest else { return Ok(()) };
         runs.end();
         drop(keys);
-        let mut known =
+        let mut results =
             self.settle(rest.finish(&self.disk)?, spilled, doubt.as_ref(), rule, runs)?;
-        self.put_out(&mut known, sink)
+        self.write_results(&mut results, sink)
     }
 
-    /// Step 4, with the memory that the filter of doubtful lines leaves. Gives what is known of all lines that are still to
-    /// be written.
+    /// Step 4, with the memory that the filter of doubtful lines leaves. Returns all results that are still to be written.
     fn settle(
         &mut self,
         lines: Vec<Spill>,
@@ -470,36 +469,36 @@ impl Run<'_> {
         doubt: Option<&Blocked>,
         rule: Rule,
         mut runs: Runs,
-    ) -> Result<Known, Error> {
+    ) -> Result<Results, Error> {
         let Scanner { budget, hasher, .. } = self.scanner;
         let memory = budget.rest - doubt.map_or(0, |doubt| doubt.plan().bytes());
         let (disk, places) = (&self.disk, &self.places);
         let settle = Settle { disk, hasher, budget, places, rule, memory };
         self.passes.report.distinct += settle.run(Part::all(lines, others, 0), &mut runs)?;
-        Ok(Known::Runs(runs.merge(&self.disk, memory / 4)?))
+        Ok(Results::Runs(runs.merge(&self.disk, memory / 4)?))
     }
 
-    /// Writes rows that are known.
-    fn put_out(&self, known: &mut Known, sink: &mut Sink<'_>) -> Result<(), Error> {
-        while let Some(told) = known.next(&self.disk)? {
+    /// Writes results as they come.
+    fn write_results(&self, results: &mut Results, sink: &mut Sink<'_>) -> Result<(), Error> {
+        while let Some(result) = results.next(&self.disk)? {
             match self.column {
-                Some(column) => sink.counted(told.count, column, told.row)?,
-                None => sink.line(told.row)?,
+                Some(column) => sink.counted(result.count, column, result.row)?,
+                None => sink.line(result.row)?,
             }
         }
         Ok(())
     }
 
-    /// Writes lines from a place on: those that are not doubtful, and those that are `known`. Without
-    /// `doubt` all are doubtful.
+    /// Reads the first inputs again and writes, from a place on, lines that are not doubtful and those among the results.
+    /// Without `doubt`, all lines are doubtful.
     fn write(
         &mut self,
         doubt: Option<&Blocked>,
         from: u64,
-        known: &mut Known,
+        results: &mut Results,
         sink: &mut Sink<'_>,
     ) -> Result<(), Error> {
-        let output = Mutex::new(write::Output::new(known, sink, &self.disk)?);
+        let output = Mutex::new(write::Output::new(results, sink, &self.disk)?);
         let write = Write {
             doubt,
             from,
@@ -509,33 +508,33 @@ impl Run<'_> {
             // The merge has a quarter.
             room: self.scanner.budget.rest / 4 * 3 - doubt.map_or(0, |doubt| doubt.plan().bytes()),
         };
-        // All before is written.
+        // Everything before that place is written.
         let range = self.places.input_of(from).min(self.from)..self.from;
         let tallies = self.scanner.scan_some(self.inputs, range.clone(), &write)?;
         self.passes.seen(self.inputs, range, &tallies)
     }
 }
 
-/// Bytes that a line too long for a chunk may take beside keys and their filter.
+/// Bytes left for a line longer than a chunk, with keys and their filter in memory.
 fn room_beside(budget: Budget, keys: &Keys, filter: Option<&Blocked>) -> u64 {
     let left = budget.table(filter.map_or(0, |filter| filter.plan().bytes()));
     budget.long_line() + left.saturating_sub(keys.bytes())
 }
 
-/// What the probe leaves.
+/// The outcome of step 2.
 struct Probed {
     /// The filter of doubtful lines.
     doubt: Option<Blocked>,
     keys: Keys,
-    /// Keys that there was no room for: the files of each partition.
+    /// Keys that did not fit: the files of each partition.
     spilled: Vec<Vec<Spill>>,
 }
 
-/// What the deciding pass leaves.
+/// The outcome of the deciding pass.
 struct Decided {
     table: Table,
     counts: Option<Counts>,
-    /// Lines set aside.
+    /// Lines that did not fit.
     rest: Option<Vec<Spill>>,
     /// The place of the first of them.
     undecided: u64,

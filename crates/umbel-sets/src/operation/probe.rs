@@ -1,4 +1,4 @@
-//! The probe: lines of the other inputs that may be among the first ones', by their keys.
+//! The probe: gathers keys of the other inputs that the first ones may have too.
 
 use std::sync::Mutex;
 
@@ -15,23 +15,23 @@ use crate::scan::{Lines, Visit};
 use crate::spill::{Disk, Partitions};
 use crate::table::Inserted;
 
-/// Gathers the keys of lines that a filter lets pass, each once as long as there is room, in no order.
+/// Gathers the keys of lines that pass a filter, in no order; each once while there is room.
 pub(super) struct Probe<'a> {
-    /// What it does not hold is passed over; without it every line is gathered.
+    /// Lines absent from it are skipped; without it, every line is gathered.
     pub(super) filter: Option<&'a Blocked>,
     pub(super) keys: &'a Gathering,
-    /// Where keys are spilled that there is no room for.
+    /// Receives keys that do not fit.
     pub(super) spilled: &'a Mutex<Option<Partitions>>,
-    /// What is like a key is doubtful.
+    /// Gathered keys make lines doubtful.
     pub(super) doubt: Option<&'a Mutex<Doubt>>,
-    /// The place of the first byte that is read, and the bytes of all.
+    /// The place of the first byte to be read, and the number of bytes.
     pub(super) start: u64,
     pub(super) total: u64,
     pub(super) disk: &'a Disk<'a>,
     pub(super) budget: Budget,
 }
 
-/// Of some lines those that fall into each shard, and their hashes.
+/// Lines by shard, with their hashes.
 #[derive(Default)]
 pub(super) struct Sorted {
     shards: Vec<(Vec<usize>, Vec<KeyHash>)>,
@@ -61,7 +61,6 @@ impl Probe<'_> {
                         let held = shard.table.bytes() * self.keys.len() as u64;
                         let count = self.budget.partitions(held, done, self.total);
                         let buffers = self.budget.spill_buffers();
-                        // Of these only the keys matter.
                         *spilled =
                             Some(Partitions::new(self.disk, 0, count, buffers, Layout::Lines)?);
                     }
@@ -101,7 +100,7 @@ impl Visit for Probe<'_> {
             indexes.push(i);
             hashes.push(hash);
         }
-        // First the shards that no other worker holds.
+        // Shards that no other worker holds come first.
         for (shard, sorted) in sorted.shards.iter_mut().enumerate() {
             if let Some(mut shard) = self.keys.try_lock(shard) {
                 self.add(&mut shard, lines, sorted)?;
@@ -124,12 +123,12 @@ impl Visit for Probe<'_> {
     }
 }
 
-/// Counts the other inputs in which keys are that were gathered from one of them.
+/// Counts in how many of the other inputs each gathered key is.
 pub(super) struct Recount<'a> {
-    /// Of all keys gathered, those spilled included.
+    /// Of all gathered keys, including spilled ones.
     pub(super) filter: Option<&'a Blocked>,
     pub(super) keys: &'a Keys,
-    /// Where lines are spilled that may be like a spilled key.
+    /// Receives keys that may equal a spilled one.
     pub(super) spilled: Option<&'a Partitions>,
     pub(super) room: u64,
 }

@@ -1,10 +1,9 @@
-//! Settling lines that did not fit in memory: each partition in tables of its own.
+//! Settles lines that did not fit in memory, each partition in tables of its own.
 //!
-//! A partition has *lines* of the first inputs in the order they came, and keys of the *others*. As many different
-//! lines as fit enter a table, then the others are looked up there; what is wanted is a run of results. Lines
-//! without room go, with the others that are not in the table, to partitions of the next level. Every table takes at least
-//! one line and all its repeats, so this ends for any input, equal lines and colliding hashes included: those cost time,
-//! never memory.
+//! A partition has *lines* of the first inputs in input order, and keys of the *others*. As many distinct
+//! lines as fit enter a table; then the others are looked up there, and the selected lines become a run of results. Lines
+//! that do not fit go to partitions of the next level, with the others that are not in the table. Every table holds at
+//! least one line and all its repeats, so this ends for any input. Equal lines and colliding hashes cost time, never memory.
 
 use std::sync::{Condvar, Mutex};
 use std::thread;
@@ -21,7 +20,7 @@ use crate::records::Layout;
 use crate::spill::{Disk, Partitions, Runs, Spill, SpillReader};
 use crate::table::{Inserted, Table};
 
-/// Lines set aside together.
+/// A partition.
 pub(super) struct Part {
     lines: Spill,
     others: Vec<Spill>,
@@ -29,7 +28,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// The partitions of one level, and the others of each, if there are any.
+    /// The partitions of one level, with the others of each, if any.
     pub(super) fn all(lines: Vec<Spill>, others: Vec<Vec<Spill>>, level: u32) -> Vec<Self> {
         let mut others = others.into_iter();
         let parts = lines.into_iter().map(|lines| {
@@ -44,7 +43,7 @@ impl Part {
     }
 }
 
-/// What settling a part has.
+/// What settling a partition needs.
 #[derive(Clone, Copy)]
 pub(super) struct Settle<'a> {
     pub(super) disk: &'a Disk<'a>,
@@ -52,19 +51,19 @@ pub(super) struct Settle<'a> {
     pub(super) budget: Budget,
     pub(super) places: &'a Places,
     pub(super) rule: Rule,
-    /// Bytes for all threads together, or for one part.
+    /// Bytes for all threads together, or for one partition.
     pub(super) memory: u64,
 }
 
 struct Queue {
     parts: Vec<Part>,
-    /// Parts being worked on, which may add others.
+    /// Partitions being settled, which may add others.
     working: usize,
     stopped: bool,
 }
 
 impl Settle<'_> {
-    /// Settles all parts, on as many threads as their longest lines allow; gives the number of different lines they held.
+    /// Settles all partitions, on as many threads as their longest lines allow; returns how many distinct lines they held.
     pub(super) fn run(self, parts: Vec<Part>, runs: &mut Runs) -> Result<u64, Error> {
         let longest = parts.iter().map(Part::longest).max().unwrap_or(0);
         let threads = self.budget.settling_threads(self.memory, longest);
@@ -114,7 +113,7 @@ impl Settle<'_> {
         })
     }
 
-    /// Settles one part; gives what is left for the next level, and the different lines held.
+    /// Settles one partition; returns what is left for the next level, and how many distinct lines it held.
     fn part(self, part: Part, runs: &Mutex<&mut Runs>) -> Result<(Vec<Part>, u64), Error> {
         let (rule, level, layout) = (self.rule, part.level + 1, part.lines.layout());
         let mut counts = rule.counted.map(Counts::new);
@@ -172,7 +171,7 @@ impl Settle<'_> {
             }
         }
         let mut runs = runs.lock().expect("no worker panics");
-        rule.tell(&table, counts.as_ref(), met.as_ref(), self.disk, &mut runs)?;
+        rule.append(&table, counts.as_ref(), met.as_ref(), self.disk, &mut runs)?;
         drop(runs);
         let finish = |parts: Option<Partitions>| -> Result<Vec<Spill>, Error> {
             Ok(parts.map(|parts| parts.finish(self.disk)).transpose()?.unwrap_or_default())
@@ -181,19 +180,19 @@ impl Settle<'_> {
         Ok((Part::all(finish(rest)?, others, level), table.len()))
     }
 
-    /// The hashes of the lines that were read last.
+    /// Hashes the lines read last.
     fn hash(self, lines: &SpillReader, hashes: &mut Vec<KeyHash>) {
         hashes.clear();
         let keys = (0..lines.len()).map(|i| lines.get(i).1.key());
         self.hasher.hash_each(keys, |hash| hashes.push(hash));
     }
 
-    /// Bytes of a buffer to read a file with.
+    /// Bytes of a read buffer.
     fn buffer(self) -> usize {
         (self.memory / 32).clamp(16 << 10, 1 << 20) as usize
     }
 
-    /// Bytes of the write buffers of all files of a level.
+    /// Bytes of the write buffers of all files of a level together.
     fn write_buffers(self) -> u64 {
         self.memory / 16
     }

@@ -1,47 +1,47 @@
-//! The pass that writes what could not be written when it was decided.
+//! The last pass: writes what could not be written when it was decided.
 
 use std::sync::Mutex;
 
 use umbel::Blocked;
 
-use super::rule::Known;
+use super::rule::Results;
 use crate::Error;
 use crate::bulk::Picked;
 use crate::scan::{Lines, Visit};
 use crate::sink::Sink;
 use crate::spill::Disk;
 
-/// What is known of doubtful lines, and where lines go.
+/// The results of doubtful lines, and where lines go.
 pub(super) struct Output<'a, 'o> {
-    known: &'a mut Known,
-    /// The place of the next line that is known, and how often it comes.
+    results: &'a mut Results,
+    /// The place of the next result, and how often its line comes.
     head: Option<(u64, u64)>,
     sink: &'a mut Sink<'o>,
 }
 
 impl<'a, 'o> Output<'a, 'o> {
     pub(super) fn new(
-        known: &'a mut Known,
+        results: &'a mut Results,
         sink: &'a mut Sink<'o>,
         disk: &Disk<'_>,
     ) -> Result<Self, Error> {
-        let mut output = Self { known, head: None, sink };
+        let mut output = Self { results, head: None, sink };
         output.advance(disk)?;
         Ok(output)
     }
 
     fn advance(&mut self, disk: &Disk<'_>) -> Result<(), Error> {
-        self.head = self.known.next(disk)?.map(|told| (told.place, told.count));
+        self.head = self.results.next(disk)?.map(|selected| (selected.place, selected.count));
         Ok(())
     }
 }
 
-/// Writes lines from a place on: those that come once, and those that the verdicts name.
+/// Writes lines from a place on: those that come once, and those among the results.
 pub(super) struct Write<'a, 'o> {
     /// Lines that may come more than once; without it, all.
     pub(super) doubt: Option<&'a Blocked>,
     pub(super) from: u64,
-    /// What follows the number in front of each line, where one is wanted.
+    /// The delimiter after the count, if lines are counted.
     pub(super) column: Option<u8>,
     pub(super) output: &'a Mutex<Output<'a, 'o>>,
     pub(super) disk: &'a Disk<'a>,

@@ -1,8 +1,8 @@
-//! The pass that decides which lines of the first input all others have.
+//! The deciding pass of a semi-join: writes lines of the first input that all other inputs have.
 //!
-//! A line that is among the keys of the others, met in all of them, is
-//! wanted when it comes for the first time. Where keys have been spilled, a doubtful line that is not found is
-//! spilled too; from then on lines go to a run of results, which is merged with those of the partitions.
+//! A line is written when it first comes, if its key was gathered and is in all other inputs. If keys were spilled, a
+//! doubtful line whose key is not in memory is spilled too. From then on, lines go to a run of results, which is
+//! merged with those of the partitions.
 
 use std::sync::Mutex;
 
@@ -14,23 +14,23 @@ use crate::Error;
 use crate::bulk::Picked;
 use crate::scan::{Lines, Visit};
 use crate::sink::Sink;
-use crate::spill::{Disk, Partitions, Runs, Told};
+use crate::spill::{Disk, Partitions, Runs, Selected};
 
-pub(super) struct Share<'a, 'o> {
-    /// Of the keys of the others, those spilled included; without it, all may be among them.
+pub(super) struct SemiJoin<'a, 'o> {
+    /// Of all gathered keys, including spilled ones; without it, every line is looked up.
     pub(super) doubt: Option<&'a Blocked>,
     pub(super) keys: &'a Keys,
     pub(super) others: u64,
-    /// Keys whose line has come.
+    /// Keys whose line was written.
     pub(super) given: Vec<Marks>,
-    /// Where lines are spilled that a spilled key may be like.
+    /// Receives lines that may equal a spilled key.
     pub(super) spilled: Option<&'a Partitions>,
     pub(super) output: Mutex<Output<'a, 'o>>,
     pub(super) disk: &'a Disk<'a>,
     pub(super) room: u64,
 }
 
-/// Where lines go: to the sink, or after the first one that was spilled to a run.
+/// Where lines go: to the sink until one is spilled, then to a run.
 pub(super) struct Output<'a, 'o> {
     pub(super) sink: &'a mut Sink<'o>,
     pub(super) runs: &'a mut Runs,
@@ -41,12 +41,12 @@ pub(super) struct Output<'a, 'o> {
 #[derive(Default)]
 pub(super) struct Local {
     picked: Picked,
-    /// Of each kept line, where its key is.
+    /// Where the key of each kept line is.
     found: Vec<Option<At>>,
     wanted: Vec<usize>,
 }
 
-impl Visit for Share<'_, '_> {
+impl Visit for SemiJoin<'_, '_> {
     type Local = Local;
 
     fn local(&self) -> Local {
@@ -79,14 +79,14 @@ impl Visit for Share<'_, '_> {
             match (found, self.spilled) {
                 (Some((shard, unit)), _) if !self.given[shard].set(unit) => {}
                 (Some(_), _) if *late => {
-                    runs.push(self.disk, Told { place, count: 1, row: lines.row(i) })?;
+                    runs.push(self.disk, Selected { place, count: 1, row: lines.row(i) })?;
                 }
                 (Some(_), _) => wanted.push(i),
                 (None, Some(spilled)) => {
                     *late = true;
                     spilled.push(lines.hashes()[i], place, lines.record(i))?;
                 }
-                (None, None) => unreachable!("what no key is like is not kept"),
+                (None, None) => unreachable!("lines without a key are kept only to be spilled"),
             }
         }
         sink.rows(lines, wanted.drain(..))
