@@ -202,7 +202,7 @@ def sets(name, options, tmp):
             argv = [python, DUCKDB / "job.py", operation, *files, "--memory", memory, "--threads", options.threads,
                     "--tmp", tmp / "duckdb", "--expect", answer_lines, "--out", OUT]
             cases.append(Case("duckdb", f"DuckDB, memory_limit {memory}", argv, answer_lines))
-        cases.append(Case("duckdb to a file", f"DuckDB, memory_limit {DUCKDB_MEMORY[0]}, to a file", argv, written=True))
+            cases.append(Case("duckdb to a file", f"DuckDB, memory_limit {memory}, to a file", argv, written=True, once=True))
     goals = [Goal(f"umbel {name}, --memory {cap}", "wc", bound) for cap, bound in SET_GOALS[name].items()]
     goal = f"umbel {name}, --memory 256MiB"
     return Sets(

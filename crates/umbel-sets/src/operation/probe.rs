@@ -45,26 +45,26 @@ impl Probe<'_> {
         lines: &Lines<'_>,
         (indexes, hashes): &mut (Vec<usize>, Vec<KeyHash>),
     ) -> Result<(), Error> {
+        // Inputs are counted in ascending order, whichever the keys are gathered from: that one counts as the first.
+        const INPUT: usize = 0;
+        const PLACE: u64 = 0;
         for (n, &i) in indexes.iter().enumerate() {
             shard.table.warm_from(hashes, n);
-            let (hash, place) = (hashes[n], lines.place(i));
-            let key = Record::line(lines.key(i));
-            match (shard.table.insert(hash, place, key)?, &mut shard.met) {
-                (Inserted::New(unit) | Inserted::Known(unit), Some(met)) => {
-                    met.begin(unit, lines.input());
-                }
+            let (hash, key) = (hashes[n], Record::line(lines.key(i)));
+            match (shard.table.insert(hash, PLACE, key)?, &mut shard.met) {
+                (Inserted::New(unit) | Inserted::Known(unit), Some(met)) => met.begin(unit, INPUT),
                 (Inserted::New(_) | Inserted::Known(_), None) => {}
                 (Inserted::Full, _) => {
                     let mut spilled = self.spilled.lock().expect("no worker panics");
                     if spilled.is_none() {
-                        let done = place - self.start;
+                        let done = lines.place(i) - self.start;
                         let held = shard.table.bytes() * self.keys.len() as u64;
                         let count = self.budget.partitions(held, done, self.total);
                         let buffers = self.budget.spill_buffers();
                         *spilled =
                             Some(Partitions::new(self.disk, 0, count, buffers, Layout::Lines)?);
                     }
-                    spilled.as_ref().expect("just made").push(hash, place, key)?;
+                    spilled.as_ref().expect("just made").push(hash, PLACE, key)?;
                 }
             }
         }

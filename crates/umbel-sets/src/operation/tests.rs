@@ -218,17 +218,27 @@ fn an_input_rewritten_with_its_times_kept_is_noticed() {
 fn long_lines_need_room_and_the_message_names_enough() {
     let dir = tempfile::tempdir().unwrap();
     let options = options(dir.path(), b'\n');
-    let bytes = [b"short\n".to_vec(), vec![b'x'; 100_000], b"\nshort again".to_vec()].concat();
-    let inputs = write(dir.path(), &[bytes.clone(), bytes.clone()]);
-    let error =
-        job(&inputs, Ask::Common(2), cramped(2), &options).run(&mut Vec::new()).unwrap_err();
-    match error {
-        Error::LongLine { offset: 6, length: 100_000, .. } => {}
-        other => panic!("{other}"),
+    let long = [b"short\n".to_vec(), vec![b'x'; 100_000], b"\nshort again\n".to_vec()].concat();
+    let other = lines(0..10);
+    for (ask, bytes) in [
+        (DISTINCT, [&long, &long]),
+        (Ask::Except, [&long, &other]),
+        (Ask::Except, [&other, &long]),
+        (Ask::Common(2), [&long, &long]),
+        (Ask::Common(2), [&long, &other]),
+        (Ask::Common(2), [&other, &long]),
+    ] {
+        let bytes = bytes.map(Clone::clone);
+        let inputs = write(dir.path(), &bytes);
+        let error = job(&inputs, ask, cramped(2), &options).run(&mut Vec::new()).unwrap_err();
+        match error {
+            Error::LongLine { offset: 6, length: 100_000, .. } => {}
+            other => panic!("{other}"),
+        }
+        let budget = Budget { rest: 2_000_000, ..cramped(2) };
+        let (found, _) = run(&job(&inputs, ask, budget, &options));
+        assert_eq!(found, model(&bytes, b'\n', ask), "{ask:?}");
     }
-    let budget = Budget { rest: 2_000_000, ..cramped(2) };
-    let (found, _) = run(&job(&inputs, Ask::Common(2), budget, &options));
-    assert_eq!(found, [&bytes[..], b"\n"].concat());
 }
 
 /// More inputs than may be read at the same time where it is counted in how many lines are.
@@ -251,6 +261,27 @@ fn lines_in_some_of_many_small_inputs() {
             let ask = Ask::Common(at_least);
             let (found, _) = run(&job(&inputs, ask, budget, &options));
             assert!(found == model(&bytes, b'\n', ask), "{at_least} {budget:?}");
+        }
+    }
+}
+
+/// The input whose keys are gathered may be any of them.
+#[test]
+fn lines_in_all_of_many_inputs_wherever_the_smallest_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    for smallest in [1, 20, 39] {
+        let bytes: Vec<Vec<u8>> = (0..40)
+            .map(|input| lines(input..if input == smallest { 900 } else { 1000 + input }))
+            .collect();
+        let inputs = write(dir.path(), &bytes);
+        let expected = model(&bytes, b'\n', Ask::Common(40));
+        for rest in [20_000, 60_000, 4_000_000] {
+            let job = job(&inputs, Ask::Common(40), Budget { rest, ..cramped(3) }, &options);
+            assert_eq!(job.plan().unwrap().smallest, smallest as usize);
+            let (found, report) = run(&job);
+            assert!(found == expected, "{smallest} {rest}");
+            assert_eq!(report.bytes_spilled > 0, rest < 4_000_000, "{report:?}");
         }
     }
 }
@@ -293,6 +324,72 @@ fn the_plan_names_passes_and_bytes() {
         assert_eq!(plan.strategy, Strategy::Filter);
         assert_eq!((plan.passes, plan.bytes_read), (passes, report.bytes_read), "{report:?}");
         assert_eq!(plan.passes, report.passes);
+    }
+}
+
+/// Lines of a range of numbers in an order of its own.
+fn mixed(range: std::ops::Range<u32>) -> Vec<u8> {
+    let hasher = KeyHasher::with_seed(u64::from(range.start) << 32 | u64::from(range.end));
+    let mut numbers: Vec<u32> = range.collect();
+    numbers.sort_by_key(|number| hasher.hash(u64::from(*number)).high);
+    numbers.into_iter().flat_map(|number| lines(number..number + 1)).collect()
+}
+
+/// Both sides of each bound that decides whether `common` makes a filter.
+#[test]
+fn common_makes_a_filter_where_it_spares_more_than_a_pass() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    let first = 100_000;
+    let (roomy, scarce, none) = (4_000_000, 400_000, 20_000);
+    for (others, rest, strategy) in [
+        // All is small.
+        (0..15_000, 20 * roomy, Strategy::Table),
+        // The other fits, and is under or over a quarter of the first.
+        (0..20_000, roomy, Strategy::Table),
+        (90_000..120_000, roomy, Strategy::Filter),
+        // It does not, and is under or over an eighth.
+        (0..11_000, scarce, Strategy::Table),
+        (0..15_000, scarce, Strategy::Filter),
+        // Over or under three fifths of it are shared.
+        (60_000..100_000, roomy, Strategy::Table),
+        (80_000..120_000, roomy, Strategy::Filter),
+        // Two bits a line for a filter of the first, or less.
+        (0..90_000, 60_000, Strategy::Filter),
+        (0..90_000, none, Strategy::Table),
+    ] {
+        let inputs = write(dir.path(), &[mixed(0..first), mixed(others.clone())]);
+        let budget = Budget { rest, ..cramped(2) };
+        let plan = job(&inputs, Ask::Common(2), budget, &options).plan().unwrap();
+        assert_eq!(plan.strategy, strategy, "{others:?} {rest}: {plan:?}");
+        assert_eq!(plan.seen.is_some(), strategy == Strategy::Filter);
+        assert_eq!(plan.passes, if plan.seen.is_some() { 3 } else { 2 });
+        let lines = u64::from(others.end - others.start);
+        assert!(plan.compared <= lines + lines / 10, "{plan:?}");
+        let filters = plan.seen.map_or(0, |seen| seen.bytes());
+        assert!(filters <= rest / 4 * 3 && plan.table + filters <= rest, "{plan:?}");
+    }
+}
+
+#[test]
+fn the_report_counts_what_was_compared_and_spilled() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    let inputs = write(dir.path(), &[lines(0..3000).repeat(2), lines(1000..2000).repeat(2)]);
+    // Without a filter: distinct lines of all, those of both inputs apart, those of the second.
+    for (ask, distinct) in
+        [(DISTINCT, 3000), (Ask::Except, 1000 + 2000), (Ask::Common(2), 1000)]
+    {
+        let roomy = Budget { rest: 1 << 22, ..cramped(2) };
+        let (found, report) = run(&job(&inputs, ask, roomy, &options));
+        assert_eq!((report.lines, report.distinct, report.bytes_spilled), (8000, distinct, 0));
+        assert_eq!(report.found, lines_of(&found, b'\n').len() as u64);
+        let scarce = Budget { rest: 20_000, ..cramped(2) };
+        let (_, spilled) = run(&job(&inputs, ask, scarce, &options));
+        assert_eq!((spilled.lines, spilled.found), (8000, report.found));
+        // All that is written is read, some of it more than once.
+        let least = lengths(&inputs) + spilled.bytes_spilled;
+        assert!(spilled.bytes_spilled > 0 && spilled.bytes_read >= least, "{spilled:?}");
     }
 }
 
