@@ -29,8 +29,8 @@ mod one_pass;
 mod plan;
 mod probe;
 mod rule;
-mod settle;
 mod semi_join;
+mod settle;
 mod write;
 
 use std::io;
@@ -58,9 +58,9 @@ use decide::Decide;
 use keys::{Gathering, Keys};
 pub use plan::{SetPlan, Strategy};
 use probe::{Probe, Recount};
-use rule::{Results, Others, Rule};
-use settle::{Part, Settle};
+use rule::{Others, Results, Rule};
 use semi_join::SemiJoin;
+use settle::{Part, Settle};
 use write::Write;
 
 /// Which operation.

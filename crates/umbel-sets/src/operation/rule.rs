@@ -23,9 +23,9 @@ pub(super) struct Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Others {
     /// No other input has the line, or there are no others.
-    Without,
+    Anti,
     /// All others, so many, have the line.
-    All(u64),
+    Semi(u64),
 }
 
 impl Rule {
