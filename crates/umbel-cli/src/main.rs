@@ -35,6 +35,7 @@ enum Outcome {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    machine::return_memory();
     machine::allow_open_files();
     let result = match cli.verb {
         Verb::Common(args) => verbs::common(&args),

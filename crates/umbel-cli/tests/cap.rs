@@ -104,7 +104,7 @@ fn holds(seed: u64) {
     };
     let outcome = run(cap);
     if outcome.status.code() == Some(2) {
-        // "…; the least that works is 39MiB"
+        // "…; a cap of 39MiB is enough"
         let mut least =
             outcome.stderr.rsplit("MiB").nth(1).unwrap().rsplit(|c: char| !c.is_ascii_digit());
         let least: u64 =

@@ -81,7 +81,7 @@ pub enum Error {
     },
     /// A line that does not fit in memory.
     #[error(
-        "{name}: the line at byte {offset} has {length} bytes, too many for a memory cap of {}; the least that works is {}",
+        "{name}: the line at byte {offset} has {length} bytes, too many for a memory cap of {}; a cap of {} is enough",
         Size(*.cap), Size(*.least)
     )]
     LongLine {

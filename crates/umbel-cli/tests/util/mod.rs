@@ -348,10 +348,10 @@ impl Outcome {
     }
 }
 
-/// The amount of memory that a message names as sufficient.
+/// The amount of memory that a message names as sufficient: the last one there.
 pub(crate) fn least_memory(message: &str) -> &str {
-    let (_, least) = message.rsplit_once("the least that works").expect("names the least");
-    least.trim_start_matches(" here").trim_start_matches(" is ").trim_end()
+    let mut words = message.split([' ', ';', '\n']);
+    words.rfind(|word| word.ends_with("iB")).expect("names an amount")
 }
 
 /// Lines with their ends.

@@ -254,19 +254,19 @@ impl Run<'_> {
         let budget = self.scanner.budget;
         let Some(size) = &plan.seen else { return Ok((None, None)) };
         let mut seen = of_hashes(size)?;
-        let room = budget.rest - size.bytes();
+        let room = |filters: u64| (budget.rest - filters).max(budget.long_line());
         let mut doubt = None;
         let tallies = match (rule.others, &plan.doubtful) {
             (Others::Anti, Some(doubtful)) => {
                 let mut filter = of_hashes(doubtful)?;
-                let room = room - doubtful.bytes();
+                let room = room(size.bytes() + doubtful.bytes());
                 let build = Build::new(&mut seen, &mut filter, budget.threads, room);
                 let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &build)?;
                 let keys = build.keys();
                 doubt = Some(Doubt { filter, keys });
                 tallies
             }
-            _ => fill(&self.scanner, &self.inputs[..self.from], &mut seen, room)?,
+            _ => fill(&self.scanner, &self.inputs[..self.from], &mut seen, room(size.bytes()))?,
         };
         self.passes.seen(self.inputs, 0..self.from, &tallies)?;
         let probed = self.from < self.inputs.len();
@@ -498,6 +498,7 @@ impl Run<'_> {
         results: &mut Results,
         sink: &mut Sink<'_>,
     ) -> Result<(), Error> {
+        let budget = self.scanner.budget;
         let output = Mutex::new(write::Output::new(results, sink, &self.disk)?);
         let write = Write {
             doubt,
@@ -506,7 +507,8 @@ impl Run<'_> {
             output: &output,
             disk: &self.disk,
             // The merge has a quarter.
-            room: self.scanner.budget.rest / 4 * 3 - doubt.map_or(0, |doubt| doubt.plan().bytes()),
+            room: (budget.rest / 4 * 3 - doubt.map_or(0, |doubt| doubt.plan().bytes()))
+                .max(budget.long_line()),
         };
         // Everything before that place is written.
         let range = self.places.input_of(from).min(self.from)..self.from;
