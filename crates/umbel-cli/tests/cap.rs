@@ -125,6 +125,28 @@ fn the_cap_holds_for_inputs_of_any_shape() {
     (0..16).for_each(holds);
 }
 
+/// Blocks of a few MB come and go by the hundred: the allocator must not keep them.
+#[test]
+fn the_cap_holds_while_many_long_lines_are_spilled() {
+    let (cap, lines) = (64, 80);
+    let folder = Folder::new();
+    for name in ["a", "b"] {
+        let mut out = BufWriter::new(File::create(folder.path(name)).unwrap());
+        for number in 0..lines {
+            out.write_all(&vec![b'0' + number; 4_000_000]).unwrap();
+            out.write_all(b"\n").unwrap();
+        }
+        out.flush().unwrap();
+    }
+    for job in ["common", "dedup --repeated"] {
+        let run = folder.umbel(&format!("{job} a b -o out --json --threads 2 --memory {cap}MiB"));
+        let report: serde_json::Value = serde_json::from_str(&run.run().stderr).unwrap();
+        let peak = report["peak_memory"].as_u64().unwrap();
+        assert!(peak <= cap * MIB + SLACK, "{job}: {} MiB", peak / MIB);
+        assert_eq!(report["found"], u64::from(lines), "{report}");
+    }
+}
+
 #[test]
 #[ignore = "minutes of jobs: cargo x test --full"]
 fn the_cap_holds_for_more_inputs_of_any_shape() {

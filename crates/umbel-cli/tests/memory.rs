@@ -362,23 +362,3 @@ fn many_files_stay_within_the_cap() {
         assert_eq!(report["found"], files - 1);
     }
 }
-
-/// Blocks of a few MB come and go by the hundred: the allocator must not keep them.
-#[test]
-fn long_lines_that_are_spilled_stay_within_the_cap() {
-    let folder = Folder::new();
-    for name in ["a", "b"] {
-        let mut file = BufWriter::new(File::create(folder.path(name)).unwrap());
-        for number in 0..40 {
-            let line = vec![b'a' + number % 26; 3_000_000 + usize::from(number)];
-            file.write_all(&line).and_then(|()| file.write_all(b"\n")).unwrap();
-        }
-        file.flush().unwrap();
-    }
-    for job in ["common a b", "dedup --repeated a b"] {
-        let run = folder.umbel(&format!("{job} --memory 16MiB --json"));
-        let report = within_the_cap(&folder, run);
-        assert_eq!(report["found"], 40, "{report}");
-        same(&folder, "a", "out");
-    }
-}
