@@ -220,6 +220,19 @@ mod tests {
     }
 
     #[test]
+    fn what_does_not_fit_is_spilled_once_or_twice() {
+        let line = 70 + KEPT_LINE;
+        // Half of 1,000 lines fit; the others go to disk with place and length.
+        assert_eq!(Budget::set_aside(1000, 70, 500 * line), 500 * (70 + 12));
+        assert_eq!(Budget::set_aside(1000, 70, 1000 * line), 0);
+        let budget = Budget::new(64 << 20, 2).unwrap();
+        assert_eq!(budget.spilled(1000, 70, 500 * line), 500 * (70 + 12));
+        // 256 partitions of the rest together hold less than 4 GiB.
+        let many = 1 << 30;
+        assert_eq!(budget.spilled(many, 70, 0), 2 * many * (70 + 12));
+    }
+
+    #[test]
     fn every_cap_has_threads_that_it_suffices_for() {
         for mib in [16, 17, 64, 256, 1 << 20] {
             let threads = most_threads(mib << 20);

@@ -22,3 +22,6 @@ pub use query::Query;
 pub use remove::{remove, remove_stream};
 pub use room::room_beside;
 pub use seen::{Checkpoint, Save, SaveError, Seen};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! Work with filters of any kind, against what plain sets of lines give.
+
+use std::time::Duration;
+
+use umbel::{AnyFilter, KeyHash, KeyHasher, Kind, Plan};
+
+use super::*;
+use crate::Error;
+use crate::testing::{input, lines, options};
+
+fn filter(kind: Kind, keys: u64) -> AnyFilter {
+    let plan = Plan::for_keys(kind, keys, 1e-6).unwrap();
+    AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap()
+}
+
+/// Keeps what a run records.
+#[derive(Default)]
+struct Notes {
+    hashes: Vec<KeyHash>,
+    saved: Vec<Checkpoint>,
+}
+
+impl Save for Notes {
+    fn sync(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn note(&mut self, hashes: &[KeyHash]) -> Result<(), SaveError> {
+        self.hashes.extend_from_slice(hashes);
+        Ok(())
+    }
+
+    fn save(&mut self, _: &AnyFilter, at: &Checkpoint, _: bool) -> Result<(), SaveError> {
+        self.saved.push(at.clone());
+        Ok(())
+    }
+}
+
+#[test]
+fn lines_seen_before_are_left_out_until_the_filter_is_full() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    // 400 new lines, each twice; then known ones, with one that finds no room among them.
+    let known = lines(0..400);
+    let bytes = [known.repeat(2), lines(100..110), lines(400..401), lines(0..9)].concat();
+    let inputs = [input(dir.path(), "a", &bytes)];
+    for room in [400, 401] {
+        let mut filter = filter(Kind::Blocked, room);
+        let (mut out, mut notes) = (Vec::new(), Notes::default());
+        let every = Duration::from_secs(3600);
+        let seen = Seen::new(&mut filter, &mut out, &mut notes, every, &options).unwrap();
+        let result = seen.inputs(&inputs);
+        let offset = (2 * known.len() + lines(100..110).len()) as u64;
+        if room == 400 {
+            let error = result.unwrap_err();
+            assert!(
+                matches!(error, Error::FilterFull { offset: at, keys: 400, .. } if at == offset),
+                "{error}"
+            );
+            drop(seen);
+            assert_eq!(notes.saved.last().unwrap().offset, offset);
+        } else {
+            result.unwrap();
+            let report = seen.finish().unwrap();
+            assert_eq!((report.lines, report.found), (820, 401));
+            assert_eq!(notes.saved.last().unwrap().offset, bytes.len() as u64);
+        }
+        assert_eq!(out, lines(0..room as u32));
+        assert_eq!(notes.hashes.len() as u64, room, "each key is noted once");
+        assert_eq!(notes.saved.last().unwrap().found, room);
+    }
+}
+
+#[test]
+fn lines_are_taken_out_and_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    let mut held = Filter::Own(filter(Kind::Counting, 2000));
+    let all = [input(dir.path(), "all", &lines(0..2000))];
+    assert_eq!(insert(&all, &mut held, &options).unwrap().lines, 2000);
+    let Filter::Own(mut held) = held else { unreachable!("it was ours") };
+    let some = [input(dir.path(), "some", &lines(1500..2500))];
+    let report = remove(&some, &mut held, &options).unwrap();
+    assert_eq!((report.lines, report.found, report.passes), (1000, 500, 1));
+    assert_eq!(report.bytes_read, lines(1500..2500).len() as u64);
+    let report = remove_stream("some", &lines(0..2000)[..], &mut held, &options).unwrap();
+    assert_eq!((report.lines, report.found), (2000, 1500));
+}
+
+#[test]
+fn a_line_on_both_lists_is_named_with_its_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    let include = [input(dir.path(), "block", &lines(0..3000))];
+    let plan = |included, excluded| Plan::for_lists(Kind::Cascade, included, excluded, 0.01);
+    let build = |exclude| build_lists(&include, exclude, plan, KeyHasher::default(), &options);
+    let apart = [input(dir.path(), "allow", &lines(3000..6000))];
+    let (cascade, report) = build(&apart).unwrap();
+    assert_eq!((report.lines, report.passes), (6000, 4));
+    assert!(
+        lines(0..3000)
+            .split(|byte| *byte == b'\n')
+            .all(|line| line.is_empty() || cascade.contains(line))
+    );
+    assert!(!lines(3000..6000).split(|byte| *byte == b'\n').any(|line| cascade.contains(line)));
+    let both = [
+        input(dir.path(), "first", &lines(4000..4100)),
+        input(dir.path(), "second", &lines(2999..3500)),
+    ];
+    match build(&both).unwrap_err() {
+        Error::BothLists { name, offset, line, other } => {
+            assert_eq!((name.as_str(), other.as_str()), ("block", "second"));
+            assert_eq!(offset, lines(0..2999).len() as u64);
+            assert_eq!([&line[..], b"\n"].concat(), lines(2999..3000));
+        }
+        error => panic!("{error}"),
+    }
+}
