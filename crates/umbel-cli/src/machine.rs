@@ -31,8 +31,8 @@ pub(crate) fn allow_open_files() {
 /// Makes the allocator return freed memory of 1 MiB or more to the system. By itself, glibc keeps blocks as large as the
 /// largest one freed before, up to 32 MiB: with lines of 4 MB, some 60 MiB above the memory cap.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[allow(unsafe_code)]
 pub(crate) fn return_memory() {
-    #![allow(unsafe_code)]
     // SAFETY: it only sets a number of the allocator, and no other thread runs yet.
     unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 20) };
 }

@@ -14,6 +14,7 @@
 //! | `scan` | reading inputs in parallel, cut at the ends of records |
 //! | `budget` | how the memory cap is divided |
 //! | `table` | the lines kept in memory, found by hash and compared by bytes |
+//! | `threads` | work that several threads share |
 //! | `temporary` | temporary files, in several folders |
 //! | `spill` | what is in them: partitions of lines, sorted runs |
 //! | `operation` | the plan and the work of `common`, `except` and `dedup` |
@@ -46,6 +47,7 @@ mod table;
 mod temporary;
 #[cfg(test)]
 mod testing;
+mod threads;
 
 pub use budget::{LEAST_MEMORY, most_threads};
 pub use error::{Error, QuoteFlaw};

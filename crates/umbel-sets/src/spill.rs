@@ -172,6 +172,11 @@ impl SpillReader {
         (*place, self.layout.read(&self.buffer[record.clone()]))
     }
 
+    /// The keys of those.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.len()).map(|i| self.get(i).1.key())
+    }
+
     /// The line read last.
     fn record(&self) -> Record<'_> {
         self.layout.read(&self.buffer[self.record.clone()])
@@ -241,6 +246,21 @@ impl Partitions {
     pub(crate) fn push(&self, hash: KeyHash, place: u64, line: Record<'_>) -> Result<(), Error> {
         let mut file = self.files[self.index(hash)].lock().expect("no writer panics");
         file.push(place, line)
+    }
+
+    /// As [`push`](Self::push), to partitions that the first line makes.
+    pub(crate) fn push_to(
+        partitions: &mut Option<Self>,
+        make: impl FnOnce() -> Result<Self, Error>,
+        hash: KeyHash,
+        place: u64,
+        line: Record<'_>,
+    ) -> Result<(), Error> {
+        let partitions = match partitions {
+            Some(partitions) => partitions,
+            none => none.insert(make()?),
+        };
+        partitions.push(hash, place, line)
     }
 
     pub(crate) fn finish(self, disk: &Disk<'_>) -> Result<Vec<Spill>, Error> {

@@ -3,11 +3,12 @@
 use anyhow::Result;
 use umbel_sets::SetOperation;
 
-use super::explain::{self, Job};
+use super::explain::Job;
+use super::operation::set_operation;
 use crate::Outcome;
 use crate::args::CommonArgs;
 use crate::lines;
-use crate::output::{check_target, print, write_lines};
+use crate::output::check_target;
 use crate::report::Run;
 
 pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
@@ -18,12 +19,6 @@ pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
     let at_least = args.at_least.unwrap_or(inputs.len());
     let job =
         SetOperation::common(&inputs, at_least, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
-    if args.work.explain {
-        let about = Job { verb: "common", inputs: &inputs, options: &options };
-        print(explain::operation(&job.plan()?, &about, args.work.voice.json))?;
-        return Ok(Outcome::Done);
-    }
-    let report = write_lines(&args.output, |out| Ok(job.run(out)?))?;
-    run.finish(&report, "common", None);
-    Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
+    let about = Job { verb: "common", inputs: &inputs, options: &options };
+    set_operation(&job, &about, &args.work, &args.output, run, "common")
 }

@@ -3,12 +3,13 @@
 use anyhow::{Result, bail};
 use umbel_sets::SetOperation;
 
-use super::explain::{self, Job};
+use super::explain::Job;
+use super::operation::set_operation;
 use super::seen;
 use crate::Outcome;
 use crate::args::DedupArgs;
 use crate::lines;
-use crate::output::{check_target, print, write_lines};
+use crate::output::check_target;
 use crate::report::Run;
 
 pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
@@ -24,12 +25,7 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     let inputs = lines::open_rereadable(&args.files, &args.work, &options)?;
     let job = SetOperation::distinct(&inputs, args.repeated, args.count, &options)?
         .with_error(args.fpp.map(|fpp| fpp.0));
-    if args.work.explain {
-        let about = Job { verb: "dedup", inputs: &inputs, options: &options };
-        print(explain::operation(&job.plan()?, &about, args.work.voice.json))?;
-        return Ok(Outcome::Done);
-    }
-    let report = write_lines(&args.output, |out| Ok(job.run(out)?))?;
-    run.finish(&report, if args.repeated { "repeated" } else { "different" }, None);
-    Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
+    let found = if args.repeated { "repeated" } else { "different" };
+    let about = Job { verb: "dedup", inputs: &inputs, options: &options };
+    set_operation(&job, &about, &args.work, &args.output, run, found)
 }

@@ -3,11 +3,12 @@
 use anyhow::Result;
 use umbel_sets::SetOperation;
 
-use super::explain::{self, Job};
+use super::explain::Job;
+use super::operation::set_operation;
 use crate::Outcome;
 use crate::args::ExceptArgs;
 use crate::lines;
-use crate::output::{check_target, print, write_lines};
+use crate::output::check_target;
 use crate::report::Run;
 
 pub(crate) fn except(args: &ExceptArgs) -> Result<Outcome> {
@@ -16,12 +17,6 @@ pub(crate) fn except(args: &ExceptArgs) -> Result<Outcome> {
     let run = Run::start("except", args.work.voice, &options.progress);
     let inputs = lines::open_several(&args.files, &args.work, &options)?;
     let job = SetOperation::except(&inputs, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
-    if args.work.explain {
-        let about = Job { verb: "except", inputs: &inputs, options: &options };
-        print(explain::operation(&job.plan()?, &about, args.work.voice.json))?;
-        return Ok(Outcome::Done);
-    }
-    let report = write_lines(&args.output, |out| Ok(job.run(out)?))?;
-    run.finish(&report, "left", None);
-    Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
+    let about = Job { verb: "except", inputs: &inputs, options: &options };
+    set_operation(&job, &about, &args.work, &args.output, run, "left")
 }

@@ -11,6 +11,7 @@ mod except;
 mod explain;
 mod info;
 mod merge;
+mod operation;
 mod parquet;
 mod plan;
 mod query;

@@ -97,16 +97,16 @@ impl Decide<'_, '_> {
     fn spill(&self, table: &Table, lines: &Lines<'_>, i: usize) -> Result<(), Error> {
         let place = lines.place(i);
         self.undecided.fetch_min(place, Ordering::Relaxed);
-        let mut rest = self.rest.lock().expect("no worker panics");
-        if rest.is_none() {
+        let make = || {
             // The inputs are the first of all.
             let estimate = || self.budget.partitions(table.bytes(), place, self.total);
             let count = self.partitions.unwrap_or_else(estimate);
             let buffers = self.budget.spill_buffers();
-            *rest = Some(Partitions::new(self.disk, 0, count, buffers, self.layout)?);
-        }
-        let rest = rest.as_ref().expect("just made");
-        rest.push(lines.hashes()[i], place, self.rule.record(lines.record(i)))
+            Partitions::new(self.disk, 0, count, buffers, self.layout)
+        };
+        let mut rest = self.rest.lock().expect("no worker panics");
+        let line = self.rule.record(lines.record(i));
+        Partitions::push_to(&mut rest, make, lines.hashes()[i], place, line)
     }
 }
 

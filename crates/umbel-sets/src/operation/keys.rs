@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
-use std::thread;
 
 use umbel::{Blocked, KeyHash};
 
@@ -10,10 +9,11 @@ use super::counts::{Counted, Counts};
 use super::marks::Marks;
 use super::plan::size;
 use crate::Error;
-use crate::bulk::of_hashes;
-use crate::scan::Scanner;
+use crate::bulk::{Picked, of_hashes};
+use crate::scan::{Lines, Scanner};
 use crate::spill::{Disk, Spill};
 use crate::table::{Cursor, Table};
+use crate::threads::on_each;
 
 /// Some of the keys.
 pub(super) struct Shard {
@@ -102,6 +102,24 @@ impl Keys {
         Table::warm_each(hashes, |hash| &self.shards[index(hash, self.shards.len())].table);
     }
 
+    /// Looks up the lines that pass a filter of these keys, all without it: `take` gets the number of each, and where its
+    /// key is.
+    #[inline]
+    pub(super) fn find_each(
+        &self,
+        filter: Option<&Blocked>,
+        lines: &Lines<'_>,
+        picked: &mut Picked,
+        mut take: impl FnMut(usize, Option<At>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        picked.pick(filter, lines.hashes());
+        self.warm(&picked.hashes);
+        for (&i, &hash) in picked.indexes.iter().zip(&picked.hashes) {
+            take(i, self.find(hash, lines.key(i)))?;
+        }
+        Ok(())
+    }
+
     /// Records that a key is in an input.
     pub(super) fn meet(&self, (shard, unit): At, input: usize) {
         if let Some(met) = &self.shards[shard].met {
@@ -148,8 +166,7 @@ impl Keys {
                 } else if let Some(file) = files.get(task - self.shards.len()) {
                     let mut keys = file.read(256 << 10);
                     while keys.read_some(disk)? {
-                        let keys = (0..keys.len()).map(|i| keys.get(i).1.key());
-                        scanner.hasher.hash_each(keys, |hash| hashes.push(hash));
+                        scanner.hasher.hash_each(keys.keys(), |hash| hashes.push(hash));
                         if hashes.len() > BATCH {
                             insert(&mut hashes);
                         }
@@ -160,13 +177,7 @@ impl Keys {
                 }
             }
         };
-        thread::scope(|scope| {
-            let others: Vec<_> = (1..scanner.budget.threads).map(|_| scope.spawn(work)).collect();
-            let join = |handle: thread::ScopedJoinHandle<'_, _>| {
-                handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            };
-            std::iter::once(work()).chain(others.into_iter().map(join)).collect::<Result<(), _>>()
-        })?;
+        on_each(scanner.budget.threads, work).into_iter().collect::<Result<(), _>>()?;
         Ok(Some(filter.into_inner().expect("no worker panics")))
     }
 

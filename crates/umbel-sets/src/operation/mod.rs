@@ -34,6 +34,7 @@ mod settle;
 mod write;
 
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, RwLock};
 
@@ -311,7 +312,7 @@ impl Run<'_> {
         let keys = keys.finish();
         let spilled: Option<Partitions> = spilled.into_inner().expect("no worker panics");
         let spilled = spilled.map(|parts| parts.finish(&self.disk)).transpose()?;
-        let mut spilled: Vec<_> =
+        let spilled: Vec<_> =
             spilled.unwrap_or_default().into_iter().map(|file| vec![file]).collect();
         let doubt = match (rule.others, doubt) {
             (Others::Anti, None) => None,
@@ -323,25 +324,34 @@ impl Run<'_> {
                 keys.filter(&spilled, &self.scanner, &self.disk, room)?
             }
         };
+        let mut probed = Probed { doubt, keys, spilled };
         if several {
-            let again = self.partitions(spilled.len(), Layout::Lines)?;
-            let recount = Recount {
-                filter: doubt.as_ref(),
-                keys: &keys,
-                spilled: again.as_ref(),
-                room: room_beside(budget, &keys, doubt.as_ref()),
-            };
-            for range in [self.from..range.start, range.end..self.inputs.len()] {
-                let tallies = self.scanner.scan_some(self.inputs, range.clone(), &recount)?;
-                self.passes.seen(self.inputs, range, &tallies)?;
-            }
-            let again = again.map(|parts| parts.finish(&self.disk)).transpose()?;
-            spilled
-                .iter_mut()
-                .zip(again.into_iter().flatten())
-                .for_each(|(files, again)| files.push(again));
+            self.recount([self.from..range.start, range.end..self.inputs.len()], &mut probed)?;
         }
-        Ok(Probed { doubt, keys, spilled })
+        Ok(probed)
+    }
+
+    /// Counts in how many of some inputs the gathered keys are; what may equal a spilled key is spilled too.
+    fn recount(
+        &mut self,
+        ranges: [Range<usize>; 2],
+        Probed { doubt, keys, spilled }: &mut Probed,
+    ) -> Result<(), Error> {
+        let again = self.partitions(spilled.len(), Layout::Lines)?;
+        let recount = Recount {
+            filter: doubt.as_ref(),
+            keys,
+            spilled: again.as_ref(),
+            room: room_beside(self.scanner.budget, keys, doubt.as_ref()),
+        };
+        for range in ranges {
+            let tallies = self.scanner.scan_some(self.inputs, range.clone(), &recount)?;
+            self.passes.seen(self.inputs, range, &tallies)?;
+        }
+        let again = again.map(|parts| parts.finish(&self.disk)).transpose()?;
+        let pairs = spilled.iter_mut().zip(again.into_iter().flatten());
+        pairs.for_each(|(files, again)| files.push(again));
+        Ok(())
     }
 
     /// As many partitions as keys were spilled to, if any.

@@ -55,16 +55,15 @@ impl Probe<'_> {
                 (Inserted::New(unit) | Inserted::Known(unit), Some(met)) => met.begin(unit, INPUT),
                 (Inserted::New(_) | Inserted::Known(_), None) => {}
                 (Inserted::Full, _) => {
-                    let mut spilled = self.spilled.lock().expect("no worker panics");
-                    if spilled.is_none() {
+                    let make = || {
                         let done = lines.place(i) - self.start;
                         let held = shard.table.bytes() * self.keys.len() as u64;
                         let count = self.budget.partitions(held, done, self.total);
                         let buffers = self.budget.spill_buffers();
-                        *spilled =
-                            Some(Partitions::new(self.disk, 0, count, buffers, Layout::Lines)?);
-                    }
-                    spilled.as_ref().expect("just made").push(hash, PLACE, key)?;
+                        Partitions::new(self.disk, 0, count, buffers, Layout::Lines)
+                    };
+                    let mut spilled = self.spilled.lock().expect("no worker panics");
+                    Partitions::push_to(&mut spilled, make, hash, PLACE, key)?;
                 }
             }
         }
@@ -141,19 +140,16 @@ impl Visit for Recount<'_> {
     }
 
     fn batch(&self, picked: &mut Picked, lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
-        picked.pick(self.filter, lines.hashes());
-        self.keys.warm(&picked.hashes);
-        for (&i, &hash) in picked.indexes.iter().zip(&picked.hashes) {
-            let key = lines.key(i);
-            match (self.keys.find(hash, key), self.spilled) {
-                (Some(at), _) => self.keys.meet(at, lines.input()),
-                (None, Some(spilled)) => {
-                    spilled.push(hash, lines.place(i), Record::line(key))?;
-                }
-                (None, None) => {}
+        self.keys.find_each(self.filter, lines, picked, |i, found| match (found, self.spilled) {
+            (Some(at), _) => {
+                self.keys.meet(at, lines.input());
+                Ok(())
             }
-        }
-        Ok(())
+            (None, Some(spilled)) => {
+                spilled.push(lines.hashes()[i], lines.place(i), Record::line(lines.key(i)))
+            }
+            (None, None) => Ok(()),
+        })
     }
 
     fn inputs_at_once(&self) -> usize {

@@ -54,20 +54,17 @@ impl Visit for SemiJoin<'_, '_> {
     }
 
     fn batch(&self, local: &mut Local, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        local.picked.pick(self.doubt, lines.hashes());
-        let Picked { indexes, hashes, .. } = &local.picked;
-        self.keys.warm(hashes);
-        for (&i, &hash) in indexes.iter().zip(hashes) {
-            let found = self.keys.find(hash, lines.key(i));
+        let Local { picked, found: kept, .. } = local;
+        self.keys.find_each(self.doubt, lines, picked, |i, found| {
             keep[i] = match found {
                 Some(at) => self.keys.met(at) == self.others && !self.given[at.0].is_set(at.1),
                 None => self.spilled.is_some(),
             };
             if keep[i] {
-                local.found.push(found);
+                kept.push(found);
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn kept(&self, local: &mut Local, lines: &Lines<'_>) -> Result<(), Error> {

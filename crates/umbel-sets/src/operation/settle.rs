@@ -6,7 +6,6 @@
 //! least one line and all its repeats, so this ends for any input. Equal lines and colliding hashes cost time, never memory.
 
 use std::sync::{Condvar, Mutex};
-use std::thread;
 
 use umbel::KeyHash;
 
@@ -19,6 +18,7 @@ use crate::places::Places;
 use crate::records::Layout;
 use crate::spill::{Disk, Partitions, Runs, Spill, SpillReader};
 use crate::table::{Inserted, Table};
+use crate::threads::on_each;
 
 /// A partition.
 pub(super) struct Part {
@@ -101,16 +101,7 @@ impl Settle<'_> {
                 }
             }
         };
-        thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            let mut total = work();
-            for handle in others {
-                let distinct =
-                    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                total = total.and_then(|sum| Ok(sum + distinct?));
-            }
-            total
-        })
+        on_each(threads, work).into_iter().sum()
     }
 
     /// Settles one partition; returns what is left for the next level, and how many distinct lines it held.
@@ -135,13 +126,10 @@ impl Settle<'_> {
                     (Inserted::Known(unit), Some(counts)) => counts.add(unit, input),
                     (Inserted::New(_) | Inserted::Known(_), None) => {}
                     (Inserted::Full, _) => {
-                        if rest.is_none() {
-                            let all = part.lines.lines();
-                            let count =
-                                self.budget.partitions_of_rest(all, seen, self.write_buffers());
-                            rest = Some(self.partitions(level, count, layout)?);
-                        }
-                        rest.as_ref().expect("just made").push(hash, place, line)?;
+                        let (all, buffers) = (part.lines.lines(), self.write_buffers());
+                        let count = || self.budget.partitions_of_rest(all, seen, buffers);
+                        let make = || self.partitions(level, count(), layout);
+                        Partitions::push_to(&mut rest, make, hash, place, line)?;
                     }
                 }
             }
@@ -183,8 +171,7 @@ impl Settle<'_> {
     /// Hashes the lines read last.
     fn hash(self, lines: &SpillReader, hashes: &mut Vec<KeyHash>) {
         hashes.clear();
-        let keys = (0..lines.len()).map(|i| lines.get(i).1.key());
-        self.hasher.hash_each(keys, |hash| hashes.push(hash));
+        self.hasher.hash_each(lines.keys(), |hash| hashes.push(hash));
     }
 
     /// Bytes of a read buffer.

@@ -24,7 +24,6 @@ mod worker;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
 use umbel::KeyHash;
 
@@ -33,6 +32,7 @@ use crate::hash::LineHasher;
 use crate::input::{Input, Reader};
 use crate::records::{Ends, Format, Head, KeyAt, Layout, Record};
 use crate::report::Progress;
+use crate::threads::on_each;
 use crate::{Error, Options};
 use batch::{Batch, Origin};
 use course::Course;
@@ -283,16 +283,8 @@ impl<'a> Scanner<'a> {
             Ok(worker.finish())
         };
         let workers = (self.budget.threads as u64).min(course.chunks()).max(1);
-        let results: Vec<_> = thread::scope(|scope| {
-            let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
-            let first = work();
-            let join = |handle: thread::ScopedJoinHandle<'_, _>| {
-                handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            };
-            std::iter::once(first).chain(others.into_iter().map(join)).collect()
-        });
         let mut tallies = vec![Tally::default(); range.len()];
-        for result in results {
+        for result in on_each(workers as usize, work) {
             match result {
                 Ok(parts) => {
                     for (input, part) in parts {
