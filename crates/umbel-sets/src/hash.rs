@@ -29,11 +29,26 @@ impl LineHasher {
     /// it.
     pub(crate) fn random() -> Self {
         let state = RandomState::new();
+        Self::keyed([0, 1, 2, 3].map(|i| state.hash_one(i)))
+    }
+
+    /// For one job whose answers depend on it: they are the same again, on a processor of the same kind.
+    pub(crate) fn repeatable() -> Self {
+        // The first digits of π.
+        Self::keyed([
+            0x243f_6a88_85a3_08d3,
+            0x1319_8a2e_0370_7344,
+            0xa409_3822_299f_31d0,
+            0x082e_fa98_ec4e_6c89,
+        ])
+    }
+
+    fn keyed(key: [u64; 4]) -> Self {
         #[cfg(target_arch = "x86_64")]
-        if let Some(aes) = aes::Aes::new([0, 1, 2, 3].map(|i| state.hash_one(i))) {
+        if let Some(aes) = aes::Aes::new(key) {
             return Self::Aes(aes);
         }
-        Self::Keys(KeyHasher::with_seed(state.hash_one(0)))
+        Self::Keys(KeyHasher::with_seed(key[0]))
     }
 
     #[inline]

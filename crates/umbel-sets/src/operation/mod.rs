@@ -38,7 +38,7 @@ use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, RwLock};
 
-use umbel::{Blocked, KeyHasher};
+use umbel::Blocked;
 
 use crate::budget::Budget;
 use crate::bulk::{fill, of_hashes};
@@ -171,7 +171,7 @@ impl<'a> SetOperation<'a> {
         let plan = self.plan()?;
         // An exact answer does not depend on the hash; any other one does, and is the same for the same inputs.
         let hasher = match plan.strategy {
-            Strategy::OnePass => KeyHasher::default().into(),
+            Strategy::OnePass => LineHasher::repeatable(),
             _ => LineHasher::random(),
         };
         let scanner = Scanner::within(self.budget, self.options, hasher)?;
