@@ -17,6 +17,7 @@ Examples:
   umbel common monday.txt tuesday.txt         lines that both files have
   umbel common --at-least 2 *.txt             lines that at least two of the files have
   umbel except all.txt blocked.txt            lines that only the first file has
+  umbel diff monday.txt tuesday.txt           lines that only one of two files has
   umbel dedup urls.txt                        each line once, in the order they came
   umbel dedup --seen seen.umbel today.txt     lines that no earlier run with this filter had
   umbel build -o seen.umbel urls.txt          a filter of all lines
@@ -42,6 +43,7 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     Common(CommonArgs),
     Except(ExceptArgs),
+    Diff(DiffArgs),
     Dedup(DedupArgs),
     Build(BuildArgs),
     Add(AddArgs),
@@ -95,6 +97,9 @@ pub(crate) struct RecordArgs {
     /// pointer such as /a.b/c. Several, each with its own --key, are compared together.
     #[arg(long, value_name = "FIELD", help_heading = "Records", allow_negative_numbers = true)]
     pub(crate) key: Vec<String>,
+    /// Records are lines of fields between runs of blanks, as awk reads them: --key 7 is the seventh word
+    #[arg(long, help_heading = "Records", conflicts_with_all = ["csv", "tsv", "jsonl"], requires = "key")]
+    pub(crate) fields: bool,
     /// Records are comma-separated values, with line feeds in quotes (RFC 4180)
     #[arg(long, help_heading = "Records", conflicts_with_all = ["tsv", "jsonl", "null"])]
     pub(crate) csv: bool,
@@ -110,6 +115,61 @@ pub(crate) struct RecordArgs {
     /// The byte between the fields of --csv, \t for a tab [default: a comma]
     #[arg(long, value_name = "BYTE", help_heading = "Records")]
     pub(crate) delimiter: Option<Delimiter>,
+    /// What to do with records that have not all fields of the key: end with an error, leave them out, or take
+    /// each for different from all others
+    #[arg(long, value_name = "WHAT", default_value = "error", help_heading = "Records")]
+    pub(crate) missing: OnMissing,
+    /// What to do with records that cannot be read: end with an error, or leave them out
+    #[arg(long, value_name = "WHAT", default_value = "error", help_heading = "Records")]
+    pub(crate) bad: OnBad,
+    /// Compare without the case of letters (what is written stays as it is)
+    #[arg(long, help_heading = "Comparison")]
+    pub(crate) ignore_case: bool,
+    /// Compare without blanks at both ends
+    #[arg(long, help_heading = "Comparison")]
+    pub(crate) trim: bool,
+    /// Compare without a carriage return at the end
+    #[arg(long, help_heading = "Comparison")]
+    pub(crate) crlf: bool,
+    /// Compare URLs by what they name: scheme and host in lower case, without default port and fragment
+    #[arg(long, value_name = "FORM", help_heading = "Comparison")]
+    pub(crate) normalize: Option<Form>,
+}
+
+/// What to do with a record without its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnMissing {
+    /// End with an error
+    Error,
+    /// Leave it out
+    Skip,
+    /// Take it for different from all others
+    Keep,
+}
+
+/// What to do with a record that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnBad {
+    /// End with an error
+    Error,
+    /// Leave it out
+    Skip,
+}
+
+/// A normal form of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// URLs, as the WHATWG's standard writes them
+    Url,
+}
+
+/// Which of the records with the same key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kept {
+    /// The first
+    First,
+    /// The last
+    Last,
 }
 
 /// A byte that stands between fields.
@@ -142,6 +202,16 @@ impl OutputArgs {
     pub(crate) fn file(&self) -> Option<&Path> {
         self.output.as_deref().filter(|path| path.as_os_str() != "-")
     }
+}
+
+/// Where the result goes, or how much of it there is.
+#[derive(Debug, Args)]
+pub(crate) struct ResultArgs {
+    #[command(flatten)]
+    pub(crate) to: OutputArgs,
+    /// Print how many there are, and nothing else
+    #[arg(long, conflicts_with_all = ["output", "explain"])]
+    pub(crate) total: bool,
 }
 
 /// How a verb talks.
@@ -220,6 +290,9 @@ pub(crate) struct CommonArgs {
     /// Files of lines, two or more
     #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
+    /// Every record of the first file whose key all others have, repeats included: a semi-join
+    #[arg(long, conflicts_with_all = ["at_least", "fpp"])]
+    pub(crate) all: bool,
     /// Lines in at least T of the files, in order of first appearance [default: all of them]
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub(crate) at_least: Option<usize>,
@@ -227,7 +300,7 @@ pub(crate) struct CommonArgs {
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) fpp: Option<Fpp>,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) output: ResultArgs,
     #[command(flatten)]
     pub(crate) work: Work,
 }
@@ -243,11 +316,41 @@ pub(crate) struct ExceptArgs {
     /// Files of lines, two or more: the first one, and those to take away
     #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
+    /// Every record of the first file whose key none of the others has, repeats included: an anti-join
+    #[arg(long, conflicts_with = "fpp")]
+    pub(crate) all: bool,
     /// Read every file once and allow this error: the chance of a line to be left out wrongly
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) fpp: Option<Fpp>,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) output: ResultArgs,
+    #[command(flatten)]
+    pub(crate) work: Work,
+}
+
+/// Lines that only one of two files has: - of the old one, + of the new one
+///
+/// Exact and under the memory cap, whatever the order of the lines: each different line once, first those that are gone, in
+/// the order of OLD, then those that are new, in the order of NEW. With --key, a row of NEW is marked ~ when OLD has another
+/// row with its key that is gone: it changed.
+///
+/// Exit status: 0 when both have the same lines, 1 when they differ, 2 for an error.
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// Two files of lines: OLD and NEW
+    #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Write lines that only NEW has to this file, and those that changed, without marks; nothing goes to standard output
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "output")]
+    pub(crate) added: Option<PathBuf>,
+    /// The same for lines that only OLD has
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "output")]
+    pub(crate) removed: Option<PathBuf>,
+    /// The same for lines that both have
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "output")]
+    pub(crate) kept: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: ResultArgs,
     #[command(flatten)]
     pub(crate) work: Work,
 }
@@ -271,14 +374,26 @@ pub(crate) struct DedupArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Only lines that come more than once
-    #[arg(long, conflicts_with = "seen")]
+    #[arg(long, conflicts_with_all = ["seen", "min"])]
     pub(crate) repeated: bool,
-    /// In front of each line, how often it comes, as a column
+    /// Only lines that come so often or more
+    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "seen")]
+    pub(crate) min: Option<std::num::NonZeroU64>,
+    /// Which of the records with the same key
+    #[arg(long, value_name = "WHICH", default_value = "first", conflicts_with = "seen")]
+    pub(crate) keep: Kept,
+    /// In front of each line, how often it comes, as a column; with --jsonl as {"count":3,"record":…}
     #[arg(long, conflicts_with = "seen")]
     pub(crate) count: bool,
+    /// Lines that come most often first, of those that come as often the first one first
+    #[arg(long, conflicts_with = "seen")]
+    pub(crate) by_count: bool,
+    /// Only the N lines that come most often, in that order
+    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "seen")]
+    pub(crate) top: Option<std::num::NonZeroU64>,
     /// Read every file once and allow this error: the chance of a line to be left out wrongly. With --seen, the rate of
     /// a new filter [default there: 1e-4]
-    #[arg(long, value_name = "P", allow_negative_numbers = true, conflicts_with_all = ["repeated", "count"])]
+    #[arg(long, value_name = "P", allow_negative_numbers = true, conflicts_with_all = ["repeated", "count", "min", "keep", "by_count", "top"])]
     pub(crate) fpp: Option<Fpp>,
     /// Skip what is recorded in this filter, and record what goes out; made when it is not there
     #[arg(long, value_name = "FILTER", value_hint = ValueHint::FilePath)]
@@ -295,7 +410,7 @@ pub(crate) struct DedupArgs {
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) output: ResultArgs,
     #[command(flatten)]
     pub(crate) work: Work,
 }
@@ -415,7 +530,7 @@ pub(crate) struct QueryArgs {
     #[command(flatten)]
     pub(crate) foreign: ForeignArgs,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) output: ResultArgs,
     #[command(flatten)]
     pub(crate) work: Work,
 }

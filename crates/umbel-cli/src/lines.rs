@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use umbel_sets::{Input, Options, Progress, Records, Spool, TempFolders};
+use umbel_sets::{
+    Bad, Input, Missing, Normalization, Options, Progress, Records, Spool, TempFolders,
+};
 
-use crate::args::{RecordArgs, Work};
+use crate::args::{Form, OnBad, OnMissing, RecordArgs, Work};
 use crate::atomic;
 use crate::machine;
 use crate::numbers::Size;
@@ -43,6 +45,16 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
         tmp,
         separator: if work.null { 0 } else { b'\n' },
         records,
+        normalization: normalization(&work.records),
+        missing: match work.records.missing {
+            OnMissing::Error => Missing::Refuse,
+            OnMissing::Skip => Missing::Skip,
+            OnMissing::Keep => Missing::Keep,
+        },
+        bad: match work.records.bad {
+            OnBad::Error => Bad::Refuse,
+            OnBad::Skip => Bad::Skip,
+        },
         progress: Arc::new(Progress::default()),
     })
 }
@@ -55,6 +67,11 @@ fn warn_if_in_memory(folder: &Path) {
             folder.display()
         ));
     }
+}
+
+fn normalization(args: &RecordArgs) -> Normalization {
+    let RecordArgs { ignore_case, trim, crlf, .. } = *args;
+    Normalization { crlf, trim, url: args.normalize == Some(Form::Url), ignore_case }
 }
 
 fn records(args: &RecordArgs) -> Result<Records> {
@@ -75,10 +92,14 @@ fn records(args: &RecordArgs) -> Result<Records> {
         Records::Tsv { header, key }
     } else if args.jsonl {
         Records::JsonLines { key }
+    } else if args.fields {
+        Records::Fields { key }
     } else if key.is_empty() {
         Records::Lines
     } else {
-        bail!("--key names a field of a record: say --csv, --tsv or --jsonl for what a record is");
+        bail!(
+            "--key names a field of a record: say --fields, --csv, --tsv or --jsonl for what a record is"
+        );
     })
 }
 

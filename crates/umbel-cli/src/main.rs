@@ -40,6 +40,7 @@ fn main() -> ExitCode {
     let result = match cli.verb {
         Verb::Common(args) => verbs::common(&args),
         Verb::Except(args) => verbs::except(&args),
+        Verb::Diff(args) => verbs::diff(&args),
         Verb::Dedup(args) => verbs::dedup(&args),
         Verb::Build(args) => verbs::build(&args),
         Verb::Add(args) => verbs::add(&args),

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
@@ -33,16 +34,22 @@ pub(crate) fn write_lines<T>(
     work: impl FnOnce(&mut (dyn Write + Send)) -> Result<T>,
 ) -> Result<T> {
     match to.file() {
-        Some(path) => {
-            let mut result = None;
-            atomic::write(path, Existing::Replace, |out| {
-                result = Some(work(out)?);
-                Ok(())
-            })?;
-            Ok(result.expect("it is there when the file is"))
-        }
+        Some(path) => write_file(path, work),
         None => work(&mut stdout()?),
     }
+}
+
+/// Lets `work` write to a file, which appears whole or not at all.
+pub(crate) fn write_file<T>(
+    path: &Path,
+    work: impl FnOnce(&mut (dyn Write + Send)) -> Result<T>,
+) -> Result<T> {
+    let mut result = None;
+    atomic::write(path, Existing::Replace, |out| {
+        result = Some(work(out)?);
+        Ok(())
+    })?;
+    Ok(result.expect("it is there when the file is"))
 }
 
 /// Refuses, before any work, a file that cannot be made.

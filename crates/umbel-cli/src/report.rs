@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 use umbel::filter::{Fact, Figure, Part};
 use umbel::{Capacity, Estimate};
-use umbel_sets::{Progress, Receipt, Report};
+use umbel_sets::{Changes, Progress, Receipt, Report};
 
 use crate::args::Voice;
 use crate::machine;
@@ -80,6 +80,8 @@ impl Run {
                 "lines": report.lines,
                 "distinct": report.distinct,
                 "found": report.found,
+                "missing": report.missing,
+                "bad": report.bad,
                 "bytes_read": report.bytes_read,
                 "bytes_spilled": report.bytes_spilled,
                 "bytes_written": report.bytes_written,
@@ -89,6 +91,11 @@ impl Run {
                 "seconds": seconds,
                 "exact": report.error.is_none() && filter.is_none(),
             });
+            if let Some(Changes { removed, added, changed, kept }) = report.changes {
+                let changes =
+                    [("removed", removed), ("added", added), ("changed", changed), ("kept", kept)];
+                changes.map(|(name, count)| object[name] = json!(count));
+            }
             if let Some(error) = report.error {
                 object["chance_extra"] = json!(error.extra);
                 object["chance_missing"] = json!(error.missing);
@@ -103,8 +110,18 @@ impl Run {
         if report.distinct > 0 {
             words.push(format!("{} distinct compared", Count(report.distinct)));
         }
-        if !found.is_empty() {
+        if let Some(Changes { removed, added, changed, .. }) = report.changes {
+            let changes = [(removed, "removed"), (added, "added"), (changed, "changed")];
+            words.extend(changes.map(|(count, what)| format!("{} {what}", Count(count))));
+        } else if !found.is_empty() {
             words.push(format!("{} {found}", Count(report.found)));
+        }
+        for (count, why) in
+            [(report.missing, "without the key"), (report.bad, "that cannot be read")]
+        {
+            if count > 0 {
+                words.push(format!("{} {why} left out", Count(count)));
+            }
         }
         let s = if report.passes == 1 { "" } else { "es" };
         words.push(format!("read {} in {} pass{s}", Size(report.bytes_read), report.passes));
@@ -344,6 +361,8 @@ fn part_json(part: &Part) -> Value {
 /// Adds one source's part to the report of all.
 pub(crate) fn add(total: &mut Report, part: &Report) {
     total.lines += part.lines;
+    total.missing += part.missing;
+    total.bad += part.bad;
     total.distinct += part.distinct;
     total.found += part.found;
     total.bytes_read += part.bytes_read;

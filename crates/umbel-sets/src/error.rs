@@ -63,11 +63,6 @@ pub enum Error {
     /// A filter could not be saved.
     #[error("{0}")]
     Save(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A number asked for in front of JSON lines.
-    #[error(
-        "JSON lines have no column for a number; count them as lines, or as rows of another format"
-    )]
-    CountedJson,
     /// A filter that would outgrow the memory cap.
     #[error(
         "the filter has grown as far as a memory cap of {} allows; to grow once more it takes {}: give that or more, or build it anew for more keys",

@@ -1,7 +1,7 @@
 //! Inputs: files that can be read again, and pipes made so by spooling.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, Read};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -238,6 +238,36 @@ fn stamp(name: &str, meta: io::Result<Metadata>) -> Result<Stamp, Error> {
         Ok(meta) if meta.is_dir() => Err(Error::Directory { name: name.to_owned() }),
         Ok(meta) => Ok(Stamp::of(&meta)),
         Err(source) => Err(Error::Read { name: name.to_owned(), source }),
+    }
+}
+
+/// A temporary file that rows are written to, one by one.
+pub(crate) struct SpoolWriter {
+    name: String,
+    out: BufWriter<TempFile>,
+    length: u64,
+    separator: u8,
+}
+
+impl SpoolWriter {
+    /// An empty one.
+    pub(crate) fn new(name: &str, options: &Options) -> Result<Self, Error> {
+        let out = BufWriter::with_capacity(1 << 18, options.tmp.file()?);
+        Ok(Self { name: name.to_owned(), out, length: 0, separator: options.separator })
+    }
+
+    /// Appends a row.
+    pub(crate) fn row(&mut self, row: &[u8]) -> Result<(), Error> {
+        self.length += row.len() as u64 + 1;
+        let written = self.out.write_all(row).and_then(|()| self.out.write_all(&[self.separator]));
+        written.map_err(|error| self.out.get_ref().fail(error))
+    }
+
+    /// All rows, to be read.
+    pub(crate) fn finish(self) -> Result<Input, Error> {
+        let file = Arc::new(TempFile::finish(self.out)?);
+        let stamp = Stamp { length: self.length, ..Stamp::default() };
+        Ok(Input::new(self.name, stamp, Bytes::Spooled(file, 0)))
     }
 }
 

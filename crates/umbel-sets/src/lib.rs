@@ -58,9 +58,9 @@ pub use filters::{
 };
 pub use input::{Input, Spool};
 pub use keys::{Keys, keys, keys_stream};
-pub use operation::{SetOperation, SetPlan, Strategy};
-pub use records::Records;
-pub use report::{ErrorBound, Progress, Report};
+pub use operation::{Change, Diff, Distinct, Keep, SetOperation, SetPlan, Strategy, Top};
+pub use records::{Bad, Missing, Normalization, Records};
+pub use report::{Changes, ErrorBound, Progress, Report};
 pub use temporary::TempFolders;
 
 use std::sync::Arc;
@@ -78,6 +78,12 @@ pub struct Options {
     pub separator: u8,
     /// What a record is, and its key.
     pub records: Records,
+    /// What of a key counts.
+    pub normalization: Normalization,
+    /// What is done with records that have not all fields of the key.
+    pub missing: Missing,
+    /// What is done with records that cannot be read.
+    pub bad: Bad,
     /// Where to tell how far the work is.
     pub progress: Arc<Progress>,
 }

@@ -16,9 +16,9 @@ impl Report {
     }
 
     /// Accounts for inputs, once: their lines, what was spooled of them, and which grew.
-    fn inputs(&mut self, inputs: &[Input], lines: u64) {
+    fn inputs<'t>(&mut self, inputs: &[Input], tallies: impl IntoIterator<Item = &'t Tally>) {
+        tallies.into_iter().for_each(|tally| self.tally(tally));
         let spooled = inputs.iter().map(Input::spooled_bytes).sum::<u64>();
-        self.lines += lines;
         self.bytes_read += spooled;
         self.bytes_spilled += spooled;
         let grown = inputs.iter().filter(|input| input.grew());
@@ -28,12 +28,31 @@ impl Report {
     /// Accounts for the only pass over `inputs`.
     pub(crate) fn passed(&mut self, inputs: &[Input], tallies: &[Tally]) {
         self.pass(inputs);
-        self.inputs(inputs, tallies.iter().map(|tally| tally.lines).sum());
+        self.inputs(inputs, tallies);
+    }
+
+    fn tally(&mut self, tally: &Tally) {
+        self.lines += tally.lines;
+        self.missing += tally.missing;
+        self.bad += tally.bad;
+    }
+
+    /// Accounts for work on what was spooled by this job.
+    pub(crate) fn follow(&mut self, next: &Self) {
+        self.bytes_read += next.bytes_read;
+        self.bytes_spilled += next.bytes_spilled;
+        self.distinct += next.distinct;
+    }
+
+    /// Accounts for what went through temporary files.
+    pub(crate) fn disk(&mut self, disk: &Disk<'_>) {
+        self.bytes_read += disk.read();
+        self.bytes_spilled += disk.written();
     }
 
     /// Accounts for lines that came one by one.
     pub(crate) fn streamed(&mut self, tally: &Tally, bytes: u64) {
-        self.lines += tally.lines;
+        self.tally(tally);
         self.bytes_read += bytes;
         self.passes += 1;
     }
@@ -70,9 +89,8 @@ impl Passes {
     /// The report of the whole job.
     pub(crate) fn finish(self, inputs: &[Input], disk: &Disk<'_>) -> Report {
         let Self { tallies, mut report } = self;
-        report.inputs(inputs, tallies.iter().flatten().map(|tally| tally.lines).sum());
-        report.bytes_read += disk.read();
-        report.bytes_spilled += disk.written();
+        report.inputs(inputs, tallies.iter().flatten());
+        report.disk(disk);
         report
     }
 }

@@ -11,6 +11,26 @@ pub struct ErrorBound {
     pub missing: f64,
 }
 
+/// How many rows of two files differ, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Rows only in the old file, without those that changed.
+    pub removed: u64,
+    /// Rows only in the new file, without those that changed.
+    pub added: u64,
+    /// Rows in the new file that are other versions of rows in the old one.
+    pub changed: u64,
+    /// Rows in both files.
+    pub kept: u64,
+}
+
+impl Changes {
+    /// Rows that one file has and the other has not; of a row that changed, the new one.
+    pub fn different(self) -> u64 {
+        self.removed + self.added + self.changed
+    }
+}
+
 /// How far a job is, for another thread to look at.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -44,6 +64,10 @@ impl Progress {
 pub struct Report {
     /// Lines of all inputs, each input counted once.
     pub lines: u64,
+    /// Records left out, of those lines none, since they have not all fields of the key.
+    pub missing: u64,
+    /// Records left out since they cannot be read.
+    pub bad: u64,
     /// Different lines among those that were kept to be compared by their bytes.
     pub distinct: u64,
     /// Lines put out.
@@ -58,6 +82,8 @@ pub struct Report {
     pub passes: u32,
     /// Names of inputs that grew meanwhile: the answer is about what they had in the beginning.
     pub grown: Vec<String>,
+    /// For a comparison of two files, what differs.
+    pub changes: Option<Changes>,
     /// Which error the answer may have; `None` when it is exact.
     pub error: Option<crate::ErrorBound>,
 }

@@ -7,7 +7,7 @@ use memchr::memchr;
 
 use crate::Error;
 use crate::input::{Input, lengths};
-use crate::records::Copied;
+use crate::records::{Copied, Found};
 use crate::scan::Scanner;
 
 /// Pieces read of an input, spread evenly, and most bytes of each: 60 thousand lines of 66 bytes. Of 20
@@ -116,12 +116,13 @@ impl Sample {
             rest = ends.find(rest, &mut false).map_or(&[][..], |at| &rest[at + 1..]);
         }
         while let Some(end) = ends.find(rest, &mut false) {
-            match head.cut.next(&rest[..=end], &mut copied) {
-                Ok((_, Some(key))) => {
+            let place = offset + (bytes.len() - rest.len()) as u64;
+            match head.cut.next(&rest[..=end], place, &mut copied) {
+                Ok((_, Found::Key(key))) => {
                     let key = key.record(&rest[..end], &copied.bytes).key();
                     self.see(scanner.hasher.hash(key).low, piece);
                 }
-                Ok((_, None)) => {}
+                Ok(_) => {}
                 Err(_) => {
                     let end = memchr(b'\n', rest).unwrap_or(end);
                     rest = &rest[end + 1..];

@@ -6,14 +6,31 @@ use std::ops::Range;
 use crate::Error;
 use crate::report::Report;
 use crate::scan::Lines;
+use crate::spill::Selected;
 
 pub(crate) struct Sink<'a> {
     out: BufWriter<&'a mut (dyn Write + Send)>,
+    form: Form<'a>,
     separator: u8,
     headed: bool,
     lines: u64,
     bytes: u64,
 }
+
+/// What is written of a result.
+pub(crate) enum Form<'a> {
+    /// The row alone.
+    Rows,
+    /// What is counted in front of it, as a column that ends with this byte.
+    Column(u8),
+    /// Both as members of a JSON object.
+    Object,
+    /// What someone else makes of it.
+    Handed(&'a mut Hand<'a>),
+}
+
+/// Takes results.
+pub(crate) type Hand<'a> = dyn FnMut(Selected<'_>) -> Result<(), Error> + Send + 'a;
 
 /// Lines that go out as they lie in a buffer, with their ends; adjacent ones are one piece.
 #[derive(Default)]
@@ -36,7 +53,17 @@ impl Pieces {
 impl<'a> Sink<'a> {
     pub(crate) fn new(out: &'a mut (dyn Write + Send), separator: u8) -> Self {
         let out = BufWriter::with_capacity(1 << 18, out);
-        Self { out, separator, headed: false, lines: 0, bytes: 0 }
+        Self { out, form: Form::Rows, separator, headed: false, lines: 0, bytes: 0 }
+    }
+
+    /// Writes results in a form.
+    pub(crate) fn with_form(self, form: Form<'a>) -> Self {
+        Self { form, ..self }
+    }
+
+    /// Whether lines may be written as they are.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.form, Form::Rows)
     }
 
     /// Writes a header, unless one was written before: it is no line of the result.
@@ -44,7 +71,10 @@ impl<'a> Sink<'a> {
         match row {
             Some(row) if !self.headed => {
                 self.headed = true;
-                self.write(&[row])
+                match self.form {
+                    Form::Column(column) => self.write(&[b"count", &[column], row]),
+                    _ => self.write(&[row]),
+                }
             }
             _ => Ok(()),
         }
@@ -55,19 +85,25 @@ impl<'a> Sink<'a> {
         self.headed = true;
     }
 
-    pub(crate) fn line(&mut self, line: &[u8]) -> Result<(), Error> {
-        self.lines += 1;
-        self.write(&[line])
-    }
-
-    /// Writes a line with a number in front, followed by `column`.
-    pub(crate) fn counted(&mut self, count: u64, column: u8, line: &[u8]) -> Result<(), Error> {
-        self.lines += 1;
+    /// Writes a result in the form that is wanted.
+    pub(crate) fn result(&mut self, selected: Selected<'_>) -> Result<(), Error> {
+        let Selected { count, row, .. } = selected;
         let mut digits = [0; 20];
         let mut rest = &mut digits[..];
         write!(rest, "{count}").expect("20 digits hold any number");
         let unused = rest.len();
-        self.write(&[&digits[..20 - unused], &[column], line])
+        let digits = &digits[..20 - unused];
+        match &mut self.form {
+            Form::Rows => self.write(&[row])?,
+            Form::Column(column) => {
+                let column = [*column];
+                self.write(&[digits, &column, row])?;
+            }
+            Form::Object => self.write(&[b"{\"count\":", digits, b",\"record\":", row, b"}"])?,
+            Form::Handed(hand) => hand(selected)?,
+        }
+        self.lines += 1;
+        Ok(())
     }
 
     fn write(&mut self, parts: &[&[u8]]) -> Result<(), Error> {

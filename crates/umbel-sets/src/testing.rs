@@ -24,6 +24,9 @@ pub(crate) fn options(dir: &Path, separator: u8) -> Options {
         tmp: Arc::new(TempFolders::new(&[dir.to_owned()])),
         separator,
         records: Records::Lines,
+        normalization: Default::default(),
+        missing: Default::default(),
+        bad: Default::default(),
         progress: Arc::new(Progress::default()),
     }
 }

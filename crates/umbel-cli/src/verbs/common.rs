@@ -12,13 +12,14 @@ use crate::output::check_target;
 use crate::report::Run;
 
 pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
-    check_target(&args.output)?;
+    check_target(&args.output.to)?;
     let options = lines::options(&args.work)?;
     let run = Run::start("common", args.work.voice, &options.progress);
     let inputs = lines::open_several(&args.files, &args.work, &options)?;
     let at_least = args.at_least.unwrap_or(inputs.len());
     let job =
         SetOperation::common(&inputs, at_least, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
+    let job = if args.all { job.every() } else { job };
     let about = Job { verb: "common", inputs: &inputs, options: &options };
     set_operation(&job, &about, &args.work, &args.output, run, "common")
 }

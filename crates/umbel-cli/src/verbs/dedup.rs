@@ -1,13 +1,15 @@
 //! `umbel dedup`: each different line once.
 
+use std::num::NonZeroU64;
+
 use anyhow::{Result, bail};
-use umbel_sets::SetOperation;
+use umbel_sets::{Distinct, Keep, SetOperation, Top};
 
 use super::explain::Job;
 use super::operation::set_operation;
 use super::seen;
 use crate::Outcome;
-use crate::args::DedupArgs;
+use crate::args::{DedupArgs, Kept};
 use crate::lines;
 use crate::output::check_target;
 use crate::report::Run;
@@ -19,13 +21,26 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     if args.secret.secret_file.is_some() {
         bail!("--secret-file goes with --seen: other answers rest on no filter that is kept");
     }
-    check_target(&args.output)?;
+    check_target(&args.output.to)?;
     let options = lines::options(&args.work)?;
     let run = Run::start("dedup", args.work.voice, &options.progress);
     let inputs = lines::open_rereadable(&args.files, &args.work, &options)?;
-    let job = SetOperation::distinct(&inputs, args.repeated, args.count, &options)?
-        .with_error(args.fpp.map(|fpp| fpp.0));
-    let found = if args.repeated { "repeated" } else { "different" };
+    let at_least = if args.repeated { 2 } else { args.min.map_or(1, NonZeroU64::get) };
+    let distinct = Distinct {
+        at_least,
+        keep: match args.keep {
+            Kept::First => Keep::First,
+            Kept::Last => Keep::Last,
+        },
+        counted: args.count,
+        ranked: match args.top {
+            Some(most) => Some(Top(most.get())),
+            None => args.by_count.then_some(Top::ALL),
+        },
+    };
+    let job =
+        SetOperation::distinct(&inputs, distinct, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
+    let found = if at_least > 1 { "repeated" } else { "different" };
     let about = Job { verb: "dedup", inputs: &inputs, options: &options };
     set_operation(&job, &about, &args.work, &args.output, run, found)
 }

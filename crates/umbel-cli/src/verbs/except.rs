@@ -12,11 +12,12 @@ use crate::output::check_target;
 use crate::report::Run;
 
 pub(crate) fn except(args: &ExceptArgs) -> Result<Outcome> {
-    check_target(&args.output)?;
+    check_target(&args.output.to)?;
     let options = lines::options(&args.work)?;
     let run = Run::start("except", args.work.voice, &options.progress);
     let inputs = lines::open_several(&args.files, &args.work, &options)?;
     let job = SetOperation::except(&inputs, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
+    let job = if args.all { job.every() } else { job };
     let about = Job { verb: "except", inputs: &inputs, options: &options };
     set_operation(&job, &about, &args.work, &args.output, run, "left")
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 use umbel::Plan;
 use umbel::math::classic;
 use umbel_foreign::{ForeignFilter, Format};
-use umbel_sets::{Filter, Input, Options, Records, SetPlan, Strategy};
+use umbel_sets::{Filter, Input, Options, SetPlan, Strategy};
 
 use crate::numbers::{Count, Rate, Size};
 
@@ -32,10 +32,7 @@ impl Job<'_> {
     }
 
     fn key(&self) -> &[String] {
-        match &self.options.records {
-            Records::Csv { key, .. } | Records::Tsv { key, .. } | Records::JsonLines { key } => key,
-            _ => &[],
-        }
+        self.options.records.key()
     }
 }
 

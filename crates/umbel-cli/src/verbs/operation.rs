@@ -1,11 +1,13 @@
 //! What `common`, `except` and `dedup` do with their set operation.
 
+use std::io;
+
 use anyhow::Result;
 use umbel_sets::SetOperation;
 
 use super::explain::{self, Job};
 use crate::Outcome;
-use crate::args::{OutputArgs, Work};
+use crate::args::{ResultArgs, Work};
 use crate::output::{print, write_lines};
 use crate::report::Run;
 
@@ -14,7 +16,7 @@ pub(super) fn set_operation(
     operation: &SetOperation<'_>,
     about: &Job<'_>,
     work: &Work,
-    output: &OutputArgs,
+    output: &ResultArgs,
     run: Run,
     found: &str,
 ) -> Result<Outcome> {
@@ -22,7 +24,13 @@ pub(super) fn set_operation(
         print(explain::operation(&operation.plan()?, about, work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let report = write_lines(output, |out| Ok(operation.run(out)?))?;
+    let report = if output.total {
+        let report = operation.run(&mut io::sink())?;
+        print(format!("{}\n", report.found))?;
+        report
+    } else {
+        write_lines(&output.to, |out| Ok(operation.run(out)?))?
+    };
     run.finish(&report, found, None);
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }

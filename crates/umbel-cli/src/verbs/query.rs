@@ -1,5 +1,7 @@
 //! `umbel query`: the lines that may be in a filter, or those that certainly are not.
 
+use std::io;
+
 use anyhow::Result;
 use umbel_sets::{ErrorBound, Query};
 
@@ -12,7 +14,7 @@ use crate::output::{check_target, print, write_lines};
 use crate::report::Run;
 
 pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
-    check_target(&args.output)?;
+    check_target(&args.output.to)?;
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
     let filter = filters::read(&args.filter, secret.as_ref(), &args.foreign, &options)?;
@@ -22,7 +24,7 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let run = Run::start("query", args.work.voice, &options.progress);
-    let (rate, mut total) = write_lines(&args.output, |out| {
+    let ask = |out: &mut (dyn io::Write + Send)| {
         let mut query = Query::new(&filter, args.invert, out, &options)?;
         for source in sources {
             match source {
@@ -34,7 +36,14 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
             }
         }
         Ok((query.fpp(), query.finish()?))
-    })?;
+    };
+    let (rate, mut total) = if args.output.total {
+        let (rate, total) = ask(&mut io::sink())?;
+        print(format!("{}\n", total.found))?;
+        (rate, total)
+    } else {
+        write_lines(&args.output.to, ask)?
+    };
     // A line that was never put in passes wrongly with this chance; none that was is left out. The
     // other way round, such a line is wrongly left out.
     total.error = Some(if args.invert {

@@ -39,7 +39,7 @@ const DEFAULT_FPP: f64 = 1e-4;
 pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
-    let named = args.output.file();
+    let named = args.output.to.file();
     let sources = lines::open_beside(&args.files, &args.work, named)?;
     if !path.exists() {
         let keys = args.keys.map_or(DEFAULT_KEYS, |keys| keys.0);

@@ -160,6 +160,9 @@ mod tests {
             tmp: Arc::new(TempFolders::new(&[dir.path().to_owned()])),
             separator: b'\n',
             records: crate::Records::Lines,
+            normalization: Default::default(),
+            missing: Default::default(),
+            bad: Default::default(),
             progress: Arc::new(Progress::default()),
         };
         let inputs = [Input::file("lines", file).unwrap()];

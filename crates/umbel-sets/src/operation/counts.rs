@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::table::{LEAST_RECORD, UNIT};
 
@@ -25,52 +25,71 @@ pub(super) enum Counted {
     Lines,
     /// In how many inputs it is.
     Inputs,
+    /// How often a line comes, and where it comes last.
+    Last,
 }
+
+/// A number for every three units.
+type Blocks<T> = Vec<Box<[T]>>;
 
 pub(super) struct Counts {
     counted: Counted,
-    blocks: Vec<Box<[AtomicU32]>>,
+    blocks: Blocks<AtomicU32>,
     /// Where inputs are counted: the last one that a line was met in and which of the [`INPUTS_AT_ONCE`] up to that one,
     /// 16 bits each.
-    last: Vec<Box<[AtomicU32]>>,
+    last: Blocks<AtomicU32>,
+    /// The last place of each line, where that matters.
+    places: Blocks<AtomicU64>,
     /// How often a number went round.
     rounds: Mutex<HashMap<u64, u64>>,
 }
 
 impl Counts {
     pub(super) fn new(counted: Counted) -> Self {
-        Self { counted, blocks: Vec::new(), last: Vec::new(), rounds: Mutex::default() }
+        let (blocks, last, places) = Default::default();
+        Self { counted, blocks, last, places, rounds: Mutex::default() }
     }
 
     /// Of a share of memory, the part that is left to a table whose lines are counted: 4 of 16 bytes
-    /// go to numbers, or 8 of 20.
+    /// go to numbers, 8 of 20, or 12 of 24.
     pub(super) fn table(counted: Counted, share: u64) -> u64 {
         match counted {
             Counted::Lines => share - share / 4,
             Counted::Inputs => share - share / 5 * 2,
+            Counted::Last => share / 2,
         }
     }
 
-    /// Counts the record at `unit`, of an input, for the first time.
-    pub(super) fn begin(&mut self, unit: u64, input: usize) {
+    /// Counts the record at `unit`, at some place of an input, for the first time.
+    pub(super) fn begin(&mut self, unit: u64, input: usize, place: u64) {
         make(&mut self.blocks, unit);
-        if self.counted == Counted::Inputs {
-            make(&mut self.last, unit);
+        match self.counted {
+            Counted::Lines => {}
+            Counted::Inputs => make(&mut self.last, unit),
+            Counted::Last => make(&mut self.places, unit),
         }
-        self.add(unit, input);
+        self.add(unit, input, place);
     }
 
     /// Counts it once more; nothing for an excluded line, which was never begun.
-    pub(super) fn add(&self, unit: u64, input: usize) {
+    pub(super) fn add(&self, unit: u64, input: usize, place: u64) {
         let Some(number) = self::number(&self.blocks, unit) else { return };
         if let Some(last) = self::number(&self.last, unit)
             && !is_first_of(last, input)
         {
             return;
         }
+        if let Some(last) = self::number(&self.places, unit) {
+            last.fetch_max(place, Ordering::Relaxed);
+        }
         if number.fetch_add(1, Ordering::Relaxed) == u32::MAX {
             *self.rounds.lock().expect("no worker panics").entry(unit).or_default() += 1;
         }
+    }
+
+    /// Where it comes last, if that is kept.
+    pub(super) fn last_place(&self, unit: u64) -> Option<u64> {
+        number(&self.places, unit).map(|place| place.load(Ordering::Relaxed))
     }
 
     /// How often it was counted.
@@ -82,18 +101,18 @@ impl Counts {
 }
 
 /// Makes the block that has the number of a unit.
-fn make(blocks: &mut Vec<Box<[AtomicU32]>>, unit: u64) {
+fn make<T: Default>(blocks: &mut Blocks<T>, unit: u64) {
     let block = (unit / SHARE / BLOCK) as usize;
     if blocks.len() <= block {
         // A long record leaves units out: their blocks stay empty.
         blocks.resize_with(block + 1, Box::default);
     }
     if blocks[block].is_empty() {
-        blocks[block] = (0..BLOCK).map(|_| AtomicU32::new(0)).collect();
+        blocks[block] = (0..BLOCK).map(|_| T::default()).collect();
     }
 }
 
-fn number(blocks: &[Box<[AtomicU32]>], unit: u64) -> Option<&AtomicU32> {
+fn number<T>(blocks: &[Box<[T]>], unit: u64) -> Option<&T> {
     blocks.get((unit / SHARE / BLOCK) as usize)?.get((unit / SHARE % BLOCK) as usize)
 }
 
@@ -121,24 +140,24 @@ mod tests {
     fn counts_past_32_bits() {
         let mut counts = Counts::new(Counted::Lines);
         for unit in [0, 3, 1_000_000] {
-            counts.begin(unit, 0);
+            counts.begin(unit, 0, 0);
         }
-        counts.add(3, 0);
+        counts.add(3, 0, 0);
         counts.blocks[0][1].store(u32::MAX, Ordering::Relaxed);
-        counts.add(3, 0);
-        counts.add(3, 0);
+        counts.add(3, 0, 0);
+        counts.add(3, 0, 0);
         assert_eq!([0, 3, 1_000_000].map(|unit| counts.get(unit)), [1, (1 << 32) + 1, 1]);
     }
 
     #[test]
     fn counts_each_input_once_in_any_order_of_those_at_once() {
         let mut counts = Counts::new(Counted::Inputs);
-        counts.begin(9, 3);
+        counts.begin(9, 3, 0);
         let mut model = std::collections::HashSet::from([3]);
         for input in
             [3, 3, 0, 5, 4, 3, 0, 18, 3, 17, 18, 19, 4, 65_000, 65_000, 64_985, 64_990, 64_985]
         {
-            counts.add(9, input);
+            counts.add(9, input, 0);
             model.insert(input);
             assert_eq!(counts.get(9), model.len() as u64, "{input}");
         }

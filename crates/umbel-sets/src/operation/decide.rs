@@ -137,7 +137,7 @@ impl Visit for Decide<'_, '_> {
                 let known = table.find(hash, key);
                 keep[i] = known.is_none();
                 if let (Some(unit), Some(counts)) = (known, &counts) {
-                    counts.add(unit, lines.input());
+                    counts.add(unit, lines.input(), lines.place(i));
                 }
             }
         }
@@ -170,8 +170,8 @@ impl Visit for Decide<'_, '_> {
                 let (hash, place) = (lines.hashes()[i], lines.place(i));
                 let inserted = table.insert(hash, place, self.rule.record(lines.record(i)))?;
                 match (inserted, &mut counts) {
-                    (Inserted::New(unit), Some(counts)) => counts.begin(unit, lines.input()),
-                    (Inserted::Known(unit), Some(counts)) => counts.add(unit, lines.input()),
+                    (Inserted::New(unit), Some(counts)) => counts.begin(unit, lines.input(), place),
+                    (Inserted::Known(unit), Some(counts)) => counts.add(unit, lines.input(), place),
                     (Inserted::New(_), None) if writes => pieces.add(lines.extent(i), 1),
                     (Inserted::New(_) | Inserted::Known(_), None) => {}
                     (Inserted::Full, _) => {

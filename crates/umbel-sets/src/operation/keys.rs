@@ -123,7 +123,7 @@ impl Keys {
     /// Records that a key is in an input.
     pub(super) fn meet(&self, (shard, unit): At, input: usize) {
         if let Some(met) = &self.shards[shard].met {
-            met.add(unit, input);
+            met.add(unit, input, 0);
         }
     }
 

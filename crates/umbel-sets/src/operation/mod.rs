@@ -23,13 +23,15 @@
 mod build;
 mod counts;
 mod decide;
+mod diff;
 mod keys;
+mod look_up;
 mod marks;
 mod one_pass;
 mod plan;
 mod probe;
+mod ranking;
 mod rule;
-mod semi_join;
 mod settle;
 mod write;
 
@@ -49,18 +51,20 @@ use crate::places::Places;
 use crate::records::Layout;
 use crate::report::Report;
 use crate::scan::Scanner;
-use crate::sink::Sink;
+use crate::sink::{Form, Hand, Sink};
 use crate::spill::{Disk, Partitions, Runs, Spill};
 use crate::table::Table;
 use crate::{Error, Options};
 use build::{Build, Doubt};
 use counts::{Counted, Counts};
 use decide::Decide;
+pub use diff::{Change, Diff};
 use keys::{Gathering, Keys};
+use look_up::LookUp;
 pub use plan::{SetPlan, Strategy};
 use probe::{Probe, Recount};
+use ranking::Ranking;
 use rule::{Others, Results, Rule};
-use semi_join::SemiJoin;
 use settle::{Part, Settle};
 use write::Write;
 
@@ -68,13 +72,57 @@ use write::Write;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
     /// Each different line of all of them.
-    Distinct { repeated: bool, counted: bool },
+    Distinct(Distinct),
     /// Each different line that so many of them have, 2 or more.
     Several(usize),
-    /// Each different line of the first that no other has.
-    Except,
-    /// Each different line that all of them have, 2 or more.
-    Common,
+    /// Each different line of the first that no other has, or every one.
+    Except { every: bool },
+    /// Each different line of the first that all others have, one or more, or every one.
+    Common { every: bool },
+    /// Each different row of all of them, whatever its key, counted by the inputs that have it.
+    Rows,
+    /// Every line of the first, counted 2 if another has its key, and else 1.
+    Mark,
+}
+
+/// Which of the lines that are equal, or have the same key, [`SetOperation::distinct`] selects, and how they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Distinct {
+    /// Only what comes so often or more.
+    pub at_least: u64,
+    /// Which of the lines with the same key.
+    pub keep: Keep,
+    /// Writes with each line how often its key comes: as a column in front, or with JSON lines as
+    /// `{"count":3,"record":…}`.
+    pub counted: bool,
+    /// Writes what comes most often first, what comes as often in the order of the input, and of all that only so many.
+    pub ranked: Option<Top>,
+}
+
+/// The first line of each key.
+impl Default for Distinct {
+    fn default() -> Self {
+        Self { at_least: 1, keep: Keep::First, counted: false, ranked: None }
+    }
+}
+
+/// One of the lines with the same key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// The one that comes first.
+    #[default]
+    First,
+    /// The one that comes last.
+    Last,
+}
+
+/// How many lines, of those that come most often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Top(pub u64);
+
+impl Top {
+    /// All of them.
+    pub const ALL: Self = Self(u64::MAX);
 }
 
 /// A set operation over the lines of files.
@@ -94,22 +142,16 @@ impl<'a> SetOperation<'a> {
         Ok(Self { inputs, wanted, fpp: None, budget, options })
     }
 
-    /// Each different line of all `inputs`; of those only what is `repeated`, comes more than once; with how often each
-    /// comes as a column in front, if `counted`.
+    /// Each different line of all `inputs`, or one of the lines of each key.
     ///
     /// # Errors
-    /// [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for a cap under what the threads need;
-    /// [`Error::CountedJson`] for counted JSON lines, which have no columns.
+    /// [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for a cap under what the threads need.
     pub fn distinct(
         inputs: &'a [Input],
-        repeated: bool,
-        counted: bool,
+        distinct: Distinct,
         options: &'a Options,
     ) -> Result<Self, Error> {
-        if counted && options.records.column().is_none() {
-            return Err(Error::CountedJson);
-        }
-        Self::new(inputs, Wanted::Distinct { repeated, counted }, options)
+        Self::new(inputs, Wanted::Distinct(distinct), options)
     }
 
     /// Each different line that at least `at_least` of `inputs` have.
@@ -126,8 +168,8 @@ impl<'a> SetOperation<'a> {
             return Err(Error::AtLeast { at_least, inputs: inputs.len() });
         }
         let wanted = match at_least {
-            1 => Wanted::Distinct { repeated: false, counted: false },
-            all if all == inputs.len() => Wanted::Common,
+            1 => Wanted::Distinct(Distinct::default()),
+            all if all == inputs.len() => Wanted::Common { every: false },
             some => Wanted::Several(some),
         };
         Self::new(inputs, wanted, options)
@@ -138,11 +180,23 @@ impl<'a> SetOperation<'a> {
     /// # Errors
     /// [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for a cap under what the threads need.
     pub fn except(inputs: &'a [Input], options: &'a Options) -> Result<Self, Error> {
-        Self::new(inputs, Wanted::Except, options)
+        Self::new(inputs, Wanted::Except { every: false }, options)
+    }
+
+    /// Every line of the first of two or more inputs whose key all others have, or with [`except`](Self::except) none of
+    /// them, repeats included: a semi-join or an anti-join. No other operation changes.
+    #[must_use]
+    pub fn every(self) -> Self {
+        let wanted = match self.wanted {
+            Wanted::Except { .. } => Wanted::Except { every: true },
+            Wanted::Common { .. } => Wanted::Common { every: true },
+            wanted => wanted,
+        };
+        Self { wanted, ..self }
     }
 
     /// Uses filters alone and reads every input once. The chances that a line is wrongly left out and, where other inputs
-    /// matter, wrongly written are together at most `fpp`. Repeated and counted are ignored.
+    /// matter, wrongly written are together at most `fpp`. Writes the first line of each key, as it is.
     #[must_use]
     pub fn with_error(self, fpp: Option<f64>) -> Self {
         Self { fpp, ..self }
@@ -157,30 +211,66 @@ impl<'a> SetOperation<'a> {
     /// How many inputs, from the first on, may have lines written.
     fn from(&self) -> usize {
         match self.wanted {
-            Wanted::Distinct { .. } | Wanted::Several(_) => self.inputs.len(),
-            Wanted::Except | Wanted::Common => self.inputs.len().min(1),
+            Wanted::Distinct(_) | Wanted::Several(_) | Wanted::Rows => self.inputs.len(),
+            Wanted::Except { .. } | Wanted::Common { .. } | Wanted::Mark => {
+                self.inputs.len().min(1)
+            }
         }
     }
 
-    /// Writes the lines to `out`, in the order of their first places over the inputs.
+    fn scanner(&self, hasher: impl Into<LineHasher>) -> Result<Scanner<'a>, Error> {
+        let scanner = Scanner::within(self.budget, self.options, hasher)?;
+        Ok(if self.wanted == Wanted::Rows { scanner.comparing_rows() } else { scanner })
+    }
+
+    fn header(&self) -> Result<Option<Vec<u8>>, Error> {
+        self.scanner(LineHasher::random())?.header(self.inputs)
+    }
+
+    /// Writes the lines to `out`, in the order of their places over the inputs unless they are ranked.
     ///
     /// # Errors
     /// Those of reading, of temporary files and of `out`. What was written before one is the beginning
     /// of the result.
     pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
+        let (Wanted::Distinct(Distinct { counted, ranked, .. }), None) = (self.wanted, self.fpp)
+        else {
+            return self.write(Sink::new(out, self.options.separator));
+        };
+        let form = || match self.options.records.column() {
+            _ if !counted => Form::Rows,
+            Some(column) => Form::Column(column),
+            None => Form::Object,
+        };
+        let Some(Top(most)) = ranked else {
+            return self.write(Sink::new(out, self.options.separator).with_form(form()));
+        };
+        let disk = Disk::new(&self.options.tmp);
+        let mut ranking = Ranking::new(most, self.budget.rest / 4, &disk);
+        let mut report = self.hand(&mut |selected| ranking.push(selected))?;
+        let mut sink = Sink::new(out, self.options.separator).with_form(form());
+        sink.header(self.header()?.as_deref())?;
+        ranking.write(&mut sink)?;
+        sink.finish(&mut report)?;
+        report.disk(&disk);
+        Ok(report)
+    }
+
+    /// Hands the results to `hand`.
+    fn hand<'h>(&self, hand: &'h mut Hand<'h>) -> Result<Report, Error> {
+        let mut nowhere = io::sink();
+        self.write(Sink::new(&mut nowhere, self.options.separator).with_form(Form::Handed(hand)))
+    }
+
+    fn write(&self, mut sink: Sink<'_>) -> Result<Report, Error> {
         let plan = self.plan()?;
         // An exact answer does not depend on the hash; any other one does, and is the same for the same inputs.
         let hasher = match plan.strategy {
             Strategy::OnePass => LineHasher::repeatable(),
             _ => LineHasher::random(),
         };
-        let scanner = Scanner::within(self.budget, self.options, hasher)?;
-        let counted = matches!(self.wanted, Wanted::Distinct { counted: true, .. });
-        let column = self.options.records.column().filter(|_| counted);
-        let mut header = scanner.header(self.inputs)?;
-        if let (Some(column), Some(row)) = (column, &mut header) {
-            row.splice(0..0, [b"count", &[column][..]].concat());
-        }
+        let scanner = self.scanner(hasher)?;
+        let header = scanner.header(self.inputs)?;
         self.options.progress.expect(plan.bytes_read);
         let mut run = Run {
             inputs: self.inputs,
@@ -190,9 +280,7 @@ impl<'a> SetOperation<'a> {
             passes: Passes::new(self.inputs),
             scanner,
             header,
-            column,
         };
-        let mut sink = Sink::new(out, self.options.separator);
         if plan.strategy == Strategy::OnePass {
             one_pass::run(&mut run, &plan, self.wanted, &mut sink)?;
         } else {
@@ -205,19 +293,29 @@ impl<'a> SetOperation<'a> {
 
     fn rule(&self, plan: &SetPlan) -> Rule {
         let (at_least, counted) = match self.wanted {
-            Wanted::Distinct { repeated: true, .. } => (2, Some(Counted::Lines)),
-            Wanted::Distinct { counted, .. } => (1, counted.then_some(Counted::Lines)),
+            Wanted::Distinct(Distinct { at_least, keep: Keep::Last, .. }) => {
+                (at_least, Some(Counted::Last))
+            }
+            Wanted::Distinct(Distinct { at_least, counted, ranked, .. }) => {
+                let counts = at_least > 1 || counted || ranked.is_some();
+                (at_least, counts.then_some(Counted::Lines))
+            }
             Wanted::Several(at_least) => (at_least as u64, Some(Counted::Inputs)),
-            Wanted::Except | Wanted::Common => (1, None),
+            Wanted::Rows => (1, Some(Counted::Inputs)),
+            Wanted::Except { .. } | Wanted::Common { .. } | Wanted::Mark => (1, None),
         };
-        let others = match self.wanted {
-            Wanted::Common => Others::Semi(self.inputs.len() as u64 - 1),
-            _ => Others::Anti,
+        let (others, every) = match self.wanted {
+            Wanted::Common { every } => (Others::Semi(self.inputs.len() as u64 - 1), every),
+            Wanted::Except { every } => (Others::Anti, every),
+            Wanted::Mark => (Others::Mark, true),
+            _ => (Others::Anti, false),
         };
-        let few = at_least > 1 || self.wanted == Wanted::Common;
+        let few = at_least > 1 || matches!(self.wanted, Wanted::Common { .. });
         // Many rows would go through temporary files at every level; one more pass over the input is cheaper.
         let rows = few || (plan.seen.is_none() && plan.bytes_spilled == 0);
-        Rule { at_least, counted, others, rows }
+        // A last line is not in the table.
+        let rows = (rows && counted != Some(Counted::Last)) || every;
+        Rule { at_least, counted, others, every, rows }
     }
 }
 
@@ -231,8 +329,6 @@ struct Run<'a> {
     passes: Passes,
     /// Written before all rows.
     header: Option<Vec<u8>>,
-    /// The delimiter after the count, if lines are counted.
-    column: Option<u8>,
 }
 
 impl Run<'_> {
@@ -240,9 +336,10 @@ impl Run<'_> {
         let (seen, doubt) = self.build(plan, rule)?;
         let probed = self.probe(plan, seen, doubt, rule)?;
         sink.header(self.header.as_deref())?;
-        match rule.others {
-            Others::Anti => self.anti_join(probed, rule, sink),
-            Others::Semi(others) => self.semi_join(probed, rule, others, sink),
+        if rule.is_look_up() {
+            self.look_up(probed, rule, sink)
+        } else {
+            self.anti_join(probed, rule, sink)
         }
     }
 
@@ -257,8 +354,8 @@ impl Run<'_> {
         let mut seen = of_hashes(size)?;
         let room = |filters: u64| (budget.rest - filters).max(budget.long_line());
         let mut doubt = None;
-        let tallies = match (rule.others, &plan.doubtful) {
-            (Others::Anti, Some(doubtful)) => {
+        let tallies = match &plan.doubtful {
+            Some(doubtful) if !rule.is_look_up() => {
                 let mut filter = of_hashes(doubtful)?;
                 let room = room(size.bytes() + doubtful.bytes());
                 let build = Build::new(&mut seen, &mut filter, budget.threads, room);
@@ -293,8 +390,8 @@ impl Run<'_> {
         let doubt = doubt.map(Mutex::new);
         let spilled = Mutex::new(None);
         let range = match rule.others {
-            Others::Anti => self.from..self.inputs.len(),
             Others::Semi(_) => plan.smallest..plan.smallest + 1,
+            Others::Anti | Others::Mark => self.from..self.inputs.len(),
         };
         let probe = Probe {
             filter: seen.as_ref(),
@@ -314,15 +411,13 @@ impl Run<'_> {
         let spilled = spilled.map(|parts| parts.finish(&self.disk)).transpose()?;
         let spilled: Vec<_> =
             spilled.unwrap_or_default().into_iter().map(|file| vec![file]).collect();
-        let doubt = match (rule.others, doubt) {
-            (Others::Anti, None) => None,
-            (Others::Anti, Some(doubt)) => {
-                Some(doubt.into_inner().expect("no worker panics").fold()?)
-            }
-            (Others::Semi(_), _) => {
+        let doubt = match doubt {
+            _ if rule.is_look_up() => {
                 let room = budget.table(keys.bytes()).max(plan::LEAST_FILTER);
                 keys.filter(&spilled, &self.scanner, &self.disk, room)?
             }
+            None => None,
+            Some(doubt) => Some(doubt.into_inner().expect("no worker panics").fold()?),
         };
         let mut probed = Probed { doubt, keys, spilled };
         if several {
@@ -372,19 +467,19 @@ impl Run<'_> {
         }
         let from = if rule.counted.is_some() { 0 } else { undecided };
         let mut results = match rest {
-            None => Results::table(table, counts, rule),
-            Some(rest) => {
+            None if rule.counted != Some(Counted::Last) => Results::table(table, counts, rule),
+            rest => {
                 let mut runs = Runs::new();
                 // The partitions get all memory: the table's results become a run like theirs.
                 if rule.counted.is_some() {
                     rule.append(&table, counts.as_ref(), None, &self.disk, &mut runs)?;
                 }
                 drop((table, counts));
-                self.settle(rest, spilled, doubt.as_ref(), rule, runs)?
+                self.settle(rest.unwrap_or_default(), spilled, doubt.as_ref(), rule, runs)?
             }
         };
         if !rule.rows {
-            return self.write(doubt.as_ref(), from, &mut results, sink);
+            return self.write_by_place(doubt.as_ref(), from, rule, &mut results, sink);
         }
         self.write_results(&mut results, sink)
     }
@@ -437,31 +532,25 @@ impl Run<'_> {
         })
     }
 
-    /// Steps 3 and 4 of a semi-join with so many `others`.
-    fn semi_join(
-        &mut self,
-        probed: Probed,
-        rule: Rule,
-        others: u64,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), Error> {
+    /// Steps 3 and 4 where the keys of the other inputs alone decide.
+    fn look_up(&mut self, probed: Probed, rule: Rule, sink: &mut Sink<'_>) -> Result<(), Error> {
         let Probed { doubt, keys, spilled } = probed;
         let budget = self.scanner.budget;
         let rest = self.partitions(spilled.len(), self.scanner.layout())?;
         let mut runs = Runs::new();
-        let semi_join = SemiJoin {
+        let look_up = LookUp {
             doubt: doubt.as_ref(),
             keys: &keys,
-            others,
-            given: keys.marks(),
+            rule,
+            given: (!rule.every).then(|| keys.marks()),
             spilled: rest.as_ref(),
-            output: Mutex::new(semi_join::Output { sink, runs: &mut runs, late: false }),
+            output: Mutex::new(look_up::Output { sink, runs: &mut runs, late: false }),
             disk: &self.disk,
             room: room_beside(budget, &keys, doubt.as_ref()),
         };
-        let tallies = self.scanner.scan_some(self.inputs, 0..1, &semi_join)?;
-        drop(semi_join);
-        self.passes.seen(self.inputs, 0..1, &tallies)?;
+        let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &look_up)?;
+        drop(look_up);
+        self.passes.seen(self.inputs, 0..self.from, &tallies)?;
         self.passes.report.distinct = keys.len();
         let Some(rest) = rest else { return Ok(()) };
         runs.end();
@@ -491,20 +580,18 @@ impl Run<'_> {
     /// Writes results as they come.
     fn write_results(&self, results: &mut Results, sink: &mut Sink<'_>) -> Result<(), Error> {
         while let Some(result) = results.next(&self.disk)? {
-            match self.column {
-                Some(column) => sink.counted(result.count, column, result.row)?,
-                None => sink.line(result.row)?,
-            }
+            sink.result(result)?;
         }
         Ok(())
     }
 
     /// Reads the first inputs again and writes, from a place on, lines that are not doubtful and those among the results.
     /// Without `doubt`, all lines are doubtful.
-    fn write(
+    fn write_by_place(
         &mut self,
         doubt: Option<&Blocked>,
         from: u64,
+        rule: Rule,
         results: &mut Results,
         sink: &mut Sink<'_>,
     ) -> Result<(), Error> {
@@ -513,11 +600,11 @@ impl Run<'_> {
         let write = Write {
             doubt,
             from,
-            column: self.column,
+            once: rule.at_least < 2,
             output: &output,
             disk: &self.disk,
-            // The merge has a quarter.
-            room: (budget.rest / 4 * 3 - doubt.map_or(0, |doubt| doubt.plan().bytes()))
+            // The merge has a quarter, and a ranking has another one.
+            room: (budget.rest / 2 - doubt.map_or(0, |doubt| doubt.plan().bytes()))
                 .max(budget.long_line()),
         };
         // Everything before that place is written.

@@ -33,13 +33,13 @@ pub(super) fn plan(
     let all = lines.iter().sum::<u64>();
     // Lines that may be written, about; the share of the rate for those left out as repeats; filters of others.
     let (written, share, others) = match wanted {
-        Wanted::Distinct { .. } => (all, fpp, Vec::new()),
-        Wanted::Except if inputs.len() < 2 => (all, fpp, Vec::new()),
-        Wanted::Except => {
+        Wanted::Distinct(_) | Wanted::Rows => (all, fpp, Vec::new()),
+        Wanted::Except { .. } | Wanted::Mark if inputs.len() < 2 => (all, fpp, Vec::new()),
+        Wanted::Except { .. } | Wanted::Mark => {
             let first = lines[0];
             (first, fpp / 2.0, vec![size(all - first, fpp / 2.0)?])
         }
-        Wanted::Common | Wanted::Several(_) => {
+        Wanted::Common { .. } | Wanted::Several(_) => {
             let others = &lines[1..];
             // In all inputs: one that has not the line must err. In some: any of the others may.
             let (most, rate) = match wanted {
@@ -65,9 +65,9 @@ pub(super) fn run(
     let count = run.inputs.len();
     // A wanted line comes first in one of these.
     let (from, enough) = match wanted {
-        Wanted::Distinct { .. } => (count, None),
-        Wanted::Except => (count.min(1), None),
-        Wanted::Common => (1, Some(count - 1)),
+        Wanted::Distinct(_) | Wanted::Rows => (count, None),
+        Wanted::Except { .. } | Wanted::Mark => (count.min(1), None),
+        Wanted::Common { .. } => (1, Some(count - 1)),
         Wanted::Several(at_least) => (count - at_least + 1, Some(at_least - 1)),
     };
     let seen = plan.seen.expect("an answer with an error has a filter of written lines");
@@ -87,9 +87,9 @@ pub(super) fn run(
     let (written, _) = state.into_inner().expect("no worker panics");
     let rates = others.iter().map(|filter| filter.receipt().fpp);
     let (extra, excluded) = match wanted {
-        Wanted::Distinct { .. } | Wanted::Except => (0.0, rates.sum()),
-        Wanted::Common => (rates.fold(0.0, f64::max), 0.0),
+        Wanted::Common { .. } => (rates.fold(0.0, f64::max), 0.0),
         Wanted::Several(_) => (rates.sum(), 0.0),
+        _ => (0.0, rates.sum()),
     };
     let (keys, missing) = written.links.iter().fold((0.0, excluded), |(keys, rate), link| {
         let receipt = link.receipt();

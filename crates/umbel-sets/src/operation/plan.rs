@@ -1,14 +1,15 @@
 //! How a job will be done.
 
+use std::ops::Range;
+
 use umbel::{Kind, Plan};
 
 use super::build::Doubt;
-use super::{SetOperation, Wanted, one_pass};
+use super::{Distinct, Keep, SetOperation, Wanted, one_pass};
 use crate::Error;
 use crate::budget::{Budget, KEPT_LINE};
 use crate::input::{estimate_lines, lengths};
 use crate::sample::Sample;
-use crate::scan::Scanner;
 
 /// The rate of the filter of all lines: a lower one costs bits, which cost cache misses; a higher one costs lines kept
 /// for nothing, some 100 bytes each. Flat between 0.3 and 2 %.
@@ -108,7 +109,13 @@ impl SetOperation<'_> {
         };
         match (self.fpp, self.wanted) {
             (Some(fpp), wanted) => one_pass::plan(plan, self.inputs, fpp, wanted, &self.budget),
-            (None, Wanted::Common) => self.plan_common(plan),
+            (None, Wanted::Common { .. }) => {
+                let smallest = plan.smallest..plan.smallest + 1;
+                self.plan_look_up(plan, smallest)
+            }
+            (None, Wanted::Except { every: true } | Wanted::Mark) => {
+                self.plan_look_up(plan, self.from()..self.inputs.len())
+            }
             (None, _) => self.plan_others(plan),
         }
     }
@@ -125,9 +132,13 @@ impl SetOperation<'_> {
             return Ok(plan);
         }
         let (once, counted) = match self.wanted {
-            Wanted::Distinct { repeated, counted } => (!repeated, counted),
+            Wanted::Distinct(Distinct { at_least, keep, counted, ranked }) => {
+                let last = keep == Keep::Last;
+                (at_least < 2 || last, counted || ranked.is_some() || last)
+            }
             Wanted::Several(_) => (false, false),
-            Wanted::Except | Wanted::Common => (true, false),
+            Wanted::Rows => (true, true),
+            Wanted::Except { .. } | Wanted::Common { .. } | Wanted::Mark => (true, false),
         };
         // The filter of all lines stays in memory while others are excluded.
         let alone = self.from() == self.inputs.len();
@@ -136,7 +147,7 @@ impl SetOperation<'_> {
             plan.spill(budget, length, once.then_some((self.from(), from_bytes)));
             return Ok(plan);
         }
-        let scanner = Scanner::within(self.budget, self.options, umbel::KeyHasher::default())?;
+        let scanner = self.scanner(umbel::KeyHasher::default())?;
         let [sample, excluded] = [0..self.from(), self.from()..self.inputs.len()].map(|range| {
             Sample::of(&scanner, &self.inputs[range.clone()], lines[range].iter().sum())
         });
@@ -164,39 +175,42 @@ impl SetOperation<'_> {
         Ok(plan)
     }
 
-    /// For lines that all inputs have.
-    fn plan_common(&self, mut plan: SetPlan) -> Result<SetPlan, Error> {
+    /// For lines that the keys of some other inputs decide.
+    fn plan_look_up(&self, mut plan: SetPlan, gathered: Range<usize>) -> Result<SetPlan, Error> {
         let budget = &self.budget;
-        let (first, other) = (&self.inputs[0], &self.inputs[plan.smallest]);
-        let (lines, keys) = (plan.lines[0], plan.lines[plan.smallest]);
+        let lines_of = |lines: &[u64]| lines.iter().sum::<u64>();
+        let (from, others) = (0..self.from(), gathered);
+        let [first, other] = [&from, &others].map(|range| lengths(&self.inputs[range.clone()]));
+        let [lines, keys] = [&from, &others].map(|range| lines_of(&plan.lines[range.clone()]));
         plan.compared = keys;
-        if first.length() + other.length() <= SMALL.min(budget.table(0) / 2) {
+        if first + other <= SMALL.min(budget.table(0) / 2) {
             return Ok(plan);
         }
-        let length = other.length() / keys.max(1);
+        let length = other / keys.max(1);
         // A third of the table as a margin of the estimate.
-        let fits = other.length() + KEPT_LINE * keys <= plan.table / 3 * 2;
+        let fits = other + KEPT_LINE * keys <= plan.table / 3 * 2;
         // What goes to disk and back costs several times what is only read.
-        let small = other.length() < first.length() / if fits { 4 } else { 8 };
+        let small = other < first / if fits { 4 } else { 8 };
         let room = budget.filters();
         let scarce = room.saturating_mul(8) / lines.max(1) < LEAST_BITS_PER_LINE;
-        let scanner = Scanner::within(self.budget, self.options, umbel::KeyHasher::default())?;
-        let sample =
-            |input: usize| Sample::of(&scanner, &self.inputs[input..input + 1], plan.lines[input]);
+        let scanner = self.scanner(umbel::KeyHasher::default())?;
+        let sample = |range: Range<usize>| {
+            Sample::of(&scanner, &self.inputs[range.clone()], lines_of(&plan.lines[range]))
+        };
         // Where samples tell nothing, a filter is the safe choice.
         let shared = match small || scarce {
             true => 0,
-            false => sample(plan.smallest)?.shared(&sample(0)?).unwrap_or(0),
+            false => sample(others)?.shared(&sample(from)?).unwrap_or(0),
         };
-        // Then the keys of the smallest input alone save a pass over the first.
+        // Then the keys of the others alone save a pass over the first.
         if !(small || scarce || fits && shared > keys / 5 * 3) {
             let seen = size(lines, room)?;
             plan.strategy = Strategy::Filter;
             plan.compared = (shared + (keys as f64 * seen.fpp()) as u64).min(keys);
             plan.table = budget.table(seen.bytes());
             plan.seen = Some(seen);
-            plan.bytes_read += first.length();
-            plan.passes += 1;
+            plan.bytes_read += first;
+            plan.passes += self.from() as u32;
         }
         // Those in memory leave room, or have been spilled.
         let held = (plan.compared * (length + KEPT_LINE)).min(plan.table);

@@ -52,7 +52,9 @@ impl Probe<'_> {
             shard.table.warm_from(hashes, n);
             let (hash, key) = (hashes[n], Record::line(lines.key(i)));
             match (shard.table.insert(hash, PLACE, key)?, &mut shard.met) {
-                (Inserted::New(unit) | Inserted::Known(unit), Some(met)) => met.begin(unit, INPUT),
+                (Inserted::New(unit) | Inserted::Known(unit), Some(met)) => {
+                    met.begin(unit, INPUT, PLACE)
+                }
                 (Inserted::New(_) | Inserted::Known(_), None) => {}
                 (Inserted::Full, _) => {
                     let make = || {

@@ -15,6 +15,8 @@ pub(super) struct Rule {
     /// What is counted, if anything.
     pub(super) counted: Option<Counted>,
     pub(super) others: Others,
+    /// Every record is written that has a selected key, not only the first or last one of each key.
+    pub(super) every: bool,
     /// Results hold rows. Otherwise they hold places only, and one more pass writes the rows.
     pub(super) rows: bool,
 }
@@ -26,12 +28,33 @@ pub(super) enum Others {
     Anti,
     /// All others, so many, have the line.
     Semi(u64),
+    /// Lines are told apart by whether another input has them: they count 2 then, and else 1.
+    Mark,
 }
 
 impl Rule {
     /// Bytes left for a table when counts of its lines use part of `share`.
     pub(super) fn table(self, share: u64) -> u64 {
         self.counted.map_or(share, |counted| Counts::table(counted, share))
+    }
+
+    /// Whether the keys of the other inputs alone decide.
+    pub(super) fn is_look_up(self) -> bool {
+        self.every || matches!(self.others, Others::Semi(_))
+    }
+
+    /// Whether a key is wanted that so many of the other inputs have.
+    pub(super) fn wants(self, met: u64) -> bool {
+        match self.others {
+            Others::Anti => met == 0,
+            Others::Semi(all) => met == all,
+            Others::Mark => true,
+        }
+    }
+
+    /// What a result counts, of a line that came so often and that so many of the other inputs have.
+    pub(super) fn count(self, count: u64, met: u64) -> u64 {
+        if self.others == Others::Mark { 1 + u64::from(met > 0) } else { count }
     }
 
     /// The record of a line that results need.
@@ -50,19 +73,18 @@ impl Rule {
         while let Some((unit, entry)) = table.next(cursor) {
             let count = counts.map_or(1, |counts| counts.get(unit));
             let met = met.map_or(0, |met| met.get(unit));
-            let others = match self.others {
-                Others::Anti => met == 0,
-                Others::Semi(all) => met == all,
-            };
-            if count >= self.at_least && others {
+            if count >= self.at_least && self.wants(met) {
+                let place =
+                    counts.and_then(|counts| counts.last_place(unit)).unwrap_or(entry.place);
                 let row = if self.rows { entry.line.row } else { &[] };
-                return Some(Selected { place: entry.place, count, row });
+                return Some(Selected { place, count: self.count(count, met), row });
             }
         }
         None
     }
 
-    /// Appends the selected lines of a table as a run of results.
+    /// Appends the selected lines of a table as a run of results, or as several where they do not arrive in the order of
+    /// their places.
     pub(super) fn append(
         self,
         table: &Table,
@@ -71,9 +93,22 @@ impl Rule {
         disk: &Disk<'_>,
         runs: &mut Runs,
     ) -> Result<(), Error> {
+        /// Results sorted at once, 2.5 MiB of them.
+        const SOME: usize = if cfg!(test) { 16 } else { 1 << 16 };
         let mut cursor = Cursor::default();
-        while let Some(selected) = self.next(table, counts, met, &mut cursor) {
-            runs.push(disk, selected)?;
+        let mut next = || self.next(table, counts, met, &mut cursor);
+        let mut some: Vec<Selected<'_>> = Vec::new();
+        loop {
+            some.clear();
+            some.extend(std::iter::from_fn(&mut next).take(SOME));
+            if some.is_empty() {
+                break;
+            }
+            if self.counted == Some(Counted::Last) {
+                runs.end();
+                some.sort_unstable_by_key(|selected| selected.place);
+            }
+            some.iter().try_for_each(|selected| runs.push(disk, *selected))?;
         }
         runs.end();
         Ok(())
@@ -109,11 +144,11 @@ impl Met {
             Self::Any(marks) => {
                 marks.set(unit);
             }
-            Self::Inputs(counts) => counts.begin(unit, input),
+            Self::Inputs(counts) => counts.begin(unit, input, 0),
         }
     }
 
-    fn get(&self, unit: u64) -> u64 {
+    pub(super) fn get(&self, unit: u64) -> u64 {
         match self {
             Self::Any(marks) => u64::from(marks.is_set(unit)),
             Self::Inputs(counts) => counts.get(unit),

@@ -15,8 +15,8 @@ use crate::Error;
 use crate::budget::Budget;
 use crate::hash::LineHasher;
 use crate::places::Places;
-use crate::records::Layout;
-use crate::spill::{Disk, Partitions, Runs, Spill, SpillReader};
+use crate::records::{Layout, Record};
+use crate::spill::{Disk, Partitions, Runs, Selected, Spill, SpillReader};
 use crate::table::{Inserted, Table};
 use crate::threads::on_each;
 
@@ -110,7 +110,9 @@ impl Settle<'_> {
         let mut counts = rule.counted.map(Counts::new);
         let share = rule.table(self.memory - self.memory / 4);
         let share = if part.others.is_empty() { share } else { Met::table(share, rule) };
-        let mut table = Table::new(share, layout)?;
+        // What is written is read again from the partition.
+        let held = if rule.every { Layout::Lines } else { layout };
+        let mut table = Table::new(share, held)?;
         let mut rest: Option<Partitions> = None;
         let mut lines = part.lines.read(self.buffer());
         let (mut seen, mut hashes) = (0, Vec::new());
@@ -121,9 +123,10 @@ impl Settle<'_> {
                 let (place, line) = lines.get(i);
                 let input = self.places.input_of(place);
                 seen += 1;
-                match (table.insert(hash, place, line)?, &mut counts) {
-                    (Inserted::New(unit), Some(counts)) => counts.begin(unit, input),
-                    (Inserted::Known(unit), Some(counts)) => counts.add(unit, input),
+                let record = if rule.every { Record::line(line.key()) } else { line };
+                match (table.insert(hash, place, record)?, &mut counts) {
+                    (Inserted::New(unit), Some(counts)) => counts.begin(unit, input, place),
+                    (Inserted::Known(unit), Some(counts)) => counts.add(unit, input, place),
                     (Inserted::New(_) | Inserted::Known(_), None) => {}
                     (Inserted::Full, _) => {
                         let (all, buffers) = (part.lines.lines(), self.write_buffers());
@@ -159,13 +162,43 @@ impl Settle<'_> {
             }
         }
         let mut runs = runs.lock().expect("no worker panics");
-        rule.append(&table, counts.as_ref(), met.as_ref(), self.disk, &mut runs)?;
+        if rule.every {
+            self.append_every(&part.lines, &table, met.as_ref(), &mut runs)?;
+        } else {
+            rule.append(&table, counts.as_ref(), met.as_ref(), self.disk, &mut runs)?;
+        }
         drop(runs);
         let finish = |parts: Option<Partitions>| -> Result<Vec<Spill>, Error> {
             Ok(parts.map(|parts| parts.finish(self.disk)).transpose()?.unwrap_or_default())
         };
         let others = finish(others)?.into_iter().map(|file| vec![file]).collect();
         Ok((Part::all(finish(rest)?, others, level), table.len()))
+    }
+
+    /// Appends every line of a partition whose key is in the table and wanted as a run of results.
+    fn append_every(
+        self,
+        lines: &Spill,
+        table: &Table,
+        met: Option<&Met>,
+        runs: &mut Runs,
+    ) -> Result<(), Error> {
+        let (mut lines, mut hashes) = (lines.read(self.buffer()), Vec::new());
+        while lines.read_some(self.disk)? {
+            self.hash(&lines, &mut hashes);
+            table.warm(&hashes);
+            for (i, &hash) in hashes.iter().enumerate() {
+                let (place, line) = lines.get(i);
+                let Some(unit) = table.find(hash, line.key()) else { continue };
+                let met = met.map_or(0, |met| met.get(unit));
+                if self.rule.wants(met) {
+                    let count = self.rule.count(1, met);
+                    runs.push(self.disk, Selected { place, count, row: line.row })?;
+                }
+            }
+        }
+        runs.end();
+        Ok(())
     }
 
     /// Hashes the lines read last.

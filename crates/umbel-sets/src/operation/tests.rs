@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::{
-    Just, ProptestConfig, Strategy as _, TestCaseError, prop_assert, prop_assert_eq, prop_oneof,
-    proptest,
+    Just, ProptestConfig, Strategy as _, TestCaseError, any, prop_assert, prop_assert_eq,
+    prop_oneof, proptest,
 };
 use umbel::{KeyHasher, Kind, Plan};
 
@@ -12,14 +12,29 @@ use super::*;
 use crate::report::ErrorBound;
 use crate::testing::{Files, cramped, files, input, lines, lines_of, options};
 
-const DISTINCT: Ask = Ask::Distinct { repeated: false, counted: false };
+const DISTINCT: Ask =
+    Ask::Distinct(Distinct { at_least: 1, keep: Keep::First, counted: false, ranked: None });
 
 /// What is asked of some files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ask {
-    Distinct { repeated: bool, counted: bool },
-    Except,
-    Common(usize),
+    Distinct(Distinct),
+    Except { every: bool },
+    Common { at_least: usize, every: bool },
+}
+
+const EXCEPT: Ask = Ask::Except { every: false };
+
+fn common(at_least: usize) -> Ask {
+    Ask::Common { at_least, every: false }
+}
+
+fn distinctions() -> impl proptest::strategy::Strategy<Value = Distinct> {
+    let ranked =
+        prop_oneof![Just(None), Just(Some(Top::ALL)), (1..40u64).prop_map(|n| Some(Top(n)))];
+    let keep = prop_oneof![Just(Keep::First), Just(Keep::Last)];
+    (prop_oneof![3 => Just(1), 2 => Just(2), 1 => 3..9u64], keep, any::<bool>(), ranked)
+        .prop_map(|(at_least, keep, counted, ranked)| Distinct { at_least, keep, counted, ranked })
 }
 
 /// Files, and each question that can be asked of them.
@@ -27,39 +42,64 @@ fn cases() -> impl proptest::strategy::Strategy<Value = (Files, Ask)> {
     files(1..5).prop_flat_map(|files| {
         let most = files.inputs.len();
         let ask = prop_oneof![
-            (proptest::bool::ANY, proptest::bool::ANY)
-                .prop_map(|(repeated, counted)| Ask::Distinct { repeated, counted }),
-            Just(Ask::Except),
-            (1..=most).prop_map(Ask::Common),
-            Just(Ask::Common(most)),
+            2 => distinctions().prop_map(Ask::Distinct),
+            1 => any::<bool>().prop_map(|every| Ask::Except { every }),
+            1 => (1..=most).prop_map(|at_least| Ask::Common { at_least, every: false }),
+            1 => any::<bool>().prop_map(move |every| Ask::Common { at_least: most, every }),
         ];
         (Just(files), ask)
     })
 }
 
+/// How a line is met.
+#[derive(Default)]
+struct Met {
+    places: Vec<usize>,
+    within: HashSet<usize>,
+}
+
 fn model(inputs: &[Vec<u8>], separator: u8, ask: Ask) -> Vec<u8> {
-    // Of each line its first place, how often it comes, and in which inputs.
-    let mut met: BTreeMap<&[u8], (usize, u64, HashSet<usize>)> = BTreeMap::new();
+    let mut met: BTreeMap<&[u8], Met> = BTreeMap::new();
     let all = inputs.iter().enumerate().flat_map(|(number, input)| {
         lines_of(input, separator).into_iter().map(move |line| (number, line))
     });
+    let first = lines_of(&inputs[0], separator).len();
     for (place, (number, line)) in all.enumerate() {
-        let (_, count, within) = met.entry(line).or_insert((place, 0, HashSet::new()));
-        *count += 1;
-        within.insert(number);
+        let met = met.entry(line).or_default();
+        met.places.push(place);
+        met.within.insert(number);
     }
-    let mut wanted: Vec<_> = met
-        .into_iter()
-        .filter(|(_, (_, count, within))| match ask {
-            Ask::Distinct { repeated, .. } => !repeated || *count > 1,
-            Ask::Except => *within == HashSet::from([0]),
-            Ask::Common(at_least) => within.len() >= at_least,
-        })
-        .collect();
-    wanted.sort_by_key(|(_, (place, ..))| *place);
+    // Places at which lines are written, and how often each comes.
+    let mut wanted: Vec<(usize, u64, &[u8])> = Vec::new();
+    for (line, Met { places, within }) in met {
+        let count = places.len() as u64;
+        let wants = match ask {
+            Ask::Distinct(distinct) => count >= distinct.at_least,
+            Ask::Except { .. } => within == HashSet::from([0]),
+            Ask::Common { at_least, .. } => within.len() >= at_least,
+        };
+        let places = match ask {
+            _ if !wants => &[],
+            Ask::Except { every: true } | Ask::Common { at_least: 2.., every: true } => {
+                &places[..places.partition_point(|place| *place < first)]
+            }
+            Ask::Distinct(Distinct { keep: Keep::Last, .. }) => &places[places.len() - 1..],
+            _ => &places[..1],
+        };
+        wanted.extend(places.iter().map(|place| (*place, count, line)));
+    }
+    wanted.sort_unstable();
+    let mut counted = false;
+    if let Ask::Distinct(distinct) = ask {
+        counted = distinct.counted;
+        if let Some(Top(most)) = distinct.ranked {
+            wanted.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
+            wanted.truncate(most.min(1 << 30) as usize);
+        }
+    }
     let mut result = Vec::new();
-    for (line, (_, count, _)) in wanted {
-        if let Ask::Distinct { counted: true, .. } = ask {
+    for (_, count, line) in wanted {
+        if counted {
             result.extend_from_slice(format!("{count}\t").as_bytes());
         }
         result.extend_from_slice(line);
@@ -75,11 +115,15 @@ fn job<'a>(
     options: &'a Options,
 ) -> SetOperation<'a> {
     let job = match ask {
-        Ask::Distinct { repeated, counted } => {
-            SetOperation::distinct(inputs, repeated, counted, options)
+        Ask::Distinct(distinct) => SetOperation::distinct(inputs, distinct, options),
+        Ask::Except { every } => {
+            let job = SetOperation::except(inputs, options);
+            if every { job.map(SetOperation::every) } else { job }
         }
-        Ask::Except => SetOperation::except(inputs, options),
-        Ask::Common(at_least) => SetOperation::common(inputs, at_least, options),
+        Ask::Common { at_least, every } => {
+            let job = SetOperation::common(inputs, at_least, options);
+            if every { job.map(SetOperation::every) } else { job }
+        }
     };
     job.unwrap().with_budget(budget)
 }
@@ -112,7 +156,7 @@ proptest! {
     #[test]
     #[ignore = "long statistics: cargo x test --full"]
     fn filters_alone_leave_out_no_more_than_stated((files, ask) in cases()) {
-        let ask = if ask == Ask::Except { ask } else { DISTINCT };
+        let ask = if let Ask::Except { .. } = ask { EXCEPT } else { DISTINCT };
         let error = one_pass(&files, ask)?;
         // The promise is the mean over hashings. One filter of some hundred keys differs from it, by half in one
         // of some 10,000 of these cases; ten times is out of reach.
@@ -128,7 +172,7 @@ proptest! {
         let most = files.inputs.len();
         (Just(files), 1..=most)
     })) {
-        let error = one_pass(&files, Ask::Common(at_least))?;
+        let error = one_pass(&files, common(at_least))?;
         prop_assert!(error.extra + error.missing <= 1e-9, "{:?}", error);
     }
 }
@@ -153,9 +197,12 @@ fn every_strategy_is_taken_and_right() {
     let distinct = lines(0..40_000);
     let repeats = [&distinct[..], &lines(20_000..50_000), &distinct].concat();
     let few = lines(0..100).repeat(300);
-    let distinctions = [false, true]
-        .into_iter()
-        .flat_map(|repeated| [false, true].map(move |counted| Ask::Distinct { repeated, counted }));
+    let distinctions = [1, 2].into_iter().flat_map(|at_least| {
+        [(false, Keep::First), (true, Keep::First), (false, Keep::Last)].map(|(counted, keep)| {
+            Ask::Distinct(Distinct { at_least, keep, counted, ranked: None })
+        })
+    });
+    let every = Ask::Except { every: true };
     let files = [
         vec![distinct.clone()],
         vec![repeats.clone(), lines(30_000..60_000)],
@@ -163,10 +210,10 @@ fn every_strategy_is_taken_and_right() {
         vec![lines(0..2_000), lines(1_500..40_000), lines(1_000..15_000)],
         vec![lines(0..40_000), lines(38_000..40_000), lines(39_000..60_000)],
     ];
-    for ask in distinctions.chain([Ask::Except, Ask::Common(2), Ask::Common(3)]) {
+    for ask in distinctions.chain([EXCEPT, every, common(2), common(3)]) {
         let mut seen = HashSet::new();
         for bytes in &files {
-            if matches!(ask, Ask::Common(at_least) if at_least > bytes.len()) {
+            if matches!(ask, Ask::Common { at_least, .. } if at_least > bytes.len()) {
                 continue;
             }
             let inputs = write(dir.path(), bytes);
@@ -182,7 +229,12 @@ fn every_strategy_is_taken_and_right() {
                 }
             }
         }
-        assert_eq!(seen.len(), 4, "with filters and without, with partitions and without: {ask:?}");
+        // Last lines go through a temporary file whenever some repeat.
+        let last = matches!(ask, Ask::Distinct(Distinct { keep: Keep::Last, .. }));
+        assert!(
+            seen.len() == 4 || last && seen.len() >= 2,
+            "with filters and without, with partitions and without: {ask:?}"
+        );
     }
 }
 
@@ -195,10 +247,10 @@ fn a_much_smaller_file_is_kept_and_the_first_read_once() {
         let bytes = [large.clone(), lines(90_000 - small / 2..90_000 + small / 2)];
         let inputs = write(dir.path(), &bytes);
         let budget = Budget { rest, ..cramped(2) };
-        let job = job(&inputs, Ask::Common(2), budget, &options);
+        let job = job(&inputs, common(2), budget, &options);
         let plan = job.plan().unwrap();
         let (found, report) = run(&job);
-        assert!(found == model(&bytes, b'\n', Ask::Common(2)));
+        assert!(found == model(&bytes, b'\n', common(2)));
         assert_eq!((plan.passes, report.passes), (passes, passes), "{small} {plan:?}");
     }
 }
@@ -209,7 +261,7 @@ fn one_line_a_hundred_thousand_times_stays_one_line() {
     let options = options(dir.path(), b'\n');
     let many = b"the same\n".repeat(100_000);
     let inputs = write(dir.path(), &[many.clone(), many]);
-    let (found, report) = run(&job(&inputs, Ask::Common(2), cramped(3), &options));
+    let (found, report) = run(&job(&inputs, common(2), cramped(3), &options));
     assert_eq!(found, b"the same\n");
     assert_eq!((report.lines, report.distinct, report.bytes_spilled), (200_000, 1, 0));
 }
@@ -241,11 +293,11 @@ fn long_lines_need_room_and_the_message_names_enough() {
     let other = lines(0..10);
     for (ask, bytes) in [
         (DISTINCT, [&long, &long]),
-        (Ask::Except, [&long, &other]),
-        (Ask::Except, [&other, &long]),
-        (Ask::Common(2), [&long, &long]),
-        (Ask::Common(2), [&long, &other]),
-        (Ask::Common(2), [&other, &long]),
+        (EXCEPT, [&long, &other]),
+        (EXCEPT, [&other, &long]),
+        (common(2), [&long, &long]),
+        (common(2), [&long, &other]),
+        (common(2), [&other, &long]),
     ] {
         let bytes = bytes.map(Clone::clone);
         let inputs = write(dir.path(), &bytes);
@@ -277,7 +329,7 @@ fn lines_in_some_of_many_small_inputs() {
     for at_least in [1, 2, 3, 10, 50, 119, 120] {
         for (rest, threads) in [(60_000, 2), (20_000, 3), (4_000_000, 4)] {
             let budget = Budget { rest, ..cramped(threads) };
-            let ask = Ask::Common(at_least);
+            let ask = common(at_least);
             let (found, _) = run(&job(&inputs, ask, budget, &options));
             assert!(found == model(&bytes, b'\n', ask), "{at_least} {budget:?}");
         }
@@ -294,9 +346,9 @@ fn lines_in_all_of_many_inputs_wherever_the_smallest_is() {
             .map(|input| lines(input..if input == smallest { 900 } else { 1000 + input }))
             .collect();
         let inputs = write(dir.path(), &bytes);
-        let expected = model(&bytes, b'\n', Ask::Common(40));
+        let expected = model(&bytes, b'\n', common(40));
         for rest in [20_000, 60_000, 4_000_000] {
-            let job = job(&inputs, Ask::Common(40), Budget { rest, ..cramped(3) }, &options);
+            let job = job(&inputs, common(40), Budget { rest, ..cramped(3) }, &options);
             assert_eq!(job.plan().unwrap().smallest, smallest as usize);
             let (found, report) = run(&job);
             assert!(found == expected, "{smallest} {rest}");
@@ -310,7 +362,7 @@ fn no_inputs_have_no_lines() {
     let dir = tempfile::tempdir().unwrap();
     let options = options(dir.path(), b'\n');
     for fpp in [None, Some(0.01)] {
-        for ask in [DISTINCT, Ask::Except] {
+        for ask in [DISTINCT, EXCEPT] {
             let (found, report) = run(&job(&[], ask, cramped(2), &options).with_error(fpp));
             assert!(found.is_empty() && report.lines == 0, "{report:?}");
         }
@@ -336,8 +388,8 @@ fn the_plan_names_passes_and_bytes() {
     let options = options(dir.path(), b'\n');
     let inputs = write(dir.path(), &[lines(0..30_000), lines(25_000..55_000)]);
     let budget = Budget { rest: 3_000_000, ..cramped(2) };
-    let counted = Ask::Distinct { repeated: false, counted: true };
-    for (ask, passes) in [(Ask::Except, 3), (Ask::Common(2), 3), (DISTINCT, 4), (counted, 6)] {
+    let counted = Ask::Distinct(Distinct { counted: true, ..Distinct::default() });
+    for (ask, passes) in [(EXCEPT, 3), (common(2), 3), (DISTINCT, 4), (counted, 6)] {
         let job = job(&inputs, ask, budget, &options);
         let (plan, (_, report)) = (job.plan().unwrap(), run(&job));
         assert_eq!(plan.strategy, Strategy::Filter);
@@ -379,7 +431,7 @@ fn common_makes_a_filter_where_it_spares_more_than_a_pass() {
     ] {
         let inputs = write(dir.path(), &[mixed(0..first), mixed(others.clone())]);
         let budget = Budget { rest, ..cramped(2) };
-        let plan = job(&inputs, Ask::Common(2), budget, &options).plan().unwrap();
+        let plan = job(&inputs, common(2), budget, &options).plan().unwrap();
         assert_eq!(plan.strategy, strategy, "{others:?} {rest}: {plan:?}");
         assert_eq!(plan.seen.is_some(), strategy == Strategy::Filter);
         assert_eq!(plan.passes, if plan.seen.is_some() { 3 } else { 2 });
@@ -396,7 +448,7 @@ fn the_report_counts_what_was_compared_and_spilled() {
     let options = options(dir.path(), b'\n');
     let inputs = write(dir.path(), &[lines(0..3000).repeat(2), lines(1000..2000).repeat(2)]);
     // Without a filter: distinct lines of all, those of both inputs apart, those of the second.
-    for (ask, distinct) in [(DISTINCT, 3000), (Ask::Except, 1000 + 2000), (Ask::Common(2), 1000)] {
+    for (ask, distinct) in [(DISTINCT, 3000), (EXCEPT, 1000 + 2000), (common(2), 1000)] {
         let roomy = Budget { rest: 1 << 22, ..cramped(2) };
         let (found, report) = run(&job(&inputs, ask, roomy, &options));
         assert_eq!((report.lines, report.distinct, report.bytes_spilled), (8000, distinct, 0));
@@ -417,10 +469,10 @@ fn a_line_set_aside_knows_nothing_of_the_table() {
     let options = options(dir.path(), b'\n');
     let inputs = write(dir.path(), &[lines(0..20_000).repeat(2), lines(10_000..20_000)]);
     let budget = Budget { rest: 30_000, ..cramped(2) };
-    let (found, report) = run(&job(&inputs, Ask::Except, budget, &options));
+    let (found, report) = run(&job(&inputs, EXCEPT, budget, &options));
     assert!(found == lines(0..10_000));
     assert!(report.bytes_spilled > 0);
-    let (found, _) = run(&job(&inputs, Ask::Common(2), budget, &options));
+    let (found, _) = run(&job(&inputs, common(2), budget, &options));
     assert!(found == lines(10_000..20_000));
 }
 
@@ -450,7 +502,7 @@ fn the_rate_holds_when_lines_are_more_than_estimated() {
     let bytes = [hard_to_estimate(1 << 30), hard_to_estimate((1 << 30) + 200_000)];
     let inputs = write(dir.path(), &bytes);
     let budget = Budget { rest: 1 << 26, ..cramped(2) };
-    for ask in [DISTINCT, Ask::Except, Ask::Common(2)] {
+    for ask in [DISTINCT, EXCEPT, common(2)] {
         let job = job(&inputs, ask, budget, &options).with_error(Some(1e-9));
         let (plan, (found, report)) = (job.plan().unwrap(), run(&job));
         assert!(report.lines > 3 * plan.lines.iter().sum::<u64>(), "{plan:?} {report:?}");
@@ -462,5 +514,82 @@ fn the_rate_holds_when_lines_are_more_than_estimated() {
         few.plan().unwrap();
         let error = few.run(&mut Vec::new()).unwrap_err();
         assert!(matches!(error, Error::Memory { .. }), "{error}");
+    }
+}
+
+/// Each different row of two files and in which it is, and of rows with keys which of them are new versions.
+fn differences(
+    [old, new]: [&[Vec<u8>]; 2],
+    key: impl Fn(&[u8]) -> Vec<u8>,
+) -> Vec<(Change, Vec<u8>)> {
+    let unique = |rows: &[Vec<u8>]| {
+        let mut seen = HashSet::new();
+        rows.iter().filter(|row| seen.insert((*row).clone())).cloned().collect::<Vec<_>>()
+    };
+    let [old, new] = [old, new].map(unique);
+    let within = |rows: &[Vec<u8>], row| rows.iter().any(|other| other == row);
+    let mut shown = Vec::new();
+    let (mut gone, mut come) = (Vec::new(), Vec::new());
+    for row in &old {
+        match within(&new, row) {
+            true => shown.push((Change::Kept, row.clone())),
+            false => gone.push(row.clone()),
+        }
+    }
+    come.extend(new.iter().filter(|row| !within(&old, row)).cloned());
+    let keys = |rows: &[Vec<u8>]| rows.iter().map(|row| key(row)).collect::<HashSet<_>>();
+    let (lost, won) = (keys(&gone), keys(&come));
+    let removed = gone.into_iter().filter(|row| !won.contains(&key(row)));
+    shown.extend(removed.map(|row| (Change::Removed, row)));
+    shown.extend(come.into_iter().map(|row| match lost.contains(&key(&row)) {
+        true => (Change::Changed, row),
+        false => (Change::Added, row),
+    }));
+    shown
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_diff_equals_the_model(
+        sides in [proptest::collection::vec((0..30u8, 0..4u8), 0..60), proptest::collection::vec((0..30u8, 0..4u8), 0..60)],
+        keyed in any::<bool>(),
+        threads in 1..4usize,
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = options(dir.path(), b'\n');
+        options.threads = threads;
+        if keyed {
+            options.records = crate::Records::Tsv { header: true, key: vec!["k".to_owned()] };
+        }
+        let sides = sides.map(|side| side.iter().map(|(k, v)| format!("{k}\t{v}").into_bytes()).collect::<Vec<_>>());
+        let inputs = write(dir.path(), &[&sides[0], &sides[1]].map(|rows| {
+            let header = if keyed { vec![b"k\tv".to_vec()] } else { Vec::new() };
+            [&header[..], rows].concat().iter().flat_map(|row| [row, &b"\n"[..]].concat()).collect()
+        }));
+        let mut shown = Vec::new();
+        let report = Diff::new(&inputs, &options).run(&mut |change, row| {
+            shown.push((change, row.to_vec()));
+            Ok(())
+        }).unwrap();
+        let key = |row: &[u8]| match keyed {
+            true => row.split(|byte| *byte == b'\t').next().unwrap().to_vec(),
+            false => row.to_vec(),
+        };
+        let expected = differences([&sides[0], &sides[1]], key);
+        // Kept rows come among those removed, in the order of the old file.
+        for kept in [true, false] {
+            let part = |all: &[(Change, Vec<u8>)]| {
+                all.iter().filter(|(change, _)| (*change == Change::Kept) == kept).cloned().collect::<Vec<_>>()
+            };
+            prop_assert_eq!(part(&shown), part(&expected));
+        }
+        let count = |wanted| expected.iter().filter(|(change, _)| *change == wanted).count() as u64;
+        let changes = report.changes.unwrap();
+        prop_assert_eq!(
+            [changes.removed, changes.added, changes.changed, changes.kept],
+            [Change::Removed, Change::Added, Change::Changed, Change::Kept].map(count)
+        );
     }
 }

@@ -9,7 +9,7 @@ use crate::Error;
 use crate::bulk::Picked;
 use crate::scan::{Lines, Visit};
 use crate::sink::Sink;
-use crate::spill::Disk;
+use crate::spill::{Disk, Selected};
 
 /// The results of doubtful lines, and where lines go.
 pub(super) struct Output<'a, 'o> {
@@ -41,8 +41,8 @@ pub(super) struct Write<'a, 'o> {
     /// Lines that may come more than once; without it, all.
     pub(super) doubt: Option<&'a Blocked>,
     pub(super) from: u64,
-    /// The delimiter after the count, if lines are counted.
-    pub(super) column: Option<u8>,
+    /// Whether lines that come once are wanted.
+    pub(super) once: bool,
     pub(super) output: &'a Mutex<Output<'a, 'o>>,
     pub(super) disk: &'a Disk<'a>,
     pub(super) room: u64,
@@ -80,16 +80,22 @@ impl Visit for Write<'_, '_> {
         for (i, doubtful) in doubtful.drain(..).enumerate() {
             let place = lines.place(i);
             let count = match output.head {
-                _ if !doubtful => 1,
+                _ if !doubtful => {
+                    if !self.once {
+                        continue;
+                    }
+                    1
+                }
                 Some((known, count)) if known == place => {
                     output.advance(self.disk)?;
                     count
                 }
                 _ => continue,
             };
-            match self.column {
-                Some(column) => output.sink.counted(count, column, lines.row(i))?,
-                None => wanted.push(i),
+            if output.sink.is_plain() {
+                wanted.push(i);
+            } else {
+                output.sink.result(Selected { place, count, row: lines.row(i) })?;
             }
         }
         output.sink.rows(lines, wanted.into_iter())

@@ -5,7 +5,7 @@
 //! doubled within quotes, and after the closing one comes a delimiter or the end. What it accepts it
 //! reads as `csv` does, which the tests compare.
 
-use memchr::{memchr, memchr_iter, memchr3};
+use memchr::{memchr, memchr_iter, memchr2, memchr3};
 
 use super::{Flaw, Value, Written};
 use crate::error::QuoteFlaw;
@@ -18,70 +18,67 @@ pub(super) fn find(
     columns: &[usize],
     values: &mut Vec<Value>,
 ) -> Result<usize, Flaw> {
-    let mut count = 0;
-    let length = if let [wanted] = *columns {
+    values.resize(columns.len(), Value::MISSING);
+    if let [wanted] = *columns {
         each(bytes, delimiter, |column, value| {
-            count = column + 1;
             if column == wanted {
-                values.push(value);
+                values[0] = value;
             }
             Ok(())
-        })?
+        })
     } else {
-        values.resize(columns.len(), MISSING);
         each(bytes, delimiter, |column, value| {
-            count = column + 1;
             put(column, value, columns, values);
             Ok(())
-        })?
-    };
-    present(columns, count).map(|()| length)
+        })
+    }
 }
 
 /// Finds the values of `columns` in a row of TSV.
-pub(super) fn find_unquoted(
-    row: &[u8],
-    delimiter: u8,
-    columns: &[usize],
-    values: &mut Vec<Value>,
-) -> Result<(), Flaw> {
+pub(super) fn find_unquoted(row: &[u8], delimiter: u8, columns: &[usize], values: &mut Vec<Value>) {
+    values.resize(columns.len(), Value::MISSING);
     if let [column] = *columns {
         // Nothing behind that one column is looked at.
         let mut ends = memchr_iter(delimiter, row);
         let start = if column == 0 { Some(0) } else { ends.nth(column - 1).map(|at| at + 1) };
         if let Some(start) = start {
             let end = ends.next().unwrap_or(row.len());
-            values.push(Value { start, end, written: Written::Plain });
-            return Ok(());
+            values[0] = Value { start, end, written: Written::Plain };
         }
+        return;
     }
-    values.resize(columns.len(), MISSING);
-    let mut count = 0;
-    each_unquoted(row, delimiter, |column, value| {
-        count = column + 1;
+    let found = each_unquoted(row, delimiter, |column, value| {
         put(column, value, columns, values);
         Ok(())
-    })?;
-    present(columns, count)
+    });
+    debug_assert!(found.is_ok(), "nothing can be broken without quotes");
 }
 
-const MISSING: Value = Value { start: usize::MAX, end: 0, written: Written::Plain };
+/// Finds the values of `columns` in a row of fields between blanks.
+pub(super) fn find_between_blanks(row: &[u8], columns: &[usize], values: &mut Vec<Value>) {
+    values.resize(columns.len(), Value::MISSING);
+    let most = columns.iter().max().map_or(0, |last| last + 1);
+    for (column, value) in between_blanks(row).take(most).enumerate() {
+        put(column, value, columns, values);
+    }
+}
+
+/// The fields of a row between runs of spaces and tabs.
+pub(super) fn between_blanks(row: &[u8]) -> impl Iterator<Item = Value> {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at + row[at..].iter().position(|byte| !is_blank(byte))?;
+        let end = memchr2(b' ', b'\t', &row[start..]).map_or(row.len(), |length| start + length);
+        at = end;
+        Some(Value { start, end, written: Written::Plain })
+    })
+}
 
 /// Keeps a value wherever its column is asked for.
 fn put(column: usize, value: Value, columns: &[usize], values: &mut [Value]) {
     for (place, _) in values.iter_mut().zip(columns).filter(|(_, wanted)| **wanted == column) {
         *place = value;
-    }
-}
-
-/// Whether all of `columns` are among the first `count`.
-fn present(columns: &[usize], count: usize) -> Result<(), Flaw> {
-    match columns.iter().position(|&column| column >= count) {
-        None => Ok(()),
-        Some(field) => {
-            let s = if count == 1 { "" } else { "s" };
-            Err(Flaw::NoField { field, found: format!("{count} field{s}") })
-        }
     }
 }
 

@@ -8,6 +8,7 @@
 //! | lines | the separator | the line |
 //! | CSV | a line feed with an even number of `"` before it in the input | the field, without quotes |
 //! | TSV | a line feed | the field |
+//! | fields | the separator | the field, between blanks |
 //! | JSON lines | a line feed | a string's text, unescaped; any other value as it is written |
 //!
 //! The key of several fields is, for each in the order asked, the length of its value as a u32,
@@ -19,14 +20,18 @@
 
 mod columns;
 mod json;
+mod normalize;
 mod stored;
+
+use std::hash::{BuildHasher, RandomState};
 
 use memchr::{memchr, memchr_iter, memchr2_iter, memrchr};
 
+pub use normalize::Normalization;
 pub(crate) use stored::{Layout, MOST_HEADER, Record};
 
-use crate::Error;
 use crate::error::QuoteFlaw;
+use crate::{Error, Options};
 
 /// How inputs are cut into records, and what of a record is its key.
 ///
@@ -49,6 +54,13 @@ pub enum Records {
         /// The fields that are the key.
         key: Vec<String>,
     },
+    /// Lines of fields between runs of blanks, as awk reads them: spaces and tabs, of which those at the ends of a line count
+    /// for nothing. Lines end with [`Options::separator`](crate::Options::separator); a carriage return before it belongs
+    /// to the end.
+    Fields {
+        /// The fields that are the key, by their numbers from 1.
+        key: Vec<String>,
+    },
     /// Tab-separated values as IANA registers them: no quotes, no escapes. Carriage returns as in CSV.
     Tsv {
         /// Whether the first record of each input names the columns.
@@ -68,18 +80,43 @@ impl Records {
     pub fn key(&self) -> &[String] {
         match self {
             Self::Lines => &[],
-            Self::Csv { key, .. } | Self::Tsv { key, .. } | Self::JsonLines { key } => key,
+            Self::Csv { key, .. }
+            | Self::Tsv { key, .. }
+            | Self::Fields { key }
+            | Self::JsonLines { key } => key,
         }
     }
 
     /// What a column in front of a row is followed by; JSON lines have no columns.
     pub(crate) fn column(&self) -> Option<u8> {
         match self {
-            Self::Lines | Self::Tsv { .. } => Some(b'\t'),
+            Self::Lines | Self::Fields { .. } | Self::Tsv { .. } => Some(b'\t'),
             Self::Csv { delimiter, .. } => Some(*delimiter),
             Self::JsonLines { .. } => None,
         }
     }
+}
+
+/// What is done with a record that has not all fields of the key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Missing {
+    /// The job ends with [`Error::NoField`].
+    #[default]
+    Refuse,
+    /// It is left out, and counted in [`Report::missing`](crate::Report::missing).
+    Skip,
+    /// It has a key that no other record has.
+    Keep,
+}
+
+/// What is done with a record that cannot be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bad {
+    /// The job ends with [`Error::Json`], [`Error::Quote`] or [`Error::Ragged`].
+    #[default]
+    Refuse,
+    /// It is left out, and counted in [`Report::bad`](crate::Report::bad).
+    Skip,
 }
 
 /// The values of a key of so many fields.
@@ -155,6 +192,13 @@ pub(crate) struct Format {
     fields: Vec<String>,
     /// The same, as paths into JSON.
     paths: Vec<json::Path>,
+    normalization: Normalization,
+    missing: Missing,
+    bad: Bad,
+    /// Whole rows are compared, though they must have the fields of the key.
+    by_row: bool,
+    /// Begins the key of a record without one: no other record has it.
+    alone: [u8; 16],
 }
 
 #[derive(Clone, Copy)]
@@ -162,13 +206,17 @@ enum Kind {
     Lines(u8),
     Csv(u8),
     Tsv,
+    /// Between blanks, up to this byte.
+    Fields(u8),
     Json,
 }
 
 impl Format {
-    pub(crate) fn new(records: &Records, separator: u8) -> Result<Self, Error> {
+    pub(crate) fn new(options: &Options) -> Result<Self, Error> {
+        let Options { records, separator, normalization, missing, bad, .. } = options;
         let (kind, header, fields) = match records {
-            Records::Lines => (Kind::Lines(separator), false, &[][..]),
+            Records::Lines => (Kind::Lines(*separator), false, &[][..]),
+            Records::Fields { key } => (Kind::Fields(*separator), false, &key[..]),
             Records::Csv { delimiter: delimiter @ (b'"' | b'\n' | b'\r'), .. } => {
                 return Err(Error::Delimiter { delimiter: *delimiter });
             }
@@ -180,17 +228,38 @@ impl Format {
             Kind::Json => fields.iter().map(|field| json::Path::new(field)).collect(),
             _ => Vec::new(),
         };
-        if let (Kind::Csv(_) | Kind::Tsv, false) = (kind, header)
+        if let (Kind::Csv(_) | Kind::Tsv | Kind::Fields(_), false) = (kind, header)
             && let Some(field) = fields.iter().find(|field| number(field).is_none())
         {
             return Err(Error::FieldNumber { field: field.clone() });
         }
-        Ok(Self { kind, header, fields: fields.to_vec(), paths })
+        let state = RandomState::new();
+        let alone = [state.hash_one(0), state.hash_one(1)].map(u64::to_le_bytes);
+        Ok(Self {
+            kind,
+            header,
+            fields: fields.to_vec(),
+            paths,
+            normalization: *normalization,
+            missing: *missing,
+            bad: *bad,
+            by_row: false,
+            alone: *alone.as_flattened().first_chunk().expect("16 bytes"),
+        })
+    }
+
+    /// Takes whole rows for keys from now on.
+    pub(crate) fn compare_rows(&mut self) {
+        self.by_row = true;
+        if !self.fields.is_empty() {
+            // Rows with the same key differ by their bytes.
+            self.normalization = Normalization::default();
+        }
     }
 
     pub(crate) fn ends(&self) -> Ends {
         match self.kind {
-            Kind::Lines(separator) => Ends::At(separator),
+            Kind::Lines(separator) | Kind::Fields(separator) => Ends::At(separator),
             Kind::Csv(_) => Ends::OutsideQuotes,
             Kind::Tsv | Kind::Json => Ends::At(b'\n'),
         }
@@ -201,8 +270,9 @@ impl Format {
         if self.is_lines() { Layout::Lines } else { Layout::Keyed }
     }
 
+    /// Whether every line is its own key, as it is.
     pub(crate) fn is_lines(&self) -> bool {
-        matches!(self.kind, Kind::Lines(_))
+        matches!(self.kind, Kind::Lines(_)) && self.normalization.is_none()
     }
 
     /// Whether the first record of an input names its columns.
@@ -213,7 +283,8 @@ impl Format {
     /// Bytes of memory that a byte of a record takes at most while it is being looked at: its own,
     /// and two copies in keys, for each field that the byte may be part of.
     pub(crate) fn weight(&self) -> u64 {
-        1 + 2 * self.fields.len() as u64
+        let copies = if self.normalization.is_none() { 2 } else { 2 + normalize::GROWTH };
+        1 + copies * self.fields.len().max(usize::from(!self.normalization.is_none())) as u64
     }
 
     /// What the start of an input tells: `bytes`, which are `all` of it or may go on. `None` when
@@ -387,6 +458,18 @@ pub(crate) enum Flaw {
     GiantKey(u64),
 }
 
+/// What a record is.
+pub(crate) enum Found {
+    /// One with a key.
+    Key(KeyAt),
+    /// An empty line, which is no record.
+    Blank,
+    /// One that is left out since it has not all fields of the key.
+    Missing,
+    /// One that is left out since it cannot be read.
+    Bad,
+}
+
 /// A value in a row.
 #[derive(Clone, Copy, Debug)]
 struct Value {
@@ -414,51 +497,102 @@ pub(crate) struct Copied {
 }
 
 impl Cut<'_> {
-    /// Reads the record that starts `bytes`: gives its length without its end, and its key; no key
-    /// for an empty line, which is no record.
+    /// Reads the record that starts `bytes`, which are at some place of the input: gives its length without its end, and
+    /// what it is.
     pub(crate) fn next(
         &self,
         bytes: &[u8],
+        place: u64,
         copied: &mut Copied,
-    ) -> Result<(usize, Option<KeyAt>), Flaw> {
+    ) -> Result<(usize, Found), Flaw> {
         copied.values.clear();
+        let (length, found) = self.find(bytes, copied)?;
+        let row = &bytes[..length];
+        let found = match found {
+            Ok(false) => return Ok((length, Found::Blank)),
+            Ok(true) => self.check_present(row, &copied.values),
+            Err(flaw) => Err(flaw),
+        };
+        let format = self.format;
+        Ok((
+            length,
+            match found {
+                Ok(()) => Found::Key(self.key(row, copied)?),
+                Err(Flaw::Json(_)) if format.bad == Bad::Skip => Found::Bad,
+                Err(Flaw::NoField { .. }) if format.missing == Missing::Skip => Found::Missing,
+                Err(Flaw::NoField { .. }) if format.missing == Missing::Keep => {
+                    Found::Key(copied.alone([format.alone, u128::from(place).to_le_bytes()]))
+                }
+                Err(flaw) => return Err(flaw),
+            },
+        ))
+    }
+
+    /// The length of the record that starts `bytes`, whether it is one, and its values; those that are missing are so marked.
+    fn find(&self, bytes: &[u8], copied: &mut Copied) -> Result<(usize, Result<bool, Flaw>), Flaw> {
+        let values = &mut copied.values;
         if let Kind::Csv(delimiter) = self.format.kind {
             if let Some(length) = blank(bytes) {
-                return Ok((length, None));
+                return Ok((length, Ok(false)));
             }
-            let length = columns::find(bytes, delimiter, &self.columns, &mut copied.values)?;
-            return Ok((length, Some(self.key(&bytes[..length], copied)?)));
+            let length = columns::find(bytes, delimiter, &self.columns, values)?;
+            return Ok((length, Ok(true)));
         }
-        let end = self.format.ends().find(bytes, &mut false);
-        let row = &bytes[..end.unwrap_or(bytes.len())];
+        let end = self.format.ends().find(bytes, &mut false).unwrap_or(bytes.len());
+        let row = &bytes[..end];
         if self.is_blank(row) {
-            return Ok((row.len(), None));
+            return Ok((end, Ok(false)));
         }
         let text = self.text(row);
-        match self.format.kind {
-            Kind::Lines(_) | Kind::Csv(_) => {}
+        let found = match self.format.kind {
+            Kind::Lines(_) | Kind::Csv(_) => Ok(()),
             Kind::Tsv => {
-                columns::find_unquoted(text, b'\t', &self.columns, &mut copied.values)?;
+                columns::find_unquoted(text, b'\t', &self.columns, values);
+                Ok(())
             }
-            Kind::Json => json::find(text, &self.format.paths, &mut copied.values)?,
+            Kind::Fields(_) => {
+                columns::find_between_blanks(text, &self.columns, values);
+                Ok(())
+            }
+            Kind::Json => json::find(text, &self.format.paths, values),
+        };
+        Ok((end, found.map(|()| true)))
+    }
+
+    /// Whether all values of a row of columns are there.
+    fn check_present(&self, row: &[u8], values: &[Value]) -> Result<(), Flaw> {
+        let Some(field) = values.iter().position(Value::is_missing) else { return Ok(()) };
+        let mut count = 0;
+        let each = |column, _| {
+            count = column + 1;
+            Ok(())
+        };
+        let text = self.text(row);
+        match self.format.kind {
+            Kind::Csv(delimiter) => columns::each(text, delimiter, each).map(drop)?,
+            Kind::Fields(_) => count = columns::between_blanks(text).count(),
+            _ => columns::each_unquoted(text, b'\t', each)?,
         }
-        Ok((row.len(), Some(self.key(row, copied)?)))
+        let s = if count == 1 { "" } else { "s" };
+        Err(Flaw::NoField { field, found: format!("{count} field{s}") })
     }
 
     /// The key of a row in which the values were found.
     fn key(&self, row: &[u8], copied: &mut Copied) -> Result<KeyAt, Flaw> {
         let text = self.text(row);
-        if self.format.fields.is_empty() {
-            let (start, end) = match self.format.kind {
+        let format = self.format;
+        if format.fields.is_empty() || format.by_row {
+            let (start, end) = match format.kind {
                 Kind::Json => {
                     let blanks = text.len() - text.trim_ascii_start().len();
                     (blanks, blanks + text.trim_ascii().len())
                 }
                 _ => (0, text.len()),
             };
+            copied.values.clear();
             copied.values.push(Value { start, end, written: Written::Plain });
         }
-        copied.key(text)
+        copied.key(text, format.normalization)
     }
 
     /// A row without the carriage return that belongs to its end.
@@ -473,7 +607,7 @@ impl Cut<'_> {
         match self.format.kind {
             Kind::Lines(_) => false,
             Kind::Csv(_) | Kind::Tsv => self.text(row).is_empty(),
-            Kind::Json => row.trim_ascii().is_empty(),
+            Kind::Fields(_) | Kind::Json => row.trim_ascii().is_empty(),
         }
     }
 
@@ -508,19 +642,23 @@ fn blank(bytes: &[u8]) -> Option<usize> {
 
 impl Copied {
     /// The key of the values found in `row`.
-    fn key(&mut self, row: &[u8]) -> Result<KeyAt, Flaw> {
-        if let [Value { start, end, written: Written::Plain }] = self.values[..] {
+    fn key(&mut self, row: &[u8], normalization: Normalization) -> Result<KeyAt, Flaw> {
+        if let [Value { start, end, written: Written::Plain }] = self.values[..]
+            && normalization.is_none()
+        {
             return Ok(KeyAt::Row { start: start as u32, length: (end - start) as u32 });
         }
         let begin = self.bytes.len();
         if let [value] = self.values[..] {
             value.copy(row, &mut self.bytes)?;
+            normalization.apply(&mut self.bytes, begin);
         } else {
             for value in &self.values {
                 let prefix = self.bytes.len();
                 self.bytes.extend_from_slice(&[0; 4]);
                 value.copy(row, &mut self.bytes)?;
-                // A value is no longer than its row.
+                normalization.apply(&mut self.bytes, prefix + 4);
+                // A value is no longer than its row, or a few times that when it was normalized.
                 let length = (self.bytes.len() - prefix - 4) as u32;
                 self.bytes[prefix..prefix + 4].copy_from_slice(&length.to_le_bytes());
             }
@@ -530,6 +668,13 @@ impl Copied {
             (Ok(start), Ok(length)) => Ok(KeyAt::Copied { start, length }),
             _ => Err(Flaw::GiantKey(length as u64)),
         }
+    }
+
+    /// A key of its own.
+    fn alone(&mut self, key: [[u8; 16]; 2]) -> KeyAt {
+        let start = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(key.as_flattened());
+        KeyAt::Copied { start, length: 32 }
     }
 
     /// Appends a key of another one; gives where it is here.
@@ -550,6 +695,13 @@ impl Copied {
 }
 
 impl Value {
+    /// Stands for a value that is not there.
+    const MISSING: Self = Self { start: usize::MAX, end: 0, written: Written::Plain };
+
+    fn is_missing(&self) -> bool {
+        self.start == usize::MAX
+    }
+
     /// Appends the value itself.
     fn copy(self, row: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
         let bytes = &row[self.start..self.end];

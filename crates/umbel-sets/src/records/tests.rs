@@ -79,6 +79,9 @@ fn options(dir: &Path, records: Records) -> Options {
         tmp: Arc::new(crate::TempFolders::new(&[dir.to_owned()])),
         separator: b'\n',
         records,
+        normalization: Normalization::default(),
+        missing: Missing::default(),
+        bad: Bad::default(),
         progress: Arc::new(Progress::default()),
     }
 }

@@ -5,7 +5,7 @@ use umbel::KeyHash;
 use super::turns::Halt;
 use super::{Lines, Scanner, Span, Tally, Visit};
 use crate::line_ends::LineEnds;
-use crate::records::{Copied, Cut, KeyAt};
+use crate::records::{Copied, Cut, Found, KeyAt};
 
 /// Lines found and hashed at once: enough to overlap cache misses, few enough to stay in L1.
 const BATCH: usize = 256;
@@ -98,11 +98,17 @@ impl<'a> Batch<'a> {
         let half = (self.scanner.chunk / 2).max(1);
         let mut start = 0;
         while start < bytes.len() {
-            let length = match cut.next(&bytes[start..], &mut self.copied) {
-                Ok((length, key)) => {
-                    if let Some(key) = key {
-                        self.spans.push(Span { start, length: length as u32 });
-                        self.keys.push(key);
+            let place = origin.place + origin.offset + start as u64;
+            let length = match cut.next(&bytes[start..], place, &mut self.copied) {
+                Ok((length, found)) => {
+                    match found {
+                        Found::Key(key) => {
+                            self.spans.push(Span { start, length: length as u32 });
+                            self.keys.push(key);
+                        }
+                        Found::Blank => {}
+                        Found::Missing => self.tally.missing += 1,
+                        Found::Bad => self.tally.bad += 1,
                     }
                     length
                 }

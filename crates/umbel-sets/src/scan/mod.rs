@@ -180,6 +180,9 @@ impl<'a> Lines<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) lines: u64,
+    /// Records left out for want of a key, and since they could not be read.
+    pub(crate) missing: u64,
+    pub(crate) bad: u64,
     /// Sum of the hashes of lines, keys or not, and of the header: it does not depend on their order,
     /// and a field that changed between passes is noticed even when it is no part of the key.
     sum: u64,
@@ -188,6 +191,8 @@ pub(crate) struct Tally {
 impl Tally {
     fn add(&mut self, other: Self) {
         self.lines += other.lines;
+        self.missing += other.missing;
+        self.bad += other.bad;
         self.sum = self.sum.wrapping_add(other.sum);
     }
 
@@ -219,12 +224,18 @@ impl<'a> Scanner<'a> {
         hasher: impl Into<LineHasher>,
     ) -> Result<Self, Error> {
         let hasher = hasher.into();
-        let format = Format::new(&options.records, options.separator)?;
+        let format = Format::new(options)?;
         // A worker's memory is the same for all formats: keys take the place of lines.
         let share = if format.is_lines() { 1 } else { 2 };
         let chunk = (budget.chunk / share).max(1);
         let progress = &options.progress;
         Ok(Self { budget, hasher, format, chunk, kept: KEPT / share, progress })
+    }
+
+    /// Takes whole rows for their keys; the fields of the key must still be there.
+    pub(crate) fn comparing_rows(mut self) -> Self {
+        self.format.compare_rows();
+        self
     }
 
     /// Where records end.

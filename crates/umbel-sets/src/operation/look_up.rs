@@ -1,0 +1,141 @@
+//! The deciding pass where the keys of the other inputs alone decide: a semi-join, and every record of the first input by
+//! whether the others have its key.
+//!
+//! A line whose key was gathered is decided at once; so is one that no other input has. If keys were spilled, a doubtful
+//! line whose key is not in memory is spilled too. From then on, lines go to a run of results, which is merged with those
+//! of the partitions.
+
+use std::sync::Mutex;
+
+use umbel::Blocked;
+
+use super::keys::{At, Keys};
+use super::marks::Marks;
+use super::rule::Rule;
+use crate::Error;
+use crate::bulk::Picked;
+use crate::scan::{Lines, Visit};
+use crate::sink::Sink;
+use crate::spill::{Disk, Partitions, Runs, Selected};
+
+pub(super) struct LookUp<'a, 'o> {
+    /// Of all gathered keys, including spilled ones; without it, every line is looked up.
+    pub(super) doubt: Option<&'a Blocked>,
+    pub(super) keys: &'a Keys,
+    pub(super) rule: Rule,
+    /// Keys whose line was written, where each is written once.
+    pub(super) given: Option<Vec<Marks>>,
+    /// Receives lines that may equal a spilled key.
+    pub(super) spilled: Option<&'a Partitions>,
+    pub(super) output: Mutex<Output<'a, 'o>>,
+    pub(super) disk: &'a Disk<'a>,
+    pub(super) room: u64,
+}
+
+/// Where lines go: to the sink until one is spilled, then to a run.
+pub(super) struct Output<'a, 'o> {
+    pub(super) sink: &'a mut Sink<'o>,
+    pub(super) runs: &'a mut Runs,
+    pub(super) late: bool,
+}
+
+/// What is done with a line.
+#[derive(Clone, Copy)]
+enum Verdict {
+    Skip,
+    /// Write it, with what is counted.
+    Write(u64),
+    /// Write it unless its key was given before.
+    Give(At),
+    /// Set it aside.
+    Spill,
+}
+
+/// What a worker carries.
+#[derive(Default)]
+pub(super) struct Local {
+    picked: Picked,
+    batch: Vec<Verdict>,
+    /// Of the lines kept.
+    kept: Vec<Verdict>,
+    wanted: Vec<usize>,
+}
+
+impl LookUp<'_, '_> {
+    fn verdict(&self, found: Option<At>) -> Verdict {
+        let met = found.map_or(0, |at| self.keys.met(at));
+        match (found, &self.given) {
+            (None, _) if self.spilled.is_some() => Verdict::Spill,
+            _ if !self.rule.wants(met) => Verdict::Skip,
+            (Some(at), Some(given)) if given[at.0].is_set(at.1) => Verdict::Skip,
+            (Some(at), Some(_)) => Verdict::Give(at),
+            _ => Verdict::Write(self.rule.count(1, met)),
+        }
+    }
+}
+
+impl Visit for LookUp<'_, '_> {
+    type Local = Local;
+
+    fn local(&self) -> Local {
+        Local::default()
+    }
+
+    fn batch(&self, local: &mut Local, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        let Local { picked, batch, kept, .. } = local;
+        let absent = match self.rule.wants(0) {
+            true => Verdict::Write(self.rule.count(1, 0)),
+            false => Verdict::Skip,
+        };
+        batch.clear();
+        batch.resize(lines.len(), absent);
+        self.keys.find_each(self.doubt, lines, picked, |i, found| {
+            batch[i] = self.verdict(found);
+            Ok(())
+        })?;
+        for (keep, verdict) in keep.iter_mut().zip(&*batch) {
+            *keep = !matches!(verdict, Verdict::Skip);
+            if *keep {
+                kept.push(*verdict);
+            }
+        }
+        Ok(())
+    }
+
+    fn kept(&self, local: &mut Local, lines: &Lines<'_>) -> Result<(), Error> {
+        let mut output = self.output.lock().expect("no worker panics");
+        let Output { sink, runs, late } = &mut *output;
+        let Local { kept, wanted, .. } = local;
+        for (i, verdict) in kept.drain(..).enumerate() {
+            let place = lines.place(i);
+            let count = match (verdict, self.spilled, &self.given) {
+                (Verdict::Write(count), ..) => count,
+                (Verdict::Give((shard, unit)), _, Some(given)) => {
+                    if !given[shard].set(unit) {
+                        continue;
+                    }
+                    1
+                }
+                (Verdict::Spill, Some(spilled), _) => {
+                    *late = true;
+                    spilled.push(lines.hashes()[i], place, lines.record(i))?;
+                    continue;
+                }
+                _ => unreachable!("what is skipped is not kept"),
+            };
+            let selected = Selected { place, count, row: lines.row(i) };
+            if *late {
+                runs.push(self.disk, selected)?;
+            } else if sink.is_plain() {
+                wanted.push(i);
+            } else {
+                sink.result(selected)?;
+            }
+        }
+        sink.rows(lines, wanted.drain(..))
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}

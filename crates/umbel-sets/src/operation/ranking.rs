@@ -1,0 +1,101 @@
+//! Results in the order of their counts, through temporary files when they are many.
+
+use std::cmp::Reverse;
+
+use crate::Error;
+use crate::sink::Sink;
+use crate::spill::{Disk, Runs, Selected};
+
+/// Takes results in the order of their places, gives those with the highest counts first.
+pub(super) struct Ranking<'a> {
+    most: u64,
+    /// Bytes for results in memory.
+    memory: usize,
+    disk: &'a Disk<'a>,
+    results: Vec<Held>,
+    rows: Vec<u8>,
+    runs: Runs,
+    spilled: bool,
+}
+
+/// A result whose row is in memory.
+#[derive(Clone, Copy)]
+struct Held {
+    count: u64,
+    start: usize,
+    length: usize,
+}
+
+impl<'a> Ranking<'a> {
+    /// For at most so many results, in about so many bytes of memory.
+    pub(super) fn new(most: u64, memory: u64, disk: &'a Disk<'a>) -> Self {
+        let (results, rows, runs) = (Vec::new(), Vec::new(), Runs::new());
+        Self { most, memory: memory as usize, disk, results, rows, runs, spilled: false }
+    }
+
+    pub(super) fn push(&mut self, selected: Selected<'_>) -> Result<(), Error> {
+        let Selected { count, row, .. } = selected;
+        // Vectors double: half of their room may be empty.
+        let held = 2 * (self.rows.len() + size_of_val(&self.results[..]));
+        if held + 2 * row.len() > self.memory && !self.results.is_empty() {
+            self.sort();
+            if 4 * self.rows.len() > self.memory {
+                self.spill()?;
+            }
+        }
+        self.results.push(Held { count, start: self.rows.len(), length: row.len() });
+        self.rows.extend_from_slice(row);
+        Ok(())
+    }
+
+    /// Sorts what is in memory, and forgets what is not among the first.
+    fn sort(&mut self) {
+        // Equal counts stay in order.
+        self.results.sort_by_key(|held| Reverse(held.count));
+        let most = usize::try_from(self.most).unwrap_or(usize::MAX);
+        if self.results.len() > most {
+            self.results.truncate(most);
+            let mut rows = Vec::new();
+            for held in &mut self.results {
+                let row = held.start..held.start + held.length;
+                held.start = rows.len();
+                rows.extend_from_slice(&self.rows[row]);
+            }
+            self.rows = rows;
+        }
+    }
+
+    fn held(&self) -> impl Iterator<Item = Selected<'_>> {
+        self.results.iter().map(|&Held { count, start, length }| {
+            // Runs are merged by ascending place.
+            let place = u64::MAX - count;
+            Selected { place, count, row: &self.rows[start..start + length] }
+        })
+    }
+
+    /// Writes what is sorted to a run.
+    fn spill(&mut self) -> Result<(), Error> {
+        let mut runs = std::mem::replace(&mut self.runs, Runs::new());
+        self.held().try_for_each(|selected| runs.push(self.disk, selected))?;
+        runs.end();
+        (self.runs, self.spilled) = (runs, true);
+        self.results.clear();
+        self.rows.clear();
+        Ok(())
+    }
+
+    /// Writes the results, those with the highest counts first, of equal counts those that came first.
+    pub(super) fn write(mut self, sink: &mut Sink<'_>) -> Result<(), Error> {
+        self.sort();
+        if !self.spilled {
+            return self.held().try_for_each(|selected| sink.result(selected));
+        }
+        self.spill()?;
+        let mut merged = self.runs.merge(self.disk, self.memory as u64)?;
+        for _ in 0..self.most {
+            let Some(selected) = merged.next(self.disk)? else { break };
+            sink.result(selected)?;
+        }
+        Ok(())
+    }
+}
