@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use umbel_sets::{
-    Bad, Input, Missing, Normalization, Options, Progress, Records, Spool, TempFolders,
+    Bad, Input, Missing, Normalization, Options, Progress, Records, Rewritten, Spool, TempFolders,
 };
 
 use crate::args::{Form, OnBad, OnMissing, RecordArgs, Work};
@@ -154,6 +154,10 @@ impl Stream {
                 Box::new(decoder)
             }
         };
+        let bytes = match Rewritten::<File>::is_needed(options) {
+            true => Box::new(Rewritten::new(&self.name, bytes, options)?),
+            false => bytes,
+        };
         Ok((self.name, bytes))
     }
 }
@@ -188,9 +192,43 @@ fn window(frame: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(bytes))
 }
 
+/// Whether the rows of all inputs go out, under the first header, or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rows {
+    OfAll,
+    OfOne,
+}
+
 /// What was named: the files, and behind them those that a list names. Nothing named is standard input.
-pub(crate) fn open(files: &[PathBuf], work: &Work) -> Result<Vec<Source>> {
-    open_paths(&named(files, work)?)
+pub(crate) fn open(
+    files: &[PathBuf],
+    work: &Work,
+    rows: Rows,
+    options: &Options,
+) -> Result<Vec<Source>> {
+    align(open_paths(&named(files, work)?)?, rows, options)
+}
+
+/// Puts the columns of all sources in the order of the first, where that matters.
+fn align(sources: Vec<Source>, rows: Rows, options: &Options) -> Result<Vec<Source>> {
+    let has_names = matches!(
+        options.records,
+        Records::Csv { header: true, .. } | Records::Tsv { header: true, .. }
+    );
+    let sources = match sources.len() {
+        // A header is compared with those of files behind it.
+        2.. if has_names && (rows == Rows::OfAll || options.records.key().is_empty()) => {
+            vec![Source::Files(rereadable(sources, options)?)]
+        }
+        _ => sources,
+    };
+    let align = |source| match source {
+        Source::Files(inputs) => {
+            Ok(Source::Files(umbel_sets::align(inputs, rows == Rows::OfAll, options)?))
+        }
+        stream => Ok(stream),
+    };
+    sources.into_iter().map(align).collect()
 }
 
 /// As [`open`], beside an output that lines are added to and that must be none of them.
@@ -198,6 +236,7 @@ pub(crate) fn open_beside(
     files: &[PathBuf],
     work: &Work,
     output: Option<&Path>,
+    options: &Options,
 ) -> Result<Vec<Source>> {
     let paths = named(files, work)?;
     let is_output =
@@ -207,7 +246,7 @@ pub(crate) fn open_beside(
     {
         bail!("{}: lines are added to it, so it cannot be an input too", path.display());
     }
-    open_paths(&paths)
+    align(open_paths(&paths)?, Rows::OfAll, options)
 }
 
 /// As [`open`], of paths as they are.
@@ -282,9 +321,11 @@ fn named(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
 pub(crate) fn open_rereadable(
     files: &[PathBuf],
     work: &Work,
+    rows: Rows,
     options: &Options,
 ) -> Result<Vec<Input>> {
-    rereadable(open(files, work)?, options)
+    let inputs = rereadable(open_paths(&named(files, work)?)?, options)?;
+    Ok(umbel_sets::align(inputs, rows == Rows::OfAll, options)?)
 }
 
 /// As [`open_rereadable`], of two lists; gives the inputs of each.
@@ -297,7 +338,8 @@ pub(crate) fn open_two(
     let mut paths = named(files, work)?;
     let first = paths.len();
     paths.extend_from_slice(others);
-    let mut inputs = rereadable(open_paths(&paths)?, options)?;
+    let inputs = rereadable(open_paths(&paths)?, options)?;
+    let mut inputs = umbel_sets::align(inputs, false, options)?;
     let others = inputs.split_off(first);
     Ok([inputs, others])
 }
@@ -306,9 +348,10 @@ pub(crate) fn open_two(
 pub(crate) fn open_several(
     files: &[PathBuf],
     work: &Work,
+    rows: Rows,
     options: &Options,
 ) -> Result<Vec<Input>> {
-    let inputs = open_rereadable(files, work, options)?;
+    let inputs = open_rereadable(files, work, rows, options)?;
     match &inputs[..] {
         [one] => bail!("{} is the only file: name two or more", one.name()),
         _ => Ok(inputs),

@@ -21,6 +21,7 @@ pub(crate) struct Run {
     verb: &'static str,
     voice: Voice,
     started: Instant,
+    progress: Arc<Progress>,
     bar: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
 }
 
@@ -35,7 +36,7 @@ impl Run {
             });
             (stop, thread)
         });
-        Self { verb, voice, started: Instant::now(), bar }
+        Self { verb, voice, started: Instant::now(), progress: Arc::clone(progress), bar }
     }
 
     fn stop_bar(&mut self) {
@@ -51,6 +52,7 @@ impl Run {
     pub(crate) fn finish(mut self, report: &Report, found: &str, filter: Option<&Receipt>) {
         self.stop_bar();
         let seconds = self.started.elapsed().as_secs_f64();
+        let bad = report.bad + self.progress.bad();
         let peak = machine::peak_memory();
         if let Some(Receipt::Own(receipt)) = filter
             && receipt.over_filled
@@ -81,7 +83,7 @@ impl Run {
                 "distinct": report.distinct,
                 "found": report.found,
                 "missing": report.missing,
-                "bad": report.bad,
+                "bad": bad,
                 "bytes_read": report.bytes_read,
                 "bytes_spilled": report.bytes_spilled,
                 "bytes_written": report.bytes_written,
@@ -92,9 +94,10 @@ impl Run {
                 "exact": report.error.is_none() && filter.is_none(),
             });
             if let Some(Changes { removed, added, changed, kept }) = report.changes {
-                let changes =
-                    [("removed", removed), ("added", added), ("changed", changed), ("kept", kept)];
-                changes.map(|(name, count)| object[name] = json!(count));
+                object["removed"] = json!(removed);
+                object["added"] = json!(added);
+                object["changed"] = json!(changed);
+                object["kept"] = json!(kept);
             }
             if let Some(error) = report.error {
                 object["chance_extra"] = json!(error.extra);
@@ -116,9 +119,7 @@ impl Run {
         } else if !found.is_empty() {
             words.push(format!("{} {found}", Count(report.found)));
         }
-        for (count, why) in
-            [(report.missing, "without the key"), (report.bad, "that cannot be read")]
-        {
+        for (count, why) in [(report.missing, "without the key"), (bad, "that cannot be read")] {
             if count > 0 {
                 words.push(format!("{} {why} left out", Count(count)));
             }

@@ -152,6 +152,32 @@ pub enum Error {
         /// What the parser said.
         source: serde_json::Error,
     },
+    /// A record of columns that are to be put in another order, with more or fewer fields than the header.
+    #[error(
+        "{name}: the record at byte {offset} has {found} fields where the header has {columns}, so they cannot be put in the order of the first file's columns; mend it or leave it out"
+    )]
+    Ragged {
+        /// The input's name.
+        name: String,
+        /// Where the record starts.
+        offset: u64,
+        /// Its fields.
+        found: usize,
+        /// Those of the header.
+        columns: usize,
+    },
+    /// A header with other columns than the first one, under which its rows would go out.
+    #[error(
+        "{name}: the columns are not those of {first}: {difference}; give both the same columns"
+    )]
+    OtherColumns {
+        /// The input's name.
+        name: String,
+        /// The name of the first input.
+        first: String,
+        /// What only one of them has.
+        difference: String,
+    },
     /// A record without a field of the key.
     #[error(
         "{name}: the record at byte {offset} has no field {field:?}, it has {found}; name a field that all records have, or leave this one out"

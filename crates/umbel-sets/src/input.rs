@@ -188,6 +188,28 @@ enum Handle<'a> {
     Own(File),
 }
 
+/// All of an input, from start to end.
+pub(crate) struct Stream<'a> {
+    reader: Reader<'a>,
+    offset: u64,
+}
+
+impl<'a> Stream<'a> {
+    pub(crate) fn new(input: &'a Input) -> Result<Self, Error> {
+        Ok(Self { reader: input.open()?, offset: 0 })
+    }
+}
+
+impl Read for Stream<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let left = self.reader.input.length - self.offset;
+        let size = left.min(bytes.len() as u64) as usize;
+        self.reader.read_at(&mut bytes[..size], self.offset).map_err(io::Error::other)?;
+        self.offset += size as u64;
+        Ok(size)
+    }
+}
+
 impl Reader<'_> {
     fn file(&self) -> &File {
         match &self.file {
@@ -230,6 +252,14 @@ impl Reader<'_> {
         }
         // Without any end, lines are longer than the pieces together.
         Ok((ends as f64 / read as f64 * length as f64) as u64 + 1)
+    }
+}
+
+/// What went wrong with reading an input; an error of ours may have been passed through its reader.
+pub(crate) fn read_error(name: String, source: io::Error) -> Error {
+    match source.downcast() {
+        Ok(error) => error,
+        Err(source) => Error::Read { name, source },
     }
 }
 
@@ -304,7 +334,7 @@ impl Spool {
                     Ok(0) => break,
                     Ok(read) => filled += read,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(source) => return Err(Error::Read { name, source }),
+                    Err(source) => return Err(read_error(name, source)),
                 }
             }
             if filled == 0 {

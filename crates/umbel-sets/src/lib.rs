@@ -59,7 +59,7 @@ pub use filters::{
 pub use input::{Input, Spool};
 pub use keys::{Keys, keys, keys_stream};
 pub use operation::{Change, Diff, Distinct, Keep, SetOperation, SetPlan, Strategy, Top};
-pub use records::{Bad, Missing, Normalization, Records};
+pub use records::{Bad, Missing, Normalization, Records, Rewritten, align};
 pub use report::{Changes, ErrorBound, Progress, Report};
 pub use temporary::TempFolders;
 

@@ -36,6 +36,7 @@ impl Changes {
 pub struct Progress {
     done: AtomicU64,
     total: AtomicU64,
+    bad: AtomicU64,
 }
 
 impl Progress {
@@ -47,6 +48,15 @@ impl Progress {
     /// Bytes of input there are to go through, over all passes, as far as planned; 0 when unknown.
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
+    }
+
+    /// Records left out of [`Rewritten`](crate::Rewritten) inputs since they cannot be read; no [`Report`] has them.
+    pub fn bad(&self) -> u64 {
+        self.bad.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn leave_out(&self) {
+        self.bad.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn expect(&self, bytes: u64) {

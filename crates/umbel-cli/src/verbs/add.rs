@@ -8,6 +8,7 @@ use super::explain;
 use crate::Outcome;
 use crate::args::AddArgs;
 use crate::atomic::Existing;
+use crate::lines::Rows;
 use crate::output::print;
 use crate::report::Run;
 use crate::{filters, lines};
@@ -15,7 +16,7 @@ use crate::{filters, lines};
 pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
-    let sources = lines::open(&args.files, &args.work)?;
+    let sources = lines::open(&args.files, &args.work, Rows::OfOne, &options)?;
     let mut locked = filters::read_locked(&args.filter, secret.as_ref(), &args.foreign, &options)?;
     if args.work.explain {
         print(explain::has(&locked.filter, args.work.voice.json))?;

@@ -11,7 +11,7 @@ use super::explain;
 use crate::Outcome;
 use crate::args::BuildArgs;
 use crate::atomic::Existing;
-use crate::lines::{self, Source};
+use crate::lines::{self, Rows, Source};
 use crate::numbers::{Bytes, Count};
 use crate::output::print;
 use crate::report::Run;
@@ -43,7 +43,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         bail!("--except goes with --kind cascade: other kinds have no exceptions");
     }
     let known = planned_without_lines(args)?;
-    let sources = lines::open(&args.files, &args.work)?;
+    let sources = lines::open(&args.files, &args.work, Rows::OfOne, &options)?;
     let run = Run::start("build", args.work.voice, &options.progress);
     let (plan, inputs, mut report) = match known {
         Some(plan) => (plan, sources, Report::default()),
@@ -108,7 +108,7 @@ fn build_foreign(
     given.fpp = args.fpp.map(|fpp| fpp.0).or(given.fpp);
     given.bits = args.size.map(|size| size.0.saturating_mul(8)).or(given.bits);
     let key_type = args.foreign.key_type;
-    let mut inputs = lines::open(&args.files, &args.work)?;
+    let mut inputs = lines::open(&args.files, &args.work, Rows::OfOne, options)?;
     let run = Run::start("build", args.work.voice, &options.progress);
     let mut report = Report::default();
     let has_keys = given.keys.is_some() || !format.parameters().contains(&"keys");

@@ -7,7 +7,7 @@ use super::explain::Job;
 use super::operation::set_operation;
 use crate::Outcome;
 use crate::args::CommonArgs;
-use crate::lines;
+use crate::lines::{self, Rows};
 use crate::output::check_target;
 use crate::report::Run;
 
@@ -15,7 +15,8 @@ pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
     check_target(&args.output.to)?;
     let options = lines::options(&args.work)?;
     let run = Run::start("common", args.work.voice, &options.progress);
-    let inputs = lines::open_several(&args.files, &args.work, &options)?;
+    let rows = if args.at_least.is_some() { Rows::OfAll } else { Rows::OfOne };
+    let inputs = lines::open_several(&args.files, &args.work, rows, &options)?;
     let at_least = args.at_least.unwrap_or(inputs.len());
     let job =
         SetOperation::common(&inputs, at_least, &options)?.with_error(args.fpp.map(|fpp| fpp.0));

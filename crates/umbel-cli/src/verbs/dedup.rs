@@ -10,7 +10,7 @@ use super::operation::set_operation;
 use super::seen;
 use crate::Outcome;
 use crate::args::{DedupArgs, Kept};
-use crate::lines;
+use crate::lines::{self, Rows};
 use crate::output::check_target;
 use crate::report::Run;
 
@@ -24,7 +24,7 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     check_target(&args.output.to)?;
     let options = lines::options(&args.work)?;
     let run = Run::start("dedup", args.work.voice, &options.progress);
-    let inputs = lines::open_rereadable(&args.files, &args.work, &options)?;
+    let inputs = lines::open_rereadable(&args.files, &args.work, Rows::OfAll, &options)?;
     let at_least = if args.repeated { 2 } else { args.min.map_or(1, NonZeroU64::get) };
     let distinct = Distinct {
         at_least,

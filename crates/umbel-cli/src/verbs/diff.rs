@@ -4,13 +4,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use umbel_sets::{Change, Diff, Report};
+use umbel_sets::{Change, Changes, Diff, Report};
 
 use super::explain::{self, Job};
 use crate::Outcome;
 use crate::args::DiffArgs;
 use crate::atomic::{self, Existing};
-use crate::lines;
+use crate::lines::{self, Rows};
 use crate::output::{check_target, print, write_file, write_lines};
 use crate::report::Run;
 
@@ -26,7 +26,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     check_target(&args.output.to)?;
     let options = lines::options(&args.work)?;
     let run = Run::start("diff", args.work.voice, &options.progress);
-    let inputs = lines::open_several(&args.files, &args.work, &options)?;
+    let inputs = lines::open_several(&args.files, &args.work, Rows::OfAll, &options)?;
     if inputs.len() > 2 {
         bail!("{} files: diff compares two, an old and a new one", inputs.len());
     }
@@ -39,11 +39,10 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     let separator = options.separator;
     let report = if args.output.total {
         let report = job.run(&mut |_, _| Ok(()))?;
-        let changes = report.changes.unwrap_or_default();
-        print(format!("{} removed\n{} added\n", changes.removed, changes.added))?;
-        if !options.records.key().is_empty() {
-            print(format!("{} changed\n", changes.changed))?;
-        }
+        let Changes { removed, added, changed, kept } = report.changes.unwrap_or_default();
+        let keyed = !options.records.key().is_empty();
+        let changed = if keyed { format!("\t{changed}") } else { String::new() };
+        print(format!("{removed}\t{added}\t{kept}{changed}\n"))?;
         report
     } else if !named.is_empty() {
         to_files(&job, files, separator)?

@@ -7,7 +7,7 @@ use super::explain::Job;
 use super::operation::set_operation;
 use crate::Outcome;
 use crate::args::ExceptArgs;
-use crate::lines;
+use crate::lines::{self, Rows};
 use crate::output::check_target;
 use crate::report::Run;
 
@@ -15,7 +15,7 @@ pub(crate) fn except(args: &ExceptArgs) -> Result<Outcome> {
     check_target(&args.output.to)?;
     let options = lines::options(&args.work)?;
     let run = Run::start("except", args.work.voice, &options.progress);
-    let inputs = lines::open_several(&args.files, &args.work, &options)?;
+    let inputs = lines::open_several(&args.files, &args.work, Rows::OfOne, &options)?;
     let job = SetOperation::except(&inputs, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
     let job = if args.all { job.every() } else { job };
     let about = Job { verb: "except", inputs: &inputs, options: &options };

@@ -11,7 +11,7 @@ use umbel_sets::{Error, ErrorBound, Keys, Options, Report, room_beside};
 use crate::Outcome;
 use crate::args::{ParquetArgs, Voice};
 use crate::columns::{Chunk, ParquetFile, Values};
-use crate::lines::{self, Source};
+use crate::lines::{self, Rows, Source};
 use crate::numbers::{Count, Rate, Size};
 use crate::output::print;
 use crate::report::{self, Run, say};
@@ -130,7 +130,7 @@ fn ask(
     args: &ParquetArgs,
     options: &Options,
 ) -> Result<Outcome> {
-    let sources = lines::open(&args.keys, &args.work)?;
+    let sources = lines::open(&args.keys, &args.work, Rows::OfOne, &options)?;
     let voice = args.work.voice;
     let mut groups = Groups::open(file, column, options)?;
     let room = groups.room;

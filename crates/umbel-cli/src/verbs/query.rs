@@ -9,7 +9,7 @@ use super::explain;
 use crate::Outcome;
 use crate::args::QueryArgs;
 use crate::filters;
-use crate::lines::{self, Source};
+use crate::lines::{self, Rows, Source};
 use crate::output::{check_target, print, write_lines};
 use crate::report::Run;
 
@@ -18,7 +18,7 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
     let filter = filters::read(&args.filter, secret.as_ref(), &args.foreign, &options)?;
-    let sources = lines::open(&args.files, &args.work)?;
+    let sources = lines::open(&args.files, &args.work, Rows::OfAll, &options)?;
     if args.work.explain {
         print(explain::has(&filter, args.work.voice.json))?;
         return Ok(Outcome::Done);

@@ -8,7 +8,7 @@ use crate::Outcome;
 use crate::args::{ForeignArgs, RemoveArgs};
 use crate::atomic::Existing;
 use crate::filters::{self, Locked};
-use crate::lines::{self, Source};
+use crate::lines::{self, Rows, Source};
 use crate::numbers::Count;
 use crate::output::print;
 use crate::report::{self, Run, say};
@@ -16,7 +16,7 @@ use crate::report::{self, Run, say};
 pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
-    let sources = lines::open(&args.files, &args.work)?;
+    let sources = lines::open(&args.files, &args.work, Rows::OfOne, &options)?;
     let foreign = ForeignArgs::default();
     // The lock is kept to the end.
     let Locked { filter, lock: _lock, .. } =

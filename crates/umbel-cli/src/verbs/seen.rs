@@ -40,7 +40,7 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
     let named = args.output.to.file();
-    let sources = lines::open_beside(&args.files, &args.work, named)?;
+    let sources = lines::open_beside(&args.files, &args.work, named, &options)?;
     if !path.exists() {
         let keys = args.keys.map_or(DEFAULT_KEYS, |keys| keys.0);
         let kind = if args.keys.is_some() { Kind::Blocked } else { Kind::Scalable };

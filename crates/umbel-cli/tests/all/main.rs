@@ -19,6 +19,7 @@ mod output;
 mod parquet;
 mod pictures;
 mod plan;
+mod rows;
 mod seen;
 mod show;
 mod stable;

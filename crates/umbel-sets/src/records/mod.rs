@@ -21,6 +21,7 @@
 mod columns;
 mod json;
 mod normalize;
+mod rewrite;
 mod stored;
 
 use std::hash::{BuildHasher, RandomState};
@@ -28,6 +29,7 @@ use std::hash::{BuildHasher, RandomState};
 use memchr::{memchr, memchr_iter, memchr2_iter, memrchr};
 
 pub use normalize::Normalization;
+pub use rewrite::{Rewritten, align};
 pub(crate) use stored::{Layout, MOST_HEADER, Record};
 
 use crate::error::QuoteFlaw;
@@ -375,6 +377,7 @@ impl Format {
                 Error::NoField { name, offset, field: self.fields[field].clone(), found }
             }
             Flaw::Json(source) => Error::Json { name, offset, source },
+            Flaw::Ragged { found, columns } => Error::Ragged { name, offset, found, columns },
             Flaw::GiantKey(length) => Error::GiantLine { name, offset, length },
         }
     }
@@ -454,6 +457,11 @@ pub(crate) enum Flaw {
         found: String,
     },
     Json(serde_json::Error),
+    /// It has `found` fields where the header has other `columns`, and was to be put in another order.
+    Ragged {
+        found: usize,
+        columns: usize,
+    },
     /// A key of so many bytes, 2³² or more.
     GiantKey(u64),
 }

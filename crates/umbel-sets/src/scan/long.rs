@@ -63,7 +63,7 @@ pub(super) fn grown(length: usize) -> usize {
 }
 
 /// Reads up to the end of the line; gives the bytes before it, and whether it was found.
-fn skip_line(source: &mut impl Read, ends: Ends, quoted: &mut bool) -> (u64, bool) {
+pub(crate) fn skip_line(source: &mut impl Read, ends: Ends, quoted: &mut bool) -> (u64, bool) {
     let mut piece = vec![0; 1 << 16];
     let mut length = 0;
     while let Ok(read @ 1..) = source.read(&mut piece) {

@@ -29,13 +29,14 @@ use umbel::KeyHash;
 
 use crate::budget::{Budget, KEPT};
 use crate::hash::LineHasher;
-use crate::input::{Input, Reader};
+use crate::input::{Input, Reader, read_error};
 use crate::records::{Ends, Format, Head, KeyAt, Layout, Record};
 use crate::report::Progress;
 use crate::threads::on_each;
 use crate::{Error, Options};
 use batch::{Batch, Origin};
 use course::Course;
+pub(crate) use long::skip_line;
 use long::{Loaded, ReadFrom, grown};
 use turns::{Halt, StopOnDrop, Turns};
 use worker::Worker;
@@ -340,7 +341,7 @@ impl<'a> Scanner<'a> {
             let read = match source.read(&mut buffer[filled..]) {
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(source) => return Err(Error::Read { name: name.to_owned(), source }),
+                Err(source) => return Err(read_error(name.to_owned(), source)),
             };
             let fresh = filled..filled + read;
             filled += read;

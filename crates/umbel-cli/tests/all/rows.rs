@@ -1,0 +1,259 @@
+//! Whole rows: joins that keep every record, two tables compared, rows of several files under one header, and which of
+//! equal rows go out.
+
+use std::process::Command;
+
+use crate::util::Folder;
+
+fn text(folder: &Folder, arguments: &str) -> String {
+    folder.umbel(arguments).run().text()
+}
+
+/// What is printed by a run that ends with exit status 1, of a diff.
+fn different(folder: &Folder, arguments: &str) -> String {
+    let run = folder.umbel(arguments).run();
+    assert_eq!(run.status.code(), Some(1), "{arguments}");
+    String::from_utf8(run.stdout).unwrap()
+}
+
+/// A run that fails says `words`, maybe after part of its result.
+fn refused(folder: &Folder, arguments: &str, words: &str) {
+    let run = folder.umbel(arguments).run();
+    assert_eq!(run.status.code(), Some(2), "{arguments}");
+    assert!(run.stderr.contains(words), "{arguments}: no {words:?} in {}", run.stderr);
+}
+
+#[test]
+fn random_tables_come_out_as_of_sqlite_and_python() {
+    let models = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/models.py");
+    let run = Command::new("python3").args([models, env!("CARGO_BIN_EXE_umbel"), "500"]).output();
+    let run = run.expect("python3 is needed: apt-get install python3, or python.org");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+}
+
+#[test]
+fn all_keeps_every_record_in_order() {
+    let folder = Folder::new();
+    folder.write("orders", "order,customer\n1001,ada\n1002,eve\n1003,bob\n1004,ada\n1005,eve\n");
+    folder.write("returns", "customer,why\nada,late\nada,again\ncid,\n");
+    let kept = text(&folder, "common --all --csv --key customer orders returns");
+    assert_eq!(kept, "order,customer\n1001,ada\n1004,ada\n");
+    let left = text(&folder, "except --all --csv --key customer orders returns");
+    assert_eq!(left, "order,customer\n1002,eve\n1003,bob\n1005,eve\n");
+    // Lines are their own keys.
+    folder.write("a", "x\ny\nx\nz\nx\n");
+    folder.write("b", "x\nz\n");
+    folder.write("c", "z\nx\n");
+    assert_eq!(text(&folder, "common --all a b c"), "x\nx\nz\nx\n");
+    assert_eq!(text(&folder, "except --all a b c"), "y\n");
+    refused(&folder, "common --all --at-least 2 a b", "'--at-least <T>'");
+    refused(&folder, "except --all --fpp 0.01 a b", "--fpp");
+}
+
+/// A join that spills both sides keeps every record, under any cap.
+#[test]
+fn all_keeps_every_record_through_temporary_files() {
+    let folder = Folder::new();
+    let row = |i: u64| format!("{i},{:040}\n", i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 300_000);
+    folder.write("a", (0..400_000).map(row).collect::<String>());
+    folder.write("b", (0..400_000).step_by(2).map(row).collect::<String>());
+    for verb in ["common", "except"] {
+        let job = format!("{verb} --all --csv --no-header --key 2 a b");
+        let spilled = folder.umbel(&format!("{job} --json --memory 16MiB")).run();
+        let expected = folder.umbel(&format!("{job} -q")).run().stdout;
+        assert!(spilled.stdout == expected, "{verb}");
+        assert!(spilled.report()["bytes_spilled"].as_u64() > Some(0), "{verb}");
+    }
+}
+
+#[test]
+fn a_diff_marks_what_one_file_has() {
+    let folder = Folder::new();
+    folder.write("old", "b\na\nc\nc\n");
+    folder.write("new", "c\nd\nb\ne\nd\n");
+    assert_eq!(different(&folder, "diff old new"), "- a\n+ d\n+ e\n");
+    assert_eq!(different(&folder, "diff --total old new"), "1\t2\t2\n");
+    folder.umbel("diff old old").run().done();
+    assert_eq!(different(&folder, "diff -o marked old new"), "");
+    assert_eq!(folder.read("marked"), b"- a\n+ d\n+ e\n");
+    assert_eq!(different(&folder, "diff --added up --removed gone --kept same old new"), "");
+    let files = ["up", "gone", "same"].map(|name| String::from_utf8(folder.read(name)).unwrap());
+    assert_eq!(files, ["d\ne\n", "a\n", "b\nc\n"]);
+    // An output may be an input; each has a file of its own.
+    different(&folder, "diff --added new old new");
+    assert_eq!(folder.read("new"), b"d\ne\n");
+    refused(&folder, "diff --added up --kept up old new", "up: named for two outputs");
+    refused(&folder, "diff old", "old is the only file");
+    refused(&folder, "diff old new up", "diff compares two");
+    assert!(text(&folder, "diff --explain old new").contains("in 2 passes"));
+}
+
+#[test]
+fn a_diff_by_key_tells_what_changed() {
+    let folder = Folder::new();
+    folder.write("old", "sku,price\n1,10\n2,20\n3,30\n");
+    folder.write("new", "price,sku\n40,4\n25,2\n10,1\n");
+    assert_eq!(different(&folder, "diff --csv --key sku old new"), "- 3,30\n+ 4,40\n~ 2,25\n");
+    assert_eq!(different(&folder, "diff --csv --key sku --total old new"), "1\t1\t1\t1\n");
+    different(&folder, "diff --csv --key sku --added up --kept same old new");
+    assert_eq!(folder.read("up"), b"sku,price\n4,40\n2,25\n");
+    assert_eq!(folder.read("same"), b"sku,price\n1,10\n");
+    let run = folder.umbel("diff --csv --key sku --json old new").run();
+    let report: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
+    let figures =
+        ["removed", "added", "changed", "kept", "found"].map(|name| report[name].as_u64());
+    assert_eq!(figures, [1, 1, 1, 1, 3].map(Some));
+    folder.write("a.jsonl", "{\"id\":1,\"v\":1}\n{\"id\":2}\n");
+    folder.write("b.jsonl", "{\"id\":1,\"v\":2}\n{\"id\":2}\n");
+    let found = different(&folder, "diff --jsonl --key id a.jsonl b.jsonl");
+    assert_eq!(found, "~ {\"id\":1,\"v\":2}\n");
+    // Every record must have its key, also one that both files have.
+    folder.write("c.jsonl", "{\"id\":2}\n{\"v\":3}\n");
+    refused(&folder, "diff --jsonl --key id c.jsonl c.jsonl", "no field \"id\"");
+}
+
+#[test]
+fn rows_of_later_files_take_the_order_of_the_first_header() {
+    let folder = Folder::new();
+    folder.write("a", "id,name\n1,Ada\n2,\"Bob, Jr\"\n");
+    folder.write("b", "name,id\n\"C \"\"X\"\" D\",3\nAda,1\n\"Bob, Jr\",2\n");
+    let all = "id,name\n1,Ada\n2,\"Bob, Jr\"\n3,\"C \"\"X\"\" D\"\n";
+    assert_eq!(text(&folder, "dedup --csv --key id a b"), all);
+    assert_eq!(text(&folder, "dedup --csv a b"), all);
+    assert_eq!(text(&folder, "common --csv a b"), "id,name\n1,Ada\n2,\"Bob, Jr\"\n");
+    assert_eq!(text(&folder, "dedup --csv --seen filter --key id a b"), all);
+    let found = text(&folder, "query --csv --key id filter b a");
+    let rows = "\"C \"\"X\"\" D\",3\nAda,1\n\"Bob, Jr\",2\nAda,1\n\"Bob, Jr\",2\n";
+    assert_eq!(found, format!("name,id\n{rows}"));
+    // Standard input takes part.
+    let run = folder.umbel("dedup --csv --key id a -").stdin(folder.read("b")).run();
+    assert_eq!(run.text(), all);
+    // Columns of the same number are no reason to mix them.
+    folder.write("c", "id,town\n4,Paris\n");
+    let words = "c: the columns are not those of a: it lacks name, it also has town";
+    refused(&folder, "dedup --csv --key id a c", words);
+    refused(&folder, "common --csv a c", words);
+    assert_eq!(text(&folder, "except --csv --key id a c"), "id,name\n1,Ada\n2,\"Bob, Jr\"\n");
+    // Without names there is nothing to compare.
+    assert_eq!(text(&folder, "dedup --csv --no-header --key 1 a c").lines().count(), 4);
+    folder.write("ragged", "name,id\nEve\n");
+    let words = "has 1 fields where the header has 2";
+    refused(&folder, "dedup --csv --key id a ragged", words);
+    let report = folder.umbel("dedup --csv --key id --bad skip --json a ragged").run().report();
+    assert_eq!((&report["bad"], &report["found"]), (&1.into(), &2.into()));
+}
+
+#[test]
+fn records_without_a_key_or_that_cannot_be_read() {
+    let folder = Folder::new();
+    folder.write("log", "{\"id\":1}\nbooting...\n{\"x\":1}\n{\"id\":1,\"n\":2}\n{\"x\":2}\n");
+    let job = "dedup --jsonl --key id";
+    refused(&folder, &format!("{job} log"), "--bad skip");
+    refused(&folder, &format!("{job} --bad skip log"), "--missing skip");
+    assert_eq!(text(&folder, &format!("{job} --bad skip --missing skip log")), "{\"id\":1}\n");
+    let kept = text(&folder, &format!("{job} --bad skip --missing keep log"));
+    assert_eq!(kept, "{\"id\":1}\n{\"x\":1}\n{\"x\":2}\n");
+    let job = format!("{job} --bad skip --missing skip --json log");
+    let report = folder.umbel(&job).run().report();
+    let figures = ["lines", "missing", "bad"].map(|name| report[name].as_u64());
+    assert_eq!(figures, [2, 2, 1].map(Some));
+    // A record that is kept has no key in common with any.
+    let common = folder.umbel("common --jsonl --key id --bad skip --missing keep log log").run();
+    assert_eq!(common.text(), "{\"id\":1}\n");
+    // Behind a broken quote, the next line starts a record.
+    folder.write("csv", "size,n\n12\" disk,1\n13,2\n\"open,3\n14,4\n\"a\"b,5\n\"two\nlines\",6\n");
+    refused(&folder, "dedup --csv csv", "--bad skip");
+    let kept = text(&folder, "dedup --csv --bad skip csv");
+    assert_eq!(kept, "size,n\n13,2\n14,4\n\"two\nlines\",6\n");
+    let run = folder.umbel("dedup --csv --bad skip --json").stdin(folder.read("csv")).run();
+    assert_eq!(run.report()["bad"], 3);
+    // A header that cannot be read is never left out.
+    folder.write("head", "si\"ze,n\n1,2\n");
+    refused(&folder, "dedup --csv --bad skip head", "a quote inside a field");
+}
+
+#[test]
+fn the_last_record_of_each_key() {
+    let folder = Folder::new();
+    folder.write("a", "k,v\n1,old\n2,only\n1,new\n3,x\n3,y\n");
+    let last = text(&folder, "dedup --csv --key k --keep last a");
+    assert_eq!(last, "k,v\n2,only\n1,new\n3,y\n");
+    assert_eq!(
+        text(&folder, "dedup --csv --key k --keep last --count a"),
+        "count,k,v\n1,2,only\n2,1,new\n2,3,y\n"
+    );
+    assert_eq!(text(&folder, "dedup --csv --key k --keep last --repeated a"), "k,v\n1,new\n3,y\n");
+}
+
+#[test]
+fn what_comes_most_often() {
+    let folder = Folder::new();
+    folder.write("words", "b\na\nc\na\nb\na\nd\n");
+    assert_eq!(text(&folder, "dedup --count --by-count words"), "3\ta\n2\tb\n1\tc\n1\td\n");
+    assert_eq!(text(&folder, "dedup --top 2 words"), "a\nb\n");
+    assert_eq!(text(&folder, "dedup --count --min 2 words"), "2\tb\n3\ta\n");
+    assert_eq!(text(&folder, "dedup --count --min 2 --top 1 words"), "3\ta\n");
+    let words: String = (0..200_000u64).map(|i| format!("{:030}\n", i * i % 70_001)).collect();
+    folder.write("many", &words);
+    let all = text(&folder, "dedup --count --by-count --memory 16MiB many");
+    let mut counts = std::collections::HashMap::new();
+    words.lines().enumerate().for_each(|(place, word)| {
+        counts.entry(word).or_insert((0u64, place)).0 += 1;
+    });
+    let mut sorted: Vec<_> = counts.into_iter().collect();
+    sorted.sort_by_key(|(_, (count, place))| (std::cmp::Reverse(*count), *place));
+    let line = |(word, (count, _)): &(&str, (u64, usize))| format!("{count}\t{word}\n");
+    assert!(all == sorted.iter().map(line).collect::<String>());
+    let top = text(&folder, "dedup --count --top 1000 --memory 16MiB many");
+    assert!(top == sorted[..1000].iter().map(line).collect::<String>());
+    folder.write("a.jsonl", "{\"id\":1}\n{\"id\":2}\n{\"id\":1,\"x\":0}\n");
+    let counted = text(&folder, "dedup --jsonl --key id --count a.jsonl");
+    assert_eq!(
+        counted,
+        "{\"count\":2,\"record\":{\"id\":1}}\n{\"count\":1,\"record\":{\"id\":2}}\n"
+    );
+    refused(&folder, "dedup --top 0 words", "--top");
+}
+
+#[test]
+fn fields_between_blanks() {
+    let folder = Folder::new();
+    folder.write("log", "10:00  GET\t/a 200\n 10:01 GET /b 404\r\n10:02 POST /a 200\n\nend\n");
+    let found = text(&folder, "dedup --fields --key 3 --missing skip log");
+    assert_eq!(found, "10:00  GET\t/a 200\n 10:01 GET /b 404\r\n");
+    assert_eq!(
+        text(&folder, "dedup --fields --key 4 --missing skip --count log").lines().count(),
+        2
+    );
+    refused(&folder, "dedup --fields --key 3 log", "it has 1 field");
+    refused(&folder, "dedup --fields log", "--key");
+    refused(&folder, "dedup --fields --key path log", "fields are numbers from 1");
+}
+
+#[test]
+fn what_is_compared_is_not_what_is_printed() {
+    let folder = Folder::new();
+    folder.write("a", " Straße\r\nSTRASSE\nx\n");
+    assert_eq!(text(&folder, "dedup --ignore-case --trim --crlf a"), " Straße\r\nx\n");
+    folder.write("urls", "HTTP://A.example:80/x#top\nhttp://a.example/x\nhttp://a.example/X\n");
+    let found = text(&folder, "dedup --normalize url urls");
+    assert_eq!(found, "HTTP://A.example:80/x#top\nhttp://a.example/X\n");
+    // Lines of a file from another system have nothing in common with these, until line ends do not count.
+    folder.write("dos", "x\r\ny\r\n");
+    folder.write("unix", "x\nz\n");
+    assert_eq!(text(&folder, "common --crlf dos unix"), "x\r\n");
+}
+
+#[test]
+fn a_total_is_a_number_alone() {
+    let folder = Folder::new();
+    folder.write("a", "x\ny\nx\n");
+    folder.write("b", "x\n");
+    assert_eq!(text(&folder, "common --total a b"), "1\n");
+    assert_eq!(text(&folder, "common --all --total a b"), "2\n");
+    assert_eq!(text(&folder, "except --total a b"), "1\n");
+    assert_eq!(text(&folder, "dedup --total a"), "2\n");
+    folder.umbel("build -q -o filter b").run().done();
+    assert_eq!(text(&folder, "query --total filter a"), "2\n");
+    refused(&folder, "common --total -o out a b", "--output");
+}

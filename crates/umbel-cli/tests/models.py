@@ -1,0 +1,149 @@
+"""Random tables through umbel, against SQLite and Python: `models.py UMBEL CASES`.
+
+Each case is small, so that every combination of repeats, missing keys and orders of columns comes up, and is drawn
+from a seed of its own, which a failure names.
+"""
+
+import csv
+import io
+import random
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+UMBEL, CASES = sys.argv[1], int(sys.argv[2])
+
+
+def umbel(folder, *arguments):
+    run = subprocess.run([UMBEL, *arguments, "--quiet", "--threads", "2", "--memory", "64MiB"],
+                         cwd=folder, capture_output=True, check=False)
+    if run.returncode == 2:
+        raise AssertionError(f"umbel {' '.join(arguments)}: {run.stderr.decode()}")
+    return run.stdout.decode()
+
+
+def table(dice, columns, rows):
+    """A file of CSV with its columns in some order, and the rows as they are in it."""
+    order = dice.sample(range(len(columns)), len(columns))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator=dice.choice(["\n", "\r\n"]))
+    writer.writerow([columns[i] for i in order])
+    writer.writerows([row[i] for i in order] for row in rows)
+    return text.getvalue(), [columns[i] for i in order]
+
+
+def draw(dice):
+    values = ["a", "b", "c", "d,e", 'f"g', "", "h\ni"]
+    return [(dice.choice(values), dice.choice("xyz"), str(number))
+            for number in range(dice.randrange(12))]
+
+
+def joins(dice, folder):
+    """--all: semi-joins and anti-joins of two or three tables, against SQLite."""
+    database = sqlite3.connect(":memory:")
+    columns = ["k", "l", "n"]
+    key = dice.choice([["k"], ["l"], ["k", "l"]])
+    names = ["t0", "t1", "t2"][:dice.choice([2, 2, 3])]
+    for name in names:
+        rows = draw(dice)
+        text, order = table(dice, columns, rows)
+        (folder / name).write_text(text, newline="")
+        database.execute(f"create table {name} (k, l, n)")
+        database.executemany(f"insert into {name} values (?, ?, ?)", rows)
+        if name == "t0":
+            header = order
+    arguments = [part for field in key for part in ("--key", field)]
+    for verb, word, join in [("common", "exists", "and"), ("except", "not exists", "and")]:
+        condition = f" {join} ".join(
+            f"{word} (select 1 from {name} where "
+            + " and ".join(f"{name}.{field} = t0.{field}" for field in key) + ")"
+            for name in names[1:])
+        wanted = database.execute(
+            f"select {', '.join(header)} from t0 where {condition} order by t0.rowid").fetchall()
+        found = umbel(folder, verb, "--all", "--csv", *arguments, *names)
+        rows = [tuple(row) for row in csv.reader(io.StringIO(found, newline=""))]
+        assert rows == [tuple(header), *wanted], (verb, rows, wanted)
+
+
+def differences(dice, folder):
+    """diff of two tables whose keys come once each, against SQLite."""
+    database = sqlite3.connect(":memory:")
+    columns = ["k", "v"]
+    header = None
+    for name in ["old", "new"]:
+        keys = dice.sample(range(12), dice.randrange(10))
+        rows = [(str(key), dice.choice("xy")) for key in keys]
+        text = "".join(f"{','.join(row)}\n" for row in [columns, *rows])
+        if name == "new" and dice.random() < 0.5:
+            text = "".join(f"{','.join(reversed(row))}\n" for row in [columns, *rows])
+        (folder / name).write_text(text)
+        database.execute(f"create table {name} (k, v)")
+        database.executemany(f"insert into {name} values (?, ?)", rows)
+        header = header or columns
+    select = database.execute
+    removed = select("select * from old where k not in (select k from new) order by rowid").fetchall()
+    added = select("select *, k in (select k from old) from new where not exists (select 1 from old "
+                   "where old.k = new.k and old.v = new.v) order by rowid").fetchall()
+    wanted = [f"- {k},{v}" for k, v in removed] + [f"{'~' if known else '+'} {k},{v}" for k, v, known in added]
+    found = umbel(folder, "diff", "--csv", "--key", "k", "old", "new").splitlines()
+    assert found == wanted, (found, wanted)
+    # Without keys, as sets of lines.
+    lines = {name: (folder / name).read_text().splitlines()[1:] for name in ["old", "new"]}
+    for name, rows in lines.items():
+        (folder / name).write_text("".join(f"{row}\n" for row in rows + dice.sample(rows, len(rows) // 2)))
+    wanted = [f"- {row}" for row in lines["old"] if row not in lines["new"]]
+    wanted += [f"+ {row}" for row in lines["new"] if row not in lines["old"]]
+    found = umbel(folder, "diff", "old", "new").splitlines()
+    assert found == wanted, (found, wanted)
+
+
+def normalization(dice, folder):
+    """What is compared of keys, against Python's own functions."""
+    blanks, letters = ["", " ", "\t ", "\f"], ["a", "A", "ß", "SS", "ſ", "İ", "ı", "Σ", "ς", "ﬁ", "Å", "é"]
+    words = ["".join(dice.choices(letters, k=dice.randrange(3))) for _ in range(4)]
+    keys = [dice.choice(blanks) + dice.choice(words) + dice.choice(blanks) + dice.choice(["", "\r"])
+            for _ in range(dice.randrange(14))]
+    hosts, paths = ["a.example", "A.Example", "b.example:80", "b.example:443", "c:8080"], ["", "/", "/p", "/P?q", "/p#f"]
+    if dice.random() < 0.3:
+        keys = [dice.choice(["http", "HTTP", "https"]) + "://" + dice.choice(hosts) + dice.choice(paths)
+                for _ in range(dice.randrange(14))]
+    rules = dice.sample(["--crlf", "--trim", "--normalize=url", "--ignore-case"], dice.randrange(5))
+
+    def url(key):
+        # No model of URLs at large: of those above.
+        if "://" not in key or key.split("://")[0].lower() not in ("http", "https"):
+            return key
+        parts = urlsplit(key)
+        port = {"http": 80, "https": 443}[parts.scheme]
+        host = parts.hostname + (f":{parts.port}" if parts.port not in (None, port) else "")
+        return f"{parts.scheme}://{host}{parts.path or '/'}" + (f"?{parts.query}" if parts.query else "")
+
+    def normal(key):
+        if "--crlf" in rules:
+            key = key.removesuffix("\r")
+        if "--trim" in rules:
+            key = key.strip(" \t\n\r\f")
+        if "--normalize=url" in rules:
+            key = url(key)
+        return key.casefold() if "--ignore-case" in rules else key
+
+    (folder / "keys").write_text("".join(f"{key}\n" for key in keys), newline="")
+    first, last = {}, {}
+    for place, key in enumerate(keys):
+        first.setdefault(normal(key), key)
+        last[normal(key)] = place
+    assert umbel(folder, "dedup", *rules, "keys") == "".join(f"{key}\n" for key in first.values()), (rules, keys)
+    wanted = "".join(f"{keys[place]}\n" for place in sorted(last.values()))
+    assert umbel(folder, "dedup", "--keep", "last", *rules, "keys") == wanted, (rules, keys)
+
+
+for model in [joins, differences, normalization]:
+    for case in range(CASES):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                model(random.Random(f"{model.__name__} {case}"), Path(folder))
+            except AssertionError as error:
+                sys.exit(f"{model.__name__}, case {case}: {error}")

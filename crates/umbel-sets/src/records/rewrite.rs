@@ -1,0 +1,352 @@
+//! Inputs of columns that are copied, row by row, before they are worked with: put in the order of another header's columns,
+//! or without rows that cannot be read.
+//!
+//! Behind a broken quote, nobody knows where records end; here the next one is taken to start on the next line. Who reads
+//! an input in pieces on several threads cannot do that, so this is done before.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use super::{Bad, Flaw, Format, Kind, MARK, Value, blank, columns, list, mark};
+use crate::error::QuoteFlaw;
+use crate::input::{Input, Spool, Stream};
+use crate::report::Progress;
+use crate::scan::skip_line;
+use crate::{Error, Options};
+
+/// A record may have one part in so many of the memory: it is held twice, in vectors that grow by doubling.
+const SHARE: u64 = 8;
+
+/// Makes inputs of columns fit to be worked with together.
+///
+/// Where `rows` of all of them go out under the first header, or whole rows are compared, an input whose header has the same
+/// names in another order is copied to a temporary file in the order of the first. CSV is copied without the records that
+/// cannot be read if these are [left out](Bad::Skip). All others are given back as they are.
+///
+/// # Errors
+/// [`Error::OtherColumns`] for a header with other names; those of reading and of temporary files.
+pub fn align(inputs: Vec<Input>, rows: bool, options: &Options) -> Result<Vec<Input>, Error> {
+    let format = Format::new(options)?;
+    let together = format.header && (rows || format.fields.is_empty()) && inputs.len() > 1;
+    let cleans = format.bad == Bad::Skip && matches!(format.kind, Kind::Csv(_));
+    if !together && !cleans {
+        return Ok(inputs);
+    }
+    let mut first: Option<(String, Vec<Vec<u8>>)> = None;
+    let mut spool = None;
+    let mut aligned = Vec::new();
+    for input in inputs {
+        let mut rewritten = Rewritten::new(input.name(), Stream::new(&input)?, options)?;
+        let mut moves = false;
+        if together && let Some(header) = rewritten.header()? {
+            match &first {
+                None => first = Some((input.name().to_owned(), header)),
+                Some((name, names)) => {
+                    moves = *names != header;
+                    rewritten.order = order(names, &header).ok_or_else(|| Error::OtherColumns {
+                        name: input.name().to_owned(),
+                        first: name.clone(),
+                        difference: difference(names, &header),
+                    })?;
+                }
+            }
+        }
+        if moves || cleans {
+            let spool = match &mut spool {
+                Some(spool) => spool,
+                none => none.insert(Spool::new(options)?),
+            };
+            aligned.push(spool.add(input.name(), rewritten)?);
+        } else {
+            aligned.push(input);
+        }
+    }
+    Ok(aligned)
+}
+
+/// Where each of `wanted` names is among the `found`, if these are the same.
+fn order(wanted: &[Vec<u8>], found: &[Vec<u8>]) -> Option<Vec<usize>> {
+    let mut left: Vec<_> = found.iter().map(Some).collect();
+    let mut take = |name: &Vec<u8>| {
+        let column = left.iter().position(|found| *found == Some(name))?;
+        left[column] = None;
+        Some(column)
+    };
+    let order = wanted.iter().map(&mut take).collect::<Option<Vec<_>>>()?;
+    (order.len() == found.len()).then_some(order)
+}
+
+/// In words, which names only one of two headers has.
+fn difference(wanted: &[Vec<u8>], found: &[Vec<u8>]) -> String {
+    let without = |names: &[Vec<u8>], others: &[Vec<u8>]| {
+        let mut others = others.to_vec();
+        let mut names = names.to_vec();
+        names.retain(|name| match others.iter().position(|other| other == name) {
+            Some(at) => {
+                others.swap_remove(at);
+                false
+            }
+            None => true,
+        });
+        names
+    };
+    let [lacks, has] = [without(wanted, found), without(found, wanted)];
+    let words = [("it lacks ", lacks), ("it also has ", has)];
+    let words = words.into_iter().filter(|(_, names)| !names.is_empty());
+    words.map(|(what, names)| what.to_owned() + &list(names.iter())).collect::<Vec<_>>().join(", ")
+}
+
+/// The rows of an input, in another order of columns, and without those that cannot be read where these are left out.
+pub struct Rewritten<R> {
+    source: R,
+    name: String,
+    format: Format,
+    progress: Arc<Progress>,
+    /// For each column that goes out, its number here; empty for all as they are.
+    order: Vec<usize>,
+    /// What was read, from the next record on, which starts at `offset` of the source.
+    buffer: Vec<u8>,
+    begin: usize,
+    offset: u64,
+    ended: bool,
+    started: bool,
+    /// Whether the header is behind.
+    headed: bool,
+    /// A record may have so many bytes.
+    most: usize,
+    out: Vec<u8>,
+    given: usize,
+}
+
+impl<R: Read> Rewritten<R> {
+    /// The rows of `source`, which has the `name` given.
+    ///
+    /// # Errors
+    /// As for any work with these options.
+    pub fn new(name: &str, source: R, options: &Options) -> Result<Self, Error> {
+        Ok(Self {
+            source,
+            name: name.to_owned(),
+            format: Format::new(options)?,
+            progress: Arc::clone(&options.progress),
+            order: Vec::new(),
+            buffer: Vec::new(),
+            begin: 0,
+            offset: 0,
+            ended: false,
+            started: false,
+            headed: false,
+            most: (options.memory / SHARE).clamp(1 << 16, u64::from(u32::MAX)) as usize,
+            out: Vec::new(),
+            given: 0,
+        })
+    }
+
+    /// Whether rows of CSV that cannot be read are to be left out.
+    pub fn is_needed(options: &Options) -> bool {
+        options.bad == Bad::Skip && matches!(options.records, super::Records::Csv { .. })
+    }
+
+    /// The names of the columns, read ahead.
+    fn header(&mut self) -> Result<Option<Vec<Vec<u8>>>, Error> {
+        let mut values = Vec::new();
+        loop {
+            let Some((length, found)) = self.record(&mut values)? else { return Ok(None) };
+            let row = &self.buffer[self.begin..self.begin + length];
+            let names = match found {
+                Ok(true) => self.format.cut(Vec::new()).values(row).map(Some),
+                Ok(false) => Ok(None),
+                Err(flaw) => Err(flaw),
+            };
+            match names {
+                Ok(None) => self.leave(length),
+                names => {
+                    return names.map_err(|flaw| self.format.error(flaw, &self.name, self.offset));
+                }
+            }
+        }
+    }
+
+    /// The length of the record that starts the buffer, and whether it is one, with its values as they are written; `None`
+    /// at the end.
+    fn record(
+        &mut self,
+        values: &mut Vec<Value>,
+    ) -> Result<Option<(usize, Result<bool, Flaw>)>, Error> {
+        loop {
+            let bytes = &self.buffer[self.begin..];
+            if self.ended && bytes.is_empty() {
+                return Ok(None);
+            }
+            if !self.started && (bytes.len() >= MARK.len() || self.ended) {
+                self.started = true;
+                let mark = mark(bytes);
+                self.begin += mark;
+                self.offset += mark as u64;
+                continue;
+            }
+            values.clear();
+            let found = match self.format.kind {
+                Kind::Csv(_) if blank(bytes).is_some() => Ok(blank(bytes).expect("just seen")),
+                Kind::Csv(delimiter) => columns::each(bytes, delimiter, |_, value| {
+                    values.push(value);
+                    Ok(())
+                }),
+                _ => Ok(memchr::memchr(b'\n', bytes).unwrap_or(bytes.len())),
+            };
+            let whole = match &found {
+                Ok(length) => *length < bytes.len(),
+                Err(Flaw::Quote { flaw: QuoteFlaw::Open, .. }) => false,
+                Err(_) => true,
+            };
+            let too_long = !whole && !self.ended && bytes.len() > self.most;
+            if too_long && (found.is_ok() || self.format.bad == Bad::Refuse) {
+                return Err(self.too_long());
+            }
+            if self.started && (whole || self.ended || too_long) {
+                return Ok(Some(match found {
+                    Ok(length) => {
+                        let row = &bytes[..length];
+                        if !matches!(self.format.kind, Kind::Csv(_)) {
+                            let text = row.strip_suffix(b"\r").unwrap_or(row);
+                            columns::each_unquoted(text, b'\t', |_, value| {
+                                values.push(value);
+                                Ok(())
+                            })
+                            .unwrap_or_default();
+                        }
+                        (length, Ok(!row.strip_suffix(b"\r").unwrap_or(row).is_empty()))
+                    }
+                    // The next record is taken to start on the next line.
+                    Err(flaw) => (memchr::memchr(b'\n', bytes).unwrap_or(bytes.len()), Err(flaw)),
+                }));
+            }
+            self.read_on()?;
+        }
+    }
+
+    /// The record at hand does not fit; reads on to its end.
+    fn too_long(&mut self) -> Error {
+        let (ends, mut quoted) = (self.format.ends(), false);
+        let held = &self.buffer[self.begin..];
+        let length = match ends.find(held, &mut quoted) {
+            Some(at) => at as u64,
+            None => held.len() as u64 + skip_line(&mut self.source, ends, &mut quoted).0,
+        };
+        let (name, offset, cap) = (self.name.clone(), self.offset, SHARE * self.most as u64);
+        Error::LongLine {
+            name,
+            offset,
+            length,
+            cap,
+            least: (SHARE * length).next_multiple_of(1 << 20),
+        }
+    }
+
+    fn read_on(&mut self) -> Result<(), Error> {
+        const PIECE: usize = 1 << 16;
+        self.buffer.drain(..std::mem::take(&mut self.begin));
+        // A record that is long is looked at again only when there is twice as much of it.
+        let (held, more) = (self.buffer.len(), self.buffer.len().max(PIECE));
+        self.buffer.resize(held + more, 0);
+        let mut filled = held;
+        while filled < self.buffer.len() {
+            match self.source.read(&mut self.buffer[filled..]) {
+                Ok(0) => {
+                    self.ended = true;
+                    break;
+                }
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => {
+                    return Err(crate::input::read_error(self.name.clone(), source));
+                }
+            }
+            // Pipes give little at once: what is there may be a whole record.
+            if filled > held && memchr::memchr(b'\n', &self.buffer[held..filled]).is_some() {
+                break;
+            }
+        }
+        self.buffer.truncate(filled);
+        Ok(())
+    }
+
+    /// Goes on behind a record and its end.
+    fn leave(&mut self, length: usize) {
+        let end = (self.begin + length + 1).min(self.buffer.len());
+        self.offset += (end - self.begin) as u64;
+        self.begin = end;
+    }
+
+    /// Makes the next rows that go out; whether there are any.
+    fn refill(&mut self) -> Result<bool, Error> {
+        const ENOUGH: usize = 1 << 16;
+        self.out.clear();
+        self.given = 0;
+        let mut values = Vec::new();
+        while self.out.len() < ENOUGH {
+            let Some((length, found)) = self.record(&mut values)? else { break };
+            let row = &self.buffer[self.begin..self.begin + length];
+            let written = match found {
+                Ok(false) => Ok(()),
+                Ok(true) => put(row, &values, &self.order, self.format.kind, &mut self.out),
+                Err(flaw) => Err(flaw),
+            };
+            let is_header = self.format.header && !self.headed;
+            match written {
+                Ok(()) => self.headed |= !values.is_empty(),
+                Err(_) if self.format.bad == Bad::Skip && !is_header => self.progress.leave_out(),
+                Err(flaw) => return Err(self.format.error(flaw, &self.name, self.offset)),
+            }
+            self.leave(length);
+            // What a pipe gave is passed on before more is waited for.
+            if self.begin == self.buffer.len() && !self.out.is_empty() {
+                break;
+            }
+        }
+        Ok(!self.out.is_empty())
+    }
+}
+
+/// Appends a row with its values in an order.
+fn put(
+    row: &[u8],
+    values: &[Value],
+    order: &[usize],
+    kind: Kind,
+    out: &mut Vec<u8>,
+) -> Result<(), Flaw> {
+    if order.is_empty() {
+        out.extend_from_slice(row);
+        out.push(b'\n');
+        return Ok(());
+    }
+    if values.len() != order.len() {
+        return Err(Flaw::Ragged { found: values.len(), columns: order.len() });
+    }
+    let delimiter = if let Kind::Csv(delimiter) = kind { delimiter } else { b'\t' };
+    for (i, &column) in order.iter().enumerate() {
+        if i > 0 {
+            out.push(delimiter);
+        }
+        let Value { start, end, .. } = values[column];
+        // A value in quotes goes out with them.
+        let quoted = matches!(kind, Kind::Csv(_)) && start > 0 && row[start - 1] == b'"';
+        let quotes = usize::from(quoted);
+        out.extend_from_slice(&row[start - quotes..end + quotes]);
+    }
+    out.extend_from_slice(if row.ends_with(b"\r") { b"\r\n" } else { b"\n" });
+    Ok(())
+}
+
+impl<R: Read> Read for Rewritten<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if self.given == self.out.len() && !self.refill().map_err(io::Error::other)? {
+            return Ok(0);
+        }
+        let size = bytes.len().min(self.out.len() - self.given);
+        bytes[..size].copy_from_slice(&self.out[self.given..self.given + size]);
+        self.given += size;
+        Ok(size)
+    }
+}
