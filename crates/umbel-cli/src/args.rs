@@ -284,7 +284,7 @@ impl FromStr for Target {
 /// Exact: the lines' bytes decide, never a hash. Memory stays under the cap at any input size; what does not fit is
 /// settled through temporary files. Lines end with a line feed; a carriage return before it belongs to the line.
 /// Of records with a common --key the first one goes out, whole, after the first file's header.
-/// Files that end in .gz or .zst are decompressed. `-` is standard input.
+/// Compressed input (gzip, zstd, xz, bzip2, lz4) is recognized by its content. `-` is standard input.
 #[derive(Debug, Args)]
 pub(crate) struct CommonArgs {
     /// Files of lines, two or more
@@ -310,7 +310,7 @@ pub(crate) struct CommonArgs {
 /// Exact: the lines' bytes decide, never a hash. Memory stays under the cap at any input size; what does not fit is
 /// settled through temporary files. Lines end with a line feed; a carriage return before it belongs to the line.
 /// With --key, records whose key none of the others has: of those with the same key the first one, whole.
-/// Files that end in .gz or .zst are decompressed. `-` is standard input.
+/// Compressed input (gzip, zstd, xz, bzip2, lz4) is recognized by its content. `-` is standard input.
 #[derive(Debug, Args)]
 pub(crate) struct ExceptArgs {
     /// Files of lines, two or more: the first one, and those to take away

@@ -2,10 +2,10 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,11 +15,10 @@ use umbel_sets::{
 };
 
 use crate::args::{Form, OnBad, OnMissing, RecordArgs, Work};
-use crate::atomic;
 use crate::machine;
-use crate::numbers::Size;
 use crate::output::stdout;
 use crate::report::say;
+use crate::{atomic, compression};
 
 /// What was typed about the work, settled.
 pub(crate) fn options(work: &Work) -> Result<Options> {
@@ -119,77 +118,25 @@ pub(crate) struct Stream {
 
 enum From {
     Open(File),
-    Plain(PathBuf),
-    Gzip(PathBuf),
-    Zstd(PathBuf),
+    Named(PathBuf),
 }
 
 impl Stream {
-    /// Its name and its bytes.
+    /// Its name and its bytes, decompressed.
     pub(crate) fn open(self, options: &Options) -> Result<(String, Box<dyn Read>)> {
-        let open = |path| File::open(path).with_context(|| self.name.clone());
-        let bytes: Box<dyn Read> = match self.from {
-            From::Open(file) => Box::new(file),
-            From::Plain(path) => Box::new(open(path)?),
-            From::Gzip(path) => {
-                let file = BufReader::with_capacity(1 << 16, open(path)?);
-                Box::new(flate2::read::MultiGzDecoder::new(file))
-            }
-            From::Zstd(path) => {
-                let mut file = BufReader::with_capacity(1 << 16, open(path)?);
-                let start = file.fill_buf().with_context(|| self.name.clone())?;
-                let log = window_log(options.memory);
-                if let Some(window) = window(start).filter(|&window| window > 1 << log) {
-                    let needed = window.next_power_of_two().saturating_mul(WINDOW_SHARE);
-                    bail!(
-                        "{}: made with a window of {} (zstd --long or --ultra); to decompress it, give --memory {}MiB or more",
-                        self.name,
-                        Size(window),
-                        needed >> 20
-                    );
-                }
-                let decoder = zstd::Decoder::with_buffer(file);
-                let mut decoder = decoder.with_context(|| self.name.clone())?;
-                decoder.window_log_max(log).with_context(|| self.name.clone())?;
-                Box::new(decoder)
-            }
+        let file = match self.from {
+            From::Open(file) => Ok(file),
+            From::Named(path) => File::open(path),
         };
+        let file = file.with_context(|| self.name.clone())?;
+        let bytes = compression::decompressed(file, options.memory);
+        let bytes = bytes.with_context(|| self.name.clone())?;
         let bytes = match Rewritten::<File>::is_needed(options) {
             true => Box::new(Rewritten::new(&self.name, bytes, options)?),
             false => bytes,
         };
         Ok((self.name, bytes))
     }
-}
-
-/// What a window of Zstandard takes of the memory cap at most, one part in so many; beside it are a filter or sorted lines.
-const WINDOW_SHARE: u64 = 4;
-
-/// The largest window that a decoder may have, as a power of two: at least the 8 MiB that every decoder should support
-/// (RFC 8878, section 3.1.1.1.2).
-fn window_log(memory: u64) -> u32 {
-    (memory / WINDOW_SHARE).max(1).ilog2().clamp(23, 31)
-}
-
-/// The window of the frame of Zstandard that starts with these bytes (RFC 8878, section 3.1.1.1); none when they are
-/// something else.
-fn window(frame: &[u8]) -> Option<u64> {
-    let (magic, rest) = frame.split_first_chunk::<4>()?;
-    let (&descriptor, rest) = rest.split_first()?;
-    if u32::from_le_bytes(*magic) != 0xfd2f_b528 {
-        return None;
-    }
-    if descriptor & 1 << 5 == 0 {
-        let window = *rest.first()?;
-        let base = 1 << (10 + (window >> 3));
-        return Some(base + base / 8 * u64::from(window & 7));
-    }
-    // One segment: the window is as large as the content, whose size stands behind the number of a dictionary.
-    let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
-    let size = rest.get(dictionary..)?.get(..1 << (descriptor >> 6))?;
-    let mut bytes = [0; 8];
-    bytes[..size.len()].copy_from_slice(size);
-    Some(u64::from_le_bytes(bytes))
 }
 
 /// Whether the rows of all inputs go out, under the first header, or not.
@@ -278,7 +225,7 @@ fn open_paths(paths: &[PathBuf]) -> Result<Vec<Source>> {
     // Opening a named pipe waits for its writer: files are noted before. One writer may open several before it writes.
     for source in &mut sources {
         if let Source::Stream(Stream { name, from }) = source
-            && let From::Plain(path) = from
+            && let From::Named(path) = from
             && path.metadata().is_ok_and(|meta| meta.file_type().is_fifo())
         {
             *from = From::Open(File::open(path).with_context(|| name.clone())?);
@@ -401,7 +348,7 @@ fn open_one(path: &Path) -> Result<Opened> {
         let name = "standard input".to_owned();
         let meta = file.metadata().with_context(|| name.clone())?;
         not_output(&meta, &name)?;
-        if is_plain(&name, &meta)? && !starts_midway(&file) {
+        if is_plain(&name, &meta)? && !starts_midway(&file) && !is_compressed(&name, &file)? {
             return Ok(Opened::Input(Input::file(name, file)?));
         }
         return stream(name, From::Open(file));
@@ -409,16 +356,19 @@ fn open_one(path: &Path) -> Result<Opened> {
     let meta = path.metadata().with_context(|| name.clone())?;
     not_output(&meta, &name)?;
     if !is_plain(&name, &meta)? {
-        return stream(name, From::Plain(path.to_owned()));
+        return stream(name, From::Named(path.to_owned()));
     }
     // Also of what is opened again later: that it cannot be is told before anything is done.
     let file = File::open(path).with_context(|| name.clone())?;
-    let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
-    match extension.to_ascii_lowercase().as_str() {
-        "gz" => stream(name, From::Gzip(path.to_owned())),
-        "zst" => stream(name, From::Zstd(path.to_owned())),
-        _ => Ok(Opened::Input(Input::file(name, file)?)),
+    if is_compressed(&name, &file)? {
+        return stream(name, From::Named(path.to_owned()));
     }
+    Ok(Opened::Input(Input::file(name, file)?))
+}
+
+fn is_compressed(name: &str, file: &File) -> Result<bool> {
+    let compression = compression::of_start(|bytes, offset| file.read_at(bytes, offset));
+    Ok(compression.with_context(|| name.to_owned())?.is_some())
 }
 
 /// Whether standard output is this very file.

@@ -5,6 +5,7 @@
 mod args;
 mod atomic;
 mod columns;
+mod compression;
 mod filters;
 mod formats;
 mod hints;

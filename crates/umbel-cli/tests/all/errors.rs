@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
-use crate::util::{Folder, least_memory, lines, urls};
+use crate::util::{Folder, gzip, least_memory, lines, urls};
 
 /// A folder with lines in `keys`, a filter of them in `seen`, and a keyed one in `keyed`.
 fn folder() -> Folder {
@@ -139,9 +139,8 @@ fn damaged_compression_is_refused() {
     let folder = folder();
     let whole = zstd::encode_all(&folder.read("keys")[..], 3).unwrap();
     folder.write("cut.zst", &whole[..whole.len() / 2]);
-    folder.write("plain.zst", folder.read("keys"));
-    folder.write("plain.gz", folder.read("keys"));
-    for name in ["cut.zst", "plain.zst", "plain.gz"] {
+    folder.write("cut.gz", &gzip(&folder.read("keys"))[..100]);
+    for name in ["cut.zst", "cut.gz"] {
         let named = &[&*format!("umbel: {name}: ")];
         folder.refuses(&format!("common keys {name}"), named);
         folder.refuses(&format!("build -o new {name}"), named);

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::util::{Folder, gzip, lines, urls};
+use crate::util::{Folder, compressed, gzip, lines, urls, xz};
 
 /// Files of a line each, and one that they share; their names as a list.
 fn many(folder: &Folder, count: u32) -> Vec<u8> {
@@ -112,6 +112,141 @@ fn an_input_that_is_the_output_is_refused_before_anything_is_written() {
     // As a shell does it, which empties the file first.
     let emptied = std::fs::File::create(folder.path("a")).unwrap();
     folder.umbel("dedup a").stdout(emptied).run().fails(&["a is where the output goes"]);
+}
+
+#[test]
+fn compression_is_told_by_content_whatever_the_name() {
+    let folder = Folder::new();
+    let (left, right) = (urls(0..3000), urls(1000..4000));
+    folder.write("right", &right);
+    for (format, bytes) in compressed(&left) {
+        folder.write("list", &bytes);
+        let done = |arguments: &str| folder.umbel(arguments).run().done();
+        let piped = |arguments: &str| folder.umbel(arguments).stdin(bytes.clone()).run().done();
+        assert!(done("dedup list") == left, "{format}");
+        assert!(piped("dedup") == left, "{format}");
+        let file = std::fs::File::open(folder.path("list")).unwrap();
+        assert!(folder.umbel("dedup").stdin_file(file).run().done() == left, "{format}");
+        assert!(done("common list right") == urls(1000..3000), "{format}");
+        assert!(piped("except right -") == urls(3000..4000), "{format}");
+        assert!(piped("dedup --seen seen -") == left, "{format}");
+        folder.umbel("dedup --seen seen list").run().nothing();
+        assert!(done("build -f -o filter --fpp 1e-9 list").is_empty());
+        assert!(piped("query filter") == left, "{format}");
+        std::fs::remove_file(folder.path("seen")).unwrap();
+        folder.fifo("pipe");
+        let mut running = folder.umbel("common pipe right").spawn();
+        let mut pipe = running.feed(&folder, "pipe");
+        // Also when the first bytes come one by one.
+        for byte in &bytes[..20] {
+            pipe.write_all(&[*byte]).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        pipe.write_all(&bytes[20..]).unwrap();
+        drop(pipe);
+        assert!(running.finish().done() == urls(1000..3000), "{format}");
+    }
+}
+
+#[test]
+fn streams_one_behind_the_other_are_one_input() {
+    let folder = Folder::new();
+    let all = urls(0..2000);
+    let parts = [&all[..40_001], &all[40_001..40_001], &all[40_001..]].map(compressed);
+    for i in 0..parts[0].len() {
+        let (format, mut bytes) = parts[0][i].clone();
+        bytes.extend(parts[1..].iter().flat_map(|part| part[i].1.clone()));
+        folder.write("list", &bytes);
+        assert!(folder.umbel("dedup list").run().done() == all, "{format}");
+    }
+    // Frames that are to be skipped, as parallel compressors write them, first and in between.
+    let skipped = b"\x5d\x2a\x4d\x18\x03\0\0\0abc";
+    for (format, bytes) in compressed(&all) {
+        let bytes = match format {
+            "zstd" => [&skipped[..], &bytes, skipped].concat(),
+            "lz4" => [&bytes, &skipped[..]].concat(),
+            _ => continue,
+        };
+        folder.write("list", &bytes);
+        assert!(folder.umbel("dedup list").run().done() == all, "{format}");
+    }
+}
+
+#[test]
+fn lines_that_begin_as_compressed_data_does_are_lines() {
+    let folder = Folder::new();
+    let starts: [&[u8]; 9] = [
+        b"\x1f\x8b",
+        b"\x1f\x8b\x08\xff",
+        b"BZh9",
+        b"BZh91AY&S is no stream",
+        b"\xfd7zXY",
+        b"(\xb5/",
+        b"P*M",
+        b"\x04\x22M",
+        b"B",
+    ];
+    for start in starts {
+        for bytes in [start.to_vec(), [start, b"\nb\n"].concat()] {
+            folder.write("a.gz", &bytes);
+            let expected = [bytes.strip_suffix(b"\n").unwrap_or(&bytes), b"\n"].concat();
+            assert_eq!(folder.umbel("dedup a.gz").run().done(), expected);
+            assert_eq!(folder.umbel("dedup").stdin(bytes).run().done(), expected);
+        }
+    }
+    // What is there goes out before more of a pipe comes.
+    let mut umbel = folder.umbel("dedup --seen seen");
+    umbel.command.stdin(std::process::Stdio::piped());
+    let mut running = umbel.spawn();
+    let mut pipe = running.stdin();
+    pipe.write_all(b"B\n").unwrap();
+    let mut first = [0; 2];
+    std::io::Read::read_exact(&mut running.stdout(), &mut first).unwrap();
+    assert_eq!(&first, b"B\n");
+    drop(pipe);
+    running.finish();
+}
+
+#[test]
+fn what_is_cut_or_damaged_is_refused_with_its_name() {
+    let folder = Folder::new();
+    let lines = urls(0..100);
+    for (format, bytes) in compressed(&lines) {
+        let words = |what: &str| format!("umbel: list: the {format} data is {what}");
+        for length in 10..bytes.len() {
+            // Every length near the ends, and some between.
+            if (30..bytes.len() - 30).contains(&length) && length % 97 != 0 {
+                continue;
+            }
+            folder.write("list", &bytes[..length]);
+            folder.umbel("dedup list").run().fails(&[&words("cut short")]);
+        }
+        for at in (10..bytes.len()).step_by(53) {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 0x10;
+            folder.write("list", &bytes);
+            let message = folder.umbel("dedup list").run().fails(&["umbel: list: "]);
+            assert!(message.contains(&format!("the {format} data")), "{message}");
+        }
+        folder.write("list", [&bytes[..], b"and more"].concat());
+        folder.umbel("dedup list").run().fails(&[&format!("umbel: list: the {format} data")]);
+    }
+}
+
+#[test]
+fn dictionaries_of_xz_stay_within_the_cap() {
+    let folder = Folder::new();
+    let bytes = urls(0..1000);
+    folder.write("large.xz", xz(&bytes, 9));
+    let message = folder.umbel("dedup large.xz --memory 16MiB --threads 1").run();
+    message.fails(&["large.xz", "a window of 64.0 MiB", "give --memory 256MiB or more"]);
+    assert!(folder.umbel("dedup large.xz --memory 256MiB").run().done() == bytes);
+    folder.write("usual.xz", xz(&bytes, 6));
+    assert!(folder.umbel("dedup usual.xz --memory 16MiB --threads 1").run().done() == bytes);
+    // A stream further behind.
+    folder.write("later.xz", [xz(&bytes, 6), xz(&bytes, 9)].concat());
+    let message = folder.umbel("dedup later.xz --memory 16MiB --threads 1").run();
+    message.fails(&["later.xz", "more memory", "--memory"]);
 }
 
 #[test]

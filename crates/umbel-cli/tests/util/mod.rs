@@ -382,6 +382,34 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+/// The same bytes in each format that is read, by its name.
+pub(crate) fn compressed(bytes: &[u8]) -> [(&'static str, Vec<u8>); 5] {
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    bzip2.write_all(bytes).unwrap();
+    // Those that may do without a checksum have one, as their programs write it.
+    let mut zstd = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    zstd.include_checksum(true).unwrap();
+    zstd.write_all(bytes).unwrap();
+    let sums = lz4_flex::frame::FrameInfo::new().content_checksum(true);
+    let mut lz4 = lz4_flex::frame::FrameEncoder::with_frame_info(sums, Vec::new());
+    lz4.write_all(bytes).unwrap();
+    [
+        ("gzip", gzip(bytes)),
+        ("zstd", zstd.finish().unwrap()),
+        ("xz", xz(bytes, 1)),
+        ("bzip2", bzip2.finish().unwrap()),
+        ("lz4", lz4.finish().unwrap()),
+    ]
+}
+
+/// A stream of xz, with the dictionary that this preset has.
+pub(crate) fn xz(bytes: &[u8], preset: u32) -> Vec<u8> {
+    let options = lzma_rust2::XzOptions::with_preset(preset);
+    let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
 fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();

@@ -1,0 +1,291 @@
+//! Compressed inputs: recognized by their first bytes, whatever their name, and decompressed while they are read.
+
+use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
+
+use anyhow::{Result, bail};
+use lz4_flex::frame::FrameDecoder;
+
+use crate::numbers::Size;
+
+/// How bytes are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    Gzip,
+    Zstd,
+    Xz,
+    Bzip2,
+    Lz4,
+}
+
+/// What the first bytes of an input tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    /// So far they may be either.
+    Nothing,
+    Plain,
+    Compressed(Compression),
+}
+
+/// The first bytes of a format, each within a range.
+type Sign = &'static [(u8, u8)];
+
+const fn one(byte: u8) -> (u8, u8) {
+    (byte, byte)
+}
+
+/// As many bytes as each format has that no text begins with: a file of text whose first word is `BZh9` stays text.
+const SIGNS: [(Compression, Sign); 7] = [
+    // RFC 1952: the method is deflate, and the flags with no meaning are zero.
+    (Compression::Gzip, &[one(0x1f), one(0x8b), one(8), (0, 0x1f)]),
+    // RFC 8878: a frame, or one to be skipped, which parallel compressors put first.
+    (Compression::Zstd, &[one(0x28), one(0xb5), one(0x2f), one(0xfd)]),
+    (Compression::Zstd, &[(0x50, 0x5f), one(0x2a), one(0x4d), one(0x18)]),
+    (Compression::Xz, &[one(0xfd), one(b'7'), one(b'z'), one(b'X'), one(b'Z'), one(0)]),
+    // A level, and the start of a block, π; or of nothing compressed the end of the stream, √π.
+    (Compression::Bzip2, &bzip2(*b"\x31\x41\x59\x26\x53\x59")),
+    (Compression::Bzip2, &bzip2(*b"\x17\x72\x45\x38\x50\x90")),
+    (Compression::Lz4, &[one(4), one(0x22), one(0x4d), one(0x18)]),
+];
+
+const fn bzip2(block: [u8; 6]) -> [(u8, u8); 10] {
+    let [a, b, c, d, e, f] = block;
+    let level = (b'1', b'9');
+    [one(b'B'), one(b'Z'), one(b'h'), level, one(a), one(b), one(c), one(d), one(e), one(f)]
+}
+
+/// The longest of them.
+const LONGEST: usize = 10;
+
+fn told(start: &[u8]) -> Told {
+    let mut told = Told::Plain;
+    for (compression, sign) in SIGNS {
+        let fits = |(byte, (low, high)): (&u8, &(u8, u8))| (low..=high).contains(&byte);
+        if start.iter().zip(sign).all(fits) {
+            if start.len() >= sign.len() {
+                return Told::Compressed(compression);
+            }
+            told = Told::Nothing;
+        }
+    }
+    told
+}
+
+/// How what starts with these bytes is compressed, if it is; `read_at` gives some of its bytes from an offset on.
+pub(crate) fn of_start(
+    mut read_at: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
+) -> io::Result<Option<Compression>> {
+    let mut start = [0; LONGEST];
+    let mut filled = 0;
+    loop {
+        match told(&start[..filled]) {
+            Told::Plain => return Ok(None),
+            Told::Compressed(compression) => return Ok(Some(compression)),
+            Told::Nothing => match read_at(&mut start[filled..], filled as u64) {
+                Ok(0) => return Ok(None),
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            },
+        }
+    }
+}
+
+/// The lines in `source`: its bytes, decompressed if they are compressed, in as much memory as a cap of `memory` leaves to a
+/// decoder. Of a pipe no more is read at first than tells what it is.
+pub(crate) fn decompressed(mut source: impl Read + 'static, memory: u64) -> Result<Box<dyn Read>> {
+    let mut start = Vec::new();
+    let compression = of_start(|bytes, _| {
+        let read = source.read(bytes)?;
+        start.extend_from_slice(&bytes[..read]);
+        Ok(read)
+    })?;
+    let Some(compression) = compression else {
+        return Ok(Box::new(Cursor::new(start).chain(source)));
+    };
+    source.by_ref().take(HEADER).read_to_end(&mut start)?;
+    let most = most_window(memory);
+    let window = match compression {
+        Compression::Zstd => zstd_window(&start),
+        Compression::Xz => xz_window(&start),
+        _ => None,
+    };
+    if let Some(window) = window.filter(|&window| window > most) {
+        bail!(
+            "made with a window of {} ({}); to decompress it, give --memory {}MiB or more",
+            Size(window),
+            compression.large_windows(),
+            window.next_power_of_two().saturating_mul(WINDOW_SHARE) >> 20
+        );
+    }
+    let bytes = BufReader::with_capacity(1 << 16, Cursor::new(start).chain(source));
+    let decoder: Box<dyn Read> = match compression {
+        Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(bytes)),
+        Compression::Zstd => {
+            let mut decoder = zstd::Decoder::with_buffer(bytes)?;
+            decoder.window_log_max(most.ilog2())?;
+            Box::new(decoder)
+        }
+        Compression::Xz => {
+            // Beside the window, it has small tables.
+            let most = (most >> 10) + (1 << 10);
+            let most = u32::try_from(most).unwrap_or(u32::MAX);
+            Box::new(lzma_rust2::XzReader::new_mem_limit(bytes, true, most))
+        }
+        Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(bytes)),
+        Compression::Lz4 => Box::new(Lz4 { frame: None, between: Some(bytes) }),
+    };
+    Ok(Box::new(Checked { compression, decoder }))
+}
+
+/// Enough of an input for the window of its first frame or block: of a frame of Zstandard 18 bytes, of xz 12 and a block's
+/// header, which may have 1 KiB.
+const HEADER: u64 = 12 + 1024;
+
+/// What a window takes of the memory cap at most, one part in so many; beside it are a filter or sorted lines.
+const WINDOW_SHARE: u64 = 4;
+
+/// The largest window that a decoder may have, a power of two: at least the 8 MiB that every decoder of Zstandard should
+/// support (RFC 8878, section 3.1.1.1.2), and that xz has by default. Other formats have blocks of at most 4 MiB.
+fn most_window(memory: u64) -> u64 {
+    1 << (memory / WINDOW_SHARE).max(1).ilog2().clamp(23, 31)
+}
+
+/// The window of the frame of Zstandard that starts with these bytes (RFC 8878, section 3.1.1.1); none when they are
+/// something else.
+fn zstd_window(frame: &[u8]) -> Option<u64> {
+    let (magic, rest) = frame.split_first_chunk::<4>()?;
+    let (&descriptor, rest) = rest.split_first()?;
+    if u32::from_le_bytes(*magic) != 0xfd2f_b528 {
+        return None;
+    }
+    if descriptor & 1 << 5 == 0 {
+        let window = *rest.first()?;
+        let base = 1 << (10 + (window >> 3));
+        return Some(base + base / 8 * u64::from(window & 7));
+    }
+    // One segment: the window is as large as the content, whose size stands behind the number of a dictionary.
+    let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let size = rest.get(dictionary..)?.get(..1 << (descriptor >> 6))?;
+    let mut bytes = [0; 8];
+    bytes[..size.len()].copy_from_slice(size);
+    Some(u64::from_le_bytes(bytes))
+}
+
+/// The dictionary of the first block of xz in a file that starts with these bytes (The .xz File Format 1.2.1, sections 3.1
+/// and 5.3.1). LZMA2 is the last filter of a block: behind it are zeros and the checksum of the header.
+fn xz_window(file: &[u8]) -> Option<u64> {
+    let block = file.get(12..)?;
+    let length = (usize::from(*block.first()?) + 1) * 4;
+    let filters = block.get(..length)?.strip_suffix(block.get(length - 4..length)?)?;
+    let lzma2 = filters.windows(3).rev().find(|bytes| bytes[..2] == [0x21, 1])?;
+    match u32::from(lzma2[2]) {
+        40 => Some(u64::from(u32::MAX)),
+        size @ 0..40 => Some(u64::from(2 | size & 1) << (size / 2 + 11)),
+        _ => None,
+    }
+}
+
+impl Compression {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+            Self::Xz => "xz",
+            Self::Bzip2 => "bzip2",
+            Self::Lz4 => "lz4",
+        }
+    }
+
+    /// The options that make its windows large.
+    fn large_windows(self) -> &'static str {
+        match self {
+            Self::Xz => "xz -9 or --lzma2=dict=…",
+            _ => "zstd --long or --ultra",
+        }
+    }
+}
+
+/// A decoder whose errors tell which format is broken.
+struct Checked {
+    compression: Compression,
+    decoder: Box<dyn Read>,
+}
+
+impl Read for Checked {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let format = self.compression.name();
+        self.decoder.read(bytes).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => io::Error::other(format!(
+                "the {format} data is cut short; copy or download the file again"
+            )),
+            // What the system says of reading stays as it is.
+            _ if error.raw_os_error().is_some() || error.kind() == ErrorKind::Interrupted => error,
+            ErrorKind::OutOfMemory => io::Error::other(format!(
+                "a part of the {format} data needs more memory than the cap leaves to it; give more --memory"
+            )),
+            _ => io::Error::other(format!(
+                "the {format} data is damaged: {error}; copy or download the file again"
+            )),
+        })
+    }
+}
+
+/// Frames of LZ4 one behind the other, and those to be skipped. The decoder of the crate takes an end of the input between two
+/// blocks for the end of the frame; so this tells one from the other.
+struct Lz4<R: BufRead> {
+    /// Either the frame being read,
+    frame: Option<FrameDecoder<Noting<Chain<Cursor<[u8; 4]>, R>>>>,
+    /// or what is behind it.
+    between: Option<R>,
+}
+
+/// Notes when there was nothing left to read.
+struct Noting<R> {
+    source: R,
+    ended: bool,
+}
+
+impl<R: Read> Read for Noting<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(bytes)?;
+        self.ended |= read == 0 && !bytes.is_empty();
+        Ok(read)
+    }
+}
+
+impl<R: BufRead> Read for Lz4<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if let Some(frame) = &mut self.frame {
+                let read = frame.read(bytes)?;
+                if read > 0 || bytes.is_empty() {
+                    return Ok(read);
+                }
+                if frame.get_ref().ended {
+                    return Err(ErrorKind::UnexpectedEof.into());
+                }
+            }
+            if let Some(frame) = self.frame.take() {
+                self.between = Some(frame.into_inner().source.into_inner().1);
+            }
+            let Some(mut source) = self.between.take() else { return Ok(0) };
+            if source.fill_buf()?.is_empty() {
+                return Ok(0);
+            }
+            let mut magic = [0; 4];
+            source.read_exact(&mut magic)?;
+            if let [0x50..=0x5f, 0x2a, 0x4d, 0x18] = magic {
+                let mut length = [0; 4];
+                source.read_exact(&mut length)?;
+                let length = u64::from(u32::from_le_bytes(length));
+                if io::copy(&mut source.by_ref().take(length), &mut io::sink())? < length {
+                    return Err(ErrorKind::UnexpectedEof.into());
+                }
+                self.between = Some(source);
+            } else {
+                let source = Cursor::new(magic).chain(source);
+                self.frame = Some(FrameDecoder::new(Noting { source, ended: false }));
+            }
+        }
+    }
+}
