@@ -10,7 +10,7 @@ use umbel::{Kind, Variant};
 use umbel_foreign::KeyType;
 
 use crate::formats::{self, Param};
-use crate::numbers::{Bytes, Fpp, Keys, Nanoseconds, Span};
+use crate::numbers::{self, Bytes, Fpp, Keys, Nanoseconds, Span};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -70,7 +70,7 @@ pub(crate) struct Work {
     #[arg(long, value_name = "SIZE", help_heading = "Work", allow_negative_numbers = true)]
     pub(crate) memory: Option<Bytes>,
     /// Threads that read and hash [default: one a processor]
-    #[arg(long, value_name = "N", help_heading = "Work", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", help_heading = "Work", allow_negative_numbers = true, value_parser = numbers::threads)]
     pub(crate) threads: Option<std::num::NonZeroUsize>,
     /// Folder for temporary files, which vanish however the run ends; several, each with its own --tmp, are used in turn
     /// [default: $TMPDIR or /tmp]
@@ -294,7 +294,7 @@ pub(crate) struct CommonArgs {
     #[arg(long, conflicts_with_all = ["at_least", "fpp"])]
     pub(crate) all: bool,
     /// Lines in at least T of the files, in order of first appearance [default: all of them]
-    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = numbers::number::<usize>(0..=u64::MAX))]
     pub(crate) at_least: Option<usize>,
     /// Read every file once and allow this error: half for lines not common, half for lines left out
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
@@ -404,8 +404,9 @@ pub(crate) struct DedupArgs {
     /// Kind of a new filter [default: blocked with --keys, else scalable, which grows]
     #[arg(long, requires = "seen")]
     pub(crate) kind: Option<Variant>,
-    /// Seconds between checkpoints
-    #[arg(long, value_name = "SECONDS", default_value = "60", requires = "seen", value_parser = seconds)]
+    /// Time between checkpoints: seconds, or with a unit such as 500ms or 5min
+    #[arg(long, value_name = "TIME", default_value = "60", requires = "seen", value_parser = numbers::seconds)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) checkpoint: Duration,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
@@ -413,11 +414,6 @@ pub(crate) struct DedupArgs {
     pub(crate) output: ResultArgs,
     #[command(flatten)]
     pub(crate) work: Work,
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    seconds.ok_or_else(|| format!("{text:?} is not a number of seconds such as 60 or 0.5"))
 }
 
 /// A filter from lines
@@ -458,7 +454,8 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "format")]
     pub(crate) except: Vec<PathBuf>,
     /// Seed of the hash; only filters of one seed merge
-    #[arg(long, default_value_t = 0, conflicts_with_all = ["secret_file", "format"])]
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["secret_file", "format"])]
+    #[arg(allow_negative_numbers = true, value_parser = numbers::number::<u64>(0..=u64::MAX))]
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
@@ -710,6 +707,7 @@ pub(crate) struct PlanArgs {
         long,
         value_name = "SHARE",
         default_value = "0.5",
+        value_parser = numbers::share,
         allow_negative_numbers = true,
         requires = "lookup",
         help_heading = "What it saves"
@@ -797,16 +795,16 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_name = "WORD", num_args = 1.., value_delimiter = ',')]
     pub(crate) query: Vec<String>,
     /// Bits of the filter, 2 to 64
-    #[arg(long, value_name = "M", default_value_t = 14, value_parser = clap::value_parser!(u64).range(2..=64))]
+    #[arg(long, value_name = "M", default_value_t = 14, value_parser = numbers::number::<u64>(2..=64))]
     pub(crate) bits: u64,
     /// Probes a word, 1 to 16
-    #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=16))]
+    #[arg(long, value_name = "K", default_value_t = 3, value_parser = numbers::number::<u32>(1..=16))]
     pub(crate) probes: u32,
     /// Where the probes of a word fall, instead of where its hash says, e.g. apples=3,12,11
     #[arg(long, value_name = "WORD=BIT,…")]
     pub(crate) at: Vec<At>,
     /// Seed of the hash
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = numbers::number::<u64>(0..=u64::MAX))]
     pub(crate) seed: Option<u64>,
     /// As JSON, one object a line
     #[arg(long)]

@@ -1,9 +1,12 @@
-//! Numbers as people type and read them: 5e9 keys, 64MiB, 0.01.
+//! Numbers as people type and read them: 5e9 or 1,000,000 keys, 64MiB, 0.01 or 1%.
 
 use std::fmt;
+use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::time::Duration;
 
-/// A number of keys: a whole number, also as 5e9 or 1_000_000.
+/// A number of keys: a whole number, also as 5e9, 1.5M or 1,000,000.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys(pub(crate) u64);
 
@@ -11,8 +14,9 @@ impl FromStr for Keys {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let keys = whole(text)
-            .ok_or_else(|| format!("{text:?} is not a number of keys such as 1000000 or 5e9"))?;
+        let keys = whole(text).ok_or_else(|| {
+            format!("{text:?} is not a number of keys such as 1000000, 5e9, 1.5M or 1,000,000")
+        })?;
         if keys == 0 {
             Err("zero keys: a filter is planned for at least 1 key".into())
         } else {
@@ -69,14 +73,42 @@ impl FromStr for Nanoseconds {
     }
 }
 
+/// A time: a number of seconds, or one with its unit.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    let time = with_unit(text).and_then(|(number, unit)| {
+        let each = match unit {
+            "ms" => 1e-3,
+            "" | "s" => 1.0,
+            "m" | "min" => 60.0,
+            "h" => 3600.0,
+            _ => return None,
+        };
+        Duration::try_from_secs_f64(number * each).ok()
+    });
+    time.ok_or_else(|| format!("{text:?} is not a time such as 60, 0.5s or 5min"))
+}
+
 /// A number and the letters behind it.
 fn with_unit(text: &str) -> Option<(f64, &str)> {
     let unit_at = text.trim_end_matches(char::is_alphabetic).len();
     let (number, unit) = text.split_at(unit_at);
-    Some((number.trim().replace('_', "").parse().ok()?, unit))
+    Some((without_separators(number.trim())?.parse().ok()?, unit))
 }
 
-/// A false-positive probability in (0, 1).
+/// A number without what parts its digits: underscores anywhere, commas between groups of three. `1,5` is no number here, for
+/// nobody knows which one was meant.
+fn without_separators(number: &str) -> Option<String> {
+    let mut groups = number.split(['.', 'e', 'E']).next().unwrap_or_default().split(',');
+    let first = groups.next().unwrap_or_default().trim_start_matches(['+', '-']);
+    let fits = |group: &str| group.len() == 3 && group.bytes().all(|byte| byte.is_ascii_digit());
+    let mut others = groups.peekable();
+    if others.peek().is_some() && !((1..=3).contains(&first.len()) && others.by_ref().all(fits)) {
+        return None;
+    }
+    Some(number.replace(['_', ','], ""))
+}
+
+/// A false-positive probability in (0, 1): 0.01, 1e-6 or 1%.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fpp(pub(crate) f64);
 
@@ -84,11 +116,47 @@ impl FromStr for Fpp {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.parse() {
-            Ok(fpp) if fpp > 0.0 && fpp < 1.0 => Ok(Self(fpp)),
-            Ok(_) => Err(umbel::PlanError::Fpp(text.parse().expect("parsed before")).to_string()),
-            Err(_) => Err(format!("{text:?} is not a probability such as 0.01 or 1e-6")),
+        match fraction(text) {
+            Some(fpp) if fpp > 0.0 && fpp < 1.0 => Ok(Self(fpp)),
+            Some(fpp) => Err(umbel::PlanError::Fpp(fpp).to_string()),
+            None => Err(format!("{text:?} is not a probability such as 0.01, 1e-6 or 1%")),
         }
+    }
+}
+
+/// A share of a whole: from 0 to 1, or in per cent.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    fraction(text)
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| format!("{text:?} is not a share from 0 to 1, such as 0.9 or 90%"))
+}
+
+fn fraction(text: &str) -> Option<f64> {
+    match text.strip_suffix('%') {
+        // Divided, not multiplied by 0.01: 1% is 0.01 to the last bit.
+        Some(percent) => Some(percent.trim_end().parse::<f64>().ok()? / 100.0),
+        None => text.parse().ok(),
+    }
+}
+
+/// A number of threads.
+pub(crate) fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    number(1..=1 << 16)(text).map(|threads| NonZeroUsize::new(threads).expect("at least 1"))
+}
+
+/// A parser of whole numbers in a range.
+pub(crate) fn number<T: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = whole(text).filter(|number| range.contains(number));
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            match *most {
+                u64::MAX => format!("{text:?} is not a whole number from {least} on"),
+                _ => format!("{text:?} is not a whole number from {least} to {most}"),
+            }
+        })
     }
 }
 
@@ -114,13 +182,26 @@ impl FromStr for Span {
     }
 }
 
-/// A whole number, also as 5e9 or 1_000_000.
+/// A whole number, also as 5e9, 1_000_000, 1,000,000 or 1.5M: k, M, G and T are thousand, million and so on.
 pub(crate) fn whole(text: &str) -> Option<u64> {
-    let digits = text.replace('_', "");
-    digits.parse().ok().or_else(|| {
-        let number: f64 = digits.parse().ok()?;
-        (number.fract() == 0.0 && (0.0..u64::MAX as f64).contains(&number)).then_some(number as u64)
-    })
+    if let Some(exact) = without_separators(text).and_then(|digits| digits.parse().ok()) {
+        return Some(exact);
+    }
+    let (number, unit) = with_unit(text)?;
+    let power = match unit {
+        "" => 0,
+        "k" | "K" => 3,
+        "M" => 6,
+        "G" => 9,
+        "T" => 12,
+        _ => return None,
+    };
+    let scaled = number * f64::powi(10.0, power);
+    // 2.3M is not 2299999.9999999995.
+    let number = scaled.round();
+    let whole =
+        if power == 0 { scaled == number } else { (scaled - number).abs() <= 1e-9 * number };
+    (whole && (0.0..u64::MAX as f64).contains(&number)).then_some(number as u64)
 }
 
 /// Bytes for reading: three digits and a binary unit.
@@ -190,6 +271,7 @@ mod tests {
         assert_eq!(bytes("64M"), Ok(64 << 20));
         assert_eq!(bytes("1.5kB"), Ok(1500));
         assert_eq!(bytes("1e9"), Ok(1_000_000_000));
+        assert_eq!(bytes("1,048,576"), Ok(1 << 20));
         for wrong in ["", "GiB", "4 gigs", "-1", "0", "nan", "1e30"] {
             assert!(bytes(wrong).is_err(), "{wrong}");
         }
@@ -197,10 +279,32 @@ mod tests {
         assert_eq!(keys("5e9"), Ok(5_000_000_000));
         assert_eq!(keys("1_000"), Ok(1000));
         assert_eq!(keys("18446744073709551615"), Ok(u64::MAX));
-        for wrong in ["0", "1.5", "-3", "many", "1e99"] {
+        assert_eq!(keys("1,000,000"), Ok(1_000_000));
+        assert_eq!(keys("1M"), Ok(1_000_000));
+        assert_eq!(keys("5G"), Ok(5_000_000_000));
+        assert_eq!(keys("1.5k"), Ok(1500));
+        assert_eq!(keys("2.3M"), Ok(2_300_000));
+        let wrong =
+            ["0", "1.5", "-3", "many", "1e99", "1,5", "1,00", "1000,000", ",000", "1m", "1MiB"];
+        for wrong in wrong {
             assert!(keys(wrong).is_err(), "{wrong}");
         }
-        for wrong in ["0", "1", "2", "-1", "nan", "x"] {
+        let fpp = |text: &str| text.parse::<Fpp>().map(|fpp| fpp.0);
+        assert_eq!(fpp("1%"), Ok(0.01));
+        assert_eq!(fpp("0.1 %"), Ok(0.001));
+        assert_eq!(share("90%"), Ok(0.9));
+        assert_eq!(share("0"), Ok(0.0));
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(seconds("5min"), Ok(Duration::from_secs(300)));
+        for wrong in ["-1", "x", "1 day", "nan"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(number::<u32>(1..=16)("16"), Ok(16));
+        for wrong in ["0", "17", "x", "", "1.5"] {
+            assert!(number::<u32>(1..=16)(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["0", "1", "2", "-1", "nan", "x", "0%", "100%", "%"] {
             assert!(wrong.parse::<Fpp>().is_err(), "{wrong}");
         }
     }
