@@ -10,6 +10,7 @@ use umbel::{Kind, Variant};
 use umbel_foreign::KeyType;
 
 use crate::formats::{self, Param};
+use crate::named;
 use crate::numbers::{self, Bytes, Fpp, Keys, Nanoseconds, Span};
 
 const EXAMPLES: &str = "\
@@ -33,8 +34,11 @@ Exit status: 0 done or found, 1 nothing found, 2 error.";
 /// files bigger than memory.
 #[derive(Debug, Parser)]
 #[command(name = "umbel", version, max_term_width = 100, after_help = EXAMPLES, infer_subcommands = false)]
-#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(arg_required_else_help = true)]
 pub(crate) struct Cli {
+    /// For these options before the verb; each verb has them too.
+    #[command(flatten)]
+    _voice: Voice,
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
@@ -67,10 +71,10 @@ pub(crate) struct Work {
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath, help_heading = "Work")]
     pub(crate) files_from: Option<PathBuf>,
     /// Most memory the whole process may use, e.g. 256MiB, 4GiB [default: a quarter of the machine's]
-    #[arg(long, value_name = "SIZE", help_heading = "Work", allow_negative_numbers = true)]
+    #[arg(short, long, value_name = "SIZE", help_heading = "Work", allow_negative_numbers = true)]
     pub(crate) memory: Option<Bytes>,
     /// Threads that read and hash [default: one a processor]
-    #[arg(long, value_name = "N", help_heading = "Work", allow_negative_numbers = true, value_parser = numbers::threads)]
+    #[arg(short = 'j', long, value_name = "N", help_heading = "Work", allow_negative_numbers = true, value_parser = numbers::threads)]
     pub(crate) threads: Option<std::num::NonZeroUsize>,
     /// Folder for temporary files, which vanish however the run ends; several, each with its own --tmp, are used in turn
     /// [default: $TMPDIR or /tmp]
@@ -95,7 +99,13 @@ pub(crate) struct RecordArgs {
     ///
     /// A column by its name in the header or its number from 1, or a path into JSON: user.id, tags.0, or a JSON
     /// pointer such as /a.b/c. Several, each with its own --key, are compared together.
-    #[arg(long, value_name = "FIELD", help_heading = "Records", allow_negative_numbers = true)]
+    #[arg(
+        short,
+        long,
+        value_name = "FIELD",
+        help_heading = "Records",
+        allow_negative_numbers = true
+    )]
     pub(crate) key: Vec<String>,
     /// Records are lines of fields between runs of blanks, as awk reads them: --key 7 is the seventh word
     #[arg(long, help_heading = "Records", conflicts_with_all = ["csv", "tsv", "jsonl"], requires = "key")]
@@ -113,7 +123,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, help_heading = "Records")]
     pub(crate) no_header: bool,
     /// The byte between the fields of --csv, \t for a tab [default: a comma]
-    #[arg(long, value_name = "BYTE", help_heading = "Records")]
+    #[arg(short, long, value_name = "BYTE", help_heading = "Records")]
     pub(crate) delimiter: Option<Delimiter>,
     /// What to do with records that have not all fields of the key: end with an error, leave them out, or take
     /// each for different from all others
@@ -217,11 +227,14 @@ pub(crate) struct ResultArgs {
 /// How a verb talks.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Voice {
+    /// The full report at the end [default: a short line on a terminal, nothing elsewhere]
+    #[arg(long, short, global = true, help_heading = "Messages")]
+    pub(crate) verbose: bool,
     /// Reports, plans and receipts as JSON, one object a line (lines of data stay lines)
-    #[arg(long, help_heading = "Messages")]
+    #[arg(long, global = true, help_heading = "Messages")]
     pub(crate) json: bool,
-    /// No report and no progress; errors are still told
-    #[arg(long, short, help_heading = "Messages")]
+    /// No report, no progress and no warnings but that of an over-filled filter; errors are still told
+    #[arg(long, short, global = true, help_heading = "Messages")]
     pub(crate) quiet: bool,
 }
 
@@ -238,6 +251,7 @@ pub(crate) struct SecretArgs {
 pub(crate) struct FormatArgs {
     /// Format of another system's filter, such as guava or parquet [default: umbel's, or what the content tells]
     #[arg(long, value_name = "FORMAT", help_heading = "Other systems' filters")]
+    #[arg(value_parser = named::formats::<umbel_foreign::Format>(), hide_possible_values = true)]
     pub(crate) format: Option<umbel_foreign::Format>,
     /// What the format must be told, NAME=VALUE or the name of an option; once for each (see umbel build --help)
     #[arg(
@@ -257,6 +271,7 @@ pub(crate) struct ForeignArgs {
     pub(crate) format: FormatArgs,
     /// What lines are as its keys: bytes, utf16, i64, i32, f64, f32, decimal or url [default: bytes, or url for squid]
     #[arg(long, value_name = "TYPE", help_heading = "Other systems' filters")]
+    #[arg(value_parser = named::key_types::<KeyType>(), hide_possible_values = true)]
     pub(crate) key_type: Option<KeyType>,
 }
 
@@ -402,7 +417,7 @@ pub(crate) struct DedupArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true, requires = "seen")]
     pub(crate) keys: Option<Keys>,
     /// Kind of a new filter [default: blocked with --keys, else scalable, which grows]
-    #[arg(long, requires = "seen")]
+    #[arg(long, requires = "seen", value_parser = named::kinds::<Variant>(), hide_possible_values = true)]
     pub(crate) kind: Option<Variant>,
     /// Time between checkpoints: seconds, or with a unit such as 500ms or 5min
     #[arg(long, value_name = "TIME", default_value = "60", requires = "seen", value_parser = numbers::seconds)]
@@ -449,6 +464,7 @@ pub(crate) struct BuildArgs {
     /// cascade is that too, and takes --except; cascade:1 is one filter and an exact list of the exceptions that it would
     /// wrongly hold
     #[arg(long, default_value = "blocked", conflicts_with = "format")]
+    #[arg(value_parser = named::kinds::<Variant>(), hide_possible_values = true)]
     pub(crate) kind: Variant,
     /// Lines that are certainly not to be found, of --kind cascade; no file may have a line of theirs
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "format")]
@@ -611,7 +627,7 @@ pub(crate) struct ConvertArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) filter: PathBuf,
     /// What to make of it: blocked, or a format of another system
-    #[arg(long, value_name = "FORM")]
+    #[arg(long, value_name = "FORM", value_parser = named::targets::<Target>(), hide_possible_values = true)]
     pub(crate) to: Target,
     /// Replace an existing file
     #[arg(long, short)]
@@ -659,7 +675,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) fpp: Option<Fpp>,
     /// Memory for the filter, e.g. 4GiB
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    #[arg(short, long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) memory: Option<Bytes>,
     /// Most bytes of the file that is sent to others, e.g. 12MB
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
@@ -717,7 +733,7 @@ pub(crate) struct PlanArgs {
     #[arg(long)]
     pub(crate) explain: bool,
     /// As JSON, one object a line
-    #[arg(long)]
+    #[arg(long, help_heading = "Messages")]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) pictures: PictureArgs,
@@ -807,7 +823,7 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_name = "N", value_parser = numbers::number::<u64>(0..=u64::MAX))]
     pub(crate) seed: Option<u64>,
     /// As JSON, one object a line
-    #[arg(long)]
+    #[arg(long, help_heading = "Messages")]
     pub(crate) json: bool,
 }
 

@@ -8,10 +8,12 @@ mod columns;
 mod compression;
 mod filters;
 mod formats;
+mod help;
 mod hints;
 mod journal;
 mod lines;
 mod machine;
+mod named;
 mod numbers;
 mod output;
 mod pictures;
@@ -21,7 +23,7 @@ mod verbs;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
 use args::{Cli, Verb};
 
@@ -35,7 +37,8 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = help::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     machine::return_memory();
     machine::allow_open_files();
     let result = match cli.verb {

@@ -243,6 +243,16 @@ impl fmt::Display for Count {
     }
 }
 
+/// So many of something: 0 lines, 1 pass, 2 passes.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    let ending = match count {
+        1 => "",
+        _ if what.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{} {what}{ending}", Count(count))
+}
+
 /// A rate in three digits, as a number that can be typed back.
 pub(crate) struct Rate(pub(crate) f64);
 

@@ -14,7 +14,7 @@ use umbel_sets::{Changes, Progress, Receipt, Report};
 
 use crate::args::Voice;
 use crate::machine;
-use crate::numbers::{Count, Rate, Size};
+use crate::numbers::{Count, Rate, Size, counted};
 
 /// A run being timed, with its progress shown on a terminal.
 pub(crate) struct Run {
@@ -47,13 +47,20 @@ impl Run {
         }
     }
 
-    /// The one line at the end. `found` is what the verb calls its result; `filter` is the receipt
-    /// of the filter that was made.
+    /// Whether the end of the run is told in words: always when asked to, and else on a terminal.
+    pub(crate) fn tells(&self) -> bool {
+        let Voice { json, verbose, quiet } = self.voice;
+        !quiet && !json && (verbose || io::stderr().is_terminal())
+    }
+
+    /// What is told at the end: a short line, the full report or one as JSON. `found` is what the verb calls its result;
+    /// `filter` is the receipt of the filter that was made.
     pub(crate) fn finish(mut self, report: &Report, found: &str, filter: Option<&Receipt>) {
         self.stop_bar();
         let seconds = self.started.elapsed().as_secs_f64();
-        let bad = report.bad + self.progress.bad();
-        let peak = machine::peak_memory();
+        let mut report = report.clone();
+        report.bad += self.progress.bad();
+        let report = &report;
         if let Some(Receipt::Own(receipt)) = filter
             && receipt.over_filled
         {
@@ -68,7 +75,7 @@ impl Run {
         {
             let others = match others.len() {
                 0 => String::new(),
-                count => format!(" and {count} others"),
+                count => format!(" and {}", counted(count as u64, "other")),
             };
             say(&format!(
                 "umbel {}: {first}{others} grew meanwhile: what came after the start is left out",
@@ -76,70 +83,104 @@ impl Run {
             ));
         }
         if self.voice.json {
-            let mut object = json!({
-                "type": "report",
-                "verb": self.verb,
-                "lines": report.lines,
-                "distinct": report.distinct,
-                "found": report.found,
-                "missing": report.missing,
-                "bad": bad,
-                "bytes_read": report.bytes_read,
-                "bytes_spilled": report.bytes_spilled,
-                "bytes_written": report.bytes_written,
-                "passes": report.passes,
-                "grown": report.grown,
-                "peak_memory": peak,
-                "seconds": seconds,
-                "exact": report.error.is_none() && filter.is_none(),
-            });
-            if let Some(Changes { removed, added, changed, kept }) = report.changes {
-                object["removed"] = json!(removed);
-                object["added"] = json!(added);
-                object["changed"] = json!(changed);
-                object["kept"] = json!(kept);
-            }
-            if let Some(error) = report.error {
-                object["chance_extra"] = json!(error.extra);
-                object["chance_missing"] = json!(error.missing);
-            }
-            if let Some(receipt) = filter {
-                object["filter"] = receipt_json(receipt);
-            }
-            say(&object.to_string());
-            return;
+            say(&self.json(report, filter, seconds).to_string());
+        } else if self.voice.verbose {
+            say(&format!("umbel {}: {}", self.verb, full(report, found, filter, seconds)));
+        } else if self.tells() {
+            say(&format!("umbel {}: {}", self.verb, short(report, found, filter, seconds)));
         }
-        let mut words = vec![format!("{} lines", Count(report.lines))];
-        if report.distinct > 0 {
-            words.push(format!("{} distinct compared", Count(report.distinct)));
-        }
-        if let Some(Changes { removed, added, changed, .. }) = report.changes {
-            let changes = [(removed, "removed"), (added, "added"), (changed, "changed")];
-            words.extend(changes.map(|(count, what)| format!("{} {what}", Count(count))));
-        } else if !found.is_empty() {
-            words.push(format!("{} {found}", Count(report.found)));
-        }
-        for (count, why) in [(report.missing, "without the key"), (bad, "that cannot be read")] {
-            if count > 0 {
-                words.push(format!("{} {why} left out", Count(count)));
-            }
-        }
-        let s = if report.passes == 1 { "" } else { "es" };
-        words.push(format!("read {} in {} pass{s}", Size(report.bytes_read), report.passes));
-        words.push(format!("wrote {}", Size(report.bytes_written + report.bytes_spilled)));
-        words.push(format!("peak {}", Size(peak)));
-        words.push(format!("{seconds:.3} s"));
-        words.push(match (report.error, filter) {
-            (Some(error), _) => format!(
-                "not exact: a line may be extra with chance {}, missing with {}",
-                Rate(error.extra),
-                Rate(error.missing)
-            ),
-            (None, Some(receipt)) => summary(receipt),
-            (None, None) => "exact".to_owned(),
-        });
-        say(&format!("umbel {}: {}", self.verb, words.join(", ")));
     }
+
+    fn json(&self, report: &Report, filter: Option<&Receipt>, seconds: f64) -> Value {
+        let mut object = json!({
+            "type": "report",
+            "verb": self.verb,
+            "lines": report.lines,
+            "distinct": report.distinct,
+            "found": report.found,
+            "missing": report.missing,
+            "bad": report.bad,
+            "bytes_read": report.bytes_read,
+            "bytes_spilled": report.bytes_spilled,
+            "bytes_written": report.bytes_written,
+            "passes": report.passes,
+            "grown": report.grown,
+            "peak_memory": machine::peak_memory(),
+            "seconds": seconds,
+            "exact": report.error.is_none() && filter.is_none(),
+        });
+        if let Some(Changes { removed, added, changed, kept }) = report.changes {
+            let changes =
+                [("removed", removed), ("added", added), ("changed", changed), ("kept", kept)];
+            changes.map(|(name, count)| object[name] = json!(count));
+        }
+        if let Some(error) = report.error {
+            object["chance_extra"] = json!(error.extra);
+            object["chance_missing"] = json!(error.missing);
+        }
+        if let Some(receipt) = filter {
+            object["filter"] = receipt_json(receipt);
+        }
+        object
+    }
+}
+
+/// What went in and what came out.
+fn result(report: &Report, found: &str) -> Vec<String> {
+    let mut words = vec![counted(report.lines, "line")];
+    if let Some(Changes { removed, added, changed, .. }) = report.changes {
+        let changes = [(removed, "removed"), (added, "added"), (changed, "changed")];
+        words.extend(changes.map(|(count, what)| format!("{} {what}", Count(count))));
+    } else if !found.is_empty() {
+        words.push(format!("{} {found}", Count(report.found)));
+    }
+    for (count, why) in [(report.missing, "without the key"), (report.bad, "that cannot be read")] {
+        if count > 0 {
+            words.push(format!("{} {why} left out", Count(count)));
+        }
+    }
+    words
+}
+
+/// A run in a few words.
+fn short(report: &Report, found: &str, filter: Option<&Receipt>, seconds: f64) -> String {
+    // Filters that are merged or converted are no lines.
+    let mut words = if report.passes > 0 { result(report, found) } else { Vec::new() };
+    match (report.error, filter) {
+        (Some(error), _) if error.extra.max(error.missing) > 0.0 => words.push("not exact".into()),
+        (_, Some(Receipt::Own(receipt))) => {
+            words.push(format!("{} filter of {}", receipt.plan.kind(), Size(receipt.bytes())))
+        }
+        (_, Some(Receipt::Foreign(receipt))) => {
+            words.push(format!("{} filter of {}", receipt.format, Size(receipt.bytes)));
+        }
+        _ => {}
+    }
+    words.push(format!("{seconds:.3} s"));
+    words.join(", ")
+}
+
+/// All that is known of a run.
+fn full(report: &Report, found: &str, filter: Option<&Receipt>, seconds: f64) -> String {
+    let mut words = result(report, found);
+    if report.distinct > 0 {
+        words.insert(1, format!("{} distinct compared", Count(report.distinct)));
+    }
+    let passes = counted(report.passes.into(), "pass");
+    words.push(format!("read {} in {passes}", Size(report.bytes_read)));
+    words.push(format!("wrote {}", Size(report.bytes_written + report.bytes_spilled)));
+    words.push(format!("peak {}", Size(machine::peak_memory())));
+    words.push(format!("{seconds:.3} s"));
+    words.push(match (report.error, filter) {
+        (Some(error), _) => format!(
+            "not exact: a line may be extra with chance {}, missing with {}",
+            Rate(error.extra),
+            Rate(error.missing)
+        ),
+        (None, Some(receipt)) => summary(receipt),
+        (None, None) => "exact".to_owned(),
+    });
+    words.join(", ")
 }
 
 impl Drop for Run {
@@ -173,11 +214,11 @@ fn summary(receipt: &Receipt) -> String {
     match receipt {
         Receipt::Own(receipt) => own_summary(receipt),
         Receipt::Foreign(receipt) => format!(
-            "{} filter of {}, {}, {} keys, rate now {}",
+            "{} filter of {}, {}, {}, rate now {}",
             receipt.format,
             Size(receipt.bytes),
             foreign_inside(receipt),
-            estimate(&receipt.keys),
+            estimated_keys(&receipt.keys),
             Rate(receipt.fpp)
         ),
     }
@@ -191,11 +232,11 @@ fn own_summary(receipt: &umbel::Receipt) -> String {
         _ => "planned for",
     };
     format!(
-        "{} filter of {}, {}, {planned} {} keys at {}, rate now {}",
+        "{} filter of {}, {}, {planned} {} at {}, rate now {}",
         plan.kind(),
         Size(receipt.bytes()),
         inside(receipt),
-        Count(plan.keys()),
+        counted(plan.keys(), "key"),
         Rate(plan.fpp()),
         Rate(receipt.fpp)
     )
@@ -204,13 +245,10 @@ fn own_summary(receipt: &umbel::Receipt) -> String {
 /// What a filter is made of.
 pub(crate) fn inside(receipt: &umbel::Receipt) -> String {
     match &receipt.parts[..] {
-        [] => format!("{} probes a key", receipt.plan.probes()),
+        [] => format!("{} a key", counted(receipt.plan.probes().into(), "probe")),
         parts => {
             let alike = parts.chunk_by(|left, right| left.what == right.what);
-            let count = |parts: &[Part]| match parts.len() {
-                1 => format!("1 {}", parts[0].what),
-                many => format!("{many} {}s", parts[0].what),
-            };
+            let count = |parts: &[Part]| counted(parts.len() as u64, parts[0].what);
             alike.map(count).collect::<Vec<_>>().join(" and ")
         }
     }
@@ -219,15 +257,15 @@ pub(crate) fn inside(receipt: &umbel::Receipt) -> String {
 /// What another system's filter is made of.
 pub(crate) fn foreign_inside(receipt: &umbel_foreign::Receipt) -> String {
     match receipt.parts.len() {
-        0 => format!("{} probes a key", receipt.probes),
-        1 => "1 part".to_owned(),
-        many => format!("{many} parts"),
+        0 => format!("{} a key", counted(receipt.probes.into(), "probe")),
+        parts => counted(parts as u64, "part"),
     }
 }
 
 /// What an over-filled filter has to say.
 pub(crate) fn over_filled(receipt: &umbel::Receipt) -> String {
-    let planned = format!("{} keys at {}", Count(receipt.plan.keys()), Rate(receipt.plan.fpp()));
+    let planned =
+        format!("{} at {}", counted(receipt.plan.keys(), "key"), Rate(receipt.plan.fpp()));
     beyond(&planned, &receipt.keys, receipt.fpp)
 }
 
@@ -247,6 +285,12 @@ pub(crate) fn estimate(keys: &Estimate) -> String {
     } else {
         format!("more than {}", Count(keys.low as u64))
     }
+}
+
+/// The same, with what is counted.
+fn estimated_keys(keys: &Estimate) -> String {
+    let s = if keys.value.round() == 1.0 { "" } else { "s" };
+    format!("{} key{s}", estimate(keys))
 }
 
 /// The estimated number of keys, with its interval.

@@ -19,6 +19,8 @@ use umbel_foreign::parquet::{Parquet, declared_extent};
 use umbel_foreign::{Format, Parameters};
 use umbel_sets::{Options, room_beside};
 
+use crate::numbers::counted;
+
 pub(crate) use values::Values;
 
 /// A Parquet file whose footer was read.
@@ -150,10 +152,10 @@ impl ParquetFile {
     /// What to say where there are none.
     pub(crate) fn no_filters(&self) -> String {
         format!(
-            "no Bloom filters in {} row groups of {} columns; writers make them when told to: \
+            "no Bloom filters in {} of {}; writers make them when told to: \
              bloom_filter_options in pyarrow, parquet.bloom.filter.enabled#COLUMN in Spark and parquet-java",
-            self.row_groups(),
-            self.columns().count()
+            counted(self.row_groups() as u64, "row group"),
+            counted(self.columns().count() as u64, "column")
         )
     }
 }

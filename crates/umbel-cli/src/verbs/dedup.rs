@@ -42,5 +42,7 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
         SetOperation::distinct(&inputs, distinct, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
     let found = if at_least > 1 { "repeated" } else { "different" };
     let about = Job { verb: "dedup", inputs: &inputs, options: &options };
-    set_operation(&job, &about, &args.work, &args.output, run, found)
+    let outcome = set_operation(&job, &about, &args.work, &args.output, run, found)?;
+    // Who asks what repeats may find nothing; a list without repeats is made of any list, also of an empty one.
+    Ok(if args.repeated { outcome } else { Outcome::Done })
 }

@@ -1,33 +1,69 @@
 //! `umbel completions` and `umbel man`.
 
 use std::fs;
+use std::io;
 
 use anyhow::{Context, Result};
-use clap::CommandFactory;
+use clap::Command;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::Outcome;
-use crate::args::{Cli, CompletionsArgs, ManArgs};
+use crate::args::{CompletionsArgs, ManArgs};
+use crate::help::{self, Ending};
 use crate::output::print;
 
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<Outcome> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "umbel", &mut script);
+    clap_complete::generate(args.shell, &mut help::command(), "umbel", &mut script);
     print(script)?;
     Ok(Outcome::Done)
 }
 
 pub(crate) fn man(args: &ManArgs) -> Result<Outcome> {
-    match &args.dir {
-        None => {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-            print(page)?;
-        }
-        Some(dir) => {
-            fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
-            clap_mangen::generate_to(Cli::command(), dir)
-                .with_context(|| dir.display().to_string())?;
-        }
+    let mut umbel = help::command();
+    umbel.build();
+    let Some(dir) = &args.dir else {
+        print(page(&umbel)?)?;
+        return Ok(Outcome::Done);
+    };
+    fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
+    let verbs = umbel.get_subcommands().filter(|verb| verb.get_name() != "help");
+    for command in [&umbel].into_iter().chain(verbs) {
+        let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+        let path = dir.join(format!("{name}.1"));
+        fs::write(&path, page(command)?).with_context(|| path.display().to_string())?;
     }
     Ok(Outcome::Done)
+}
+
+/// The page of umbel or of one of its verbs.
+fn page(command: &Command) -> io::Result<Vec<u8>> {
+    let Some(ending) = Ending::of(command.get_name()) else {
+        let mut page = Vec::new();
+        Man::new(command.clone()).render(&mut page)?;
+        return Ok(page);
+    };
+    let mut page = Vec::new();
+    let man = Man::new(command.clone());
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    let mut sections = Roff::new();
+    sections.control("SH", ["EXAMPLES"]);
+    for (example, what) in ending.examples() {
+        sections.control("TP", []);
+        sections.text([bold(*example)]);
+        sections.text([roman(*what)]);
+    }
+    sections.control("SH", ["EXIT STATUS"]);
+    for (code, meaning) in ending.codes() {
+        sections.control("TP", []);
+        sections.text([bold(code.to_string())]);
+        sections.text([roman(meaning)]);
+    }
+    sections.to_writer(&mut page)?;
+    Ok(page)
 }

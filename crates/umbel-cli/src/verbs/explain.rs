@@ -6,7 +6,7 @@ use umbel::math::classic;
 use umbel_foreign::{ForeignFilter, Format};
 use umbel_sets::{Filter, Input, Options, SetPlan, Strategy};
 
-use crate::numbers::{Count, Rate, Size};
+use crate::numbers::{Count, Rate, Size, counted};
 
 /// A job that is explained.
 pub(super) struct Job<'a> {
@@ -19,10 +19,11 @@ impl Job<'_> {
     /// Memory and inputs, with about so many lines in each.
     fn text(&self, lines: &[u64]) -> String {
         let Options { memory, threads, .. } = self.options;
-        let mut text = format!("memory   {} in all, {threads} threads\n", Size(*memory));
+        let mut text =
+            format!("memory   {} in all, {}\n", Size(*memory), counted(*threads as u64, "thread"));
         for (input, lines) in self.inputs.iter().zip(lines) {
             let (name, bytes) = (input.name(), Size(input.length()));
-            text += &format!("input    {name}: {bytes}, about {} lines\n", Count(*lines));
+            text += &format!("input    {name}: {bytes}, about {}\n", counted(*lines, "line"));
         }
         let key = self.key();
         if !key.is_empty() {
@@ -84,27 +85,26 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
     let mut text = job.text(&plan.lines) + &format!("plan     {strategy}: {told}\n");
     for (what, plan) in filters {
         text += &format!(
-            "filter   {what}: {} for {} keys, {} probes, rate {}\n",
+            "filter   {what}: {} for {}, {}, rate {}\n",
             Size(plan.bytes()),
-            Count(plan.keys()),
-            plan.probes(),
+            counted(plan.keys(), "key"),
+            counted(plan.probes().into(), "probe"),
             Rate(plan.predicted_fpp())
         );
     }
     if exact {
         let folders: Vec<_> = tmp.folders().map(|folder| folder.display().to_string()).collect();
         text += &format!(
-            "table    about {} lines compared by their bytes; up to {} of them in memory, the rest on disk in {}\n",
-            Count(plan.compared),
+            "table    about {} compared by their bytes; up to {} of them in memory, the rest on disk in {}\n",
+            counted(plan.compared, "line"),
             Size(plan.table),
             folders.join(" and ")
         );
     }
-    let s = if plan.passes == 1 { "" } else { "es" };
     text + &format!(
-        "reading  {} in {} pass{s}\nwriting  {} to temporary files, and the result\n",
+        "reading  {} in {}\nwriting  {} to temporary files, and the result\n",
         Size(plan.bytes_read),
-        plan.passes,
+        counted(plan.passes.into(), "pass"),
         Size(plan.bytes_spilled)
     )
 }

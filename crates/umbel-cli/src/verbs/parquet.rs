@@ -158,7 +158,7 @@ fn ask(
     total.bytes_written = written;
     // A key that is nowhere is taken to be in one of the groups with this chance; none is left out.
     total.error = Some(ErrorBound { extra: rate, missing: 0.0 });
-    if !voice.quiet {
+    if voice.json && !voice.quiet || run.tells() {
         say(&groups.summary(voice.json));
     }
     run.finish(&total, "found", None);

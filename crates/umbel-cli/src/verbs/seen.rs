@@ -27,7 +27,7 @@ use crate::filters::{self, Locked};
 use crate::journal::{self, Found, Journal, Reached, Written};
 use crate::lines::{self, Source};
 use crate::machine;
-use crate::numbers::Count;
+use crate::numbers::counted;
 use crate::output::{print, stdout};
 use crate::report::{Run, say};
 
@@ -126,9 +126,9 @@ fn until_stopped(job: &Seen<'_>, filter: &Path, work: impl FnOnce() -> Result<()
             asked.store(true, Ordering::Relaxed);
             match job.stop() {
                 Ok(Checkpoint { found, .. }) => say(&format!(
-                    "umbel dedup: stopped: {} records what went out, {} lines",
+                    "umbel dedup: stopped: {} records what went out, {}",
                     filter.display(),
-                    Count(found)
+                    counted(found, "line")
                 )),
                 Err(error) => say(&format!("umbel dedup: stopped: {error}")),
             }
@@ -227,10 +227,10 @@ fn go_on_behind(
     };
     if !quiet {
         say(&format!(
-            "umbel dedup: the run before did not end well: {} records what went out up to byte {offset} of {input}, {} lines; \
+            "umbel dedup: the run before did not end well: {} records what went out up to byte {offset} of {input}, {}; \
              {after}: give that input again",
             filter.display(),
-            Count(*found)
+            counted(*found, "line")
         ));
     }
     Ok(())

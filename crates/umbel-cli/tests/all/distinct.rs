@@ -80,11 +80,11 @@ fn empty_files_have_no_lines() {
     let folder = Folder::new();
     folder.write("empty", "");
     folder.write("a", "1\n\n1\n");
-    folder.umbel("dedup empty").run().nothing();
+    assert_eq!(folder.umbel("dedup empty").run().text(), "");
     folder.umbel("dedup empty empty --repeated").run().nothing();
-    folder.umbel("dedup empty --count").run().nothing();
-    folder.umbel("dedup empty --fpp 0.1").run().nothing();
-    folder.umbel("dedup").stdin("").run().nothing();
+    assert_eq!(folder.umbel("dedup empty --count").run().text(), "");
+    assert_eq!(folder.umbel("dedup empty --fpp 0.1").run().text(), "");
+    assert_eq!(folder.umbel("dedup").stdin("").run().text(), "");
     assert_eq!(text(&folder, "dedup empty a empty"), "1\n\n");
     assert_eq!(text(&folder, "except a empty"), "1\n\n");
     assert_eq!(text(&folder, "except a empty empty"), "1\n\n");
@@ -557,7 +557,7 @@ fn with_fpp_each_file_is_read_once_and_the_error_is_told() {
         (lines * 0.1 + 6.0 * (lines * 0.1 * 0.9).sqrt()) as usize
     }
     for (arguments, whole, passes) in [("dedup a", 0..20_000, 1), ("except a b", 0..10_000, 2)] {
-        let run = folder.umbel(&format!("{arguments} --fpp 0.1")).run();
+        let run = folder.umbel(&format!("{arguments} --fpp 0.1 -v")).run();
         let words = "not exact: a line may be extra with chance 0, missing with 0.0";
         assert!(run.stderr.contains(words), "{}", run.stderr);
         let expected: HashSet<_> = whole.clone().map(|i| url(i).into_bytes()).collect();
@@ -657,7 +657,7 @@ fn the_report_tells_what_was_done() {
         ("dedup a --repeated", ["umbel dedup: 3 lines, ", " 1 repeated, ", " in 1 pass, "]),
         ("except a b", ["umbel except: 4 lines, ", " 1 left, ", " in 2 passes, "]),
     ] {
-        let said = folder.umbel(arguments).run().stderr;
+        let said = folder.umbel(&format!("{arguments} --verbose")).run().stderr;
         assert_eq!(said.lines().count(), 1, "{said}");
         for words in words.iter().chain(&[" peak ", ", exact\n"]) {
             assert!(said.contains(words), "no {words:?} in {said}");

@@ -157,7 +157,7 @@ fn a_filter_larger_than_the_memory_cap_is_the_same() {
 #[test]
 fn a_dash_as_output_is_standard_output() {
     let folder = with_filter();
-    let run = folder.umbel("build -o - keys").run();
+    let run = folder.umbel("build -v -o - keys").run();
     assert!(run.stderr.starts_with("umbel build: 10,000 lines, "), "{}", run.stderr);
     assert!(run.done() == folder.read("seen"));
     assert!(folder.umbel("merge -q -o - seen").run().done() == folder.read("seen"));
@@ -482,9 +482,9 @@ fn reports_of_filters_tell_their_rate() {
     assert_eq!(inverse["chance_extra"], 0.0);
     assert_eq!(inverse["chance_missing"], built["filter"]["fpp"]);
 
-    let said = folder.umbel("query f keys").run().stderr;
+    let said = folder.umbel("query --verbose f keys").run().stderr;
     assert!(said.starts_with("umbel query: 10,000 lines, 10,000 found, "), "{said}");
-    let said = folder.umbel("build --force -o f keys").run().stderr;
+    let said = folder.umbel("build -v --force -o f keys").run().stderr;
     assert!(said.contains("blocked filter of 12.") && said.contains(" rate now 0.0"), "{said}");
 }
 
@@ -494,7 +494,7 @@ fn a_scalable_filter_grows_with_what_is_added() {
     folder.write("keys", urls(0..10_000));
     folder.write("fresh", urls(10_000..60_000));
     folder.write("others", urls(60_000..160_000));
-    let run = folder.umbel("build -o f --kind scalable --keys 1000 keys").run();
+    let run = folder.umbel("build -v -o f --kind scalable --keys 1000 keys").run();
     assert!(run.stderr.contains("scalable filter of ") && run.stderr.contains("4 links"));
     assert!(
         run.stderr.contains("growing from 1,000 keys at 0.0100, rate now 0.0"),

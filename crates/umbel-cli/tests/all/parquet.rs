@@ -148,7 +148,7 @@ fn keys_come_from_files_and_fields_and_what_to_read_is_told() {
     groups(&folder);
     folder.write("a.txt", "0\n7\n");
     folder.write("b.txt.gz", gzip(b"14\n-1\n"));
-    let run = folder.umbel("parquet groups.parquet a.txt b.txt.gz -c id").run();
+    let run = folder.umbel("parquet -v groups.parquet a.txt b.txt.gz -c id").run();
     let found = "umbel parquet: 1 of 3 row groups may hold any of the keys: ";
     assert!(
         run.stderr.contains(found) && run.stderr.contains("4 lines, 3 found"),
@@ -241,7 +241,7 @@ fn files_of_one_column_with_filters_need_no_name_and_those_without_are_told() {
     patch(&mut file, (0x16, 0x76), 22_337);
     folder.write("none.parquet", &file);
     let run = folder.umbel("parquet none.parquet").run();
-    assert!(run.stderr.contains("no Bloom filters in 1 row groups of 4 columns"), "{}", run.stderr);
+    assert!(run.stderr.contains("no Bloom filters in 1 row group of 4 columns"), "{}", run.stderr);
     run.nothing();
     folder
         .umbel("parquet none.parquet - -c text")
@@ -260,7 +260,7 @@ fn row_groups_without_a_filter_are_always_read() {
     patch(&mut file, (0x16, 0x76), 28_917);
     folder.write("groups.parquet", &file);
     assert_eq!(answers(&folder, "id", &["7", "-7", "1400"]), ["0,1", "1", "1,2"]);
-    let run = folder.umbel("parquet groups.parquet - -c id").stdin("-7\n").run();
+    let run = folder.umbel("parquet -v groups.parquet - -c id").stdin("-7\n").run();
     assert!(
         run.stderr.contains("1 of 3 row groups") && run.stderr.contains("1 without a filter"),
         "{}",

@@ -134,7 +134,7 @@ fn the_filter_is_what_was_asked_for() {
 fn the_report_tells_the_rate_of_the_filter() {
     let folder = Folder::new();
     folder.write("a", urls((0..1000).chain(0..1000)));
-    let run = folder.umbel("dedup --seen f --keys 1000 --fpp 0.01 a").run();
+    let run = folder.umbel("dedup -v --seen f --keys 1000 --fpp 0.01 a").run();
     let words = ["umbel dedup: 2,000 lines, ", " new, ", "extra with chance 0, missing with 0.00"];
     for words in words {
         assert!(run.stderr.contains(words), "no {words:?} in {}", run.stderr);

@@ -1,9 +1,11 @@
 //! What umbel says when asked for help.
 
-use crate::util::Folder;
+use crate::util::{Folder, Umbel};
 
-const VERBS: [&str; 14] = [
+const VERBS: [&str; 16] = [
     "common",
+    "except",
+    "dedup",
     "build",
     "add",
     "remove",
@@ -61,6 +63,14 @@ fn completions_know_the_verbs() {
             assert!(script.contains(word), "no {word} for {shell}");
         }
     }
+    // And the names that values have.
+    for shell in ["bash", "zsh", "fish"] {
+        let script = folder.umbel(&format!("completions {shell}")).run().text();
+        for name in ["bloomier", "counting", "parquet-bits", "bits-and-blooms", "utf16", "decimal"]
+        {
+            assert!(script.contains(name), "no {name} for {shell}");
+        }
+    }
     folder.umbel("completions tcsh").run().fails(&["bash", "fish", "zsh"]);
 }
 
@@ -73,6 +83,15 @@ fn there_are_manual_pages() {
     for verb in VERBS {
         let page = folder.read(&format!("pages/man1/umbel-{verb}.1"));
         assert!(page.starts_with(b".ie") && page.len() > 200, "{verb}");
+        let page = String::from_utf8(page).unwrap();
+        for section in [".SH NAME", ".SH OPTIONS", ".SH EXAMPLES", ".SH \"EXIT STATUS\""] {
+            assert!(page.contains(section), "{section} of {verb}: {page}");
+        }
+        assert!(
+            page.contains(&format!("umbel\\-{verb} \\- "))
+                || page.contains(&format!("umbel-{verb}")),
+            "{page}"
+        );
     }
     assert!(folder.path("pages/man1/umbel.1").exists());
     folder.write("file", "");
@@ -108,8 +127,8 @@ fn what_is_no_number_is_refused_in_plain_words() {
         ("dedup --threads 0", "\"0\" is not a whole number from 1 to"),
         ("dedup --threads -2", "\"-2\" is not a whole number"),
         ("dedup --threads many", "\"many\" is not a whole number"),
-        ("common --at-least x", "\"x\" is not a whole number"),
-        ("common --at-least 1.5", "\"1.5\" is not a whole number"),
+        ("common lines lines --at-least x", "\"x\" is not a whole number"),
+        ("common lines lines --at-least 1.5", "\"1.5\" is not a whole number"),
         ("dedup --seen f --checkpoint soon", "\"soon\" is not a time such as 60, 0.5s or 5min"),
         ("dedup --seen f --checkpoint -1", "\"-1\" is not a time"),
         ("dedup --fpp 1,5", "\"1,5\" is not a probability such as 0.01, 1e-6 or 1%"),
@@ -122,9 +141,152 @@ fn what_is_no_number_is_refused_in_plain_words() {
         ("show --bits 99", "\"99\" is not a whole number from 2 to 64"),
         ("show --probes x", "\"x\" is not a whole number from 1 to 16"),
     ] {
-        let message = folder.umbel(&format!("{arguments} lines")).run().fails(&[words]);
+        let message = folder.umbel(arguments).run().fails(&[words]);
         for parser in ["invalid digit", "invalid float", "non-zero type", "out of range"] {
             assert!(!message.contains(parser), "{message}");
         }
+    }
+}
+
+/// A folder with all that the examples of the helps name.
+fn with_examples() -> Folder {
+    let folder = Folder::new();
+    for name in ["monday.txt", "tuesday.txt", "all.txt", "blocked.txt", "urls.txt", "today.txt"] {
+        folder.write(name, "1\n2\n2\n");
+    }
+    folder.write("gone.txt", "1\n");
+    folder.write("ids.txt", "7\n");
+    folder.write("a.csv", "id,name\n1,x\n2,y\n");
+    folder.write("b.csv", "id,name\n2,z\n");
+    for name in ["seen", "a", "b"] {
+        folder.umbel(&format!("build -o {name}.umbel urls.txt")).run().done();
+    }
+    folder.umbel("build -o held.umbel --kind counting urls.txt").run().done();
+    let parquet =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/foreign/parquet/groups.parquet");
+    folder.write("events.parquet", std::fs::read(parquet).unwrap());
+    folder
+}
+
+#[test]
+fn every_help_ends_with_examples_that_work_and_with_what_the_exit_status_means() {
+    let umbel = std::path::Path::new(env!("CARGO_BIN_EXE_umbel")).parent().unwrap();
+    for verb in VERBS {
+        let folder = with_examples();
+        let help = folder.umbel(&format!("{verb} --help")).run().text();
+        let (_, ending) = help.split_once("\nExamples:\n").expect(verb);
+        let (examples, codes) = ending.split_once("\n\nExit status:\n").expect(verb);
+        assert!(codes.starts_with("  0  ") && codes.contains("  2  an error"), "{codes}");
+        for example in examples.lines() {
+            let (command, what) = example.trim().split_once("   ").expect(example);
+            assert!(command.starts_with(&format!("umbel {verb}")) && !what.is_empty());
+            let mut run = folder.program("sh", "-c").arg(command);
+            let path = format!("{}:{}", umbel.display(), std::env::var("PATH").unwrap());
+            run.command.env("PATH", path);
+            // A filter that is there is replaced by the next example.
+            if verb == "build" {
+                let _ = std::fs::remove_file(folder.path("seen.umbel"));
+            }
+            let outcome = run.run();
+            assert!(matches!(outcome.status.code(), Some(0 | 1)), "{command}: {}", outcome.stderr);
+        }
+    }
+}
+
+#[test]
+fn help_comes_by_the_verb_too_and_options_of_all_verbs_may_come_first() {
+    let folder = with_examples();
+    for verb in VERBS {
+        let help = folder.umbel(&format!("help {verb}")).run().text();
+        assert_eq!(help, folder.umbel(&format!("{verb} --help")).run().text());
+    }
+    assert_eq!(folder.umbel("-q dedup urls.txt").run_on_terminal().stderr, "");
+    assert!(folder.umbel("--json dedup urls.txt").run().report()["lines"] == 3);
+    let verbose = folder.umbel("--verbose query seen.umbel urls.txt").run();
+    assert!(verbose.stderr.contains("peak"), "{}", verbose.stderr);
+    assert_eq!(
+        folder.umbel("--json plan --keys 1e6 --fpp 1%").run().text(),
+        folder.umbel("plan --keys 1e6 --fpp 1% --json").run().text()
+    );
+    folder.umbel("help nothing").run().fails(&["nothing"]);
+}
+
+#[test]
+fn short_options_are_those_that_people_try() {
+    let folder = with_examples();
+    folder.write("c.csv", "id;name\n1;x\n1;y\n");
+    let short = folder.umbel("dedup --csv -d ; -k id -j 1 -m 64M c.csv").run().text();
+    assert_eq!(short, "id;name\n1;x\n");
+    folder.umbel("plan --keys 1e6 -m 1MiB").run().done();
+    // As in grep.
+    folder.umbel("query -v seen.umbel urls.txt").run().nothing();
+    assert_eq!(folder.umbel("query -v seen.umbel urls.txt").run().stderr, "");
+}
+
+#[test]
+fn the_end_is_told_on_a_terminal_alone_unless_more_is_asked_for() {
+    let folder = with_examples();
+    folder.write("one", "1\n");
+    folder.write("none", "");
+    let short = |run: Umbel| {
+        let said = run.run_on_terminal().stderr;
+        assert_eq!(said.lines().count(), 1, "{said}");
+        let (words, seconds) = said.trim_end().rsplit_once(", ").unwrap();
+        assert!(seconds.ends_with(" s"), "{said}");
+        words.to_owned()
+    };
+    for (arguments, expected) in [
+        ("dedup urls.txt", "umbel dedup: 3 lines, 2 different"),
+        ("dedup one", "umbel dedup: 1 line, 1 different"),
+        ("dedup none", "umbel dedup: 0 lines, 0 different"),
+        ("common one urls.txt", "umbel common: 4 lines, 1 common"),
+        ("except urls.txt one", "umbel except: 4 lines, 1 left"),
+        ("query seen.umbel one", "umbel query: 1 line, 1 found, not exact"),
+        ("dedup --fpp 1% one", "umbel dedup: 1 line, 1 different"),
+        ("build -f -o new --keys 1000 one", "umbel build: 1 line, blocked filter of 1.25 KiB"),
+        ("merge -f -o new a.umbel b.umbel", "umbel merge: blocked filter of "),
+    ] {
+        let words = short(folder.umbel(arguments));
+        assert!(words.starts_with(expected), "{words}");
+        assert_eq!(folder.umbel(arguments).run().stderr, "", "{arguments}");
+        assert_eq!(folder.umbel(&format!("{arguments} -q")).run_on_terminal().stderr, "");
+        let full = folder.umbel(&format!("{arguments} --verbose")).run().stderr;
+        assert!(full.contains(", peak ") && full.lines().count() == 1, "{full}");
+        assert_eq!(
+            folder
+                .umbel(&format!("{arguments} --verbose"))
+                .run_on_terminal()
+                .stderr
+                .lines()
+                .count(),
+            1
+        );
+    }
+    let one = folder.umbel("dedup -v one").run().stderr;
+    assert!(one.starts_with("umbel dedup: 1 line, ") && one.contains(" in 1 pass, "), "{one}");
+    let none = folder.umbel("dedup -v none").run().stderr;
+    assert!(none.starts_with("umbel dedup: 0 lines, "), "{none}");
+    // What is wrong is told all the same.
+    folder.umbel("build -f -o new --keys 1 --fpp 0.5 urls.txt").run().done();
+    folder.write("many", (0..1000).map(|i| format!("{i}\n")).collect::<String>());
+    let over = folder.umbel("build -f -o new --keys 10 many").run().stderr;
+    assert!(over.contains("warning: the filter is over-filled"), "{over}");
+}
+
+#[test]
+fn what_is_empty_has_no_repeats_and_that_is_done() {
+    let folder = with_examples();
+    folder.write("none", "");
+    for done in ["dedup none", "dedup --count none", "dedup --csv none", "dedup --fpp 1% none"] {
+        assert_eq!(folder.umbel(done).run().text(), "", "{done}");
+    }
+    for searched in [
+        "dedup --repeated none",
+        "dedup --seen s none",
+        "common none urls.txt",
+        "except none urls.txt",
+        "query seen.umbel none",
+    ] {
+        folder.umbel(searched).run().nothing();
     }
 }

@@ -156,6 +156,15 @@ impl Umbel {
         self
     }
 
+    /// Runs it to its end with standard error on a terminal; what that shows is what it says.
+    pub(crate) fn run_on_terminal(self) -> Outcome {
+        let terminal = nix::pty::openpty(None, None).unwrap();
+        let shown = drain(File::from(terminal.master));
+        let mut outcome = self.stderr(terminal.slave).run();
+        outcome.stderr = String::from_utf8(shown.join().unwrap()).unwrap().replace('\r', "");
+        outcome
+    }
+
     /// Standard output to a pipe that nobody reads.
     pub(crate) fn unread(self) -> Self {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -414,6 +423,8 @@ fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         match pipe.read_to_end(&mut bytes) {
+            // A terminal whose other side is closed.
+            Err(error) if error.raw_os_error() == Some(Errno::EIO as i32) => bytes,
             Err(error) if error.kind() != ErrorKind::Interrupted => panic!("{error}"),
             _ => bytes,
         }
