@@ -1,5 +1,6 @@
 //! What can be typed.
 
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,27 +14,10 @@ use crate::formats::{self, Param};
 use crate::named;
 use crate::numbers::{self, Bytes, Fpp, Keys, Nanoseconds, Span};
 
-const EXAMPLES: &str = "\
-Examples:
-  umbel common monday.txt tuesday.txt         lines that both files have
-  umbel common --at-least 2 *.txt             lines that at least two of the files have
-  umbel except all.txt blocked.txt            lines that only the first file has
-  umbel diff monday.txt tuesday.txt           lines that only one of two files has
-  umbel dedup urls.txt                        each line once, in the order they came
-  umbel dedup --seen seen.umbel today.txt     lines that no earlier run with this filter had
-  umbel build -o seen.umbel urls.txt          a filter of all lines
-  umbel query -v seen.umbel new.txt           lines that were certainly not seen
-  umbel common --csv --key id a.csv b.csv     rows whose id both files have
-  umbel info ids.guava                        what another system's filter holds
-  umbel parquet events.parquet -c id ids.txt  which row groups may hold these ids
-  umbel plan --keys 5e9 --memory 4GiB         what error 4 GiB give for 5 billion keys
-
-Exit status: 0 done or found, 1 nothing found, 2 error.";
-
 /// Answers "have I seen this key?" for sets too big to keep, and turns that into exact set operations on
 /// files bigger than memory.
 #[derive(Debug, Parser)]
-#[command(name = "umbel", version, max_term_width = 100, after_help = EXAMPLES, infer_subcommands = false)]
+#[command(name = "umbel", version, max_term_width = 100, infer_subcommands = false)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Cli {
     /// For these options before the verb; each verb has them too.
@@ -348,8 +332,6 @@ pub(crate) struct ExceptArgs {
 /// Exact and under the memory cap, whatever the order of the lines: each different line once, first those that are gone, in
 /// the order of OLD, then those that are new, in the order of NEW. With --key, a row of NEW is marked ~ when OLD has another
 /// row with its key that is gone: it changed.
-///
-/// Exit status: 0 when both have the same lines, 1 when they differ, 2 for an error.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     /// Two files of lines: OLD and NEW
@@ -392,8 +374,9 @@ pub(crate) struct DedupArgs {
     #[arg(long, conflicts_with_all = ["seen", "min"])]
     pub(crate) repeated: bool,
     /// Only lines that come so often or more
+    #[arg(value_parser = numbers::number::<NonZeroU64>(1..=u64::MAX))]
     #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "seen")]
-    pub(crate) min: Option<std::num::NonZeroU64>,
+    pub(crate) min: Option<NonZeroU64>,
     /// Which of the records with the same key
     #[arg(long, value_name = "WHICH", default_value = "first", conflicts_with = "seen")]
     pub(crate) keep: Kept,
@@ -404,8 +387,9 @@ pub(crate) struct DedupArgs {
     #[arg(long, conflicts_with = "seen")]
     pub(crate) by_count: bool,
     /// Only the N lines that come most often, in that order
+    #[arg(value_parser = numbers::number::<NonZeroU64>(1..=u64::MAX))]
     #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "seen")]
-    pub(crate) top: Option<std::num::NonZeroU64>,
+    pub(crate) top: Option<NonZeroU64>,
     /// Read every file once and allow this error: the chance of a line to be left out wrongly. With --seen, the rate of
     /// a new filter [default there: 1e-4]
     #[arg(long, value_name = "P", allow_negative_numbers = true, conflicts_with_all = ["repeated", "count", "min", "keep", "by_count", "top"])]

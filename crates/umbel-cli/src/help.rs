@@ -1,4 +1,4 @@
-//! What stands behind the options of every verb: examples, and what the shell is told. One place for `--help` and the manual
+//! What stands behind the options of umbel and its verbs: examples, and what the shell is told. One place for `--help` and the manual
 //! pages.
 
 use clap::{Command, CommandFactory};
@@ -20,6 +20,25 @@ const DONE: &str = "done";
 
 const ENDINGS: &[Ending] = &[
     Ending {
+        verb: "umbel",
+        examples: &[
+            ("umbel common monday.txt tuesday.txt", "lines that both files have"),
+            ("umbel common --at-least 2 *.txt", "lines that at least two of the files have"),
+            ("umbel except all.txt blocked.txt", "lines that only the first file has"),
+            ("umbel diff monday.txt tuesday.txt", "lines that only one of two files has"),
+            ("umbel dedup urls.txt", "each line once, in the order they came"),
+            ("umbel dedup --seen seen.umbel today.txt", "lines that no earlier run had"),
+            ("umbel build -o seen.umbel urls.txt", "a filter of all lines"),
+            ("umbel query -v seen.umbel new.txt", "lines that were certainly not seen"),
+            ("umbel common --csv -k id a.csv b.csv", "rows whose id both files have"),
+            ("umbel info ids.guava", "what another system's filter holds"),
+            ("umbel parquet events.parquet -c id ids.txt", "row groups that may hold these ids"),
+            ("umbel plan --keys 5G --memory 4GiB", "the rate that 4 GiB give for 5 billion keys"),
+        ],
+        zero: "done, or something was found",
+        one: Some("nothing was found (of diff: the files differ)"),
+    },
+    Ending {
         verb: "common",
         examples: &[
             ("umbel common monday.txt tuesday.txt", "lines that both files have"),
@@ -39,6 +58,16 @@ const ENDINGS: &[Ending] = &[
         one: Some("no line was found"),
     },
     Ending {
+        verb: "diff",
+        examples: &[
+            ("umbel diff monday.txt tuesday.txt", "- lines that are gone, + new ones"),
+            ("umbel diff --csv -k id a.csv b.csv", "~ rows that changed, too"),
+            ("umbel diff --added new.txt monday.txt tuesday.txt", "new lines, to a file"),
+        ],
+        zero: "both have the same lines",
+        one: Some("they differ"),
+    },
+    Ending {
         verb: "dedup",
         examples: &[
             ("umbel dedup urls.txt > each-once.txt", "each line once, in the order they came"),
@@ -46,7 +75,9 @@ const ENDINGS: &[Ending] = &[
             ("umbel dedup --seen seen.umbel today.txt", "lines that no earlier run had"),
         ],
         zero: "done, also when the input is empty",
-        one: Some("with --repeated: no line repeats; with --seen: no line is new"),
+        one: Some(
+            "with --repeated or --min: no line repeats so often; with --seen: no line is new",
+        ),
     },
     Ending {
         verb: "build",
@@ -185,7 +216,9 @@ impl Ending {
 
 /// The command line with all that its help says.
 pub(crate) fn command() -> Command {
+    let umbel = Ending::of("umbel").expect("it is there").text();
     Cli::command()
+        .after_help(umbel)
         .mut_subcommands(|verb| {
             let Some(ending) = Ending::of(verb.get_name()) else { return verb };
             let more = verb.get_after_long_help().map(|more| format!("{more}\n\n"));

@@ -82,12 +82,17 @@ impl Run {
                 self.verb
             ));
         }
+        let lines = match self.verb {
+            // Of filters, not of lines.
+            "merge" | "convert" => Vec::new(),
+            _ => of_lines(report, found),
+        };
         if self.voice.json {
             say(&self.json(report, filter, seconds).to_string());
         } else if self.voice.verbose {
-            say(&format!("umbel {}: {}", self.verb, full(report, found, filter, seconds)));
+            say(&format!("umbel {}: {}", self.verb, full(lines, report, filter, seconds)));
         } else if self.tells() {
-            say(&format!("umbel {}: {}", self.verb, short(report, found, filter, seconds)));
+            say(&format!("umbel {}: {}", self.verb, short(lines, report, filter, seconds)));
         }
     }
 
@@ -112,7 +117,9 @@ impl Run {
         if let Some(Changes { removed, added, changed, kept }) = report.changes {
             let changes =
                 [("removed", removed), ("added", added), ("changed", changed), ("kept", kept)];
-            changes.map(|(name, count)| object[name] = json!(count));
+            for (name, count) in changes {
+                object[name] = json!(count);
+            }
         }
         if let Some(error) = report.error {
             object["chance_extra"] = json!(error.extra);
@@ -125,8 +132,8 @@ impl Run {
     }
 }
 
-/// What went in and what came out.
-fn result(report: &Report, found: &str) -> Vec<String> {
+/// The lines that went in, and those that came out.
+fn of_lines(report: &Report, found: &str) -> Vec<String> {
     let mut words = vec![counted(report.lines, "line")];
     if let Some(Changes { removed, added, changed, .. }) = report.changes {
         let changes = [(removed, "removed"), (added, "added"), (changed, "changed")];
@@ -143,9 +150,12 @@ fn result(report: &Report, found: &str) -> Vec<String> {
 }
 
 /// A run in a few words.
-fn short(report: &Report, found: &str, filter: Option<&Receipt>, seconds: f64) -> String {
-    // Filters that are merged or converted are no lines.
-    let mut words = if report.passes > 0 { result(report, found) } else { Vec::new() };
+fn short(
+    mut words: Vec<String>,
+    report: &Report,
+    filter: Option<&Receipt>,
+    seconds: f64,
+) -> String {
     match (report.error, filter) {
         (Some(error), _) if error.extra.max(error.missing) > 0.0 => words.push("not exact".into()),
         (_, Some(Receipt::Own(receipt))) => {
@@ -161,8 +171,7 @@ fn short(report: &Report, found: &str, filter: Option<&Receipt>, seconds: f64) -
 }
 
 /// All that is known of a run.
-fn full(report: &Report, found: &str, filter: Option<&Receipt>, seconds: f64) -> String {
-    let mut words = result(report, found);
+fn full(mut words: Vec<String>, report: &Report, filter: Option<&Receipt>, seconds: f64) -> String {
     if report.distinct > 0 {
         words.insert(1, format!("{} distinct compared", Count(report.distinct)));
     }

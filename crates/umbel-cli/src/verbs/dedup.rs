@@ -44,5 +44,5 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     let about = Job { verb: "dedup", inputs: &inputs, options: &options };
     let outcome = set_operation(&job, &about, &args.work, &args.output, run, found)?;
     // Who asks what repeats may find nothing; a list without repeats is made of any list, also of an empty one.
-    Ok(if args.repeated { outcome } else { Outcome::Done })
+    Ok(if at_least > 1 { outcome } else { Outcome::Done })
 }

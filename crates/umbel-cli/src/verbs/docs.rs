@@ -39,11 +39,7 @@ pub(crate) fn man(args: &ManArgs) -> Result<Outcome> {
 
 /// The page of umbel or of one of its verbs.
 fn page(command: &Command) -> io::Result<Vec<u8>> {
-    let Some(ending) = Ending::of(command.get_name()) else {
-        let mut page = Vec::new();
-        Man::new(command.clone()).render(&mut page)?;
-        return Ok(page);
-    };
+    let ending = Ending::of(command.get_name()).expect("every verb has one");
     let mut page = Vec::new();
     let man = Man::new(command.clone());
     man.render_title(&mut page)?;
@@ -51,6 +47,9 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
     man.render_options_section(&mut page)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page)?;
+    }
     let mut sections = Roff::new();
     sections.control("SH", ["EXAMPLES"]);
     for (example, what) in ending.examples() {

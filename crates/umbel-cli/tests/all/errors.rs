@@ -269,7 +269,7 @@ fn an_fpp_outside_0_and_1_is_refused() {
             let words = &["--fpp", "is not a probability between 0 and 1", "0.01 is 1 %"];
             folder.refuses(&format!("{verb} --fpp {fpp}"), words);
         }
-        folder.refuses(&format!("{verb} --fpp 1%"), &["--fpp", "such as 0.01 or 1e-6"]);
+        folder.refuses(&format!("{verb} --fpp 1,5%"), &["--fpp", "such as 0.01, 1e-6 or 1%"]);
     }
 }
 
@@ -279,7 +279,7 @@ fn zero_keys_are_refused() {
     for verb in ["build -o new keys", "plan --fpp 0.1"] {
         folder.refuses(&format!("{verb} --keys 0"), &["--keys", "zero keys", "at least 1 key"]);
         for keys in ["-3", "1.5", "many"] {
-            let words = &["--keys", keys, "is not a number of keys such as 1000000 or 5e9"];
+            let words = &["--keys", keys, "is not a number of keys such as 1000000, 5e9"];
             folder.refuses(&format!("{verb} --keys {keys}"), words);
         }
     }

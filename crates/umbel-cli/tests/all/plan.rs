@@ -101,7 +101,7 @@ fn goals_that_make_no_sense_are_refused() {
         ("", "give two of keys, fpp and a size"),
         ("--keys 10 --fpp 0.1 --lookup 3h", "is not a time such as 50ns, 100us or 5ms"),
         ("--keys 10 --fpp 0.1 --lookup=-3", "is not a time such as"),
-        ("--keys 10 --fpp 0.1 --lookup 3 --absent 2", "the share is from 0 to 1"),
+        ("--keys 10 --fpp 0.1 --lookup 3 --absent 2", "is not a share from 0 to 1"),
         ("--keys 10 --fpp 0.1 --absent 0.5", "--lookup"),
         ("--keys 10 --fpp 0.1 --except 5", "--known"),
     ] {

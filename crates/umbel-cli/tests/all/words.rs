@@ -2,9 +2,10 @@
 
 use crate::util::{Folder, Umbel};
 
-const VERBS: [&str; 16] = [
+const VERBS: [&str; 17] = [
     "common",
     "except",
+    "diff",
     "dedup",
     "build",
     "add",
@@ -35,7 +36,10 @@ fn every_verb_has_help() {
             assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
         }
     }
-    assert!(help.contains("Exit status: 0 done or found, 1 nothing found, 2 error."), "{help}");
+    assert!(
+        help.contains("Exit status:\n  0  done, or something was found\n  1  nothing"),
+        "{help}"
+    );
 }
 
 #[test]
@@ -79,6 +83,7 @@ fn there_are_manual_pages() {
     let folder = Folder::new();
     let page = folder.umbel("man").run().text();
     assert!(page.contains(".TH umbel 1") && page.contains(".SH NAME"), "{page}");
+    assert!(page.contains(".SH EXAMPLES") && page.contains("umbel\\-common(1)"), "{page}");
     folder.umbel("man --dir pages/man1").run().done();
     for verb in VERBS {
         let page = folder.read(&format!("pages/man1/umbel-{verb}.1"));
