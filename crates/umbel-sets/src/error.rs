@@ -45,13 +45,11 @@ pub enum Error {
     },
     /// A filter that may take no more keys.
     #[error(
-        "{name}: the line at byte {offset} would over-fill the filter, which is planned for {keys} keys; what came before is recorded in it: go on with a larger filter, or one of a kind that grows"
+        "{at}: this line would over-fill the filter, which is planned for {keys} keys; what came before is recorded in it: go on with a larger filter, or one of a kind that grows"
     )]
     FilterFull {
-        /// The input's name.
-        name: String,
-        /// Where the line starts, in bytes from the start of the input.
-        offset: u64,
+        /// Where.
+        at: Place,
         /// The keys the filter was planned for.
         keys: u64,
     },
@@ -76,14 +74,12 @@ pub enum Error {
     },
     /// A line that does not fit in memory.
     #[error(
-        "{name}: the line at byte {offset} has {length} bytes, too many for a memory cap of {}; a cap of {} is enough",
+        "{at}: the line has {length} bytes, too many for a memory cap of {}; a cap of {} is enough",
         Size(*.cap), Size(*.least)
     )]
     LongLine {
-        /// The input's name.
-        name: String,
-        /// Where the line starts, in bytes from the start of the input.
-        offset: u64,
+        /// Where.
+        at: Place,
         /// Its length in bytes, without its end.
         length: u64,
         /// The cap given, in bytes.
@@ -92,15 +88,10 @@ pub enum Error {
         least: u64,
     },
     /// A line longer than any memory cap allows.
-    #[error(
-        "{name}: the line at byte {offset} has {length} bytes; lines may have up to {} bytes",
-        u32::MAX
-    )]
+    #[error("{at}: the line has {length} bytes; lines may have up to {} bytes", u32::MAX)]
     GiantLine {
-        /// The input's name.
-        name: String,
-        /// Where the line starts.
-        offset: u64,
+        /// Where.
+        at: Place,
         /// Its length in bytes.
         length: u64,
     },
@@ -130,37 +121,29 @@ pub enum Error {
     },
     /// A record whose quotes do not follow RFC 4180.
     #[error(
-        "{name}: the record at byte {offset} has {flaw} at byte {at}; in CSV a quote begins a field, ends it, or is doubled inside: mend the record, or read it as TSV, where quotes mean nothing"
+        "{at}: {flaw}; in CSV a quote begins a field, ends it, or is doubled inside: mend the record, or read it as TSV, where quotes mean nothing"
     )]
     Quote {
-        /// The input's name.
-        name: String,
-        /// Where the record starts, in bytes from the start of the input.
-        offset: u64,
-        /// Where the quoting breaks, in bytes from the start of the input.
-        at: u64,
+        /// Where the quoting breaks.
+        at: Place,
         /// What is there.
         flaw: QuoteFlaw,
     },
     /// A record that is no JSON text.
-    #[error("{name}: the record at byte {offset} is no JSON: {source}; mend it or leave it out")]
+    #[error("{at}: no JSON: {}; mend the record or leave it out", without_place(source))]
     Json {
-        /// The input's name.
-        name: String,
-        /// Where the record starts.
-        offset: u64,
+        /// Where the text stops being JSON.
+        at: Place,
         /// What the parser said.
         source: serde_json::Error,
     },
     /// A record of columns that are to be put in another order, with more or fewer fields than the header.
     #[error(
-        "{name}: the record at byte {offset} has {found} fields where the header has {columns}, so they cannot be put in the order of the first file's columns; mend it or leave it out"
+        "{at}: the record has {found} fields where the header has {columns}, so they cannot be put in the order of the first file's columns; mend it or leave it out"
     )]
     Ragged {
-        /// The input's name.
-        name: String,
         /// Where the record starts.
-        offset: u64,
+        at: Place,
         /// Its fields.
         found: usize,
         /// Those of the header.
@@ -180,13 +163,11 @@ pub enum Error {
     },
     /// A record without a field of the key.
     #[error(
-        "{name}: the record at byte {offset} has no field {field:?}, it has {found}; name a field that all records have, or leave this one out"
+        "{at}: the record has no field {field:?}, it has {found}; name a field that all records have, or leave this one out"
     )]
     NoField {
-        /// The input's name.
-        name: String,
-        /// Where the record starts.
-        offset: u64,
+        /// Where.
+        at: Place,
         /// The field as it was named.
         field: String,
         /// What the record has instead.
@@ -233,26 +214,22 @@ pub enum Error {
     },
     /// A line that is to match and not to match.
     #[error(
-        "{name}: the line at byte {offset}, \"{}\", is among the exceptions in {other} too; leave it out of one of them",
+        "{at}: the line \"{}\" is among the exceptions in {other} too; leave it out of one of them",
         line.escape_ascii()
     )]
     BothLists {
-        /// The input's name.
-        name: String,
-        /// Where the line starts, in bytes from the start of the input.
-        offset: u64,
+        /// Where.
+        at: Place,
         /// Its key.
         line: Vec<u8>,
         /// The name of the input of exceptions that has it.
         other: String,
     },
     /// A key that the work with keys refuses.
-    #[error("{name}: the line at byte {offset}: {source}")]
+    #[error("{at}: {source}")]
     Key {
-        /// The input's name.
-        name: String,
-        /// Where the line starts, in bytes from the start of the input.
-        offset: u64,
+        /// Where.
+        at: Place,
         /// Why it is refused.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -273,6 +250,106 @@ pub enum Error {
     /// A filter of another system could not be planned or made.
     #[error(transparent)]
     Foreign(#[from] umbel_foreign::Error),
+}
+
+impl Error {
+    /// The place of what is wrong in an input, if it has one.
+    pub(crate) fn place(&mut self) -> Option<&mut Place> {
+        match self {
+            Self::FilterFull { at, .. }
+            | Self::LongLine { at, .. }
+            | Self::GiantLine { at, .. }
+            | Self::Quote { at, .. }
+            | Self::Json { at, .. }
+            | Self::NoField { at, .. }
+            | Self::Ragged { at, .. }
+            | Self::BothLists { at, .. }
+            | Self::Key { at, .. } => Some(at),
+            _ => None,
+        }
+    }
+}
+
+/// A place in an input: for messages its line and column, which are counted only when there is something to tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The input's name.
+    pub name: String,
+    /// Bytes from the start of the input.
+    pub offset: u64,
+    /// The line and the column, both from 1, if they could be counted. Lines end as records do, columns are characters.
+    pub line: Option<(u64, u64)>,
+}
+
+impl Place {
+    pub(crate) fn new(name: &str, offset: u64) -> Self {
+        Self { name: name.to_owned(), offset, line: None }
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            None => write!(f, "{}, byte {}", self.name, self.offset),
+            // Most records begin a line.
+            Some((line, 1)) => write!(f, "{}, line {line}", self.name),
+            Some((line, column)) => write!(f, "{}, line {line}, column {column}", self.name),
+        }
+    }
+}
+
+/// Counts lines and columns up to a place, in pieces of any size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LineCounter {
+    separator: u8,
+    /// Lines that ended.
+    lines: u64,
+    /// Characters of the line that has not.
+    characters: u64,
+}
+
+impl LineCounter {
+    pub(crate) fn new(separator: u8) -> Self {
+        Self { separator, lines: 0, characters: 0 }
+    }
+
+    pub(crate) fn pass(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        if let Some(last) = memchr::memrchr(self.separator, bytes) {
+            self.lines += memchr::memchr_iter(self.separator, &bytes[..=last]).count() as u64;
+            self.characters = 0;
+            rest = &bytes[last + 1..];
+        }
+        if self.lines == 0 && self.characters == 0 {
+            rest = &rest[crate::records::mark(rest)..];
+        }
+        // Bytes that go on with a character do not begin one.
+        self.characters += rest.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u64;
+    }
+
+    /// An error with the line and column of its place, if that is in the `bytes` from an offset on, up to which all was passed.
+    pub(crate) fn locate(mut self, mut error: Error, bytes: &[u8], offset: u64) -> Error {
+        if let Some(place) = error.place()
+            && let Some(before) = place.offset.checked_sub(offset)
+            && let Some(bytes) = bytes.get(..before as usize)
+        {
+            self.pass(bytes);
+            place.line = Some(self.place());
+        }
+        error
+    }
+
+    /// The line and the column behind all that was passed.
+    pub(crate) fn place(&self) -> (u64, u64) {
+        (self.lines + 1, self.characters + 1)
+    }
+}
+
+/// What a parser says of a record, without the line and column that it counts in it alone.
+fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&place).unwrap_or(&text).to_owned()
 }
 
 /// How quotes are broken.

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use memchr::memchr_iter;
 
+use crate::error::LineCounter;
 use crate::temporary::TempFile;
 use crate::{Error, Options, Progress};
 
@@ -230,6 +231,20 @@ impl Reader<'_> {
                 _ => Error::Read { name: self.input.name.clone(), source },
             }
         })
+    }
+
+    /// Counts the lines up to `end`.
+    pub(crate) fn count_lines(&self, end: u64, separator: u8) -> Result<LineCounter, Error> {
+        let mut counter = LineCounter::new(separator);
+        let mut piece = vec![0; 1 << 18];
+        let mut offset = 0;
+        while offset < end {
+            let size = (end - offset).min(piece.len() as u64) as usize;
+            self.read_at(&mut piece[..size], offset)?;
+            counter.pass(&piece[..size]);
+            offset += size as u64;
+        }
+        Ok(counter)
     }
 
     /// About how many lines it has, from the line ends in `samples` pieces of `size` bytes, two or more; exact when these

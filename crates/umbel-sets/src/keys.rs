@@ -28,8 +28,7 @@ impl<'a> Keys<'a> {
         i: usize,
         why: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Error {
-        let offset = self.lines.offset(i);
-        Error::Key { name: self.lines.name().to_owned(), offset, source: why.into() }
+        Error::Key { at: self.lines.at(i), source: why.into() }
     }
 }
 

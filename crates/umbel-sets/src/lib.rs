@@ -50,7 +50,7 @@ mod testing;
 mod threads;
 
 pub use budget::{LEAST_MEMORY, most_threads};
-pub use error::{Error, QuoteFlaw};
+pub use error::{Error, Place, QuoteFlaw};
 pub use filters::{
     AtOnce, Checkpoint, Filter, ForeignLines, Query, Receipt, Save, SaveError, Seen,
     build_in_pieces, build_lists, count, count_keys, insert, insert_stream, remove, remove_stream,

@@ -52,7 +52,7 @@ fn what_a_cascade_refuses() {
     for kind in ["cascade", "cascade:1"] {
         let build = format!("build --kind {kind} -o f block --except allow --except more");
         folder.umbel(&build).run().fails(&[
-            "block: the line at byte",
+            "block, line ",
             "\"http://both.example/\"",
             "is among the exceptions in more too; leave it out of one of them",
         ]);

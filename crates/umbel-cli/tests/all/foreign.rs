@@ -611,11 +611,11 @@ fn building_says_what_is_missing_or_not_taken() {
     fails("--key-type i64", &["--key-type", "--format"]);
     fails("--param arrow", &["--format"]);
     fails("--format guava --key-type url", &["hold no keys of type url"]);
-    fails("--format guava --key-type i64", &["keys: the line at byte 0", "is no i64"]);
+    fails("--format guava --key-type i64", &["keys, line 1: ", "is no i64"]);
     fails("--format salted-sha1 --size 100", &["salts"]);
     folder.write("empty", "a\n\nb\n");
     let run = folder.umbel("build -o out empty --format hadoop --size 1kB --param probes=3").run();
-    run.fails(&["empty: the line at byte 2", "refuse"]);
+    run.fails(&["empty, line 2: ", "refuse"]);
     folder.umbel("build -q -o f keys --format guava").run().done();
     folder.umbel("build -q -o f keys --format guava").run().fails(&["f: ", "--force"]);
 }
@@ -690,7 +690,7 @@ fn records_and_pipes_give_keys() {
     let found = folder.umbel("query -q ids --key-type i64").stdin("1\n9\n2\n").run().text();
     assert_eq!(found, "9\n");
     let run = folder.umbel("query ids --key-type i64").stdin("9\nx\n").run();
-    failed(&run, "standard input: the line at byte 2");
+    failed(&run, "standard input, line 2: ");
     let two = "query ids table --csv --key id --key name";
     folder.umbel(two).run().fails(&["--key", "one field"]);
     // Out of a pipe and into one.

@@ -265,7 +265,7 @@ fn a_record_of_many_megabytes_says_what_memory_it_needs() {
     let message = folder
         .umbel("common --csv --key v a b --memory 20MiB")
         .run()
-        .fails(&["the line at byte", "memory cap of 20MiB"]);
+        .fails(&[", line ", "memory cap of 20MiB"]);
     let memory = least_memory(&message);
     let run = folder.umbel(&format!("common --csv --key v a b --memory {memory}")).run();
     assert!(run.done() == folder.read("a"));
@@ -295,7 +295,7 @@ fn a_field_that_is_not_there_is_told_with_those_that_are() {
     let words = &["twice: columns 1 and 2 of the header are both named \"id\"", "number"];
     folder.umbel("build -o new --csv --key id twice").run().fails(words);
     folder.write("broken", "id,\"na\"me\n1,2\n");
-    let words = &["broken: the record at byte 0 has something after the quote", "at byte 7"];
+    let words = &["umbel: broken, line 1, column 8: something after the quote"];
     folder.umbel("build -o new --csv --key id broken").run().fails(words);
     assert_eq!(folder.names(), ["a", "b", "broken", "twice"]);
 }
@@ -307,36 +307,40 @@ fn a_broken_record_is_told_with_its_place() {
         (
             "id,v\n1,a\n2,5\" disk\n3,c\n",
             "--csv --key id",
-            &["the record at byte 9 has a quote inside a field without quotes at byte 12"][..],
+            &["bad, line 3, column 4: a quote inside a field without quotes"][..],
         ),
         (
             "id,v\n1,a\n2,\"b\"c\n3,\"\"\n",
             "--csv --key id",
-            &["the record at byte 9 has something after the quote that closes a field at byte 14"],
+            &["bad, line 3, column 6: something after the quote that closes a field"],
         ),
         (
             "id,v\n1,a\n2,\"b\n3,c\n",
             "--csv --key id",
-            &["the record at byte 9 has a quote that is never closed at byte 11", "--tsv"],
+            &["bad, line 3, column 3: a quote that is never closed", "--tsv"],
         ),
-        ("id,v\n1,\"a\n", "--csv", &["the record at byte 5 has a quote that is never closed"]),
+        ("id,v\n1,\"a\n", "--csv", &["bad, line 2, column 3: a quote that is never closed"]),
         (
             "id,v\n1,a\n2\n",
             "--csv --key v",
-            &["the record at byte 9 has no field \"v\", it has 1 field; name a field"],
+            &["bad, line 3: the record has no field \"v\", it has 1 field; name a field"],
         ),
-        ("1\t2\n3\n", "--tsv --no-header --key 2", &["byte 4 has no field \"2\", it has 1 field"]),
+        (
+            "1\t2\n3\n",
+            "--tsv --no-header --key 2",
+            &["bad, line 2: the record has no field \"2\", it has 1 field"],
+        ),
         (
             "{\"id\":1}\n{\"id\":}\n",
             "--jsonl --key id",
-            &["the record at byte 9 is no JSON: expected value at line 1 column 7"],
+            &["bad, line 2, column 7: no JSON: expected value; mend"],
         ),
-        ("{\"id\":1}\n{} {}\n", "--jsonl", &["the record at byte 9 is no JSON: trailing"]),
-        ("{\"id\":1\n}\n", "--jsonl", &["the record at byte 0 is no JSON: EOF"]),
+        ("{\"id\":1}\n{} {}\n", "--jsonl", &["bad, line 2, column 4: no JSON: trailing"]),
+        ("{\"id\":1\n}\n", "--jsonl", &["bad, line 1, column 7: no JSON: EOF"]),
         (
             "{\"id\":1}\n{\"user\":{\"name\":1,\"mail\":2},\"x\":3}\n",
             "--jsonl --key id",
-            &["the record at byte 9 has no field \"id\", it has the fields user, x; name"],
+            &["bad, line 2: the record has no field \"id\", it has the fields user, x; name"],
         ),
         (
             "{\"user\":{\"name\":1,\"mail\":2},\"x\":3}\n",
@@ -346,11 +350,11 @@ fn a_broken_record_is_told_with_its_place() {
         ("{\"x\":[1,2]}", "--jsonl --key x.2", &["no field \"x.2\", it has an array of 2 in x;"]),
         ("{\"x\":\"y\"}", "--jsonl --key x.y", &["no field \"x.y\", it has a string in x;"]),
         ("[]", "--jsonl --key x", &["no field \"x\", it has an array of 0;"]),
-        ("{\"x\":\"\\ud800\"}", "--jsonl --key x", &["at byte 0 is no JSON"]),
+        ("{\"x\":\"\\ud800\"}", "--jsonl --key x", &["bad, line 1"]),
     ] {
         folder.write("bad", bytes);
         for threads in ["", "--threads 1"] {
-            let words = [&["umbel: bad: "], words].concat();
+            let words = [&["umbel: bad, line "], words].concat();
             folder.umbel(&format!("build -o new {format} bad {threads}")).run().fails(&words);
             folder.umbel(&format!("common {format} bad bad {threads}")).run().fails(&words);
         }
@@ -383,5 +387,37 @@ fn options_that_do_not_go_together_are_refused() {
             folder.umbel(&format!("{verb} {options}")).run().fails(words);
         }
         assert_eq!(folder.names(), ["a", "b"]);
+    }
+}
+
+#[test]
+fn the_place_of_a_broken_record_is_its_line_and_column_in_files_pipes_and_compressed_ones() {
+    let folder = Folder::new();
+    let rows: String = (0..15_000).map(|i| format!("{i},\"two\nlines\"\n")).collect();
+    let broken = format!("\u{feff}id,v\n{rows}7,\u{e9}\u{e9} \"x\"\n{rows}");
+    folder.write("a.csv", &broken);
+    folder.write("a.gz", crate::util::gzip(broken.as_bytes()));
+    let words = "line 30002, column 6: a quote inside a field without quotes";
+    for threads in [1, 2] {
+        let run = |arguments: &str| {
+            let options = format!("--csv -k id -j {threads} -m 16MiB");
+            folder.umbel(&format!("{arguments} {options}")).stdin(broken.as_bytes()).run()
+        };
+        for (arguments, name) in [
+            ("common a.csv a.csv", "a.csv"),
+            ("common a.gz a.csv", "a.gz"),
+            ("common - a.csv", "standard input"),
+            ("build -o f --keys 1e6", "standard input"),
+            ("build -o f --keys 1e6 a.gz", "a.gz"),
+        ] {
+            run(arguments).fails(&[&format!("umbel: {name}, {words}")]);
+        }
+    }
+    // The header, and lines of which the first has a mark.
+    folder.write("b.csv", "\u{feff}id,\"v\"v\n1,2\n");
+    for input in ["b.csv", "-"] {
+        let run = folder.umbel(&format!("build -o f --keys 9 --csv {input}"));
+        let run = run.stdin(folder.read("b.csv")).run();
+        run.fails(&[", line 1, column 7: something after the quote"]);
     }
 }

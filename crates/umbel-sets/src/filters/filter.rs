@@ -161,8 +161,7 @@ impl LineKeys {
         /// Keys at once: as many as are asked for ahead, several times over.
         const BATCH: usize = 256;
         let about = |line: usize, error: umbel_foreign::Error| Error::Key {
-            name: lines.name().to_owned(),
-            offset: lines.offset(line),
+            at: lines.at(line),
             source: error.into(),
         };
         let mut buffers = vec![Vec::new(); BATCH.min(lines.len())];

@@ -6,6 +6,7 @@ use umbel::{Cascade, KeyHash, KeyHasher, Plan};
 
 use super::count::count;
 use crate::budget::Budget;
+use crate::error::Place;
 use crate::input::{Input, lengths};
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
@@ -71,7 +72,8 @@ pub fn build_lists(
     if let Some(&hash) = common {
         let [(name, offset, line), (other, ..)] =
             [find(&scanner, include, hash)?, find(&scanner, exclude, hash)?];
-        return Err(Error::BothLists { name, offset, line, other });
+        let at = Place::new(&name, offset);
+        return Err(scanner.located(Error::BothLists { at, line, other }, include));
     }
     Ok((Cascade::build_planned(&plan, &included, &excluded, hasher)?, report))
 }

@@ -280,9 +280,8 @@ impl Visit for Skip<'_> {
             done.checked_sub(1).map(|last| lines.offset(last) + lines.extent(last).len() as u64);
         state.at.offset = last.unwrap_or(state.at.offset);
         if done < lines.len() {
-            let (name, offset) = (lines.name().to_owned(), lines.offset(done));
-            let keys = state.filter.plan().keys();
-            return Err(error.unwrap_or(Error::FilterFull { name, offset, keys }));
+            let (at, keys) = (lines.at(done), state.filter.plan().keys());
+            return Err(error.unwrap_or(Error::FilterFull { at, keys }));
         }
         if state.saved.elapsed() >= state.every {
             state.checkpoint(false)

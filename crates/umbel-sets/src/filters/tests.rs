@@ -54,7 +54,7 @@ fn lines_seen_before_are_left_out_until_the_filter_is_full() {
         if room == 400 {
             let error = result.unwrap_err();
             assert!(
-                matches!(error, Error::FilterFull { offset: at, keys: 400, .. } if at == offset),
+                matches!(error, Error::FilterFull { ref at, keys: 400 } if at.offset == offset),
                 "{error}"
             );
             drop(seen);
@@ -108,9 +108,10 @@ fn a_line_on_both_lists_is_named_with_its_place() {
         input(dir.path(), "second", &lines(2999..3500)),
     ];
     match build(&both).unwrap_err() {
-        Error::BothLists { name, offset, line, other } => {
-            assert_eq!((name.as_str(), other.as_str()), ("block", "second"));
-            assert_eq!(offset, lines(0..2999).len() as u64);
+        Error::BothLists { at, line, other } => {
+            assert_eq!((at.name.as_str(), other.as_str()), ("block", "second"));
+            assert_eq!(at.offset, lines(0..2999).len() as u64);
+            assert_eq!(at.line, Some((3000, 1)));
             assert_eq!([&line[..], b"\n"].concat(), lines(2999..3000));
         }
         error => panic!("{error}"),

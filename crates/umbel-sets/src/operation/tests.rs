@@ -303,7 +303,7 @@ fn long_lines_need_room_and_the_message_names_enough() {
         let inputs = write(dir.path(), &bytes);
         let error = job(&inputs, ask, cramped(2), &options).run(&mut Vec::new()).unwrap_err();
         match error {
-            Error::LongLine { offset: 6, length: 100_000, .. } => {}
+            Error::LongLine { at: crate::Place { offset: 6, .. }, length: 100_000, .. } => {}
             other => panic!("{other}"),
         }
         let budget = Budget { rest: 2_000_000, ..cramped(2) };

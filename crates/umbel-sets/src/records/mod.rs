@@ -32,7 +32,7 @@ pub use normalize::Normalization;
 pub use rewrite::{Rewritten, align};
 pub(crate) use stored::{Layout, MOST_HEADER, Record};
 
-use crate::error::QuoteFlaw;
+use crate::error::{Place, QuoteFlaw};
 use crate::{Error, Options};
 
 /// How inputs are cut into records, and what of a record is its key.
@@ -370,15 +370,17 @@ impl Format {
 
     /// What is wrong with the record at `offset` of the input `name`.
     pub(crate) fn error(&self, flaw: Flaw, name: &str, offset: u64) -> Error {
-        let name = name.to_owned();
+        let place = |within: usize| Place::new(name, offset + within as u64);
         match flaw {
-            Flaw::Quote { flaw, at } => Error::Quote { name, offset, at: offset + at as u64, flaw },
+            Flaw::Quote { flaw, at } => Error::Quote { at: place(at), flaw },
             Flaw::NoField { field, found } => {
-                Error::NoField { name, offset, field: self.fields[field].clone(), found }
+                Error::NoField { at: place(0), field: self.fields[field].clone(), found }
             }
-            Flaw::Json(source) => Error::Json { name, offset, source },
-            Flaw::Ragged { found, columns } => Error::Ragged { name, offset, found, columns },
-            Flaw::GiantKey(length) => Error::GiantLine { name, offset, length },
+            Flaw::Json(source) => {
+                Error::Json { at: place(source.column().saturating_sub(1)), source }
+            }
+            Flaw::Ragged { found, columns } => Error::Ragged { at: place(0), found, columns },
+            Flaw::GiantKey(length) => Error::GiantLine { at: place(0), length },
         }
     }
 }

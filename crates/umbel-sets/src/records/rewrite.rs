@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use super::{Bad, Flaw, Format, Kind, MARK, Value, blank, columns, list, mark};
-use crate::error::QuoteFlaw;
+use crate::error::{LineCounter, Place, QuoteFlaw};
 use crate::input::{Input, Spool, Stream};
 use crate::report::Progress;
 use crate::scan::skip_line;
@@ -108,6 +108,8 @@ pub struct Rewritten<R> {
     buffer: Vec<u8>,
     begin: usize,
     offset: u64,
+    /// The lines before that.
+    passed: LineCounter,
     ended: bool,
     started: bool,
     /// Whether the header is behind.
@@ -124,10 +126,12 @@ impl<R: Read> Rewritten<R> {
     /// # Errors
     /// As for any work with these options.
     pub fn new(name: &str, source: R, options: &Options) -> Result<Self, Error> {
+        let format = Format::new(options)?;
         Ok(Self {
             source,
             name: name.to_owned(),
-            format: Format::new(options)?,
+            passed: LineCounter::new(format.ends().byte()),
+            format,
             progress: Arc::clone(&options.progress),
             order: Vec::new(),
             buffer: Vec::new(),
@@ -161,7 +165,7 @@ impl<R: Read> Rewritten<R> {
             match names {
                 Ok(None) => self.leave(length),
                 names => {
-                    return names.map_err(|flaw| self.format.error(flaw, &self.name, self.offset));
+                    return names.map_err(|flaw| self.error(flaw));
                 }
             }
         }
@@ -233,14 +237,15 @@ impl<R: Read> Rewritten<R> {
             Some(at) => at as u64,
             None => held.len() as u64 + skip_line(&mut self.source, ends, &mut quoted).0,
         };
-        let (name, offset, cap) = (self.name.clone(), self.offset, SHARE * self.most as u64);
-        Error::LongLine {
-            name,
-            offset,
-            length,
-            cap,
-            least: (SHARE * length).next_multiple_of(1 << 20),
-        }
+        let at = Place { line: Some(self.passed.place()), ..Place::new(&self.name, self.offset) };
+        let cap = SHARE * self.most as u64;
+        Error::LongLine { at, length, cap, least: (SHARE * length).next_multiple_of(1 << 20) }
+    }
+
+    /// What is wrong with the record at hand.
+    fn error(&self, flaw: Flaw) -> Error {
+        let error = self.format.error(flaw, &self.name, self.offset);
+        self.passed.locate(error, &self.buffer[self.begin..], self.offset)
     }
 
     fn read_on(&mut self) -> Result<(), Error> {
@@ -274,6 +279,7 @@ impl<R: Read> Rewritten<R> {
     /// Goes on behind a record and its end.
     fn leave(&mut self, length: usize) {
         let end = (self.begin + length + 1).min(self.buffer.len());
+        self.passed.pass(&self.buffer[self.begin..end]);
         self.offset += (end - self.begin) as u64;
         self.begin = end;
     }
@@ -296,7 +302,7 @@ impl<R: Read> Rewritten<R> {
             match written {
                 Ok(()) => self.headed |= !values.is_empty(),
                 Err(_) if self.format.bad == Bad::Skip && !is_header => self.progress.leave_out(),
-                Err(flaw) => return Err(self.format.error(flaw, &self.name, self.offset)),
+                Err(flaw) => return Err(self.error(flaw)),
             }
             self.leave(length);
             // What a pipe gave is passed on before more is waited for.

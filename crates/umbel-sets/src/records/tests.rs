@@ -292,11 +292,15 @@ proptest! {
         let mut results = [(1, None), (budget.threads, None), (1, Some(drip))].map(|(threads, drip)| {
             match see(&records, &bytes, Budget { threads, ..budget }, drip) {
                 Ok((_, seen)) => Ok(seen),
-                Err(Error::Quote { offset, at, flaw, .. }) => {
-                    assert!(offset <= at && at <= bytes.len() as u64);
-                    Err(format!("{offset} {at} {flaw}"))
+                Err(Error::Quote { at, flaw }) => {
+                    assert!(at.offset <= bytes.len() as u64);
+                    assert_eq!(at.line, Some(line_and_column(&bytes, at.offset as usize)));
+                    Err(format!("{} {flaw}", at.offset))
                 }
-                Err(Error::NoField { offset, .. }) => Err(offset.to_string()),
+                Err(Error::NoField { at, .. }) => {
+                    assert_eq!(at.line, Some(line_and_column(&bytes, at.offset as usize)));
+                    Err(at.offset.to_string())
+                }
                 Err(error) => panic!("{error}"),
             }
         });
@@ -459,9 +463,8 @@ fn a_record_without_an_end_is_told_by_its_quote_not_by_its_length() {
         for (budget, drip) in [(small, None), (small, Some(700)), (roomy(64), None)] {
             let records = csv_records(b',', false, &[0]);
             match see(&records, bytes.as_bytes(), budget, drip).unwrap_err() {
-                Error::Quote { offset, at: place, flaw, .. } => {
-                    assert_eq!((offset, flaw), (7_000, expected));
-                    assert_eq!(place, 7_000 + at);
+                Error::Quote { at: place, flaw } => {
+                    assert_eq!((place.offset, flaw), (7_000 + at, expected));
                 }
                 other => panic!("{other}"),
             }
@@ -472,10 +475,19 @@ fn a_record_without_an_end_is_told_by_its_quote_not_by_its_length() {
     for drip in [None, Some(700)] {
         let error = see(&csv_records(b',', false, &[0]), bytes.as_bytes(), small, drip);
         match error.unwrap_err() {
-            Error::LongLine { offset: 7_000, length: 1_000_004, .. } => {}
+            Error::LongLine { at: Place { offset: 7_000, .. }, length: 1_000_004, .. } => {}
             other => panic!("{other}"),
         }
     }
+}
+
+/// The line and the column of a place, from 1.
+fn line_and_column(bytes: &[u8], place: usize) -> (u64, u64) {
+    let before = String::from_utf8_lossy(&bytes[..place]);
+    let (lines, last) = before
+        .rsplit_once('\n')
+        .map_or((0, &*before), |(all, last)| (all.matches('\n').count() + 1, last));
+    (lines as u64 + 1, last.chars().count() as u64 + 1)
 }
 
 #[test]
@@ -487,7 +499,13 @@ fn what_is_before_a_broken_record_is_handed_on() {
         let scanner = Scanner::within(roomy(chunk), &options, KeyHasher::default()).unwrap();
         let collect = Collect { room: 1 << 20, ..Collect::default() };
         let error = scanner.scan(&input(dir.path(), bytes.as_bytes()), &collect).unwrap_err();
-        assert!(matches!(error, Error::NoField { offset: 20_000, .. }), "{error}");
+        assert!(
+            matches!(
+                error,
+                Error::NoField { at: Place { offset: 20_000, line: Some((5_001, 1)), .. }, .. }
+            ),
+            "{error}"
+        );
         assert_eq!(collect.seen.into_inner().unwrap().len(), 5_000);
     }
 }

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 
 use super::Scanner;
 use crate::Error;
+use crate::error::Place;
 use crate::input::Reader;
 use crate::records::{Ends, mark};
 
@@ -38,12 +39,12 @@ impl Scanner<'_> {
         let (rest, ended) = skip_line(source, self.format.ends(), &mut quoted);
         check(ended || !quoted)?;
         let length = bytes.len() as u64 + rest;
-        let name = name.to_owned();
+        let at = Place::new(name, offset);
         if length > u64::from(u32::MAX) {
-            return Err(Error::GiantLine { name, offset, length });
+            return Err(Error::GiantLine { at, length });
         }
         let (cap, least) = (self.budget.cap, self.budget.cap_for_line(weight * length, room));
-        Err(Error::LongLine { name, offset, length, cap, least })
+        Err(Error::LongLine { at, length, cap, least })
     }
 }
 

@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use umbel::KeyHash;
 
 use crate::budget::{Budget, KEPT};
+use crate::error::{LineCounter, Place};
 use crate::hash::LineHasher;
 use crate::input::{Input, Reader, read_error};
 use crate::records::{Ends, Format, Head, KeyAt, Layout, Record};
@@ -161,6 +162,11 @@ impl<'a> Lines<'a> {
         self.origin.offset + self.spans[i].start as u64
     }
 
+    /// Where line `i` starts, for messages.
+    pub(crate) fn at(&self, i: usize) -> Place {
+        Place::new(self.name(), self.offset(i))
+    }
+
     /// Where line `i` starts in all inputs, laid end to end.
     pub(crate) fn place(&self, i: usize) -> u64 {
         self.origin.place + self.offset(i)
@@ -254,10 +260,26 @@ impl<'a> Scanner<'a> {
         let mut first = None;
         if self.format.has_header() {
             for input in inputs {
-                first = first.or(self.head(&input.open()?)?.row);
+                let head = self.head(&input.open()?);
+                first = first.or(head.map_err(|error| self.located(error, inputs))?.row);
             }
         }
         Ok(first)
+    }
+
+    /// An error with the line and column of its place in one of the inputs, which is read again for that. A place that
+    /// cannot be found any more stays as it is.
+    pub(crate) fn located(&self, mut error: Error, inputs: &[Input]) -> Error {
+        if let Some(place) = error.place()
+            && place.line.is_none()
+            && let Some(input) = inputs.iter().find(|input| input.name() == place.name)
+        {
+            let counted = input
+                .open()
+                .and_then(|reader| reader.count_lines(place.offset, self.format.ends().byte()));
+            place.line = counted.ok().map(|counter| counter.place());
+        }
+        error
     }
 
     /// Shows every line of all `inputs` to `visit`; gives what it saw of each.
@@ -303,7 +325,7 @@ impl<'a> Scanner<'a> {
                         tallies[input - range.start].add(part);
                     }
                 }
-                Err(Halt::Failed(error)) => return Err(error),
+                Err(Halt::Failed(error)) => return Err(self.located(error, &inputs[range])),
                 // Stopped by another worker's error, which is among the results.
                 Err(Halt::Stopped) => {}
             }
@@ -327,6 +349,8 @@ impl<'a> Scanner<'a> {
         // `buffer[begin..filled]` is the start of a line, which begins at `offset` in the source;
         // `quoted` tells whether it ends within quotes.
         let (mut begin, mut filled, mut offset, mut quoted) = (0, 0, 0, false);
+        // Before `offset`; what comes behind it is in the buffer when an error needs it.
+        let mut passed = LineCounter::new(ends.byte());
         loop {
             if filled == buffer.len() && begin > 0 {
                 buffer.copy_within(begin..filled, 0);
@@ -335,7 +359,8 @@ impl<'a> Scanner<'a> {
             if filled == buffer.len() {
                 let longer = grown(filled);
                 let loaded = Loaded { name, buffer: &buffer[..filled], first: 0, offset };
-                self.check_long(&loaded, longer, visit.room(), &mut source)?;
+                self.check_long(&loaded, longer, visit.room(), &mut source)
+                    .map_err(|error| passed.locate(error, &buffer, offset))?;
                 buffer.resize(longer, 0);
             }
             let read = match source.read(&mut buffer[filled..]) {
@@ -352,22 +377,26 @@ impl<'a> Scanner<'a> {
                 None => continue,
             };
             if head.is_none() {
-                let Some(found) = self.format.head(name, &buffer[begin..filled], read == 0)? else {
-                    continue;
-                };
+                let start = &buffer[begin..filled];
+                let found = self.format.head(name, start, read == 0);
+                let found = found.map_err(|error| passed.locate(error, start, offset))?;
+                let Some(found) = found else { continue };
                 if let Some(row) = &found.row {
                     batch.tally.see(self.hasher.hash(row));
                     visit.header(row)?;
                 }
+                passed.pass(&start[..found.start]);
                 begin += found.start;
                 offset += found.start as u64;
                 head = Some(found);
             }
             let cut = &head.as_ref().expect("just found").cut;
             let origin = Origin { input: 0, name, place: 0, offset };
+            let bytes = &buffer[begin..end];
             batch
-                .lines(&buffer[begin..end], origin, cut, visit, &mut local, || Ok(()))
-                .map_err(Halt::into_error)?;
+                .lines(bytes, origin, cut, visit, &mut local, || Ok(()))
+                .map_err(|halt| passed.locate(halt.into_error(), bytes, offset))?;
+            passed.pass(bytes);
             offset += (end - begin) as u64;
             begin = end;
             if read == 0 {
