@@ -182,6 +182,14 @@ impl FromStr for Delimiter {
     }
 }
 
+/// What a filter calls the fields that its keys are taken from.
+#[derive(Debug, Default, Args)]
+pub(crate) struct NamesArgs {
+    /// What the filter calls the field of --key, where the input calls it otherwise; once for each --key
+    #[arg(long = "as", value_name = "NAME", requires = "key", help_heading = "Records")]
+    pub(crate) names: Vec<String>,
+}
+
 /// Where lines go.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
@@ -364,7 +372,9 @@ pub(crate) struct DiffArgs {
 /// the filter saved at the end, also by Ctrl-C and TERM, and always after the lines: a run that is killed loses none, and
 /// the next one goes on behind it. With -o, lines are added to FILE, and each goes out exactly once: what a killed run
 /// wrote after its last checkpoint is taken back, for it comes again. A pipe may get such lines twice, and the last one
-/// half. Runs with the same filter wait for each other.
+/// half. Runs with the same filter wait for each other. A blocked filter may be larger than --memory: then lines go out
+/// when all input is read. Options of a new filter are refused when one that is there has others. With --seen, exit 1
+/// when no line is new.
 #[derive(Debug, Args)]
 pub(crate) struct DedupArgs {
     /// Files of lines, taken as one [default: standard input]
@@ -408,6 +418,8 @@ pub(crate) struct DedupArgs {
     #[arg(allow_negative_numbers = true)]
     pub(crate) checkpoint: Duration,
     #[command(flatten)]
+    pub(crate) names: NamesArgs,
+    #[command(flatten)]
     pub(crate) secret: SecretArgs,
     #[command(flatten)]
     pub(crate) output: ResultArgs,
@@ -423,6 +435,11 @@ pub(crate) struct DedupArgs {
 ///
 /// With --format, a filter as another system writes it, of the size that this system chooses: byte for byte the same
 /// when the lines come in the same order (for rocksdb, sorted).
+///
+/// With --key, the filter records the fields, and refuses to answer for others.
+///
+/// Exit status: 0 when the filter is written; 2 on an error, and then no filter is written and one that was there
+/// is as it was.
 #[derive(Debug, Args)]
 #[command(after_long_help = formats::table())]
 pub(crate) struct BuildArgs {
@@ -458,6 +475,8 @@ pub(crate) struct BuildArgs {
     #[arg(allow_negative_numbers = true, value_parser = numbers::number::<u64>(0..=u64::MAX))]
     pub(crate) seed: u64,
     #[command(flatten)]
+    pub(crate) names: NamesArgs,
+    #[command(flatten)]
     pub(crate) secret: SecretArgs,
     #[command(flatten)]
     pub(crate) foreign: ForeignArgs,
@@ -471,7 +490,10 @@ pub(crate) struct BuildArgs {
 /// More lines into a filter
 ///
 /// The filter is replaced in one step when all lines are in: a crash leaves the old one, whole. A scalable filter
-/// grows when it is full, as far as --memory allows.
+/// grows when it is full, as far as --memory allows. A blocked filter may be larger than --memory: then it is rewritten
+/// piece by piece.
+///
+/// Exit status: 0 when all lines are in; 2 on an error, and then the filter is as it was.
 #[derive(Debug, Args)]
 pub(crate) struct AddArgs {
     /// The filter
@@ -480,6 +502,8 @@ pub(crate) struct AddArgs {
     /// Files of lines [default: standard input]
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) names: NamesArgs,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
     #[command(flatten)]
@@ -490,9 +514,14 @@ pub(crate) struct AddArgs {
 
 /// Lines out of a counting filter
 ///
-/// Only for lines that were put in, and as often as they were: a line that passes by error is taken out like any other,
-/// and others may then be lost. Lines that certainly are not there change nothing; the report tells how many. The filter
-/// is replaced in one step when all lines are out: a crash leaves the old one, whole. Other kinds cannot forget a line.
+/// Remove only lines that were added, and only as often as they were. A line that was never added passes with the
+/// filter's rate; removing it lowers counters of other lines, which may then be missing. Lines that certainly are not
+/// in the filter change nothing: the report counts them, and how many of the others were probably never added either.
+///
+/// The filter is replaced in one step when all lines are out: a crash leaves the old one, whole. Other kinds cannot
+/// forget a line.
+///
+/// Exit status: 0 when a line was removed; 1 when none was in the filter, which is then as it was; 2 on an error.
 #[derive(Debug, Args)]
 pub(crate) struct RemoveArgs {
     /// The filter, of kind counting
@@ -501,6 +530,8 @@ pub(crate) struct RemoveArgs {
     /// Files of lines [default: standard input]
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) names: NamesArgs,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
     #[command(flatten)]
@@ -511,6 +542,14 @@ pub(crate) struct RemoveArgs {
 ///
 /// Each line of the input that the filter lets pass goes out, in order, repeats included. A line that was put in
 /// always passes; another one passes with the filter's rate (see umbel info).
+///
+/// With --key, the fields must be those that the filter was built from, in the same order. A filter of plain lines answers
+/// for the key of one field, and a filter of one field for plain lines: both are the same bytes.
+///
+/// A blocked filter may be larger than --memory: then its pieces are read one at a time, the lines twice, and the answer
+/// comes when all input is read.
+///
+/// Exit status: 0 when a line went out; 1 when none did; 2 on an error.
 #[derive(Debug, Args)]
 pub(crate) struct QueryArgs {
     /// The filter
@@ -522,6 +561,8 @@ pub(crate) struct QueryArgs {
     /// The other lines: those that certainly are not in the filter
     #[arg(short = 'v', long)]
     pub(crate) invert: bool,
+    #[command(flatten)]
+    pub(crate) names: NamesArgs,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
     #[command(flatten)]
@@ -558,6 +599,11 @@ pub(crate) struct InfoArgs {
 /// Filters merge when they are of one kind and scheme, set as many bits a key, and one's size divides the other's;
 /// the larger is folded to the smaller. Scalable filters and windows do not merge. Other systems' filters merge when
 /// format, hash, seed, bits and probes agree.
+///
+/// Filters whose keys were taken from different fields do not merge.
+///
+/// Exit status: 0 when the filter is written; 2 on an error, and then no filter is written and one that was there
+/// is as it was.
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
     /// The filter to write; - is standard output
@@ -582,7 +628,10 @@ pub(crate) struct MergeArgs {
 ///
 /// Sizes, union, intersection, Jaccard index (what is in both over what is in either) and containment, each with a 95 %
 /// interval, from the bits alone; the bits that both have set; and whether they can merge, or why not. Of filters of
-/// different sizes the larger one is folded to the smaller.
+/// different sizes the larger one is folded to the smaller. Other systems' filters are compared when format, hash, seed,
+/// bits and probes agree.
+///
+/// Exit status: 0 when both were read, whatever they tell; 2 on an error.
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// The first filter, A
@@ -592,16 +641,22 @@ pub(crate) struct CompareArgs {
     #[arg(value_name = "B", value_hint = ValueHint::FilePath)]
     pub(crate) right: PathBuf,
     #[command(flatten)]
+    pub(crate) format: FormatArgs,
+    #[command(flatten)]
     pub(crate) voice: Voice,
 }
 
 /// A filter in another form
 ///
 /// A counting filter becomes a plain blocked one to ship: as if built from the lines that are in it now, a quarter of the
-/// size or less, and fit to be merged with others.
+/// size or less, and fit to be merged with others. So does a scalable filter that has not grown. One that has grown does
+/// not: a key lies in another place in each of its links.
 ///
 /// Of other systems' filters, parquet and parquet-bits become each other (the header comes or goes), and bits-and-blooms
 /// and its JSON. Nothing else converts: a filter does not keep its keys, and no two systems put them in the same places.
+///
+/// Exit status: 0 when the filter is written; 2 on an error, and then no filter is written and one that was there
+/// is as it was.
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
     /// The filter to write; - is standard output

@@ -43,6 +43,14 @@ pub(crate) fn is_same(left: &Metadata, right: &Metadata) -> bool {
     (left.dev(), left.ino()) == (right.dev(), right.ino())
 }
 
+/// Whether both paths lead to one file, or would if it were made.
+pub(crate) fn is_same_path(left: &Path, right: &Path) -> bool {
+    match (fs::metadata(left), fs::metadata(right)) {
+        (Ok(left), Ok(right)) => is_same(&left, &right),
+        _ => left == right,
+    }
+}
+
 fn folder(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

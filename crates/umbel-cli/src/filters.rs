@@ -3,14 +3,19 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufReader, IsTerminal, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use umbel::{AnyFilter, Blocks, FileError, Hashing, Scheme, Sealed, Secret};
+use umbel::filter::ShardReader;
+use umbel::format::Reader;
+use umbel::{
+    AnyFilter, Blocks, FileError, Hashing, KeyDescription, KeyHash, Kind, Plan, Scheme, Sealed,
+    Secret,
+};
 use umbel_foreign::{ForeignFilter, KeyType};
-use umbel_sets::{Filter, ForeignLines, Options};
+use umbel_sets::{Filter, ForeignLines, LargeFilter, Options};
 
-use crate::args::{ForeignArgs, FormatArgs, SecretArgs};
+use crate::args::{ForeignArgs, FormatArgs, NamesArgs, SecretArgs};
 use crate::atomic::{self, Existing};
 use crate::formats;
 use crate::journal::{self, Found};
@@ -38,14 +43,15 @@ pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
     }
 }
 
-/// Opens a filter to put keys in or ask for them, when it fits in memory.
+/// Reads a filter to ask it for keys, when it fits in memory.
 pub(crate) fn read(
+    file: &File,
     path: &Path,
     secret: Option<&Secret>,
     foreign: &ForeignArgs,
     options: &Options,
 ) -> Result<Filter> {
-    Ok(read_within(&open(path)?, path, secret, foreign, options)?.0)
+    Ok(read_within(file, path, secret, foreign, options)?.0)
 }
 
 fn read_within(
@@ -58,7 +64,7 @@ fn read_within(
     let own = || {
         read_file(file, path, |source, length| {
             // The header tells the size before any of it is read.
-            let bytes = umbel::format::Reader::new(source, length)?.header().payload_length();
+            let bytes = Reader::new(source, length)?.header().payload_length();
             Ok(umbel_sets::room_beside(bytes, options).map(drop))
         })??;
         let mut rewound = file;
@@ -85,6 +91,91 @@ fn read_within(
     }
 }
 
+/// A blocked filter that does not fit within the memory cap, to be worked on piece by piece.
+pub(crate) struct Large<'a> {
+    pub(crate) file: &'a File,
+    length: u64,
+    secret: Option<&'a Secret>,
+    pub(crate) plan: Plan,
+    description: KeyDescription,
+    /// What a run left beside it that did not end well.
+    journal: PathBuf,
+    pub(crate) found: Option<Found>,
+}
+
+/// The filter in `file`, when it is a blocked one of umbel that does not fit within the cap.
+pub(crate) fn large<'a>(
+    file: &'a File,
+    path: &Path,
+    secret: Option<&'a Secret>,
+    foreign: &ForeignArgs,
+    options: &Options,
+) -> Result<Option<Large<'a>>> {
+    if foreign.format.format.is_some() || foreign.key_type.is_some() {
+        return Ok(None);
+    }
+    let context = || path.display().to_string();
+    let length = formats::length(file, path)?;
+    let rewound = || {
+        let mut file = file;
+        file.rewind().with_context(context)?;
+        Ok::<_, anyhow::Error>(BufReader::with_capacity(1 << 16, file))
+    };
+    let large = match Reader::new(rewound()?, length) {
+        Ok(reader) => {
+            let fits = umbel_sets::room_beside(reader.header().payload_length(), options);
+            matches!(reader.header().kind(), Ok(Kind::Blocked))
+                && matches!(fits, Err(umbel_sets::Error::Memory { .. }))
+        }
+        // What is wrong with it is told by whoever reads it as a whole.
+        Err(_) => false,
+    };
+    let source = rewound()?;
+    if !large {
+        return Ok(None);
+    }
+    let shards = ShardReader::new(source, length, secret, 0).with_context(context)?;
+    let (plan, description) = (*shards.plan(), shards.description().clone());
+    let journal = journal::path_of(path);
+    let found = journal::find(&journal)?;
+    Ok(Some(Large { file, length, secret, plan, description, journal, found }))
+}
+
+impl Large<'_> {
+    /// As [`check_keys`].
+    pub(crate) fn check_keys(
+        &self,
+        path: &Path,
+        options: &Options,
+        names: &NamesArgs,
+    ) -> Result<()> {
+        umbel_sets::keys_of(self.plan.kind(), options, &names.names)
+            .and_then(|wanted| umbel_sets::check_keys(&self.description, &wanted))
+            .with_context(|| path.display().to_string())
+    }
+
+    /// Does the work with it.
+    pub(crate) fn work<T>(
+        &self,
+        path: &Path,
+        work: impl FnOnce(&LargeFilter<'_>) -> Result<T, umbel_sets::Error>,
+    ) -> Result<T> {
+        let noted = |each: &mut dyn FnMut(&[KeyHash]) -> Result<(), umbel_sets::Error>| {
+            let Some(found) = &self.found else { return Ok(()) };
+            journal::each_hashes(&self.journal, found, each)
+        };
+        let Self { file, length, secret, .. } = *self;
+        let filter = LargeFilter { file, length, secret, noted: &noted };
+        work(&filter).map_err(|error| match error {
+            // What is wrong with the filter.
+            umbel_sets::Error::Filter(_) => {
+                anyhow::Error::new(error).context(path.display().to_string())
+            }
+            error => error.into(),
+        })
+    }
+}
+
 /// Opens a filter for its receipt, or to merge it: needs no secret.
 pub(crate) fn read_sealed(path: &Path, format: &FormatArgs) -> Result<Filter<Scheme>> {
     let file = open(path)?;
@@ -100,11 +191,6 @@ pub(crate) fn read_sealed(path: &Path, format: &FormatArgs) -> Result<Filter<Sch
         }
         filter
     })
-}
-
-/// As [`read_sealed`], for what only filters of umbel can do.
-pub(crate) fn read_own(path: &Path, verb: &str) -> Result<AnyFilter<Blocks, Scheme>> {
-    own(read_sealed(path, &FormatArgs::default())?, path, verb)
 }
 
 /// The filter, when it is of umbel.
@@ -157,15 +243,20 @@ pub(crate) struct Locked {
     pub(crate) found: Option<Found>,
 }
 
-/// Opens a filter to add to it. Waits for another process that is adding: otherwise what one of
-/// them adds would be lost.
+/// Opens the file of a filter to replace it. Waits for another process that does so.
+pub(crate) fn open_locked(path: &Path) -> Result<File> {
+    lock(open(path)?, path)
+}
+
+/// Reads a filter to add to it, from a file that is [locked](open_locked): otherwise what another process adds would be
+/// lost.
 pub(crate) fn read_locked(
+    lock: File,
     path: &Path,
     secret: Option<&Secret>,
     foreign: &ForeignArgs,
     options: &Options,
 ) -> Result<Locked> {
-    let lock = lock(open(path)?, path)?;
     let (filter, found) = read_within(&lock, path, secret, foreign, options)?;
     Ok(Locked { filter, lock, found })
 }
@@ -193,14 +284,46 @@ fn lock(mut file: File, path: &Path) -> Result<File> {
     }
 }
 
-/// Writes a filter to a file, or to standard output when the path is `-`.
-pub(crate) fn write<H: Hashing>(filter: &Filter<H>, path: &Path, existing: Existing) -> Result<()> {
+/// Checks that a filter has keys such as the options ask for; `names` are what it calls their fields, where that is not
+/// what the input does.
+pub(crate) fn check_keys(
+    filter: &Filter,
+    path: &Path,
+    options: &Options,
+    names: &NamesArgs,
+) -> Result<()> {
+    let checked = match filter {
+        Filter::Own(filter) => umbel_sets::keys_of(filter.plan().kind(), options, &names.names)
+            .and_then(|wanted| umbel_sets::check_keys(filter.description(), &wanted)),
+        Filter::Foreign(_) if names.names.is_empty() => Ok(()),
+        Filter::Foreign(lines) => bail!(
+            "{}: a {} filter has no names of fields; leave --as out",
+            path.display(),
+            lines.filter().format()
+        ),
+    };
+    checked.with_context(|| path.display().to_string())
+}
+
+/// Writes a filter to a file, or to standard output when the path is `-`; gives the bytes written.
+pub(crate) fn write<H: Hashing>(
+    filter: &Filter<H>,
+    path: &Path,
+    existing: Existing,
+) -> Result<u64> {
     write_with(path, existing, |out| Ok(filter.write(out)?))
 }
 
-/// Replaces a filter that is [locked](Locked); gives the lock of the new file.
-pub(crate) fn write_locked(filter: &AnyFilter, path: &Path) -> Result<File> {
-    atomic::write(path, Existing::Replace, |out| Ok(filter.write(out)?))
+/// Replaces a filter that is [locked](Locked); gives the lock of the new file, and the bytes written.
+pub(crate) fn write_locked(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<(File, u64)> {
+    let mut bytes = 0;
+    let file = atomic::write(path, Existing::Replace, |out| {
+        write(&mut Counted { out, bytes: &mut bytes })
+    })?;
+    Ok((file, bytes))
 }
 
 /// As [`write()`], for a filter that `write` writes itself.
@@ -208,16 +331,38 @@ pub(crate) fn write_with(
     path: &Path,
     existing: Existing,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
-) -> Result<()> {
+) -> Result<u64> {
+    let mut bytes = 0;
     if path.as_os_str() == "-" {
         let mut out = io::BufWriter::with_capacity(1 << 18, io::stdout());
-        let written = write(&mut out).and_then(|()| Ok(out.flush()?));
-        return written.map_err(|error| match error.downcast::<io::Error>() {
+        let written = write(&mut Counted { out: &mut out, bytes: &mut bytes });
+        let written = written.and_then(|()| Ok(out.flush()?));
+        written.map_err(|error| match error.downcast::<io::Error>() {
             Ok(error) => StdoutClosed(error).into(),
             Err(error) => error,
-        });
+        })?;
+    } else {
+        atomic::write(path, existing, |out| write(&mut Counted { out, bytes: &mut bytes }))?;
     }
-    atomic::write(path, existing, write).map(drop)
+    Ok(bytes)
+}
+
+/// Counts the bytes that go to a file: with header and checksums, more than the filter has in memory.
+struct Counted<'a> {
+    out: &'a mut (dyn Write + Send),
+    bytes: &'a mut u64,
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        *self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// Refuses, before any work, a place where the result cannot go. A file that is there is locked as long as what this gives
@@ -251,6 +396,8 @@ pub(crate) fn claim_output(path: &Path, existing: Existing) -> Result<Option<Fil
 pub(crate) fn about(error: umbel_sets::Error, path: &Path) -> anyhow::Error {
     match error {
         umbel_sets::Error::Outgrown { .. }
+        | umbel_sets::Error::NoRoom { .. }
+        | umbel_sets::Error::Filter(umbel::Error::File(_))
         | umbel_sets::Error::Foreign(umbel_foreign::Error::Full { .. }) => {
             anyhow::Error::new(error).context(path.display().to_string())
         }
@@ -258,7 +405,7 @@ pub(crate) fn about(error: umbel_sets::Error, path: &Path) -> anyhow::Error {
     }
 }
 
-fn open(path: &Path) -> Result<File> {
+pub(crate) fn open(path: &Path) -> Result<File> {
     File::open(path).with_context(|| path.display().to_string())
 }
 

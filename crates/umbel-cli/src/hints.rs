@@ -32,6 +32,8 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
         Error::FieldNumber { .. } => "--key; for names, drop --no-header",
         Error::Delimiter { .. } => "--delimiter",
         Error::KeyFields { .. } => "--key",
+        Error::OtherKeys { .. } => "--key, or --as when only the names differ",
+        Error::Names { .. } | Error::NamesOfRows => "--as",
         _ => return None,
     })
 }

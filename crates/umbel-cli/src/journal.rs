@@ -108,6 +108,22 @@ pub(crate) fn take_in(filter: &mut AnyFilter, path: &Path) -> Result<Option<Foun
     Ok(Some(found))
 }
 
+/// Shows the hashes that the journal at `path` holds up to the checkpoint `found`.
+pub(crate) fn each_hashes(
+    path: &Path,
+    found: &Found,
+    each: &mut dyn FnMut(&[KeyHash]) -> Result<(), umbel_sets::Error>,
+) -> Result<(), umbel_sets::Error> {
+    let shown = each_frame(path, found.end, |frame, _| match frame {
+        Frame::Hashes(hashes) => Ok(each(&hashes)?),
+        Frame::Reached(_) => Ok(()),
+    });
+    shown.map_err(|error| match error.downcast() {
+        Ok(error) => error,
+        Err(error) => umbel_sets::Error::Work(error.into()),
+    })
+}
+
 /// Gives the whole frames of the journal at `path` that end before `until`, with the places of their ends.
 fn each_frame(
     path: &Path,

@@ -178,22 +178,55 @@ fn align(sources: Vec<Source>, rows: Rows, options: &Options) -> Result<Vec<Sour
     sources.into_iter().map(align).collect()
 }
 
-/// As [`open`], beside an output that lines are added to and that must be none of them.
+/// What a run writes to while it reads its inputs, or in place of what was there.
+pub(crate) enum Written<'a> {
+    /// Lines are added to the file.
+    Lines(&'a Path),
+    /// A filter is written there.
+    Filter(&'a Path),
+}
+
+/// As [`open`], beside outputs that must be none of the inputs.
 pub(crate) fn open_beside(
     files: &[PathBuf],
     work: &Work,
-    output: Option<&Path>,
+    outputs: &[Written<'_>],
+    rows: Rows,
     options: &Options,
 ) -> Result<Vec<Source>> {
     let paths = named(files, work)?;
-    let is_output =
-        |path: &PathBuf, out| path.metadata().is_ok_and(|meta| atomic::is_same(&meta, out));
-    if let Some(Ok(out)) = output.map(Path::metadata)
-        && let Some(path) = paths.iter().find(|path| is_output(path, &out))
-    {
-        bail!("{}: lines are added to it, so it cannot be an input too", path.display());
+    check_beside(&paths, outputs)?;
+    if let Some(list) = &work.files_from {
+        check_beside(std::slice::from_ref(list), outputs)?;
     }
-    align(open_paths(&paths)?, Rows::OfAll, options)
+    align(open_paths(&paths)?, rows, options)
+}
+
+fn check_beside(paths: &[PathBuf], outputs: &[Written<'_>]) -> Result<()> {
+    for output in outputs {
+        let (output, what) = match output {
+            Written::Lines(path) => (path, "lines are added to it"),
+            Written::Filter(path) => (path, "a filter is written there"),
+        };
+        let Ok(out) = output.metadata() else { continue };
+        // A device such as a terminal or /dev/null is read and written by anybody.
+        let is_output = |path: &&PathBuf| {
+            let meta = match is_stdin(path) {
+                true => stdin().and_then(|file| Ok(file.metadata()?)).ok(),
+                false => path.metadata().ok(),
+            };
+            out.is_file() && meta.is_some_and(|meta| atomic::is_same(&meta, &out))
+        };
+        if let Some(path) = paths.iter().find(is_output) {
+            let name = if is_stdin(path) {
+                "standard input".to_owned()
+            } else {
+                path.display().to_string()
+            };
+            bail!("{name}: {what}, so it cannot be an input too; name another file");
+        }
+    }
+    Ok(())
 }
 
 /// As [`open`], of paths as they are.
@@ -275,16 +308,18 @@ pub(crate) fn open_rereadable(
     Ok(umbel_sets::align(inputs, rows == Rows::OfAll, options)?)
 }
 
-/// As [`open_rereadable`], of two lists; gives the inputs of each.
+/// As [`open_rereadable`], of two lists beside an output; gives the inputs of each.
 pub(crate) fn open_two(
     files: &[PathBuf],
     others: &[PathBuf],
     work: &Work,
+    output: &Written<'_>,
     options: &Options,
 ) -> Result<[Vec<Input>; 2]> {
     let mut paths = named(files, work)?;
     let first = paths.len();
     paths.extend_from_slice(others);
+    check_beside(&paths, std::slice::from_ref(output))?;
     let inputs = rereadable(open_paths(&paths)?, options)?;
     let mut inputs = umbel_sets::align(inputs, false, options)?;
     let others = inputs.split_off(first);
@@ -329,6 +364,12 @@ fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// Standard input by a descriptor of its own, so that a redirected file can be read again.
+fn stdin() -> Result<File> {
+    use std::os::fd::AsFd;
+    Ok(File::from(io::stdin().as_fd().try_clone_to_owned().context("standard input")?))
+}
+
 enum Opened {
     Input(Input),
     Stream(Stream),
@@ -342,9 +383,7 @@ fn open_one(path: &Path) -> Result<Opened> {
     };
     let stream = |name, from| Ok(Opened::Stream(Stream { name, from }));
     if is_stdin(path) {
-        // A descriptor of its own, so that a redirected file can be read again.
-        use std::os::fd::AsFd;
-        let file = File::from(io::stdin().as_fd().try_clone_to_owned().context("standard input")?);
+        let file = stdin()?;
         let name = "standard input".to_owned();
         let meta = file.metadata().with_context(|| name.clone())?;
         not_output(&meta, &name)?;

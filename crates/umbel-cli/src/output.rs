@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::args::OutputArgs;
 use crate::atomic::{self, Existing};
@@ -50,6 +50,18 @@ pub(crate) fn write_file<T>(
         Ok(())
     })?;
     Ok(result.expect("it is there when the file is"))
+}
+
+/// Refuses an output in the place of a file that is read for more than its lines, such as a filter.
+pub(crate) fn refuse_in_place_of(output: Option<&Path>, files: &[Option<&PathBuf>]) -> Result<()> {
+    let Some(output) = output else { return Ok(()) };
+    match files.iter().flatten().find(|file| atomic::is_same_path(output, file)) {
+        Some(file) => bail!(
+            "{}: is read too, so the output cannot replace it; name another file",
+            file.display()
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Refuses, before any work, a file that cannot be made.

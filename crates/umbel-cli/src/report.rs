@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 use umbel::filter::{Fact, Figure, Part};
 use umbel::{Capacity, Estimate};
-use umbel_sets::{Changes, Progress, Receipt, Report};
+use umbel_sets::{Changes, ErrorBound, Progress, Receipt, Report};
 
 use crate::args::Voice;
 use crate::machine;
@@ -94,6 +94,15 @@ impl Run {
         } else if self.tells() {
             say(&format!("umbel {}: {}", self.verb, short(lines, report, filter, seconds)));
         }
+        if let Some(key_type) = report.assumed_type
+            && !self.voice.json
+        {
+            say(&format!(
+                "umbel {}: keys taken as {}, for the filter does not say their type: if it holds others, name it with --key-type",
+                self.verb,
+                key_type.name()
+            ));
+        }
     }
 
     fn json(&self, report: &Report, filter: Option<&Receipt>, seconds: f64) -> Value {
@@ -121,9 +130,15 @@ impl Run {
                 object[name] = json!(count);
             }
         }
-        if let Some(error) = report.error {
-            object["chance_extra"] = json!(error.extra);
-            object["chance_missing"] = json!(error.missing);
+        if let Some(ErrorBound { extra, missing }) = report.error {
+            object["chance_extra"] = json!(known(extra, report));
+            object["chance_missing"] = json!(known(missing, report));
+        }
+        if let Some(key_type) = report.assumed_type {
+            object["assumed_key_type"] = json!(key_type.name());
+        }
+        if let Some(absent) = report.absent {
+            object["absent"] = json!(absent);
         }
         if let Some(receipt) = filter {
             object["filter"] = receipt_json(receipt);
@@ -177,19 +192,37 @@ fn full(mut words: Vec<String>, report: &Report, filter: Option<&Receipt>, secon
     }
     let passes = counted(report.passes.into(), "pass");
     words.push(format!("read {} in {passes}", Size(report.bytes_read)));
-    words.push(format!("wrote {}", Size(report.bytes_written + report.bytes_spilled)));
+    if report.bytes_spilled > 0 {
+        words.push(format!("spilled {}", Size(report.bytes_spilled)));
+    }
+    words.push(format!("wrote {}", Size(report.bytes_written)));
     words.push(format!("peak {}", Size(machine::peak_memory())));
     words.push(format!("{seconds:.3} s"));
     words.push(match (report.error, filter) {
-        (Some(error), _) => format!(
-            "not exact: a line may be extra with chance {}, missing with {}",
-            Rate(error.extra),
-            Rate(error.missing)
-        ),
+        (Some(ErrorBound { extra, missing }), _) => {
+            let chance = |chance| known(chance, report).map(|chance| Rate(chance).to_string());
+            match (chance(extra), chance(missing)) {
+                (Some(extra), Some(missing)) => format!(
+                    "not exact: a line may be extra with chance {extra}, missing with {missing}"
+                ),
+                (Some(extra), None) => {
+                    format!("not exact: a line may be extra with chance {extra}")
+                }
+                (None, Some(missing)) => {
+                    format!("not exact: a line may be missing with chance {missing}")
+                }
+                (None, None) => "not exact".to_owned(),
+            }
+        }
         (None, Some(receipt)) => summary(receipt),
         (None, None) => "exact".to_owned(),
     });
     words.join(", ")
+}
+
+/// A chance of an answer; none for what is impossible only if keys have the type that they were taken to have.
+fn known(chance: f64, report: &Report) -> Option<f64> {
+    (chance > 0.0 || report.assumed_type.is_none()).then_some(chance)
 }
 
 impl Drop for Run {
@@ -370,7 +403,7 @@ fn figure(fact: &Fact) -> Option<Value> {
 }
 
 /// As [`receipt_json`], of a filter of umbel.
-pub(crate) fn own_json(receipt: &umbel::Receipt) -> Value {
+fn own_json(receipt: &umbel::Receipt) -> Value {
     let plan = &receipt.plan;
     let mut object = json!({
         "kind": plan.kind().name(),
@@ -423,4 +456,5 @@ pub(crate) fn add(total: &mut Report, part: &Report) {
     total.bytes_spilled += part.bytes_spilled;
     total.bytes_written += part.bytes_written;
     total.passes += part.passes;
+    total.assumed_type = total.assumed_type.or(part.assumed_type);
 }

@@ -167,6 +167,15 @@ fn building_and_asking_filters_stay_within_the_cap() {
     let report = run("query f a");
     assert_eq!(report["found"], LINES);
     answer_is(&folder, 0..LINES);
+    for threads in [1, 3] {
+        let report = run(&format!("query pieces a --threads {threads}"));
+        assert_eq!(report["found"], LINES);
+        answer_is(&folder, 0..LINES);
+        run(&format!("add pieces a --threads {threads}"));
+    }
+    write(&folder, "b", LINES / 2..LINES / 2 * 3);
+    run("dedup --seen pieces b");
+    answer_is(&folder, LINES..LINES / 2 * 3);
 }
 
 #[test]

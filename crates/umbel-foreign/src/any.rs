@@ -2,12 +2,15 @@
 
 use std::io::Write;
 
+use umbel::filter::Comparison;
+
 use crate::bits_and_blooms::{BitsAndBlooms, BitsAndBloomsJson};
 use crate::datasketches::DataSketches;
 use crate::guava::Guava;
 use crate::hadoop::Hadoop;
 use crate::hive::Hive;
 use crate::leveldb::LevelDb;
+use crate::measure::Measure;
 use crate::orc::Orc;
 use crate::parquet::Parquet;
 use crate::pybloom::{Pybloom, PybloomScalable};
@@ -186,6 +189,35 @@ impl Foreign {
 }
 
 impl<S: AsRef<[u8]>> Foreign<S> {
+    /// What the sets of two filters share, from their bits. Copies one of them for that.
+    ///
+    /// # Errors
+    /// As [`union`](Foreign::union); [`Error::NotComparable`] of a filter of several parts, and of one that answers without
+    /// looking at bits.
+    pub fn compare<T: AsRef<[u8]>>(&self, other: &Foreign<T>) -> Result<Comparison, Error> {
+        let mut union = self.to_owned()?;
+        union.union(other)?;
+        let measures = [self.measured(), other.measured(), union.measured()];
+        let measured = |measure: Option<Measure>| {
+            let measure = measure.ok_or(Error::NotComparable { format: self.format() })?;
+            let clear = (measure.bits - measure.set_bits) as f64;
+            Ok::<_, Error>((measure, clear))
+        };
+        let [left, right, both] = measures.map(measured);
+        let ((left, left_clear), (right, right_clear), (both, both_clear)) = (left?, right?, both?);
+        let coverage = left.coverage.ok_or(Error::NotComparable { format: self.format() })?;
+        Ok(Comparison {
+            left: left.keys,
+            right: right.keys,
+            overlap: coverage.overlap(left_clear, right_clear, both_clear),
+            bits: left.bits,
+            left_bits: left.set_bits,
+            right_bits: right.set_bits,
+            shared_bits: (left.set_bits + right.set_bits).saturating_sub(both.set_bits),
+            bits_by_chance: left.set_bits as f64 * right.set_bits as f64 / left.bits as f64,
+        })
+    }
+
     /// The same filter in another format of the same system: `parquet` and `parquet-bits`, or `bits-and-blooms`
     /// and its JSON. A copy when it has the format already.
     ///
@@ -283,6 +315,10 @@ impl<S: AsRef<[u8]>> ForeignFilter for Foreign<S> {
         self.get().bytes_to_fill()
     }
 
+    fn measured(&self) -> Option<Measure> {
+        self.get().measured()
+    }
+
     fn receipt(&self) -> Receipt {
         self.get().receipt()
     }
@@ -340,6 +376,41 @@ mod tests {
             let error = guava.convert(to).unwrap_err();
             assert!(matches!(error, Error::CannotConvert { from: Format::Guava, .. }), "{error}");
         }
+    }
+
+    #[test]
+    fn filters_tell_what_their_sets_share() {
+        let given = Parameters::for_keys(4000, 0.01);
+        for format in Format::ALL {
+            let of = |keys: std::ops::Range<u32>| {
+                let keys: Vec<_> = keys.map(|i| format!("key {i}")).collect();
+                Foreign::build(format, &given, keys.iter().map(|key| Key::Bytes(key.as_bytes())))
+            };
+            // Squid takes addresses of pages, and some formats no rate.
+            let (Ok(left), Ok(right)) = (of(0..3000), of(2000..4000)) else { continue };
+            let found = left.compare(&right).unwrap_or_else(|error| panic!("{format}: {error}"));
+            let overlap = found.overlap.unwrap();
+            for (estimate, truth) in [
+                (found.left, 3e3),
+                (found.right, 2e3),
+                (overlap.union, 4e3),
+                (overlap.intersection, 1e3),
+            ] {
+                // Six standard deviations, and a little for hashes that are not independent.
+                let far = (estimate.value - truth).abs();
+                assert!(
+                    far <= 6.0 * estimate.deviation + 0.02 * truth,
+                    "{format}: {estimate:?}, not {truth}"
+                );
+            }
+            assert_eq!(found.left_bits, left.receipt().set_bits);
+        }
+        let [one, other] = [1, 2].map(|probes| {
+            let given =
+                Parameters { probes: Some(probes), bits: Some(4096), ..Parameters::default() };
+            Foreign::new(Format::BitsAndBlooms, &given).unwrap()
+        });
+        assert!(matches!(one.compare(&other), Err(Error::Differ { .. })));
     }
 
     #[test]

@@ -24,6 +24,7 @@ use serde_json::value::RawValue;
 use crate::bits::Order;
 use crate::bytes::{MOST_PROBES, Reader, check, refuse};
 use crate::hash::murmur3::x64_128_and_with_one_behind;
+use crate::measure::Measure;
 use crate::plain::{Layout, Plain, sealed};
 use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
 
@@ -297,6 +298,10 @@ impl ForeignFilter for BitsAndBloomsJson {
         let set = self.binary.content().len() as u64 - SIZES as u64;
         let frame = frame(self.binary.layout().bits, self.binary.layout().probes.into(), "");
         frame.len() as u64 + set.div_ceil(3) * 4
+    }
+
+    fn measured(&self) -> Option<Measure> {
+        self.binary.measured()
     }
 
     fn receipt(&self) -> Receipt {

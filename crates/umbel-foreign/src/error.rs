@@ -157,6 +157,15 @@ pub enum Error {
         to: Format,
     },
 
+    /// A filter that does not tell what it shares with another.
+    #[error(
+        "{format}: a filter of several parts, or one that looks at no bits, does not tell what it shares; build each filter for all of its keys"
+    )]
+    NotComparable {
+        /// Format of the filter.
+        format: Format,
+    },
+
     /// The memory for a filter could not be had.
     #[error("{bytes} bytes of memory for the filter could not be allocated")]
     OutOfMemory {

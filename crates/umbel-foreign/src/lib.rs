@@ -113,6 +113,12 @@ pub trait ForeignFilter {
     /// What it really delivers now, from its own bits. One pass over them.
     fn receipt(&self) -> Receipt;
 
+    /// Figures of its one array of bits; none of a filter of several parts.
+    #[doc(hidden)]
+    fn measured(&self) -> Option<measure::Measure> {
+        None
+    }
+
     /// Writes its file, byte for byte as the system does.
     ///
     /// # Errors

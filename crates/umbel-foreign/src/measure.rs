@@ -5,13 +5,15 @@ use umbel::math::{Coverage, Estimate};
 use crate::bits::count_ones;
 
 /// Figures of one array of bits.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 pub struct Measure {
     pub(crate) bits: u64,
     pub(crate) set_bits: u64,
     pub(crate) keys: Estimate,
     pub(crate) fpp: f64,
+    /// What clear bits tell of keys; none where no bit is looked at.
+    pub(crate) coverage: Option<Coverage>,
 }
 
 impl Measure {
@@ -19,7 +21,7 @@ impl Measure {
     pub(crate) fn fixed(answer: bool, bits: u64) -> Self {
         let keys = if answer { f64::INFINITY } else { 0.0 };
         let keys = Estimate { value: keys, low: 0.0, high: keys, deviation: keys };
-        Self { bits, set_bits: 0, keys, fpp: f64::from(u8::from(answer)) }
+        Self { bits, set_bits: 0, keys, fpp: f64::from(u8::from(answer)), coverage: None }
     }
 
     /// Of probes anywhere among `bits` bits: X/m for each (B. H. Bloom 1970), keys by −(m/k)·ln(1 − X/m).
@@ -29,9 +31,9 @@ impl Measure {
     pub(crate) fn spread(array: &[u8], bits: u64, probes: u32) -> Self {
         let set_bits = count_ones(array);
         let clear = bits.saturating_sub(set_bits) as f64;
-        let keys = Coverage::classic(bits, probes).keys(clear);
+        let coverage = Coverage::classic(bits, probes);
         let fpp = (set_bits as f64 / bits as f64).min(1.0).powi(probes as i32);
-        Self { bits, set_bits, keys, fpp }
+        Self { bits, set_bits, keys: coverage.keys(clear), fpp, coverage: Some(coverage) }
     }
 
     /// Of probes that all fall into one block of `block` bytes: the rate is the mean over blocks.
@@ -50,8 +52,8 @@ impl Measure {
         let set_bits = count_ones(array);
         let fpp = blocks.map(rate).sum::<f64>() / count;
         let clear = bits.saturating_sub(set_bits) as f64;
-        let keys = Coverage::in_blocks(count, block as f64 * 8.0, spared, pairs).keys(clear);
-        Self { bits, set_bits, keys, fpp }
+        let coverage = Coverage::in_blocks(count, block as f64 * 8.0, spared, pairs);
+        Self { bits, set_bits, keys: coverage.keys(clear), fpp, coverage: Some(coverage) }
     }
 
     /// [`blocked`](Self::blocked) of `probes` probes anywhere in a block of `line` bytes.

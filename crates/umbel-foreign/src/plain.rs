@@ -349,8 +349,12 @@ impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {
         self.layout.bytes_to_fill(self.content().len())
     }
 
+    fn measured(&self) -> Option<Measure> {
+        Some(self.measure())
+    }
+
     fn receipt(&self) -> Receipt {
-        let Measure { bits, set_bits, keys, fpp } = self.measure();
+        let Measure { bits, set_bits, keys, fpp, .. } = self.measure();
         Receipt {
             format: self.format(),
             scheme: self.scheme(),

@@ -287,8 +287,9 @@ impl Layout for Fields {
             fpp *= set as f64 / slice_bits as f64;
         }
         let bits = self.bits();
-        let keys = Coverage::sliced(slice_bits, self.slices).keys((bits - set_bits) as f64);
-        Measure { bits, set_bits, keys, fpp }
+        let coverage = Coverage::sliced(slice_bits, self.slices);
+        let keys = coverage.keys((bits - set_bits) as f64);
+        Measure { bits, set_bits, keys, fpp, coverage: Some(coverage) }
     }
 
     fn facts(&self) -> Vec<Fact> {
@@ -555,6 +556,13 @@ impl<S: AsRef<[u8]>> ForeignFilter for PybloomScalable<S> {
 
     fn bytes(&self) -> u64 {
         self.content().len() as u64
+    }
+
+    fn measured(&self) -> Option<Measure> {
+        match &self.filters[..] {
+            [(fields, start)] => Some(fields.measure(&self.content()[*start..][fields.array()])),
+            _ => None,
+        }
     }
 
     fn receipt(&self) -> Receipt {

@@ -78,7 +78,7 @@ impl Receipt {
 
 impl Part {
     pub(crate) fn new(measure: Measure, probes: u32, facts: Vec<Fact>) -> Self {
-        let Measure { bits, set_bits, keys, fpp } = measure;
+        let Measure { bits, set_bits, keys, fpp, .. } = measure;
         Self { bits, set_bits, probes, keys, fpp, facts }
     }
 }

@@ -348,6 +348,10 @@ impl RedisBloom {
 }
 
 impl<S: AsRef<[u8]>> RedisBloom<S> {
+    fn measure(&self, link: &Link) -> Measure {
+        Measure::spread(&self.content()[link.array()], link.modulus(), link.hashes)
+    }
+
     /// The filter that `content` holds, all of it and nothing else: the header chunk and all data chunks.
     ///
     /// # Errors
@@ -478,12 +482,15 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloom<S> {
         self.content().len() as u64
     }
 
+    fn measured(&self) -> Option<Measure> {
+        match &self.links[..] {
+            [only] => Some(self.measure(only)),
+            _ => None,
+        }
+    }
+
     fn receipt(&self) -> Receipt {
-        let part = |link: &Link| {
-            let array = &self.content()[link.array()];
-            let measure = Measure::spread(array, link.modulus(), link.hashes);
-            Part::new(measure, link.hashes, link.facts())
-        };
+        let part = |link: &Link| Part::new(self.measure(link), link.hashes, link.facts());
         let facts = vec![
             Fact { name: "items", figure: Figure::Count(self.items()) },
             Fact { name: "growth", figure: Figure::Count(self.growth.into()) },

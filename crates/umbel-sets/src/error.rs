@@ -53,6 +53,18 @@ pub enum Error {
         /// The keys the filter was planned for.
         keys: u64,
     },
+    /// A filter that has no room for all new lines.
+    #[error(
+        "there are {new} new lines, and the filter, which is planned for {keys} keys, has room for {room}; nothing was written: go on with a larger filter, or one of a kind that grows"
+    )]
+    NoRoom {
+        /// Lines that it does not know.
+        new: u64,
+        /// Keys that it may still take.
+        room: u64,
+        /// The keys the filter was planned for.
+        keys: u64,
+    },
     /// A filter of rows where one of keys is needed.
     #[error(
         "the filter holds rows, not keys, and cannot record which lines were seen; name one of keys"
@@ -241,6 +253,27 @@ pub enum Error {
         /// Fields named.
         fields: usize,
     },
+    /// A filter of other keys than those that are looked up.
+    #[error(
+        "the filter was built from {filter} and cannot answer for {wanted}; look up the same fields in the same order, or rebuild it from these"
+    )]
+    OtherKeys {
+        /// What its keys are, in words.
+        filter: String,
+        /// What the keys of the job are.
+        wanted: String,
+    },
+    /// Names for fields, but not one for each.
+    #[error("{names} names for the {fields} fields of the key; give one for each, in their order")]
+    Names {
+        /// Fields of the key.
+        fields: usize,
+        /// Names given.
+        names: usize,
+    },
+    /// Other names for the attributes of a filter of rows.
+    #[error("a filter of rows is asked by the names of its attributes; name the fields as it does")]
+    NamesOfRows,
     /// What the work with keys has to say of itself.
     #[error("{0}")]
     Work(#[source] Box<dyn std::error::Error + Send + Sync>),

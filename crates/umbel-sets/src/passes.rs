@@ -88,9 +88,15 @@ impl Passes {
 
     /// The report of the whole job.
     pub(crate) fn finish(self, inputs: &[Input], disk: &Disk<'_>) -> Report {
+        self.finish_with(inputs, disk.read(), disk.written())
+    }
+
+    /// As [`finish`](Self::finish), with so many bytes read from and written to temporary files.
+    pub(crate) fn finish_with(self, inputs: &[Input], read: u64, written: u64) -> Report {
         let Self { tallies, mut report } = self;
         report.inputs(inputs, tallies.iter().flatten());
-        report.disk(disk);
+        report.bytes_read += read;
+        report.bytes_spilled += written;
         report
     }
 }

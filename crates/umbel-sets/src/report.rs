@@ -94,6 +94,11 @@ pub struct Report {
     pub grown: Vec<String>,
     /// For a comparison of two files, what differs.
     pub changes: Option<Changes>,
+    /// Lines that were certainly not in a filter that lines were taken out of.
+    pub absent: Option<u64>,
+    /// The type that keys of another system's filter were taken to have, for nobody said it: if they are of another, the
+    /// answer says nothing.
+    pub assumed_type: Option<umbel_foreign::KeyType>,
     /// Which error the answer may have; `None` when it is exact.
     pub error: Option<crate::ErrorBound>,
 }

@@ -166,6 +166,11 @@ impl<'a> Sink<'a> {
         self.lines
     }
 
+    /// Bytes written so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     pub(crate) fn flush(&mut self) -> Result<(), Error> {
         self.out.flush().map_err(Error::Output)
     }

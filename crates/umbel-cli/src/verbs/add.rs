@@ -1,23 +1,30 @@
 //! `umbel add`: more lines into a filter.
 
 use anyhow::Result;
-use umbel_sets::Report;
+use umbel_sets::{LargeFilter, Options, Receipt, Report};
 
 use super::build::add_lines;
 use super::explain;
 use crate::Outcome;
 use crate::args::AddArgs;
 use crate::atomic::Existing;
-use crate::lines::Rows;
+use crate::filters::{self, Large};
+use crate::lines::{self, Rows, Source, Written};
 use crate::output::print;
 use crate::report::Run;
-use crate::{filters, lines};
 
 pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
-    let sources = lines::open(&args.files, &args.work, Rows::OfOne, &options)?;
-    let mut locked = filters::read_locked(&args.filter, secret.as_ref(), &args.foreign, &options)?;
+    let output = [Written::Filter(&args.filter)];
+    let sources = lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, &options)?;
+    let (path, secret) = (&args.filter, secret.as_ref());
+    let lock = filters::open_locked(path)?;
+    if let Some(large) = filters::large(&lock, path, secret, &args.foreign, &options)? {
+        return in_pieces(&large, args, sources, &options);
+    }
+    let mut locked = filters::read_locked(lock, path, secret, &args.foreign, &options)?;
+    filters::check_keys(&locked.filter, &args.filter, &options, &args.names)?;
     if args.work.explain {
         print(explain::has(&locked.filter, args.work.voice.json))?;
         return Ok(Outcome::Done);
@@ -25,8 +32,35 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let run = Run::start("add", args.work.voice, &options.progress);
     let mut report = Report::default();
     add_lines(sources, &mut locked.filter, &args.filter, &options, &mut report)?;
-    filters::write(&locked.filter, &args.filter, Existing::Replace)?;
-    report.bytes_written += locked.filter.bytes();
+    report.bytes_written += filters::write(&locked.filter, &args.filter, Existing::Replace)?;
+    report.assumed_type = locked.filter.assumed_type();
     run.finish(&report, "", Some(&locked.filter.receipt()));
+    Ok(Outcome::Done)
+}
+
+/// As [`add`], to a filter larger than the memory cap.
+fn in_pieces(
+    large: &Large<'_>,
+    args: &AddArgs,
+    sources: Vec<Source>,
+    options: &Options,
+) -> Result<Outcome> {
+    large.check_keys(&args.filter, options, &args.names)?;
+    if args.work.explain {
+        print(explain::plan(&large.plan, args.work.voice.json))?;
+        return Ok(Outcome::Done);
+    }
+    let run = Run::start("add", args.work.voice, &options.progress);
+    let inputs = lines::rereadable(sources, options)?;
+    let mut result = None;
+    let bytes = filters::write_with(&args.filter, Existing::Replace, |out| {
+        let added =
+            |filter: &LargeFilter<'_>| umbel_sets::add_in_pieces(&inputs, filter, out, options);
+        result = Some(large.work(&args.filter, added)?);
+        Ok(())
+    })?;
+    let (mut report, receipt) = result.expect("written");
+    report.bytes_written += bytes;
+    run.finish(&report, "", Some(&Receipt::Own(receipt)));
     Ok(Outcome::Done)
 }

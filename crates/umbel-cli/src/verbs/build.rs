@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use umbel::{AnyFilter, Attributes, KeyHasher, Kind, Plan};
+use umbel::{AnyFilter, Attributes, KeyDescription, KeyHasher, Kind, Plan};
 use umbel_foreign::{Foreign, ForeignInsert, Format};
 use umbel_sets::{AtOnce, Filter, ForeignLines, Input, Options, Receipt, Report};
 
@@ -11,9 +11,9 @@ use super::explain;
 use crate::Outcome;
 use crate::args::BuildArgs;
 use crate::atomic::Existing;
-use crate::lines::{self, Rows, Source};
+use crate::lines::{self, Rows, Source, Written};
 use crate::numbers::{Bytes, Count};
-use crate::output::print;
+use crate::output::{print, refuse_in_place_of};
 use crate::report::Run;
 use crate::{filters, formats, report};
 
@@ -22,6 +22,8 @@ const DEFAULT_FPP: f64 = 0.01;
 pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     let _lock = filters::claim_output(&args.output, existing)?;
+    let secret = args.secret.secret_file.as_ref();
+    refuse_in_place_of(Some(&args.output), &[secret])?;
     let options = lines::options(&args.work)?;
     if let Some(format) = args.foreign.format.format {
         return build_foreign(args, format, existing, &options);
@@ -36,14 +38,15 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     if args.kind.kind().rows() && options.records.key().is_empty() {
         return Err(umbel::RowError::NoAttributes.into());
     }
+    let keys = umbel_sets::keys_of(args.kind.kind(), &options, &args.names.names)?;
     if args.kind.kind() == Kind::Cascade {
-        return build_lists(args, existing, hasher, &options);
+        return build_lists(args, existing, hasher, keys, &options);
     }
     if !args.except.is_empty() {
         bail!("--except goes with --kind cascade: other kinds have no exceptions");
     }
     let known = planned_without_lines(args)?;
-    let sources = lines::open(&args.files, &args.work, Rows::OfOne, &options)?;
+    let sources = open(args, &options)?;
     let run = Run::start("build", args.work.voice, &options.progress);
     let (plan, inputs, mut report) = match known {
         Some(plan) => (plan, sources, Report::default()),
@@ -56,16 +59,18 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     if plan.kind() == Kind::Blocked && umbel_sets::room_beside(plan.bytes(), &options).is_err() {
         let inputs = lines::rereadable(inputs, &options)?;
         let mut result = None;
-        filters::write_with(&args.output, existing, |out| {
-            result = Some(umbel_sets::build_in_pieces(&inputs, &plan, hasher, out, &options)?);
+        let bytes = filters::write_with(&args.output, existing, |out| {
+            let built = umbel_sets::build_in_pieces(&inputs, &plan, hasher, &keys, out, &options);
+            result = Some(built?);
             Ok(())
         })?;
         let (part, receipt) = result.expect("written");
         report::add(&mut report, &part);
+        report.bytes_written += bytes;
         run.finish(&report, "", Some(&Receipt::Own(receipt)));
         return Ok(Outcome::Done);
     }
-    let filter = if plan.kind().built_at_once() {
+    let mut filter = if plan.kind().built_at_once() {
         let mut lines = AtOnce::new(&plan, hasher, &options)?;
         for source in inputs {
             match source {
@@ -78,19 +83,26 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         }
         let (filter, part) = lines.finish()?;
         report::add(&mut report, &part);
-        AnyFilter::Bloomier(filter).into()
+        AnyFilter::Bloomier(filter)
     } else {
         let mut filter = Filter::Own(match plan.kind().rows() {
             true => Attributes::with_names(&plan, options.records.key(), hasher)?.into(),
             false => AnyFilter::with_plan(&plan, hasher)?,
         });
         add_lines(inputs, &mut filter, &args.output, &options, &mut report)?;
-        filter
+        filters::own(filter, &args.output, "build")?
     };
-    filters::write(&filter, &args.output, existing)?;
-    report.bytes_written += filter.bytes();
+    filter.describe(keys);
+    let filter = Filter::Own(filter);
+    report.bytes_written += filters::write(&filter, &args.output, existing)?;
     run.finish(&report, "", Some(&filter.receipt()));
     Ok(Outcome::Done)
+}
+
+/// The inputs, none of which the filter may replace.
+fn open(args: &BuildArgs, options: &Options) -> Result<Vec<Source>> {
+    let output = [Written::Filter(&args.output)];
+    lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, options)
 }
 
 /// A filter as another system makes it.
@@ -107,8 +119,11 @@ fn build_foreign(
     given.keys = args.keys.map(|keys| keys.0).or(given.keys);
     given.fpp = args.fpp.map(|fpp| fpp.0).or(given.fpp);
     given.bits = args.size.map(|size| size.0.saturating_mul(8)).or(given.bits);
+    if !args.names.names.is_empty() {
+        bail!("--as: a {format} filter has no place for the names of fields; leave it out");
+    }
     let key_type = args.foreign.key_type;
-    let mut inputs = lines::open(&args.files, &args.work, Rows::OfOne, options)?;
+    let mut inputs = open(args, options)?;
     let run = Run::start("build", args.work.voice, &options.progress);
     let mut report = Report::default();
     let has_keys = given.keys.is_some() || !format.parameters().contains(&"keys");
@@ -134,8 +149,7 @@ fn build_foreign(
     if let Filter::Foreign(lines) = &mut filter {
         lines.filter_mut().finish()?;
     }
-    filters::write(&filter, &args.output, existing)?;
-    report.bytes_written += filter.bytes();
+    report.bytes_written += filters::write(&filter, &args.output, existing)?;
     let receipt = filter.receipt();
     if let (Receipt::Foreign(receipt), Some(planned)) = (&receipt, given.keys)
         && !format.grows()
@@ -154,6 +168,7 @@ fn build_lists(
     args: &BuildArgs,
     existing: Existing,
     hasher: KeyHasher,
+    keys: KeyDescription,
     options: &Options,
 ) -> Result<Outcome> {
     if args.size.is_some() {
@@ -164,7 +179,9 @@ fn build_lists(
         let keys = args.keys.map_or(included.max(1), |keys| keys.0);
         Plan::for_lists(args.kind, keys, excluded, fpp)
     };
-    let [include, exclude] = lines::open_two(&args.files, &args.except, &args.work, options)?;
+    let output = Written::Filter(&args.output);
+    let [include, exclude] =
+        lines::open_two(&args.files, &args.except, &args.work, &output, options)?;
     let run = Run::start("build", args.work.voice, &options.progress);
     if args.work.explain {
         let included = umbel_sets::count(&include, options)?;
@@ -172,10 +189,11 @@ fn build_lists(
         print(explain::plan(&plan, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let (filter, mut report) = umbel_sets::build_lists(&include, &exclude, plan, hasher, options)?;
+    let (mut filter, mut report) =
+        umbel_sets::build_lists(&include, &exclude, plan, hasher, options)?;
+    filter.describe(keys);
     let filter = Filter::Own(AnyFilter::Cascade(filter));
-    filters::write(&filter, &args.output, existing)?;
-    report.bytes_written += filter.bytes();
+    report.bytes_written += filters::write(&filter, &args.output, existing)?;
     run.finish(&report, "", Some(&filter.receipt()));
     Ok(Outcome::Done)
 }

@@ -1,9 +1,10 @@
 //! `umbel compare`: what two filters tell of the sets in them.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::json;
 use umbel::filter::Comparison;
-use umbel::{Estimate, MergeError, Receipt};
+use umbel::{Estimate, Scheme};
+use umbel_sets::{Filter, Receipt};
 
 use crate::Outcome;
 use crate::args::CompareArgs;
@@ -12,43 +13,66 @@ use crate::output::print;
 use crate::{filters, report};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<Outcome> {
-    let mut left = filters::read_own(&args.left, "compare")?;
-    let right = filters::read_own(&args.right, "compare")?;
-    let found = left.compare(&right);
+    let mut left = filters::read_sealed(&args.left, &args.format)?;
+    let right = filters::read_sealed(&args.right, &args.format)?;
     let receipts = [left.receipt(), right.receipt()];
-    // The library's own word; what it makes of them is not kept.
-    let merged = left.union(&right);
+    let told = told(&mut left, &right)?;
     print(match args.voice.json {
-        true => json(args, &receipts, &found, &merged),
-        false => text(args, &receipts, &found, &merged),
+        true => json(args, &receipts, &told),
+        false => text(args, &receipts, &told),
     })?;
     Ok(Outcome::Done)
 }
 
-fn text(
-    args: &CompareArgs,
-    receipts: &[Receipt; 2],
-    found: &Result<Comparison, MergeError>,
-    merged: &Result<(), MergeError>,
-) -> String {
+/// What two filters tell, and whether they merge; or why not.
+struct Told {
+    found: Result<Comparison, String>,
+    merged: Result<(), String>,
+}
+
+fn told(left: &mut Filter<Scheme>, right: &Filter<Scheme>) -> Result<Told> {
+    // Whether they merge is the library's own word; what it makes of them is not kept.
+    Ok(match (left, right) {
+        (Filter::Own(left), Filter::Own(right)) => {
+            let found = left.compare(right).map_err(|error| error.to_string());
+            Told { found, merged: left.union(right).map_err(|error| error.to_string()) }
+        }
+        (Filter::Foreign(left), Filter::Foreign(right)) => {
+            let found = left.filter().compare(right.filter()).map_err(|error| error.to_string());
+            let merged = left.filter_mut().union(right.filter());
+            Told { found, merged: merged.map_err(|error| error.to_string()) }
+        }
+        _ => bail!(
+            "a filter of umbel and one of another system put keys in different places and cannot be compared; build both \
+             in one format"
+        ),
+    })
+}
+
+fn text(args: &CompareArgs, receipts: &[Receipt; 2], told: &Told) -> String {
+    let Told { found, merged } = told;
     let mut text = String::new();
     let mut row = |what: &str, value: String| text += &format!("{what:<12} {value}\n");
     for ((name, path), receipt) in ["A", "B"].iter().zip([&args.left, &args.right]).zip(receipts) {
-        row(
-            name,
-            format!(
-                "{}: {} filter of {}, {}, {:.2} % full",
-                path.display(),
-                receipt.plan.kind(),
-                Size(receipt.bytes()),
-                report::inside(receipt),
-                receipt.fill * 100.0
-            ),
-        );
+        let (form, bytes, inside, fill) = match receipt {
+            Receipt::Own(receipt) => {
+                let kind = receipt.plan.kind().to_string();
+                (kind, receipt.bytes(), report::inside(receipt), receipt.fill)
+            }
+            Receipt::Foreign(receipt) => {
+                let inside = report::foreign_inside(receipt);
+                (receipt.format.to_string(), receipt.bytes, inside, receipt.fill)
+            }
+        };
+        let (path, size, fill) = (path.display(), Size(bytes), fill * 100.0);
+        row(name, format!("{path}: {form} filter of {size}, {inside}, {fill:.2} % full"));
     }
     let keys = match found {
         Ok(found) => [found.left, found.right],
-        Err(_) => receipts.each_ref().map(|receipt| receipt.keys),
+        Err(_) => receipts.each_ref().map(|receipt| match receipt {
+            Receipt::Own(receipt) => receipt.keys,
+            Receipt::Foreign(receipt) => receipt.keys,
+        }),
     };
     row("keys in A", report::estimate_within(&keys[0]));
     row("keys in B", report::estimate_within(&keys[1]));
@@ -92,19 +116,15 @@ fn share(estimate: &Estimate) -> String {
     format!("{value:.2} % (95 %: {low:.2} to {high:.2} %)")
 }
 
-fn json(
-    args: &CompareArgs,
-    receipts: &[Receipt; 2],
-    found: &Result<Comparison, MergeError>,
-    merged: &Result<(), MergeError>,
-) -> String {
+fn json(args: &CompareArgs, receipts: &[Receipt; 2], told: &Told) -> String {
+    let Told { found, merged } = told;
     let mut object = json!({
         "type": "compare",
-        "left": report::own_json(&receipts[0]),
-        "right": report::own_json(&receipts[1]),
+        "left": report::receipt_json(&receipts[0]),
+        "right": report::receipt_json(&receipts[1]),
         "mergeable": merged.is_ok(),
-        "not_mergeable": merged.as_ref().err().map(MergeError::to_string),
-        "not_comparable": found.as_ref().err().map(MergeError::to_string),
+        "not_mergeable": merged.as_ref().err(),
+        "not_comparable": found.as_ref().err(),
     });
     object["left"]["file"] = json!(args.left.display().to_string());
     object["right"]["file"] = json!(args.right.display().to_string());

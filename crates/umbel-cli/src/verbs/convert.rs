@@ -19,10 +19,9 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<Outcome> {
     let run = Run::start("convert", args.voice, &std::sync::Arc::new(Progress::default()));
     let filter = filters::read_sealed(&args.filter, &args.format)?;
     let converted = converted(&filter, args).with_context(|| args.filter.display().to_string())?;
-    filters::write(&converted, &args.output, existing)?;
     let mut report = Report::default();
     report.bytes_read = filter.bytes();
-    report.bytes_written = converted.bytes();
+    report.bytes_written = filters::write(&converted, &args.output, existing)?;
     report.passes = 1;
     run.finish(&report, "", Some(&converted.receipt()));
     Ok(Outcome::Done)

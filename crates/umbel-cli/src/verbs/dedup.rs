@@ -21,6 +21,9 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     if args.secret.secret_file.is_some() {
         bail!("--secret-file goes with --seen: other answers rest on no filter that is kept");
     }
+    if !args.names.names.is_empty() {
+        bail!("--as goes with --seen: it says what the filter calls a field");
+    }
     check_target(&args.output.to)?;
     let options = lines::options(&args.work)?;
     let run = Run::start("dedup", args.work.voice, &options.progress);

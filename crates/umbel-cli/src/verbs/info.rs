@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use serde_json::json;
-use umbel::Capacity;
+use serde_json::{Value, json};
 use umbel::filter::{Fact, Figure, Part};
+use umbel::{Capacity, KeyDescription};
 use umbel_sets::{Filter, Receipt};
 
 use crate::Outcome;
@@ -31,6 +31,9 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
             let mut object = report::receipt_json(&receipt);
             object["type"] = json!("info");
             object["file"] = json!(path.display().to_string());
+            if let Filter::Own(filter) = &filter {
+                add_keys(&mut object, filter.description());
+            }
             print(format!("{object}\n"))?;
         } else {
             let gap = if i > 0 { "\n" } else { "" };
@@ -38,10 +41,41 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
                 Receipt::Own(receipt) => text(path, receipt),
                 Receipt::Foreign(receipt) => foreign_text(path, receipt),
             };
-            print(format!("{gap}{text}"))?;
+            let keys = match &filter {
+                Filter::Own(filter) => keys_text(filter.description()),
+                Filter::Foreign(_) => String::new(),
+            };
+            print(format!("{gap}{text}{keys}"))?;
         }
     }
     Ok(Outcome::Done)
+}
+
+/// What the keys of a filter are, as its file says it: a line for each name, values in their order.
+fn keys_text(keys: &KeyDescription) -> String {
+    let mut names: Vec<_> = keys.entries().map(|(name, _)| name).collect();
+    names.dedup();
+    let line = |name| {
+        let values = keys.values(name).map(|value| value.escape_debug().to_string());
+        let title = match name {
+            "field" => "fields",
+            "type" => "key type",
+            "normalization" => "normalized",
+            other => other,
+        };
+        format!("  {title:<10} {}\n", values.collect::<Vec<_>>().join(", "))
+    };
+    names.into_iter().map(line).collect()
+}
+
+/// As [`keys_text`], for programs.
+fn add_keys(object: &mut Value, keys: &KeyDescription) {
+    let values = |name| keys.values(name).collect::<Vec<_>>();
+    if !keys.is_empty() {
+        object["key_fields"] = json!(values("field"));
+        object["key_type"] = json!(keys.values("type").next());
+        object["key_normalization"] = json!(values("normalization"));
+    }
 }
 
 /// The receipt of another system's filter.

@@ -26,13 +26,17 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
             .with_context(|| format!("{} and {}", first.display(), path.display()))?;
     }
     report.passes = args.filters.len() as u32;
-    report.bytes_written = merged.bytes();
-    filters::write(&merged, &args.output, existing)?;
+    report.bytes_written = filters::write(&merged, &args.output, existing)?;
     run.finish(&report, "", Some(&merged.receipt()));
     Ok(Outcome::Done)
 }
 
 fn join(merged: &mut Filter<Scheme>, other: &Filter<Scheme>, intersect: bool) -> Result<()> {
+    if let (Filter::Own(left), Filter::Own(right)) = (&*merged, other)
+        && left.plan().kind() == right.plan().kind()
+    {
+        umbel_sets::check_keys(left.description(), right.description())?;
+    }
     match (merged, other) {
         (Filter::Own(left), Filter::Own(right)) if intersect => left.intersect(right)?,
         (Filter::Own(left), Filter::Own(right)) => left.union(right)?,

@@ -3,21 +3,29 @@
 use std::io;
 
 use anyhow::Result;
-use umbel_sets::{ErrorBound, Query};
+use umbel_sets::{ErrorBound, Options, Query, Report};
 
 use super::explain;
 use crate::Outcome;
 use crate::args::QueryArgs;
-use crate::filters;
+use crate::filters::{self, Large};
 use crate::lines::{self, Rows, Source};
-use crate::output::{check_target, print, write_lines};
+use crate::output::{check_target, print, refuse_in_place_of, write_lines};
 use crate::report::Run;
 
 pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     check_target(&args.output.to)?;
     let options = lines::options(&args.work)?;
+    let read = [Some(&args.filter), args.secret.secret_file.as_ref()];
+    refuse_in_place_of(args.output.to.file(), &read)?;
     let secret = filters::secret(&args.secret)?;
-    let filter = filters::read(&args.filter, secret.as_ref(), &args.foreign, &options)?;
+    let file = filters::open(&args.filter)?;
+    let secret = secret.as_ref();
+    if let Some(large) = filters::large(&file, &args.filter, secret, &args.foreign, &options)? {
+        return in_pieces(&large, args, &options);
+    }
+    let filter = filters::read(&file, &args.filter, secret, &args.foreign, &options)?;
+    filters::check_keys(&filter, &args.filter, &options, &args.names)?;
     let sources = lines::open(&args.files, &args.work, Rows::OfAll, &options)?;
     if args.work.explain {
         print(explain::has(&filter, args.work.voice.json))?;
@@ -37,20 +45,52 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
         }
         Ok((query.fpp(), query.finish()?))
     };
-    let (rate, mut total) = if args.output.total {
-        let (rate, total) = ask(&mut io::sink())?;
-        print(format!("{}\n", total.found))?;
-        (rate, total)
-    } else {
-        write_lines(&args.output.to, ask)?
-    };
-    // A line that was never put in passes wrongly with this chance; none that was is left out. The
-    // other way round, such a line is wrongly left out.
-    total.error = Some(if args.invert {
+    let (rate, mut total) = put_out(args, ask)?;
+    total.assumed_type = filter.assumed_type();
+    Ok(finish(run, args, total, rate))
+}
+
+/// As [`query`], with a filter larger than the memory cap.
+fn in_pieces(large: &Large<'_>, args: &QueryArgs, options: &Options) -> Result<Outcome> {
+    large.check_keys(&args.filter, options, &args.names)?;
+    let sources = lines::open(&args.files, &args.work, Rows::OfAll, options)?;
+    if args.work.explain {
+        print(explain::plan(&large.plan, args.work.voice.json))?;
+        return Ok(Outcome::Done);
+    }
+    let run = Run::start("query", args.work.voice, &options.progress);
+    let inputs = lines::rereadable(sources, options)?;
+    let (receipt, report) = put_out(args, |out| {
+        large.work(&args.filter, |filter| {
+            let (report, receipt) =
+                umbel_sets::query_in_pieces(&inputs, filter, args.invert, out, options)?;
+            Ok((receipt, report))
+        })
+    })?;
+    Ok(finish(run, args, report, receipt.fpp))
+}
+
+/// Lets `work` write lines to where they go, or only counts them; gives what it does.
+fn put_out<T>(
+    args: &QueryArgs,
+    work: impl FnOnce(&mut (dyn io::Write + Send)) -> Result<(T, Report)>,
+) -> Result<(T, Report)> {
+    if !args.output.total {
+        return write_lines(&args.output.to, work);
+    }
+    let (told, report) = work(&mut io::sink())?;
+    print(format!("{}\n", report.found))?;
+    Ok((told, report))
+}
+
+/// A line that was never put in passes wrongly with the chance `rate`; none that was is left out. The other way round,
+/// such a line is wrongly left out.
+fn finish(run: Run, args: &QueryArgs, mut report: Report, rate: f64) -> Outcome {
+    report.error = Some(if args.invert {
         ErrorBound { extra: 0.0, missing: rate }
     } else {
         ErrorBound { extra: rate, missing: 0.0 }
     });
-    run.finish(&total, if args.invert { "absent" } else { "found" }, None);
-    Ok(if total.found > 0 { Outcome::Done } else { Outcome::Nothing })
+    run.finish(&report, if args.invert { "absent" } else { "found" }, None);
+    if report.found > 0 { Outcome::Done } else { Outcome::Nothing }
 }

@@ -8,19 +8,26 @@ use crate::Outcome;
 use crate::args::{ForeignArgs, RemoveArgs};
 use crate::atomic::Existing;
 use crate::filters::{self, Locked};
-use crate::lines::{self, Rows, Source};
-use crate::numbers::Count;
+use crate::lines::{self, Rows, Source, Written};
+use crate::numbers::{Count, Rate};
 use crate::output::print;
 use crate::report::{self, Run, say};
 
 pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
-    let sources = lines::open(&args.files, &args.work, Rows::OfOne, &options)?;
+    let output = [Written::Filter(&args.filter)];
+    let sources = lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, &options)?;
     let foreign = ForeignArgs::default();
     // The lock is kept to the end.
-    let Locked { filter, lock: _lock, .. } =
-        filters::read_locked(&args.filter, secret.as_ref(), &foreign, &options)?;
+    let Locked { filter, lock: _lock, .. } = filters::read_locked(
+        filters::open_locked(&args.filter)?,
+        &args.filter,
+        secret.as_ref(),
+        &foreign,
+        &options,
+    )?;
+    filters::check_keys(&filter, &args.filter, &options, &args.names)?;
     let mut filter = filters::own(filter, &args.filter, "remove")?;
     // Refused before any line is read.
     filter.removing().with_context(|| args.filter.display().to_string())?;
@@ -29,6 +36,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let run = Run::start("remove", args.work.voice, &options.progress);
+    let rate = filter.receipt().fpp;
     let mut total = Report::default();
     for source in sources {
         let part = match source {
@@ -41,12 +49,31 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
         report::add(&mut total, &part.map_err(|error| filters::about(error, &args.filter))?);
     }
     let filter = Filter::Own(filter);
-    filters::write(&filter, &args.filter, Existing::Replace)?;
-    total.bytes_written += filter.bytes();
+    if total.found > 0 {
+        total.bytes_written += filters::write(&filter, &args.filter, Existing::Replace)?;
+    }
     let absent = total.lines - total.found;
+    total.absent = Some(absent);
     if absent > 0 && !args.work.voice.quiet && !args.work.voice.json {
-        say(&format!("umbel remove: {} lines were certainly not in the filter", Count(absent)));
+        say(&told(absent, total.found, rate));
     }
     run.finish(&total, "removed", Some(&filter.receipt()));
-    Ok(Outcome::Done)
+    Ok(if total.found > 0 { Outcome::Done } else { Outcome::Nothing })
+}
+
+/// How many lines were certainly never added, and what that means for those that were: of lines that were never added,
+/// some pass by error, as many as the rate says, and take counters of others with them.
+fn told(absent: u64, removed: u64, rate: f64) -> String {
+    let s = if absent == 1 { " was" } else { "s were" };
+    let absent_lines = format!("{} line{s} certainly not in the filter", Count(absent));
+    if removed == 0 {
+        return format!("umbel remove: {absent_lines}");
+    }
+    let mistaken = (absent as f64 * rate / (1.0 - rate)).min(removed as f64);
+    format!(
+        "umbel remove: warning: {absent_lines}; at its rate of {}, about {} of those removed were never added either, and \
+         lines that share their counters may now be missing: remove only lines that were added",
+        Rate(rate),
+        Count(mistaken.round() as u64)
+    )
 }

@@ -12,23 +12,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
-use umbel::{AnyFilter, KeyHash, KeyHasher, Kind, Plan};
-use umbel_sets::{Checkpoint, Save, SaveError, Seen};
+use umbel::{AnyFilter, KeyDescription, KeyHash, KeyHasher, Kind, Plan, Variant};
+use umbel_sets::{Checkpoint, Options, Report, Save, SaveError, Seen, SeenInPieces};
 
 use super::explain;
 use crate::Outcome;
 use crate::args::{DedupArgs, ForeignArgs};
 use crate::atomic::Existing;
-use crate::filters::{self, Locked};
+use crate::filters::{self, Large, Locked};
 use crate::journal::{self, Found, Journal, Reached, Written};
 use crate::lines::{self, Source};
 use crate::machine;
 use crate::numbers::counted;
-use crate::output::{print, stdout};
+use crate::output::{print, refuse_in_place_of, stdout};
 use crate::report::{Run, say};
 
 /// The keys that a new filter begins with, when none are named.
@@ -40,7 +40,14 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
     let named = args.output.to.file();
-    let sources = lines::open_beside(&args.files, &args.work, named, &options)?;
+    if args.output.total {
+        bail!("--total goes without --seen: lines that are only counted would be recorded as seen");
+    }
+    refuse_in_place_of(named, &[args.seen.as_ref(), args.secret.secret_file.as_ref()])?;
+    let outputs = named.map(lines::Written::Lines).into_iter();
+    let outputs: Vec<_> = outputs.chain([lines::Written::Filter(path)]).collect();
+    let sources =
+        lines::open_beside(&args.files, &args.work, &outputs, lines::Rows::OfAll, &options)?;
     if !path.exists() {
         let keys = args.keys.map_or(DEFAULT_KEYS, |keys| keys.0);
         let kind = if args.keys.is_some() { Kind::Blocked } else { Kind::Scalable };
@@ -53,28 +60,29 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
             print(explain::plan(&plan, args.work.voice.json))?;
             return Ok(Outcome::Done);
         }
-        umbel_sets::room_beside(plan.bytes(), &options)?;
         let hasher = secret.map_or_else(KeyHasher::default, KeyHasher::keyed);
-        let empty = AnyFilter::with_plan(&plan, hasher)?.into();
+        let keys = umbel_sets::keys_of(kind.kind(), &options, &args.names.names)?;
         // Another run may have made it meanwhile: then that one counts.
-        match filters::write(&empty, path, Existing::Keep) {
+        match make(path, &plan, hasher, keys, &options) {
             Err(error) if !path.exists() => return Err(error),
             _ => {}
         }
     }
     let foreign = ForeignArgs::default();
+    let lock = filters::open_locked(path)?;
+    if let Some(large) = filters::large(&lock, path, secret.as_ref(), &foreign, &options)? {
+        return in_pieces(&large, path, args, sources, &options);
+    }
     let Locked { filter, lock, found } =
-        filters::read_locked(path, secret.as_ref(), &foreign, &options)?;
+        filters::read_locked(lock, path, secret.as_ref(), &foreign, &options)?;
+    filters::check_keys(&filter, path, &options, &args.names)?;
     let mut filter = filters::own(filter, path, "dedup --seen")?;
+    check_options(filter.plan(), args).with_context(|| path.display().to_string())?;
     if args.work.explain {
         print(explain::plan(filter.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let mut out = named.map_or_else(stdout, appended)?;
-    if let Some(found) = &found {
-        go_on_behind(path, found, named, &out, args.work.voice.quiet)?;
-    }
-    let goes_on = goes_on(&mut out, named, options.separator)?;
+    let (mut out, goes_on) = output(path, found.as_ref(), args, &options)?;
     let run = Run::start("dedup", args.work.voice, &options.progress);
     let mut save = Saved {
         path,
@@ -88,7 +96,7 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
     if goes_on {
         job.leave_header_out();
     }
-    until_stopped(&job, path, || {
+    until_stopped(&|| job.stop(), path, || {
         for source in sources {
             match source {
                 Source::Files(inputs) => job.inputs(&inputs)?,
@@ -110,9 +118,127 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }
 
+/// Makes an empty filter.
+fn make(
+    path: &Path,
+    plan: &Plan,
+    hasher: KeyHasher,
+    keys: KeyDescription,
+    options: &Options,
+) -> Result<()> {
+    match umbel_sets::room_beside(plan.bytes(), options) {
+        Ok(_) => {
+            let mut empty = AnyFilter::with_plan(plan, hasher)?;
+            empty.describe(keys);
+            filters::write(&empty.into(), path, Existing::Keep)?;
+        }
+        Err(umbel_sets::Error::Memory { .. }) if plan.kind() == Kind::Blocked => {
+            filters::write_with(path, Existing::Keep, |out| {
+                umbel_sets::build_in_pieces(&[], plan, hasher, &keys, out, options)?;
+                Ok(())
+            })?;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
+/// As [`seen`], with a filter larger than the memory cap: all input is read before the first line goes out.
+fn in_pieces(
+    large: &Large<'_>,
+    path: &Path,
+    args: &DedupArgs,
+    sources: Vec<Source>,
+    options: &Options,
+) -> Result<Outcome> {
+    large.check_keys(path, options, &args.names)?;
+    check_options(&large.plan, args).with_context(|| path.display().to_string())?;
+    if args.work.explain {
+        print(explain::plan(&large.plan, args.work.voice.json))?;
+        return Ok(Outcome::Done);
+    }
+    let (mut out, goes_on) = output(path, large.found.as_ref(), args, options)?;
+    let run = Run::start("dedup", args.work.voice, &options.progress);
+    let mut save = Saved {
+        path,
+        journal: Journal::new(journal::path_of(path), large.found.as_ref())?,
+        lock: large.file.try_clone()?,
+        named: args.output.to.file().map(fs::canonicalize).transpose()?,
+        out: out.try_clone()?,
+        bytes: 0,
+    };
+    let mut job = SeenInPieces::new(&mut out, &mut save, args.checkpoint, options);
+    if goes_on {
+        job.leave_header_out();
+    }
+    let (mut report, bytes, _lock) = until_stopped(&|| job.stop(), path, || {
+        let inputs = lines::rereadable(sources, options)?;
+        let mut report = Report::default();
+        let (lock, bytes) = filters::write_locked(path, |file| {
+            report = large.work(path, |filter| job.run(&inputs, filter, file))?.0;
+            Ok(())
+        })?;
+        Ok((report, bytes, lock))
+    })?;
+    drop(job);
+    save.journal.remove()?;
+    report.bytes_written += save.bytes + bytes;
+    run.finish(&report, "new", None);
+    Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
+}
+
+/// Where lines go, and whether it has some already. After a run that did not end well, goes on behind it.
+fn output(
+    filter: &Path,
+    found: Option<&Found>,
+    args: &DedupArgs,
+    options: &Options,
+) -> Result<(File, bool)> {
+    let named = args.output.to.file();
+    let mut out = named.map_or_else(stdout, appended)?;
+    if let Some(found) = found {
+        go_on_behind(filter, found, named, &out, args.work.voice.quiet)?;
+    }
+    let goes_on = goes_on(&mut out, named, options.separator)?;
+    Ok((out, goes_on))
+}
+
+/// Refuses options of a new filter that one that is there contradicts.
+fn check_options(plan: &Plan, args: &DedupArgs) -> Result<()> {
+    let differs = |option: &str, asked: String, found: String| -> Result<()> {
+        bail!(
+            "{option} {asked} is for a new filter, and this one has {found}; leave {option} out, or name a filter that is \
+             not there yet"
+        )
+    };
+    // Coded filters may leave the width of their codes to the plan.
+    let left = Variant::Coded { code_bits: None };
+    if let Some(kind) = args.kind
+        && kind != plan.variant()
+        && (kind != left || plan.kind() != Kind::Coded)
+    {
+        differs("--kind", kind.to_string(), plan.variant().to_string())?;
+    }
+    if let Some(keys) = args.keys
+        && keys.0 != plan.keys()
+    {
+        differs("--keys", keys.0.to_string(), plan.keys().to_string())?;
+    }
+    if let Some(fpp) = args.fpp
+        && fpp.0 != plan.fpp()
+    {
+        differs("--fpp", fpp.0.to_string(), plan.fpp().to_string())?;
+    }
+    Ok(())
+}
+
 /// Does the work; when the process is asked to end meanwhile, saves what went out and ends it. Who asks twice does not
 /// wait for that.
-fn until_stopped(job: &Seen<'_>, filter: &Path, work: impl FnOnce() -> Result<()>) -> Result<()> {
+fn until_stopped<T>(
+    stop: &(dyn Fn() -> Result<Checkpoint, umbel_sets::Error> + Sync),
+    filter: &Path,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
     let signals = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !machine::ignores(*signal));
     let asked = Arc::new(AtomicBool::new(false));
     for signal in signals.clone() {
@@ -124,7 +250,7 @@ fn until_stopped(job: &Seen<'_>, filter: &Path, work: impl FnOnce() -> Result<()
         scope.spawn(move || {
             let Some(signal) = signals.forever().next() else { return };
             asked.store(true, Ordering::Relaxed);
-            match job.stop() {
+            match stop() {
                 Ok(Checkpoint { found, .. }) => say(&format!(
                     "umbel dedup: stopped: {} records what went out, {}",
                     filter.display(),
@@ -139,7 +265,7 @@ fn until_stopped(job: &Seen<'_>, filter: &Path, work: impl FnOnce() -> Result<()
         result.map_err(|error| match error.downcast::<umbel_sets::Error>() {
             Ok(error) => filters::about(error, filter),
             // An input that cannot be opened: what went out before is saved.
-            Err(error) => job.stop().err().map_or(error, Into::into),
+            Err(error) => stop().err().map_or(error, Into::into),
         })
     })
 }
@@ -158,7 +284,7 @@ struct Saved<'a> {
 }
 
 impl Saved<'_> {
-    fn record(&mut self, filter: &AnyFilter, at: &Checkpoint, end: bool) -> Result<()> {
+    fn record(&mut self, filter: Option<&AnyFilter>, at: &Checkpoint, end: bool) -> Result<()> {
         let output = match &self.named {
             Some(path) => {
                 let length = self.out.metadata().with_context(|| path.display().to_string())?.len();
@@ -172,11 +298,13 @@ impl Saved<'_> {
         let before = self.journal.bytes();
         self.journal.reached(&reached)?;
         self.bytes += self.journal.bytes() - before;
+        let Some(filter) = filter else { return Ok(()) };
         if !end && self.journal.bytes() <= filter.bytes() {
             return Ok(());
         }
-        self.lock = filters::write_locked(filter, self.path)?;
-        self.bytes += filter.bytes();
+        let (lock, bytes) = filters::write_locked(self.path, |out| Ok(filter.write(out)?))?;
+        self.lock = lock;
+        self.bytes += bytes;
         if end { self.journal.remove() } else { self.journal.begin_again(&reached) }
     }
 }
@@ -191,7 +319,12 @@ impl Save for Saved<'_> {
         Ok(self.journal.note(hashes)?)
     }
 
-    fn save(&mut self, filter: &AnyFilter, at: &Checkpoint, end: bool) -> Result<(), SaveError> {
+    fn save(
+        &mut self,
+        filter: Option<&AnyFilter>,
+        at: &Checkpoint,
+        end: bool,
+    ) -> Result<(), SaveError> {
         Ok(self.record(filter, at, end)?)
     }
 }

@@ -303,7 +303,7 @@ fn a_size_that_is_none_is_refused() {
 #[test]
 fn too_little_memory_names_the_least_that_works() {
     let folder = folder();
-    folder.umbel("build -q -o large --size 64MiB --keys 1e6 keys").run().done();
+    folder.umbel("build -q -o large --size 64MiB --keys 1e6 --kind classic keys").run().done();
     folder.write("long", lines([vec![b'x'; 30_000_000]]));
     for (arguments, memory) in [
         ("common keys keys", "1MiB"),

@@ -660,3 +660,88 @@ fn a_bloomier_filter_is_built_at_once() {
     let (code, _, words) = run(&many, "");
     assert!(code == 2 && words.contains("the least that works here is"), "{words}");
 }
+
+#[test]
+fn an_output_that_is_an_input_is_refused() {
+    let folder = with_filter();
+    symlink(folder.path("keys"), folder.path("link")).unwrap();
+    folder.write("list", "keys\n");
+    folder.write("secret", "0123456789abcdef");
+    folder.umbel("build -q -o held --kind counting keys").run().done();
+    let before = folder.read("keys");
+    for (arguments, words) in [
+        ("build -f -o keys keys", "keys: a filter is written there"),
+        ("build -f -o link keys fresh", "keys: a filter is written there"),
+        ("build -f -o keys fresh link", "link: a filter is written there"),
+        ("build -f -o keys --keys 10 --format guava keys", "keys: a filter is written there"),
+        ("build -f -o keys --kind cascade --except keys fresh", "keys: a filter is written there"),
+        ("build -f -o keys --files-from list", "keys: a filter is written there"),
+        ("build -f -o list --files-from list", "list: a filter is written there"),
+        ("build -f -o secret --secret-file secret keys", "secret: is read too"),
+        ("add seen seen", "seen: a filter is written there"),
+        ("remove held held", "held: a filter is written there"),
+        ("query -o seen seen keys", "seen: is read too"),
+        ("dedup --seen seen seen", "seen: a filter is written there"),
+        ("dedup --seen seen -o seen keys", "seen: is read too"),
+        ("dedup --seen none -o none keys", "none: is read too"),
+    ] {
+        folder.umbel(arguments).run().fails(&[words, "name another file"]);
+    }
+    let keys = std::fs::File::open(folder.path("keys")).unwrap();
+    let run = folder.umbel("build -f -o keys").stdin_file(keys).run();
+    run.fails(&["standard input: a filter is written there"]);
+    assert!(folder.read("keys") == before && !folder.path("none").exists());
+    // In place, where all is read before anything is written.
+    folder.umbel("merge -q -f -o seen seen seen").run().done();
+    folder.umbel("convert -q -f -o held held --to blocked").run().done();
+    folder.umbel("query -q -o keys seen keys").run().done();
+    assert!(folder.read("keys") == before);
+    folder.umbel("build -q -f -o /dev/null /dev/null").run().done();
+}
+
+#[test]
+fn what_was_written_is_the_size_of_the_file() {
+    let folder = with_filter();
+    for arguments in [
+        "build -f -o out keys",
+        "build -f -o out --size 40MB --keys 1e6 --memory 16MiB keys",
+        "build -f -o out --kind scalable --keys 100 keys",
+        "build -f -o out --format guava --keys 1e4 keys",
+        "add out keys --format guava",
+        "merge -f -o out seen seen",
+        "dedup --seen out -o lines keys",
+    ] {
+        let lines = folder.read_if_there("lines").len() as u64;
+        let report = folder.umbel(&format!("{arguments} --json")).run();
+        let report: Value = serde_json::from_str(&report.stderr).unwrap();
+        let written = folder.read_if_there("lines").len() as u64 - lines;
+        let expected = folder.read("out").len() as u64 + written;
+        if arguments.starts_with("dedup") {
+            // And the journal of the run.
+            assert!(report["bytes_written"].as_u64() > Some(expected), "{report}");
+        } else {
+            assert_eq!(report["bytes_written"], expected, "{arguments}");
+        }
+    }
+}
+
+#[test]
+fn every_verb_tells_its_exit_statuses() {
+    let folder = Folder::new();
+    for (verb, nothing) in [
+        ("build", false),
+        ("add", false),
+        ("remove", true),
+        ("query", true),
+        ("merge", false),
+        ("compare", false),
+        ("convert", false),
+    ] {
+        let help = folder.umbel(&format!("{verb} --help")).run().text();
+        let (_, told) = help.split_once("Exit status: 0 ").unwrap_or_else(|| panic!("{help}"));
+        let told = told.split("\n\n").next().unwrap();
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains("2 on an error"), "{verb}: {told}");
+        assert_eq!(told.contains("1 when"), nothing, "{verb}: {told}");
+    }
+}

@@ -548,9 +548,75 @@ fn only_filters_that_agree_are_joined() {
     fails("own guava", &["own and guava", "a filter of umbel and a guava filter"]);
     fails("guava guava --intersect", &["--intersect"]);
     assert!(!folder.path("out").exists());
-    for verb in ["compare guava guava", "remove guava a", "dedup --seen guava a"] {
+    for verb in ["remove guava a", "dedup --seen guava a"] {
         folder.umbel(verb).run().fails(&["guava: a guava filter", "umbel"]);
     }
+    folder.umbel("compare guava own").run().fails(&["one of another system", "cannot be compared"]);
+}
+
+#[test]
+fn what_keys_were_taken_to_be_is_told() {
+    let (folder, vector) = with("guava", "long-p05");
+    let members = vector.members();
+    folder.write("members", lines(&members));
+    let run = folder.umbel("query filter members").run();
+    assert!(run.stderr.contains("keys taken as bytes") && run.stderr.contains("--key-type"));
+    assert!(!run.stderr.contains("missing with 0"), "{}", run.stderr);
+    // Some may pass by error: the exit status says no more.
+    let run = folder.umbel("query --json filter members").run();
+    let report: Value = serde_json::from_str(&run.stderr).unwrap();
+    assert_eq!(
+        (&report["assumed_key_type"], &report["chance_missing"]),
+        (&"bytes".into(), &Value::Null)
+    );
+    assert!(report["chance_extra"].as_f64() > Some(0.0), "{report}");
+    let run = folder.umbel("query -v --json filter members").run();
+    let report: Value = serde_json::from_str(&run.stderr).unwrap();
+    assert_eq!(report["chance_extra"], Value::Null);
+    // Who says it, is promised that none is missing; so is who asks a filter of keys of one type.
+    let report = folder.umbel("query --json --key-type i64 filter members").run().report();
+    assert_eq!((&report["chance_missing"], &report["found"]), (&0.0.into(), &members.len().into()));
+    assert_eq!(report["assumed_key_type"], Value::Null);
+    folder.umbel("build -q -o leveldb --format leveldb members").run().done();
+    let report = folder.umbel("query --json --format leveldb leveldb members").run().report();
+    assert_eq!(report["chance_missing"], 0.0);
+    let run = folder.umbel("add filter members").run();
+    assert!(run.stderr.contains("keys taken as bytes"), "{}", run.stderr);
+}
+
+#[test]
+fn filters_of_another_system_are_compared() {
+    let folder = Folder::new();
+    folder.write("left", urls(0..10_000));
+    folder.write("right", urls(6_000..16_000));
+    for format in ["guava", "parquet", "spark", "redisbloom", "pybloom-4", "orc"] {
+        for name in ["left", "right"] {
+            let build =
+                format!("build -q -f -o {name}.f --format {format} --keys 20000 --fpp 0.01 {name}");
+            folder.umbel(&build).run().done();
+        }
+        let compare = format!("compare left.f right.f --format {format}");
+        let report = folder.umbel(&format!("{compare} --json")).run().text();
+        let report: Value = serde_json::from_str(&report).unwrap();
+        assert_eq!(
+            (&report["mergeable"], &report["left"]["format"]),
+            (&true.into(), &format.into())
+        );
+        for (name, truth) in [("union", 16_000.0), ("intersection", 4_000.0), ("jaccard", 0.25)] {
+            let value = report[name].as_f64().unwrap();
+            assert!((value / truth - 1.0).abs() < 0.1, "{format} {name}: {value}, not {truth}");
+        }
+        let text = folder.umbel(&compare).run().text();
+        let about = format!("A            left.f: {format} filter of ");
+        assert!(text.contains(&about) && text.contains("merge        yes"), "{text}");
+    }
+    folder.umbel("build -q -o small --format guava --keys 10 left").run().done();
+    folder.umbel("build -q -o right.g --format guava --keys 20000 right").run().done();
+    let text = folder.umbel("compare small right.g").run().text();
+    assert!(
+        text.contains("shared       cannot be told: ") && text.contains("number of bits"),
+        "{text}"
+    );
 }
 
 #[test]

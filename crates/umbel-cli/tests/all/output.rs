@@ -172,6 +172,8 @@ fn a_killed_run_goes_on_behind_what_is_recorded() {
     exactly_once(20, "--keys 2e5");
     // A small filter is saved at many checkpoints.
     exactly_once(10, "--kind scalable");
+    // Larger than the memory cap.
+    exactly_once(10, "--keys 4e6 --memory 16MiB");
 }
 
 #[test]
@@ -179,6 +181,7 @@ fn a_killed_run_goes_on_behind_what_is_recorded() {
 fn of_runs_killed_hundreds_of_times_each_line_goes_out_exactly_once() {
     exactly_once(200, "--keys 2e5");
     exactly_once(200, "--kind scalable --threads 1");
+    exactly_once(100, "--keys 4e6 --memory 16MiB");
 }
 
 #[test]

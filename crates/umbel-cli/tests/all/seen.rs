@@ -276,7 +276,7 @@ fn of_records_with_a_key_the_header_goes_out_once_a_run() {
     folder.write("json", "{\"id\":6}\n{\"id\":\"7\"}\n{\"id\":7,\"x\":1}\n");
     let run = folder.umbel("dedup --seen f --jsonl --key id json").run();
     assert_eq!(run.text(), "{\"id\":\"7\"}\n");
-    let run = folder.umbel("dedup --seen f --csv --no-header --key 2 b").run();
+    let run = folder.umbel("dedup --seen f --csv --no-header --key 2 --as id b").run();
     assert_eq!(run.text(), "name,id\n");
 }
 
@@ -801,4 +801,42 @@ fn a_header_is_written_once_however_many_runs_add_to_a_file() {
         folder.umbel(&format!("dedup -q --seen f --csv --key id {day}")).stdout(out).run();
     }
     assert_eq!(folder.read("out"), b"id,name\n1,a\n2,b\n3,c\n");
+}
+
+#[test]
+fn options_of_a_new_filter_are_refused_when_the_one_there_differs() {
+    let folder = Folder::new();
+    folder.write("a", urls(0..10));
+    folder.write("secret", "0123456789abcdef");
+    let seen = "dedup -q --seen f";
+    folder.umbel(&format!("{seen} --kind window --keys 1000 --fpp 0.001 a")).run().done();
+    for (options, words) in [
+        ("--kind stable", ["--kind stable", "this one has window", "leave --kind out"]),
+        ("--kind window:8", ["--kind window:8", "this one has window", "leave --kind out"]),
+        ("--fpp 0.5", ["--fpp 0.5", "this one has 0.001", "leave --fpp out"]),
+        ("--keys 2000", ["--keys 2000", "this one has 1000", "leave --keys out"]),
+        ("--secret-file secret", ["f: ", "not keyed", "leave the secret out"]),
+    ] {
+        let before = folder.read("f");
+        folder.umbel(&format!("{seen} {options} a")).run().fails(&words);
+        assert!(folder.read("f") == before);
+    }
+    let same = "--kind window --keys 1e3 --fpp 0.001";
+    folder.umbel(&format!("{seen} {same}")).stdin(urls(10..20)).run().done();
+    // What a filter was made with is what it has, of every kind.
+    for kind in [
+        "blocked",
+        "classic",
+        "sliced",
+        "counting",
+        "scalable:1",
+        "stable",
+        "window:8",
+        "coded",
+        "coded:20",
+    ] {
+        let seen = format!("dedup -q --seen {kind} --kind {kind} --keys 1234 --fpp 0.003");
+        folder.umbel(&format!("{seen} a")).run().done();
+        folder.umbel(&seen).stdin(urls(5..15)).run().done();
+    }
 }

@@ -37,6 +37,15 @@ impl<H: Hashing> Filter<H> {
         }
     }
 
+    /// The type that its keys are taken to have, where nobody said it and its file does not: another system's filter may
+    /// hold keys of any type that the system hashes.
+    pub fn assumed_type(&self) -> Option<KeyType> {
+        match self {
+            Self::Foreign(lines) if lines.assumed => Some(lines.keys.0),
+            _ => None,
+        }
+    }
+
     /// What it really delivers now, from its own bits.
     pub fn receipt(&self) -> Receipt {
         match self {
@@ -87,6 +96,7 @@ impl<H: Hashing> From<ForeignLines> for Filter<H> {
 pub struct ForeignLines {
     filter: Foreign,
     keys: LineKeys,
+    assumed: bool,
 }
 
 impl ForeignLines {
@@ -95,8 +105,9 @@ impl ForeignLines {
     /// # Errors
     /// [`umbel_foreign::Error::KeyType`] for a type that the system does not hash.
     pub fn new(filter: Foreign, key_type: Option<KeyType>) -> Result<Self, umbel_foreign::Error> {
-        let keys = LineKeys::new(filter.format(), key_type)?;
-        Ok(Self { filter, keys })
+        let format = filter.format();
+        let keys = LineKeys::new(format, key_type)?;
+        Ok(Self { filter, keys, assumed: key_type.is_none() && format.key_types().len() > 1 })
     }
 
     /// The filter.
@@ -111,7 +122,7 @@ impl ForeignLines {
 
     /// Inserts the keys of some lines.
     pub(crate) fn insert(&mut self, lines: &Lines<'_>) -> Result<(), Error> {
-        let Self { filter, keys } = self;
+        let Self { filter, keys, .. } = self;
         keys.each(lines, |first, batch| {
             filter.insert_all(batch).map_err(|error| (error, refused(filter, first, batch)))
         })
@@ -119,7 +130,7 @@ impl ForeignLines {
 
     /// Whether each of some lines may be in the filter.
     pub(crate) fn ask(&self, lines: &Lines<'_>, found: &mut [bool]) -> Result<(), Error> {
-        let Self { filter, keys } = self;
+        let Self { filter, keys, .. } = self;
         keys.each(lines, |first, batch| {
             filter
                 .contains_all(batch, &mut found[first..][..batch.len()])

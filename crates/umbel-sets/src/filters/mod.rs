@@ -2,6 +2,7 @@
 
 mod at_once;
 mod count;
+mod described;
 mod filter;
 mod insert;
 mod lists;
@@ -11,17 +12,20 @@ mod remove;
 mod room;
 mod rows;
 mod seen;
+mod seen_in_pieces;
 
 pub use at_once::AtOnce;
 pub use count::{count, count_keys};
+pub use described::{check_keys, keys_of};
 pub use filter::{Filter, ForeignLines, Receipt};
 pub use insert::{insert, insert_stream};
 pub use lists::build_lists;
-pub use pieces::build_in_pieces;
+pub use pieces::{LargeFilter, Noted, add_in_pieces, build_in_pieces, query_in_pieces};
 pub use query::Query;
 pub use remove::{remove, remove_stream};
 pub use room::room_beside;
 pub use seen::{Checkpoint, Save, SaveError, Seen};
+pub use seen_in_pieces::SeenInPieces;
 
 #[cfg(test)]
 mod tests;

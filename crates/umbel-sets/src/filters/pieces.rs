@@ -1,27 +1,60 @@
-//! Building a filter that is larger than the memory cap.
+//! Filters larger than the memory cap: built, asked and added to piece by piece.
 //!
-//! Every line's hash is set aside in a temporary file by the piece of the filter it falls into; then
-//! one piece after the other is filled in memory and written, in order. Each byte is written once
-//! and read once, 16 for each line.
+//! Every line's hash is set aside in a temporary file by the piece of the filter it falls into; then one piece after the
+//! other is in memory, where its hashes go in or are asked. All bits of a key are in one block, so that a piece knows the
+//! answers for its keys, in the order of the lines. Answers are kept as bits, piece by piece, and a second pass over the
+//! lines takes for each the next one of its piece. 16 bytes for each line are written once and read once, and each byte of
+//! the filter is read and written once.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::sync::Mutex;
 
-use umbel::filter::{ShardIndex, ShardWriter};
-use umbel::{KeyDescription, KeyHash, KeyHasher, Plan, Receipt};
+use umbel::filter::{Shard, ShardIndex, ShardReader, ShardWriter};
+use umbel::{FileError, KeyDescription, KeyHash, KeyHasher, Plan, Receipt, Secret};
 
 use crate::budget::Budget;
 use crate::input::{Input, lengths};
+use crate::passes::Passes;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
+use crate::sink::Sink;
 use crate::temporary::TempFile;
 use crate::{Error, Options};
 
 /// Most pieces: each has a file, and a write buffer of at least 16 KiB.
 const MOST_PIECES: u64 = 256;
 
-/// Writes a blocked filter of all lines of `inputs` to `out`, whatever its size.
+/// Hashes worked off together.
+pub(super) const BATCH: usize = 1 << 12;
+
+/// A blocked filter in a file, to be worked on without ever being in memory as a whole.
+pub struct LargeFilter<'a> {
+    /// Its file.
+    pub file: &'a File,
+    /// Bytes of the file.
+    pub length: u64,
+    /// The secret of a keyed one.
+    pub secret: Option<&'a Secret>,
+    /// Shows, some at a time, the hashes of keys that count as its own although the file has them not yet.
+    pub noted: &'a Noted<'a>,
+}
+
+/// Shows hashes to whom it is given.
+pub type Noted<'a> =
+    dyn Fn(&mut dyn FnMut(&[KeyHash]) -> Result<(), Error>) -> Result<(), Error> + 'a;
+
+impl<'a> LargeFilter<'a> {
+    /// Begins to read it, in pieces that leave room for the work.
+    pub(super) fn open(&self, bytes: u64) -> Result<ShardReader<BufReader<&'a File>>, Error> {
+        let mut file = self.file;
+        file.rewind().map_err(FileError::from)?;
+        let source = BufReader::with_capacity(1 << 18, file);
+        Ok(ShardReader::new(source, self.length, self.secret, bytes)?)
+    }
+}
+
+/// Writes a blocked filter of all lines of `inputs` to `out`, whatever its size; `keys` says what its keys are.
 ///
 /// # Errors
 /// Those of reading and of temporary files; [`Error::Output`]; [`Error::Memory`] when the filter is
@@ -30,64 +63,139 @@ pub fn build_in_pieces(
     inputs: &[Input],
     plan: &Plan,
     hasher: KeyHasher,
+    keys: &KeyDescription,
     out: impl Write,
     options: &Options,
 ) -> Result<(Report, Receipt), Error> {
     let scanner = Scanner::new(options, hasher)?;
-    let budget = scanner.budget;
-    let size = budget.rest / 2;
-    let mut shards =
-        ShardWriter::new(out, plan, hasher, &KeyDescription::default(), size).map_err(output)?;
-    let most = MOST_PIECES.min(budget.spare_files()).max(2);
-    if shards.count() > most {
-        let least = Budget::least_cap(budget.threads, 2 * plan.bytes().div_ceil(most));
-        return Err(Error::Memory { cap: budget.cap, least });
-    }
-    let buffer = (budget.rest / 8 / shards.count()).min(256 << 10) as usize;
-    let files = (0..shards.count())
-        .map(|_| Ok(Mutex::new(BufWriter::with_capacity(buffer, options.tmp.file()?))))
-        .collect::<Result<Vec<_>, Error>>()?;
+    let mut shards = ShardWriter::new(out, plan, hasher, keys, piece(scanner.budget))
+        .map_err(|error| ShardError::from(error).0)?;
+    let split = Split::new(shards.index(), shards.count(), plan, scanner.budget, false, options)?;
     options.progress.expect(lengths(inputs));
     let mut report = Report::default();
-    let split = Split { index: shards.index(), files, room: budget.rest / 8 };
     report.passed(inputs, &scanner.scan(inputs, &split)?);
-    let files = split.files;
     report.bytes_spilled += 16 * report.lines;
     report.bytes_read += 16 * report.lines;
-    for file in files {
-        let file = TempFile::finish(file.into_inner().expect("no worker panics"))?;
+    for hashes in split.finish()? {
         shards.shard(|shard| {
-            let mut hashes = Vec::with_capacity(1 << 12);
-            each_hash(file.file(), |hash| {
-                hashes.push(hash);
-                if hashes.len() == hashes.capacity() {
-                    shard.insert_all(&hashes);
-                    hashes.clear();
-                }
-            })
-            .map_err(|error| ShardError(file.fail(error)))?;
-            shard.insert_all(&hashes);
+            hashes.each(|hashes, _| {
+                shard.insert_all(hashes);
+                Ok(())
+            })?;
             Ok::<(), ShardError>(())
         })?;
     }
-    report.bytes_written = plan.bytes();
     Ok((report, shards.finish().map_err(Error::Output)?))
 }
 
-/// What writing a filter can say: that the place it goes to failed, or what was wrong with it.
-fn output(error: umbel::FileError) -> Error {
-    match error {
-        umbel::FileError::Io(error) => Error::Output(error),
-        other => other.into(),
+/// Writes `filter` to `out` with all lines of `inputs` in it.
+///
+/// # Errors
+/// As [`build_in_pieces`], and what is wrong with the filter.
+pub fn add_in_pieces(
+    inputs: &[Input],
+    filter: &LargeFilter<'_>,
+    out: impl Write,
+    options: &Options,
+) -> Result<(Report, Receipt), Error> {
+    let budget = Budget::new(options.memory, options.threads)?;
+    let mut old = filter.open(piece(budget))?;
+    let (plan, hasher) = (*old.plan(), *old.hasher());
+    let scanner = Scanner::new(options, hasher)?;
+    let split = Split::new(old.index(), old.count(), &plan, budget, false, options)?;
+    (filter.noted)(&mut |hashes| split.note(hashes))?;
+    options.progress.expect(lengths(inputs));
+    let mut report = Report::default();
+    report.passed(inputs, &scanner.scan(inputs, &split)?);
+    report.bytes_spilled += 16 * report.lines;
+    report.bytes_read += 16 * report.lines + plan.bytes();
+    let mut shards = ShardWriter::new(out, &plan, hasher, old.description(), piece(budget))?;
+    for hashes in split.finish()? {
+        shards.shard_of(&mut old, |shard| {
+            hashes.each(|hashes, _| {
+                shard.insert_all(hashes);
+                Ok(())
+            })
+        })?;
     }
+    old.finish()?;
+    Ok((report, shards.finish().map_err(Error::Output)?))
+}
+
+/// Writes the lines of `inputs` that may be in `filter` to `out`, in their order, or with `absent` those that certainly
+/// are not; gives the filter's receipt too. Nothing is written before all of the filter was read and found undamaged.
+///
+/// # Errors
+/// As [`build_in_pieces`], and what is wrong with the filter.
+pub fn query_in_pieces(
+    inputs: &[Input],
+    filter: &LargeFilter<'_>,
+    absent: bool,
+    out: &mut (dyn Write + Send),
+    options: &Options,
+) -> Result<(Report, Receipt), Error> {
+    let budget = Budget::new(options.memory, options.threads)?;
+    let mut shards = filter.open(piece(budget))?;
+    let plan = *shards.plan();
+    let scanner = Scanner::new(options, *shards.hasher())?;
+    let index = shards.index();
+    let split = Split::new(index, shards.count(), &plan, budget, true, options)?;
+    (filter.noted)(&mut |hashes| split.note(hashes))?;
+    options.progress.expect(2 * lengths(inputs));
+    let mut passes = Passes::new(inputs);
+    passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, &split)?)?;
+    let mut answers = AnswerWriter::new(options)?;
+    for hashes in split.finish()? {
+        let mut found = vec![false; BATCH];
+        shards.shard(|shard: &mut Shard<'_>| {
+            hashes.each(|hashes, noted| {
+                if noted {
+                    shard.insert_all(hashes);
+                    return Ok(());
+                }
+                let found = &mut found[..hashes.len()];
+                shard.contains_all(hashes, found);
+                answers.push(found)
+            })
+        })?;
+        answers.end_piece()?;
+    }
+    let receipt = shards.finish()?;
+    let lines = answers.lines();
+    let answer = Answer {
+        index,
+        state: Mutex::new((answers.finish(budget)?, Sink::new(out, options.separator))),
+        absent,
+        room: budget.rest / 2,
+    };
+    passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, &answer)?)?;
+    let spilled = 16 * lines + lines / 8;
+    let mut report = passes.finish_with(inputs, spilled + plan.bytes(), spilled);
+    let (_, sink) = answer.state.into_inner().expect("no worker panics");
+    sink.finish(&mut report)?;
+    Ok((report, receipt))
+}
+
+/// Bytes of a piece in memory.
+pub(super) fn piece(budget: Budget) -> u64 {
+    budget.rest / 2
 }
 
 /// An error of a shard, from reading hashes back or from writing the filter.
 struct ShardError(Error);
 
-impl From<std::io::Error> for ShardError {
-    fn from(error: std::io::Error) -> Self {
-        Self(Error::Output(error))
+impl From<FileError> for ShardError {
+    fn from(error: FileError) -> Self {
+        Self(match error {
+            FileError::Io(error) => Error::Output(error),
+            other => other.into(),
+        })
+    }
+}
+
+impl From<Error> for ShardError {
+    fn from(error: Error) -> Self {
+        Self(error)
     }
 }
 
@@ -97,24 +205,62 @@ impl From<ShardError> for Error {
     }
 }
 
-fn each_hash(mut file: &File, mut each: impl FnMut(KeyHash)) -> std::io::Result<()> {
-    std::io::Seek::rewind(&mut file)?;
-    let mut hashes = BufReader::with_capacity(256 << 10, file);
-    let mut bytes = [0; 16];
-    loop {
-        match hashes.read_exact(&mut bytes) {
-            Ok(()) => each(KeyHash::from_u128(u128::from_le_bytes(bytes))),
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(()),
-            Err(error) => return Err(error),
-        }
-    }
+/// Sets the hashes of lines aside by piece.
+pub(super) struct Split {
+    index: ShardIndex,
+    files: Vec<Mutex<(BufWriter<TempFile>, u64)>>,
+    /// Whether those of a piece are to be in the order of the lines.
+    ordered: bool,
+    room: u64,
 }
 
-/// Sets the hashes of lines aside by piece.
-struct Split {
-    index: ShardIndex,
-    files: Vec<Mutex<BufWriter<TempFile>>>,
-    room: u64,
+impl Split {
+    /// For so many pieces of a filter.
+    pub(super) fn new(
+        index: ShardIndex,
+        count: u64,
+        plan: &Plan,
+        budget: Budget,
+        ordered: bool,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let most = MOST_PIECES.min(budget.spare_files()).max(2);
+        if count > most {
+            let least = Budget::least_cap(budget.threads, 2 * plan.bytes().div_ceil(most));
+            return Err(Error::Memory { cap: budget.cap, least });
+        }
+        let buffer = (budget.rest / 8 / count).min(256 << 10) as usize;
+        let file = |_| {
+            let file = BufWriter::with_capacity(buffer, options.tmp.file()?);
+            Ok(Mutex::new((file, 0)))
+        };
+        let files = (0..count).map(file).collect::<Result<_, Error>>()?;
+        Ok(Self { index, files, ordered, room: budget.rest / 2 })
+    }
+
+    fn write(&self, hashes: &[KeyHash], noted: u64) -> Result<(), Error> {
+        for hash in hashes {
+            let mut piece =
+                self.files[self.index.of(*hash) as usize].lock().expect("no worker panics");
+            let (file, count) = &mut *piece;
+            let bytes = hash.to_u128().to_le_bytes();
+            file.write_all(&bytes).map_err(|error| file.get_ref().fail(error))?;
+            *count += noted;
+        }
+        Ok(())
+    }
+
+    /// Sets hashes aside that are no lines'; all of them before any line.
+    pub(super) fn note(&self, hashes: &[KeyHash]) -> Result<(), Error> {
+        self.write(hashes, 1)
+    }
+
+    /// The hashes of each piece.
+    pub(super) fn finish(self) -> Result<Vec<Hashes>, Error> {
+        let pieces =
+            self.files.into_iter().map(|piece| piece.into_inner().expect("no worker panics"));
+        pieces.map(|(file, noted)| Ok(Hashes { file: TempFile::finish(file)?, noted })).collect()
+    }
 }
 
 impl Visit for Split {
@@ -122,14 +268,210 @@ impl Visit for Split {
 
     fn local(&self) {}
 
-    fn batch(&self, (): &mut (), lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
-        for hash in lines.hashes() {
-            let mut file =
-                self.files[self.index.of(*hash) as usize].lock().expect("no worker panics");
-            let bytes = hash.to_u128().to_le_bytes();
-            file.write_all(&bytes).map_err(|error| file.get_ref().fail(error))?;
+    fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        keep.fill(self.ordered);
+        if self.ordered { Ok(()) } else { self.write(lines.hashes(), 0) }
+    }
+
+    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
+        self.write(lines.hashes(), 0)
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}
+
+/// The hashes of a piece, in a file.
+pub(super) struct Hashes {
+    file: TempFile,
+    /// How many come first that are no lines'.
+    noted: u64,
+}
+
+impl Hashes {
+    /// Shows them in their order, at most [`BATCH`] at a time, and whether they are noted ones.
+    pub(super) fn each(
+        &self,
+        mut each: impl FnMut(&[KeyHash], bool) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let fail = |error| self.file.fail(error);
+        let mut file = self.file.file();
+        file.rewind().map_err(fail)?;
+        let mut bytes = vec![0; 16 * BATCH];
+        let mut hashes = Vec::with_capacity(BATCH);
+        let mut noted = self.noted;
+        loop {
+            let most = if noted > 0 { noted.min(BATCH as u64) as usize } else { BATCH };
+            let read = read_up_to(&mut file, &mut bytes[..16 * most]).map_err(fail)?;
+            if read == 0 {
+                return Ok(());
+            }
+            let chunks = bytes[..read].as_chunks::<16>().0.iter();
+            hashes.clear();
+            hashes.extend(chunks.map(|bytes| KeyHash::from_u128(u128::from_le_bytes(*bytes))));
+            each(&hashes, noted > 0)?;
+            noted -= noted.min(hashes.len() as u64);
+        }
+    }
+}
+
+/// Fills `bytes` as far as the source goes.
+fn read_up_to(source: &mut impl Read, bytes: &mut [u8]) -> std::io::Result<usize> {
+    let mut read = 0;
+    while read < bytes.len() {
+        match source.read(&mut bytes[read..]) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
+}
+
+/// Answers as bits in a temporary file, those of each piece from a byte of their own on.
+pub(super) struct AnswerWriter {
+    out: BufWriter<TempFile>,
+    /// Bits that do not fill a byte yet, and how many.
+    byte: u8,
+    bits: u32,
+    /// Bytes written.
+    written: u64,
+    /// Of each piece where its answers start, and how many there are.
+    pieces: Vec<(u64, u64)>,
+    /// Answers of this piece.
+    count: u64,
+}
+
+impl AnswerWriter {
+    pub(super) fn new(options: &Options) -> Result<Self, Error> {
+        let out = BufWriter::with_capacity(1 << 16, options.tmp.file()?);
+        Ok(Self { out, byte: 0, bits: 0, written: 0, pieces: Vec::new(), count: 0 })
+    }
+
+    pub(super) fn push(&mut self, answers: &[bool]) -> Result<(), Error> {
+        for &answer in answers {
+            self.byte |= u8::from(answer) << self.bits;
+            self.bits += 1;
+            if self.bits == 8 {
+                self.byte_done()?;
+            }
+        }
+        self.count += answers.len() as u64;
+        Ok(())
+    }
+
+    fn byte_done(&mut self) -> Result<(), Error> {
+        self.out.write_all(&[self.byte]).map_err(|error| self.out.get_ref().fail(error))?;
+        (self.byte, self.bits) = (0, 0);
+        self.written += 1;
+        Ok(())
+    }
+
+    pub(super) fn end_piece(&mut self) -> Result<(), Error> {
+        if self.bits > 0 {
+            self.byte_done()?;
+        }
+        let count = std::mem::take(&mut self.count);
+        self.pieces.push((self.written - count.div_ceil(8), count));
+        Ok(())
+    }
+
+    /// Answers of all pieces so far.
+    pub(super) fn lines(&self) -> u64 {
+        self.pieces.iter().map(|(_, count)| count).sum()
+    }
+
+    pub(super) fn finish(self, budget: Budget) -> Result<Answers, Error> {
+        let file = TempFile::finish(self.out)?;
+        let buffer = (budget.rest / 8 / self.pieces.len() as u64).clamp(512, 64 << 10) as usize;
+        let piece = |(start, count)| PieceAnswers { start, count, next: 0, held: Vec::new() };
+        Ok(Answers { file, buffer, pieces: self.pieces.into_iter().map(piece).collect() })
+    }
+}
+
+/// The answers of all pieces, to be taken in the order of the lines.
+pub(super) struct Answers {
+    file: TempFile,
+    buffer: usize,
+    pieces: Vec<PieceAnswers>,
+}
+
+struct PieceAnswers {
+    /// Where they start in the file, and how many there are.
+    start: u64,
+    count: u64,
+    /// How many were taken.
+    next: u64,
+    /// Bytes that hold the next ones, from a multiple of the buffer on.
+    held: Vec<u8>,
+}
+
+impl Answers {
+    /// Puts those of `lines` into `wanted`, by their numbers, whose answers are `answer`.
+    pub(super) fn wanted(
+        &mut self,
+        index: ShardIndex,
+        answer: bool,
+        lines: &Lines<'_>,
+        wanted: &mut Vec<usize>,
+    ) -> Result<(), Error> {
+        wanted.clear();
+        for (i, hash) in lines.hashes().iter().enumerate() {
+            match self.next(index.of(*hash))? {
+                Some(found) if found == answer => wanted.push(i),
+                Some(_) => {}
+                None => return Err(Error::Changed { name: lines.name().to_owned() }),
+            }
         }
         Ok(())
+    }
+
+    /// The next answer of a piece; none when there are no more.
+    fn next(&mut self, piece: u64) -> Result<Option<bool>, Error> {
+        let Self { file, buffer, pieces } = self;
+        let piece = &mut pieces[piece as usize];
+        if piece.next == piece.count {
+            return Ok(None);
+        }
+        let byte = piece.next / 8;
+        let place = (byte % *buffer as u64) as usize;
+        if place == 0 && piece.next.is_multiple_of(8) {
+            let left = (piece.count.div_ceil(8) - byte).min(*buffer as u64) as usize;
+            piece.held.resize(left, 0);
+            file.read_exact_at(&mut piece.held, piece.start + byte)?;
+        }
+        let answer = piece.held[place] >> (piece.next % 8) & 1 == 1;
+        piece.next += 1;
+        Ok(Some(answer))
+    }
+}
+
+/// Writes the lines whose answer is the one wanted.
+struct Answer<'a> {
+    index: ShardIndex,
+    state: Mutex<(Answers, Sink<'a>)>,
+    absent: bool,
+    room: u64,
+}
+
+impl Visit for Answer<'_> {
+    type Local = Vec<usize>;
+
+    fn local(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
+    fn header(&self, row: &[u8]) -> Result<(), Error> {
+        self.state.lock().expect("no worker panics").1.header(Some(row))
+    }
+
+    fn kept(&self, wanted: &mut Vec<usize>, lines: &Lines<'_>) -> Result<(), Error> {
+        let mut state = self.state.lock().expect("no worker panics");
+        let (answers, sink) = &mut *state;
+        answers.wanted(self.index, !self.absent, lines, wanted)?;
+        sink.rows(lines, wanted.iter().copied())
     }
 
     fn room(&self) -> u64 {
@@ -168,9 +510,10 @@ mod tests {
         let inputs = [Input::file("lines", file).unwrap()];
         let plan = Plan::for_memory(Kind::Blocked, 100_000, 40 << 20).unwrap();
         assert!(crate::room_beside(plan.bytes(), &options).is_err());
+        let (hasher, keys) = (KeyHasher::default(), KeyDescription::default());
         let mut found = Vec::new();
         let (report, receipt) =
-            build_in_pieces(&inputs, &plan, KeyHasher::default(), &mut found, &options).unwrap();
+            build_in_pieces(&inputs, &plan, hasher, &keys, &mut found, &options).unwrap();
         assert_eq!(report.lines, 100_000);
         let filter = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
         let mut filter = crate::Filter::Own(filter);

@@ -45,11 +45,17 @@ pub trait Save: Send {
     /// Any.
     fn note(&mut self, hashes: &[KeyHash]) -> Result<(), SaveError>;
 
-    /// Makes last what was noted, after [`sync`](Self::sync); `end` tells that nothing follows.
+    /// Makes last what was noted, after [`sync`](Self::sync), and how far the run is; `end` tells that nothing follows.
+    /// `filter` holds all that was noted; none when it is written elsewhere, and counts after the end.
     ///
     /// # Errors
     /// Any.
-    fn save(&mut self, filter: &AnyFilter, at: &Checkpoint, end: bool) -> Result<(), SaveError>;
+    fn save(
+        &mut self,
+        filter: Option<&AnyFilter>,
+        at: &Checkpoint,
+        end: bool,
+    ) -> Result<(), SaveError>;
 }
 
 /// Why a run could not be recorded.
@@ -198,7 +204,7 @@ impl State<'_> {
         self.sink.flush()?;
         self.save.sync().map_err(Error::Output)?;
         self.at.found = self.sink.lines();
-        self.save.save(self.filter, &self.at, end).map_err(Error::Save)?;
+        self.save.save(Some(&*self.filter), &self.at, end).map_err(Error::Save)?;
         self.saved = Instant::now();
         Ok(())
     }

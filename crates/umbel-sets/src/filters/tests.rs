@@ -30,7 +30,7 @@ impl Save for Notes {
         Ok(())
     }
 
-    fn save(&mut self, _: &AnyFilter, at: &Checkpoint, _: bool) -> Result<(), SaveError> {
+    fn save(&mut self, _: Option<&AnyFilter>, at: &Checkpoint, _: bool) -> Result<(), SaveError> {
         self.saved.push(at.clone());
         Ok(())
     }

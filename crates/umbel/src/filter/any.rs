@@ -372,13 +372,14 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
     }
 
     /// The same keys in a filter of another kind: a counting filter gives a blocked one, as
-    /// [`Counting::to_blocked`](Filter::to_blocked).
+    /// [`Counting::to_blocked`](Filter::to_blocked), and so does a scalable one that has not grown.
     ///
     /// # Errors
-    /// [`MergeError::CannotConvert`]; [`MergeError::OutOfMemory`].
+    /// [`MergeError::CannotConvert`]; [`MergeError::Grown`]; [`MergeError::OutOfMemory`].
     pub fn convert(&self, to: Kind) -> Result<AnyFilter<Blocks, H>, MergeError> {
         match (self, to) {
             (Self::Counting(filter), Kind::Blocked) => Ok(AnyFilter::Blocked(filter.to_blocked()?)),
+            (Self::Scalable(filter), Kind::Blocked) => Ok(AnyFilter::Blocked(filter.first_link()?)),
             (other, to) => Err(MergeError::CannotConvert { from: other.kind(), to }),
         }
     }

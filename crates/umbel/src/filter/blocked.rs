@@ -7,7 +7,7 @@
 use super::Filter;
 use super::bloom::{BloomCore, Layout};
 use super::core::sealed;
-use crate::bits::{self, BLOCK_BITS, Block, Blocks, Hash, Kernel, NEAR, Run};
+use crate::bits::{self, AHEAD, BLOCK_BITS, Block, Blocks, Hash, Kernel, NEAR, Run};
 use crate::error::OutOfMemory;
 use crate::hash::{KeyHash, KeyHasher};
 use crate::math::{Coverage, blocked};
@@ -188,6 +188,22 @@ pub struct Shard<'a> {
 }
 
 impl Shard<'_> {
+    /// Whether keys may be in it: `found[i]` becomes the answer for `hashes[i]`, which all fall into this shard.
+    ///
+    /// # Panics
+    /// When one falls elsewhere; when the slices differ in length.
+    pub fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        assert_eq!(hashes.len(), found.len(), "one answer for each hash");
+        let Run { first, total } = self.run;
+        let place = |hash: KeyHash| bits::place(hash.high, total) - first;
+        for (hashes, found) in hashes.chunks(AHEAD).zip(found.chunks_mut(AHEAD)) {
+            hashes.iter().for_each(|&hash| bits::ask(self.blocks, place(hash) * BLOCK_BITS));
+            for (&hash, found) in hashes.iter().zip(found) {
+                *found = self.kernel.contains(&self.blocks[place(hash) as usize], hash.low);
+            }
+        }
+    }
+
     /// Inserts hashes that all fall into this shard.
     ///
     /// # Panics

@@ -318,7 +318,7 @@ pub(super) fn body(plan: &Plan) -> Body {
 }
 
 /// The plan of such a header.
-fn declared(header: &Header) -> Result<Plan, FileError> {
+pub(super) fn declared(header: &Header) -> Result<Plan, FileError> {
     let mut fields = header.fields();
     let plan = Plan {
         kind: header.kind()?,

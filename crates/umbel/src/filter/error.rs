@@ -341,14 +341,22 @@ pub enum MergeError {
     },
     /// A kind that does not turn into the one asked for.
     #[error("a {from} filter does not convert to a {to} one; {}", match to {
-        Kind::Blocked => "a counting one does",
-        _ => "a counting one converts to a blocked one",
+        Kind::Blocked => "a counting one does, and a scalable one that has not grown",
+        _ => "a counting one converts to a blocked one, and so does a scalable one that has not grown",
     })]
     CannotConvert {
         /// Kind of the filter.
         from: Kind,
         /// Kind asked for.
         to: Kind,
+    },
+    /// A scalable filter that has grown has no fixed form.
+    #[error(
+        "a scalable filter of {links} links does not convert to a blocked one: a key lies in another place in each link, so they do not fold into one; build a blocked filter from the keys"
+    )]
+    Grown {
+        /// Its links.
+        links: usize,
     },
     /// The memory for the result could not be had.
     #[error(transparent)]

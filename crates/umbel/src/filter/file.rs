@@ -94,7 +94,7 @@ pub(super) fn map<U: Unlock>(
 }
 
 /// The layout of a header, its hasher, and what the keys are; all its fields are checked, then the length of the file.
-fn checked<U: Unlock>(
+pub(super) fn checked<U: Unlock>(
     header: &Header,
     length: u64,
     unlock: U,

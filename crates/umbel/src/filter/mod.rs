@@ -49,7 +49,7 @@ pub use generic::Filter;
 pub use receipt::{Fact, Figure, Part, Receipt};
 pub use scalable::{Link, Scalable, ScalableCore};
 #[cfg(feature = "std")]
-pub use sharded::ShardWriter;
+pub use sharded::{ShardReader, ShardWriter};
 #[cfg(feature = "std")]
 pub use shared::Shared;
 pub use sliced::{Sliced, SlicedLayout};

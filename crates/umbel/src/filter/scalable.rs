@@ -16,11 +16,11 @@
 
 use super::bloom::BloomCore;
 use super::core::{Core, GROUP, InsertCore, MakeCore, sealed};
-use super::{BlockedLayout, Fact, Figure, Filter, InsertError, Part, Receipt};
+use super::{Blocked, BlockedLayout, Fact, Figure, Filter, InsertError, MergeError, Part, Receipt};
 use crate::bits::{self, AHEAD, Block, Blocks};
 use crate::error::check_field;
 use crate::format::{Body, FileError, Header};
-use crate::hash::{KeyHash, KeyHasher, Scheme};
+use crate::hash::{Hashing, KeyHash, KeyHasher, Scheme};
 use crate::math::Estimate;
 use crate::plan::{Kind, MAX_BITS, Plan, PlanError, most_links};
 use crate::prelude::*;
@@ -188,6 +188,23 @@ impl<S, H> Scalable<S, H> {
     /// Its links, the oldest first; at least one.
     pub fn links(&self) -> &[Link<S>] {
         &self.core.links
+    }
+}
+
+impl<S: AsRef<[Block]>, H: Hashing> Scalable<S, H> {
+    /// The blocked filter of the same keys, while there is one link, whose keys have the hashes that a blocked filter gives
+    /// them. It keeps the link's plan: half of the rate, and as many keys.
+    ///
+    /// # Errors
+    /// [`MergeError::Grown`] when there are more links; [`MergeError::OutOfMemory`].
+    pub fn first_link(&self) -> Result<Blocked<Blocks, H>, MergeError> {
+        match &self.core.links[..] {
+            [only] => {
+                let copy = |blocks: &S| Blocks::copy_of(blocks.as_ref());
+                Ok(self.with(only.filter.with_parts(copy)?))
+            }
+            links => Err(MergeError::Grown { links: links.len() }),
+        }
     }
 }
 

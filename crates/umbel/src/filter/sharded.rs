@@ -1,14 +1,97 @@
-//! A blocked filter written shard by shard: larger than memory, in order, without seeking.
+//! A blocked filter written or read shard by shard: larger than memory, in order, without seeking.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
-use super::Receipt;
 use super::blocked::{BlockedLayout, Shard, ShardIndex};
-use super::bloom::{Layout, body};
+use super::bloom::{BloomCore, Layout, body, declared};
+use super::core::Core;
+use super::{Receipt, file};
 use crate::bits::{self, BLOCK_BITS, Block, Blocks, Kernel, Run};
-use crate::format::{self, FileError, Header, KeyDescription, Out};
-use crate::hash::{Hashing, KeyHasher};
+use crate::format::{self, FileError, Header, KeyDescription, Out, Payload, Reader};
+use crate::hash::{Hashing, KeyHasher, Unlock};
 use crate::plan::{Kind, Plan};
+
+/// The shards of one filter, gone through in order with one of them in memory.
+struct Course<H> {
+    plan: Plan,
+    hasher: H,
+    kernel: Kernel,
+    /// Blocks of a shard; of the last one what is left.
+    size: u64,
+    /// Made for the first shard.
+    shard: Option<Blocks>,
+    /// Blocks gone through, bits set in them, and the sum of their rates.
+    done: u64,
+    set_bits: u64,
+    rates: f64,
+}
+
+impl<H: Hashing> Course<H> {
+    fn new(plan: &Plan, hasher: H, bytes: u64) -> Self {
+        Self {
+            plan: *plan,
+            hasher,
+            kernel: Kernel::detect(plan.probes),
+            size: (bytes / bits::BLOCK_BYTES).clamp(1, plan.bits / BLOCK_BITS),
+            shard: None,
+            done: 0,
+            set_bits: 0,
+            rates: 0.0,
+        }
+    }
+
+    fn total(&self) -> u64 {
+        self.plan.bits / BLOCK_BITS
+    }
+
+    fn count(&self) -> u64 {
+        self.total().div_ceil(self.size)
+    }
+
+    fn index(&self) -> ShardIndex {
+        ShardIndex { total: self.total(), size: self.size }
+    }
+
+    /// Goes through the next shard: `begin` makes its blocks what they are, `work` works on it, `end` gets them.
+    fn next<E: From<FileError>>(
+        &mut self,
+        begin: impl FnOnce(&mut [Block]) -> Result<(), FileError>,
+        work: impl FnOnce(&mut Shard<'_>) -> Result<(), E>,
+        end: impl FnOnce(&[Block]) -> Result<(), FileError>,
+    ) -> Result<(), E> {
+        let (total, size) = (self.total(), self.size);
+        let left = total - self.done;
+        assert!(left > 0, "a shard is left");
+        let shard = match &mut self.shard {
+            Some(shard) => shard,
+            none => none.insert(Blocks::zeroed(size).map_err(FileError::from)?),
+        };
+        let size = left.min(size);
+        let blocks: &mut [Block] = &mut shard[..size as usize];
+        begin(blocks)?;
+        let run = Run { first: self.done, total };
+        work(&mut Shard { run, kernel: self.kernel, blocks })?;
+        self.set_bits += bits::count_ones(blocks);
+        self.rates += BlockedLayout::fpp(blocks, &self.plan) * size as f64;
+        end(blocks)?;
+        self.done += size;
+        Ok(())
+    }
+
+    /// The receipt of the filter, when all of it was gone through.
+    fn receipt(&self) -> Receipt {
+        assert_eq!(self.done, self.total(), "all shards");
+        let clear = self.plan.bits - self.set_bits;
+        let keys = BlockedLayout::coverage(&self.plan).keys(clear as f64);
+        Receipt::new(
+            self.plan,
+            self.hasher.scheme(),
+            (self.set_bits, self.plan.bits),
+            keys,
+            self.rates / self.total() as f64,
+        )
+    }
+}
 
 /// Writes a blocked filter as runs of blocks, one after the other, with one of these shards in memory.
 ///
@@ -16,14 +99,7 @@ use crate::plan::{Kind, Plan};
 /// same, byte for byte, as that of a [`Blocked`](super::Blocked) filter with the same keys.
 pub struct ShardWriter<W, H = KeyHasher> {
     writer: format::Writer<Out<W>>,
-    plan: Plan,
-    hasher: H,
-    kernel: Kernel,
-    shard: Blocks,
-    /// Blocks written so far, bits set in them, and the sum of their rates.
-    written: u64,
-    set_bits: u64,
-    rates: f64,
+    course: Course<H>,
 }
 
 impl<W: Write, H: Hashing> ShardWriter<W, H> {
@@ -42,52 +118,56 @@ impl<W: Write, H: Hashing> ShardWriter<W, H> {
     ) -> Result<Self, FileError> {
         plan.check(Kind::Blocked)?;
         let header = Header::new(plan, hasher.scheme(), keys, &body(plan), plan.bytes());
-        let shard = (bytes / bits::BLOCK_BYTES).clamp(1, plan.bits / BLOCK_BITS);
-        Ok(Self {
-            writer: format::Writer::new(Out(out), &header)?,
-            plan: *plan,
-            hasher,
-            kernel: Kernel::detect(plan.probes),
-            shard: Blocks::zeroed(shard)?,
-            written: 0,
-            set_bits: 0,
-            rates: 0.0,
-        })
+        let writer = format::Writer::new(Out(out), &header)?;
+        Ok(Self { writer, course: Course::new(plan, hasher, bytes) })
     }
 
     /// Number of shards.
     pub fn count(&self) -> u64 {
-        self.total().div_ceil(self.shard.len() as u64)
+        self.course.count()
     }
 
     /// Tells which shard a hash falls into.
     pub fn index(&self) -> ShardIndex {
-        ShardIndex { total: self.total(), size: self.shard.len() as u64 }
+        self.course.index()
     }
 
     /// Writes the next shard, filled by `fill`.
     ///
     /// # Errors
-    /// Those of `fill` and of writing.
+    /// Those of `fill` and of writing; [`FileError::OutOfMemory`].
     ///
     /// # Panics
     /// When all shards are written.
-    pub fn shard<E: From<io::Error>>(
+    pub fn shard<E: From<FileError>>(
         &mut self,
         fill: impl FnOnce(&mut Shard<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let left = self.total() - self.written;
-        assert!(left > 0, "a shard is left");
-        let size = left.min(self.shard.len() as u64) as usize;
-        let blocks: &mut [Block] = &mut self.shard[..size];
-        blocks.fill(Block::default());
-        let run = Run { first: self.written, total: self.plan.bits / BLOCK_BITS };
-        fill(&mut Shard { run, kernel: self.kernel, blocks })?;
-        self.set_bits += bits::count_ones(blocks);
-        self.rates += BlockedLayout::fpp(blocks, &self.plan) * size as f64;
-        self.writer.write(bytemuck::cast_slice(blocks))?;
-        self.written += size as u64;
-        Ok(())
+        let Self { writer, course } = self;
+        let empty = |blocks: &mut [Block]| {
+            blocks.fill(Block::default());
+            Ok(())
+        };
+        course.next(empty, fill, |blocks| Ok(writer.write(bytemuck::cast_slice(blocks))?))
+    }
+
+    /// As [`shard`](Self::shard), of a filter that has the keys of `old` already: its next shard is read, filled further,
+    /// and written.
+    ///
+    /// # Errors
+    /// As there, and those of reading.
+    ///
+    /// # Panics
+    /// As there; when the filters differ in size.
+    pub fn shard_of<R: Read, E: From<FileError>>(
+        &mut self,
+        old: &mut ShardReader<R, H>,
+        fill: impl FnOnce(&mut Shard<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Self { writer, course } = self;
+        assert_eq!((course.plan, course.done), (old.course.plan, old.course.done), "both alike");
+        let before = |blocks: &mut [Block]| old.read(blocks);
+        course.next(before, fill, |blocks| Ok(writer.write(bytemuck::cast_slice(blocks))?))
     }
 
     /// Ends the file; gives the filter's receipt.
@@ -98,21 +178,108 @@ impl<W: Write, H: Hashing> ShardWriter<W, H> {
     /// # Panics
     /// When shards are missing.
     pub fn finish(self) -> io::Result<Receipt> {
-        let total = self.total();
+        let receipt = self.course.receipt();
         self.writer.finish()?;
-        let clear = self.plan.bits - self.set_bits;
-        let keys = BlockedLayout::coverage(&self.plan).keys(clear as f64);
-        Ok(Receipt::new(
-            self.plan,
-            self.hasher.scheme(),
-            (self.set_bits, self.plan.bits),
-            keys,
-            self.rates / total as f64,
-        ))
+        Ok(receipt)
+    }
+}
+
+/// Reads a blocked filter as runs of blocks, one after the other, with one of these shards in memory.
+///
+/// **Nothing that a shard answers is to be believed before [`finish`](Self::finish)** has found all checksums right.
+pub struct ShardReader<R, H = KeyHasher> {
+    payload: Payload<R>,
+    course: Course<H>,
+    description: KeyDescription,
+}
+
+impl<R: Read, H: Hashing> ShardReader<R, H> {
+    /// Begins to read the file of `length` bytes that `source` holds, in shards of `bytes` bytes, rounded to whole blocks.
+    ///
+    /// # Errors
+    /// As [`AnyFilter::read`](super::AnyFilter::read), but for the checksums of the payload; [`FileError::Kind`] when it is
+    /// no blocked filter.
+    pub fn new<U: Unlock<Hasher = H>>(
+        source: R,
+        length: u64,
+        unlock: U,
+        bytes: u64,
+    ) -> Result<Self, FileError> {
+        let reader = Reader::begin(source, length)?;
+        let header = reader.header();
+        match header.kind()? {
+            Kind::Blocked => {}
+            found => return Err(FileError::Kind { expected: Kind::Blocked, found }),
+        }
+        let layout = BloomCore::<BlockedLayout, &[Block]>::layout;
+        let (_, hasher, description) = file::checked(header, length, unlock, layout)?;
+        let plan = declared(header)?;
+        plan.check(Kind::Blocked)?;
+        let course = Course::new(&plan, hasher, bytes);
+        Ok(Self { payload: reader.payload(), course, description })
     }
 
-    fn total(&self) -> u64 {
-        self.plan.bits / BLOCK_BITS
+    /// What the filter was planned for.
+    pub fn plan(&self) -> &Plan {
+        &self.course.plan
+    }
+
+    /// How it hashes keys.
+    pub fn hasher(&self) -> &H {
+        &self.course.hasher
+    }
+
+    /// What its keys are.
+    pub fn description(&self) -> &KeyDescription {
+        &self.description
+    }
+
+    /// Number of shards.
+    pub fn count(&self) -> u64 {
+        self.course.count()
+    }
+
+    /// Tells which shard a hash falls into.
+    pub fn index(&self) -> ShardIndex {
+        self.course.index()
+    }
+
+    /// Reads the next shard, and lets `ask` look keys up in it, also after it inserted some: the file stays as it is.
+    ///
+    /// # Errors
+    /// Those of `ask` and of reading; [`FileError::OutOfMemory`].
+    ///
+    /// # Panics
+    /// When all shards are read.
+    pub fn shard<E: From<FileError>>(
+        &mut self,
+        ask: impl FnOnce(&mut Shard<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Self { payload, course, .. } = self;
+        let read = |blocks: &mut [Block]| payload.read(bytemuck::cast_slice_mut(blocks));
+        course.next(read, ask, |_| Ok(()))
+    }
+
+    /// The next blocks, for another who keeps them.
+    fn read(&mut self, blocks: &mut [Block]) -> Result<(), FileError> {
+        self.payload.read(bytemuck::cast_slice_mut(blocks))?;
+        self.course.done += blocks.len() as u64;
+        self.course.set_bits += bits::count_ones(blocks);
+        self.course.rates += BlockedLayout::fpp(blocks, &self.course.plan) * blocks.len() as f64;
+        Ok(())
+    }
+
+    /// Checks what was read against the checksums; gives the filter's receipt, with what was inserted meanwhile.
+    ///
+    /// # Errors
+    /// [`FileError::PayloadDamaged`], [`FileError::ChecksumsDamaged`], and those of reading.
+    ///
+    /// # Panics
+    /// When shards were not read.
+    pub fn finish(self) -> Result<Receipt, FileError> {
+        let receipt = self.course.receipt();
+        self.payload.finish()?;
+        Ok(receipt)
     }
 }
 
@@ -143,7 +310,7 @@ mod tests {
                 shards
                     .shard(|shard| {
                         shard.insert_all(&own);
-                        Ok::<(), io::Error>(())
+                        Ok::<(), FileError>(())
                     })
                     .unwrap();
             }
@@ -151,6 +318,54 @@ mod tests {
             assert!(found == expected, "{bytes}");
             assert!((receipt.fpp / filter.receipt().fpp - 1.0).abs() < 1e-12);
             assert_eq!(receipt.keys, filter.receipt().keys);
+            // Read back, and filled further.
+            let length = found.len() as u64;
+            let mut reader = ShardReader::new(&found[..], length, None, bytes).unwrap();
+            let others: Vec<KeyHash> = (10_000..15_000).map(|key| hasher.hash(key)).collect();
+            let mut asked = hashes.clone();
+            asked.extend(&others);
+            for number in 0..reader.count() {
+                let index = reader.index();
+                let here = |hash: &&KeyHash| index.of(**hash) == number;
+                let own: Vec<KeyHash> = asked.iter().filter(here).copied().collect();
+                let mut answers = vec![false; own.len()];
+                let mut expected = answers.clone();
+                filter.contains_all(&own, &mut expected);
+                let ask = |shard: &mut Shard<'_>| {
+                    shard.contains_all(&own, &mut answers);
+                    Ok::<(), FileError>(())
+                };
+                reader.shard(ask).unwrap();
+                assert_eq!(answers, expected);
+            }
+            assert_eq!(reader.finish().unwrap().keys, filter.receipt().keys);
+            let mut more = filter.clone();
+            more.insert_all(&others);
+            let mut old = ShardReader::new(&found[..], length, None, bytes).unwrap();
+            let mut written = Vec::new();
+            let (plan, keys) = (*old.plan(), old.description().clone());
+            let mut shards = ShardWriter::new(&mut written, &plan, hasher, &keys, bytes).unwrap();
+            for number in 0..shards.count() {
+                let index = shards.index();
+                let here = |hash: &&KeyHash| index.of(**hash) == number;
+                let own: Vec<KeyHash> = others.iter().filter(here).copied().collect();
+                let fill = |shard: &mut Shard<'_>| {
+                    shard.insert_all(&own);
+                    Ok::<(), FileError>(())
+                };
+                shards.shard_of(&mut old, fill).unwrap();
+            }
+            assert_eq!(old.finish().unwrap().set_bits, filter.receipt().set_bits);
+            assert_eq!(shards.finish().unwrap().set_bits, more.receipt().set_bits);
+            assert!(written == more.to_bytes());
+            // Damage is told at the end.
+            let mut damaged = found.clone();
+            damaged[200] ^= 1;
+            let mut reader = ShardReader::new(&damaged[..], length, None, bytes).unwrap();
+            for _ in 0..reader.count() {
+                reader.shard(|_| Ok::<(), FileError>(())).unwrap();
+            }
+            assert!(matches!(reader.finish(), Err(FileError::PayloadDamaged { .. })));
         }
     }
 }

@@ -28,6 +28,8 @@ pub use error::FileError;
 pub(crate) use fields::{Body, Fields};
 pub use header::Header;
 #[cfg(feature = "std")]
+pub(crate) use reader::Payload;
+#[cfg(feature = "std")]
 pub use reader::Reader;
 #[cfg(feature = "std")]
 pub(crate) use writer::Out;

@@ -63,34 +63,19 @@ impl<R: Read> Reader<R> {
     /// # Panics
     /// When the parts together have another length than the header declares.
     pub(crate) fn read_parts<'a>(
-        mut self,
+        self,
         parts: impl IntoIterator<Item = &'a mut [u8]>,
     ) -> Result<(), FileError> {
-        let length = self.header.payload_length();
-        let mut found = self.header.bytes().len() as u64;
-        let end = found + length;
-        let mut sums = Vec::new();
-        let mut chunk = Xxh3::with_seed(0);
-        let mut in_chunk = 0;
-        for mut part in parts {
-            while !part.is_empty() {
-                let (piece, rest) = part.split_at_mut(part.len().min(CHUNK - in_chunk));
-                self.fill(piece, &mut found)?;
-                // Summed while the piece is still in cache.
-                core::hash::Hasher::write(&mut chunk, piece);
-                in_chunk += piece.len();
-                part = rest;
-                if in_chunk == CHUNK || found == end {
-                    sums.push(core::hash::Hasher::finish(&chunk));
-                    chunk = Xxh3::with_seed(sums.len() as u64);
-                    in_chunk = 0;
-                }
-            }
-        }
-        assert!(found == end && in_chunk == 0, "room for the payload");
-        let mut stored = vec![0; 8 * sums.len() + 8];
-        self.fill(&mut stored, &mut found)?;
-        check_sums(&sums, &stored, &self.header)
+        let mut payload = self.payload();
+        parts.into_iter().try_for_each(|part| payload.read(part))?;
+        payload.finish()
+    }
+
+    /// The payload, to be read piece by piece.
+    pub(crate) fn payload(self) -> Payload<R> {
+        let found = self.header.bytes().len() as u64;
+        let chunk = Xxh3::with_seed(0);
+        Payload { reader: self, found, chunk, in_chunk: 0, sums: Vec::new() }
     }
 
     fn fill(&mut self, bytes: &mut [u8], found: &mut u64) -> Result<(), FileError> {
@@ -103,5 +88,65 @@ impl<R: Read> Reader<R> {
         })?;
         *found += bytes.len() as u64;
         Ok(())
+    }
+}
+
+/// A payload that is read front to back. Nothing of it is to be believed until [`finish`](Self::finish) has found the
+/// checksums right.
+///
+/// Memory: 8 bytes for each MiB.
+pub(crate) struct Payload<R> {
+    reader: Reader<R>,
+    /// Bytes of the file read so far.
+    found: u64,
+    chunk: Xxh3,
+    in_chunk: usize,
+    sums: Vec<u64>,
+}
+
+impl<R: Read> Payload<R> {
+    /// Reads the next bytes.
+    ///
+    /// # Errors
+    /// [`FileError::Length`] when the source ends early; [`FileError::Io`].
+    ///
+    /// # Panics
+    /// When the payload has fewer.
+    pub(crate) fn read(&mut self, mut bytes: &mut [u8]) -> Result<(), FileError> {
+        let end = self.end();
+        assert!(bytes.len() as u64 <= end - self.found, "no more than the header declares");
+        while !bytes.is_empty() {
+            let (piece, rest) = bytes.split_at_mut(bytes.len().min(CHUNK - self.in_chunk));
+            self.reader.fill(piece, &mut self.found)?;
+            // Summed while the piece is still in cache.
+            core::hash::Hasher::write(&mut self.chunk, piece);
+            self.in_chunk += piece.len();
+            bytes = rest;
+            if self.in_chunk == CHUNK || self.found == end {
+                self.sums.push(core::hash::Hasher::finish(&self.chunk));
+                self.chunk = Xxh3::with_seed(self.sums.len() as u64);
+                self.in_chunk = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what was read against the checksums that follow it.
+    ///
+    /// # Errors
+    /// [`FileError::PayloadDamaged`] with the damaged range, [`FileError::ChecksumsDamaged`], and those of
+    /// [`read`](Self::read).
+    ///
+    /// # Panics
+    /// When not all was read.
+    pub(crate) fn finish(mut self) -> Result<(), FileError> {
+        assert!(self.found == self.end() && self.in_chunk == 0, "all of the payload");
+        let mut stored = vec![0; 8 * self.sums.len() + 8];
+        self.reader.fill(&mut stored, &mut self.found)?;
+        check_sums(&self.sums, &stored, &self.reader.header)
+    }
+
+    fn end(&self) -> u64 {
+        self.reader.header.bytes().len() as u64 + self.reader.header.payload_length()
     }
 }

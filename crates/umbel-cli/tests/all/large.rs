@@ -1,0 +1,140 @@
+//! Filters larger than the memory cap as a black box: asked, added to, and kept of seen lines piece by piece, with the
+//! same answers and the same bytes as in memory.
+
+use std::io::Write;
+
+use nix::sys::signal::Signal;
+
+use crate::util::{Folder, urls};
+
+/// A folder with `keys`, 30,000 lines, `asked`, half of them and as many others with repeats, and the filter `large` of
+/// the first, which does not fit under a cap of 16 MiB.
+fn with_filter(options: &str) -> Folder {
+    let folder = Folder::new();
+    folder.write("keys", urls(0..30_000));
+    folder.write("asked", urls((15_000..45_000).chain(40_000..47_000).chain([7, 7])));
+    folder.write("secret", "0123456789abcdef");
+    let build = format!("build -q -o large --size 40MB --keys 1e6 {options} keys --memory 16MiB");
+    folder.umbel(&build).run().done();
+    folder
+}
+
+/// Runs it in pieces and in memory; the answers and what becomes of the filter must be the same.
+fn same(folder: &Folder, arguments: &str) {
+    folder.write("whole", folder.read("large"));
+    let whole = folder.umbel(&arguments.replace("large", "whole")).run().done();
+    for threads in [1, 3] {
+        folder.write("pieces", folder.read("large"));
+        let run = arguments.replace("large", "pieces");
+        let run = folder.umbel(&format!("{run} --memory 16MiB --threads {threads}")).run();
+        assert!(run.done() == whole, "{arguments}");
+        assert!(folder.read("pieces") == folder.read("whole"), "{arguments}");
+    }
+}
+
+#[test]
+fn answers_and_bytes_are_those_of_a_filter_in_memory() {
+    let folder = with_filter("");
+    for arguments in [
+        "query -q large asked",
+        "query -q -v large asked keys",
+        "add -q large asked",
+        "dedup -q --seen large asked keys asked",
+    ] {
+        same(&folder, arguments);
+    }
+    folder.umbel("query -q -v large keys --memory 16MiB").run().nothing();
+    folder.umbel("dedup -q --seen large keys --memory 16MiB").run().nothing();
+    // From a pipe, and into a file.
+    let piped = folder.umbel("query -q large --memory 16MiB -o found").stdin(folder.read("asked"));
+    piped.run().done();
+    let found = folder.umbel("query -q large asked").run().done();
+    assert!(folder.read("found") == found);
+    let report = folder.umbel("query --json large asked -o out --memory 16MiB").run().report();
+    assert_eq!((&report["lines"], &report["passes"]), (&37_002.into(), &2.into()));
+    let names = ["asked", "found", "keys", "large", "out", "pieces", "secret", "whole"];
+    assert_eq!(folder.names(), names);
+}
+
+#[test]
+fn keys_secrets_and_headers_are_as_in_memory() {
+    let folder = with_filter("--secret-file secret");
+    folder.umbel("query large asked --memory 16MiB").run().fails(&["large", "--secret-file"]);
+    same(&folder, "query -q large asked --secret-file secret");
+    same(&folder, "dedup -q --seen large asked --secret-file secret");
+
+    let rows = |numbers: std::ops::Range<u32>| {
+        numbers.fold("id,name\n".to_owned(), |rows, i| rows + &format!("{i},\"n\n{}\"\n", i % 100))
+    };
+    folder.write("t", rows(0..20_000));
+    folder.write("u", rows(10_000..30_000));
+    let build = "build -q -f -o large --size 40MB --keys 1e6 --csv --key id --key name t";
+    folder.umbel(&format!("{build} --memory 16MiB")).run().done();
+    for verb in ["query -q", "query -q -v", "add -q", "dedup -q --seen"] {
+        same(&folder, &format!("{verb} large u --csv --key id --key name"));
+        let refused = folder.umbel(&format!("{verb} large u --csv --key id --memory 16MiB")).run();
+        refused.fails(&["large", r#"the fields "id", "name""#]);
+    }
+}
+
+#[test]
+fn damage_is_told_before_any_line_goes_out() {
+    let folder = with_filter("");
+    let mut bytes = folder.read("large");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    folder.write("large", &bytes);
+    for arguments in ["query large asked", "query -v large asked", "dedup --seen large asked"] {
+        let run = folder.umbel(&format!("{arguments} --memory 16MiB")).run();
+        run.fails(&["large: ", "damaged"]);
+    }
+    folder.umbel("add large asked --memory 16MiB").run().fails(&["large: ", "damaged"]);
+    assert!(folder.read("large") == bytes);
+    let half = &bytes[..middle];
+    folder.write("half", half);
+    folder.umbel("query half asked --memory 16MiB").run().fails(&["half: ", "truncated"]);
+}
+
+#[test]
+fn a_full_filter_is_told_before_any_line_goes_out() {
+    let folder = with_filter("");
+    folder.umbel("build -q -f -o large --size 40MB --keys 30010 keys --memory 16MiB").run().done();
+    let before = folder.read("large");
+    let run = folder.umbel("dedup --seen large asked -o out --memory 16MiB").run();
+    run.fails(&["large: ", "17000 new lines", "30010 keys", "larger filter"]);
+    assert!(folder.read("large") == before && folder.read("out").is_empty());
+}
+
+#[test]
+fn what_a_killed_run_noted_is_known() {
+    let folder = with_filter("");
+    folder.fifo("pipe");
+    let mut run = folder.umbel("dedup -q --seen large -o out --checkpoint 0 pipe").spawn();
+    let mut pipe = run.feed(&folder, "pipe");
+    pipe.write_all(&urls(90_000..90_010)).unwrap();
+    run.until("it noted them", || folder.read_if_there("large.run").len() > 160);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    run.kill(Signal::SIGKILL);
+    run.finish().killed_by(Signal::SIGKILL);
+    folder.write("noted", urls(90_000..90_010));
+    let asked = folder.umbel("query -q large noted --memory 16MiB").run().done();
+    assert!(asked == folder.read("noted"));
+    let again = "dedup --seen large -o out noted --memory 16MiB";
+    let run = folder.umbel(again).run();
+    assert!(run.stderr.contains("the run before did not end well"), "{}", run.stderr);
+    run.nothing();
+    assert!(folder.read("out") == folder.read("noted") && !folder.path("large.run").exists());
+    folder.umbel("query -q -v large noted").run().nothing();
+}
+
+#[test]
+fn a_new_filter_of_seen_lines_may_be_larger_than_the_cap() {
+    let folder = with_filter("");
+    let seen = "dedup -q --seen new --keys 5e6 --fpp 1e-6";
+    let first = folder.umbel(&format!("{seen} asked --memory 16MiB")).run().done();
+    assert!(first == folder.umbel("dedup -q asked").run().done());
+    folder.umbel(&format!("{seen} asked --memory 16MiB")).run().nothing();
+    let refused =
+        folder.umbel("dedup --seen no --kind classic --keys 5e7 keys --memory 16MiB").run();
+    refused.fails(&["a memory cap of 16MiB does not suffice"]);
+}

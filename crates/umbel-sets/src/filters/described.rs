@@ -1,0 +1,137 @@
+//! What the keys of a filter are, as it says itself, against what a job would look up.
+//!
+//! Hashes do not depend on what a key was taken from, so a filter of one column answers for another, and says that
+//! all of it is absent. The description in its file tells them apart.
+
+use umbel::{KeyDescription, Kind};
+
+use crate::{Error, Normalization, Options};
+
+/// A field that keys were taken from; once for each, in the order of the key.
+const FIELD: &str = "field";
+/// The type of the keys.
+const TYPE: &str = "type";
+/// What was done to keys before they were hashed; once for each step.
+const NORMALIZATION: &str = "normalization";
+/// The type of keys taken from records, and of lines.
+const TEXT: &str = "text";
+
+/// What the keys of a job are, as a filter made from them says it: nothing of whole records that are compared as they are. `names` are what the filter
+/// calls the fields of the key; none when it calls them as the job does.
+///
+/// A filter of rows has the names of its fields itself, and any of them can be asked in any order: they are not repeated.
+///
+/// # Errors
+/// [`Error::Names`] when there are names, but not one for each field; [`Error::NamesOfRows`]; [`Error::Filter`] when they
+/// are too long.
+pub fn keys_of(kind: Kind, options: &Options, names: &[String]) -> Result<KeyDescription, Error> {
+    let fields = options.records.key();
+    if kind.rows() && !names.is_empty() {
+        return Err(Error::NamesOfRows);
+    }
+    let names = if names.is_empty() { fields } else { names };
+    if names.len() != fields.len() {
+        return Err(Error::Names { fields: fields.len(), names: names.len() });
+    }
+    let mut keys = KeyDescription::default();
+    let mut say = |name, value: &str| keys.push(name, value).map_err(umbel::Error::from);
+    if !kind.rows() && !names.is_empty() {
+        names.iter().try_for_each(|field| say(FIELD, field)).map_err(Error::Filter)?;
+        say(TYPE, TEXT).map_err(Error::Filter)?;
+    }
+    steps(options.normalization)
+        .try_for_each(|step| say(NORMALIZATION, step))
+        .map_err(Error::Filter)?;
+    Ok(keys)
+}
+
+/// What is done to keys, in the order in which it is done. Part of the format.
+fn steps(normalization: Normalization) -> impl Iterator<Item = &'static str> {
+    let Normalization { crlf, trim, url, ignore_case } = normalization;
+    let steps = [(crlf, "crlf"), (trim, "trim"), (url, "url"), (ignore_case, "ignore-case")];
+    steps.into_iter().filter(|(done, _)| *done).map(|(_, name)| name)
+}
+
+/// Checks that a filter with `keys` can answer for keys that are `wanted`.
+///
+/// Both must be made of the same fields in the same order, but for the key of one field, which is its bytes as they are:
+/// it may be looked up in a filter that names no fields, and a whole line in a filter of one field. Both must be
+/// normalized alike, and be text. What else a description says is not compared.
+///
+/// # Errors
+/// [`Error::OtherKeys`], which names both.
+pub fn check_keys(keys: &KeyDescription, wanted: &KeyDescription) -> Result<(), Error> {
+    let same = |name| keys.values(name).eq(wanted.values(name));
+    let one = |keys: &KeyDescription| keys.values(FIELD).count() == 1;
+    let none = |keys: &KeyDescription| keys.values(FIELD).next().is_none();
+    let bytes_alike = (one(keys) && none(wanted)) || (none(keys) && one(wanted));
+    let of_type = |keys: &KeyDescription| keys.values(TYPE).next().unwrap_or(TEXT).to_owned();
+    if (same(FIELD) || bytes_alike) && of_type(keys) == of_type(wanted) && same(NORMALIZATION) {
+        return Ok(());
+    }
+    Err(Error::OtherKeys { filter: in_words(keys), wanted: in_words(wanted) })
+}
+
+/// What keys are, for a message.
+fn in_words(keys: &KeyDescription) -> String {
+    let quoted: Vec<_> = keys.values(FIELD).map(|field| format!("{field:?}")).collect();
+    let mut words = match &quoted[..] {
+        [] => "whole lines".to_owned(),
+        [field] => format!("the field {field}"),
+        fields => format!("the fields {}", fields.join(", ")),
+    };
+    if let Some(other) = keys.values(TYPE).find(|name| *name != TEXT) {
+        words.push_str(&format!(" of type {other}"));
+    }
+    let steps: Vec<_> = keys.values(NORMALIZATION).collect();
+    if !steps.is_empty() {
+        words.push_str(&format!(" with {}", steps.join(", ")));
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(entries: &[(&str, &str)]) -> KeyDescription {
+        let mut keys = KeyDescription::default();
+        entries.iter().for_each(|(name, value)| keys.push(name, value).unwrap());
+        keys
+    }
+
+    #[test]
+    fn one_field_and_whole_lines_are_alike_and_nothing_else() {
+        let none = keys(&[]);
+        let [a, b] = ["a", "b"].map(|field| keys(&[("field", field), ("type", "text")]));
+        let ab = keys(&[("field", "a"), ("field", "b"), ("type", "text")]);
+        let ba = keys(&[("field", "b"), ("field", "a")]);
+        let all = [&none, &a, &b, &ab, &ba];
+        for (i, left) in all.into_iter().enumerate() {
+            for (j, right) in all.into_iter().enumerate() {
+                let alike = i == j || [(0, 1), (0, 2), (1, 0), (2, 0)].contains(&(i, j));
+                assert_eq!(check_keys(left, right).is_ok(), alike, "{left:?} {right:?}");
+            }
+        }
+        let error = check_keys(&ab, &a).unwrap_err().to_string();
+        assert!(error.contains(r#"built from the fields "a", "b" and"#), "{error}");
+        assert!(error.contains(r#"the field "a""#), "{error}");
+    }
+
+    #[test]
+    fn types_and_normalizations_must_be_the_same() {
+        let none = keys(&[]);
+        let numbers = keys(&[("type", "u64")]);
+        let lower = keys(&[("normalization", "lowercase")]);
+        let trimmed = keys(&[("normalization", "lowercase"), ("normalization", "trim")]);
+        for (left, right) in [(&none, &numbers), (&none, &lower), (&lower, &trimmed)] {
+            let error = check_keys(left, right).unwrap_err().to_string();
+            assert!(
+                check_keys(right, left).is_err() && check_keys(right, right).is_ok(),
+                "{error}"
+            );
+        }
+        let ours = keys(&[("type", "text"), ("made by", "hand")]);
+        assert!(check_keys(&ours, &none).is_ok(), "text goes without saying");
+    }
+}

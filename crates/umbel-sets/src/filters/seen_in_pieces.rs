@@ -1,0 +1,210 @@
+//! Lines that a filter does not know yet, as [`Seen`](super::Seen), of a filter larger than the memory cap.
+//!
+//! One piece of the filter after the other takes the hashes that fall into it, in the order of the lines, and so knows
+//! which are new. When all have, a second pass over the lines writes those. The filter takes its name last: what goes out
+//! is noted before, so that a run that is killed loses nothing, and the next one goes on behind it.
+
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use umbel::filter::{Shard, ShardIndex, ShardWriter};
+use umbel::{KeyHash, Receipt};
+
+use super::pieces::{AnswerWriter, Answers, BATCH, LargeFilter, Split, piece};
+use super::seen::{Checkpoint, Save};
+use crate::budget::Budget;
+use crate::input::{Input, lengths};
+use crate::passes::Passes;
+use crate::report::{ErrorBound, Report};
+use crate::scan::{Lines, Scanner, Visit};
+use crate::sink::Sink;
+use crate::{Error, Options};
+
+/// A run over lines with a filter of those seen before that does not fit in memory.
+pub struct SeenInPieces<'a> {
+    state: Mutex<State<'a>>,
+    options: &'a Options,
+}
+
+impl<'a> SeenInPieces<'a> {
+    /// Lines that the filter does not know will go to `out`; how far they did is saved when `every` has passed since the
+    /// last time, and at the end, without the filter.
+    pub fn new(
+        out: &'a mut (dyn Write + Send),
+        save: &'a mut dyn Save,
+        every: Duration,
+        options: &'a Options,
+    ) -> Self {
+        let state = State {
+            sink: Sink::new(out, options.separator),
+            save,
+            every,
+            saved: Instant::now(),
+            at: Checkpoint::default(),
+            noted: Vec::new(),
+        };
+        Self { state: Mutex::new(state), options }
+    }
+
+    /// Writes no header: what is written goes on where one is already.
+    pub fn leave_header_out(&mut self) {
+        self.state.get_mut().expect("no worker panics").sink.leave_header_out();
+    }
+
+    /// Goes through files; `file` gets the filter with their lines in it, which counts when this is done. Gives its receipt.
+    ///
+    /// # Errors
+    /// Those of reading and of temporary files, and what is wrong with the filter; [`Error::NoRoom`] before anything is
+    /// written when the lines would over-fill it; [`Error::Output`], [`Error::Save`].
+    pub fn run(
+        &self,
+        inputs: &[Input],
+        filter: &LargeFilter<'_>,
+        file: impl Write,
+    ) -> Result<(Report, Receipt), Error> {
+        let options = self.options;
+        let budget = Budget::new(options.memory, options.threads)?;
+        let mut old = filter.open(piece(budget))?;
+        let (plan, hasher, index) = (*old.plan(), *old.hasher(), old.index());
+        let scanner = Scanner::new(options, hasher)?;
+        let split = Split::new(index, old.count(), &plan, budget, true, options)?;
+        (filter.noted)(&mut |hashes| split.note(hashes))?;
+        options.progress.expect(2 * lengths(inputs));
+        let mut passes = Passes::new(inputs);
+        passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, &split)?)?;
+
+        let mut shards = ShardWriter::new(file, &plan, hasher, old.description(), piece(budget))?;
+        let mut answers = AnswerWriter::new(options)?;
+        let (mut noted_before, mut fresh) = (0, 0);
+        let mut new = vec![false; BATCH];
+        for hashes in split.finish()? {
+            shards.shard_of(&mut old, |shard: &mut Shard<'_>| {
+                hashes.each(|hashes, noted| {
+                    let new = &mut new[..hashes.len()];
+                    shard.insert_all_new(hashes, new);
+                    let count = new.iter().filter(|new| **new).count() as u64;
+                    if noted {
+                        noted_before += count;
+                        return Ok(());
+                    }
+                    fresh += count;
+                    answers.push(new)
+                })
+            })?;
+            answers.end_piece()?;
+        }
+        let room = old.finish()?.room.saturating_sub(noted_before);
+        if fresh > room {
+            return Err(Error::NoRoom { new: fresh, room, keys: plan.keys() });
+        }
+        let receipt = shards.finish().map_err(Error::Output)?;
+        let lines = answers.lines();
+        let go_out = GoOut {
+            index,
+            answers: Mutex::new(answers.finish(budget)?),
+            state: &self.state,
+            room: budget.rest / 2,
+        };
+        go_out.begin(inputs.first().map(Input::name))?;
+        let tallies = scanner.scan(inputs, &go_out);
+        let mut state = self.state.lock().expect("no worker panics");
+        // Also after an error: what went out is noted.
+        if !matches!(tallies, Err(Error::Output(_) | Error::Save(_))) {
+            state.checkpoint(true)?;
+        }
+        passes.seen(inputs, 0..inputs.len(), &tallies?)?;
+        let spilled = 16 * lines + lines / 8;
+        let mut report = passes.finish_with(inputs, spilled + plan.bytes(), spilled);
+        report.error = Some(ErrorBound { extra: 0.0, missing: receipt.fpp });
+        (report.found, report.bytes_written) = (state.sink.lines(), state.sink.bytes());
+        Ok((report, receipt))
+    }
+
+    /// Ends a run from another thread: notes what went out. Nothing goes out after this; the process must end.
+    ///
+    /// # Errors
+    /// [`Error::Output`], [`Error::Save`].
+    pub fn stop(&self) -> Result<Checkpoint, Error> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before the first line there is nothing to note.
+        if !state.at.input.is_empty() {
+            state.checkpoint(true)?;
+        }
+        let at = state.at.clone();
+        std::mem::forget(state);
+        Ok(at)
+    }
+}
+
+struct State<'a> {
+    sink: Sink<'a>,
+    save: &'a mut dyn Save,
+    every: Duration,
+    saved: Instant,
+    at: Checkpoint,
+    /// What is noted next.
+    noted: Vec<KeyHash>,
+}
+
+impl State<'_> {
+    /// First the lines, then what records them.
+    fn checkpoint(&mut self, end: bool) -> Result<(), Error> {
+        self.sink.flush()?;
+        self.save.sync().map_err(Error::Output)?;
+        self.at.found = self.sink.lines();
+        self.save.save(None, &self.at, end).map_err(Error::Save)?;
+        self.saved = Instant::now();
+        Ok(())
+    }
+}
+
+/// Writes the lines that are new.
+struct GoOut<'a, 'o> {
+    index: ShardIndex,
+    answers: Mutex<Answers>,
+    state: &'a Mutex<State<'o>>,
+    room: u64,
+}
+
+impl GoOut<'_, '_> {
+    /// Notes what was there before all.
+    fn begin(&self, input: Option<&str>) -> Result<(), Error> {
+        let mut state = self.state.lock().expect("no worker panics");
+        state.at.input = input.unwrap_or_default().to_owned();
+        state.checkpoint(false)
+    }
+}
+
+impl Visit for GoOut<'_, '_> {
+    type Local = Vec<usize>;
+
+    fn local(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
+    fn header(&self, row: &[u8]) -> Result<(), Error> {
+        self.state.lock().expect("no worker panics").sink.header(Some(row))
+    }
+
+    fn kept(&self, new: &mut Vec<usize>, lines: &Lines<'_>) -> Result<(), Error> {
+        let mut state = self.state.lock().expect("no worker panics");
+        let State { sink, save, at, noted, .. } = &mut *state;
+        self.answers.lock().expect("no worker panics").wanted(self.index, true, lines, new)?;
+        noted.clear();
+        noted.extend(new.iter().map(|&i| lines.hashes()[i]));
+        save.note(noted).map_err(Error::Save)?;
+        sink.rows(lines, new.iter().copied())?;
+        if at.input != lines.name() {
+            *at = Checkpoint { input: lines.name().to_owned(), offset: 0, found: at.found };
+        }
+        if let Some(last) = lines.len().checked_sub(1) {
+            at.offset = lines.offset(last) + lines.extent(last).len() as u64;
+        }
+        if state.saved.elapsed() >= state.every { state.checkpoint(false) } else { Ok(()) }
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}
