@@ -32,6 +32,11 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
         Error::FieldNumber { .. } => "--key; for names, drop --no-header",
         Error::Delimiter { .. } => "--delimiter",
         Error::KeyFields { .. } => "--key",
+        Error::OtherKeys { filter, wanted }
+            if [filter, wanted].iter().any(|keys| keys.contains(" with ")) =>
+        {
+            "--key; --ignore-case, --trim, --crlf, --normalize"
+        }
         Error::OtherKeys { .. } => "--key, or --as when only the names differ",
         Error::Names { .. } | Error::NamesOfRows => "--as",
         _ => return None,

@@ -255,7 +255,7 @@ pub enum Error {
     },
     /// A filter of other keys than those that are looked up.
     #[error(
-        "the filter was built from {filter} and cannot answer for {wanted}; look up the same fields in the same order, or rebuild it from these"
+        "the filter was built from {filter} and cannot answer for {wanted}; look up the same fields in the same order, compared in the same way, or rebuild it from these"
     )]
     OtherKeys {
         /// What its keys are, in words.

@@ -118,3 +118,41 @@ fn filters_of_other_fields_do_not_merge() {
     folder.umbel("merge -q -o m two two").run().done();
     assert!(folder.read("m") == folder.read("two"));
 }
+
+#[test]
+fn what_of_a_key_counts_is_recorded_and_compared() {
+    let folder = Folder::new();
+    folder.write("lines", "Ada\n Grace \nEDSGER\n");
+    let forms = "--trim --ignore-case --crlf --normalize url";
+    folder.umbel(&format!("build -q -o f {forms} lines")).run().done();
+    let text = folder.umbel("info f").run().text();
+    assert!(text.contains("normalized crlf, trim, url, ignore-case\n"), "{text}");
+    assert_eq!(
+        info(&folder, "f")["key_normalization"],
+        json!(["crlf", "trim", "url", "ignore-case"])
+    );
+    folder.write("asked", "ada\r\n\tGRACE\nBarbara\n");
+    let found = folder.umbel(&format!("query -q f {forms} asked")).run().text();
+    assert_eq!(found, "ada\r\n\tGRACE\n");
+    for other in ["", "--trim", "--trim --ignore-case --crlf"] {
+        let message = folder
+            .umbel(&format!("query f {other} asked"))
+            .run()
+            .fails(&["f: ", "whole lines with "]);
+        assert!(message.contains("--ignore-case, --trim"), "{message}");
+    }
+    folder.umbel("build -q -o plain lines").run().done();
+    folder.umbel("query plain --trim asked").run().fails(&["plain: ", "whole lines with trim"]);
+    folder.umbel("merge -o m plain f").run().fails(&["plain and f", "whole lines with "]);
+    // Rows too, and fields.
+    folder.write("t", "a,b\nX,Y\n");
+    for kind in ["blocked", "attributes"] {
+        let build =
+            format!("build -q -f -o rows --kind {kind} --csv --key a --key b --ignore-case t");
+        folder.umbel(&build).run().done();
+        let query = "query -q --csv --key a --key b rows t";
+        folder.umbel(query).run().fails(&["rows: ", "with ignore-case"]);
+        folder.umbel(&format!("{query} --ignore-case")).run().done();
+        assert_eq!(info(&folder, "rows")["key_normalization"], json!(["ignore-case"]));
+    }
+}

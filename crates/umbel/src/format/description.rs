@@ -12,14 +12,14 @@ use crate::prelude::*;
 /// |---|---|
 /// | `field` | a field of the records that keys were taken from; once for each, in the order of the key |
 /// | `type` | the type of the keys, such as `text` or `u64` |
-/// | `normalization` | what was done to keys before they were hashed, such as `lowercase`; once for each step, in order |
+/// | `normalization` | what was done to keys before they were hashed, such as `ignore-case`; once for each step, in order |
 ///
 /// ```
 /// use umbel::{Blocked, KeyDescription};
 ///
 /// let mut keys = KeyDescription::default();
 /// keys.push("field", "email")?;
-/// keys.push("normalization", "lowercase")?;
+/// keys.push("normalization", "ignore-case")?;
 /// let mut filter = Blocked::new(1_000, 0.01)?;
 /// filter.describe(keys);
 /// let read = Blocked::from_bytes(&filter.to_bytes(), None)?;
