@@ -163,7 +163,7 @@ fn building_and_asking_filters_stay_within_the_cap() {
     run("build -o f a --keys 4e6");
     run("add f a");
     // Larger than the cap.
-    run("build -o pieces a --size 100MB");
+    run("build -o pieces a --size 100MB --keys 1e6");
     let report = run("query f a");
     assert_eq!(report["found"], LINES);
     answer_is(&folder, 0..LINES);
@@ -176,6 +176,11 @@ fn building_and_asking_filters_stay_within_the_cap() {
     write(&folder, "b", LINES / 2..LINES / 2 * 3);
     run("dedup --seen pieces b");
     answer_is(&folder, LINES..LINES / 2 * 3);
+    let mut long = std::fs::OpenOptions::new().append(true).open(folder.path("b")).unwrap();
+    long.write_all(&vec![b'x'; 12_000_000]).unwrap();
+    for verb in ["query -v", "dedup --seen", "add"] {
+        run(&format!("{verb} pieces b"));
+    }
 }
 
 #[test]

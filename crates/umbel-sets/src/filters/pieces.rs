@@ -166,7 +166,7 @@ pub fn query_in_pieces(
         index,
         state: Mutex::new((answers.finish(budget)?, Sink::new(out, options.separator))),
         absent,
-        room: budget.rest / 2,
+        room: room(budget),
     };
     passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, &answer)?)?;
     let spilled = 16 * lines + lines / 8;
@@ -179,6 +179,11 @@ pub fn query_in_pieces(
 /// Bytes of a piece in memory.
 pub(super) fn piece(budget: Budget) -> u64 {
     budget.rest / 2
+}
+
+/// Bytes that a long line may take while no piece is in memory.
+pub(super) fn room(budget: Budget) -> u64 {
+    budget.long_line().max(budget.rest / 2)
 }
 
 /// An error of a shard, from reading hashes back or from writing the filter.
@@ -235,7 +240,7 @@ impl Split {
             Ok(Mutex::new((file, 0)))
         };
         let files = (0..count).map(file).collect::<Result<_, Error>>()?;
-        Ok(Self { index, files, ordered, room: budget.rest / 2 })
+        Ok(Self { index, files, ordered, room: room(budget) })
     }
 
     fn write(&self, hashes: &[KeyHash], noted: u64) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use umbel::filter::{Shard, ShardIndex, ShardWriter};
 use umbel::{KeyHash, Receipt};
 
-use super::pieces::{AnswerWriter, Answers, BATCH, LargeFilter, Split, piece};
+use super::pieces::{AnswerWriter, Answers, BATCH, LargeFilter, Split, piece, room};
 use super::seen::{Checkpoint, Save};
 use crate::budget::Budget;
 use crate::input::{Input, lengths};
@@ -104,7 +104,7 @@ impl<'a> SeenInPieces<'a> {
             index,
             answers: Mutex::new(answers.finish(budget)?),
             state: &self.state,
-            room: budget.rest / 2,
+            room: room(budget),
         };
         go_out.begin(inputs.first().map(Input::name))?;
         let tallies = scanner.scan(inputs, &go_out);
