@@ -94,9 +94,9 @@ impl<'a> SeenInPieces<'a> {
             })?;
             answers.end_piece()?;
         }
-        let room = old.finish()?.room.saturating_sub(noted_before);
-        if fresh > room {
-            return Err(Error::NoRoom { new: fresh, room, keys: plan.keys() });
+        let left = old.finish()?.room.saturating_sub(noted_before);
+        if fresh > left {
+            return Err(Error::NoRoom { new: fresh, room: left, keys: plan.keys() });
         }
         let receipt = shards.finish().map_err(Error::Output)?;
         let lines = answers.lines();
