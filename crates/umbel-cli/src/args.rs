@@ -579,7 +579,7 @@ pub(crate) struct QueryArgs {
 /// also its links, of a window its generations; of another system's what its file declares.
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
-    /// Filters
+    /// Filters; - is standard input
     #[arg(required = true, value_name = "FILTER", value_hint = ValueHint::FilePath)]
     pub(crate) filters: Vec<PathBuf>,
     /// Also draw how full its blocks are, beside what chance gives, to a .svg or .png

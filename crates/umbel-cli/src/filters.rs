@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufReader, IsTerminal, Seek, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -178,7 +179,7 @@ impl Large<'_> {
 
 /// Opens a filter for its receipt, or to merge it: needs no secret.
 pub(crate) fn read_sealed(path: &Path, format: &FormatArgs) -> Result<Filter<Scheme>> {
-    let file = open(path)?;
+    let file = open(path, &std::env::temp_dir())?;
     of_any_system(&file, path, format, None, None, || {
         let filter =
             read_file(&file, path, |source, length| AnyFilter::read(source, length, Sealed));
@@ -245,7 +246,7 @@ pub(crate) struct Locked {
 
 /// Opens the file of a filter to replace it. Waits for another process that does so.
 pub(crate) fn open_locked(path: &Path) -> Result<File> {
-    lock(open(path)?, path)
+    lock(open_in_place(path)?, path)
 }
 
 /// Reads a filter to add to it, from a file that is [locked](open_locked): otherwise what another process adds would be
@@ -280,7 +281,7 @@ fn lock(mut file: File, path: &Path) -> Result<File> {
         if atomic::is_same(&ours, &named) {
             return Ok(file);
         }
-        file = open(path)?;
+        file = open_in_place(path)?;
     }
 }
 
@@ -377,7 +378,7 @@ pub(crate) fn claim_output(path: &Path, existing: Existing) -> Result<Option<Fil
     atomic::check_target(path, existing)?;
     match fs::metadata(path) {
         Ok(meta) if meta.is_file() => {
-            let lock = lock(open(path)?, path)?;
+            let lock = lock(open_in_place(path)?, path)?;
             let journal = journal::path_of(path);
             if journal::find(&journal)?.is_some() {
                 bail!(
@@ -405,7 +406,49 @@ pub(crate) fn about(error: umbel_sets::Error, path: &Path) -> anyhow::Error {
     }
 }
 
-pub(crate) fn open(path: &Path) -> Result<File> {
+/// Opens a filter to ask it, as [`open`].
+pub(crate) fn open_beside(path: &Path, options: &Options) -> Result<File> {
+    open(path, options.tmp.folders().next().expect("there is at least one"))
+}
+
+/// Opens a filter to read it; `-` is standard input. A filter from a pipe is copied to a temporary file in the folder
+/// `tmp`: its length must be known, and it may be read more than once.
+pub(crate) fn open(path: &Path, tmp: &Path) -> Result<File> {
+    let name = || path.display().to_string();
+    let mut file = match is_stdin(path) {
+        true => File::from(io::stdin().as_fd().try_clone_to_owned().with_context(name)?),
+        false => open_file(path)?,
+    };
+    let meta = file.metadata().with_context(name)?;
+    // Of a file as standard input, another program may have read a part; a directory is refused by who reads it.
+    if meta.is_dir() || meta.is_file() && file.stream_position().with_context(name)? == 0 {
+        return Ok(file);
+    }
+    let mut copy = tempfile::tempfile_in(tmp).with_context(|| tmp.display().to_string())?;
+    let bytes = io::copy(&mut file, &mut copy)
+        .with_context(|| format!("{}: copying it to {}", path.display(), tmp.display()))?;
+    if bytes == 0 {
+        bail!("{}: nothing came from it; pipe a filter in, or name a filter file", path.display());
+    }
+    copy.rewind().with_context(|| tmp.display().to_string())?;
+    Ok(copy)
+}
+
+/// Whether a path means standard input.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Opens a filter that will be replaced: a file with a name.
+fn open_in_place(path: &Path) -> Result<File> {
+    let special = fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
+    if is_stdin(path) || special {
+        bail!("{}: only a file can be changed; name a filter file", path.display());
+    }
+    open_file(path)
+}
+
+fn open_file(path: &Path) -> Result<File> {
     File::open(path).with_context(|| path.display().to_string())
 }
 

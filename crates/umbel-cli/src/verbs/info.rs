@@ -18,6 +18,9 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
     if let Some(picture) = &args.plot {
         pictures::check(picture, &args.filters, args.force)?;
     }
+    if args.filters.iter().filter(|path| filters::is_stdin(path)).count() > 1 {
+        bail!("-: standard input can be named once");
+    }
     for (i, path) in args.filters.iter().enumerate() {
         let filter = filters::read_sealed(path, &args.format)?;
         if let Some(picture) = &args.plot {

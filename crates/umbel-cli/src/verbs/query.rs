@@ -2,7 +2,7 @@
 
 use std::io;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use umbel_sets::{ErrorBound, Options, Query, Report};
 
 use super::explain;
@@ -15,11 +15,16 @@ use crate::report::Run;
 
 pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     check_target(&args.output.to)?;
+    let lines_from_stdin = args.files.iter().any(|path| filters::is_stdin(path))
+        || args.files.is_empty() && args.work.files_from.is_none();
+    if filters::is_stdin(&args.filter) && lines_from_stdin {
+        bail!("-: the filter comes from standard input; name files of lines");
+    }
     let options = lines::options(&args.work)?;
     let read = [Some(&args.filter), args.secret.secret_file.as_ref()];
     refuse_in_place_of(args.output.to.file(), &read)?;
     let secret = filters::secret(&args.secret)?;
-    let file = filters::open(&args.filter)?;
+    let file = filters::open_beside(&args.filter, &options)?;
     let secret = secret.as_ref();
     if let Some(large) = filters::large(&file, &args.filter, secret, &args.foreign, &options)? {
         return in_pieces(&large, args, &options);

@@ -14,6 +14,7 @@ mod errors;
 mod faults;
 mod filters;
 mod foreign;
+mod info;
 mod inputs;
 mod keys;
 mod large;
