@@ -78,7 +78,7 @@ fn no_filter_where_it_spares_less_than_it_costs() {
     assert_eq!(worth.ranking, Ranking::Cost);
     // Half are there and cost all the same; of the others one in a hundred.
     let cost = worth.choices[0].cost.unwrap();
-    let one = crate::prices::of(Kind::Blocked).unwrap().one;
+    let one = worth.choices[0].price.unwrap().one;
     assert!((cost - (one + 0.5e5 + 0.5e5 * worth.choices[0].fpp)).abs() < 1e-6);
     // Of filters that all take their time the lowest rate wins, when a false answer costs much more.
     let dear = Costs { lookup: 1e6, false_answer: 1e7, absent: 0.9 };
@@ -115,4 +115,48 @@ fn what_is_sent_of_a_counting_filter_is_the_blocked_one() {
         advice.choices.iter().find(|choice| choice.variant.kind() == Kind::Blocked).unwrap();
     assert_eq!(counting.ship, blocked.ship);
     assert!(counting.memory == 4 * blocked.memory);
+}
+
+#[test]
+fn below_1e_6_size_decides() {
+    for (fpp, kinds) in [
+        (1e-6, [Kind::Blocked, Kind::Blocked]),
+        (1e-7, [Kind::Classic, Kind::Bloomier]),
+        (1e-9, [Kind::Coded, Kind::Bloomier]),
+        (1e-12, [Kind::Classic, Kind::Bloomier]),
+    ] {
+        for keys in [1_000_000, 100_000_000] {
+            let wished = [false, true].map(|known| first(&Goal { known, ..goal(keys, fpp) }));
+            assert_eq!(wished, kinds, "{keys} {fpp}");
+        }
+    }
+    // A kind that alone does what is wished is not ranked behind others that do not.
+    assert_eq!(first(&Goal { deletes: true, ..goal(1_000_000, 1e-9) }), Kind::Counting);
+    assert_eq!(advise(&goal(1_000, 1e-7)).unwrap().ranking, Ranking::Space);
+    let memory = Goal { memory: Some(12_500_000), fpp: None, ..goal(1_000_000, 0.5) };
+    assert_eq!(first(&memory), Kind::Blocked, "no low rate was asked for");
+}
+
+#[test]
+fn a_hit_takes_longer_the_more_lines_it_touches() {
+    let price = |kind, fpp| {
+        let advice = advise(&goal(1_000_000, fpp)).unwrap();
+        let choice = advice.choices.into_iter().find(|choice| choice.variant.kind() == kind);
+        choice.unwrap().price.unwrap().one
+    };
+    assert_eq!(price(Kind::Blocked, 0.01), price(Kind::Blocked, 1e-6));
+    assert!((price(Kind::Classic, 0.01) - 85.0).abs() < 0.1);
+    assert!((price(Kind::Classic, 1e-6) - (111.0 * 20.0 / 7.0 + 59.0) / 2.0).abs() < 0.1);
+}
+
+#[test]
+fn so_little_memory_that_all_would_pass_is_no_filter() {
+    let small = |bytes| Goal { memory: Some(bytes), fpp: None, ..goal(100_000_000, 0.5) };
+    let advice = advise(&small(1 << 20)).unwrap();
+    assert_eq!(advice.verdict, Verdict::Nothing);
+    assert!(advice.choices.iter().all(|choice| choice.plan.is_none() && !choice.fits()));
+    // At a bit for each key there is a rate to speak of.
+    let advice = advise(&small(12_500_000)).unwrap();
+    assert!(matches!(advice.verdict, Verdict::Take(_)));
+    assert!(advice.choices[0].fpp < 0.7, "{}", advice.choices[0].fpp);
 }
