@@ -22,6 +22,7 @@ mod output;
 mod parquet;
 mod pictures;
 mod plan;
+mod readme;
 mod rows;
 mod seen;
 mod show;
