@@ -23,7 +23,7 @@ use std::fmt;
 pub use error::Error;
 pub use explain::Step;
 pub use prices::{MEASURED_ON, Price};
-pub use profile::{Profile, Section, Stretch};
+pub use profile::{Load, Profile, Section, Stretch};
 
 use umbel::format::{self, Header};
 use umbel::{Capacity, Form, Kind, Plan, PlanError, Variant};

@@ -46,6 +46,34 @@ pub struct Profile {
     /// The parts of the file one after the other; none in a filter of one piece, and in a window, whose generations
     /// lie interleaved.
     pub sections: Vec<Section>,
+    /// The generations of a window, in the order of their places; none in the other kinds.
+    pub generations: Vec<Load>,
+}
+
+/// How full some blocks are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Load {
+    /// Cells set over cells, in [0, 1].
+    pub fill: f64,
+    /// Fill of the emptiest block.
+    pub min: f64,
+    /// Fill of the fullest block.
+    pub max: f64,
+}
+
+impl Load {
+    /// Of blocks that each have `cells` cells; none without blocks.
+    fn of(loads: impl Iterator<Item = u32>, cells: f64) -> Option<Self> {
+        let (mut blocks, mut sum, mut min, mut max) = (0u64, 0u64, u32::MAX, 0);
+        for load in loads {
+            (blocks, sum) = (blocks + 1, sum + u64::from(load));
+            (min, max) = (min.min(load), max.max(load));
+        }
+        let fill = |load: u32| f64::from(load) / cells;
+        let mean = sum as f64 / (blocks as f64 * cells);
+        (blocks > 0).then(|| Self { fill: mean, min: fill(min), max: fill(max) })
+    }
 }
 
 /// Some blocks in a row.
@@ -150,6 +178,7 @@ impl Gather {
             expected: Some(vec![0.0; size]),
             stretches: (0..wanted).map(stretch).collect(),
             sections: Vec::new(),
+            generations: Vec::new(),
         };
         Self { profile, per_block: per_block.into(), at: 0, stretch: (0.0, 0.0) }
     }
@@ -192,6 +221,11 @@ impl Gather {
             }
         }
         self.section(name, start);
+        if turns > 1 {
+            let of = |turn| loads.iter().copied().skip(turn).step_by(turns);
+            let generations = (0..turns).filter_map(|turn| Load::of(of(turn), self.per_block));
+            self.profile.generations = generations.collect();
+        }
         let blocks = loads.len() as f64 / turns as f64;
         sums.into_iter().for_each(|sum| self.expect(probes, blocks, sum));
     }
@@ -295,6 +329,17 @@ mod tests {
             at += section.blocks;
         }
         assert!(at == profile.blocks || profile.sections.is_empty());
+        let generations = match filter.plan().variant() {
+            Variant::Window { generations } => generations as usize,
+            _ => 0,
+        };
+        assert_eq!(profile.generations.len(), generations, "{filter:?}");
+        if generations > 0 {
+            let mean = |fills: Vec<f64>| fills.iter().sum::<f64>() / fills.len() as f64;
+            let along: f64 = profile.stretches.iter().map(|one| one.fill * one.blocks as f64).sum();
+            let each = mean(profile.generations.iter().map(|one| one.fill).collect());
+            assert!((each - along / profile.blocks as f64).abs() < 1e-9, "{filter:?}");
+        }
         if let Some(expected) = &profile.expected {
             let total: f64 = expected.iter().sum();
             assert!((total / profile.blocks as f64 - 1.0).abs() < 1e-9, "{filter:?}: {total}");

@@ -575,14 +575,20 @@ pub(crate) struct QueryArgs {
 
 /// The receipt of a filter: what it holds and what it really delivers
 ///
-/// Fill, number of keys with a 95 % interval, and the rate now, all computed from its bits; of a scalable filter
-/// also its links, of a window its generations; of another system's what its file declares.
+/// How full it is, how many keys it holds, with a 95 % interval, and its false-positive rate now, all computed from its
+/// bits. Of a filter of several parts each one: the links of a scalable filter, the generations of a window. Of another
+/// system's filter also what its file declares.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 done, 2 error; one filter that cannot be read ends the run."
+)]
 pub(crate) struct InfoArgs {
     /// Filters; - is standard input
     #[arg(required = true, value_name = "FILTER", value_hint = ValueHint::FilePath)]
     pub(crate) filters: Vec<PathBuf>,
-    /// Also draw how full its blocks are, beside what chance gives, to a .svg or .png
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Also draw how full its blocks (cache lines of 64 bytes) are, next to what chance predicts, as SVG
     #[arg(long, value_name = "PICTURE", value_hint = ValueHint::FilePath)]
     pub(crate) plot: Option<PathBuf>,
     /// Replace an existing picture
@@ -700,38 +706,39 @@ pub(crate) struct ParquetArgs {
     pub(crate) work: Work,
 }
 
-/// Which kind of filter to take for a goal, and what each would cost
+/// Which kind of filter to choose for a goal, and what each would cost
 ///
-/// Two of --keys, --fpp and a size (--memory, --ship or both) suffice; with all three the sizes are limits. Kinds that fit
-/// come first, the best on top; the others say why they do not. A scalable filter is shown before it grows, with the
-/// rate it keeps however far it does. With --lookup the answer may be not to filter at all. Exit 1 when no kind fits.
+/// Give two of --keys, --fpp and a size (--memory, --ship or both); with all three, the sizes are limits. Kinds that fit
+/// come first, the best on top; for the others it prints why they do not. A scalable filter is shown before it grows, with
+/// the rate it keeps however much it grows. With --lookup the answer may be not to use a filter at all.
 #[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 done, 1 no kind fits, 2 error.")]
 pub(crate) struct PlanArgs {
     /// Keys to hold, e.g. 5e9; with --grows those at first, with --ages the last ones
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) keys: Option<Keys>,
-    /// False-positive probability, between 0 and 1
+    /// False-positive rate: the share of absent keys that pass as present, between 0 and 1, e.g. 0.01
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) fpp: Option<Fpp>,
     /// Memory for the filter, e.g. 4GiB
     #[arg(short, long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) memory: Option<Bytes>,
-    /// Most bytes of the file that is sent to others, e.g. 12MB
+    /// Most bytes of the filter's file, which is sent to others, e.g. 12MB
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) ship: Option<Bytes>,
-    /// Keys are taken out again, one by one
+    /// Keys are removed again, one by one
     #[arg(long, help_heading = "What the filter is for")]
     pub(crate) deletes: bool,
-    /// More keys may come than --keys, nobody knows how many
+    /// More keys may come than --keys, and nobody knows how many
     #[arg(long, help_heading = "What the filter is for")]
     pub(crate) grows: bool,
     /// All keys are known before the filter is made, and none comes later
     #[arg(long, help_heading = "What the filter is for")]
     pub(crate) known: bool,
-    /// Only the last --keys keys matter, older ones are forgotten
+    /// Only the last --keys keys matter; older ones are forgotten
     #[arg(long, help_heading = "What the filter is for")]
     pub(crate) ages: bool,
-    /// Keys, known as well, that must not pass: an allow list
+    /// That many other keys are known too and must never pass, as an allow list next to a block list
     #[arg(
         long,
         value_name = "N",
@@ -740,7 +747,7 @@ pub(crate) struct PlanArgs {
         help_heading = "What the filter is for"
     )]
     pub(crate) except: Option<Keys>,
-    /// What the look-up costs that the filter stands before, e.g. 100us or 5ms (a bare number: ns)
+    /// What the look-up costs that the filter saves for absent keys, e.g. 100us or 5ms (a bare number: ns)
     #[arg(
         long,
         value_name = "TIME",
@@ -748,7 +755,7 @@ pub(crate) struct PlanArgs {
         help_heading = "What it saves"
     )]
     pub(crate) lookup: Option<Nanoseconds>,
-    /// What a false answer costs [default: a look-up]
+    /// What a false positive costs [default: a look-up]
     #[arg(
         long,
         value_name = "TIME",
@@ -768,12 +775,14 @@ pub(crate) struct PlanArgs {
         help_heading = "What it saves"
     )]
     pub(crate) absent: f64,
-    /// The formulas, with the numbers in
+    /// Print the formulas too, with the numbers in
     #[arg(long)]
     pub(crate) explain: bool,
     /// As JSON, one object a line
     #[arg(long, help_heading = "Messages")]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) pictures: PictureArgs,
     #[command(flatten)]
@@ -783,50 +792,33 @@ pub(crate) struct PlanArgs {
 /// Pictures of a plan.
 #[derive(Debug, Args)]
 pub(crate) struct PictureArgs {
-    /// Also draw five pictures into this folder: rate against probes, its exponent, rate against keys and over-fill,
-    /// bits a key against rate
+    /// Also draw five pictures into this folder, as SVG: the false-positive rate by probes, by keys and by fill, its
+    /// exponent, and bits per key by rate
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Pictures")]
     pub(crate) plot: Option<PathBuf>,
-    /// Format of the pictures
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        default_value = "svg",
-        requires = "plot",
-        help_heading = "Pictures"
-    )]
-    pub(crate) plot_format: PictureFormat,
     /// Replace existing pictures
     #[arg(long, short, requires = "plot", help_heading = "Pictures")]
     pub(crate) force: bool,
-}
-
-/// A file format of pictures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PictureFormat {
-    /// Sharp at any size
-    Svg,
-    /// In pixels
-    Png,
 }
 
 /// Tables that need no goal. What belongs to one conflicts itself with the goals that the table does: clap takes what an
 /// argument requires as settled where that conflicts with another.
 #[derive(Debug, Args)]
 pub(crate) struct TableArgs {
-    /// The textbook's table instead, without a goal: false-positive rates by bits a key and probes, and the best k
+    /// The textbook's table instead, without a goal: false-positive rates by bits per key and probes per key (k), and the
+    /// best k
     #[arg(long, conflicts_with_all = ["keys", "fpp", "memory", "plot", "sizes"], help_heading = "Tables")]
     pub(crate) table: bool,
-    /// Bits a key of the table's rows, first to last
+    /// Bits per key of the table's rows, first to last
     #[arg(long, value_name = "FROM..TO", default_value = "2..9", help_heading = "Tables")]
     #[arg(requires = "table", conflicts_with_all = ["keys", "fpp", "memory", "plot", "sizes"])]
     pub(crate) ratios: Span,
-    /// Probes a key of its columns, first to last
+    /// Probes per key of its columns, first to last
     #[arg(long, value_name = "FROM..TO", default_value = "1..8", help_heading = "Tables")]
     #[arg(requires = "table", conflicts_with_all = ["keys", "fpp", "memory", "plot", "sizes"])]
     pub(crate) probes: Span,
-    /// The table of sizes instead: the fewest bits a key for rates of 0.1 to 1e-6 or that of --fpp, and memory for 1e3
-    /// to 1e9 keys or those of --keys
+    /// The table of sizes instead: the fewest bits per key for rates of 0.1 to 1e-6 or that of --fpp, and the memory for
+    /// 1e3 to 1e9 keys or those of --keys
     #[arg(long, conflicts_with_all = ["memory", "plot"], help_heading = "Tables")]
     pub(crate) sizes: bool,
     /// Rates of the table of sizes, e.g. 0.05,0.01
@@ -837,30 +829,33 @@ pub(crate) struct TableArgs {
 
 /// How a Bloom filter works, step by step
 ///
-/// Puts words into a filter so small that all its bits can be seen, and tells of each query which bits its probes
-/// meet, who set them, and so why it passes or not. Without words, the example of M. Ceglowski, Using Bloom Filters
-/// (perl.com, 2004): apples and plums in 14 bits, and mango, which was never put in but passes. Other words fall where
-/// umbel's own hash says, or where --at puts them.
+/// Inserts words into a filter so small that all its bits can be seen, and shows for each query which bits its probes
+/// read, which word set them, and so why it passes or not. Without words it shows the example of M. Ceglowski, Using
+/// Bloom Filters (perl.com, 2004): apples and plums in 14 bits, and mango, which was never inserted but passes. Other words
+/// get the bits that umbel's own hash gives them, or those of --at.
 #[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 done, 2 error.")]
 pub(crate) struct ShowArgs {
-    /// Words to put in
+    /// Words to insert
     #[arg(value_name = "WORD")]
     pub(crate) words: Vec<String>,
-    /// Words to ask for, e.g. mango,kiwi
-    #[arg(long, value_name = "WORD", num_args = 1.., value_delimiter = ',')]
+    /// Words to look up, with commas between them, e.g. mango,kiwi; may be repeated
+    #[arg(long, value_name = "WORD,…", value_delimiter = ',')]
     pub(crate) query: Vec<String>,
     /// Bits of the filter, 2 to 64
     #[arg(long, value_name = "M", default_value_t = 14, value_parser = numbers::number::<u64>(2..=64))]
     pub(crate) bits: u64,
-    /// Probes a word, 1 to 16
+    /// Probes per word, 1 to 16: how many bits each word sets and each query reads
     #[arg(long, value_name = "K", default_value_t = 3, value_parser = numbers::number::<u32>(1..=16))]
     pub(crate) probes: u32,
-    /// Where the probes of a word fall, instead of where its hash says, e.g. apples=3,12,11
+    /// The bits of a word, instead of those that its hash gives, e.g. apples=3,12,11; once for each word
     #[arg(long, value_name = "WORD=BIT,…")]
     pub(crate) at: Vec<At>,
-    /// Seed of the hash
+    /// Seed of the hash: another seed gives words other bits
     #[arg(long, value_name = "N", value_parser = numbers::number::<u64>(0..=u64::MAX))]
     pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
     /// As JSON, one object a line
     #[arg(long, help_heading = "Messages")]
     pub(crate) json: bool,

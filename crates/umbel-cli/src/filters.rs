@@ -439,6 +439,11 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// What a filter is called where people read it.
+pub(crate) fn name(path: &Path) -> String {
+    if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
+}
+
 /// Opens a filter that will be replaced: a file with a name.
 fn open_in_place(path: &Path) -> Result<File> {
     let special = fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir());

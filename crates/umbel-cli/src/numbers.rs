@@ -231,16 +231,38 @@ pub(crate) struct Count(pub(crate) u64);
 
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = self.0.to_string();
         let mut text = String::new();
-        for (i, digit) in digits.chars().enumerate() {
-            if i > 0 && (digits.len() - i).is_multiple_of(3) {
-                text.push(',');
-            }
-            text.push(digit);
-        }
+        push_in_threes(&mut text, &self.0.to_string());
         f.pad(&text)
     }
+}
+
+fn push_in_threes(text: &mut String, digits: &str) {
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+}
+
+/// Words of a library, with the digits of their whole numbers in threes as [`Count`] has them.
+pub(crate) fn in_threes(words: &str) -> String {
+    let mut text = String::new();
+    let mut rest = words;
+    while let Some(start) = rest.find(|letter: char| letter.is_ascii_digit()) {
+        let (before, number) = rest.split_at(start);
+        let end = number.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(number.len());
+        let (digits, after) = number.split_at(end);
+        text.push_str(before);
+        // Behind a point are decimals.
+        match text.ends_with('.') {
+            true => text.push_str(digits),
+            false => push_in_threes(&mut text, digits),
+        }
+        rest = after;
+    }
+    text + rest
 }
 
 /// So many of something: 0 lines, 1 pass, 2 passes.
@@ -336,6 +358,13 @@ mod tests {
         assert_eq!(Size(1 << 20).to_string(), "1.00 MiB");
         assert_eq!(Size(268_435_456).to_string(), "256 MiB");
         assert_eq!(Count(1_234_567).to_string(), "1,234,567");
+        assert_eq!(
+            in_threes("7·1234567 / 0.12345 = 1e-10, 10000"),
+            "7·1,234,567 / 0.12345 = 1e-10, 10,000"
+        );
+        assert_eq!(counted(0, "key"), "0 keys");
+        assert_eq!(counted(1, "key"), "1 key");
+        assert_eq!(counted(1_000, "key"), "1,000 keys");
         assert_eq!(Rate(0.00987).to_string(), "0.00987");
         assert_eq!(Rate(0.5).to_string(), "0.500");
         assert_eq!(Rate(1e-6).to_string(), "1.00e-6");

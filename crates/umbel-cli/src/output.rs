@@ -64,6 +64,17 @@ pub(crate) fn refuse_in_place_of(output: Option<&Path>, files: &[Option<&PathBuf
     }
 }
 
+/// As [`write_lines`], of text for people or programs: `work` hands over one piece after the other.
+pub(crate) fn write_text(
+    to: &OutputArgs,
+    work: impl FnOnce(&mut dyn FnMut(&str) -> Result<()>) -> Result<()>,
+) -> Result<()> {
+    match to.file() {
+        Some(_) => write_lines(to, |out| work(&mut |text| Ok(out.write_all(text.as_bytes())?))),
+        None => work(&mut |text| print(text)),
+    }
+}
+
 /// Refuses, before any work, a file that cannot be made.
 pub(crate) fn check_target(to: &OutputArgs) -> Result<()> {
     to.file().map_or(Ok(()), |path| atomic::check_target(path, Existing::Replace))

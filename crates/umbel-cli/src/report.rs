@@ -287,7 +287,7 @@ fn own_summary(receipt: &umbel::Receipt) -> String {
 /// What a filter is made of.
 pub(crate) fn inside(receipt: &umbel::Receipt) -> String {
     match &receipt.parts[..] {
-        [] => format!("{} a key", counted(receipt.plan.probes().into(), "probe")),
+        [] => format!("{} per key", counted(receipt.plan.probes().into(), "probe")),
         parts => {
             let alike = parts.chunk_by(|left, right| left.what == right.what);
             let count = |parts: &[Part]| counted(parts.len() as u64, parts[0].what);
@@ -299,7 +299,7 @@ pub(crate) fn inside(receipt: &umbel::Receipt) -> String {
 /// What another system's filter is made of.
 pub(crate) fn foreign_inside(receipt: &umbel_foreign::Receipt) -> String {
     match receipt.parts.len() {
-        0 => format!("{} a key", counted(receipt.probes.into(), "probe")),
+        0 => format!("{} per key", counted(receipt.probes.into(), "probe")),
         parts => counted(parts as u64, "part"),
     }
 }

@@ -1,7 +1,8 @@
 //! Axes with ticks and names, curves between them, and a legend beside them, where it covers nothing.
 
 use super::canvas::{Anchor, Area, Canvas, Point, width_of};
-use super::style::{GREY, LABEL, Look, NAME, PALE, SOLID, TITLE};
+use super::style::{Colour, GREY, LABEL, Look, NAME, PALE, SOLID, TITLE};
+use crate::numbers::Count;
 
 /// A linear or logarithmic axis.
 #[derive(Clone, Debug)]
@@ -19,10 +20,20 @@ impl Axis {
         Self::stepped(low, high, (high - low) / f64::from(most), name)
     }
 
-    /// As [`linear`](Self::linear), of whole numbers, the large ones in few letters.
+    /// As [`linear`](Self::linear), of whole numbers: in millions or billions, as its name then says, where they are large.
     pub(crate) fn counts(low: f64, high: f64, most: u32, name: &str) -> Self {
-        let axis = Self::stepped(low, high, ((high - low) / f64::from(most)).max(1.0), name);
-        let ticks = axis.ticks.iter().map(|&(count, _)| (count, brief(count))).collect();
+        let (unit, name) = match high {
+            2e9.. => (1e9, format!("{name}, in billions")),
+            2e6.. => (1e6, format!("{name}, in millions")),
+            _ => (1.0, name.to_owned()),
+        };
+        let axis = Self::stepped(low, high, ((high - low) / f64::from(most)).max(1.0), &name);
+        let label = |count: f64| match unit {
+            1.0 => Count(count as u64).to_string(),
+            // Ticks have at most two digits that are not 0: 1,250,000 is none.
+            _ => format!("{}", (count / unit * 100.0).round() / 100.0),
+        };
+        let ticks = axis.ticks.iter().map(|&(count, _)| (count, label(count))).collect();
         axis.with_ticks(ticks)
     }
 
@@ -63,19 +74,10 @@ impl Axis {
     }
 }
 
-/// A whole number: in full to 9,999, then in thousands, millions and so on.
-fn brief(count: f64) -> String {
-    let units = [(1e9, " G"), (1e6, " M"), (1e4, " K"), (0.0, "")];
-    let (least, unit) = units.into_iter().find(|(least, _)| count >= *least).unwrap_or((0.0, ""));
-    let scale = if least == 1e4 { 1e3 } else { f64::max(least, 1.0) };
-    // Ticks have at most two digits that are not 0: 1,250,000 is none.
-    format!("{}{unit}", (count / scale * 100.0).round() / 100.0)
-}
-
-/// A power of ten as people type it: 0.001 and 1000, but 1e-6 and 1e9.
+/// A power of ten as people type it: 0.001 and 1,000, but 1e-6 and 1e9.
 pub(crate) fn power_of_ten(power: i32) -> String {
     match power {
-        0.. if power <= 3 => format!("{}", 10f64.powi(power)),
+        0..=3 => Count(10u64.pow(power.unsigned_abs())).to_string(),
         -3..0 => format!("{:.*}", power.unsigned_abs() as usize, 10f64.powi(power)),
         _ => format!("1e{power}"),
     }
@@ -146,7 +148,7 @@ impl Chart {
     }
 
     /// A filled shape, cut off where it leaves the area.
-    pub(crate) fn shape(&self, canvas: &mut Canvas, points: &[Point], colour: &'static str) {
+    pub(crate) fn shape(&self, canvas: &mut Canvas, points: &[Point], colour: Colour) {
         let points = self.pixels(points);
         canvas.clipped(self.area, |canvas| canvas.polygon(&points, colour));
     }
@@ -161,30 +163,48 @@ pub(crate) fn titled(title: &str, width: f64, height: f64) -> Canvas {
 
 /// Looks and what they mean.
 pub(crate) struct Legend {
-    entries: Vec<(Option<Look>, String)>,
+    entries: Vec<Entry>,
+}
+
+/// One line of a legend.
+#[derive(Clone)]
+struct Entry {
+    look: Option<Look>,
+    /// Where the words start.
+    indent: f64,
+    words: String,
 }
 
 impl Legend {
     const STEP: f64 = 23.0;
+    /// As wide as a look and a gap behind it.
+    const INDENT: f64 = 44.0;
 
     pub(crate) fn new() -> Self {
         Self { entries: Vec::new() }
     }
 
     pub(crate) fn add(&mut self, look: Look, meaning: impl Into<String>) {
-        self.entries.push((Some(look), meaning.into()));
+        self.push(Some(look), Self::INDENT, meaning);
     }
 
     /// A line without a look.
     pub(crate) fn say(&mut self, words: impl Into<String>) {
-        self.entries.push((None, words.into()));
+        self.push(None, 0.0, words);
+    }
+
+    /// More about the look above.
+    pub(crate) fn say_inside(&mut self, words: impl Into<String>) {
+        self.push(None, Self::INDENT, words);
+    }
+
+    fn push(&mut self, look: Option<Look>, indent: f64, words: impl Into<String>) {
+        self.entries.push(Entry { look, indent, words: words.into() });
     }
 
     /// How wide it gets.
     pub(crate) fn width(&self) -> f64 {
-        let width = |(look, text): &(Option<Look>, String)| {
-            width_of(text, LABEL) + if look.is_some() { 44.0 } else { 0.0 }
-        };
+        let width = |entry: &Entry| entry.indent + width_of(&entry.words, LABEL);
         self.entries.iter().map(width).fold(0.0, f64::max)
     }
 
@@ -203,13 +223,12 @@ impl Legend {
 
     /// Below each other.
     pub(crate) fn draw(&self, canvas: &mut Canvas, (x, mut y): Point) {
-        for (look, text) in &self.entries {
+        for Entry { look, indent, words } in &self.entries {
             if let Some(look) = look {
                 canvas.line(&[(x, y), (x + 34.0, y)], *look);
                 canvas.marker((x + 17.0, y), *look);
             }
-            let start = if look.is_some() { x + 44.0 } else { x };
-            canvas.text(text, (start, y), LABEL, Anchor::Start);
+            canvas.text(words, (x + indent, y), LABEL, Anchor::Start);
             y += Self::STEP;
         }
     }
@@ -244,11 +263,14 @@ mod tests {
             axis.ticks.into_iter().map(|(_, label)| label).collect()
         };
         assert_eq!(labels(Axis::counts(0.0, 1.05, 6, "")), ["0", "1"]);
-        assert_eq!(labels(Axis::counts(0.0, 1973.0, 5, "")), ["0", "500", "1000", "1500"]);
-        assert_eq!(labels(Axis::counts(0.0, 4e4, 4, "")), ["0", "10 K", "20 K", "30 K", "40 K"]);
-        assert_eq!(labels(Axis::counts(0.0, 3.9e6, 3, "")), ["0", "2 M"]);
-        assert_eq!(labels(Axis::counts(0.0, 2.1e6, 5, "")), ["0", "500 K", "1 M", "1.5 M", "2 M"]);
-        assert_eq!(brief(3.8e10), "38 G");
+        assert_eq!(labels(Axis::counts(0.0, 1973.0, 5, "")), ["0", "500", "1,000", "1,500"]);
+        assert_eq!(labels(Axis::counts(0.0, 4e5, 2, "")), ["0", "200,000", "400,000"]);
+        let millions = Axis::counts(0.0, 2.1e6, 5, "blocks");
+        assert_eq!(millions.name, "blocks, in millions");
+        assert_eq!(labels(millions), ["0", "0.5", "1", "1.5", "2"]);
+        let billions = Axis::counts(0.0, 3.8e10, 4, "blocks");
+        assert_eq!(billions.name, "blocks, in billions");
+        assert_eq!(labels(billions), ["0", "10", "20", "30"]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! The exponent of the rate, g(p) = −(m/n) ln p ln(1 − p), p the part of bits that stay clear: why half of them
+//! The exponent of the rate, g(u) = −(m/n) ln u ln(1 − u), u the share of bits that stay clear: why half of them
 //! should.
 //!
-//! With k probes p = e^(−kn/m), so k = −(m/n) ln p, and the rate (1 − p)^k = e^(k ln(1 − p)) has this exponent. It is
-//! the same for p and 1 − p, and least between them (A. Broder, M. Mitzenmacher 2004, section 2.1,
+//! With k probes u = e^(−kn/m), so k = −(m/n) ln u, and the rate (1 − u)^k = e^(k ln(1 − u)) has this exponent. It is
+//! the same for u and 1 − u, and least between them (A. Broder, M. Mitzenmacher 2004, section 2.1,
 //! <https://doi.org/10.1080/15427951.2004.10129096>).
 
 use std::f64::consts::LN_2;
@@ -18,7 +18,7 @@ use super::style::{
 use crate::numbers::Rate;
 
 fn curve(bits_per_key: f64) -> Vec<Point> {
-    (1..400).map(|i| f64::from(i) / 400.0).map(|p| (p, log_fpp_at_clear(bits_per_key, p))).collect()
+    (1..400).map(|i| f64::from(i) / 400.0).map(|u| (u, log_fpp_at_clear(bits_per_key, u))).collect()
 }
 
 /// Every first, fifth or 25th number of probes: so that they do not crowd.
@@ -30,16 +30,16 @@ fn step(bits_per_key: f64) -> usize {
     }
 }
 
-/// Where some whole numbers of probes are on a curve, as far as p = 0.1.
+/// Where some whole numbers of probes are on a curve, as far as u = 0.1.
 fn whole_probes(bits_per_key: f64) -> Vec<Point> {
     let clear = |k: u32| (-f64::from(k) / bits_per_key).exp();
     let step = step(bits_per_key);
-    let points = (step as u32..).step_by(step).map(clear).take_while(|&p| p > 0.1);
-    points.map(|p| (p, log_fpp_at_clear(bits_per_key, p))).collect()
+    let points = (step as u32..).step_by(step).map(clear).take_while(|&u| u > 0.1);
+    points.map(|u| (u, log_fpp_at_clear(bits_per_key, u))).collect()
 }
 
 pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
-    let own = goal.bits_per_key;
+    let own = goal.classic.bits_per_key();
     let others = [4.0, 8.0, 16.0, 24.0];
     // One that lies on that of the goal would only be in its way.
     let others = others.into_iter().filter(|other| (other / own - 1.0).abs() > 0.06);
@@ -59,19 +59,20 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
         legend.add(*look, format!("m/n = {bits}"));
     }
     legend.add(mine, format!("m/n = {own:.2}, the plan's"));
-    legend.add(Look::line(GREY, SOLID).width(1.2), "p = 1/2: half of the bits set");
+    legend.add(Look::line(GREY, SOLID).width(1.2), "u = 1/2: half of the bits set");
     legend.say("");
     let [first, second, third] = [1, 2, 3].map(|times| times * step(own));
-    legend.say(format!("dots: k = {first}, {second}, {third} … from the right"));
+    legend.say(format!("dots: k = {first}, {second}, {third}, … probes from the right"));
     legend.say(format!("best k = ln 2 · m/n = {:.2}", classic::best_probes(1.0, own)));
-    legend.say(format!("least g = {:.2}", log_fpp_at_clear(own, 0.5)));
-    legend.say(format!("rate e^g = {}", Rate(log_fpp_at_clear(own, 0.5).exp())));
+    legend.say(format!("there g = {:.2},", log_fpp_at_clear(own, 0.5)));
+    legend.say(format!("and the rate e^g = {}", Rate(log_fpp_at_clear(own, 0.5).exp())));
 
     let area = Area { left: 85.0, top: 80.0, right: 585.0, bottom: 420.0 };
-    let words = "g(p) = −(m/n) ln p ln(1 − p): the rate is e^g, p the part of bits that stay clear";
+    let words =
+        "g(u) = −(m/n) ln u ln(1 − u): the rate is e^g, u the share of bits that stay clear";
     let mut canvas = titled(words, 700.0 + legend.width(), 485.0);
-    let x = Axis::linear(0.0, 1.0, 5, "part of the bits that stay clear, p");
-    let y = Axis::linear(low, 0.0, 7, "g, logarithm of the rate");
+    let x = Axis::linear(0.0, 1.0, 5, "share of bits that stay clear, u");
+    let y = Axis::linear(low, 0.0, 7, "g, natural logarithm of the rate");
     let chart = Chart::new(&mut canvas, area, x, y, "");
     // The same as rates, on the right.
     let decades = (low / 10f64.ln()).abs().floor() as i32;

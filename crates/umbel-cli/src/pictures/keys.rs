@@ -1,5 +1,7 @@
-//! Rate against keys for filters of 2⁸ to 2³⁶ bits, each with the best k for that many keys.
+//! Rate against keys for filters of 2⁸ to 2³⁶ bits, each with the best k for that many keys, and for the plan's own bits
+//! and k, with the plan as a star on that curve.
 
+use umbel::Plan;
 use umbel::math::classic;
 
 use super::canvas::{Area, Canvas, Point};
@@ -20,18 +22,32 @@ fn best_rate(keys: u64, bits: u64) -> f64 {
     around.map(|k| classic::fpp_limit(keys, bits, k as u32)).into_iter().fold(1.0, f64::min)
 }
 
+/// Numbers of keys from `fewest` to four for each bit.
+fn steps(fewest: f64, bits: u64) -> Vec<u64> {
+    let keys = log_steps(fewest.max(1.0), bits as f64 * 4.0, 120);
+    let mut keys: Vec<u64> = keys.map(|keys| keys.round() as u64).collect();
+    keys.dedup();
+    keys
+}
+
 /// From a key a bit down to where rates are below `least`.
 fn curve(bits: u64, least: f64) -> Vec<Point> {
-    let fewest = (bits as f64 / classic::bits_per_key(least) / 2.0).max(1.0);
-    let mut keys: Vec<u64> =
-        log_steps(fewest, bits as f64 * 4.0, 120).map(|keys| keys.round() as u64).collect();
-    keys.dedup();
-    keys.into_iter().map(|keys| (keys as f64, best_rate(keys, bits))).collect()
+    let fewest = bits as f64 / classic::bits_per_key(least) / 2.0;
+    steps(fewest, bits).into_iter().map(|keys| (keys as f64, best_rate(keys, bits))).collect()
+}
+
+/// The rates of the plan's own bits and probes, and where on that curve the plan is.
+fn own_curve(plan: &Plan) -> (Vec<Point>, Point) {
+    let point = |keys| (keys as f64, classic::fpp_limit(keys, plan.bits(), plan.probes()));
+    // From the rates that are far below its own.
+    let fewest = plan.keys() as f64 * 1e-30f64.powf(1.0 / f64::from(plan.probes()));
+    (steps(fewest, plan.bits()).into_iter().map(point).collect(), point(plan.keys()))
 }
 
 pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
+    let plan = &goal.classic;
     let looks = [
-        Look::line(BLACK, SOLID),
+        Look::line(GREY, SOLID),
         Look::line(ORANGE, DASHED),
         Look::line(SKY, SOLID),
         Look::line(GREEN, MIXED),
@@ -40,26 +56,41 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
         Look::line(PURPLE, SOLID),
         Look::line(GREY, DOTTED),
     ];
+    let least = (plan.predicted_fpp() / 10.0).clamp(1e-30, 1e-9);
+    let (own, star) = own_curve(plan);
+    let mark = Look::new(BLACK, SOLID, Marker::Star);
     let mut legend = Legend::new();
-    for (log2, look) in LOG2_BITS.into_iter().zip(looks) {
-        let size = Size((1u64 << log2) / 8);
-        legend.add(look, format!("log2 m = {log2}: {size}"));
+    legend.add(mark, "the plan, a classic filter:");
+    for words in [
+        format!("m = {} bits, {}", Count(plan.bits()), Size(plan.bytes())),
+        format!("k = {}", plan.probes()),
+        format!("n = {}, rate {}", Count(plan.keys()), Rate(star.1)),
+    ] {
+        legend.say_inside(words);
     }
-    let mark = Look::new(BLACK, SOLID, Marker::Star).width(0.0);
-    legend.add(mark, format!("{} keys at {}", Count(goal.keys), Rate(goal.fpp)));
-    let least = (goal.fpp / 10.0).clamp(1e-30, 1e-9);
+    legend.say("");
+    // One that lies on that of the plan would only be in its way.
+    let others = LOG2_BITS.into_iter().zip(looks);
+    let near = |log2: u32| (plan.bits() as f64 / (1u64 << log2) as f64).ln().abs() < 0.06;
+    let others: Vec<_> = others.filter(|&(log2, _)| !near(log2)).collect();
+    for &(log2, look) in &others {
+        let size = Size((1u64 << log2) / 8);
+        legend.add(look, format!("m = 2^{log2} bits, {size}"));
+    }
+    legend.say_inside("k the best for each n");
     let most = 4.0 * (1u64 << 36) as f64;
-    let most = most.max(goal.keys as f64 * 10.0);
+    let most = most.max(plan.keys() as f64 * 10.0);
     let area = Area { left: 85.0, top: 80.0, right: 645.0, bottom: 440.0 };
-    let words = "False-positive rate against keys, for filters of m bits with the best k";
+    let words = "False-positive rate by keys, for filters of m bits";
     let mut canvas = titled(words, 705.0 + legend.width(), 505.0);
     let x = Axis::log(1.0, most, 7, "keys, n");
     let y = Axis::log(least, 1.0, 10, "false-positive rate");
     let chart = Chart::new(&mut canvas, area, x, y, "");
-    for (log2, look) in LOG2_BITS.into_iter().zip(looks) {
+    for (log2, look) in others {
         chart.curve(&mut canvas, &curve(1 << log2, least), look);
     }
-    chart.markers(&mut canvas, &[(goal.keys as f64, goal.fpp)], mark);
+    chart.curve(&mut canvas, &own, mark);
+    chart.markers(&mut canvas, &[star], mark);
     legend.draw(&mut canvas, (675.0, 100.0));
     canvas
 }
@@ -81,5 +112,21 @@ mod tests {
         let keys = (bits as f64 / classic::bits_per_key(0.01)) as u64;
         let rate = best_rate(keys, bits);
         assert!((0.00999..0.0102).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn the_plan_lies_on_its_own_curve() {
+        for (keys, fpp) in [(1, 0.9), (50, 0.1), (1_000_000, 0.01), (5_000_000_000, 1e-9)] {
+            let plan = Plan::for_keys(umbel::Kind::Classic, keys, fpp).unwrap();
+            let (curve, star) = own_curve(&plan);
+            assert_eq!(star.0, keys as f64);
+            assert!(star.1 <= fpp, "{keys} {fpp}: {star:?}");
+            if keys > 1_000 {
+                assert!((star.1 / plan.predicted_fpp() - 1.0).abs() < 0.01, "{star:?}");
+            }
+            // Between its neighbours on the curve.
+            let after = curve.iter().position(|point| point.0 >= star.0).unwrap();
+            assert!(curve[after].1 >= star.1 && (after == 0 || curve[after - 1].1 <= star.1));
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Pictures: of a plan, by `umbel plan --plot`, and of a filter, by `umbel info --plot`.
 //!
-//! A file a picture computes its data and draws them; what they share is in `canvas` (SVG, PNG), `chart` (axes,
+//! A file a picture computes its data and draws them; what they share is in `canvas` (SVG), `chart` (axes,
 //! curves, legends) and `style`. No formula is here: all numbers are asked of the library.
 
 mod bits;
@@ -21,68 +21,49 @@ use umbel::{AnyFilter, Blocks, Hashing, Kind, Plan};
 
 use canvas::Canvas;
 
-use crate::args::PictureFormat;
 use crate::atomic::{self, Existing};
-
-impl PictureFormat {
-    fn extension(self) -> &'static str {
-        match self {
-            Self::Svg => "svg",
-            Self::Png => "png",
-        }
-    }
-
-    fn of(path: &Path) -> Result<Self> {
-        let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
-        let found =
-            [Self::Svg, Self::Png].into_iter().find(|format| extension == format.extension());
-        found.with_context(|| {
-            format!("{}: no picture of that kind is made; name a .svg or a .png", path.display())
-        })
-    }
-
-    fn bytes(self, picture: &Canvas) -> Result<Vec<u8>> {
-        match self {
-            Self::Svg => Ok(picture.svg().into_bytes()),
-            Self::Png => picture.png(),
-        }
-    }
-}
 
 fn existing(force: bool) -> Existing {
     if force { Existing::Replace } else { Existing::Keep }
 }
 
-/// Writes the five pictures of a goal into a folder. `plans` are those of all kinds that meet it.
-pub(crate) fn of_plans(
-    dir: &Path,
-    format: PictureFormat,
-    force: bool,
-    plans: &[Plan],
-) -> Result<()> {
-    let Some(goal) = Goal::of(plans) else { return Ok(()) };
+/// A picture that was written.
+pub(crate) struct Written {
+    pub(crate) path: PathBuf,
+    /// What it shows, in a few words.
+    pub(crate) shows: &'static str,
+}
+
+/// Writes the five pictures of a goal into a folder. `plans` are those of all kinds that meet it; without any there is
+/// nothing to draw.
+pub(crate) fn of_plans(dir: &Path, force: bool, plans: &[Plan]) -> Result<Vec<Written>> {
+    let Some(goal) = Goal::of(plans) else { return Ok(Vec::new()) };
     let existing = existing(force);
-    let path = |name: &str| -> PathBuf { dir.join(format!("{name}.{}", format.extension())) };
-    let pictures: [(&str, Draw); 5] = [
-        ("rate-by-probes", probes::picture),
-        ("exponent", exponent::picture),
-        ("rate-by-keys", keys::picture),
-        ("overfill", overfill::picture),
-        ("bits-by-rate", bits::picture),
+    let pictures: [(&str, &str, Draw); 5] = [
+        ("rate-by-probes", "the false-positive rate by probes per key", probes::picture),
+        ("exponent", "why half of the bits should be set", exponent::picture),
+        ("rate-by-keys", "the false-positive rate by keys, and the plan", keys::picture),
+        ("overfill", "the rate with fewer and more keys than planned", overfill::picture),
+        ("bits-by-rate", "bits per key of every kind by rate", bits::picture),
     ];
+    let written = pictures.map(|(name, shows, draw)| {
+        (Written { path: dir.join(format!("{name}.svg")), shows }, draw)
+    });
     fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
-    for (name, _) in pictures {
-        atomic::check_target(&path(name), existing)?;
+    for (Written { path, .. }, _) in &written {
+        atomic::check_target(path, existing)?;
     }
-    for (name, draw) in pictures {
-        save(&draw(&goal), &path(name), format, existing)?;
+    for (Written { path, .. }, draw) in &written {
+        save(draw(&goal), path, existing)?;
     }
-    Ok(())
+    Ok(written.into_iter().map(|(written, _)| written).collect())
 }
 
 /// Refuses, before any work, a place where the picture of a filter cannot go.
 pub(crate) fn check(path: &Path, filters: &[PathBuf], force: bool) -> Result<()> {
-    PictureFormat::of(path)?;
+    if !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg")) {
+        bail!("{}: pictures are SVG; name a file that ends in .svg", path.display());
+    }
     if let [_, second, ..] = filters {
         bail!("{}: --plot draws one filter; give each a picture of its own", second.display());
     }
@@ -96,12 +77,12 @@ pub(crate) fn of_filter<H: Hashing>(
     path: &Path,
     force: bool,
 ) -> Result<()> {
-    save(&profile::picture(filter, name), path, PictureFormat::of(path)?, existing(force))
+    save(profile::picture(filter, name), path, existing(force))
 }
 
-fn save(picture: &Canvas, path: &Path, format: PictureFormat, existing: Existing) -> Result<()> {
-    let bytes = format.bytes(picture).with_context(|| path.display().to_string())?;
-    atomic::write(path, existing, |out| Ok(out.write_all(&bytes)?)).map(drop)
+fn save(picture: Canvas, path: &Path, existing: Existing) -> Result<()> {
+    let svg = picture.finish();
+    atomic::write(path, existing, |out| Ok(out.write_all(svg.as_bytes())?)).map(drop)
 }
 
 /// Draws a picture of a goal.
@@ -110,10 +91,8 @@ type Draw = fn(&Goal<'_>) -> Canvas;
 /// What the pictures of a plan are about.
 struct Goal<'a> {
     plans: &'a [Plan],
-    /// Of the classic filter's plan, or of another that meets the goal.
-    keys: u64,
-    fpp: f64,
-    bits_per_key: f64,
+    /// The plan of the classic filter, which the formulas are about.
+    classic: Plan,
     /// Whether all plans are for one rate, as they are when it was asked for, and for as many keys.
     one_rate: bool,
     one_size: bool,
@@ -122,12 +101,11 @@ struct Goal<'a> {
 impl<'a> Goal<'a> {
     /// The goal that all these plans meet.
     fn of(plans: &'a [Plan]) -> Option<Self> {
-        let classic = plans.iter().find(|plan| plan.kind() == Kind::Classic);
-        let plan = classic.or(plans.first())?;
-        let bits_per_key = plan.bits_per_key();
-        let one_rate = plans.iter().all(|other| (0.99..1.01).contains(&(other.fpp() / plan.fpp())));
-        let one_size = plans.iter().all(|other| other.keys() == plan.keys());
-        Some(Self { plans, keys: plan.keys(), fpp: plan.fpp(), bits_per_key, one_rate, one_size })
+        let classic = *plans.iter().find(|plan| plan.kind() == Kind::Classic)?;
+        let same = |other: &Plan| (0.99..1.01).contains(&(other.fpp() / classic.fpp()));
+        let one_rate = plans.iter().all(same);
+        let one_size = plans.iter().all(|other| other.keys() == classic.keys());
+        Some(Self { plans, classic, one_rate, one_size })
     }
 }
 
@@ -160,6 +138,11 @@ impl Curve {
             }
         }
         joined
+    }
+
+    /// Whether any of it lies between `low` and `high`, so that a legend should list it.
+    fn shows(&self, low: f64, high: f64) -> bool {
+        self.points.iter().any(|point| (low..=high).contains(&point.1))
     }
 
     fn look(&self) -> style::Look {

@@ -29,7 +29,10 @@ fn curve(plan: &Plan) -> Vec<Point> {
 }
 
 pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
-    let curves = Curve::joined(goal.plans.iter().map(|plan| (plan.kind(), curve(plan))));
+    let fpp = goal.classic.fpp();
+    let low = (fpp * 1e-4).max(1e-300);
+    let mut curves = Curve::joined(goal.plans.iter().map(|plan| (plan.kind(), curve(plan))));
+    curves.retain(|curve| curve.shows(low, 1.0));
     let mut legend = Legend::new();
     for curve in &curves {
         legend.add(curve.look(), curve.name());
@@ -37,22 +40,23 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let promise = Look::line(BLACK, DASHED).width(1.4);
     legend.say("");
     let whose = if goal.one_rate { "promised" } else { "promised by classic" };
-    legend.add(promise, format!("{whose}: {}", Rate(goal.fpp)));
-    legend.add(Look::line(GREY, SOLID).width(1.4), "as planned");
+    legend.add(promise, format!("{whose}: {}", Rate(fpp)));
     if curves.iter().any(|curve| curve.kinds.contains(&Kind::Coded)) {
-        legend.say("coded is full soon after");
+        legend.say("coded is full soon after its plan");
     }
 
     let area = Area { left: 85.0, top: 95.0, right: 625.0, bottom: 435.0 };
     let words = match goal.one_size {
-        true => format!("when a filter planned for {} keys has fewer or more", Count(goal.keys)),
+        true => format!(
+            "when a filter planned for {} keys has fewer or more",
+            Count(goal.classic.keys())
+        ),
         false => "when a filter has fewer or more keys than planned".to_owned(),
     };
     let words = format!("False-positive rate {words}");
     let mut canvas = titled(&words, 685.0 + legend.width(), 500.0);
-    let x = Axis::log(RANGE.0, RANGE.1, 5, "keys over keys planned");
+    let x = Axis::log(RANGE.0, RANGE.1, 5, "keys, as a multiple of those planned");
     let ticks = [0.1, 0.2, 0.5, 1.0, 2.0, 4.0].map(|times| (times, format!("{times}")));
-    let low = (goal.fpp * 1e-4).max(1e-300);
     let y = Axis::log(low, 1.0, 9, "false-positive rate");
     let chart = Chart::new(&mut canvas, area, x.with_ticks(ticks.to_vec()), y, "");
     let (at, _) = chart.at((1.0, 1.0));
@@ -63,7 +67,7 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
         chart.markers(&mut canvas, &curve.marked(number, 10), curve.look());
     }
     // Over the curves of those that are always at it.
-    chart.curve(&mut canvas, &[(RANGE.0, goal.fpp), (RANGE.1, goal.fpp)], promise);
+    chart.curve(&mut canvas, &[(RANGE.0, fpp), (RANGE.1, fpp)], promise);
     legend.draw(&mut canvas, (655.0, 105.0));
     canvas
 }

@@ -1,4 +1,4 @@
-//! Rate against probes a key: how few bits it takes for the limit form to mislead, and where the best k lies.
+//! Rate by probes per key: how few bits it takes for the limit form to mislead, and where the best k lies.
 
 use umbel::math::classic;
 
@@ -38,15 +38,16 @@ pub(super) fn picture(_: &Goal<'_>) -> Canvas {
     legend.say("");
     legend.add(Look::line(GREY, SOLID), "exact (Bose et al. 2008)");
     legend.add(Look::line(GREY, DASHED), "limit (1 − e^(−kn/m))^k");
-    let words = "False-positive rate against probes a key, n keys in m bits";
+    let words = "False-positive rate by probes per key, for n keys in m bits";
     let mut canvas = titled(words, 990.0 + legend.width(), 460.0);
     for (bits, left) in BITS.into_iter().zip([85.0, 545.0]) {
         let area = Area { left, top: 85.0, right: left + 370.0, bottom: 395.0 };
         let ticks = [1, 5, 10, 15, 20].map(|k| (f64::from(k), k.to_string()));
-        let x = Axis::linear(0.5, f64::from(MOST_PROBES) + 0.5, 5, "probes a key, k");
+        let x = Axis::linear(0.5, f64::from(MOST_PROBES) + 0.5, 5, "probes per key, k");
         let y = Axis::log(0.005, 1.0, 5, "false-positive rate");
         let x = x.with_ticks(ticks.to_vec());
-        let forms = if bits == BITS[0] { "the forms differ" } else { "both are one" };
+        let forms =
+            if bits == BITS[0] { "exact and limit differ" } else { "exact and limit agree" };
         let heading = format!("m = {} bits: {forms}", Count(bits));
         let chart = Chart::new(&mut canvas, area, x, y, &heading);
         for (tenths, look) in TENTHS.into_iter().zip(looks) {

@@ -1,4 +1,5 @@
-//! The inside of one filter: how many blocks are how full, beside what chance gives, and the fill along its file.
+//! The inside of one filter: how many blocks are how full, next to what chance predicts, and the fill along its file, of
+//! a window that of each generation.
 
 use umbel::{AnyFilter, Blocks, Hashing};
 use umbel_advice::Profile;
@@ -6,13 +7,17 @@ use umbel_advice::Profile;
 use super::canvas::{Anchor, Area, Canvas, Point, width_of};
 use super::chart::{Axis, Chart, Legend, titled};
 use super::style::{BLACK, BLUE, DASHED, GREY, LABEL, LIGHT, Look, SOLID, VERMILION};
-use crate::numbers::{Count, Rate, Size};
+use crate::numbers::{Rate, Size, counted};
 use crate::report;
 
 /// Stretches that the fill is drawn in.
 const STRETCHES: usize = 200;
 /// Most bars of the histogram: wider than 3 pixels each.
 const BARS: usize = 120;
+/// Fewest bars where there are that many numbers, for a filter of few blocks.
+const FEWEST_BARS: usize = 8;
+/// Most blocks that each have a bar of their own along the file.
+const FEW_BLOCKS: u64 = 24;
 
 /// Bars of blocks by how many cells are set: the first number of cells, how many numbers it stands for, blocks
 /// counted and, where known, expected.
@@ -31,7 +36,9 @@ fn bars(profile: &Profile) -> Vec<Bar> {
     let all = 0..profile.loads.len();
     let first = all.clone().find(shows).unwrap_or(0);
     let last = all.rev().find(shows).unwrap_or(0);
-    let width = (last + 1 - first).div_ceil(BARS);
+    // As many as make the histogram of a sample smooth enough to be compared: more blocks, finer bars.
+    let wanted = (4.0 * (profile.blocks as f64).cbrt()) as usize;
+    let width = (last + 1 - first).div_ceil(wanted.clamp(FEWEST_BARS, BARS));
     let bar = |first: usize| {
         let loads = first..(first + width).min(profile.loads.len());
         Bar {
@@ -46,47 +53,60 @@ fn bars(profile: &Profile) -> Vec<Bar> {
 
 pub(super) fn picture<H: Hashing>(filter: &AnyFilter<Blocks, H>, name: &str) -> Canvas {
     let (profile, receipt) = (Profile::of(filter, STRETCHES), filter.receipt());
-    let cells = profile.cells;
-    let per_block = profile.loads.len() - 1;
-    let kind = receipt.plan.kind();
-
-    let (mut left, mut right) = (Legend::new(), Legend::new());
-    left.add(Look::line(LIGHT, SOLID).width(12.0), "blocks counted");
-    let expected = Look::line(VERMILION, SOLID).width(1.6);
-    if profile.expected.is_some() {
-        left.add(expected, format!("by chance, of {} keys", report::estimate(&receipt.keys)));
-    }
-    let mean = Look::line(BLUE, SOLID).width(1.8);
-    right.add(mean, "mean fill");
-    let whole = Look::line(BLACK, DASHED).width(1.2);
-    right.add(whole, format!("of all: {:.2} %", receipt.fill * 100.0));
-    right.add(Look::line(LIGHT, SOLID).width(12.0), "emptiest to fullest block");
-
-    let mut canvas = titled(&short(name, 85), 1000.0, 520.0);
-    let s = if profile.blocks == 1 { "" } else { "s" };
-    let facts = format!(
-        "{kind}, {} block{s}, {}; {} keys; rate now {}",
-        Count(profile.blocks),
+    let mut canvas = titled(&short(name, 85), 1000.0, 530.0);
+    let mut facts = format!(
+        "{}, {}, {}; {} keys; rate now {}",
+        receipt.plan.kind(),
+        counted(profile.blocks, "block"),
         Size(receipt.bytes()),
         report::estimate(&receipt.keys),
         Rate(receipt.fpp)
     );
+    if receipt.over_filled {
+        let plan = &receipt.plan;
+        let planned = counted(plan.keys(), "key");
+        facts += &format!("; over-filled: planned for {planned} at {}", Rate(plan.fpp()));
+    }
     canvas.text(&facts, (16.0, 46.0), LABEL, Anchor::Start);
 
-    histogram(&mut canvas, &profile, cells, per_block, expected);
-    along(&mut canvas, &profile, receipt.fill, mean, whole);
-    left.draw(&mut canvas, (95.0, 468.0));
-    right.draw_in_rows(&mut canvas, (570.0, 468.0), 400.0);
+    let mut legend = Legend::new();
+    legend.add(BLOCKS, "blocks counted");
+    if profile.expected.is_some() {
+        let words = format!("predicted by chance, for {} keys", report::estimate(&receipt.keys));
+        legend.add(PREDICTED, words);
+    }
+    legend.draw(&mut canvas, (95.0, 468.0));
+    histogram(&mut canvas, &profile);
+
+    let legend = if !profile.generations.is_empty() {
+        generations(&mut canvas, &profile)
+    } else if profile.blocks <= FEW_BLOCKS {
+        each_block(&mut canvas, &profile)
+    } else {
+        along(&mut canvas, &profile)
+    };
+    legend.draw_in_rows(&mut canvas, (570.0, 468.0), 400.0);
     canvas
 }
 
-fn histogram(canvas: &mut Canvas, profile: &Profile, cells: &str, per_block: usize, line: Look) {
+/// The looks of what is drawn.
+const BLOCKS: Look = Look::line(LIGHT, SOLID).width(12.0);
+const PREDICTED: Look = Look::line(VERMILION, SOLID).width(1.6);
+const FILL: Look = Look::line(BLUE, SOLID).width(1.8);
+const ALL: Look = Look::line(BLACK, DASHED).width(1.2);
+const SPREAD: Look = Look::line(GREY, SOLID).width(1.4);
+
+/// Where the fill is drawn.
+const RIGHT: Area = Area { left: 570.0, top: 100.0, right: 970.0, bottom: 400.0 };
+
+fn histogram(canvas: &mut Canvas, profile: &Profile) {
+    let (cells, per_block) = (profile.cells, profile.loads.len() - 1);
     let bars = bars(profile);
     let (first, last) = (&bars[0], &bars[bars.len() - 1]);
     let (low, high) = (first.first as f64 - 0.5, (last.first + last.width) as f64 - 0.5);
     let highest = bars.iter().map(|bar| bar.expected.max(bar.counted as f64)).fold(1.0, f64::max);
-    let what = if cells == "bits" { "bits set" } else { cells };
-    let name = format!("{what} in a block of {per_block}");
+    let state = if cells == "bits" { "set" } else { "in use" };
+    let name = format!("{cells} {state}, of {per_block} in a block");
     let x = if bars.len() == 1 {
         let middle = first.first as f64;
         Axis::linear(low, high, 5, &name).with_ticks(vec![(middle, first.first.to_string())])
@@ -95,7 +115,7 @@ fn histogram(canvas: &mut Canvas, profile: &Profile, cells: &str, per_block: usi
     };
     let y_name = match first.width {
         1 => "blocks".to_owned(),
-        width => format!("blocks, in steps of {width} {cells}"),
+        width => format!("blocks per {width} {cells}"),
     };
     let y = Axis::counts(0.0, highest * 1.05, 6, &y_name);
     let area = Area { left: 95.0, top: 100.0, right: 455.0, bottom: 400.0 };
@@ -112,16 +132,30 @@ fn histogram(canvas: &mut Canvas, profile: &Profile, cells: &str, per_block: usi
     outline.push((high, 0.0));
     chart.shape(canvas, &outline, LIGHT);
     if profile.expected.is_some() {
-        chart.curve(canvas, &expected, line);
+        chart.curve(canvas, &expected, PREDICTED);
     }
 }
 
-fn along(canvas: &mut Canvas, profile: &Profile, fill: f64, mean: Look, whole: Look) {
-    let area = Area { left: 570.0, top: 100.0, right: 970.0, bottom: 400.0 };
+/// The fill of all blocks.
+fn mean(profile: &Profile) -> f64 {
+    let sum: f64 = profile.stretches.iter().map(|one| one.fill * one.blocks as f64).sum();
+    sum / profile.blocks as f64
+}
+
+/// A legend of the fill, with that of all blocks.
+fn legend(profile: &Profile, fill: Look, words: &str) -> Legend {
+    let mut legend = Legend::new();
+    legend.add(fill, words);
+    legend.add(ALL, format!("all blocks: {:.2} %", mean(profile) * 100.0));
+    legend
+}
+
+/// The fill along the file, of many blocks in each place.
+fn along(canvas: &mut Canvas, profile: &Profile) -> Legend {
     let end = profile.blocks as f64;
     let x = Axis::counts(0.0, end, 5, "block of the file");
     let y = Axis::linear(0.0, 1.0, 5, "fill");
-    let chart = Chart::new(canvas, area, x, y, "Fill along the file");
+    let chart = Chart::new(canvas, RIGHT, x, y, "Fill along the file");
     let (mut upper, mut lower, mut line) = (Vec::new(), Vec::new(), Vec::new());
     for stretch in &profile.stretches {
         let ends = [stretch.start, stretch.start + stretch.blocks].map(|block| block as f64);
@@ -131,24 +165,78 @@ fn along(canvas: &mut Canvas, profile: &Profile, fill: f64, mean: Look, whole: L
     }
     upper.extend(lower.into_iter().rev());
     chart.shape(canvas, &upper, LIGHT);
-    chart.curve(canvas, &[(0.0, fill), (end, fill)], whole);
-    chart.curve(canvas, &line, mean);
-    let border = Look::line(GREY, SOLID).width(1.0);
-    let mut before = area.left;
+    chart.curve(canvas, &line, FILL);
+    let all = mean(profile);
+    chart.curve(canvas, &[(0.0, all), (end, all)], ALL);
+    let mut before = RIGHT.left;
     for section in &profile.sections {
         let (left, _) = chart.at((section.start as f64, 0.0));
         let (right, _) = chart.at(((section.start + section.blocks) as f64, 0.0));
         // Of many small parts not every border can be seen.
         if left > before + 3.0 {
             before = left;
-            canvas.line(&[(left, area.top), (left, area.bottom)], border);
+            canvas.line(&[(left, RIGHT.top), (left, RIGHT.bottom)], SPREAD.width(1.0));
         }
         // What does not fit between its borders stays unsaid; `umbel info` names all parts.
         let name: String = section.name.escape_debug().collect();
         if width_of(&name, LABEL) < right - left {
-            canvas.text(&name, ((left + right) / 2.0, area.top + 12.0), LABEL, Anchor::Middle);
+            let at = ((left + right) / 2.0, RIGHT.top + 12.0);
+            canvas.text(&name, at, LABEL, Anchor::Middle);
         }
     }
+    // Where each place has one block, that is the fullest and the emptiest.
+    let alike = profile.stretches.iter().all(|one| one.blocks == 1);
+    let mut legend = legend(profile, FILL, if alike { "fill" } else { "mean fill" });
+    if !alike {
+        legend.add(BLOCKS, "emptiest to fullest block");
+    }
+    legend
+}
+
+/// The fill of each of a few blocks.
+fn each_block(canvas: &mut Canvas, profile: &Profile) -> Legend {
+    let fills: Vec<_> = profile.stretches.iter().map(|one| one.fill).collect();
+    columns(canvas, "Fill of each block", ("block of the file", 0), &fills, mean(profile));
+    legend(profile, BLOCKS, "fill")
+}
+
+/// The fill of the generations of a window, which lie interleaved in the file.
+fn generations(canvas: &mut Canvas, profile: &Profile) -> Legend {
+    let fills: Vec<_> = profile.generations.iter().map(|one| one.fill).collect();
+    let titles = ("Fill of each generation", ("generation", 1));
+    let chart = columns(canvas, titles.0, titles.1, &fills, mean(profile));
+    let mut legend = legend(profile, BLOCKS, "mean fill");
+    let spread = |one: &umbel_advice::Load| one.min < one.max;
+    if profile.generations.iter().any(spread) {
+        for (middle, one) in (0..).map(|i| f64::from(i) + 0.5).zip(&profile.generations) {
+            chart.curve(canvas, &[(middle, one.min), (middle, one.max)], SPREAD);
+        }
+        legend.add(SPREAD, "emptiest to fullest block");
+    }
+    legend
+}
+
+/// A column for each of a few fills, numbered from `first`.
+fn columns(
+    canvas: &mut Canvas,
+    title: &str,
+    (name, first): (&str, usize),
+    fills: &[f64],
+    all: f64,
+) -> Chart {
+    let end = fills.len() as f64;
+    // Numbers do not crowd.
+    let step = fills.len().div_ceil(FEW_BLOCKS as usize);
+    let ticks = (0..fills.len()).step_by(step).map(|i| (i as f64 + 0.5, (first + i).to_string()));
+    let x = Axis::linear(0.0, end, 5, name).with_ticks(ticks.collect());
+    let y = Axis::linear(0.0, 1.0, 5, "fill");
+    let chart = Chart::new(canvas, RIGHT, x, y, title);
+    for (left, &fill) in (0..).map(f64::from).zip(fills) {
+        let (left, right) = (left + 0.1, left + 0.9);
+        chart.shape(canvas, &[(left, 0.0), (left, fill), (right, fill), (right, 0.0)], LIGHT);
+    }
+    chart.curve(canvas, &[(0.0, all), (end, all)], ALL);
+    chart
 }
 
 /// The end of a text that is too long, which tells more of a path than its start.

@@ -9,6 +9,7 @@ use umbel::Kind;
 /// As SVG writes it.
 pub(crate) type Colour = &'static str;
 
+pub(crate) const WHITE: Colour = "#ffffff";
 pub(crate) const BLACK: Colour = "#000000";
 pub(crate) const ORANGE: Colour = "#e69f00";
 pub(crate) const SKY: Colour = "#56b4e9";

@@ -10,55 +10,72 @@ use umbel_sets::{Filter, Receipt};
 
 use crate::Outcome;
 use crate::args::InfoArgs;
-use crate::numbers::{Count, Rate, Size};
-use crate::output::print;
+use crate::numbers::{Count, Rate, Size, counted};
+use crate::output::{check_target, refuse_in_place_of, write_text};
 use crate::{filters, pictures, report};
 
 pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
     if let Some(picture) = &args.plot {
         pictures::check(picture, &args.filters, args.force)?;
     }
+    check_target(&args.output)?;
+    let read: Vec<_> = args.filters.iter().map(Some).collect();
+    refuse_in_place_of(args.output.file(), &read)?;
     if args.filters.iter().filter(|path| filters::is_stdin(path)).count() > 1 {
         bail!("-: standard input can be named once");
     }
-    for (i, path) in args.filters.iter().enumerate() {
-        let filter = filters::read_sealed(path, &args.format)?;
-        if let Some(picture) = &args.plot {
-            let Filter::Own(filter) = &filter else {
-                bail!("{}: --plot draws filters of umbel alone; leave it out", path.display())
-            };
-            pictures::of_filter(filter, &path.display().to_string(), picture, args.force)?;
+    write_text(&args.output, |put| {
+        for (i, path) in args.filters.iter().enumerate() {
+            let gap = if i > 0 && !args.voice.json { "\n" } else { "" };
+            put(&format!("{gap}{}", one(path, args)?))?;
         }
-        let receipt = filter.receipt();
-        if args.voice.json {
-            let mut object = report::receipt_json(&receipt);
-            object["type"] = json!("info");
-            object["file"] = json!(path.display().to_string());
-            if let Filter::Own(filter) = &filter {
-                add_keys(&mut object, filter.description());
-            }
-            print(format!("{object}\n"))?;
-        } else {
-            let gap = if i > 0 { "\n" } else { "" };
-            let text = match &receipt {
-                Receipt::Own(receipt) => text(path, receipt),
-                Receipt::Foreign(receipt) => foreign_text(path, receipt),
-            };
-            let keys = match &filter {
-                Filter::Own(filter) => keys_text(filter.description()),
-                Filter::Foreign(_) => String::new(),
-            };
-            print(format!("{gap}{text}{keys}"))?;
-        }
-    }
+        Ok(())
+    })?;
     Ok(Outcome::Done)
 }
 
-/// What the keys of a filter are, as its file says it: a line for each name, values in their order.
-fn keys_text(keys: &KeyDescription) -> String {
+/// What there is to say of one filter.
+fn one(path: &Path, args: &InfoArgs) -> Result<String> {
+    let filter = filters::read_sealed(path, &args.format)?;
+    let name = filters::name(path);
+    if let Some(picture) = &args.plot {
+        let Filter::Own(filter) = &filter else {
+            bail!("{name}: --plot draws filters of umbel alone; leave it out")
+        };
+        pictures::of_filter(filter, &name, picture, args.force)?;
+    }
+    let picture = args.plot.as_ref().map(|picture| picture.display().to_string());
+    let receipt = filter.receipt();
+    if args.voice.json {
+        let mut object = report::receipt_json(&receipt);
+        object["type"] = json!("info");
+        object["file"] = json!(path.display().to_string());
+        if let Filter::Own(filter) = &filter {
+            add_keys(&mut object, filter.description());
+        }
+        if let Some(picture) = picture {
+            object["picture"] = json!(picture);
+        }
+        return Ok(format!("{object}\n"));
+    }
+    let mut rows = match &receipt {
+        Receipt::Own(receipt) => rows(receipt),
+        Receipt::Foreign(receipt) => foreign_rows(receipt),
+    };
+    if let Filter::Own(filter) = &filter {
+        rows.extend(key_rows(filter.description()));
+    }
+    if let Some(picture) = picture {
+        rows.push(row("picture", picture));
+    }
+    Ok(format!("{name}\n{}", aligned(&rows)))
+}
+
+/// What the keys of a filter are, as its file says it: a row for each name, values in their order.
+fn key_rows(keys: &KeyDescription) -> Vec<Row> {
     let mut names: Vec<_> = keys.entries().map(|(name, _)| name).collect();
     names.dedup();
-    let line = |name| {
+    let one = |name| {
         let values = keys.values(name).map(|value| value.escape_debug().to_string());
         let title = match name {
             "field" => "fields",
@@ -66,12 +83,12 @@ fn keys_text(keys: &KeyDescription) -> String {
             "normalization" => "normalized",
             other => other,
         };
-        format!("  {title:<10} {}\n", values.collect::<Vec<_>>().join(", "))
+        row(title, values.collect::<Vec<_>>().join(", "))
     };
-    names.into_iter().map(line).collect()
+    names.into_iter().map(one).collect()
 }
 
-/// As [`keys_text`], for programs.
+/// As [`key_rows`], for programs.
 fn add_keys(object: &mut Value, keys: &KeyDescription) {
     let values = |name| keys.values(name).collect::<Vec<_>>();
     if !keys.is_empty() {
@@ -81,121 +98,106 @@ fn add_keys(object: &mut Value, keys: &KeyDescription) {
     }
 }
 
+/// What is told, and the words about it.
+type Row = (String, String);
+
+fn row(name: impl Into<String>, words: impl Into<String>) -> Row {
+    (name.into(), words.into())
+}
+
+/// Rows below each other, their words in one column.
+fn aligned(rows: &[Row]) -> String {
+    // As wide in most receipts, so that several can be compared; a long name of a part does not push all others away.
+    const LEAST: usize = 10;
+    const MOST: usize = 24;
+    let widths = rows.iter().map(|(name, _)| name.chars().count());
+    let width = widths.filter(|&width| width <= MOST).fold(LEAST, usize::max);
+    rows.iter().map(|(name, words)| format!("  {name:<width$} {words}\n")).collect()
+}
+
 /// The receipt of another system's filter.
-fn foreign_text(path: &Path, receipt: &umbel_foreign::Receipt) -> String {
+fn foreign_rows(receipt: &umbel_foreign::Receipt) -> Vec<Row> {
     let part = |(number, part): (usize, &umbel_foreign::Part)| {
-        let facts = part.facts.iter().map(|fact| format!(", {} {}", words(fact), value(fact)));
-        format!(
-            "  part {number:<5} {} keys, {} of {} bits set, {} probes, rate now {}{}\n",
+        let facts = part.facts.iter().filter_map(fact_row);
+        let facts = facts.map(|(name, value)| format!(", {name} {value}")).collect::<String>();
+        let words = format!(
+            "{} keys, {} of {} bits set, {}, rate now {}{facts}",
             report::estimate(&part.keys),
             Count(part.set_bits),
             Count(part.bits),
-            part.probes,
+            counted(part.probes.into(), "probe"),
             Rate(part.fpp),
-            facts.collect::<String>()
-        )
+        );
+        row(format!("part {number}"), words)
     };
-    let parts: String = (1..).zip(&receipt.parts).map(part).collect();
-    let facts: String = receipt.facts.iter().map(fact_line).collect();
-    format!(
-        "{}\n\
-         \x20 format     {}, {}\n\
-         \x20 scheme     {}\n\
-         \x20 size       {}, {} bits\n\
-         \x20 fill       {} bits set, {:.2} %\n\
-         \x20 keys       {}\n\
-         \x20 rate now   {}, from its own bits\n\
-         {facts}{parts}",
-        path.display(),
-        receipt.format,
-        report::foreign_inside(receipt),
-        receipt.scheme,
-        Size(receipt.bytes),
-        Count(receipt.bits),
-        Count(receipt.set_bits),
-        receipt.fill * 100.0,
-        report::estimate_within(&receipt.keys),
-        Rate(receipt.fpp),
-    )
+    let fill = format!("{} bits set, {:.2} %", Count(receipt.set_bits), receipt.fill * 100.0);
+    let mut rows = vec![
+        row("format", format!("{}, {}", receipt.format, report::foreign_inside(receipt))),
+        row("scheme", receipt.scheme.to_string()),
+        row("size", format!("{}, {}", Size(receipt.bytes), counted(receipt.bits, "bit"))),
+        row("fill", fill),
+        row("keys", report::estimate_within(&receipt.keys)),
+        row("rate now", format!("{}, from its own bits", Rate(receipt.fpp))),
+    ];
+    rows.extend(receipt.facts.iter().filter_map(fact_row));
+    rows.extend((1..).zip(&receipt.parts).map(part));
+    rows
 }
 
-fn text(path: &Path, receipt: &umbel::Receipt) -> String {
+fn rows(receipt: &umbel::Receipt) -> Vec<Row> {
     let plan = &receipt.plan;
-    let room = Count(receipt.room);
+    let rate = Rate(plan.fpp());
+    let room = counted(receipt.room, "key");
     let (planned, state) = match plan.kind().capacity() {
         Capacity::First => (
-            format!(", then growing, at a rate of {} over all growth", Rate(plan.fpp())),
-            format!("within its promise, room for {room} more keys before it grows"),
+            format!(", then growing, at a rate of {rate} over all growth"),
+            format!("within its promise, room for {room} more before it grows"),
         ),
         Capacity::Last => (
-            format!(", the last ones, at a rate of {} for all time", Rate(plan.fpp())),
+            format!(", the last ones, at a rate of {rate} for all time"),
             "within its promise, takes keys without end and forgets old ones".to_owned(),
         ),
         _ if plan.kind().built_at_once() => (
-            format!(" at a rate of {} ({:.2} bits a key)", Rate(plan.fpp()), plan.bits_per_key()),
+            format!(" at a rate of {rate} ({:.2} bits per key)", plan.bits_per_key()),
             "within its plan, built at once; takes no more keys".to_owned(),
         ),
         _ => (
             format!(
-                " at a rate of {} ({:.2} bits a key)",
-                Rate(plan.fpp()),
+                " at a rate of {rate} ({:.2} bits per key)",
                 receipt.bits as f64 / plan.keys() as f64
             ),
-            format!("within its plan, room for about {room} keys"),
+            format!("within its plan, room for about {room} more"),
         ),
     };
     let state = if receipt.over_filled { report::over_filled(receipt) } else { state };
-    let parts: String =
-        (1..).zip(&receipt.parts).map(|(number, part)| part_line(number, part)).collect();
-    let facts: String = receipt.facts.iter().map(fact_line).collect();
-    format!(
-        "{}\n\
-         \x20 kind       {}, {}\n\
-         \x20 scheme     {}\n\
-         \x20 size       {}, {} bits\n\
-         \x20 planned    {} keys{}\n\
-         \x20 fill       {} {} {}, {:.2} %\n\
-         \x20 keys       {}\n\
-         \x20 rate now   {}, from its own bits\n\
-         \x20 state      {}\n\
-         {}{}",
-        path.display(),
-        plan.kind(),
-        report::inside(receipt),
-        receipt.scheme,
-        Size(receipt.bytes()),
-        Count(receipt.bits),
-        Count(plan.keys()),
-        planned,
-        Count(receipt.set_bits),
-        plan.kind().cells(),
-        if plan.kind().cells() == "bits" { "set" } else { "in use" },
-        receipt.fill * 100.0,
-        report::estimate_within(&receipt.keys),
-        Rate(receipt.fpp),
-        state,
-        facts,
-        parts
-    )
+    let cells = plan.kind().cells();
+    let set = if cells == "bits" { "set" } else { "in use" };
+    let used = Count(receipt.set_bits);
+    let fill = format!("{used} {cells} {set}, {:.2} %", receipt.fill * 100.0);
+    let mut rows = vec![
+        row("kind", format!("{}, {}", plan.kind(), report::inside(receipt))),
+        row("scheme", receipt.scheme.to_string()),
+        row("size", format!("{}, {}", Size(receipt.bytes()), counted(receipt.bits, "bit"))),
+        row("planned", format!("{}{planned}", counted(plan.keys(), "key"))),
+        row("fill", fill),
+        row("keys", report::estimate_within(&receipt.keys)),
+        row("rate now", format!("{}, from its own bits", Rate(receipt.fpp))),
+        row("state", state),
+    ];
+    rows.extend(receipt.facts.iter().filter_map(fact_row));
+    rows.extend((1..).zip(&receipt.parts).map(|(number, part)| part_row(number, part)));
+    rows
 }
 
-fn fact_line(fact: &Fact) -> String {
-    let value = value(fact);
-    if value.is_empty() { value } else { format!("  {:<10} {value}\n", words(fact)) }
-}
-
-fn words(fact: &Fact) -> String {
-    fact.name.replace('_', " ")
-}
-
-fn value(fact: &Fact) -> String {
-    match &fact.figure {
+fn fact_row(fact: &Fact) -> Option<Row> {
+    let value = match &fact.figure {
         Figure::Count(count) => Count(*count).to_string(),
         Figure::Number(number) => format!("{number:.3}"),
         Figure::Rate(rate) => Rate(*rate).to_string(),
         Figure::Text(text) => text.clone(),
-        _ => String::new(),
-    }
+        _ => return None,
+    };
+    Some(row(fact.name.replace('_', " "), value))
 }
 
 /// A part by its own name, or by its number.
@@ -206,15 +208,15 @@ fn part_name(number: usize, part: &Part) -> String {
     }
 }
 
-fn part_line(number: usize, part: &Part) -> String {
-    format!(
-        "  {:<10} {} of {} keys, {}, {} probes, rate now {} of {}\n",
-        part_name(number, part),
+fn part_row(number: usize, part: &Part) -> Row {
+    let words = format!(
+        "{} of {}, {}, {}, rate now {} of {}",
         Count(part.keys.round() as u64),
-        Count(part.plan.keys()),
+        counted(part.plan.keys(), "key"),
         Size(part.plan.bytes()),
-        part.plan.probes(),
+        counted(part.plan.probes().into(), "probe"),
         Rate(part.fpp),
         Rate(part.plan.fpp())
-    )
+    );
+    row(part_name(number, part), words)
 }

@@ -1,35 +1,55 @@
-//! `umbel plan`: which kind of filter to take for a goal, and what each would cost.
+//! `umbel plan`: which kind of filter to choose for a goal, and what each would cost.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 use umbel::{Capacity, Kind, Plan};
-use umbel_advice::{Advice, Choice, Costs, Goal, MEASURED_ON, Obstacle, Ranking, Verdict, advise};
+use umbel_advice::{
+    Advice, Choice, Costs, Goal, LOW_FPP, MEASURED_ON, Obstacle, Ranking, Step, Verdict, advise,
+};
 
 use crate::Outcome;
-use crate::args::{PictureArgs, PlanArgs};
-use crate::numbers::{Count, Rate, Size};
-use crate::output::print;
-use crate::pictures;
+use crate::args::PlanArgs;
+use crate::numbers::{Count, Rate, Size, in_threes};
+use crate::output::{check_target, write_text};
+use crate::pictures::{self, Written};
 
 pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
+    check_target(&args.output)?;
     if let Some(text) = super::table::asked_for(args)? {
-        print(text)?;
+        write_text(&args.output, |put| put(&text))?;
         return Ok(Outcome::Done);
     }
     let goal = goal(args);
     let advice = advise(&goal)?;
-    let PictureArgs { plot, plot_format, force } = &args.pictures;
-    if let Some(dir) = plot {
-        pictures::of_plans(dir, *plot_format, *force, &plans(&advice))?;
-    }
-    print(match args.json {
-        true => as_json(&goal, &advice, args.explain),
-        false => text(&goal, &advice, args.explain),
-    })?;
+    let pictures = match &args.pictures.plot {
+        Some(dir) => Some(pictures::of_plans(dir, args.pictures.force, &plans(&advice))?),
+        None => None,
+    };
+    let text = match args.json {
+        true => as_json(&goal, &advice, args.explain, pictures.as_deref().unwrap_or_default()),
+        false => text(&goal, &advice, args.explain) + &drawn(pictures.as_deref()),
+    };
+    write_text(&args.output, |put| put(&text))?;
     Ok(match advice.verdict {
         Verdict::Nothing => Outcome::Nothing,
         _ => Outcome::Done,
     })
+}
+
+/// The pictures that were written, and what they show.
+fn drawn(pictures: Option<&[Written]>) -> String {
+    match pictures {
+        None => String::new(),
+        Some([]) => "\nNo pictures: there is no plan to draw.\n".to_owned(),
+        Some(pictures) => {
+            let name = |picture: &Written| picture.path.display().to_string();
+            let width = pictures.iter().map(|picture| name(picture).chars().count()).max();
+            let line = |picture: &Written| {
+                format!("  {:<1$}  {2}\n", name(picture), width.unwrap_or(0), picture.shows)
+            };
+            format!("\nPictures written:\n{}", pictures.iter().map(line).collect::<String>())
+        }
+    }
 }
 
 /// One of each kind, in the order of the kinds.
@@ -93,13 +113,18 @@ fn text(goal: &Goal, advice: &Advice, explain: bool) -> String {
     }
     if !fitting.is_empty() {
         text += &format!(
-            "\n{}\nlines: cache lines that a look-up of a key that is there touches; ns: a look-up, one key a call / in a\n\
-             batch, as measured ({MEASURED_ON});\nwhat lies beyond the caches takes about a memory access more for each line.\n",
+            "\n{}\n\
+             x bound: bits per key over log2(1/fpp), the fewest that any filter needs.\n\
+             lines: cache lines that a look-up reads when it finds its key.\n\
+             ns: time of a look-up, one key per call / in a batch, measured on {MEASURED_ON};\n\
+             \x20   for each line, add a memory access when the filter is larger than the caches.\n",
             match advice.ranking {
-                Ranking::Cost => "Ranked by the expected cost of a look-up.",
-                Ranking::Shipped => "Ranked by what has to be sent.",
-                _ =>
-                    "Ranked by time x space: ns of a look-up, times bits over the bound, log2(1/p) a key.",
+                Ranking::Cost => "Ranked by the expected cost of a look-up.".to_owned(),
+                Ranking::Shipped => "Ranked by what has to be sent.".to_owned(),
+                Ranking::Space =>
+                    format!("Ranked by x bound alone, as for every fpp below {LOW_FPP:e}."),
+                _ => "Ranked by time x space: ns of a look-up, one key per call, times x bound."
+                    .to_owned(),
             }
         );
     }
@@ -112,7 +137,8 @@ fn verdict(goal: &Goal, advice: &Advice) -> String {
         Verdict::Take(variant) => {
             let best = &advice.choices[0];
             let size = Size(best.memory);
-            let mut text = format!("Take {variant}: {size} in memory, {} to send", Size(best.ship));
+            let mut text =
+                format!("Choose {variant}: {size} in memory, {} to send", Size(best.ship));
             if let (Some(cost), Some(costs)) = (best.cost, goal.costs) {
                 text += &format!(
                     "; a look-up costs {} ns on average instead of {}",
@@ -126,7 +152,7 @@ fn verdict(goal: &Goal, advice: &Advice) -> String {
                 next.and_then(|next| Some((next, next.price.zip(best.price)?)))
             {
                 text += &format!(
-                    " The next, {}, takes {:.2} x its time and {:.2} x its memory.",
+                    " The next, {}, needs {:.2} x its time and {:.2} x its memory.",
                     next.variant,
                     time.one / of.one,
                     next.memory as f64 / best.memory as f64
@@ -135,16 +161,17 @@ fn verdict(goal: &Goal, advice: &Advice) -> String {
             text + "\n"
         }
         Verdict::NoFilter { with, without } => format!(
-            "Do not filter: with the best filter a look-up costs {with:.0} ns on average, without one {without:.0}.\n"
+            "Use no filter: with the best one a look-up costs {} ns on average, without any {}.\n",
+            Count(with.round() as u64),
+            Count(without.round() as u64)
         ),
         _ => {
             let mut text = "No kind fits".to_owned();
             if goal.deletes && goal.grows {
-                text += ": a filter whose keys leave does not grow; plan one, with --deletes alone, for the most keys \
-                         there can be";
+                text += ": a filter whose keys are removed does not grow; plan one, with --deletes alone, for the most \
+                         keys there can be";
             } else if goal.deletes && goal.ages {
-                text +=
-                    ": keys leave one by one, or the oldest are forgotten; leave one of both out";
+                text += ": keys are removed one by one, or the oldest are forgotten; leave out --deletes or --ages";
             }
             text + ".\n"
         }
@@ -172,23 +199,24 @@ fn row(choice: &Choice) -> String {
 }
 
 fn steps(choice: &Choice, goal: &Goal) -> String {
-    choice.explain(goal).iter().map(|step| format!("    {:<7} {}\n", step.what, step.how)).collect()
+    let line = |step: &Step| format!("    {:<7} {}\n", step.what, in_threes(&step.how));
+    choice.explain(goal).iter().map(line).collect()
 }
 
 fn obstacles(choice: &Choice) -> Vec<String> {
     let words = |obstacle: &Obstacle| match obstacle {
         Obstacle::Memory { needs, limit } => {
-            format!("takes {} of memory; there are {}", Size(*needs), Size(*limit))
+            format!("needs {} of memory; {} are allowed", Size(*needs), Size(*limit))
         }
         Obstacle::Ship { needs, limit } => {
             format!("its file has {}; {} can be sent", Size(*needs), Size(*limit))
         }
-        other => other.to_string(),
+        other => in_threes(&other.to_string()),
     };
     choice.obstacles.iter().map(words).collect()
 }
 
-fn as_json(goal: &Goal, advice: &Advice, explain: bool) -> String {
+fn as_json(goal: &Goal, advice: &Advice, explain: bool, pictures: &[Written]) -> String {
     let mut text = String::new();
     for (rank, choice) in (1..).zip(&advice.choices) {
         let mut object = json!({
@@ -219,6 +247,10 @@ fn as_json(goal: &Goal, advice: &Advice, explain: bool) -> String {
         }
         text += &format!("{object}\n");
     }
+    for picture in pictures {
+        let file = picture.path.display().to_string();
+        text += &format!("{}\n", json!({"type": "picture", "file": file, "shows": picture.shows}));
+    }
     let take = match advice.verdict {
         Verdict::Take(variant) => json!(variant.to_string()),
         _ => Value::Null,
@@ -227,6 +259,7 @@ fn as_json(goal: &Goal, advice: &Advice, explain: bool) -> String {
     let ranked = match advice.ranking {
         Ranking::Cost => "cost",
         Ranking::Shipped => "shipped",
+        Ranking::Space => "space",
         _ => "time_space",
     };
     let last = json!({

@@ -1,8 +1,8 @@
-//! `umbel show`: a filter so small that all its bits can be seen, filled and asked step by step.
+//! `umbel show`: a filter so small that all its bits can be seen, filled and queried step by step.
 //!
 //! Positions come from umbel's own hash, as in any classic filter, or are given. Without words it shows the example of
 //! M. Ceglowski, Using Bloom Filters (perl.com, 2004): apples at 3, 12 and 11, plums at 11, 1 and 8 of 14 bits; mango,
-//! never put in, falls to 8, 3 and 12 and passes.
+//! never inserted, has 8, 3 and 12 and passes.
 
 use std::fmt::Write;
 
@@ -12,8 +12,8 @@ use umbel::{Classic, KeyHasher, Kind, Plan};
 
 use crate::Outcome;
 use crate::args::{At, ShowArgs};
-use crate::numbers::Rate;
-use crate::output::print;
+use crate::numbers::{Rate, counted};
+use crate::output::{check_target, write_text};
 
 /// The published example.
 fn example() -> Vec<At> {
@@ -22,6 +22,7 @@ fn example() -> Vec<At> {
 }
 
 pub(crate) fn show(args: &ShowArgs) -> Result<Outcome> {
+    check_target(&args.output)?;
     let usual = args.words.is_empty() && args.seed.is_none();
     let published = usual && (args.bits, args.probes) == (14, 3);
     let own = |words: &[String], usual: &[&str]| -> Vec<String> {
@@ -31,7 +32,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Outcome> {
         }
     };
     let words = own(&args.words, &["apples", "plums"]);
-    // Of own words the first one is asked for too, and must be found.
+    // Of own words the first one is looked up too, and must be found.
     let queries = match &args.query[..] {
         [] if !args.words.is_empty() => vec![words[0].clone(), "mango".to_owned()],
         queries => own(queries, &["apples", "mango", "kiwi"]),
@@ -45,7 +46,8 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Outcome> {
         places,
         filter,
     };
-    print(if args.json { story.json() } else { story.text() })?;
+    let text = if args.json { story.json() } else { story.text() };
+    write_text(&args.output, |put| put(&text))?;
     Ok(Outcome::Done)
 }
 
@@ -99,11 +101,11 @@ struct Shown {
     words: Vec<String>,
 }
 
-/// A word put in.
+/// A word inserted.
 struct Step {
     word: String,
     probes: Vec<u64>,
-    /// Bits that it set, that others had not set before.
+    /// Bits that it set, and no word before it.
     new: Vec<u64>,
     /// The bits after it.
     bits: Vec<bool>,
@@ -166,14 +168,16 @@ impl Story {
         let mut text = String::new();
         let bits = self.filter.setters.len();
         let probes = self.places.hashed.plan().probes();
-        let s = if probes == 1 { "" } else { "s" };
         let from = match self.published {
-            true => "as published by M. Ceglowski, 2004".to_owned(),
+            true => "published by M. Ceglowski, 2004".to_owned(),
             false => format!("umbel's hash with seed {}", self.places.seed),
         };
         say(
             &mut text,
-            &format!("A Bloom filter of {bits} bits, {probes} probe{s} a word ({from})."),
+            &format!(
+                "A Bloom filter of {bits} bits, {} per word ({from}).",
+                counted(probes.into(), "probe")
+            ),
         );
         text += "\nEmpty:\n";
         text += &drawn(&vec![false; bits], &[]);
@@ -189,8 +193,8 @@ impl Story {
         let rate = Rate((set as f64 / bits as f64).powi(probes as i32));
         text += "\n";
         let words = format!(
-            "{set} of {bits} bits are set, so a word that was not put in passes with a chance of \
-             ({set}/{bits})^{probes} = {rate}. More bits a word make it rare: see umbel plan --table."
+            "{set} of {bits} bits are set, so a word that was not inserted passes with a chance of \
+             ({set}/{bits})^{probes} = {rate}. More bits per word make that rare: see umbel plan --table."
         );
         say(&mut text, &words);
         text
@@ -198,12 +202,12 @@ impl Story {
 
     fn tell_step(&self, text: &mut String, step: &Step) {
         let (word, fall, given) = (quoted(&step.word), list(&step.probes), self.given(&step.word));
-        say(text, &format!("Put in {word}: its probes fall to {fall}{given}."));
+        say(text, &format!("Insert {word}: its probes are bits {fall}{given}."));
         let old = different(step.probes.iter().filter(|bit| !step.new.contains(bit)));
         match &old[..] {
             [] => {}
-            [one] => say(text, &format!("Bit {one} is set already and stays so.")),
-            many => say(text, &format!("Bits {} are set already and stay so.", list(many))),
+            [one] => say(text, &format!("Bit {one} is already set and stays set.")),
+            many => say(text, &format!("Bits {} are already set and stay set.", list(many))),
         }
         if step.new.is_empty() {
             say(text, "Nothing changes: the filter cannot know that the word is new.");
@@ -214,7 +218,7 @@ impl Story {
     fn tell_answer(&self, text: &mut String, answer: &Answer) {
         let bits: Vec<u64> = answer.probes.iter().map(|(bit, _)| *bit).collect();
         let (word, given) = (quoted(&answer.word), self.given(&answer.word));
-        say(text, &format!("Ask for {word}: its probes fall to {}{given}.", list(&bits)));
+        say(text, &format!("Look up {word}: its probes are bits {}{given}.", list(&bits)));
         *text += &drawn(&self.filter.bits(), &bits);
         let width = self.filter.setters.len().to_string().len();
         for (bit, setter) in &answer.probes {
@@ -222,7 +226,7 @@ impl Story {
                 Some(setter) => {
                     format!("  bit {bit:>width$} is set, first by {}\n", quoted(setter))
                 }
-                None => format!("  bit {bit:>width$} is clear: nobody set it\n"),
+                None => format!("  bit {bit:>width$} is clear: no word set it\n"),
             };
         }
         say(text, &answer.verdict());
@@ -271,7 +275,8 @@ impl Answer {
     fn verdict(&self) -> String {
         match (self.found, self.inserted) {
             (true, true) => {
-                "=> may be in: all its bits are set. It was put in, and never is missed.".to_owned()
+                "=> may be in: all its bits are set. It was inserted, and is never missed."
+                    .to_owned()
             }
             (true, false) => {
                 let mut names: Vec<String> = Vec::new();
@@ -281,13 +286,13 @@ impl Answer {
                     }
                 }
                 format!(
-                    "=> may be in, which is wrong: it was never put in, but {} set all its bits. \
+                    "=> may be in, which is wrong: it was never inserted, but {} set all its bits. \
                      This is a false positive, the only error there is.",
                     joined(&names)
                 )
             }
             (false, _) => {
-                "=> certainly not in: had it been put in, none of its bits would be clear."
+                "=> certainly not in: had it been inserted, none of its bits would be clear."
                     .to_owned()
             }
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::util::{Folder, lines, urls};
+use crate::util::{Folder, lines, one_space, urls};
 
 /// A folder with the lines 0 to 10,000 in `keys`, and in `cached` as a counting filter.
 fn with_filter() -> Folder {
@@ -155,9 +155,8 @@ fn what_is_shipped_is_the_plain_filter_of_the_lines_that_are_in() {
 #[test]
 fn the_receipt_tells_of_counters() {
     let folder = with_filter();
-    let text = folder.umbel("info cached").run().text();
-    for words in ["kind       counting", "counters in use", "insertions 10,000", "stuck counters 0"]
-    {
+    let text = one_space(&folder.umbel("info cached").run().text());
+    for words in ["kind counting", "counters in use", "insertions 10,000", "stuck counters 0"] {
         assert!(text.contains(words), "no {words:?} in {text}");
     }
     folder.write("often", lines(std::iter::repeat_n("again", 20)));

@@ -188,7 +188,7 @@ fn the_receipt_tells_what_a_filter_holds() {
     let text = folder.umbel("info seen").run().text();
     for words in [
         "seen\n",
-        "kind       blocked, 8 probes a key",
+        "kind       blocked, 8 probes per key",
         "scheme     xxh3-128 seed 0",
         "planned    10,000 keys at a rate of 0.0100",
         "fill ",

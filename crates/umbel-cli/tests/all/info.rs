@@ -72,3 +72,68 @@ fn what_a_pipe_cannot_be() {
     folder.fifo("pipe");
     folder.umbel("add pipe lines").run().fails(&["pipe: only a file can be changed"]);
 }
+
+/// The words of all rows begin in one column.
+#[test]
+fn columns_are_aligned() {
+    let folder = Folder::new();
+    folder.write("lines", urls(0..3_000));
+    folder.write("others", urls(3_000..4_000));
+    for arguments in [
+        "--keys 3000",
+        "--kind counting",
+        "--kind scalable --keys 100",
+        "--kind stable --keys 500",
+        "--kind window:8 --keys 500",
+        "--kind bloomier",
+        "--kind cascade --except others",
+        "--format guava",
+        "--format redisbloom",
+    ] {
+        folder.umbel(&format!("build -q -f -o f {arguments} lines")).run().done();
+        let text = folder.umbel("info f").run().text();
+        let rows: Vec<_> = text.lines().skip(1).collect();
+        let names =
+            ["kind", "format", "scheme", "size", "planned", "fill", "keys", "rate now", "state"];
+        let start = |row: &str| {
+            let name = names.iter().find(|name| row[2..].starts_with(&format!("{name} ")))?;
+            Some(row.len() - row[2 + name.len()..].trim_start().len())
+        };
+        let starts: Vec<_> = rows.iter().filter_map(|row| start(row)).collect();
+        assert!(starts.len() >= 6 && starts.iter().all(|at| *at == starts[0]), "{text}");
+        for row in &rows {
+            assert!(row.starts_with("  ") && !row[2..].starts_with(' '), "{text}");
+            let (before, words) = row.split_at(starts[0]);
+            assert!(before.ends_with(' ') && !words.starts_with(' '), "{row:?} in {text}");
+        }
+    }
+}
+
+#[test]
+fn receipts_go_to_a_file() {
+    let folder = with_filter();
+    let text = folder.umbel("info seen seen").run().text();
+    assert!(text.contains("\n\nseen\n"), "a line between them: {text}");
+    assert_eq!(folder.umbel("info seen seen -o receipt").run().text(), "");
+    assert_eq!(folder.read("receipt"), text.as_bytes());
+    folder.umbel("info seen missing -o receipt").run().fails(&["missing"]);
+    assert_eq!(folder.read("receipt"), text.as_bytes(), "all or nothing");
+    let before = folder.read("seen");
+    folder.umbel("info seen -o seen").run().fails(&["seen: ", "cannot replace it"]);
+    assert!(folder.read("seen") == before);
+    folder.umbel("info seen -o no/receipt").run().fails(&["no/receipt", "no folder"]);
+    // Those before the one that cannot be read are told.
+    let run = folder.umbel("info seen missing").run();
+    assert_eq!(run.status.code(), Some(2));
+    assert!(run.stdout.starts_with(b"seen\n"));
+}
+
+#[test]
+fn one_of_a_kind_is_no_plural() {
+    let folder = Folder::new();
+    folder.umbel("build -q -o one --keys 1").stdin("a\n").run().done();
+    let text = folder.umbel("info one").run().text();
+    assert!(text.contains("planned    1 key at a rate of"), "{text}");
+    let show = folder.umbel("show a --probes 1 --query a").run().text();
+    assert!(show.contains("1 probe per word"), "{show}");
+}

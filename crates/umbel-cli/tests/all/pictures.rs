@@ -1,7 +1,6 @@
 //! Pictures of plans and of filters: whole files with what they should show.
 
 use roxmltree::Document;
-use tiny_skia::Pixmap;
 
 use crate::util::{Folder, urls};
 
@@ -36,38 +35,39 @@ fn has(texts: &[String], expected: &[&str]) {
     }
 }
 
-/// A PNG that is no blank.
-fn check_png(bytes: &[u8], (width, height): (u32, u32)) {
-    assert_eq!(bytes[..8], *b"\x89PNG\r\n\x1a\n");
-    let pixels = Pixmap::decode_png(bytes).unwrap();
-    assert_eq!((pixels.width(), pixels.height()), (width, height));
-    let drawn = pixels.pixels().iter().filter(|pixel| pixel.green() < 250).count();
-    let all = pixels.pixels().len();
-    assert!(drawn > all / 200 && drawn < all / 2, "{drawn} of {all} pixels");
-}
-
 #[test]
 fn five_pictures_of_a_plan() {
     let folder = Folder::new();
     let table = folder.umbel("plan --keys 1e6 --fpp 0.01 --plot pictures").run().text();
     assert!(table.contains("blocked") && table.contains("1,000,000"), "the table stays");
+    let (_, written) = table.split_once("\nPictures written:\n").expect("it says what it wrote");
+    let written = written.lines().map(|line| line.split_whitespace().next().unwrap());
+    let expected = NAMES.map(|name| format!("pictures/{name}.svg"));
+    assert!(written.eq(expected.iter().map(String::as_str)), "{table}");
     assert_eq!(folder.names(), ["pictures"]);
     let texts = NAMES.map(|name| texts(&folder, &format!("pictures/{name}.svg")));
     let [probes, exponent, keys, overfill, bits] = texts;
     has(
         &probes,
-        &["probes a key, k", "m = 40 bits", "exact (Bose et al. 2008)", "limit", "n = 0.1 m"],
+        &["probes per key, k", "m = 40 bits", "exact (Bose et al. 2008)", "limit", "n = 0.1 m"],
     );
-    has(&exponent, &["g(p) =", "m/n = 9.62", "best k = ln 2 · m/n = 6.67"]);
+    has(&exponent, &["g(u) =", "m/n = 9.62", "best k = ln 2 · m/n = 6.67"]);
     has(
         &keys,
-        &["keys, n", "log2 m = 8: 32 B", "log2 m = 36: 8.00 GiB", "1,000,000 keys at 0.0100"],
+        &[
+            "keys, n",
+            "m = 2^8 bits, 32 B",
+            "m = 2^36 bits, 8.00 GiB",
+            "m = 9,617,408 bits, 1.15 MiB",
+            "k = 7",
+            "n = 1,000,000, rate 0.00988",
+        ],
     );
     has(
         &overfill,
         &["planned for 1,000,000 keys", "blocked, counting", "scalable", "promised: 0.0100"],
     );
-    has(&bits, &["bits a key", "bloomier", "stable", "log2(1/p)", "ln(1/p) / (ln 2)²"]);
+    has(&bits, &["bits per key", "bloomier", "stable", "log2(1/p)", "ln(1/p) / (ln 2)²"]);
     for name in NAMES {
         assert!(folder.read(&format!("pictures/{name}.svg")).len() < 150_000, "{name}");
     }
@@ -100,27 +100,6 @@ fn any_goal_has_pictures() {
 }
 
 #[test]
-fn as_png_without_fonts_of_the_system() {
-    let folder = Folder::new();
-    let mut run = folder.umbel("plan --keys 1000 --fpp 0.1 --plot p --plot-format png");
-    run.command.env("FONTCONFIG_FILE", "/dev/null");
-    run.run().text();
-    let svg = Folder::new();
-    svg.umbel("plan --keys 1000 --fpp 0.1 --plot p").run().text();
-    for name in NAMES {
-        let text = String::from_utf8(svg.read(&format!("p/{name}.svg"))).unwrap();
-        let document = Document::parse(&text).unwrap();
-        let size = |name: &str| {
-            document.root_element().attribute(name).unwrap().parse::<f64>().unwrap().ceil() as u32
-        };
-        let bytes = folder.read(&format!("p/{name}.png"));
-        let pixels = Pixmap::decode_png(&bytes).unwrap();
-        assert!(pixels.width().abs_diff(2 * size("width")) <= 2, "{name}");
-        check_png(&bytes, (pixels.width(), 2 * size("height")));
-    }
-}
-
-#[test]
 fn existing_pictures_stay_unless_forced() {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("p")).unwrap();
@@ -135,11 +114,7 @@ fn existing_pictures_stay_unless_forced() {
     texts(&folder, "p/overfill.svg");
     folder.write("file", "");
     folder.umbel("plan --keys 1000 --fpp 0.1 --plot file").run().fails(&["file"]);
-    folder.umbel("plan --keys 1000 --fpp 0.1 --plot-format png").run().fails(&["--plot"]);
-    folder
-        .umbel("plan --keys 1000 --fpp 0.1 --plot q --plot-format gif")
-        .run()
-        .fails(&["svg", "png"]);
+    assert_eq!(folder.names(), ["file", "p"]);
 }
 
 #[test]
@@ -148,49 +123,102 @@ fn inside_of_filters() {
     folder.write("lines", urls(0..20_000));
     folder.write("others", urls(20_000..40_000));
     for (kind, expected) in [
-        ("blocked", &["by chance", "bits set in a block of 512", "Fill along the file"][..]),
+        ("blocked", &["by chance", "bits set, of 512 in a block", "Fill along the file"][..]),
         ("classic", &["by chance"]),
         ("sliced", &["by chance"]),
-        ("counting", &["by chance", "counters in a block of 512"]),
+        ("counting", &["by chance", "counters in use, of 512 in a block"]),
         ("scalable --keys 2000", &["by chance", "link 3"]),
-        ("window --keys 5000", &["by chance"]),
-        ("stable --keys 2000", &["cells in a block"]),
-        ("coded", &["codes in a block"]),
-        ("bloomier", &["bits set in a block"]),
+        ("window --keys 5000", &["by chance", "Fill of each generation"]),
+        ("stable --keys 2000", &["cells in use, of"]),
+        ("coded", &["codes in use, of"]),
+        ("bloomier", &["bits set, of 512"]),
         ("cascade --except others", &["level 1"]),
     ] {
         folder.umbel(&format!("build -q -f -o f --kind {kind} lines")).run().done();
         folder.umbel("info f --plot f.svg -f").run().text();
         let texts = texts(&folder, "f.svg");
         has(&texts, expected);
-        has(&texts, &["blocks counted", "emptiest to fullest block", "mean fill"]);
+        has(&texts, &["blocks counted", "emptiest to fullest block", "mean fill", "all blocks: "]);
         assert_eq!(
             texts.iter().any(|text| text.contains("by chance")),
             expected[0] == "by chance" || kind.starts_with("cascade")
         );
     }
-    folder.umbel("info f --plot f.PNG").run().text();
-    check_png(&folder.read("f.PNG"), (2000, 1040));
     folder.umbel("build -q -f -o empty --keys 5").stdin("").run().done();
     folder.umbel("info empty --plot empty.svg").run().text();
     has(&texts(&folder, "empty.svg"), &["1 block,"]);
+}
+
+/// A legend has what is drawn, and nothing else.
+#[test]
+fn legends_of_few_blocks() {
+    let folder = Folder::new();
+    folder.umbel("build -q -o small --keys 300").stdin(urls(0..300)).run().done();
+    folder.umbel("info small --plot small.svg").run().text();
+    let small = texts(&folder, "small.svg");
+    has(&small, &["Fill of each block", "all blocks: "]);
+    assert!(!small.iter().any(|text| text.contains("emptiest")), "{small:?}");
+    folder.umbel("build -q -o w --kind window:3 --keys 10").stdin(urls(0..30)).run().done();
+    folder.umbel("info w --plot w.svg").run().text();
+    let window = texts(&folder, "w.svg");
+    has(&window, &["Fill of each generation", "generation"]);
+    assert!(!window.iter().any(|text| text.contains("emptiest")), "a block each: {window:?}");
+    let run = folder.umbel("build -q -o full --keys 100").stdin(urls(0..3_000)).run();
+    run.done();
+    folder.umbel("info full --plot full.svg").run().text();
+    has(&texts(&folder, "full.svg"), &["over-filled: planned for 100 keys at 0.0100"]);
+}
+
+/// The star of the plan lies on the curve of the plan's own size.
+#[test]
+fn the_star_is_on_the_plans_curve() {
+    for goal in ["--keys 1e6 --fpp 0.01", "--keys 50 --fpp 0.1", "--keys 5e9 --fpp 1e-9"] {
+        let folder = Folder::new();
+        folder.umbel(&format!("plan {goal} --plot .")).run().text();
+        let svg = String::from_utf8(folder.read("rate-by-keys.svg")).unwrap();
+        let document = Document::parse(&svg).unwrap();
+        let points = |node: roxmltree::Node<'_, '_>| -> Vec<(f64, f64)> {
+            let points = node.attribute("points").unwrap().split(' ');
+            let point = |text: &str| {
+                let (x, y) = text.split_once(',').unwrap();
+                (x.parse().unwrap(), y.parse().unwrap())
+            };
+            points.map(point).collect()
+        };
+        let stars = document.descendants().filter(|node| node.has_tag_name("polygon"));
+        let stars: Vec<_> = stars.map(points).filter(|star| star.len() == 10).collect();
+        // One in the picture, one in the legend, which is on the right.
+        let star = stars.iter().min_by(|a, b| a[0].0.total_cmp(&b[0].0)).unwrap();
+        let middle = |of: fn(&(f64, f64)) -> f64| star.iter().map(of).sum::<f64>() / 10.0;
+        let (x, y) = (middle(|point| point.0), middle(|point| point.1));
+        let curves = document.descendants().filter(|node| {
+            node.has_tag_name("polyline") && node.attribute("stroke") == Some("#000000")
+        });
+        let curve = curves.map(points).max_by_key(Vec::len).unwrap();
+        let (from, to) =
+            curve.windows(2).map(|pair| (pair[0], pair[1])).find(|(_, to)| to.0 >= x).unwrap();
+        let at = from.1 + (to.1 - from.1) * (x - from.0) / (to.0 - from.0);
+        assert!((at - y).abs() < 2.0, "{goal}: the star is at {x}, {y}, the curve at {at}");
+    }
 }
 
 #[test]
 fn pictures_of_filters_go_where_they_can() {
     let folder = Folder::new();
     folder.umbel("build -q -o f").stdin("a\nb\n").run().done();
-    folder.umbel("info f --plot f.gif").run().fails(&["f.gif", ".svg", ".png"]);
+    folder.umbel("info f --plot f.png").run().fails(&["f.png", "pictures are SVG", ".svg"]);
     folder.umbel("info f f --plot f.svg").run().fails(&["one filter"]);
     folder.umbel("info f --plot no/f.svg").run().fails(&["no/f.svg", "no folder"]);
     folder.umbel("info f --force").run().fails(&["--plot"]);
     folder.umbel("info missing --plot f.svg").run().fails(&["missing"]);
-    folder.umbel("info f --plot f.svg").run().text();
+    let told = folder.umbel("info f --plot f.svg").run().text();
+    assert!(told.lines().any(|line| line.split_whitespace().eq(["picture", "f.svg"])), "{told}");
     folder.write("f.svg", "mine");
     folder.umbel("info f --plot f.svg").run().fails(&["f.svg: already there"]);
     assert_eq!(folder.read("f.svg"), b"mine");
     let json = folder.umbel("info f --json --plot f.svg --force").run().text();
     assert_eq!(json.lines().count(), 1);
+    assert!(json.contains(r#""picture":"f.svg""#), "{json}");
     assert_ne!(folder.read("f.svg"), b"mine");
     assert_eq!(folder.names(), ["f", "f.svg"]);
 }

@@ -54,7 +54,7 @@ fn not_to_filter_is_an_answer() {
         );
         let text =
             Folder::new().umbel(&format!("plan --keys 1e6 --fpp 0.01 {question}")).run().text();
-        assert!(text.starts_with("Do not filter: with the best filter a look-up costs "), "{text}");
+        assert!(text.starts_with("Use no filter: with the best one a look-up costs "), "{text}");
     }
     // A false answer that costs more than all that is spared.
     let (_, advice) = plan("--keys 1e6 --fpp 0.01 --lookup 1us --false-answer 1ms --absent 0.5");
@@ -67,7 +67,7 @@ fn sizes_are_limits_when_keys_and_rate_are_given() {
     assert_eq!(advice["take"], "blocked");
     let counting = rows.iter().find(|row| row["kind"] == "counting").unwrap();
     let why = counting["obstacles"][0].as_str().unwrap();
-    assert!(why.starts_with("takes 4.84 MiB of memory; there are 1.30 MiB"), "{why}");
+    assert!(why.starts_with("needs 4.84 MiB of memory; 1.30 MiB are allowed"), "{why}");
     let folder = Folder::new();
     let run = folder.umbel("plan --keys 1e6 --fpp 0.01 --memory 1KiB").run();
     assert_eq!(run.status.code(), Some(1), "none fits");
@@ -83,7 +83,7 @@ fn formulas_stand_with_their_numbers() {
         "sum over L of Poisson(L; 512 n/m)·f(L)",
         "log2(1/p) = 6.6",
         "t + (1 - a)·W + a·p·F = ",
-        " + 0.500·1000000 + 0.500·0.009760·1000000 = ",
+        " + 0.500·1,000,000 + 0.500·0.009760·1,000,000 = ",
         "Do not fit:\n",
         "AMD EPYC",
     ] {
@@ -138,7 +138,7 @@ fn a_plan_is_a_row_for_each_kind() {
         let line = text.lines().find(|line| line.split(' ').next() == Some(kind));
         line.unwrap_or_else(|| panic!("no {kind}: {text}")).split_whitespace().collect()
     };
-    let take = "Take blocked: 1.21 MiB in memory, 1.21 MiB to send. The next, ";
+    let take = "Choose blocked: 1.21 MiB in memory, 1.21 MiB to send. The next, ";
     assert!(text.starts_with(take), "{text}");
     let classic = row("classic");
     assert_eq!((classic[1], &classic[3..5]), ("1,000,000", &["1.15", "MiB"][..]));
@@ -150,4 +150,75 @@ fn a_plan_is_a_row_for_each_kind() {
     for kind in umbel::Kind::ALL {
         row(kind.name());
     }
+}
+
+/// Below 1e-6 the kinds follow docs/family.md: blocked filters pay for their full blocks.
+#[test]
+fn low_rates_choose_small_kinds() {
+    for (fpp, take, known) in [
+        ("1e-6", "blocked", "blocked"),
+        ("1e-7", "classic", "bloomier"),
+        ("1e-9", "coded", "bloomier"),
+        ("1e-12", "classic", "bloomier"),
+    ] {
+        let (_, advice) = plan(&format!("--keys 1e6 --fpp {fpp}"));
+        assert_eq!(advice["take"], take, "{fpp}");
+        assert_eq!(advice["ranked_by"], if fpp == "1e-6" { "time_space" } else { "space" });
+        assert_eq!(plan(&format!("--keys 1e6 --fpp {fpp} --known")).1["take"], known, "{fpp}");
+    }
+    let text = Folder::new().umbel("plan --keys 1e6 --fpp 1e-7").run().text();
+    assert!(text.contains("Ranked by x bound alone, as for every fpp below 1e-6."), "{text}");
+}
+
+/// A rate of 1 is no advice.
+#[test]
+fn too_little_memory_for_so_many_keys_fits_no_kind() {
+    let run = Folder::new().umbel("plan --keys 1e8 --memory 1MiB").run();
+    assert_eq!(run.status.code(), Some(1));
+    let text = String::from_utf8(run.stdout).unwrap();
+    assert!(text.starts_with("No kind fits.\n"), "{text}");
+    let words = "blocked    100,000,000 keys in 8,388,608 bits: every key would pass; \
+                 give the filter at least a bit for each key";
+    assert!(text.lines().any(|line| line == words), "{text}");
+    let run = Folder::new().umbel("plan --keys 1e8 --memory 1MiB --json").run();
+    assert_eq!(run.status.code(), Some(1));
+    let text = String::from_utf8(run.stdout).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["take"], &last["filter"]), (&Value::Null, &true.into()));
+    let run = Folder::new().umbel("plan --keys 1e8 --memory 1MiB --plot p").run();
+    assert_eq!(run.status.code(), Some(1));
+    let text = String::from_utf8(run.stdout).unwrap();
+    assert!(text.ends_with("\nNo pictures: there is no plan to draw.\n"), "{text}");
+}
+
+#[test]
+fn pictures_that_were_written_are_named() {
+    let folder = Folder::new();
+    let text = folder.umbel("plan --keys 1000 --fpp 0.1 --plot p").run().text();
+    let (_, written) = text.split_once("\nPictures written:\n").expect("it says so");
+    assert_eq!(written.lines().count(), 5, "{text}");
+    assert!(written.contains("  p/rate-by-keys.svg    the false-positive rate by keys"), "{text}");
+    let json = folder.umbel("plan --keys 1000 --fpp 0.1 --plot p -f --json").run().text();
+    let rows: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let files = rows.iter().filter(|row| row["type"] == "picture");
+    let files: Vec<_> = files.map(|row| row["file"].as_str().unwrap()).collect();
+    assert_eq!(files.len(), 5);
+    assert!(files.iter().all(|file| folder.path(file).exists()), "{files:?}");
+}
+
+#[test]
+fn advice_goes_to_a_file() {
+    let folder = Folder::new();
+    for arguments in ["--keys 1000 --fpp 0.1", "--keys 1000 --fpp 0.1 --json", "--table", "--sizes"]
+    {
+        let text = folder.umbel(&format!("plan {arguments}")).run().text();
+        assert_eq!(folder.umbel(&format!("plan {arguments} -o advice")).run().text(), "");
+        assert_eq!(folder.read("advice"), text.as_bytes(), "{arguments}");
+    }
+    folder
+        .umbel("plan --keys 1000 --fpp 0.1 -o no/advice")
+        .run()
+        .fails(&["no/advice", "no folder"]);
+    folder.umbel("plan --keys 1000 -o advice").run().fails(&["give two of"]);
+    assert!(folder.read("advice").starts_with(b"     rate"), "it stays");
 }

@@ -21,13 +21,13 @@ fn of_type<'a>(objects: &'a [Value], name: &str) -> Vec<&'a Value> {
 fn without_words_the_published_example() {
     let text = text("");
     for words in [
-        "14 bits, 3 probes a word (as published by M. Ceglowski, 2004)",
-        "Put in apples: its probes fall to 3, 12 and 11.",
-        "Put in plums: its probes fall to 11, 1 and 8.",
-        "Bit 11 is set already and stays so.",
-        "Ask for mango: its probes fall to 8, 3 and 12.",
+        "14 bits, 3 probes per word (published by M. Ceglowski, 2004)",
+        "Insert apples: its probes are bits 3, 12 and 11.",
+        "Insert plums: its probes are bits 11, 1 and 8.",
+        "Bit 11 is already set and stays set.",
+        "Look up mango: its probes are bits 8, 3 and 12.",
         "bit  8 is set, first by plums",
-        "may be in, which is wrong: it was never put in, but plums and apples set all",
+        "may be in, which is wrong: it was never inserted, but plums and apples set all",
         "false positive",
         "certainly not in",
         "5 of 14 bits are set",
@@ -87,8 +87,8 @@ fn own_words_under_umbels_hash() {
 fn places_can_be_given() {
     let text = text("apples pears --at apples=3,12,11 --at mango=3,3,12 --query mango");
     for words in [
-        "Put in apples: its probes fall to 3, 12 and 11 (as given by --at).",
-        "Ask for mango: its probes fall to 3, 3 and 12 (as given by --at).",
+        "Insert apples: its probes are bits 3, 12 and 11 (as given by --at).",
+        "Look up mango: its probes are bits 3, 3 and 12 (as given by --at).",
         "but apples set",
     ] {
         assert!(text.contains(words), "no {words:?} in {text}");
@@ -98,10 +98,10 @@ fn places_can_be_given() {
 #[test]
 fn the_example_takes_other_queries() {
     let asked = text("--query pear");
-    assert!(asked.contains("as published") && asked.contains("Ask for pear"), "{asked}");
-    assert!(asked.contains("Put in apples: its probes fall to 3, 12 and 11.\n"), "{asked}");
+    assert!(asked.contains("published by") && asked.contains("Look up pear"), "{asked}");
+    assert!(asked.contains("Insert apples: its probes are bits 3, 12 and 11.\n"), "{asked}");
     let moved = text("--at mango=0,1,2");
-    assert!(moved.contains("Ask for mango: its probes fall to 0, 1 and 2 (as given by --at)."));
+    assert!(moved.contains("Look up mango: its probes are bits 0, 1 and 2 (as given by --at)."));
     let hashed = text("--seed 0");
     assert!(hashed.contains("umbel's hash") && !hashed.contains("3, 12 and 11"), "{hashed}");
 }
@@ -139,4 +139,33 @@ fn what_cannot_be_shown_says_why() {
     ] {
         Folder::new().umbel(&format!("show {wrong}")).run().fails(&[words]);
     }
+}
+
+/// Words behind `--query` are words to insert, as behind any other option.
+#[test]
+fn a_query_swallows_no_words() {
+    for arguments in ["--query a,b c d", "c d --query a,b", "c --query a d --query b"] {
+        let objects = objects(arguments);
+        let words = |name| -> Vec<&str> {
+            let found = of_type(&objects, name).into_iter();
+            found.map(|object| object["word"].as_str().unwrap()).collect()
+        };
+        assert_eq!(
+            (words("insert"), words("query")),
+            (vec!["c", "d"], vec!["a", "b"]),
+            "{arguments}"
+        );
+    }
+}
+
+#[test]
+fn a_story_goes_to_a_file() {
+    let folder = Folder::new();
+    let text = folder.umbel("show").run().text();
+    folder.write("story", "old");
+    assert_eq!(folder.umbel("show -o story").run().text(), "");
+    assert_eq!(folder.read("story"), text.as_bytes());
+    folder.umbel("show --bits 1 -o story").run().fails(&["2..=64"]);
+    folder.umbel("show -o no/story").run().fails(&["no/story", "no folder"]);
+    assert_eq!(folder.read("story"), text.as_bytes());
 }
