@@ -193,8 +193,8 @@ pub(crate) struct NamesArgs {
 /// Where lines go.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
-    /// The file to write, whole or not at all, in place of one that is there, which may be an input [default: standard
-    /// output]
+    /// The file to write, whole or not at all, also in place of one that is there or of an input of lines [default:
+    /// standard output]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
 }

@@ -10,7 +10,7 @@ use umbel_sets::{Filter, Receipt};
 
 use crate::Outcome;
 use crate::args::InfoArgs;
-use crate::numbers::{Count, Rate, Size, counted};
+use crate::numbers::{Count, Rate, Size, counted, in_threes};
 use crate::output::{check_target, refuse_in_place_of, write_text};
 use crate::{filters, pictures, report};
 
@@ -147,11 +147,11 @@ fn foreign_rows(receipt: &umbel_foreign::Receipt) -> Vec<Row> {
 fn rows(receipt: &umbel::Receipt) -> Vec<Row> {
     let plan = &receipt.plan;
     let rate = Rate(plan.fpp());
-    let room = counted(receipt.room, "key");
+    let room = counted(receipt.room, "more key");
     let (planned, state) = match plan.kind().capacity() {
         Capacity::First => (
             format!(", then growing, at a rate of {rate} over all growth"),
-            format!("within its promise, room for {room} more before it grows"),
+            format!("within its promise, room for {room} before it grows"),
         ),
         Capacity::Last => (
             format!(", the last ones, at a rate of {rate} for all time"),
@@ -166,7 +166,10 @@ fn rows(receipt: &umbel::Receipt) -> Vec<Row> {
                 " at a rate of {rate} ({:.2} bits per key)",
                 receipt.bits as f64 / plan.keys() as f64
             ),
-            format!("within its plan, room for about {room} more"),
+            match receipt.room {
+                0 => "within its plan, and full".to_owned(),
+                _ => format!("within its plan, room for about {room}"),
+            },
         ),
     };
     let state = if receipt.over_filled { report::over_filled(receipt) } else { state };
@@ -184,7 +187,8 @@ fn rows(receipt: &umbel::Receipt) -> Vec<Row> {
         row("rate now", format!("{}, from its own bits", Rate(receipt.fpp))),
         row("state", state),
     ];
-    rows.extend(receipt.facts.iter().filter_map(fact_row));
+    let facts = receipt.facts.iter().filter_map(fact_row);
+    rows.extend(facts.map(|(name, value)| row(name, in_threes(&value))));
     rows.extend((1..).zip(&receipt.parts).map(|(number, part)| part_row(number, part)));
     rows
 }

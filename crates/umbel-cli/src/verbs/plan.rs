@@ -187,12 +187,13 @@ fn row(choice: &Choice) -> String {
     };
     let cost = choice.cost.map(|cost| format!(" {:>14}", Count(cost.round() as u64)));
     format!(
-        "{:<10} {:>17} {:>10} {:>10} {bits:>12.2} {:>10.2} {:>9.0} {price:>11}{}\n",
+        "{:<10} {:>17} {:>10} {:>10} {:>12} {:>10} {:>9.0} {price:>11}{}\n",
         choice.variant,
         Count(plan.keys()),
         Rate(choice.fpp),
         Size(choice.memory),
-        bits / -choice.fpp.log2(),
+        in_threes(&format!("{bits:.2}")),
+        in_threes(&format!("{:.2}", bits / -choice.fpp.log2())),
         choice.lines,
         cost.unwrap_or_default()
     )

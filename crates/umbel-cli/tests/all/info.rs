@@ -136,4 +136,8 @@ fn one_of_a_kind_is_no_plural() {
     assert!(text.contains("planned    1 key at a rate of"), "{text}");
     let show = folder.umbel("show a --probes 1 --query a").run().text();
     assert!(show.contains("1 probe per word"), "{show}");
+    let rows = folder.umbel("build -q -o rows --kind attributes --csv --key a --key b --keys 5");
+    rows.stdin("a,b\n1,2\n").run().done();
+    let merge = folder.umbel("merge -o both rows one").run();
+    merge.fails(&["an attributes and a blocked filter cannot be combined"]);
 }

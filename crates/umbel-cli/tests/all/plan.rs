@@ -166,6 +166,8 @@ fn low_rates_choose_small_kinds() {
         assert_eq!(advice["ranked_by"], if fpp == "1e-6" { "time_space" } else { "space" });
         assert_eq!(plan(&format!("--keys 1e6 --fpp {fpp} --known")).1["take"], known, "{fpp}");
     }
+    let text = Folder::new().umbel("plan --keys 1e6 --fpp 1e-12").run().text();
+    assert!(text.contains(" 1,778.38 "), "numbers have one separator: {text}");
     let text = Folder::new().umbel("plan --keys 1e6 --fpp 1e-7").run().text();
     assert!(text.contains("Ranked by x bound alone, as for every fpp below 1e-6."), "{text}");
 }

@@ -27,7 +27,7 @@ fn without_words_the_published_example() {
         "Bit 11 is already set and stays set.",
         "Look up mango: its probes are bits 8, 3 and 12.",
         "bit  8 is set, first by plums",
-        "may be in, which is wrong: it was never inserted, but plums and apples set all",
+        "may be in, which is wrong: it was never inserted, but plums and apples set",
         "false positive",
         "certainly not in",
         "5 of 14 bits are set",

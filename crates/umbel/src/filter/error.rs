@@ -47,7 +47,8 @@ pub enum InsertError {
     },
     /// A kind that takes no keys once it is built.
     #[error(
-        "a {0} filter is built at once from all its keys and takes no more; rebuild it with them"
+        "{article} {0} filter is built at once from all its keys and takes no more; rebuild it with them",
+        article = .0.article()
     )]
     BuiltAtOnce(Kind),
     /// Single keys for a filter of rows.
@@ -58,8 +59,9 @@ pub enum InsertError {
     },
     /// A kind that cannot forget a single key.
     #[error(
-        "no key can be taken out of a {0} filter: its bits are shared by many keys; \
-         build a counting one, or rebuild it without the key"
+        "no key can be taken out of {article} {0} filter: its bits are shared by many keys; \
+         build a counting one, or rebuild it without the key",
+        article = .0.article()
     )]
     CannotRemove(Kind),
     /// A window that counts insertions was told the time.
@@ -268,7 +270,7 @@ pub enum MergeError {
     )]
     NotComparable(Kind),
     /// Filters of different kinds cannot be combined.
-    #[error("a {left} and a {right} filter cannot be combined; build both as one kind")]
+    #[error("{} {left} and {} {right} filter cannot be combined; build both as one kind", left.article(), right.article())]
     KindsDiffer {
         /// Kind of the left filter.
         left: Kind,
@@ -340,7 +342,7 @@ pub enum MergeError {
         right: u32,
     },
     /// A kind that does not turn into the one asked for.
-    #[error("a {from} filter does not convert to a {to} one; {}", match to {
+    #[error("{} {from} filter does not convert to {} {to} one; {}", from.article(), to.article(), match to {
         Kind::Blocked => "a counting one does, and a scalable one that has not grown",
         _ => "a counting one converts to a blocked one, and so does a scalable one that has not grown",
     })]

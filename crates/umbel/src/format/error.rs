@@ -67,7 +67,7 @@ pub enum FileError {
     )]
     UnknownAlgorithm(u16),
     /// A filter of another kind than asked for.
-    #[error("the file holds a {found} filter, not a {expected} one")]
+    #[error("the file holds {} {found} filter, not {} {expected} one", found.article(), expected.article())]
     Kind {
         /// Kind asked for.
         expected: Kind,

@@ -78,8 +78,8 @@ pub fn least_bits_per_key(fpp: f64, most_probes: u32) -> (f64, u32) {
     all.min_by(|left, right| left.0.total_cmp(&right.0)).expect("at least one probe")
 }
 
-/// ln of the rate at m/n = `bits_per_key` when a share p = `clear` of the bits stays clear, and k is the one that makes
-/// it so: g(p) = −(m/n)·ln p·ln(1 − p). Least at p = ½.
+/// ln of the rate at m/n = `bits_per_key` when a share u = `clear` of the bits stays clear, and k is the one that makes
+/// it so: g(u) = −(m/n)·ln u·ln(1 − u). Least at u = ½.
 pub fn log_fpp_at_clear(bits_per_key: f64, clear: f64) -> f64 {
     -bits_per_key * clear.ln() * (-clear).ln_1p()
 }

@@ -50,7 +50,8 @@ pub enum PlanError {
     },
     /// More keys than a kind that is built at once takes.
     #[error(
-        "{keys} keys; a {kind} filter is built of at most {most}: build several of a part of them each"
+        "{keys} keys; {} {kind} filter is built of at most {most}: build several of a part of them each",
+        kind.article()
     )]
     TooManyAtOnce {
         /// The kind asked for.
@@ -61,7 +62,7 @@ pub enum PlanError {
         most: u64,
     },
     /// A rate that this kind cannot reach with any sensible number of bits.
-    #[error("a {kind} filter cannot reach fpp {fpp}: {}", match kind {
+    #[error("{} {kind} filter cannot reach fpp {fpp:e}: {}", kind.article(), match kind {
         Kind::Stable => "plan a window, or a kind that forgets nothing",
         Kind::Scalable => "begin it with more keys, so that it grows less often, or plan a classic one",
         Kind::Bloomier => "a fingerprint has at most 64 bits",
@@ -90,7 +91,7 @@ pub enum PlanError {
         expected: &'static str,
     },
     /// A plan of one kind given to another.
-    #[error("the plan is for a {found} filter, not a {expected} one")]
+    #[error("the plan is for {} {found} filter, not {} {expected} one", found.article(), expected.article())]
     Kind {
         /// Kind being built.
         expected: Kind,
@@ -98,7 +99,7 @@ pub enum PlanError {
         found: Kind,
     },
     /// A filter of a kind that is built at once, made without its keys.
-    #[error("a {0} filter is built at once from all its keys: build it from them")]
+    #[error("{article} {0} filter is built at once from all its keys: build it from them", article = .0.article())]
     BuiltAtOnce(Kind),
     /// A filter of rows, made without names for their values.
     #[error("a filter of rows is made with the names of its attributes: name each")]

@@ -72,6 +72,11 @@ impl Kind {
         }
     }
 
+    /// The article in front of its name: an attributes filter.
+    pub(crate) fn article(self) -> &'static str {
+        if self == Self::Attributes { "an" } else { "a" }
+    }
+
     /// Whether it takes keys one by one; other kinds are [built at once](Self::built_at_once), or take
     /// [rows](Self::rows).
     pub fn inserts(self) -> bool {
