@@ -116,8 +116,8 @@ fn text(goal: &Goal, advice: &Advice, explain: bool) -> String {
             "\n{}\n\
              x bound: bits per key over log2(1/fpp), the fewest that any filter needs.\n\
              lines: cache lines that a look-up reads when it finds its key.\n\
-             ns: time of a look-up, one key per call / in a batch, measured on {MEASURED_ON};\n\
-             \x20   for each line, add a memory access when the filter is larger than the caches.\n",
+             ns: time of a look-up, one key per call / in a batch; when the filter is larger than the caches,\n\
+             \x20   add a memory access for each line. Measured on {MEASURED_ON}.\n",
             match advice.ranking {
                 Ranking::Cost => "Ranked by the expected cost of a look-up.".to_owned(),
                 Ranking::Shipped => "Ranked by what has to be sent.".to_owned(),

@@ -193,16 +193,18 @@ impl Story {
         let rate = Rate((set as f64 / bits as f64).powi(probes as i32));
         text += "\n";
         let words = format!(
-            "{set} of {bits} bits are set, so a word that was not inserted passes with a chance of \
-             ({set}/{bits})^{probes} = {rate}. More bits per word make that rare: see umbel plan --table."
+            "{set} of {bits} bits {} set, so a word that was not inserted passes with a chance of \
+             ({set}/{bits})^{probes} = {rate}. More bits per word make that rare: see umbel plan --table.",
+            if set == 1 { "is" } else { "are" }
         );
         say(&mut text, &words);
         text
     }
 
     fn tell_step(&self, text: &mut String, step: &Step) {
-        let (word, fall, given) = (quoted(&step.word), list(&step.probes), self.given(&step.word));
-        say(text, &format!("Insert {word}: its probes are bits {fall}{given}."));
+        let (word, are, given) =
+            (quoted(&step.word), are_bits(&step.probes), self.given(&step.word));
+        say(text, &format!("Insert {word}: {are}{given}."));
         let old = different(step.probes.iter().filter(|bit| !step.new.contains(bit)));
         match &old[..] {
             [] => {}
@@ -218,7 +220,7 @@ impl Story {
     fn tell_answer(&self, text: &mut String, answer: &Answer) {
         let bits: Vec<u64> = answer.probes.iter().map(|(bit, _)| *bit).collect();
         let (word, given) = (quoted(&answer.word), self.given(&answer.word));
-        say(text, &format!("Look up {word}: its probes are bits {}{given}.", list(&bits)));
+        say(text, &format!("Look up {word}: {}{given}.", are_bits(&bits)));
         *text += &drawn(&self.filter.bits(), &bits);
         let width = self.filter.setters.len().to_string().len();
         for (bit, setter) in &answer.probes {
@@ -357,6 +359,14 @@ fn different<'a>(bits: impl Iterator<Item = &'a u64>) -> Vec<u64> {
     bits.sort_unstable();
     bits.dedup();
     bits
+}
+
+/// Which bits the probes of a word are.
+fn are_bits(probes: &[u64]) -> String {
+    match probes {
+        [bit] => format!("its probe is bit {bit}"),
+        bits => format!("its probes are bits {}", list(bits)),
+    }
 }
 
 fn list(bits: &[u64]) -> String {
