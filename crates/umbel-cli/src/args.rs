@@ -579,9 +579,6 @@ pub(crate) struct QueryArgs {
 /// bits. Of a filter of several parts each one: the links of a scalable filter, the generations of a window. Of another
 /// system's filter also what its file declares.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit status: 0 done, 2 error; one filter that cannot be read ends the run."
-)]
 pub(crate) struct InfoArgs {
     /// Filters; - is standard input
     #[arg(required = true, value_name = "FILTER", value_hint = ValueHint::FilePath)]
@@ -712,7 +709,6 @@ pub(crate) struct ParquetArgs {
 /// come first, the best on top; for the others it prints why they do not. A scalable filter is shown before it grows, with
 /// the rate it keeps however much it grows. With --lookup the answer may be not to use a filter at all.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 done, 1 no kind fits, 2 error.")]
 pub(crate) struct PlanArgs {
     /// Keys to hold, e.g. 5e9; with --grows those at first, with --ages the last ones
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -834,7 +830,6 @@ pub(crate) struct TableArgs {
 /// Bloom Filters (perl.com, 2004): apples and plums in 14 bits, and mango, which was never inserted but passes. Other words
 /// get the bits that umbel's own hash gives them, or those of --at.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 done, 2 error.")]
 pub(crate) struct ShowArgs {
     /// Words to insert
     #[arg(value_name = "WORD")]

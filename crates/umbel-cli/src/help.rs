@@ -111,7 +111,11 @@ const ENDINGS: &[Ending] = &[
     },
     Ending {
         verb: "info",
-        examples: &[("umbel info seen.umbel", "what a filter holds, and its rate now")],
+        examples: &[
+            ("umbel info seen.umbel", "what a filter holds, and its rate now"),
+            ("umbel info --plot seen.svg seen.umbel", "with a picture of it"),
+            ("ssh host cat seen.umbel | umbel info -", "a filter from a pipe"),
+        ],
         zero: DONE,
         one: None,
     },
@@ -150,8 +154,10 @@ const ENDINGS: &[Ending] = &[
         examples: &[
             ("umbel plan --keys 5G --fpp 1%", "kinds of filters for 5 billion keys"),
             ("umbel plan --keys 5G --memory 4GiB", "the rate that 4 GiB give"),
+            ("umbel plan --keys 1M --fpp 1% --plot pictures", "with pictures of it"),
+            ("umbel plan --table", "rates by bits and probes per key"),
         ],
-        zero: "a kind fits",
+        zero: "a kind fits, or a table was asked for",
         one: Some("no kind fits"),
     },
     Ending {
