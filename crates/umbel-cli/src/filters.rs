@@ -117,6 +117,9 @@ pub(crate) fn large<'a>(
     }
     let context = || path.display().to_string();
     let length = formats::length(file, path)?;
+    if !file.metadata().with_context(context)?.is_file() {
+        return Ok(None);
+    }
     let rewound = || {
         let mut file = file;
         file.rewind().with_context(context)?;
@@ -150,9 +153,7 @@ impl Large<'_> {
         options: &Options,
         names: &NamesArgs,
     ) -> Result<()> {
-        umbel_sets::keys_of(self.plan.kind(), options, &names.names)
-            .and_then(|wanted| umbel_sets::check_keys(&self.description, &wanted))
-            .with_context(|| path.display().to_string())
+        check_description(&self.description, self.plan.kind(), path, options, names)
     }
 
     /// Does the work with it.
@@ -293,17 +294,29 @@ pub(crate) fn check_keys(
     options: &Options,
     names: &NamesArgs,
 ) -> Result<()> {
-    let checked = match filter {
-        Filter::Own(filter) => umbel_sets::keys_of(filter.plan().kind(), options, &names.names)
-            .and_then(|wanted| umbel_sets::check_keys(filter.description(), &wanted)),
+    match filter {
+        Filter::Own(filter) => {
+            check_description(filter.description(), filter.plan().kind(), path, options, names)
+        }
         Filter::Foreign(_) if names.names.is_empty() => Ok(()),
         Filter::Foreign(lines) => bail!(
             "{}: a {} filter has no names of fields; leave --as out",
             path.display(),
             lines.filter().format()
         ),
-    };
-    checked.with_context(|| path.display().to_string())
+    }
+}
+
+fn check_description(
+    keys: &KeyDescription,
+    kind: Kind,
+    path: &Path,
+    options: &Options,
+    names: &NamesArgs,
+) -> Result<()> {
+    umbel_sets::keys_of(kind, options, &names.names)
+        .and_then(|wanted| umbel_sets::check_keys(keys, &wanted))
+        .with_context(|| path.display().to_string())
 }
 
 /// Writes a filter to a file, or to standard output when the path is `-`; gives the bytes written.

@@ -33,7 +33,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
 
 fn join(merged: &mut Filter<Scheme>, other: &Filter<Scheme>, intersect: bool) -> Result<()> {
     if let (Filter::Own(left), Filter::Own(right)) = (&*merged, other)
-        && left.plan().kind() == right.plan().kind()
+        && left.plan().kind().rows() == right.plan().kind().rows()
     {
         umbel_sets::check_keys(left.description(), right.description())?;
     }

@@ -115,6 +115,11 @@ fn filters_of_other_fields_do_not_merge() {
     folder.umbel("build -q -o other --csv --key b t").run().done();
     folder.umbel("merge -o m one other").run().fails(&["one and other", r#""a""#, r#""b""#]);
     folder.umbel("merge -o m two plain").run().fails(&["two and plain", "whole lines"]);
+    let compared = folder.umbel("compare two plain").run().text();
+    assert!(
+        compared.contains("shared       cannot be told: the filter was built from the fields"),
+        "{compared}"
+    );
     folder.umbel("merge -q -o m two two").run().done();
     assert!(folder.read("m") == folder.read("two"));
 }

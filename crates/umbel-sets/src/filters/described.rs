@@ -16,8 +16,8 @@ const NORMALIZATION: &str = "normalization";
 /// The type of keys taken from records, and of lines.
 const TEXT: &str = "text";
 
-/// What the keys of a job are, as a filter made from them says it: nothing of whole records that are compared as they are. `names` are what the filter
-/// calls the fields of the key; none when it calls them as the job does.
+/// What the keys of a job are, as a filter made from them says it: nothing of whole records that are compared as they are.
+/// `names` are what the filter calls the fields of the key; none when it calls them as the job does.
 ///
 /// A filter of rows has the names of its fields itself, and any of them can be asked in any order: they are not repeated.
 ///
@@ -56,7 +56,7 @@ fn steps(normalization: Normalization) -> impl Iterator<Item = &'static str> {
 ///
 /// Both must be made of the same fields in the same order, but for the key of one field, which is its bytes as they are:
 /// it may be looked up in a filter that names no fields, and a whole line in a filter of one field. Both must be
-/// normalized alike, and be text. What else a description says is not compared.
+/// of one type, which is text where it is not said, and normalized alike. What else a description says is not compared.
 ///
 /// # Errors
 /// [`Error::OtherKeys`], which names both.
