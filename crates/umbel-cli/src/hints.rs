@@ -1,6 +1,7 @@
 //! What the command line adds to errors of the libraries, which know no options: the one that helps.
 
 use umbel::{Error, FileError, InsertError, PlanError, RowError, SchemeError};
+use umbel_sets::{Input, Options, Records};
 
 /// The options that mend an error, where its message asks for something that options say.
 pub(crate) fn of(error: &anyhow::Error) -> Option<&'static str> {
@@ -12,6 +13,22 @@ pub(crate) fn of(error: &anyhow::Error) -> Option<&'static str> {
         let file = || cause.downcast_ref().and_then(of_files);
         job.or_else(plan).or_else(insert).or_else(row).or_else(file)
     })
+}
+
+/// What keeps the lines of one input from equaling those of another: the ends that different systems write.
+pub(crate) fn of_line_ends(inputs: &[Input], options: &Options) -> Option<String> {
+    let compared = options.records == Records::Lines && options.separator == b'\n';
+    if !compared || options.normalization.crlf || options.normalization.trim {
+        return None;
+    }
+    let ends = |input: &Input| input.ends_with_crlf().ok().flatten();
+    let with = |crlf| inputs.iter().find(|input| ends(input) == Some(crlf));
+    let (crlf, lf) = (with(true)?, with(false)?);
+    Some(format!(
+        "the lines of {} end with CR LF and those of {} with LF, so none are equal; compare them with --crlf",
+        crlf.name(),
+        lf.name()
+    ))
 }
 
 fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {

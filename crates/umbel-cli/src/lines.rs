@@ -286,6 +286,7 @@ fn named(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
                 .with_context(name)?;
         }
         let separator = if work.null { 0 } else { b'\n' };
+        let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
         let listed = bytes.split(|&byte| byte == separator).filter(|path| !path.is_empty());
         paths.extend(listed.map(|path| PathBuf::from(OsStr::from_bytes(path))));
         if paths.is_empty() {

@@ -129,6 +129,19 @@ impl Input {
         Ok(reader)
     }
 
+    /// Whether lines end with a carriage return and a line feed, as far as its first 64 KiB tell: `None` when some do and
+    /// some do not, or there are none.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn ends_with_crlf(&self) -> Result<Option<bool>, Error> {
+        let mut start = vec![0; self.length.min(1 << 16) as usize];
+        self.open()?.read_at(&mut start, 0)?;
+        let mut ends = memchr_iter(b'\n', &start).map(|at| start[..at].ends_with(b"\r"));
+        let first = ends.next();
+        Ok(first.filter(|&first| ends.all(|end| end == first)))
+    }
+
     /// An error when it is no longer what it was.
     pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
         let meta = match &self.bytes {

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use umbel_sets::{Change, Changes, Diff, Report};
 
 use super::explain::{self, Job};
+use super::operation::hint;
 use crate::Outcome;
 use crate::args::DiffArgs;
 use crate::atomic::{self, Existing};
@@ -31,8 +32,8 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
         bail!("{} files: diff compares two, an old and a new one", inputs.len());
     }
     let job = Diff::new(&inputs, &options);
+    let about = Job { verb: "diff", inputs: &inputs, options: &options };
     if args.work.explain {
-        let about = Job { verb: "diff", inputs: &inputs, options: &options };
         print(explain::operation(&job.plan()?, &about, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
@@ -64,6 +65,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     };
     let changes = report.changes.unwrap_or_default();
     run.finish(&report, "different", None);
+    hint(&about, &args.work);
     Ok(if changes.different() == 0 { Outcome::Done } else { Outcome::Nothing })
 }
 

@@ -269,3 +269,59 @@ fn windows_of_zstandard_stay_within_the_cap() {
         assert!(dedup.done() == bytes, "{least}");
     }
 }
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_line_a_header_or_a_list() {
+    let folder = Folder::new();
+    folder.write("plain", "id,name\n1,x\n1,y\n");
+    folder.write("marked", "\u{feff}id,name\n1,x\n1,y\n");
+    folder.write("blank", "\u{feff}\n\r\nid,name\n1,x\n1,y\n");
+    let text = |arguments: &str| folder.umbel(arguments).run().text();
+    for name in ["marked", "blank"] {
+        let count = format!("dedup --count --csv -k id {name}");
+        assert_eq!(text(&count), "count,id,name\n2,1,x\n");
+        assert_eq!(text(&format!("dedup --csv -k id {name}")), "id,name\n1,x\n");
+        folder.write("counted", text(&count));
+        assert_eq!(text("dedup --csv -k count counted"), "count,id,name\n2,1,x\n");
+        let piped = folder.umbel("query f --csv -k id -");
+        folder.umbel("build -f -o f --csv -k id plain").run().done();
+        assert_eq!(piped.stdin(folder.read(name)).run().text(), "id,name\n1,x\n1,y\n");
+    }
+    // Lines as such.
+    assert_eq!(text("common marked plain"), "id,name\n1,x\n1,y\n");
+    folder.umbel("except marked plain").run().nothing();
+    assert_eq!(text("dedup marked plain"), "id,name\n1,x\n1,y\n");
+    folder.umbel("build -f -o f --fpp 1e-9 plain").run().done();
+    folder.umbel("query -v f marked").run().nothing();
+    folder.umbel("query -v f").stdin(folder.read("marked")).run().nothing();
+    let seen = folder.umbel("dedup --seen s -").stdin(folder.read("marked")).run();
+    assert_eq!(seen.text(), "id,name\n1,x\n1,y\n");
+    folder.write("mark", "\u{feff}");
+    assert_eq!(text("dedup mark"), "");
+    folder.write("half", b"\xef\xbb\n");
+    assert_eq!(folder.umbel("dedup half").run().done(), b"\xef\xbb\n");
+    folder.write("list", "\u{feff}plain\nmarked\n");
+    assert_eq!(text("common --files-from list"), "id,name\n1,x\n1,y\n");
+}
+
+#[test]
+fn lines_that_end_differently_are_told_when_nothing_is_in_common() {
+    let folder = Folder::new();
+    folder.write("unix", "a\nb\n");
+    folder.write("dos", "a\r\nb\r\n");
+    folder.write("other", "c\n");
+    let hint = "the lines of dos end with CR LF and those of unix with LF, so none are equal; compare them with --crlf";
+    for arguments in ["common unix dos", "common dos unix", "except dos unix", "diff unix dos"] {
+        let run = folder.umbel(arguments).run();
+        assert!(run.stderr.contains(hint), "{arguments}: {}", run.stderr);
+        let quiet = folder.umbel(&format!("{arguments} -q")).run();
+        assert_eq!(quiet.stderr, "");
+        let crlf = folder.umbel(&format!("{arguments} --crlf")).run();
+        assert_eq!(crlf.stderr, "");
+    }
+    assert_eq!(folder.umbel("common unix dos --crlf").run().text(), "a\nb\n");
+    for arguments in ["common unix other", "except unix other", "common --csv --no-header unix dos"]
+    {
+        assert_eq!(folder.umbel(arguments).run().stderr, "", "{arguments}");
+    }
+}

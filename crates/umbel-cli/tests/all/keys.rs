@@ -362,7 +362,7 @@ fn a_broken_record_is_told_with_its_place() {
             folder.umbel(&format!("build -o new {format} bad {threads}")).run().fails(&words);
             folder.umbel(&format!("common {format} bad bad {threads}")).run().fails(&words);
         }
-        let words = [&["umbel: standard input: "], words].concat();
+        let words = [&["umbel: standard input, line "], words].concat();
         folder.umbel(&format!("build --keys 9 -o new {format}")).stdin(bytes).run().fails(&words);
         assert_eq!(folder.names(), ["bad"]);
     }
@@ -401,6 +401,7 @@ fn the_place_of_a_broken_record_is_its_line_and_column_in_files_pipes_and_compre
     let broken = format!("\u{feff}id,v\n{rows}7,\u{e9}\u{e9} \"x\"\n{rows}");
     folder.write("a.csv", &broken);
     folder.write("a.gz", crate::util::gzip(broken.as_bytes()));
+    folder.write("whole", "id,v\n1,2\n");
     let words = "line 30002, column 6: a quote inside a field without quotes";
     for threads in [1, 2] {
         let run = |arguments: &str| {
@@ -408,9 +409,9 @@ fn the_place_of_a_broken_record_is_its_line_and_column_in_files_pipes_and_compre
             folder.umbel(&format!("{arguments} {options}")).stdin(broken.as_bytes()).run()
         };
         for (arguments, name) in [
-            ("common a.csv a.csv", "a.csv"),
-            ("common a.gz a.csv", "a.gz"),
-            ("common - a.csv", "standard input"),
+            ("common a.csv whole", "a.csv"),
+            ("common whole a.gz", "a.gz"),
+            ("common - whole", "standard input"),
             ("build -o f --keys 1e6", "standard input"),
             ("build -o f --keys 1e6 a.gz", "a.gz"),
         ] {

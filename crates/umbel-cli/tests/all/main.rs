@@ -23,6 +23,7 @@ mod parquet;
 mod pictures;
 mod plan;
 mod readme;
+mod reports;
 mod rows;
 mod seen;
 mod show;

@@ -297,14 +297,14 @@ impl Format {
         bytes: &[u8],
         all: bool,
     ) -> Result<Option<Head<'_>>, Error> {
-        let mut head = Head { start: 0, row: None, cut: self.cut(Vec::new()) };
+        // A line that comes alone is looked at before more of a pipe is there.
+        if bytes.len() < MARK.len() && MARK.starts_with(bytes) && !all {
+            return Ok(None);
+        }
+        let mut head = Head { start: mark(bytes), row: None, cut: self.cut(Vec::new()) };
         if self.is_lines() {
             return Ok(Some(head));
         }
-        if bytes.len() < MARK.len() && !all {
-            return Ok(None);
-        }
-        head.start = mark(bytes);
         if !self.header {
             let columns = self.fields.iter().filter_map(|field| number(field));
             head.cut = self.cut(columns.collect());
@@ -321,7 +321,7 @@ impl Format {
             head.start += length;
             if !head.cut.is_blank(row) {
                 head.cut = self.cut(self.columns(name, row, offset)?);
-                head.row = Some([&bytes[..offset as usize], row].concat());
+                head.row = Some(row.to_vec());
                 return Ok(Some(head));
             }
         }

@@ -20,7 +20,7 @@ impl Scanner<'_> {
     ) -> Result<(), Error> {
         let &Loaded { name, buffer, first, offset } = loaded;
         // A mark stands before the first record while the head is not found yet.
-        let headless = offset == 0 && !self.format.is_lines();
+        let headless = offset == 0;
         let records = if headless { first + mark(&buffer[first..]) } else { first };
         let mut quoted = false;
         let last = self.format.ends().find_last(&buffer[records..], &mut quoted);

@@ -1,0 +1,201 @@
+//! `docs/reports.md` and its schema: what umbel prints as JSON is what they say.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::util::{Folder, urls};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn page() -> String {
+    fs::read_to_string(root().join("docs/reports.md")).unwrap()
+}
+
+fn schema() -> Value {
+    serde_json::from_slice(&fs::read(root().join("docs/reports.schema.json")).unwrap()).unwrap()
+}
+
+/// A folder with lines, rows, and a filter of each sort.
+fn with_filters() -> Folder {
+    let folder = Folder::new();
+    folder.write("a", urls(0..2000));
+    folder.write("b", urls(1000..3000));
+    folder.write("rows.csv", "id,v\n1,x\n2,y\n3\n");
+    for (name, kind) in [("blocked", "blocked"), ("other", "blocked"), ("held", "counting")] {
+        folder.umbel(&format!("build -o {name} --keys 3000 --kind {kind} a")).run().done();
+    }
+    folder.umbel("build -o grown --kind scalable --keys 100 a").run().done();
+    folder.umbel("build -o rows --kind attributes --csv -k id -k v rows.csv --missing skip").run();
+    folder.umbel("build -o guava --format guava --key-type utf16 a").run().done();
+    folder.umbel("build -q -o full --keys 2 a").run().done();
+    let parquet = root().join("testdata/foreign/parquet/groups.parquet");
+    folder.write("groups.parquet", fs::read(parquet).unwrap());
+    folder
+}
+
+/// Runs that print every type of object, and those types.
+const RUNS: &[(&str, &[&str])] = &[
+    ("common a b", &["report"]),
+    ("common a b --fpp 1%", &["report"]),
+    ("except a b", &["report"]),
+    ("diff a b -o out", &["report"]),
+    ("dedup a b", &["report"]),
+    ("dedup --seen seen a", &["report"]),
+    ("build -f -o new a", &["report"]),
+    ("build -f -o new --format guava --key-type utf16 a", &["report"]),
+    ("build -f -o new --kind cascade --except b a --keys 3000", &[]),
+    ("add blocked b", &["report"]),
+    ("remove held a", &["report"]),
+    ("query blocked b", &["report"]),
+    ("query --invert guava --key-type utf16 b", &["report"]),
+    ("merge -f -o new blocked other", &["report"]),
+    ("convert -f -o new held --to blocked", &["report"]),
+    ("info blocked held grown rows guava full", &["info"]),
+    ("compare blocked other", &["compare"]),
+    ("compare blocked held", &["compare"]),
+    ("common a b --explain", &["explain"]),
+    ("dedup a --explain --fpp 1%", &["explain"]),
+    ("diff a b --explain", &["explain"]),
+    ("build -o none --explain a", &["plan"]),
+    ("build -o none --explain --format guava --key-type utf16 a", &["plan"]),
+    ("query blocked --explain a", &["plan"]),
+    ("query guava --explain --key-type utf16 a", &["plan"]),
+    ("plan --keys 5G --fpp 1%", &["plan", "advice"]),
+    ("plan --keys 1M --fpp 1% --lookup 1ms --deletes", &["plan", "advice"]),
+    ("plan --table", &["rate"]),
+    ("plan --sizes", &["size"]),
+    ("show", &["filter", "insert", "query"]),
+    ("parquet groups.parquet", &["parquet_filter"]),
+    ("parquet groups.parquet -c id ids", &["parquet_key", "parquet_row_groups", "report"]),
+];
+
+#[test]
+fn what_is_printed_as_json_follows_the_schema() {
+    let schema = schema();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let folder = with_filters();
+    folder.write("ids", b"700\n-1\n");
+    let mut all = BTreeSet::new();
+    for (arguments, types) in RUNS {
+        let run = folder.umbel(&format!("{arguments} --json")).run();
+        let out = String::from_utf8(run.stdout).unwrap();
+        let objects = out.lines().chain(run.stderr.lines()).filter(|line| line.starts_with('{'));
+        let mut found = BTreeSet::new();
+        for object in objects {
+            let object: Value = serde_json::from_str(object).unwrap();
+            let errors: Vec<_> = validator.iter_errors(&object).map(|e| e.to_string()).collect();
+            assert!(errors.is_empty(), "{arguments}: {object}: {errors:?}");
+            let name = object["type"].as_str().unwrap().to_owned();
+            // A new field is described before it is printed.
+            let known = &schema["$defs"][&name]["properties"];
+            if !["info", "parquet_filter"].contains(&&*name) {
+                for field in object.as_object().unwrap().keys() {
+                    assert!(known.get(field).is_some(), "{arguments}: {name} has {field}");
+                }
+            }
+            found.insert(name);
+        }
+        for name in *types {
+            assert!(found.contains(*name), "{arguments}: no {name}: {out}{}", run.stderr);
+        }
+        all.extend(found);
+    }
+    let described = schema["oneOf"].as_array().unwrap().iter();
+    let described: BTreeSet<_> = described
+        .map(|one| one["$ref"].as_str().unwrap().rsplit('/').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(all, described);
+}
+
+#[test]
+fn what_does_not_follow_the_schema_is_refused() {
+    let schema = schema();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let folder = with_filters();
+    let report = folder.umbel("dedup --json a").run().stderr;
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert!(validator.is_valid(&report));
+    for (field, wrong) in [("type", "raport".into()), ("lines", "2".into()), ("exact", 1.into())] {
+        let mut broken = report.clone();
+        broken[field] = wrong;
+        assert!(!validator.is_valid(&broken), "{field}");
+    }
+    let mut less = report;
+    less.as_object_mut().unwrap().remove("passes");
+    assert!(!validator.is_valid(&less));
+}
+
+#[test]
+fn every_field_of_a_report_is_on_the_page() {
+    let (page, schema) = (page(), schema());
+    let defs = ["report", "receipt", "explain"];
+    let fields = defs.map(|name| schema["$defs"][name]["properties"].as_object().unwrap().clone());
+    for field in fields.iter().flat_map(|fields| fields.keys()) {
+        assert!(page.contains(&format!("`{field}`")), "no {field} on the page");
+    }
+    let types = schema["oneOf"].as_array().unwrap().iter();
+    for name in types.map(|one| one["$ref"].as_str().unwrap().rsplit('/').next().unwrap()) {
+        assert!(page.contains(&format!("`{name}`")), "no {name} on the page");
+    }
+}
+
+/// The commands on the page print what stands below them: what goes to standard output, and of a report what does not
+/// change from run to run.
+#[test]
+fn commands_on_the_page_print_what_it_shows() {
+    let page = page();
+    let folder = Folder::new();
+    std::os::unix::fs::symlink(root().join("examples"), folder.path("examples")).unwrap();
+    let mut count = 0;
+    for block in page.split("```\n").skip(1).step_by(2) {
+        let Some((command, expected)) =
+            block.strip_prefix("$ umbel ").and_then(|b| b.split_once('\n'))
+        else {
+            continue;
+        };
+        let (command, to_file) = command.split_once(" > ").unwrap_or((command, ""));
+        let run = folder.umbel(command).run();
+        if to_file.is_empty() {
+            assert_eq!(String::from_utf8(run.stdout).unwrap(), expected, "{command}");
+        } else {
+            // Without memory and time.
+            let steady = |report: &str| {
+                let words = report.trim_end().split(", ");
+                let steady =
+                    words.filter(|word| !word.starts_with("peak ") && !word.ends_with(" s"));
+                steady.map(str::to_owned).collect::<Vec<_>>()
+            };
+            assert_eq!(steady(&run.stderr), steady(expected), "{command}");
+        }
+        count += 1;
+    }
+    assert_eq!(count, 2);
+}
+
+#[test]
+fn the_least_memory_for_a_number_of_threads_is_that_of_the_page() {
+    let page = page();
+    let row = |name: &str| -> Vec<String> {
+        let line = page.lines().find(|line| line.starts_with(name)).expect(name);
+        line.split('|')
+            .skip(2)
+            .map(|cell| cell.trim().to_owned())
+            .filter(|c| !c.is_empty())
+            .collect()
+    };
+    let folder = Folder::new();
+    folder.write("a", "1\n");
+    let columns = row("| threads |").into_iter().zip(row("| least `--memory` |"));
+    for (threads, least) in columns {
+        let threads = threads.rsplit(' ').next().unwrap().to_owned();
+        let least: u64 = least.trim_end_matches(" MiB").parse().unwrap();
+        let run = |mib: u64| folder.umbel(&format!("dedup a -j {threads} -m {mib}MiB")).run();
+        assert_eq!(run(least).text(), "1\n", "{threads}");
+        run(least - 1).fails(&["a memory cap of", &format!("here is {least}MiB")]);
+    }
+}
