@@ -415,7 +415,7 @@ fn the_place_of_a_broken_record_is_its_line_and_column_in_files_pipes_and_compre
             ("build -o f --keys 1e6", "standard input"),
             ("build -o f --keys 1e6 a.gz", "a.gz"),
         ] {
-            run(arguments).fails(&[&format!("umbel: {name}, {words}")]);
+            run(arguments).fails(&[&format!("{name}, {words}")]);
         }
     }
     // The header, and lines of which the first has a mark.
