@@ -185,7 +185,7 @@ impl FromStr for Delimiter {
 /// What a filter calls the fields that its keys are taken from.
 #[derive(Debug, Default, Args)]
 pub(crate) struct NamesArgs {
-    /// What the filter calls the field of --key, where the input calls it otherwise; once for each --key
+    /// The filter's name for the field of --key, when the input has another; once per --key
     #[arg(long = "as", value_name = "NAME", requires = "key", help_heading = "Records")]
     pub(crate) names: Vec<String>,
 }
@@ -436,7 +436,7 @@ pub(crate) struct DedupArgs {
 /// With --format, a filter as another system writes it, of the size that this system chooses: byte for byte the same
 /// when the lines come in the same order (for rocksdb, sorted).
 ///
-/// With --key, the filter records the fields, and refuses to answer for others.
+/// With --key, the filter records the fields, and other fields cannot be looked up in it by mistake.
 ///
 /// Exit status: 0 when the filter is written; 2 on an error, and then no filter is written and one that was there
 /// is as it was.
@@ -543,11 +543,12 @@ pub(crate) struct RemoveArgs {
 /// Each line of the input that the filter lets pass goes out, in order, repeats included. A line that was put in
 /// always passes; another one passes with the filter's rate (see umbel info).
 ///
-/// With --key, the fields must be those that the filter was built from, in the same order. A filter of plain lines answers
-/// for the key of one field, and a filter of one field for plain lines: both are the same bytes.
+/// With --key, name the fields that the filter was built from, in the same order; other fields are an error. A key of one
+/// field is the same bytes as a line, so a filter of plain lines answers for any one field, and a filter of one field for
+/// plain lines.
 ///
-/// A blocked filter may be larger than --memory: then its pieces are read one at a time, the lines twice, and the answer
-/// comes when all input is read.
+/// A blocked filter may be larger than --memory. Then umbel reads it piece by piece and the input twice, and the first
+/// line goes out when all input is read.
 ///
 /// Exit status: 0 when a line went out; 1 when none did; 2 on an error.
 #[derive(Debug, Args)]

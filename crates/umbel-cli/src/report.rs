@@ -98,7 +98,7 @@ impl Run {
             && !self.voice.json
         {
             say(&format!(
-                "umbel {}: keys taken as {}, for the filter does not say their type: if it holds others, name it with --key-type",
+                "umbel {}: keys assumed to be of type {}, which the filter does not record: set another with --key-type",
                 self.verb,
                 key_type.name()
             ));

@@ -96,8 +96,8 @@ pub struct Report {
     pub changes: Option<Changes>,
     /// Lines that were certainly not in a filter that lines were taken out of.
     pub absent: Option<u64>,
-    /// The type that keys of another system's filter were taken to have, for nobody said it: if they are of another, the
-    /// answer says nothing.
+    /// The type that keys of another system's filter were assumed to have, when none was named. If they are of another, the
+    /// answer says nothing about them.
     pub assumed_type: Option<umbel_foreign::KeyType>,
     /// Which error the answer may have; `None` when it is exact.
     pub error: Option<crate::ErrorBound>,

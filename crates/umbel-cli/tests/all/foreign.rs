@@ -560,7 +560,10 @@ fn what_keys_were_taken_to_be_is_told() {
     let members = vector.members();
     folder.write("members", lines(&members));
     let run = folder.umbel("query filter members").run();
-    assert!(run.stderr.contains("keys taken as bytes") && run.stderr.contains("--key-type"));
+    assert!(
+        run.stderr.contains("keys assumed to be of type bytes")
+            && run.stderr.contains("--key-type")
+    );
     assert!(!run.stderr.contains("missing with 0"), "{}", run.stderr);
     // Some may pass by error: the exit status says no more.
     let run = folder.umbel("query --json filter members").run();
@@ -581,7 +584,7 @@ fn what_keys_were_taken_to_be_is_told() {
     let report = folder.umbel("query --json --format leveldb leveldb members").run().report();
     assert_eq!(report["chance_missing"], 0.0);
     let run = folder.umbel("add filter members").run();
-    assert!(run.stderr.contains("keys taken as bytes"), "{}", run.stderr);
+    assert!(run.stderr.contains("keys assumed to be of type bytes"), "{}", run.stderr);
 }
 
 #[test]

@@ -37,8 +37,8 @@ impl<H: Hashing> Filter<H> {
         }
     }
 
-    /// The type that its keys are taken to have, where nobody said it and its file does not: another system's filter may
-    /// hold keys of any type that the system hashes.
+    /// The type that its keys are assumed to have, when none was named: files of other systems do not record it, and most
+    /// systems hash keys of several types.
     pub fn assumed_type(&self) -> Option<KeyType> {
         match self {
             Self::Foreign(lines) if lines.assumed => Some(lines.keys.0),
