@@ -114,7 +114,7 @@ const ENDINGS: &[Ending] = &[
         examples: &[
             ("umbel info seen.umbel", "what a filter holds, and its rate now"),
             ("umbel info --plot seen.svg seen.umbel", "with a picture of it"),
-            ("ssh host cat seen.umbel | umbel info -", "a filter from a pipe"),
+            ("cat seen.umbel | umbel info -", "a filter from a pipe"),
         ],
         zero: DONE,
         one: None,
