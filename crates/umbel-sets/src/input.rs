@@ -378,3 +378,34 @@ impl Spool {
         Ok(Input::new(name, stamp, Bytes::Spooled(Arc::clone(&self.file), start)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{input, options};
+
+    #[test]
+    fn a_closed_input_is_opened_by_its_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        let closed = input(dir.path(), "a", b"x\n").close(path.clone()).unwrap();
+        assert!(closed.open().is_ok());
+        // Another file under that name is not the one that was there.
+        input(dir.path(), "b", b"y\n");
+        fs::rename(dir.path().join("b"), &path).unwrap();
+        assert!(matches!(closed.open(), Err(Error::Changed { .. })));
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(closed.open(), Err(Error::Read { .. })));
+    }
+
+    #[test]
+    fn rows_are_read_as_they_were_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut rows = SpoolWriter::new("rows", &options(dir.path(), 0)).unwrap();
+        [&b"a"[..], b"", b"bc"].into_iter().for_each(|row| rows.row(row).unwrap());
+        let input = rows.finish().unwrap();
+        let mut bytes = Vec::new();
+        Stream::new(&input).unwrap().read_to_end(&mut bytes).unwrap();
+        assert_eq!((input.name(), &bytes[..]), ("rows", &b"a\0\0bc\0"[..]));
+    }
+}

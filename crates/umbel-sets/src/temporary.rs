@@ -100,3 +100,22 @@ impl Write for TempFile {
         self.file.flush()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn folders_take_turns_and_each_is_noticed_once() {
+        static NOTICED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+        let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let paths = dirs.each_ref().map(|dir| dir.path().to_owned());
+        let folders = TempFolders::new(&paths)
+            .with_notice(|folder| NOTICED.lock().unwrap().push(folder.to_owned()));
+        let files = [(); 4].map(|()| folders.file().unwrap().folder.to_path_buf());
+        assert_eq!(files, [0, 1, 0, 1].map(|i| paths[i].clone()));
+        assert_eq!(*NOTICED.lock().unwrap(), paths);
+    }
+}
