@@ -234,10 +234,13 @@ impl Read for Checked {
 /// blocks for the end of the frame; so this tells one from the other.
 struct Lz4<R: BufRead> {
     /// Either the frame being read,
-    frame: Option<FrameDecoder<Noting<Chain<Cursor<[u8; 4]>, R>>>>,
+    frame: Option<FrameDecoder<Noting<FromMagic<R>>>>,
     /// or what is behind it.
     between: Option<R>,
 }
+
+/// A frame from its first bytes on, which were read to tell what it is.
+type FromMagic<R> = Chain<Cursor<[u8; 4]>, R>;
 
 /// Notes when there was nothing left to read.
 struct Noting<R> {

@@ -174,7 +174,7 @@ fn short(
     match (report.error, filter) {
         (Some(error), _) if error.extra.max(error.missing) > 0.0 => words.push("not exact".into()),
         (_, Some(Receipt::Own(receipt))) => {
-            words.push(format!("{} filter of {}", receipt.plan.kind(), Size(receipt.bytes())))
+            words.push(format!("{} filter of {}", receipt.plan.kind(), Size(receipt.bytes())));
         }
         (_, Some(Receipt::Foreign(receipt))) => {
             words.push(format!("{} filter of {}", receipt.format, Size(receipt.bytes)));

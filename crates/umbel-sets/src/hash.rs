@@ -226,7 +226,7 @@ mod tests {
     /// What is short and alike: numbers, in two writings, and words that differ in few letters.
     #[test]
     fn hashes_of_similar_keys_differ() {
-        let random = |i: u32| KeyHasher::default().hash(&i.to_le_bytes()).low % 6_000_000;
+        let random = |i: u32| KeyHasher::default().hash(i.to_le_bytes()).low % 6_000_000;
         let numbers = (0..300_000).flat_map(|i| [format!("{:x}", random(i)), format!("{i:09}")]);
         let words = (0..60_000u32).map(|i| {
             let letters = (0..4).map(|place| char::from(b'a' + (i >> (4 * place) & 15) as u8));

@@ -130,7 +130,7 @@ fn ask(
     args: &ParquetArgs,
     options: &Options,
 ) -> Result<Outcome> {
-    let sources = lines::open(&args.keys, &args.work, Rows::OfOne, &options)?;
+    let sources = lines::open(&args.keys, &args.work, Rows::OfOne, options)?;
     let voice = args.work.voice;
     let mut groups = Groups::open(file, column, options)?;
     let room = groups.room;

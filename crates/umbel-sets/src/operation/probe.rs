@@ -53,7 +53,7 @@ impl Probe<'_> {
             let (hash, key) = (hashes[n], Record::line(lines.key(i)));
             match (shard.table.insert(hash, PLACE, key)?, &mut shard.met) {
                 (Inserted::New(unit) | Inserted::Known(unit), Some(met)) => {
-                    met.begin(unit, INPUT, PLACE)
+                    met.begin(unit, INPUT, PLACE);
                 }
                 (Inserted::New(_) | Inserted::Known(_), None) => {}
                 (Inserted::Full, _) => {

@@ -96,6 +96,9 @@ fn difference(wanted: &[Vec<u8>], found: &[Vec<u8>]) -> String {
     words.map(|(what, names)| what.to_owned() + &list(names.iter())).collect::<Vec<_>>().join(", ")
 }
 
+/// The length of a record without its end, and whether it is one: an empty line is none.
+type Next = (usize, Result<bool, Flaw>);
+
 /// The rows of an input, in another order of columns, and without those that cannot be read where these are left out.
 pub struct Rewritten<R> {
     source: R,
@@ -173,10 +176,7 @@ impl<R: Read> Rewritten<R> {
 
     /// The length of the record that starts the buffer, and whether it is one, with its values as they are written; `None`
     /// at the end.
-    fn record(
-        &mut self,
-        values: &mut Vec<Value>,
-    ) -> Result<Option<(usize, Result<bool, Flaw>)>, Error> {
+    fn record(&mut self, values: &mut Vec<Value>) -> Result<Option<Next>, Error> {
         loop {
             let bytes = &self.buffer[self.begin..];
             if self.ended && bytes.is_empty() {
