@@ -33,6 +33,7 @@ fn with_filters() -> Folder {
     folder.umbel("build -o rows --kind attributes --csv -k id -k v rows.csv --missing skip").run();
     folder.umbel("build -o guava --format guava --key-type utf16 a").run().done();
     folder.umbel("build -q -o full --keys 2 a").run().done();
+    folder.umbel("build -q -o keyed --csv -k id --trim rows.csv").run().done();
     let parquet = root().join("testdata/foreign/parquet/groups.parquet");
     folder.write("groups.parquet", fs::read(parquet).unwrap());
     folder
@@ -53,6 +54,8 @@ const RUNS: &[(&str, &[&str])] = &[
     ("remove held a", &["report"]),
     ("query blocked b", &["report"]),
     ("query --invert guava --key-type utf16 b", &["report"]),
+    ("query guava b", &["report"]),
+    ("info keyed", &["info"]),
     ("merge -f -o new blocked other", &["report"]),
     ("convert -f -o new held --to blocked", &["report"]),
     ("info blocked held grown rows guava full", &["info"]),
