@@ -151,13 +151,13 @@ mod aes {
         }
         // After four rounds in all, no difference of two keys is likelier in the first state than 2⁻¹¹³ (J. Daemen,
         // V. Rijmen, The Design of Rijndael, section 9.5), so that it does not cancel out with that of the
-        // second state, which has seen one. Two more carry every bit of that one to all others.
+        // second state, which has seen one. Where the first state has none, another round spreads that of the second.
         let [mut a, b] = states;
         for key in [second, first, second] {
             a = _mm_aesenc_si128(a, key);
         }
-        let mixed = _mm_xor_si128(a, _mm_shuffle_epi32::<0b01_00_11_10>(b));
-        let mixed = _mm_aesenc_si128(_mm_aesenc_si128(mixed, second), first);
+        let mixed =
+            _mm_aesenc_si128(_mm_xor_si128(a, _mm_shuffle_epi32::<0b01_00_11_10>(b)), first);
         let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(mixed, mixed)).cast_unsigned();
         KeyHash { high, low: _mm_cvtsi128_si64(mixed).cast_unsigned() }
     }

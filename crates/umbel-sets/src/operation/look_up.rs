@@ -83,12 +83,19 @@ impl Visit for LookUp<'_, '_> {
 
     fn batch(&self, local: &mut Local, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         let Local { picked, batch, kept, .. } = local;
-        let absent = match self.rule.wants(0) {
-            true => Verdict::Write(self.rule.count(1, 0)),
-            false => Verdict::Skip,
-        };
+        if !self.rule.wants(0) {
+            // What is not looked up is skipped, which most lines are.
+            return self.keys.find_each(self.doubt, lines, picked, |i, found| {
+                let verdict = self.verdict(found);
+                keep[i] = !matches!(verdict, Verdict::Skip);
+                if keep[i] {
+                    kept.push(verdict);
+                }
+                Ok(())
+            });
+        }
         batch.clear();
-        batch.resize(lines.len(), absent);
+        batch.resize(lines.len(), Verdict::Write(self.rule.count(1, 0)));
         self.keys.find_each(self.doubt, lines, picked, |i, found| {
             batch[i] = self.verdict(found);
             Ok(())
