@@ -645,6 +645,8 @@ pub(crate) struct CompareArgs {
     #[arg(value_name = "B", value_hint = ValueHint::FilePath)]
     pub(crate) right: PathBuf,
     #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
     pub(crate) format: FormatArgs,
     #[command(flatten)]
     pub(crate) voice: Voice,
@@ -700,6 +702,8 @@ pub(crate) struct ParquetArgs {
     /// The column, with dots between the names of a nested one: user.id [default: the only one with filters]
     #[arg(long, short, value_name = "COLUMN")]
     pub(crate) column: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) work: Work,
 }

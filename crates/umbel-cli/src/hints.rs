@@ -43,6 +43,7 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
         Error::AtLeast { .. } => "--at-least",
         Error::Quote { .. } => "--bad skip leaves it out, --tsv reads quotes as they are",
         Error::Json { .. } | Error::Ragged { .. } => "--bad skip",
+        Error::KeptWithoutKey => "--missing skip",
         Error::NoField { .. } => "--missing skip",
         Error::OtherColumns { .. } => "--no-header compares no names",
         Error::UnknownField { .. } => "--key, --no-header",

@@ -65,6 +65,9 @@ pub enum Error {
         /// The keys the filter was planned for.
         keys: u64,
     },
+    /// Records without a key that are to be kept, where a filter is made or looked up.
+    #[error("a filter cannot hold records without their key, nor answer for them; leave them out")]
+    KeptWithoutKey,
     /// A filter of rows where one of keys is needed.
     #[error(
         "the filter holds rows, not keys, and cannot record which lines were seen; name one of keys"

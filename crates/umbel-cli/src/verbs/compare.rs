@@ -9,18 +9,21 @@ use umbel_sets::{Filter, Receipt};
 use crate::Outcome;
 use crate::args::CompareArgs;
 use crate::numbers::{Count, Size};
-use crate::output::print;
+use crate::output::{check_target, refuse_in_place_of, write_text};
 use crate::{filters, report};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<Outcome> {
+    check_target(&args.output)?;
+    refuse_in_place_of(args.output.file(), &[Some(&args.left), Some(&args.right)])?;
     let mut left = filters::read_sealed(&args.left, &args.format)?;
     let right = filters::read_sealed(&args.right, &args.format)?;
     let receipts = [left.receipt(), right.receipt()];
     let told = told(&mut left, &right)?;
-    print(match args.voice.json {
+    let text = match args.voice.json {
         true => json(args, &receipts, &told),
         false => text(args, &receipts, &told),
-    })?;
+    };
+    write_text(&args.output, |put| put(&text))?;
     Ok(Outcome::Done)
 }
 

@@ -1,7 +1,5 @@
 //! `umbel parquet`: the Bloom filters in a Parquet file, and which row groups may hold a key.
 
-use std::io::{self, Write};
-
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use umbel_foreign::ForeignFilter;
@@ -9,15 +7,17 @@ use umbel_foreign::parquet::{Parquet, hash};
 use umbel_sets::{Error, ErrorBound, Keys, Options, Report, room_beside};
 
 use crate::Outcome;
-use crate::args::{ParquetArgs, Voice};
+use crate::args::ParquetArgs;
 use crate::columns::{Chunk, ParquetFile, Values};
 use crate::lines::{self, Rows, Source};
 use crate::numbers::{Count, Rate, Size};
-use crate::output::print;
+use crate::output::{check_target, refuse_in_place_of, write_lines, write_text};
 use crate::report::{self, Run, say};
 
 pub(crate) fn parquet(args: &ParquetArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
+    check_target(&args.output)?;
+    refuse_in_place_of(args.output.file(), &[Some(&args.file)])?;
     let file = ParquetFile::open(&args.file, &options)?;
     let asks = !args.keys.is_empty();
     let column = match &args.column {
@@ -27,7 +27,7 @@ pub(crate) fn parquet(args: &ParquetArgs) -> Result<Outcome> {
     if asks && !args.work.explain {
         ask(&file, column.expect("was settled"), args, &options)
     } else {
-        list(&file, column, args.work.voice, &options)
+        list(&file, column, args, &options)
     }
 }
 
@@ -35,10 +35,11 @@ pub(crate) fn parquet(args: &ParquetArgs) -> Result<Outcome> {
 fn list(
     file: &ParquetFile,
     column: Option<usize>,
-    voice: Voice,
+    args: &ParquetArgs,
     options: &Options,
 ) -> Result<Outcome> {
-    let mut lines = Vec::new();
+    let voice = args.work.voice;
+    let (mut lines, mut objects) = (Vec::new(), String::new());
     let mut bytes = 0;
     for chunk in file.chunks(column) {
         let Some(filter) =
@@ -58,7 +59,7 @@ fn list(
             object["physical_type"] = json!(chunk.physical_type());
             object["values"] = json!(chunk.values().to_string());
             object["offset"] = json!(chunk.offset());
-            print(format!("{object}\n"))?;
+            objects += &format!("{object}\n");
             lines.push(Vec::new());
             continue;
         }
@@ -77,7 +78,9 @@ fn list(
         say(&format!("umbel parquet: {}: {}", file.name(), file.no_filters()));
         return Ok(Outcome::Nothing);
     }
-    if !voice.json {
+    let text = if voice.json {
+        objects
+    } else {
         let count = lines.len();
         let s = |count: usize| if count == 1 { "" } else { "s" };
         let groups = file.row_groups();
@@ -90,8 +93,9 @@ fn list(
             s(count),
             Size(bytes)
         );
-        print(head + &table(lines))?;
-    }
+        head + &table(lines)
+    };
+    write_text(&args.output, |put| put(&text))?;
     Ok(Outcome::Done)
 }
 
@@ -136,24 +140,26 @@ fn ask(
     let room = groups.room;
     let rate = groups.rate;
     let run = Run::start("parquet", voice, &options.progress);
-    let mut out = io::stdout();
     let mut total = Report::default();
     let mut written = 0;
-    for source in sources {
-        let mut see = |keys: &Keys<'_>| {
-            let text = groups.answer(keys, voice.json, options.separator)?;
-            written += text.len() as u64;
-            out.write_all(&text).and_then(|()| out.flush()).map_err(Error::Output)
-        };
-        let part = match source {
-            Source::Files(inputs) => umbel_sets::keys(&inputs, room, options, &mut see),
-            Source::Stream(stream) => {
-                let (name, bytes) = stream.open(options)?;
-                umbel_sets::keys_stream(&name, bytes, room, options, &mut see)
-            }
-        };
-        report::add(&mut total, &part?);
-    }
+    write_lines(&args.output, |out| {
+        for source in sources {
+            let mut see = |keys: &Keys<'_>| {
+                let text = groups.answer(keys, voice.json, options.separator)?;
+                written += text.len() as u64;
+                out.write_all(&text).and_then(|()| out.flush()).map_err(Error::Output)
+            };
+            let part = match source {
+                Source::Files(inputs) => umbel_sets::keys(&inputs, room, options, &mut see),
+                Source::Stream(stream) => {
+                    let (name, bytes) = stream.open(options)?;
+                    umbel_sets::keys_stream(&name, bytes, room, options, &mut see)
+                }
+            };
+            report::add(&mut total, &part?);
+        }
+        Ok(())
+    })?;
     total.found = groups.found;
     total.bytes_written = written;
     // A key that is nowhere is taken to be in one of the groups with this chance; none is left out.

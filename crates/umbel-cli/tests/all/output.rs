@@ -265,3 +265,27 @@ fn a_folder_in_memory_is_warned_about_once_and_only_when_it_is_used() {
     assert_eq!(common("--memory 16MiB -q"), 0);
     assert_eq!(common("--memory 1GiB"), 0);
 }
+
+#[test]
+fn what_is_printed_goes_to_a_file_too() {
+    let folder = Folder::new();
+    folder.write("a", "x\ny\n");
+    folder.umbel("build -q -o one a").run().done();
+    folder.umbel("build -q -o two a").run().done();
+    let path =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/foreign/parquet/groups.parquet");
+    folder.write("p.parquet", std::fs::read(path).unwrap());
+    folder.write("ids", "700\n");
+    for job in [
+        "compare one two",
+        "parquet p.parquet",
+        "parquet p.parquet -c id ids",
+        "parquet --json p.parquet",
+    ] {
+        let printed = folder.umbel(job).run().text();
+        assert_eq!(folder.umbel(&format!("{job} -o out")).run().text(), "");
+        assert_eq!(folder.read("out"), printed.as_bytes(), "{job}");
+    }
+    folder.umbel("compare one two -o two").run().fails(&["two: is read too"]);
+    folder.umbel("parquet p.parquet -o p.parquet").run().fails(&["is read too"]);
+}

@@ -160,6 +160,15 @@ fn records_without_a_key_or_that_cannot_be_read() {
     // A record that is kept has no key in common with any.
     let common = folder.umbel("common --jsonl --key id --bad skip --missing keep log log").run();
     assert_eq!(common.text(), "{\"id\":1}\n");
+    // A filter holds no such record, and answers for none.
+    for verb in ["build -o filter", "query filter", "dedup --seen seen"] {
+        folder
+            .umbel("build -q -f -o filter --jsonl --key id --missing skip --bad skip log")
+            .run()
+            .done();
+        let job = format!("{verb} -q --jsonl --key id --missing keep --bad skip log");
+        refused(&folder, &job.replace("build", "build -f"), "--missing skip");
+    }
     // Behind a broken quote, the next line starts a record.
     folder.write("csv", "size,n\n12\" disk,1\n13,2\n\"open,3\n14,4\n\"a\"b,5\n\"two\nlines\",6\n");
     refused(&folder, "dedup --csv csv", "--bad skip");

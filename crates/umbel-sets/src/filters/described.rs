@@ -5,7 +5,7 @@
 
 use umbel::{KeyDescription, Kind};
 
-use crate::{Error, Normalization, Options};
+use crate::{Error, Missing, Normalization, Options};
 
 /// A field that keys were taken from; once for each, in the order of the key.
 const FIELD: &str = "field";
@@ -26,6 +26,9 @@ const TEXT: &str = "text";
 /// are too long.
 pub fn keys_of(kind: Kind, options: &Options, names: &[String]) -> Result<KeyDescription, Error> {
     let fields = options.records.key();
+    if options.missing == Missing::Keep {
+        return Err(Error::KeptWithoutKey);
+    }
     if kind.rows() && !names.is_empty() {
         return Err(Error::NamesOfRows);
     }
