@@ -483,11 +483,11 @@ fn a_record_without_an_end_is_told_by_its_quote_not_by_its_length() {
 
 /// The line and the column of a place, from 1.
 fn line_and_column(bytes: &[u8], place: usize) -> (u64, u64) {
-    let before = String::from_utf8_lossy(&bytes[..place]);
-    let (lines, last) = before
-        .rsplit_once('\n')
-        .map_or((0, &*before), |(all, last)| (all.matches('\n').count() + 1, last));
-    (lines as u64 + 1, last.chars().count() as u64 + 1)
+    let mut lines = bytes[..place].split(|&byte| byte == b'\n');
+    let last = lines.next_back().unwrap_or_default();
+    // Bytes that begin a character.
+    let column = last.iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
+    (lines.count() as u64 + 1, column as u64 + 1)
 }
 
 #[test]
