@@ -151,39 +151,6 @@ fn every_field_of_a_report_is_on_the_page() {
     }
 }
 
-/// The commands on the page print what stands below them: what goes to standard output, and of a report what does not
-/// change from run to run.
-#[test]
-fn commands_on_the_page_print_what_it_shows() {
-    let page = page();
-    let folder = Folder::new();
-    std::os::unix::fs::symlink(root().join("examples"), folder.path("examples")).unwrap();
-    let mut count = 0;
-    for block in page.split("```\n").skip(1).step_by(2) {
-        let Some((command, expected)) =
-            block.strip_prefix("$ umbel ").and_then(|b| b.split_once('\n'))
-        else {
-            continue;
-        };
-        let (command, to_file) = command.split_once(" > ").unwrap_or((command, ""));
-        let run = folder.umbel(command).run();
-        if to_file.is_empty() {
-            assert_eq!(String::from_utf8(run.stdout).unwrap(), expected, "{command}");
-        } else {
-            // Without memory and time.
-            let steady = |report: &str| {
-                let words = report.trim_end().split(", ");
-                let steady =
-                    words.filter(|word| !word.starts_with("peak ") && !word.ends_with(" s"));
-                steady.map(str::to_owned).collect::<Vec<_>>()
-            };
-            assert_eq!(steady(&run.stderr), steady(expected), "{command}");
-        }
-        count += 1;
-    }
-    assert_eq!(count, 2);
-}
-
 #[test]
 fn the_least_memory_for_a_number_of_threads_is_that_of_the_page() {
     let page = page();
