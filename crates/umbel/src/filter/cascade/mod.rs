@@ -386,7 +386,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_example_of_the_format_document() {
+    fn a_key_has_another_hash_in_each_level() {
         let hash = KeyHasher::with_seed(7).hash("umbel");
         assert_eq!(in_level(hash, 0), hash);
         let KeyHash { high, low } = in_level(hash, 1);
