@@ -19,6 +19,7 @@ mod info;
 mod inputs;
 mod keys;
 mod large;
+mod numbers;
 mod output;
 mod parquet;
 mod pictures;

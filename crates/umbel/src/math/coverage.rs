@@ -147,8 +147,8 @@ impl Coverage {
 
     /// The keys of two sets, from the clear bits of A's filter, of B's and of their OR. None when the OR has no clear bit.
     ///
-    /// The intersection is known as well as the bits allow: to a standard deviation of about √(m·fill)/k keys, however
-    /// few are shared.
+    /// The intersection is known as well as the bits allow. Even of sets that share nothing its standard deviation is
+    /// about √m·fill/((1 − fill)·k) keys for the classic kind, where both filters have this fill.
     pub fn overlap(&self, left: f64, right: f64, either: f64) -> Option<Overlap> {
         if either < 1.0 {
             return None;
