@@ -44,7 +44,11 @@ pub(crate) fn of_plans(dir: &Path, force: bool, plans: &[Plan]) -> Result<Vec<Wr
         ("exponent", "why half of the bits should be set", exponent::picture),
         ("rate-by-keys", "the false-positive rate by keys, and the plan", keys::picture),
         ("overfill", "the rate with fewer and more keys than planned", overfill::picture),
-        ("bits-by-rate", "bits per key of every kind by rate", bits::picture),
+        (
+            "bits-by-rate",
+            "bits per key of every kind, over the fewest possible, by rate",
+            bits::picture,
+        ),
     ];
     let written = pictures.map(|(name, shows, draw)| {
         (Written { path: dir.join(format!("{name}.svg")), shows }, draw)

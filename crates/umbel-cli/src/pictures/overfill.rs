@@ -44,6 +44,12 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     if curves.iter().any(|curve| curve.kinds.contains(&Kind::Coded)) {
         legend.say("coded is full soon after its plan");
     }
+    let at_once = goal.plans.iter().map(|plan| plan.kind()).filter(|kind| kind.built_at_once());
+    let at_once: Vec<_> = at_once.map(|kind| kind.name()).collect();
+    if !at_once.is_empty() {
+        legend.say(format!("{}: built at once,", at_once.join(", ")));
+        legend.say("no more keys can be inserted");
+    }
 
     let area = Area { left: 85.0, top: 95.0, right: 625.0, bottom: 435.0 };
     let words = match goal.one_size {

@@ -150,11 +150,23 @@ fn legend(profile: &Profile, fill: Look, words: &str) -> Legend {
     legend
 }
 
+/// An axis for all fills, in twentieths: from 0 to 1, a filter's fills would be a thin band in a large empty picture.
+fn around(profile: &Profile) -> (f64, f64) {
+    let least = profile.stretches.iter().map(|one| one.min).fold(1.0, f64::min);
+    let most = profile.stretches.iter().map(|one| one.max).fold(0.0, f64::max);
+    // Room for the names of the parts, above the band.
+    let most = if profile.sections.len() > 1 { most + 0.15 * (most - least) } else { most };
+    let (low, high) = ((least * 20.0).floor() / 20.0, (most * 20.0).ceil() / 20.0);
+    // Fills that are all the same still need two ends.
+    (low.min(0.95), high.clamp(low.min(0.95) + 0.05, 1.0))
+}
+
 /// The fill along the file, of many blocks in each place.
 fn along(canvas: &mut Canvas, profile: &Profile) -> Legend {
     let end = profile.blocks as f64;
     let x = Axis::counts(0.0, end, 5, "block of the file");
-    let y = Axis::linear(0.0, 1.0, 5, "fill");
+    let (low, high) = around(profile);
+    let y = Axis::linear(low, high, 6, "fill");
     let chart = Chart::new(canvas, RIGHT, x, y, "Fill along the file");
     let (mut upper, mut lower, mut line) = (Vec::new(), Vec::new(), Vec::new());
     for stretch in &profile.stretches {

@@ -68,7 +68,7 @@ impl Pattern {
     /// False-positive probability when a block holds `load` keys on average: Σ Poisson(L; load)·f(L).
     ///
     /// Poisson instead of the true binomial loads, which vary less, overstates the rate when there are
-    /// few blocks: at 1 % and eight probes by 9 % of it with two blocks and 20 % with one. Where the rate
+    /// few blocks: at 1 % and eight probes by 9 % of it with two blocks and 19 % with one. Where the rate
     /// is a concave function of the load, with one probe, it understates it: by up to 0.05 % with two
     /// blocks, 0.1 % with one. 0 for load 0.
     pub fn fpp(&self, load: f64) -> f64 {
