@@ -79,7 +79,7 @@ fn five_pictures_of_a_plan() {
             "Bits per key",
             "times the bound",
             "bloomier",
-            "stable: 9.",
+            "stable: 11.",
             "log2(1/p)",
             "1/ln 2 = 1.44",
         ],

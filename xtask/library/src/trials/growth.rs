@@ -130,50 +130,57 @@ fn each_batch(hasher: &KeyHasher, start: u64, end: u64, mut take: impl FnMut(&[K
     }
 }
 
-/// Log-log, in the colours of Okabe and Ito: lines from the bits, marks as counted.
+/// In the style of `umbel plan --plot`: lines from the bits, rings as counted, the legend beside the curves.
 fn draw(path: &Path, curves: &[(Growth, u64, Curve)]) -> Result<(), Box<dyn std::error::Error>> {
-    let area = SVGBackend::new(path, (900, 560)).into_drawing_area();
+    const TOP: f64 = 0.012;
+    let (grey, pale) = (RGBColor(110, 110, 110), RGBColor(227, 227, 227));
+    let area = SVGBackend::new(path, (950, 460)).into_drawing_area();
     area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area)
-        .caption("A scalable filter's rate as it grows, promised 1 %", ("sans-serif", 22))
-        .margin(16)
-        .x_label_area_size(48)
-        .y_label_area_size(70)
-        .build_cartesian_2d((800f64..14_000_000.0).log_scale(), (0.002f64..0.02).log_scale())?;
+    let title = "False-positive rate of a scalable filter as it grows";
+    area.draw(&Text::new(title, (16, 12), ("sans-serif", 21).into_font()))?;
+    let (left, right) = area.split_horizontally(640);
+    let mut chart = ChartBuilder::on(&left)
+        .margin_top(50)
+        .margin_left(10)
+        .margin_right(15)
+        .x_label_area_size(55)
+        .y_label_area_size(75)
+        .build_cartesian_2d((800f64..14_000_000.0).log_scale(), 0.0..TOP)?;
     chart
         .configure_mesh()
         .x_desc("keys held")
-        .y_desc("chance that a fresh key passes")
+        .y_desc("false-positive rate")
         .x_label_formatter(&|&keys| words(keys as u64))
         .y_label_formatter(&|rate| format!("{:.1} %", rate * 100.0))
-        .label_style(("sans-serif", 15))
-        .light_line_style(RGBColor(240, 240, 240))
+        .y_labels(7)
+        .axis_desc_style(("sans-serif", 17))
+        .label_style(("sans-serif", 16))
+        .axis_style(grey)
+        .bold_line_style(pale)
+        .light_line_style(TRANSPARENT)
         .draw()?;
-    let grey = RGBColor(110, 110, 110);
-    let promise = DashedLineSeries::new([(800.0, FPP), (14e6, FPP)], 8, 5, grey.stroke_width(2));
-    chart
-        .draw_series(promise)?
-        .label("promised, however far it grows")
-        .legend(move |(x, y)| PathElement::new([(x, y), (x + 24, y)], grey.stroke_width(2)));
+    let promise = DashedLineSeries::new([(800.0, FPP), (14e6, FPP)], 7, 4, BLACK.into());
+    chart.draw_series(promise)?;
+    let words = |text: String, y: i32| {
+        right.draw(&Text::new(text, (59, y - 8), ("sans-serif", 16).into_font()))
+    };
+    for x in [15, 26, 37] {
+        right.draw(&PathElement::new([(x, 65), (x + 7, 65)], BLACK))?;
+    }
+    words("promised, however far it grows".to_owned(), 65)?;
     let colours = [RGBColor(0, 114, 178), RGBColor(213, 94, 0)];
-    for ((growth, first, curve), colour) in curves.iter().zip(colours) {
+    for (((growth, first, curve), colour), y) in curves.iter().zip(colours).zip([88, 111]) {
         let line = curve.iter().map(|&(keys, fpp, _)| (keys as f64, fpp));
         let marks = curve.iter().map(|&(keys, _, measured)| {
             Circle::new((keys as f64, measured), 5, colour.stroke_width(2))
         });
         chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
-        chart
-            .draw_series(marks)?
-            .label(format!("{}: line from bits, rings measured", name(*growth, *first)))
-            .legend(move |(x, y)| Circle::new((x + 12, y), 5, colour.stroke_width(2)));
+        chart.draw_series(marks)?;
+        right.draw(&PathElement::new([(15, y), (49, y)], colour.stroke_width(2)))?;
+        right.draw(&Circle::new((32, y), 5, colour.stroke_width(2)))?;
+        words(name(*growth, *first), y)?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::LowerRight)
-        .background_style(WHITE)
-        .border_style(RGBColor(200, 200, 200))
-        .label_font(("sans-serif", 15))
-        .draw()?;
+    words("lines: from bits, rings: measured".to_owned(), 134)?;
     area.present()?;
     Ok(())
 }
