@@ -180,3 +180,19 @@ fn what_is_missing_is_told() {
         !folder.names().contains(&"new".to_owned()) && !folder.names().contains(&"X".to_owned())
     );
 }
+
+/// Lines have no attribute, not even where there is only one.
+#[test]
+fn a_single_key_has_to_name_its_attribute() {
+    let folder = folder();
+    for kind in ["attributes", "attributes:0"] {
+        folder
+            .umbel(&format!("build -q -f --kind {kind} --csv --key host -o one rows.csv"))
+            .run()
+            .done();
+        folder.umbel("query one").stdin("host-7\n").run().fails(&["rows of host", "--key"]);
+        let rows = "host\nhost-7\n";
+        let found = folder.umbel("query -q one --csv --key host").stdin(rows).run().done();
+        assert!(found == rows.as_bytes());
+    }
+}

@@ -69,7 +69,7 @@ fn every_file_is_listed() {
     assert_eq!(listed, found);
 }
 
-/// The bits that are set in the payload of a file, after what the vectors of FORMAT.md tell of its header.
+/// The numbers of the bits that are set in the payload of a file.
 fn set_bits(file: &[u8]) -> String {
     let header = u32::from_le_bytes(file[12..16].try_into().unwrap()) as usize;
     let payload = u64::from_le_bytes(file[40..48].try_into().unwrap()) as usize;
@@ -78,12 +78,12 @@ fn set_bits(file: &[u8]) -> String {
     set.map(|bit| bit.to_string()).collect::<Vec<_>>().join(" ")
 }
 
-/// A field of a header, a u64.
+/// The u64 at an offset of the header.
 fn field(file: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(file[at..at + 8].try_into().unwrap())
 }
 
-/// The same of every part: at `first`, and so many bytes further in each.
+/// The same field of every part: at `first`, then `step` bytes further each.
 fn fields(file: &[u8], first: usize, step: usize, parts: usize) -> Vec<u64> {
     (0..parts).map(|part| field(file, first + step * part)).collect()
 }
@@ -182,7 +182,7 @@ fn document_vectors() -> Vec<String> {
 
     let file = inserted(&plan("coded:12", 1, 51_200, 1), &["umbel"]);
     vector("kind 10, bits 51200, code_bits 12", "umbel", &file);
-    // One that the first level holds by error.
+    // A key that level 0 holds by error.
     let stranger = "excluded-237";
     for (form, excluded) in [(0, "level 1"), (1, "the list")] {
         let plan = plan(&format!("cascade:{form}"), 1, 512, 1);
