@@ -20,12 +20,12 @@ START = struct.Struct("<8sHHIH2sIQQQdQ")  # section 2; 64 bytes that all kinds s
 START_FIELDS = ("magic version kind header_length algorithm zeros_18 description_length seed key_id payload_length "
                 "planned_fpp planned_keys").split()
 SINGLE = struct.Struct("<QI")  # section 2, kinds 1 to 3, from byte 64 on
-CHAIN = struct.Struct("<II")  # section 8, kind 5, from byte 64 on
+CHAIN = struct.Struct("<II")  # section 9, kind 5, from byte 64 on
 ROWS = struct.Struct("<QIII4s")  # section 13, kind 9, from byte 64 on
 CODED = struct.Struct("<QII")  # section 14, kind 10, from byte 64 on
-COUNTERS = struct.Struct("<QII")  # section 9, kind 4, from byte 64 on
+COUNTERS = struct.Struct("<QII")  # section 8, kind 4, from byte 64 on
 CELLS = struct.Struct("<QIIQQ")  # section 10, kind 6, from byte 64 on
-LINK = struct.Struct("<QdQQI4s")  # section 8; 40 bytes
+LINK = struct.Struct("<QdQQI4s")  # section 9; 40 bytes
 LINK_FIELDS = "keys fpp taken bits probes zeros".split()
 WINDOW = struct.Struct("<QIIQQ")  # section 11, kind 7, from byte 64 on
 FUSE = struct.Struct("<IIIII4sQ")  # section 12, kind 8, from byte 64 on
@@ -182,7 +182,7 @@ def read_levels(h, data, length):
 
 
 def read_links(h, data, length):
-    """The table of section 8."""
+    """The table of section 9."""
     count, growth = CHAIN.unpack_from(data, 64)
     require(growth in (0, 1), "growth")
     require(1 <= count <= (48, 1024)[growth], "links")
@@ -291,7 +291,7 @@ def read_filter(path):
 
 
 def nonzero(payload, detail):
-    """A bit for each counter that is not 0, as kind 1 has them: section 9."""
+    """A bit for each counter that is not 0, as kind 1 has them: section 8."""
     bits = bytearray()
     for start in range(0, len(payload), 64 * detail):
         lines = [int.from_bytes(payload[start + 64 * p:start + 64 * (p + 1)], "little") for p in range(detail)]
@@ -436,7 +436,7 @@ def cascade_matches(h, payloads, high, low):
 
 
 def may_contain(h, payloads, key, secret):
-    """Whether any link may hold the key, under the hash it has there: section 8; or any generation: section 11."""
+    """Whether any link may hold the key, under the hash it has there: section 9; or any generation: section 11."""
     hashed = hash_key(h, key, secret)
     if h["kind"] == 7:
         (link,), (payload,) = h["links"], payloads
