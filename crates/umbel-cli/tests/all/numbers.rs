@@ -222,21 +222,18 @@ const SENTENCES: &[Sentence] = &[
     ("docs/performance.md", "| umbel, one key a call, ns | {} | {} | {} |", || {
         recorded("| umbel | one | 1 |", 4)
     }),
-    ("README.md", "{} bytes per key", || {
-        vec![plan(Kind::Blocked, 1_000_000, 0.01).bits_per_key() / 8.0]
-    }),
-    ("docs/guide.md", "the fastest | {} |", || readme_bits(Kind::Blocked)),
-    ("docs/guide.md", "7 cache lines per key | {} |", || readme_bits(Kind::Classic)),
-    ("docs/guide.md", "in Rust a map from keys to values | {} |", || readme_bits(Kind::Bloomier)),
-    ("docs/guide.md", "makes the blocked filter to ship | {} |", || readme_bits(Kind::Counting)),
-    ("docs/guide.md", "nobody knows how many keys will come | {} or more |", || {
-        readme_bits(Kind::Scalable)
-    }),
-    ("docs/guide.md", "none of them may be missed | {} |", || readme_bits(Kind::Window)),
-    ("docs/guide.md", "a miss now and then is acceptable | {} |", || readme_bits(Kind::Stable)),
-    ("docs/guide.md", "you look up any of them | {} per field", || readme_bits(Kind::Attributes)),
-    ("docs/guide.md", "no error on either | {} and a little", || readme_bits(Kind::Cascade)),
-    ("docs/guide.md", "a table of hash codes | {} |", || readme_bits(Kind::Coded)),
+    ("README.md", "it uses {} bytes per key", || bytes_per_key()),
+    ("docs/guide.md", "or {} bytes per key, no matter", || bytes_per_key()),
+    ("docs/guide.md", "per key, the fastest | {}", || guide_bits(Kind::Blocked)),
+    ("docs/guide.md", "cache lines per key | {}", || guide_bits(Kind::Classic)),
+    ("docs/guide.md", "from keys to values | {}", || guide_bits(Kind::Bloomier)),
+    ("docs/guide.md", "blocked filter to ship | {}", || guide_bits(Kind::Counting)),
+    ("docs/guide.md", "many keys will come | {} or more", || guide_bits(Kind::Scalable)),
+    ("docs/guide.md", "them may be missed | {}", || guide_bits(Kind::Window)),
+    ("docs/guide.md", "and then is acceptable | {}", || guide_bits(Kind::Stable)),
+    ("docs/guide.md", "up any of them | {} per field", || guide_bits(Kind::Attributes)),
+    ("docs/guide.md", "no error on either | {} and a little", || guide_bits(Kind::Cascade)),
+    ("docs/guide.md", "table of hash codes | {}", || guide_bits(Kind::Coded)),
     ("CHANGELOG.md", "a little smaller than a classic filter ({} bits per key, {})", || {
         [Kind::Coded, Kind::Classic].map(|kind| sizes(kind)[1]).to_vec()
     }),
@@ -362,7 +359,11 @@ fn twice_as_full(kind: Kind) -> f64 {
     plan(kind, 1_000_000, 0.01).predicted_fpp_at(2_000_000)
 }
 
-fn readme_bits(kind: Kind) -> Vec<f64> {
+fn bytes_per_key() -> Vec<f64> {
+    vec![plan(Kind::Blocked, 1_000_000, 0.01).bits_per_key() / 8.0]
+}
+
+fn guide_bits(kind: Kind) -> Vec<f64> {
     vec![plan(kind, 10_000_000, 0.01).bits_per_key()]
 }
 
