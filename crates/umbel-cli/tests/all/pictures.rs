@@ -89,6 +89,22 @@ fn five_pictures_of_a_plan() {
     }
 }
 
+/// The pictures of the documents, made again by the commands of docs/pictures/README.md.
+#[test]
+fn pictures_of_the_documents_are_up_to_date() {
+    let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures");
+    let folder = Folder::new();
+    folder.umbel("plan --keys 1e6 --fpp 0.01 --plot .").run().text();
+    let numbers: String = (1..=100_000).map(|number| format!("{number}\n")).collect();
+    folder.umbel("build -q -o blocked.umbel --keys 1e5").stdin(numbers).run().done();
+    folder.umbel("info blocked.umbel --plot blocked.svg").run().text();
+    for name in NAMES.into_iter().chain(["blocked"]) {
+        let file = format!("{name}.svg");
+        let same = folder.read(&file) == std::fs::read(kept.join(&file)).unwrap();
+        assert!(same, "docs/pictures/{file} is not what umbel draws");
+    }
+}
+
 #[test]
 fn any_goal_has_pictures() {
     for goal in [
