@@ -202,19 +202,13 @@ enum Handle<'a> {
     Own(File),
 }
 
-/// All of an input, from start to end.
-pub(crate) struct Stream<'a> {
-    reader: Reader<'a>,
+/// An input as a stream, from some offset.
+pub(crate) struct ReadFrom<'a> {
+    reader: &'a Reader<'a>,
     offset: u64,
 }
 
-impl<'a> Stream<'a> {
-    pub(crate) fn new(input: &'a Input) -> Result<Self, Error> {
-        Ok(Self { reader: input.open()?, offset: 0 })
-    }
-}
-
-impl Read for Stream<'_> {
+impl Read for ReadFrom<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let left = self.reader.input.length - self.offset;
         let size = left.min(bytes.len() as u64) as usize;
@@ -234,6 +228,11 @@ impl Reader<'_> {
 
     pub(crate) fn input(&self) -> &Input {
         self.input
+    }
+
+    /// What is there from `offset` on.
+    pub(crate) fn from(&self, offset: u64) -> ReadFrom<'_> {
+        ReadFrom { reader: self, offset }
     }
 
     /// Fills `bytes` from `offset`; an input that has become shorter has changed.
@@ -281,6 +280,20 @@ impl Reader<'_> {
         // Without any end, lines are longer than the pieces together.
         Ok((ends as f64 / read as f64 * length as f64) as u64 + 1)
     }
+}
+
+/// Fills `bytes` as far as the source goes.
+pub(crate) fn read_up_to(source: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
+    let mut read = 0;
+    while read < bytes.len() {
+        match source.read(&mut bytes[read..]) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
 }
 
 /// What went wrong with reading an input; an error of ours may have been passed through its reader.
@@ -355,19 +368,12 @@ impl Spool {
         let (name, start) = (name.into(), self.length);
         let mut piece = vec![0; 1 << 18];
         loop {
-            let mut filled = 0;
             // Pipes give little at once.
-            while filled < piece.len() {
-                match source.read(&mut piece[filled..]) {
-                    Ok(0) => break,
-                    Ok(read) => filled += read,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(source) => return Err(read_error(name, source)),
-                }
-            }
-            if filled == 0 {
-                break;
-            }
+            let filled = match read_up_to(&mut source, &mut piece) {
+                Ok(0) => break,
+                Ok(filled) => filled,
+                Err(source) => return Err(read_error(name, source)),
+            };
             self.file.write_all_at(&piece[..filled], self.length)?;
             self.length += filled as u64;
             self.progress.expect(filled as u64);
@@ -405,7 +411,7 @@ mod tests {
         [&b"a"[..], b"", b"bc"].into_iter().for_each(|row| rows.row(row).unwrap());
         let input = rows.finish().unwrap();
         let mut bytes = Vec::new();
-        Stream::new(&input).unwrap().read_to_end(&mut bytes).unwrap();
+        input.open().unwrap().from(0).read_to_end(&mut bytes).unwrap();
         assert_eq!((input.name(), &bytes[..]), ("rows", &b"a\0\0bc\0"[..]));
     }
 }

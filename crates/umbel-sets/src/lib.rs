@@ -17,7 +17,7 @@
 //! | `threads` | work that several threads share |
 //! | `temporary` | temporary files, in several folders |
 //! | `spill` | what is in them: partitions of lines, sorted runs |
-//! | `operation` | the plan and the work of `common`, `except` and `dedup` |
+//! | `operation` | the plan and the work of `common`, `except`, `dedup` and `diff` |
 //! | `sample` | what a few pieces of an input tell of all of it |
 //! | `places` | the inputs laid end to end |
 //! | `passes` | what each pass saw, and the report of all |
@@ -59,7 +59,9 @@ pub use filters::{
 pub use input::{Input, Spool};
 pub use keys::{Keys, keys, keys_stream};
 pub use operation::{Change, Diff, Distinct, Keep, SetOperation, SetPlan, Strategy, Top};
-pub use records::{Bad, Missing, Normalization, Records, Rewritten, align};
+pub use records::{
+    Bad, Missing, Normalization, Records, Rewritten, align, compares_headers, leaves_bad_rows_out,
+};
 pub use report::{Changes, ErrorBound, Progress, Report};
 pub use temporary::TempFolders;
 

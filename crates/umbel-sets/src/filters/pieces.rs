@@ -7,14 +7,14 @@
 //! the filter is read and written once.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Seek, Write};
+use std::io::{BufReader, BufWriter, Seek, Write};
 use std::sync::Mutex;
 
 use umbel::filter::{Shard, ShardIndex, ShardReader, ShardWriter};
 use umbel::{FileError, KeyDescription, KeyHash, KeyHasher, Plan, Receipt, Secret};
 
 use crate::budget::Budget;
-use crate::input::{Input, lengths};
+use crate::input::{Input, lengths, read_up_to};
 use crate::passes::Passes;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
@@ -45,12 +45,23 @@ pub type Noted<'a> =
     dyn Fn(&mut dyn FnMut(&[KeyHash]) -> Result<(), Error>) -> Result<(), Error> + 'a;
 
 impl<'a> LargeFilter<'a> {
-    /// Begins to read it, in pieces that leave room for the work.
-    pub(super) fn open(&self, bytes: u64) -> Result<ShardReader<BufReader<&'a File>>, Error> {
+    /// Begins work with it: gives who reads its pieces, which leave room for the work, who scans lines with its hash, and
+    /// who sets these aside, `ordered` or not, with what is noted in front.
+    pub(super) fn open<'o>(
+        &self,
+        ordered: bool,
+        options: &'o Options,
+    ) -> Result<(ShardReader<BufReader<&'a File>>, Scanner<'o>, Split), Error> {
+        let budget = Budget::new(options.memory, options.threads)?;
         let mut file = self.file;
         file.rewind().map_err(FileError::from)?;
         let source = BufReader::with_capacity(1 << 18, file);
-        Ok(ShardReader::new(source, self.length, self.secret, bytes)?)
+        let shards = ShardReader::new(source, self.length, self.secret, piece(budget))?;
+        let scanner = Scanner::new(options, *shards.hasher())?;
+        let (index, count, plan) = (shards.index(), shards.count(), shards.plan());
+        let split = Split::new(index, count, plan, budget, ordered, options)?;
+        (self.noted)(&mut |hashes| split.note(hashes))?;
+        Ok((shards, scanner, split))
     }
 }
 
@@ -74,14 +85,11 @@ pub fn build_in_pieces(
     options.progress.expect(lengths(inputs));
     let mut report = Report::default();
     report.passed(inputs, &scanner.scan(inputs, &split)?);
-    report.bytes_spilled += 16 * report.lines;
-    report.bytes_read += 16 * report.lines;
+    report.bytes_spilled += spilled(report.lines);
+    report.bytes_read += spilled(report.lines);
     for hashes in split.finish()? {
         shards.shard(|shard| {
-            hashes.each(|hashes, _| {
-                shard.insert_all(hashes);
-                Ok(())
-            })?;
+            hashes.insert(shard)?;
             Ok::<(), ShardError>(())
         })?;
     }
@@ -98,25 +106,16 @@ pub fn add_in_pieces(
     out: impl Write,
     options: &Options,
 ) -> Result<(Report, Receipt), Error> {
-    let budget = Budget::new(options.memory, options.threads)?;
-    let mut old = filter.open(piece(budget))?;
-    let (plan, hasher) = (*old.plan(), *old.hasher());
-    let scanner = Scanner::new(options, hasher)?;
-    let split = Split::new(old.index(), old.count(), &plan, budget, false, options)?;
-    (filter.noted)(&mut |hashes| split.note(hashes))?;
+    let (mut old, scanner, split) = filter.open(false, options)?;
+    let (plan, hasher, bytes) = (*old.plan(), *old.hasher(), piece(scanner.budget));
     options.progress.expect(lengths(inputs));
     let mut report = Report::default();
     report.passed(inputs, &scanner.scan(inputs, &split)?);
-    report.bytes_spilled += 16 * report.lines;
-    report.bytes_read += 16 * report.lines + plan.bytes();
-    let mut shards = ShardWriter::new(out, &plan, hasher, old.description(), piece(budget))?;
+    report.bytes_spilled += spilled(report.lines);
+    report.bytes_read += spilled(report.lines) + plan.bytes();
+    let mut shards = ShardWriter::new(out, &plan, hasher, old.description(), bytes)?;
     for hashes in split.finish()? {
-        shards.shard_of(&mut old, |shard| {
-            hashes.each(|hashes, _| {
-                shard.insert_all(hashes);
-                Ok(())
-            })
-        })?;
+        shards.shard_of(&mut old, |shard| hashes.insert(shard))?;
     }
     old.finish()?;
     Ok((report, shards.finish().map_err(Error::Output)?))
@@ -134,13 +133,8 @@ pub fn query_in_pieces(
     out: &mut (dyn Write + Send),
     options: &Options,
 ) -> Result<(Report, Receipt), Error> {
-    let budget = Budget::new(options.memory, options.threads)?;
-    let mut shards = filter.open(piece(budget))?;
-    let plan = *shards.plan();
-    let scanner = Scanner::new(options, *shards.hasher())?;
-    let index = shards.index();
-    let split = Split::new(index, shards.count(), &plan, budget, true, options)?;
-    (filter.noted)(&mut |hashes| split.note(hashes))?;
+    let (mut shards, scanner, split) = filter.open(true, options)?;
+    let (plan, index, budget) = (*shards.plan(), shards.index(), scanner.budget);
     options.progress.expect(2 * lengths(inputs));
     let mut passes = Passes::new(inputs);
     passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, &split)?)?;
@@ -169,11 +163,16 @@ pub fn query_in_pieces(
         room: room(budget),
     };
     passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, &answer)?)?;
-    let spilled = 16 * lines + lines / 8;
+    let spilled = spilled(lines) + lines / 8;
     let mut report = passes.finish_with(inputs, spilled + plan.bytes(), spilled);
     let (_, sink) = answer.state.into_inner().expect("no worker panics");
     sink.finish(&mut report)?;
     Ok((report, receipt))
+}
+
+/// Bytes of the hashes of so many lines.
+pub(super) fn spilled(lines: u64) -> u64 {
+    16 * lines
 }
 
 /// Bytes of a piece in memory.
@@ -295,6 +294,14 @@ pub(super) struct Hashes {
 }
 
 impl Hashes {
+    /// Inserts all of them.
+    fn insert(&self, shard: &mut Shard<'_>) -> Result<(), Error> {
+        self.each(|hashes, _| {
+            shard.insert_all(hashes);
+            Ok(())
+        })
+    }
+
     /// Shows them in their order, at most [`BATCH`] at a time, and whether they are noted ones.
     pub(super) fn each(
         &self,
@@ -319,20 +326,6 @@ impl Hashes {
             noted -= noted.min(hashes.len() as u64);
         }
     }
-}
-
-/// Fills `bytes` as far as the source goes.
-fn read_up_to(source: &mut impl Read, bytes: &mut [u8]) -> std::io::Result<usize> {
-    let mut read = 0;
-    while read < bytes.len() {
-        match source.read(&mut bytes[read..]) {
-            Ok(0) => break,
-            Ok(more) => read += more,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(read)
 }
 
 /// Answers as bits in a temporary file, those of each piece from a byte of their own on.

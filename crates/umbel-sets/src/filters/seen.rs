@@ -97,12 +97,7 @@ impl<'a> Seen<'a> {
             filter,
             left,
             budget: scanner.budget,
-            sink: Sink::new(out, options.separator),
-            save,
-            every,
-            saved: Instant::now(),
-            at: Checkpoint::default(),
-            noted: Vec::new(),
+            recorder: Recorder::new(out, save, every, options),
             flush: false,
         };
         let skip = Skip { state: Mutex::new(state), room };
@@ -111,7 +106,7 @@ impl<'a> Seen<'a> {
 
     /// Writes no header: what is written goes on where one is already.
     pub fn leave_header_out(&mut self) {
-        self.skip.state.get_mut().expect("no worker panics").sink.leave_header_out();
+        self.skip.state.get_mut().expect("no worker panics").recorder.sink.leave_header_out();
     }
 
     /// Goes through files.
@@ -150,7 +145,7 @@ impl<'a> Seen<'a> {
     pub fn stop(&self) -> Result<Checkpoint, Error> {
         let mut state = self.skip.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.checkpoint(true)?;
-        let at = state.at.clone();
+        let at = state.recorder.at.clone();
         std::mem::forget(state);
         Ok(at)
     }
@@ -175,7 +170,7 @@ impl<'a> Seen<'a> {
         state.checkpoint(true)?;
         let missing = state.filter.receipt().fpp;
         report.error = Some(ErrorBound { extra: 0.0, missing });
-        state.sink.finish(&mut report)?;
+        state.recorder.sink.finish(&mut report)?;
         Ok(report)
     }
 }
@@ -189,24 +184,72 @@ struct State<'a> {
     /// Keys that it may still take, unless it grows.
     left: u64,
     budget: Budget,
-    sink: Sink<'a>,
+    recorder: Recorder<'a>,
+}
+
+/// Lines that go out, and what records them.
+pub(super) struct Recorder<'a> {
+    pub(super) sink: Sink<'a>,
     save: &'a mut dyn Save,
     every: Duration,
     saved: Instant,
-    at: Checkpoint,
+    pub(super) at: Checkpoint,
     /// What is noted next.
     noted: Vec<KeyHash>,
 }
 
-impl State<'_> {
-    /// First the lines, then what records them.
-    fn checkpoint(&mut self, end: bool) -> Result<(), Error> {
+impl<'a> Recorder<'a> {
+    pub(super) fn new(
+        out: &'a mut (dyn Write + Send),
+        save: &'a mut dyn Save,
+        every: Duration,
+        options: &Options,
+    ) -> Self {
+        let (sink, at) = (Sink::new(out, options.separator), Checkpoint::default());
+        Self { sink, save, every, saved: Instant::now(), at, noted: Vec::new() }
+    }
+
+    /// First the lines, then what records them, with the filter that is in memory.
+    pub(super) fn checkpoint(
+        &mut self,
+        filter: Option<&AnyFilter>,
+        end: bool,
+    ) -> Result<(), Error> {
         self.sink.flush()?;
         self.save.sync().map_err(Error::Output)?;
         self.at.found = self.sink.lines();
-        self.save.save(Some(&*self.filter), &self.at, end).map_err(Error::Save)?;
+        self.save.save(filter, &self.at, end).map_err(Error::Save)?;
         self.saved = Instant::now();
         Ok(())
+    }
+
+    /// Whether it is time for a checkpoint.
+    pub(super) fn is_due(&self) -> bool {
+        self.saved.elapsed() >= self.every
+    }
+
+    /// Notes hashes before their lines go out.
+    pub(super) fn note(&mut self, hashes: impl Iterator<Item = KeyHash>) -> Result<(), Error> {
+        self.noted.clear();
+        self.noted.extend(hashes);
+        self.save.note(&self.noted).map_err(Error::Save)
+    }
+
+    /// Goes on behind the first `done` of some lines.
+    pub(super) fn pass(&mut self, lines: &Lines<'_>, done: usize) {
+        if self.at.input != lines.name() {
+            let found = self.at.found;
+            self.at = Checkpoint { input: lines.name().to_owned(), offset: 0, found };
+        }
+        if let Some(last) = done.checked_sub(1) {
+            self.at.offset = lines.offset(last) + lines.extent(last).len() as u64;
+        }
+    }
+}
+
+impl State<'_> {
+    fn checkpoint(&mut self, end: bool) -> Result<(), Error> {
+        self.recorder.checkpoint(Some(&*self.filter), end)
     }
 
     /// Inserts hashes, as many as there is room for; gives how many those are, and why not all.
@@ -230,12 +273,10 @@ impl State<'_> {
         let mut known = vec![false; hashes.len() - done];
         self.filter.contains_all(&hashes[done..], &mut known);
         if self.forgets {
-            self.save.note(&hashes[..done]).map_err(Error::Save)?;
+            self.recorder.note(hashes[..done].iter().copied())?;
         } else {
-            self.noted.clear();
             let new = hashes.iter().zip(new).filter(|(_, new)| **new);
-            self.noted.extend(new.map(|(hash, _)| *hash));
-            self.save.note(&self.noted).map_err(Error::Save)?;
+            self.recorder.note(new.map(|(hash, _)| *hash))?;
         }
         Ok((done + known.iter().take_while(|known| **known).count(), error))
     }
@@ -251,11 +292,11 @@ impl Skip<'_> {
     fn begin(&self, input: Option<&str>, flush: bool) -> Result<(), Error> {
         let mut state = self.state.lock().expect("no worker panics");
         state.flush = flush;
-        if state.at.input.is_empty() {
-            state.at.input = input.unwrap_or_default().to_owned();
+        if state.recorder.at.input.is_empty() {
+            state.recorder.at.input = input.unwrap_or_default().to_owned();
             state.checkpoint(false)?;
         }
-        state.sink.flush()
+        state.recorder.sink.flush()
     }
 }
 
@@ -269,8 +310,8 @@ impl Visit for Skip<'_> {
 
     fn header(&self, row: &[u8]) -> Result<(), Error> {
         let mut state = self.state.lock().expect("no worker panics");
-        state.sink.header(Some(row))?;
-        if state.flush { state.sink.flush() } else { Ok(()) }
+        state.recorder.sink.header(Some(row))?;
+        if state.flush { state.recorder.sink.flush() } else { Ok(()) }
     }
 
     fn kept(&self, new: &mut Vec<bool>, lines: &Lines<'_>) -> Result<(), Error> {
@@ -278,21 +319,16 @@ impl Visit for Skip<'_> {
         new.clear();
         new.resize(lines.len(), false);
         let (done, error) = state.insert(lines.hashes(), new)?;
-        state.sink.rows(lines, (0..done).filter(|&i| new[i]))?;
-        if state.at.input != lines.name() {
-            state.at = Checkpoint { input: lines.name().to_owned(), offset: 0, ..state.at };
-        }
-        let last =
-            done.checked_sub(1).map(|last| lines.offset(last) + lines.extent(last).len() as u64);
-        state.at.offset = last.unwrap_or(state.at.offset);
+        state.recorder.sink.rows(lines, (0..done).filter(|&i| new[i]))?;
+        state.recorder.pass(lines, done);
         if done < lines.len() {
             let (at, keys) = (lines.at(done), state.filter.plan().keys());
             return Err(error.unwrap_or(Error::FilterFull { at, keys }));
         }
-        if state.saved.elapsed() >= state.every {
+        if state.recorder.is_due() {
             state.checkpoint(false)
         } else if state.flush {
-            state.sink.flush()
+            state.recorder.sink.flush()
         } else {
             Ok(())
         }

@@ -6,24 +6,22 @@
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use umbel::Receipt;
 use umbel::filter::{Shard, ShardIndex, ShardWriter};
-use umbel::{KeyHash, Receipt};
 
-use super::pieces::{AnswerWriter, Answers, BATCH, LargeFilter, Split, piece, room};
-use super::seen::{Checkpoint, Save};
-use crate::budget::Budget;
+use super::pieces::{AnswerWriter, Answers, BATCH, LargeFilter, piece, room, spilled};
+use super::seen::{Checkpoint, Recorder, Save};
 use crate::input::{Input, lengths};
 use crate::passes::Passes;
 use crate::report::{ErrorBound, Report};
-use crate::scan::{Lines, Scanner, Visit};
-use crate::sink::Sink;
+use crate::scan::{Lines, Visit};
 use crate::{Error, Options};
 
 /// A run over lines with a filter of those seen before that does not fit in memory.
 pub struct SeenInPieces<'a> {
-    state: Mutex<State<'a>>,
+    recorder: Mutex<Recorder<'a>>,
     options: &'a Options,
 }
 
@@ -36,20 +34,12 @@ impl<'a> SeenInPieces<'a> {
         every: Duration,
         options: &'a Options,
     ) -> Self {
-        let state = State {
-            sink: Sink::new(out, options.separator),
-            save,
-            every,
-            saved: Instant::now(),
-            at: Checkpoint::default(),
-            noted: Vec::new(),
-        };
-        Self { state: Mutex::new(state), options }
+        Self { recorder: Mutex::new(Recorder::new(out, save, every, options)), options }
     }
 
     /// Writes no header: what is written goes on where one is already.
     pub fn leave_header_out(&mut self) {
-        self.state.get_mut().expect("no worker panics").sink.leave_header_out();
+        self.recorder.get_mut().expect("no worker panics").sink.leave_header_out();
     }
 
     /// Goes through files; `file` gets the filter with their lines in it, which counts when this is done. Gives its receipt.
@@ -64,12 +54,9 @@ impl<'a> SeenInPieces<'a> {
         file: impl Write,
     ) -> Result<(Report, Receipt), Error> {
         let options = self.options;
-        let budget = Budget::new(options.memory, options.threads)?;
-        let mut old = filter.open(piece(budget))?;
-        let (plan, hasher, index) = (*old.plan(), *old.hasher(), old.index());
-        let scanner = Scanner::new(options, hasher)?;
-        let split = Split::new(index, old.count(), &plan, budget, true, options)?;
-        (filter.noted)(&mut |hashes| split.note(hashes))?;
+        let (mut old, scanner, split) = filter.open(true, options)?;
+        let (plan, hasher, index, budget) =
+            (*old.plan(), *old.hasher(), old.index(), scanner.budget);
         options.progress.expect(2 * lengths(inputs));
         let mut passes = Passes::new(inputs);
         passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, &split)?)?;
@@ -103,21 +90,21 @@ impl<'a> SeenInPieces<'a> {
         let go_out = GoOut {
             index,
             answers: Mutex::new(answers.finish(budget)?),
-            state: &self.state,
+            recorder: &self.recorder,
             room: room(budget),
         };
         go_out.begin(inputs.first().map(Input::name))?;
         let tallies = scanner.scan(inputs, &go_out);
-        let mut state = self.state.lock().expect("no worker panics");
+        let mut recorder = self.recorder.lock().expect("no worker panics");
         // Also after an error: what went out is noted.
         if !matches!(tallies, Err(Error::Output(_) | Error::Save(_))) {
-            state.checkpoint(true)?;
+            recorder.checkpoint(None, true)?;
         }
         passes.seen(inputs, 0..inputs.len(), &tallies?)?;
-        let spilled = 16 * lines + lines / 8;
+        let spilled = spilled(lines) + lines / 8;
         let mut report = passes.finish_with(inputs, spilled + plan.bytes(), spilled);
         report.error = Some(ErrorBound { extra: 0.0, missing: receipt.fpp });
-        (report.found, report.bytes_written) = (state.sink.lines(), state.sink.bytes());
+        (report.found, report.bytes_written) = (recorder.sink.lines(), recorder.sink.bytes());
         Ok((report, receipt))
     }
 
@@ -126,36 +113,14 @@ impl<'a> SeenInPieces<'a> {
     /// # Errors
     /// [`Error::Output`], [`Error::Save`].
     pub fn stop(&self) -> Result<Checkpoint, Error> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
         // Before the first line there is nothing to note.
-        if !state.at.input.is_empty() {
-            state.checkpoint(true)?;
+        if !recorder.at.input.is_empty() {
+            recorder.checkpoint(None, true)?;
         }
-        let at = state.at.clone();
-        std::mem::forget(state);
+        let at = recorder.at.clone();
+        std::mem::forget(recorder);
         Ok(at)
-    }
-}
-
-struct State<'a> {
-    sink: Sink<'a>,
-    save: &'a mut dyn Save,
-    every: Duration,
-    saved: Instant,
-    at: Checkpoint,
-    /// What is noted next.
-    noted: Vec<KeyHash>,
-}
-
-impl State<'_> {
-    /// First the lines, then what records them.
-    fn checkpoint(&mut self, end: bool) -> Result<(), Error> {
-        self.sink.flush()?;
-        self.save.sync().map_err(Error::Output)?;
-        self.at.found = self.sink.lines();
-        self.save.save(None, &self.at, end).map_err(Error::Save)?;
-        self.saved = Instant::now();
-        Ok(())
     }
 }
 
@@ -163,16 +128,16 @@ impl State<'_> {
 struct GoOut<'a, 'o> {
     index: ShardIndex,
     answers: Mutex<Answers>,
-    state: &'a Mutex<State<'o>>,
+    recorder: &'a Mutex<Recorder<'o>>,
     room: u64,
 }
 
 impl GoOut<'_, '_> {
     /// Notes what was there before all.
     fn begin(&self, input: Option<&str>) -> Result<(), Error> {
-        let mut state = self.state.lock().expect("no worker panics");
-        state.at.input = input.unwrap_or_default().to_owned();
-        state.checkpoint(false)
+        let mut recorder = self.recorder.lock().expect("no worker panics");
+        recorder.at.input = input.unwrap_or_default().to_owned();
+        recorder.checkpoint(None, false)
     }
 }
 
@@ -184,24 +149,16 @@ impl Visit for GoOut<'_, '_> {
     }
 
     fn header(&self, row: &[u8]) -> Result<(), Error> {
-        self.state.lock().expect("no worker panics").sink.header(Some(row))
+        self.recorder.lock().expect("no worker panics").sink.header(Some(row))
     }
 
     fn kept(&self, new: &mut Vec<usize>, lines: &Lines<'_>) -> Result<(), Error> {
-        let mut state = self.state.lock().expect("no worker panics");
-        let State { sink, save, at, noted, .. } = &mut *state;
+        let mut recorder = self.recorder.lock().expect("no worker panics");
         self.answers.lock().expect("no worker panics").wanted(self.index, true, lines, new)?;
-        noted.clear();
-        noted.extend(new.iter().map(|&i| lines.hashes()[i]));
-        save.note(noted).map_err(Error::Save)?;
-        sink.rows(lines, new.iter().copied())?;
-        if at.input != lines.name() {
-            *at = Checkpoint { input: lines.name().to_owned(), offset: 0, found: at.found };
-        }
-        if let Some(last) = lines.len().checked_sub(1) {
-            at.offset = lines.offset(last) + lines.extent(last).len() as u64;
-        }
-        if state.saved.elapsed() >= state.every { state.checkpoint(false) } else { Ok(()) }
+        recorder.note(new.iter().map(|&i| lines.hashes()[i]))?;
+        recorder.sink.rows(lines, new.iter().copied())?;
+        recorder.pass(lines, lines.len());
+        if recorder.is_due() { recorder.checkpoint(None, false) } else { Ok(()) }
     }
 
     fn room(&self) -> u64 {

@@ -16,6 +16,9 @@
 //! comes once and is in no other input; a doubtful one is decided by its bytes. Memory holds lines that
 //! repeat, keys of other inputs, and the filter's false positives.
 //!
+//! Where every record of the first inputs is wanted, not one of each key, the keys of the others alone decide (`look_up`).
+//! Where the last record of a key is, or counts are, nothing is written before all lines were seen.
+//!
 //! What does not fit in memory is spilled to partitions by hash. Each partition is joined in a table of its
 //! own (`settle`), and the results are merged by place. One more pass writes them (`write`), unless few results are
 //! expected: then the rows themselves go through temporary files. Without filters, every line is doubtful.

@@ -29,7 +29,7 @@ use std::hash::{BuildHasher, RandomState};
 use memchr::{memchr, memchr_iter, memchr2_iter, memrchr};
 
 pub use normalize::Normalization;
-pub use rewrite::{Rewritten, align};
+pub use rewrite::{Rewritten, align, compares_headers, leaves_bad_rows_out};
 pub(crate) use stored::{Layout, MOST_HEADER, Record};
 
 use crate::error::{Place, QuoteFlaw};
@@ -203,7 +203,7 @@ pub(crate) struct Format {
     alone: [u8; 16],
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Lines(u8),
     Csv(u8),

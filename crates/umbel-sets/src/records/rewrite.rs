@@ -7,9 +7,9 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use super::{Bad, Flaw, Format, Kind, MARK, Value, blank, columns, list, mark};
+use super::{Bad, Flaw, Format, Kind, MARK, Records, Value, blank, columns, list, mark};
 use crate::error::{LineCounter, Place, QuoteFlaw};
-use crate::input::{Input, Spool, Stream};
+use crate::input::{Input, Spool};
 use crate::report::Progress;
 use crate::scan::skip_line;
 use crate::{Error, Options};
@@ -26,9 +26,8 @@ const SHARE: u64 = 8;
 /// # Errors
 /// [`Error::OtherColumns`] for a header with other names; those of reading and of temporary files.
 pub fn align(inputs: Vec<Input>, rows: bool, options: &Options) -> Result<Vec<Input>, Error> {
-    let format = Format::new(options)?;
-    let together = format.header && (rows || format.fields.is_empty()) && inputs.len() > 1;
-    let cleans = format.bad == Bad::Skip && matches!(format.kind, Kind::Csv(_));
+    let together = inputs.len() > 1 && compares_headers(rows, options);
+    let cleans = leaves_bad_rows_out(options);
     if !together && !cleans {
         return Ok(inputs);
     }
@@ -36,7 +35,8 @@ pub fn align(inputs: Vec<Input>, rows: bool, options: &Options) -> Result<Vec<In
     let mut spool = None;
     let mut aligned = Vec::new();
     for input in inputs {
-        let mut rewritten = Rewritten::new(input.name(), Stream::new(&input)?, options)?;
+        let reader = input.open()?;
+        let mut rewritten = Rewritten::new(input.name(), reader.from(0), options)?;
         let mut moves = false;
         if together && let Some(header) = rewritten.header()? {
             match &first {
@@ -58,10 +58,26 @@ pub fn align(inputs: Vec<Input>, rows: bool, options: &Options) -> Result<Vec<In
             };
             aligned.push(spool.add(input.name(), rewritten)?);
         } else {
+            drop(reader);
             aligned.push(input);
         }
     }
     Ok(aligned)
+}
+
+/// Whether inputs that are worked with together must have headers with the same names: where `rows` of all of them go out,
+/// or whole rows are compared.
+pub fn compares_headers(rows: bool, options: &Options) -> bool {
+    let has_names = matches!(
+        options.records,
+        Records::Csv { header: true, .. } | Records::Tsv { header: true, .. }
+    );
+    has_names && (rows || options.records.key().is_empty())
+}
+
+/// Whether rows of CSV that cannot be read are to be left out, which takes a copy of the input.
+pub fn leaves_bad_rows_out(options: &Options) -> bool {
+    options.bad == Bad::Skip && matches!(options.records, Records::Csv { .. })
 }
 
 /// Where each of `wanted` names is among the `found`, if these are the same.
@@ -149,11 +165,6 @@ impl<R: Read> Rewritten<R> {
         })
     }
 
-    /// Whether rows of CSV that cannot be read are to be left out.
-    pub fn is_needed(options: &Options) -> bool {
-        options.bad == Bad::Skip && matches!(options.records, super::Records::Csv { .. })
-    }
-
     /// The names of the columns, read ahead.
     fn header(&mut self) -> Result<Option<Vec<Vec<u8>>>, Error> {
         let mut values = Vec::new();
@@ -190,13 +201,15 @@ impl<R: Read> Rewritten<R> {
                 continue;
             }
             values.clear();
-            let found = match self.format.kind {
-                Kind::Csv(_) if blank(bytes).is_some() => Ok(blank(bytes).expect("just seen")),
-                Kind::Csv(delimiter) => columns::each(bytes, delimiter, |_, value| {
-                    values.push(value);
-                    Ok(())
-                }),
-                _ => Ok(memchr::memchr(b'\n', bytes).unwrap_or(bytes.len())),
+            let next_line = memchr::memchr(b'\n', bytes).unwrap_or(bytes.len());
+            let mut keep = |_, value| {
+                values.push(value);
+                Ok(())
+            };
+            let found = match (self.format.kind, blank(bytes)) {
+                (Kind::Csv(_), Some(length)) => Ok(length),
+                (Kind::Csv(delimiter), None) => columns::each(bytes, delimiter, &mut keep),
+                _ => Ok(next_line),
             };
             let whole = match &found {
                 Ok(length) => *length < bytes.len(),
@@ -210,19 +223,14 @@ impl<R: Read> Rewritten<R> {
             if self.started && (whole || self.ended || too_long) {
                 return Ok(Some(match found {
                     Ok(length) => {
-                        let row = &bytes[..length];
-                        if !matches!(self.format.kind, Kind::Csv(_)) {
-                            let text = row.strip_suffix(b"\r").unwrap_or(row);
-                            columns::each_unquoted(text, b'\t', |_, value| {
-                                values.push(value);
-                                Ok(())
-                            })
-                            .unwrap_or_default();
+                        let text = bytes[..length].strip_suffix(b"\r").unwrap_or(&bytes[..length]);
+                        if self.format.kind == Kind::Tsv {
+                            columns::each_unquoted(text, b'\t', keep).unwrap_or_default();
                         }
-                        (length, Ok(!row.strip_suffix(b"\r").unwrap_or(row).is_empty()))
+                        (length, Ok(!text.is_empty()))
                     }
                     // The next record is taken to start on the next line.
-                    Err(flaw) => (memchr::memchr(b'\n', bytes).unwrap_or(bytes.len()), Err(flaw)),
+                    Err(flaw) => (next_line, Err(flaw)),
                 }));
             }
             self.read_on()?;

@@ -1,11 +1,10 @@
 //! Lines longer than a chunk: how far a buffer may grow for one, and what is told when it may not.
 
-use std::io::{self, Read};
+use std::io::Read;
 
 use super::Scanner;
 use crate::Error;
 use crate::error::Place;
-use crate::input::Reader;
 use crate::records::{Ends, mark};
 
 impl Scanner<'_> {
@@ -74,20 +73,4 @@ pub(crate) fn skip_line(source: &mut impl Read, ends: Ends, quoted: &mut bool) -
         }
     }
     (length, false)
-}
-
-/// An input as a stream, from some offset.
-pub(super) struct ReadFrom<'a> {
-    pub(super) reader: &'a Reader<'a>,
-    pub(super) offset: u64,
-}
-
-impl Read for ReadFrom<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let left = self.reader.input().length() - self.offset;
-        let size = left.min(bytes.len() as u64) as usize;
-        self.reader.read_at(&mut bytes[..size], self.offset).map_err(io::Error::other)?;
-        self.offset += size as u64;
-        Ok(size)
-    }
 }

@@ -38,7 +38,7 @@ use crate::{Error, Options};
 use batch::{Batch, Origin};
 use course::Course;
 pub(crate) use long::skip_line;
-use long::{Loaded, ReadFrom, grown};
+use long::{Loaded, grown};
 use turns::{Halt, StopOnDrop, Turns};
 use worker::Worker;
 
@@ -418,7 +418,7 @@ impl<'a> Scanner<'a> {
             let longer = if read == 0 { 4 << 10 } else { 2 * read };
             if read > 0 && longer as u64 > self.budget.long_line() {
                 let loaded = Loaded { name, buffer: &bytes, first: 0, offset: 0 };
-                let mut rest = ReadFrom { reader, offset: read as u64 };
+                let mut rest = reader.from(read as u64);
                 self.check_long(&loaded, longer, self.budget.long_line(), &mut rest)?;
             }
             bytes.resize((longer as u64).min(length) as usize, 0);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::batch::{Batch, Origin};
 use super::course::{Chunk, Course};
-use super::long::{Loaded, ReadFrom, grown};
+use super::long::{Loaded, grown};
 use super::turns::{Halt, Turns};
 use super::{Scanner, Tally, Visit};
 use crate::Error;
@@ -171,7 +171,7 @@ impl<'a> Worker<'a> {
                     first: lines.start,
                     offset: from + lines.start as u64,
                 };
-                let mut rest = ReadFrom { reader, offset };
+                let mut rest = reader.from(offset);
                 scanner.check_long(&loaded, longer, visit.room(), &mut rest)?;
             }
             self.buffer.reserve_exact(longer - searched);

@@ -20,10 +20,23 @@ struct Course<H> {
     size: u64,
     /// Made for the first shard.
     shard: Option<Blocks>,
-    /// Blocks gone through, bits set in them, and the sum of their rates.
-    done: u64,
+    passed: Passed,
+}
+
+/// Blocks gone through, bits set in them, and the sum of their rates.
+#[derive(Default)]
+struct Passed {
+    blocks: u64,
     set_bits: u64,
     rates: f64,
+}
+
+impl Passed {
+    fn add(&mut self, blocks: &[Block], plan: &Plan) {
+        self.blocks += blocks.len() as u64;
+        self.set_bits += bits::count_ones(blocks);
+        self.rates += BlockedLayout::fpp(blocks, plan) * blocks.len() as f64;
+    }
 }
 
 impl<H: Hashing> Course<H> {
@@ -34,9 +47,7 @@ impl<H: Hashing> Course<H> {
             kernel: Kernel::detect(plan.probes),
             size: (bytes / bits::BLOCK_BYTES).clamp(1, plan.bits / BLOCK_BITS),
             shard: None,
-            done: 0,
-            set_bits: 0,
-            rates: 0.0,
+            passed: Passed::default(),
         }
     }
 
@@ -60,7 +71,7 @@ impl<H: Hashing> Course<H> {
         end: impl FnOnce(&[Block]) -> Result<(), FileError>,
     ) -> Result<(), E> {
         let (total, size) = (self.total(), self.size);
-        let left = total - self.done;
+        let left = total - self.passed.blocks;
         assert!(left > 0, "a shard is left");
         let shard = match &mut self.shard {
             Some(shard) => shard,
@@ -69,26 +80,23 @@ impl<H: Hashing> Course<H> {
         let size = left.min(size);
         let blocks: &mut [Block] = &mut shard[..size as usize];
         begin(blocks)?;
-        let run = Run { first: self.done, total };
+        let run = Run { first: self.passed.blocks, total };
         work(&mut Shard { run, kernel: self.kernel, blocks })?;
-        self.set_bits += bits::count_ones(blocks);
-        self.rates += BlockedLayout::fpp(blocks, &self.plan) * size as f64;
-        end(blocks)?;
-        self.done += size;
-        Ok(())
+        self.passed.add(blocks, &self.plan);
+        end(blocks).map_err(E::from)
     }
 
     /// The receipt of the filter, when all of it was gone through.
     fn receipt(&self) -> Receipt {
-        assert_eq!(self.done, self.total(), "all shards");
-        let clear = self.plan.bits - self.set_bits;
+        assert_eq!(self.passed.blocks, self.total(), "all shards");
+        let clear = self.plan.bits - self.passed.set_bits;
         let keys = BlockedLayout::coverage(&self.plan).keys(clear as f64);
         Receipt::new(
             self.plan,
             self.hasher.scheme(),
-            (self.set_bits, self.plan.bits),
+            (self.passed.set_bits, self.plan.bits),
             keys,
-            self.rates / self.total() as f64,
+            self.passed.rates / self.total() as f64,
         )
     }
 }
@@ -165,7 +173,11 @@ impl<W: Write, H: Hashing> ShardWriter<W, H> {
         fill: impl FnOnce(&mut Shard<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let Self { writer, course } = self;
-        assert_eq!((course.plan, course.done), (old.course.plan, old.course.done), "both alike");
+        assert_eq!(
+            (course.plan, course.passed.blocks),
+            (old.course.plan, old.course.passed.blocks),
+            "both alike"
+        );
         let before = |blocks: &mut [Block]| old.read(blocks);
         course.next(before, fill, |blocks| Ok(writer.write(bytemuck::cast_slice(blocks))?))
     }
@@ -263,9 +275,7 @@ impl<R: Read, H: Hashing> ShardReader<R, H> {
     /// The next blocks, for another who keeps them.
     fn read(&mut self, blocks: &mut [Block]) -> Result<(), FileError> {
         self.payload.read(bytemuck::cast_slice_mut(blocks))?;
-        self.course.done += blocks.len() as u64;
-        self.course.set_bits += bits::count_ones(blocks);
-        self.course.rates += BlockedLayout::fpp(blocks, &self.course.plan) * blocks.len() as f64;
+        self.course.passed.add(blocks, &self.course.plan);
         Ok(())
     }
 
