@@ -13,6 +13,7 @@ use umbel_foreign::KeyType;
 use crate::formats::{self, Param};
 use crate::named;
 use crate::numbers::{self, Bytes, Fpp, Keys, Nanoseconds, Span};
+use crate::standard::is_standard;
 
 /// Answers "have I seen this key?" for sets too big to keep, and turns that into exact set operations on
 /// files bigger than memory.
@@ -202,7 +203,7 @@ pub(crate) struct OutputArgs {
 impl OutputArgs {
     /// The file named; none for standard output, which `-` is too.
     pub(crate) fn file(&self) -> Option<&Path> {
-        self.output.as_deref().filter(|path| path.as_os_str() != "-")
+        self.output.as_deref().filter(|path| !is_standard(path))
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufReader, IsTerminal, Seek, Write};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -22,6 +21,7 @@ use crate::formats;
 use crate::journal::{self, Found};
 use crate::output::StdoutClosed;
 use crate::report::say;
+use crate::standard::{is_standard, stdin};
 
 /// The secret named, if any.
 pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
@@ -319,6 +319,18 @@ fn check_description(
         .with_context(|| path.display().to_string())
 }
 
+/// Checks that the keys of two filters are alike, where these are of keys or both of rows; of others, the library says why
+/// they do not go together.
+pub(crate) fn check_same_keys<H: Hashing>(
+    left: &AnyFilter<Blocks, H>,
+    right: &AnyFilter<Blocks, H>,
+) -> Result<(), umbel_sets::Error> {
+    if left.plan().kind().rows() != right.plan().kind().rows() {
+        return Ok(());
+    }
+    umbel_sets::check_keys(left.description(), right.description())
+}
+
 /// Writes a filter to a file, or to standard output when the path is `-`; gives the bytes written.
 pub(crate) fn write<H: Hashing>(
     filter: &Filter<H>,
@@ -347,7 +359,7 @@ pub(crate) fn write_with(
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
 ) -> Result<u64> {
     let mut bytes = 0;
-    if path.as_os_str() == "-" {
+    if is_standard(path) {
         let mut out = io::BufWriter::with_capacity(1 << 18, io::stdout());
         let written = write(&mut Counted { out: &mut out, bytes: &mut bytes });
         let written = written.and_then(|()| Ok(out.flush()?));
@@ -382,7 +394,7 @@ impl Write for Counted<'_> {
 /// Refuses, before any work, a place where the result cannot go. A file that is there is locked as long as what this gives
 /// is open: what another run adds to it meanwhile would be lost.
 pub(crate) fn claim_output(path: &Path, existing: Existing) -> Result<Option<File>> {
-    if path.as_os_str() == "-" {
+    if is_standard(path) {
         if io::stdout().is_terminal() {
             bail!("a filter is not for a terminal; name a file with -o, or pipe it");
         }
@@ -428,8 +440,8 @@ pub(crate) fn open_beside(path: &Path, options: &Options) -> Result<File> {
 /// `tmp`: its length must be known, and it may be read more than once.
 pub(crate) fn open(path: &Path, tmp: &Path) -> Result<File> {
     let name = || path.display().to_string();
-    let mut file = match is_stdin(path) {
-        true => File::from(io::stdin().as_fd().try_clone_to_owned().with_context(name)?),
+    let mut file = match is_standard(path) {
+        true => stdin()?,
         false => open_file(path)?,
     };
     let meta = file.metadata().with_context(name)?;
@@ -447,20 +459,10 @@ pub(crate) fn open(path: &Path, tmp: &Path) -> Result<File> {
     Ok(copy)
 }
 
-/// Whether a path means standard input.
-pub(crate) fn is_stdin(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
-/// What a filter is called where people read it.
-pub(crate) fn name(path: &Path) -> String {
-    if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
-}
-
 /// Opens a filter that will be replaced: a file with a name.
 fn open_in_place(path: &Path) -> Result<File> {
     let special = fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
-    if is_stdin(path) || special {
+    if is_standard(path) || special {
         bail!("{}: only a file can be changed; name a filter file", path.display());
     }
     open_file(path)

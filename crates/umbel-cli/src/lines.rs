@@ -18,6 +18,7 @@ use crate::args::{Form, OnBad, OnMissing, RecordArgs, Work};
 use crate::machine;
 use crate::output::stdout;
 use crate::report::say;
+use crate::standard::{is_standard, name, stdin};
 use crate::{atomic, compression};
 
 /// What was typed about the work, settled.
@@ -131,7 +132,7 @@ impl Stream {
         let file = file.with_context(|| self.name.clone())?;
         let bytes = compression::decompressed(file, options.memory);
         let bytes = bytes.with_context(|| self.name.clone())?;
-        let bytes = match Rewritten::<File>::is_needed(options) {
+        let bytes = match umbel_sets::leaves_bad_rows_out(options) {
             true => Box::new(Rewritten::new(&self.name, bytes, options)?),
             false => bytes,
         };
@@ -158,13 +159,9 @@ pub(crate) fn open(
 
 /// Puts the columns of all sources in the order of the first, where that matters.
 fn align(sources: Vec<Source>, rows: Rows, options: &Options) -> Result<Vec<Source>> {
-    let has_names = matches!(
-        options.records,
-        Records::Csv { header: true, .. } | Records::Tsv { header: true, .. }
-    );
     let sources = match sources.len() {
         // A header is compared with those of files behind it.
-        2.. if has_names && (rows == Rows::OfAll || options.records.key().is_empty()) => {
+        2.. if umbel_sets::compares_headers(rows == Rows::OfAll, options) => {
             vec![Source::Files(rereadable(sources, options)?)]
         }
         _ => sources,
@@ -211,19 +208,14 @@ fn check_beside(paths: &[PathBuf], outputs: &[Written<'_>]) -> Result<()> {
         let Ok(out) = output.metadata() else { continue };
         // A device such as a terminal or /dev/null is read and written by anybody.
         let is_output = |path: &&PathBuf| {
-            let meta = match is_stdin(path) {
+            let meta = match is_standard(path) {
                 true => stdin().and_then(|file| Ok(file.metadata()?)).ok(),
                 false => path.metadata().ok(),
             };
             out.is_file() && meta.is_some_and(|meta| atomic::is_same(&meta, &out))
         };
         if let Some(path) = paths.iter().find(is_output) {
-            let name = if is_stdin(path) {
-                "standard input".to_owned()
-            } else {
-                path.display().to_string()
-            };
-            bail!("{name}: {what}, so it cannot be an input too; name another file");
+            bail!("{}: {what}, so it cannot be an input too; name another file", name(path));
         }
     }
     Ok(())
@@ -233,14 +225,14 @@ fn check_beside(paths: &[PathBuf], outputs: &[Written<'_>]) -> Result<()> {
 fn open_paths(paths: &[PathBuf]) -> Result<Vec<Source>> {
     /// Inputs that stay open: a process may have 256 files open where little is allowed, and temporary files need some.
     const MOST_OPEN: usize = 64;
-    if paths.iter().filter(|path| is_stdin(path)).count() > 1 {
+    if paths.iter().filter(|path| is_standard(path)).count() > 1 {
         bail!("-: standard input can be named once");
     }
     let mut sources = Vec::new();
     let mut inputs = Vec::new();
     for path in paths {
         match open_one(path)? {
-            Opened::Input(input) if paths.len() > MOST_OPEN && !is_stdin(path) => {
+            Opened::Input(input) if paths.len() > MOST_OPEN && !is_standard(path) => {
                 inputs.push(input.close(path.clone())?);
             }
             Opened::Input(input) => inputs.push(input),
@@ -273,8 +265,8 @@ fn named(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
     if let Some(list) = &work.files_from {
         let name = || format!("the list {}", list.display());
         let mut bytes = Vec::new();
-        if is_stdin(list) {
-            if files.iter().any(|path| is_stdin(path)) {
+        if is_standard(list) {
+            if files.iter().any(|path| is_standard(path)) {
                 bail!(
                     "-: standard input can be named once, and --files-from reads the list from it"
                 );
@@ -361,31 +353,20 @@ pub(crate) fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<
     Ok(inputs)
 }
 
-fn is_stdin(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
-/// Standard input by a descriptor of its own, so that a redirected file can be read again.
-fn stdin() -> Result<File> {
-    use std::os::fd::AsFd;
-    Ok(File::from(io::stdin().as_fd().try_clone_to_owned().context("standard input")?))
-}
-
 enum Opened {
     Input(Input),
     Stream(Stream),
 }
 
 fn open_one(path: &Path) -> Result<Opened> {
-    let name = path.display().to_string();
+    let name = name(path);
     let not_output = |meta: &Metadata, name: &str| match is_output(meta) {
         true => bail!("{name} is where the output goes too: write it to another file"),
         false => Ok(()),
     };
     let stream = |name, from| Ok(Opened::Stream(Stream { name, from }));
-    if is_stdin(path) {
+    if is_standard(path) {
         let file = stdin()?;
-        let name = "standard input".to_owned();
         let meta = file.metadata().with_context(|| name.clone())?;
         not_output(&meta, &name)?;
         if is_plain(&name, &meta)? && !starts_midway(&file) && !is_compressed(&name, &file)? {

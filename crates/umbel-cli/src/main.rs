@@ -18,6 +18,7 @@ mod numbers;
 mod output;
 mod pictures;
 mod report;
+mod standard;
 mod verbs;
 
 use std::io::ErrorKind;

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::args::OutputArgs;
+use umbel_sets::Report;
+
+use crate::args::{OutputArgs, ResultArgs};
 use crate::atomic::{self, Existing};
 
 /// Standard output failed.
@@ -37,6 +39,19 @@ pub(crate) fn write_lines<T>(
         Some(path) => write_file(path, work),
         None => work(&mut stdout()?),
     }
+}
+
+/// As [`write_lines`]; or lets `work` only count lines, and prints how many there are.
+pub(crate) fn write_result<T>(
+    to: &ResultArgs,
+    work: impl FnOnce(&mut (dyn Write + Send)) -> Result<(T, Report)>,
+) -> Result<(T, Report)> {
+    if !to.total {
+        return write_lines(&to.to, work);
+    }
+    let (told, report) = work(&mut io::sink())?;
+    print(format!("{}\n", report.found))?;
+    Ok((told, report))
 }
 
 /// Lets `work` write to a file, which appears whole or not at all.

@@ -37,9 +37,7 @@ fn told(left: &mut Filter<Scheme>, right: &Filter<Scheme>) -> Result<Told> {
     // Whether they merge is the library's own word; what it makes of them is not kept.
     Ok(match (left, right) {
         (Filter::Own(left), Filter::Own(right)) => {
-            if left.plan().kind().rows() == right.plan().kind().rows()
-                && let Err(error) = umbel_sets::check_keys(left.description(), right.description())
-            {
+            if let Err(error) = filters::check_same_keys(left, right) {
                 let why = error.to_string();
                 return Ok(Told { found: Err(why.clone()), merged: Err(why) });
             }

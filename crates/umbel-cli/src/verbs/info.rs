@@ -12,7 +12,8 @@ use crate::Outcome;
 use crate::args::InfoArgs;
 use crate::numbers::{Count, Rate, Size, counted, in_threes};
 use crate::output::{check_target, refuse_in_place_of, write_text};
-use crate::{filters, pictures, report};
+use crate::standard::is_standard;
+use crate::{filters, pictures, report, standard};
 
 pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
     if let Some(picture) = &args.plot {
@@ -21,7 +22,7 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
     check_target(&args.output)?;
     let read: Vec<_> = args.filters.iter().map(Some).collect();
     refuse_in_place_of(args.output.file(), &read)?;
-    if args.filters.iter().filter(|path| filters::is_stdin(path)).count() > 1 {
+    if args.filters.iter().filter(|path| is_standard(path)).count() > 1 {
         bail!("-: standard input can be named once");
     }
     write_text(&args.output, |put| {
@@ -37,7 +38,7 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
 /// What there is to say of one filter.
 fn one(path: &Path, args: &InfoArgs) -> Result<String> {
     let filter = filters::read_sealed(path, &args.format)?;
-    let name = filters::name(path);
+    let name = standard::name(path);
     if let Some(picture) = &args.plot {
         let Filter::Own(filter) = &filter else {
             bail!("{name}: --plot draws filters of umbel alone; leave it out")

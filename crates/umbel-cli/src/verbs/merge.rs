@@ -32,10 +32,8 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
 }
 
 fn join(merged: &mut Filter<Scheme>, other: &Filter<Scheme>, intersect: bool) -> Result<()> {
-    if let (Filter::Own(left), Filter::Own(right)) = (&*merged, other)
-        && left.plan().kind().rows() == right.plan().kind().rows()
-    {
-        umbel_sets::check_keys(left.description(), right.description())?;
+    if let (Filter::Own(left), Filter::Own(right)) = (&*merged, other) {
+        filters::check_same_keys(left, right)?;
     }
     match (merged, other) {
         (Filter::Own(left), Filter::Own(right)) if intersect => left.intersect(right)?,

@@ -1,7 +1,5 @@
 //! What `common`, `except` and `dedup` do with their set operation.
 
-use std::io;
-
 use anyhow::Result;
 use umbel_sets::SetOperation;
 
@@ -9,7 +7,7 @@ use super::explain::{self, Job};
 use crate::Outcome;
 use crate::args::{ResultArgs, Work};
 use crate::hints;
-use crate::output::{print, write_lines};
+use crate::output::{print, write_result};
 use crate::report::{Run, say};
 
 /// Explains the operation, or runs it and reports the lines it `found`.
@@ -25,13 +23,7 @@ pub(super) fn set_operation(
         print(explain::operation(&operation.plan()?, about, work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let report = if output.total {
-        let report = operation.run(&mut io::sink())?;
-        print(format!("{}\n", report.found))?;
-        report
-    } else {
-        write_lines(&output.to, |out| Ok(operation.run(out)?))?
-    };
+    let ((), report) = write_result(output, |out| Ok(((), operation.run(out)?)))?;
     run.finish(&report, found, None);
     if about.verb != "common" || report.found == 0 {
         hint(about, work);

@@ -10,14 +10,15 @@ use crate::Outcome;
 use crate::args::QueryArgs;
 use crate::filters::{self, Large};
 use crate::lines::{self, Rows, Source};
-use crate::output::{check_target, print, refuse_in_place_of, write_lines};
+use crate::output::{check_target, print, refuse_in_place_of, write_result};
 use crate::report::Run;
+use crate::standard::is_standard;
 
 pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     check_target(&args.output.to)?;
-    let lines_from_stdin = args.files.iter().any(|path| filters::is_stdin(path))
+    let lines_from_stdin = args.files.iter().any(|path| is_standard(path))
         || args.files.is_empty() && args.work.files_from.is_none();
-    if filters::is_stdin(&args.filter) && lines_from_stdin {
+    if is_standard(&args.filter) && lines_from_stdin {
         bail!("-: the filter comes from standard input; name files of lines");
     }
     let options = lines::options(&args.work)?;
@@ -50,7 +51,7 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
         }
         Ok((query.fpp(), query.finish()?))
     };
-    let (rate, mut total) = put_out(args, ask)?;
+    let (rate, mut total) = write_result(&args.output, ask)?;
     total.assumed_type = filter.assumed_type();
     Ok(finish(run, args, total, rate))
 }
@@ -65,7 +66,7 @@ fn in_pieces(large: &Large<'_>, args: &QueryArgs, options: &Options) -> Result<O
     }
     let run = Run::start("query", args.work.voice, &options.progress);
     let inputs = lines::rereadable(sources, options)?;
-    let (receipt, report) = put_out(args, |out| {
+    let (receipt, report) = write_result(&args.output, |out| {
         large.work(&args.filter, |filter| {
             let (report, receipt) =
                 umbel_sets::query_in_pieces(&inputs, filter, args.invert, out, options)?;
@@ -73,19 +74,6 @@ fn in_pieces(large: &Large<'_>, args: &QueryArgs, options: &Options) -> Result<O
         })
     })?;
     Ok(finish(run, args, report, receipt.fpp))
-}
-
-/// Lets `work` write lines to where they go, or only counts them; gives what it does.
-fn put_out<T>(
-    args: &QueryArgs,
-    work: impl FnOnce(&mut (dyn io::Write + Send)) -> Result<(T, Report)>,
-) -> Result<(T, Report)> {
-    if !args.output.total {
-        return write_lines(&args.output.to, work);
-    }
-    let (told, report) = work(&mut io::sink())?;
-    print(format!("{}\n", report.found))?;
-    Ok((told, report))
 }
 
 /// A line that was never put in passes wrongly with the chance `rate`; none that was is left out. The other way round,

@@ -1,0 +1,23 @@
+//! The path `-`, which means standard input where something is read, and standard output where something is written.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// Whether a path means a standard stream.
+pub(crate) fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// What something to be read is called where people read it.
+pub(crate) fn name(path: &Path) -> String {
+    if is_standard(path) { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// Standard input by a descriptor of its own, so that a redirected file can be read again.
+pub(crate) fn stdin() -> Result<File> {
+    Ok(File::from(io::stdin().as_fd().try_clone_to_owned().context("standard input")?))
+}
