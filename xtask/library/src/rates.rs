@@ -148,7 +148,7 @@ fn filters_of(plan: &Plan) -> u64 {
 }
 
 /// The rates of full filters from their own bits, under seeds from `seed` on.
-fn rates_of(plan: &Plan, seed: u64, filters: u64) -> Result<Vec<f64>> {
+pub(crate) fn rates_of(plan: &Plan, seed: u64, filters: u64) -> Result<Vec<f64>> {
     let halves = [seed..seed + filters / 2, seed + filters / 2..seed + filters];
     std::thread::scope(|scope| {
         let threads = halves.map(|seeds| {

@@ -8,9 +8,10 @@ use constriction::stream::model::DefaultContiguousCategoricalEntropyModel;
 use constriction::stream::queue::{DefaultRangeDecoder, DefaultRangeEncoder};
 use constriction::stream::{Decode, Encode};
 use umbel::math::{binomial_bounds, classic, compressed};
-use umbel::{AnyFilter, Classic, KeyHash, KeyHasher, Plan, Variant};
+use umbel::{AnyFilter, Classic, KeyHash, KeyHasher, Kind, Plan, Variant};
 
 use super::rows;
+use crate::rates::rates_of;
 use crate::statistics::{ALPHA, SIGMAS, splitmix};
 
 /// Rows so far, and how many were out of bounds.
@@ -112,6 +113,7 @@ pub(super) fn run() -> Result<()> {
     by_hand(&mut table);
     shared_bits(&mut table)?;
     sent(&mut table)?;
+    spreads(&mut table)?;
     ensure!(table.wrong == 0, "{} rows are not as they should be", table.wrong);
     Ok(())
 }
@@ -358,6 +360,29 @@ fn sent(table: &mut Table) -> Result<()> {
         "  best with up to 1,000 bits a key in memory: m/n = {bits:.1}, k = {probes}, rate {:.2} %",
         100.0 * rate
     );
+    Ok(())
+}
+
+/// How far the rates of single full filters, from their own bits, are from each other.
+fn spreads(table: &mut Table) -> Result<()> {
+    const KEYS: u64 = 100_000;
+    const FILTERS: u64 = 2_000;
+    table.head("Deviation of the rate of one full filter of 100,000 keys, in % of the rate: 2,000 filters each");
+    for kind in [Kind::Blocked, Kind::Classic] {
+        for fpp in [0.5, 0.1, 0.01, 0.001, 1e-4, 1e-6] {
+            let plan = Plan::for_keys(kind, KEYS, fpp)?;
+            let rates = rates_of(&plan, 1, FILTERS)?;
+            let mean = rates.iter().sum::<f64>() / FILTERS as f64;
+            let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+            let measured = 100.0 * (squares / (FILTERS - 1) as f64).sqrt() / mean;
+            let spread = plan.fpp_spread();
+            let theory = 100.0 * spread.deviation / spread.mean;
+            // The deviation of a deviation from so many, by the kurtosis of what varies.
+            let bound = SIGMAS * theory * ((spread.kurtosis + 2.0) / (4 * FILTERS) as f64).sqrt();
+            let within = [theory - bound, theory + bound];
+            table.row(&format!("{kind}, {fpp}"), "", theory, Some((measured, within)));
+        }
+    }
     Ok(())
 }
 
