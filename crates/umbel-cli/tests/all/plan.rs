@@ -152,7 +152,7 @@ fn a_plan_is_a_row_for_each_kind() {
     }
 }
 
-/// Below 1e-6 the kinds follow docs/family.md: blocked filters pay for their full blocks.
+/// Below 1e-6 the kinds follow docs/choosing.md: blocked filters pay for their full blocks.
 #[test]
 fn low_rates_choose_small_kinds() {
     for (fpp, take, known) in [
