@@ -447,6 +447,74 @@ const SENTENCES: &[Sentence] = &[
     ("docs/compared.md", "| xorf BinaryFuse8, one key per call | {} | {} | {} |", || {
         of_kinds("| xorf BinaryFuse8 | one |")
     }),
+    (
+        "docs/scale.md",
+        "three quarters of the cap give {} bits per line, {} probes and a rate of p = {} %",
+        || {
+            let plan = in_memory(5_000_000_000, 3);
+            vec![plan.bits_per_key(), f64::from(plan.probes()), 100.0 * plan.predicted_fpp()]
+        },
+    ),
+    ("docs/scale.md", "`common` uses {} seconds of processor time", || {
+        vec![cpu_seconds("common", COMMON)]
+    }),
+    ("docs/scale.md", "and it uses {} seconds: {} ns more for each", || {
+        let small = cpu_seconds("common", "umbel common, --memory 64MiB");
+        // To tens.
+        let more = (small - cpu_seconds("common", COMMON)) / 3.5e6 * 1e8;
+        vec![small, 10.0 * more.round()]
+    }),
+    ("docs/scale.md", "`sort -u` of GNU used {} µs per line for 40 million lines", || {
+        vec![cpu_seconds("dedup", "sort -u, to a file") / 40e6 * 1e6]
+    }),
+    ("docs/scale.md", "For 10¹⁰ lines that is at least {} hours", || {
+        vec![cpu_seconds("dedup", "sort -u, to a file") / 40e6 * 1e10 / 3600.0]
+    }),
+    ("docs/scale.md", "lines each: {} ns per line and pass", || {
+        vec![cpu_seconds("common", COMMON) / 60e6 * 1e9]
+    }),
+    ("docs/scale.md", "| `dedup`, 4 GiB: the filter fits | {} | {} | {} | {} | {} |", || {
+        growths("umbel dedup, --memory 4GiB", &SIZES)
+    }),
+    ("docs/scale.md", "| `common`, 4 GiB | {} | {} | {} | {} | {} |", || {
+        growths("umbel common, --memory 4GiB", &SIZES)
+    }),
+    ("docs/scale.md", "| `dedup`, 64 MiB | {} | {} | {} | {} |", || {
+        growths("umbel dedup, --memory 64MiB", &SIZES[..4])
+    }),
+    ("docs/scale.md", "| `common`, 64 MiB | {} | {} | {} | {} | {} |", || {
+        growths("umbel common, --memory 64MiB", &SIZES)
+    }),
+    ("docs/scale.md", "`wc -l` takes {} to {} ns per line", || {
+        let sizes = growths("wc -l", &SIZES);
+        [f64::min, f64::max].map(|of| sizes.iter().copied().reduce(of).unwrap()).to_vec()
+    }),
+    ("docs/scale.md", "`common` takes {} times as long per line for 200 million", || {
+        let of = |lines| growth("umbel common, --memory 64MiB", lines);
+        vec![of(200_000_000) / of(20_000_000)]
+    }),
+    ("docs/formats.md", "| umbel, batch | hashes | {} | | the same bits", || {
+        foreign("| Parquet, mapped | umbel 0.1.0 | hashed | batch |")
+    }),
+    ("docs/formats.md", "| sbbf-rs-safe | hashes | {} |", || {
+        foreign("| Parquet, owned | sbbf-rs-safe 0.3.2 | hashed | one |")
+    }),
+    ("docs/formats.md", "| umbel, batch | integers | {} |", || {
+        foreign("| Parquet, mapped | umbel 0.1.0 | i64 | batch |")
+    }),
+    ("docs/formats.md", "of the crate `parquet` | integers | {} |", || {
+        foreign("| Parquet, owned | parquet 60.1.0 | i64 | one |")
+    }),
+    (
+        "docs/formats.md",
+        "| RocksDB's FastLocalBloom, mapped file | umbel, batch | hashes | {} |",
+        || foreign("| FastLocalBloom, mapped | umbel 0.1.0 | hashed | batch |"),
+    ),
+    (
+        "docs/formats.md",
+        "| umbel's blocked filter, mapped file | umbel, batch | hashes | {} |",
+        || foreign("| blocked, mapped | umbel 0.1.0 | hashed | batch |"),
+    ),
     ("README.md", "it uses {} bytes per key", || bytes_per_key()),
     ("docs/guide.md", "or {} bytes per key, no matter", || bytes_per_key()),
     ("docs/guide.md", "per key, the fastest | {}", || guide_bits(Kind::Blocked)),
@@ -682,6 +750,11 @@ fn of_kinds(row: &str) -> Vec<f64> {
     three(&recorded("kinds", "## 10 M keys, 1 % asked for\n", row), 3)
 }
 
+/// Nanoseconds of a hit in a filter of another system.
+fn foreign(row: &str) -> Vec<f64> {
+    vec![number(&recorded("foreign", "| filter | asked by |", row), 5)]
+}
+
 /// What was found for a goal.
 fn goals(record: &str, goal: &str, case: &str, operations: &[&str]) -> Vec<f64> {
     let found = |operation| {
@@ -799,6 +872,12 @@ fn over(job: &str, command: &str, other: &str) -> f64 {
 /// Seconds, processor seconds, and the time over that of `wc -l`.
 fn whole(job: &str, command: &str) -> Vec<f64> {
     vec![seconds(job, command), cpu_seconds(job, command), over(job, command, "wc -l")]
+}
+
+const SIZES: [u64; 5] = [1_000_000, 10_000_000, 20_000_000, 50_000_000, 200_000_000];
+
+fn growths(command: &str, sizes: &[u64]) -> Vec<f64> {
+    sizes.iter().map(|&lines| growth(command, lines)).collect()
 }
 
 /// Nanoseconds per line of all inputs.
