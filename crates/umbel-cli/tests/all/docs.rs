@@ -178,6 +178,15 @@ fn links_lead_to_files() {
 }
 
 #[test]
+fn the_readme_links_every_page() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    for path in pages() {
+        let page = path.strip_prefix(root()).unwrap().display().to_string();
+        assert!(page == "README.md" || readme.contains(&format!("]({page})")), "no link to {page}");
+    }
+}
+
+#[test]
 fn the_readme_shows_the_code_of_the_crate() {
     let crate_docs = fs::read_to_string(root().join("crates/umbel/src/lib.rs")).unwrap();
     let readme = fs::read_to_string(root().join("README.md")).unwrap();

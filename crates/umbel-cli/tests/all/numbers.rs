@@ -515,6 +515,9 @@ const SENTENCES: &[Sentence] = &[
         "| umbel's blocked filter, mapped file | umbel, batch | hashes | {} |",
         || foreign("| blocked, mapped | umbel 0.1.0 | hashed | batch |"),
     ),
+    ("README.md", "takes {} seconds on two cores, {} times as long as `wc -l`", || {
+        vec![seconds("common", COMMON), over("common", COMMON, "wc -l")]
+    }),
     ("README.md", "it uses {} bytes per key", || bytes_per_key()),
     ("docs/guide.md", "or {} bytes per key, no matter", || bytes_per_key()),
     ("docs/guide.md", "per key, the fastest | {}", || guide_bits(Kind::Blocked)),
