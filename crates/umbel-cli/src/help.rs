@@ -1,5 +1,5 @@
-//! What stands behind the options of umbel and its verbs: examples, and what the shell is told. One place for `--help` and the manual
-//! pages.
+//! What help shows besides the options: the verbs in groups, examples and exit statuses. One place for `--help` and
+//! the manual pages.
 
 use clap::{Command, CommandFactory};
 
@@ -26,17 +26,17 @@ const ENDINGS: &[Ending] = &[
             ("umbel common --at-least 2 *.txt", "lines that at least two of the files have"),
             ("umbel except all.txt blocked.txt", "lines that only the first file has"),
             ("umbel diff monday.txt tuesday.txt", "lines that only one of two files has"),
-            ("umbel dedup urls.txt", "each line once, in the order they came"),
-            ("umbel dedup --seen seen.umbel today.txt", "lines that no earlier run had"),
-            ("umbel build -o seen.umbel urls.txt", "a filter of all lines"),
-            ("umbel query -v seen.umbel new.txt", "lines that were certainly not seen"),
+            ("umbel dedup urls.txt", "each line once, in order of first appearance"),
+            ("umbel dedup --seen seen.umbel today.txt", "lines that no earlier run has seen"),
+            ("umbel build -o seen.umbel urls.txt", "a filter of the lines"),
+            ("umbel query -v seen.umbel new.txt", "lines that are certainly not in the filter"),
             ("umbel common --csv -k id a.csv b.csv", "rows whose id both files have"),
-            ("umbel info ids.guava", "what another system's filter holds"),
+            ("umbel info ids.guava", "what a filter of Guava holds"),
             ("umbel parquet events.parquet -c id ids.txt", "row groups that may hold these ids"),
-            ("umbel plan --keys 5G --memory 4GiB", "the rate that 4 GiB give for 5 billion keys"),
+            ("umbel plan --keys 5G --memory 4GiB", "the rate for 5 billion keys in 4 GiB"),
         ],
         zero: "done, or something was found",
-        one: Some("nothing was found (of diff: the files differ)"),
+        one: Some("nothing was found; for diff, the files differ"),
     },
     Ending {
         verb: "common",
@@ -60,51 +60,56 @@ const ENDINGS: &[Ending] = &[
     Ending {
         verb: "diff",
         examples: &[
-            ("umbel diff monday.txt tuesday.txt", "- lines that are gone, + new ones"),
-            ("umbel diff --csv -k id a.csv b.csv", "~ rows that changed, too"),
-            ("umbel diff --added new.txt monday.txt tuesday.txt", "new lines, to a file"),
+            ("umbel diff monday.txt tuesday.txt", "removed (-) and added (+) lines"),
+            ("umbel diff --csv -k id a.csv b.csv", "changed (~) rows too"),
+            (
+                "umbel diff --added new.txt monday.txt tuesday.txt",
+                "only the added lines, in a file",
+            ),
         ],
-        zero: "both have the same lines",
-        one: Some("they differ"),
+        zero: "both files have the same lines",
+        one: Some("the files differ"),
     },
     Ending {
         verb: "dedup",
         examples: &[
-            ("umbel dedup urls.txt > each-once.txt", "each line once, in the order they came"),
-            ("umbel dedup --repeated --count urls.txt", "lines that repeat, with how often"),
-            ("umbel dedup --seen seen.umbel today.txt", "lines that no earlier run had"),
+            (
+                "umbel dedup urls.txt > each-once.txt",
+                "each line once, in order of first appearance",
+            ),
+            ("umbel dedup --repeated --count urls.txt", "lines that repeat, with their counts"),
+            ("umbel dedup --top 10 --count urls.txt", "the ten most frequent lines"),
+            ("umbel dedup --seen seen.umbel today.txt", "lines that no earlier run has seen"),
         ],
-        zero: "done, also when the input is empty",
-        one: Some(
-            "with --repeated or --min: no line repeats so often; with --seen: no line is new",
-        ),
+        zero: "done, even if the input is empty",
+        one: Some("with --repeated or --min, no line occurs so often; with --seen, no line is new"),
     },
     Ending {
         verb: "build",
         examples: &[
-            ("umbel build -o seen.umbel urls.txt", "a filter of all lines, at 1 %"),
-            ("umbel build -o seen.umbel --keys 5M --fpp 0.1% urls.txt", "with room for more"),
+            ("umbel build -o seen.umbel urls.txt", "a filter of the lines, at 1 %"),
+            ("umbel build -o seen.umbel --keys 5M --fpp 0.1% urls.txt", "room for 5 million keys"),
         ],
-        zero: DONE,
+        zero: "the filter is written",
         one: None,
     },
     Ending {
         verb: "add",
-        examples: &[("umbel add seen.umbel today.txt", "lines into a filter that is there")],
-        zero: DONE,
+        examples: &[("umbel add seen.umbel today.txt", "add lines to a filter")],
+        zero: "all lines are in the filter",
         one: None,
     },
     Ending {
         verb: "remove",
-        examples: &[("umbel remove held.umbel gone.txt", "lines out of a counting filter")],
-        zero: "lines were taken out",
-        one: Some("none of the lines was in the filter"),
+        examples: &[("umbel remove held.umbel gone.txt", "remove lines from a counting filter")],
+        zero: "a line was removed",
+        one: Some("none of the lines was in the filter, which is as it was"),
     },
     Ending {
         verb: "query",
         examples: &[
-            ("umbel query seen.umbel today.txt", "lines that were probably seen"),
-            ("umbel query -v seen.umbel today.txt", "lines that were certainly not seen"),
+            ("umbel query seen.umbel today.txt", "lines that may be in the filter"),
+            ("umbel query -v seen.umbel today.txt", "lines that are certainly not in it"),
         ],
         zero: "lines were found",
         one: Some("no line was found"),
@@ -113,73 +118,76 @@ const ENDINGS: &[Ending] = &[
         verb: "info",
         examples: &[
             ("umbel info seen.umbel", "what a filter holds, and its rate now"),
-            ("umbel info --plot seen.svg seen.umbel", "with a picture of it"),
-            ("cat seen.umbel | umbel info -", "a filter from a pipe"),
+            ("umbel info --plot seen.svg seen.umbel", "with a chart of its blocks"),
+            ("cat seen.umbel | umbel info -", "a filter from standard input"),
         ],
         zero: DONE,
         one: None,
     },
     Ending {
         verb: "merge",
-        examples: &[("umbel merge -o both.umbel a.umbel b.umbel", "a filter of both")],
-        zero: DONE,
+        examples: &[("umbel merge -o both.umbel a.umbel b.umbel", "one filter of both lists")],
+        zero: "the filter is written",
         one: None,
     },
     Ending {
         verb: "compare",
-        examples: &[("umbel compare a.umbel b.umbel", "how much their lists share")],
-        zero: DONE,
+        examples: &[("umbel compare a.umbel b.umbel", "how much the two lists share")],
+        zero: "both filters were read",
         one: None,
     },
     Ending {
         verb: "convert",
         examples: &[(
             "umbel convert -o shipped.umbel held.umbel --to blocked",
-            "of a counting filter the one to ship",
+            "a blocked filter to ship",
         )],
-        zero: DONE,
+        zero: "the filter is written",
         one: None,
     },
     Ending {
         verb: "parquet",
         examples: &[
-            ("umbel parquet events.parquet", "the filters in a file"),
+            ("umbel parquet events.parquet", "the Bloom filters of the file"),
             ("umbel parquet events.parquet -c id ids.txt", "row groups that may hold these ids"),
         ],
         zero: "there are filters, or row groups that may hold a key",
-        one: Some("no filters, or no row group may hold any key"),
+        one: Some("there are no filters, or no row group may hold any of the keys"),
     },
     Ending {
         verb: "plan",
         examples: &[
-            ("umbel plan --keys 5G --fpp 1%", "kinds of filters for 5 billion keys"),
-            ("umbel plan --keys 5G --memory 4GiB", "the rate that 4 GiB give"),
-            ("umbel plan --keys 1M --fpp 1% --plot pictures", "with pictures of it"),
+            ("umbel plan --keys 5G --fpp 1%", "kinds of filters for 5 billion keys at 1 %"),
+            ("umbel plan --keys 5G --memory 4GiB", "the rate in 4 GiB"),
+            ("umbel plan --keys 1M --fpp 1% --plot charts", "with charts"),
             ("umbel plan --table", "rates by bits and probes per key"),
         ],
-        zero: "a kind fits, or a table was asked for",
+        zero: "a kind fits, or a table was printed",
         one: Some("no kind fits"),
     },
     Ending {
         verb: "show",
         examples: &[
             ("umbel show", "apples and plums in 14 bits"),
-            ("umbel show apples plums --query mango", "the same, with words of your own"),
+            ("umbel show apples plums --query mango", "words of your own"),
         ],
         zero: DONE,
         one: None,
     },
     Ending {
         verb: "completions",
-        examples: &[("umbel completions bash > umbel.bash", "for bash; then: source umbel.bash")],
+        examples: &[(
+            "umbel completions bash > umbel.bash",
+            "for bash; load them with: source umbel.bash",
+        )],
         zero: DONE,
         one: None,
     },
     Ending {
         verb: "man",
         examples: &[
-            ("umbel man > umbel.1", "the page of umbel itself; man ./umbel.1 shows it"),
-            ("umbel man --dir man1", "a page for each verb too"),
+            ("umbel man > umbel.1", "the page of umbel; read it with man ./umbel.1"),
+            ("umbel man --dir man1", "the pages of all verbs too"),
         ],
         zero: DONE,
         one: None,
@@ -187,7 +195,7 @@ const ENDINGS: &[Ending] = &[
 ];
 
 /// What 2 means, for every verb.
-const TWO: &str = "an error, told on standard error";
+const TWO: &str = "an error; the message is on standard error";
 
 impl Ending {
     /// That of a verb.
@@ -220,16 +228,50 @@ impl Ending {
     }
 }
 
-/// The command line with all that its help says.
+/// The verbs in groups, as `umbel help` lists them.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Compare files of lines", &["common", "except", "diff", "dedup"]),
+    (
+        "Use filters",
+        &["build", "query", "add", "remove", "merge", "convert", "info", "compare", "parquet"],
+    ),
+    ("Choose a filter", &["plan", "show"]),
+    ("Set up", &["completions", "man", "help"]),
+];
+
+/// The groups, each verb with the first line of its help.
+fn verbs(umbel: &Command) -> String {
+    let about = |name: &str| match umbel.find_subcommand(name) {
+        Some(verb) => verb.get_about().map(ToString::to_string).unwrap_or_default(),
+        None => "Print this help, or that of a verb".to_owned(),
+    };
+    let mut text = String::new();
+    for (title, names) in GROUPS {
+        text += &format!("{title}:\n");
+        for name in *names {
+            text += &format!("  {name:<11}  {}\n", about(name));
+        }
+        text += "\n";
+    }
+    text
+}
+
+/// The command line with its whole help.
 pub(crate) fn command() -> Command {
-    let umbel = Ending::of("umbel").expect("it is there").text();
-    Cli::command()
-        .after_help(umbel)
+    let ending = Ending::of("umbel").expect("it is there").text();
+    let umbel = Cli::command();
+    let template = format!(
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}Options:\n{{options}}{{after-help}}",
+        verbs(&umbel)
+    );
+    umbel
+        .help_template(template)
+        .after_help(ending)
         .mut_subcommands(|verb| {
             let Some(ending) = Ending::of(verb.get_name()) else { return verb };
             let more = verb.get_after_long_help().map(|more| format!("{more}\n\n"));
             verb.after_long_help(more.unwrap_or_default() + &ending.text())
         })
-        // There it inverts, as in grep.
+        // In query, -v inverts, as in grep.
         .mut_subcommand("query", |query| query.mut_arg("verbose", |verbose| verbose.short(None)))
 }

@@ -1,4 +1,4 @@
-//! Values that have names, which completions offer: kinds, formats and types of keys.
+//! Values that have names, which help and completions list: kinds, formats and types of keys.
 
 use std::error::Error;
 use std::ffi::OsStr;
@@ -10,29 +10,55 @@ use clap::{Arg, Command};
 use umbel::Kind;
 use umbel_foreign::{Format, KeyType};
 
-/// A parser of values that are one of some names, or one and a number behind it as in `counting:8`.
+/// A parser of values that are one of some names, maybe followed by a number as in `counting:8`.
 pub(crate) struct Named<T> {
-    names: Vec<&'static str>,
+    /// Each name, and what it means.
+    names: Vec<(&'static str, &'static str)>,
     value: PhantomData<fn() -> T>,
 }
 
 pub(crate) fn kinds<T>() -> Named<T> {
-    Named { names: Kind::ALL.map(Kind::name).into(), value: PhantomData }
+    Named { names: Kind::ALL.map(|kind| (kind.name(), meaning(kind))).into(), value: PhantomData }
+}
+
+/// When to choose a kind, for the help of `--kind`.
+fn meaning(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Blocked => "The fastest: one cache line per key",
+        Kind::Classic => "Fewer bits, but several cache lines per key",
+        Kind::Sliced => "As classic, with a slice of the bits for each probe",
+        Kind::Counting => {
+            "Keys can be removed (umbel remove); counting:8 has counters of 8 bits instead of 4"
+        }
+        Kind::Scalable => "Grows beyond --keys or --size; scalable:1 grows in equal steps",
+        Kind::Stable => "Remembers most of the last --keys keys of an endless stream",
+        Kind::Window => "Remembers the last --keys keys, and misses none of them",
+        Kind::Bloomier => {
+            "The smallest; keeps the hashes of all keys in memory while it is built, and takes no keys later"
+        }
+        Kind::Attributes => "Holds rows: the fields named by --key, any of which can be looked up",
+        Kind::Coded => "For rates below 1e-6: a table of hash codes",
+        Kind::Cascade => {
+            "Built as bloomier, without errors on the lines and those of --except; cascade:1 is one filter and an exact \
+             list of its exceptions"
+        }
+        _ => "",
+    }
 }
 
 pub(crate) fn formats<T>() -> Named<T> {
-    Named { names: Format::ALL.map(Format::name).into(), value: PhantomData }
+    Named { names: Format::ALL.map(|format| (format.name(), "")).into(), value: PhantomData }
 }
 
 /// Kinds and formats that something converts to.
 pub(crate) fn targets<T>() -> Named<T> {
     let mut named = formats();
-    named.names.insert(0, Kind::Blocked.name());
+    named.names.insert(0, (Kind::Blocked.name(), ""));
     named
 }
 
 pub(crate) fn key_types<T>() -> Named<T> {
-    Named { names: KeyType::ALL.map(KeyType::name).into(), value: PhantomData }
+    Named { names: KeyType::ALL.map(|key_type| (key_type.name(), "")).into(), value: PhantomData }
 }
 
 impl<T> Clone for Named<T> {
@@ -58,6 +84,10 @@ where
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(self.names.iter().map(PossibleValue::new)))
+        let value = |&(name, meaning): &(&'static str, &'static str)| {
+            let value = PossibleValue::new(name);
+            if meaning.is_empty() { value } else { value.help(meaning) }
+        };
+        Some(Box::new(self.names.iter().map(value)))
     }
 }
