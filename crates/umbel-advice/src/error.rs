@@ -14,8 +14,8 @@ pub enum Error {
     Plan(#[from] PlanError),
     /// Costs of look-ups that cannot be.
     #[error(
-        "a look-up of {lookup} ns, a false answer of {false_answer} ns, {absent} of the look-ups absent: costs are at \
-         least 0, the share is from 0 to 1"
+        "a look-up of {lookup} ns, a false positive of {false_answer} ns and a share of {absent} absent keys; costs must \
+         be at least 0, and the share from 0 to 1"
     )]
     Costs {
         /// Nanoseconds of a look-up.

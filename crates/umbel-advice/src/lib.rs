@@ -130,21 +130,23 @@ pub enum Obstacle {
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::KeepsKeys => f.write_str("a key cannot be taken out again"),
-            Self::DoesNotGrow => {
-                f.write_str("made for a fixed number of keys; more raise its rate")
+            Self::KeepsKeys => f.write_str("keys cannot be removed"),
+            Self::DoesNotGrow => f.write_str("has a fixed size: more keys raise its rate"),
+            Self::BuiltAtOnce => {
+                f.write_str("is built from all its keys at once, and takes none later")
             }
-            Self::BuiltAtOnce => f.write_str("built at once from all its keys; none comes later"),
             Self::Forgets => f.write_str("forgets old keys"),
-            Self::NeverForgets => f.write_str("never forgets: fills up as keys keep coming"),
-            Self::Rows => f.write_str("for rows of several fields, any of which is asked"),
+            Self::NeverForgets => f.write_str("never forgets, so it fills up as keys keep coming"),
+            Self::Rows => f.write_str("is for rows of several fields, any of which is looked up"),
             Self::LetsPass(keys) => {
-                write!(f, "about {keys:.0} of the keys that must not pass would")
+                write!(f, "would let about {keys:.0} of the keys pass that must not")
             }
-            Self::NothingExcluded => f.write_str("for a list of keys that must not pass"),
-            Self::Memory { needs, limit } => write!(f, "takes {needs} bytes; there are {limit}"),
+            Self::NothingExcluded => f.write_str("is for a list of keys that must not pass"),
+            Self::Memory { needs, limit } => {
+                write!(f, "needs {needs} bytes of memory; the limit is {limit}")
+            }
             Self::Ship { needs, limit } => {
-                write!(f, "its file has {needs} bytes; {limit} can be sent")
+                write!(f, "has a file of {needs} bytes; the limit is {limit}")
             }
             Self::Plan(error) => error.fmt(f),
         }

@@ -190,7 +190,7 @@ impl FromStr for Delimiter {
         match *text.as_bytes() {
             [byte] => Ok(Self(byte)),
             [b'\\', b't'] => Ok(Self(b'\t')),
-            _ => Err(format!("{text:?} is not one byte such as ; or |, or \\t for a tab")),
+            _ => Err(format!("{text:?} is not one byte, such as ; or |, or \\t for a tab")),
         }
     }
 }
@@ -805,11 +805,11 @@ pub(crate) struct PlanArgs {
 /// Pictures of a plan.
 #[derive(Debug, Args)]
 pub(crate) struct PictureArgs {
-    /// Draw five charts into DIR, as SVG: rate by probes, by keys and by fill, its exponent, bits per key by rate
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Charts")]
+    /// Draw five pictures into DIR, as SVG: rate by probes, by keys and by fill, its exponent, bits per key by rate
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Pictures")]
     pub(crate) plot: Option<PathBuf>,
     /// Replace existing files
-    #[arg(long, short, requires = "plot", help_heading = "Charts")]
+    #[arg(long, short, requires = "plot", help_heading = "Pictures")]
     pub(crate) force: bool,
 }
 
@@ -899,7 +899,7 @@ impl FromStr for At {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not a word and its bits such as apples=3,12,11");
+        let wrong = || format!("{text:?} is not a word with its bits, such as apples=3,12,11");
         let (word, bits) = text.rsplit_once('=').ok_or_else(wrong)?;
         let bits: Result<Vec<u64>, _> = bits.split(',').map(|bit| bit.trim().parse()).collect();
         let bits = bits.map_err(|_| wrong())?;

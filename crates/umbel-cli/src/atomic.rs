@@ -25,11 +25,11 @@ pub(crate) fn check_target(path: &Path, existing: Existing) -> Result<()> {
     match fs::metadata(path).or_else(|_| fs::symlink_metadata(path)) {
         Ok(meta) if meta.is_dir() => bail!("{}: is a directory; name a file", path.display()),
         Ok(meta) if (meta.is_file() || meta.is_symlink()) && existing == Existing::Keep => {
-            bail!("{}: already there; --force replaces it", path.display())
+            bail!("{}: already exists; replace it with --force", path.display())
         }
         Err(_) if !folder(path).is_dir() => {
             bail!(
-                "{}: there is no folder {}; make it first",
+                "{}: the folder {} does not exist; create it first",
                 path.display(),
                 folder(path).display()
             )

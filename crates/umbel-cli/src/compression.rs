@@ -111,7 +111,7 @@ pub(crate) fn decompressed(mut source: impl Read + 'static, memory: u64) -> Resu
     };
     if let Some(window) = window.filter(|&window| window > most) {
         bail!(
-            "made with a window of {} ({}); to decompress it, give --memory {}MiB or more",
+            "compressed with a window of {} ({}); decompress it with --memory {}MiB or more",
             Size(window),
             compression.large_windows(),
             window.next_power_of_two().saturating_mul(WINDOW_SHARE) >> 20
@@ -216,12 +216,12 @@ impl Read for Checked {
         let format = self.compression.name();
         self.decoder.read(bytes).map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof => io::Error::other(format!(
-                "the {format} data is cut short; copy or download the file again"
+                "the {format} data is truncated; copy or download the file again"
             )),
             // What the system says of reading stays as it is.
             _ if error.raw_os_error().is_some() || error.kind() == ErrorKind::Interrupted => error,
             ErrorKind::OutOfMemory => io::Error::other(format!(
-                "a part of the {format} data needs more memory than the cap leaves to it; give more --memory"
+                "the {format} data needs more memory than the cap allows; raise --memory"
             )),
             _ => io::Error::other(format!(
                 "the {format} data is damaged: {error}; copy or download the file again"

@@ -21,7 +21,7 @@ use crate::formats;
 use crate::journal::{self, Found};
 use crate::output::StdoutClosed;
 use crate::report::say;
-use crate::standard::{is_standard, stdin};
+use crate::standard::{self, is_standard, stdin};
 
 /// The secret named, if any.
 pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
@@ -37,7 +37,7 @@ pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
     match secret {
         Some(secret) => Ok(Some(Secret::new(secret))),
         None => bail!(
-            "{}: a secret has 16 bytes or 32 hexadecimal digits, found {} bytes",
+            "{}: a secret has 16 bytes, or 32 hexadecimal digits; found {} bytes",
             path.display(),
             bytes.len()
         ),
@@ -76,12 +76,12 @@ fn read_within(
         of_any_system(file, path, &foreign.format, foreign.key_type, Some(options), own)?;
     match &mut filter {
         Filter::Foreign(lines) if secret.is_some() => bail!(
-            "{}: a {} filter is not keyed; leave the secret out",
+            "{}: a {} filter is not keyed; omit --secret-file",
             path.display(),
             lines.filter().format()
         ),
         Filter::Own(_) if foreign.key_type.is_some() => bail!(
-            "{}: --key-type goes with other systems' filters; the keys of this one are lines as they are",
+            "{}: is a filter of umbel, whose keys are the bytes of the lines; omit --key-type",
             path.display()
         ),
         Filter::Own(own) => {
@@ -186,8 +186,8 @@ pub(crate) fn read_sealed(path: &Path, format: &FormatArgs) -> Result<Filter<Sch
             read_file(&file, path, |source, length| AnyFilter::read(source, length, Sealed));
         if journal::find(&journal::path_of(path))?.is_some() {
             say(&format!(
-                "umbel: {0} has not what a run of umbel dedup --seen put in since it was saved: it still goes on, or did not end well; \
-                 umbel dedup --seen {0} </dev/null saves it",
+                "umbel: warning: {0}: lines that a run of umbel dedup --seen has recorded since the filter was saved are left out; \
+                 the run is still going or was interrupted: umbel dedup --seen {0} </dev/null saves them",
                 path.display()
             ));
         }
@@ -204,7 +204,7 @@ pub(crate) fn own<H: Hashing>(
     match filter {
         Filter::Own(filter) => Ok(filter),
         Filter::Foreign(lines) => bail!(
-            "{}: a {} filter; umbel {verb} takes filters of umbel alone: build one from its keys",
+            "{}: is a {} filter, but umbel {verb} works only with filters of umbel; build one from the keys",
             path.display(),
             lines.filter().format()
         ),
@@ -271,7 +271,10 @@ fn lock(mut file: File, path: &Path) -> Result<File> {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                say(&format!("umbel: waiting for another run that changes {}", path.display()));
+                say(&format!(
+                    "umbel: {}: waiting for another run that is changing it",
+                    path.display()
+                ));
                 file.lock().with_context(context)?;
             }
             Err(TryLockError::Error(error)) => return Err(error).with_context(context),
@@ -300,7 +303,7 @@ pub(crate) fn check_keys(
         }
         Filter::Foreign(_) if names.names.is_empty() => Ok(()),
         Filter::Foreign(lines) => bail!(
-            "{}: a {} filter has no names of fields; leave --as out",
+            "{}: a {} filter does not record names of fields; omit --as",
             path.display(),
             lines.filter().format()
         ),
@@ -396,7 +399,9 @@ impl Write for Counted<'_> {
 pub(crate) fn claim_output(path: &Path, existing: Existing) -> Result<Option<File>> {
     if is_standard(path) {
         if io::stdout().is_terminal() {
-            bail!("a filter is not for a terminal; name a file with -o, or pipe it");
+            bail!(
+                "standard output is a terminal, and a filter is not text; name a file with -o, or pipe it"
+            );
         }
         return Ok(None);
     }
@@ -407,7 +412,7 @@ pub(crate) fn claim_output(path: &Path, existing: Existing) -> Result<Option<Fil
             let journal = journal::path_of(path);
             if journal::find(&journal)?.is_some() {
                 bail!(
-                    "{0}: {1} has what a run of umbel dedup --seen put in last; save it with umbel dedup --seen {0} </dev/null, or remove {1}",
+                    "{0}: {1} holds lines that a run of umbel dedup --seen has recorded and not saved; save them with umbel dedup --seen {0} </dev/null, or remove {1}",
                     path.display(),
                     journal.display()
                 );
@@ -423,7 +428,7 @@ pub(crate) fn about(error: umbel_sets::Error, path: &Path) -> anyhow::Error {
     match error {
         umbel_sets::Error::Outgrown { .. }
         | umbel_sets::Error::NoRoom { .. }
-        | umbel_sets::Error::Filter(umbel::Error::File(_))
+        | umbel_sets::Error::Filter(umbel::Error::File(_) | umbel::Error::Insert(_))
         | umbel_sets::Error::Foreign(umbel_foreign::Error::Full { .. }) => {
             anyhow::Error::new(error).context(path.display().to_string())
         }
@@ -453,7 +458,7 @@ pub(crate) fn open(path: &Path, tmp: &Path) -> Result<File> {
     let bytes = io::copy(&mut file, &mut copy)
         .with_context(|| format!("{}: copying it to {}", path.display(), tmp.display()))?;
     if bytes == 0 {
-        bail!("{}: nothing came from it; pipe a filter in, or name a filter file", path.display());
+        bail!("{}: no data; pipe a filter in, or name a filter file", standard::name(path));
     }
     copy.rewind().with_context(|| tmp.display().to_string())?;
     Ok(copy)
@@ -463,7 +468,10 @@ pub(crate) fn open(path: &Path, tmp: &Path) -> Result<File> {
 fn open_in_place(path: &Path) -> Result<File> {
     let special = fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
     if is_standard(path) || special {
-        bail!("{}: only a file can be changed; name a filter file", path.display());
+        bail!(
+            "{}: is not a regular file, and only those can be changed; name a filter file",
+            path.display()
+        );
     }
     open_file(path)
 }

@@ -25,10 +25,10 @@ pub(crate) fn read(
     Foreign::decode_with(format, bytes, &given).or_else(|error| {
         let bytes = content(file, path, options)?;
         let hint = if is_umbel(&bytes) {
-            "; it is a filter of umbel: leave --format out".to_owned()
+            "; this is a filter of umbel: omit --format".to_owned()
         } else {
             let found = umbel_foreign::recognize(&bytes).into_iter().find(|(_, certain)| *certain);
-            found.map_or_else(String::new, |(found, _)| format!("; its content is of {found}"))
+            found.map_or_else(String::new, |(found, _)| format!("; its content looks like {found}"))
         };
         bail!("{}: {error}{hint}", path.display())
     })
@@ -42,7 +42,7 @@ pub(crate) fn recognize(
     options: Option<&Options>,
 ) -> Result<Foreign> {
     let unknown =
-        format!("{refused:#}, or say its format with --format when another system wrote it");
+        format!("{refused:#}, or give the format with --format if another system wrote it");
     // What does not fit in memory is hardly a filter that somebody asks: a file of lines, by mistake.
     let Ok(bytes) = content(file, path, options) else { bail!(unknown) };
     let found = umbel_foreign::recognize(&bytes);
@@ -57,7 +57,7 @@ pub(crate) fn recognize(
         [(first, _), ..] => {
             let names: Vec<_> = likely.iter().map(|(format, _)| format.name()).collect();
             bail!(
-                "{refused:#}, or say its format when another system wrote it: its content could be that of {} (--format {first})",
+                "{refused:#}, or give the format if another system wrote it: it may be {} (--format {first})",
                 names.join(", ")
             )
         }
@@ -100,7 +100,7 @@ pub(crate) fn length(file: &File, path: &Path) -> Result<u64> {
 fn told(format: Format, params: &[Param]) -> Result<Parameters> {
     match params.first() {
         Some(param) if format.told().is_empty() => {
-            bail!("--param {param}: a {format} file tells all that is needed; leave it out")
+            bail!("--param {param}: a {format} file declares all its parameters; omit --param")
         }
         _ => parameters(format, params),
     }
@@ -156,15 +156,18 @@ impl Param {
         if !format.parameters().contains(&&name[..]) {
             bail!(takes(format));
         }
-        let number = || whole(value).with_context(|| format!("{value:?} is no whole number"));
-        let small = || Ok::<_, anyhow::Error>(u32::try_from(number()?)?);
+        let not = |what: &str| format!("{value:?} is not {what}");
+        let number = || whole(value).with_context(|| not("a whole number"));
+        let small = || u32::try_from(number()?).with_context(|| not("below 2^32"));
         match &name[..] {
             "keys" => given.keys = Some(value.parse::<Keys>().map_err(anyhow::Error::msg)?.0),
             "fpp" => given.fpp = Some(value.parse::<Fpp>().map_err(anyhow::Error::msg)?.0),
             "bits" => given.bits = Some(number()?),
-            "bits_per_key" => given.bits_per_key = Some(value.parse()?),
+            "bits_per_key" => {
+                given.bits_per_key = Some(value.parse().ok().with_context(|| not("a number"))?)
+            }
             "probes" => given.probes = Some(small()?),
-            "seed" => given.seed = Some(value.parse()?),
+            "seed" => given.seed = Some(value.parse().ok().with_context(|| not("a whole number"))?),
             "growth" => given.growth = Some(small()?),
             "salts" => given.salts.extend(value.split(',').map(|salt| salt.as_bytes().to_vec())),
             _ => bail!(takes(format)),
@@ -176,8 +179,10 @@ impl Param {
 /// What `--param` may say for a format.
 fn takes(format: Format) -> String {
     match params(format) {
-        names if names.is_empty() => format!("{format} takes --keys and --fpp alone"),
-        names => format!("{format} takes {names}, beside --keys and --fpp where it has them"),
+        names if names.is_empty() => format!("{format} has no parameters but --keys and --fpp"),
+        names => {
+            format!("the parameters of {format} are {names}, and --keys and --fpp if it uses them")
+        }
     }
 }
 
@@ -190,7 +195,7 @@ fn params(format: Format) -> String {
 
 /// The table of formats for `umbel build --help`.
 pub(crate) fn table() -> String {
-    let mut text = "Formats of other systems (see docs/formats.md), what they take as --param, and types of keys:"
+    let mut text = "Formats of other systems, with what they take as --param and --key-type (see docs/formats.md):"
         .to_owned();
     for format in Format::ALL {
         let keys: Vec<_> = format.key_types().iter().map(|key_type| key_type.name()).collect();

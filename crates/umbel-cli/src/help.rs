@@ -118,7 +118,7 @@ const ENDINGS: &[Ending] = &[
         verb: "info",
         examples: &[
             ("umbel info seen.umbel", "what a filter holds, and its rate now"),
-            ("umbel info --plot seen.svg seen.umbel", "with a chart of its blocks"),
+            ("umbel info --plot seen.svg seen.umbel", "with a picture of its blocks"),
             ("cat seen.umbel | umbel info -", "a filter from standard input"),
         ],
         zero: DONE,
@@ -159,7 +159,7 @@ const ENDINGS: &[Ending] = &[
         examples: &[
             ("umbel plan --keys 5G --fpp 1%", "kinds of filters for 5 billion keys at 1 %"),
             ("umbel plan --keys 5G --memory 4GiB", "the rate in 4 GiB"),
-            ("umbel plan --keys 1M --fpp 1% --plot charts", "with charts"),
+            ("umbel plan --keys 1M --fpp 1% --plot pictures", "with pictures"),
             ("umbel plan --table", "rates by bits and probes per key"),
         ],
         zero: "a kind fits, or a table was printed",

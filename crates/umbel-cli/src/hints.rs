@@ -35,19 +35,20 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
     use umbel_sets::Error;
     Some(match error {
         Error::Filter(error) => return of_filters(error),
-        Error::SeenRows => {
-            "--seen takes a filter of keys: ask this one with umbel query -v, then umbel add"
-        }
-        Error::NoMemory { .. } => "--memory",
+        Error::SeenRows => "with a filter of rows, run umbel query -v and then umbel add",
+        Error::Memory { .. }
+        | Error::NoMemory { .. }
+        | Error::Outgrown { .. }
+        | Error::LongLine { .. } => "--memory",
         Error::Temporary { .. } => "--tmp",
         Error::AtLeast { .. } => "--at-least",
-        Error::Quote { .. } => "--bad skip leaves it out, --tsv reads quotes as they are",
+        Error::Quote { .. } => "--bad skip leaves it out, --tsv reads quotes as text",
         Error::Json { .. } | Error::Ragged { .. } => "--bad skip",
         Error::KeptWithoutKey => "--missing skip",
         Error::NoField { .. } => "--missing skip",
-        Error::OtherColumns { .. } => "--no-header compares no names",
+        Error::OtherColumns { .. } => "--no-header ignores names",
         Error::UnknownField { .. } => "--key, --no-header",
-        Error::FieldNumber { .. } => "--key; for names, drop --no-header",
+        Error::FieldNumber { .. } => "--key; for names, omit --no-header",
         Error::Delimiter { .. } => "--delimiter",
         Error::KeyFields { .. } => "--key",
         Error::OtherKeys { filter, wanted }
@@ -55,7 +56,7 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
         {
             "--key; --ignore-case, --trim, --crlf, --normalize"
         }
-        Error::OtherKeys { .. } => "--key, or --as when only the names differ",
+        Error::OtherKeys { .. } => "--key, or --as if only the names differ",
         Error::Names { .. } | Error::NamesOfRows => "--as",
         _ => return None,
     })
@@ -87,6 +88,7 @@ fn of_rows(error: &RowError) -> Option<&'static str> {
 }
 
 fn of_files(error: &FileError) -> Option<&'static str> {
-    let needed = matches!(error, FileError::Scheme(SchemeError::SecretNeeded { .. }));
-    needed.then_some("--secret-file")
+    use SchemeError::{NotKeyed, SecretNeeded};
+    let secret = matches!(error, FileError::Scheme(SecretNeeded { .. } | NotKeyed(_)));
+    secret.then_some("--secret-file")
 }

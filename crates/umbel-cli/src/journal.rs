@@ -142,7 +142,7 @@ fn each_frame(
     }
     if start != START {
         bail!(
-            "{}: not what a run of umbel dedup --seen leaves beside its filter; move it away",
+            "{}: has the name of a journal of umbel dedup --seen, but is none; move it away",
             path.display()
         );
     }

@@ -26,7 +26,7 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
     let records = records(&work.records)?;
     let folders = if work.tmp.is_empty() { &[std::env::temp_dir()][..] } else { &work.tmp };
     if let Some(none) = folders.iter().find(|folder| !folder.is_dir()) {
-        bail!("{}: not a folder for temporary files; name one with --tmp", none.display());
+        bail!("{}: is not a folder for temporary files; name one with --tmp", none.display());
     }
     let tmp = Arc::new(TempFolders::new(folders).with_notice(if work.voice.quiet {
         |_| {}
@@ -63,7 +63,7 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
 fn warn_if_in_memory(folder: &Path) {
     if machine::is_in_memory(folder) {
         say(&format!(
-            "umbel: warning: {} is in memory (tmpfs), so temporary files take memory beyond the cap; name a folder on disk with --tmp",
+            "umbel: warning: {}: is in memory (tmpfs), so temporary files use memory beyond the cap; name a folder on disk with --tmp",
             folder.display()
         ));
     }
@@ -77,10 +77,10 @@ fn normalization(args: &RecordArgs) -> Normalization {
 fn records(args: &RecordArgs) -> Result<Records> {
     let (key, header) = (args.key.clone(), !args.no_header);
     if args.delimiter.is_some() && !args.csv {
-        bail!("--delimiter goes with --csv; add it, or leave the delimiter out");
+        bail!("--delimiter requires --csv; add --csv, or omit --delimiter");
     }
     if args.no_header && !args.csv && !args.tsv {
-        bail!("--no-header goes with --csv or --tsv: other inputs have no header");
+        bail!("--no-header requires --csv or --tsv, since other inputs have no header; omit it");
     }
     Ok(if args.csv {
         Records::Csv {
@@ -98,7 +98,7 @@ fn records(args: &RecordArgs) -> Result<Records> {
         Records::Lines
     } else {
         bail!(
-            "--key names a field of a record: say --fields, --csv, --tsv or --jsonl for what a record is"
+            "--key names a field of a record; say how to read records with --csv, --tsv, --jsonl or --fields"
         );
     })
 }
@@ -202,8 +202,8 @@ pub(crate) fn open_beside(
 fn check_beside(paths: &[PathBuf], outputs: &[Written<'_>]) -> Result<()> {
     for output in outputs {
         let (output, what) = match output {
-            Written::Lines(path) => (path, "lines are added to it"),
-            Written::Filter(path) => (path, "a filter is written there"),
+            Written::Lines(path) => (path, "lines are appended to it"),
+            Written::Filter(path) => (path, "the filter is written to it"),
         };
         let Ok(out) = output.metadata() else { continue };
         // A device such as a terminal or /dev/null is read and written by anybody.
@@ -226,7 +226,7 @@ fn open_paths(paths: &[PathBuf]) -> Result<Vec<Source>> {
     /// Inputs that stay open: a process may have 256 files open where little is allowed, and temporary files need some.
     const MOST_OPEN: usize = 64;
     if paths.iter().filter(|path| is_standard(path)).count() > 1 {
-        bail!("-: standard input can be named once");
+        bail!("-: standard input can be read only once; name it once");
     }
     let mut sources = Vec::new();
     let mut inputs = Vec::new();
@@ -263,12 +263,12 @@ fn open_paths(paths: &[PathBuf]) -> Result<Vec<Source>> {
 fn named(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
     let mut paths = files.to_vec();
     if let Some(list) = &work.files_from {
-        let name = || format!("the list {}", list.display());
+        let name = || name(list);
         let mut bytes = Vec::new();
         if is_standard(list) {
             if files.iter().any(|path| is_standard(path)) {
                 bail!(
-                    "-: standard input can be named once, and --files-from reads the list from it"
+                    "-: standard input can be read only once, and --files-from reads the list from it"
                 );
             }
             io::stdin().lock().read_to_end(&mut bytes).with_context(name)?;
@@ -282,7 +282,7 @@ fn named(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
         let listed = bytes.split(|&byte| byte == separator).filter(|path| !path.is_empty());
         paths.extend(listed.map(|path| PathBuf::from(OsStr::from_bytes(path))));
         if paths.is_empty() {
-            bail!("{} names no file", name());
+            bail!("{}: the list is empty; name files in it", name());
         }
     } else if paths.is_empty() {
         paths.push(PathBuf::from("-"));
@@ -328,7 +328,7 @@ pub(crate) fn open_several(
 ) -> Result<Vec<Input>> {
     let inputs = open_rereadable(files, work, rows, options)?;
     match &inputs[..] {
-        [one] => bail!("{} is the only file: name two or more", one.name()),
+        [one] => bail!("{}: is the only file; name two or more", one.name()),
         _ => Ok(inputs),
     }
 }
@@ -361,7 +361,7 @@ enum Opened {
 fn open_one(path: &Path) -> Result<Opened> {
     let name = name(path);
     let not_output = |meta: &Metadata, name: &str| match is_output(meta) {
-        true => bail!("{name} is where the output goes too: write it to another file"),
+        true => bail!("{name}: is also the output; write to another file"),
         false => Ok(()),
     };
     let stream = |name, from| Ok(Opened::Stream(Stream { name, from }));

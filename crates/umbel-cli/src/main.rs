@@ -72,10 +72,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// The error and its causes on one line, and what options help; a cause that its error already tells is left out.
+/// The error and its causes on one line, and the options that help. A cause that the message already has is left out, and
+/// a JSON parser's, whose line and column are those in the record.
 fn chain(error: &anyhow::Error) -> String {
     let mut message = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
+    for cause in error.chain().skip(1).filter(|cause| !cause.is::<serde_json::Error>()) {
+        let cause = cause.to_string();
         if !message.contains(&cause) {
             message.push_str(": ");
             message.push_str(&cause);

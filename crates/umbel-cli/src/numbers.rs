@@ -153,7 +153,7 @@ pub(crate) fn number<T: TryFrom<u64>>(
         number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
             let (least, most) = (range.start(), range.end());
             match *most {
-                u64::MAX => format!("{text:?} is not a whole number from {least} on"),
+                u64::MAX => format!("{text:?} is not a whole number, {least} or greater"),
                 _ => format!("{text:?} is not a whole number from {least} to {most}"),
             }
         })

@@ -72,7 +72,7 @@ pub(crate) fn refuse_in_place_of(output: Option<&Path>, files: &[Option<&PathBuf
     let Some(output) = output else { return Ok(()) };
     match files.iter().flatten().find(|file| atomic::is_same_path(output, file)) {
         Some(file) => bail!(
-            "{}: is read too, so the output cannot replace it; name another file",
+            "{}: is also read, so the output cannot replace it; name another file",
             file.display()
         ),
         None => Ok(()),

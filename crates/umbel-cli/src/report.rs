@@ -78,7 +78,7 @@ impl Run {
                 count => format!(" and {}", counted(count as u64, "other")),
             };
             say(&format!(
-                "umbel {}: {first}{others} grew meanwhile: what came after the start is left out",
+                "umbel {}: {first}{others} grew during the run; what was added is left out",
                 self.verb
             ));
         }
@@ -98,7 +98,7 @@ impl Run {
             && !self.voice.json
         {
             say(&format!(
-                "umbel {}: keys assumed to be of type {}, which the filter does not record: set another with --key-type",
+                "umbel {}: assumed keys of type {}, since the filter does not record it; choose another type with --key-type",
                 self.verb,
                 key_type.name()
             ));
@@ -156,9 +156,9 @@ fn of_lines(report: &Report, found: &str) -> Vec<String> {
     } else if !found.is_empty() {
         words.push(format!("{} {found}", Count(report.found)));
     }
-    for (count, why) in [(report.missing, "without the key"), (report.bad, "that cannot be read")] {
+    for (count, why) in [(report.missing, "without the key"), (report.bad, "unreadable")] {
         if count > 0 {
-            words.push(format!("{} {why} left out", Count(count)));
+            words.push(format!("{} {why} skipped", Count(count)));
         }
     }
     words
@@ -200,18 +200,15 @@ fn full(mut words: Vec<String>, report: &Report, filter: Option<&Receipt>, secon
     words.push(format!("{seconds:.3} s"));
     words.push(match (report.error, filter) {
         (Some(ErrorBound { extra, missing }), _) => {
-            let chance = |chance| known(chance, report).map(|chance| Rate(chance).to_string());
-            match (chance(extra), chance(missing)) {
-                (Some(extra), Some(missing)) => format!(
-                    "not exact: a line may be extra with chance {extra}, missing with {missing}"
-                ),
-                (Some(extra), None) => {
-                    format!("not exact: a line may be extra with chance {extra}")
-                }
-                (None, Some(missing)) => {
-                    format!("not exact: a line may be missing with chance {missing}")
-                }
-                (None, None) => "not exact".to_owned(),
+            let may_be = |what: &str, chance: f64| match known(chance, report)? {
+                0.0 => Some(format!("no line is {what}")),
+                chance => Some(format!("a line is {what} with a chance of {}", Rate(chance))),
+            };
+            let chances = [may_be("extra", extra), may_be("missing", missing)];
+            let chances: Vec<_> = chances.into_iter().flatten().collect();
+            match &chances[..] {
+                [] => "not exact".to_owned(),
+                chances => format!("not exact: {}", chances.join(", ")),
             }
         }
         (None, Some(receipt)) => summary(receipt),
@@ -330,7 +327,7 @@ pub(crate) fn estimate(keys: &Estimate) -> String {
 }
 
 /// The same, with what is counted.
-fn estimated_keys(keys: &Estimate) -> String {
+pub(crate) fn estimated_keys(keys: &Estimate) -> String {
     let s = if keys.value.round() == 1.0 { "" } else { "s" };
     format!("{} key{s}", estimate(keys))
 }

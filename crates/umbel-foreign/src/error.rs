@@ -10,21 +10,19 @@ use crate::{Format, KeyType};
 #[non_exhaustive]
 pub enum Error {
     /// A name that no format has.
-    #[error("{name:?} is no format of another system; those known are {}", names(Format::ALL.map(Format::name)))]
+    #[error("{name:?} is not a format of another system; the formats are {}", names(Format::ALL.map(Format::name)))]
     UnknownFormat {
         /// The name.
         name: String,
     },
     /// A name that no type of key has.
-    #[error("{name:?} is no type of key; those known are {}", names(KeyType::ALL.map(KeyType::name)))]
+    #[error("{name:?} is not a type of keys; the types are {}", names(KeyType::ALL.map(KeyType::name)))]
     UnknownKeyType {
         /// The name.
         name: String,
     },
     /// A field of a file that is not as its format has it.
-    #[error(
-        "{format}: `{field}` is {found}; expected {expected}: is it another format, or damaged?"
-    )]
+    #[error("{format}: `{field}` is {found}; expected {expected}; another format, or damaged?")]
     Field {
         /// Format it was read as.
         format: Format,
@@ -37,7 +35,7 @@ pub enum Error {
     },
     /// A file that is not the JSON that its format has.
     #[error(
-        "{format}: `JSON` is {source}; expected an object with whole numbers m and k and a text b: is it another format, or damaged?"
+        "{format}: not the expected JSON: {source}; expected an object with whole numbers m and k and a string b; another format, or damaged?"
     )]
     Json {
         /// Format it was read as.
@@ -46,8 +44,8 @@ pub enum Error {
         source: serde_json::Error,
     },
     /// Fewer bytes than a file declares, or more.
-    #[error("{format}: its fields ask for {expected} bytes, found {found}; {}",
-        if found < expected { "truncated? copy it again" } else { "is it another format, or was something appended?" })]
+    #[error("{format}: declares {expected} bytes, found {found}; {}",
+        if found < expected { "truncated? copy it again" } else { "another format, or was something appended?" })]
     Length {
         /// Format it was read as.
         format: Format,
@@ -83,7 +81,7 @@ pub enum Error {
     },
 
     /// A type of key that the system does not hash.
-    #[error("{format} filters hold no keys of type {found}; they hold {}", names(format.key_types().iter().map(|key| key.name())))]
+    #[error("{format} filters do not hold keys of type {found}; their types are {}", names(format.key_types().iter().map(|key| key.name())))]
     KeyType {
         /// Format of the filter.
         format: Format,
@@ -99,7 +97,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A line that is no key of the type asked for.
-    #[error("\"{}\" is no {expected}; name the right type of key, or leave the line out", line.escape_ascii())]
+    #[error("\"{}\" is not of type {expected}; name the right type of keys, or leave the line out", line.escape_ascii())]
     KeyText {
         /// The line.
         line: Vec<u8>,
@@ -107,7 +105,7 @@ pub enum Error {
         expected: KeyType,
     },
     /// A filter that takes no more keys.
-    #[error("the {format} filter holds the {keys} keys that it takes at most; make one for more")]
+    #[error("the {format} filter is full: it was planned for {keys} keys; build one for more")]
     Full {
         /// Format of the filter.
         format: Format,
@@ -116,8 +114,8 @@ pub enum Error {
     },
     /// A filter that would grow beyond the limit set for it.
     #[error(
-        "the filter would grow to {bytes} bytes, more than the {limit} it may take; \
-         raise the limit, or build it anew for more keys"
+        "the filter would grow to {bytes} bytes, more than the limit of {limit}; \
+         raise the limit, or rebuild it for more keys"
     )]
     GrowthLimit {
         /// Bytes in memory while it grows.
@@ -126,17 +124,17 @@ pub enum Error {
         limit: u64,
     },
 
-    /// Filters of different formats cannot be joined.
-    #[error("a {left} and a {right} filter cannot be joined; build both in one format")]
+    /// Filters of different formats cannot be merged.
+    #[error("a {left} and a {right} filter cannot be merged; build both in one format")]
     FormatsDiffer {
         /// Format of the left filter.
         left: Format,
         /// Format of the right filter.
         right: Format,
     },
-    /// Filters that put keys in different places cannot be joined.
+    /// Filters that put keys in different places cannot be merged.
     #[error(
-        "the {what} of one filter is {left}, of the other {right}; make both with the same parameters"
+        "the {what} of one filter is {left}, of the other {right}; build both with the same parameters"
     )]
     Differ {
         /// What differs.
@@ -148,7 +146,7 @@ pub enum Error {
     },
     /// A filter whose bits are of no use in the format asked for.
     #[error(
-        "a {from} filter does not convert to {to}, whose keys lie in other places: a filter does not keep its keys, so build one in that format from them"
+        "a {from} filter does not convert to {to}, which puts keys in other positions; a filter does not store its keys, so build one in that format from them"
     )]
     CannotConvert {
         /// Format of the filter.
@@ -159,7 +157,7 @@ pub enum Error {
 
     /// A filter that does not tell what it shares with another.
     #[error(
-        "{format}: a filter of several parts, or one that looks at no bits, does not tell what it shares; build each filter for all of its keys"
+        "{format}: a filter of several parts, or one without probes, cannot be compared; build each filter in one part, for all of its keys"
     )]
     NotComparable {
         /// Format of the filter.
@@ -167,7 +165,7 @@ pub enum Error {
     },
 
     /// The memory for a filter could not be had.
-    #[error("{bytes} bytes of memory for the filter could not be allocated")]
+    #[error("cannot allocate {bytes} bytes of memory for the filter")]
     OutOfMemory {
         /// Bytes asked for.
         bytes: u64,

@@ -23,14 +23,14 @@ pub enum Error {
     },
     /// An input was written to while it was being worked on.
     #[error(
-        "{name}: changed while it was being read; the result would be wrong, run again when it is at rest"
+        "{name}: changed while it was being read, so the result would be wrong; run again when nothing writes to it"
     )]
     Changed {
         /// The input's name.
         name: String,
     },
     /// Less memory than any job needs.
-    #[error("a memory cap of {} does not suffice; the least that works here is {}", Size(*.cap), Size(*.least))]
+    #[error("a memory cap of {} is too small; this run needs at least {}", Size(*.cap), Size(*.least))]
     Memory {
         /// The cap given, in bytes.
         cap: u64,
@@ -38,14 +38,14 @@ pub enum Error {
         least: u64,
     },
     /// The system has less memory than the cap allows.
-    #[error("the system has no {} more of memory, though the cap allows them; lower it", Size(*.bytes))]
+    #[error("the system cannot provide {} more memory, though the cap allows it; lower the cap", Size(*.bytes))]
     NoMemory {
         /// Bytes asked for.
         bytes: u64,
     },
     /// A filter that may take no more keys.
     #[error(
-        "{at}: this line would over-fill the filter, which is planned for {keys} keys; what came before is recorded in it: go on with a larger filter, or one of a kind that grows"
+        "{at}: this line would over-fill the filter, which is planned for {keys} keys; the lines before it are recorded; continue with a larger filter, or one that grows"
     )]
     FilterFull {
         /// Where.
@@ -55,7 +55,7 @@ pub enum Error {
     },
     /// A filter that has no room for all new lines.
     #[error(
-        "there are {new} new lines, and the filter, which is planned for {keys} keys, has room for {room}; nothing was written: go on with a larger filter, or one of a kind that grows"
+        "found {new} new lines, but the filter, which is planned for {keys} keys, has room for {room}; nothing was written; continue with a larger filter, or one that grows"
     )]
     NoRoom {
         /// Lines that it does not know.
@@ -66,11 +66,11 @@ pub enum Error {
         keys: u64,
     },
     /// Records without a key that are to be kept, where a filter is made or looked up.
-    #[error("a filter cannot hold records without their key, nor answer for them; leave them out")]
+    #[error("a filter can neither hold nor find records without a key; leave them out")]
     KeptWithoutKey,
     /// A filter of rows where one of keys is needed.
     #[error(
-        "the filter holds rows, not keys, and cannot record which lines were seen; name one of keys"
+        "the filter holds rows, so it cannot record which lines were seen; name a filter of keys"
     )]
     SeenRows,
     /// A filter could not be saved.
@@ -78,7 +78,7 @@ pub enum Error {
     Save(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A filter that would outgrow the memory cap.
     #[error(
-        "the filter has grown as far as a memory cap of {} allows; to grow once more it takes {}: give that or more, or build it anew for more keys",
+        "the filter has grown as far as a memory cap of {} allows; to grow once more it needs a cap of {}; raise the cap, or rebuild the filter for more keys",
         Size(*.cap), Size(*.next)
     )]
     Outgrown {
@@ -103,7 +103,7 @@ pub enum Error {
         least: u64,
     },
     /// A line longer than any memory cap allows.
-    #[error("{at}: the line has {length} bytes; lines may have up to {} bytes", u32::MAX)]
+    #[error("{at}: the line has {length} bytes; the longest possible has {}", u32::MAX)]
     GiantLine {
         /// Where.
         at: Place,
@@ -111,10 +111,10 @@ pub enum Error {
         length: u64,
     },
     /// More input than offsets can count.
-    #[error("the inputs have {0} bytes together; at most 2^48 are supported")]
+    #[error("the inputs have {0} bytes in total; at most 2^48 are supported")]
     TooMuch(u64),
     /// A temporary file could not be made, written or read back.
-    #[error("temporary files in {}: {source}; free some space there or name another folder", dir.display())]
+    #[error("{}: temporary files: {source}; free space there, or name another folder", dir.display())]
     Temporary {
         /// The folder.
         dir: PathBuf,
@@ -126,7 +126,7 @@ pub enum Error {
     Output(#[source] io::Error),
     /// Fewer than two inputs, or a threshold that they cannot meet.
     #[error(
-        "at least {at_least} with {inputs} inputs: the threshold must lie between 1 and the number of inputs"
+        "a threshold of {at_least} with {inputs} inputs; it must be from 1 to the number of inputs"
     )]
     AtLeast {
         /// The threshold.
@@ -136,7 +136,7 @@ pub enum Error {
     },
     /// A record whose quotes do not follow RFC 4180.
     #[error(
-        "{at}: {flaw}; in CSV a quote begins a field, ends it, or is doubled inside: mend the record, or read it as TSV, where quotes mean nothing"
+        "{at}: {flaw}; in CSV a quote starts a field, ends it, or is doubled inside it; correct the record, or read it as TSV, where quotes have no meaning"
     )]
     Quote {
         /// Where the quoting breaks.
@@ -145,7 +145,7 @@ pub enum Error {
         flaw: QuoteFlaw,
     },
     /// A record that is no JSON text.
-    #[error("{at}: no JSON: {}; mend the record or leave it out", without_place(source))]
+    #[error("{at}: not valid JSON: {}; correct the record, or leave it out", without_place(source))]
     Json {
         /// Where the text stops being JSON.
         at: Place,
@@ -154,7 +154,8 @@ pub enum Error {
     },
     /// A record of columns that are to be put in another order, with more or fewer fields than the header.
     #[error(
-        "{at}: the record has {found} fields where the header has {columns}, so they cannot be put in the order of the first file's columns; mend it or leave it out"
+        "{at}: the record has {found} field{}, but the header has {columns}, so they cannot be put in the column order of the first file; correct the record, or leave it out",
+        if *found == 1 { "" } else { "s" }
     )]
     Ragged {
         /// Where the record starts.
@@ -166,7 +167,7 @@ pub enum Error {
     },
     /// A header with other columns than the first one, under which its rows would go out.
     #[error(
-        "{name}: the columns are not those of {first}: {difference}; give both the same columns"
+        "{name}: the columns differ from those of {first}: {difference}; give both the same columns"
     )]
     OtherColumns {
         /// The input's name.
@@ -178,7 +179,7 @@ pub enum Error {
     },
     /// A record without a field of the key.
     #[error(
-        "{at}: the record has no field {field:?}, it has {found}; name a field that all records have, or leave this one out"
+        "{at}: the record has no field {field:?} (found {found}); name a field that all records have, or leave this record out"
     )]
     NoField {
         /// Where.
@@ -190,7 +191,7 @@ pub enum Error {
     },
     /// A header without a field of the key.
     #[error(
-        "{name}: the header has no field {field:?}, it has {found}; name one of these or a number from 1, or say that there is no header"
+        "{name}: the header has no field {field:?} (found {found}); name one of these or a number from 1, or say that there is no header"
     )]
     UnknownField {
         /// The input's name.
@@ -202,7 +203,7 @@ pub enum Error {
     },
     /// A field of the key that the header names twice.
     #[error(
-        "{name}: columns {} and {} of the header are both named {field:?}; give the number of the one that is meant",
+        "{name}: columns {} and {} of the header are both named {field:?}; name the one you mean by its number",
         columns[0], columns[1]
     )]
     SameName {
@@ -222,14 +223,14 @@ pub enum Error {
         field: String,
     },
     /// A byte that cannot stand between fields.
-    #[error("the delimiter {:?} already has a meaning in CSV; give another byte", char::from(*delimiter))]
+    #[error("the delimiter {:?} already has a meaning in CSV; choose another byte", char::from(*delimiter))]
     Delimiter {
         /// The byte.
         delimiter: u8,
     },
     /// A line that is to match and not to match.
     #[error(
-        "{at}: the line \"{}\" is among the exceptions in {other} too; leave it out of one of them",
+        "{at}: the line \"{}\" is also among the exceptions in {other}; remove it from one of them",
         line.escape_ascii()
     )]
     BothLists {
@@ -258,7 +259,7 @@ pub enum Error {
     },
     /// A filter of other keys than those that are looked up.
     #[error(
-        "the filter was built from {filter} and cannot answer for {wanted}; look up the same fields in the same order, compared in the same way, or rebuild it from these"
+        "the filter was built from {filter}, so it cannot answer for {wanted}; look up the same fields in the same order, compared in the same way, or rebuild the filter"
     )]
     OtherKeys {
         /// What its keys are, in words.
@@ -275,7 +276,9 @@ pub enum Error {
         names: usize,
     },
     /// Other names for the attributes of a filter of rows.
-    #[error("a filter of rows is asked by the names of its attributes; name the fields as it does")]
+    #[error(
+        "a filter of rows is queried by the names of its attributes; name the fields as it does"
+    )]
     NamesOfRows,
     /// What the work with keys has to say of itself.
     #[error("{0}")]
@@ -402,8 +405,8 @@ pub enum QuoteFlaw {
 impl std::fmt::Display for QuoteFlaw {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Bare => "a quote inside a field without quotes",
-            Self::Closed => "something after the quote that closes a field",
+            Self::Bare => "a quote inside an unquoted field",
+            Self::Closed => "text after the closing quote of a field",
             Self::Open => "a quote that is never closed",
         })
     }

@@ -25,7 +25,7 @@ pub(crate) fn check_field(
 
 /// The memory for a filter could not be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{bytes} bytes of memory for the filter could not be allocated")]
+#[error("cannot allocate {bytes} bytes of memory for the filter")]
 pub struct OutOfMemory {
     /// Bytes asked for.
     pub bytes: u64,

@@ -60,7 +60,7 @@ impl ParquetFile {
         }
         if !meta.is_file() {
             bail!(
-                "{name}: no plain file; a Parquet file is read from its end, copy it to a disk first"
+                "{name}: is not a regular file; a Parquet file is read from its end, so copy it to disk first"
             );
         }
         let (footer, memory) = footer(&file, meta.len(), options).with_context(|| name.clone())?;
@@ -129,12 +129,12 @@ impl ParquetFile {
         let with = names(&mut filtered.into_iter());
         match name {
             None => bail!(
-                "{}: several columns have Bloom filters; name one of {with} with --column",
+                "{}: several columns have Bloom filters; choose one of {with} with --column",
                 self.name
             ),
             Some(name) if known => {
                 bail!(
-                    "{}: column {name} has no Bloom filter in any row group; those that have one: {with}",
+                    "{}: column {name} has no Bloom filter in any row group; columns with Bloom filters: {with}",
                     self.name
                 )
             }
@@ -142,7 +142,7 @@ impl ParquetFile {
                 let all = names(&mut self.columns());
                 let with = if with.is_empty() { "none".to_owned() } else { with };
                 bail!(
-                    "{}: no column {name}; there are {all}, with Bloom filters: {with}",
+                    "{}: there is no column {name}; columns: {all}; with Bloom filters: {with}",
                     self.name
                 )
             }
@@ -152,7 +152,7 @@ impl ParquetFile {
     /// What to say where there are none.
     pub(crate) fn no_filters(&self) -> String {
         format!(
-            "no Bloom filters in {} of {}; writers make them when told to: \
+            "no Bloom filters in {} of {}; writers add them on request: \
              bloom_filter_options in pyarrow, parquet.bloom.filter.enabled#COLUMN in Spark and parquet-java",
             counted(self.row_groups() as u64, "row group"),
             counted(self.columns().count() as u64, "column")
@@ -172,17 +172,17 @@ fn footer(file: &File, length: u64, options: &Options) -> Result<(ParquetMetaDat
     match &tail[4..] {
         b"PAR1" => {}
         b"PARE" => bail!(
-            "its footer is encrypted, and with it where the filters lie; umbel does not decrypt: write it with a plain footer"
+            "the footer is encrypted, and with it the positions of the filters; umbel does not decrypt, so write the file with a plaintext footer"
         ),
         _ if head == *b"PAR1" || head == *b"PARE" => {
-            bail!("a Parquet file ends with PAR1, this one does not; truncated? copy it again")
+            bail!("does not end with PAR1, as a Parquet file does; truncated? copy it again")
         }
-        _ => bail!("not a Parquet file: PAR1 is missing at its start and its end"),
+        _ => bail!("not a Parquet file: it neither starts nor ends with PAR1"),
     }
     let size = u64::from(u32::from_le_bytes(size));
     if size + TAIL + 4 > length {
         bail!(
-            "its last bytes announce a footer of {size} bytes, the file has {length}; truncated or damaged"
+            "declares a footer of {size} bytes, but the file has {length}; truncated or damaged? copy it again"
         );
     }
     let memory = FOOTER_GROWS * size;
@@ -194,7 +194,7 @@ fn footer(file: &File, length: u64, options: &Options) -> Result<(ParquetMetaDat
         .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
         .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
     let footer = ParquetMetaDataReader::decode_metadata_with_options(&footer, Some(&skip))
-        .map_err(|error| anyhow!("its footer cannot be read: {error}"))?;
+        .map_err(|error| anyhow!("the footer cannot be read: {error}"))?;
     Ok((footer, memory))
 }
 
@@ -239,23 +239,25 @@ impl Chunk<'_> {
             let from = self.offset().filter(|offset| *offset < length);
             let from = from.with_context(|| {
                 let offset = self.about.bloom_filter_offset().unwrap_or(0);
-                format!("the footer has it at byte {offset} of {length}; truncated or damaged")
+                format!("should start at byte {offset}, but the file has {length}; truncated or damaged? copy it again")
             })?;
             let mut content = vec![0; HEADER.min(length - from) as usize];
             self.read_at(&mut content, from)?;
             let extent = declared_extent(&content).context(
-                "no filter is where the footer has it; damaged, or the column is encrypted",
+                "not found where the footer declares it; the file is damaged, or the column is encrypted",
             )?;
             let end = extent.end as u64;
             if end > length - from {
                 bail!(
-                    "it has {end} bytes from byte {from} on, the file {length}; truncated or damaged"
+                    "declares {end} bytes from byte {from} on, but the file has {length}; truncated or damaged? copy it again"
                 );
             }
             if let Some(told) = self.about.bloom_filter_length()
                 && i64::from(told) != end as i64
             {
-                bail!("the footer gives it {told} bytes, its own header {end}; damaged");
+                bail!(
+                    "has {told} bytes according to the footer, and {end} according to its own header; damaged? copy the file again"
+                );
             }
             admit(end)?;
             let read = content.len().min(extent.end);

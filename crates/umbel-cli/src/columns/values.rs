@@ -135,7 +135,11 @@ impl Values {
             Some(Value::Line) => Ok(Key::Bytes(line)),
             Some(Value::Buffer) => Ok(Key::Bytes(buffer)),
             Some(Value::Number(key)) => Ok(key),
-            None => bail!("\"{}\" is not {self}; {}", line.escape_ascii(), self.example()),
+            None => bail!(
+                "\"{}\" is not a value of type {self}; {}",
+                line.escape_ascii(),
+                self.example()
+            ),
         }
     }
 
@@ -201,30 +205,30 @@ impl Values {
     fn example(&self) -> String {
         match (self.meaning, self.physical) {
             (Meaning::Integer { bits, signed: true }, _) => {
-                format!("a whole number of {bits} bits is needed, such as -17")
+                format!("expected a whole number of {bits} bits, such as -17")
             }
             (Meaning::Integer { bits, .. }, _) => {
-                format!("a whole number of {bits} bits from 0 on is needed")
+                format!("expected a whole number of {bits} bits without a sign")
             }
             (Meaning::Decimal { scale, precision }, _) => {
-                format!("at most {precision} digits are needed, {scale} of them behind the point")
+                format!("expected at most {precision} digits, {scale} of them after the point")
             }
-            (Meaning::Date, _) => "give 2026-11-21, or the days since 1970-01-01".to_owned(),
-            (Meaning::Time(_), _) => "give 17:29:25.5, or ticks since midnight".to_owned(),
+            (Meaning::Date, _) => "expected 2026-11-21, or the days since 1970-01-01".to_owned(),
+            (Meaning::Time(_), _) => "expected 17:29:25.5, or ticks since midnight".to_owned(),
             (Meaning::Timestamp { utc: true, .. }, _) => {
-                "give 2026-11-21T17:29:25.5Z, or ticks since 1970, and no finer than they are"
+                "expected 2026-11-21T17:29:25.5Z, no finer than a tick, or ticks since 1970"
                     .to_owned()
             }
             (Meaning::Timestamp { .. }, _) => {
-                "give 2026-11-21T17:29:25.5 without a zone, or ticks since 1970, and no finer than they are"
+                "expected 2026-11-21T17:29:25.5 without a zone, no finer than a tick, or ticks since 1970"
                     .to_owned()
             }
-            (Meaning::Uuid, _) => "give 32 hexadecimal digits".to_owned(),
-            (_, Type::FLOAT | Type::DOUBLE) => "give a number such as 0.5 or 1e-3".to_owned(),
+            (Meaning::Uuid, _) => "expected 32 hexadecimal digits".to_owned(),
+            (_, Type::FLOAT | Type::DOUBLE) => "expected a number such as 0.5 or 1e-3".to_owned(),
             (_, Type::FIXED_LEN_BYTE_ARRAY) => {
-                format!("give {} bytes, or two hexadecimal digits for each", self.length)
+                format!("expected {} bytes, or two hexadecimal digits for each", self.length)
             }
-            _ => "no writer makes filters of such a column".to_owned(),
+            _ => "no system writes filters of such columns".to_owned(),
         }
     }
 }

@@ -69,7 +69,7 @@ pub(crate) fn check(path: &Path, filters: &[PathBuf], force: bool) -> Result<()>
         bail!("{}: pictures are SVG; name a file that ends in .svg", path.display());
     }
     if let [_, second, ..] = filters {
-        bail!("{}: --plot draws one filter; give each a picture of its own", second.display());
+        bail!("{}: --plot draws one filter per run; draw this one in another", second.display());
     }
     atomic::check_target(path, existing(force))
 }

@@ -72,7 +72,7 @@ pub(super) fn picture<H: Hashing>(filter: &AnyFilter<Blocks, H>, name: &str) -> 
     let mut legend = Legend::new();
     legend.add(BLOCKS, "blocks counted");
     if profile.expected.is_some() {
-        let words = format!("predicted by chance, for {} keys", report::estimate(&receipt.keys));
+        let words = format!("predicted by chance, for {}", report::estimated_keys(&receipt.keys));
         legend.add(PREDICTED, words);
     }
     legend.draw(&mut canvas, (95.0, 468.0));

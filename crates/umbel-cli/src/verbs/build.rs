@@ -29,7 +29,9 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         return build_foreign(args, format, existing, &options);
     }
     if args.foreign.key_type.is_some() {
-        bail!("--key-type goes with --format: keys of umbel's filters are lines as they are");
+        bail!(
+            "--key-type requires --format: the keys of umbel's own filters are the bytes of the lines; omit it"
+        );
     }
     let hasher = match filters::secret(&args.secret)? {
         Some(secret) => KeyHasher::keyed(secret),
@@ -43,7 +45,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         return build_lists(args, existing, hasher, keys, &options);
     }
     if !args.except.is_empty() {
-        bail!("--except goes with --kind cascade: other kinds have no exceptions");
+        bail!("--except requires --kind cascade: other kinds have no exceptions");
     }
     let known = planned_without_lines(args)?;
     let sources = open(args, &options)?;
@@ -113,14 +115,14 @@ fn build_foreign(
     options: &Options,
 ) -> Result<Outcome> {
     if args.secret.secret_file.is_some() {
-        bail!("--secret-file: a {format} filter is not keyed; leave the secret out");
+        bail!("--secret-file: a {format} filter is not keyed; omit it");
     }
     let mut given = formats::parameters(format, &args.foreign.format.param)?;
     given.keys = args.keys.map(|keys| keys.0).or(given.keys);
     given.fpp = args.fpp.map(|fpp| fpp.0).or(given.fpp);
     given.bits = args.size.map(|size| size.0.saturating_mul(8)).or(given.bits);
     if !args.names.names.is_empty() {
-        bail!("--as: a {format} filter has no place for the names of fields; leave it out");
+        bail!("--as: a {format} filter does not record names of fields; omit it");
     }
     let key_type = args.foreign.key_type;
     let mut inputs = open(args, options)?;
@@ -172,7 +174,9 @@ fn build_lists(
     options: &Options,
 ) -> Result<Outcome> {
     if args.size.is_some() {
-        bail!("--size: a cascade is as large as its lines and exceptions ask for; give --fpp");
+        bail!(
+            "--size: the size of a cascade follows from its lines and exceptions; give --fpp instead"
+        );
     }
     let fpp = args.fpp.map_or(DEFAULT_FPP, |fpp| fpp.0);
     let plan = |included: u64, excluded: u64| {
@@ -203,7 +207,7 @@ fn planned_without_lines(args: &BuildArgs) -> Result<Option<Plan>> {
     let fpp = args.fpp.map(|fpp| fpp.0);
     Ok(match (args.keys, fpp, args.size) {
         (Some(_), Some(_), Some(_)) => {
-            bail!("--keys, --fpp and --size: two of them give the third; leave one out")
+            bail!("--keys, --fpp and --size: two of them determine the third; omit one")
         }
         (Some(keys), fpp, None) => {
             Some(Plan::for_keys(args.kind, keys.0, fpp.unwrap_or(DEFAULT_FPP))?)

@@ -50,7 +50,7 @@ fn told(left: &mut Filter<Scheme>, right: &Filter<Scheme>) -> Result<Told> {
             Told { found, merged: merged.map_err(|error| error.to_string()) }
         }
         _ => bail!(
-            "a filter of umbel and one of another system put keys in different places and cannot be compared; build both \
+            "a filter of umbel and one of another system cannot be compared: they put keys in different positions; build both \
              in one format"
         ),
     })
@@ -84,10 +84,10 @@ fn text(args: &CompareArgs, receipts: &[Receipt; 2], told: &Told) -> String {
     row("keys in A", report::estimate_within(&keys[0]));
     row("keys in B", report::estimate_within(&keys[1]));
     match found {
-        Err(error) => row("shared", format!("cannot be told: {error}")),
+        Err(error) => row("shared", format!("unknown: {error}")),
         Ok(found) => {
             match &found.overlap {
-                None => row("shared", "cannot be told: no bit is clear in both".to_owned()),
+                None => row("shared", "unknown: no bit is clear in both".to_owned()),
                 Some(overlap) => {
                     row("in either", report::estimate_within(&overlap.union));
                     row("in both", report::estimate_within(&overlap.intersection));
@@ -99,7 +99,7 @@ fn text(args: &CompareArgs, receipts: &[Receipt; 2], told: &Told) -> String {
             row(
                 "bits",
                 format!(
-                    "{} in A, {} in B, {} in both; {} in both by chance, were no key shared",
+                    "{} in A, {} in B, {} in both; {} expected in both by chance if no key were shared",
                     Count(found.left_bits),
                     Count(found.right_bits),
                     Count(found.shared_bits),

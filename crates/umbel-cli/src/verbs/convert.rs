@@ -47,8 +47,8 @@ fn converted(filter: &Filter<Scheme>, args: &ConvertArgs) -> Result<Filter<Schem
                 Filter::Foreign(lines) => &lines.filter().format(),
             };
             bail!(
-                "a {from} filter does not convert to {to}, whose keys lie in other places: \
-                 a filter does not keep its keys, so build one from them: {instead}"
+                "a {from} filter does not convert to {to}, which puts keys in other positions; \
+                 a filter does not store its keys, so build one from them: {instead}"
             )
         }
     }

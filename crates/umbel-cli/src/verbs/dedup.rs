@@ -19,10 +19,10 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
         return seen::seen(filter, args);
     }
     if args.secret.secret_file.is_some() {
-        bail!("--secret-file goes with --seen: other answers rest on no filter that is kept");
+        bail!("--secret-file requires --seen: without it, no filter is kept");
     }
     if !args.names.names.is_empty() {
-        bail!("--as goes with --seen: it says what the filter calls a field");
+        bail!("--as requires --seen: it is the name of a field in the filter");
     }
     check_target(&args.output.to)?;
     let options = lines::options(&args.work)?;

@@ -21,7 +21,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     for (i, path) in named.iter().enumerate() {
         atomic::check_target(path, Existing::Replace)?;
         if named[..i].contains(path) {
-            bail!("{}: named for two outputs; give each a file of its own", path.display());
+            bail!("{}: is named for two outputs; give each its own file", path.display());
         }
     }
     check_target(&args.output.to)?;
@@ -29,7 +29,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     let run = Run::start("diff", args.work.voice, &options.progress);
     let inputs = lines::open_several(&args.files, &args.work, Rows::OfAll, &options)?;
     if inputs.len() > 2 {
-        bail!("{} files: diff compares two, an old and a new one", inputs.len());
+        bail!("found {} files; diff compares two, OLD and NEW", inputs.len());
     }
     let job = Diff::new(&inputs, &options);
     let about = Job { verb: "diff", inputs: &inputs, options: &options };

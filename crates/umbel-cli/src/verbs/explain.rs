@@ -1,4 +1,4 @@
-//! What the plans of jobs over lines have in common, in words and as JSON.
+//! `--explain`: the plan of a run, as text and as JSON.
 
 use serde_json::json;
 use umbel::Plan;
@@ -40,22 +40,17 @@ impl Job<'_> {
 /// The plan of a set operation.
 pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String {
     let (strategy, told) = match plan.strategy {
-        Strategy::Table => (
-            "table",
-            "look every line up, without a filter of them, which would cost more than it spares",
-        ),
-        Strategy::Filter => (
-            "filter",
-            "a first pass tells which lines have to be looked up; those are compared by their bytes",
-        ),
-        _ => ("one-pass", "filters alone decide, each input is read once"),
+        Strategy::Table => {
+            ("table", "every line is looked up; filters would cost more than they save")
+        }
+        Strategy::Filter => {
+            ("filter", "a first pass selects the lines to look up; these are compared byte by byte")
+        }
+        _ => ("one-pass", "filters alone decide; each input is read once"),
     };
     let exact = plan.strategy != Strategy::OnePass;
-    let (first, second) = if exact {
-        ("of all lines", "of lines that have to be looked up")
-    } else {
-        ("of lines written", "")
-    };
+    let (first, second) =
+        if exact { ("of all lines", "of lines to look up") } else { ("of lines printed", "") };
     let [seen, doubtful] = [(first, plan.seen), (second, plan.doubtful)]
         .map(|(what, filter)| filter.map(|filter| (what.to_owned(), filter)));
     let names = |i: usize| match plan.others.len() {
@@ -95,7 +90,7 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
     if exact {
         let folders: Vec<_> = tmp.folders().map(|folder| folder.display().to_string()).collect();
         text += &format!(
-            "table    about {} compared by their bytes; up to {} of them in memory, the rest on disk in {}\n",
+            "table    about {} compared byte by byte; up to {} of them in memory, the rest on disk in {}\n",
             counted(plan.compared, "line"),
             Size(plan.table),
             folders.join(" and ")

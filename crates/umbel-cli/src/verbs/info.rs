@@ -23,7 +23,7 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
     let read: Vec<_> = args.filters.iter().map(Some).collect();
     refuse_in_place_of(args.output.file(), &read)?;
     if args.filters.iter().filter(|path| is_standard(path)).count() > 1 {
-        bail!("-: standard input can be named once");
+        bail!("-: standard input can be read only once; name it once");
     }
     write_text(&args.output, |put| {
         for (i, path) in args.filters.iter().enumerate() {
@@ -41,7 +41,7 @@ fn one(path: &Path, args: &InfoArgs) -> Result<String> {
     let name = standard::name(path);
     if let Some(picture) = &args.plot {
         let Filter::Own(filter) = &filter else {
-            bail!("{name}: --plot draws filters of umbel alone; leave it out")
+            bail!("{name}: --plot draws only filters of umbel; omit it")
         };
         pictures::of_filter(filter, &name, picture, args.force)?;
     }
@@ -122,8 +122,8 @@ fn foreign_rows(receipt: &umbel_foreign::Receipt) -> Vec<Row> {
         let facts = part.facts.iter().filter_map(fact_row);
         let facts = facts.map(|(name, value)| format!(", {name} {value}")).collect::<String>();
         let words = format!(
-            "{} keys, {} of {} bits set, {}, rate now {}{facts}",
-            report::estimate(&part.keys),
+            "{}, {} of {} bits set, {}, rate now {}{facts}",
+            report::estimated_keys(&part.keys),
             Count(part.set_bits),
             Count(part.bits),
             counted(part.probes.into(), "probe"),
@@ -155,12 +155,12 @@ fn rows(receipt: &umbel::Receipt) -> Vec<Row> {
             format!("within its promise, room for {room} before it grows"),
         ),
         Capacity::Last => (
-            format!(", the last ones, at a rate of {rate} for all time"),
-            "within its promise, takes keys without end and forgets old ones".to_owned(),
+            format!(", the last ones, at a rate of {rate} at all times"),
+            "within its promise, takes any number of keys and forgets old ones".to_owned(),
         ),
         _ if plan.kind().built_at_once() => (
             format!(" at a rate of {rate} ({:.2} bits per key)", plan.bits_per_key()),
-            "within its plan, built at once; takes no more keys".to_owned(),
+            "within its plan, built from all its keys at once; takes no more".to_owned(),
         ),
         _ => (
             format!(

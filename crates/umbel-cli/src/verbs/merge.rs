@@ -43,7 +43,9 @@ fn join(merged: &mut Filter<Scheme>, other: &Filter<Scheme>, intersect: bool) ->
         }
         (Filter::Foreign(lines), Filter::Foreign(_)) => {
             let format = lines.filter().format();
-            bail!("--intersect goes with filters of umbel; {format} filters are joined alone")
+            bail!(
+                "--intersect works only with filters of umbel; {format} filters can only be merged"
+            )
         }
         (Filter::Own(_), Filter::Foreign(lines)) => bail!(mixed(lines)),
         (Filter::Foreign(lines), Filter::Own(_)) => bail!(mixed(lines)),
@@ -53,5 +55,5 @@ fn join(merged: &mut Filter<Scheme>, other: &Filter<Scheme>, intersect: bool) ->
 
 fn mixed(lines: &ForeignLines) -> String {
     let format = lines.filter().format();
-    format!("a filter of umbel and a {format} filter cannot be joined; build both in one format")
+    format!("a filter of umbel and a {format} filter cannot be merged; build both in one format")
 }

@@ -310,14 +310,17 @@ impl<'a> Groups<'a> {
             return object.to_string();
         }
         let mut text = format!(
-            "umbel parquet: {} of {} row groups may hold any of the keys: {} of {} of column {column} to read",
+            "umbel parquet: {} of {} row groups may hold one of the keys: {} of the {} of column {column} to read",
             Count(read.len() as u64),
             Count(self.groups.len() as u64),
             Size(to_read),
             Size(bytes)
         );
         if !unfiltered.is_empty() {
-            text += &format!("; {} without a filter always are", Count(unfiltered.len() as u64));
+            text += &format!(
+                "; {} without a filter must always be read",
+                Count(unfiltered.len() as u64)
+            );
         }
         text
     }

@@ -114,13 +114,13 @@ fn text(goal: &Goal, advice: &Advice, explain: bool) -> String {
     if !fitting.is_empty() {
         text += &format!(
             "\n{}\n\
-             x bound: bits per key over log2(1/fpp), the fewest that any filter needs.\n\
+             x bound: bits per key divided by log2(1/fpp), the fewest that any filter needs.\n\
              lines: cache lines that a look-up reads when it finds its key.\n\
              ns: time of a look-up, one key per call / in a batch; when the filter is larger than the caches,\n\
-             \x20   add a memory access for each line. Measured on {MEASURED_ON}.\n",
+             \x20   add a memory access per line. Measured on {MEASURED_ON}.\n",
             match advice.ranking {
                 Ranking::Cost => "Ranked by the expected cost of a look-up.".to_owned(),
-                Ranking::Shipped => "Ranked by what has to be sent.".to_owned(),
+                Ranking::Shipped => "Ranked by the bytes to send.".to_owned(),
                 Ranking::Space =>
                     format!("Ranked by x bound alone, as for every fpp below {LOW_FPP:e}."),
                 _ => "Ranked by time x space: ns of a look-up, one key per call, times x bound."
@@ -168,10 +168,10 @@ fn verdict(goal: &Goal, advice: &Advice) -> String {
         _ => {
             let mut text = "No kind fits".to_owned();
             if goal.deletes && goal.grows {
-                text += ": a filter whose keys are removed does not grow; plan one, with --deletes alone, for the most \
-                         keys there can be";
+                text += ": a filter from which keys are removed does not grow; plan one with --deletes alone, for the \
+                         largest number of keys";
             } else if goal.deletes && goal.ages {
-                text += ": keys are removed one by one, or the oldest are forgotten; leave out --deletes or --ages";
+                text += ": either keys are removed, or the oldest ones are forgotten; omit --deletes or --ages";
             }
             text + ".\n"
         }
@@ -207,10 +207,10 @@ fn steps(choice: &Choice, goal: &Goal) -> String {
 fn obstacles(choice: &Choice) -> Vec<String> {
     let words = |obstacle: &Obstacle| match obstacle {
         Obstacle::Memory { needs, limit } => {
-            format!("needs {} of memory; {} are allowed", Size(*needs), Size(*limit))
+            format!("needs {} of memory; the limit is {}", Size(*needs), Size(*limit))
         }
         Obstacle::Ship { needs, limit } => {
-            format!("its file has {}; {} can be sent", Size(*needs), Size(*limit))
+            format!("has a file of {}; the limit is {}", Size(*needs), Size(*limit))
         }
         other => in_threes(&other.to_string()),
     };

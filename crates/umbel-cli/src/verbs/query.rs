@@ -19,7 +19,9 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     let lines_from_stdin = args.files.iter().any(|path| is_standard(path))
         || args.files.is_empty() && args.work.files_from.is_none();
     if is_standard(&args.filter) && lines_from_stdin {
-        bail!("-: the filter comes from standard input; name files of lines");
+        bail!(
+            "-: standard input can be read only once, and the filter is read from it; name files of lines"
+        );
     }
     let options = lines::options(&args.work)?;
     let read = [Some(&args.filter), args.secret.secret_file.as_ref()];

@@ -41,7 +41,9 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
     let secret = filters::secret(&args.secret)?;
     let named = args.output.to.file();
     if args.output.total {
-        bail!("--total goes without --seen: lines that are only counted would be recorded as seen");
+        bail!(
+            "--total does not go with --seen: lines that are only counted would be recorded as seen"
+        );
     }
     refuse_in_place_of(named, &[args.seen.as_ref(), args.secret.secret_file.as_ref()])?;
     let outputs = named.map(lines::Written::Lines).into_iter();
@@ -207,8 +209,8 @@ fn output(
 fn check_options(plan: &Plan, args: &DedupArgs) -> Result<()> {
     let differs = |option: &str, asked: String, found: String| -> Result<()> {
         bail!(
-            "{option} {asked} is for a new filter, and this one has {found}; leave {option} out, or name a filter that is \
-             not there yet"
+            "{option} {asked} describes a new filter, and this one has {found}; omit {option}, or name a filter that does \
+             not exist yet"
         )
     };
     // Coded filters may leave the width of their codes to the plan.
@@ -252,7 +254,7 @@ fn until_stopped<T>(
             asked.store(true, Ordering::Relaxed);
             match stop() {
                 Ok(Checkpoint { found, .. }) => say(&format!(
-                    "umbel dedup: stopped: {} records what went out, {}",
+                    "umbel dedup: stopped: {} records what was printed, {}",
                     filter.display(),
                     counted(found, "line")
                 )),
@@ -354,14 +356,14 @@ fn go_on_behind(
             if out.metadata()?.len() > *length {
                 out.set_len(*length).with_context(|| path.display().to_string())?;
             }
-            format!("what went to {} after that is taken back", path.display())
+            format!("what it wrote to {} after that is removed", path.display())
         }
-        None => "what went out after that comes again".to_owned(),
+        None => "what it printed after that is printed again".to_owned(),
     };
     if !quiet {
         say(&format!(
-            "umbel dedup: the run before did not end well: {} records what went out up to byte {offset} of {input}, {}; \
-             {after}: give that input again",
+            "umbel dedup: the last run was interrupted: {} records what it printed up to byte {offset} of {input}, {}; \
+             {after}; process that input again",
             filter.display(),
             counted(*found, "line")
         ));

@@ -66,12 +66,12 @@ impl Places {
         for at in &args.at {
             let word = &at.word;
             if let Some(bit) = at.bits.iter().find(|bit| **bit >= bits) {
-                bail!("--at {word}: there is no bit {bit} among {bits}; they count from 0");
+                bail!("--at {word}: there is no bit {bit}; the bits are 0 to {}", bits - 1);
             }
             if at.bits.len() != probes as usize {
                 let found = at.bits.len();
                 bail!(
-                    "--at {word}: {found} bits given, but each word has {probes} probes; see --probes"
+                    "--at {word}: found {found} bits, but each word has {probes} probes (see --probes)"
                 );
             }
         }

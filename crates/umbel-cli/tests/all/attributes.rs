@@ -171,11 +171,14 @@ fn what_is_missing_is_told() {
         .umbel("add F --csv --key user rows.csv")
         .run()
         .fails(&["a value for each of host, user", "name host too"]);
-    folder.umbel("dedup --seen F rows.csv").run().fails(&["--seen takes a filter of keys"]);
+    folder
+        .umbel("dedup --seen F rows.csv")
+        .run()
+        .fails(&["with a filter of rows, run umbel query -v"]);
     folder
         .umbel("dedup --seen new --kind attributes rows.csv")
         .run()
-        .fails(&["--seen takes a filter of keys"]);
+        .fails(&["with a filter of rows, run umbel query -v"]);
     assert!(
         !folder.names().contains(&"new".to_owned()) && !folder.names().contains(&"X".to_owned())
     );

@@ -282,7 +282,7 @@ fn with_fpp_each_file_is_read_once_and_the_error_is_told() {
     folder.write("b", urls(1000..3000));
     let run = folder.umbel("common -v a b --fpp 0.1").run();
     assert!(
-        run.stderr.contains("not exact: a line may be extra with chance 0.0"),
+        run.stderr.contains("not exact: a line is extra with a chance of 0.0"),
         "{}",
         run.stderr
     );

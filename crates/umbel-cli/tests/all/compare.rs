@@ -51,11 +51,11 @@ fn what_cannot_be_compared_is_told() {
     folder.umbel("build -q -o chain --kind scalable right").run().done();
     folder.umbel("build -q -o seeded --seed 7 right").run().done();
     for (other, words) in [
-        ("chain", "the bits of scalable filters do not tell what they share"),
+        ("chain", "the bits of scalable filters do not show what they share"),
         ("seeded", "the filters hash keys differently"),
     ] {
         let text = folder.umbel(&format!("compare a {other}")).run().text();
-        assert!(text.contains(&format!("shared       cannot be told: {words}")), "{text}");
+        assert!(text.contains(&format!("shared       unknown: {words}")), "{text}");
         assert!(text.contains("merge        no: "), "{text}");
         assert!(text.contains("keys in B    about "), "{text}");
     }

@@ -117,7 +117,7 @@ fn filters_of_other_fields_do_not_merge() {
     folder.umbel("merge -o m two plain").run().fails(&["two and plain", "whole lines"]);
     let compared = folder.umbel("compare two plain").run().text();
     assert!(
-        compared.contains("shared       cannot be told: the filter was built from the fields"),
+        compared.contains("shared       unknown: the filter was built from the fields"),
         "{compared}"
     );
     folder.umbel("merge -q -o m two two").run().done();

@@ -197,7 +197,7 @@ fn standard_input_is_an_input() {
     assert!(run("dedup - a").done() == urls((500..2500).chain(0..500)));
     assert!(run("except a -").done() == urls(0..500));
     assert!(run("except - a").done() == urls(2000..2500));
-    run("dedup - -").fails(&["standard input can be named once"]);
+    run("dedup - -").fails(&["standard input can be read only once"]);
     // A file, from where it stands.
     let mut file = File::open(folder.path("a")).unwrap();
     file.seek(SeekFrom::Start(66 * 1990)).unwrap();
@@ -558,7 +558,7 @@ fn with_fpp_each_file_is_read_once_and_the_error_is_told() {
     }
     for (arguments, whole, passes) in [("dedup a", 0..20_000, 1), ("except a b", 0..10_000, 2)] {
         let run = folder.umbel(&format!("{arguments} --fpp 0.1 -v")).run();
-        let words = "not exact: a line may be extra with chance 0, missing with 0.0";
+        let words = "not exact: no line is extra, a line is missing with a chance of 0.0";
         assert!(run.stderr.contains(words), "{}", run.stderr);
         let expected: HashSet<_> = whole.clone().map(|i| url(i).into_bytes()).collect();
         let found: Vec<_> = run.stdout.split(|&byte| byte == b'\n').collect();
@@ -588,7 +588,7 @@ fn with_fpp_each_file_is_read_once_and_the_error_is_told() {
     folder.write("large", lines((0..1_500_000).map(|i| i.to_string())));
     for arguments in ["dedup large", "except large a"] {
         let run = |memory: &str| folder.umbel(&format!("{arguments} --fpp 1e-12 {memory}")).run();
-        let message = run("--memory 16MiB").fails(&["a memory cap of 16MiB does not suffice"]);
+        let message = run("--memory 16MiB").fails(&["a memory cap of 16MiB is too small"]);
         let least = format!("--threads 2 --memory {}", least_memory(&message));
         run(&least).done();
     }
@@ -603,18 +603,15 @@ fn explain_tells_the_passes_and_does_nothing() {
     let explain = |arguments: &str| folder.umbel(&format!("{arguments} --explain")).run();
     for (arguments, words) in [
         ("dedup a b", ["plan     filter: ", "filter   of all lines: ", "in 4 passes"]),
-        (
-            "dedup a --count",
-            ["plan     filter: ", "filter   of lines that have to be looked up: ", "in 3 passes"],
-        ),
+        ("dedup a --count", ["plan     filter: ", "filter   of lines to look up: ", "in 3 passes"]),
         (
             "dedup a --repeated",
-            ["plan     filter: ", "compared by their bytes; up to ", "in 2 passes"],
+            ["plan     filter: ", "compared byte by byte; up to ", "in 2 passes"],
         ),
         ("dedup few", ["plan     table: ", "input    few: 25.2 MiB, about ", "in 1 pass\n"]),
         (
             "dedup a --fpp 0.01",
-            ["plan     one-pass: ", "filter   of lines written: ", "in 1 pass\n"],
+            ["plan     one-pass: ", "filter   of lines printed: ", "in 1 pass\n"],
         ),
         ("except a b", ["plan     filter: ", "filter   of all lines: ", "in 3 passes"]),
         ("except a b --fpp 0.01", ["one-pass", "filter   of b: ", "in 2 passes"]),
@@ -707,7 +704,10 @@ fn options_that_do_not_go_together_are_refused() {
         ("dedup a --fpp 1", &["fpp"]),
         ("dedup a --fpp 0", &["fpp"]),
         ("dedup a --seen f --fpp 2", &["fpp"]),
-        ("dedup a --key id", &["--key names a field of a record: say --fields, --csv"]),
+        (
+            "dedup a --key id",
+            &["--key names a field of a record; say how to read records with --csv"],
+        ),
         ("dedup a --csv --key 1 -0", &["--null", "cannot be used with"]),
         ("except a", &["two or more"]),
         ("except", &["<FILE>"]),
@@ -738,7 +738,7 @@ fn inputs_that_cannot_be_read_are_told() {
         folder.umbel(&format!("except a {input}")).run().fails(words);
         folder.umbel(&format!("except {input} a")).run().fails(words);
     }
-    folder.umbel("dedup a --tmp gone").run().fails(&["gone: not a folder for temporary files"]);
+    folder.umbel("dedup a --tmp gone").run().fails(&["gone: is not a folder for temporary files"]);
     let few = folder.umbel("dedup a --memory 1MiB").run().fails(&["memory", "16MiB"]);
     assert!(few.ends_with('\n'));
 }

@@ -166,7 +166,7 @@ fn a_truncated_filter_is_refused() {
     let whole = folder.read("seen");
     for length in [8, 9, 127, 128, 129, whole.len() - 9, whole.len() - 1] {
         folder.write("damaged", &whole[..length]);
-        folder.is_refused(&[&format!("found {length}"), "truncated? copy it again"]);
+        folder.is_refused(&[&format!("the file has {length}"), "truncated? copy it again"]);
     }
     folder.write("damaged", [&whole[..], b"\n"].concat());
     folder.is_refused(&["something was appended; copy it again"]);
@@ -234,11 +234,11 @@ fn a_keyed_filter_needs_its_own_secret() {
         );
         folder.refuses(
             &format!("{verb} keyed keys --secret-file other"),
-            &["keyed: the secret has key id ", ", the filter was made with "],
+            &["keyed: the secret has key id ", ", but the filter was built with "],
         );
         folder.refuses(
             &format!("{verb} seen keys --secret-file secret"),
-            &["seen: the filter is not keyed", "leave the secret out"],
+            &["seen: the filter is not keyed", "omit the secret"],
         );
     }
     folder.refuses("build -o new keys --seed 3 --secret-file secret", &["--seed", "--secret-file"]);
@@ -255,7 +255,7 @@ fn a_secret_of_another_length_is_refused() {
     ] {
         folder.write("short", secret);
         for arguments in ["query keyed keys", "build -o new keys"] {
-            let words = &["short: a secret has 16 bytes or 32 hexadecimal digits", found];
+            let words = &["short: a secret has 16 bytes, or 32 hexadecimal digits", found];
             folder.refuses(&format!("{arguments} --secret-file short"), words);
         }
     }
@@ -293,10 +293,10 @@ fn a_size_that_is_none_is_refused() {
         folder.umbel("common keys keys --memory").arg(size).run().fails(words);
     }
     folder
-        .refuses("build -o new keys --size 63", &["63 bytes of memory hold no such filter", "64"]);
+        .refuses("build -o new keys --size 63", &["63 bytes are too few for such a filter", "64"]);
     folder.refuses(
         "build -o new keys --size 4KiB --keys 10 --fpp 0.1",
-        &["--keys, --fpp and --size: two of them give the third; leave one out"],
+        &["--keys, --fpp and --size: two of them determine the third; omit one"],
     );
 }
 
@@ -344,7 +344,7 @@ fn an_existing_output_needs_force() {
     symlink("seen", folder.path("link")).unwrap();
     symlink("nowhere", folder.path("dangling")).unwrap();
     for output in ["seen", "link", "dangling"] {
-        let words = &[&*format!("umbel: {output}: already there; --force replaces it")];
+        let words = &[&*format!("umbel: {output}: already exists; replace it with --force")];
         folder.refuses(&format!("build -o {output} keys"), words);
         folder.refuses(&format!("merge -o {output} seen"), words);
         // Before any work: the lines are not even looked for.
@@ -358,10 +358,12 @@ fn an_output_that_cannot_be_made_is_refused() {
     fs::create_dir(folder.path("dir")).unwrap();
     for verb in ["build keys", "build gone", "merge seen", "build --force keys"] {
         folder.refuses(&format!("{verb} -o dir"), &["umbel: dir: is a directory; name a file"]);
-        let words = &["umbel: no/such/new: there is no folder no/such", "make it first"];
+        let words = &["umbel: no/such/new: the folder no/such does not exist", "create it first"];
         folder.refuses(&format!("{verb} -o no/such/new"), words);
-        folder
-            .refuses(&format!("{verb} -o keys/new"), &["umbel: keys/new: there is no folder keys"]);
+        folder.refuses(
+            &format!("{verb} -o keys/new"),
+            &["umbel: keys/new: the folder keys does not exist"],
+        );
     }
 }
 
@@ -370,13 +372,13 @@ fn a_folder_for_temporary_files_must_be_there() {
     let folder = folder();
     for tmp in ["gone", "keys"] {
         for verb in ["common keys keys", "build -o new keys", "query seen keys"] {
-            let words = &[&*format!("umbel: {tmp}: not a folder for temporary files"), "--tmp"];
+            let words = &[&*format!("umbel: {tmp}: is not a folder for temporary files"), "--tmp"];
             folder.refuses(&format!("{verb} --tmp {tmp}"), words);
         }
     }
     let mut umbel = folder.umbel("common keys keys");
     umbel.command.env("TMPDIR", folder.path("gone"));
-    umbel.run().fails(&["gone: not a folder for temporary files; name one with --tmp"]);
+    umbel.run().fails(&["gone: is not a folder for temporary files; name one with --tmp"]);
 }
 
 #[test]
@@ -405,9 +407,9 @@ fn a_wrong_word_suggests_the_near_one() {
 fn what_common_cannot_do_is_refused() {
     let folder = folder();
     folder.refuses("common keys", &["two or more"]);
-    folder.refuses("common - -", &["-: standard input can be named once"]);
+    folder.refuses("common - -", &["-: standard input can be read only once"]);
     for least in ["0", "3"] {
-        let words = &["--at-least", least, "with 2 inputs", "between 1 and the number of inputs"];
+        let words = &["--at-least", least, "with 2 inputs", "from 1 to the number of inputs"];
         folder.refuses(&format!("common keys keys --at-least {least}"), words);
     }
     folder.refuses("common keys keys --at-least -1", &["--at-least", "-1"]);

@@ -194,8 +194,8 @@ fn a_full_temporary_disk_is_told() {
     let names = folder.names();
     let tmp = folder.path("tmp");
     let words = &[
-        &*format!("umbel: temporary files in {}: ", tmp.display()),
-        "free some space there or name another folder (--tmp)",
+        &*format!("umbel: {}: temporary files: ", tmp.display()),
+        "free space there, or name another folder (--tmp)",
     ];
     // What a pipe gives, and what does not fit in memory: files of more than 100 kB.
     for arguments in [
@@ -239,7 +239,7 @@ fn a_filter_larger_than_the_cap_is_written_whole_or_not_at_all() {
     folder
         .umbel_on_small_disk(20, &format!("{build} -o new keys"))
         .run()
-        .fails(&[&format!("temporary files in {}: ", tmp.display()), "--tmp"]);
+        .fails(&[&format!("{}: temporary files: ", tmp.display()), "--tmp"]);
     let words = &["umbel: new: nothing was written: ", "too large"];
     folder.umbel_on_small_disk(20_000, &format!("{build} -o new keys")).run().fails(words);
     for signal in SIGNALS {
@@ -336,8 +336,10 @@ fn changed(arguments: &str, change: impl Fn(&Folder)) {
     change(&folder);
     pipe.write_all(&urls(500..1_000)).unwrap();
     drop(pipe);
-    run.finish()
-        .fails(&["umbel: keys: changed while it was being read", "run again when it is at rest"]);
+    run.finish().fails(&[
+        "umbel: keys: changed while it was being read",
+        "run again when nothing writes to it",
+    ]);
     assert_eq!(folder.names(), names);
     assert!(folder.read("seen") == filter);
 }
@@ -390,7 +392,7 @@ fn of_an_input_that_grows_meanwhile_the_job_covers_what_was_there() {
         drop(pipe);
         let outcome = run.finish();
         assert!(
-            outcome.stderr.contains(": keys grew meanwhile: what came after"),
+            outcome.stderr.contains(": keys grew during the run; what was added"),
             "{}",
             outcome.stderr
         );

@@ -296,11 +296,11 @@ fn filters_that_do_not_fit_say_why_they_do_not_merge() {
     let folder = with_filter();
     for (name, options, words) in [
         ("size", "--keys 13000", &["size and seen", "do not fold", "differ by a power of two"][..]),
-        ("probes", "--fpp 0.1", &["probes and seen", "sets", "plan both for the same fpp"]),
+        ("probes", "--fpp 0.1", &["probes and seen", "(3 and 8)", "plan both for the same fpp"]),
         (
             "kind",
             "--kind classic",
-            &["kind and seen", "classic", "blocked", "build both as one kind"],
+            &["kind and seen", "classic", "blocked", "build both as the same kind"],
         ),
         ("seed", "--seed 1", &["seed and seen", "seed 1", "seed 0", "rebuild one of them"]),
         ("keyed", "--secret-file secret", &["keyed and seen", "hash keys differently", "rebuild"]),
@@ -562,7 +562,7 @@ fn a_scalable_filter_grows_no_further_than_the_memory_cap() {
     let before = folder.read("f");
     folder.umbel("add -q f more --memory 16MiB --threads 1").run().fails(&[
         "f: the filter has grown as far as a memory cap of 16MiB allows",
-        "give that or more",
+        "raise the cap",
     ]);
     assert!(folder.read("f") == before, "left as it was");
     folder.umbel("add -q f more --memory 64MiB --threads 1").run().done();
@@ -647,9 +647,9 @@ fn a_bloomier_filter_is_built_at_once() {
         assert!(code == 0 && found == lines);
     }
     let (_, info, _) = run(&["info", "f"], "");
-    assert!(info.contains("bloomier") && info.contains("takes no more keys"), "{info}");
+    assert!(info.contains("bloomier") && info.contains("takes no more\n"), "{info}");
     let (code, _, words) = run(&["add", "f"], "new\n");
-    assert!(code == 2 && words.contains("built at once"), "{words}");
+    assert!(code == 2 && words.contains("built from all its keys at once"), "{words}");
     let (code, _, words) = run(&["merge", "-o", "g", "f", "f"], "");
     assert!(code == 2 && words.contains("do not merge"), "{words}");
     let few = ["build", "--kind", "bloomier", "-o", "h", "--keys", "1000"];
@@ -658,7 +658,7 @@ fn a_bloomier_filter_is_built_at_once() {
     assert!(!dir.path().join("h").exists());
     let many = ["build", "--kind", "bloomier", "-o", "h", "--keys", "1e8", "--memory", "1GiB"];
     let (code, _, words) = run(&many, "");
-    assert!(code == 2 && words.contains("the least that works here is"), "{words}");
+    assert!(code == 2 && words.contains("this run needs at least"), "{words}");
 }
 
 #[test]
@@ -670,26 +670,29 @@ fn an_output_that_is_an_input_is_refused() {
     folder.umbel("build -q -o held --kind counting keys").run().done();
     let before = folder.read("keys");
     for (arguments, words) in [
-        ("build -f -o keys keys", "keys: a filter is written there"),
-        ("build -f -o link keys fresh", "keys: a filter is written there"),
-        ("build -f -o keys fresh link", "link: a filter is written there"),
-        ("build -f -o keys --keys 10 --format guava keys", "keys: a filter is written there"),
-        ("build -f -o keys --kind cascade --except keys fresh", "keys: a filter is written there"),
-        ("build -f -o keys --files-from list", "keys: a filter is written there"),
-        ("build -f -o list --files-from list", "list: a filter is written there"),
-        ("build -f -o secret --secret-file secret keys", "secret: is read too"),
-        ("add seen seen", "seen: a filter is written there"),
-        ("remove held held", "held: a filter is written there"),
-        ("query -o seen seen keys", "seen: is read too"),
-        ("dedup --seen seen seen", "seen: a filter is written there"),
-        ("dedup --seen seen -o seen keys", "seen: is read too"),
-        ("dedup --seen none -o none keys", "none: is read too"),
+        ("build -f -o keys keys", "keys: the filter is written to it"),
+        ("build -f -o link keys fresh", "keys: the filter is written to it"),
+        ("build -f -o keys fresh link", "link: the filter is written to it"),
+        ("build -f -o keys --keys 10 --format guava keys", "keys: the filter is written to it"),
+        (
+            "build -f -o keys --kind cascade --except keys fresh",
+            "keys: the filter is written to it",
+        ),
+        ("build -f -o keys --files-from list", "keys: the filter is written to it"),
+        ("build -f -o list --files-from list", "list: the filter is written to it"),
+        ("build -f -o secret --secret-file secret keys", "secret: is also read"),
+        ("add seen seen", "seen: the filter is written to it"),
+        ("remove held held", "held: the filter is written to it"),
+        ("query -o seen seen keys", "seen: is also read"),
+        ("dedup --seen seen seen", "seen: the filter is written to it"),
+        ("dedup --seen seen -o seen keys", "seen: is also read"),
+        ("dedup --seen none -o none keys", "none: is also read"),
     ] {
         folder.umbel(arguments).run().fails(&[words, "name another file"]);
     }
     let keys = std::fs::File::open(folder.path("keys")).unwrap();
     let run = folder.umbel("build -f -o keys").stdin_file(keys).run();
-    run.fails(&["standard input: a filter is written there"]);
+    run.fails(&["standard input: the filter is written to it"]);
     assert!(folder.read("keys") == before && !folder.path("none").exists());
     // In place, where all is read before anything is written.
     folder.umbel("merge -q -f -o seen seen seen").run().done();

@@ -60,17 +60,21 @@ fn what_a_pipe_cannot_be() {
     let folder = with_filter();
     let seen = || folder.read("seen");
     folder.umbel("info -").stdin("no filter\n").run().fails(&["-: not an umbel file"]);
-    folder.umbel("info -").stdin("").run().fails(&["-: nothing came from it"]);
+    folder.umbel("info -").stdin("").run().fails(&["standard input: no data"]);
     folder.umbel("info -").stdin(&seen()[..500]).run().fails(&["-: ", "truncated"]);
-    folder.umbel("info - -").stdin(seen()).run().fails(&["-: standard input can be named once"]);
+    folder
+        .umbel("info - -")
+        .stdin(seen())
+        .run()
+        .fails(&["-: standard input can be read only once"]);
     for lines in ["", "-"] {
         let run = folder.umbel(&format!("query - {lines}")).stdin(seen()).run();
-        run.fails(&["-: the filter comes from standard input"]);
+        run.fails(&["and the filter is read from it"]);
     }
     folder.write("lines", urls([5]));
-    folder.umbel("add - lines").stdin(seen()).run().fails(&["-: only a file can be changed"]);
+    folder.umbel("add - lines").stdin(seen()).run().fails(&["-: is not a regular file"]);
     folder.fifo("pipe");
-    folder.umbel("add pipe lines").run().fails(&["pipe: only a file can be changed"]);
+    folder.umbel("add pipe lines").run().fails(&["pipe: is not a regular file"]);
 }
 
 /// The words of all rows begin in one column.
@@ -121,7 +125,10 @@ fn receipts_go_to_a_file() {
     let before = folder.read("seen");
     folder.umbel("info seen -o seen").run().fails(&["seen: ", "cannot replace it"]);
     assert!(folder.read("seen") == before);
-    folder.umbel("info seen -o no/receipt").run().fails(&["no/receipt", "no folder"]);
+    folder
+        .umbel("info seen -o no/receipt")
+        .run()
+        .fails(&["no/receipt", "the folder no does not exist"]);
     // Those before the one that cannot be read are told.
     let run = folder.umbel("info seen missing").run();
     assert_eq!(run.status.code(), Some(2));
@@ -141,5 +148,5 @@ fn one_of_a_kind_is_no_plural() {
     let rows = folder.umbel("build -q -o rows --kind attributes --csv --key a --key b --keys 5");
     rows.stdin("a,b\n1,2\n").run().done();
     let merge = folder.umbel("merge -o both rows one").run();
-    merge.fails(&["an attributes and a blocked filter cannot be combined"]);
+    merge.fails(&["an attributes and a blocked filter cannot be merged or compared"]);
 }

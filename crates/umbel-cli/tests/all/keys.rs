@@ -281,12 +281,12 @@ fn a_field_that_is_not_there_is_told_with_those_that_are() {
     for (arguments, words) in [
         (
             "common --csv --key ID a b",
-            &["a: the header has no field \"ID\"", "it has id, name, city; name one"][..],
+            &["a: the header has no field \"ID\"", "(found id, name, city); name one"][..],
         ),
         ("common --csv --key name a b", &["b: the header has no field \"name\"", "city, id"]),
         ("build -o new --csv --key 4 a", &["a: the header has no field \"4\""]),
         ("build -o new --csv --key 0 a", &["a: the header has no field \"0\""]),
-        ("build -o new --tsv --key id a", &["no field \"id\", it has id,name,city"]),
+        ("build -o new --tsv --key id a", &["no field \"id\" (found id,name,city)"]),
         (
             "build -o new --csv --no-header --key id a",
             &["field \"id\"", "numbers from 1", "--key", "--no-header"],
@@ -299,7 +299,7 @@ fn a_field_that_is_not_there_is_told_with_those_that_are() {
     let words = &["twice: columns 1 and 2 of the header are both named \"id\"", "number"];
     folder.umbel("build -o new --csv --key id twice").run().fails(words);
     folder.write("broken", "id,\"na\"me\n1,2\n");
-    let words = &["umbel: broken, line 1, column 8: something after the quote"];
+    let words = &["umbel: broken, line 1, column 8: text after the closing quote"];
     folder.umbel("build -o new --csv --key id broken").run().fails(words);
     assert_eq!(folder.names(), ["a", "b", "broken", "twice"]);
 }
@@ -311,12 +311,12 @@ fn a_broken_record_is_told_with_its_place() {
         (
             "id,v\n1,a\n2,5\" disk\n3,c\n",
             "--csv --key id",
-            &["line 3, column 4: a quote inside a field without quotes"][..],
+            &["line 3, column 4: a quote inside an unquoted field"][..],
         ),
         (
             "id,v\n1,a\n2,\"b\"c\n3,\"\"\n",
             "--csv --key id",
-            &["line 3, column 6: something after the quote that closes a field"],
+            &["line 3, column 6: text after the closing quote of a field"],
         ),
         (
             "id,v\n1,a\n2,\"b\n3,c\n",
@@ -327,33 +327,33 @@ fn a_broken_record_is_told_with_its_place() {
         (
             "id,v\n1,a\n2\n",
             "--csv --key v",
-            &["line 3: the record has no field \"v\", it has 1 field; name a field"],
+            &["line 3: the record has no field \"v\" (found 1 field); name a field"],
         ),
         (
             "1\t2\n3\n",
             "--tsv --no-header --key 2",
-            &["line 2: the record has no field \"2\", it has 1 field"],
+            &["line 2: the record has no field \"2\" (found 1 field)"],
         ),
         (
             "{\"id\":1}\n{\"id\":}\n",
             "--jsonl --key id",
-            &["line 2, column 7: no JSON: expected value; mend"],
+            &["line 2, column 7: not valid JSON: expected value; correct"],
         ),
-        ("{\"id\":1}\n{} {}\n", "--jsonl", &["line 2, column 4: no JSON: trailing"]),
-        ("{\"id\":1\n}\n", "--jsonl", &["line 1, column 7: no JSON: EOF"]),
+        ("{\"id\":1}\n{} {}\n", "--jsonl", &["line 2, column 4: not valid JSON: trailing"]),
+        ("{\"id\":1\n}\n", "--jsonl", &["line 1, column 7: not valid JSON: EOF"]),
         (
             "{\"id\":1}\n{\"user\":{\"name\":1,\"mail\":2},\"x\":3}\n",
             "--jsonl --key id",
-            &["line 2: the record has no field \"id\", it has the fields user, x; name"],
+            &["line 2: the record has no field \"id\" (found the fields user, x); name"],
         ),
         (
             "{\"user\":{\"name\":1,\"mail\":2},\"x\":3}\n",
             "--jsonl --key user.id",
-            &["no field \"user.id\", it has the fields name, mail in user; name a field"],
+            &["no field \"user.id\" (found the fields name, mail in user); name a field"],
         ),
-        ("{\"x\":[1,2]}", "--jsonl --key x.2", &["no field \"x.2\", it has an array of 2 in x;"]),
-        ("{\"x\":\"y\"}", "--jsonl --key x.y", &["no field \"x.y\", it has a string in x;"]),
-        ("[]", "--jsonl --key x", &["no field \"x\", it has an array of 0;"]),
+        ("{\"x\":[1,2]}", "--jsonl --key x.2", &["no field \"x.2\" (found an array of 2 in x);"]),
+        ("{\"x\":\"y\"}", "--jsonl --key x.y", &["no field \"x.y\" (found a string in x);"]),
+        ("[]", "--jsonl --key x", &["no field \"x\" (found an array of 0);"]),
         ("{\"x\":\"\\ud800\"}", "--jsonl --key x", &["line 1"]),
     ] {
         folder.write("bad", bytes);
@@ -372,15 +372,15 @@ fn a_broken_record_is_told_with_its_place() {
 fn options_that_do_not_go_together_are_refused() {
     let folder = tables();
     for (options, words) in [
-        ("--key id", &["--key names a field of a record: say --fields, --csv"][..]),
+        ("--key id", &["--key names a field of a record; say how to read records with --csv"][..]),
         ("--csv --tsv --key id", &["--csv", "--tsv", "cannot be used with"]),
         ("--csv --jsonl --key id", &["--csv", "--jsonl", "cannot be used with"]),
         ("--tsv --jsonl --key id", &["cannot be used with"]),
         ("--csv -0 --key id", &["--null", "cannot be used with"]),
         ("--jsonl -0", &["--null", "cannot be used with"]),
-        ("--jsonl --no-header", &["--no-header goes with --csv or --tsv"]),
-        ("--no-header", &["--no-header goes with --csv or --tsv"]),
-        ("--tsv --delimiter ;", &["--delimiter goes with --csv"]),
+        ("--jsonl --no-header", &["--no-header requires --csv or --tsv"]),
+        ("--no-header", &["--no-header requires --csv or --tsv"]),
+        ("--tsv --delimiter ;", &["--delimiter requires --csv"]),
         ("--csv --delimiter ;;", &["\";;\" is not one byte"]),
         (
             "--csv --delimiter \"",
@@ -402,7 +402,7 @@ fn the_place_of_a_broken_record_is_its_line_and_column_in_files_pipes_and_compre
     folder.write("a.csv", &broken);
     folder.write("a.gz", crate::util::gzip(broken.as_bytes()));
     folder.write("whole", "id,v\nnone,2\n");
-    let words = "line 30002, column 6: a quote inside a field without quotes";
+    let words = "line 30002, column 6: a quote inside an unquoted field";
     for threads in [1, 2] {
         let run = |arguments: &str| {
             let options = format!("--csv -k id -j {threads} -m 16MiB");
@@ -423,6 +423,6 @@ fn the_place_of_a_broken_record_is_its_line_and_column_in_files_pipes_and_compre
     for input in ["b.csv", "-"] {
         let run = folder.umbel(&format!("build -o f --keys 9 --csv {input}"));
         let run = run.stdin(folder.read("b.csv")).run();
-        run.fails(&[", line 1, column 7: something after the quote"]);
+        run.fails(&[", line 1, column 7: text after the closing quote"]);
     }
 }

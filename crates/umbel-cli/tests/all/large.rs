@@ -121,7 +121,7 @@ fn what_a_killed_run_noted_is_known() {
     assert!(asked == folder.read("noted"));
     let again = "dedup --seen large -o out noted --memory 16MiB";
     let run = folder.umbel(again).run();
-    assert!(run.stderr.contains("the run before did not end well"), "{}", run.stderr);
+    assert!(run.stderr.contains("the last run was interrupted"), "{}", run.stderr);
     run.nothing();
     assert!(folder.read("out") == folder.read("noted") && !folder.path("large.run").exists());
     folder.umbel("query -q -v large noted").run().nothing();
@@ -136,5 +136,5 @@ fn a_new_filter_of_seen_lines_may_be_larger_than_the_cap() {
     folder.umbel(&format!("{seen} asked --memory 16MiB")).run().nothing();
     let refused =
         folder.umbel("dedup --seen no --kind classic --keys 5e7 keys --memory 16MiB").run();
-    refused.fails(&["a memory cap of 16MiB does not suffice"]);
+    refused.fails(&["a memory cap of 16MiB is too small"]);
 }

@@ -78,7 +78,7 @@ fn what_fails_leaves_the_old_file_and_nothing_else() {
         assert_eq!(folder.names(), names);
     }
     for arguments in VERBS {
-        folder.umbel(&format!("{arguments} -o gone/out")).run().fails(&["gone", "make it first"]);
+        folder.umbel(&format!("{arguments} -o gone/out")).run().fails(&["gone", "create it first"]);
         folder.umbel(&format!("{arguments} -o .")).run().fails(&["is a directory"]);
         let run = folder.umbel_on_small_disk(100, &format!("{arguments} -o out")).run();
         run.fails(&["out: nothing was written", "too large"]);
@@ -120,7 +120,7 @@ fn lines_that_no_run_had_are_added_to_the_file() {
     folder.write("more", "ours\n");
     seen("more").done();
     assert!(folder.read("out").ends_with(b"\ntheirs\nours\n"));
-    folder.umbel("dedup --seen f -o out more out").run().fails(&["out: lines are added to it"]);
+    folder.umbel("dedup --seen f -o out more out").run().fails(&["out: lines are appended to it"]);
     folder.umbel("dedup --seen f -o gone/out more").run().fails(&["gone/out"]);
     assert_eq!(folder.names(), ["f", "monday", "more", "out", "tuesday"]);
 }
@@ -156,7 +156,7 @@ fn exactly_once(kills: u64, options: &str) {
         let before = fs::metadata(folder.path("out")).map_or(0, |meta| meta.len());
         if attempt % 5 == 4 {
             let last = folder.umbel(&seen.replace("-q ", "")).run();
-            taken_back += u64::from(last.stderr.contains("is taken back"));
+            taken_back += u64::from(last.stderr.contains("after that is removed"));
             assert!(matches!(last.status.code(), Some(0 | 1)), "{}", last.stderr);
             let out = folder.read("out");
             assert!(out == all, "{} bytes of {}, {before} before", out.len(), all.len());
@@ -224,7 +224,7 @@ fn a_filter_that_another_run_changes_is_waited_for() {
         add.finish().done();
         let other = other.finish();
         assert!(
-            other.stderr.contains("waiting for another run that changes f"),
+            other.stderr.contains("f: waiting for another run that is changing it"),
             "{}",
             other.stderr
         );
@@ -243,7 +243,7 @@ fn temporary_files_go_to_all_folders_named() {
     }
     let run = folder.umbel("common a b --memory 16MiB --tmp one --tmp two").run();
     assert!(run.done() == urls(0..150_000));
-    folder.umbel("common a b --tmp one --tmp gone").run().fails(&["gone: not a folder"]);
+    folder.umbel("common a b --tmp one --tmp gone").run().fails(&["gone: is not a folder"]);
     let explained = folder.umbel("common a b --explain --tmp one --tmp two").run().text();
     assert!(explained.contains("one and two"), "{explained}");
 }
@@ -286,6 +286,6 @@ fn what_is_printed_goes_to_a_file_too() {
         assert_eq!(folder.umbel(&format!("{job} -o out")).run().text(), "");
         assert_eq!(folder.read("out"), printed.as_bytes(), "{job}");
     }
-    folder.umbel("compare one two -o two").run().fails(&["two: is read too"]);
-    folder.umbel("parquet p.parquet -o p.parquet").run().fails(&["is read too"]);
+    folder.umbel("compare one two -o two").run().fails(&["two: is also read"]);
+    folder.umbel("parquet p.parquet -o p.parquet").run().fails(&["is also read"]);
 }

@@ -149,7 +149,7 @@ fn keys_come_from_files_and_fields_and_what_to_read_is_told() {
     folder.write("a.txt", "0\n7\n");
     folder.write("b.txt.gz", gzip(b"14\n-1\n"));
     let run = folder.umbel("parquet -v groups.parquet a.txt b.txt.gz -c id").run();
-    let found = "umbel parquet: 1 of 3 row groups may hold any of the keys: ";
+    let found = "umbel parquet: 1 of 3 row groups may hold one of the keys: ";
     assert!(
         run.stderr.contains(found) && run.stderr.contains("4 lines, 3 found"),
         "{}",
@@ -193,11 +193,15 @@ fn keys_that_are_no_values_of_the_column_are_refused() {
     let fails = |column: &str, keys: &str, words: &[&str]| {
         folder.umbel("parquet groups.parquet - -c").arg(column).stdin(keys).run().fails(words);
     };
-    fails("id", "7\nseven\n", &["standard input, line 2: \"seven\" is not INT64", "-17"]);
+    fails(
+        "id",
+        "7\nseven\n",
+        &["standard input, line 2: \"seven\" is not a value of type INT64", "-17"],
+    );
     fails("day", "2026-02-30", &["INT32 (date)", "2026-11-21"]);
     fails("at", "2026-01-01T00:00:00.0000001Z", &["timestamp us, UTC", "no finer"]);
-    fails("price", "1.005", &["2 of them behind the point"]);
-    fails("port", "-1", &["from 0 on"]);
+    fails("price", "1.005", &["2 of them after the point"]);
+    fails("port", "-1", &["without a sign"]);
     fails("code", "abc", &["4 bytes, or two hexadecimal digits for each"]);
     folder.write("keys", "1\n2\nx\n");
     folder.umbel("parquet groups.parquet keys -c id").run().fails(&["umbel: keys, line 3: "]);
@@ -214,11 +218,11 @@ fn columns_that_are_not_there_or_have_no_filter() {
     let names = "id, name, day, at, price, port, code, tags.list.element, user.id";
     fails(
         "--column ids",
-        &["no column ids", &format!("there are {names}, user.host, with Bloom filters: {names}")],
+        &["no column ids", &format!("columns: {names}, user.host; with Bloom filters: {names}")],
     );
     fails("--column user.host", &["column user.host has no Bloom filter in any row group", names]);
     fails("--column user", &["no column user;", "user.id"]);
-    fails("-", &["several columns have Bloom filters; name one of", names, "--column"]);
+    fails("-", &["several columns have Bloom filters; choose one of", names, "--column"]);
 }
 
 #[test]
@@ -274,12 +278,15 @@ fn filters_lie_where_the_footer_says_or_are_refused() {
     let place = "filter of column id in row group 0: ";
     let mut changed = file.clone();
     changed[26_469] ^= 1;
-    list(&changed).fails(&["changed.parquet: ", place, "no filter is where the footer has it"]);
+    list(&changed).fails(&["changed.parquet: ", place, "not found where the footer declares it"]);
     // numBytes of 256: of 512.
     let mut changed = file.clone();
     assert_eq!(changed[26_469..26_472], [0x15, 0x80, 0x04]);
     changed[26_471] = 0x08;
-    list(&changed).fails(&[place, "272 bytes, its own header 528"]);
+    list(&changed).fails(&[
+        place,
+        "has 272 bytes according to the footer, and 528 according to its own header",
+    ]);
     // Of 128 MiB, more than the file has.
     let mut changed = file.clone();
     changed.splice(26_470..26_475, [0x80, 0x80, 0x80, 0x80, 0x01]);
@@ -301,7 +308,7 @@ fn files_that_are_truncated_encrypted_or_no_parquet_are_refused() {
         assert!(said.starts_with("umbel: bad.parquet: "), "{said}");
     };
     for length in [12, 100, 20_000, file.len() - 8, file.len() - 1] {
-        fails(&file[..length], &["ends with PAR1, this one does not; truncated"]);
+        fails(&file[..length], &["does not end with PAR1, as a Parquet file does; truncated"]);
     }
     // Without its start the footer is there, its filters are not.
     fails(&file[25_000..], &[]);
@@ -312,15 +319,15 @@ fn files_that_are_truncated_encrypted_or_no_parquet_are_refused() {
     let mut encrypted = file.clone();
     let end = encrypted.len();
     encrypted[end - 4..].copy_from_slice(b"PARE");
-    fails(&encrypted, &["its footer is encrypted", "plain footer"]);
+    fails(&encrypted, &["the footer is encrypted", "plaintext footer"]);
     for size in [u32::MAX, end as u32] {
         let mut changed = file.clone();
         changed[end - 8..end - 4].copy_from_slice(&size.to_le_bytes());
-        fails(&changed, &["announce a footer of"]);
+        fails(&changed, &["declares a footer of"]);
     }
     let mut changed = file.clone();
     changed[end - 8..end - 4].copy_from_slice(&100u32.to_le_bytes());
-    fails(&changed, &["its footer cannot be read"]);
+    fails(&changed, &["the footer cannot be read"]);
     folder.umbel("parquet nothing.parquet").run().fails(&["umbel: nothing.parquet: "]);
     folder.umbel("parquet .").run().fails(&["is a directory"]);
 }

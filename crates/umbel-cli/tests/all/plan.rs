@@ -67,7 +67,7 @@ fn sizes_are_limits_when_keys_and_rate_are_given() {
     assert_eq!(advice["take"], "blocked");
     let counting = rows.iter().find(|row| row["kind"] == "counting").unwrap();
     let why = counting["obstacles"][0].as_str().unwrap();
-    assert!(why.starts_with("needs 4.84 MiB of memory; 1.30 MiB are allowed"), "{why}");
+    assert!(why.starts_with("needs 4.84 MiB of memory; the limit is 1.30 MiB"), "{why}");
     let folder = Folder::new();
     let run = folder.umbel("plan --keys 1e6 --fpp 0.01 --memory 1KiB").run();
     assert_eq!(run.status.code(), Some(1), "none fits");
@@ -180,7 +180,7 @@ fn too_little_memory_for_so_many_keys_fits_no_kind() {
     let text = String::from_utf8(run.stdout).unwrap();
     assert!(text.starts_with("No kind fits.\n"), "{text}");
     let words = "blocked    100,000,000 keys in 8,388,608 bits: every key would pass; \
-                 give the filter at least a bit for each key";
+                 give the filter at least one bit per key";
     assert!(text.lines().any(|line| line == words), "{text}");
     let run = Folder::new().umbel("plan --keys 1e8 --memory 1MiB --json").run();
     assert_eq!(run.status.code(), Some(1));
@@ -220,7 +220,7 @@ fn advice_goes_to_a_file() {
     folder
         .umbel("plan --keys 1000 --fpp 0.1 -o no/advice")
         .run()
-        .fails(&["no/advice", "no folder"]);
+        .fails(&["no/advice", "the folder no does not exist"]);
     folder.umbel("plan --keys 1000 -o advice").run().fails(&["give two of"]);
     assert!(folder.read("advice").starts_with(b"     rate"), "it stays");
 }

@@ -170,6 +170,6 @@ fn the_least_memory_for_a_number_of_threads_is_that_of_the_page() {
         let least: u64 = least.trim_end_matches(" MiB").parse().unwrap();
         let run = |mib: u64| folder.umbel(&format!("dedup a -j {threads} -m {mib}MiB")).run();
         assert_eq!(run(least).text(), "1\n", "{threads}");
-        run(least - 1).fails(&["a memory cap of", &format!("here is {least}MiB")]);
+        run(least - 1).fails(&["a memory cap of", &format!("needs at least {least}MiB")]);
     }
 }

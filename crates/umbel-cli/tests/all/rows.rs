@@ -82,8 +82,8 @@ fn a_diff_marks_what_one_file_has() {
     // An output may be an input; each has a file of its own.
     different(&folder, "diff --added new old new");
     assert_eq!(folder.read("new"), b"d\ne\n");
-    refused(&folder, "diff --added up --kept up old new", "up: named for two outputs");
-    refused(&folder, "diff old", "old is the only file");
+    refused(&folder, "diff --added up --kept up old new", "up: is named for two outputs");
+    refused(&folder, "diff old", "old: is the only file");
     refused(&folder, "diff old new up", "diff compares two");
     assert!(text(&folder, "diff --explain old new").contains("in 2 passes"));
 }
@@ -130,14 +130,14 @@ fn rows_of_later_files_take_the_order_of_the_first_header() {
     assert_eq!(run.text(), all);
     // Columns of the same number are no reason to mix them.
     folder.write("c", "id,town\n4,Paris\n");
-    let words = "c: the columns are not those of a: it lacks name, it also has town";
+    let words = "c: the columns differ from those of a: it lacks name, it also has town";
     refused(&folder, "dedup --csv --key id a c", words);
     refused(&folder, "common --csv a c", words);
     assert_eq!(text(&folder, "except --csv --key id a c"), "id,name\n1,Ada\n2,\"Bob, Jr\"\n");
     // Without names there is nothing to compare.
     assert_eq!(text(&folder, "dedup --csv --no-header --key 1 a c").lines().count(), 4);
     folder.write("ragged", "name,id\nEve\n");
-    let words = "has 1 fields where the header has 2";
+    let words = "has 1 field, but the header has 2";
     refused(&folder, "dedup --csv --key id a ragged", words);
     let report = folder.umbel("dedup --csv --key id --bad skip --json a ragged").run().report();
     assert_eq!((&report["bad"], &report["found"]), (&1.into(), &2.into()));
@@ -178,7 +178,7 @@ fn records_without_a_key_or_that_cannot_be_read() {
     assert_eq!(run.report()["bad"], 3);
     // A header that cannot be read is never left out.
     folder.write("head", "si\"ze,n\n1,2\n");
-    refused(&folder, "dedup --csv --bad skip head", "a quote inside a field");
+    refused(&folder, "dedup --csv --bad skip head", "a quote inside an unquoted field");
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn fields_between_blanks() {
         text(&folder, "dedup --fields --key 4 --missing skip --count log").lines().count(),
         2
     );
-    refused(&folder, "dedup --fields --key 3 log", "it has 1 field");
+    refused(&folder, "dedup --fields --key 3 log", "found 1 field");
     refused(&folder, "dedup --fields log", "--key");
     refused(&folder, "dedup --fields --key path log", "fields are numbers from 1");
 }

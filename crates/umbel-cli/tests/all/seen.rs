@@ -135,7 +135,11 @@ fn the_report_tells_the_rate_of_the_filter() {
     let folder = Folder::new();
     folder.write("a", urls((0..1000).chain(0..1000)));
     let run = folder.umbel("dedup -v --seen f --keys 1000 --fpp 0.01 a").run();
-    let words = ["umbel dedup: 2,000 lines, ", " new, ", "extra with chance 0, missing with 0.00"];
+    let words = [
+        "umbel dedup: 2,000 lines, ",
+        " new, ",
+        "no line is extra, a line is missing with a chance of 0.00",
+    ];
     for words in words {
         assert!(run.stderr.contains(words), "no {words:?} in {}", run.stderr);
     }
@@ -169,7 +173,7 @@ fn a_run_that_would_over_fill_the_filter_stops_with_all_recorded() {
                 &[
                     &format!("umbel: {name}, line 1001: this line would over-fill the filter"),
                     "planned for 1000 keys",
-                    "what came before is recorded in it: go on with a larger filter",
+                    "the lines before it are recorded; continue with a larger filter",
                 ],
             );
             assert!(out == urls(0..1000), "{files}");
@@ -252,7 +256,7 @@ fn a_journal_without_a_checkpoint_says_nothing_and_something_else_is_refused() {
             folder
                 .umbel(arguments)
                 .run()
-                .fails(&["f.run: not what a run of umbel dedup --seen leaves"]);
+                .fails(&["f.run: has the name of a journal of umbel dedup --seen, but is none"]);
             assert!(folder.read("f.run") == other);
         }
     }
@@ -290,7 +294,7 @@ fn a_broken_record_stops_the_run_with_all_before_it_recorded() {
         for threads in [1, 3] {
             let seen = format!("dedup --seen f --fpp 1e-9 --csv --key id --threads {threads}");
             let run = folder.umbel(&format!("{seen} {files}")).stdin(folder.read("a")).run();
-            let (out, _) = stopped(run, &["something after the quote that closes a field"]);
+            let (out, _) = stopped(run, &["text after the closing quote of a field"]);
             let out = String::from_utf8(out).unwrap();
             let went: Vec<_> = out.lines().skip(1).collect();
             assert!(format!("id,text\n{}", rows(0..500)).starts_with(&out), "{out}");
@@ -386,13 +390,19 @@ fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
         // Meanwhile others know what is recorded.
         assert!(folder.umbel("query -v f").stdin(urls(0..2)).run().status.code() == Some(1));
         let info = folder.umbel("info f").run();
-        assert!(info.stderr.contains("it still goes on, or did not end well"), "{}", info.stderr);
+        assert!(
+            info.stderr.contains("the run is still going or was interrupted"),
+            "{}",
+            info.stderr
+        );
         folder.umbel("build -f -o f").stdin(urls([9])).spawn().kill(Signal::SIGKILL);
         run.kill(signal);
         let outcome = run.finish();
         if signal != Signal::SIGKILL {
             assert!(
-                outcome.stderr.contains("umbel dedup: stopped: f records what went out, 3 lines")
+                outcome
+                    .stderr
+                    .contains("umbel dedup: stopped: f records what was printed, 3 lines")
             );
             outcome.killed_by(signal);
             assert_eq!(folder.names(), ["f"]);
@@ -407,7 +417,7 @@ fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
         assert!((2..=3).contains(&found), "{found}");
         let again = folder.umbel("dedup --seen f").stdin(urls(0..4)).run();
         let words = format!(
-            "the run before did not end well: f records what went out up to byte {} of standard input, {found} lines",
+            "the last run was interrupted: f records what it printed up to byte {} of standard input, {found} lines",
             found * 66
         );
         assert!(again.stderr.contains(&words), "{}", again.stderr);
@@ -503,7 +513,7 @@ fn a_filter_that_cannot_be_saved_is_told_and_stays_as_it_was() {
     // But what went out is recorded beside it.
     let again = folder.umbel("dedup --seen f a b").run();
     assert!(
-        again.stderr.contains("f records what went out up to byte 59400 of b, 900 lines"),
+        again.stderr.contains("f records what it printed up to byte 59400 of b, 900 lines"),
         "{}",
         again.stderr
     );
@@ -584,7 +594,7 @@ fn runs_that_begin_together_put_out_each_line_once() {
         let runs = ["a", "b", "c"].map(start);
         for outcome in runs.map(|run| run.finish()) {
             assert!(matches!(outcome.status.code(), Some(0 | 1)), "{}", outcome.stderr);
-            assert!(!outcome.stderr.contains("did not end well"), "{}", outcome.stderr);
+            assert!(!outcome.stderr.contains("was interrupted"), "{}", outcome.stderr);
         }
         let out = folder.read("out");
         let mut all: Vec<_> = out.split_inclusive(|&byte| byte == b'\n').collect();
@@ -669,7 +679,7 @@ fn crawl_a_day(folder: &Folder, number: u64, options: &str, usual: Duration) -> 
         match before {
             Some(note) => {
                 let place = format!(
-                    "the run before did not end well: f records what went out up to byte {} of {}, ",
+                    "the last run was interrupted: f records what it printed up to byte {} of {}, ",
                     note["offset"],
                     note["input"].as_str().unwrap()
                 );
@@ -811,11 +821,11 @@ fn options_of_a_new_filter_are_refused_when_the_one_there_differs() {
     let seen = "dedup -q --seen f";
     folder.umbel(&format!("{seen} --kind window --keys 1000 --fpp 0.001 a")).run().done();
     for (options, words) in [
-        ("--kind stable", ["--kind stable", "this one has window", "leave --kind out"]),
-        ("--kind window:8", ["--kind window:8", "this one has window", "leave --kind out"]),
-        ("--fpp 0.5", ["--fpp 0.5", "this one has 0.001", "leave --fpp out"]),
-        ("--keys 2000", ["--keys 2000", "this one has 1000", "leave --keys out"]),
-        ("--secret-file secret", ["f: ", "not keyed", "leave the secret out"]),
+        ("--kind stable", ["--kind stable", "this one has window", "omit --kind"]),
+        ("--kind window:8", ["--kind window:8", "this one has window", "omit --kind"]),
+        ("--fpp 0.5", ["--fpp 0.5", "this one has 0.001", "omit --fpp"]),
+        ("--keys 2000", ["--keys 2000", "this one has 1000", "omit --keys"]),
+        ("--secret-file secret", ["f: ", "not keyed", "omit the secret"]),
     ] {
         let before = folder.read("f");
         folder.umbel(&format!("{seen} {options} a")).run().fails(&words);

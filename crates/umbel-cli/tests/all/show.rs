@@ -130,7 +130,7 @@ fn nothing_is_wider_than_80_columns() {
 fn what_cannot_be_shown_says_why() {
     for (wrong, words) in [
         ("a --at a=1,2", "3 probes"),
-        ("a --at a=1,2,14", "no bit 14 among 14"),
+        ("a --at a=1,2,14", "no bit 14; the bits are 0 to 13"),
         ("a --at a", "apples=3,12,11"),
         ("a --bits 1", "from 2 to 64"),
         ("a --bits 65", "from 2 to 64"),
@@ -166,6 +166,6 @@ fn a_story_goes_to_a_file() {
     assert_eq!(folder.umbel("show -o story").run().text(), "");
     assert_eq!(folder.read("story"), text.as_bytes());
     folder.umbel("show --bits 1 -o story").run().fails(&["from 2 to 64"]);
-    folder.umbel("show -o no/story").run().fails(&["no/story", "no folder"]);
+    folder.umbel("show -o no/story").run().fails(&["no/story", "the folder no does not exist"]);
     assert_eq!(folder.read("story"), text.as_bytes());
 }

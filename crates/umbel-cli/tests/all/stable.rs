@@ -26,9 +26,9 @@ fn the_last_lines_are_remembered_and_old_ones_fade() {
     let text = one_space(&folder.umbel("info lately").run().text());
     for words in [
         "kind stable, ",
-        "planned 2,000 keys, the last ones, at a rate of 0.0100 for all time",
+        "planned 2,000 keys, the last ones, at a rate of 0.0100 at all times",
         "cells in use",
-        "state within its promise, takes keys without end",
+        "state within its promise, takes any number of keys",
         "insertions 100,000",
         "stable rate ",
     ] {
@@ -59,7 +59,7 @@ fn what_a_stable_filter_cannot_do_is_told() {
     folder.write("keys", urls(0..100));
     folder.umbel("build -q -o lately --kind stable keys").run().done();
     folder.umbel("merge -o out lately lately").run().fails(&["do not merge", "order"]);
-    folder.umbel("remove lately keys").run().fails(&["lately", "no key can be taken out"]);
+    folder.umbel("remove lately keys").run().fails(&["lately", "keys cannot be removed"]);
     folder.umbel("convert -o out lately --to blocked").run().fails(&["lately", "does not convert"]);
     folder.umbel("build -o odd --kind stable:9 keys").run().fails(&["stable:9", "1 to 8 bits"]);
 }

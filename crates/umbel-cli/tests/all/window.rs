@@ -35,7 +35,7 @@ fn a_window_remembers_the_last_lines() {
     for words in [
         "kind window, 4 generations",
         "planned 1,000 keys, the last ones, at a rate of ",
-        "state within its promise, takes keys without end and forgets old ones",
+        "state within its promise, takes any number of keys and forgets old ones",
         "window 1,000 insertions",
         "by age generation ",
         "generation 4 ",

@@ -140,7 +140,7 @@ fn what_is_no_number_is_refused_in_plain_words() {
         ("dedup --fpp 100%", "1"),
         ("dedup --memory 1,5G", "\"1,5G\" is not a size such as 64MiB"),
         ("build -o f --keys 1,5", "\"1,5\" is not a number of keys"),
-        ("build -o f --seed x", "\"x\" is not a whole number from 0 on"),
+        ("build -o f --seed x", "\"x\" is not a whole number, 0 or greater"),
         ("plan --keys 1e6 --fpp 1% --lookup 1ms --absent x", "\"x\" is not a share from 0 to 1"),
         ("plan --keys 1e6 --fpp 1% --lookup 1ms --absent 110%", "\"110%\" is not a share"),
         ("show --bits 99", "\"99\" is not a whole number from 2 to 64"),

@@ -13,7 +13,7 @@ use crate::prelude::*;
 pub enum InsertError {
     /// A filter that would grow beyond the limit set for it.
     #[error(
-        "the filter would grow to {bytes} bytes, more than the {limit} it may take; \
+        "the filter would grow to {bytes} bytes, more than the limit of {limit}; \
          raise the limit, or rebuild it for more keys"
     )]
     GrowthLimit {
@@ -24,7 +24,7 @@ pub enum InsertError {
     },
     /// A scalable filter whose header has room for no more links.
     #[error(
-        "the filter has {links} links of one size and can have no more; begin it with more keys, or let \
+        "the filter has {links} links of the same size, the most it can have; plan it for more keys, or let \
          its links double"
     )]
     TooManyLinks {
@@ -36,8 +36,8 @@ pub enum InsertError {
     Growth(#[from] PlanError),
     /// A table without room for a key.
     #[error(
-        "the {kind} filter is full: it was planned for {keys} keys, and has no cell left where this one belongs; \
-         what came before is in it: rebuild it for more keys"
+        "the {kind} filter is full: it was planned for {keys} keys, and has no cell left for this one; \
+         the keys before it were inserted; rebuild it for more keys"
     )]
     Full {
         /// Its kind.
@@ -47,27 +47,25 @@ pub enum InsertError {
     },
     /// A kind that takes no keys once it is built.
     #[error(
-        "{article} {0} filter is built at once from all its keys and takes no more; rebuild it with them",
+        "{article} {0} filter is built from all its keys at once and takes no more; rebuild it with them",
         article = .0.article()
     )]
     BuiltAtOnce(Kind),
     /// Single keys for a filter of rows.
-    #[error("the filter holds rows of {has}, not single keys: name attributes of it")]
+    #[error("the filter holds rows of {has}, not single keys; name some of these attributes")]
     Rows {
         /// The names of its attributes.
         has: Names,
     },
     /// A kind that cannot forget a single key.
     #[error(
-        "no key can be taken out of {article} {0} filter: its bits are shared by many keys; \
+        "keys cannot be removed from {article} {0} filter, because keys share its bits; \
          build a counting one, or rebuild it without the key",
         article = .0.article()
     )]
     CannotRemove(Kind),
     /// A window that counts insertions was told the time.
-    #[error(
-        "the window is of the last insertions and has no clock; make one by time, and tell it its span"
-    )]
+    #[error("the window counts insertions and has no clock; create one with a time span")]
     NoClock,
 }
 
@@ -77,7 +75,7 @@ pub enum InsertError {
 pub enum BuildError {
     /// More keys given to a filter that is built at once than it is planned for.
     #[error(
-        "{keys} different keys, more than the {planned} that the filter is planned for hold; plan it for as many"
+        "found {keys} different keys, but the filter is planned for {planned}; plan it for more"
     )]
     Overfull {
         /// Different keys given, of a shard or of all.
@@ -87,8 +85,8 @@ pub enum BuildError {
     },
     /// A key given twice with different values.
     #[error(
-        "one key (or two of one hash) has the value {} at place {} and {} at place {}, counted from 0; a map has one value \
-         per key: leave one out",
+        "a key (or two with the same hash) has the value {} at index {} and {} at index {}; a map has one value per key: \
+         leave one out",
         values[0], places[0], values[1], places[1]
     )]
     ValuesDiffer {
@@ -99,8 +97,7 @@ pub enum BuildError {
     },
     /// A key both included and excluded.
     #[error(
-        "one key is included at place {} and excluded at place {}, counted from 0 (or two of one hash are); leave it out of \
-         one of the lists",
+        "a key (or two with the same hash) is included at index {} and excluded at index {}; remove it from one of the lists",
         places[0], places[1]
     )]
     OnBothLists {
@@ -109,12 +106,12 @@ pub enum BuildError {
     },
     /// Keys that no level of a cascade tells apart.
     #[error(
-        "after {0} levels keys included and excluded are still not told apart; hash them with another seed"
+        "after {0} levels, included and excluded keys are still not separated; choose another seed"
     )]
     TooManyLevels(usize),
     /// A value that does not fit.
     #[error(
-        "the value {value} at place {place}, counted from 0, has more than {bits} bits; build the map with wider values"
+        "the value {value} at index {place} has more than {bits} bits; build the map with wider values"
     )]
     WideValue {
         /// The value.
@@ -149,12 +146,12 @@ impl From<FieldError> for BuildError {
 #[non_exhaustive]
 pub enum RowError {
     /// A filter of rows without names for their values.
-    #[error("a filter of rows is made with the names of its attributes: name each")]
+    #[error("a filter of rows needs the names of its attributes; name each")]
     NoAttributes,
     /// More attributes than a filter may have.
-    #[error("{found} attributes; a filter of rows has 1 to {most}{}", match most {
+    #[error("found {found} attributes; a filter of rows has 1 to {most}{}", match most {
         64 => "",
-        _ => " where every subset of them has a tag: tag the whole row instead",
+        _ => " if every subset of them has a tag; tag the whole row instead",
     })]
     AttributeCount {
         /// Attributes named.
@@ -175,7 +172,7 @@ pub enum RowError {
         name: Names,
     },
     /// A name that the filter does not have.
-    #[error("the filter has no attribute \"{name}\", it has {has}; name one of these")]
+    #[error("the filter has no attribute \"{name}\" (found {has}); name one of these")]
     UnknownAttribute {
         /// The name asked for.
         name: Names,
@@ -191,13 +188,15 @@ pub enum RowError {
         has: Names,
     },
     /// No attribute named where one is needed.
-    #[error("the filter holds rows of {has}, not single keys: name attributes of it")]
+    #[error("the filter holds rows of {has}, not single keys; name some of these attributes")]
     Unnamed {
         /// The names there are.
         has: Names,
     },
     /// A row with more values than there are attributes, or fewer.
-    #[error("a row of {found} values for a filter of {expected} attributes; give one for each")]
+    #[error(
+        "found a row of {found} values, but the filter has {expected} attributes; give one value for each"
+    )]
     RowLength {
         /// Attributes of the filter.
         expected: usize,
@@ -205,7 +204,7 @@ pub enum RowError {
         found: usize,
     },
     /// A value too long for a row.
-    #[error("a value of {bytes} bytes; those of rows have fewer than 2^32")]
+    #[error("found a value of {bytes} bytes; values of rows have fewer than 2^32")]
     ValueTooLong {
         /// Its length.
         bytes: usize,
@@ -252,25 +251,25 @@ pub enum MergeError {
     #[error(
         "{0} filters do not merge: {why}, or query both",
         why = match .0 {
-            Kind::Window => "the generations of one are not as old as those of the other, and what is \
-                forgotten when could not be told; add the keys of one to the other",
-            Kind::Coded => "a code does not tell which bucket its key belongs to; add the keys of one to the \
+            Kind::Window => "their generations differ in age, so keys would be forgotten too early or too \
+                late; add the keys of one to the other",
+            Kind::Coded => "a code does not show which bucket its key belongs to; add the keys of one to the \
                 other",
-            Kind::Stable => "which keys fade depends on the order in which all of them came; add the keys of \
-                one to the other",
-            kind if kind.built_at_once() => "each is built at once from all its keys; build one of the keys \
-                of both",
-            _ => "a chain of both could not keep the rate promised; add the keys of one to the other",
+            Kind::Stable => "which keys fade depends on the order of all insertions; add the keys of one to \
+                the other",
+            kind if kind.built_at_once() => "each is built from all its keys at once; build one from the \
+                keys of both",
+            _ => "a chain of both could not keep the promised rate; add the keys of one to the other",
         }
     )]
     NotMergeable(Kind),
     /// Filters of a kind whose bits do not tell what their sets share.
     #[error(
-        "the bits of {0} filters do not tell what they share; build a blocked or a classic one of each set's keys"
+        "the bits of {0} filters do not show what they share; build a blocked or a classic filter from the keys of each"
     )]
     NotComparable(Kind),
     /// Filters of different kinds cannot be combined.
-    #[error("{} {left} and {} {right} filter cannot be combined; build both as one kind", left.article(), right.article())]
+    #[error("{} {left} and {} {right} filter cannot be merged or compared; build both as the same kind", left.article(), right.article())]
     KindsDiffer {
         /// Kind of the left filter.
         left: Kind,
@@ -289,11 +288,13 @@ pub enum MergeError {
     },
     /// Filters of keys that are described differently cannot be combined.
     #[error(
-        "the files say that their keys are not the same sort of keys; build both from the same fields in the same way"
+        "the filters hold keys of different fields or types; build both from the same fields in the same way"
     )]
     KeysDiffer,
     /// Filters with different numbers of probes cannot be combined.
-    #[error("one filter sets {left} bits a key, the other {right}; plan both for the same fpp")]
+    #[error(
+        "the numbers of probes per key differ ({left} and {right}); plan both for the same fpp"
+    )]
     ProbesDiffer {
         /// Probes of the left filter.
         left: u32,
@@ -301,7 +302,7 @@ pub enum MergeError {
         right: u32,
     },
     /// Filters with cells of different widths cannot be combined.
-    #[error("one filter has {left} bits a cell, the other {right}; plan both for the same")]
+    #[error("the cells differ in size ({left} and {right} bits); plan both for the same")]
     CellsDiffer {
         /// Bits of a cell of the left filter.
         left: u32,
@@ -311,7 +312,7 @@ pub enum MergeError {
     /// Neither size folds to the other.
     #[error(
         "sizes of {left} and {right} {unit} do not fold to each other (one must divide the other); \
-         plan both for the same keys, or for keys that differ by a power of two"
+         plan both for the same number of keys, or for numbers that differ by a power of two"
     )]
     SizesDiffer {
         /// Size of the left filter.
@@ -343,8 +344,8 @@ pub enum MergeError {
     },
     /// A kind that does not turn into the one asked for.
     #[error("{} {from} filter does not convert to {} {to} one; {}", from.article(), to.article(), match to {
-        Kind::Blocked => "a counting one does, and a scalable one that has not grown",
-        _ => "a counting one converts to a blocked one, and so does a scalable one that has not grown",
+        Kind::Blocked => "only a counting one does, and a scalable one that has not grown",
+        _ => "only a counting one converts, to a blocked one, and a scalable one that has not grown",
     })]
     CannotConvert {
         /// Kind of the filter.
@@ -354,7 +355,7 @@ pub enum MergeError {
     },
     /// A scalable filter that has grown has no fixed form.
     #[error(
-        "a scalable filter of {links} links does not convert to a blocked one: a key lies in another place in each link, so they do not fold into one; build a blocked filter from the keys"
+        "a scalable filter of {links} links does not convert to a blocked one, because each link has a key in other positions; build a blocked filter from the keys"
     )]
     Grown {
         /// Its links.

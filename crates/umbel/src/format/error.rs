@@ -10,7 +10,7 @@ use crate::prelude::*;
 #[non_exhaustive]
 pub enum FileError {
     /// The first bytes are not those of an umbel file.
-    #[error("not an umbel file: {}; name a filter that umbel build made",
+    #[error("not an umbel file: {}; name a filter of umbel",
         if found.is_empty() { "it is empty".to_owned() } else { format!("it begins with \"{}\"", found.escape_ascii()) })]
     NotUmbel {
         /// The bytes found, at most 8.
@@ -26,7 +26,7 @@ pub enum FileError {
         found: u16,
     },
     /// Fewer bytes than the header promises, or more.
-    #[error("header declares a file of {expected} bytes, found {found}; {}",
+    #[error("the header declares {expected} bytes, the file has {found}; {}",
         if found < expected { "truncated? copy it again" } else { "something was appended; copy it again" })]
     Length {
         /// Bytes the header declares.
@@ -58,12 +58,12 @@ pub enum FileError {
     Field(#[from] FieldError),
     /// A kind that this release does not open.
     #[error(
-        "the file holds a filter of kind {0}, which this release does not open; use a newer umbel"
+        "the file holds a filter of kind {0}, which this release does not know; use a newer umbel"
     )]
     UnknownKind(u16),
     /// A hash scheme that this release does not have.
     #[error(
-        "the file uses hash algorithm {0}, which this release does not have; use a newer umbel"
+        "the file uses hash algorithm {0}, which this release does not know; use a newer umbel"
     )]
     UnknownAlgorithm(u16),
     /// A filter of another kind than asked for.
@@ -81,9 +81,7 @@ pub enum FileError {
     #[error(transparent)]
     Scheme(#[from] SchemeError),
     /// The bytes of a filter cannot be borrowed where they lie.
-    #[error(
-        "the filter's bytes start at an address that is not a multiple of 64; copy or map them so that they do"
-    )]
+    #[error("the filter's bytes start at an address that is not a multiple of 64; align them")]
     Misaligned,
     /// The memory for the filter could not be had.
     #[error(transparent)]

@@ -389,7 +389,9 @@ pub enum SchemeError {
         key_id: u64,
     },
     /// A keyed filter opened with another secret.
-    #[error("the secret has key id {found:016x}, the filter was made with {expected:016x}")]
+    #[error(
+        "the secret has key id {found:016x}, but the filter was built with {expected:016x}; give that one"
+    )]
     WrongSecret {
         /// Key id in the file.
         expected: u64,
@@ -397,19 +399,19 @@ pub enum SchemeError {
         found: u64,
     },
     /// A secret given for a filter that has none.
-    #[error("the filter is not keyed ({0}); leave the secret out")]
+    #[error("the filter is not keyed ({0}); omit the secret")]
     NotKeyed(Algorithm),
     /// A filter of hashes made elsewhere, opened for keys.
     #[error(
-        "the filter was made from hashes of a function outside umbel (id {id:016x}); query it with such hashes, in the \
-         program that makes them"
+        "the filter was built from hashes of another function (id {id:016x}); query it with such hashes, in the \
+         program that computes them"
     )]
     Prehashed {
         /// Id of the function.
         id: u64,
     },
     /// A filter of another scheme, opened for hashes made elsewhere.
-    #[error("the filter hashes keys by {found}, not by {expected}")]
+    #[error("the filter hashes keys with {found}, not {expected}")]
     Other {
         /// The scheme asked for.
         expected: Scheme,

@@ -21,7 +21,7 @@ pub enum PlanError {
     },
     /// Less memory than one block.
     #[error(
-        "{bytes} bytes of memory hold no such filter; the smallest takes 64 bytes, of some kinds more"
+        "{bytes} bytes are too few for such a filter; the smallest has 64 bytes, of some kinds more"
     )]
     MemoryTooSmall {
         /// Bytes offered.
@@ -29,7 +29,7 @@ pub enum PlanError {
     },
     /// So many keys in so few bits that the filter would let everything pass.
     #[error(
-        "{keys} keys in {bits} bits: every key would pass; give the filter at least a bit for each key"
+        "{keys} keys in {bits} bits: every key would pass; give the filter at least one bit per key"
     )]
     TooManyKeys {
         /// Keys planned for.
@@ -39,8 +39,8 @@ pub enum PlanError {
     },
     /// So many keys in the first link of a scalable filter that it could promise no rate.
     #[error(
-        "{keys} keys in {bits} bits: half of all keys or more would pass this first link of a scalable filter, \
-         and all in the end; give it at least 3 bits for each key"
+        "{keys} keys in {bits} bits: at least half of all keys would pass this first link of a scalable filter, \
+         and in the end all; give it at least 3 bits per key"
     )]
     FirstLinkTooSmall {
         /// Keys planned for.
@@ -50,7 +50,7 @@ pub enum PlanError {
     },
     /// More keys than a kind that is built at once takes.
     #[error(
-        "{keys} keys; {} {kind} filter is built of at most {most}: build several of a part of them each",
+        "{keys} keys; {} {kind} filter is built from at most {most}; build several, each from a part of them",
         kind.article()
     )]
     TooManyAtOnce {
@@ -64,7 +64,7 @@ pub enum PlanError {
     /// A rate that this kind cannot reach with any sensible number of bits.
     #[error("{} {kind} filter cannot reach fpp {fpp:e}: {}", kind.article(), match kind {
         Kind::Stable => "plan a window, or a kind that forgets nothing",
-        Kind::Scalable => "begin it with more keys, so that it grows less often, or plan a classic one",
+        Kind::Scalable => "plan it for more keys, so that it grows less often, or plan a classic one",
         Kind::Bloomier => "a fingerprint has at most 64 bits",
         _ => "plan a classic one",
     })]
@@ -75,7 +75,7 @@ pub enum PlanError {
         fpp: f64,
     },
     /// A number of probes outside what the kind supports.
-    #[error("{probes} probes a key; 1 to {} are supported", super::MAX_PROBES)]
+    #[error("{probes} probes per key; 1 to {} are supported", super::MAX_PROBES)]
     Probes {
         /// Probes asked for or found.
         probes: u64,
@@ -99,10 +99,10 @@ pub enum PlanError {
         found: Kind,
     },
     /// A filter of a kind that is built at once, made without its keys.
-    #[error("{article} {0} filter is built at once from all its keys: build it from them", article = .0.article())]
+    #[error("{article} {0} filter is built from all its keys at once; build it from them", article = .0.article())]
     BuiltAtOnce(Kind),
     /// A filter of rows, made without names for their values.
-    #[error("a filter of rows is made with the names of its attributes: name each")]
+    #[error("a filter of rows needs the names of its attributes; name each")]
     Unnamed,
     /// A number that contradicts the others.
     #[error(transparent)]

@@ -154,10 +154,10 @@ impl FromStr for Kind {
 #[non_exhaustive]
 pub enum ParseKindError {
     /// No kind has this name.
-    #[error("no such kind; there are {}", Kind::ALL.map(Kind::name).join(", "))]
+    #[error("no such kind; the kinds are {}", Kind::ALL.map(Kind::name).join(", "))]
     Name,
     /// What follows the colon is no number.
-    #[error("what follows {0}: is a whole number")]
+    #[error("the part after {0}: must be a whole number")]
     Parameter(Kind),
     /// A number that this kind's parameter cannot be.
     #[error(transparent)]

@@ -481,7 +481,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(filter.places_of_all(&["user", "host"]).unwrap(), [1, 0]);
     for (names, words) in [
         (&[][..], "rows of host, user, not single keys"),
-        (&["port"], "no attribute \"port\", it has host, user"),
+        (&["port"], "no attribute \"port\" (found host, user)"),
         (&["user", "user"], "\"user\" is named twice"),
         (&["user"], "name host too"),
     ] {

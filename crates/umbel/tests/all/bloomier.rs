@@ -111,7 +111,7 @@ fn what_cannot_be_built_says_why() {
     let pairs = [("a", 1), ("b\n", 2), ("a", 1), ("b\n", 3)];
     let error = Bloomier::build_map(&pairs, 8, 8, hasher).unwrap_err();
     assert!(matches!(error, BuildError::ValuesDiffer { places: [1, 3], values: [2, 3], .. }));
-    assert!(error.to_string().contains("has the value 2 at place 1 and 3 at place 3"), "{error}");
+    assert!(error.to_string().contains("has the value 2 at index 1 and 3 at index 3"), "{error}");
     let error = Bloomier::build_map(&[("a", 256)], 8, 8, hasher).unwrap_err();
     assert!(matches!(error, BuildError::WideValue { value: 256, place: 0, bits: 8 }));
     assert!(matches!(
@@ -143,7 +143,7 @@ fn what_cannot_be_built_says_why() {
     let other = filter.clone();
     let error = filter.union(&other).unwrap_err();
     assert!(matches!(error, MergeError::NotMergeable(Kind::Bloomier)));
-    assert!(error.to_string().contains("build one of the keys of both"), "{error}");
+    assert!(error.to_string().contains("build one from the keys of both"), "{error}");
 }
 
 /// Two keys of one lower half, which alone would give them the same slots.

@@ -215,7 +215,9 @@ fn keys_on_both_lists_are_told() {
     }
     let error = Cascade::build(&["a", "b\n"], &["c", "b\n"], 0.01, hasher).unwrap_err();
     let words = error.to_string();
-    assert!(words.starts_with("one key is included at place 1 and excluded at place 1"));
+    assert!(words.starts_with(
+        "a key (or two with the same hash) is included at index 1 and excluded at index 1"
+    ));
     // Two lists that are one.
     let error = Cascade::build(&include, &include, 0.01, hasher).unwrap_err();
     assert!(matches!(error, BuildError::OnBothLists { places: [0, 0] }), "{error:?}");

@@ -1018,13 +1018,13 @@ fn a_misplaced_view_is_an_error() {
 fn messages_tell_what_to_do() {
     let (file, _) = &files()[0];
     for (bytes, words) in [
-        (&file[..150], "header declares a file of 272 bytes, found 150; truncated? copy it again"),
+        (&file[..150], "the header declares 272 bytes, the file has 150; truncated? copy it again"),
         (&b"PAR1 and more"[..], "not an umbel file: it begins with \"PAR1 and\""),
         (
             &with_header(file, 8, &[9, 0])[..],
             "format version 9; this release reads versions 1 to 2",
         ),
-        (&with_header(file, 10, &[200, 0])[..], "kind 200, which this release does not open"),
+        (&with_header(file, 10, &[200, 0])[..], "kind 200, which this release does not know"),
     ] {
         let message = refusal(bytes, None).to_string();
         assert!(message.contains(words), "{message}");

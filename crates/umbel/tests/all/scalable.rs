@@ -500,7 +500,7 @@ fn what_cannot_grow_says_why() {
     let error = one_key(plan);
     let InsertError::Growth(error) = error else { panic!("{error}") };
     assert!(matches!(error, PlanError::FppOutOfReach { kind: Kind::Scalable, .. }), "{error}");
-    assert!(error.to_string().contains("begin it with more keys"), "{error}");
+    assert!(error.to_string().contains("plan it for more keys"), "{error}");
 
     let mut last = Ok(plan);
     let grown = Plan::for_keys(Kind::Scalable, 1 << 40, 0.01).unwrap();

@@ -499,7 +499,7 @@ fn plans_and_merges_that_cannot_be_say_why() {
     ] {
         let error = error.unwrap_err();
         assert!(matches!(error, MergeError::NotMergeable(Kind::Window)));
-        assert!(error.to_string().contains("not as old"), "{error}");
+        assert!(error.to_string().contains("differ in age"), "{error}");
     }
 }
 
