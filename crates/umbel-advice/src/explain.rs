@@ -37,7 +37,7 @@ pub(crate) fn explain(choice: &Choice, goal: &Goal) -> Vec<Step> {
     steps.push(Step {
         what: "bound",
         how: format!(
-            "log2(1/p) = {bound:.2} bits a key at least; it has {bits:.2}, {:.2} times as many",
+            "log2(1/p) = {bound:.2} bits per key at least; it has {bits:.2}, {:.2} times as many",
             bits / bound
         ),
     });

@@ -293,9 +293,9 @@ impl FromStr for Target {
 
     fn from_str(name: &str) -> Result<Self, String> {
         let kind = Kind::from_str(name).map(Self::Kind);
-        kind.or_else(|kinds| match umbel_foreign::Format::from_str(name) {
+        kind.or_else(|_| match umbel_foreign::Format::from_str(name) {
             Ok(format) => Ok(Self::Format(format)),
-            Err(formats) => Err(format!("{kinds}; {formats}")),
+            Err(formats) => Err(format!("{formats}; or blocked, for a filter of umbel")),
         })
     }
 }
@@ -392,11 +392,11 @@ pub(crate) struct DiffArgs {
 /// With --seen FILTER, lines that are not in the filter are printed and added to it, in one pass that also works on an
 /// endless pipe. A new line is wrongly left out at the filter's false positive rate.
 ///
-/// A run with --seen can be interrupted at any time. At each checkpoint it records in FILTER.run what it has printed,
-/// and at the end, also after Ctrl-C or TERM, it saves the filter. Lines are printed before they are recorded, so a
-/// killed run loses none, and the next run continues where it stopped. With -o, lines are appended to FILE, each
-/// exactly once: the next run removes what a killed run wrote after its last checkpoint, and writes it again. A pipe
-/// may get such lines twice, and the last one cut short.
+/// A run with --seen can be interrupted at any time. At each checkpoint it records in FILTER.run what it has printed, and
+/// at the end, also after Ctrl-C or TERM, it saves the filter. Lines are printed before they are recorded, so a killed run
+/// loses none, and the next run with the same input prints the rest. With -o, lines are appended to FILE, each exactly
+/// once: the next run removes what a killed run wrote after its last checkpoint, and writes it again. A pipe may get such
+/// lines twice, and the last one cut short.
 ///
 /// Runs with the same filter wait for each other. With a blocked filter larger than --memory, lines are printed after
 /// all input is read. --keys, --kind and --fpp describe a new filter; an existing one must agree with them.

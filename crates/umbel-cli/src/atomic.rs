@@ -2,8 +2,8 @@
 //!
 //! On Linux the new file has no name until it is complete and synced (`O_TMPFILE`), so that even
 //! SIGKILL leaves nothing behind; elsewhere, and on file systems without that, it is a temporary
-//! file beside the target. To replace a file takes two steps on Linux, a name beside it and a
-//! rename; what a SIGKILL just between them leaves is removed when the file is replaced again.
+//! file next to the target. Replacing a file takes two steps on Linux, a link next to it and a
+//! rename; a link left by a SIGKILL between the two is removed when the file is replaced again.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-/// What to do about a file that is already there.
+/// What to do about a file that already exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Existing {
     Keep,
@@ -21,7 +21,7 @@ pub(crate) enum Existing {
 
 /// Refuses a target that exists and must be kept, or cannot be made: before the work, not after it.
 pub(crate) fn check_target(path: &Path, existing: Existing) -> Result<()> {
-    // Through a link, what it leads to counts; a link to nowhere is there itself.
+    // A link stands for its target; one without a target counts as a file itself.
     match fs::metadata(path).or_else(|_| fs::symlink_metadata(path)) {
         Ok(meta) if meta.is_dir() => bail!("{}: is a directory; name a file", path.display()),
         Ok(meta) if (meta.is_file() || meta.is_symlink()) && existing == Existing::Keep => {
@@ -160,8 +160,8 @@ mod nameless {
         if existing == Existing::Keep {
             return Ok(link(target)?);
         }
-        // A link cannot replace: link beside the target, then rename over it. The lock tells others
-        // that the file beside has somebody who will rename it.
+        // A link cannot replace a file: link next to the target, then rename over it. The lock shows
+        // other processes that the linked file is about to be renamed.
         file.lock()?;
         let mut name = OsString::from(".");
         name.push(target.file_name().unwrap_or_default());
@@ -178,14 +178,14 @@ mod nameless {
         })
     }
 
-    /// Waits until the file at `path` is renamed, or removes it when nobody is left to do that.
+    /// Waits until the file at `path` is renamed, or removes it if no process is left to do that.
     fn remove_orphan(path: &Path) -> io::Result<()> {
         let file = match File::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             file => file?,
         };
         file.lock()?;
-        // Whoever removes a file holds its lock: if it still is at its place, it stays there.
+        // A file is removed only under its lock: if it still has its name, it keeps it.
         let (ours, named) = (file.metadata()?, fs::symlink_metadata(path));
         match named {
             Ok(named) if is_same(&ours, &named) => fs::remove_file(path),

@@ -17,7 +17,7 @@ pub(crate) enum Compression {
     Lz4,
 }
 
-/// What the first bytes of an input tell.
+/// What the first bytes of an input show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     /// So far they may be either.
@@ -90,8 +90,8 @@ pub(crate) fn of_start(
     }
 }
 
-/// The lines in `source`: its bytes, decompressed if they are compressed, in as much memory as a cap of `memory` leaves to a
-/// decoder. Of a pipe no more is read at first than tells what it is.
+/// The lines in `source`: its bytes, decompressed if they are compressed, within the memory that a cap of `memory` leaves to a
+/// decoder. At first, no more of a pipe is read than needed to recognize it.
 pub(crate) fn decompressed(mut source: impl Read + 'static, memory: u64) -> Result<Box<dyn Read>> {
     let mut start = Vec::new();
     let compression = of_start(|bytes, _| {
@@ -141,7 +141,7 @@ pub(crate) fn decompressed(mut source: impl Read + 'static, memory: u64) -> Resu
 /// header, which may have 1 KiB.
 const HEADER: u64 = 12 + 1024;
 
-/// What a window takes of the memory cap at most, one part in so many; beside it are a filter or sorted lines.
+/// A window may use one part in this many of the memory cap; the rest is for a filter or sorted lines.
 const WINDOW_SHARE: u64 = 4;
 
 /// The largest window that a decoder may have, a power of two: at least the 8 MiB that every decoder of Zstandard should
@@ -163,7 +163,7 @@ fn zstd_window(frame: &[u8]) -> Option<u64> {
         let base = 1 << (10 + (window >> 3));
         return Some(base + base / 8 * u64::from(window & 7));
     }
-    // One segment: the window is as large as the content, whose size stands behind the number of a dictionary.
+    // One segment: the window is as large as the content, whose size follows the number of a dictionary.
     let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
     let size = rest.get(dictionary..)?.get(..1 << (descriptor >> 6))?;
     let mut bytes = [0; 8];
@@ -172,7 +172,7 @@ fn zstd_window(frame: &[u8]) -> Option<u64> {
 }
 
 /// The dictionary of the first block of xz in a file that starts with these bytes (The .xz File Format 1.2.1, sections 3.1
-/// and 5.3.1). LZMA2 is the last filter of a block: behind it are zeros and the checksum of the header.
+/// and 5.3.1). LZMA2 is the last filter of a block, followed by zeros and the checksum of the header.
 fn xz_window(file: &[u8]) -> Option<u64> {
     let block = file.get(12..)?;
     let length = (usize::from(*block.first()?) + 1) * 4;
@@ -205,7 +205,7 @@ impl Compression {
     }
 }
 
-/// A decoder whose errors tell which format is broken.
+/// A decoder whose errors name the format.
 struct Checked {
     compression: Compression,
     decoder: Box<dyn Read>,
@@ -218,7 +218,7 @@ impl Read for Checked {
             ErrorKind::UnexpectedEof => io::Error::other(format!(
                 "the {format} data is truncated; copy or download the file again"
             )),
-            // What the system says of reading stays as it is.
+            // Errors of the system are passed on.
             _ if error.raw_os_error().is_some() || error.kind() == ErrorKind::Interrupted => error,
             ErrorKind::OutOfMemory => io::Error::other(format!(
                 "the {format} data needs more memory than the cap allows; raise --memory"
@@ -230,16 +230,16 @@ impl Read for Checked {
     }
 }
 
-/// Frames of LZ4 one behind the other, and those to be skipped. The decoder of the crate takes an end of the input between two
-/// blocks for the end of the frame; so this tells one from the other.
+/// A sequence of LZ4 frames, and of frames to be skipped. The decoder of the crate takes the end of the input between two
+/// blocks for the end of the frame; this one tells them apart.
 struct Lz4<R: BufRead> {
     /// Either the frame being read,
     frame: Option<FrameDecoder<Noting<FromMagic<R>>>>,
-    /// or what is behind it.
+    /// or the input after it.
     between: Option<R>,
 }
 
-/// A frame from its first bytes on, which were read to tell what it is.
+/// A frame with its first bytes, which were read to recognize it.
 type FromMagic<R> = Chain<Cursor<[u8; 4]>, R>;
 
 /// Notes when there was nothing left to read.

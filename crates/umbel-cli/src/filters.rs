@@ -44,7 +44,7 @@ pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
     }
 }
 
-/// Reads a filter to ask it for keys, when it fits in memory.
+/// Reads a filter to look keys up in it, if it fits in memory.
 pub(crate) fn read(
     file: &File,
     path: &Path,
@@ -64,7 +64,7 @@ fn read_within(
 ) -> Result<(Filter, Option<Found>)> {
     let own = || {
         read_file(file, path, |source, length| {
-            // The header tells the size before any of it is read.
+            // The header gives the size before the bits are read.
             let bytes = Reader::new(source, length)?.header().payload_length();
             Ok(umbel_sets::room_beside(bytes, options).map(drop))
         })??;
@@ -99,7 +99,7 @@ pub(crate) struct Large<'a> {
     secret: Option<&'a Secret>,
     pub(crate) plan: Plan,
     description: KeyDescription,
-    /// What a run left beside it that did not end well.
+    /// The journal that an interrupted run left next to it.
     journal: PathBuf,
     pub(crate) found: Option<Found>,
 }
@@ -131,7 +131,7 @@ pub(crate) fn large<'a>(
             matches!(reader.header().kind(), Ok(Kind::Blocked))
                 && matches!(fits, Err(umbel_sets::Error::Memory { .. }))
         }
-        // What is wrong with it is told by whoever reads it as a whole.
+        // Reading it as a whole reports what is wrong.
         Err(_) => false,
     };
     let source = rewound()?;
@@ -241,7 +241,7 @@ fn is_not_umbel(error: &anyhow::Error) -> bool {
 pub(crate) struct Locked {
     pub(crate) filter: Filter,
     pub(crate) lock: File,
-    /// What a run left that did not end well; it is in the filter.
+    /// What an interrupted run left; it is in the filter.
     pub(crate) found: Option<Found>,
 }
 
@@ -264,7 +264,7 @@ pub(crate) fn read_locked(
 }
 
 /// Keeps others from replacing the file that `path` names, which was opened as `file`, as long as what this gives is open.
-/// Waits for another process that does so, and says that it waits.
+/// Waits for another process that does so, and prints that it waits.
 fn lock(mut file: File, path: &Path) -> Result<File> {
     let context = || path.display().to_string();
     loop {
@@ -289,8 +289,8 @@ fn lock(mut file: File, path: &Path) -> Result<File> {
     }
 }
 
-/// Checks that a filter has keys such as the options ask for; `names` are what it calls their fields, where that is not
-/// what the input does.
+/// Checks that a filter has keys as the options describe them; `names` are the names of their fields in the filter, if
+/// they differ from those of the input.
 pub(crate) fn check_keys(
     filter: &Filter,
     path: &Path,
@@ -423,7 +423,7 @@ pub(crate) fn claim_output(path: &Path, existing: Existing) -> Result<Option<Fil
     }
 }
 
-/// An error of work with the filter of `path` and with lines: about which of them it is.
+/// An error of work with the filter of `path` and with lines, with the path if it is about the filter.
 pub(crate) fn about(error: umbel_sets::Error, path: &Path) -> anyhow::Error {
     match error {
         umbel_sets::Error::Outgrown { .. }
@@ -436,7 +436,7 @@ pub(crate) fn about(error: umbel_sets::Error, path: &Path) -> anyhow::Error {
     }
 }
 
-/// Opens a filter to ask it, as [`open`].
+/// Opens a filter to query it, as [`open`].
 pub(crate) fn open_beside(path: &Path, options: &Options) -> Result<File> {
     open(path, options.tmp.folders().next().expect("there is at least one"))
 }

@@ -1,4 +1,4 @@
-//! Other systems' filters in files: which format a file is of, and what its format is told.
+//! Other systems' filters in files: their format and its parameters.
 
 use std::fmt;
 use std::fs::File;
@@ -12,7 +12,7 @@ use umbel_sets::Options;
 
 use crate::numbers::{Fpp, Keys, whole};
 
-/// A file of a format that is named.
+/// Reads a file in a given format.
 pub(crate) fn read(
     file: &File,
     path: &Path,
@@ -34,7 +34,7 @@ pub(crate) fn read(
     })
 }
 
-/// A file that is not umbel's, which `refused` says, of the format that its content tells.
+/// Reads a file that is not umbel's, as `refused` says, in the format that its content shows.
 pub(crate) fn recognize(
     file: &File,
     path: &Path,
@@ -43,7 +43,7 @@ pub(crate) fn recognize(
 ) -> Result<Foreign> {
     let unknown =
         format!("{refused:#}, or give the format with --format if another system wrote it");
-    // What does not fit in memory is hardly a filter that somebody asks: a file of lines, by mistake.
+    // A file that does not fit in memory is hardly a filter; more likely a file of lines was named by mistake.
     let Ok(bytes) = content(file, path, options) else { bail!(unknown) };
     let found = umbel_foreign::recognize(&bytes);
     let certain = found.iter().filter(|(_, certain)| *certain).count();
@@ -57,7 +57,7 @@ pub(crate) fn recognize(
         [(first, _), ..] => {
             let names: Vec<_> = likely.iter().map(|(format, _)| format.name()).collect();
             bail!(
-                "{refused:#}, or give the format if another system wrote it: it may be {} (--format {first})",
+                "{refused:#}, or give the format if another system wrote it; the content fits {} (--format {first})",
                 names.join(", ")
             )
         }
@@ -96,7 +96,7 @@ pub(crate) fn length(file: &File, path: &Path) -> Result<u64> {
     Ok(meta.len())
 }
 
-/// What a file of a format does not tell itself.
+/// The parameters that a file of a format does not declare.
 fn told(format: Format, params: &[Param]) -> Result<Parameters> {
     match params.first() {
         Some(param) if format.told().is_empty() => {
@@ -106,7 +106,7 @@ fn told(format: Format, params: &[Param]) -> Result<Parameters> {
     }
 }
 
-/// What a format is told to make a filter.
+/// The parameters with which a format builds a filter.
 pub(crate) fn parameters(format: Format, params: &[Param]) -> Result<Parameters> {
     let mut given = Parameters::default();
     for param in params {

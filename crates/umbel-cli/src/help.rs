@@ -12,7 +12,7 @@ pub(crate) struct Ending {
     examples: &'static [(&'static str, &'static str)],
     /// What 0 means.
     zero: &'static str,
-    /// What 1 means, where it comes.
+    /// What 1 means, for verbs that use it.
     one: Option<&'static str>,
 }
 

@@ -1,9 +1,9 @@
-//! What the command line adds to errors of the libraries, which know no options: the one that helps.
+//! What the command line adds to errors of the libraries, which know no options: the option that helps.
 
 use umbel::{Error, FileError, InsertError, PlanError, RowError, SchemeError};
 use umbel_sets::{Input, Options, Records};
 
-/// The options that mend an error, where its message asks for something that options say.
+/// The options that help with an error.
 pub(crate) fn of(error: &anyhow::Error) -> Option<&'static str> {
     error.chain().find_map(|cause| {
         let job = cause.downcast_ref().and_then(of_jobs);
@@ -15,7 +15,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Option<&'static str> {
     })
 }
 
-/// What keeps the lines of one input from equaling those of another: the ends that different systems write.
+/// Why no lines of two inputs may be equal: the line ends of different systems.
 pub(crate) fn of_line_ends(inputs: &[Input], options: &Options) -> Option<String> {
     let compared = options.records == Records::Lines && options.separator == b'\n';
     if !compared || options.normalization.crlf || options.normalization.trim {

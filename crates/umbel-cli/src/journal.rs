@@ -1,8 +1,8 @@
-//! What a run of `dedup --seen` put into its filter since that was saved, in a file beside it.
+//! The journal of `dedup --seen`: a file next to the filter, with what was added since the filter was saved.
 //!
-//! A filter of gigabytes is not written every minute: hashes are appended here instead, and at a checkpoint how far the
-//! run is. Whoever reads the filter takes in what is here too, as far as the last checkpoint. The file goes when the
-//! filter has been saved and the run is over.
+//! A filter of gigabytes is not written every minute. Instead, hashes are appended here, and at each checkpoint the
+//! position of the run. Readers of the filter also read the journal up to the last checkpoint. It is removed when the
+//! filter is saved at the end of the run.
 //!
 //! ```text
 //! "UMBELRUN" | version u32 = 1 | frames
@@ -33,9 +33,9 @@ pub(crate) struct Reached {
     /// The input being read, and where in it the first line starts that is not settled.
     pub(crate) input: String,
     pub(crate) offset: u64,
-    /// Lines that went out.
+    /// Lines that were printed.
     pub(crate) found: u64,
-    /// The file they went to, if it was named.
+    /// The file they were written to, if one was named.
     pub(crate) output: Option<Written>,
 }
 
@@ -205,7 +205,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// The journal at `path`, cut behind what was `found` in it.
+    /// The journal at `path`, truncated after what was `found` in it.
     pub(crate) fn new(path: PathBuf, found: Option<&Found>) -> Result<Self> {
         let mut journal = Self { path, out: None, waiting: vec![0], bytes: 0 };
         if let Some(found) = found {
@@ -243,7 +243,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes last what was noted, and how far the run is.
+    /// Makes durable what was noted, and the position of the run.
     pub(crate) fn reached(&mut self, reached: &Reached) -> Result<()> {
         self.flush()?;
         self.frame(&reached.content()?)?;
@@ -253,7 +253,7 @@ impl Journal {
             .with_context(|| self.path.display().to_string())
     }
 
-    /// Begins anew, when the filter has all that was noted.
+    /// Empties the journal, once the filter has all that was noted.
     pub(crate) fn begin_again(&mut self, reached: &Reached) -> Result<()> {
         let mut bytes = START.to_vec();
         write_frame(&mut bytes, &reached.content()?)?;

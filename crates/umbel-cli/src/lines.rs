@@ -21,7 +21,7 @@ use crate::report::say;
 use crate::standard::{is_standard, name, stdin};
 use crate::{atomic, compression};
 
-/// What was typed about the work, settled.
+/// The options of the work, with their defaults.
 pub(crate) fn options(work: &Work) -> Result<Options> {
     let records = records(&work.records)?;
     let folders = if work.tmp.is_empty() { &[std::env::temp_dir()][..] } else { &work.tmp };
@@ -34,7 +34,7 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
         warn_if_in_memory
     }));
     let memory = work.memory.map_or_else(machine::default_memory, |bytes| bytes.0);
-    // Threads that were asked for stay as they are; by default a small cap has few.
+    // --threads is taken as given; the default is lower under a small cap.
     let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = work
         .threads
@@ -59,7 +59,7 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
     })
 }
 
-/// Says of a folder for temporary files that it is in memory, if it is.
+/// Warns if a folder for temporary files is in memory.
 fn warn_if_in_memory(folder: &Path) {
     if machine::is_in_memory(folder) {
         say(&format!(
@@ -111,7 +111,7 @@ pub(crate) enum Source {
     Stream(Stream),
 }
 
-/// A pipe, a device or a compressed file. The latter is opened when its turn comes, for a decoder takes memory.
+/// A pipe, a device or a compressed file. The latter is opened in its turn, because a decoder uses memory.
 pub(crate) struct Stream {
     name: String,
     from: From,
@@ -140,14 +140,14 @@ impl Stream {
     }
 }
 
-/// Whether the rows of all inputs go out, under the first header, or not.
+/// Whether rows of all inputs are printed under the first header, or of one input only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rows {
     OfAll,
     OfOne,
 }
 
-/// What was named: the files, and behind them those that a list names. Nothing named is standard input.
+/// The inputs: the files named, followed by those of a list. Without any, standard input.
 pub(crate) fn open(
     files: &[PathBuf],
     work: &Work,
@@ -160,7 +160,7 @@ pub(crate) fn open(
 /// Puts the columns of all sources in the order of the first, where that matters.
 fn align(sources: Vec<Source>, rows: Rows, options: &Options) -> Result<Vec<Source>> {
     let sources = match sources.len() {
-        // A header is compared with those of files behind it.
+        // A header is compared with those of later files.
         2.. if umbel_sets::compares_headers(rows == Rows::OfAll, options) => {
             vec![Source::Files(rereadable(sources, options)?)]
         }
@@ -177,13 +177,13 @@ fn align(sources: Vec<Source>, rows: Rows, options: &Options) -> Result<Vec<Sour
 
 /// What a run writes to while it reads its inputs, or in place of what was there.
 pub(crate) enum Written<'a> {
-    /// Lines are added to the file.
+    /// Lines are appended to the file.
     Lines(&'a Path),
     /// A filter is written there.
     Filter(&'a Path),
 }
 
-/// As [`open`], beside outputs that must be none of the inputs.
+/// As [`open`], with outputs that must not be among the inputs.
 pub(crate) fn open_beside(
     files: &[PathBuf],
     work: &Work,
@@ -247,7 +247,7 @@ fn open_paths(paths: &[PathBuf]) -> Result<Vec<Source>> {
     if !inputs.is_empty() {
         sources.push(Source::Files(inputs));
     }
-    // Opening a named pipe waits for its writer: files are noted before. One writer may open several before it writes.
+    // Opening a named pipe waits for its writer, so it comes last. One writer may open several pipes before it writes.
     for source in &mut sources {
         if let Source::Stream(Stream { name, from }) = source
             && let From::Named(path) = from
@@ -301,7 +301,7 @@ pub(crate) fn open_rereadable(
     Ok(umbel_sets::align(inputs, rows == Rows::OfAll, options)?)
 }
 
-/// As [`open_rereadable`], of two lists beside an output; gives the inputs of each.
+/// As [`open_rereadable`], for two lists of inputs and an output.
 pub(crate) fn open_two(
     files: &[PathBuf],
     others: &[PathBuf],
@@ -379,7 +379,7 @@ fn open_one(path: &Path) -> Result<Opened> {
     if !is_plain(&name, &meta)? {
         return stream(name, From::Named(path.to_owned()));
     }
-    // Also of what is opened again later: that it cannot be is told before anything is done.
+    // Opened now even if it is opened again later, so that an error comes before any work.
     let file = File::open(path).with_context(|| name.clone())?;
     if is_compressed(&name, &file)? {
         return stream(name, From::Named(path.to_owned()));
@@ -398,8 +398,8 @@ fn is_output(meta: &Metadata) -> bool {
     output.is_ok_and(|out| out.is_file() && atomic::is_same(&out, meta))
 }
 
-/// Whether it is a file that tells its length. Files of the kernel claim to have no bytes; what they give is only known by
-/// reading them.
+/// Whether it is a file with a known length. Files of the kernel claim to be empty; only reading them shows what they
+/// have.
 fn is_plain(name: &str, meta: &Metadata) -> Result<bool> {
     if meta.is_dir() {
         return Err(umbel_sets::Error::Directory { name: name.to_owned() }.into());

@@ -1,4 +1,4 @@
-//! What the machine has, and what this process took of it.
+//! Resources of the machine, and their use by this process.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
 use nix::sys::signal::Signal;
 
-/// Used when the machine does not tell its memory.
+/// Used when the memory of the machine is unknown.
 const FALLBACK: u64 = 1 << 30;
 
 /// The memory cap without `--memory`: a quarter of what the machine, or the container, has.
@@ -40,7 +40,7 @@ pub(crate) fn return_memory() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(crate) fn return_memory() {}
 
-/// Whether this process was started to ignore a signal, as `nohup` starts one. Where the system does not tell, a hang-up may
+/// Whether this process was started to ignore a signal, as `nohup` starts one. Where the system does not show it, a hang-up may
 /// be ignored.
 pub(crate) fn ignores(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -63,7 +63,7 @@ pub(crate) fn is_in_memory(_: &Path) -> bool {
     false
 }
 
-/// Bytes of memory that a file of /proc tells, as `MemTotal:  16384 kB`.
+/// Bytes of memory in a file of /proc, from a line such as `MemTotal:  16384 kB`.
 fn proc_bytes(path: &str, field: &str) -> Option<u64> {
     let text = fs::read_to_string(path).ok()?;
     let value = text.lines().find_map(|line| line.strip_prefix(field))?;

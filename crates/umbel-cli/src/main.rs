@@ -28,7 +28,7 @@ use clap::FromArgMatches;
 
 use args::{Cli, Verb};
 
-/// What a verb has to say to the shell.
+/// What the exit status reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     /// Done, or something was found.
@@ -89,7 +89,7 @@ fn chain(error: &anyhow::Error) -> String {
     message
 }
 
-/// Whether whoever read our output went away, as `head` does: not an error.
+/// Whether the reader of our output has gone, as `head` goes: not an error.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let io = match cause.downcast_ref::<umbel_sets::Error>() {

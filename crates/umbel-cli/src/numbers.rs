@@ -88,7 +88,7 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     time.ok_or_else(|| format!("{text:?} is not a time such as 60, 0.5s or 5min"))
 }
 
-/// A number and the letters behind it.
+/// A number and the letters after it.
 fn with_unit(text: &str) -> Option<(f64, &str)> {
     let unit_at = text.trim_end_matches(char::is_alphabetic).len();
     let (number, unit) = text.split_at(unit_at);

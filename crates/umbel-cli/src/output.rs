@@ -1,4 +1,4 @@
-//! Standard output, and when nobody reads it.
+//! Standard output, which may be closed, and output files.
 
 use std::fs::File;
 use std::io::{self, Write};

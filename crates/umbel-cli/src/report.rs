@@ -1,4 +1,4 @@
-//! What a run says when it is done, and while it works.
+//! What a run prints while it works and at its end.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -47,13 +47,13 @@ impl Run {
         }
     }
 
-    /// Whether the end of the run is told in words: always when asked to, and else on a terminal.
+    /// Whether the end of the run is reported as text: with --verbose always, otherwise on a terminal.
     pub(crate) fn tells(&self) -> bool {
         let Voice { json, verbose, quiet } = self.voice;
         !quiet && !json && (verbose || io::stderr().is_terminal())
     }
 
-    /// What is told at the end: a short line, the full report or one as JSON. `found` is what the verb calls its result;
+    /// Prints the report: a short line, the full report or JSON. `found` is the verb's word for its result;
     /// `filter` is the receipt of the filter that was made.
     pub(crate) fn finish(mut self, report: &Report, found: &str, filter: Option<&Receipt>) {
         self.stop_bar();
@@ -64,7 +64,7 @@ impl Run {
         if let Some(Receipt::Own(receipt)) = filter
             && receipt.over_filled
         {
-            // Told even when quiet: the rate is no longer the promised one.
+            // Printed even when quiet: the rate is no longer the promised one.
             say(&format!("umbel: warning: {}", over_filled(receipt)));
         }
         if self.voice.quiet {
@@ -147,7 +147,7 @@ impl Run {
     }
 }
 
-/// The lines that went in, and those that came out.
+/// The numbers of lines read and printed.
 fn of_lines(report: &Report, found: &str) -> Vec<String> {
     let mut words = vec![counted(report.lines, "line")];
     if let Some(Changes { removed, added, changed, .. }) = report.changes {
@@ -228,7 +228,7 @@ impl Drop for Run {
     }
 }
 
-/// A line on standard error. When nobody can read it, the work is no worse for that.
+/// Prints a line on standard error. Failing to do so is no error.
 pub(crate) fn say(words: &str) {
     let _ = io::stderr().write_all(format!("{words}\n").as_bytes());
 }
@@ -248,7 +248,7 @@ fn draw(stop: &AtomicBool, progress: &Progress) {
     bar.finish_and_clear();
 }
 
-/// What a filter promises and delivers, in some words.
+/// What a filter promises and delivers, in one line.
 fn summary(receipt: &Receipt) -> String {
     match receipt {
         Receipt::Own(receipt) => own_summary(receipt),
@@ -301,14 +301,14 @@ pub(crate) fn foreign_inside(receipt: &umbel_foreign::Receipt) -> String {
     }
 }
 
-/// What an over-filled filter has to say.
+/// The warning of an over-filled filter.
 pub(crate) fn over_filled(receipt: &umbel::Receipt) -> String {
     let planned =
         format!("{} at {}", counted(receipt.plan.keys(), "key"), Rate(receipt.plan.fpp()));
     beyond(&planned, &receipt.keys, receipt.fpp)
 }
 
-/// What a filter has to say that holds more than was planned.
+/// The warning of a filter that holds more than was planned.
 pub(crate) fn beyond(planned: &str, keys: &Estimate, fpp: f64) -> String {
     format!(
         "the filter is over-filled: planned for {planned}, it holds {} and its rate is now {}; build a larger one",
@@ -380,7 +380,7 @@ pub(crate) fn foreign_json(receipt: &umbel_foreign::Receipt) -> Value {
     object
 }
 
-/// Adds what the bits of a filter tell.
+/// Adds what was computed from the bits of a filter.
 fn add_figures(object: &mut Value, set_bits: u64, fill: f64, keys: &Estimate, fpp: f64) {
     object["set_bits"] = json!(set_bits);
     object["fill"] = json!(fill);

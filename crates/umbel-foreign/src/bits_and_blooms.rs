@@ -72,7 +72,12 @@ impl Layout for Fields {
             (None, Some(fpp)) if given.probes.is_none() => optimal_size(given.keys(format)?, fpp),
             _ => {
                 let expected = "keys with fpp, or bits with probes";
-                return Err(Parameters::refuse(format, "fpp", "not given so", expected));
+                return Err(Parameters::refuse(
+                    format,
+                    "fpp",
+                    "missing, or given with others",
+                    expected,
+                ));
             }
         };
         let few = u32::try_from(probes).ok().filter(|probes| *probes <= MOST_PROBES);

@@ -88,7 +88,7 @@ impl Layout for Fields {
             (None, None, Some(0)) => return Err(Error::ZeroKeys),
             (None, None, Some(keys)) => {
                 let expected = "a false-positive probability";
-                let missing = || Parameters::refuse(format, "fpp", "nothing", expected);
+                let missing = || Parameters::refuse(format, "fpp", "missing", expected);
                 let bits = suggested_bits(keys, given.fpp.ok_or_else(missing)?);
                 (bits, suggested_probes(keys, bits))
             }
@@ -104,7 +104,7 @@ impl Layout for Fields {
         }
         if words == 0 || probes == 0 || probes > i16::MAX as u32 {
             let found = format!("{bits}, with {probes} probes");
-            let expected = "at least 1, with 1 to 32767 probes a key";
+            let expected = "at least 1, with 1 to 32767 probes per key";
             return Err(Parameters::refuse(format, "bits", found, expected));
         }
         let mut head = vec![3, 1, 21, EMPTY];

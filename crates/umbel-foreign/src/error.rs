@@ -62,7 +62,7 @@ pub enum Error {
         format: Format,
         /// Name of the parameter.
         parameter: &'static str,
-        /// Value found, or the text `nothing`.
+        /// Value found, or the text `missing`.
         found: Value,
         /// What would be right.
         expected: &'static str,

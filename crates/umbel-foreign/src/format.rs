@@ -218,7 +218,7 @@ impl Format {
             Self::Hadoop => "at most 2^31 - 1 bits",
             Self::Hive => "at most 2^31 - 1 words; its rate is always planned for 0.05",
             Self::Orc => "at most 2^31 - 1 bits",
-            Self::Squid => "the mask is counted in 32 bits; always 4 probes a key",
+            Self::Squid => "the mask is counted in 32 bits; always 4 probes per key",
             Self::RedisBloom => "a first link of at most 2^30 entries; growth of at most 32768",
             Self::Pybloom3
             | Self::Pybloom4

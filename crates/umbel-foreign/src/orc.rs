@@ -103,8 +103,8 @@ impl Layout for Fields {
         }
         match (probes, array) {
             (Some(probes), Some(array)) => Ok(Self { probes, array }),
-            (None, _) => Err(refuse(format, "numHashFunctions", "nothing", "field 1")),
-            (_, None) => Err(refuse(format, "utf8bitset", "nothing", "field 3")),
+            (None, _) => Err(refuse(format, "numHashFunctions", "missing", "field 1")),
+            (_, None) => Err(refuse(format, "utf8bitset", "missing", "field 3")),
         }
     }
 

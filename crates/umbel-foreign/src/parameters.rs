@@ -89,17 +89,17 @@ impl Parameters {
 
     /// The keys, which have to be given.
     pub(crate) fn keys(&self, format: Format) -> Result<u64, Error> {
-        self.keys.ok_or_else(|| Self::refuse(format, "keys", "nothing", "how many there will be"))
+        self.keys.ok_or_else(|| Self::refuse(format, "keys", "missing", "the number of keys"))
     }
 
     /// The probes, which have to be given.
     pub(crate) fn probes(&self, format: Format) -> Result<u32, Error> {
-        self.probes.ok_or_else(|| Self::refuse(format, "probes", "nothing", "probes a key"))
+        self.probes.ok_or_else(|| Self::refuse(format, "probes", "missing", "the probes per key"))
     }
 
     /// The bits, which have to be given.
     pub(crate) fn bits(&self, format: Format) -> Result<u64, Error> {
-        self.bits.ok_or_else(|| Self::refuse(format, "bits", "nothing", "the size in bits"))
+        self.bits.ok_or_else(|| Self::refuse(format, "bits", "missing", "the size in bits"))
     }
 }
 

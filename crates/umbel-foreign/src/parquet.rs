@@ -144,10 +144,10 @@ pub fn declared_extent(content: &[u8]) -> Result<Range<usize>, Error> {
         }
     }
     for ((name, expected), there) in UNIONS.into_iter().zip(unions) {
-        check(format, name, "not there", there, expected)?;
+        check(format, name, "missing", there, expected)?;
     }
     let expected = "a positive multiple of 32";
-    let bytes = bytes.ok_or_else(|| refuse(format, "numBytes", "not there", expected))?;
+    let bytes = bytes.ok_or_else(|| refuse(format, "numBytes", "missing", expected))?;
     let right = bytes > 0 && bytes <= i64::from(i32::MAX) && bytes % BLOCK as i64 == 0;
     check(format, "numBytes", bytes, right, expected)?;
     let start = reader.at();

@@ -133,7 +133,7 @@ impl Layout for Fields {
 fn salts(format: Format, given: &Parameters) -> Result<u32, Error> {
     match u32::try_from(given.salts.len()) {
         Ok(count @ 1..=MOST_PROBES) => Ok(count),
-        Ok(0) => Err(Parameters::refuse(format, "salts", "nothing", "a salt for each probe")),
+        Ok(0) => Err(Parameters::refuse(format, "salts", "missing", "a salt for each probe")),
         _ => Err(Parameters::refuse(format, "salts", given.salts.len(), "65536 at most")),
     }
 }

@@ -97,7 +97,7 @@ impl Layout for Fields {
         };
         let probes = optimal_probes(keys, bits);
         if probes > MOST_PROBES {
-            return refuse("bits", bits, "few enough for at most 65536 probes a key");
+            return refuse("bits", bits, "few enough for at most 65536 probes per key");
         }
         let v1 = given.has("v1");
         let seed = given.seed.unwrap_or(0);

@@ -136,7 +136,7 @@ pub enum Error {
     },
     /// A record whose quotes do not follow RFC 4180.
     #[error(
-        "{at}: {flaw}; in CSV a quote starts a field, ends it, or is doubled inside it; correct the record, or read it as TSV, where quotes have no meaning"
+        "{at}: {flaw}; in CSV a quote starts a field, ends it, or is doubled inside it; correct the record"
     )]
     Quote {
         /// Where the quoting breaks.
@@ -215,9 +215,7 @@ pub enum Error {
         columns: [usize; 2],
     },
     /// A field named where there are no names.
-    #[error(
-        "field {field:?}: without a header, fields are numbers from 1; give a number, or say that there is a header"
-    )]
+    #[error("field {field:?}: without a header, fields are named by number, from 1; give a number")]
     FieldNumber {
         /// The field as it was named.
         field: String,

@@ -1,7 +1,7 @@
-//! Parquet files: what their footer says of columns, and the Bloom filters that lie in them.
+//! Parquet files: the columns in their footer, and the Bloom filters in them.
 //!
-//! The footer is read by the crate `parquet`, the filters by `umbel_foreign`. Of the file nothing is read
-//! but its footer and the filters asked for.
+//! The footer is read by the crate `parquet`, the filters by `umbel_foreign`. Nothing else of
+//! the file is read than its footer and the filters needed.
 
 mod values;
 
@@ -43,7 +43,7 @@ pub(crate) struct Chunk<'a> {
 
 /// The length of the footer and the magic.
 const TAIL: u64 = 8;
-/// Memory that a footer takes while it is read and after, as a multiple of its bytes: 7.6 were measured for 500 row
+/// Memory that a footer uses while it is read and after, as a multiple of its bytes: 7.6 were measured for 500 row
 /// groups of 200 columns with names of 2 to 4 letters, 4.6 when they had statistics.
 const FOOTER_GROWS: u64 = 10;
 /// Bytes to read where the length of a filter's header is not known; those made now have at most 19.
@@ -71,7 +71,7 @@ impl ParquetFile {
         &self.name
     }
 
-    /// Bytes of memory that what was read of it takes, at most.
+    /// Bytes of memory that its footer uses, at most.
     pub(crate) fn memory(&self) -> u64 {
         self.memory
     }
@@ -80,7 +80,7 @@ impl ParquetFile {
         self.footer.num_row_groups()
     }
 
-    /// The columns of all row groups, or one of them in each: its number in the schema tells which.
+    /// The columns of all row groups, or in each the one with this number in the schema.
     pub(crate) fn chunks(&self, column: Option<usize>) -> impl Iterator<Item = Chunk<'_>> {
         let groups = self.footer.row_groups().iter().enumerate();
         groups.flat_map(move |(row_group, group)| {
@@ -226,7 +226,7 @@ impl Chunk<'_> {
         self.about.bloom_filter_offset()?.try_into().ok()
     }
 
-    /// Its filter, where it has one, read when `admit` lets so many bytes of memory be taken.
+    /// Its filter, if it has one, read after `admit` allowed its bytes of memory.
     pub(crate) fn filter(
         &self,
         admit: impl FnOnce(u64) -> Result<()>,

@@ -1,6 +1,6 @@
 //! How a line of text becomes a value of a Parquet column, as its Bloom filters hash it: the plain encoding.
 //!
-//! What a text means is told by the logical type, and its bytes by the physical one:
+//! The logical type gives the meaning of a text, the physical type its bytes:
 //! `apache/parquet-format`, `LogicalTypes.md`.
 
 use std::fmt;
@@ -22,7 +22,7 @@ pub(crate) struct Values {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Meaning {
-    /// What the physical type alone says.
+    /// Only the physical type is known.
     Plain,
     Text,
     Integer {
@@ -90,7 +90,7 @@ impl Values {
             }
             Some(LogicalType::Uuid) => Meaning::Uuid,
             Some(_) => Meaning::Plain,
-            // Files of before logical types; their times are of UTC.
+            // Files older than logical types; their times are in UTC.
             None => match column.converted_type() {
                 ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON => Meaning::Text,
                 ConvertedType::DECIMAL => decimal(),
@@ -129,7 +129,7 @@ impl Values {
     /// The value that a line names; `buffer` keeps its bytes where they are not those of the line.
     ///
     /// # Errors
-    /// A text that is no value of the column, which says what one looks like.
+    /// If the text is no value of the column; the message has an example of one.
     pub(crate) fn read<'a>(&self, line: &'a [u8], buffer: &'a mut Vec<u8>) -> Result<Key<'a>> {
         match self.value(line, buffer) {
             Some(Value::Line) => Ok(Key::Bytes(line)),
@@ -234,7 +234,7 @@ impl Values {
 }
 
 impl fmt::Display for Values {
-    /// The physical type and, in brackets, what it stands for.
+    /// The physical type and, in parentheses, its meaning.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = self.physical.to_string();
         if self.physical == Type::FIXED_LEN_BYTE_ARRAY {
@@ -346,7 +346,7 @@ fn ticks(nanos: i128, unit: Unit) -> Option<i128> {
     (nanos % unit.nanos() == 0).then_some(nanos / unit.nanos())
 }
 
-/// Two's complement, highest byte first, in so many bytes, or as few as it takes.
+/// Two's complement, highest byte first, in `length` bytes, or in as few as possible.
 fn big_endian(number: i128, length: Option<usize>, buffer: &mut Vec<u8>) -> Option<()> {
     let bytes = number.to_be_bytes();
     let sign = if number < 0 { 0xff } else { 0 };

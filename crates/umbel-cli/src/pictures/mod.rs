@@ -1,7 +1,7 @@
 //! Pictures: of a plan, by `umbel plan --plot`, and of a filter, by `umbel info --plot`.
 //!
-//! A file a picture computes its data and draws them; what they share is in `canvas` (SVG), `chart` (axes,
-//! curves, legends) and `style`. No formula is here: all numbers are asked of the library.
+//! There is one file per picture, which computes its data and draws it; shared code is in `canvas` (SVG), `chart` (axes,
+//! curves, legends) and `style`. There are no formulas here: the library computes all numbers.
 
 mod bits;
 mod canvas;

@@ -1,4 +1,4 @@
-//! `umbel add`: more lines into a filter.
+//! `umbel add`: add lines to a filter.
 
 use anyhow::Result;
 use umbel_sets::{LargeFilter, Options, Receipt, Report};

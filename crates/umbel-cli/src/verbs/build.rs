@@ -1,4 +1,4 @@
-//! `umbel build`: a filter from lines.
+//! `umbel build`: build a filter from lines.
 
 use std::path::Path;
 
@@ -222,12 +222,12 @@ fn planned_without_lines(args: &BuildArgs) -> Result<Option<Plan>> {
     })
 }
 
-/// What a plan may take of the size of the whole filter.
+/// The part of the size of the whole filter that is for a plan.
 fn size_of_plan(args: &BuildArgs, size: Bytes) -> u64 {
     args.kind.share(args.work.records.key.len(), size.0)
 }
 
-/// The plan for as many keys as there are lines, which takes one pass more.
+/// The plan for as many keys as there are lines, which needs another pass.
 fn count(
     args: &BuildArgs,
     sources: Vec<Source>,
@@ -251,7 +251,7 @@ fn after_counting(inputs: Vec<Input>) -> (Vec<Source>, Report) {
     (vec![Source::Files(inputs)], report)
 }
 
-/// Inserts the lines of all sources into the filter of `path`, adding to what `report` says.
+/// Inserts the lines of all sources into the filter of `path`, adding to `report`.
 pub(super) fn add_lines(
     sources: Vec<Source>,
     filter: &mut Filter,

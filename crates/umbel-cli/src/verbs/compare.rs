@@ -1,4 +1,4 @@
-//! `umbel compare`: what two filters tell of the sets in them.
+//! `umbel compare`: what two filters share, estimated from their bits.
 
 use anyhow::{Result, bail};
 use serde_json::json;
@@ -27,14 +27,14 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// What two filters tell, and whether they merge; or why not.
+/// How two filters compare, and whether they merge; or why not.
 struct Told {
     found: Result<Comparison, String>,
     merged: Result<(), String>,
 }
 
 fn told(left: &mut Filter<Scheme>, right: &Filter<Scheme>) -> Result<Told> {
-    // Whether they merge is the library's own word; what it makes of them is not kept.
+    // The library decides whether they merge; the result is not kept.
     Ok(match (left, right) {
         (Filter::Own(left), Filter::Own(right)) => {
             if let Err(error) = filters::check_same_keys(left, right) {

@@ -1,4 +1,4 @@
-//! `umbel convert`: a filter in another form.
+//! `umbel convert`: convert a filter to another kind or format.
 
 use std::fmt::Display;
 
@@ -28,7 +28,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<Outcome> {
 }
 
 fn converted(filter: &Filter<Scheme>, args: &ConvertArgs) -> Result<Filter<Scheme>> {
-    // The way that is always there.
+    // What always works instead.
     let (option, to): (_, &dyn Display) = match &args.to {
         Target::Kind(kind) => ("--kind", kind),
         Target::Format(format) => ("--format", format),

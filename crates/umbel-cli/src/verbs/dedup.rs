@@ -46,6 +46,6 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     let found = if at_least > 1 { "repeated" } else { "different" };
     let about = Job { verb: "dedup", inputs: &inputs, options: &options };
     let outcome = set_operation(&job, &about, &args.work, &args.output, run, found)?;
-    // Who asks what repeats may find nothing; a list without repeats is made of any list, also of an empty one.
+    // A search for repeats may find nothing; removing repeats always succeeds, even for an empty list.
     Ok(if at_least > 1 { outcome } else { Outcome::Done })
 }

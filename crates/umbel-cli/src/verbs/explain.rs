@@ -16,7 +16,7 @@ pub(super) struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Memory and inputs, with about so many lines in each.
+    /// Memory and inputs, with the estimated lines of each.
     fn text(&self, lines: &[u64]) -> String {
         let Options { memory, threads, .. } = self.options;
         let mut text =
@@ -137,7 +137,7 @@ pub(super) fn plan(plan: &Plan, as_json: bool) -> String {
     )
 }
 
-/// The plan of a filter that a verb has; of another system's, what its bits tell.
+/// The plan of an existing filter; for another system's, its size and probes.
 pub(super) fn has(filter: &Filter, as_json: bool) -> String {
     match filter {
         Filter::Own(filter) => plan(filter.plan(), as_json),

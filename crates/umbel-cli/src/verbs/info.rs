@@ -35,7 +35,7 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// What there is to say of one filter.
+/// The receipt of one filter.
 fn one(path: &Path, args: &InfoArgs) -> Result<String> {
     let filter = filters::read_sealed(path, &args.format)?;
     let name = standard::name(path);
@@ -72,7 +72,7 @@ fn one(path: &Path, args: &InfoArgs) -> Result<String> {
     Ok(format!("{name}\n{}", aligned(&rows)))
 }
 
-/// What the keys of a filter are, as its file says it: a row for each name, values in their order.
+/// The description of the keys in a filter's file: a row for each name, values in their order.
 fn key_rows(keys: &KeyDescription) -> Vec<Row> {
     let mut names: Vec<_> = keys.entries().map(|(name, _)| name).collect();
     names.dedup();
@@ -99,7 +99,7 @@ fn add_keys(object: &mut Value, keys: &KeyDescription) {
     }
 }
 
-/// What is told, and the words about it.
+/// A name and its value.
 type Row = (String, String);
 
 fn row(name: impl Into<String>, words: impl Into<String>) -> Row {

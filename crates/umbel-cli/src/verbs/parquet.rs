@@ -31,7 +31,7 @@ pub(crate) fn parquet(args: &ParquetArgs) -> Result<Outcome> {
     }
 }
 
-/// Tells what filters there are.
+/// Lists the filters.
 fn list(
     file: &ParquetFile,
     column: Option<usize>,
@@ -127,7 +127,7 @@ fn table(mut lines: Vec<Vec<String>>) -> String {
     text
 }
 
-/// Tells which row groups may hold each key.
+/// Prints the row groups that may hold each key.
 fn ask(
     file: &ParquetFile,
     column: usize,
@@ -171,7 +171,7 @@ fn ask(
     Ok(if total.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }
 
-/// A column of every row group, with what is asked.
+/// A column of every row group, and what was found in it.
 struct Groups<'a> {
     groups: Vec<Group<'a>>,
     values: Values,
@@ -195,12 +195,12 @@ enum Filter {
     None,
     /// In memory.
     Held(Parquet<Vec<u8>>),
-    /// Read anew for each batch of keys, for memory is full.
+    /// Read again for each batch of keys, because memory is full.
     Left,
 }
 
 impl<'a> Groups<'a> {
-    /// Reads as many filters as the memory cap allows, the largest of the others always.
+    /// Reads as many filters as the memory cap allows, with room for the largest of the others.
     fn open(file: &'a ParquetFile, column: usize, options: &Options) -> Result<Self> {
         // Half of the memory is for lines and one filter that is not held.
         let mut taken = file.memory();

@@ -1,4 +1,4 @@
-//! `umbel remove`: lines out of a counting filter.
+//! `umbel remove`: remove lines from a counting filter.
 
 use anyhow::{Context, Result};
 use umbel_sets::{Filter, Report};
@@ -61,8 +61,8 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     Ok(if total.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }
 
-/// How many lines were certainly never added, and what that means for those that were: of lines that were never added,
-/// some pass by error, as many as the rate says, and take counters of others with them.
+/// How many lines were certainly never added, and what follows for the others: of lines that were never added, some
+/// pass by error, at the filter's rate, and decrement counters of other lines.
 fn told(absent: u64, removed: u64, rate: f64) -> String {
     let s = if absent == 1 { " was" } else { "s were" };
     let absent_lines = format!("{} line{s} certainly not in the filter", Count(absent));

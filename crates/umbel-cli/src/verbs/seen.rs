@@ -1,8 +1,8 @@
-//! `umbel dedup --seen`: lines that no earlier run had.
+//! `umbel dedup --seen`: lines that no earlier run has seen.
 //!
-//! What goes out is noted in a [journal] beside the filter, which is saved when the run is over or the journal is larger
-//! than it. So the next run can tell what the one before it did not finish; and lines in a file named with `-o` that are
-//! not recorded are taken back from it, for they come again.
+//! What is printed is noted in a [journal] next to the filter; the filter itself is saved when the run is over or the
+//! journal is larger than it. So the next run knows where an interrupted one stopped. Lines in the file of `-o` that are
+//! not recorded are removed, because they are printed again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -31,9 +31,9 @@ use crate::numbers::counted;
 use crate::output::{print, refuse_in_place_of, stdout};
 use crate::report::{Run, say};
 
-/// The keys that a new filter begins with, when none are named.
+/// The planned keys of a new filter without --keys.
 const DEFAULT_KEYS: u64 = 1_000_000;
-/// A new URL in ten thousand is missed: 2.7 bytes a key.
+/// One new URL in ten thousand is missed, at 2.7 bytes per key.
 const DEFAULT_FPP: f64 = 1e-4;
 
 pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
@@ -64,7 +64,7 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
         }
         let hasher = secret.map_or_else(KeyHasher::default, KeyHasher::keyed);
         let keys = umbel_sets::keys_of(kind.kind(), &options, &args.names.names)?;
-        // Another run may have made it meanwhile: then that one counts.
+        // Another run may have created it meanwhile: then that one is used.
         match make(path, &plan, hasher, keys, &options) {
             Err(error) if !path.exists() => return Err(error),
             _ => {}
@@ -145,7 +145,7 @@ fn make(
     Ok(())
 }
 
-/// As [`seen`], with a filter larger than the memory cap: all input is read before the first line goes out.
+/// As [`seen`], with a filter larger than the memory cap: all input is read before the first line is printed.
 fn in_pieces(
     large: &Large<'_>,
     path: &Path,
@@ -189,7 +189,7 @@ fn in_pieces(
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }
 
-/// Where lines go, and whether it has some already. After a run that did not end well, goes on behind it.
+/// The output, and whether it has lines already. After an interrupted run, continues where that stopped.
 fn output(
     filter: &Path,
     found: Option<&Found>,
@@ -205,7 +205,7 @@ fn output(
     Ok((out, goes_on))
 }
 
-/// Refuses options of a new filter that one that is there contradicts.
+/// Refuses options of a new filter that contradict the existing one.
 fn check_options(plan: &Plan, args: &DedupArgs) -> Result<()> {
     let differs = |option: &str, asked: String, found: String| -> Result<()> {
         bail!(
@@ -234,8 +234,7 @@ fn check_options(plan: &Plan, args: &DedupArgs) -> Result<()> {
     Ok(())
 }
 
-/// Does the work; when the process is asked to end meanwhile, saves what went out and ends it. Who asks twice does not
-/// wait for that.
+/// Does the work. On a signal to stop, saves what was printed and ends the process; a second signal ends it at once.
 fn until_stopped<T>(
     stop: &(dyn Fn() -> Result<Checkpoint, umbel_sets::Error> + Sync),
     filter: &Path,
@@ -266,22 +265,22 @@ fn until_stopped<T>(
         handle.close();
         result.map_err(|error| match error.downcast::<umbel_sets::Error>() {
             Ok(error) => filters::about(error, filter),
-            // An input that cannot be opened: what went out before is saved.
+            // An input that cannot be opened: what was printed before is saved.
             Err(error) => stop().err().map_or(error, Into::into),
         })
     })
 }
 
-/// Where the filter is saved.
+/// The filter, its journal and the output.
 struct Saved<'a> {
     path: &'a Path,
     journal: Journal,
     /// Keeps others from replacing the filter.
     lock: File,
-    /// The file that lines go to, if it was named.
+    /// The file of -o, if any.
     named: Option<PathBuf>,
     out: File,
-    /// Bytes written, but for lines.
+    /// Bytes written, without those of lines.
     bytes: u64,
 }
 
@@ -331,14 +330,13 @@ impl Save for Saved<'_> {
     }
 }
 
-/// The file at `path`, to which lines are added.
+/// The file at `path`, opened to append lines.
 fn appended(path: &Path) -> Result<File> {
     let file = OpenOptions::new().read(true).append(true).create(true).open(path);
     file.with_context(|| path.display().to_string())
 }
 
-/// Goes on where the run before ended, which did not end well: takes lines back that it wrote to the same file and that
-/// come again.
+/// Continues where an interrupted run stopped: removes the lines that it wrote to the same file and did not record.
 fn go_on_behind(
     filter: &Path,
     found: &Found,
@@ -371,9 +369,8 @@ fn go_on_behind(
     Ok(())
 }
 
-/// Whether lines go to a file that has some already, to which this run adds. A run that was
-/// killed may have left half a line at its end: that is ended here, for it comes again, and must not run
-/// into the next.
+/// Whether this run appends lines to a file that has some already. A killed run may have left half a line
+/// at its end: it is terminated here, so that it does not run into the next line; it is printed again.
 fn goes_on(out: &mut File, named: Option<&Path>, separator: u8) -> Result<bool> {
     let name = || named.map_or("standard output".to_owned(), |path| path.display().to_string());
     let length = match out.metadata() {

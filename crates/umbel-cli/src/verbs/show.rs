@@ -53,7 +53,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Outcome> {
 
 /// Where words fall.
 struct Places {
-    /// By --at, which comes before the example.
+    /// From --at, which overrides the example.
     given: Vec<At>,
     example: Vec<At>,
     hashed: Classic,
@@ -69,9 +69,9 @@ impl Places {
                 bail!("--at {word}: there is no bit {bit}; the bits are 0 to {}", bits - 1);
             }
             if at.bits.len() != probes as usize {
-                let found = at.bits.len();
+                let found = counted(at.bits.len() as u64, "bit");
                 bail!(
-                    "--at {word}: found {found} bits, but each word has {probes} probes (see --probes)"
+                    "--at {word}: found {found}, but each word has {probes} probes (see --probes)"
                 );
             }
         }
@@ -151,7 +151,7 @@ impl Shown {
     }
 }
 
-/// All that is to be told.
+/// Everything to print.
 struct Story {
     published: bool,
     places: Places,

@@ -7,7 +7,7 @@ use umbel::math::classic;
 use crate::args::PlanArgs;
 use crate::numbers::{Rate, Size};
 
-/// The table that is asked for, if one is.
+/// The table of --table or --sizes, if either is given.
 pub(super) fn asked_for(args: &PlanArgs) -> Result<Option<String>> {
     let tables = &args.tables;
     let text = if tables.table {
@@ -33,7 +33,7 @@ pub(super) fn asked_for(args: &PlanArgs) -> Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// Rates of filters with one number of bits a key.
+/// Rates of filters with the same bits per key.
 #[derive(Debug)]
 struct Row {
     ratio: u32,
@@ -88,7 +88,7 @@ fn rates_json(rows: &[Row]) -> String {
     text
 }
 
-/// The fewest bits a key for a rate, in the limit form.
+/// The fewest bits per key for a rate, in the limit form.
 #[derive(Debug)]
 struct Shape {
     fpp: f64,
@@ -103,7 +103,7 @@ impl Shape {
         Self { fpp, probes, bits_per_key }
     }
 
-    /// Whole bytes for so many keys.
+    /// Bytes for `keys` keys, rounded up.
     fn bytes(&self, keys: u64) -> u64 {
         (keys as f64 * self.bits_per_key / 8.0).ceil() as u64
     }

@@ -289,9 +289,9 @@ fn a_field_that_is_not_there_is_told_with_those_that_are() {
         ("build -o new --tsv --key id a", &["no field \"id\" (found id,name,city)"]),
         (
             "build -o new --csv --no-header --key id a",
-            &["field \"id\"", "numbers from 1", "--key", "--no-header"],
+            &["field \"id\"", "number, from 1", "--key", "--no-header"],
         ),
-        ("build -o new --csv --no-header --key 0 a", &["field \"0\"", "numbers from 1"]),
+        ("build -o new --csv --no-header --key 0 a", &["field \"0\"", "number, from 1"]),
     ] {
         folder.umbel(arguments).run().fails(words);
     }

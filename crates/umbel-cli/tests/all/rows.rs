@@ -236,7 +236,7 @@ fn fields_between_blanks() {
     );
     refused(&folder, "dedup --fields --key 3 log", "found 1 field");
     refused(&folder, "dedup --fields log", "--key");
-    refused(&folder, "dedup --fields --key path log", "fields are numbers from 1");
+    refused(&folder, "dedup --fields --key path log", "fields are named by number, from 1");
 }
 
 #[test]

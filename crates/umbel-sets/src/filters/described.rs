@@ -117,7 +117,7 @@ mod tests {
             }
         }
         let error = check_keys(&ab, &a).unwrap_err().to_string();
-        assert!(error.contains(r#"built from the fields "a", "b" and"#), "{error}");
+        assert!(error.contains(r#"built from the fields "a", "b", so"#), "{error}");
         assert!(error.contains(r#"the field "a""#), "{error}");
     }
 

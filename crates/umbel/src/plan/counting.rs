@@ -11,7 +11,7 @@ use crate::math::Spread;
 pub(super) struct Counting;
 
 /// What counters may have; the range names the ends.
-const WIDTHS: &str = "4, 8 or 16 bits a counter";
+const WIDTHS: &str = "4, 8 or 16 bits per counter";
 
 /// The blocked plan with counters of so many bits.
 fn counting(plan: Result<Plan, PlanError>, detail: u32) -> Result<Plan, PlanError> {

@@ -30,7 +30,7 @@ impl Planner for Stable {
     }
 
     fn details(&self) -> (RangeInclusive<u32>, &'static str) {
-        (1..=8, "1 to 8 bits a cell")
+        (1..=8, "1 to 8 bits per cell")
     }
 
     /// For each K: P as small as the rate allows, then as many cells as keep keys for the planned span.
