@@ -158,13 +158,13 @@ impl Param {
         }
         let not = |what: &str| format!("{value:?} is not {what}");
         let number = || whole(value).with_context(|| not("a whole number"));
-        let small = || u32::try_from(number()?).with_context(|| not("below 2^32"));
+        let small = || u32::try_from(number()?).ok().with_context(|| not("below 2^32"));
         match &name[..] {
             "keys" => given.keys = Some(value.parse::<Keys>().map_err(anyhow::Error::msg)?.0),
             "fpp" => given.fpp = Some(value.parse::<Fpp>().map_err(anyhow::Error::msg)?.0),
             "bits" => given.bits = Some(number()?),
             "bits_per_key" => {
-                given.bits_per_key = Some(value.parse().ok().with_context(|| not("a number"))?)
+                given.bits_per_key = Some(value.parse().ok().with_context(|| not("a number"))?);
             }
             "probes" => given.probes = Some(small()?),
             "seed" => given.seed = Some(value.parse().ok().with_context(|| not("a whole number"))?),
