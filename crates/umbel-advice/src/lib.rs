@@ -141,7 +141,7 @@ impl fmt::Display for Obstacle {
             Self::LetsPass(keys) => {
                 write!(f, "would let about {keys:.0} of the keys pass that must not")
             }
-            Self::NothingExcluded => f.write_str("is for a list of keys that must not pass"),
+            Self::NothingExcluded => f.write_str("needs a list of keys that must not pass"),
             Self::Memory { needs, limit } => {
                 write!(f, "needs {needs} bytes of memory; the limit is {limit}")
             }

@@ -156,9 +156,9 @@ fn of_lines(report: &Report, found: &str) -> Vec<String> {
     } else if !found.is_empty() {
         words.push(format!("{} {found}", Count(report.found)));
     }
-    for (count, why) in [(report.missing, "without the key"), (report.bad, "unreadable")] {
+    for (count, why) in [(report.missing, "no key"), (report.bad, "unreadable")] {
         if count > 0 {
-            words.push(format!("{} {why} skipped", Count(count)));
+            words.push(format!("{} skipped ({why})", Count(count)));
         }
     }
     words

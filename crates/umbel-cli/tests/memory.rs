@@ -335,7 +335,7 @@ fn answers_with_an_error_stay_within_the_cap() {
     }
     // What does not fit is refused.
     let refused = folder.umbel("dedup a b a b --fpp 1e-12 --memory 16MiB --threads 2").run();
-    refused.fails(&["a memory cap of 16MiB does not suffice"]);
+    refused.fails(&["a memory cap of 16MiB is too small"]);
 }
 
 #[test]

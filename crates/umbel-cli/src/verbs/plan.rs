@@ -161,7 +161,7 @@ fn verdict(goal: &Goal, advice: &Advice) -> String {
             text + "\n"
         }
         Verdict::NoFilter { with, without } => format!(
-            "Use no filter: with the best one a look-up costs {} ns on average, without any {}.\n",
+            "Use no filter: a look-up costs {} ns on average with the best one, and {} without.\n",
             Count(with.round() as u64),
             Count(without.round() as u64)
         ),

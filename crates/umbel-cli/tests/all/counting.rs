@@ -147,7 +147,7 @@ fn what_is_shipped_is_the_plain_filter_of_the_lines_that_are_in() {
     folder
         .umbel("convert -o out plain --to blocked")
         .run()
-        .fails(&["plain", "a counting one does"]);
+        .fails(&["plain", "only counting ones do"]);
     folder.umbel("convert -o out cached --to classic").run().fails(&["cached", "classic"]);
     folder.umbel("convert -o out cached --to elastic").run().fails(&["elastic", "blocked"]);
 }

@@ -344,8 +344,8 @@ pub enum MergeError {
     },
     /// A kind that does not turn into the one asked for.
     #[error("{} {from} filter does not convert to {} {to} one; {}", from.article(), to.article(), match to {
-        Kind::Blocked => "only a counting one does, and a scalable one that has not grown",
-        _ => "only a counting one converts, to a blocked one, and a scalable one that has not grown",
+        Kind::Blocked => "only counting ones do, and scalable ones that have not grown",
+        _ => "only counting ones, and scalable ones that have not grown, convert, to blocked ones",
     })]
     CannotConvert {
         /// Kind of the filter.
