@@ -1,4 +1,5 @@
-//! `cargo x test`: the libraries, the engine, the command line, and the golden files read by a Python script.
+//! `cargo x test`: the libraries, the engine, the command line, the Rust code in the pages, and the golden files read by a
+//! Python script.
 
 use anyhow::Result;
 
@@ -19,7 +20,9 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut tests = cargo(&["test", "--quiet", "--locked"]);
-    for package in ["umbel", "umbel-foreign", "umbel-advice", "umbel-sets", "umbel-cli"] {
+    let crates =
+        ["umbel", "umbel-foreign", "umbel-advice", "umbel-sets", "umbel-cli", "xtask-pages"];
+    for package in crates {
         tests.args(["--package", package]);
     }
     tests.args(["--features", "umbel/serde"]);
