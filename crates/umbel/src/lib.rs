@@ -57,6 +57,7 @@
 //! | `default-features = false` | the same: `no_std` with `alloc`; plan, fill, query, write and read bytes |
 
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 extern crate alloc;
 
