@@ -186,7 +186,7 @@ pub enum Ranking {
     /// What is sent for what it holds: the bytes of the file, or at one size the rate, or at one size and rate the
     /// keys.
     Shipped,
-    /// Time × space: the nanoseconds of a look-up, times bits a key over those that no filter of its rate can do
+    /// Time × space: the nanoseconds of a look-up, times bits per key over those that no filter of its rate can do
     /// without, log₂(1/p).
     TimeSpace,
     /// Bits a key over log₂(1/p) alone, for rates below [`LOW_FPP`].

@@ -11,7 +11,7 @@ pub const MEASURED_ON: &str =
 pub struct Price {
     /// One key a call.
     pub one: f64,
-    /// In a batch, cache misses overlapped.
+    /// In a batch, with overlapping cache misses.
     pub batch: f64,
 }
 
@@ -19,7 +19,7 @@ pub struct Price {
 /// `bench/record/2026-11-22-kinds.md`.
 ///
 /// Filters of 10 million keys at 1 % take 8 to 110 MB. Those that fit the last cache cost more when they are larger:
-/// blocked ones at 100 million keys 16 ns a key and 10 in a batch, others about a memory access more for each line.
+/// blocked ones at 100 million keys 16 ns per key and 10 in a batch, others about a memory access more for each line.
 ///
 /// Where every probe of a key has a line of its own, a hit takes time for each of them, and a miss for about two, as half
 /// of the bits are set: 300 ns a hit, not 111, for the 20 probes of a classic filter at 1e-6.

@@ -403,7 +403,7 @@ mod tests {
                 assert!(!found.present, "{name} {key}");
                 read += found.reads[1];
             }
-            // 10 bits a key let 0.8 to 1 % pass: 2000 keys mean 20, and 20 + 6 · √20 < 47.
+            // 10 bits per key let 0.8 to 1 % pass: 2000 keys mean 20, and 20 + 6 · √20 < 47.
             assert!((1..47).contains(&read), "{name}: {read}");
             // The last index key may be "v", the shortest text behind all users.
             let beyond = table.look_up(b"w").unwrap();

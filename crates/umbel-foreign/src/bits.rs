@@ -50,7 +50,7 @@ impl Order {
         was_clear
     }
 
-    /// Asks for the cache line of the bit.
+    /// Prefetches the cache line of the bit.
     #[inline(always)]
     pub(crate) fn ask(self, array: &[u8], position: u64) {
         arch::prefetch(array.as_ptr().wrapping_add(self.byte(position)));

@@ -50,7 +50,7 @@ const MOST_PROBES: u8 = 30;
 const USUAL_BITS_PER_KEY: f64 = 10.0;
 
 /// Bits a key of Badger for a rate: in truth the best number of probes, ⌈−log₂ p⌉, which it takes for bits.
-/// At 0.01 that makes 7 bits a key, of whose keys about 4 % pass.
+/// At 0.01 that makes 7 bits per key, of whose keys about 4 % pass.
 pub fn badger_bits_per_key(fpp: f64) -> u64 {
     #[allow(clippy::approx_constant)] // as written there
     const LN_2: f64 = 0.69314718056;

@@ -86,7 +86,7 @@ pub trait ForeignFilter {
     /// key that it refuses.
     fn contains(&self, key: Key<'_>) -> Result<bool, Error>;
 
-    /// Asks for many keys, cache misses overlapped: `found[i]` becomes the answer for `keys[i]`.
+    /// Asks for many keys, with overlapping cache misses: `found[i]` becomes the answer for `keys[i]`.
     ///
     /// # Errors
     /// As [`contains`](Self::contains).

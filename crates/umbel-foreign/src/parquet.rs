@@ -373,7 +373,7 @@ pub fn hash(key: Key<'_>) -> u64 {
 }
 
 impl<S: AsRef<[u8]>> Plain<Fields, S> {
-    /// Asks for many keys by their hashes, cache misses overlapped: `found[i]` becomes the answer for
+    /// Asks for many keys by their hashes, with overlapping cache misses: `found[i]` becomes the answer for
     /// `hashes[i]`, XXH64 of the plain encoding.
     ///
     /// # Panics
@@ -400,7 +400,7 @@ impl<S: AsRef<[u8]>> Plain<Fields, S> {
 }
 
 impl Plain<Fields> {
-    /// Inserts many keys by their hashes, cache misses overlapped.
+    /// Inserts many keys by their hashes, with overlapping cache misses.
     pub fn insert_hashes(&mut self, hashes: &[u64]) {
         let (layout, array) = self.parts_mut();
         layout.kernel.insert_all(array, hashes, 8);

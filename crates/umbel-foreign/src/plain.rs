@@ -121,7 +121,7 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     fn insert(&self, array: &mut [u8], hash: Self::Hash<'_>) -> u32 {
         self.positions(hash).map(|position| u32::from(Self::ORDER.set(array, position))).sum()
     }
-    /// Asks for the cache lines of a key. To be left out where positions cost more than a cache miss.
+    /// Prefetches the cache lines of a key. To be left out where positions cost more than a cache miss.
     #[doc(hidden)]
     #[inline]
     fn ask(&self, array: &[u8], hash: Self::Hash<'_>) {

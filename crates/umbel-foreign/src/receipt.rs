@@ -114,7 +114,7 @@ const SMALL: u64 = 4096;
 /// As [`SMALL`], for each probe.
 const SMALL_A_PROBE: u64 = 128;
 
-/// Keys of a sample: 4096, fewer where a file asks for more than 1024 probes a key, so that its receipt takes
+/// Keys of a sample: 4096, fewer where a file asks for more than 1024 probes per key, so that its receipt takes
 /// no more than 4 million.
 fn sampled_keys(probes: u32) -> u64 {
     ((1 << 22) / u64::from(probes.max(1))).clamp(64, 4096)

@@ -347,7 +347,7 @@ mod fast {
     }
 
     impl<S: AsRef<[u8]>> Plain<Fields, S> {
-        /// Asks for many keys by their hashes, cache misses overlapped: `found[i]` becomes the answer for
+        /// Asks for many keys by their hashes, with overlapping cache misses: `found[i]` becomes the answer for
         /// `hashes[i]`, XXPH3 of the key.
         ///
         /// # Panics
@@ -365,7 +365,7 @@ mod fast {
     }
 
     impl Plain<Fields> {
-        /// Inserts many keys by their hashes, cache misses overlapped.
+        /// Inserts many keys by their hashes, with overlapping cache misses.
         ///
         /// # Errors
         /// [`Error::Full`] of a filter that was made for no keys.
@@ -399,7 +399,7 @@ mod tests {
     fn keys_with_the_hash_of_the_one_before_count_once() {
         let keys = ["a", "a", "b", "a", "c", "c", "c"].map(Key::from);
         for format in [Format::RocksDb, Format::RocksDbLegacy] {
-            // 100 bits a key: 4 keys need 400 bits, 7 would need two lines.
+            // 100 bits per key: 4 keys need 400 bits, 7 would need two lines.
             let given = Parameters { bits_per_key: Some(100.0), ..Parameters::default() };
             let filter = Foreign::build(format, &given, keys.into_iter()).unwrap();
             assert_eq!(filter.encode().unwrap().len(), 64 + TAIL);

@@ -6,7 +6,7 @@
 //!         place in the inputs, u64 | a stored record | up to the unit
 //! ```
 //!
-//! Tables of keys have no places. 12 bytes and on average 1.5 of rounding a line, and 8 bytes a slot at a load of 0.35 to 0.7. A line
+//! Tables of keys have no places. 12 bytes and on average 1.5 of rounding a line, and 8 bytes per slot at a load of 0.35 to 0.7. A line
 //! with a key takes 8 bytes more, and the key once more when it is no piece of the line.
 //! Slots hold hash bits enough to grow without looking at the lines. Segments never move: growing costs no
 //! second copy, which a hard cap could not afford.

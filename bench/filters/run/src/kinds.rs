@@ -19,7 +19,7 @@ const RATES: [f64; 2] = [0.01, 0.001];
 const OPS: [&str; 3] = ["insert", "hit", "miss"];
 /// What the programs call a plain blocked filter of as many bytes as the kind's.
 const PLAIN: &str = "plain of as many bytes";
-/// What they call the limit of a kind that looks at two cache lines a key.
+/// What they call the limit of a kind that looks at two cache lines per key.
 const TWO_LINES: &str = "two lines of as many bytes";
 
 /// After the kinds; xorf first, for it stands beside bloomier, the last of them.

@@ -1,4 +1,4 @@
-//! The plots: nanoseconds a key against keys, and rate against bits a key.
+//! The plots: nanoseconds a key against keys, and rate against bits per key.
 //!
 //! Colours are those of Okabe and Ito, which most colour-blind people can tell apart; each filter has
 //! a marker of its own besides, and the same colour and marker in both plots. Axes are drawn by hand
@@ -274,7 +274,7 @@ pub(crate) fn speed(record: &Record, path: &Path) -> Result<()> {
     })
 }
 
-/// Rate counted against bits a key, beside what theory gives a Bloom filter and any filter.
+/// Rate counted against bits per key, beside what theory gives a Bloom filter and any filter.
 pub(crate) fn rate(record: &Record, path: &Path) -> Result<()> {
     let cases = record.cases();
     // The largest filters that all programs made at all rates.

@@ -77,7 +77,7 @@ impl LineKernel {
         unsafe { (self.contains)(array, hash, probes) }
     }
 
-    /// Asks for the cache lines of a key's block.
+    /// Prefetches the cache lines of a key's block.
     #[inline]
     pub(crate) fn ask(&self, array: &[u8], hash: u64) {
         let first = (self.place)(hash, (array.len() / self.size) as u64) * self.size;
@@ -92,7 +92,7 @@ impl LineKernel {
         unsafe { (self.insert)(array, hash, probes) }
     }
 
-    /// Asks for many keys, cache misses overlapped.
+    /// Asks for many keys, with overlapping cache misses.
     ///
     /// # Panics
     /// When the slices of hashes and answers differ in length.
@@ -108,7 +108,7 @@ impl LineKernel {
         unsafe { (self.contains_all)(array, hashes, probes, found) }
     }
 
-    /// Inserts many keys, cache misses overlapped.
+    /// Inserts many keys, with overlapping cache misses.
     pub(crate) fn insert_all(&self, array: &mut [u8], hashes: &[u64], probes: u32) {
         // SAFETY: as in `contains`.
         unsafe { (self.insert_all)(array, hashes, probes) }

@@ -7,7 +7,7 @@ mod lines;
 
 pub(crate) use lines::{LineKernel, SALT};
 
-/// Asks for the cache line of a byte; any address will do.
+/// Prefetches the cache line of a byte; any address will do.
 #[inline(always)]
 pub(crate) fn prefetch(byte: *const u8) {
     #[cfg(target_arch = "x86_64")]

@@ -19,7 +19,7 @@ impl Marks {
         share - share / 96
     }
 
-    /// Marks a record; tells whether it was not marked before.
+    /// Marks a record and returns whether it was not marked before.
     pub(super) fn set(&self, unit: u64) -> bool {
         let (word, bit) = self.bit(unit);
         word.load(Ordering::Relaxed) & bit == 0 && word.fetch_or(bit, Ordering::Relaxed) & bit == 0

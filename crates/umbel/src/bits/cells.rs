@@ -56,7 +56,7 @@ pub(crate) fn fill<const W: u32>(words: &mut [u64], cell: u64) {
     words[word] |= (u64::MAX >> (64 - W) << bit).to_le();
 }
 
-/// Asks for the cache line of a cell.
+/// Prefetches the cache line of a cell.
 #[inline(always)]
 pub(crate) fn ask<const W: u32>(blocks: &[Block], cell: u64) {
     super::ask(blocks, cell / per_word(W) * 64);

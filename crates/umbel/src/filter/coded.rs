@@ -26,9 +26,9 @@ use crate::math::coded::{self, MOST_CHAIN, MOST_CODE, cells, codes};
 use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
 
-/// A hash table of codes: few bits at low rates, one to three neighbouring cache lines a key, but no union.
+/// A hash table of codes: few bits at low rates, one to three neighbouring cache lines per key, but no union.
 ///
-/// | rate | bits a key | times [`Classic`](super::Classic) | times [`Blocked`](super::Blocked) |
+/// | rate | bits per key | times [`Classic`](super::Classic) | times [`Blocked`](super::Blocked) |
 /// |---|---|---|---|
 /// | 1 % | 14.9 | 1.55 | 1.48 |
 /// | 0.1 % | 18.3 | 1.27 | 1.16 |
@@ -146,7 +146,7 @@ fn code_of(hash: KeyHash, width: u32) -> u64 {
 }
 
 impl<S: AsRef<[Block]>> CodedCore<S> {
-    /// Asks for the cache lines of the homes.
+    /// Prefetches the cache lines of the homes.
     fn ask_ahead(&self, hashes: &[KeyHash]) {
         let blocks = self.blocks();
         for hash in hashes {

@@ -35,7 +35,7 @@ pub trait Core: sealed::Sealed + Sized {
     /// Whether [`ask_ahead`](Self::ask_ahead) does something.
     #[doc(hidden)]
     const ASKS_AHEAD: bool = false;
-    /// Asks for the cache line of a key that will soon be looked up or inserted.
+    /// Prefetches the cache line of a key that will soon be looked up or inserted.
     #[doc(hidden)]
     #[inline(always)]
     fn ask_ahead(&self, hash: KeyHash) {

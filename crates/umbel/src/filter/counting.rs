@@ -73,7 +73,7 @@ pub type Counting<S = Blocks, H = KeyHasher> = Filter<CountingCore<S>, H>;
 pub struct CountingCore<S = Blocks> {
     plan: Plan,
     kernel: Counters,
-    /// `detail` lines a block: its planes.
+    /// `detail` lines per block: its planes.
     blocks: S,
 }
 
@@ -147,7 +147,7 @@ impl<S: AsRef<[Block]>, H: Hashing> Counting<S, H> {
         self.core.kernel.least_one(self.core.blocks.as_ref(), key.key_hash(&self.hasher))
     }
 
-    /// Counts many keys, cache misses overlapped: `counts[i]` becomes what [`count`](Self::count) says of `keys[i]`.
+    /// Counts many keys, with overlapping cache misses: `counts[i]` becomes what [`count`](Self::count) says of `keys[i]`.
     ///
     /// # Panics
     /// When the slices differ in length.

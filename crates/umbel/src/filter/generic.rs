@@ -42,7 +42,7 @@ pub struct Filter<C, H = KeyHasher> {
 impl<C: MakeCore> Filter<C> {
     /// An empty filter for `keys` keys at a false positive rate of `fpp`, keys hashed by XXH3.
     ///
-    /// Where others choose the keys, use [`with_plan`](Self::with_plan) and [`KeyHasher::random`] or
+    /// For untrusted keys, use [`with_plan`](Self::with_plan) and [`KeyHasher::random`] or
     /// [`KeyHasher::keyed`].
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl<C: MakeCore> Filter<C> {
 impl<C: MakeCore, H: Hashing> Filter<C, H> {
     /// An empty filter of a plan.
     ///
-    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
     /// [`PlanError::Kind`] for a plan of another kind, [`PlanError::OutOfMemory`]; [`PlanError::FppOutOfReach`] where
@@ -92,7 +92,7 @@ impl<C: InsertCore, H: Hashing> Filter<C, H> {
         C::Failure::outcome(self.core.insert(key.key_hash(&self.hasher)))
     }
 
-    /// Inserts many keys, one after the other, cache misses overlapped: several times as fast as
+    /// Inserts many keys, one after the other, with overlapping cache misses: several times as fast as
     /// [`insert`](Self::insert) for large filters.
     ///
     /// Of kinds that can be full, the keys before the one that found no room are in the filter, the others not.
@@ -144,7 +144,7 @@ impl<C: RemoveCore, H: Hashing> Filter<C, H> {
         self.core.remove(key.key_hash(&self.hasher))
     }
 
-    /// Removes many keys, one after the other, with cache misses overlapped: `removed[i]` becomes what
+    /// Removes many keys, one after the other, with overlapping cache misses: `removed[i]` becomes what
     /// [`remove`](Self::remove) says of `keys[i]`.
     ///
     /// # Panics
@@ -167,7 +167,7 @@ impl<C: Core, H: Hashing> Filter<C, H> {
         self.core.contains(key.key_hash(&self.hasher))
     }
 
-    /// Looks up many keys, cache misses overlapped: `found[i]` becomes the answer for `keys[i]`. Several times as fast as
+    /// Looks up many keys, with overlapping cache misses: `found[i]` becomes the answer for `keys[i]`. Several times as fast as
     /// [`contains`](Self::contains) for large filters.
     ///
     /// # Panics

@@ -48,7 +48,7 @@ use crate::prelude::*;
 /// Insertion adds a link when a key is new and the last link is full: then it takes milliseconds, and memory for twice the
 /// keys. It fails only when it has to grow: with [`InsertError::GrowthLimit`] by [`set_limit`](Filter::set_limit),
 /// [`InsertError::TooManyLinks`] of links of one size, or [`InsertError::Growth`]: no memory, more than 2⁴⁸ bits, or a link
-/// of more than 4,096 bits a key.
+/// of more than 4,096 bits per key.
 ///
 /// # Receipt
 /// The rate is 1 − ∏(1 − fᵢ), fᵢ the rate of link i given its bits. The keys are the sum over links
@@ -99,7 +99,7 @@ impl<S: AsRef<[Block]>> Link<S> {
         self.taken
     }
 
-    /// Asks for the lines of keys where a batch does not, taking so small a filter to be near: one of many
+    /// Prefetches the lines of keys where a batch does not, taking so small a filter to be near: one of many
     /// links is not.
     fn ask_near(&self, hashes: &[KeyHash]) {
         if self.filter.plan().bits <= bits::NEAR * bits::BLOCK_BITS {

@@ -113,7 +113,7 @@ pub struct ShardWriter<W, H = KeyHasher> {
 impl<W: Write, H: Hashing> ShardWriter<W, H> {
     /// Begins a file with shards of `bytes` bytes, rounded to whole blocks; `keys` says what its keys are.
     ///
-    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
     /// What is wrong with the plan; those of `out`.

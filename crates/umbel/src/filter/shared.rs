@@ -59,7 +59,7 @@ trait Words {
 
     /// Whether all bits of the key are set, each word as it is now.
     fn has(&self, key: &Self::Key<'_>) -> bool;
-    /// Sets them, tells whether any was clear. Callers exclude each other.
+    /// Sets them and returns whether any was clear. Callers exclude each other.
     fn set(&self, key: &Self::Key<'_>) -> bool;
 }
 
@@ -91,7 +91,7 @@ fn insert<W: Words, F: Flag>(block: &W, key: &W::Key<'_>, flag: &F) -> bool {
 
 /// Says whether somebody holds a lock.
 trait Flag {
-    /// Raises it, tells whether it was up; what its last holder wrote is seen when it was not.
+    /// Raises it and returns whether it was up; what its last holder wrote is seen when it was not.
     fn raise(&self) -> bool;
     /// Lowers it, after all that the holder wrote.
     fn lower(&self);
@@ -154,7 +154,7 @@ struct Stripe(AtomicBool);
 impl Shared {
     /// An empty filter for `keys` keys at a false positive rate of `fpp`. As [`Blocked::new`](Filter::new).
     ///
-    /// Where others choose the keys, use [`with_plan`](Self::with_plan) and [`KeyHasher::random`] or
+    /// For untrusted keys, use [`with_plan`](Self::with_plan) and [`KeyHasher::random`] or
     /// [`KeyHasher::keyed`].
     ///
     /// # Errors
@@ -167,7 +167,7 @@ impl Shared {
 impl<H: Hashing> Shared<H> {
     /// An empty filter of a plan.
     ///
-    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
     /// As [`Filter::with_plan`].
@@ -202,7 +202,7 @@ impl<H: Hashing> Shared<H> {
         insert(&self.blocks[place], &(&self.kernel, hash.low), &stripe.0)
     }
 
-    /// Inserts many keys, cache misses overlapped. Sorts thousands of them by stripe at a time, so that a lock is taken
+    /// Inserts many keys, with overlapping cache misses. Sorts thousands of them by stripe at a time, so that a lock is taken
     /// for dozens of keys: hand over as many as there are.
     pub fn insert_all<K: Key<H>>(&self, keys: &[K]) {
         if let Hashes::Wide(hashes) = K::hashes(keys) {
@@ -284,7 +284,7 @@ impl<H: Hashing> Shared<H> {
         self.blocks[self.place(hash)].has(&(&self.kernel, hash.low))
     }
 
-    /// Looks up many keys, cache misses overlapped: `found[i]` becomes the answer for `keys[i]`; takes no lock.
+    /// Looks up many keys, with overlapping cache misses: `found[i]` becomes the answer for `keys[i]`; takes no lock.
     ///
     /// # Panics
     /// When the slices differ in length.

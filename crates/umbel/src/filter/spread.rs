@@ -31,7 +31,7 @@ fn at_once(plan: &Plan) -> usize {
     POSITIONS / plan.probes as usize
 }
 
-/// Asks for the lines of at most [`at_once`] keys; gives the positions of each.
+/// Prefetches the lines of at most [`at_once`] keys; gives the positions of each.
 fn ask<'a, L: Spread>(
     blocks: &[Block],
     plan: &Plan,
@@ -49,7 +49,7 @@ fn ask<'a, L: Spread>(
     positions.chunks_exact(probes)
 }
 
-/// Sets bits, tells whether any was clear.
+/// Sets bits and returns whether any was clear.
 #[inline]
 fn set_all(blocks: &mut [Block], positions: impl Iterator<Item = u64>) -> bool {
     positions.fold(false, |new, position| bits::set(blocks, position) | new)

@@ -131,7 +131,7 @@ impl<S: AsRef<[Block]>> StableCore<S> {
         POSITIONS / self.plan.probes as usize
     }
 
-    /// Asks for the cache lines of at most [`at_once`](Self::at_once) keys; gives the cells of each.
+    /// Prefetches the cache lines of at most [`at_once`](Self::at_once) keys; gives the cells of each.
     fn ask<'a, const W: u32>(
         &self,
         hashes: &[KeyHash],
@@ -161,7 +161,7 @@ impl<S: AsRef<[Block]>> StableCore<S> {
 }
 
 impl<S: AsRef<[Block]> + AsMut<[Block]>> StableCore<S> {
-    /// Inserts the key of these cells; tells whether it was new.
+    /// Inserts the key of these cells and returns whether it was new.
     #[inline]
     fn insert_at<const W: u32>(&mut self, cells: &[u64]) -> bool {
         let is_found = self.are_used::<W>(cells.iter().copied());

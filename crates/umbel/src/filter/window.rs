@@ -39,7 +39,7 @@ use crate::prelude::*;
 /// <https://arxiv.org/abs/2001.03147>, for the literature and for ageing slice by slice.
 ///
 /// # Cost
-/// 17.7 bits a key of the window at a rate of 1 %, 1.75 times a blocked filter for as many keys; memory is
+/// 17.7 bits per key of the window at a rate of 1 %, 1.75 times a blocked filter for as many keys; memory is
 /// taken once and never more. Inserting touches one cache line, asking 4 adjacent ones. When a generation
 /// ends, one in three windows, the oldest is emptied: its blocks, 1.7 bytes for each of its keys, are
 /// cleared at once.
@@ -160,7 +160,7 @@ impl<H: Hashing> Window<Blocks, H> {
     /// A tick is what the caller says: a second, a block, a batch. A generation lasts ⌈`span`/(G − 1)⌉ ticks
     /// and begins at a multiple of that: filters told the same ticks turn at the same ones.
     ///
-    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
     /// As [`with_plan`](Filter::with_plan); [`PlanError::Field`] when `span` is 0.

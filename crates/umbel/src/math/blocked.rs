@@ -79,7 +79,7 @@ impl Pattern {
         poisson::mean(load, |keys| self.rates.get(keys as usize).copied().unwrap_or(1.0))
     }
 
-    /// The highest mean load whose rate is at most `fpp`: 512 over it are the bits a key.
+    /// The highest mean load whose rate is at most `fpp`: 512 over it are the bits per key.
     pub fn load_for(&self, fpp: f64) -> f64 {
         let (mut low, mut high) = (0.0, self.rates.len() as f64 * 2.0);
         for _ in 0..60 {

@@ -1,6 +1,6 @@
 //! Binary fuse graphs: how many slots so many keys need.
 //!
-//! T. Graf, D. Lemire 2022, <https://doi.org/10.1145/3510449>, with three slots a key. A graph is a row of
+//! T. Graf, D. Lemire 2022, <https://doi.org/10.1145/3510449>, with three slots per key. A graph is a row of
 //! segments; a key's slots lie in three segments that follow each other. It can be solved when its keys
 //! can be taken away one by one, always one that has a slot for itself.
 

@@ -16,7 +16,7 @@ pub fn fpp_limit(keys: u64, bits: u64, probes: u32) -> f64 {
     (-(-lambda).exp_m1()).powi(probes as i32)
 }
 
-/// As [`fpp_limit`], from the bits a key, m/n: (1 − e^(−k/(m/n)))^k.
+/// As [`fpp_limit`], from the bits per key, m/n: (1 − e^(−k/(m/n)))^k.
 pub fn fpp_limit_of(bits_per_key: f64, probes: u32) -> f64 {
     (-(-f64::from(probes) / bits_per_key).exp_m1()).powi(probes as i32)
 }
@@ -71,7 +71,7 @@ pub fn bits_per_key_with(fpp: f64, probes: u32) -> f64 {
     -k / (-fpp.powf(1.0 / k)).ln_1p()
 }
 
-/// The least bits a key at a rate, over k = 1…`most_probes`, and that k: the least of [`bits_per_key_with`].
+/// The least bits per key at a rate, over k = 1…`most_probes`, and that k: the least of [`bits_per_key_with`].
 ///
 /// `fpp` must lie in (0, 1), and `most_probes` be at least 1.
 pub fn least_bits_per_key(fpp: f64, most_probes: u32) -> (f64, u32) {
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn exact_against_limit_as_published() {
-        // Eight bits a key. The first three ratios are to the textbook form, the others to the limit.
+        // Eight bits per key. The first three ratios are to the textbook form, the others to the limit.
         for (bits, ratio) in [(32, 1.14), (64, 1.07), (128, 1.035)] {
             let found = fpp(bits / 8, bits, 6) / fpp_textbook(bits / 8, bits, 6);
             assert!((found - ratio).abs() < 0.002, "m {bits}: {found}");

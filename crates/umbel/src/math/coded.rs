@@ -56,7 +56,7 @@ pub(crate) fn compared(load: f64, code: u32) -> f64 {
     low + (tabled(step + 1) - low) * (place - step as f64)
 }
 
-/// The rate with λ keys a bucket.
+/// The rate with λ keys per bucket.
 pub(crate) fn fpp(load: f64, code: u32) -> f64 {
     (compared(load, code) / codes(code) as f64).min(1.0)
 }

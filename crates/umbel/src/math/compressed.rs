@@ -22,7 +22,7 @@ pub fn sent_per_key(bits_per_key: f64, probes: f64) -> f64 {
     bits_per_key * entropy((-probes / bits_per_key).exp())
 }
 
-/// The lowest rate for `sent` bits a key when a filter may have up to `most` bits a key in memory.
+/// The lowest rate for `sent` bits per key when a filter may have up to `most` bits per key in memory.
 ///
 /// `(bits per key, probes, rate)`, in the limit of many bits. Compression cannot hurt, so `most` ≥ `sent` > 0 gives at
 /// least the plain filter's rate; for `most` → ∞ the best k is 1 and the rate approaches 0.5^sent, where the best plain

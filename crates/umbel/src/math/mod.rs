@@ -1,6 +1,6 @@
 //! The formulas of Bloom filters: rates from sizes, estimates from bits.
 //!
-//! Letters as in the literature: n keys, m bits, k probes a key, X bits set.
+//! Letters as in the literature: n keys, m bits, k probes per key, X bits set.
 
 pub mod blocked;
 pub mod bloomier;
@@ -18,7 +18,7 @@ pub mod window;
 
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
-/// Most probes a key.
+/// Most probes per key.
 pub const MAX_PROBES: u32 = 32;
 
 pub use coverage::{Coverage, Overlap};

@@ -20,7 +20,7 @@ pub enum Tags {
 }
 
 impl Tags {
-    /// Most attributes of a filter with a tag for every subset: 247 tags a row.
+    /// Most attributes of a filter with a tag for every subset: 247 tags per row.
     pub const MOST_FOR_SUBSETS: usize = 8;
 
     /// Tags that a row of so many attributes has: 0, 1, or 2^A − A − 1. A row of one attribute needs

@@ -20,7 +20,7 @@ pub(crate) const MOST_SEGMENT: u32 = 1 << 18;
 /// Most bits of a fingerprint, of a value, and of both together.
 pub(crate) const MOST_WIDTH: u32 = 64;
 
-/// Most keys of a shard that is planned: 75 MiB while it is built, and seldom more than 1.13 slots a key, for
+/// Most keys of a shard that is planned: 75 MiB while it is built, and seldom more than 1.13 slots per key, for
 /// shards of several have at least half as many.
 const SHARD_KEYS: u64 = 3_000_000;
 /// Keys of all shards, each as full as its slots allow.

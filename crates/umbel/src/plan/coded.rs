@@ -58,7 +58,7 @@ impl Planner for Coded {
             let bits = buckets.saturating_mul(BLOCK_BITS);
             Plan { kind: Kind::Coded, keys, fpp: rate, bits, probes: 1, detail }
         };
-        // Less than a key for 8 buckets is 4,096 bits a key.
+        // Less than a key for 8 buckets is 4,096 bits per key.
         let load = if detail < 2 { 0.0 } else { load_for(rate, detail) };
         if load < 0.125 {
             return Err(match detail {

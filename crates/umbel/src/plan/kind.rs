@@ -11,7 +11,7 @@ use crate::prelude::*;
 #[non_exhaustive]
 #[repr(u16)]
 pub enum Kind {
-    /// One cache line a key: the fastest.
+    /// One cache line per key: the fastest.
     Blocked = 1,
     /// Bloom's own: the fewest bits.
     Classic = 2,

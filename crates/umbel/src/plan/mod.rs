@@ -168,7 +168,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`PlanError::Fpp`], [`PlanError::ZeroKeys`], [`PlanError::TooLarge`] above 2⁴⁸ bits,
-    /// [`PlanError::FppOutOfReach`] when a filter of blocks would need more than 4,096 bits a key,
+    /// [`PlanError::FppOutOfReach`] when a filter of blocks would need more than 4,096 bits per key,
     /// [`PlanError::Detail`] for a parameter that the kind does not have.
     pub fn for_keys(kind: impl Into<Variant>, keys: u64, fpp: f64) -> Result<Self, PlanError> {
         check_fpp(fpp)?;

@@ -78,7 +78,7 @@ impl Counters {
         unsafe { (self.least)(blocks, self.shape, hashes, counts) }
     }
 
-    /// Counts one key; tells whether it was not counted before. The batches would ask for its lines first and wait for
+    /// Counts one key and returns whether it was not counted before. The batches would ask for its lines first and wait for
     /// them, where a processor sees the lines of several calls ahead: 100 ns in place of 16, 10 million keys.
     #[inline]
     pub(crate) fn add_one(&self, blocks: &mut [Block], hash: KeyHash) -> bool {
@@ -86,7 +86,7 @@ impl Counters {
         unsafe { (self.add_one)(blocks, self.shape, hash) }
     }
 
-    /// Takes one key out; tells whether it was counted.
+    /// Takes one key out and returns whether it was counted.
     #[inline]
     pub(crate) fn take_one(&self, blocks: &mut [Block], hash: KeyHash) -> bool {
         // SAFETY: as in `add`.

@@ -61,7 +61,7 @@ impl Inline {
         }
     }
 
-    /// Sets the eight lanes of `low` in the block at `words`, tells whether any was clear.
+    /// Sets the eight lanes of `low` in the block at `words` and returns whether any was clear.
     ///
     /// # Safety
     /// Not `No`, and what it is named for is there; `words` points to 64 bytes, aligned to 64, that can be read and
@@ -143,7 +143,7 @@ unsafe fn contains_avx2(words: *const u64, low: u64) -> bool {
     signs == 0b1111
 }
 
-/// Sets the eight lanes of `low` in the block at `words`, tells whether any was clear.
+/// Sets the eight lanes of `low` in the block at `words` and returns whether any was clear.
 ///
 /// # Safety
 /// AVX2 is there; `words` points to 64 bytes, aligned to 32, that can be read and written; no other

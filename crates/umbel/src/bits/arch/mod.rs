@@ -231,7 +231,7 @@ macro_rules! walk_blocks {
 }
 
 impl Kernel {
-    /// The best kernels of this processor for `probes` probes a key.
+    /// The best kernels of this processor for `probes` probes per key.
     pub(crate) fn detect(probes: u32) -> Self {
         *Self::available(probes).last().expect("scalar code runs anywhere")
     }
@@ -243,7 +243,7 @@ impl Kernel {
         kernels.into_iter().map(|kernel| kernel(probes)).collect()
     }
 
-    /// Sets a key's bits in its block, tells whether any was clear.
+    /// Sets a key's bits in its block and returns whether any was clear.
     #[inline(always)]
     pub(crate) fn insert(&self, block: &mut Block, low: u64) -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -502,7 +502,7 @@ const fn known<const PROBES: u32>(probes: u32) -> u32 {
     if PROBES == 0 { probes } else { PROBES }
 }
 
-/// Sets the bits of a key; tells whether any was clear.
+/// Sets the bits of a key and returns whether any was clear.
 ///
 /// # Safety
 /// Only where the instruction set of `I` is there; so for all functions below.
@@ -574,7 +574,7 @@ unsafe fn mask<I: Isa>(low: u64, probes: u32) -> I::Line {
     }
 }
 
-/// Asks for the cache line of a block; any address will do.
+/// Prefetches the cache line of a block; any address will do.
 #[inline(always)]
 pub(crate) fn prefetch(block: *const Block) {
     #[cfg(target_arch = "x86_64")]

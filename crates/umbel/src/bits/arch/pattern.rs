@@ -65,7 +65,7 @@ pub(super) fn scattered(low: u64, probes: u32) -> Block {
     mask
 }
 
-/// Sets the scatter pattern in a block, tells whether any bit was clear.
+/// Sets the scatter pattern in a block and returns whether any bit was clear.
 #[inline(always)]
 pub(super) fn insert_scattered(block: &mut Block, low: u64, probes: u32) -> bool {
     let mut all = 1;

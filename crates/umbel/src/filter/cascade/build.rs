@@ -24,7 +24,7 @@ impl<H: Hashing> Cascade<Blocks, H> {
     /// key of both lists, and for each key that passes a level, at most half of those included, and the excluded that are
     /// caught.
     ///
-    /// Where others choose the keys, use [`KeyHasher::random`](crate::KeyHasher::random) or
+    /// For untrusted keys, use [`KeyHasher::random`](crate::KeyHasher::random) or
     /// [`KeyHasher::keyed`](crate::KeyHasher::keyed).
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl<H: Hashing> Cascade<Blocks, H> {
     /// A cascade of a given plan, with its first level and in its form: by [`Plan::for_lists`], or for the keys
     /// included alone, and then what is excluded comes on top.
     ///
-    /// Where others choose the keys, use [`KeyHasher::random`](crate::KeyHasher::random) or
+    /// For untrusted keys, use [`KeyHasher::random`](crate::KeyHasher::random) or
     /// [`KeyHasher::keyed`](crate::KeyHasher::keyed).
     ///
     /// # Errors

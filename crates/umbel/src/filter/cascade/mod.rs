@@ -7,8 +7,8 @@
 //! included that pass level 1; and so on.
 //!
 //! Levels are blocked filters. Most after the first have a rate of 1/2, which takes one probe, and one probe takes
-//! 1.443 bits a key in a blocked filter as in a classic one: there is nothing to be gained by the other kind. In level 0 a
-//! classic filter would save 5 % at 0.01, for six cache misses a key instead of one.
+//! 1.443 bits per key in a blocked filter as in a classic one: there is nothing to be gained by the other kind. In level 0 a
+//! classic filter would save 5 % at 0.01, for six cache misses per key instead of one.
 //!
 //! Departures from the paper: the rates of all levels are searched for ([`Plan::for_lists`]), not the first one's alone:
 //! where few keys are excluded, level 1 at rate 1/2 would catch half of all those included, 1.44 bits for each. Levels of
