@@ -45,8 +45,8 @@ impl<R: Read> Reader<R> {
     /// Reads the whole payload into `payload` and checks it against the checksums that follow.
     ///
     /// # Errors
-    /// [`FileError::PayloadDamaged`] with the damaged range, [`FileError::ChecksumsDamaged`],
-    /// [`FileError::Length`] when the source ends early, [`FileError::Io`].
+    /// [`FileError::PayloadDamaged`] with the damaged range, [`FileError::ChecksumsDamaged`], [`FileError::Length`] if
+    /// the source ends early, [`FileError::Io`].
     ///
     /// # Panics
     /// If the length of `payload` differs from the one the header declares.
