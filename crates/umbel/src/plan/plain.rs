@@ -156,7 +156,7 @@ fn at_its_rate(mut plan: Plan) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-/// k, and how many keys per block of 512 bits takes on average, at a rate.
+/// k, and the mean number of keys per block of 512 bits at a rate.
 struct Shape {
     kind: Kind,
     probes: u32,

@@ -23,8 +23,8 @@ const MOST_SPREAD: f64 = 0.1;
 pub(super) struct Stable;
 
 impl Planner for Stable {
-    /// At 1 %, 4 bits per cell take 93 bits per key and lower 142 cells; 3 take 119, and 5, 6, 7 and 8 take 92, 91,
-    /// 90 and 93 but lower 296, 603, 1,219 and 2,450. At 0.1 and 0.001 it is much the same.
+    /// At 1 %, 4 bits per cell take 93 bits per key and lower 142 cells; 3 take 119, and 5, 6, 7 and 8 take 92, 91, 90
+    /// and 93 but lower 296, 603, 1,219 and 2,450. At 0.1 and 0.001 the picture is similar.
     fn usual_detail(&self) -> u32 {
         4
     }
