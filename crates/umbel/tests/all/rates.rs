@@ -138,7 +138,7 @@ fn sliced_rate_at_powers_of_two() {
     rate_at_powers_of_two::<SlicedLayout>(7, &[14, 17], &[7]);
 }
 
-/// The bits per key gets inside its block do not depend on the block: a χ² test in each lane, over
+/// The bits a key gets inside its block do not depend on the block: a χ² test in each lane, over
 /// tables of 2^j blocks times 64 positions.
 ///
 /// With d degrees of freedom, P(χ² > d + 2√(d·x) + 2x) and P(χ² < d − 2√(d·x)) are at most e^−x
