@@ -1,6 +1,6 @@
 //! The kernels, and the only unsafe code of the crate.
 //!
-//! What one of them does is defined by its scalar twin; the processor is asked for its instruction sets once a filter.
+//! Each is defined by its scalar twin. The processor's instruction sets are detected once per filter.
 #![allow(unsafe_code)]
 
 mod lines;
