@@ -9,11 +9,11 @@ use xtask::run::{self, cargo, target};
 /// How much to test.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Also what takes minutes: long statistics, every cap with every number of threads, hundreds of kills.
+    /// Also run what takes minutes: long statistics, every cap with every number of threads, hundreds of kills.
     #[arg(long)]
     full: bool,
-    /// Compile for a processor, such as `native` or `x86-64-v3`, in a folder of its own under the target folder: callers
-    /// are then compiled for vectors, too.
+    /// Compile for a processor, such as `native` or `x86-64-v3`, in a folder of its own under the target folder;
+    /// callers are then compiled for vectors, too.
     #[arg(long, value_name = "CPU")]
     target_cpu: Option<String>,
 }
