@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use permutation::{Permutation, mix};
 use url::UrlWriter;
 
-/// Which of two files with a known overlap is meant.
+/// One of two files with a known overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The first file.
