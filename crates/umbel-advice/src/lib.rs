@@ -3,14 +3,23 @@
 //!
 //! ```
 //! use umbel::Kind;
-//! use umbel_advice::{Goal, Verdict, advise};
+//! use umbel_advice::{Costs, Goal, Verdict, advise};
 //!
 //! let goal = Goal { keys: Some(1_000_000), fpp: Some(0.01), deletes: true, ..Goal::default() };
 //! let advice = advise(&goal)?;
 //! assert!(matches!(advice.verdict, Verdict::Take(_)));
 //! assert_eq!(advice.choices[0].variant.kind(), Kind::Counting);
+//!
+//! // A look-up that takes 5 ns is cheaper than any filter in front of it.
+//! let costs = Costs { lookup: 5.0, false_answer: 5.0, absent: 0.9 };
+//! let advice = advise(&Goal { costs: Some(costs), ..goal })?;
+//! assert!(matches!(advice.verdict, Verdict::NoFilter { .. }));
 //! # Ok::<(), umbel_advice::Error>(())
 //! ```
+//!
+//! A [`Goal`] is two of keys, rate and size, and what the filter must be able to do. [`advise`] plans every kind for it, ranks
+//! those that fit by measured time and by space ([`Ranking`]), and lists the [`Obstacle`]s of the others. The command line's
+//! `umbel plan` prints this. [`Profile`] shows how evenly the bits of a filter are used, for a picture of it.
 
 mod error;
 mod explain;

@@ -4,7 +4,7 @@
 //! cap = base | workers × (chunk buffer + kept lines + buckets) | rest
 //! rest, filling filters:  filters ≤ 3/4
 //! rest, gathering lines:  filters + table + spill buffers ≤ 1/16 + long lines 1/16, of that 16 MiB
-//!                         beside the cap
+//!                         outside the cap
 //! rest, settling:         table, or one a thread + spill buffers + long lines
 //! ```
 //!

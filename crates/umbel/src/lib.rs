@@ -34,7 +34,7 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!
-//! [`AnyFilter`] opens a file of whichever kind, and [`AnyFilter::map`] queries it in place, without reading it into memory.
+//! [`AnyFilter`] opens a file of any kind, and [`AnyFilter::map`] queries it in place, without loading it into memory.
 //!
 //! # Plan a size, then read the receipt
 //! Two of keys, rate and memory give the third. A receipt is computed from the filter's own bits.

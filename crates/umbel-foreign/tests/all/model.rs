@@ -126,7 +126,7 @@ proptest! {
     fn keys_stay_through_files_and_unions(case in case()) {
         let Case { format, given, parts: [left, right] } = case;
         let [mut one, mut two] = [(); 2].map(|()| Foreign::new(format, &given).unwrap());
-        // An empty filter of DataSketches is a header alone; its plan tells the bytes to come.
+        // An empty filter of DataSketches is a header alone; its plan has the bytes to come.
         if format != Format::DataSketches {
             let planned = Foreign::plan(format, &given).unwrap().bytes;
             prop_assert_eq!(planned, one.encode().unwrap().len() as u64);

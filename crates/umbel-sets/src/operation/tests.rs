@@ -428,7 +428,7 @@ fn common_makes_a_filter_where_it_spares_more_than_a_pass() {
         // Over or under three fifths of it are shared, as far as samples show.
         (60_000..100_000, roomy, Strategy::Table),
         (98_000..138_000, roomy, Strategy::Filter),
-        // Two bits a line for a filter of the first, or less.
+        // Two bits per line for a filter of the first, or less.
         (0..90_000, 60_000, Strategy::Filter),
         (0..90_000, none, Strategy::Table),
     ] {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! lines   length u32 | the line
-//! keyed   length u32 | key start u32 | key length u32 | the row | the key, unless it lies in the row
+//! keyed   length u32 | key start u32 | key length u32 | the row | the key, unless it is in the row
 //! ```
 //!
 //! A key starts at its offset in the row, or where the row ends.

@@ -7,7 +7,7 @@ use super::{Lines, Scanner, Span, Tally, Visit};
 use crate::line_ends::LineEnds;
 use crate::records::{Copied, Cut, Found, KeyAt};
 
-/// Lines found and hashed at once: enough to overlap cache misses, few enough to stay in L1.
+/// Lines found and hashed together: enough to overlap cache misses, few enough to stay in L1.
 const BATCH: usize = 256;
 
 /// The origin of some lines.

@@ -345,8 +345,8 @@ mod tests {
         Filter::of(BloomCore::from_blocks(plan, blocks).unwrap(), KeyHasher::default())
     }
 
-    /// Filters of 2^33 and 2^36 bits, of which only what is touched takes memory: keys reach every region, the first
-    /// and last blocks included, and are found there; each touches its own block.
+    /// Filters of 2^33 and 2^36 bits, which use memory only where touched: keys reach every region, the first and last
+    /// blocks included, and are found there; each touches its own block.
     #[test]
     fn every_region_of_a_huge_filter_is_addressed() {
         for bits in [(1 << 33) + 512, (1 << 36) + (3 << 20)] {

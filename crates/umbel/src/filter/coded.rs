@@ -403,7 +403,7 @@ mod tests {
     use super::*;
     use crate::Variant;
 
-    /// As [`CodedCore::walks`] says it, walk by walk.
+    /// Computes [`CodedCore::walks`] walk by walk.
     fn plain_walks(filter: &CodedCore) -> Walks {
         let (width, blocks) = (filter.plan.detail, filter.blocks());
         let codes = |bucket| cells_of(bucket, width).take_while(|&code| code != 0);

@@ -52,7 +52,7 @@ pub trait Core: sealed::Sealed + Sized {
     /// Its blocks, in parts as in the file.
     #[doc(hidden)]
     fn parts(&self) -> impl Iterator<Item = &Self::Storage>;
-    /// Whether it holds no key, as far as its blocks tell.
+    /// Whether it holds no key, as far as its blocks show.
     #[doc(hidden)]
     fn is_empty(&self) -> bool {
         self.parts().flat_map(AsRef::as_ref).all(Block::is_zero)

@@ -3,7 +3,7 @@
 //! ```text
 //!  0                    header_length          + payload_length
 //!  | header, checksummed | payload              | checksums of its 1 MiB chunks | checksum of those |
-//!                        ^ a multiple of 64 bytes: a mapped file is a filter as it lies
+//!                        ^ a multiple of 64 bytes: a mapped file is a filter without copying
 //! ```
 //!
 //! Files are written front to back, without seeking. A reader compares the length of the file with the header before it

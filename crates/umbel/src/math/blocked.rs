@@ -185,8 +185,8 @@ mod tests {
         }
     }
 
-    /// That two different bits of a block, drawn at random, are both clear when its keys number Poisson(`load`): a key
-    /// that spares both with chance s leaves them clear with e^(−load·(1 − s)).
+    /// The probability that two different random bits of a block are both clear if its number of keys is
+    /// Poisson(`load`): a key that spares both with probability s leaves them clear with e^(−load·(1 − s)).
     fn both_clear(load: f64, probes: u32) -> f64 {
         let clear = |spared: f64| (-load * (1.0 - spared)).exp();
         if probes.is_multiple_of(8) {

@@ -237,7 +237,7 @@ impl Parts<'_> {
         shared: impl Fn(f64) -> f64,
     ) -> Estimate {
         if !value.is_finite() {
-            // Of an empty set.
+            // The estimate for an empty set.
             return Estimate { value: 0.0, low: 0.0, high: most, deviation: 0.0 };
         }
         let deviation = |at: f64| self.deviation(shared(at), by);

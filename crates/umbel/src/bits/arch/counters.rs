@@ -473,7 +473,7 @@ mod tests {
                 for (i, hash) in all.iter().enumerate() {
                     prop_assert_eq!((found[i], counts[i]), (model.least(*hash) > 0, model.least(*hash)));
                 }
-                // Many at once.
+                // Many together.
                 kernel.add(&mut some, &all);
                 let new: Vec<_> = all.iter().map(|hash| model.add(*hash)).collect();
                 let (mut again, mut expected) = (zeroed(), zeroed());

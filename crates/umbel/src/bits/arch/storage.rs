@@ -100,7 +100,7 @@ impl core::ops::Deref for Blocks {
 
     #[inline]
     fn deref(&self) -> &[Block] {
-        // SAFETY: `start` and `count` are those of the owner's slice, which lies on the heap or in a
+        // SAFETY: `start` and `count` are those of the owner's slice, which is on the heap or in a
         // mapping, so it stays where it is when `self` moves, and lives as long as `self`; nothing
         // else reaches it, so the borrow of `self` governs it.
         unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.count) }
