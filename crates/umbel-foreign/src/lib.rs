@@ -96,7 +96,7 @@ pub trait ForeignFilter {
     /// As [`contains`](Self::contains).
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     fn contains_all(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
         assert_eq!(keys.len(), found.len(), "one answer for each key");
         for (key, found) in keys.iter().zip(found) {

@@ -377,7 +377,7 @@ impl<S: AsRef<[u8]>> Plain<Fields, S> {
     /// becomes the answer for `hashes[i]`.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         self.layout().kernel.contains_all(self.bit_array(), hashes, 8, found);
     }

@@ -348,7 +348,7 @@ mod fast {
         /// answer for `hashes[i]`.
         ///
         /// # Panics
-        /// When the slices differ in length.
+        /// If the slices differ in length.
         pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
             assert_eq!(hashes.len(), found.len(), "one answer for each hash");
             let layout = self.layout();

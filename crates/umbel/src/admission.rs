@@ -30,7 +30,7 @@ use crate::plan::PlanError;
 ///
 /// let mut admission = Admission::new(100_000, 0.01)?;
 /// assert!(!admission.admit("/video/17/part/4"), "fetched and served, not stored");
-/// assert!(admission.admit("/video/17/part/4"), "asked for again: worth a write");
+/// assert!(admission.admit("/video/17/part/4"), "requested again: worth a write");
 /// # Ok::<(), umbel::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ impl<H: Hashing> Admission<H> {
     /// answer for `keys[i]`.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn admit_all<K: Key<H>>(&mut self, keys: &[K], admitted: &mut [bool]) {
         self.window.insert_all_new(keys, admitted);
         for admitted in admitted {

@@ -181,7 +181,7 @@ impl<H: Hashing> AnyFilter<Blocks, H> {
     /// As [`insert_all`](Self::insert_all).
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn insert_all_new<K: Key<H>>(
         &mut self,
         keys: &[K],
@@ -371,7 +371,7 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
     /// Looks up many keys; see [`Filter::contains_all`].
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) {
         of_any!(self, filter => filter.contains_all(keys, found));
     }

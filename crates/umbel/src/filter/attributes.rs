@@ -37,8 +37,8 @@ use crate::prelude::*;
 /// | [`Tags`] | kind | tags per row of A attributes | values of different rows pass together |
 /// |---|---|---|---|
 /// | `None` | `attributes:0` | 0 | always |
-/// | `Row`, the usual | `attributes:1` | 1 | at most at `fpp` when all attributes are asked, else always |
-/// | `Subsets` | `attributes:2` | 2^A − A − 1, for A ≤ 8 | at most at `fpp` |
+/// | `Row`, the default | `attributes:1` | 1 | with probability at most `fpp` if all attributes are queried, else always |
+/// | `Subsets` | `attributes:2` | 2^A − A − 1, for A ≤ 8 | with probability at most `fpp` |
 ///
 /// **Cost.** The plan's bits for each attribute and each tag: at 1 %, 40 bits per row of three attributes with a tag of
 /// each row, 70 with the tags of all subsets, and 2,600 with these for eight attributes. A query reads a cache line for
@@ -66,7 +66,7 @@ use crate::prelude::*;
 /// seen.insert_row(&["beta", "bob"])?;
 ///
 /// assert!(seen.contains_row(&[Some("alpha"), Some("ann")])?);
-/// assert!(seen.contains_row(&[None, Some("bob")])?, "any attributes can be asked");
+/// assert!(seen.contains_row(&[None, Some("bob")])?, "a query may name any attributes");
 /// assert!(!seen.contains_row(&[Some("gamma"), None])?);
 /// assert!(!seen.contains_row(&[Some("alpha"), Some("bob")])?, "both known, but not together");
 /// # Ok::<(), umbel::Error>(())
@@ -252,7 +252,7 @@ impl Attributes {
     /// As [`insert_rows`](Self::insert_rows).
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn insert_rows_new<V: AsRef<[u8]>, R: AsRef<[V]>>(
         &mut self,
         rows: &[R],
@@ -320,7 +320,7 @@ impl<S: AsRef<[Block]>> Attributes<S> {
     /// As [`contains_row`](Self::contains_row), for any of the rows.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn contains_rows<V: AsRef<[u8]>, R: AsRef<[Option<V>]>>(
         &self,
         rows: &[R],

@@ -150,7 +150,7 @@ impl<S: AsRef<[Block]>, H: Hashing> Counting<S, H> {
     /// `keys[i]`.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn count_all<K: Key<H>>(&self, keys: &[K], counts: &mut [u32]) {
         assert_eq!(keys.len(), counts.len(), "one answer for each key");
         for (keys, counts) in keys.chunks(GROUP).zip(counts.chunks_mut(GROUP)) {

@@ -113,7 +113,7 @@ impl<C: InsertCore, H: Hashing> Filter<C, H> {
     /// false from the key on that found no room.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn insert_all_new<K: Key<H>>(&mut self, keys: &[K], new: &mut [bool]) -> Outcome<C, ()> {
         assert_eq!(keys.len(), new.len(), "one answer for each key");
         C::Failure::outcome(match K::hashes(keys) {
@@ -148,7 +148,7 @@ impl<C: RemoveCore, H: Hashing> Filter<C, H> {
     /// returns for `keys[i]`.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn remove_all<K: Key<H>>(&mut self, keys: &[K], removed: &mut [bool]) {
         assert_eq!(keys.len(), removed.len(), "one answer for each key");
         let Self { core, hasher, .. } = self;
@@ -171,7 +171,7 @@ impl<C: Core, H: Hashing> Filter<C, H> {
     /// [`contains`](Self::contains) for large filters.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) {
         assert_eq!(keys.len(), found.len(), "one answer for each key");
         match K::hashes(keys) {

@@ -285,7 +285,7 @@ impl<H: Hashing> Shared<H> {
     /// Looks up many keys, with overlapping cache misses: `found[i]` becomes the answer for `keys[i]`. Takes no lock.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) {
         assert_eq!(keys.len(), found.len(), "one answer for each key");
         if let Hashes::Wide(hashes) = K::hashes(keys) {

@@ -67,7 +67,7 @@ impl Kernel {
     /// group held `hashes[i]` before.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub(crate) fn insert_batch_beside_new(
         &self,
         blocks: &mut [Block],

@@ -344,7 +344,7 @@ impl Kernel {
     /// Looks up keys in a whole filter.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub(crate) fn contains_batch<H: Hash>(
         &self,
         blocks: &[Block],
