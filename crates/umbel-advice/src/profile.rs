@@ -305,13 +305,13 @@ mod tests {
 
     use super::*;
 
-    /// A filter of `keys` keys planned for so many.
+    /// A filter with this plan that holds `keys` keys.
     fn filter(plan: &Plan, keys: u64) -> AnyFilter {
         let keys: Vec<u64> = (0..keys).collect();
         AnyFilter::build(plan, &keys, KeyHasher::default()).unwrap()
     }
 
-    /// What holds of every profile.
+    /// Makes a profile and checks what holds for every one.
     fn check(filter: &AnyFilter, stretches: usize) -> Profile {
         let (profile, receipt) = (Profile::of(filter, stretches), filter.receipt());
         assert_eq!(profile.loads.iter().sum::<u64>(), profile.blocks, "{filter:?}");

@@ -427,7 +427,7 @@ impl PybloomScalable {
         Ok(())
     }
 
-    /// Sets the bits of a filter that is no longer than this one and agrees with it.
+    /// Sets the bits of a filter that is at most as long as this one and agrees with it.
     fn join<T: AsRef<[u8]>>(&mut self, other: &PybloomScalable<T>) {
         let joined = self.filters.iter_mut().zip(&other.filters);
         for ((fields, start), (theirs, their_start)) in joined {

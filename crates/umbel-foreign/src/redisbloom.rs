@@ -286,7 +286,7 @@ impl RedisBloom {
         Ok(())
     }
 
-    /// Sets the bits of a chain that is no longer than this one and agrees with it.
+    /// Sets the bits of a chain that is at most as long as this one and agrees with it.
     fn join<T: AsRef<[u8]>>(&mut self, other: &RedisBloom<T>) {
         for (link, theirs) in self.links.iter_mut().zip(&other.links) {
             bits::or(&mut self.content[link.array()], &other.content.as_ref()[theirs.array()]);

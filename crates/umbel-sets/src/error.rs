@@ -341,7 +341,7 @@ pub(crate) struct LineCounter {
     separator: u8,
     /// Lines that ended.
     lines: u64,
-    /// Characters of the line that has not.
+    /// Characters of the line that has not ended.
     characters: u64,
 }
 

@@ -1,8 +1,9 @@
 //! Exact set operations on the lines of files bigger than memory: common lines, differences, duplicates.
 //!
 //! Results are exact, in the order of the input, and the same bytes for any memory cap and any number of threads. A Bloom
-//! filter finds the lines that *may* be shared; only those are kept, and compared byte by byte. The command line `umbel` is
-//! made of this crate. It handles temporary files and threads, but no arguments and no terminal.
+//! filter finds the lines that *may* be shared; only those are kept, and compared byte by byte. (With
+//! [`SetOperation::with_error`] filters alone decide, at a reported error.) The command line `umbel` is built on this crate,
+//! which handles temporary files and threads, but no arguments and no terminal.
 //!
 //! ```
 //! use std::fs::{self, File};

@@ -50,7 +50,7 @@ use crate::prelude::*;
 ///
 /// Used as a filter of single keys, it answers for whole rows: [`contains`](Filter::contains) takes the hash of a row
 /// as the key of several fields (FORMAT.md, section 3: the value alone for one attribute, else each value preceded by
-/// its length), in the order of the attributes. Only a row's tag can tell: a filter of several attributes without tags
+/// its length), in the order of the attributes. Only a row's tag can answer this: a filter of several attributes without tags
 /// answers true.
 ///
 /// # Receipt

@@ -74,7 +74,7 @@ pub enum FileError {
         /// Kind of the file.
         found: Kind,
     },
-    /// The header's numbers are no possible plan.
+    /// The header's numbers are not a possible plan.
     #[error(transparent)]
     Plan(PlanError),
     /// The filter's hash scheme does not fit the hasher or secret given.

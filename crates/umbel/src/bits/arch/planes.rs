@@ -109,7 +109,7 @@ pub(super) unsafe fn take<I: Isa>(counters: &mut [Block], key: I::Line) -> bool 
         }
         let key = I::without(key, stuck);
         let mut borrow = I::and(I::and(I::without(low, high), above), key);
-        // 3 and 2 become 2 and 1; 1 becomes 0, or 3 where there is a high part to borrow from.
+        // 3 and 2 become 2 and 1; 1 becomes 0, or 3 if there is a high part to borrow from.
         I::store(&mut counters[0], I::xor(low, I::without(key, borrow)));
         I::store(&mut counters[1], I::xor(high, I::or(I::without(key, low), borrow)));
         if counters.len() > STRAIGHT && I::is_zero(borrow) {
