@@ -1,14 +1,14 @@
-//! What every figure of a receipt must be, whatever bytes the filter was read from.
+//! Invariants of every figure of a receipt, whatever bytes the filter was read from.
 
 use umbel::filter::{Fact, Figure};
 use umbel::{Estimate, Receipt};
 
-/// Asserts that it is a chance.
+/// Asserts that it is a probability.
 fn rate(rate: f64, what: &dyn std::fmt::Debug) {
     assert!((0.0..=1.0).contains(&rate), "{rate} is no chance: {what:?}");
 }
 
-/// Asserts that it is a number of keys, perhaps without end, within its interval.
+/// Asserts that it is a number of keys, possibly infinite, within its interval.
 fn keys(keys: Estimate, what: &dyn std::fmt::Debug) {
     let Estimate { value, low, high, deviation } = keys;
     assert!(0.0 <= low && low <= value && value <= high && deviation >= 0.0, "{keys:?}: {what:?}");
@@ -24,7 +24,7 @@ fn facts(facts: &[Fact], what: &dyn std::fmt::Debug) {
     }
 }
 
-/// Checks the receipt of a filter of umbel's.
+/// Checks the receipt of one of umbel's filters.
 pub fn check(receipt: &Receipt) {
     rate(receipt.fpp, receipt);
     rate(receipt.fill, receipt);

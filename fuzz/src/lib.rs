@@ -5,7 +5,7 @@ pub mod memory;
 
 use umbel::{AnyFilter, Block, Hashing};
 
-/// Bytes at an address that is so many bytes behind the start of a cache line, where mapped files start.
+/// Bytes at a given distance after the start of a cache line, where mapped files start.
 pub struct Placed {
     blocks: Vec<Block>,
     behind: usize,
@@ -13,7 +13,7 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// A copy of `bytes`, `behind` a multiple of 64.
+    /// Copies `bytes` to `behind` bytes after a multiple of 64.
     pub fn new(bytes: &[u8], behind: usize) -> Self {
         let mut blocks = vec![Block::default(); (behind + bytes.len()).div_ceil(64)];
         bytemuck::cast_slice_mut(&mut blocks)[behind..][..bytes.len()].copy_from_slice(bytes);

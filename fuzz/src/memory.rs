@@ -1,22 +1,22 @@
-//! An allocator that counts what is asked for and grants only so much.
+//! An allocator that records the bytes requested and grants only a limited amount.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The most bytes granted at once. Memory that is refused to a `Vec` ends the process, which the fuzzer reports.
+/// The most bytes granted at a time. If a `Vec` is refused memory, the process ends, which the fuzzer reports.
 const MOST: usize = 64 << 20;
-/// The most zeroed bytes, which are those of filters: one that is made to grow beyond must say so with an error.
+/// The most zeroed bytes, which are those of filters: a filter made to grow beyond must return an error.
 const MOST_ZEROED: usize = 8 << 20;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// To be the `#[global_allocator]` of a target.
+/// The `#[global_allocator]` of a target.
 pub struct Counted;
 
 impl Counted {
-    /// Notes that `bytes` more are asked for; whether they are granted.
+    /// Records a request for `bytes` more; returns whether they are granted.
     fn admits(bytes: usize, most: usize) -> bool {
         let held = HELD.load(Relaxed).saturating_add(bytes);
         PEAK.fetch_max(held, Relaxed);
@@ -32,8 +32,8 @@ impl Counted {
     }
 }
 
-// SAFETY: what is granted comes from `System` and goes back to it under the layout it came with; what is not
-// granted is a null pointer, as the trait has it.
+// SAFETY: granted memory comes from `System` and returns to it under the same layout; a refused request returns a null
+// pointer, as the trait demands.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !Self::admits(layout.size(), MOST) {
@@ -67,8 +67,8 @@ unsafe impl GlobalAlloc for Counted {
     }
 }
 
-/// Runs `work` and asserts that it never asks for more than `bound` bytes at a time, granted or not, beyond
-/// those held before.
+/// Runs `work` and asserts that it never requests more than `bound` bytes at a time, granted or not, beyond those held
+/// before.
 pub fn within<T>(bound: usize, work: impl FnOnce() -> T) -> T {
     let before = HELD.load(Relaxed);
     PEAK.store(before, Relaxed);

@@ -1,8 +1,8 @@
-//! umbel's own files: any bytes are refused, for the same reason by every reader, or are a filter that
-//! answers, tells what it delivers, writes the same bytes, takes keys and joins with itself.
+//! umbel's own files: any bytes are either refused, for the same reason by every reader, or are a filter that answers,
+//! reports what it delivers, writes the same bytes, accepts keys and merges with itself.
 //!
-//! Checksums would stop nearly every change that a fuzzer makes. So the bytes are tried as they are,
-//! then once more with magic, length of the payload and all checksums made right.
+//! Checksums would stop nearly every change of a fuzzer. So the bytes are tried unchanged, and then with magic, payload
+//! length and all checksums corrected.
 
 #![no_main]
 
@@ -29,8 +29,8 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Bytes taken for a header and a payload, whatever comes after in the last 63, as a file that only its fields
-/// can be wrong with: FORMAT.md, sections 1 and 2.
+/// The bytes as a header and a payload, ignoring the last up to 63, repaired to a file in which only fields can be
+/// wrong: FORMAT.md, sections 1 and 2.
 fn repaired(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut file = bytes.to_vec();
     let new = file.get(8..10)? == [2, 0];
@@ -54,7 +54,7 @@ fn repaired(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(file)
 }
 
-/// A file as umbel writes it: of version 1 where that says it all.
+/// A file as umbel writes it: in version 1 if that can express it.
 fn as_written(file: &[u8]) -> Option<Vec<u8>> {
     let described = file[20..24] != [0; 4];
     if file[8..10] == [1, 0] || described || file[16..18] == [3, 0] {
@@ -65,7 +65,7 @@ fn as_written(file: &[u8]) -> Option<Vec<u8>> {
     repaired(&older)
 }
 
-/// Opens the bytes in every way there is, all of which must agree.
+/// Opens the bytes by every reader; all must agree.
 fn try_all(bytes: &[u8]) {
     let given = Given::new(bytes);
     let sealed = given.open(Sealed);
@@ -102,7 +102,7 @@ struct Given {
     anywhere: Placed,
 }
 
-/// A filter read, and the same borrowed.
+/// A filter read, and the same filter borrowed.
 type Opened<'a, H> = (AnyFilter<Blocks, H>, AnyFilter<&'a [Block], H>);
 
 impl Given {
@@ -117,10 +117,10 @@ impl Given {
         seed.map_or(0, |seed| u64::from_le_bytes(seed.try_into().expect("8 bytes")))
     }
 
-    /// Bytes that opening may ask for at a time.
+    /// The bytes that opening may request at a time.
     ///
-    /// The names and values of a description are texts of their own. Each pair has at least 5 bytes in the file, and 48
-    /// in a vector, of which a third may be used when it grows.
+    /// The names and values of a description are separate strings. Each pair has at least 5 bytes in the file, and 48
+    /// in a vector, of which only a third may be used when it grows.
     fn bound(&self) -> usize {
         let bytes = self.aligned.bytes();
         let described = match bytes.get(8..24) {
@@ -145,7 +145,7 @@ impl Given {
                 Ok((read, view))
             }
             (Err(read), Err(copied), Err(view), Err(askew)) => {
-                // Where a scheme or an address does not fit and more is wrong, a reader may name either.
+                // If a scheme or an address does not fit and more is wrong, a reader may name either.
                 let reason = |error: &&FileError| {
                     !matches!(error, FileError::Scheme(_) | FileError::Misaligned)
                 };
@@ -160,7 +160,7 @@ impl Given {
         }
     }
 
-    /// As [`open`](Self::open) by what may not fit; `scheme` is that of a file without a fault.
+    /// Like [`open`](Self::open), with an `unlock` that may not fit; `scheme` is that of a valid file.
     fn open_as<U: Unlock + Copy>(
         &self,
         unlock: U,
@@ -194,7 +194,7 @@ fn keyed(
     }
 }
 
-/// Asks for keys, one by one and in batches, and joins the filter with itself. Gives it back.
+/// Looks up keys, one by one and in batches, and merges the filter with itself. Returns it.
 fn asked<H: Hashing, K: Key<H>>(
     filter: AnyFilter<Blocks, H>,
     view: &AnyFilter<&[Block], H>,
@@ -208,7 +208,7 @@ where
     assert!(file(view) == bytes && filter.to_bytes() == bytes, "it writes what it read");
     figures::check(&view.receipt());
     assert_eq!(filter.description(), view.description());
-    // Most of the time would go into profiles: their chances are sums over thousands of terms.
+    // Profiles would take most of the time: their probabilities are sums over thousands of terms.
     if XxHash3_64::oneshot(bytes).is_multiple_of(64) {
         let _ = Profile::of(view, 7);
     }
@@ -223,7 +223,7 @@ where
     filter.contains_all(keys, &mut found);
     assert_eq!(found, single, "keys and their hashes are found alike");
 
-    // Joined with itself it is the same, but that counters add up.
+    // Merged with itself it is the same, except that counters add up.
     for union in [true, false] {
         let mut joined = filter.clone();
         let result = if union { joined.union(view) } else { joined.intersect(view) };
@@ -251,7 +251,7 @@ where
     filter
 }
 
-/// Inserts keys, one by one and in a batch, and takes them out again where that can be.
+/// Inserts keys, one by one and in a batch, and removes them again if possible.
 fn inserted<U: Unlock + Copy, K: Key<U::Hasher>>(
     mut filter: AnyFilter<Blocks, U::Hasher>,
     bytes: &[u8],
@@ -329,7 +329,7 @@ fn of_one_kind(filter: &AnyFilter<Blocks, Scheme>, bytes: &[u8]) {
     }
 }
 
-/// Says more of its keys, which the file then says too; only filters whose keys are not said to differ join.
+/// Extends the description of its keys, which the file must then contain; only filters with equal descriptions merge.
 fn described(mut filter: AnyFilter<Blocks, Scheme>) {
     let plain = filter.clone();
     let mut keys = plain.description().clone();

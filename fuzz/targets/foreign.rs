@@ -1,8 +1,8 @@
-//! Other systems' filters: any bytes are refused with an error, or are a filter that answers, writes the
-//! same bytes, takes keys and joins with itself.
+//! Other systems' filters: any bytes are either refused with an error, or are a filter that answers, writes the same
+//! bytes, accepts keys and merges with itself.
 //!
-//! The environment variable `UMBEL_FORMAT` names the format that the bytes are read as, so that each has
-//! a corpus and coverage of its own. Without it they are read as what they are recognized as.
+//! The environment variable `UMBEL_FORMAT` names the format to read the bytes as, so that each has its own corpus and
+//! coverage. Without it they are read as the formats they are recognized as.
 
 #![no_main]
 
@@ -43,7 +43,7 @@ fn format() -> Option<Format> {
     })
 }
 
-/// What files of the format leave to be told.
+/// The parameters that files of the format do not contain.
 fn told(format: Format) -> Parameters {
     let mut given = Parameters::default();
     if format.told().contains(&"salts") {
@@ -52,7 +52,7 @@ fn told(format: Format) -> Parameters {
     given
 }
 
-/// Bytes that reading may take: those of JSON are unpacked, links of chains noted.
+/// The bytes that reading may use: JSON is unpacked, links of chains are listed.
 fn bound(content: &[u8]) -> usize {
     4 * content.len() + 1024
 }
@@ -75,7 +75,7 @@ fn check(format: Format, content: &[u8]) {
     figures::check_foreign(&receipt);
     let written = read.encode().unwrap();
     if format == Format::BitsAndBloomsJson {
-        // White space and the order of members are the writer's choice; the first writing is the last.
+        // White space and the order of members are the writer's choice; writing again changes nothing.
         let second = Foreign::decode(format, &written[..]).unwrap();
         assert_eq!(ask(&second, &keys), answers);
         assert!(second.encode().unwrap() == written);
@@ -83,11 +83,11 @@ fn check(format: Format, content: &[u8]) {
         assert!(written == content, "other bytes are written than were read");
     }
 
-    // With itself it is the same; only counts may change, which are of insertions.
+    // Merged with itself it is the same; only counts of insertions may change.
     let mut owned = read.to_owned().unwrap();
     owned.union(&read).expect("agrees with itself");
     assert_eq!(ask(&owned, &keys), answers);
-    // Receipts of small filters ask for thousands of keys: seldom more than one an input.
+    // Receipts of small filters look up thousands of keys: at most one for most inputs.
     let again = content.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)) % 16 == 0;
     if again {
         assert_eq!(owned.receipt().set_bits, receipt.set_bits);
@@ -107,7 +107,7 @@ fn check(format: Format, content: &[u8]) {
                     held.push(key);
                 }
             }
-            // A chain that cannot grow, or that would to what nothing holds.
+            // A chain that cannot grow, or would grow beyond memory.
             Err(Error::Full { .. } | Error::TooLarge { .. } | Error::OutOfMemory { .. }) => {
                 let before = known.expect("a key that is hashed");
                 assert_eq!(filter.contains(key).unwrap(), before, "{key:?} was refused");
@@ -128,7 +128,7 @@ fn check(format: Format, content: &[u8]) {
     }
 }
 
-/// Its answers, the same in a batch as one by one.
+/// Its answers, which must be the same in a batch as one by one.
 fn ask<S: AsRef<[u8]>>(filter: &Foreign<S>, keys: &[Key<'_>]) -> Vec<Option<bool>> {
     let answers: Vec<_> = keys.iter().map(|key| filter.contains(*key)).collect();
     let (hashed, single): (Vec<_>, Vec<_>) = keys

@@ -1,5 +1,5 @@
-//! Filters of every kind under sequences of operations, beside a twin that takes the keys one at a time, for
-//! plain Bloom filters a row of single bits, and the list of what must be found.
+//! Filters of every kind under sequences of operations, compared with a twin that processes keys one at a time, with an
+//! array of single bits for plain Bloom filters, and with the list of keys that must be found.
 
 #![no_main]
 
@@ -23,7 +23,7 @@ static MEMORY: memory::Counted = memory::Counted;
 
 const SECRET: Secret = Secret::new(*b"a secret to test");
 
-/// Bytes of the largest filter tried: more would only be slower.
+/// The bytes of the largest filter tried: more would only be slower.
 const MOST_BYTES: u64 = 1 << 15;
 
 #[derive(Arbitrary, Debug)]
@@ -130,7 +130,7 @@ impl Pair {
         keys.iter().map(|&key| self.hash(key)).collect()
     }
 
-    /// Keys one by one into the twin, up to the first that finds no room; which were new.
+    /// Inserts keys one by one into the twin, up to the first that finds no room; returns which were new.
     fn insert_slowly(&mut self, keys: &[u16]) -> (Vec<bool>, Result<(), Error>) {
         let mut new = Vec::new();
         for &number in keys {
@@ -144,7 +144,7 @@ impl Pair {
                 Ok(inserted) => new.push(inserted),
                 Err(error) => return (new, Err(error)),
             }
-            // A tag is not the row itself: a row may be new whose key is held.
+            // A tag is not the row itself: a row may be new although its key is held.
             assert!(
                 self.plan.kind().rows() || !inserted_again(known, &new),
                 "{number} is new, and was there"
@@ -182,7 +182,7 @@ impl Pair {
         }
     }
 
-    /// With a filter that holds `keys`.
+    /// Merges with a filter that holds `keys`.
     fn join(&mut self, keys: &[u16], union: bool) {
         let mut other = Self::new(&self.plan, self.hasher);
         other.insert(keys, false);
@@ -212,8 +212,7 @@ impl Pair {
         }
     }
 
-    /// One of the members, which is then there once less. What came too often stays: a counter at its top
-    /// sticks.
+    /// Removes one of the members once. Counters at their maximum stick.
     fn remove(&mut self, index: u16) {
         if !self.plan.kind().removes() {
             assert!(self.filter.removing().is_err());
@@ -309,7 +308,7 @@ fn read(file: &[u8], hasher: &KeyHasher) -> AnyFilter {
     AnyFilter::read(file, file.len() as u64, secret(hasher)).expect("its own file")
 }
 
-/// Owned, borrowed, one by one, in batches and by the reference: the answers are the same.
+/// Checks that owned and borrowed filters, single keys, batches and the reference give the same answers.
 fn agree(
     filter: &AnyFilter,
     view: &AnyFilter<&[Block]>,
@@ -326,8 +325,7 @@ fn agree(
     }
 }
 
-/// Kinds that are built at once: all keys of the operations match, of a cascade those that are only
-/// joined must not.
+/// Kinds that are built at once: all keys of the operations match; in a cascade, keys that are only merged must not.
 fn at_once(plan: &Plan, hasher: KeyHasher, ops: &[Op]) {
     let (mut included, mut excluded) = (Vec::new(), Vec::new());
     for op in ops {

@@ -1,5 +1,5 @@
-//! `cargo x bench`: starts the benches, which are a workspace of their own. `bench/README.md` tells
-//! what they measure.
+//! `cargo x bench`: starts the benchmarks, which are a workspace of their own. `bench/README.md` describes what they
+//! measure.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -12,8 +12,8 @@ use xtask::run::{cargo, root, run, target};
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
-    /// `--files [OPTIONS]` for whole commands over files, `--foreign [OPTIONS]` for other systems' filters, else
-    /// the options of the filter bench, such as `--kinds` for a table of every kind; `--help` after any tells them.
+    /// `--files [OPTIONS]` for whole commands over files, `--foreign [OPTIONS]` for other systems' filters, else the
+    /// options of the filter benchmark, such as `--kinds` for a table of every kind; add `--help` to see them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     options: Vec<OsString>,
 }

@@ -1,4 +1,4 @@
-//! `cargo x check`: formatting, lints, docs and their links, dependencies, and the workspaces beside the main one.
+//! `cargo x check`: formatting, lints, docs and their links, dependencies, and the other workspaces.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use anyhow::{Context, Result, ensure};
 use xtask::python::Python;
 use xtask::run::{self, cargo, root, target};
 
-/// What must be had.
+/// The options of the checks.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Fail when the database of advisories cannot be fetched; otherwise that is a warning.
+    /// Fail if the database of advisories cannot be fetched; otherwise that is a warning.
     #[arg(long)]
     advisories: bool,
 }
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let clippy = ["clippy", "--quiet", "--locked", "--workspace", "--all-targets"];
     run::run(cargo(&clippy).args(["--", "--deny", "warnings"]))?;
-    // The library by itself: for programs without the standard library, and with all that can be asked for.
+    // The library by itself: without the standard library, and with all features.
     for features in ["--no-default-features", "--all-features"] {
         let alone = ["clippy", "--quiet", "--locked", "--package", "umbel", features];
         // Without the standard library some branches are constant.
@@ -73,7 +73,7 @@ fn workspaces(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Checks what is depended on; the database of advisories comes by git, from a host that is not always in reach.
+/// Checks dependencies. The database of advisories is fetched by git, from a host that is not always reachable.
 fn dependencies(advisories: bool) -> Result<()> {
     // It works for a second, so a debug build is quickest overall.
     let tools = target().join("tools");

@@ -1,5 +1,5 @@
-//! What the commands of `cargo x` share, in this package and in `xtask-library`: running programs, and Pythons of
-//! our own.
+//! What the commands of `cargo x` share, in this package and in `xtask-library`: running programs, and Python
+//! environments.
 
 pub mod python;
 pub mod run;

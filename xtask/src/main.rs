@@ -1,8 +1,8 @@
 //! The commands that people and CI both run: `cargo x check`, `test`, `bench` and more.
 //!
-//! Each does all its own set-up, and fails rather than skips what it cannot do. This program depends on next to
-//! nothing, so that it is built in seconds; what needs the library is in the package `xtask-library`, which is built
-//! when one of its commands is called.
+//! Each does its own set-up, and fails rather than skips what it cannot do. This program has hardly any dependencies,
+//! so that it builds in seconds; commands that need the library are in the package `xtask-library`, which is built when
+//! one of them is called.
 
 mod bench;
 mod check;
@@ -27,21 +27,21 @@ struct Arguments {
 enum Chore {
     /// Formatting, lints, docs, links, dependencies, and every other workspace: locked and compiling.
     Check(check::Arguments),
-    /// The tests of library, engine and command line, then the golden files read by a Python script.
+    /// The tests of library, engine, command line and documentation, then the golden files read by a Python script.
     Test(test::Arguments),
     /// The library for other processors and systems, tested in emulators or built. Needs cross compilers.
     Portable(portable::Arguments),
-    /// Measure speed: filters beside other filters and memory, or with --files whole commands.
+    /// Measure speed: filters compared with other filters and with memory, or with --files whole commands.
     Bench(bench::Arguments),
     /// Write the golden files and their manifest; they change only with the format.
     Golden(library::Arguments),
-    /// Measure error rates and compare them with what was promised; exit 1 when one is out of bounds.
+    /// Measure error rates and compare them with the promised ones; exit 1 if one is out of bounds.
     Rates(library::Arguments),
-    /// Run a measured experiment, theory beside measurement; exit 1 when out of bounds.
+    /// Run an experiment and compare it with theory; exit 1 if it is out of bounds.
     Trial(library::Arguments),
-    /// Filters to other systems and back, with those systems running here: needs Java, and downloads 500 MB once.
+    /// Exchange filters with other systems, running here: needs Java, and downloads 500 MB once.
     Roundtrip(library::Arguments),
-    /// Fuzz the decoders and operations, one target after the other; exit 1 on a finding. Needs a nightly compiler.
+    /// Fuzz the decoders and operations, target by target; exit 1 on a finding. Needs a nightly compiler.
     Fuzz(library::Arguments),
 }
 

@@ -1,8 +1,8 @@
-//! `cargo x portable`: the library on processors and systems other than those it is mostly run on: tested on other byte
-//! orders and word lengths, in an emulator where this processor cannot run them, and built for more.
+//! `cargo x portable`: tests the library on processors with other byte orders and word lengths, in an emulator if this
+//! processor cannot run them, and builds it for more processors and systems.
 //!
-//! A target that rustup has installed is compiled with the Rust that runs this. For others the standard library is built
-//! from its source with the Rust of Debian, whose package manager has all that is needed. What is missing is an error:
+//! A target that rustup has installed is compiled with the Rust that runs this. For others the standard library is
+//! built from source with Debian's Rust, whose package manager has everything needed. Missing tools are an error:
 //! nothing is skipped.
 
 use std::path::Path;
@@ -12,10 +12,10 @@ use anyhow::{Context, Result, ensure};
 
 use xtask::run::{self, cargo, root, target};
 
-/// Where to.
+/// The options: for which targets.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The targets, such as `s390x-unknown-linux-gnu`; all when none is given.
+    /// The targets, such as `s390x-unknown-linux-gnu`; by default all.
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
 }
@@ -23,11 +23,11 @@ pub(crate) struct Arguments {
 /// What is built and tested.
 const PACKAGES: &[&str] = &["--package=umbel", "--package=umbel-foreign"];
 
-/// What is built where there is no standard library.
+/// What is built without the standard library.
 const WITHOUT_STD: &[&str] = &["--package=umbel", "--no-default-features"];
 
 /// Tests left out in an emulator, by parts of their names: statistics of millions of keys, each of which takes a minute
-/// there. Positions and bytes, which are what could differ, are compared exactly by those that stay.
+/// there. The positions and bytes that could differ are compared exactly by the other tests.
 const SLOW: &[&str] = &[
     "rates::",
     "attributes::unknown_values_pass_at_the_planned_rate",
@@ -44,10 +44,10 @@ const SLOW: &[&str] = &[
     "window::the_window_has_both_ends",
 ];
 
-/// Random cases of a test in an emulator, where the test itself does not say how many: a quarter of the usual.
+/// The number of random cases of a test in an emulator, unless the test sets it: a quarter of the default.
 const CASES: &str = "64";
 
-/// A file that is there when a package of Debian is installed; without a slash, a program.
+/// A file that exists if a Debian package is installed; without a slash, a program.
 type Need = (&'static str, &'static str);
 
 /// The Rust of Debian.
@@ -59,7 +59,7 @@ const DEBIAN: &[Need] = &[
 
 struct Target {
     triple: &'static str,
-    /// Beside a Rust.
+    /// In addition to Rust.
     needs: &'static [Need],
     has_std: bool,
     /// Tests are linked and run, or the library is only built.
@@ -159,7 +159,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Target>> {
     names.iter().map(find).collect()
 }
 
-/// Fails, with the packages to install, when something is missing.
+/// Fails, with the packages to install, if something is missing.
 fn require(targets: &[&Target]) -> Result<()> {
     let mut missing = Vec::new();
     for target in targets {
@@ -195,7 +195,7 @@ impl Target {
         Ok(Path::new(sysroot.trim()).join("lib/rustlib").join(self.triple).join("lib").is_dir())
     }
 
-    /// Builds, and tests; says what was done.
+    /// Builds and tests; returns a description of what was done.
     fn run(&self) -> Result<String> {
         let Some(tests) = &self.tests else {
             run::run(self.cargo("build")?.arg("--lib"))?;
@@ -237,7 +237,7 @@ impl Target {
     }
 }
 
-/// What became of tests.
+/// The results of tests.
 #[derive(Default)]
 struct Counts {
     passed: u64,

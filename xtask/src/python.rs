@@ -1,4 +1,4 @@
-//! Pythons of our own, under the target folder, each with the packages that a script needs.
+//! Python environments under the target folder, each with the packages that a script needs.
 
 use std::process::{Command, Stdio};
 
@@ -8,7 +8,7 @@ use crate::run::{root, run, target};
 
 /// A Python with packages, pinned to versions.
 pub struct Python {
-    /// Of its folder.
+    /// The name of its folder.
     pub name: &'static str,
     /// Their names and versions.
     pub packages: &'static [(&'static str, &'static str)],
@@ -18,7 +18,7 @@ pub struct Python {
 pub const READER: Python = Python { name: "python", packages: &[("xxhash", "4.1.0")] };
 
 impl Python {
-    /// A command that starts it; it is made when it is not there.
+    /// Returns a command that starts it; creates it if necessary.
     pub fn command(&self) -> Result<Command> {
         let folder = target().join(self.name);
         let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python3" });

@@ -1,4 +1,4 @@
-//! Running programs at the root of the repository, and where that is.
+//! Runs programs at the root of the repository, and knows where that is.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask has a parent folder")
 }
 
-/// Where things go that can be made again.
+/// The target folder, for everything that can be rebuilt.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), |path| root().join(path))
 }
@@ -25,7 +25,7 @@ pub fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs a command at the root and fails when it does.
+/// Runs a command at the root, and fails if it does.
 pub fn run(command: &mut Command) -> Result<()> {
     let line = words(command);
     eprintln!("$ {line}");
@@ -35,7 +35,7 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// As [`run`], and gives each line that the command prints to `each`, too.
+/// Like [`run`], and also passes each line that the command prints to `each`.
 pub fn read(command: &mut Command, mut each: impl FnMut(&str)) -> Result<()> {
     let line = words(command);
     eprintln!("$ {line}");
@@ -52,8 +52,8 @@ pub fn read(command: &mut Command, mut each: impl FnMut(&str)) -> Result<()> {
     Ok(())
 }
 
-/// A program of a cargo package, installed in this folder when it is not there in this version; `version_from` are the
-/// arguments that make it print its version.
+/// Returns a program of a cargo package, installed in this folder if it is not there in this version; `version_from`
+/// are the arguments that make it print its version.
 pub fn tool(
     package: &str,
     version: &str,
@@ -70,7 +70,7 @@ pub fn tool(
     Ok(program)
 }
 
-/// The command as one would type it.
+/// The command as typed in a shell.
 fn words(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let words: Vec<_> = std::iter::once(program)

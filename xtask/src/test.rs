@@ -1,4 +1,5 @@
-//! `cargo x test`: the libraries, the engine, the command line, and the golden files read by a Python script.
+//! `cargo x test`: the libraries, the engine, the command line, the Rust code in the pages, and the golden files read by a
+//! Python script.
 
 use anyhow::Result;
 
@@ -8,18 +9,20 @@ use xtask::run::{self, cargo, target};
 /// How much to test.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Also what takes minutes: long statistics, every cap with every number of threads, hundreds of kills.
+    /// Also run what takes minutes: long statistics, every cap with every number of threads, hundreds of kills.
     #[arg(long)]
     full: bool,
-    /// Compile for a processor, such as `native` or `x86-64-v3`, in a folder of its own under the target folder: callers
-    /// are then compiled for vectors, too.
+    /// Compile for a processor, such as `native` or `x86-64-v3`, in a folder of its own under the target folder;
+    /// callers are then compiled for vectors, too.
     #[arg(long, value_name = "CPU")]
     target_cpu: Option<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut tests = cargo(&["test", "--quiet", "--locked"]);
-    for package in ["umbel", "umbel-foreign", "umbel-advice", "umbel-sets", "umbel-cli"] {
+    let crates =
+        ["umbel", "umbel-foreign", "umbel-advice", "umbel-sets", "umbel-cli", "xtask-pages"];
+    for package in crates {
         tests.args(["--package", package]);
     }
     tests.args(["--features", "umbel/serde"]);

@@ -1,8 +1,8 @@
-//! `bench-foreign`: filters of Parquet and RocksDB asked by umbel, beside the Rust libraries that read
-//! Parquet's and beside umbel's own blocked filter. `cargo x bench --foreign` starts it.
+//! `bench-foreign`: umbel queries filters of Parquet and RocksDB, compared with the Rust libraries that read Parquet's
+//! and with umbel's own blocked filter. `cargo x bench --foreign` starts it.
 //!
-//! All filters are in one process and hold the same keys. A round asks each of them once, in another
-//! order than the round before, and ratios are taken within a round.
+//! All filters are in one process and hold the same keys. A round queries each of them once, in another order than the
+//! round before, and ratios are computed within a round.
 
 #[allow(dead_code)]
 #[path = "../../filters/run/src/figures.rs"]
@@ -48,9 +48,9 @@ struct Arguments {
 const BYTES: u64 = 128 << 20;
 /// Of a try.
 const QUICK_BYTES: u64 = 2 << 20;
-/// Bits a key, so that all of them have a rate about 1 %.
+/// Bits per key, so that all of them have a rate of about 1 %.
 const BITS_PER_KEY: u64 = 10;
-/// Members asked for in a pass, and as many keys never inserted.
+/// Members queried in a pass, and as many absent keys.
 const ASKED: u64 = 10_000_000;
 const QUICK_ASKED: u64 = 1_000_000;
 
@@ -122,7 +122,7 @@ fn check(ways: &[Way], asked: &[(&str, Asked); 2]) -> Result<Vec<f64>> {
     Ok(rates)
 }
 
-/// Nanoseconds a key of one pass.
+/// Nanoseconds per key of one pass.
 fn time(way: &Way, asked: &Asked) -> f64 {
     let mut found = vec![true; asked.len()]; // written: its pages are there
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! The filters, and the ways in which they are asked.
+//! The filters, and the ways to query them.
 
 use std::fs::File;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(crate) const FRESH: u64 = 1 << 40;
 /// Keys made or handed on at a time.
 const BLOCK: usize = 1024;
 
-/// Keys to be asked for.
+/// Keys to query.
 pub(crate) struct Asked {
     /// XXH64 of the integers: what Parquet's filters are asked by, and as good as any for the others.
     hashes: Vec<u64>,
@@ -47,19 +47,19 @@ fn hash(hasher: &Parquet, key: i64) -> u64 {
     hasher.hash(Key::I64(key)).expect("a type it hashes").expect("a key it takes")
 }
 
-/// A way to ask a filter.
+/// A way to query a filter.
 pub(crate) struct Way {
     pub(crate) peer: &'static str,
     pub(crate) version: &'static str,
-    /// What is asked: ways with the same word give the same answers.
+    /// The filter queried: ways with the same word give the same answers.
     pub(crate) filter: &'static str,
     /// `mapped` file or `owned` memory.
     store: &'static str,
     /// `hashed` or `i64`, to be hashed as part of the time.
     pub(crate) keys: &'static str,
-    /// `one` for a call a key, `batch` for a call for many.
+    /// `one` for one key per call, `batch` for many.
     pub(crate) mode: &'static str,
-    /// The rate that its bits say.
+    /// The rate by its bits.
     pub(crate) expected: f64,
     ask: Ask,
 }
@@ -104,7 +104,7 @@ fn for_members(keys: u64, mut work: impl FnMut(&[u64])) {
     }
 }
 
-/// A split-block filter: mapped and asked by umbel, copied by the others, which do not map.
+/// A split-block filter: mapped and queried by umbel, copied by the others, which do not map.
 fn parquet(bytes: u64, keys: u64, folder: &Path) -> Result<Vec<Way>> {
     let format = Format::Parquet;
     let given = Parameters { bits: Some(8 * bytes), ..Parameters::default() };

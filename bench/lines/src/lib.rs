@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use permutation::{Permutation, mix};
 use url::UrlWriter;
 
-/// Which of two files with a known overlap is meant.
+/// One of two files with a known overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The first file.
@@ -30,7 +30,7 @@ pub enum Side {
 /// Whatever `out` answers.
 ///
 /// # Panics
-/// When `shared` is above `lines`, or `lines` above 2⁶².
+/// If `shared` is above `lines`, or `lines` above 2⁶².
 pub fn write_urls(
     out: &mut impl Write,
     side: Side,
@@ -61,7 +61,7 @@ pub fn write_urls(
 /// Whatever `out` answers.
 ///
 /// # Panics
-/// When `distinct` is above `lines`, or 0 with lines to write, or `lines` is above 2⁶².
+/// If `distinct` is above `lines`, or 0 with lines to write, or `lines` is above 2⁶².
 pub fn write_dups(out: &mut impl Write, lines: u64, distinct: u64, seed: u64) -> io::Result<u64> {
     assert!(distinct <= lines, "{distinct} distinct lines do not fit into {lines}");
     assert!(distinct > 0 || lines == 0, "{lines} lines hold at least one distinct line");

@@ -29,7 +29,7 @@ impl Permutation {
     /// The order of the numbers below `n` that `key` names.
     ///
     /// # Panics
-    /// When `n` is above 2⁶².
+    /// If `n` is above 2⁶².
     #[must_use]
     pub fn new(n: u64, key: u64) -> Self {
         assert!(n <= 1 << 62, "a permutation of {n} numbers is more than 2^62");

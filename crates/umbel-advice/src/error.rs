@@ -1,4 +1,4 @@
-//! Why there is no advice for a goal. Messages give what was expected, what was found and what to do.
+//! Why there is no advice for a goal. Messages say what was expected, what was found and what to do.
 
 use umbel::PlanError;
 
@@ -6,13 +6,13 @@ use umbel::PlanError;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A goal with too little in it to plan for.
+    /// The goal leaves too much open to plan for.
     #[error("give two of keys, fpp and a size (memory, or bytes to send); the third is computed")]
     OpenGoal,
-    /// A goal of no keys, or a rate that is none.
+    /// The goal has no keys, or an impossible rate.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// Costs of look-ups that cannot be.
+    /// The costs of look-ups are impossible.
     #[error(
         "a look-up of {lookup} ns, a false positive of {false_answer} ns and a share of {absent} absent keys; costs must \
          be at least 0, and the share from 0 to 1"

@@ -1,16 +1,16 @@
-//! The formulas behind a choice, with its numbers in.
+//! The formulas behind a choice, with its numbers filled in.
 
 use umbel::math::{bloomier, classic, hash_collisions};
 use umbel::{Growth, Kind, Plan, Variant};
 
 use crate::{Choice, Costs, Goal};
 
-/// One figure and how it comes about.
+/// A figure and its derivation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Which figure.
+    /// The name of the figure.
     pub what: &'static str,
-    /// The formula, and the same with numbers.
+    /// The formula, and the same with numbers filled in.
     pub how: String,
 }
 

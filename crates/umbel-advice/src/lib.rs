@@ -1,16 +1,25 @@
-//! Which kind of filter to take: from a goal in the user's terms to every kind, ranked, and for those that do not fit,
-//! why.
+//! Which kind of Bloom filter to choose: ranks all kinds of the crate [`umbel`] for a goal, and says why a kind does
+//! not fit.
 //!
 //! ```
 //! use umbel::Kind;
-//! use umbel_advice::{Goal, Verdict, advise};
+//! use umbel_advice::{Costs, Goal, Verdict, advise};
 //!
 //! let goal = Goal { keys: Some(1_000_000), fpp: Some(0.01), deletes: true, ..Goal::default() };
 //! let advice = advise(&goal)?;
 //! assert!(matches!(advice.verdict, Verdict::Take(_)));
 //! assert_eq!(advice.choices[0].variant.kind(), Kind::Counting);
+//!
+//! // A look-up that takes 5 ns is cheaper than any filter in front of it.
+//! let costs = Costs { lookup: 5.0, false_answer: 5.0, absent: 0.9 };
+//! let advice = advise(&Goal { costs: Some(costs), ..goal })?;
+//! assert!(matches!(advice.verdict, Verdict::NoFilter { .. }));
 //! # Ok::<(), umbel_advice::Error>(())
 //! ```
+//!
+//! A [`Goal`] is two of keys, rate and size, and what the filter must be able to do. [`advise`] plans every kind for it, ranks
+//! those that fit by measured time and by space ([`Ranking`]), and lists the [`Obstacle`]s of the others. The command line's
+//! `umbel plan` prints this. [`Profile`] shows how evenly the bits of a filter are used, for a picture of it.
 
 mod error;
 mod explain;
@@ -28,64 +37,64 @@ pub use profile::{Load, Profile, Section, Stretch};
 use umbel::format::{self, Header};
 use umbel::{Capacity, Form, Kind, Plan, PlanError, Variant};
 
-/// What a filter is for. Two of `keys`, `fpp` and a size (`memory`, `ship` or both) suffice; with all three, the sizes
-/// are limits.
+/// The goal of a filter. Give two of `keys`, `fpp` and a size (`memory`, `ship` or both); with all three, the sizes are
+/// limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Goal {
-    /// Keys to hold; with `grows` those there will be at first, with `ages` the last ones, which matter.
+    /// Keys to hold; with `grows` the initial ones, with `ages` the most recent ones, which matter.
     pub keys: Option<u64>,
-    /// The most an absent key may pass, in (0, 1).
+    /// The maximum false positive rate, in (0, 1).
     pub fpp: Option<f64>,
-    /// Most bytes of the filter in memory.
+    /// The maximum bytes of the filter in memory.
     pub memory: Option<u64>,
-    /// Most bytes of the file that is sent to others.
+    /// The maximum bytes of the file that is sent to others.
     pub ship: Option<u64>,
-    /// Keys are taken out again, one by one.
+    /// Whether keys are removed, one by one.
     pub deletes: bool,
-    /// More keys than `keys` may come, nobody knows how many.
+    /// Whether more keys than `keys` may come, an unknown number.
     pub grows: bool,
-    /// All keys are known before the filter is made, and none comes later.
+    /// Whether all keys are known before the filter is made, and none is added later.
     pub known: bool,
-    /// Only the last keys matter; older ones are to be forgotten.
+    /// Whether only the most recent keys matter, and older ones should be forgotten.
     pub ages: bool,
-    /// Keys, known as well, that must not pass: an allow list.
+    /// The number of keys, also known, that must not pass: an allow list.
     pub except: u64,
-    /// What look-ups cost, to find out what a filter saves.
+    /// The costs of look-ups, from which to compute what a filter saves.
     pub costs: Option<Costs>,
 }
 
-/// What look-ups cost.
+/// The costs of look-ups.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
-    /// Nanoseconds of the look-up that the filter stands before, and spares for absent keys.
+    /// Nanoseconds of the look-up that the filter guards, and avoids for absent keys.
     pub lookup: f64,
-    /// Nanoseconds that a false answer costs; usually those of a look-up.
+    /// Nanoseconds that a false positive costs; usually those of a look-up.
     pub false_answer: f64,
     /// The share of look-ups whose key is absent, in [0, 1].
     pub absent: f64,
 }
 
-/// A kind of filter for a goal.
+/// A kind of filter, evaluated for a goal.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Choice {
-    /// Which.
+    /// The kind, with its parameter.
     pub variant: Variant,
-    /// Its plan; none when there cannot be one.
+    /// Its plan, if there is one.
     pub plan: Option<Plan>,
-    /// Bytes in memory: of one that grows, before it does; of a cascade, of all its levels.
+    /// Bytes in memory: for a filter that grows, before it does; for a cascade, of all its levels.
     pub memory: u64,
     /// Bytes of the file that is sent: a counting filter is sent as the blocked one it converts to.
     pub ship: u64,
-    /// The rate that the formulas give.
+    /// The predicted rate.
     pub fpp: f64,
-    /// Cache lines that a look-up of a key that is there touches.
+    /// Cache lines that a look-up of a present key reads.
     pub lines: f64,
-    /// What a look-up was measured to take.
+    /// The measured time of a look-up.
     pub price: Option<Price>,
-    /// Expected nanoseconds of a look-up with the filter in front, when the goal tells what look-ups cost.
+    /// Expected nanoseconds of a look-up behind the filter, if the goal has costs.
     pub cost: Option<f64>,
-    /// Why it does not fit; it does when there is nothing.
+    /// The reasons why it does not fit; empty if it does.
     pub obstacles: Vec<Obstacle>,
 }
 
@@ -93,11 +102,11 @@ pub struct Choice {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Obstacle {
-    /// Keys cannot be taken out.
+    /// Keys cannot be removed.
     KeepsKeys,
     /// It is for a fixed number of keys.
     DoesNotGrow,
-    /// It takes all its keys at once, and the goal does not say that they are known.
+    /// It is built once from all its keys, and the goal does not say that they are known.
     BuiltAtOnce,
     /// It forgets keys.
     Forgets,
@@ -105,25 +114,25 @@ pub enum Obstacle {
     NeverForgets,
     /// It holds rows of several fields.
     Rows,
-    /// So many keys that must not pass would, on average.
+    /// On average, this many of the keys that must not pass would.
     LetsPass(f64),
-    /// Without keys that must not pass it is only a blocked filter with more to it.
+    /// Without keys that must not pass it is a blocked filter with overhead.
     NothingExcluded,
-    /// It takes more memory than there is.
+    /// It needs more memory than the goal allows.
     Memory {
-        /// Bytes it takes.
+        /// Bytes it needs.
         needs: u64,
-        /// Bytes there are.
+        /// Bytes allowed.
         limit: u64,
     },
     /// Its file is larger than what can be sent.
     Ship {
-        /// Bytes it takes.
+        /// Bytes it needs.
         needs: u64,
         /// Bytes that can be sent.
         limit: u64,
     },
-    /// There is no such plan.
+    /// The plan is impossible.
     Plan(PlanError),
 }
 
@@ -153,13 +162,13 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// What to do.
+/// The recommendation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// Take this kind, the first of the choices.
+    /// Use this kind, the first of the choices.
     Take(Variant),
-    /// Do not filter: with the best filter a look-up costs so many nanoseconds, without one no more.
+    /// Use no filter: with the best one a look-up costs as much as without, or more.
     NoFilter {
         /// Expected nanoseconds of a look-up with the best filter.
         with: f64,
@@ -170,53 +179,52 @@ pub enum Verdict {
     Nothing,
 }
 
-/// Below this rate kinds are ranked by their size alone. The bits of a blocked filter grow faster than log₂(1/p), for its
-/// fullest blocks must keep the rate: 2 times that at 1e-6, 3 times at 1e-9 and 8 at 1e-12, where a classic filter
-/// has 1.44 times as many throughout. Time × space would choose it all the same, for a look-up in a classic filter takes longer
-/// the lower its rate.
+/// Below this rate, kinds are ranked by size alone. The bits of a blocked filter grow faster than log₂(1/p), because
+/// its fullest blocks must keep the rate: they are 2 times that at 1e-6, 3 times at 1e-9 and 8 times at 1e-12, where a
+/// classic filter always has 1.44 times as many. Time × space would still choose it, since a look-up in a classic
+/// filter takes longer the lower its rate.
 pub const LOW_FPP: f64 = 1e-6;
 
-/// A filter for as many keys as are to be held in a given size is none when more absent keys than this pass it.
+/// If more absent keys than this pass the filter that fits a given size, it does not count as a filter.
 const MOST_FPP: f64 = 0.99;
 
-/// What the choices are ranked by.
+/// The criterion by which choices are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ranking {
     /// The expected cost of a look-up.
     Cost,
-    /// What is sent for what it holds: the bytes of the file, or at one size the rate, or at one size and rate the
-    /// keys.
+    /// The file that is sent: its bytes; with a given size, the rate; with a given size and rate, the keys.
     Shipped,
-    /// Time × space: the nanoseconds of a look-up, times bits a key over those that no filter of its rate can do
-    /// without, log₂(1/p).
+    /// Time × space: the nanoseconds of a look-up, times bits per key over log₂(1/p), the fewest that any filter of its
+    /// rate needs.
     TimeSpace,
-    /// Bits a key over log₂(1/p) alone, for rates below [`LOW_FPP`].
+    /// Bits per key over log₂(1/p) alone, for rates below [`LOW_FPP`].
     Space,
 }
 
-/// Every kind, the fitting ones first and the best of these on top.
+/// The advice for a goal: every kind, with the best fitting one first.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Advice {
-    /// What to do.
+    /// The recommendation.
     pub verdict: Verdict,
-    /// What the order rests on.
+    /// The criterion of the order.
     pub ranking: Ranking,
-    /// The kinds: those that fit, ranked; then the others.
+    /// The kinds that fit, ranked; then the others.
     pub choices: Vec<Choice>,
 }
 
-/// Every kind for a goal, ranked. Costs some milliseconds, most of it for the sums over block loads.
+/// Ranks every kind for a goal. Takes some milliseconds, most of it for the sums over block loads.
 ///
 /// # Errors
-/// [`Error::OpenGoal`] unless two of keys, fpp and a size are there; [`Error::Plan`] for no keys or no rate;
-/// [`Error::Costs`] for negative or infinite costs or a share outside [0, 1].
+/// [`Error::OpenGoal`] unless two of keys, fpp and a size are given; [`Error::Plan`] for no keys or an impossible rate;
+/// [`Error::Costs`] for negative or infinite costs, or a share outside [0, 1].
 pub fn advise(goal: &Goal) -> Result<Advice, Error> {
     goal.check()?;
     let mut variants: Vec<Variant> = Kind::ALL.map(Variant::from).into();
     if goal.except > 0 {
-        // Beside levels, one filter and an exact list.
+        // In addition to levels, one filter with an exact list.
         variants.push(Variant::Cascade { form: Form::List });
     }
     let mut choices: Vec<Choice> =
@@ -301,7 +309,7 @@ impl Goal {
         Choice { variant, plan, memory, ship, fpp, lines, price, cost, obstacles }
     }
 
-    /// What the goal asks for and the kind cannot do.
+    /// What the goal needs and the kind cannot do.
     fn obstacles(&self, kind: Kind) -> Vec<Obstacle> {
         let forgets = kind.capacity() == Capacity::Last;
         let mut obstacles = Vec::new();
@@ -326,7 +334,7 @@ impl Goal {
             (Kind::Cascade, 1..) => Plan::for_lists(variant, keys, self.except, fpp),
             _ => Plan::for_keys(variant, keys, fpp),
         };
-        // Bytes of payload, as far as they are limited.
+        // The limit in bytes of payload.
         let sent = self.ship.map(|ship| ship.saturating_sub(overhead(ship)) * shrinkage(variant));
         let size = match (self.memory, sent) {
             (Some(memory), Some(sent)) => Some(memory.min(sent)),
@@ -345,7 +353,7 @@ impl Goal {
         }
     }
 
-    /// By bisection of the rate's logarithm: more levels make up for a first one that is small.
+    /// By bisection of the rate's logarithm: more levels compensate for a small first one.
     fn lowest_rate(
         &self,
         keys: u64,
@@ -375,17 +383,17 @@ impl Goal {
     fn lines(&self, plan: &Plan) -> f64 {
         match plan.variant() {
             Variant::Blocked | Variant::Scalable { .. } => 1.0,
-            // The first two planes of a block tell whether its counters are 0.
+            // The first two planes of a block show whether its counters are 0.
             Variant::Counting { .. } => 2.0,
             Variant::Window { generations } => f64::from(generations),
-            // A key that is there is looked up in every other level too, as far as levels pass it: half of them do.
+            // A present key is looked up in the further levels too, as long as they let it pass: half of them do.
             Variant::Cascade { form: Form::Levels } if self.except > 0 => 3.0,
             Variant::Coded { .. } | Variant::Cascade { .. } => 1.0,
             _ => f64::from(plan.probes()),
         }
     }
 
-    /// Those that fit first, then by the ranking.
+    /// Orders those that fit first, then by the ranking.
     fn order(&self, ranking: Ranking, left: &Choice, right: &Choice) -> Ordering {
         let over_bound = |choice: &Choice| Some(choice.bits_per_key()? / -choice.fpp.log2());
         let rank = |choice: &Choice| match ranking {
@@ -401,7 +409,7 @@ impl Goal {
                 price.map_or(f64::INFINITY, |(space, price)| price.one * space)
             }
         };
-        // Sizes differ by less than a hundredth between kinds that only round them otherwise.
+        // Differences below a hundredth are only rounding, so they do not count.
         let by_size = matches!(ranking, Ranking::Shipped | Ranking::Space);
         let rank = |choice: &Choice| match rank(choice) {
             rank if by_size && rank > 0.0 => (100.0 * rank.ln()).round(),
@@ -417,28 +425,28 @@ impl Goal {
 }
 
 impl Choice {
-    /// Whether nothing is in the way.
+    /// Returns whether the kind fits the goal.
     pub fn fits(&self) -> bool {
         self.obstacles.is_empty()
     }
 
-    /// Bits in memory for each key it is planned for.
+    /// Returns the bits in memory per planned key.
     pub fn bits_per_key(&self) -> Option<f64> {
         self.plan.as_ref().map(|plan| 8.0 * self.memory as f64 / plan.keys() as f64)
     }
 
-    /// How the figures come about: the formulas with the numbers in.
+    /// Returns the derivation of its figures: the formulas with numbers filled in.
     pub fn explain(&self, goal: &Goal) -> Vec<Step> {
         explain::explain(self, goal)
     }
 }
 
-/// Bytes of a file beside its payload: header and checksums.
+/// Bytes of a file besides its payload: header and checksums.
 fn overhead(payload: u64) -> u64 {
     format::file_length(Header::LENGTH as u64, payload).map_or(0, |length| length - payload)
 }
 
-/// How many times smaller what is sent is than what is in memory.
+/// The ratio of the bytes in memory to those sent.
 fn shrinkage(variant: Variant) -> u64 {
     match variant {
         Variant::Counting { counter_bits } => counter_bits.into(),

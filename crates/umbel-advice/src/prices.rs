@@ -1,30 +1,31 @@
-//! What a look-up takes, as measured.
+//! The measured time of a look-up in each kind.
 
 use umbel::{Kind, Plan};
 
-/// Where the prices come from.
+/// The machine and date of the measurement.
 pub const MEASURED_ON: &str =
     "AMD EPYC, 2 CPUs, 32 MiB of L3; 10 million keys at 1 %, one thread, 2026-11-22";
 
-/// Nanoseconds of a look-up, the key already hashed; half of the keys there.
+/// Nanoseconds of a look-up, with the key already hashed and half of the keys present.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price {
-    /// One key a call.
+    /// With one key per call.
     pub one: f64,
-    /// In a batch, cache misses overlapped.
+    /// In a batch, with overlapping cache misses.
     pub batch: f64,
 }
 
-/// The mean of hits and misses, of each the median of three rounds of `cargo x bench --kinds`:
+/// The mean of hits and misses, each the median of three rounds of `cargo x bench --kinds`:
 /// `bench/record/2026-11-22-kinds.md`.
 ///
-/// Filters of 10 million keys at 1 % take 8 to 110 MB. Those that fit the last cache cost more when they are larger:
-/// blocked ones at 100 million keys 16 ns a key and 10 in a batch, others about a memory access more for each line.
+/// Filters of 10 million keys at 1 % have 8 to 110 MB. Those that fit in the last-level cache cost more when they are
+/// larger: with 100 million keys, blocked ones 16 ns per key and 10 in a batch, others about one memory access more for
+/// each cache line.
 ///
-/// Where every probe of a key has a line of its own, a hit takes time for each of them, and a miss for about two, as half
-/// of the bits are set: 300 ns a hit, not 111, for the 20 probes of a classic filter at 1e-6.
+/// If every probe of a key has a cache line of its own, a hit takes time for each of them, and a miss for about two,
+/// since half of the bits are set: 300 ns per hit, not 111, for the 20 probes of a classic filter at 1e-6.
 pub(crate) fn of(plan: &Plan) -> Option<Price> {
-    // Hits and misses of one key a call, and in a batch; the probes they were measured with.
+    // Hits and misses with one key per call, and in a batch; the number of probes they were measured with.
     let scattered = |one: [f64; 2], batch: [f64; 2], measured: u32| {
         let times = f64::from(plan.probes()) / f64::from(measured);
         let mean = |[hit, miss]: [f64; 2]| (hit * times + miss) / 2.0;
@@ -40,9 +41,9 @@ pub(crate) fn of(plan: &Plan) -> Option<Price> {
         Kind::Window => (50.0, 23.0),
         Kind::Bloomier => (49.0, 19.0),
         Kind::Coded => (195.0, 91.0),
-        // Of its first level: the others are small.
+        // The price of its first level: the others are small.
         Kind::Cascade => (30.0, 6.5),
-        // Rows of attributes, and what nobody has measured.
+        // Rows of attributes, and anything not measured.
         _ => return None,
     };
     Some(Price { one, batch })

@@ -1,7 +1,7 @@
-//! How full the blocks of a filter are, one by one and along the file, beside what chance predicts: the data
-//! of a picture that tells a sound filter from one with a broken hash, or written to in one place only.
+//! How full the blocks of a filter are, in total and along the file, compared with what chance predicts: the data of a
+//! picture that distinguishes a sound filter from one with a broken hash, or with keys in one place only.
 //!
-//! The filters count what is in their blocks; what is expected of all kinds alike is here.
+//! Filters count their own blocks; the expectations, common to all kinds, are computed here.
 
 use umbel::filter::Part;
 use umbel::hash::Hashing;
@@ -31,22 +31,22 @@ const BLOCK_BITS: u64 = 512;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Profile {
-    /// What is counted: `bits`, or `counters`, `cells` or `codes` in use.
+    /// The unit of counts: `bits`, or `counters`, `cells` or `codes` in use.
     pub cells: &'static str,
-    /// Blocks in all: cache lines of 64 bytes, in the counting kind groups of 512 counters.
+    /// The total number of blocks: cache lines of 64 bytes; in the counting kind, groups of 512 counters.
     pub blocks: u64,
-    /// `loads[i]`: blocks with `i` cells set or in use. As long as a block has cells, and one more.
+    /// `loads[i]`: the number of blocks with `i` cells set or in use. It has one entry more than a block has cells.
     pub loads: Vec<u64>,
-    /// How many blocks chance gives that number, for as many keys as the bits tell of: in blocked filters and the
-    /// kinds made of them by Poisson loads ([`math::blocked::set_bits`](umbel::math::blocked::set_bits)), in classic
-    /// and sliced ones by the binomial distribution. None in the other kinds, and where a part has none.
+    /// The expected `loads` for as many keys as the bits indicate: with Poisson loads in blocked filters and the kinds
+    /// made of them ([`math::blocked::set_bits`](umbel::math::blocked::set_bits)), with the binomial distribution in
+    /// classic and sliced ones. `None` for other kinds, and if a part has none.
     pub expected: Option<Vec<f64>>,
     /// The fill along the file, in order.
     pub stretches: Vec<Stretch>,
-    /// The parts of the file one after the other; none in a filter of one piece, and in a window, whose generations
-    /// lie interleaved.
+    /// The parts of the file, in order; empty for a filter of one piece, and for a window, whose generations are
+    /// interleaved.
     pub sections: Vec<Section>,
-    /// The generations of a window, in the order of their places; none in the other kinds.
+    /// The generations of a window, in the order of their places; empty for other kinds.
     pub generations: Vec<Load>,
 }
 
@@ -63,7 +63,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Of blocks that each have `cells` cells; none without blocks.
+    /// For blocks that each have `cells` cells; `None` without blocks.
     fn of(loads: impl Iterator<Item = u32>, cells: f64) -> Option<Self> {
         let (mut blocks, mut sum, mut min, mut max) = (0u64, 0u64, u32::MAX, 0);
         for load in loads {
@@ -76,13 +76,13 @@ impl Load {
     }
 }
 
-/// Some blocks in a row.
+/// A run of consecutive blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Stretch {
     /// The first block, counted from 0.
     pub start: u64,
-    /// How many there are; at least 1.
+    /// The number of blocks; at least 1.
     pub blocks: u64,
     /// Cells set over cells, in [0, 1].
     pub fill: f64,
@@ -96,16 +96,17 @@ pub struct Stretch {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Section {
-    /// What the part is, as [`Part`] has it: `link 1`, or its own name.
+    /// The name of the part, from [`Part`]: `link 1`, or its own name.
     pub name: String,
     /// The first block, counted from 0.
     pub start: u64,
-    /// How many there are.
+    /// The number of blocks.
     pub blocks: u64,
 }
 
 impl Profile {
-    /// That of a filter, its fill along the file in `stretches` stretches. Two passes over its bits.
+    /// Computes the profile of a filter, with its fill along the file in `stretches` stretches. Two passes over its
+    /// bits.
     pub fn of<S: AsRef<[Block]>, H: Hashing>(filter: &AnyFilter<S, H>, stretches: usize) -> Self {
         let plan = filter.plan();
         let cells = match plan.kind() {
@@ -151,14 +152,14 @@ impl Profile {
     }
 }
 
-/// A profile being made, block by block.
+/// A profile under construction, block by block.
 struct Gather {
     profile: Profile,
     /// Cells of a block.
     per_block: f64,
     /// Blocks so far.
     at: u64,
-    /// Cells of the stretch at hand, and those in use.
+    /// The cells of the present stretch, and those in use.
     stretch: (f64, f64),
 }
 
@@ -183,11 +184,11 @@ impl Gather {
         Self { profile, per_block: per_block.into(), at: 0, stretch: (0.0, 0.0) }
     }
 
-    /// The next block of the file: cells in use of those it has.
+    /// Adds the next block of the file: its cells in use, and its cells.
     fn block(&mut self, used: u32, cells: f64) {
         let Self { profile, at, stretch, .. } = self;
         profile.loads[used as usize] += 1;
-        // Stretches differ in length by one block at most, so the number is this one or the one before.
+        // Stretches differ in length by one block at most, so the index is this one or the one before.
         let count = profile.stretches.len() as u64;
         let guess = (u128::from(*at) * u128::from(count) / u128::from(profile.blocks)) as usize;
         let next = profile.stretches.get(guess + 1).is_some_and(|next| next.start <= *at);
@@ -202,7 +203,7 @@ impl Gather {
         *at += 1;
     }
 
-    /// Blocks of which nothing is predicted.
+    /// Adds blocks for which nothing is predicted.
     fn unknown(&mut self, name: Option<String>, loads: &[u32]) {
         let start = self.at;
         loads.iter().for_each(|&load| self.block(load, self.per_block));
@@ -210,7 +211,7 @@ impl Gather {
         self.profile.expected = None;
     }
 
-    /// The blocks of blocked filters of one size, which take turns.
+    /// Adds the blocks of blocked filters of one size, which are interleaved.
     fn blocked(&mut self, name: Option<String>, probes: u32, turns: usize, loads: &[u32]) {
         let start = self.at;
         let mut sums = vec![0u64; turns];
@@ -230,7 +231,7 @@ impl Gather {
         sums.into_iter().for_each(|sum| self.expect(probes, blocks, sum));
     }
 
-    /// The blocks of a blocked, classic or sliced filter; the last one may have fewer bits.
+    /// Adds the blocks of a blocked, classic or sliced filter; the last one may have fewer bits.
     fn plain(&mut self, name: Option<String>, plan: &Plan, loads: &[u32]) {
         if plan.kind() == Kind::Blocked {
             return self.blocked(name, plan.probes(), 1, loads);
@@ -243,7 +244,7 @@ impl Gather {
             (left, sum) = (left - bits, sum + u64::from(load));
         }
         self.section(name, start);
-        // Every bit is set as likely as any other.
+        // All bits are equally likely to be set.
         let fill = sum as f64 / plan.bits() as f64;
         self.add((plan.bits() / BLOCK_BITS) as f64, &binomial(BLOCK_BITS as usize, fill));
         if let rest @ 1.. = plan.bits() % BLOCK_BITS {
@@ -256,13 +257,13 @@ impl Gather {
         self.profile.sections.extend(name.map(|name| Section { name, start, blocks }));
     }
 
-    /// What is expected of so many blocks of a blocked filter with so many cells in use.
+    /// Adds the expectation for these blocks of a blocked filter with this many cells in use.
     fn expect(&mut self, probes: u32, blocks: f64, used: u64) {
         if blocks == 0.0 {
             return;
         }
         let cells = blocks * self.per_block;
-        // Of a full filter the keys are unknown; the most that leave a bit clear do.
+        // The keys of a full filter are unknown: assume the most that leave a bit clear.
         let clear = (cells - used as f64).max(0.5);
         let load = -(clear / cells).ln() / blocked::bit_chance(probes);
         self.add(blocks, &blocked::set_bits(load.max(0.0), probes));
@@ -281,7 +282,7 @@ impl Gather {
     }
 }
 
-/// The chances of 0 to `n` successes in `n` trials, each with chance `p`.
+/// The probabilities of 0 to `n` successes in `n` trials, each with probability `p`.
 fn binomial(n: usize, p: f64) -> Vec<f64> {
     let mut chances = vec![0.0; n + 1];
     let mode = (((n + 1) as f64 * p) as usize).min(n);
@@ -304,13 +305,13 @@ mod tests {
 
     use super::*;
 
-    /// A filter of `keys` keys planned for so many.
+    /// A filter with this plan that holds `keys` keys.
     fn filter(plan: &Plan, keys: u64) -> AnyFilter {
         let keys: Vec<u64> = (0..keys).collect();
         AnyFilter::build(plan, &keys, KeyHasher::default()).unwrap()
     }
 
-    /// What holds of every profile.
+    /// Makes a profile and checks what holds for every one.
     fn check(filter: &AnyFilter, stretches: usize) -> Profile {
         let (profile, receipt) = (Profile::of(filter, stretches), filter.receipt());
         assert_eq!(profile.loads.iter().sum::<u64>(), profile.blocks, "{filter:?}");

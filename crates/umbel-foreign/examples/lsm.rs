@@ -1,7 +1,7 @@
-//! What the Bloom filter of a table saves a storage engine: reads of data blocks for keys that are not there.
+//! How many reads of data blocks a table's Bloom filter saves a storage engine, for absent keys.
 //!
-//! Opens a table file of LevelDB (`.ldb`) or RocksDB (`.sst`), whose filter umbel asks where it lies in the file,
-//! and looks up keys with the filter and without:
+//! Opens a table file of LevelDB (`.ldb`) or RocksDB (`.sst`), queries its filter in place, and looks up keys with the
+//! filter and without:
 //!
 //! ```text
 //! cargo run -p umbel-foreign --example lsm                          the two tables in testdata/foreign/tables
@@ -12,11 +12,11 @@
 //! data block 0 | data block 1 | … | filter block | (properties) | metaindex block | index block | footer
 //! ```
 //!
-//! The footer tells where metaindex and index are; the metaindex where the filter is; the index, for each
-//! data block, a key that is not less than its last one. A key in a table has 8 bytes behind it, of which
-//! version it is. LevelDB has a filter for each 2 KiB of the file in which data blocks start, so it searches
-//! the index before it asks; RocksDB has one filter for all and asks first.
-//! Formats: `google/leveldb`, `doc/table_format.md`; `facebook/rocksdb`, `table/format.cc`.
+//! The footer locates metaindex and index; the metaindex locates the filter; the index has, for each data block, a key
+//! that is not less than its last one. A key in a table is followed by 8 bytes with its version. LevelDB has a filter
+//! for each 2 KiB of the file in which data blocks start, so it searches the index before it queries a filter; RocksDB
+//! has one filter for the whole table and queries it first. Formats: `google/leveldb`, `doc/table_format.md`;
+//! `facebook/rocksdb`, `table/format.cc`.
 
 use std::env;
 use std::error::Error;
@@ -83,7 +83,7 @@ fn report(name: &str) -> Result<String> {
     Ok(text + "\n")
 }
 
-/// How many keys there are, and blocks read for them without the filter and with it.
+/// The number of keys present, and of blocks read for them without the filter and with it.
 fn totals(table: &Table<'_>, keys: impl Iterator<Item = String>) -> Result<[usize; 3]> {
     let mut totals = [0; 3];
     for key in keys {
@@ -93,15 +93,15 @@ fn totals(table: &Table<'_>, keys: impl Iterator<Item = String>) -> Result<[usiz
     Ok(totals)
 }
 
-/// A table file: what of it an engine keeps in memory.
+/// A table file: the parts that an engine keeps in memory.
 struct Table<'a> {
     file: &'a [u8],
-    /// For each data block, a key that is not less than any of its.
+    /// For each data block, a key that is not less than any of its own.
     index: Vec<(Vec<u8>, Handle)>,
     filter: Filter<'a>,
 }
 
-/// Where a block is: its first byte, and its bytes without the five of its trailer.
+/// The location of a block: its first byte, and its bytes without the five of its trailer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Handle {
     offset: usize,
@@ -114,12 +114,12 @@ enum Filter<'a> {
         shift: u32,
         pieces: Vec<LevelDb<&'a [u8]>>,
     },
-    /// RocksDB's: of all keys.
+    /// RocksDB's: one for all keys.
     Full(Box<dyn ForeignFilter + 'a>),
     None,
 }
 
-/// What came of looking a key up.
+/// The result of looking a key up.
 #[derive(Debug, PartialEq)]
 struct Found {
     present: bool,
@@ -129,9 +129,9 @@ struct Found {
     reads: [usize; 2],
 }
 
-/// Bytes behind a block: how it is compressed, and a checksum.
+/// Bytes after a block: its compression, and a checksum.
 const TRAILER: usize = 5;
-/// Bytes behind a key: its sequence number and its type.
+/// Bytes after a key: its sequence number and its type.
 const VERSION: usize = 8;
 
 impl<'a> Table<'a> {
@@ -179,7 +179,7 @@ impl<'a> Table<'a> {
     }
 
     fn open_rocksdb(file: &'a [u8], footer: &[u8]) -> Result<Self> {
-        // A byte tells the kind of checksum; format versions from 6 on have another footer.
+        // A byte gives the kind of checksum; format versions from 6 on have another footer.
         let (handles, version) = footer.split_last_chunk().ok_or(SHORT)?;
         let version = u32::from_le_bytes(*version);
         if !(1..=5).contains(&version) {
@@ -228,8 +228,8 @@ impl<'a> Table<'a> {
             _ => {
                 let mut before = Handle { offset: 0, size: 0 };
                 let next = |rest: &mut &[u8], shared, _| {
-                    // A key that shares nothing comes with its place; others only with how much more or
-                    // less their block has than the one before, right behind which it is.
+                    // A key that shares nothing comes with its offset; others only with the difference in size from the
+                    // block before, which they follow directly.
                     before = match shared {
                         0 => Handle::read(rest)?,
                         _ => {
@@ -254,7 +254,7 @@ impl<'a> Table<'a> {
     fn look_up(&self, key: &[u8]) -> Result<Found> {
         let at = self.index.partition_point(|(last, _)| last.as_slice() < key);
         let Some((_, handle)) = self.index.get(at) else {
-            // Beyond the last key: no block can have it.
+            // After the last key: no block can have it.
             return Ok(Found { present: false, passes: false, reads: [0, 0] });
         };
         let passes = self.filter.passes(key, *handle)?;
@@ -308,7 +308,7 @@ fn tail(bytes: &[u8], length: usize) -> Result<&[u8]> {
     Ok(bytes.len().checked_sub(length).map(|from| &bytes[from..]).ok_or(SHORT)?)
 }
 
-/// Seven bits a byte, the lowest first.
+/// Seven bits per byte, the lowest first.
 fn varint(bytes: &mut &[u8]) -> Result<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
@@ -340,7 +340,7 @@ fn user_key(key: &[u8]) -> Result<&[u8]> {
     Ok(key.len().checked_sub(VERSION).map(|end| &key[..end]).ok_or(SHORT)?)
 }
 
-/// A value as most blocks have it: as many bytes as its length says.
+/// A value as in most blocks: as many bytes as its length.
 fn plain<'a>(rest: &mut &'a [u8], _: u64, length: u64) -> Result<&'a [u8]> {
     let (value, after) = rest.split_at_checked(length.try_into()?).ok_or(SHORT)?;
     *rest = after;
@@ -403,9 +403,9 @@ mod tests {
                 assert!(!found.present, "{name} {key}");
                 read += found.reads[1];
             }
-            // 10 bits a key let 0.8 to 1 % pass: 2000 keys mean 20, and 20 + 6 · √20 < 47.
+            // 10 bits per key let 0.8 to 1 % pass: 2000 keys mean 20, and 20 + 6 · √20 < 47.
             assert!((1..47).contains(&read), "{name}: {read}");
-            // The last index key may be "v", the shortest text behind all users.
+            // The last index key may be "v", the shortest text after all users.
             let beyond = table.look_up(b"w").unwrap();
             assert_eq!(beyond.reads, [0, 0]);
             assert!(report(name).unwrap().contains(&format!("{read} ")));
@@ -419,7 +419,7 @@ mod tests {
             for end in (0..file.len()).step_by(97) {
                 assert!(Table::open(&file[..end]).is_err(), "{name}: {end} bytes");
             }
-            // Behind the data blocks.
+            // After the data blocks.
             for i in file.len() - 2000..file.len() {
                 for bit in [0, 3, 7] {
                     let mut changed = file.clone();

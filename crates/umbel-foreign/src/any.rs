@@ -1,4 +1,4 @@
-//! A foreign filter of whichever format.
+//! A foreign filter whose format is known only at run time.
 
 use std::io::Write;
 
@@ -21,13 +21,13 @@ use crate::spark::Spark;
 use crate::squid::Squid;
 use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
 
-/// The enum over all systems and what is the same for each. A line is a variant, its type, its
-/// formats. The type has `new`, `plan`, `decode`, `union` and `to_owned` as [`Plain`](crate::Plain), and the traits.
+/// The enum of all systems, and what they share. Each line is a variant, its type and its formats. The type has `new`,
+/// `plan`, `decode`, `union` and `to_owned` like [`Plain`](crate::Plain), and implements the traits.
 macro_rules! systems {
     ($($(#[$doc:meta])* $name:ident($type:ty, $owned:ty): $($format:ident)|+;)*) => {
-        /// A foreign filter of one of the formats; the front ends work on this.
+        /// A foreign filter of any format. The front ends work on this type.
         ///
-        /// `S` is where the content lives: [`Bytes`] to own it, `&[u8]` or a map to borrow it.
+        /// `S` holds the content: [`Bytes`] owns it, `&[u8]` or a map borrows it.
         #[derive(Clone, Debug)]
         #[non_exhaustive]
         pub enum Foreign<S = Bytes> {
@@ -35,21 +35,21 @@ macro_rules! systems {
         }
 
         impl Foreign {
-            /// An empty filter of the size that the system itself would choose.
+            /// Makes an empty filter of the size that the system itself would choose.
             ///
             /// # Errors
-            /// [`Error::Parameter`] for what the format cannot be given or needs;
-            /// [`Error::Fpp`]; [`Error::OutOfMemory`].
+            /// [`Error::Parameter`] for a parameter that the format does not accept, or that it needs; [`Error::Fpp`];
+            /// [`Error::OutOfMemory`].
             pub fn new(format: Format, given: &Parameters) -> Result<Self, Error> {
                 match format {
                     $($(Format::$format)|+ => Ok(Self::$name(<$owned>::new(format, given)?)),)*
                 }
             }
 
-            /// What [`new`](Self::new) would make.
+            /// Plans what [`new`](Self::new) would make.
             ///
             /// # Errors
-            /// As there, without the memory.
+            /// As [`new`](Self::new), except for memory.
             pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
                 match format {
                     $($(Format::$format)|+ => <$owned>::plan(format, given),)*
@@ -62,11 +62,11 @@ macro_rules! systems {
                 }
             }
 
-            /// Adds all keys of `other`: the bits become those of a filter with both sets of keys.
+            /// Adds all keys of `other`: the bits become those of a filter with the keys of both.
             ///
             /// # Errors
-            /// [`Error::FormatsDiffer`]; [`Error::Differ`], which names what else differs: the
-            /// scheme with its seed, the bits, or the probes. `self` is then as it was.
+            /// [`Error::FormatsDiffer`]; [`Error::Differ`], which names what else differs: the scheme with its seed,
+            /// the bits, or the probes. `self` is unchanged then.
             pub fn union<T: AsRef<[u8]>>(&mut self, other: &Foreign<T>) -> Result<(), Error> {
                 match (self, other) {
                     $((Self::$name(left), Foreign::$name(right)) => left.union(right),)*
@@ -78,29 +78,27 @@ macro_rules! systems {
         }
 
         impl<S: AsRef<[u8]>> Foreign<S> {
-            /// The filter that `content` holds, all of it and nothing else.
+            /// Decodes the filter that `content` holds, which must be the filter and nothing else.
             ///
             /// # Errors
-            /// [`Error::Field`] for a field that is not as the format has it,
-            /// [`Error::Length`] for too few bytes or too many,
-            /// [`Error::Parameter`] for a format whose files leave to be told what is in
-            /// them. Never panics, for any input.
+            /// [`Error::Field`] for an invalid field, [`Error::Length`] for too few or too many bytes,
+            /// [`Error::Parameter`] for a format whose files do not describe themselves. Never panics, for any input.
             pub fn decode(format: Format, content: S) -> Result<Self, Error> {
                 Self::decode_with(format, content, &Parameters::default())
             }
 
-            /// As [`decode`](Self::decode), with what files of the format do not tell:
+            /// Like [`decode`](Self::decode), with the parameters that files of the format do not contain:
             /// [`Format::told`].
             ///
             /// # Errors
-            /// As there.
+            /// As [`decode`](Self::decode).
             pub fn decode_with(format: Format, content: S, given: &Parameters) -> Result<Self, Error> {
                 match format {
                     $($(Format::$format)|+ => Ok(Self::$name(<$type>::decode(format, content, given)?)),)*
                 }
             }
 
-            /// A copy that owns its content, which can be inserted into.
+            /// Copies the filter; the copy owns its content and accepts keys.
             ///
             /// # Errors
             /// [`Error::OutOfMemory`].
@@ -157,8 +155,8 @@ systems! {
 }
 
 impl Foreign {
-    /// A filter with these keys, made as the system makes it: where its size follows from the number of
-    /// keys and none is given, they are counted first, as it counts them.
+    /// Builds a filter of these keys as the system does. If its size follows from the number of keys, and none is
+    /// given, they are counted first, the way the system counts them.
     ///
     /// # Errors
     /// As [`new`](Self::new) and [`insert`](ForeignInsert::insert).
@@ -189,11 +187,11 @@ impl Foreign {
 }
 
 impl<S: AsRef<[u8]>> Foreign<S> {
-    /// What the sets of two filters share, from their bits. Copies one of them for that.
+    /// Estimates what the sets of two filters share, from their bits. Copies one of them.
     ///
     /// # Errors
-    /// As [`union`](Foreign::union); [`Error::NotComparable`] of a filter of several parts, and of one that answers without
-    /// looking at bits.
+    /// As [`union`](Foreign::union); [`Error::NotComparable`] for a filter of several parts, and for one that answers
+    /// without reading bits.
     pub fn compare<T: AsRef<[u8]>>(&self, other: &Foreign<T>) -> Result<Comparison, Error> {
         let mut union = self.to_owned()?;
         union.union(other)?;
@@ -218,12 +216,12 @@ impl<S: AsRef<[u8]>> Foreign<S> {
         })
     }
 
-    /// The same filter in another format of the same system: `parquet` and `parquet-bits`, or `bits-and-blooms`
-    /// and its JSON. A copy when it has the format already.
+    /// Converts to another format of the same system: `parquet` and `parquet-bits`, or `bits-and-blooms` and its JSON.
+    /// A copy if it has the format already.
     ///
     /// # Errors
-    /// [`Error::CannotConvert`] for any other: a filter does not keep its keys, and no two systems put
-    /// them in the same places. [`Error::Field`] for one too large for the format; [`Error::OutOfMemory`].
+    /// [`Error::CannotConvert`] for any other format: a filter does not store its keys, and no two systems place them
+    /// alike. [`Error::Field`] for a filter too large for the format; [`Error::OutOfMemory`].
     pub fn convert(&self, to: Format) -> Result<Foreign, Error> {
         let from = self.format();
         match (self, to) {
@@ -243,10 +241,10 @@ impl<S: AsRef<[u8]>> Foreign<S> {
     }
 }
 
-/// Counts keys as a system does that sizes a filter by how many there are.
+/// Counts keys the way a system does that sizes a filter by their number.
 ///
-/// RocksDB, which gets its keys in the order of a table, leaves out those whose hash equals that of the key just
-/// before; others count every key.
+/// RocksDB, which gets its keys in the order of a table, skips those with the same hash as the key just before; others
+/// count every key.
 #[derive(Clone, Debug)]
 pub struct KeyCounter {
     hash: Option<fn(Key<'_>) -> Result<u64, Error>>,
@@ -255,7 +253,7 @@ pub struct KeyCounter {
 }
 
 impl KeyCounter {
-    /// None yet.
+    /// Starts at 0 keys.
     pub fn new(format: Format) -> Self {
         let hash: Option<fn(Key<'_>) -> Result<u64, Error>> = match format {
             Format::RocksDb => Some(rocksdb::fast_hash),
@@ -265,10 +263,10 @@ impl KeyCounter {
         Self { hash, before: None, keys: 0 }
     }
 
-    /// The next key.
+    /// Counts the next key.
     ///
     /// # Errors
-    /// As [`ForeignFilter::contains`], where it looks at keys.
+    /// As [`ForeignFilter::contains`], for formats that read keys.
     pub fn add(&mut self, key: Key<'_>) -> Result<(), Error> {
         let hash = self.hash.map(|hash| hash(key)).transpose()?;
         self.keys += u64::from(hash.is_none() || hash != self.before);
@@ -276,7 +274,7 @@ impl KeyCounter {
         Ok(())
     }
 
-    /// How many it counted.
+    /// Returns the number of keys counted.
     pub fn keys(&self) -> u64 {
         self.keys
     }
@@ -386,7 +384,7 @@ mod tests {
                 let keys: Vec<_> = keys.map(|i| format!("key {i}")).collect();
                 Foreign::build(format, &given, keys.iter().map(|key| Key::Bytes(key.as_bytes())))
             };
-            // Squid takes addresses of pages, and some formats no rate.
+            // Squid's keys are URLs, and some formats accept no rate.
             let (Ok(left), Ok(right)) = (of(0..3000), of(2000..4000)) else { continue };
             let found = left.compare(&right).unwrap_or_else(|error| panic!("{format}: {error}"));
             let overlap = found.overlap.unwrap();
@@ -426,7 +424,7 @@ mod tests {
             let refused = fills(&mut filter).unwrap_err();
             assert!(matches!(refused, Error::GrowthLimit { .. }), "{format}: {refused}");
             assert!(filter.bytes() < 3 * bytes);
-            // It is whole: what was put in is there.
+            // It is intact: the inserted keys are there.
             assert!((0..50u32).all(|i| filter.contains(Key::Bytes(&i.to_le_bytes())).unwrap()));
             filter.set_limit(u64::MAX);
             assert!(fills(&mut filter).is_ok() && filter.bytes() > 3 * bytes);

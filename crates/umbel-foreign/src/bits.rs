@@ -1,10 +1,10 @@
-//! Arrays of bits in the byte order of the file they came from, so that they need no copy.
+//! Arrays of bits in the byte order of their file, so that they need no copy.
 
 use std::ops::Range;
 
 use crate::arch;
 
-/// Which byte of an array holds a bit.
+/// The byte of an array that holds a bit.
 ///
 /// ```text
 /// bit                0 .. 7   8 .. 15        48 .. 55   56 .. 63   64 .. 71
@@ -35,13 +35,13 @@ impl Order {
     /// Whether the bit is set.
     ///
     /// # Panics
-    /// When it is beyond the end of `array`; so for the other functions.
+    /// If it is beyond the end of `array`; so for the other functions.
     #[inline(always)]
     pub(crate) fn get(self, array: &[u8], position: u64) -> bool {
         array[self.byte(position)] >> (position % 8) & 1 == 1
     }
 
-    /// Sets the bit; true when it was clear.
+    /// Sets the bit; true if it was clear.
     #[inline(always)]
     pub(crate) fn set(self, array: &mut [u8], position: u64) -> bool {
         let (byte, bit) = (&mut array[self.byte(position)], 1 << (position % 8));
@@ -50,7 +50,7 @@ impl Order {
         was_clear
     }
 
-    /// Asks for the cache line of the bit.
+    /// Prefetches the cache line of the bit.
     #[inline(always)]
     pub(crate) fn ask(self, array: &[u8], position: u64) {
         arch::prefetch(array.as_ptr().wrapping_add(self.byte(position)));
@@ -86,7 +86,7 @@ pub(crate) fn padding_is_clear(array: &[u8], bits: u64) -> bool {
     )
 }
 
-/// Sets every bit of `array` that `other`, as long, has.
+/// Sets every bit of `array` that is set in `other`, which has the same length.
 pub(crate) fn or(array: &mut [u8], other: &[u8]) {
     for (byte, other) in array.iter_mut().zip(other) {
         *byte |= other;

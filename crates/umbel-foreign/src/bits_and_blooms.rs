@@ -8,8 +8,8 @@
 //! {"m":4793,"k":4,"b":"the same from byte 16 on, in URL-safe padded base64"}
 //! ```
 //!
-//! bitset can be told, for a whole program, to write its words the other way around: such files are not
-//! told apart from these but by their padding.
+//! bitset can be configured, for a whole program, to write its words in the other byte order: such files differ from
+//! these only in their padding.
 
 use std::borrow::Cow;
 use std::f64::consts::LN_2;
@@ -42,7 +42,7 @@ use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters,
 /// ```
 pub type BitsAndBlooms<S = Bytes> = Plain<Fields, S>;
 
-/// What the header of a file says.
+/// The header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
     bits: u64,
@@ -50,10 +50,10 @@ pub struct Fields {
     array: Range<usize>,
 }
 
-/// Bytes of m and k, which JSON has as numbers.
+/// The bytes of m and k, which are numbers in JSON.
 const SIZES: usize = 16;
 
-/// Bits and probes of `NewWithEstimates`: m = ⌈−n·ln p / (ln 2)²⌉, k = ⌈ln 2 · m/n⌉, 1 at least.
+/// Returns the bits and probes of `NewWithEstimates`: m = ⌈−n·ln p / (ln 2)²⌉, k = ⌈ln 2 · m/n⌉, at least 1.
 pub fn optimal_size(keys: u64, fpp: f64) -> (u64, u64) {
     let bits = (-(keys as f64) * fpp.ln() / (LN_2 * LN_2)).ceil();
     let probes = (LN_2 * bits / keys as f64).ceil();
@@ -151,8 +151,7 @@ fn array_bytes(bits: u64) -> u64 {
     bits.div_ceil(64).saturating_mul(8)
 }
 
-/// A filter of bits-and-blooms in JSON. It has the binary form inside, so that its content is owned
-/// wherever it came from.
+/// A filter of bits-and-blooms in JSON. It is decoded to the binary form, so it owns its content.
 #[derive(Clone, Debug)]
 pub struct BitsAndBloomsJson {
     binary: BitsAndBlooms,
@@ -160,8 +159,7 @@ pub struct BitsAndBloomsJson {
 
 const JSON: Format = Format::BitsAndBloomsJson;
 
-/// The members as they stand there: told their types, serde would quote what has another in its error, and a file
-/// may be one long text.
+/// The members as raw text: with typed ones, serde's error would quote a wrong value, and a file may be one long text.
 #[derive(Deserialize)]
 struct Json<'a> {
     #[serde(borrow)]
@@ -172,12 +170,12 @@ struct Json<'a> {
     b: &'a RawValue,
 }
 
-/// Text that is copied only when it has escapes.
+/// Text that is copied only if it has escapes.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'a> Json<'a> {
-    /// m, k and b of a content.
+    /// Parses m, k and b.
     fn parse(content: &'a [u8]) -> Result<(u64, u64, Cow<'a, str>), Error> {
         let refused = |found: &'static str| {
             refuse(JSON, "JSON", found, "an object with whole numbers m and k and a text b")
@@ -198,7 +196,7 @@ impl<'a> Json<'a> {
 }
 
 impl BitsAndBloomsJson {
-    /// An empty filter of the size that the package would choose.
+    /// Makes an empty filter of the size that the package would choose.
     ///
     /// # Errors
     /// As [`Plain::new`].
@@ -207,10 +205,10 @@ impl BitsAndBloomsJson {
         Ok(Self { binary: BitsAndBlooms::new(Format::BitsAndBlooms, given)? })
     }
 
-    /// What [`new`](Self::new) would make.
+    /// Plans what [`new`](Self::new) would make.
     ///
     /// # Errors
-    /// As there, without the memory.
+    /// As [`new`](Self::new), except for memory.
     pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         given.check(format)?;
         let plan = Fields::plan(format, given)?;
@@ -219,7 +217,7 @@ impl BitsAndBloomsJson {
         Ok(Plan { bytes: base64 + frame, ..plan })
     }
 
-    /// The filter that `content` holds.
+    /// Decodes the filter that `content` holds.
     ///
     /// # Errors
     /// As [`Plain::decode`], and [`Error::OutOfMemory`].
@@ -239,7 +237,7 @@ impl BitsAndBloomsJson {
         Ok(Self { binary: BitsAndBlooms::decode(format, binary, given)? })
     }
 
-    /// A copy.
+    /// Copies the filter.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -255,12 +253,12 @@ impl BitsAndBloomsJson {
         self.binary.union(&other.binary)
     }
 
-    /// The same filter in its binary form.
+    /// Returns the filter in its binary form.
     pub fn binary(&self) -> &BitsAndBlooms {
         &self.binary
     }
 
-    /// The filter that has this binary form.
+    /// Makes the filter from its binary form.
     pub fn from_binary(binary: BitsAndBlooms) -> Self {
         Self { binary }
     }

@@ -1,4 +1,4 @@
-//! The content of files: owned, and read field by field without trust.
+//! The content of files: owned, and read field by field without trusting it.
 
 use std::ops::{Deref, DerefMut, Range};
 
@@ -6,15 +6,15 @@ use umbel::{Block, Blocks};
 
 use crate::{Error, Format, Value};
 
-/// Bytes of a cache line, which is what memory is had in.
+/// Bytes of a cache line, the unit of allocation.
 const LINE: usize = size_of::<Block>();
 
-/// Probes that a file may ask for where its field holds more: far above what any rate takes, far below
-/// what would make one question to a damaged file take seconds.
+/// The maximum number of probes accepted from a file whose field holds more: far above what any rate needs, far below
+/// where one look-up in a damaged file would take seconds.
 pub(crate) const MOST_PROBES: u32 = 1 << 16;
 
-/// Owned content of a file: bytes whose array of bits starts a cache line, so that no block of it lies
-/// across two; in huge pages when there are many.
+/// The owned content of a file: bytes whose array of bits starts a cache line, so that no block spans two; in huge
+/// pages if it is large.
 #[derive(Clone)]
 pub struct Bytes {
     blocks: Blocks,
@@ -23,20 +23,20 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// `len` zeroed bytes; the one at `aligned` has an address that is a multiple of 64.
+    /// Allocates `len` zeroed bytes, with the byte at `aligned` at an address that is a multiple of 64.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], instead of an abort.
+    /// [`Error::OutOfMemory`] instead of an abort.
     pub fn zeroed(len: usize, aligned: usize) -> Result<Self, Error> {
         let start = aligned.wrapping_neg() % LINE;
         let bytes = (len as u64).saturating_add(start as u64);
-        // Nothing else can fail there.
+        // Nothing else can fail here.
         let blocks = Blocks::zeroed(bytes.div_ceil(LINE as u64))
             .map_err(|_| Error::OutOfMemory { bytes })?;
         Ok(Self { blocks, start, len })
     }
 
-    /// A copy of `content`, aligned at the byte `aligned`.
+    /// Copies `content`, aligned at the byte `aligned`.
     ///
     /// # Errors
     /// As [`zeroed`](Self::zeroed).
@@ -76,7 +76,7 @@ impl std::fmt::Debug for Bytes {
     }
 }
 
-/// Reads fields from the front of a file's content; what is not there is an error that names the field.
+/// Reads fields from the front of a file's content; a missing one is an error that names it.
 pub(crate) struct Reader<'a> {
     format: Format,
     content: &'a [u8],
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
         f64_le: f64 = from_le_bytes;
     }
 
-    /// Where the array of bits lies when it has `len` bytes and `tail` more bytes follow, no fewer and no more.
+    /// The range of the array of bits if it has `len` bytes and exactly `tail` bytes follow.
     pub(crate) fn rest(&self, len: u64, tail: u64) -> Result<Range<usize>, Error> {
         let (start, found) = (self.at as u64, self.content.len() as u64);
         let expected = start.saturating_add(len).saturating_add(tail);
@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The error of a field of a file that is not as it should be.
+/// The error of an invalid field of a file.
 pub(crate) fn refuse(
     format: Format,
     field: &'static str,
@@ -157,7 +157,7 @@ pub(crate) fn refuse(
     Error::Field { format, field, found: found.into(), expected }
 }
 
-/// Refuses a field unless it is `right`.
+/// Returns an error for a field unless it is `right`.
 pub(crate) fn check(
     format: Format,
     field: &'static str,

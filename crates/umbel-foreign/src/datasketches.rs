@@ -10,11 +10,10 @@
 //!                      | set bits u64     | words of 64 bits |
 //! ```
 //!
-//! The number of set bits is 2⁶⁴ − 1 where it was not counted: Java writes that after `update`, the true
-//! one after nothing but `queryAndUpdate`, and after a union until the next `update`. The hash is XXH64
-//! with the seed, taken again with itself as seed; numbers are hashed as 8 bytes little-endian, text as
-//! UTF-8. The empty text is ignored: never inserted, never found (an empty array of bytes, which Java
-//! hashes, is taken for it here).
+//! The number of set bits is 2⁶⁴ − 1 if it was not counted: Java writes that after `update`, and after a union until
+//! the next `update`; it writes the true number if only `queryAndUpdate` was used. The hash is XXH64 with the seed,
+//! computed again with itself as seed; numbers are hashed as 8 bytes little-endian, text as UTF-8. The empty text is
+//! ignored: never inserted, never found (an empty array of bytes, which Java hashes, is treated like it here).
 
 use std::f64::consts::LN_2;
 use std::ops::Range;
@@ -42,36 +41,36 @@ use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 /// ```
 pub type DataSketches<S = Bytes> = Plain<Fields, S>;
 
-/// What the header of a file says.
+/// The header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
     probes: u16,
     seed: u64,
     words: u32,
-    /// Set bits, where they are counted.
+    /// The set bits, if they are counted.
     counted: Option<u64>,
     /// Whether insertions count them.
     counts: bool,
-    /// None of the words are there while no bit is set.
+    /// Empty while no bit is set.
     array: Range<usize>,
 }
 
-/// The seed that DataSketches takes when none is given.
+/// The default seed of DataSketches.
 const USUAL_SEED: u64 = 9001;
-/// Words of the largest filter, as Java has it.
+/// Words of the largest filter in Java.
 const MOST_WORDS: u32 = i32::MAX as u32 - 4;
 /// Bytes of the header of an empty filter.
 const HEAD: usize = 24;
-/// Where the set bits are counted.
+/// The range of the number of set bits.
 const COUNT: Range<usize> = 24..32;
 const EMPTY: u8 = 4;
 
-/// Bits that DataSketches suggests for `keys` keys: ⌈−n·ln p / (ln 2)²⌉.
+/// Returns the bits that DataSketches suggests for `keys` keys: ⌈−n·ln p / (ln 2)²⌉.
 pub fn suggested_bits(keys: u64, fpp: f64) -> u64 {
     (-(keys as f64) * fpp.ln() / (LN_2 * LN_2)).ceil() as u64
 }
 
-/// Probes that DataSketches suggests for so many bits, before they are rounded up to words: ⌈(m/n)·ln 2⌉.
+/// Returns the probes that DataSketches suggests for this many bits, before they are rounded up to words: ⌈(m/n)·ln 2⌉.
 pub fn suggested_probes(keys: u64, bits: u64) -> u32 {
     (bits as f64 / keys as f64 * LN_2).ceil() as u32
 }
@@ -253,12 +252,12 @@ impl Layout for Fields {
 }
 
 impl Fields {
-    /// Bits, m, also of an empty filter, whose file has none of them.
+    /// Returns the bits, m, even for an empty filter, whose file has none.
     pub fn bits_planned(&self) -> u64 {
         64 * u64::from(self.words)
     }
 
-    /// Writes the number of set bits down.
+    /// Stores the number of set bits.
     fn count(&self, content: &mut Bytes) {
         content[COUNT].copy_from_slice(&self.counted.unwrap_or(u64::MAX).to_le_bytes());
     }
@@ -293,14 +292,14 @@ mod tests {
         let set_bits = filter.receipt().set_bits;
         assert_eq!(counted.content()[COUNT], set_bits.to_le_bytes());
         assert!(counted.contains("key".into()).unwrap());
-        // So does Java for a union, also with nothing, until the next key.
+        // Java does the same for a union, even with nothing, until the next key.
         filter.union(&new(&given)).unwrap();
         assert_eq!(filter.content(), counted.content());
         filter.insert("key".into()).unwrap();
         assert_eq!(filter.content()[COUNT], [255; 8]);
         counted.insert("key".into()).unwrap();
         assert_eq!(counted.content()[COUNT], set_bits.to_le_bytes());
-        // A count that is wrong is damage.
+        // A wrong count is damage.
         let mut file = counted.encode().unwrap();
         assert!(
             DataSketches::decode(Format::DataSketches, &file[..], &Parameters::default()).is_ok()

@@ -1,5 +1,5 @@
-//! Why a foreign filter was refused. Messages give what was expected, what was found and, where it is known, what to
-//! do; the caller that knows a path puts it in front.
+//! Why a foreign filter was refused. Messages say what was expected, what was found and, if known, what to do; the
+//! caller that knows a path puts it in front.
 
 use std::fmt;
 
@@ -9,78 +9,78 @@ use crate::{Format, KeyType};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A name that no format has.
+    /// No format has this name.
     #[error("{name:?} is not a format of another system; the formats are {}", names(Format::ALL.map(Format::name)))]
     UnknownFormat {
         /// The name.
         name: String,
     },
-    /// A name that no type of key has.
+    /// No type of key has this name.
     #[error("{name:?} is not a type of keys; the types are {}", names(KeyType::ALL.map(KeyType::name)))]
     UnknownKeyType {
         /// The name.
         name: String,
     },
-    /// A field of a file that is not as its format has it.
+    /// A field of a file is invalid in its format.
     #[error("{format}: `{field}` is {found}; expected {expected}; another format, or damaged?")]
     Field {
-        /// Format it was read as.
+        /// The format it was read as.
         format: Format,
         /// Name of the field.
         field: &'static str,
-        /// Value found.
+        /// The value found.
         found: Value,
-        /// What would be right.
+        /// What would be valid.
         expected: &'static str,
     },
-    /// A file that is not the JSON that its format has.
+    /// A file is not the JSON that its format needs.
     #[error(
         "{format}: not the expected JSON: {source}; expected an object with whole numbers m and k and a string b; another format, or damaged?"
     )]
     Json {
-        /// Format it was read as.
+        /// The format it was read as.
         format: Format,
-        /// What the parser said.
+        /// The parser's error.
         source: serde_json::Error,
     },
-    /// Fewer bytes than a file declares, or more.
+    /// A file has fewer bytes than it declares, or more.
     #[error("{format}: declares {expected} bytes, found {found}; {}",
         if found < expected { "truncated? copy it again" } else { "another format, or was something appended?" })]
     Length {
-        /// Format it was read as.
+        /// The format it was read as.
         format: Format,
-        /// Bytes that its fields ask for.
+        /// The bytes that its fields declare.
         expected: u64,
-        /// Bytes there are.
+        /// The bytes found.
         found: u64,
     },
 
-    /// A parameter that a format cannot be given, or that is missing.
+    /// A format does not accept a parameter, or one is missing.
     #[error("{format}: the parameter `{parameter}` is {found}; expected {expected}")]
     Parameter {
-        /// Format to be made.
+        /// The format to make.
         format: Format,
         /// Name of the parameter.
         parameter: &'static str,
-        /// Value found, or the text `missing`.
+        /// The value found, or the text `nothing`.
         found: Value,
-        /// What would be right.
+        /// What would be valid.
         expected: &'static str,
     },
-    /// A false-positive probability outside (0, 1).
+    /// The false positive rate is outside (0, 1).
     #[error("fpp {0} is not a probability between 0 and 1 (both excluded); 0.01 is 1 %")]
     Fpp(f64),
-    /// A filter for no keys, of a system that makes none.
+    /// The system makes no filters for no keys.
     #[error("zero keys: a filter is planned for at least 1 key")]
     ZeroKeys,
-    /// More bits than the system can have in a filter.
+    /// The filter would need more bits than the system supports.
     #[error("the filter would need {bits:.3e} bits, more than the system supports")]
     TooLarge {
-        /// Bits that the parameters ask for.
+        /// The bits that the parameters need.
         bits: f64,
     },
 
-    /// A type of key that the system does not hash.
+    /// The system does not hash this type of key.
     #[error("{format} filters do not hold keys of type {found}; their types are {}", names(format.key_types().iter().map(|key| key.name())))]
     KeyType {
         /// Format of the filter.
@@ -88,7 +88,7 @@ pub enum Error {
         /// Type of the key.
         found: &'static str,
     },
-    /// A key that the system refuses.
+    /// The system refuses this key.
     #[error("{format} filters refuse {what}")]
     Key {
         /// Format of the filter.
@@ -96,31 +96,31 @@ pub enum Error {
         /// What is refused.
         what: &'static str,
     },
-    /// A line that is no key of the type asked for.
+    /// A line is not a key of the requested type.
     #[error("\"{}\" is not of type {expected}; name the right type of keys, or leave the line out", line.escape_ascii())]
     KeyText {
         /// The line.
         line: Vec<u8>,
-        /// What it should be.
+        /// The type requested.
         expected: KeyType,
     },
-    /// A filter that takes no more keys.
+    /// The filter accepts no more keys.
     #[error("the {format} filter is full: it was planned for {keys} keys; build one for more")]
     Full {
         /// Format of the filter.
         format: Format,
-        /// Keys it was made for.
+        /// The keys it was made for.
         keys: u64,
     },
-    /// A filter that would grow beyond the limit set for it.
+    /// The filter would grow beyond the limit set for it.
     #[error(
         "the filter would grow to {bytes} bytes, more than the limit of {limit}; \
          raise the limit, or rebuild it for more keys"
     )]
     GrowthLimit {
-        /// Bytes in memory while it grows.
+        /// The bytes in memory while it grows.
         bytes: u64,
-        /// Bytes it may take.
+        /// The limit in bytes.
         limit: u64,
     },
 
@@ -132,30 +132,30 @@ pub enum Error {
         /// Format of the right filter.
         right: Format,
     },
-    /// Filters that put keys in different places cannot be merged.
+    /// Filters that place keys differently cannot be merged.
     #[error(
         "the {what} of one filter is {left}, of the other {right}; build both with the same parameters"
     )]
     Differ {
         /// What differs.
         what: &'static str,
-        /// That of the left filter.
+        /// Its value in the left filter.
         left: Value,
-        /// That of the right filter.
+        /// Its value in the right filter.
         right: Value,
     },
-    /// A filter whose bits are of no use in the format asked for.
+    /// The filter does not convert to the requested format.
     #[error(
         "a {from} filter does not convert to {to}, which puts keys in other positions; a filter does not store its keys, so build one in that format from them"
     )]
     CannotConvert {
         /// Format of the filter.
         from: Format,
-        /// Format asked for.
+        /// The requested format.
         to: Format,
     },
 
-    /// A filter that does not tell what it shares with another.
+    /// The filter cannot be compared with another.
     #[error(
         "{format}: a filter of several parts, or one without probes, cannot be compared; build each filter in one part, for all of its keys"
     )]
@@ -164,10 +164,10 @@ pub enum Error {
         format: Format,
     },
 
-    /// The memory for a filter could not be had.
+    /// The memory for a filter could not be allocated.
     #[error("cannot allocate {bytes} bytes of memory for the filter")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: u64,
     },
     /// Reading or writing failed.
@@ -175,7 +175,7 @@ pub enum Error {
     Io(#[from] std::io::Error),
 }
 
-/// A value that an [`Error`] is about.
+/// A value in an [`Error`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
@@ -185,9 +185,9 @@ pub enum Value {
     Integer(i64),
     /// Any number.
     Number(f64),
-    /// What is there, when that is not a number.
+    /// A description of something that is not a number.
     Words(&'static str),
-    /// A text that was given or made: an option, a scheme.
+    /// A text, such as an option or a scheme.
     Text(String),
 }
 
@@ -227,7 +227,7 @@ impl From<usize> for Value {
     }
 }
 
-/// The first of `names` in which two filters differ is an error.
+/// Returns an error for the first of `names` in which two filters differ.
 pub(crate) fn differ<const N: usize>(
     names: [&'static str; N],
     left: [Value; N],
@@ -241,7 +241,7 @@ pub(crate) fn differ<const N: usize>(
     Ok(())
 }
 
-/// Names in a row, for a message.
+/// A list of names, for a message.
 fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().collect::<Vec<_>>().join(", ")
 }

@@ -1,17 +1,17 @@
-//! The formats by name.
+//! The formats and their names.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::{Error, KeyType};
 
-/// A format in which some other system keeps a Bloom filter.
+/// A format in which another system stores a Bloom filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Format {
     /// Parquet's split-block filter with its Thrift header.
     Parquet,
-    /// The bits of a Parquet filter alone, as parquet-java's `writeTo` gives them.
+    /// The bits of a Parquet filter alone, as parquet-java's `writeTo` writes them.
     ParquetBits,
     /// Guava's `BloomFilter.writeTo`.
     Guava,
@@ -47,7 +47,7 @@ pub enum Format {
     BitsAndBloomsJson,
     /// Squid's cache digest.
     Squid,
-    /// A plain bit vector with SHA-1 of salt and key, as Perl programs keep it.
+    /// A plain bit vector with SHA-1 of salt and key, as Perl programs store it.
     SaltedSha1,
 }
 
@@ -76,7 +76,7 @@ impl Format {
         Self::SaltedSha1,
     ];
 
-    /// Its name, as on the command line.
+    /// Returns its name, as on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",
@@ -102,7 +102,7 @@ impl Format {
         }
     }
 
-    /// The types of keys that the system hashes; the first is what is meant when none is named.
+    /// Returns the types of keys that the system hashes; the first is the default.
     pub const fn key_types(self) -> &'static [KeyType] {
         use KeyType::{Bytes, Decimal, F32, F64, I32, I64, Url, Utf16};
         match self {
@@ -126,7 +126,7 @@ impl Format {
         }
     }
 
-    /// The names of the [`Parameters`](crate::Parameters) that its filters are made from.
+    /// Returns the names of the [`Parameters`](crate::Parameters) that its filters are made from.
     pub const fn parameters(self) -> &'static [&'static str] {
         match self {
             Self::Parquet | Self::ParquetBits => &["keys", "fpp", "bits"],
@@ -147,7 +147,7 @@ impl Format {
         }
     }
 
-    /// Words that choose between the ways its writers have, and what they mean.
+    /// Returns the words that choose between its writers' variants, with their meaning.
     pub const fn options(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Parquet | Self::ParquetBits => {
@@ -175,7 +175,7 @@ impl Format {
         }
     }
 
-    /// The names of the [`Parameters`](crate::Parameters) that must be given to read its files.
+    /// Returns the names of the [`Parameters`](crate::Parameters) that must be given to read its files.
     pub const fn told(self) -> &'static [&'static str] {
         match self {
             Self::SaltedSha1 => &["salts"],
@@ -183,17 +183,17 @@ impl Format {
         }
     }
 
-    /// Whether the size follows from the number of keys that come, which must therefore be known first.
+    /// Returns whether the size follows from the number of keys inserted, which must therefore be known first.
     pub const fn counts_keys(self) -> bool {
         matches!(self, Self::LevelDb | Self::RocksDbLegacy | Self::RocksDb)
     }
 
-    /// Whether filters become larger as keys come.
+    /// Returns whether filters grow as keys are inserted.
     pub const fn grows(self) -> bool {
         matches!(self, Self::RedisBloom | Self::Pybloom3Scalable | Self::Pybloom4Scalable)
     }
 
-    /// What gives way in this format when filters grow large, and from where on; `None` where nothing does.
+    /// Returns what stops working in large filters of this format, and from which size on; `None` if nothing does.
     pub const fn limits(self) -> Option<&'static str> {
         Some(match self {
             Self::Parquet | Self::ParquetBits => {

@@ -6,10 +6,10 @@
 //! | strategy i8 | k u8 | words i32 BE | words of 64 bits, most significant byte first |
 //! ```
 //!
-//! The modulus is the whole of the words, m = 64 · words. What a funnel makes of a key is not in the
-//! file: byte arrays and `stringFunnel(UTF_8)` are bytes, `unencodedCharsFunnel` the UTF-16 code units
-//! little-endian, `longFunnel` and `integerFunnel` 8 and 4 bytes little-endian. Java's own serialization
-//! of the same class is another format.
+//! The modulus is all bits of the words, m = 64 · words. The file does not record which funnel made bytes of a key:
+//! byte arrays and `stringFunnel(UTF_8)` are bytes, `unencodedCharsFunnel` gives the UTF-16 code units little-endian,
+//! `longFunnel` and `integerFunnel` 8 and 4 bytes little-endian. Java's own serialization of the same class is another
+//! format.
 
 use std::f64::consts::LN_2;
 use std::ops::Range;
@@ -36,7 +36,7 @@ use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 /// ```
 pub type Guava<S = Bytes> = Plain<Fields, S>;
 
-/// What the header of a file says.
+/// The header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
     strategy: Strategy,
@@ -44,33 +44,34 @@ pub struct Fields {
     array: Range<usize>,
 }
 
-/// How a hash becomes positions; the number is that in the file.
+/// How a hash becomes positions, numbered as in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// `MURMUR128_MITZ_32`, which Guava 11 and 12 wrote: no position beyond 2³¹ − 1.
+    /// `MURMUR128_MITZ_32`, written by Guava 11 and 12: no position above 2³¹ − 1.
     Mitz32 = 0,
-    /// `MURMUR128_MITZ_64`, which every later one writes.
+    /// `MURMUR128_MITZ_64`, written by every later version.
     Mitz64 = 1,
 }
 
-/// Bits that [`Strategy::Mitz32`] reaches.
+/// The bits that [`Strategy::Mitz32`] reaches.
 const REACH_OF_MITZ_32: u64 = 1 << 31;
 
-/// The rate that Guava takes when none is given.
+/// Guava's default rate.
 const USUAL_FPP: f64 = 0.03;
 
-/// Bits that Guava computes for `keys` keys, before it rounds up to words: ⌊−n·ln p / (ln 2)²⌋; 0 keys count as 1.
+/// Returns the bits that Guava computes for `keys` keys, before it rounds up to words: ⌊−n·ln p / (ln 2)²⌋; 0 keys
+/// count as 1.
 pub fn optimal_bits(keys: u64, fpp: f64) -> u64 {
     (-(keys.max(1) as f64) * fpp.ln() / (LN_2 * LN_2)) as u64
 }
 
-/// Probes that Guava 33 chooses, from the rate alone: −log₂ p, rounded.
+/// Returns the probes that Guava 33 chooses, from the rate alone: −log₂ p, rounded.
 pub fn optimal_probes(fpp: f64) -> u32 {
     round(-fpp.ln() / LN_2).max(1)
 }
 
-/// Probes that Guava up to 31.1 chooses, from the bits: (m/n)·ln 2, rounded. They differ from
-/// [`optimal_probes`] for a handful of keys only.
+/// Returns the probes that Guava up to 31.1 chooses, from the bits: (m/n)·ln 2, rounded. They differ from
+/// [`optimal_probes`] only for a handful of keys.
 pub fn optimal_probes_31(keys: u64, bits: u64) -> u32 {
     round(bits as f64 / keys.max(1) as f64 * LN_2).max(1)
 }
@@ -171,7 +172,7 @@ impl Layout for Fields {
     #[inline]
     fn positions(&self, (first, second): Self::Hash<'_>) -> impl Iterator<Item = u64> {
         let (bits, wide) = (self.bits(), self.strategy == Strategy::Mitz64);
-        // Of strategy 0 the halves of the first word, the second counted from 1.
+        // For strategy 0, the halves of the first word, with the second counted from 1.
         let (mut at, step) =
             if wide { (first, second) } else { (first.wrapping_add(first >> 32), first >> 32) };
         (0..self.probes).map(move |_| {
@@ -194,24 +195,24 @@ impl Layout for Fields {
     }
 }
 
-/// Its bits as a signed integer, all of them turned over when that is negative.
+/// Its bits as a signed integer, all of them inverted if that is negative.
 #[inline(always)]
 pub(crate) fn flip(x: u32) -> u32 {
     if (x as i32) < 0 { !x } else { x }
 }
 
-/// Java's `Double.doubleToLongBits`: one pattern for all that is no number.
+/// Java's `Double.doubleToLongBits`: one pattern for all NaNs.
 pub(crate) fn java_bits(number: f64) -> i64 {
     if number.is_nan() { 0x7ff8 << 48 } else { number.to_bits() as i64 }
 }
 
-/// As [`java_bits`], `Float.floatToIntBits`.
+/// Like [`java_bits`], `Float.floatToIntBits`.
 pub(crate) fn java_bits_f32(number: f32) -> i32 {
     if number.is_nan() { 0x7fc0 << 16 } else { number.to_bits() as i32 }
 }
 
 impl<S> Plain<Fields, S> {
-    /// The strategy of the file.
+    /// Returns the strategy of the file.
     pub fn strategy(&self) -> Strategy
     where
         S: AsRef<[u8]>,

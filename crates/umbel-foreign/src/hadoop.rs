@@ -35,7 +35,7 @@ use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 /// ```
 pub type Hadoop<S = Bytes> = Plain<Fields, S>;
 
-/// What the header of a file says.
+/// The header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
     hash: Hash,
@@ -50,7 +50,7 @@ enum Hash {
     Murmur = 1,
 }
 
-/// Bytes before the bits of a file that is not of the older form.
+/// The bytes before the bits of a file that is not of the older form.
 const HEAD: usize = 13;
 /// The first field of a file that is not of the older form.
 const VERSION: i32 = -1;
@@ -110,7 +110,7 @@ impl Layout for Fields {
         Ok(Self { hash, probes, bits, array })
     }
 
-    // The older form starts with two numbers that may be anything.
+    // The older form starts with two arbitrary numbers.
     fn is_certain(&self) -> bool {
         self.array.start == HEAD
     }
@@ -160,7 +160,7 @@ impl Layout for Fields {
         })
     }
 
-    // Asking for the lines first would hash every key twice, which costs more than the misses.
+    // Prefetching would hash every key twice, which costs more than the misses.
     fn ask(&self, _: &[u8], _: Self::Hash<'_>) {}
 }
 

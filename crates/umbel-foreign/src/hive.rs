@@ -6,7 +6,7 @@
 //! | k u8 | words i32 BE | words of 64 bits, most significant byte first |
 //! ```
 //!
-//! A key's bits all lie in one block of eight words. The words are a multiple of eight.
+//! All bits of a key are in one block of eight words. The number of words is a multiple of eight.
 
 use std::f64::consts::LN_2;
 use std::ops::Range;
@@ -33,18 +33,18 @@ use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 /// ```
 pub type Hive<S = Bytes> = Plain<Fields, S>;
 
-/// What the header of a file says.
+/// The header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
     probes: u8,
     array: Range<usize>,
 }
 
-/// The rate that Hive plans for, always: the float 0.05, widened.
+/// The rate that Hive always plans for: the float 0.05, widened.
 const FPP: f64 = 0.05f32 as f64;
 
-/// Words and probes that Hive chooses for `keys` keys. Whole blocks of eight words, and one block more
-/// when there were whole ones already.
+/// Returns the words and probes that Hive chooses for `keys` keys: whole blocks of eight words, plus one block if they
+/// were whole already.
 pub fn optimal_size(keys: u64) -> (u64, u32) {
     let bits = (-(keys as f64) * FPP.ln() / (LN_2 * LN_2)) as u64;
     let words = bits.div_ceil(64);
@@ -120,7 +120,7 @@ impl Layout for Fields {
         (0..self.probes).map(move |_| {
             at = at.wrapping_add(second);
             let within = u64::from(flip(at));
-            // The low three bits choose the word, the next six the bit in it.
+            // The low three bits select the word, the next six the bit in it.
             start + (within & 7) * 64 + (within >> 3 & 63)
         })
     }
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn whole_blocks_get_another() {
         assert_eq!(optimal_size(1), (8, 4));
-        // 6,560 bits are 103 words, 6,652 are 104: 13 blocks, and one more.
+        // 6,560 bits are 103 words, 6,652 are 104: 13 blocks, plus one.
         assert_eq!([1052, 1067].map(|keys| optimal_size(keys).0), [104, 112]);
     }
 

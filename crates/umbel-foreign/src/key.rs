@@ -1,15 +1,15 @@
-//! Keys as other systems hash them.
+//! Keys of other systems, with their types.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::{Error, Format};
 
-/// A key of a type. Most systems hash numbers and texts differently, and none writes down which.
+/// A key with its type. Most systems hash numbers and texts differently, and none records which.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Key<'a> {
-    /// Bytes as they are; text is its UTF-8, or whatever bytes the system makes of it.
+    /// Bytes; for text, its UTF-8 or whatever bytes the system makes of it.
     Bytes(&'a [u8]),
     /// A 64-bit integer.
     I64(i64),
@@ -22,7 +22,7 @@ pub enum Key<'a> {
 }
 
 impl Key<'_> {
-    /// What the key is called in messages.
+    /// Returns the name of the key's type for messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Bytes(_) => "bytes",
@@ -33,7 +33,7 @@ impl Key<'_> {
         }
     }
 
-    /// The error of a format that hashes no keys of this type.
+    /// The error of a format that does not hash keys of this type.
     pub(crate) fn refused(&self, format: Format) -> Error {
         Error::KeyType { format, found: self.kind() }
     }
@@ -73,9 +73,9 @@ pub enum KeyType {
     F64,
     /// A number, as a float.
     F32,
-    /// An integer, as its shortest decimal text: what Python's `str` makes of it.
+    /// An integer, as its shortest decimal text, like Python's `str`.
     Decimal,
-    /// The address of a page.
+    /// A URL.
     Url,
 }
 
@@ -92,7 +92,7 @@ impl KeyType {
         Self::Url,
     ];
 
-    /// Its name, as on the command line.
+    /// Returns its name, as on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bytes => "bytes",
@@ -106,10 +106,10 @@ impl KeyType {
         }
     }
 
-    /// The key that a line is; `buffer` keeps its bytes where they are not those of the line.
+    /// Parses a line as a key; `buffer` holds the key's bytes if they differ from the line's.
     ///
     /// # Errors
-    /// [`Error::KeyText`] when the line is no such number, or not UTF-8 where characters are asked for.
+    /// [`Error::KeyText`] if the line is not such a number, or not UTF-8 where characters are needed.
     pub fn read<'a>(self, line: &'a [u8], buffer: &'a mut Vec<u8>) -> Result<Key<'a>, Error> {
         let refused = || Error::KeyText { line: line.to_vec(), expected: self };
         let text = || std::str::from_utf8(line).map_err(|_| refused());

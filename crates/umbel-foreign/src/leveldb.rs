@@ -7,9 +7,9 @@
 //! | bits, lowest first | k u8 |
 //! ```
 //!
-//! m is 8 · (len − 1). Fewer than 2 bytes hold no key; k above 30 is kept for other formats, and every key
-//! passes. A hash of 32 bits, turned by 17 for the step, gives all positions, so that bits from 2³² on are
-//! never used. goleveldb and Badger compute in 32 bits: there the modulus of a larger filter wraps.
+//! m is 8 · (len − 1). Fewer than 2 bytes hold no key; k above 30 is reserved for other formats, and every key passes.
+//! A 32-bit hash, rotated by 17 for the step, gives all positions, so bits from 2³² on are never used. goleveldb and
+//! Badger compute in 32 bits, so the modulus of a larger filter wraps there.
 
 use std::ops::Range;
 
@@ -21,7 +21,8 @@ use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of LevelDB, goleveldb or Badger.
 ///
-/// Options `goleveldb` and `badger` size as those do, and read filters from 2³² bits on as those do.
+/// The options `goleveldb` and `badger` choose sizes as those systems do, and read filters of 2³² bits or more as those
+/// do.
 ///
 /// ```
 /// use umbel_foreign::{Foreign, ForeignFilter, Format, Key, Parameters};
@@ -34,7 +35,7 @@ use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 /// ```
 pub type LevelDb<S = Bytes> = Plain<Fields, S>;
 
-/// What the last byte of a file says.
+/// The last byte of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
     probes: u8,
@@ -44,13 +45,13 @@ pub struct Fields {
 
 /// Positions are 32 bits wide.
 const REACH: u64 = 1 << 32;
-/// Probes beyond which the byte means something else.
+/// The maximum number of probes; above it the byte means something else.
 const MOST_PROBES: u8 = 30;
-/// Bits a key that most programs ask for.
+/// Bits per key that most programs use.
 const USUAL_BITS_PER_KEY: f64 = 10.0;
 
-/// Bits a key of Badger for a rate: in truth the best number of probes, ⌈−log₂ p⌉, which it takes for bits.
-/// At 0.01 that makes 7 bits a key, of whose keys about 4 % pass.
+/// Returns Badger's bits per key for a rate: really the best number of probes, ⌈−log₂ p⌉, which it uses as bits. At
+/// 0.01 that is 7 bits per key, and about 4 % of keys pass.
 pub fn badger_bits_per_key(fpp: f64) -> u64 {
     #[allow(clippy::approx_constant)] // as written there
     const LN_2: f64 = 0.69314718056;

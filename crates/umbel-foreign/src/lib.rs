@@ -1,8 +1,9 @@
-//! Other systems' Bloom filters, byte for byte: read, asked, filled, joined, made and written.
+//! Bloom filters of other systems (Parquet, Guava, Spark, RedisBloom, RocksDB and more), byte for byte: create, read,
+//! query, fill, merge and write them.
 //!
-//! A foreign filter is the content of its file and what its fields say; the bits stay where they are,
-//! in the order of the file, so that a map of a file is a filter without a copy. What comes out of
-//! [`ForeignFilter::write_to`] is what the other system would have written with the same keys.
+//! A foreign filter works directly on the content of its file: the bits stay in place, in the order of the file, so a
+//! mapped file is a filter without a copy. [`ForeignFilter::write_to`] writes exactly what the other system would have
+//! written with the same keys.
 //!
 //! ```
 //! use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters};
@@ -18,9 +19,11 @@
 //! # Ok::<(), umbel_foreign::Error>(())
 //! ```
 //!
-//! [`Format`] names the formats, [`Parameters`] what their filters are made for, [`Key`] what they hold;
-//! [`recognize`] tells which formats a content can be of. Most formats are one array of bits with
-//! a header: a [`Layout`] each, in a file of its own, which [`Plain`] turns into a filter.
+//! [`Format`] lists the formats, [`Parameters`] what a new filter is made for, and [`Key`] the types of keys;
+//! [`recognize`] finds the formats that a file can have. Most formats are one array of bits with a header: each is a
+//! [`Layout`] in a file of its own, which [`Plain`] turns into a filter.
+//! [docs/formats.md](https://github.com/umbel/umbel/blob/main/docs/formats.md) lists versions and limits; the crate
+//! [`umbel`] has filters in umbel's own format.
 
 mod any;
 mod arch;
@@ -60,39 +63,40 @@ pub use parameters::{Parameters, Plan};
 pub use plain::{Layout, Plain};
 pub use receipt::{Part, Receipt};
 
-/// What every foreign filter does.
+/// The methods of every foreign filter.
 pub trait ForeignFilter {
-    /// Its format.
+    /// Returns its format.
     fn format(&self) -> Format;
 
-    /// How keys become positions, with the seed and all that two filters must share to be joined.
+    /// Returns the way from keys to positions, with the seed and everything else that two filters must share to be
+    /// merged.
     fn scheme(&self) -> String;
 
-    /// Whether its content can hardly be of any other format.
+    /// Returns whether its content is very unlikely to have any other format.
     fn is_certain(&self) -> bool {
         false
     }
 
-    /// The answer that it gives for every key, where the system answers without looking at bits: there are
-    /// none, or not such as it knows.
+    /// Returns the answer for every key, if the system answers without reading bits, because there are none or it does
+    /// not understand them.
     fn fixed(&self) -> Option<bool> {
         None
     }
 
-    /// Whether a key may have been inserted.
+    /// Returns whether a key may have been inserted.
     ///
     /// # Errors
     /// [`Error::KeyType`] for a type that the system does not hash, [`Error::Key`] for a
     /// key that it refuses.
     fn contains(&self, key: Key<'_>) -> Result<bool, Error>;
 
-    /// Asks for many keys, cache misses overlapped: `found[i]` becomes the answer for `keys[i]`.
+    /// Looks up many keys, with overlapping cache misses: `found[i]` becomes the answer for `keys[i]`.
     ///
     /// # Errors
     /// As [`contains`](Self::contains).
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     fn contains_all(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
         assert_eq!(keys.len(), found.len(), "one answer for each key");
         for (key, found) in keys.iter().zip(found) {
@@ -101,19 +105,19 @@ pub trait ForeignFilter {
         Ok(())
     }
 
-    /// Bytes of its file.
+    /// Returns the bytes of its file.
     fn bytes(&self) -> u64;
 
-    /// Bytes that it takes in memory as soon as it holds a key: those of its file, but of an empty DataSketches file, which
-    /// leaves out the bits, up to 16 GiB for 24 bytes.
+    /// Returns the bytes that it needs in memory once it holds a key: those of its file, except for an empty
+    /// DataSketches file, which omits the bits: up to 16 GiB for 24 bytes.
     fn bytes_to_fill(&self) -> u64 {
         self.bytes()
     }
 
-    /// What it really delivers now, from its own bits. One pass over them.
+    /// Computes what it delivers now, from its own bits, in one pass.
     fn receipt(&self) -> Receipt;
 
-    /// Figures of its one array of bits; none of a filter of several parts.
+    /// The figures of its one array of bits; `None` for a filter of several parts.
     #[doc(hidden)]
     fn measured(&self) -> Option<measure::Measure> {
         None
@@ -122,13 +126,13 @@ pub trait ForeignFilter {
     /// Writes its file, byte for byte as the system does.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     fn write_to(&self, out: &mut dyn Write) -> Result<(), Error>;
 
-    /// The bytes of its file.
+    /// Returns its file as bytes.
     ///
     /// # Errors
-    /// None of its own.
+    /// None.
     fn encode(&self) -> Result<Vec<u8>, Error> {
         let mut file = Vec::new();
         self.write_to(&mut file)?;
@@ -136,31 +140,31 @@ pub trait ForeignFilter {
     }
 }
 
-/// What foreign filters do that own their content.
+/// The methods of foreign filters that own their content.
 pub trait ForeignInsert: ForeignFilter {
-    /// Inserts a key; true when it was certainly new.
+    /// Inserts a key; true if it was certainly new.
     ///
     /// # Errors
-    /// As [`ForeignFilter::contains`]; [`Error::Full`] of a format that takes no more keys than planned;
-    /// [`Error::GrowthLimit`] of one that would grow beyond its [limit](Self::set_limit).
+    /// As [`ForeignFilter::contains`]; [`Error::Full`] for a format that accepts no more keys than planned;
+    /// [`Error::GrowthLimit`] for a filter that would grow beyond its [limit](Self::set_limit).
     fn insert(&mut self, key: Key<'_>) -> Result<bool, Error>;
 
-    /// Inserts many keys, in their order.
+    /// Inserts many keys in order.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert): the keys before the one refused are in the filter.
+    /// As [`insert`](Self::insert). The keys before the refused one are in the filter.
     fn insert_all(&mut self, keys: &[Key<'_>]) -> Result<(), Error> {
         keys.iter().try_for_each(|key| self.insert(*key).map(drop))
     }
 
-    /// Bytes that it may take in memory at most, also while it grows; for a filter of a format that
-    /// [grows](Format::grows), others keep their size.
+    /// Limits its memory to `bytes` bytes, also while it grows. Only for a format that [grows](Format::grows); filters
+    /// of others keep their size.
     fn set_limit(&mut self, bytes: u64) {
         let _ = bytes;
     }
 
-    /// What the writer of the format does after the last key, such as Arrow's folding of Parquet
-    /// filters. Nothing for most.
+    /// Does what the writer of the format does after the last key, such as Arrow's folding of Parquet filters. For most
+    /// formats, nothing.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -169,11 +173,11 @@ pub trait ForeignInsert: ForeignFilter {
     }
 }
 
-/// The formats that `content` can be of, and whether it hardly can be of another: those certain first.
+/// Returns the formats that `content` can have, and for each whether any other is very unlikely; those come first.
 ///
-/// Files of most systems have no magic, only fields that must agree with each other and with the length,
-/// so that several formats may be found, or one that the content is not of. Formats whose files leave
-/// out what is needed to read them are not among them. Cost: the headers, and for a few formats one pass.
+/// Files of most systems have no magic number, only fields that must agree with each other and with the length, so it
+/// may find several formats, or a wrong one. It does not find formats whose files omit what is needed to read them.
+/// Reads the headers, and for a few formats all of `content` once.
 pub fn recognize(content: &[u8]) -> Vec<(Format, bool)> {
     let read = |format| {
         let filter = Foreign::decode(format, content).ok()?;

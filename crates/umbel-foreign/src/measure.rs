@@ -1,10 +1,10 @@
-//! What the bits of a filter say: fill, keys, rate.
+//! Fill, keys and rate, computed from the bits of a filter.
 
 use umbel::math::{Coverage, Estimate};
 
 use crate::bits::count_ones;
 
-/// Figures of one array of bits.
+/// The figures of one array of bits.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 pub struct Measure {
@@ -12,22 +12,23 @@ pub struct Measure {
     pub(crate) set_bits: u64,
     pub(crate) keys: Estimate,
     pub(crate) fpp: f64,
-    /// What clear bits tell of keys; none where no bit is looked at.
+    /// How clear bits estimate keys; `None` if the system reads no bits.
     pub(crate) coverage: Option<Coverage>,
 }
 
 impl Measure {
-    /// Of a filter that knows nothing, or lets everything pass.
+    /// For a filter that holds nothing, or lets everything pass.
     pub(crate) fn fixed(answer: bool, bits: u64) -> Self {
         let keys = if answer { f64::INFINITY } else { 0.0 };
         let keys = Estimate { value: keys, low: 0.0, high: keys, deviation: keys };
         Self { bits, set_bits: 0, keys, fpp: f64::from(u8::from(answer)), coverage: None }
     }
 
-    /// Of probes anywhere among `bits` bits: X/m for each (B. H. Bloom 1970), keys by −(m/k)·ln(1 − X/m).
+    /// For probes anywhere among `bits` bits: the rate is X/m per probe (B. H. Bloom 1970), the keys are −(m/k)·ln(1 −
+    /// X/m).
     ///
-    /// Two hashes stretched to k probes raise the rate a little above this (A. Kirsch, M. Mitzenmacher
-    /// 2008, <https://doi.org/10.1002/rsa.20208>), by what vanishes as m grows.
+    /// Two hashes extended to k probes raise the rate slightly above this (A. Kirsch, M. Mitzenmacher 2008,
+    /// <https://doi.org/10.1002/rsa.20208>), by an amount that vanishes as m grows.
     pub(crate) fn spread(array: &[u8], bits: u64, probes: u32) -> Self {
         let set_bits = count_ones(array);
         let clear = bits.saturating_sub(set_bits) as f64;
@@ -36,10 +37,10 @@ impl Measure {
         Self { bits, set_bits, keys: coverage.keys(clear), fpp, coverage: Some(coverage) }
     }
 
-    /// Of probes that all fall into one block of `block` bytes: the rate is the mean over blocks.
+    /// For probes that all fall into one block of `block` bytes: the rate is the mean over blocks.
     ///
-    /// `rate` tells that of a block. `spared` is the chance that a key of the block leaves a bit of it
-    /// clear, `pairs` how many other bits it may leave clear as well and with what chance both.
+    /// `rate` computes that of a block. `spared` is the probability that a key of the block leaves a given bit of it
+    /// clear; `pairs` are how many other bits it may also leave clear, and with what probability both.
     pub(crate) fn blocked(
         array: &[u8],
         block: usize,
@@ -56,7 +57,7 @@ impl Measure {
         Self { bits, set_bits, keys: coverage.keys(clear), fpp, coverage: Some(coverage) }
     }
 
-    /// [`blocked`](Self::blocked) of `probes` probes anywhere in a block of `line` bytes.
+    /// [`blocked`](Self::blocked) for `probes` probes anywhere in a block of `line` bytes.
     pub(crate) fn lines(array: &[u8], line: usize, probes: u32) -> Self {
         let (bits, k) = (8.0 * line as f64, probes as i32);
         Self::blocked(

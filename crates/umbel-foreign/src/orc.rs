@@ -7,9 +7,9 @@
 //!   field 3, bytes    1a | length, a varint | words of 64 bits, least significant byte first
 //! ```
 //!
-//! In an ORC file the messages of a column's row groups are field 1 of a `BloomFilterIndex` message, in a
-//! compressed stream; what is read here is one message. The older stream `BLOOM_FILTER` has field 2,
-//! a field for each word, and strings in the encoding of the JVM that wrote it: it is refused.
+//! In an ORC file the messages of a column's row groups are field 1 of a `BloomFilterIndex` message, in a compressed
+//! stream; this module reads a single message. The older stream `BLOOM_FILTER` has field 2, a field for each word, and
+//! strings in the encoding of the JVM that wrote it: it is refused.
 
 use std::f64::consts::LN_2;
 use std::ops::Range;
@@ -34,20 +34,20 @@ use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 /// ```
 pub type Orc<S = Bytes> = Plain<Fields, S>;
 
-/// What the message says.
+/// The fields of the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
     probes: u32,
     array: Range<usize>,
 }
 
-/// The rate that ORC takes when none is given (`orc.bloom.filter.fpp`).
+/// ORC's default rate (`orc.bloom.filter.fpp`).
 const USUAL_FPP: f64 = 0.01;
-/// Bits are counted in Java's `int`.
+/// Java counts bits in an `int`.
 const MOST_BITS: u64 = i32::MAX as u64;
 
-/// Bits and probes that ORC chooses: whole words, one more when they were whole already, and probes for
-/// the bits there then are.
+/// Returns the bits and probes that ORC chooses: whole words, plus one if they were whole already, and the probes for
+/// that many bits.
 pub fn optimal_size(keys: u64, fpp: f64) -> (u64, u32) {
     let keys = keys.max(1) as f64;
     let bits = (-keys * fpp.ln() / (LN_2 * LN_2)) as u64;
@@ -133,7 +133,7 @@ impl Layout for Fields {
             Key::Bytes(key) => hive::hash64(key),
             Key::I64(key) => wang::hash(key) as u64,
             Key::F64(key) => wang::hash(java_bits(key)) as u64,
-            // Columns of smaller types are hashed as the larger ones.
+            // Columns of smaller types are hashed like the larger ones.
             Key::I32(key) => wang::hash(key.into()) as u64,
             Key::F32(key) => wang::hash(java_bits(key.into())) as u64,
         }))
@@ -171,7 +171,7 @@ fn write_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Reads over a field that later versions of the message may have.
+/// Skips a field that later versions of the message may have.
 fn skip(format: Format, reader: &mut Reader<'_>, tag: u64) -> Result<(), Error> {
     match (tag >> 3, tag & 7) {
         (0 | 1 | 3, _) => Err(refuse(format, "field", tag >> 3, "each field once, of its type")),

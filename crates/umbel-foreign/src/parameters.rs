@@ -1,23 +1,23 @@
-//! What a system is told when it makes a filter, and the file it then plans.
+//! The parameters of a new filter, and the plan that a system makes from them.
 
 use crate::{Error, Format, Value};
 
-/// What a new filter is made for. Each format takes some of these: [`Format::parameters`].
+/// The parameters of a new filter. Each format accepts some of them: [`Format::parameters`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters {
-    /// Keys expected, also called ndv, capacity or entries.
+    /// Expected keys, also called ndv, capacity or entries.
     pub keys: Option<u64>,
-    /// False-positive probability, in (0, 1).
+    /// False positive rate, in (0, 1).
     pub fpp: Option<f64>,
-    /// Bits, in place of what follows from keys and fpp.
+    /// Bits, instead of those that follow from keys and fpp.
     pub bits: Option<u64>,
-    /// Bits for each key.
+    /// Bits per key.
     pub bits_per_key: Option<f64>,
-    /// Probes a key, k.
+    /// Probes per key, k.
     pub probes: Option<u32>,
-    /// Seed of the hash, of those that have one.
+    /// Seed of the hash, if it has one.
     pub seed: Option<i64>,
-    /// How many times larger each part of a filter that grows is than the one before; 0 for none to grow.
+    /// The factor by which each part of a growing filter is larger than the one before; 0 for no growth.
     pub growth: Option<u32>,
     /// Salts, one for each probe.
     pub salts: Vec<Vec<u8>>,
@@ -26,23 +26,23 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// For so many keys at a false-positive probability.
+    /// Returns the parameters for `keys` keys at a false positive rate of `fpp`.
     pub fn for_keys(keys: u64, fpp: f64) -> Self {
         Self { keys: Some(keys), fpp: Some(fpp), ..Self::default() }
     }
 
-    /// The same with an option more.
+    /// Adds an option.
     pub fn with(mut self, option: &str) -> Self {
         self.options.push(option.to_owned());
         self
     }
 
-    /// Whether an option is given.
+    /// Returns whether an option is given.
     pub fn has(&self, option: &str) -> bool {
         self.options.iter().any(|given| given == option)
     }
 
-    /// Refuses what the format does not take.
+    /// Checks that the format accepts all given parameters.
     ///
     /// # Errors
     /// [`Error::Parameter`]; [`Error::Fpp`].
@@ -87,45 +87,45 @@ impl Parameters {
         Error::Parameter { format, parameter, found: found.into(), expected }
     }
 
-    /// The keys, which have to be given.
+    /// The keys, which are required.
     pub(crate) fn keys(&self, format: Format) -> Result<u64, Error> {
         self.keys.ok_or_else(|| Self::refuse(format, "keys", "missing", "the number of keys"))
     }
 
-    /// The probes, which have to be given.
+    /// The probes, which are required.
     pub(crate) fn probes(&self, format: Format) -> Result<u32, Error> {
         self.probes.ok_or_else(|| Self::refuse(format, "probes", "missing", "the probes per key"))
     }
 
-    /// The bits, which have to be given.
+    /// The bits, which are required.
     pub(crate) fn bits(&self, format: Format) -> Result<u64, Error> {
         self.bits.ok_or_else(|| Self::refuse(format, "bits", "missing", "the size in bits"))
     }
 }
 
-/// What a format's own rules make of [`Parameters`]: the file before any key is in it.
+/// The file that follows from [`Parameters`] by a format's own rules, before any key is inserted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The format.
     pub format: Format,
     /// Bits, m, of its (first) array.
     pub bits: u64,
-    /// Probes a key, k.
+    /// Probes per key, k.
     pub probes: u32,
-    /// Bytes of the file; of a format whose empty filters have no bits, with the first key in it.
+    /// Bytes of the file; for a format whose empty filters have no bits, with the first key in it.
     pub bytes: u64,
-    /// What will not be as one would think, such as sizes beyond what the system can use.
+    /// Surprises to expect, such as a size beyond what the system can use.
     pub warnings: Vec<&'static str>,
     /// Bytes before the array.
     pub(crate) head: Vec<u8>,
     /// Bytes of the array, all zero.
     pub(crate) array: u64,
-    /// Bytes behind the array.
+    /// Bytes after the array.
     pub(crate) tail: Vec<u8>,
 }
 
 impl Plan {
-    /// Of a file that is `head`, `array` zero bytes and `tail`.
+    /// For a file that is `head`, `array` zero bytes and `tail`.
     pub(crate) fn new(
         format: Format,
         (bits, probes): (u64, u32),
@@ -137,7 +137,7 @@ impl Plan {
         Self { format, bits, probes, bytes, warnings: Vec::new(), head, array, tail }
     }
 
-    /// Adds a warning where it holds.
+    /// Adds a warning if `when` is true.
     pub(crate) fn warn(mut self, when: bool, warning: &'static str) -> Self {
         if when {
             self.warnings.push(warning);

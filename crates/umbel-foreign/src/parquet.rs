@@ -7,16 +7,16 @@
 //!                               = BLOCK       = XXHASH      = UNCOMPRESSED
 //! ```
 //!
-//! A block is eight little-endian words of 32 bits; a key sets one bit in each. Its XXH64 chooses the
-//! block with the upper half, the bits with the lower:
+//! A block is eight little-endian words of 32 bits; a key sets one bit in each. The upper half of its XXH64 selects the
+//! block, the lower half the bits:
 //!
 //! ```text
 //! block = (h >> 32) * blocks >> 32        bit of word i = (h mod 2^32) * SALT[i] mod 2^32 >> 27
 //! ```
 //!
-//! The value hashed is the plain encoding without a length: text as UTF-8, numbers little-endian, floats
-//! by their IEEE bits. In a Parquet file the footer's `ColumnMetaData` tells where a filter lies: field
-//! 14 its offset, field 15, where there is one, the length.
+//! The hashed value is the plain encoding without a length: text as UTF-8, numbers little-endian, floats by their IEEE
+//! bits. In a Parquet file the footer's `ColumnMetaData` locates a filter: field 14 is its offset, field 15, if
+//! present, its length.
 
 use std::ops::Range;
 
@@ -44,7 +44,7 @@ use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 /// ```
 pub type Parquet<S = Bytes> = Plain<Fields, S>;
 
-/// What the header of a file says.
+/// The header of a file.
 #[derive(Clone, Debug)]
 pub struct Fields {
     kernel: LineKernel,
@@ -57,21 +57,21 @@ pub struct Fields {
 const BLOCK: usize = 32;
 /// The largest filter that any writer makes, in bytes.
 const LARGEST: u64 = 128 << 20;
-/// The rates that parquet-java and Arrow take when none is given.
+/// The default rates of parquet-java and Arrow.
 const USUAL_FPP: [f64; 2] = [0.01, 0.05];
-/// Keys that Arrow takes when none are told.
+/// Arrow's default number of keys.
 const ARROW_KEYS: u64 = 1 << 20;
-/// What follows numBytes in the header of every known writer.
+/// The bytes after numBytes in the header of every known writer.
 const ALGORITHMS: [u8; 13] = [0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0];
 
-/// Bits that the filter would have by its formula: −8n / ln(1 − p^(1/8)).
+/// The bits by the filter's formula: −8n / ln(1 − p^(1/8)).
 fn formula(keys: u64, fpp: f64) -> f64 {
     -8.0 * keys as f64 / (1.0 - fpp.powf(1.0 / 8.0)).ln()
 }
 
-/// Bits that parquet-java computes for `keys` keys, before it takes the power of two above.
+/// Returns the bits that parquet-java computes for `keys` keys, before it rounds up to a power of two.
 ///
-/// Its mask is meant to round to whole blocks of 256 bits but clears bit 8 alone.
+/// Its mask is meant to round to whole blocks of 256 bits, but clears only bit 8.
 pub fn java_bits(keys: u64, fpp: f64) -> u64 {
     let bits = formula(keys, fpp);
     let most = 8.0 * LARGEST as f64;
@@ -79,13 +79,13 @@ pub fn java_bits(keys: u64, fpp: f64) -> u64 {
     ((bits + 255) & !256).max(256)
 }
 
-/// Bits that Arrow chooses for `keys` keys, before it folds: a power of two.
+/// Returns the bits that Arrow chooses for `keys` keys, before it folds: a power of two.
 pub fn arrow_bits(keys: u64, fpp: f64) -> u64 {
     let bits = formula(keys, fpp) as u64;
     bits.clamp(256, 8 * LARGEST).next_power_of_two()
 }
 
-/// The header of a bitset of so many bytes.
+/// The header of a bitset of this many bytes.
 fn header(bytes: u64) -> Vec<u8> {
     let mut head = vec![0x15];
     let mut zigzag = bytes << 1;
@@ -98,8 +98,8 @@ fn header(bytes: u64) -> Vec<u8> {
     head
 }
 
-/// Where in `content`, which begins with a header and may go on behind the filter, the bits lie: how to cut
-/// a filter out of a Parquet file, whose footer tells where it begins but not always where it ends.
+/// Locates the bits in `content`, which begins with a header and may continue after the filter. Use it to cut a filter
+/// out of a Parquet file, whose footer gives its start but not always its end.
 ///
 /// # Errors
 /// [`Error::Field`], [`Error::Length`].
@@ -112,8 +112,8 @@ pub fn extent(content: &[u8]) -> Result<Range<usize>, Error> {
     Ok(bits)
 }
 
-/// As [`extent`], from the header alone, which must be in `content` but not what it announces: how many
-/// bytes of a file to read. Those who write filters now make headers of 15 to 19 bytes.
+/// Like [`extent`], from the header alone: `content` must contain the header but not the bits that it declares. It
+/// shows how many bytes of a file to read. Present writers make headers of 15 to 19 bytes.
 ///
 /// # Errors
 /// As [`extent`].
@@ -154,7 +154,7 @@ pub fn declared_extent(content: &[u8]) -> Result<Range<usize>, Error> {
     Ok(start..start + bytes as usize)
 }
 
-/// Thrift's compact protocol, as far as a header needs it.
+/// The part of Thrift's compact protocol that a header needs.
 struct Thrift<'r, 'a> {
     reader: &'r mut Reader<'a>,
 }
@@ -162,10 +162,10 @@ struct Thrift<'r, 'a> {
 impl Thrift<'_, '_> {
     const I32: u8 = 5;
     const STRUCT: u8 = 12;
-    /// Structures inside structures that are skipped: no known header has any.
+    /// The maximum depth of nested structures to skip: no known header has any.
     const DEPTH: u32 = 8;
 
-    /// The type of the next field, whose number replaces `field`; none at the end of the structure.
+    /// Returns the type of the next field, and stores its number in `field`; `None` at the end of the structure.
     fn field(&mut self, field: &mut i64) -> Result<Option<u8>, Error> {
         let byte = self.reader.u8()?;
         if byte == 0 {
@@ -195,7 +195,7 @@ impl Thrift<'_, '_> {
         Ok((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
     }
 
-    /// Passes over a value of a type that is not known here.
+    /// Skips a value of an unknown type.
     fn skip(&mut self, kind: u8, depth: u32) -> Result<(), Error> {
         let format = Format::Parquet;
         check(format, "header", "nested", depth < Self::DEPTH, "no structures this deep")?;
@@ -209,7 +209,7 @@ impl Thrift<'_, '_> {
                 let length = usize::try_from(length).unwrap_or(usize::MAX);
                 self.reader.take(length)?;
             }
-            // Lists and sets, then maps: a count believed costs nothing, since every element takes a byte.
+            // Lists and sets, then maps: trusting the count is harmless, since every element takes a byte.
             9 | 10 => {
                 let head = self.reader.u8()?;
                 let count = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
@@ -237,7 +237,7 @@ impl Thrift<'_, '_> {
         Ok(())
     }
 
-    /// Passes over an element of a list or a map, where truth values take a byte.
+    /// Skips an element of a list or a map, where booleans take a byte.
     fn skip_element(&mut self, kind: u8, depth: u32) -> Result<(), Error> {
         match kind {
             1 | 2 => self.reader.u8().map(drop),
@@ -361,7 +361,7 @@ impl Layout for Fields {
     }
 }
 
-/// XXH64 of the plain encoding of a key, for which filters of any size can be asked.
+/// Returns XXH64 of the plain encoding of a key, with which filters of any size can be queried.
 pub fn hash(key: Key<'_>) -> u64 {
     match key {
         Key::Bytes(key) => xxh64::hash(0, key),
@@ -373,20 +373,19 @@ pub fn hash(key: Key<'_>) -> u64 {
 }
 
 impl<S: AsRef<[u8]>> Plain<Fields, S> {
-    /// Asks for many keys by their hashes, cache misses overlapped: `found[i]` becomes the answer for
-    /// `hashes[i]`, XXH64 of the plain encoding.
+    /// Looks up many keys by their hashes, XXH64 of the plain encoding, with overlapping cache misses: `found[i]`
+    /// becomes the answer for `hashes[i]`.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         self.layout().kernel.contains_all(self.bit_array(), hashes, 8, found);
     }
 
-    /// The same filter with the header ([`Format::Parquet`]) or without ([`Format::ParquetBits`]).
+    /// Converts to the form with the header ([`Format::Parquet`]) or without it ([`Format::ParquetBits`]).
     ///
     /// # Errors
-    /// [`Error::Field`] when it is too large for the header, which counts bytes in 31 bits;
-    /// [`Error::OutOfMemory`].
+    /// [`Error::Field`] if it is too large for the header, which counts bytes in 31 bits; [`Error::OutOfMemory`].
     pub fn convert(&self, to: Format) -> Result<Plain<Fields>, Error> {
         let array = self.bit_array();
         let few = to != Format::Parquet || array.len() <= i32::MAX as usize;
@@ -400,7 +399,7 @@ impl<S: AsRef<[u8]>> Plain<Fields, S> {
 }
 
 impl Plain<Fields> {
-    /// Inserts many keys by their hashes, cache misses overlapped.
+    /// Inserts many keys by their hashes, with overlapping cache misses.
     pub fn insert_hashes(&mut self, hashes: &[u64]) {
         let (layout, array) = self.parts_mut();
         layout.kernel.insert_all(array, hashes, 8);
@@ -408,8 +407,8 @@ impl Plain<Fields> {
 }
 
 impl Fields {
-    /// Halves the filter, by joining neighbouring blocks, as often as the rate then expected stays at
-    /// most `fpp`: with a share f of its bits set, 1 − (1 − f)^(2^i) of them after i times.
+    /// Halves the filter, by ORing neighbouring blocks, as often as the rate then expected stays at most `fpp`: with a
+    /// share f of its bits set, 1 − (1 − f)^(2^i) of them are set after i times.
     fn fold(&mut self, content: &mut Bytes, fpp: f64) -> Result<(), Error> {
         let array = &content[self.array.clone()];
         let blocks = array.len() / BLOCK;
@@ -498,7 +497,7 @@ mod tests {
             for bit in 0..8 {
                 let mut changed = known.to_vec();
                 changed[i] ^= 1 << bit;
-                // Bytes 3, 7 and 11 choose the algorithms; other changes can make fields to be skipped.
+                // Bytes 3, 7 and 11 select the algorithms; other changes can make fields that are skipped.
                 let extent = head(&changed);
                 assert!(extent.is_err() || ![3, 7, 11].contains(&i), "byte {i} bit {bit}");
             }

@@ -1,5 +1,5 @@
-//! Filters of one array of bits, which nearly all systems have: a [`Layout`] tells a format's fields,
-//! hash and positions, [`Plain`] does the rest for all of them.
+//! Filters of one array of bits, as in nearly all systems: a [`Layout`] defines a format's fields, hash and positions,
+//! and [`Plain`] does the rest for all of them.
 
 use std::fmt;
 use std::io::Write;
@@ -15,24 +15,24 @@ use crate::{
     Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt, Value,
 };
 
-/// What a format knows of its filters. Implemented by the formats; not for others.
+/// The layout of a format's filters. Sealed.
 ///
-/// A value of it is what the fields of one file say.
+/// A value holds the fields of one file.
 pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
-    /// What becomes of a key before it has positions; the key itself where every probe hashes it again.
+    /// The hash of a key; or the key itself, if every probe hashes it again.
     type Hash<'k>: Copy;
-    /// Where the array keeps its bits.
+    /// The order of bits in the array.
     #[doc(hidden)]
     const ORDER: Order;
 
-    /// The file of an empty filter, by the system's own rules of sizes.
+    /// Plans the file of an empty filter, by the system's own rules of sizes.
     #[doc(hidden)]
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error>;
-    /// Reads and checks the fields of a file's content. `given` is what a file without fields leaves to
-    /// be told; most ignore it.
+    /// Reads and checks the fields of a file. `given` has the parameters that a file without fields does not contain;
+    /// most formats ignore it.
     #[doc(hidden)]
     fn parse(format: Format, content: &[u8], given: &Parameters) -> Result<Self, Error>;
-    /// Whether hardly anything but a file of this format passes [`parse`](Self::parse).
+    /// Whether content that passes [`parse`](Self::parse) is very likely a file of this format.
     #[doc(hidden)]
     fn is_certain(&self) -> bool {
         false
@@ -40,71 +40,71 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
 
     #[doc(hidden)]
     fn format(&self) -> Format;
-    /// How keys become positions, with seed and all.
+    /// The way from keys to positions, with the seed.
     #[doc(hidden)]
     fn scheme(&self) -> String;
-    /// Where in the content the array lies.
+    /// The range of the array in the content.
     #[doc(hidden)]
     fn array(&self) -> Range<usize>;
-    /// Bits, m: positions are below.
+    /// Bits, m: positions are below it.
     #[doc(hidden)]
     fn bits(&self) -> u64 {
         8 * self.array().len() as u64
     }
     #[doc(hidden)]
     fn probes(&self) -> u32;
-    /// The answer for every key, where the system does not look at the bits.
+    /// The answer for every key, if the system does not read the bits.
     #[doc(hidden)]
     fn fixed(&self) -> Option<bool> {
         None
     }
 
-    /// The hash of a key; `None` for one that the system ignores when it is inserted and never finds.
+    /// The hash of a key; `None` for one that the system ignores when inserting and never finds.
     #[doc(hidden)]
     fn hash<'k>(&self, key: Key<'k>) -> Result<Option<Self::Hash<'k>>, Error>;
-    /// Where its bits are.
+    /// The positions of its bits.
     #[doc(hidden)]
     fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64>;
 
-    /// Whether it takes one key more.
+    /// Checks that it accepts another key.
     #[doc(hidden)]
     fn admits(&self) -> Result<(), Error> {
         Ok(())
     }
-    /// Bytes of a content of `length` bytes that is ready to set bits in.
+    /// The bytes of a content of `length` bytes once bits can be set in it.
     #[doc(hidden)]
     fn bytes_to_fill(&self, length: usize) -> u64 {
         length as u64
     }
-    /// Makes the content ready to set bits in.
+    /// Prepares the content for setting bits.
     #[doc(hidden)]
     fn before_insert(&mut self, content: &mut Bytes) -> Result<(), Error> {
         let _ = content;
         Ok(())
     }
-    /// Writes down that a key was inserted and set `new` bits.
+    /// Records that a key was inserted and set `new` bits.
     #[doc(hidden)]
     fn after_insert(&mut self, content: &mut Bytes, new: u32) {
         let _ = (content, new);
     }
-    /// Writes down that the bits of another filter were added.
+    /// Records that the bits of another filter were added.
     #[doc(hidden)]
     fn after_union(&mut self, content: &mut Bytes, other: &Self) {
         let _ = (content, other);
     }
-    /// What the writer of the format does after the last key.
+    /// Does what the writer of the format does after the last key.
     #[doc(hidden)]
     fn finish(&mut self, content: &mut Bytes) -> Result<(), Error> {
         let _ = content;
         Ok(())
     }
 
-    /// Figures from the bits.
+    /// Computes the figures from the bits.
     #[doc(hidden)]
     fn measure(&self, array: &[u8]) -> Measure {
         Measure::spread(array, self.bits(), self.probes())
     }
-    /// What the file declares.
+    /// The declarations of the file.
     #[doc(hidden)]
     fn facts(&self) -> Vec<Fact> {
         Vec::new()
@@ -115,13 +115,14 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     fn contains(&self, array: &[u8], hash: Self::Hash<'_>) -> bool {
         self.positions(hash).all(|position| Self::ORDER.get(array, position))
     }
-    /// Sets the bits of a key; tells how many were clear, at least 1 when any was.
+    /// Sets the bits of a key, and returns how many were clear: at least 1 if any was.
     #[doc(hidden)]
     #[inline]
     fn insert(&self, array: &mut [u8], hash: Self::Hash<'_>) -> u32 {
         self.positions(hash).map(|position| u32::from(Self::ORDER.set(array, position))).sum()
     }
-    /// Asks for the cache lines of a key. To be left out where positions cost more than a cache miss.
+    /// Prefetches the cache lines of a key. Implementations do nothing if computing positions costs more than a cache
+    /// miss.
     #[doc(hidden)]
     #[inline]
     fn ask(&self, array: &[u8], hash: Self::Hash<'_>) {
@@ -133,10 +134,10 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// A foreign filter of one array of bits, over the content of its file as it is.
+/// A foreign filter of one array of bits, on the content of its file.
 ///
-/// `S` is where the content lives: [`Bytes`] to own it, `&[u8]` or a map to borrow it. Nothing is
-/// converted: bits stay in the order of the file, so opening costs no more than reading the header.
+/// `S` holds the content: [`Bytes`] owns it, `&[u8]` or a map borrows it. Nothing is converted: bits stay in the order
+/// of the file, so opening costs no more than reading the header.
 #[derive(Clone)]
 pub struct Plain<L, S = Bytes> {
     layout: L,
@@ -144,10 +145,10 @@ pub struct Plain<L, S = Bytes> {
 }
 
 impl<L: Layout> Plain<L> {
-    /// An empty filter of the size that the system itself would choose.
+    /// Makes an empty filter of the size that the system itself would choose.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for what the format cannot be given or needs; [`Error::Fpp`];
+    /// [`Error::Parameter`] for a parameter that the format does not accept, or that it needs; [`Error::Fpp`];
     /// [`Error::OutOfMemory`].
     pub fn new(format: Format, given: &Parameters) -> Result<Self, Error> {
         let Plan { bytes, head, array, tail, .. } = Self::plan(format, given)?;
@@ -160,31 +161,31 @@ impl<L: Layout> Plain<L> {
         Ok(Self { layout: L::parse(format, &content, given)?, content })
     }
 
-    /// What [`new`](Self::new) would make.
+    /// Plans what [`new`](Self::new) would make.
     ///
     /// # Errors
-    /// As there, without the memory.
+    /// As [`new`](Self::new), except for memory.
     pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         given.check(format)?;
         L::plan(format, given)
     }
 
-    /// The content of its file.
+    /// Returns the content of its file.
     pub fn into_content(self) -> Bytes {
         self.content
     }
 
-    /// What its fields say, and its array of bits.
+    /// Its fields, and its array of bits.
     pub(crate) fn parts_mut(&mut self) -> (&L, &mut [u8]) {
         let array = self.layout.array();
         (&self.layout, &mut self.content[array])
     }
 
-    /// Inserts a key by its hash; true when it was certainly new.
+    /// Inserts a key by its hash; true if it was certainly new.
     ///
     /// # Errors
-    /// [`Error::Full`] of a filter without bits or with as many keys as it takes,
-    /// [`Error::OutOfMemory`] of one that gets its bits now.
+    /// [`Error::Full`] for a filter without bits, or with as many keys as it accepts; [`Error::OutOfMemory`] for one
+    /// that gets its bits only now.
     pub fn insert_hash(&mut self, hash: L::Hash<'_>) -> Result<bool, Error> {
         self.layout.admits()?;
         self.layout.before_insert(&mut self.content)?;
@@ -198,7 +199,7 @@ impl<L: Layout> Plain<L> {
         Ok(new > 0)
     }
 
-    /// Adds all keys of `other`: the bits become those of a filter with both sets of keys.
+    /// Adds all keys of `other`: the bits become those of a filter with the keys of both.
     ///
     /// # Errors
     /// [`Error::FormatsDiffer`]; [`Error::Differ`], which names what else differs: the scheme with
@@ -237,31 +238,31 @@ impl<L: Layout> Plain<L> {
 }
 
 impl<L: Layout, S: AsRef<[u8]>> Plain<L, S> {
-    /// The filter that `content` holds, all of it and nothing else.
+    /// Decodes the filter that `content` holds, which must be the filter and nothing else.
     ///
     /// # Errors
-    /// [`Error::Field`] for a field that is not as the format has it, [`Error::Length`] for
-    /// too few bytes or too many. Never panics, for any input, and allocates nothing.
+    /// [`Error::Field`] for an invalid field, [`Error::Length`] for too few or too many bytes. Never panics, for any
+    /// input, and allocates nothing.
     pub fn decode(format: Format, content: S, given: &Parameters) -> Result<Self, Error> {
         Ok(Self { layout: L::parse(format, content.as_ref(), given)?, content })
     }
 
-    /// What its fields say.
+    /// Returns its fields.
     pub fn layout(&self) -> &L {
         &self.layout
     }
 
-    /// The content of its file.
+    /// Returns the content of its file.
     pub fn content(&self) -> &[u8] {
         self.content.as_ref()
     }
 
-    /// Its array of bits, in the order of the format.
+    /// Returns its array of bits, in the order of the format.
     pub fn bit_array(&self) -> &[u8] {
         &self.content()[self.layout.array()]
     }
 
-    /// A copy that owns its content, which can be inserted into.
+    /// Copies the filter; the copy owns its content and accepts keys.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -270,7 +271,7 @@ impl<L: Layout, S: AsRef<[u8]>> Plain<L, S> {
         Ok(Plain { layout: self.layout.clone(), content })
     }
 
-    /// The hash of a key under this filter's scheme; `None` for one that the system ignores.
+    /// Returns the hash of a key under this filter's scheme; `None` for a key that the system ignores.
     ///
     /// # Errors
     /// [`Error::KeyType`] for a type that the system does not hash, [`Error::Key`] for a
@@ -279,7 +280,7 @@ impl<L: Layout, S: AsRef<[u8]>> Plain<L, S> {
         self.layout.hash(key)
     }
 
-    /// Whether a key may have been inserted, by its hash.
+    /// Returns whether a key may have been inserted, by its hash.
     #[inline]
     pub fn contains_hash(&self, hash: L::Hash<'_>) -> bool {
         if let Some(answer) = self.layout.fixed() {
@@ -298,7 +299,7 @@ impl<L: Layout, S: AsRef<[u8]>> Plain<L, S> {
     }
 }
 
-/// Keys hashed and asked for before the first of them is looked at.
+/// Keys that are hashed and prefetched before the first of them is tested.
 const TOGETHER: usize = 32;
 
 impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {

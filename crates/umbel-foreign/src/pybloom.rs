@@ -10,10 +10,9 @@
 //! | growth i32 | ratio f64 | first capacity u64 | error rate f64 | filters i32 | length u64 of each | filters |
 //! ```
 //!
-//! Each probe has a slice of its own. **No version is written, and the hash changed**: where few bits of
-//! hash are needed pybloom-live 4 takes XXH3 of 128 bits, the older ones MD5; above 128 bits all take SHA-1
-//! and SHA-2. So the format has to be named to read such a file. `count` tells additions that set a bit; a
-//! union has 0 there.
+//! Each probe has a slice of its own. **No version is written, and the hash changed**: if few bits of hash are needed,
+//! pybloom-live 4 uses XXH3 of 128 bits, older versions MD5; above 128 bits all use SHA-1 and SHA-2. So you must name
+//! the format to read such a file. `count` is the number of additions that set a bit; after a union it is 0.
 
 use std::f64::consts::LN_2;
 use std::fmt;
@@ -49,7 +48,7 @@ use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters,
 /// ```
 pub type Pybloom<S = Bytes> = Plain<Fields, S>;
 
-/// What the header of a file says.
+/// The header of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fields {
     format: Format,
@@ -63,14 +62,14 @@ pub struct Fields {
 }
 
 const HEAD: usize = 40;
-/// Where the count lies.
+/// The range of the count.
 const COUNT: Range<usize> = 32..40;
-/// The rate that pybloom takes when none is given, scalable or not.
+/// pybloom's default rate, scalable or not.
 const USUAL_FPP: f64 = 0.001;
 
-/// Slices and bits of a slice that pybloom chooses: k = ⌈log₂ 1/p⌉, and ⌈n·|ln p| / (k·(ln 2)²)⌉.
+/// Returns the slices and the bits of a slice that pybloom chooses: k = ⌈log₂ 1/p⌉, and ⌈n·|ln p| / (k·(ln 2)²)⌉.
 pub fn optimal_size(capacity: u64, fpp: f64) -> (u64, u64) {
-    // As Python's two-argument logarithm divides, not log2.
+    // Python's two-argument logarithm divides; it is not log2.
     let slices = ((1.0 / fpp).ln() / 2.0f64.ln()).ceil();
     let bits = (capacity as f64 * fpp.ln().abs() / (slices * (LN_2 * LN_2))).ceil();
     (slices as u64, bits as u64)
@@ -108,7 +107,7 @@ impl Hash {
         }
     }
 
-    /// The digest of `first`, at most 64 bytes, and `second` behind it.
+    /// The digest of `first`, at most 64 bytes, followed by `second`.
     #[inline]
     fn digest(self, first: &[u8], second: &[u8]) -> [u8; 64] {
         fn of<D: Digest>(first: &[u8], second: &[u8]) -> [u8; 64] {
@@ -120,7 +119,7 @@ impl Hash {
         match self {
             Self::Md5 => of::<Md5>(first, second),
             Self::Xxh3 => {
-                // The hasher that takes parts allocates; most keys fit here.
+                // The incremental hasher allocates; most keys fit here.
                 let mut short = [0; 256];
                 let whole = first.len() + second.len();
                 let hash = if whole <= short.len() {
@@ -142,7 +141,7 @@ impl Hash {
     }
 }
 
-/// How keys become numbers: digests, each of a salt and the key, cut into little-endian words.
+/// The way from keys to numbers: digests, each of a salt and the key, divided into little-endian words.
 #[derive(Clone, Debug, PartialEq)]
 struct Salts {
     hash: Hash,
@@ -222,7 +221,7 @@ impl Layout for Fields {
     }
 
     fn is_certain(&self) -> bool {
-        // With MD5 it could be of version 4, with XXH3 of version 3.
+        // With MD5 it could be version 4, with XXH3 version 3.
         let either = !matches!(self.salts.hash, Hash::Md5 | Hash::Xxh3);
         either && optimal_size(self.capacity, self.error) == (self.slices.into(), self.slice_bits)
     }
@@ -260,7 +259,7 @@ impl Layout for Fields {
         (0..self.slices).zip(self.salts.numbers(key)).map(slice)
     }
 
-    // pybloom refuses when it has more than its capacity, so it takes one key more.
+    // pybloom refuses keys only above its capacity, so it accepts one more.
     fn admits(&self) -> Result<(), Error> {
         if self.count > self.capacity {
             return Err(Error::Full { format: self.format, keys: self.capacity });
@@ -300,7 +299,7 @@ impl Layout for Fields {
         ]
     }
 
-    // Asking for the lines first would hash every key twice, which costs more than the misses.
+    // Prefetching would hash every key twice, which costs more than the misses.
     fn ask(&self, _: &[u8], _: Self::Hash<'_>) {}
 }
 
@@ -324,7 +323,7 @@ impl Fields {
         file[COUNT].copy_from_slice(&count.to_le_bytes());
     }
 
-    /// Checks that `other` puts keys where this one does.
+    /// Checks that `other` places keys as this one does.
     fn agree(&self, other: &Self) -> Result<(), Error> {
         let of = |fields: &Self| {
             [fields.scheme().into(), fields.slices.into(), fields.slice_bits.into()]
@@ -334,21 +333,21 @@ impl Fields {
     }
 }
 
-/// Refuses a part of `more` bytes for a content of `len`: while it is put behind, the content is there twice.
+/// Returns an error if a content of `len` bytes cannot get `more`: while it grows, the content is in memory twice.
 pub(crate) fn check_growth(len: usize, more: u64, limit: u64) -> Result<(), Error> {
     let bytes = more.saturating_add(2 * len as u64);
     if bytes > limit { Err(Error::GrowthLimit { bytes, limit }) } else { Ok(()) }
 }
 
-/// A scalable filter of pybloom or pybloom-live: filters of growing size and falling error rate, over the
-/// content of their file as it is.
+/// A scalable filter of pybloom or pybloom-live: filters of growing size and falling error rate, on the content of
+/// their file.
 #[derive(Clone)]
 pub struct PybloomScalable<S = Bytes> {
     head: ScalableHead,
-    /// What each filter's header says, and where it starts in the content.
+    /// The header of each filter, and its start in the content.
     filters: Vec<(Fields, usize)>,
     content: S,
-    /// Bytes that it may take while it grows.
+    /// The limit in bytes while it grows.
     limit: u64,
 }
 
@@ -362,13 +361,13 @@ struct ScalableHead {
 }
 
 const SCALABLE_HEAD: usize = 32;
-/// `LARGE_SET_GROWTH`, which pybloom takes when no mode is given.
+/// `LARGE_SET_GROWTH`, pybloom's default mode.
 const USUAL_GROWTH: u32 = 4;
 const USUAL_CAPACITY: u64 = 100;
 const RATIO: f64 = 0.9;
 
 impl PybloomScalable {
-    /// A filter without filters: the first comes with the first key.
+    /// Makes a chain without filters: the first is added with the first key.
     ///
     /// # Errors
     /// [`Error::Parameter`], [`Error::Fpp`].
@@ -378,10 +377,10 @@ impl PybloomScalable {
         Self::decode(format, content, given)
     }
 
-    /// What [`new`](Self::new) would make; bits and probes are those of the first filter.
+    /// Plans what [`new`](Self::new) would make; bits and probes are those of the first filter.
     ///
     /// # Errors
-    /// As there.
+    /// As [`new`](Self::new).
     pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         given.check(format)?;
         let capacity = given.keys.unwrap_or(USUAL_CAPACITY);
@@ -389,7 +388,7 @@ impl PybloomScalable {
         if capacity == 0 {
             return Err(Parameters::refuse(format, "keys", capacity, "at least 1"));
         }
-        // Its documentation says 2 or 4, and it multiplies by anything.
+        // Its documentation says 2 or 4, but it accepts any factor.
         if growth == 0 || growth > i32::MAX as u32 {
             return Err(Parameters::refuse(format, "growth", growth, "1 to 2^31 - 1"));
         }
@@ -402,12 +401,11 @@ impl PybloomScalable {
         Ok(Plan::new(format, (first.bits, first.probes), head, 0, Vec::new()))
     }
 
-    /// Adds all keys of `other`, filter by filter, as pybloom-live does: those of the longer one that
-    /// have no partner stay as they are, joined ones have count 0.
+    /// Adds all keys of `other`, filter by filter, as pybloom-live does: filters of the longer chain without a partner
+    /// are unchanged, merged ones have count 0.
     ///
     /// # Errors
-    /// [`Error::FormatsDiffer`]; [`Error::Differ`] when they were not made with the same
-    /// parameters; [`Error::OutOfMemory`].
+    /// [`Error::FormatsDiffer`]; [`Error::Differ`] if they were made with different parameters; [`Error::OutOfMemory`].
     pub fn union<T: AsRef<[u8]>>(&mut self, other: &PybloomScalable<T>) -> Result<(), Error> {
         let [left, right] = [self.head.format, other.head.format];
         if left != right {
@@ -429,7 +427,7 @@ impl PybloomScalable {
         Ok(())
     }
 
-    /// Sets the bits of a filter that is no longer than this one and agrees with it.
+    /// Sets the bits of a filter that is at most as long as this one and agrees with it.
     fn join<T: AsRef<[u8]>>(&mut self, other: &PybloomScalable<T>) {
         let joined = self.filters.iter_mut().zip(&other.filters);
         for ((fields, start), (theirs, their_start)) in joined {
@@ -440,11 +438,11 @@ impl PybloomScalable {
         }
     }
 
-    /// Puts an empty filter behind the others.
+    /// Appends an empty filter.
     fn grow(&mut self, capacity: u64, fpp: f64) -> Result<(), Error> {
         let format = self.head.format;
         let plan = match Fields::empty(format, capacity, fpp) {
-            // The rates have come to their end; nothing that was given is wrong.
+            // The rates cannot fall further; no given parameter is wrong.
             Err(Error::Parameter { .. }) => {
                 let sum =
                     |keys: u64, (part, _): &(Fields, usize)| keys.saturating_add(part.capacity);
@@ -474,7 +472,7 @@ impl PybloomScalable {
 }
 
 impl<S: AsRef<[u8]>> PybloomScalable<S> {
-    /// The filter that `content` holds, all of it and nothing else.
+    /// Decodes the filter that `content` holds, which must be the filter and nothing else.
     ///
     /// # Errors
     /// As [`Plain::decode`].
@@ -503,7 +501,7 @@ impl<S: AsRef<[u8]>> PybloomScalable<S> {
         Ok(Self { head, filters, content, limit: u64::MAX })
     }
 
-    /// A copy that owns its content, which can be inserted into.
+    /// Copies the filter; the copy owns its content and accepts keys.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -513,7 +511,7 @@ impl<S: AsRef<[u8]>> PybloomScalable<S> {
         Ok(PybloomScalable { head, filters, content, limit: self.limit })
     }
 
-    /// The content of its file.
+    /// Returns the content of its file.
     pub fn content(&self) -> &[u8] {
         self.content.as_ref()
     }

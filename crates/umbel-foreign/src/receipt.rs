@@ -1,4 +1,4 @@
-//! What a foreign filter really delivers.
+//! What a foreign filter delivers now.
 
 use umbel::filter::Fact;
 use umbel::math::Estimate;
@@ -6,30 +6,30 @@ use umbel::math::Estimate;
 use crate::measure::Measure;
 use crate::{ForeignFilter, Format, Key};
 
-/// The receipt of a foreign filter: figures from its own bits beside what its file declares.
+/// The receipt of a foreign filter: figures from its own bits, and what its file declares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Receipt {
     /// Its format.
     pub format: Format,
-    /// How keys become positions: only filters of one scheme can be joined.
+    /// The way from keys to positions: only filters of one scheme can be merged.
     pub scheme: String,
     /// Bytes of its content.
     pub bytes: u64,
-    /// Bits, m, of all its parts.
+    /// Bits, m, over all its parts.
     pub bits: u64,
     /// Bits set.
     pub set_bits: u64,
-    /// Set bits over bits, in [0, 1]; 0 where there are none.
+    /// Set bits over bits, in [0, 1]; 0 if there are no bits.
     pub fill: f64,
-    /// Probes a key, k; of a filter of parts, of the newest.
+    /// Probes per key, k; in a filter of parts, of the newest.
     pub probes: u32,
-    /// Different keys in it, with a 95 % interval, from its bits.
+    /// Different keys, estimated from its bits with a 95 % interval.
     pub keys: Estimate,
-    /// The chance that a key never inserted passes now, from its bits.
+    /// The probability that a key never inserted passes now, from its bits.
     pub fpp: f64,
-    /// The filters it is made of, oldest first; none when it is of one piece.
+    /// The filters it is made of, oldest first; empty for a filter of one piece.
     pub parts: Vec<Part>,
-    /// What its file declares: capacity, count, seed and such. Not believed, only told.
+    /// What its file declares: capacity, count, seed and such. Reported, but not used.
     pub facts: Vec<Fact>,
 }
 
@@ -40,18 +40,18 @@ pub struct Part {
     pub bits: u64,
     /// Bits set.
     pub set_bits: u64,
-    /// Probes a key.
+    /// Probes per key.
     pub probes: u32,
-    /// Keys in it.
+    /// Estimated keys.
     pub keys: Estimate,
-    /// The chance that a key it has not passes it now.
+    /// The probability that a key it does not hold passes now.
     pub fpp: f64,
-    /// What the file declares of it.
+    /// What the file declares about it.
     pub facts: Vec<Fact>,
 }
 
 impl Receipt {
-    /// Of a filter of parts, which a key passes when it passes any of them.
+    /// For a filter of parts, which a key passes if it passes any of them.
     pub(crate) fn of_parts(
         filter: &impl ForeignFilter,
         parts: Vec<Part>,
@@ -68,7 +68,7 @@ impl Receipt {
             fill: set_bits as f64 / bits.max(1) as f64,
             probes: parts.last().map_or(0, |part| part.probes),
             keys: sum(parts.iter().map(|part| part.keys)),
-            // By way of logarithms: the rates of many small parts would vanish beside 1.
+            // By logarithms: next to 1, the rates of many small parts would vanish.
             fpp: -parts.iter().map(|part| (-part.fpp).ln_1p()).sum::<f64>().exp_m1(),
             parts,
             facts,
@@ -83,8 +83,8 @@ impl Part {
     }
 }
 
-/// The rate of a filter whose smallest part has `least_bits` bits, where keys are probed `probes` times in all:
-/// `fpp`, but where a sample of keys shows that to be wrong the share of them that pass.
+/// The rate of a filter whose smallest part has `least_bits` bits and whose keys have `probes` probes in all: `fpp`,
+/// unless a sample of keys shows it to be wrong; then the share of them that pass.
 pub(crate) fn sampled_rate(
     filter: &impl ForeignFilter,
     least_bits: u64,
@@ -106,16 +106,17 @@ pub(crate) fn sampled_rate(
     if wrong { hits / keys } else { fpp }
 }
 
-/// Bits up to which probes made from two hashes may be seen not to be as good as independent ones: where the step and
-/// the bits share a factor, it soon comes back to the same bits, and to those of other such keys. In 64 bits with 20
-/// probes, as Guava has them for one key, 7 % of keys passed where the fill promised 0.014 %; in 6,400 bits with 444
-/// probes 1 %, promised 1e-134; in a RedisBloom chain that grew by ones from links of 64 bits half of all keys.
+/// Up to this many bits, probes made from two hashes can be noticeably worse than independent ones: if the step and the
+/// bits share a factor, the probes soon return to the same bits, and to those of similar keys. In 64 bits with 20
+/// probes, as Guava has for one key, 7 % of keys passed where the fill predicted 0.014 %; in 6,400 bits with 444 probes
+/// 1 %, with 1e-134 predicted; in a RedisBloom chain that grew by factors of one from links of 64 bits, half of all
+/// keys.
 const SMALL: u64 = 4096;
-/// As [`SMALL`], for each probe.
+/// Like [`SMALL`], per probe.
 const SMALL_A_PROBE: u64 = 128;
 
-/// Keys of a sample: 4096, fewer where a file asks for more than 1024 probes a key, so that its receipt takes
-/// no more than 4 million.
+/// The keys of a sample: 4096, or fewer if a file has more than 1024 probes per key, so that its receipt takes no more
+/// than 4 million.
 fn sampled_keys(probes: u32) -> u64 {
     ((1 << 22) / u64::from(probes.max(1))).clamp(64, 4096)
 }
@@ -161,7 +162,7 @@ mod tests {
             let passes =
                 |i: &u64| filter.contains(Key::Bytes(format!("other-{i}").as_bytes())).unwrap();
             let passed = (0..asked).filter(passes).count() as u64;
-            // 4096 keys tell a rate p to 6 sqrt(p/4096).
+            // 4096 keys determine a rate p to within 6 sqrt(p/4096).
             let spread = 6.0 * (fpp / 4096.0).sqrt();
             let bounds = [fpp - spread, fpp + spread].map(|rate| rate.clamp(0.0, 1.0));
             let (low, _) = umbel::math::binomial_bounds(asked, bounds[0], 1e-9);

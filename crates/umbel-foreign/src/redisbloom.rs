@@ -1,5 +1,5 @@
-//! RedisBloom, as `BF.SCANDUMP` gives a filter and `BF.LOADCHUNK` takes it. Checked against commit b28c294 in
-//! Redis 8.2.3; `RedisBloom/RedisBloom`, `src/{rebloom,sb}.c`, `deps/bloom/bloom.c`, `deps/murmur2/MurmurHash2.c`.
+//! RedisBloom filters, as written by `BF.SCANDUMP` and read by `BF.LOADCHUNK`. Checked against commit b28c294 in Redis
+//! 8.2.3; `RedisBloom/RedisBloom`, `src/{rebloom,sb}.c`, `deps/bloom/bloom.c`, `deps/murmur2/MurmurHash2.c`.
 //!
 //! ```text
 //! header, the chunk of iterator 1; little-endian, packed:
@@ -11,10 +11,10 @@
 //! | bytes u64 | bits u64 | items u64 | error f64 | bits an entry f64 | hashes u32 | entries u64 | n2 u8 |
 //! ```
 //!
-//! A file here is the header and all data chunks, one after the other; [`RedisBloom::chunks`] and
-//! [`RedisBloom::from_chunks`] turn it into what the commands carry and back. A chain grows: when the newest
-//! link has its entries, one of `growth` times as many and half the error comes. A key that any link has
-//! already is dropped.
+//! A file here is the header followed by all data chunks, in order; [`RedisBloom::chunks`] and
+//! [`RedisBloom::from_chunks`] convert between it and what the commands carry. A chain grows: once the newest link has
+//! its entries, it gets one of `growth` times as many at half the error. A key that any link may hold already is
+//! dropped.
 
 use std::fmt;
 use std::io::Write;
@@ -57,7 +57,7 @@ pub struct RedisBloom<S = Bytes> {
     growth: u32,
     links: Vec<Link>,
     content: S,
-    /// Bytes that it may take while it grows.
+    /// The limit in bytes while it grows.
     limit: u64,
 }
 
@@ -70,7 +70,7 @@ struct Link {
     hashes: u32,
     entries: u64,
     n2: u8,
-    /// Where the array starts in the content.
+    /// The start of the array in the content.
     start: usize,
 }
 
@@ -84,7 +84,7 @@ const ENTRIES_IS_BITS: u32 = 2;
 const FORCE64: u32 = 4;
 const NO_SCALING: u32 = 8;
 
-/// RedisBloom's ln 2 and its square, which end early: part of the format.
+/// RedisBloom's ln 2 and its square, which have too few digits: part of the format.
 #[allow(clippy::approx_constant)]
 const LN_2: f64 = 0.693147180559945;
 const LN_2_SQUARED: f64 = 0.480453013918201;
@@ -93,14 +93,14 @@ const TIGHTENING: f64 = 0.5;
 const USUAL_ENTRIES: u64 = 100;
 const USUAL_ERROR: f64 = 0.01;
 const USUAL_GROWTH: u32 = 2;
-/// `BF.RESERVE` of Redis 8 takes no larger error; it cuts it. That of RedisBloom 2 took any.
+/// `BF.RESERVE` of Redis 8 reduces a larger error to this; RedisBloom 2 accepted any.
 const MOST_ERROR: f64 = 0.25;
-/// The most that `BF.RESERVE` takes.
+/// The maximum for `BF.RESERVE`.
 const MOST_ENTRIES: u64 = 1 << 30;
 const MOST_GROWTH: u32 = 32_768;
 
 impl Link {
-    /// `bloom_init`; `None` where it refuses.
+    /// `bloom_init`; `None` if it refuses.
     fn planned(entries: u64, error: f64, options: u32) -> Option<Self> {
         if entries == 0 || !(error > 0.0 && error < 1.0) {
             return None;
@@ -113,7 +113,7 @@ impl Link {
         } else if options & NOROUND != 0 {
             ((wanted as u64).max(1), entries, 0)
         } else {
-            // Up to a power of two, as before NOROUND; the bits won hold more entries.
+            // Rounded up to a power of two, as before NOROUND; the bits gained hold more entries.
             let n2 = exponent_above(wanted)?;
             let bits = 1u64.checked_shl(n2.into())?;
             (bits, entries + ((bits as f64 - wanted) as u64 as f64 / bits_per_entry) as u64, n2)
@@ -131,7 +131,7 @@ impl Link {
         self.start..self.start + (self.bits / 8) as usize
     }
 
-    /// Positions are below.
+    /// Positions are below this.
     #[inline]
     fn modulus(&self) -> u64 {
         if self.n2 > 0 { 1 << self.n2 } else { self.bits }
@@ -189,15 +189,15 @@ impl Link {
     }
 }
 
-/// One more than C's `logb`, of what is above 0; `None` where 64 bits do not count so many.
+/// One more than C's `logb`, for a number above 0; `None` if 64 bits cannot count that many.
 fn exponent_above(x: f64) -> Option<u8> {
     let exponent = (x.to_bits() >> 52) as i64 - 1023;
     u8::try_from((exponent + 1).max(0)).ok().filter(|n2| *n2 < 64)
 }
 
 impl RedisBloom {
-    /// An empty filter as `BF.RESERVE` makes it: `keys` (100) is its capacity, `fpp` (0.01) its error,
-    /// `growth` (2) its expansion, 0 for `NONSCALING`.
+    /// Makes an empty filter like `BF.RESERVE`: `keys` (100) is its capacity, `fpp` (0.01) its error, `growth` (2) its
+    /// expansion, 0 for `NONSCALING`.
     ///
     /// # Errors
     /// [`Error::Parameter`], [`Error::Fpp`], [`Error::TooLarge`], [`Error::OutOfMemory`].
@@ -210,10 +210,10 @@ impl RedisBloom {
         Self::decode(format, content, given)
     }
 
-    /// What [`new`](Self::new) would make.
+    /// Plans what [`new`](Self::new) would make.
     ///
     /// # Errors
-    /// As there, without the memory.
+    /// As [`new`](Self::new), except for memory.
     pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         given.check(format)?;
         let entries = given.keys.unwrap_or(USUAL_ENTRIES);
@@ -239,17 +239,17 @@ impl RedisBloom {
         ))
     }
 
-    /// The filter of a dump, from its pairs of iterator and chunk in the order of `BF.SCANDUMP`.
+    /// Makes a filter from a dump: its pairs of iterator and chunk, in the order of `BF.SCANDUMP`.
     ///
     /// # Errors
-    /// Those of [`decode`](Self::decode); [`Error::Field`] when a chunk is missing or out of order.
+    /// Those of [`decode`](Self::decode); [`Error::Field`] if a chunk is missing or out of order.
     pub fn from_chunks<'c>(
         chunks: impl IntoIterator<Item = (u64, &'c [u8])>,
     ) -> Result<Self, Error> {
         let mut content = Vec::new();
         let mut expected = None;
         for (iterator, chunk) in chunks {
-            // The iterator tells where a chunk ends; the header has 1 and does not count.
+            // The iterator is the end of a chunk; the header has 1 and does not count.
             let right = expected.map_or(1, |end: u64| end.saturating_add(chunk.len() as u64));
             if iterator != right {
                 let expected = "that of the chunk that follows";
@@ -261,13 +261,12 @@ impl RedisBloom {
         Self::decode(Format::RedisBloom, Bytes::copy_of(&content, 0)?, &Parameters::default())
     }
 
-    /// Adds all keys of `other`, link by link: counts of items are added, and links that only one of the
-    /// filters has are kept as they are. RedisBloom has no such command, but loads the result. A joined link
-    /// may hold more items than it was made for: its rate is what its receipt tells.
+    /// Adds all keys of `other`, link by link: counts of items are added, and links that only one of the filters has
+    /// are unchanged. RedisBloom has no such command, but loads the result. A merged link may hold more items than it
+    /// was made for; its receipt reports the resulting rate.
     ///
     /// # Errors
-    /// [`Error::Differ`] when they were not made with the same parameters;
-    /// [`Error::OutOfMemory`].
+    /// [`Error::Differ`] if they were made with different parameters; [`Error::OutOfMemory`].
     pub fn union<T: AsRef<[u8]>>(&mut self, other: &RedisBloom<T>) -> Result<(), Error> {
         let of = |options: u32, growth: u32| [options, growth].map(Value::from);
         let (ours, theirs) = (of(self.options, self.growth), of(other.options, other.growth));
@@ -287,7 +286,7 @@ impl RedisBloom {
         Ok(())
     }
 
-    /// Sets the bits of a chain that is no longer than this one and agrees with it.
+    /// Sets the bits of a chain that is at most as long as this one and agrees with it.
     fn join<T: AsRef<[u8]>>(&mut self, other: &RedisBloom<T>) {
         for (link, theirs) in self.links.iter_mut().zip(&other.links) {
             bits::or(&mut self.content[link.array()], &other.content.as_ref()[theirs.array()]);
@@ -302,7 +301,7 @@ impl RedisBloom {
         self.write_head();
     }
 
-    /// Puts an empty link behind the others.
+    /// Appends an empty link.
     fn grow(&mut self) -> Result<(), Error> {
         let last = self.links.last().expect("a chain has a link");
         let keys = self.links.iter().fold(0u64, |keys, link| keys.saturating_add(link.entries));
@@ -328,7 +327,7 @@ impl RedisBloom {
         Ok(())
     }
 
-    /// Writes the count of items and the newest link, which is the one that keys are added to.
+    /// Writes the count of items and the newest link, to which keys are added.
     fn write_items(&mut self) {
         let items = self.items();
         self.content[..8].copy_from_slice(&items.to_le_bytes());
@@ -352,11 +351,10 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
         Measure::spread(&self.content()[link.array()], link.modulus(), link.hashes)
     }
 
-    /// The filter that `content` holds, all of it and nothing else: the header chunk and all data chunks.
+    /// Decodes the filter that `content` holds, which must be the header chunk and all data chunks and nothing else.
     ///
     /// # Errors
-    /// [`Error::Field`], [`Error::Length`]: for all that `BF.LOADCHUNK` refuses. Never panics, for
-    /// any input.
+    /// [`Error::Field`] or [`Error::Length`] for everything that `BF.LOADCHUNK` refuses. Never panics, for any input.
     pub fn decode(format: Format, content: S, _: &Parameters) -> Result<Self, Error> {
         let bytes = content.as_ref();
         let mut reader = Reader::new(format, bytes);
@@ -384,7 +382,7 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
         Ok(Self { options, growth, links, content, limit: u64::MAX })
     }
 
-    /// A copy that owns its content, which can be inserted into.
+    /// Copies the filter; the copy owns its content and accepts keys.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -399,12 +397,13 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
         })
     }
 
-    /// The content of its file.
+    /// Returns the content of its file.
     pub fn content(&self) -> &[u8] {
         self.content.as_ref()
     }
 
-    /// The dump: what `BF.SCANDUMP` gives and `BF.LOADCHUNK` takes, iterator and chunk, the header first.
+    /// Returns the dump: the pairs of iterator and chunk that `BF.SCANDUMP` returns and `BF.LOADCHUNK` accepts, the
+    /// header first.
     pub fn chunks(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let header = &self.content()[..self.links[0].start];
         let arrays = self.links.iter().map(|link| &self.content()[link.array()]);
@@ -415,7 +414,7 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
         iter::once((1, header)).chain(data)
     }
 
-    /// Items added, as it counts them.
+    /// The items added, as RedisBloom counts them.
     fn items(&self) -> u64 {
         self.links.iter().fold(0, |items, link| items.saturating_add(link.items))
     }
@@ -439,7 +438,7 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
     }
 }
 
-/// Keys hashed and asked for at a time.
+/// Keys that are hashed and prefetched together.
 const TOGETHER: usize = 16;
 
 impl<S: AsRef<[u8]>> ForeignFilter for RedisBloom<S> {
@@ -582,7 +581,7 @@ mod tests {
         assert!(!filter.insert("1".into()).unwrap());
     }
 
-    /// Filters made before options 1 and 4 were: sizes of a power of two, 32-bit hashes.
+    /// Filters made before options 1 and 4 existed: sizes of a power of two, 32-bit hashes.
     #[test]
     fn old_options_are_read_and_grown() {
         let link = Link::planned(100, 0.01, 0).unwrap();

@@ -1,6 +1,5 @@
-//! RocksDB's full filters: the one it wrote before format version 5, called legacy, and FastLocalBloom.
-//! Checked against RocksDB 7.8.3; `facebook/rocksdb`, `table/block_based/filter_policy.cc`,
-//! `util/bloom_impl.h`.
+//! RocksDB's full filters: the legacy one, written before format version 5, and FastLocalBloom. Checked against RocksDB
+//! 7.8.3; `facebook/rocksdb`, `table/block_based/filter_policy.cc`, `util/bloom_impl.h`.
 //!
 //! ```text
 //! legacy          | lines of 64 bytes    | k u8 | lines u32 LE |
@@ -8,13 +7,12 @@
 //!                                          -5     -4             -3     -2      from the end
 //! ```
 //!
-//! A key has all its bits in one line. Both hashes see the key's bytes: the legacy one is LevelDB's with
-//! the bytes of the tail sign-extended, the other XXPH3, a preview of XXH3 with other values. In a table
-//! the filter is the block that `fullfilter.rocksdb.BuiltinBloomFilter` of the metaindex names, without the
-//! block's 5 bytes of trailer.
+//! A key has all its bits in one line. Both hashes read the key's bytes: the legacy one is LevelDB's with the bytes of
+//! the tail sign-extended, the other is XXPH3, a preview of XXH3 with other values. In a table the filter is the block
+//! that `fullfilter.rocksdb.BuiltinBloomFilter` of the metaindex names, without the block's trailer of 5 bytes.
 //!
-//! What RocksDB does not understand it lets pass, so that no key is lost to it: filters of other
-//! versions, and legacy ones whose lines do not fit.
+//! RocksDB lets every key pass that it cannot test, so that no key is lost: with filters of other versions, and with
+//! legacy ones whose lines do not fit.
 
 pub use fast::RocksDb;
 pub(crate) use fast::hash as fast_hash;
@@ -23,11 +21,11 @@ pub(crate) use legacy::hash as legacy_hash;
 
 use crate::{Error, Format, Parameters};
 
-/// Bytes behind the lines.
+/// Bytes after the lines.
 const TAIL: usize = 5;
 /// Bytes of a line.
 const LINE: usize = 64;
-/// Bits a key that most programs ask for.
+/// Bits per key that most programs use.
 const USUAL_BITS_PER_KEY: f64 = 10.0;
 
 /// Bits for 1000 keys, as RocksDB rounds bits per key.
@@ -40,7 +38,7 @@ fn millibits(format: Format, given: &Parameters) -> Result<u64, Error> {
     Ok((per_key.clamp(1.0, 100.0) * 1000.0 + 0.500001) as u64)
 }
 
-/// The lines and what comes behind them; none of a content without lines, which holds no key.
+/// The lines and the bytes after them; `None` for a content without lines, which holds no key.
 fn split(content: &[u8]) -> Option<(&[u8], &[u8; TAIL])> {
     content.split_last_chunk::<TAIL>().filter(|(lines, _)| !lines.is_empty())
 }
@@ -58,17 +56,17 @@ mod legacy {
 
     /// A full filter of RocksDB before format version 5.
     ///
-    /// The parameter `keys` is their number in the order of the table, without those whose hash equals
-    /// that of the one before; [`Foreign::build`](crate::Foreign::build) counts so. Its hash has 32
-    /// bits, which shows in the rate from some 3 million keys on.
+    /// The parameter `keys` is their number in the order of the table, without those whose hash equals that of the one
+    /// before; [`Foreign::build`](crate::Foreign::build) counts this way. Its hash has 32 bits, which raises the rate
+    /// noticeably from some 3 million keys on.
     pub type RocksDbLegacy<S = Bytes> = Plain<Fields, S>;
 
-    /// What the last bytes of a file say.
+    /// The last bytes of a file.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Fields {
         probes: u8,
         lines: u32,
-        /// Bytes of a line: 64, other powers of two where the machine that wrote it had such cache lines.
+        /// Bytes of a line: 64, or another power of two if the machine that wrote it had such cache lines.
         line: usize,
         array: Range<usize>,
         fixed: Option<bool>,
@@ -130,7 +128,7 @@ mod legacy {
             Ok(Self { probes, lines, line, array: 0..data.len(), fixed: None })
         }
 
-        /// Lines of another size than its own fit many contents.
+        /// Many contents fit lines of another size.
         fn is_certain(&self) -> bool {
             self.fixed.is_none() && self.line == LINE && self.lines % 2 == 1 && self.probes <= 30
         }
@@ -200,12 +198,11 @@ mod fast {
 
     /// RocksDB's FastLocalBloom, format version 5 and later.
     ///
-    /// The parameter `keys` is as for [`RocksDbLegacy`](super::RocksDbLegacy). With
-    /// `optimize_filters_for_memory` RocksDB lets the allocator choose the size: such files are read like
-    /// any other, but cannot be predicted.
+    /// The parameter `keys` is as for [`RocksDbLegacy`](super::RocksDbLegacy). With `optimize_filters_for_memory` the
+    /// allocator chooses the size: such files are read like any other, but their size cannot be predicted.
     pub type RocksDb<S = Bytes> = Plain<Fields, S>;
 
-    /// What the last bytes of a file say.
+    /// The last bytes of a file.
     #[derive(Clone, Debug)]
     pub struct Fields {
         kernel: LineKernel,
@@ -217,7 +214,7 @@ mod fast {
     /// Bytes of the largest filter.
     const MOST_BYTES: u64 = 0xffff_ffc0;
 
-    /// Probes for bits of 1000 keys: each row is the most millibits of its number of probes, from 1 on.
+    /// Probes by the bits of 1000 keys: each entry is the most millibits for its number of probes, from 1 on.
     const PROBES: [u64; 12] =
         [2080, 3580, 5100, 6640, 8300, 10070, 11720, 14001, 16050, 18300, 22001, 25501];
 
@@ -241,7 +238,7 @@ mod fast {
             let probes = probes(millibits);
             let wanted = (u128::from(keys) * u128::from(millibits)).div_ceil(8000);
             let bytes = wanted.next_multiple_of(LINE as u128).min(MOST_BYTES.into()) as u64;
-            // Of no keys at all RocksDB makes a filter of no bytes.
+            // For no keys at all, RocksDB makes a filter of no bytes.
             let tail = if keys == 0 { Vec::new() } else { vec![0xff, 0, probes as u8, 0, 0] };
             let plan = Plan::new(format, (8 * bytes, probes), Vec::new(), bytes, tail);
             Ok(plan.warn(
@@ -271,7 +268,7 @@ mod fast {
                 marker != -2,
                 "-1; -2 is a Ribbon filter, not one of Bloom's kind",
             )?;
-            // Three bits for other lines than of 64 bytes, and five for the probes.
+            // Three bits for lines of other than 64 bytes, and five for the probes.
             if marker != -1 || version != 0 || !(1..=30).contains(&probes) || reserved != [0, 0] {
                 return Ok(fixed(true));
             }
@@ -347,11 +344,11 @@ mod fast {
     }
 
     impl<S: AsRef<[u8]>> Plain<Fields, S> {
-        /// Asks for many keys by their hashes, cache misses overlapped: `found[i]` becomes the answer for
-        /// `hashes[i]`, XXPH3 of the key.
+        /// Looks up many keys by their hashes, XXPH3 of the key, with overlapping cache misses: `found[i]` becomes the
+        /// answer for `hashes[i]`.
         ///
         /// # Panics
-        /// When the slices differ in length.
+        /// If the slices differ in length.
         pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
             assert_eq!(hashes.len(), found.len(), "one answer for each hash");
             let layout = self.layout();
@@ -365,10 +362,10 @@ mod fast {
     }
 
     impl Plain<Fields> {
-        /// Inserts many keys by their hashes, cache misses overlapped.
+        /// Inserts many keys by their hashes, with overlapping cache misses.
         ///
         /// # Errors
-        /// [`Error::Full`] of a filter that was made for no keys.
+        /// [`Error::Full`] for a filter that was made for no keys.
         pub fn insert_hashes(&mut self, hashes: &[u64]) -> Result<(), Error> {
             let (layout, array) = self.parts_mut();
             match layout.fixed {
@@ -399,7 +396,7 @@ mod tests {
     fn keys_with_the_hash_of_the_one_before_count_once() {
         let keys = ["a", "a", "b", "a", "c", "c", "c"].map(Key::from);
         for format in [Format::RocksDb, Format::RocksDbLegacy] {
-            // 100 bits a key: 4 keys need 400 bits, 7 would need two lines.
+            // 100 bits per key: 4 keys need 400 bits, 7 would need two lines.
             let given = Parameters { bits_per_key: Some(100.0), ..Parameters::default() };
             let filter = Foreign::build(format, &given, keys.into_iter()).unwrap();
             assert_eq!(filter.encode().unwrap().len(), 64 + TAIL);

@@ -1,9 +1,9 @@
 //! The filter of M. Ceglowski's article "Using Bloom Filters", perl.com 2004, and of his CPAN module
 //! Bloom::Filter up to version 1.0 (`_make_bitmask`): a bit vector, and a salt for each probe.
 //!
-//! A probe is the SHA-1 of the key with the salt behind it, its five big-endian words joined by exclusive
-//! or, modulo the number of bits. The vector is what Perl's `vec` and `pack "b*"` make, lowest bit of the
-//! first byte first. There is no header: salts, and bits where they are not whole bytes, must be told.
+//! A probe is the SHA-1 of the key followed by the salt, its five big-endian words XORed, modulo the number of bits.
+//! The vector is what Perl's `vec` and `pack "b*"` make, lowest bit of the first byte first. There is no header: the
+//! salts, and the bits if they are not whole bytes, must be given.
 //!
 //! ```text
 //! byte 0 ..
@@ -37,7 +37,7 @@ use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 /// ```
 pub type SaltedSha1<S = Bytes> = Plain<Fields, S>;
 
-/// What was told of a filter.
+/// The parameters given for a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
     salts: Vec<Vec<u8>>,
@@ -45,7 +45,7 @@ pub struct Fields {
     bytes: usize,
 }
 
-/// What the 32 bits of a hash reach.
+/// The bits that a 32-bit hash reaches.
 const REACH: u64 = 1 << 32;
 
 impl sealed::Sealed for Fields {}
@@ -125,11 +125,11 @@ impl Layout for Fields {
         })
     }
 
-    // Asking for the lines first would hash every key twice, which costs more than the misses.
+    // Prefetching would hash every key twice, which costs more than the misses.
     fn ask(&self, _: &[u8], _: Self::Hash<'_>) {}
 }
 
-/// Refuses salts that are not given; else how many there are.
+/// The number of salts, or an error if none are given.
 fn salts(format: Format, given: &Parameters) -> Result<u32, Error> {
     match u32::try_from(given.salts.len()) {
         Ok(count @ 1..=MOST_PROBES) => Ok(count),

@@ -7,10 +7,10 @@
 //! | version 2 BE | k BE   | seed BE  | words BE | words ...
 //! ```
 //!
-//! The hash is MurmurHash3 with 32 bits, but each byte of the tail alone, sign-extended, goes through the
-//! round of a whole word. It is taken twice, the second time with the first as seed. Text is hashed as
-//! UTF-8, every integer as a long, 8 bytes little-endian. What `BloomFilter.create` makes is version 2 from
-//! Spark 4.1 on; earlier ones know version 1 only, whose positions end at 2³¹ − 1.
+//! The hash is MurmurHash3 with 32 bits, except that each byte of the tail, sign-extended, goes through the round of a
+//! whole word. It is computed twice, the second time with the first as seed. Text is hashed as UTF-8, every integer as
+//! a long, 8 bytes little-endian. From Spark 4.1 on `BloomFilter.create` makes version 2; earlier ones know only
+//! version 1, whose positions end at 2³¹ − 1.
 
 use std::f64::consts::LN_2;
 use std::ops::Range;
@@ -39,7 +39,7 @@ use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 /// ```
 pub type Spark<S = Bytes> = Plain<Fields, S>;
 
-/// What the header of a file says.
+/// The header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
     version: Version,
@@ -59,13 +59,13 @@ pub enum Version {
     },
 }
 
-/// Bits that version 1 reaches.
+/// The bits that version 1 reaches.
 const REACH_OF_V1: u64 = 1 << 31;
 
-/// The rate that Spark takes when none is given.
+/// Spark's default rate.
 const USUAL_FPP: f64 = 0.03;
 
-/// Probes that Spark chooses for so many bits, before they are rounded up to words: (m/n)·ln 2, rounded.
+/// Returns the probes that Spark chooses for this many bits, before they are rounded up to words: (m/n)·ln 2, rounded.
 pub fn optimal_probes(keys: u64, bits: u64) -> u32 {
     round(bits as f64 / keys as f64 * LN_2).max(1)
 }
@@ -208,7 +208,7 @@ impl Layout for Fields {
 }
 
 impl<S: AsRef<[u8]>> Plain<Fields, S> {
-    /// The version of the file, with its seed.
+    /// Returns the version of the file, with its seed.
     pub fn version(&self) -> Version {
         self.layout().version
     }

@@ -1,4 +1,4 @@
-//! Squid's cache digest, version 5: what a proxy tells its peers to hold. Checked against Squid 5.7;
+//! Squid's cache digest, version 5, by which a proxy tells its peers what it holds. Checked against Squid 5.7;
 //! `squid-cache/squid`, `src/{CacheDigest,store_digest,store_key_md5}.cc`, `StoreDigest.h`.
 //!
 //! ```text
@@ -20,7 +20,7 @@ use crate::bytes::{Reader, check};
 use crate::plain::{Layout, Plain, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
-/// A filter of Squid; its keys are URLs, got by GET.
+/// A filter of Squid. Its keys are URLs, requested with GET.
 ///
 /// ```
 /// use umbel_foreign::squid::Squid;
@@ -34,7 +34,7 @@ use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 /// ```
 pub type Squid<S = Bytes> = Plain<Fields, S>;
 
-/// What the header of a file says.
+/// The header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
     capacity: u32,
@@ -50,12 +50,12 @@ const REQUIRED: u16 = 3;
 const PROBES: u8 = 4;
 const GET: u8 = 1;
 const RESERVED: usize = 106;
-/// Where the count lies.
+/// The range of the count.
 const COUNT: Range<usize> = 8..12;
-/// `digest_bits_per_entry` when the configuration does not set it.
+/// The default of `digest_bits_per_entry`.
 const USUAL_BITS_PER_ENTRY: f64 = 5.0;
 
-/// Bytes of a mask: ⌈capacity · bits per entry / 8⌉.
+/// Returns the bytes of a mask: ⌈capacity · bits per entry / 8⌉.
 pub fn mask_bytes(capacity: u32, bits_per_entry: u8) -> u64 {
     (u64::from(capacity) * u64::from(bits_per_entry)).div_ceil(8)
 }
@@ -155,7 +155,7 @@ impl Layout for Fields {
         words.into_iter().map(move |word| u64::from(word) % bits)
     }
 
-    // Squid counts every addition, of an object already there too.
+    // Squid counts every addition, even of an object already present.
     fn after_insert(&mut self, content: &mut Bytes, _: u32) {
         self.set_count(content, self.count.saturating_add(1));
     }

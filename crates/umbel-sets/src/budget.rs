@@ -4,49 +4,49 @@
 //! cap = base | workers × (chunk buffer + kept lines + buckets) | rest
 //! rest, filling filters:  filters ≤ 3/4
 //! rest, gathering lines:  filters + table + spill buffers ≤ 1/16 + long lines 1/16, of that 16 MiB
-//!                         beside the cap
+//!                         outside the cap
 //! rest, settling:         table, or one a thread + spill buffers + long lines
 //! ```
 //!
-//! A worker's share is the same for records with keys: it reads half as much at once, and hands on
-//! half as many lines; the other half is for keys that are no piece of their line.
+//! A worker's share is the same for records with keys: it reads half as much at a time, and hands on half as many
+//! lines; the other half is for keys that are not a part of their line.
 
 use crate::Error;
 
 /// The smallest memory cap: 16 MiB.
 pub const LEAST_MEMORY: u64 = 16 << 20;
 
-/// The program itself, its stacks and what the allocator holds back; 5 MiB were measured.
+/// The program itself, its stacks and what the allocator retains; 5 MiB were measured.
 const BASE: u64 = 6 << 20;
 
-/// For a line longer than a chunk beside the cap: hardly a job has one, and what a process may take
-/// beyond its cap, 32 MiB, is for that.
+/// For a line longer than a chunk, outside the cap: few jobs have one, and the 32 MiB that a process may use above its
+/// cap are for that.
 const LONG_LINE: u64 = if cfg!(test) { 1 << 10 } else { 16 << 20 };
 
-/// What a table takes for a line beside its bytes: header, rounding, slots at a mean load of 0.5.
+/// The overhead of a line in a table: header, rounding, slots at a mean load of 0.5.
 pub(crate) const KEPT_LINE: u64 = 30;
 
-/// Least bytes of a write buffer of one file among many.
+/// The minimum bytes of a write buffer, with many files.
 pub(crate) const LEAST_BUFFER: usize = 4 << 10;
 
-/// Lines that one worker hands on at once; 32 bytes each.
+/// Lines that a worker hands on together; 32 bytes each.
 pub(crate) const KEPT: usize = if cfg!(test) { 300 } else { 1 << 14 };
-/// Hashes that one worker collects for the shards of a filter before it locks one; 16 bytes each.
+/// Hashes that a worker collects for the shards of a filter before it locks one; 16 bytes each.
 pub(crate) const BUCKETED: usize = 1 << 16;
 
-/// Bytes of input that one worker reads at once, at least and at most.
+/// The minimum and maximum bytes of input that a worker reads at a time.
 const LEAST_CHUNK: u64 = 64 << 10;
 const MOST_CHUNK: u64 = 1 << 20;
-/// What has to be left beside the workers.
+/// The minimum rest that workers must leave.
 const LEAST_REST: u64 = 4 << 20;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) cap: u64,
     pub(crate) threads: usize,
-    /// Bytes of input that one worker reads at once.
+    /// Bytes of input that a worker reads at a time.
     pub(crate) chunk: usize,
-    /// Bytes for filters, tables and everything else that a job chooses the size of.
+    /// Bytes for filters, tables and everything else whose size a job chooses.
     pub(crate) rest: u64,
     /// Files that the process may have open.
     pub(crate) files: u64,
@@ -63,13 +63,13 @@ impl Budget {
     }
 
     fn with(cap: u64, threads: usize) -> Self {
-        // Large chunks waste less on cutting; 1 MiB still lies in the second-level cache.
+        // Large chunks waste less at their ends; 1 MiB still fits in the second-level cache.
         let chunk = (cap / 64 / threads as u64).clamp(LEAST_CHUNK, MOST_CHUNK);
         let rest = cap.saturating_sub(fixed(threads, chunk));
         Self { cap, threads, chunk: chunk as usize, rest, files: open_files() }
     }
 
-    /// The least cap, in whole MiB, that leaves `rest` bytes beside `threads` workers.
+    /// The lowest cap, in whole MiB, that leaves `rest` bytes besides `threads` workers.
     pub(crate) fn least_cap(threads: usize, rest: u64) -> u64 {
         let with_chunk = |chunk| fixed(threads, chunk).saturating_add(rest);
         // Between the smallest and the largest chunk, the chunks take 1/32 of the cap.
@@ -82,8 +82,7 @@ impl Budget {
             .unwrap_or(u64::MAX)
     }
 
-    /// For filters. Where they cannot have all the bits they want, a bit spares more lines than it
-    /// would hold in a table.
+    /// For filters. If they cannot have all the bits they want, a bit saves more lines than it would hold in a table.
     pub(crate) fn filters(&self) -> u64 {
         self.rest / 4 * 3
     }
@@ -98,12 +97,12 @@ impl Budget {
         (self.rest / 16).max(LONG_LINE)
     }
 
-    /// All but what is kept for a long line.
+    /// All but the reserve for a long line.
     pub(crate) fn lasting(&self) -> u64 {
         self.rest - (self.long_line() - LONG_LINE)
     }
 
-    /// Whether filters of so many bytes in all fit, with room for a long line; names the least cap if not.
+    /// Checks that filters of this many bytes in total fit, with room for a long line; the error names the lowest cap.
     pub(crate) fn check_filters(&self, bytes: u64) -> Result<(), Error> {
         if bytes <= self.lasting() {
             return Ok(());
@@ -117,8 +116,8 @@ impl Budget {
         self.lasting().saturating_sub(filters + self.spill_buffers())
     }
 
-    /// Bytes of lines that do not fit in a table of `table` bytes and go to disk, when `lines` lines of
-    /// `length` bytes each are to be kept; twice, when there cannot be enough partitions at once.
+    /// Bytes of lines that do not fit in a table of `table` bytes and are spilled, if `lines` lines of `length` bytes
+    /// each are kept; twice that, if there cannot be enough partitions at a time.
     pub(crate) fn spilled(&self, lines: u64, length: u64, table: u64) -> u64 {
         let rest = lines.saturating_mul(length + KEPT_LINE).saturating_sub(table) as f64;
         let most = self.most_partitions(self.spill_buffers());
@@ -126,64 +125,65 @@ impl Budget {
         Self::set_aside(lines, length, table) * levels
     }
 
-    /// The same, each line once.
+    /// The same, counting each line once.
     pub(crate) fn set_aside(lines: u64, length: u64, table: u64) -> u64 {
         let needed = lines.saturating_mul(length + KEPT_LINE);
         let share = needed.saturating_sub(table) as f64 / needed.max(1) as f64;
-        // Place and length go with a line.
+        // A line is stored with its place and length.
         (lines as f64 * share) as u64 * (length + 12)
     }
 
-    /// In how many partitions to cut the lines that a table has no room for, so that each is likely
-    /// to fit in the table of one thread: it filled up to `held` bytes after `done` of `total` bytes,
-    /// so the rest will be to it as the rest of the bytes is.
+    /// The number of partitions for the lines that a table has no room for, so that each is likely to fit in the table
+    /// of one thread. The table filled up to `held` bytes after `done` of `total` bytes; the rest is assumed to be
+    /// proportional.
     pub(crate) fn partitions(&self, held: u64, done: u64, total: u64) -> usize {
         let left = total.saturating_sub(done) as f64 / done.max(1) as f64 * held as f64;
         let most = self.most_partitions(self.spill_buffers());
         (left / self.each_partition()).ceil().clamp(2.0, most as f64) as usize
     }
 
-    /// Bytes that the table of one thread takes when lines are settled.
+    /// Bytes of one thread's table when partitions are settled.
     fn each_partition(&self) -> f64 {
         self.rest as f64 / self.threads as f64 / 1.5
     }
 
-    /// The same for what is left of `all` lines when a table was full after `seen` of them, with so many bytes of write
+    /// The same for the rest of `all` lines if a table was full after `seen` of them, with `buffers` bytes of write
     /// buffers.
     pub(crate) fn partitions_of_rest(&self, all: u64, seen: u64, buffers: u64) -> usize {
         ((all - seen) / seen.max(1) + 2).min(self.most_partitions(buffers)) as usize
     }
 
-    /// Most files that lines are cut into at once, with so many bytes of write buffers in all: pieces of a page each
-    /// suffice, for the system gathers them. Two sets of them are open at each of two levels or more, on each thread.
+    /// The maximum number of files to spill to at a time, with `buffers` bytes of write buffers in total. Pieces of a
+    /// page each suffice, because the system merges them. Two sets of files are open at each of two levels or more, on
+    /// each thread.
     fn most_partitions(&self, buffers: u64) -> u64 {
         let files = self.spare_files() / (4 * self.threads as u64);
         (buffers / LEAST_BUFFER as u64).clamp(16, 256).min(files).max(2)
     }
 
-    /// Threads that settle partitions with `memory` bytes in all. Each has the longest line up to three times: as it was
+    /// Threads that settle partitions with `memory` bytes in total. Each holds the longest line up to three times: as
     /// read, in the table, and on its way to another file.
     pub(crate) fn settling_threads(&self, memory: u64, longest: u64) -> usize {
         let most = memory / longest.saturating_mul(3).max(1);
         usize::try_from(most).unwrap_or(usize::MAX).clamp(1, self.threads)
     }
 
-    /// Files that may be open beside inputs, outputs and what the system opens.
+    /// Files that may be open besides inputs, outputs and those of the system.
     pub(crate) fn spare_files(&self) -> u64 {
         const OTHERS: u64 = 96;
         self.files.saturating_sub(OTHERS)
     }
 
-    /// A cap with which a line of `length` bytes certainly fits, where `room` bytes were too few.
+    /// A cap with which a line of `length` bytes certainly fits, if `room` bytes were too few.
     pub(crate) fn cap_for_line(&self, length: u64, room: u64) -> u64 {
-        // The buffer grows by quarters, from a chunk in which the line does not start at once. Of
-        // each byte more, at least a sixteenth goes to the room.
+        // The buffer grows by quarters, from a chunk in which the line does not start at once. Of each additional byte,
+        // at least a sixteenth goes to the room.
         let short = (length + length / 4 + 2 * MOST_CHUNK).saturating_sub(room);
         Self::least_cap(self.threads, self.rest.max(16 * LONG_LINE) + 16 * short)
     }
 }
 
-/// As many threads as leave at least half of `memory` to what they work on.
+/// Returns the maximum number of threads that leaves at least half of `memory` for data.
 pub fn most_threads(memory: u64) -> usize {
     let threads = memory.saturating_sub(BASE) / 2 / (fixed(1, LEAST_CHUNK) - BASE);
     usize::try_from(threads).unwrap_or(usize::MAX).max(1)
@@ -192,7 +192,7 @@ pub fn most_threads(memory: u64) -> usize {
 /// Files that this process may have open.
 fn open_files() -> u64 {
     use nix::sys::resource::{Resource, getrlimit};
-    // POSIX grants 20; systems that do not tell grant 256 and more.
+    // POSIX grants 20; systems that do not report it grant 256 and more.
     getrlimit(Resource::RLIMIT_NOFILE).map_or(256, |(soft, _)| soft)
 }
 

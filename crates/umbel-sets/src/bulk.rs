@@ -1,4 +1,4 @@
-//! A blocked filter of lines: filled on all threads at once, asked in batches.
+//! A blocked filter of lines: filled by all threads, queried in batches.
 
 use std::sync::Mutex;
 
@@ -10,7 +10,7 @@ use crate::budget::BUCKETED;
 use crate::input::Input;
 use crate::scan::{Lines, Scanner, Tally, Visit};
 
-/// A filter that is asked by hashes alone, whoever made them.
+/// A filter that is queried by hashes alone, from any source.
 pub(crate) fn of_hashes(plan: &Plan) -> Result<Blocked, Error> {
     Ok(Blocked::with_plan(plan, KeyHasher::default())?)
 }
@@ -34,7 +34,7 @@ pub(crate) struct Picked {
 }
 
 impl Picked {
-    /// Asks for all `hashes`; without a filter, all pass.
+    /// Looks up all `hashes`; without a filter, all pass.
     pub(crate) fn pick(&mut self, filter: Option<&Blocked>, hashes: &[KeyHash]) {
         self.indexes.clear();
         self.hashes.clear();
@@ -55,21 +55,20 @@ impl Picked {
     }
 }
 
-/// A blocked filter cut into shards that many threads fill: a worker collects hashes by shard and
-/// works off a bucketful with the shard's lock held, where the shard then lies in its cache. Faster
-/// than atomic words, eight of which a key would cost some 100 cycles, and without any waiting to
-/// speak of.
+/// A blocked filter divided into shards that many threads fill: a worker collects hashes by shard and empties a full
+/// bucket while it holds the shard's lock and the shard is in its cache. This is faster than atomic words, eight of
+/// which would cost some 100 cycles per key, and there is hardly any waiting.
 pub(crate) struct Sharded<'a> {
     map: Shards<'a>,
     shards: Vec<Mutex<Shard<'a>>>,
 }
 
-/// Hashes that one worker has collected, a bucket a shard.
+/// The hashes that a worker has collected, with a bucket for each shard.
 pub(crate) type Buckets = Vec<Vec<KeyHash>>;
 
 impl<'a> Sharded<'a> {
     pub(crate) fn new(filter: &'a mut Blocked, threads: usize) -> Self {
-        /// Half of a usual second-level cache's way share: stays there while a bucket goes in.
+        /// Half of a usual second-level cache's way share: stays there while a bucket is emptied into it.
         const SHARD_BYTES: u64 = 128 << 10;
         let count = (filter.plan().bytes() / SHARD_BYTES).max(2 * threads as u64).min(256);
         let mut map = filter.shards(count as usize);
@@ -83,7 +82,7 @@ impl<'a> Sharded<'a> {
         self.shards.iter().map(|_| Vec::with_capacity(capacity)).collect()
     }
 
-    /// Adds a hash to its bucket; a full one is worked off by `work` and emptied.
+    /// Adds a hash to its bucket; a full one is processed by `work` and emptied.
     #[inline]
     pub(crate) fn add(
         &self,
@@ -99,7 +98,7 @@ impl<'a> Sharded<'a> {
         }
     }
 
-    /// Works off all that is left in the buckets.
+    /// Processes everything left in the buckets.
     pub(crate) fn finish(
         &self,
         buckets: &mut Buckets,

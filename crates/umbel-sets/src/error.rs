@@ -1,9 +1,9 @@
-//! What can stop a job over files.
+//! Why a job over files can stop.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a job stopped. Nothing was lost: inputs are only read.
+/// Why a job stopped. Nothing is lost: inputs are only read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -12,7 +12,7 @@ pub enum Error {
     Read {
         /// The input's name.
         name: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// An input is a directory.
@@ -21,7 +21,7 @@ pub enum Error {
         /// The input's name.
         name: String,
     },
-    /// An input was written to while it was being worked on.
+    /// An input changed during the job.
     #[error(
         "{name}: changed while it was being read, so the result would be wrong; run again when nothing writes to it"
     )]
@@ -29,7 +29,7 @@ pub enum Error {
         /// The input's name.
         name: String,
     },
-    /// Less memory than any job needs.
+    /// The memory cap is too low for the job.
     #[error("a memory cap of {} is too small; this run needs at least {}", Size(*.cap), Size(*.least))]
     Memory {
         /// The cap given, in bytes.
@@ -40,35 +40,35 @@ pub enum Error {
     /// The system has less memory than the cap allows.
     #[error("the system cannot provide {} more memory, though the cap allows it; lower the cap", Size(*.bytes))]
     NoMemory {
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: u64,
     },
-    /// A filter that may take no more keys.
+    /// The filter may accept no more keys.
     #[error(
         "{at}: this line would over-fill the filter, which is planned for {keys} keys; the lines before it are recorded; continue with a larger filter, or one that grows"
     )]
     FilterFull {
-        /// Where.
+        /// The place in the input.
         at: Place,
         /// The keys the filter was planned for.
         keys: u64,
     },
-    /// A filter that has no room for all new lines.
+    /// The filter has no room for all new lines.
     #[error(
         "found {new} new lines, but the filter, which is planned for {keys} keys, has room for {room}; nothing was written; continue with a larger filter, or one that grows"
     )]
     NoRoom {
-        /// Lines that it does not know.
+        /// The lines that are not in it.
         new: u64,
-        /// Keys that it may still take.
+        /// The keys that it may still accept.
         room: u64,
         /// The keys the filter was planned for.
         keys: u64,
     },
-    /// Records without a key that are to be kept, where a filter is made or looked up.
+    /// Records without a key cannot be kept if a filter is built or queried.
     #[error("a filter can neither hold nor find records without a key; leave them out")]
     KeptWithoutKey,
-    /// A filter of rows where one of keys is needed.
+    /// The filter holds rows, but one of keys is needed.
     #[error(
         "the filter holds rows, so it cannot record which lines were seen; name a filter of keys"
     )]
@@ -76,7 +76,7 @@ pub enum Error {
     /// A filter could not be saved.
     #[error("{0}")]
     Save(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A filter that would outgrow the memory cap.
+    /// The filter would outgrow the memory cap.
     #[error(
         "the filter has grown as far as a memory cap of {} allows; to grow once more it needs a cap of {}; raise the cap, or rebuild the filter for more keys",
         Size(*.cap), Size(*.next)
@@ -87,13 +87,13 @@ pub enum Error {
         /// The least cap with which it can grow once more, in bytes.
         next: u64,
     },
-    /// A line that does not fit in memory.
+    /// A line does not fit in memory.
     #[error(
         "{at}: the line has {length} bytes, too many for a memory cap of {}; a cap of {} is enough",
         Size(*.cap), Size(*.least)
     )]
     LongLine {
-        /// Where.
+        /// The place in the input.
         at: Place,
         /// Its length in bytes, without its end.
         length: u64,
@@ -102,15 +102,15 @@ pub enum Error {
         /// A cap that works, in bytes.
         least: u64,
     },
-    /// A line longer than any memory cap allows.
+    /// A line is longer than any memory cap allows.
     #[error("{at}: the line has {length} bytes; the longest possible has {}", u32::MAX)]
     GiantLine {
-        /// Where.
+        /// The place in the input.
         at: Place,
         /// Its length in bytes.
         length: u64,
     },
-    /// More input than offsets can count.
+    /// The input is larger than offsets can express.
     #[error("the inputs have {0} bytes in total; at most 2^48 are supported")]
     TooMuch(u64),
     /// A temporary file could not be made, written or read back.
@@ -118,13 +118,13 @@ pub enum Error {
     Temporary {
         /// The folder.
         dir: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The result could not be written.
     #[error("writing the result: {0}")]
     Output(#[source] io::Error),
-    /// Fewer than two inputs, or a threshold that they cannot meet.
+    /// There are fewer than two inputs, or they cannot meet the threshold.
     #[error(
         "a threshold of {at_least} with {inputs} inputs; it must be from 1 to the number of inputs"
     )]
@@ -134,38 +134,38 @@ pub enum Error {
         /// Inputs given.
         inputs: usize,
     },
-    /// A record whose quotes do not follow RFC 4180.
+    /// The quotes of a record violate RFC 4180.
     #[error(
         "{at}: {flaw}; in CSV a quote starts a field, ends it, or is doubled inside it; correct the record"
     )]
     Quote {
-        /// Where the quoting breaks.
+        /// The place where the quoting breaks.
         at: Place,
-        /// What is there.
+        /// The violation.
         flaw: QuoteFlaw,
     },
-    /// A record that is no JSON text.
+    /// A record is not valid JSON.
     #[error("{at}: not valid JSON: {}; correct the record, or leave it out", without_place(source))]
     Json {
-        /// Where the text stops being JSON.
+        /// The place where it stops being JSON.
         at: Place,
-        /// What the parser said.
+        /// The parser's error.
         source: serde_json::Error,
     },
-    /// A record of columns that are to be put in another order, with more or fewer fields than the header.
+    /// A record has more or fewer fields than the header, so its columns cannot be reordered.
     #[error(
         "{at}: the record has {found} field{}, but the header has {columns}, so they cannot be put in the column order of the first file; correct the record, or leave it out",
         if *found == 1 { "" } else { "s" }
     )]
     Ragged {
-        /// Where the record starts.
+        /// The start of the record.
         at: Place,
         /// Its fields.
         found: usize,
         /// Those of the header.
         columns: usize,
     },
-    /// A header with other columns than the first one, under which its rows would go out.
+    /// A header has other columns than the first one, under which its rows would be written.
     #[error(
         "{name}: the columns differ from those of {first}: {difference}; give both the same columns"
     )]
@@ -174,34 +174,34 @@ pub enum Error {
         name: String,
         /// The name of the first input.
         first: String,
-        /// What only one of them has.
+        /// The columns that only one of them has.
         difference: String,
     },
-    /// A record without a field of the key.
+    /// A record lacks a field of the key.
     #[error(
         "{at}: the record has no field {field:?} (found {found}); name a field that all records have, or leave this record out"
     )]
     NoField {
-        /// Where.
+        /// The place in the input.
         at: Place,
-        /// The field as it was named.
+        /// The field, as named.
         field: String,
-        /// What the record has instead.
+        /// The fields of the record.
         found: String,
     },
-    /// A header without a field of the key.
+    /// A header lacks a field of the key.
     #[error(
         "{name}: the header has no field {field:?} (found {found}); name one of these or a number from 1, or say that there is no header"
     )]
     UnknownField {
         /// The input's name.
         name: String,
-        /// The field as it was named.
+        /// The field, as named.
         field: String,
-        /// The names there are.
+        /// The header's names.
         found: String,
     },
-    /// A field of the key that the header names twice.
+    /// The header has a field of the key twice.
     #[error(
         "{name}: columns {} and {} of the header are both named {field:?}; name the one you mean by its number",
         columns[0], columns[1]
@@ -209,76 +209,76 @@ pub enum Error {
     SameName {
         /// The input's name.
         name: String,
-        /// The field as it was named.
+        /// The field, as named.
         field: String,
         /// The first two columns of that name, from 1.
         columns: [usize; 2],
     },
-    /// A field named where there are no names.
+    /// A field is given by name, but there is no header.
     #[error("field {field:?}: without a header, fields are named by number, from 1; give a number")]
     FieldNumber {
-        /// The field as it was named.
+        /// The field, as named.
         field: String,
     },
-    /// A byte that cannot stand between fields.
+    /// The byte cannot be a delimiter.
     #[error("the delimiter {:?} already has a meaning in CSV; choose another byte", char::from(*delimiter))]
     Delimiter {
         /// The byte.
         delimiter: u8,
     },
-    /// A line that is to match and not to match.
+    /// A line must match and must not match.
     #[error(
         "{at}: the line \"{}\" is also among the exceptions in {other}; remove it from one of them",
         line.escape_ascii()
     )]
     BothLists {
-        /// Where.
+        /// The place in the input.
         at: Place,
         /// Its key.
         line: Vec<u8>,
-        /// The name of the input of exceptions that has it.
+        /// The name of the input of exceptions that contains it.
         other: String,
     },
-    /// A key that the work with keys refuses.
+    /// The work with keys refuses a key.
     #[error("{at}: {source}")]
     Key {
-        /// Where.
+        /// The place in the input.
         at: Place,
-        /// Why it is refused.
+        /// The reason.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Several fields as the key of another system's filter.
+    /// The key of another system's filter cannot have several fields.
     #[error("a {format} filter has keys of one field, found {fields}; name one")]
     KeyFields {
         /// The format of the filter.
         format: umbel_foreign::Format,
-        /// Fields named.
+        /// The number of fields given.
         fields: usize,
     },
-    /// A filter of other keys than those that are looked up.
+    /// The filter holds other keys than those looked up.
     #[error(
         "the filter was built from {filter}, so it cannot answer for {wanted}; look up the same fields in the same order, compared in the same way, or rebuild the filter"
     )]
     OtherKeys {
-        /// What its keys are, in words.
+        /// A description of its keys.
         filter: String,
-        /// What the keys of the job are.
+        /// A description of the job's keys.
         wanted: String,
     },
-    /// Names for fields, but not one for each.
+    /// The number of names differs from the number of fields.
     #[error("{names} names for the {fields} fields of the key; give one for each, in their order")]
     Names {
-        /// Fields of the key.
+        /// The fields of the key.
         fields: usize,
-        /// Names given.
+        /// The names given.
         names: usize,
     },
-    /// Other names for the attributes of a filter of rows.
+    /// The attributes of a filter of rows cannot be renamed.
     #[error(
         "a filter of rows is queried by the names of its attributes; name the fields as it does"
     )]
     NamesOfRows,
-    /// What the work with keys has to say of itself.
+    /// An error of the work with keys itself.
     #[error("{0}")]
     Work(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A filter could not be planned or made.
@@ -290,7 +290,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The place of what is wrong in an input, if it has one.
+    /// The place in an input that the error is about, if any.
     pub(crate) fn place(&mut self) -> Option<&mut Place> {
         match self {
             Self::FilterFull { at, .. }
@@ -307,14 +307,15 @@ impl Error {
     }
 }
 
-/// A place in an input: for messages its line and column, which are counted only when there is something to tell.
+/// A place in an input. Messages show its line and column, which are counted only for an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The input's name.
     pub name: String,
     /// Bytes from the start of the input.
     pub offset: u64,
-    /// The line and the column, both from 1, if they could be counted. Lines end as records do, columns are characters.
+    /// The line and the column, both from 1, if they could be counted. Lines end where records do; columns count
+    /// characters.
     pub line: Option<(u64, u64)>,
 }
 
@@ -341,7 +342,7 @@ pub(crate) struct LineCounter {
     separator: u8,
     /// Lines that ended.
     lines: u64,
-    /// Characters of the line that has not.
+    /// Characters of the line that has not ended.
     characters: u64,
 }
 
@@ -360,11 +361,12 @@ impl LineCounter {
         if self.lines == 0 && self.characters == 0 {
             rest = &rest[crate::records::mark(rest)..];
         }
-        // Bytes that go on with a character do not begin one.
+        // Continuation bytes do not begin a character.
         self.characters += rest.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u64;
     }
 
-    /// An error with the line and column of its place, if that is in the `bytes` from an offset on, up to which all was passed.
+    /// Adds line and column to an error, if its place is in the `bytes` from an offset on, up to which everything was
+    /// counted.
     pub(crate) fn locate(mut self, mut error: Error, bytes: &[u8], offset: u64) -> Error {
         if let Some(place) = error.place()
             && let Some(before) = place.offset.checked_sub(offset)
@@ -376,27 +378,27 @@ impl LineCounter {
         error
     }
 
-    /// The line and the column behind all that was passed.
+    /// The line and the column after everything counted.
     pub(crate) fn place(&self) -> (u64, u64) {
         (self.lines + 1, self.characters + 1)
     }
 }
 
-/// What a parser says of a record, without the line and column that it counts in it alone.
+/// The parser's message without line and column, which it counts within the record.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     text.strip_suffix(&place).unwrap_or(&text).to_owned()
 }
 
-/// How quotes are broken.
+/// How quotes violate RFC 4180.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuoteFlaw {
-    /// A quote in a field that does not begin with one.
+    /// There is a quote in a field that does not begin with one.
     Bare,
-    /// Something between the closing quote and the next delimiter.
+    /// There is something between the closing quote and the next delimiter.
     Closed,
-    /// A quote that is never closed.
+    /// A quote is never closed.
     Open,
 }
 
@@ -424,7 +426,7 @@ impl std::fmt::Display for Size {
     }
 }
 
-/// Every error of the filters is one of a job.
+/// Converts the errors of filters to errors of jobs.
 macro_rules! from_filters {
     ($($error:ident),*) => {$(
         impl From<umbel::$error> for Error {

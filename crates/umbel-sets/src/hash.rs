@@ -1,8 +1,8 @@
 //! How the lines of a job are hashed.
 //!
-//! Filters that are kept hash as their files say. What a job forgets when it ends may be hashed by
-//! whatever is fastest here: where the processor has instructions for AES, by two rounds of it for every
-//! 16 bytes, which takes half the time of XXH3 (66 bytes, in one run: 4.5 and 10.9 ns).
+//! Filters that are saved hash as their files say. What a job forgets at its end may be hashed by whatever is fastest
+//! on this machine: if the processor has AES instructions, two rounds of AES for every 16 bytes, which take half the
+//! time of XXH3 (66 bytes, in one run: 4.5 and 10.9 ns).
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -11,9 +11,9 @@ use umbel::{KeyHash, KeyHasher};
 /// Hashes lines, or their keys.
 #[derive(Clone, Copy)]
 pub(crate) enum LineHasher {
-    /// As a filter hashes.
+    /// The hasher of a filter.
     Keys(KeyHasher),
-    /// Under random keys, for nothing that outlives the job.
+    /// AES, for nothing that outlives the job.
     #[cfg(target_arch = "x86_64")]
     Aes(aes::Aes),
 }
@@ -25,14 +25,14 @@ impl From<KeyHasher> for LineHasher {
 }
 
 impl LineHasher {
-    /// For one job, under a key of its own, for which no lines were made to collide: only for answers that do not depend on
-    /// it.
+    /// For one job, under a random key, for which no lines can have been made to collide: only for answers that do not
+    /// depend on it.
     pub(crate) fn random() -> Self {
         let state = RandomState::new();
         Self::keyed([0, 1, 2, 3].map(|i| state.hash_one(i)))
     }
 
-    /// For one job whose answers depend on it: they are the same again, on a processor of the same kind.
+    /// For one job whose answers depend on it: they are reproducible on a processor of the same kind.
     pub(crate) fn repeatable() -> Self {
         // The first digits of π.
         Self::keyed([
@@ -60,7 +60,7 @@ impl LineHasher {
         }
     }
 
-    /// Hashes keys one after the other.
+    /// Hashes keys in order.
     #[inline]
     pub(crate) fn hash_each<'k>(
         &self,
@@ -93,7 +93,7 @@ mod aes {
     }
 
     impl Aes {
-        /// Under 256 bits of key; `None` where there are no AES instructions.
+        /// Under a key of 256 bits; `None` without AES instructions.
         pub(super) fn new(key: [u64; 4]) -> Option<Self> {
             let [a, b, c, d] = key.map(u64::cast_signed);
             std::arch::is_x86_feature_detected!("aes").then(|| {
@@ -128,8 +128,8 @@ mod aes {
         }
     }
 
-    /// Two states take every block in, one by rounds of encryption and one of decryption: what cancels out in one, a
-    /// difference in two blocks, does not in the other.
+    /// Two states absorb every block, one by rounds of encryption and one of decryption: a difference in two blocks
+    /// that cancels out in one does not in the other.
     #[target_feature(enable = "aes")]
     #[inline]
     fn hash(by: [__m128i; 2], key: &[u8]) -> KeyHash {
@@ -149,9 +149,9 @@ mod aes {
                 take(load(last));
             }
         }
-        // After four rounds in all, no difference of two keys is likelier in the first state than 2⁻¹¹³ (J. Daemen,
-        // V. Rijmen, The Design of Rijndael, section 9.5), so that it does not cancel out with that of the
-        // second state, which has seen one. Where the first state has none, another round spreads that of the second.
+        // After four rounds in total, no difference of two keys is likelier in the first state than 2⁻¹¹³ (J. Daemen,
+        // V. Rijmen, The Design of Rijndael, section 9.5), so it does not cancel out with that of the second state,
+        // which has seen one. If the first state has none, another round spreads that of the second.
         let [mut a, b] = states;
         for key in [second, first, second] {
             a = _mm_aesenc_si128(a, key);
@@ -211,7 +211,7 @@ mod tests {
                     assert_eq!(hasher.hash(&copy), hash);
                     let fresh = seen.insert((hash.high, hash.low));
                     assert!(fresh || length == 0, "{length} bytes from {start}");
-                    // And a key of zeros is not one of fewer.
+                    // And a key of zeros differs from one of fewer.
                     let zeros = hasher.hash(&vec![0; length]);
                     assert_eq!(seen.insert((zeros.high, zeros.low)), start == 0 && length > 0);
                 }
@@ -223,7 +223,7 @@ mod tests {
         }
     }
 
-    /// What is short and alike: numbers, in two writings, and words that differ in few letters.
+    /// Short and similar keys: numbers, in two notations, and words that differ in a few letters.
     #[test]
     fn hashes_of_similar_keys_differ() {
         let random = |i: u32| KeyHasher::default().hash(i.to_le_bytes()).low % 6_000_000;
@@ -240,8 +240,8 @@ mod tests {
         }
     }
 
-    /// Every bit of a key moves every bit of the hash in half of the cases, and keys that are counted up fill
-    /// slots by any bits as chance does.
+    /// Every bit of a key changes every bit of the hash in half of the cases, and consecutive keys fill slots by any
+    /// bits as chance does.
     #[test]
     fn bits_are_mixed() {
         const KEYS: u64 = 4000;

@@ -1,4 +1,4 @@
-//! Inputs: files that can be read again, and pipes made so by spooling.
+//! Inputs: files, which can be read again, and pipes, made rereadable by spooling.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Read, Write};
@@ -13,8 +13,8 @@ use crate::error::LineCounter;
 use crate::temporary::TempFile;
 use crate::{Error, Options, Progress};
 
-/// Tells the system that the file is read from start to end, so that the disk works while lines are
-/// looked at. A system that does not care is only slower.
+/// Tells the system that the file is read from start to end, so that the disk works while lines are processed. A system
+/// that ignores this is only slower.
 fn read_ahead(file: &File) {
     #[cfg(target_os = "linux")]
     {
@@ -25,31 +25,31 @@ fn read_ahead(file: &File) {
     let _ = file;
 }
 
-/// Lines that can be read any number of times, from any place: a file, or what was spooled of a pipe.
+/// Lines that can be read any number of times, from any offset: a file, or a spooled pipe.
 #[derive(Debug)]
 pub struct Input {
     name: String,
     bytes: Bytes,
     length: u64,
     stamp: Stamp,
-    /// Whether it is longer now.
+    /// Whether it has grown.
     grown: AtomicBool,
 }
 
-/// Where the bytes are.
+/// The location of the bytes.
 #[derive(Debug)]
 enum Bytes {
     /// In an open file.
     Open(File),
-    /// In a file that each pass opens anew.
+    /// In a file that each pass reopens.
     Closed(PathBuf),
-    /// In a temporary file, from an offset on, behind those of other inputs.
+    /// In a temporary file, from an offset on, after those of other inputs.
     Spooled(Arc<TempFile>, u64),
 }
 
-/// What shows that a file was written to: its length and when it was last modified. Not the time of
-/// its last status change, which a rename or a new permission moves too; a writer that puts the times
-/// back is noticed by the tallies of two passes.
+/// What reveals that a file changed: its length and the time of its last modification. Not the time of its last status
+/// change, which renames and permissions change too; a writer that restores the times is detected by the tallies of two
+/// passes.
 #[derive(Debug, Default, PartialEq)]
 struct Stamp {
     inode: (u64, u64),
@@ -72,10 +72,11 @@ impl Input {
         Self { name, length: stamp.length, stamp, bytes, grown: AtomicBool::new(false) }
     }
 
-    /// A regular file, as it is now: of one that grows later, the bytes that it has now. It stays open.
+    /// Makes an input of a regular file, as it is now: if it grows later, only its present bytes are read. It stays
+    /// open.
     ///
     /// # Errors
-    /// [`Error::Directory`]; [`Error::Read`] when the system does not tell its length.
+    /// [`Error::Directory`]; [`Error::Read`] if the system does not report its length.
     pub fn file(name: impl Into<String>, file: File) -> Result<Self, Error> {
         let name = name.into();
         let stamp = stamp(&name, file.metadata())?;
@@ -83,23 +84,22 @@ impl Input {
         Ok(Self::new(name, stamp, Bytes::Open(file)))
     }
 
-    /// Closes the file: each pass opens `path` again, and finds there what is there now. For inputs that are more than a
-    /// process may have open.
+    /// Closes the file: each pass reopens `path`. For more inputs than a process may have open.
     ///
     /// # Errors
-    /// [`Error::Changed`] when `path` is another file.
+    /// [`Error::Changed`] if `path` is another file.
     pub fn close(self, path: PathBuf) -> Result<Self, Error> {
         let closed = Self { bytes: Bytes::Closed(path), ..self };
         closed.check_unchanged()?;
         Ok(closed)
     }
 
-    /// The name used in messages.
+    /// Returns the name used in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Bytes.
+    /// Returns its length in bytes.
     pub fn length(&self) -> u64 {
         self.length
     }
@@ -109,7 +109,7 @@ impl Input {
         if let Bytes::Spooled(..) = self.bytes { self.length } else { 0 }
     }
 
-    /// Opens it for reading; an error when it is no longer what it was.
+    /// Opens it for reading; an error if it has changed.
     pub(crate) fn open(&self) -> Result<Reader<'_>, Error> {
         let (file, start) = match &self.bytes {
             Bytes::Open(file) => (Handle::Lent(file), 0),
@@ -129,8 +129,8 @@ impl Input {
         Ok(reader)
     }
 
-    /// Whether lines end with a carriage return and a line feed, as far as its first 64 KiB tell: `None` when some do and
-    /// some do not, or there are none.
+    /// Returns whether lines end with a carriage return and a line feed, from its first 64 KiB: `None` if only some do,
+    /// or there are no lines.
     ///
     /// # Errors
     /// Those of reading.
@@ -142,7 +142,7 @@ impl Input {
         Ok(first.filter(|&first| ends.all(|end| end == first)))
     }
 
-    /// An error when it is no longer what it was.
+    /// Returns an error if it has changed.
     pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
         let meta = match &self.bytes {
             Bytes::Open(file) => file.metadata(),
@@ -152,8 +152,8 @@ impl Input {
         self.compare(meta)
     }
 
-    /// As far as the system tells; one that only became longer still begins with what it was, or two passes over it
-    /// differ.
+    /// Compares what the system reports. A file that only grew still begins with its old content, or else two passes
+    /// over it differ.
     fn compare(&self, meta: io::Result<Metadata>) -> Result<(), Error> {
         let now = stamp(&self.name, meta)?;
         if now == self.stamp {
@@ -166,7 +166,7 @@ impl Input {
         Err(self.changed())
     }
 
-    /// Whether it was longer when it was opened for a pass, or was read, than in the beginning.
+    /// Whether it was longer when it was opened for a pass, or read, than at first.
     pub(crate) fn grew(&self) -> bool {
         self.grown.load(Ordering::Relaxed)
     }
@@ -176,7 +176,7 @@ impl Input {
     }
 }
 
-/// About how many lines each input has: of a file among a few from half a megabyte of it, among many from less.
+/// Estimates the lines of each input: of a file among a few from half a megabyte of it, among many from less.
 pub(crate) fn estimate_lines(inputs: &[Input], separator: u8) -> Result<Vec<u64>, Error> {
     let count = inputs.len().max(1) as u64;
     let samples = (256 / count).clamp(2, 16);
@@ -185,7 +185,7 @@ pub(crate) fn estimate_lines(inputs: &[Input], separator: u8) -> Result<Vec<u64>
     inputs.iter().map(|input| input.open()?.estimate_lines(separator, samples, size)).collect()
 }
 
-/// Bytes of some inputs together.
+/// The total bytes of some inputs.
 pub(crate) fn lengths(inputs: &[Input]) -> u64 {
     inputs.iter().map(Input::length).sum()
 }
@@ -230,7 +230,7 @@ impl Reader<'_> {
         self.input
     }
 
-    /// What is there from `offset` on.
+    /// Streams it from `offset` on.
     pub(crate) fn from(&self, offset: u64) -> ReadFrom<'_> {
         ReadFrom { reader: self, offset }
     }
@@ -259,8 +259,8 @@ impl Reader<'_> {
         Ok(counter)
     }
 
-    /// About how many lines it has, from the line ends in `samples` pieces of `size` bytes, two or more; exact when these
-    /// are all of it. Never 0.
+    /// Estimates its lines, from the line ends in `samples` pieces of `size` bytes, at least two; exact if these are
+    /// all of it. Never 0.
     fn estimate_lines(&self, separator: u8, samples: u64, size: u64) -> Result<u64, Error> {
         let length = self.input.length;
         let whole = length <= samples * size;
@@ -277,12 +277,12 @@ impl Reader<'_> {
         if whole {
             return Ok(ends + 1);
         }
-        // Without any end, lines are longer than the pieces together.
+        // Without any line end, lines are longer than all pieces together.
         Ok((ends as f64 / read as f64 * length as f64) as u64 + 1)
     }
 }
 
-/// Fills `bytes` as far as the source goes.
+/// Fills `bytes` as far as the source has bytes.
 pub(crate) fn read_up_to(source: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
     let mut read = 0;
     while read < bytes.len() {
@@ -296,7 +296,7 @@ pub(crate) fn read_up_to(source: &mut impl Read, bytes: &mut [u8]) -> io::Result
     Ok(read)
 }
 
-/// What went wrong with reading an input; an error of ours may have been passed through its reader.
+/// The error of reading an input; one of our own may have passed through its reader.
 pub(crate) fn read_error(name: String, source: io::Error) -> Error {
     match source.downcast() {
         Ok(error) => error,
@@ -312,7 +312,7 @@ fn stamp(name: &str, meta: io::Result<Metadata>) -> Result<Stamp, Error> {
     }
 }
 
-/// A temporary file that rows are written to, one by one.
+/// A temporary file of rows, written one by one.
 pub(crate) struct SpoolWriter {
     name: String,
     out: BufWriter<TempFile>,
@@ -321,7 +321,7 @@ pub(crate) struct SpoolWriter {
 }
 
 impl SpoolWriter {
-    /// An empty one.
+    /// Makes an empty one.
     pub(crate) fn new(name: &str, options: &Options) -> Result<Self, Error> {
         let out = BufWriter::with_capacity(1 << 18, options.tmp.file()?);
         Ok(Self { name: name.to_owned(), out, length: 0, separator: options.separator })
@@ -334,7 +334,7 @@ impl SpoolWriter {
         written.map_err(|error| self.out.get_ref().fail(error))
     }
 
-    /// All rows, to be read.
+    /// Returns all rows as an input.
     pub(crate) fn finish(self) -> Result<Input, Error> {
         let file = Arc::new(TempFile::finish(self.out)?);
         let stamp = Stamp { length: self.length, ..Stamp::default() };
@@ -342,7 +342,7 @@ impl SpoolWriter {
     }
 }
 
-/// A temporary file that what can be read once is copied to, one after the other.
+/// A temporary file to which sources that can be read only once are copied, in order.
 #[derive(Debug)]
 pub struct Spool {
     file: Arc<TempFile>,
@@ -351,7 +351,7 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// An empty one.
+    /// Makes an empty one.
     ///
     /// # Errors
     /// [`Error::Temporary`].
@@ -360,7 +360,7 @@ impl Spool {
         Ok(Self { file, length: 0, progress: Arc::clone(&options.progress) })
     }
 
-    /// All that `source` gives: pipes, decompressed files.
+    /// Copies all of `source`, such as a pipe or a decompressed file.
     ///
     /// # Errors
     /// [`Error::Read`], [`Error::Temporary`].
@@ -368,7 +368,7 @@ impl Spool {
         let (name, start) = (name.into(), self.length);
         let mut piece = vec![0; 1 << 18];
         loop {
-            // Pipes give little at once.
+            // Pipes deliver little at a time.
             let filled = match read_up_to(&mut source, &mut piece) {
                 Ok(0) => break,
                 Ok(filled) => filled,
@@ -396,7 +396,7 @@ mod tests {
         let path = dir.path().join("a");
         let closed = input(dir.path(), "a", b"x\n").close(path.clone()).unwrap();
         assert!(closed.open().is_ok());
-        // Another file under that name is not the one that was there.
+        // Another file with that name is not the original one.
         input(dir.path(), "b", b"y\n");
         fs::rename(dir.path().join("b"), &path).unwrap();
         assert!(matches!(closed.open(), Err(Error::Changed { .. })));

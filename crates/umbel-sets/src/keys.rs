@@ -1,4 +1,4 @@
-//! The keys of lines in their order, for work that no filter of ours does.
+//! The keys of lines in order, for other work than that of umbel's filters.
 
 use std::io::Read;
 use std::sync::{Mutex, MutexGuard};
@@ -10,19 +10,19 @@ use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
 
-/// The keys of some lines that follow each other.
+/// The keys of some consecutive lines.
 pub struct Keys<'a> {
     lines: &'a Lines<'a>,
 }
 
 impl<'a> Keys<'a> {
-    /// Each key: a line without its end, or the field of a record.
+    /// Returns each key: a line without its end, or the field of a record.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> {
         let lines = self.lines;
         (0..lines.len()).map(|i| lines.key(i))
     }
 
-    /// The error of key `i`, which says where its line stands.
+    /// Makes the error for key `i`, with the place of its line.
     pub fn refuse(
         &self,
         i: usize,
@@ -32,8 +32,8 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Shows the keys of files to `see`, some at a time, in the order of the lines. `room` is the memory, in bytes,
-/// that one long line may take: [`room_beside`](crate::room_beside) tells it.
+/// Passes the keys of files to `see`, some at a time, in the order of the lines. `room` is the memory, in bytes, that
+/// one long line may use; [`room_beside`](crate::room_beside) computes it.
 ///
 /// # Errors
 /// Those of reading and those of `see`.
@@ -50,10 +50,10 @@ pub fn keys(
     Ok(report)
 }
 
-/// As [`keys`], of lines that come one by one: those that are there are shown at once.
+/// Like [`keys`], for lines from a stream: available ones are passed on immediately.
 ///
 /// # Errors
-/// As there.
+/// As [`keys`].
 pub fn keys_stream(
     name: &str,
     source: impl Read,
@@ -69,7 +69,8 @@ pub fn keys_stream(
     Ok(report)
 }
 
-/// The scanner hashes all keys with our scheme, in vain: at some 10 GB/s that is not worth another one.
+/// The scanner hashes all keys with our scheme, although nobody needs it: at some 10 GB/s another scanner is not worth
+/// it.
 fn scanner(options: &Options) -> Result<Scanner<'_>, Error> {
     Scanner::new(options, KeyHasher::default())
 }

@@ -1,9 +1,46 @@
-//! Exact set operations on line files bigger than memory.
+//! Exact set operations on the lines of files bigger than memory: common lines, differences, duplicates.
 //!
-//! A filter says which lines *may* be shared, so that only those are kept; their bytes then decide.
-//! Results are exact, come in the order of the input, and are the same bytes whatever the memory
-//! cap and the number of threads. This crate knows temporary files and threads; it knows nothing
-//! of arguments and terminals.
+//! Results are exact, in the order of the input, and the same bytes for any memory cap and any number of threads. A Bloom
+//! filter finds the lines that *may* be shared; only those are kept, and compared byte by byte. (With
+//! [`SetOperation::with_error`] filters alone decide, at a reported error.) The command line `umbel` is built on this crate,
+//! which handles temporary files and threads, but no arguments and no terminal.
+//!
+//! ```
+//! use std::fs::{self, File};
+//! use std::sync::Arc;
+//! use umbel_sets::{Input, Options, Progress, Records, SetOperation, TempFolders};
+//!
+//! let dir = tempfile::tempdir()?;
+//! let input = |name: &str, lines: &str| {
+//!     let path = dir.path().join(name);
+//!     fs::write(&path, lines)?;
+//!     Ok::<_, Box<dyn std::error::Error>>(Input::file(name, File::open(path)?)?)
+//! };
+//! let inputs = [input("monday", "ant\nbee\ncat\n")?, input("tuesday", "cat\ndog\nant\n")?];
+//!
+//! let options = Options {
+//!     memory: 256 << 20,
+//!     threads: 2,
+//!     tmp: Arc::new(TempFolders::new(&[dir.path().to_owned()])),
+//!     separator: b'\n',
+//!     records: Records::Lines,
+//!     normalization: Default::default(),
+//!     missing: Default::default(),
+//!     bad: Default::default(),
+//!     progress: Arc::new(Progress::default()),
+//! };
+//! let mut out = Vec::new();
+//! let report = SetOperation::common(&inputs, 2, &options)?.run(&mut out)?;
+//! assert_eq!(out, b"ant\ncat\n");
+//! assert_eq!((report.lines, report.found), (6, 2));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! - [`SetOperation`] compares lines or records with keys ([`Records`]): distinct lines, lines in several inputs, lines in
+//!   one input alone, semi-joins and anti-joins. [`Diff`] compares two files row by row.
+//! - [`insert`], [`Query`], [`remove`] and [`Seen`] connect lines with a [`Filter`] of umbel or of another system;
+//!   [`build_in_pieces`] and [`query_in_pieces`] do so with filters larger than the memory cap.
+//! - [`Report`] says what a job read, wrote and found; [`Error`] says where in which input it stopped.
 //!
 //! | module | what it alone knows |
 //! |---|---|
@@ -16,15 +53,15 @@
 //! | `table` | the lines kept in memory, found by hash and compared by bytes |
 //! | `threads` | work that several threads share |
 //! | `temporary` | temporary files, in several folders |
-//! | `spill` | what is in them: partitions of lines, sorted runs |
+//! | `spill` | their contents: partitions of lines, sorted runs |
 //! | `operation` | the plan and the work of `common`, `except`, `dedup` and `diff` |
-//! | `sample` | what a few pieces of an input tell of all of it |
+//! | `sample` | estimates of an input from a few pieces of it |
 //! | `places` | the inputs laid end to end |
 //! | `passes` | what each pass saw, and the report of all |
 //! | `sink` | where results go |
-//! | `bulk` | filling one blocked filter on all threads, and asking it in batches |
-//! | `filters` | filters of any kind or system: made, filled, asked and emptied with lines |
-//! | `keys` | the keys of lines in order, for work that no filter of ours does |
+//! | `bulk` | filling one blocked filter on all threads, and querying it in batches |
+//! | `filters` | filters of any kind or system: building, filling, querying and emptying them with lines |
+//! | `keys` | the keys of lines in order, for other work than that of umbel's filters |
 
 mod budget;
 mod bulk;
@@ -67,10 +104,10 @@ pub use temporary::TempFolders;
 
 use std::sync::Arc;
 
-/// What every job is told.
+/// The options of every job.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Bytes the whole process may use, at least [`LEAST_MEMORY`].
+    /// Bytes that the whole process may use, at least [`LEAST_MEMORY`].
     pub memory: u64,
     /// Threads that read and hash, at least 1.
     pub threads: usize,
@@ -78,14 +115,14 @@ pub struct Options {
     pub tmp: Arc<TempFolders>,
     /// The byte that ends a line: `\n`, or 0. Records of other formats than lines end with `\n`.
     pub separator: u8,
-    /// What a record is, and its key.
+    /// The format of records, and their key.
     pub records: Records,
-    /// What of a key counts.
+    /// Which differences between keys to ignore.
     pub normalization: Normalization,
-    /// What is done with records that have not all fields of the key.
+    /// What to do with records that lack a field of the key.
     pub missing: Missing,
-    /// What is done with records that cannot be read.
+    /// What to do with records that cannot be read.
     pub bad: Bad,
-    /// Where to tell how far the work is.
+    /// Where to report progress.
     pub progress: Arc<Progress>,
 }

@@ -1,4 +1,4 @@
-//! What the passes of a job saw of its inputs, and their account in its report.
+//! What the passes of a job read of its inputs, and their totals in its report.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ impl Report {
         self.passes += inputs.len() as u32;
     }
 
-    /// Accounts for inputs, once: their lines, what was spooled of them, and which grew.
+    /// Accounts for inputs, once: their lines, the bytes spooled, and which grew.
     fn inputs<'t>(&mut self, inputs: &[Input], tallies: impl IntoIterator<Item = &'t Tally>) {
         tallies.into_iter().for_each(|tally| self.tally(tally));
         let spooled = inputs.iter().map(Input::spooled_bytes).sum::<u64>();
@@ -37,20 +37,20 @@ impl Report {
         self.bad += tally.bad;
     }
 
-    /// Accounts for work on what was spooled by this job.
+    /// Accounts for work on data that this job spooled.
     pub(crate) fn follow(&mut self, next: &Self) {
         self.bytes_read += next.bytes_read;
         self.bytes_spilled += next.bytes_spilled;
         self.distinct += next.distinct;
     }
 
-    /// Accounts for what went through temporary files.
+    /// Accounts for temporary files.
     pub(crate) fn disk(&mut self, disk: &Disk<'_>) {
         self.bytes_read += disk.read();
         self.bytes_spilled += disk.written();
     }
 
-    /// Accounts for lines that came one by one.
+    /// Accounts for streamed lines.
     pub(crate) fn streamed(&mut self, tally: &Tally, bytes: u64) {
         self.tally(tally);
         self.bytes_read += bytes;
@@ -58,7 +58,7 @@ impl Report {
     }
 }
 
-/// The passes of a job that reads its inputs more than once: all over an input must see the same lines.
+/// The passes of a job that reads its inputs more than once: all passes over an input must see the same lines.
 pub(crate) struct Passes {
     tallies: Vec<Option<Tally>>,
     pub(crate) report: Report,
@@ -69,7 +69,7 @@ impl Passes {
         Self { tallies: vec![None; inputs.len()], report: Report::default() }
     }
 
-    /// Notes a finished pass over those in `range` of all `inputs`.
+    /// Records a finished pass over those in `range` of all `inputs`.
     pub(crate) fn seen(
         &mut self,
         inputs: &[Input],
@@ -91,7 +91,7 @@ impl Passes {
         self.finish_with(inputs, disk.read(), disk.written())
     }
 
-    /// As [`finish`](Self::finish), with so many bytes read from and written to temporary files.
+    /// Like [`finish`](Self::finish), with these bytes read from and written to temporary files.
     pub(crate) fn finish_with(self, inputs: &[Input], read: u64, written: u64) -> Report {
         let Self { tallies, mut report } = self;
         report.inputs(inputs, tallies.iter().flatten());

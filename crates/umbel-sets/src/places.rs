@@ -1,12 +1,12 @@
-//! The inputs laid end to end: which input a place belongs to.
+//! The inputs laid end to end: maps a place to its input.
 
 use crate::Error;
 use crate::input::Input;
 
-/// A place is an offset into all inputs, one after the other.
+/// A place is an offset into the concatenation of all inputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
-    /// Where each input starts; one more for the end.
+    /// The start of each input, and the end of the last.
     starts: Vec<u64>,
 }
 
@@ -22,7 +22,7 @@ impl Places {
         Self { starts }
     }
 
-    /// As [`new`](Self::new), for places that are kept in 48 bits.
+    /// Like [`new`](Self::new), for places that are stored in 48 bits.
     pub(crate) fn small(inputs: &[Input]) -> Result<Self, Error> {
         let places = Self::new(inputs);
         let end = places.starts[inputs.len()];

@@ -1,13 +1,13 @@
-//! What a job tells while it works and when it is done.
+//! Reports of a job: its progress, and its results.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The error of an answer that is not exact, from the bits of the filters that gave it.
+/// The error of an inexact answer, from the bits of the filters that gave it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ErrorBound {
-    /// The chance of a line that is in too few inputs to be written all the same.
+    /// The probability that a line in too few inputs is written.
     pub extra: f64,
-    /// The chance of a line that should be written to be left out.
+    /// The probability that a line that should be written is left out.
     pub missing: f64,
 }
 
@@ -25,13 +25,13 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Rows that one file has and the other has not; of a row that changed, the new one.
+    /// Returns the rows that only one file has, counting the new version of a changed row.
     pub fn different(self) -> u64 {
         self.removed + self.added + self.changed
     }
 }
 
-/// How far a job is, for another thread to look at.
+/// The progress of a job, for other threads to read.
 #[derive(Debug, Default)]
 pub struct Progress {
     done: AtomicU64,
@@ -40,17 +40,18 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Bytes of input gone through, over all passes.
+    /// Returns the bytes of input processed, over all passes.
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// Bytes of input there are to go through, over all passes, as far as planned; 0 when unknown.
+    /// Returns the planned bytes of input, over all passes; 0 if unknown.
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// Records left out of [`Rewritten`](crate::Rewritten) inputs since they cannot be read; no [`Report`] has them.
+    /// Returns the records left out of [`Rewritten`](crate::Rewritten) inputs because they cannot be read; no
+    /// [`Report`] counts them.
     pub fn bad(&self) -> u64 {
         self.bad.load(Ordering::Relaxed)
     }
@@ -74,13 +75,13 @@ impl Progress {
 pub struct Report {
     /// Lines of all inputs, each input counted once.
     pub lines: u64,
-    /// Records left out, of those lines none, since they have not all fields of the key.
+    /// Records left out because they lack a field of the key; not among `lines`.
     pub missing: u64,
-    /// Records left out since they cannot be read.
+    /// Records left out because they cannot be read.
     pub bad: u64,
-    /// Different lines among those that were kept to be compared by their bytes.
+    /// Different lines among those kept for comparison by their bytes.
     pub distinct: u64,
-    /// Lines put out.
+    /// Lines written.
     pub found: u64,
     /// Bytes read from inputs and temporary files, over all passes.
     pub bytes_read: u64,
@@ -88,17 +89,17 @@ pub struct Report {
     pub bytes_spilled: u64,
     /// Bytes of result written.
     pub bytes_written: u64,
-    /// How often an input was read from end to end, summed over inputs.
+    /// How often an input was read in full, summed over inputs.
     pub passes: u32,
-    /// Names of inputs that grew meanwhile: the answer is about what they had in the beginning.
+    /// Names of inputs that grew meanwhile: the answer is for their initial content.
     pub grown: Vec<String>,
-    /// For a comparison of two files, what differs.
+    /// For a comparison of two files, the differences.
     pub changes: Option<Changes>,
-    /// Lines that were certainly not in a filter that lines were taken out of.
+    /// Lines to remove from a filter that were certainly not in it.
     pub absent: Option<u64>,
-    /// The type that keys of another system's filter were assumed to have, when none was named. If they are of another, the
+    /// The assumed type of the keys of another system's filter, if none was given. If they have another type, the
     /// answer says nothing about them.
     pub assumed_type: Option<umbel_foreign::KeyType>,
-    /// Which error the answer may have; `None` when it is exact.
+    /// The error that the answer may have; `None` if it is exact.
     pub error: Option<crate::ErrorBound>,
 }

@@ -1,4 +1,4 @@
-//! What a few pieces of inputs tell of all of them: how many of their lines differ, how many others have too.
+//! Estimates from a few pieces of inputs: how many of their lines differ, and how many others have too.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -10,17 +10,16 @@ use crate::input::{Input, lengths};
 use crate::records::{Copied, Found};
 use crate::scan::Scanner;
 
-/// Pieces read of an input, spread evenly, and most bytes of each: 60 thousand lines of 66 bytes. Of 20
-/// million with each twice, 90 ± 10 pairs meet; of 2 × 20 million that share a tenth, 18 ± 4. Lines of one
-/// piece are no independent witnesses: repeats often stand together, and pieces of sorted inputs meet
-/// in many lines or in none.
+/// The number of pieces read of an input, evenly spread, and the maximum bytes of each: 60 thousand lines of 66 bytes.
+/// Of 20 million with each twice, 90 ± 10 pairs meet; of 2 × 20 million that share a tenth, 18 ± 4. Lines of one piece
+/// are not independent: repeats are often close together, and pieces of sorted inputs share many lines or none.
 const PIECES: u64 = 64;
 const PIECE: u64 = if cfg!(test) { 256 } else { 64 << 10 };
-/// Pieces together are at most this part of an input: of 32 MiB the pieces are 16 KiB, and a tenth shared still
+/// All pieces together are at most this part of an input: of 32 MiB the pieces are 16 KiB, and a shared tenth still
 /// gives 48 pairs. Reading an eighth of it took a third of the time of `common`.
 const PART: u64 = if cfg!(test) { 1 } else { 32 };
 
-/// A map by hashes that are well mixed already.
+/// A map keyed by hashes that are well mixed already.
 type ByHash<V> = HashMap<u64, V, BuildHasherDefault<Mixed>>;
 
 #[derive(Default)]
@@ -42,9 +41,9 @@ impl Hasher for Mixed {
 
 /// Lines of a few pieces of inputs.
 pub(crate) struct Sample {
-    /// Where each was met, by a hash of its key.
+    /// The pieces that contain each line, by a hash of its key.
     seen: ByHash<Met>,
-    /// Lines met, those of one piece that are equal once.
+    /// Lines read, counting equal ones of one piece once.
     met: u64,
     /// Lines of the whole inputs.
     lines: u64,
@@ -52,7 +51,7 @@ pub(crate) struct Sample {
     whole: bool,
 }
 
-/// Pieces that a line was met in: how many, and the last one.
+/// The number of pieces that contain a line, and the last one.
 #[derive(Clone, Copy)]
 struct Met {
     pieces: u32,
@@ -60,11 +59,11 @@ struct Met {
 }
 
 impl Sample {
-    /// Reads pieces of `inputs`, laid end to end, which have about so many `lines` together. A record that cannot be read
-    /// there is left out: this is no check.
+    /// Reads pieces of `inputs`, laid end to end, with about `lines` lines together. An unreadable record is skipped:
+    /// this is not a check.
     pub(crate) fn of(scanner: &Scanner<'_>, inputs: &[Input], lines: u64) -> Result<Self, Error> {
         let length = lengths(inputs);
-        // Of short lines the map takes several times the piece.
+        // With short lines the map takes several times the piece.
         let piece = PIECE.min(scanner.budget.rest / 4 / PIECES);
         let whole = length <= PIECES * piece;
         let mut sample = Self { seen: ByHash::default(), met: 0, lines, whole };
@@ -79,7 +78,7 @@ impl Sample {
         for i in 0..PIECES {
             let mut at = (length - size) / (PIECES - 1) * i;
             let mut left = size;
-            // Beyond the end of an input the piece goes on in the next.
+            // A piece continues from the end of an input in the next.
             while left > 0 {
                 while start + inputs[number].length() <= at {
                     start += inputs[number].length();
@@ -109,7 +108,7 @@ impl Sample {
         let offset = offset.max(first).min(end);
         let (mut bytes, mut copied) = (vec![0; (end - offset) as usize], Copied::default());
         reader.read_at(&mut bytes, offset)?;
-        // The first and the last record of a piece are not whole, but at the ends of the input.
+        // The first and the last record of a piece are incomplete, except at the ends of the input.
         let ends = scanner.ends();
         let mut rest = &bytes[..];
         if offset > first {
@@ -142,9 +141,8 @@ impl Sample {
         }
     }
 
-    /// About how many different lines the inputs have together, from those met in one piece and in
-    /// two: d + f₁²/2f₂, a lower bound (A. Chao 1984, <https://www.jstor.org/stable/4615964>). All of
-    /// them where no pieces met.
+    /// Estimates the different lines of all inputs, from those in one piece and those in two: d + f₁²/2f₂, a lower
+    /// bound (A. Chao 1984, <https://www.jstor.org/stable/4615964>). All lines if no pieces share any.
     pub(crate) fn distinct(&self) -> u64 {
         if self.whole {
             return self.seen.len() as u64;
@@ -154,10 +152,10 @@ impl Sample {
         (self.seen.len() as u64).saturating_add(unseen as u64).min(self.lines)
     }
 
-    /// About how many of these lines the others are like; `None` when lines met in few pieces
-    /// only, which tells of their order and not of their number.
+    /// Estimates how many of these lines the others share; `None` if lines are shared in few pieces only, which reveals
+    /// their order and not their number.
     pub(crate) fn shared(&self, other: &Self) -> Option<u64> {
-        /// Of lines in no order, so many meet in so few pieces with a chance under 1e-7.
+        /// For unordered lines, shared lines are in so few pieces with a probability under 1e-7.
         const FEW_PIECES: usize = 32;
         const MANY_A_PIECE: usize = 4;
         if self.lines == 0 || other.lines == 0 {
@@ -185,7 +183,7 @@ mod tests {
     use super::*;
     use crate::testing::{input, options};
 
-    /// Samples of files of 40,000 lines each: 900 lines of 22 bytes are looked at.
+    /// Samples of files of 40,000 lines each: 900 lines of 22 bytes are read.
     fn samples(files: &[Vec<u64>]) -> Vec<Sample> {
         let dir = tempfile::tempdir().unwrap();
         let options = options(dir.path(), b'\n');
@@ -198,7 +196,7 @@ mod tests {
         files.iter().enumerate().map(sample).collect()
     }
 
-    /// The numbers of a range in no order, and in another one for each seed.
+    /// The numbers of a range in scrambled order, different for each seed.
     fn mixed(range: std::ops::Range<u64>, seed: u64) -> Vec<u64> {
         let mut numbers: Vec<u64> = range.collect();
         numbers.sort_by_key(|number| KeyHasher::with_seed(seed).hash(*number).high);

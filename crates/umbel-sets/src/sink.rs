@@ -1,4 +1,4 @@
-//! Where result lines go: buffered, counted, each with its end.
+//! The output of result lines: buffered, counted, each with its end.
 
 use std::io::{BufWriter, ErrorKind, IoSlice, Write};
 use std::ops::Range;
@@ -17,22 +17,22 @@ pub(crate) struct Sink<'a> {
     bytes: u64,
 }
 
-/// What is written of a result.
+/// How a result is written.
 pub(crate) enum Form<'a> {
     /// The row alone.
     Rows,
-    /// What is counted in front of it, as a column that ends with this byte.
+    /// Its count in front of it, as a column that ends with this byte.
     Column(u8),
     /// Both as members of a JSON object.
     Object,
-    /// What someone else makes of it.
+    /// Passed to a function.
     Handed(&'a mut Hand<'a>),
 }
 
-/// Takes results.
+/// Receives results.
 pub(crate) type Hand<'a> = dyn FnMut(Selected<'_>) -> Result<(), Error> + Send + 'a;
 
-/// Lines that go out as they lie in a buffer, with their ends; adjacent ones are one piece.
+/// Lines to be written directly from a buffer, with their ends; adjacent ones are one piece.
 #[derive(Default)]
 pub(crate) struct Pieces {
     extents: Vec<Range<usize>>,
@@ -40,7 +40,7 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// Adds so many lines, behind all others.
+    /// Adds `lines` lines after all others.
     pub(crate) fn add(&mut self, extent: Range<usize>, lines: u64) {
         self.lines += lines;
         match self.extents.last_mut() {
@@ -61,12 +61,12 @@ impl<'a> Sink<'a> {
         Self { form, ..self }
     }
 
-    /// Whether lines may be written as they are.
+    /// Whether lines may be written unchanged.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self.form, Form::Rows)
     }
 
-    /// Writes a header, unless one was written before: it is no line of the result.
+    /// Writes a header, unless one was written before: it is not a line of the result.
     pub(crate) fn header(&mut self, row: Option<&[u8]>) -> Result<(), Error> {
         match row {
             Some(row) if !self.headed => {
@@ -85,7 +85,7 @@ impl<'a> Sink<'a> {
         self.headed = true;
     }
 
-    /// Writes a result in the form that is wanted.
+    /// Writes a result in the chosen form.
     pub(crate) fn result(&mut self, selected: Selected<'_>) -> Result<(), Error> {
         let Selected { count, row, .. } = selected;
         let mut digits = [0; 20];
@@ -114,7 +114,7 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Writes some of `lines`, in ascending order: adjacent ones as they lie in the buffer.
+    /// Writes some of `lines`, in ascending order: adjacent ones directly from the buffer.
     pub(crate) fn rows(
         &mut self,
         lines: &Lines<'_>,
@@ -125,7 +125,7 @@ impl<'a> Sink<'a> {
         self.put(lines.buffer(), &mut pieces)
     }
 
-    /// Writes pieces of a buffer, and forgets them.
+    /// Writes pieces of a buffer, and clears them.
     pub(crate) fn put(&mut self, buffer: &[u8], pieces: &mut Pieces) -> Result<(), Error> {
         self.lines += std::mem::take(&mut pieces.lines);
         let pieces = pieces.extents.drain(..);
@@ -140,7 +140,7 @@ impl<'a> Sink<'a> {
 
     /// Writes whole lines, long pieces without copying them.
     fn pieces(&mut self, mut pieces: &mut [IoSlice<'_>]) -> Result<(), Error> {
-        /// Below it a copy is cheaper than a piece of a system call.
+        /// Below this many bytes a copy is cheaper than a piece of a system call.
         const SHORT: u64 = 256;
         let bytes: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
         self.bytes += bytes;
@@ -175,7 +175,7 @@ impl<'a> Sink<'a> {
         self.out.flush().map_err(Error::Output)
     }
 
-    /// Writes what is left and tells the report.
+    /// Writes the rest, and adds the totals to the report.
     pub(crate) fn finish(mut self, report: &mut Report) -> Result<(), Error> {
         report.found = self.lines;
         report.bytes_written = self.bytes;

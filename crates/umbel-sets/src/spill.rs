@@ -1,10 +1,10 @@
-//! What is in temporary files: lines set aside by hash, and sorted runs of results. A line is stored as
+//! The contents of temporary files: lines spilled by hash, and sorted runs of results. A line is stored as
 //!
 //! ```text
 //! place u64 | a stored record
 //! ```
 //!
-//! in the order it was set aside. A place is an offset into all inputs, one after the other.
+//! in the order of spilling. A place is an offset into the concatenation of all inputs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,7 +20,7 @@ use crate::budget::LEAST_BUFFER;
 use crate::records::{Layout, MOST_HEADER, Record};
 use crate::temporary::{TempFile, TempFolders};
 
-/// Where temporary files go, and how much went through them.
+/// The folders of temporary files, and the bytes written and read.
 pub(crate) struct Disk<'a> {
     folders: &'a TempFolders,
     written: AtomicU64,
@@ -102,7 +102,7 @@ impl Spill {
         self.layout
     }
 
-    /// Bytes of the longest line, as it is stored.
+    /// Bytes of the longest line, as stored.
     pub(crate) fn longest(&self) -> u64 {
         self.longest
     }
@@ -135,14 +135,14 @@ pub(crate) struct SpillReader {
     buffer: Vec<u8>,
     begin: usize,
     filled: usize,
-    /// Where the line read last is in the buffer.
+    /// The range of the line read last in the buffer.
     record: Range<usize>,
-    /// Places of some lines, and where they are in the buffer.
+    /// The places of some lines, and their ranges in the buffer.
     some: Vec<(u64, Range<usize>)>,
 }
 
 impl SpillReader {
-    /// Reads the next lines: as many as are in the buffer, at most 64 and at least one; false at the end.
+    /// Reads the next lines: those in the buffer, at most 64 and at least one; false at the end.
     pub(crate) fn read_some(&mut self, disk: &Disk<'_>) -> Result<bool, Error> {
         const MOST: usize = 64;
         self.some.clear();
@@ -154,25 +154,25 @@ impl SpillReader {
             if self.filled - self.begin < size {
                 break;
             }
-            // It is in the buffer: nothing moves.
+            // It is in the buffer, so nothing moves.
             let place = self.advance(disk)?.expect("a line is left");
             self.some.push((place, self.record.clone()));
         }
         Ok(true)
     }
 
-    /// How many those are.
+    /// The number of these lines.
     pub(crate) fn len(&self) -> usize {
         self.some.len()
     }
 
-    /// Line `i` of those, and its place.
+    /// Line `i` of these, and its place.
     pub(crate) fn get(&self, i: usize) -> (u64, Record<'_>) {
         let (place, record) = &self.some[i];
         (*place, self.layout.read(&self.buffer[record.clone()]))
     }
 
-    /// The keys of those.
+    /// The keys of these lines.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).map(|i| self.get(i).1.key())
     }
@@ -182,7 +182,7 @@ impl SpillReader {
         self.layout.read(&self.buffer[self.record.clone()])
     }
 
-    /// Reads the next line; gives its place.
+    /// Reads the next line and returns its place.
     fn advance(&mut self, disk: &Disk<'_>) -> Result<Option<u64>, Error> {
         if self.begin == self.filled && self.at == self.end {
             return Ok(None);
@@ -197,7 +197,7 @@ impl SpillReader {
         Ok(Some(u64::from_le_bytes(*place)))
     }
 
-    /// Makes `size` bytes available, gives where they start in the buffer.
+    /// Makes `size` bytes available, and returns where they start in the buffer.
     fn fill(&mut self, size: usize, disk: &Disk<'_>) -> Result<usize, Error> {
         if self.filled - self.begin < size {
             self.buffer.copy_within(self.begin..self.filled, 0);
@@ -217,14 +217,14 @@ impl SpillReader {
     }
 }
 
-/// Lines set aside in several files by their hashes: equal lines meet in the same file.
+/// Lines spilled to several files by their hashes: equal lines go to the same file.
 pub(crate) struct Partitions {
     level: u32,
     files: Vec<Mutex<SpillWriter>>,
 }
 
 impl Partitions {
-    /// `count` files with `buffers` bytes of write buffers in all. Each `level` spreads anew.
+    /// Makes `count` files with `buffers` bytes of write buffers in total. Each `level` distributes lines differently.
     pub(crate) fn new(
         disk: &Disk<'_>,
         level: u32,
@@ -248,7 +248,7 @@ impl Partitions {
         file.push(place, line)
     }
 
-    /// As [`push`](Self::push), to partitions that the first line makes.
+    /// Like [`push`](Self::push), to partitions that the first line creates.
     pub(crate) fn push_to(
         partitions: &mut Option<Self>,
         make: impl FnOnce() -> Result<Self, Error>,
@@ -271,29 +271,29 @@ impl Partitions {
     }
 
     fn index(&self, hash: KeyHash) -> usize {
-        // A rotation and a multiplication a level: two levels share no pattern, and a block of the
-        // filter (high bits of `high`) spreads over all files.
+        // A rotation and a multiplication per level: two levels share no pattern, and a block of the filter (high bits
+        // of `high`) is spread over all files.
         let mixed = (hash.high ^ hash.low.rotate_left(29 + 11 * self.level))
             .wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ u64::from(self.level) << 1);
         ((u128::from(mixed) * self.files.len() as u128) >> 64) as usize
     }
 }
 
-/// A result: a wanted line, at the place where it came first.
+/// A result: a wanted line, with its first place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Selected<'a> {
     pub(crate) place: u64,
-    /// How often it came; 1 where that does not matter.
+    /// Its count; 1 if that does not matter.
     pub(crate) count: u64,
-    /// Empty where only the place is wanted.
+    /// Empty if only the place is wanted.
     pub(crate) row: &'a [u8],
 }
 
-/// Runs of results, each sorted by place, in one temporary file, and their merge. A result is stored as a line: how often
-/// as u64, and the row.
+/// Runs of results, each sorted by place, in one temporary file, and their merge. A result is stored like a line: its
+/// count as u64, and the row.
 pub(crate) struct Runs {
     out: Option<SpillWriter>,
-    /// Where runs start and end in the file.
+    /// The start and end of each run in the file.
     ends: Vec<(u64, u64)>,
     line: Vec<u8>,
 }
@@ -303,7 +303,7 @@ impl Runs {
         Self { out: None, ends: Vec::new(), line: Vec::new() }
     }
 
-    /// Appends a result to the last run; its place is behind all there.
+    /// Appends a result to the last run; its place is after all others in it.
     pub(crate) fn push(&mut self, disk: &Disk<'_>, selected: Selected<'_>) -> Result<(), Error> {
         const BUFFER: usize = 1 << 18;
         if self.out.is_none() {
@@ -316,7 +316,7 @@ impl Runs {
         out.push(selected.place, Record::line(&self.line))
     }
 
-    /// Ends the last run: what follows is another one.
+    /// Ends the last run; a new one follows.
     pub(crate) fn end(&mut self) {
         let start = self.ends.last().map_or(0, |(_, end)| *end);
         let end = self.out.as_ref().map_or(0, |out| out.bytes);
@@ -325,10 +325,10 @@ impl Runs {
         }
     }
 
-    /// All results by ascending place, with about `memory` bytes of buffers. Merges some runs to longer ones first when
-    /// they are too many to be read at once.
+    /// Merges all results by ascending place, with about `memory` bytes of buffers. If there are too many runs to read
+    /// at the same time, merges some to longer ones first.
     pub(crate) fn merge(mut self, disk: &Disk<'_>, memory: u64) -> Result<Merged, Error> {
-        /// Under this a read costs more in calls than in bytes.
+        /// Below this, a read costs more in calls than in bytes.
         const LEAST_BUFFER: u64 = 16 << 10;
         loop {
             let Self { out: Some(out), ends, .. } = self else { return Ok(Merged::default()) };
@@ -358,7 +358,7 @@ pub(crate) struct Merged {
     readers: Vec<SpillReader>,
     /// The runs by the places of their next lines.
     heads: BinaryHeap<Reverse<(u64, usize)>>,
-    /// The run whose line was given last: its next one is still to be read.
+    /// The run whose line was returned last: its next one is still to be read.
     given: Option<usize>,
 }
 

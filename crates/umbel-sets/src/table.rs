@@ -6,10 +6,10 @@
 //!         place in the inputs, u64 | a stored record | up to the unit
 //! ```
 //!
-//! Tables of keys have no places. 12 bytes and on average 1.5 of rounding a line, and 8 bytes a slot at a load of 0.35 to 0.7. A line
-//! with a key takes 8 bytes more, and the key once more when it is no piece of the line.
-//! Slots hold hash bits enough to grow without looking at the lines. Segments never move: growing costs no
-//! second copy, which a hard cap could not afford.
+//! Tables of keys have no places. A line takes 12 bytes, on average 1.5 bytes of rounding, and 8 bytes per slot at a
+//! load of 0.35 to 0.7. A line with a key takes 8 bytes more, and the key once more if it is not a part of the line.
+//! Slots hold enough hash bits to grow without reading the lines. Segments never move: growing needs no second copy,
+//! which a hard cap could not afford.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,8 +19,8 @@ use umbel::{Blocks, KeyHash};
 use crate::Error;
 use crate::records::{Layout, Record};
 
-/// Bytes of a segment; of a large table's, enough for huge pages, without which nearly every look-up
-/// also misses the table of pages. Tests have small ones, so that a few lines fill several.
+/// Bytes of a segment; in a large table, enough for huge pages, without which nearly every look-up also misses the TLB.
+/// Tests have small ones, so that a few lines fill several.
 const SEGMENT: usize = if cfg!(test) { 1 << 9 } else { 1 << 20 };
 const LARGE_SEGMENT: usize = 8 * SEGMENT;
 /// The budget from which on segments are large.
@@ -28,7 +28,7 @@ const LARGE: u64 = 16 * LARGE_SEGMENT as u64;
 pub(crate) const UNIT: usize = 4;
 /// Bytes of a place.
 const PLACE: usize = 8;
-/// Bytes of the shortest record: numbers for records lie so far apart.
+/// Bytes of the shortest record: counters of records are at least this far apart.
 pub(crate) const LEAST_RECORD: usize = 12;
 
 const TAG_BITS: u32 = 28;
@@ -37,33 +37,32 @@ const UNIT_BITS: u32 = 64 - TAG_BITS;
 const UNITS: u64 = (1 << UNIT_BITS) - 1;
 const FEWEST_SLOTS: usize = if cfg!(test) { 1 << 3 } else { 1 << 12 };
 
-/// What became of a line; where it is in the table, its unit there.
+/// The result of inserting a line; if it is in the table, with its unit there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inserted {
     New(u64),
     Known(u64),
-    /// Not in the table, and there is no room for it.
+    /// It is not in the table, and there is no room for it.
     Full,
 }
 
 pub(crate) struct Table {
     layout: Layout,
-    /// Bytes of a place in front of each record, if there are places.
+    /// Bytes of the place in front of each record, if there are places.
     place: usize,
-    /// As u64s, a power of two of them.
+    /// The slots as u64s, a power of two of them.
     slots: Blocks,
     records: u64,
     /// Units of a segment, a power of two.
     segment_units: u64,
     segments: Vec<Segment>,
-    /// Units taken in the last segment.
+    /// Units used in the last segment.
     units: u64,
     /// Bytes of all segments.
     arena: u64,
-    /// Bytes that it may still take, with others where they share it.
+    /// Bytes that it may still use, shared with other tables if there are any.
     room: Arc<AtomicU64>,
-    /// Set once a line did not fit: from then on no new line enters, so that whatever is not here
-    /// is elsewhere.
+    /// Set once a line did not fit: from then on no new line enters, so that any line not here is elsewhere.
     full: bool,
 }
 
@@ -92,32 +91,32 @@ impl Segment {
     }
 }
 
-/// Zeroed memory, for which huge pages are asked when it is much.
+/// Zeroed memory; if large, with huge pages requested.
 fn zeroed(bytes: usize) -> Result<Blocks, Error> {
     Ok(Blocks::zeroed(bytes.div_ceil(size_of::<umbel::Block>()) as u64)?)
 }
 
 impl Table {
-    /// A table that takes at most `budget` bytes, but always room for one line.
+    /// Makes a table that uses at most `budget` bytes, but always has room for one line.
     ///
     /// # Errors
-    /// When there is no memory for its slots.
+    /// If memory for its slots cannot be allocated.
     pub(crate) fn new(budget: u64, layout: Layout) -> Result<Self, Error> {
         let room = Arc::new(AtomicU64::new(budget));
         let table = Self { layout, place: PLACE, ..Self::of_keys(&room, budget, FEWEST_SLOTS)? };
         Ok(table)
     }
 
-    /// Tables of keys that take at most `budget` bytes together, as many as `threads` can fill at once, with slots for
-    /// about so many `keys` in all; one where that would leave little of the budget to each.
+    /// Makes tables of keys that use at most `budget` bytes together, as many as `threads` can fill at the same time,
+    /// with slots for about `keys` keys in total; only one if each would get too little of the budget.
     ///
     /// # Errors
-    /// When there is no memory for their slots.
+    /// If memory for its slots cannot be allocated.
     pub(crate) fn shards(budget: u64, threads: usize, keys: u64) -> Result<Vec<Self>, Error> {
-        // All but the last segment of each are full when there is no more room.
+        // All but the last segment of each are full once there is no more room.
         let most = (budget / (8 * segment_of(budget) as u64)).max(1);
         let count = 1 << (threads as u64).min(most).ilog2();
-        // No more than a third of the budget, as slots take of lines of 16 bytes.
+        // No more than a third of the budget, the share of slots with lines of 16 bytes.
         let slots = (keys / count * 3 / 2).min(budget / count / 24).next_power_of_two() as usize;
         let room = Arc::new(AtomicU64::new(budget));
         let slots = slots.clamp(FEWEST_SLOTS, 1 << TAG_BITS);
@@ -142,7 +141,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Takes some of the room; whether there is enough, or else by `force` what there is.
+    /// Takes some of the room; returns whether there is enough, or with `force` takes what there is.
     fn take(&self, bytes: u64, force: bool) -> bool {
         let less = |left: u64| match left.checked_sub(bytes) {
             None if force => Some(0),
@@ -161,7 +160,7 @@ impl Table {
         self.arena + 8 * self.slots().len() as u64
     }
 
-    /// Units in which records may lie.
+    /// Units that records may use.
     pub(crate) fn units(&self) -> u64 {
         self.segments.len() as u64 * self.segment_units
     }
@@ -171,22 +170,22 @@ impl Table {
         self.room.load(Ordering::Relaxed)
     }
 
-    /// Bytes that a line too long for a chunk may take when `spare` are kept for such: it also goes
-    /// into the table, unless that is full.
+    /// Bytes that a line too long for a chunk may use if `spare` are reserved for such lines: it also goes into the
+    /// table, unless that is full.
     pub(crate) fn room_for_long(&self, spare: u64) -> u64 {
         spare + if self.full { 0 } else { self.room() / 2 }
     }
 
-    /// Lets no more lines in.
+    /// Accepts no more lines.
     pub(crate) fn close(&mut self) {
         self.full = true;
     }
 
-    /// Adds a line met first at `place` of the inputs, unless its key is known. It is also full when
-    /// the system has no more memory.
+    /// Adds a line first found at `place` of the inputs, unless its key is known. The table is also full if the system
+    /// has no more memory.
     ///
     /// # Errors
-    /// When there is no memory for the first line.
+    /// If memory for its slots cannot be allocated.
     pub(crate) fn insert(
         &mut self,
         hash: KeyHash,
@@ -232,7 +231,7 @@ impl Table {
         }
     }
 
-    /// Warms what `hashes[i]` and the following need, when `i` comes to them.
+    /// Prefetches what `hashes[i]` and the following need, each time `i` reaches a new group.
     #[inline]
     pub(crate) fn warm_from(&self, hashes: &[KeyHash], i: usize) {
         const WARMED: usize = 64;
@@ -241,18 +240,17 @@ impl Table {
         }
     }
 
-    /// Looks at the slots of `hashes`, then at the entries found there: the cache misses of many
-    /// look-ups to come overlap.
+    /// Reads the slots of `hashes`, then the entries found there: the cache misses of many look-ups to come overlap.
     pub(crate) fn warm(&self, hashes: &[KeyHash]) {
         Self::warm_each(hashes, |_| self);
     }
 
-    /// As [`warm`](Self::warm), of the table of each hash.
+    /// Like [`warm`](Self::warm), in the table of each hash.
     #[inline]
     pub(crate) fn warm_each<'t>(hashes: &[KeyHash], table: impl Fn(KeyHash) -> &'t Self) {
         const AHEAD: usize = 16;
         for hashes in hashes.chunks(AHEAD) {
-            // All slots before any is looked at: a wrong guess would wait for the miss that it rests on.
+            // Loads all slots before testing any: a branch misprediction would wait for the cache miss it depends on.
             let mut slots = [0; AHEAD];
             for (slot, &hash) in slots.iter_mut().zip(hashes) {
                 let table = table(hash);
@@ -299,7 +297,7 @@ impl Table {
 
     /// The bytes from a unit on.
     fn at(&self, unit: u64) -> &[u8] {
-        // Not by a division, which would cost as much as all the rest.
+        // Not by a division, which would cost as much as everything else.
         let segment = (unit >> self.segment_units.trailing_zeros()) as usize;
         let at = (unit & (self.segment_units - 1)) as usize * UNIT;
         &self.segments[segment].bytes()[at..]
@@ -326,7 +324,7 @@ impl Table {
         slot
     }
 
-    /// Whether an entry of `size` bytes and its slot fit, growing what has to grow.
+    /// Whether an entry of `size` bytes and its slot fit, growing whatever must grow.
     fn make_room(&mut self, size: usize) -> Result<bool, Error> {
         let mut growth = 0;
         let units = (size / UNIT) as u64;
@@ -344,7 +342,7 @@ impl Table {
             if slots >= 1 << TAG_BITS {
                 return Ok(false);
             }
-            // Both tables exist while slots move over.
+            // Both tables exist while slots are moved.
             growth += 8 * 2 * slots as u64;
         }
         if growth > 0 && !self.take(growth, self.records == 0) {
@@ -372,7 +370,7 @@ impl Table {
         Ok(())
     }
 
-    /// Writes a record where there is room for it; gives its unit.
+    /// Writes a record where there is room for it, and returns its unit.
     fn append(&mut self, place: u64, line: &Record<'_>) -> u64 {
         let size = self.size(line);
         let unit = (self.segments.len() as u64 - 1) * self.segment_units + self.units;
@@ -392,7 +390,7 @@ impl Table {
     }
 }
 
-/// How far a walk over all entries is.
+/// The position of a walk over all entries.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Cursor {
     segment: usize,
@@ -401,12 +399,12 @@ pub(crate) struct Cursor {
 
 /// A line in the table.
 pub(crate) struct Entry<'a> {
-    /// Where it was met first; 0 in a table of keys.
+    /// Its first place; 0 in a table of keys.
     pub(crate) place: u64,
     pub(crate) line: Record<'a>,
 }
 
-/// Bytes of a segment where tables have so much room.
+/// Bytes of a segment of tables with this budget.
 fn segment_of(budget: u64) -> usize {
     if budget < LARGE { SEGMENT } else { LARGE_SEGMENT }
 }

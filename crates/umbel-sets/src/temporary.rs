@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::Error;
 
-/// Folders for temporary files, used in turn: those on several disks are written and read together.
+/// Folders for temporary files, used in turn: folders on several disks are written and read in parallel.
 #[derive(Debug)]
 pub struct TempFolders {
     folders: Vec<Arc<Path>>,
@@ -19,28 +19,28 @@ pub struct TempFolders {
 }
 
 impl TempFolders {
-    /// Some folders, which exist.
+    /// Uses some existing folders.
     ///
     /// # Panics
-    /// Without any.
+    /// If there are none.
     pub fn new(folders: &[PathBuf]) -> Self {
         assert!(!folders.is_empty(), "temporary files need a folder");
         let folders = folders.iter().map(|folder| Arc::from(&**folder)).collect();
         Self { folders, made: AtomicUsize::new(0), notice: |_| {} }
     }
 
-    /// With what is done once a folder, when the first file is made there.
+    /// Sets a function to be called once per folder, when the first file is made there.
     #[must_use]
     pub fn with_notice(self, notice: fn(&Path)) -> Self {
         Self { notice, ..self }
     }
 
-    /// The folders.
+    /// Returns the folders.
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
         self.folders.iter().map(|folder| &**folder)
     }
 
-    /// A new file in the folder whose turn it is.
+    /// Makes a new file in the folder whose turn it is.
     pub(crate) fn file(&self) -> Result<TempFile, Error> {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         let folder = Arc::clone(&self.folders[number % self.folders.len()]);
@@ -54,7 +54,7 @@ impl TempFolders {
     }
 }
 
-/// A temporary file. It is unlinked as soon as it is made, so it is gone however the process ends.
+/// A temporary file. It is unlinked as soon as it is made, so it disappears however the process ends.
 #[derive(Debug)]
 pub(crate) struct TempFile {
     file: File,
@@ -62,12 +62,12 @@ pub(crate) struct TempFile {
 }
 
 impl TempFile {
-    /// What went wrong with the file, as an error that names its folder.
+    /// Turns an I/O error of the file into one that names its folder.
     pub(crate) fn fail(&self, source: io::Error) -> Error {
         Error::Temporary { dir: self.folder.to_path_buf(), source }
     }
 
-    /// The file behind a buffer, with all that was written to it.
+    /// Flushes a buffer and returns its file.
     pub(crate) fn finish(out: BufWriter<Self>) -> Result<Self, Error> {
         out.into_inner().map_err(|error| {
             let (error, out) = error.into_parts();

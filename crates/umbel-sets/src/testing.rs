@@ -31,7 +31,7 @@ pub(crate) fn options(dir: &Path, separator: u8) -> Options {
     }
 }
 
-/// A budget with which each strategy is taken, and lines go to disk.
+/// A budget with which every strategy is used, and lines are spilled.
 pub(crate) fn cramped(threads: usize) -> Budget {
     Budget { cap: 1 << 30, threads, chunk: 4096, rest: 60_000, files: 1024 }
 }
@@ -42,7 +42,7 @@ pub(crate) fn lines(range: std::ops::Range<u32>) -> Vec<u8> {
         .collect()
 }
 
-/// The lines of `bytes`; what follows the last end is one only when there is something.
+/// The lines of `bytes`; what follows the last end is a line only if it is not empty.
 pub(crate) fn lines_of(bytes: &[u8], separator: u8) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == separator).collect();
     if lines.last().is_some_and(|last| last.is_empty()) {
@@ -66,8 +66,8 @@ impl Files {
     }
 }
 
-/// Inputs drawn from one set of lines, so that they share many; lines short and long, with bytes of
-/// every value; few or many repeats.
+/// Inputs drawn from one set of lines, so that they share many; short and long lines, with bytes of every value; few or
+/// many repeats.
 pub(crate) fn files(count: Range<usize>) -> impl Strategy<Value = Files> {
     let line = prop_oneof![
         4 => proptest::collection::vec(any::<u8>(), 0..12),

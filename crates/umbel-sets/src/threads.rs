@@ -2,10 +2,10 @@
 
 use std::thread;
 
-/// Runs `work` on this thread and on `count` − 1 others; gives what each returned, once all have ended.
+/// Runs `work` on this thread and on `count` − 1 others, and returns their results once all have ended.
 ///
 /// # Panics
-/// As `work` does on any of them.
+/// If `work` panics on any of them.
 pub(crate) fn on_each<T: Send>(count: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let others: Vec<_> = (1..count).map(|_| scope.spawn(&work)).collect();

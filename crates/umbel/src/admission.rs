@@ -1,37 +1,36 @@
-//! What a cache takes in: only what was asked for before, not long ago.
+//! A cache's admission policy: store an object at its second request, not at its first.
 
 use crate::bits::Blocks;
 use crate::filter::{InsertError, Window};
 use crate::hash::{Hashing, Key, KeyHasher};
 use crate::plan::PlanError;
 
-/// Says of each object asked for whether it was asked for before: whether a cache should take it in.
+/// Decides whether a cache should store an object: only if it was requested before, not long ago.
 ///
-/// About three quarters of the objects that a content network serves are asked for once and never again.
-/// A cache that stores them writes to its disks for nothing and throws out what would have been asked for;
-/// storing an object at its second request saves the writes and costs one miss an object. What was asked
-/// for is remembered in a [`Window`], so that it ages by itself: an object asked for again after the window
-/// is a new one.
+/// About three quarters of the objects that a content delivery network serves are requested once and never again. A
+/// cache that stores them writes to its disks for nothing and evicts objects that would have been requested again.
+/// Storing an object at its second request saves those writes and costs one miss per object. Requests are remembered in
+/// a [`Window`], so they age by themselves: an object requested again after the window counts as new.
 ///
-/// Two objects in a hundred at a rate of 2 % are taken in at once: no harm but a write. Called for misses
-/// only or for all requests, as you like; the window counts the calls. It should be some times as long as
-/// the objects that the cache holds: what is asked for less often would have been thrown out anyway.
+/// At a rate of 2 %, two objects in a hundred are stored at their first request; the only harm is a write. Call it for
+/// misses only or for all requests: the window counts calls. Make the window several times as long as the number of
+/// objects the cache holds; an object requested less often would have been evicted anyway.
 ///
 /// B. M. Maggs, R. K. Sitaraman 2015, "Algorithmic nuggets in content delivery", section 5,
 /// <https://doi.org/10.1145/2805789.2805800>.
 ///
 /// # Threads
-/// Every question is also an insertion, so they take `&mut self`. Give each shard of a cache its own (with a
-/// window of its share of the requests), or put one behind a mutex: a question of a batch takes some 30 ns with
-/// 10 M requests remembered. Where requests must not wait for each other and forgetting can be done by swapping two filters,
-/// [`Shared`](crate::Shared) takes insertions from many threads.
+/// Every call records a request, so it takes `&mut self`. Give each shard of a cache its own `Admission`, with a window
+/// for its share of the requests, or put one behind a mutex: in a batch, a call takes some 30 ns with 10 M requests
+/// remembered. If requests must not wait for each other and swapping two filters is a good enough way to forget,
+/// [`Shared`](crate::Shared) accepts insertions from many threads.
 ///
 /// ```
 /// use umbel::Admission;
 ///
 /// let mut admission = Admission::new(100_000, 0.01)?;
 /// assert!(!admission.admit("/video/17/part/4"), "fetched and served, not stored");
-/// assert!(admission.admit("/video/17/part/4"), "asked for again: worth a write");
+/// assert!(admission.admit("/video/17/part/4"), "requested again: worth a write");
 /// # Ok::<(), umbel::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -40,43 +39,43 @@ pub struct Admission<H: Hashing = KeyHasher> {
 }
 
 impl Admission {
-    /// Remembers the last `requests` requests; an object never asked for passes with a chance of at most
-    /// `fpp`. At 1 %, 17.7 bits a request of the window; see [`Window`].
+    /// Remembers the last `requests` requests. An object that was never requested is admitted with a probability of at
+    /// most `fpp`. At 1 % this takes 17.7 bits per request of the window; see [`Window`].
     ///
-    /// Where others choose the keys, use [`with`](Self::with) and a window hashed by [`KeyHasher::random`] or
+    /// For untrusted keys, use [`with`](Self::with) and a window hashed by [`KeyHasher::random`] or
     /// [`KeyHasher::keyed`].
     ///
     /// # Errors
-    /// Those of [`Window::new`](crate::filter::Filter::new).
+    /// The errors of [`Window::new`](crate::filter::Filter::new).
     pub fn new(requests: u64, fpp: f64) -> Result<Self, PlanError> {
         Ok(Self { window: Window::new(requests, fpp)? })
     }
 }
 
 impl<H: Hashing> Admission<H> {
-    /// Goes on with what a window remembers: one by time, or one read from a file.
+    /// Continues with an existing window: one by time, or one read from a file.
     pub fn with(window: Window<Blocks, H>) -> Self {
         Self { window }
     }
 
-    /// True when the object was asked for before, within the window: take it in. Records the request.
+    /// Records the request and returns true if the object was requested before, within the window: store it.
     pub fn admit(&mut self, key: impl Key<H>) -> bool {
         !self.window.insert(key)
     }
 
-    /// As [`admit`](Self::admit), at a tick of the clock of a window by time.
+    /// Like [`admit`](Self::admit), at a tick of the clock of a window by time.
     ///
     /// # Errors
-    /// [`InsertError::NoClock`] of a window of requests.
+    /// [`InsertError::NoClock`] if the window counts requests.
     pub fn admit_at(&mut self, key: impl Key<H>, tick: u64) -> Result<bool, InsertError> {
         Ok(!self.window.insert_at(key, tick)?)
     }
 
-    /// As [`admit`](Self::admit) for many, one after the other, cache misses overlapped: `admitted[i]` becomes
-    /// the answer for `keys[i]`.
+    /// Like [`admit`](Self::admit) for many keys, in order, with overlapping cache misses: `admitted[i]` becomes the
+    /// answer for `keys[i]`.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn admit_all<K: Key<H>>(&mut self, keys: &[K], admitted: &mut [bool]) {
         self.window.insert_all_new(keys, admitted);
         for admitted in admitted {
@@ -84,12 +83,12 @@ impl<H: Hashing> Admission<H> {
         }
     }
 
-    /// What it remembers: for the receipt, or to write it to a file.
+    /// Returns the window, for its receipt or to write it to a file.
     pub fn window(&self) -> &Window<Blocks, H> {
         &self.window
     }
 
-    /// The window, to go on with.
+    /// Consumes the policy and returns its window, to be used again.
     pub fn into_window(self) -> Window<Blocks, H> {
         self.window
     }

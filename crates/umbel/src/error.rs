@@ -1,19 +1,18 @@
-//! What the errors of several modules have in common. Each module has its own errors; [`Error`](crate::Error) is any of
-//! them.
+//! Error types that several modules share. Each module has its own errors; [`Error`](crate::Error) is any of them.
 
-/// A number in a plan or a header that is not right.
+/// An impossible number in a plan or a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("header field `{field}` is {found}; expected {expected}")]
 pub struct FieldError {
     /// Name of the field, as in FORMAT.md.
     pub field: &'static str,
-    /// Value found.
+    /// The value found.
     pub found: u64,
-    /// What would be right.
+    /// What would be valid.
     pub expected: &'static str,
 }
 
-/// Refuses a number in a plan or a header that is not right.
+/// Returns an error for an impossible number in a plan or a header.
 pub(crate) fn check_field(
     field: &'static str,
     found: u64,
@@ -23,10 +22,10 @@ pub(crate) fn check_field(
     if right { Ok(()) } else { Err(FieldError { field, found, expected }) }
 }
 
-/// The memory for a filter could not be had.
+/// The memory for a filter could not be allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot allocate {bytes} bytes of memory for the filter")]
 pub struct OutOfMemory {
-    /// Bytes asked for.
+    /// Bytes requested.
     pub bytes: u64,
 }

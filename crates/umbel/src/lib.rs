@@ -1,15 +1,7 @@
-//! Bloom filters: "have I seen this key?" for sets too big to keep.
+//! Bloom filters that keep the false positive rate they promise and report the one they have, in memory and in a checked,
+//! documented file format.
 //!
-//! A filter answers *no* with certainty and *maybe* with a known error, the false-positive
-//! probability (`fpp`). This crate plans filters that keep the rate they promise, tells what any filter
-//! really delivers now (its [`Receipt`]), and reads and writes a file format in which damage is always
-//! refused. It knows no paths, threads or terminals.
-//!
-//! The promise: when a filter planned for 100,000 keys or more holds them, the rate computed from its own bits is at
-//! most `fpp` with a probability of at least 99.9 %. With fewer keys the expectation of that rate is at most `fpp`, and
-//! [`Plan::fpp_spread`] gives how far single filters are from it.
-//!
-//! A key goes one way: bytes → [`KeyHash`], once → positions → bits.
+//! A filter answers "have I seen this key?" in a few bits per key: *no* is certain, and *maybe* is wrong at a known rate, `fpp`.
 //!
 //! ```
 //! use umbel::Blocked;
@@ -22,41 +14,110 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!
+//! # Save a filter and open it again
+//! The file holds the plan, the hash scheme and checksums. Opening it refuses any damage.
+//!
+//! ```
+//! use std::fs::File;
+//! use umbel::Blocked;
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("seen.umbel");
+//!
+//! let mut seen = Blocked::new(1_000, 0.01)?;
+//! seen.extend(["apple", "mango"]);
+//! seen.write(File::create(&path)?)?;
+//!
+//! let file = File::open(&path)?;
+//! let length = file.metadata()?.len();
+//! let opened = Blocked::read(file, length, None)?;
+//! assert!(opened.contains("apple"));
+//! # Ok::<(), umbel::Error>(())
+//! ```
+//!
+//! [`AnyFilter`] opens a file of any kind, and [`AnyFilter::map`] queries it in place, without loading it into memory.
+//!
+//! # Plan a size, then read the receipt
+//! Two of keys, rate and memory give the third. A receipt is computed from the filter's own bits.
+//!
+//! ```
+//! use umbel::{Blocked, KeyHasher, Kind, Plan};
+//!
+//! let plan = Plan::for_memory(Kind::Blocked, 1_000_000, 1 << 20)?;
+//! assert!(plan.fpp() < 0.03, "1 MiB for a million keys");
+//!
+//! let mut filter = Blocked::with_plan(&plan, KeyHasher::default())?;
+//! filter.extend(0..500_000);
+//! let receipt = filter.receipt();
+//! assert!(receipt.keys.low < 500_000.0 && 500_000.0 < receipt.keys.high);
+//! assert!(receipt.fpp < 0.002, "with half of the planned keys");
+//! # Ok::<(), umbel::Error>(())
+//! ```
+//!
+//! # Build in parallel, then merge
+//! Filters of one plan merge into the filter that one thread would have built. [`Shared`] is one filter that many threads
+//! insert into.
+//!
+//! ```
+//! use umbel::{Blocked, KeyHasher, Kind, Plan};
+//!
+//! let plan = Plan::for_keys(Kind::Blocked, 100_000, 0.01)?;
+//! let shard = |keys: std::ops::Range<u64>| {
+//!     let mut filter = Blocked::with_plan(&plan, KeyHasher::default())?;
+//!     filter.extend(keys);
+//!     Ok::<_, umbel::Error>(filter)
+//! };
+//! let mut all = shard(0..50_000)?;
+//! all.union(&shard(50_000..100_000)?)?;
+//! assert_eq!(all, shard(0..100_000)?);
+//! # Ok::<(), umbel::Error>(())
+//! ```
+//!
+//! [More jobs by example](https://github.com/umbel/umbel/blob/main/docs/rust.md): a cache guard, a storage engine, processes
+//! that share a file, serde, keys of your own types, untrusted keys, errors, and moving from fastbloom.
+//!
+//! # Which filter
+//! | filter | choose it for |
+//! |---|---|
+//! | [`Blocked`] | most jobs: one cache line per key, the fastest |
+//! | [`Classic`], [`Sliced`] | the fewest bits of the Bloom kinds |
+//! | [`Counting`] | keys that are removed again |
+//! | [`Scalable`] | an unknown number of keys |
+//! | [`Window`], [`Stable`] | endless streams: recent keys are found, old ones are forgotten |
+//! | [`Bloomier`] | a fixed set in the fewest bits; also maps from keys to values |
+//! | [`Coded`] | rates below 1e-4 |
+//! | [`Cascade`] | two known lists that must never be confused |
+//! | [`Attributes`] | rows of several attributes, any of which can be looked up |
+//!
+//! The crate [`umbel-advice`](https://docs.rs/umbel-advice) ranks them for a goal. [`Admission`] decides what a cache stores.
+//! [`umbel-foreign`](https://docs.rs/umbel-foreign) reads and writes the filters of other systems.
+//!
+//! # What is promised
+//! - **No false negatives.** An inserted key is found, unless the kind forgets (window, stable) or removes (counting).
+//! - **The rate.** If a filter planned for 100,000 keys or more holds them, the rate computed from its own bits is at most
+//!   `fpp` with a probability of at least 99.9 %. With fewer keys the expected rate is at most `fpp`, and
+//!   [`Plan::fpp_spread`] gives how far single filters are from it.
+//! - **One path for a key**: bytes → [`KeyHash`], once → positions → bits. A filter made by one front
+//!   end opens in all of them.
+//!
+//! # Features
+//! - `std` (default): streams, mapped files, [`Shared`], huge pages, and run-time detection of the processor's features.
+//!   Without it the crate is `no_std` with `alloc`.
+//! - `serde`: filters serialize as the bytes of their files.
+//!
+//! # Modules
 //! | module | what it alone knows |
 //! |---|---|
 //! | [`hash`] | how key bytes become a hash, under a named scheme and a seed |
 //! | [`math`] | the formulas: rates, sizes, estimates |
 //! | [`plan`] | from a goal (two of keys, fpp, memory) to the parameters of a filter |
-//! | `bits` | words, blocks and the kernels that touch them |
+//! | `bits` | words, blocks and the kernels that set and test them |
 //! | [`filter`] | the kinds of filters and their receipts |
 //! | [`mod@format`] | the bytes of an umbel file |
 //!
-//! Other systems' filters are in the crate `umbel-foreign`, which kind to choose for a goal in `umbel-advice`.
-//!
-//! # From fastbloom
-//! `hash` stands for [`ByHash`], which takes any key that implements [`std::hash::Hash`]; text, bytes and integers are keys
-//! as they are, and then files are portable.
-//!
-//! | fastbloom 0.17 | umbel |
-//! |---|---|
-//! | `BloomFilter::with_false_pos(0.01).expected_items(n)` | [`Blocked::new(n, 0.01)?`](Filter::new) |
-//! | `BloomFilter::with_num_bits(m).expected_items(n)` | [`Plan::for_memory(Kind::Blocked, n, m / 8)?`](Plan::for_memory), [`Blocked::with_plan(&plan, hasher)?`](Filter::with_plan) |
-//! | `.items(keys)` | [`keys.into_iter().collect::<Blocked>()`](Filter), at 1 %; or [`extend`](Filter) |
-//! | `.seed(&7)` | [`KeyHasher::with_seed(7)`](KeyHasher::with_seed) |
-//! | no seed: a random one | [`KeyHasher::random()`](KeyHasher::random) |
-//! | `filter.insert(&key)`: whether it was there | [`filter.insert(ByHash(&key))`](Filter::insert): whether it is certainly new |
-//! | `filter.contains(&key)` | [`filter.contains(ByHash(&key))`](Filter::contains) |
-//! | `filter.insert_all(keys)` | [`filter.insert_all(&keys)`](Filter::insert_all): a slice, cache misses overlapped; any iterator by [`extend`](Filter) |
-//! | `filter.source_hash(&key)`, `insert_hash`, `contains_hash` | [`filter.hasher().hash(key)`](KeyHasher::hash); a [`KeyHash`] is a key. Hashes of your own: [`Prehashed`], [`Hash64`] |
-//! | `filter.union(&other)` | [`filter.union(&other)?`](Filter::union): says what differs |
-//! | `filter.clear()`, `num_bits()`, `num_hashes()` | [`clear()`](Filter::clear), [`plan().bits()`](Plan::bits), [`plan().probes()`](Plan::probes) |
-//! | `filter.expected_false_pos(n)` | [`plan().predicted_fpp_at(n)`](Plan::predicted_fpp_at); what it is now: [`receipt().fpp`](Receipt) |
-//! | `from_vec`, `as_slice` | [`from_bytes`](Filter::from_bytes), [`to_bytes`](Filter::to_bytes): with plan, scheme and checksums |
-//! | `AtomicBloomFilter` | [`Shared`](filter) |
-//! | feature `serde` | feature `serde` |
-//! | `default-features = false` | the same: `no_std` with `alloc`; plan, fill, query, write and read bytes |
+//! The crate uses no paths, no terminal, and no threads but those of [`insert_all_on`](Filter::insert_all_on).
 
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 extern crate alloc;
 
@@ -91,38 +152,38 @@ pub use plan::{
     Variant,
 };
 
-/// Any error of this crate, for callers that do not tell them apart: every other error turns into it by `?`.
+/// Any error of this crate. Every other error type converts to it, so that `?` works throughout.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no such plan.
+    /// The plan is impossible.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A key was not inserted.
+    /// A key could not be inserted or removed.
     #[error(transparent)]
     Insert(#[from] InsertError),
-    /// A filter was not built of its keys.
+    /// A filter could not be built from its keys.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// Rows were not taken.
+    /// Rows could not be inserted or looked up.
     #[error(transparent)]
     Row(#[from] RowError),
-    /// Two filters were not combined.
+    /// Two filters could not be combined or compared.
     #[error(transparent)]
     Merge(#[from] MergeError),
-    /// A file was not opened.
+    /// A file could not be opened.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A hasher was not made.
+    /// A hasher could not be made for a scheme.
     #[error(transparent)]
     Scheme(#[from] SchemeError),
     /// A description of keys is too long.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// There is no memory for a filter.
+    /// The memory for a filter could not be allocated.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
-    /// Nothing was written.
+    /// Writing failed.
     #[cfg(feature = "std")]
     #[error(transparent)]
     Io(#[from] std::io::Error),

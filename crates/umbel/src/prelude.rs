@@ -1,5 +1,5 @@
-//! What the standard library's prelude has and `core`'s has not: from `alloc`, and without the standard library the
-//! functions of floating-point numbers.
+//! Items of the standard library's prelude that `core`'s lacks: those of `alloc` and, without the standard library,
+//! floating-point functions.
 
 pub(crate) use alloc::borrow::ToOwned;
 pub(crate) use alloc::format;
@@ -10,7 +10,7 @@ pub(crate) use alloc::vec::Vec;
 #[cfg(not(feature = "std"))]
 pub(crate) use real::Real;
 
-/// The methods of `f64` that the standard library has, by those of the system or, without one, by `libm`.
+/// The methods of `f64` that the standard library adds, from `libm`.
 #[cfg(not(feature = "std"))]
 mod real {
     pub(crate) trait Real {
@@ -65,7 +65,7 @@ mod real {
             libm::pow(self, exponent)
         }
 
-        /// By squaring, as the compiler does it: halves of a power of two stay exact.
+        /// By squaring, as the compiler does: halves of a power of two stay exact.
         fn powi(self, exponent: i32) -> f64 {
             let (mut power, mut base, mut left) = (1.0, self, exponent.unsigned_abs());
             while left > 0 {

@@ -1,4 +1,4 @@
-//! `cargo x fuzz`: the fuzz targets, which are a workspace of their own. `fuzz/README.md` tells what they
+//! `cargo x fuzz`: runs the fuzz targets, which are a workspace of their own. `fuzz/README.md` describes what they
 //! check.
 
 use std::fs;
@@ -14,9 +14,9 @@ use xtask::run::{self, root};
 
 /// The driver, pinned.
 const CARGO_FUZZ: &str = "0.13.2";
-/// Bytes of the largest input: larger ones are slower, and reach nothing else.
+/// The maximum bytes of an input: larger ones are slower, and reach nothing else.
 const MOST_BYTES: u64 = 32 << 10;
-/// Of other systems' filters, which have no such headers.
+/// The same for other systems' filters, which have shorter headers.
 const MOST_FOREIGN_BYTES: u64 = 4 << 10;
 /// The longest that an input may take, in seconds.
 const SLOWEST: u32 = 20;
@@ -24,22 +24,22 @@ const SLOWEST: u32 = 20;
 /// What to fuzz, and for how long.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// `file`, `operations`, `foreign` or the name of a format, such as `guava`; all of them unless said.
+    /// `file`, `operations`, `foreign` or the name of a format, such as `guava`; all of them by default.
     targets: Vec<String>,
     /// Seconds for each target.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Run this input alone, such as a finding, on the one target named.
+    /// Run only this input, such as a finding, on the target named.
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
 }
 
-/// A program and what its inputs are.
+/// A program and the meaning of its inputs.
 #[derive(Clone, Copy, PartialEq)]
 enum Target {
     File,
     Operations,
-    /// Of one format, or of whichever an input is recognized as.
+    /// A filter of one format, or of the one that an input is recognized as.
     Foreign(Option<Format>),
 }
 
@@ -64,7 +64,7 @@ impl Target {
         }
     }
 
-    /// Bytes of its largest input.
+    /// The bytes of its largest input.
     fn most_bytes(self) -> u64 {
         match self {
             Self::Foreign(_) => MOST_FOREIGN_BYTES,
@@ -121,12 +121,12 @@ fn chosen(names: &[String]) -> Result<Vec<Target>> {
     names.iter().map(target).collect()
 }
 
-/// Where everything goes that fuzzing makes.
+/// The folder for everything that fuzzing makes.
 fn folder() -> PathBuf {
     run::target().join("fuzz")
 }
 
-/// Builds all programs with the sanitizer of addresses and the counters of coverage.
+/// Builds all programs with the address sanitizer and coverage counters.
 fn build() -> Result<()> {
     let nightly = Command::new("rustup").args(["run", "nightly", "rustc", "--version"]).output();
     ensure!(
@@ -138,7 +138,7 @@ fn build() -> Result<()> {
     let mut command = Command::new("rustup");
     command.args(["run", "nightly"]).arg(&driver).args(["fuzz", "build", "--fuzz-dir"]);
     command.arg(root().join("fuzz")).arg("--target-dir").arg(folder().join("build"));
-    // Those of the cargo that runs this would win over the nightly ones.
+    // Otherwise those of the cargo that runs this would override the nightly ones.
     run::run(command.env_remove("CARGO").env_remove("RUSTC").env_remove("RUSTUP_TOOLCHAIN"))
 }
 
@@ -153,7 +153,7 @@ fn program(name: &str) -> Result<PathBuf> {
         .with_context(|| format!("no program {name} in {}", build.display()))
 }
 
-/// Fuzzes a target and prints its line; the findings.
+/// Fuzzes a target and prints its line; returns the findings.
 fn fuzz(target: Target, seconds: u64) -> Result<Vec<String>> {
     let name = target.name();
     let [seeds, corpus, findings] =
@@ -176,7 +176,7 @@ fn fuzz(target: Target, seconds: u64) -> Result<Vec<String>> {
     command
         .arg(format!("-max_len={}", target.most_bytes()))
         .args(["-rss_limit_mb=1024", "-print_final_stats=1"]);
-    // Operations have no seeds to take a length from, and short ones do little.
+    // Operations have no seeds to derive a length from, and short ones do little.
     command.args((target == Target::Operations).then_some("-len_control=0"));
     command.stdout(Stdio::null()).stderr(fs::File::create(&log)?);
     let status = command.status().with_context(|| format!("cannot run {name}"))?;
@@ -210,8 +210,8 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
         .collect::<Result<_, _>>()?)
 }
 
-/// What a target starts from: the files in `testdata` that it reads; of formats also small filters, which
-/// every change counts in.
+/// The seeds of a target: the files in `testdata` that it reads, and for formats also small filters, in which every
+/// change matters.
 fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
     let most = target.most_bytes();
     let mut seeds = match target {
@@ -245,7 +245,7 @@ fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
     Ok(seeds)
 }
 
-/// Small filters of every kind that say what their keys are; where they take any, of hashes made elsewhere.
+/// Small filters of every kind with descriptions of their keys, and of hashes made elsewhere where possible.
 fn described() -> Result<Vec<Vec<u8>>> {
     const KEYS: u64 = 20;
     let hashes: Vec<u64> = (0..KEYS).map(splitmix).collect();
@@ -293,7 +293,7 @@ fn chains(folder: &Path) -> Result<Vec<Vec<u8>>> {
     heads.map(chain).collect()
 }
 
-/// What files of the format leave to be told; the target says the same.
+/// The parameters that files of the format do not contain; the target has the same.
 fn told(format: Format) -> Parameters {
     let mut given = Parameters::default();
     if format.told().contains(&"salts") {
@@ -302,7 +302,7 @@ fn told(format: Format) -> Parameters {
     given
 }
 
-/// Parameters of small filters: the usual ones, and with each option.
+/// Parameters of small filters: the defaults, and with each option.
 fn parameters(format: Format) -> Vec<Parameters> {
     let has = |name| format.parameters().contains(&name);
     let mut given = told(format);
@@ -319,7 +319,7 @@ fn parameters(format: Format) -> Vec<Parameters> {
     all
 }
 
-/// Filters of no key, a few, and as many as make those grow that do.
+/// Filters of no keys, of a few, and of enough to make growing ones grow.
 fn small(format: Format, given: &Parameters) -> Result<Vec<Vec<u8>>> {
     let texts: Vec<String> = (0..40).map(|i| format!("key {i}")).collect();
     let filter = |count: usize| -> Result<Option<Vec<u8>>> {

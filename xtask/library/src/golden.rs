@@ -7,10 +7,10 @@ use anyhow::{Context, Result, ensure};
 use crate::vectors::{LinkVector, Manifest, OF_THE_CALLER, Vector, generations};
 use xtask::run::root;
 
-/// The release whose format the files have: changes with the version of the format, not of the crate.
+/// The release whose format the files have: changes with the format version, not with the crate's.
 const MAKER: &str = "umbel 0.1.0";
 
-/// Plans are written out, so that a better planner changes no file.
+/// Plans are given in full, so that a better planner changes no file.
 fn recipes() -> Vec<Vector> {
     vec![
         blocked("blocked-k8", 20, 8, 1000, 0.01),
@@ -33,14 +33,13 @@ fn recipes() -> Vec<Vector> {
         keyed(classic("classic-keyed", 9_601, 6, 1000, 0.01)),
         Vector { seed: 9, ..sliced("sliced-odd", 7 * 1_371, 7, 1000, 0.01) },
         keyed(sliced("sliced-keyed", 5 * 67, 5, 46, 0.05)),
-        // Members twice over, so that counts are 2 and more; and some that reach their top.
+        // Members inserted twice, so that counts are 2 and more; some reach the maximum.
         counting("counting-4", 4, 20, 8, 1000, 0.01),
         Vector { seed: 5, rounds: 14, ..counting("counting-4-full", 4, 3, 5, 150, 0.02) },
         keyed(Vector { rounds: 3, ..counting("counting-8", 8, 19, 3, 2000, 0.1) }),
         Vector { members: 900, ..counting("counting-16", 16, 6, 16, 150, 1e-4) },
         Vector { members: 0, ..counting("counting-empty", 4, 1, 8, 1, 0.5) },
-        // Links after the first are planned: a planner that sizes them otherwise keeps these files
-        // readable, but has to bring its own.
+        // Links after the first are planned: a planner with other sizes keeps these files readable, but needs its own.
         Vector { members: 900, ..scalable("scalable-one", 16, 5, 1000, 0.05) },
         Vector { members: 2000, seed: 3, ..scalable("scalable-four", 4, 5, 200, 0.05) },
         Vector { members: 1000, ..keyed(scalable("scalable-keyed", 6, 8, 300, 0.02)) },
@@ -69,9 +68,9 @@ fn recipes() -> Vec<Vector> {
         attributes(classic("attributes-one", 601, 7, 60, 0.01), 11, &["only"]),
         coded("coded-12", 30, 12, 1000, 0.01),
         Vector { seed: 8, ..coded("coded-7", 14, 7, 850, 0.5) },
-        // Cells over the ends of words, several full buckets in a row.
+        // Cells across the ends of words, several full buckets in a row.
         keyed(coded("coded-13-keyed", 20, 13, 730, 0.01)),
-        // Twice as many keys as planned: the walk goes from the last bucket to the first.
+        // Twice as many keys as planned: the walk wraps from the last bucket to the first.
         Vector { members: 395, ..coded("coded-9", 7, 9, 200, 0.1) },
         Vector { members: 0, ..coded("coded-empty", 1, 40, 1, 1e-9) },
         Vector {
@@ -87,7 +86,7 @@ fn recipes() -> Vec<Vector> {
         keyed(bloomier("bloomier-8", 22, 8, 1000, 0.004)),
         Vector { probes_tried: 100_000, ..bloomier("bloomier-12", 33, 12, 1000, 0.001) },
         bloomier("bloomier-tiny", 1, 3, 3, 0.2),
-        // Planned for so many keys that there are two shards.
+        // Planned for enough keys to have two shards.
         Vector { members: 20_000, ..bloomier("bloomier-shards", 480, 5, 3_000_001, 0.04) },
         Vector { members: 0, ..bloomier("bloomier-empty", 1, 1, 1, 0.5) },
         // Levels after the first are planned, as links are.
@@ -116,7 +115,7 @@ fn recipes() -> Vec<Vector> {
     ]
 }
 
-/// Of so many blocks of cells with `detail` bits.
+/// With this many blocks of cells of `detail` bits.
 fn stable(name: &str, detail: u32, blocks: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
     Vector { kind: "stable".into(), detail, ..blocked(name, blocks, probes, keys, fpp) }
 }
@@ -129,18 +128,18 @@ fn sliced(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
     Vector { kind: "sliced".into(), ..classic(name, bits, probes, keys, fpp) }
 }
 
-/// Counters of `detail` bits in so many blocks, each member inserted twice.
+/// Counters of `detail` bits in this many blocks, each member inserted twice.
 fn counting(name: &str, detail: u32, blocks: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
     let blocked = blocked(name, blocks * u64::from(detail), probes, keys, fpp);
     Vector { kind: "counting".into(), detail, rounds: 2, ..blocked }
 }
 
-/// Of a first link that suffices for its keys.
+/// With a first link that suffices for its keys.
 fn scalable(name: &str, blocks: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
     Vector { kind: "scalable".into(), ..blocked(name, blocks, probes, keys, fpp) }
 }
 
-/// Of so many blocks in each generation.
+/// With this many blocks in each generation.
 fn window(name: &str, blocks: u64, generations: u32, probes: u32, keys: u64, fpp: f64) -> Vector {
     let bits = 512 * blocks * u64::from(generations);
     let vector = classic(name, bits, probes, keys, fpp);
@@ -151,7 +150,7 @@ fn bloomier(name: &str, blocks: u64, detail: u32, keys: u64, fpp: f64) -> Vector
     Vector { kind: "bloomier".into(), detail, ..blocked(name, blocks, 3, keys, fpp) }
 }
 
-/// Of a first level that suffices for its keys.
+/// With a first level that suffices for its keys.
 fn cascade(name: &str, blocks: u64, probes: u32, keys: u64, fpp: f64, excluded: u64) -> Vector {
     let excluded_prefix = if excluded > 0 { "excluded-".into() } else { String::new() };
     let kind = "cascade".into();
@@ -207,7 +206,7 @@ fn described(vector: Vector) -> Vector {
     Vector { description, ..vector }
 }
 
-/// Codes of so many bits.
+/// With codes of this many bits.
 fn coded(name: &str, buckets: u64, detail: u32, keys: u64, fpp: f64) -> Vector {
     Vector { kind: "coded".into(), detail, ..classic(name, 512 * buckets, 1, keys, fpp) }
 }
@@ -218,7 +217,7 @@ fn attributes(vector: Vector, detail: u32, names: &[&str]) -> Vector {
     Vector { kind: "attributes".into(), detail, attributes, ..vector }
 }
 
-/// Keys beyond 240 bytes, which XXH3 hashes another way than short ones.
+/// Keys longer than 240 bytes, which XXH3 hashes differently from short ones.
 fn long_keys(vector: Vector) -> Vector {
     Vector { member_prefix: "member-".repeat(40), probe_prefix: "probe-".repeat(50), ..vector }
 }

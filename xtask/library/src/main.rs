@@ -24,13 +24,13 @@ use clap::Parser;
 enum Chore {
     /// Write the golden files and their manifest; they change only with the format.
     Golden,
-    /// Measure error rates and compare them with what was promised; exit 1 when one is out of bounds.
+    /// Measure error rates and compare them with the promised ones; exit 1 if one is out of bounds.
     Rates(rates::Arguments),
-    /// Run a measured experiment, theory beside measurement; exit 1 when out of bounds.
+    /// Run an experiment and compare it with theory; exit 1 if it is out of bounds.
     Trial(trials::Arguments),
-    /// Filters to other systems and back, with those systems running here: needs Java, and downloads 500 MB once.
+    /// Exchange filters with other systems, running here: needs Java, and downloads 500 MB once.
     Roundtrip,
-    /// Fuzz the decoders and operations, one target after the other; exit 1 on a finding. Needs a nightly compiler.
+    /// Fuzz the decoders and operations, target by target; exit 1 on a finding. Needs a nightly compiler.
     Fuzz(fuzz::Arguments),
 }
 

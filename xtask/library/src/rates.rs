@@ -1,5 +1,5 @@
-//! `cargo x rates`: the rate measured next to the rate promised, for every kind and size; and how many full filters keep it
-//! by their own bits.
+//! `cargo x rates`: compares the measured rate with the promised one, for every kind and size, and counts how many full
+//! filters keep it by their own bits.
 
 use std::time::Instant;
 
@@ -26,10 +26,10 @@ pub(crate) struct Arguments {
 
 const RATES: [f64; 6] = [0.5, 0.1, 0.01, 0.001, 1e-4, 1e-6];
 const SIZES: [u64; 7] = [1, 100, 10_000, 1_000_000, 10_000_000, 100_000_000, 500_000_000];
-/// First capacities of scalable filters, and how many times as many keys they then take.
+/// The first capacities of scalable filters, and the factors by which they then grow.
 const FIRST: [u64; 3] = [100, 10_000, 1_000_000];
 const GROWTH: [u64; 4] = [1, 3, 10, 100];
-/// Most fresh keys asked in one row: shows a shift of 9 % at 1e-4, of 90 % at 1e-6.
+/// The maximum number of absent keys looked up for a row: reveals a shift of 9 % at 1e-4, of 90 % at 1e-6.
 const MOST_TRIALS: f64 = 1e8;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -85,10 +85,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Fills filters of every kind under many seeds, and counts those that keep the promised rate by their own bits: of plans
-/// for 100,000 keys or more at least 99.9 %. Gives how many plans fail.
+/// Fills filters of every kind under many seeds, and counts those that keep the promised rate by their own bits: at
+/// least 99.9 % with plans for 100,000 keys or more. Returns how many plans fail.
 ///
-/// A plan without the margin, which half of its filters exceed or at least 1 %, fails but with a chance below 1e-9.
+/// A plan without the margin, which half of its filters or at least 1 % of them exceed, fails except with a probability
+/// below 1e-9.
 fn full_filters(arguments: &Arguments) -> Result<usize> {
     const LARGEST_WITHOUT: u64 = 99_999;
     println!(
@@ -117,7 +118,8 @@ fn full_filters(arguments: &Arguments) -> Result<usize> {
                 let rates = rates_of(&plan, arguments.seed, filters)?;
                 let exceed = rates.iter().filter(|&&rate| rate > fpp).count() as u64;
                 let (_, allowed) = binomial_bounds(filters, 0.001, ALPHA);
-                // To the rounding of sizes, at most 0.1 %. Of scalable filters both have it: keys that pass a link come on top.
+                // Up to the rounding of sizes, at most 0.1 %. For scalable filters both have it: keys that pass a link
+                // are added.
                 let without = Plan::for_keys(kind, LARGEST_WITHOUT, fpp)?.bits_per_key();
                 println!(
                     "{:<11}{keys:>9}{fpp:>10}{filters:>9}{exceed:>9}{allowed:>9}{:>12.3e}{:>10.3}{:>9.2} %{:>8.1}",
@@ -137,7 +139,7 @@ fn full_filters(arguments: &Arguments) -> Result<usize> {
     Ok(failed)
 }
 
-/// How many filters of a plan are filled: as many as take some seconds.
+/// The number of filters to fill for a plan: as many as take some seconds.
 fn filters_of(plan: &Plan) -> u64 {
     let of_kind = match plan.kind() {
         Kind::Scalable => 300,
@@ -183,7 +185,7 @@ fn full_rate(plan: &Plan, seed: u64) -> Result<f64> {
     Ok(AnyFilter::build(plan, &hashes, hasher)?.receipt().fpp)
 }
 
-/// Of one filter at its stable point, so far apart that nearly all of it was set again between two.
+/// The rates of one filter at its stable point, at intervals in which nearly all of it was set again.
 fn stable_rates(plan: &Plan, seeds: std::ops::Range<u64>) -> Result<Vec<f64>> {
     let hasher = KeyHasher::with_seed(seeds.start);
     let mut filter = Stable::with_plan(plan, hasher)?;
@@ -267,7 +269,7 @@ struct Grown {
 }
 
 impl Grown {
-    /// What chance does not explain. As [`Measured::failures`].
+    /// What chance does not explain; see [`Measured::failures`].
     fn failures(&self) -> Vec<String> {
         let Row { promised, fpp, trials, hits, .. } = self.row;
         let mut failures = Vec::new();
@@ -285,7 +287,7 @@ impl Grown {
     }
 }
 
-/// Grows filters of `plan`, and asks for fresh keys at each step of [`GROWTH`].
+/// Grows filters of `plan`, and looks up absent keys at each step of [`GROWTH`].
 fn grow(plan: &Plan, seed: u64) -> Result<Vec<Grown>> {
     let last = GROWTH[GROWTH.len() - 1] * plan.keys();
     let filters = (10_000_000 / last).clamp(4, 200);
@@ -351,7 +353,7 @@ fn grow(plan: &Plan, seed: u64) -> Result<Vec<Grown>> {
     Ok(rows)
 }
 
-/// Calls `take` with the hashes of sequential keys, some thousands at a time, until it says no.
+/// Calls `take` with the hashes of sequential keys, some thousands at a time, until it returns false.
 fn each_batch(
     hasher: &KeyHasher,
     numbers: std::ops::Range<u64>,

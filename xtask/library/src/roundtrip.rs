@@ -1,9 +1,9 @@
-//! `cargo x roundtrip`: filters go from other systems, running here, to umbel and back.
+//! `cargo x roundtrip`: exchanges filters with other systems, running here.
 //!
-//! Each system makes filters from keys that are told to it. umbel reads them, must make the same bytes from
-//! the same keys, inserts more keys and writes them; the system reads that and is asked. Every answer
-//! must be umbel's own. For Parquet, readers that skip row groups by Bloom filters go through files whose
-//! filters umbel wrote. `testdata/roundtrip.py` is the other side; what is written in Rust runs here.
+//! Each system makes filters from given keys. umbel reads them, must make the same bytes from the same keys, inserts
+//! more keys and writes them; the system reads the result and is queried. Every answer must equal umbel's. For Parquet,
+//! readers that skip row groups by Bloom filters read files whose filters umbel wrote. `testdata/roundtrip.py` is the
+//! other side; systems written in Rust run here.
 
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -35,7 +35,7 @@ const NEW: Python = Python {
 const OLD: Python =
     Python { name: "roundtrip/python-pybloom-3", packages: &[("pybloom-live", "3.1.0")] };
 
-/// A filter that goes there and back.
+/// A filter to exchange.
 struct Case {
     name: &'static str,
     format: Format,
@@ -53,7 +53,7 @@ enum System {
     DataSketches,
 }
 
-/// Which keys, and as what.
+/// The keys, and their type.
 #[derive(Clone, Copy, PartialEq)]
 enum Keys {
     Text,
@@ -84,7 +84,7 @@ impl Keys {
         numbers.map(|i| self.key(i)).collect()
     }
 
-    /// The bytes that the system hashes, where they are not the number itself.
+    /// The bytes that the system hashes, if they are not the number itself.
     fn bytes(self, key: &Value) -> Vec<u8> {
         match (self, key.as_str()) {
             (Self::Utf16, Some(text)) => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
@@ -93,7 +93,7 @@ impl Keys {
     }
 }
 
-/// A key as the crate `datasketches` must hash it to agree with Java, where text has no byte 0xff behind it.
+/// A key as the crate `datasketches` must hash it to agree with Java, where text is not followed by a byte 0xff.
 struct Raw<'a>(Keys, &'a Value);
 
 impl Hash for Raw<'_> {
@@ -106,7 +106,7 @@ impl Hash for Raw<'_> {
 }
 
 const MEMBERS: Range<u64> = 0..2000;
-/// Those that umbel inserts into the system's filter.
+/// The keys that umbel inserts into the system's filter.
 const ADDED: Range<u64> = 2000..2200;
 const PROBES: Range<u64> = 10_000..12_000;
 
@@ -198,7 +198,7 @@ impl Case {
         Ok(fs::write(folder.join(format!("{}.theirs", self.name)), filter.serialize())?)
     }
 
-    /// What a system that runs here answers of the filter that umbel wrote.
+    /// The answers of a system that runs here for the filter that umbel wrote.
     fn ask(&self, folder: &Path) -> Result<Value> {
         let filter =
             BloomFilter::deserialize(&fs::read(folder.join(format!("{}.umbel", self.name)))?)?;
@@ -212,8 +212,7 @@ impl Case {
         }))
     }
 
-    /// Reads the system's filter, compares it with one made here, inserts more and writes it; gives
-    /// what was written.
+    /// Reads the system's filter, compares it with one made here, inserts more and writes it; returns what was written.
     fn take(&self, folder: &Path) -> Result<Foreign> {
         let theirs = fs::read(folder.join(format!("{}.theirs", self.name)))?;
         let mut ours = Foreign::new(self.format, &self.given)?;
@@ -227,7 +226,7 @@ impl Case {
         Ok(filter)
     }
 
-    /// Compares what the system answers; gives the line that tells of it.
+    /// Compares the system's answers; returns the line that reports it.
     fn compare(&self, filter: &Foreign, answers: &Value) -> Result<String> {
         let told = |name: &str| -> Result<Vec<bool>> {
             Ok(serde_json::from_value(answers[name].clone())?)
@@ -326,7 +325,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Where in data.parquet a filter lies.
+/// The position of a filter in data.parquet.
 #[derive(Deserialize)]
 struct Place {
     row_group: usize,
@@ -349,7 +348,7 @@ impl Place {
         Ok(Foreign::decode(Format::Parquet, &file[self.offset..][..self.length])?)
     }
 
-    /// What umbel makes of every `step`th row, as large as the filter there.
+    /// The filter that umbel makes from every `step`th row, as large as the one there.
     fn build(&self, file: &[u8], step: usize) -> Result<Vec<u8>> {
         let bits = 8 * extent(&file[self.offset..][..self.length])?.len() as u64;
         let given = Parameters { bits: Some(bits), ..Parameters::default() };
@@ -363,8 +362,8 @@ impl Place {
     }
 }
 
-/// Puts umbel's filters in place of pyarrow's: in full.parquet of all rows, which are the same bytes, in
-/// half.parquet of every second row, so that readers show whose bits they look at.
+/// Replaces pyarrow's filters by umbel's: in full.parquet from all rows, which gives the same bytes, in half.parquet
+/// from every second row, so that readers show whose bits they read.
 fn take_parquet(folder: &Path) -> Result<Vec<Place>> {
     let data = fs::read(folder.join("data.parquet"))?;
     let places: Vec<Place> = serde_json::from_slice(&fs::read(folder.join("places.json"))?)?;
@@ -389,7 +388,7 @@ fn take_parquet(folder: &Path) -> Result<Vec<Place>> {
     Ok(places)
 }
 
-/// Compares the row groups that a reader goes through with those that umbel names.
+/// Compares the row groups that a reader reads with those that umbel names.
 fn compare_parquet(
     folder: &Path,
     places: &[Place],

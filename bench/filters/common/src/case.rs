@@ -1,8 +1,8 @@
-//! Which case a program was asked for.
+//! The case that a program measures.
 
 use crate::keys::{Hashed, Key, Text};
 
-/// In which form the keys come.
+/// The form of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyForm {
     /// 64-bit hashes.
@@ -18,17 +18,17 @@ pub enum KeyForm {
 pub struct Case {
     /// Keys inserted.
     pub n: u64,
-    /// The rate asked for.
+    /// The requested rate.
     pub fpp: f64,
     /// Form of the keys.
     pub form: KeyForm,
 }
 
 impl Case {
-    /// Reads `N FPP FORM` from the command line; what follows is for the program to read.
+    /// Reads `N FPP FORM` from the command line; the program reads what follows.
     ///
     /// # Panics
-    /// With a word on usage when they are not there or make no sense.
+    /// With a usage message if they are missing or invalid.
     pub fn from_args() -> Self {
         let words: Vec<String> = std::env::args().skip(1).collect();
         Self::parse(&words).unwrap_or_else(|| panic!("usage: N FPP {{hashed|u64|str64}}"))

@@ -1,4 +1,4 @@
-//! Keys, by their number: the same on every machine, each number another key.
+//! Keys, by their number: the same on every machine, a different key for each number.
 
 /// A form of keys.
 pub trait Key: Send + Sync + Sized {
@@ -9,7 +9,7 @@ pub trait Key: Send + Sync + Sized {
     fn nth(i: u64) -> Self;
 }
 
-/// A key of which only a 64-bit hash is left.
+/// A key given as a 64-bit hash.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct Hashed(pub u64);

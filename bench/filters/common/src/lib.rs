@@ -1,9 +1,8 @@
-//! What every filter program of the bench shares: its arguments, the keys, the timing, the check of
-//! the answers and the lines it prints.
+//! What every filter program of the benchmark shares: its arguments, the keys, the timing, the check of the answers and
+//! the lines it prints.
 //!
-//! A program measures one case: a number of keys, a rate and a form of keys. It makes the keys,
-//! fills and asks its filters, and prints one JSON object a line. It depends on nothing, so that a
-//! program's lock file holds its peer and no more.
+//! A program measures one case: a number of keys, a rate and a form of keys. It makes the keys, fills and queries its
+//! filters, and prints one JSON object per line. It has no dependencies, so a program's lock file holds only its peer.
 
 mod case;
 mod keys;

@@ -1,4 +1,4 @@
-//! Times a filter, checks its answers, prints what came out.
+//! Times a filter, checks its answers, prints the results.
 
 use std::ops::RangeInclusive;
 use std::sync::Barrier;
@@ -6,65 +6,65 @@ use std::time::{Duration, Instant};
 
 use crate::{Case, Key};
 
-/// Time of one figure, at least: short work is repeated.
+/// The minimum time of a figure: short work is repeated.
 const TIMED: Duration = Duration::from_millis(150);
-/// Longest time of one pass, about: of a slower filter fewer keys are asked for.
+/// The approximate maximum time of one pass: a slower filter is queried for fewer keys.
 const PASS: Duration = Duration::from_secs(4);
-/// From so many keys on, one filter is filled for a figure, without warm-up.
+/// From this many keys on, one filter is filled for a figure, without warm-up.
 const LARGE: u64 = 10_000_000;
-/// Most keys asked for in one pass; a filter of more keys is asked for some of them.
+/// The most keys queried in one pass; a filter of more keys is queried for some of them.
 const ASKED: u64 = 10_000_000;
-/// Keys never inserted that the rate is counted with, at least: at 0.1 % it is known to 1.6 %.
+/// The minimum number of absent keys for counting the rate: at 0.1 % it is precise to 1.6 %.
 const TRIALS: u64 = 4_000_000;
-/// False positives to count, about, where a lower rate is promised: known to 3 %.
+/// The approximate number of false positives to count for lower rates: precise to 3 %.
 const RATE_HITS: f64 = 1_000.0;
-/// Filters that grow are also planned for one key in so many.
+/// Filters that grow are also planned for this fraction of the keys.
 pub const GROWN: u64 = 64;
 /// What such a filter is called.
 pub const GROWN_NAME: &str = "grown from 1/64";
 /// Numbers of keys never inserted start here.
 const FRESH: u64 = 1 << 40;
-/// Keys made at a time where they need not stay.
+/// Keys made at a time if they are not kept.
 const BLOCK: u64 = 1 << 16;
 
 /// A filter under measurement, for keys of form `K`.
 pub trait Filter<K>: Sync + Sized {
-    /// What tells it from other filters of the same program; empty for the usual one.
+    /// Distinguishes it from other filters of the same program; empty for the usual one.
     const VARIANT: &'static str = "";
-    /// `one` for a call a key, `batch` for a call for many.
+    /// `one` for one key per call, `batch` for many.
     const MODE: &'static str = "one";
     /// Threads that `insert` uses.
     const INSERTING: u64 = 1;
-    /// Numbers of threads that ask at once; each number is measured.
+    /// The numbers of threads that query together; each number is measured.
     const ASKING: &'static [u64] = &[1, 2];
 
-    /// An empty filter for so many keys at this rate.
+    /// Makes an empty filter for `n` keys at a rate of `fpp`.
     fn new(n: u64, fpp: f64) -> Self;
     /// Inserts all the keys that will ever be inserted.
     fn insert(&mut self, keys: &[K]);
-    /// How many of the keys it finds.
+    /// Returns how many of the keys it finds.
     fn count(&self, keys: &[K]) -> usize;
     /// Bytes of its data.
     fn bytes(&self) -> usize;
 
-    /// What its rate may be when `fpp` is asked for; a filter with a rate of its own tells that.
+    /// The range of rates allowed for a requested `fpp`; a filter with a fixed rate returns that.
     fn promise(&self, fpp: f64) -> RangeInclusive<f64> {
         fpp / 20.0..=1.5 * fpp
     }
 
-    /// Whether it is made at once from all its keys, which `insert` then does.
+    /// Whether it is built once from all its keys, which `insert` then does.
     fn is_built(&self) -> bool {
         false
     }
 
-    /// Whether it gives up old keys for new ones, so that members may not be found.
+    /// Whether it drops old keys for new ones, so that members may not be found.
     fn forgets(&self) -> bool {
         false
     }
 }
 
-/// `Filter` of a type, for one form of keys, one call a key. The type has `new` and `bytes` of its own;
-/// what is not as usual beyond that goes to the end, in braces.
+/// Implements `Filter` for a type and one form of keys, one key per call. The type has its own `new` and `bytes`; other
+/// differences are given at the end, in braces.
 #[macro_export]
 macro_rules! one_by_one {
     ($type:ty, $key:ty, |$filter:ident, $k:ident| $insert:expr, $contains:expr
@@ -108,7 +108,7 @@ pub struct Bench<K> {
 /// One figure.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// What tells it from others of the same program.
+    /// Distinguishes it from others of the same program.
     pub variant: &'static str,
     /// `one` or `batch`.
     pub mode: &'static str,
@@ -118,11 +118,11 @@ pub struct Sample {
     pub op: &'static str,
     /// Wall time over keys.
     pub ns_per_key: f64,
-    /// Rate counted; none for what is no filter.
+    /// Rate counted; `None` if it is not a filter.
     pub fpr: Option<f64>,
     /// Whether `insert` makes the whole filter.
     pub built: bool,
-    /// Share of the members asked for that were found; below 1 only in filters that forget.
+    /// Share of the queried members that were found; below 1 only in filters that forget.
     pub found: f64,
     /// Bytes of data.
     pub bytes: u64,
@@ -141,11 +141,10 @@ impl<K: Key> Bench<K> {
         &self.members
     }
 
-    /// Fills and asks filters of one type, prints a line for each figure.
+    /// Fills and queries filters of one type, and prints a line for each figure.
     ///
     /// # Panics
-    /// When an inserted key is not found in a filter that forgets none, or the rate counted is not within
-    /// what was promised.
+    /// If a filter that does not forget lacks an inserted key, or the counted rate is not within the promised range.
     pub fn run<F: Filter<K>>(&self) {
         let (filter, insert_ns) = self.fill::<F>();
         let bytes = filter.bytes() as u64;
@@ -215,8 +214,8 @@ impl<K: Key> Bench<K> {
         rate
     }
 
-    /// Nanoseconds a key, of wall time, after a warm-up that tells how often the keys have to be
-    /// taken. The threads share them.
+    /// Nanoseconds per key, of wall time, after a warm-up that determines how often to repeat the keys. The threads
+    /// share them.
     pub fn time(&self, threads: u64, keys: &[K], work: impl Fn(&[K]) -> usize + Sync) -> f64 {
         let warmup = &keys[..keys.len().min(1_000_000)];
         let start = Instant::now();
@@ -252,8 +251,8 @@ impl<K: Key> Bench<K> {
     }
 }
 
-/// Runs `work(0)`, `work(1)` … on threads of their own; the time from the first start to the last
-/// end. The threads are there before the clock starts; a single one is the caller's.
+/// Runs `work(0)`, `work(1)` … on threads of their own; returns the time from the first start to the last end. The
+/// threads are started before the clock; a single one is the caller's.
 pub fn parallel(threads: usize, work: impl Fn(usize) + Sync) -> Duration {
     if threads == 1 {
         let start = Instant::now();

@@ -1,7 +1,7 @@
-//! The kinds of umbel's filters, whatever kinds there are, through `AnyFilter`: `bench-kinds N FPP hashed
-//! KIND`. A kind that cannot be had from a number of keys and a rate alone says why.
+//! All kinds of umbel's filters, through `AnyFilter`: `bench-kinds N FPP hashed KIND`. A kind that cannot be made from
+//! a number of keys and a rate alone says why.
 //!
-//! `bench-kinds list FPP` prints the kinds to be measured at a rate, one a line.
+//! `bench-kinds list FPP` prints the kinds to be measured at a rate, one per line.
 
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
@@ -11,14 +11,14 @@ use memmap2::{Advice, MmapMut};
 use umbel::{AnyFilter, Capacity, Error, KeyHash, KeyHasher, Kind, Plan, Variant};
 
 const VERSION: &str = "0.1.0";
-/// Keys handed on at once: as hashes 16 KiB, which stay in the first cache.
+/// Keys passed on together: as hashes 16 KiB, which fit in the first-level cache.
 const BLOCK: usize = 1024;
-/// Kinds with a parameter that is not the usual one, and the rate they are measured at. Fingerprints of
-/// 8 and 16 bits stand beside xorf's.
+/// Kinds with a parameter other than the default, and the rate at which they are measured. Fingerprints of 8 and 16
+/// bits are comparable with xorf's.
 const PARAMETERS: [(&str, f64); 4] =
     [("counting:8", 0.01), ("counting:16", 0.01), ("bloomier:8", 0.01), ("bloomier:16", 0.001)];
-/// A kind that remembers the last keys has so many times as many older ones before it is measured: its
-/// rate is that of a stream, not of a filter just begun.
+/// A kind that remembers the most recent keys gets this many times as many older ones before it is measured: its rate
+/// is that of a stream, not of a new filter.
 const PAST: u64 = 4;
 /// Numbers of those keys start here; members and misses have others.
 const PAST_KEYS: u64 = 1 << 41;
@@ -67,7 +67,7 @@ fn list(fpp: f64) {
     }
 }
 
-/// The kind asked for.
+/// The requested kind.
 fn variant() -> Variant {
     let word = std::env::args().nth(4).expect("usage: N FPP hashed KIND");
     word.parse().expect("a kind of umbel")
@@ -91,14 +91,14 @@ trait Way: Sync {
     }
 }
 
-/// A call a key.
+/// One key per call.
 struct One;
 
 impl Way for One {
     const BATCH: bool = false;
 }
 
-/// Many keys a call.
+/// Many keys per call.
 struct Batch;
 
 impl Way for Batch {}
@@ -126,7 +126,7 @@ impl Way for Grown {
     }
 }
 
-/// A filter of the kind; none before it is built, in kinds that are built at once.
+/// A filter of the kind; `None` before it is built, in kinds that are built at once.
 struct Any<W> {
     plan: Plan,
     /// Keys it has been given when it is measured.
@@ -214,8 +214,8 @@ impl<W: Way> Filter<Hashed> for Any<W> {
     }
 }
 
-/// Two adjacent cache lines of as much memory as the kind takes, read a call a key, or changed: the limit of a filter that
-/// has to look at two.
+/// Two adjacent cache lines of as much memory as the kind uses, read or changed one key per call: the limit for a
+/// filter that must access two.
 struct TwoLines(MmapMut);
 
 impl TwoLines {

@@ -1,15 +1,15 @@
-//! The limit: one load from a random cache line for each key, over as many bytes as umbel's filter
-//! of the case has. What a filter does beyond that costs it time.
+//! The limit: one load from a random cache line for each key, over as many bytes as umbel's filter of the case has.
+//! Anything that a filter does beyond that takes extra time.
 //!
-//! Lines come from the same hashes as the filters', by the same multiply-high. `one` loads line after
-//! line, as many at once as the processor finds ahead by itself; `batch` asks for each line
-//! [`AHEAD`] keys before. Both with huge pages and with ordinary ones.
+//! Lines come from the same hashes as the filters', by the same multiply-high. `one` loads line after line, with as
+//! many in flight as the processor finds ahead by itself; `batch` prefetches each line [`AHEAD`] keys earlier. Both
+//! with huge pages and with ordinary ones.
 
 use bench_common::{Bench, Case, Hashed, Sample};
 use memmap2::{Advice, MmapMut};
 use umbel::{Kind, Plan};
 
-/// Keys between asking for a line and using it.
+/// Keys between prefetching a line and using it.
 const AHEAD: usize = 32;
 
 #[repr(C, align(64))]
@@ -86,7 +86,7 @@ fn batch(lines: &[Line], keys: &[Hashed]) -> usize {
     sum
 }
 
-/// Asks for a line; elsewhere than on x86-64 stable Rust cannot, and the processor has to see ahead.
+/// Prefetches a line; only on x86-64, as stable Rust cannot elsewhere, and the processor must look ahead itself.
 #[inline(always)]
 fn prefetch(line: &Line) {
     #[cfg(target_arch = "x86_64")]

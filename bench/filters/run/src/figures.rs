@@ -1,4 +1,4 @@
-//! Figures brought together: the samples of one case over all rounds, and their ratios by round.
+//! Collected figures: the samples of one case over all rounds, and their ratios by round.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// None of nothing.
+    /// `None` without values.
     pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_unstable_by(f64::total_cmp);
@@ -63,7 +63,7 @@ impl<'a> Who<'a> {
         Self { mode: "batch", ..Self::one(peer) }
     }
 
-    /// The limit that others are held against: batches, huge pages.
+    /// The limit that others are compared with: batches, huge pages.
     pub(crate) const fn limit(threads: u64) -> Self {
         Self { peer: "limit", variant: "huge pages", mode: "batch", threads }
     }
@@ -82,7 +82,7 @@ impl<'a> From<&'a Sample> for Who<'a> {
     }
 }
 
-/// Nanoseconds a key, by round.
+/// Nanoseconds per key, by round.
 pub(crate) type Rounds = BTreeMap<u64, f64>;
 
 impl Record {

@@ -1,4 +1,4 @@
-//! What umbel's blocked filter has to reach, and whether it did; what a goal is.
+//! The goals of umbel's blocked filter, and whether they are met.
 
 use crate::figures::{Case, Spread, Who, count, percent, ratio, ratios};
 use crate::record::Record;
@@ -12,7 +12,7 @@ const BITS: [(f64, f64); 3] = [(0.1, 1.03), (0.01, 1.06), (0.001, 1.10)];
 pub(crate) struct Goal {
     pub(crate) what: String,
     pub(crate) case: String,
-    /// None where nothing was measured.
+    /// `None` if nothing was measured.
     pub(crate) found: Option<Spread>,
     pub(crate) bound: Bound,
 }
@@ -85,7 +85,7 @@ fn speed(record: &Record, case: Case<'_>, goals: &mut Vec<Goal>) {
     }
 }
 
-/// What a second thread gains, over what it gains the limit.
+/// The gain of a second thread, relative to its gain for the limit.
 fn two_threads(
     record: &Record,
     what: &str,

@@ -1,5 +1,5 @@
-//! The table of kinds: every kind of umbel at two rates, beside other filters of which several are no
-//! Bloom filters; its cases, goals and page.
+//! The table of kinds: every kind of umbel at two rates, next to other filters, several of which are not Bloom filters;
+//! its cases, goals and page.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -17,9 +17,9 @@ use crate::table::{goal_table, head};
 pub(crate) const PROGRAM: &str = "kinds";
 const RATES: [f64; 2] = [0.01, 0.001];
 const OPS: [&str; 3] = ["insert", "hit", "miss"];
-/// What the programs call a plain blocked filter of as many bytes as the kind's.
+/// The programs' name for a plain blocked filter of as many bytes as the kind's.
 const PLAIN: &str = "plain of as many bytes";
-/// What they call the limit of a kind that looks at two cache lines a key.
+/// Their name for the limit of a kind that reads two cache lines per key.
 const TWO_LINES: &str = "two lines of as many bytes";
 
 /// After the kinds; xorf first, for it stands beside bloomier, the last of them.
@@ -31,7 +31,7 @@ const PEERS: &[Program] = &[
     program("growable", &["u64"]),
 ];
 
-/// What a reader has to know of peers: the first word of the name, and the note.
+/// What a reader must know about peers: the first word of the name, and the note.
 const NOTES: &[(&str, &str)] = &[
     (
         "xorf",
@@ -60,7 +60,7 @@ const NOTES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The cases, those left by `only`. The kinds' program has to be there: it tells which there are.
+/// The cases left by `only`. The kinds' program must exist: it lists the kinds.
 pub(crate) fn cases(target: &Path, quick: bool, only: &[String]) -> Result<Vec<rounds::Case>> {
     let only = Only::parse(only)?;
     let (n, keys) = (if quick { 1_000_000 } else { 10_000_000 }, "hashed");
@@ -124,7 +124,7 @@ pub(crate) fn markdown(record: &Record) -> String {
     page
 }
 
-/// Whether it stands in ratios only.
+/// Whether it appears only in ratios.
 fn is_yardstick(variant: &str) -> bool {
     [PLAIN, TWO_LINES].contains(&variant)
 }
@@ -184,7 +184,7 @@ fn who<'a>(record: &'a Record, case: Case<'_>) -> Vec<Who<'a>> {
     who
 }
 
-/// Bits a key that no filter of the rate counted can be below.
+/// The fewest bits per key possible at the counted rate.
 fn bound(sample: &Sample) -> Option<f64> {
     sample.fpr.filter(|&rate| rate > 0.0).map(|rate| -rate.log2())
 }

@@ -1,4 +1,4 @@
-//! What the machine is, and how busy. Linux tells it in files; elsewhere much stays "unknown".
+//! Describes the machine and its load. Linux has this in files; elsewhere much stays "unknown".
 
 use std::fs;
 use std::process::Command;

@@ -19,11 +19,11 @@ use clap::Parser;
 
 use record::Record;
 
-/// Times umbel, other filters and the limit of memory, side by side.
+/// Times umbel, other filters and the limit of memory in the same run.
 #[derive(Parser)]
 #[command(bin_name = "cargo x bench")]
 struct Arguments {
-    /// Every kind of umbel beside other filters that take no more than keys and a rate: one table
+    /// Every kind of umbel next to other filters that need only keys and a rate: one table
     #[arg(long, conflicts_with = "full")]
     kinds: bool,
     /// A try: 100 thousand and 1 million keys (with --kinds, 1 million), one round, files under the target

@@ -1,8 +1,8 @@
-//! The plots: nanoseconds a key against keys, and rate against bits a key.
+//! The plots: nanoseconds per key against keys, and rate against bits per key.
 //!
-//! Colours are those of Okabe and Ito, which most colour-blind people can tell apart; each filter has
-//! a marker of its own besides, and the same colour and marker in both plots. Axes are drawn by hand
-//! in pixels: the few ticks that a logarithmic axis needs here are given, not searched for.
+//! Colours are those of Okabe and Ito, which most colour-blind people can distinguish; each filter also has its own
+//! marker, and the same colour and marker in both plots. Axes are drawn by hand in pixels: the few ticks that a
+//! logarithmic axis needs here are given, not computed.
 
 use std::path::Path;
 
@@ -208,7 +208,7 @@ impl<'a, 'b> Panel<'a, 'b> {
     }
 }
 
-/// Nanoseconds a key against keys at 1 %: insert, hit, miss side by side.
+/// Nanoseconds per key against keys at 1 %: insert, hit, miss side by side.
 pub(crate) fn speed(record: &Record, path: &Path) -> Result<()> {
     const FPP: f64 = 0.01;
     const OPS: [&str; 3] = ["insert", "hit", "miss"];
@@ -274,7 +274,7 @@ pub(crate) fn speed(record: &Record, path: &Path) -> Result<()> {
     })
 }
 
-/// Rate counted against bits a key, beside what theory gives a Bloom filter and any filter.
+/// Rate counted against bits per key, with the theory for a Bloom filter and for any filter.
 pub(crate) fn rate(record: &Record, path: &Path) -> Result<()> {
     let cases = record.cases();
     // The largest filters that all programs made at all rates.
@@ -288,8 +288,8 @@ pub(crate) fn rate(record: &Record, path: &Path) -> Result<()> {
         let cases = cases.iter().filter(|case| case.keys == style.keys && case.n == n);
         cases.filter_map(of).collect()
     };
-    // One way of calling a filter is enough, its bits are the same. Several fall on one spot: the
-    // first are drawn larger, so that each shows around the next.
+    // One way of calling a filter is enough, since its bits are the same. If several are at one spot, the first are
+    // drawn larger, so that each shows around the next.
     let filters =
         ["fastbloom", "bloomfilter", "umbel", "datasketches", "sbbf-rs-safe", "xorf BinaryFuse8"];
     let filters = || {

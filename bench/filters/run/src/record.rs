@@ -1,4 +1,4 @@
-//! The raw results: one JSON object a line, first what they were measured on, then every figure.
+//! The raw results, one JSON object per line: first the machine, then every figure.
 
 use std::fs;
 use std::path::Path;

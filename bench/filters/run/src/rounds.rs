@@ -1,8 +1,8 @@
-//! Which programs there are and which cases they are run on; building and running them.
+//! The programs and the cases they run on; builds and runs them.
 //!
-//! A program is a process of its own for each case and round. A round goes through the cases, and
-//! at each through the programs, another one first each round; so figures that are compared were
-//! taken within the same minute or so. The limit comes right before umbel.
+//! A program is a separate process for each case and round. A round goes through the cases, and for each through the
+//! programs, starting with another one each round; so figures that are compared were measured within about the same
+//! minute. The limit runs directly before umbel.
 
 use std::fs::File;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! umbel's blocked filter: a call a key, batches, under a secret, and shared by two threads.
+//! umbel's blocked filter: one key per call, batches, under a secret, and shared by two threads.
 
 use std::thread;
 
@@ -9,9 +9,9 @@ use umbel::{
 
 const NAME: &str = "umbel";
 const VERSION: &str = "0.1.0";
-/// Keys handed on at once: as hashes 16 KiB, which stay in the first cache.
+/// Keys passed on together: as hashes 16 KiB, which fit in the first-level cache.
 const BLOCK: usize = 1024;
-/// As many as a shared filter sorts at once: 64 KiB.
+/// As many as a shared filter sorts together: 64 KiB.
 const SHARED_BLOCK: usize = 4096;
 
 fn main() {
@@ -108,7 +108,7 @@ fn count<K>(keys: &[K], contains: impl Fn(&[K], &mut [bool])) -> usize {
         .sum()
 }
 
-/// A call a key.
+/// One key per call.
 struct One(Blocked);
 
 impl One {
@@ -130,7 +130,7 @@ one_by_one!(
 one_by_one!(One, u64, |filter, key| filter.insert(*key), filter.contains(*key));
 one_by_one!(One, Text, |filter, key| filter.insert(&key.0[..]), filter.contains(&key.0[..]));
 
-/// Many keys a call.
+/// Many keys per call.
 struct Batch<H>(Blocked<Blocks, H>);
 
 impl<K: Form> Filter<K> for Batch<K::Hasher> {
@@ -179,7 +179,7 @@ impl<K: Form<Hasher = KeyHasher>> Filter<K> for Keyed {
     }
 }
 
-/// A shared filter, a call a key.
+/// A shared filter, one key per call.
 struct SharedOne(Shared);
 
 impl SharedOne {
@@ -203,7 +203,7 @@ one_by_one!(
     }
 );
 
-/// A shared filter, filled and asked by as many threads as `THREADS` says.
+/// A shared filter, filled and queried by `THREADS` threads.
 struct ByShared<const THREADS: u64>(Shared);
 
 impl<const THREADS: u64> Filter<Hashed> for ByShared<THREADS> {

@@ -1,6 +1,6 @@
-//! xorf's `BinaryFuse8`, and `BinaryFuse16` where 0.1 % or less is asked for: built once from all keys,
-//! at one rate, 2⁻⁸ or 2⁻¹⁶. They take 64-bit integers; text is hashed first, with the standard
-//! library's hasher, as xorf's `HashProxy` does.
+//! xorf's `BinaryFuse8`, and `BinaryFuse16` for rates of 0.1 % and less: built once from all keys, at one rate, 2⁻⁸ or
+//! 2⁻¹⁶. They accept 64-bit integers; text is hashed first, with the standard library's hasher, like xorf's
+//! `HashProxy`.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::RangeInclusive;

@@ -1,18 +1,17 @@
-//! Kernels of other systems' blocked filters, whose bits lie in the bytes of a file: Parquet's split blocks
-//! and RocksDB's FastLocalBloom. What they do is fixed by those systems; the scalar twin of each defines it
-//! here.
+//! Kernels for other systems' blocked filters, whose bits are in the bytes of a file: Parquet's split blocks and
+//! RocksDB's FastLocalBloom. Those systems define what they do; the scalar twin of each is the definition here.
 //!
 //! The loops have no closures: code inside a closure is not compiled for the instruction set of the function around it,
 //! and every intrinsic would become a call.
 
 use super::prefetch;
 
-/// Keys between asking for a line and using it, as umbel has it for its own blocks.
+/// Keys between prefetching a line and using it, as in umbel's own blocks.
 const AHEAD: usize = 32;
-/// Bytes that need not be asked for ahead: they lie in the second-level cache.
+/// Arrays of up to this many bytes are not prefetched: they fit in the second-level cache.
 const NEAR: usize = 256 << 10;
 
-/// Where a kind of block has the bits of a key.
+/// The positions of a key's bits in a kind of block.
 pub(crate) trait Pattern {
     /// Bytes of a block.
     const SIZE: usize;
@@ -23,10 +22,10 @@ pub(crate) trait Pattern {
     /// Whether all bits of a key are set in its block of [`SIZE`](Self::SIZE) bytes.
     ///
     /// # Safety
-    /// Only where the instruction set is there that the type is named after; so for all below.
+    /// Requires the instruction set that the type is named after; so for all functions below.
     unsafe fn contains(block: &[u8], hash: u64, probes: u32) -> bool;
 
-    /// Sets all bits of a key in its block; true when one was clear.
+    /// Sets all bits of a key in its block; true if one was clear.
     ///
     /// # Safety
     /// As for `contains`.
@@ -70,14 +69,15 @@ impl LineKernel {
         scalar::kernel::<scalar::Local>("scalar")
     }
 
-    /// Whether a key may be in `array`, whose length is a multiple of the block's, and not 0; so for all below.
+    /// Whether a key may be in `array`, whose length is a multiple of the block's and not 0; so for all functions
+    /// below.
     #[inline]
     pub(crate) fn contains(&self, array: &[u8], hash: u64, probes: u32) -> bool {
         // SAFETY: a kernel is made only where the processor reports its instruction set.
         unsafe { (self.contains)(array, hash, probes) }
     }
 
-    /// Asks for the cache lines of a key's block.
+    /// Prefetches the cache lines of a key's block.
     #[inline]
     pub(crate) fn ask(&self, array: &[u8], hash: u64) {
         let first = (self.place)(hash, (array.len() / self.size) as u64) * self.size;
@@ -85,17 +85,17 @@ impl LineKernel {
         prefetch(array.as_ptr().wrapping_add(first + self.size - 1));
     }
 
-    /// Sets the bits of a key; true when one was clear.
+    /// Sets the bits of a key; true if one was clear.
     #[inline]
     pub(crate) fn insert(&self, array: &mut [u8], hash: u64, probes: u32) -> bool {
         // SAFETY: as in `contains`.
         unsafe { (self.insert)(array, hash, probes) }
     }
 
-    /// Asks for many keys, cache misses overlapped.
+    /// Looks up many keys, with overlapping cache misses.
     ///
     /// # Panics
-    /// When the slices of hashes and answers differ in length.
+    /// If the slices of hashes and answers differ in length.
     pub(crate) fn contains_all(
         &self,
         array: &[u8],
@@ -108,16 +108,16 @@ impl LineKernel {
         unsafe { (self.contains_all)(array, hashes, probes, found) }
     }
 
-    /// Inserts many keys, cache misses overlapped.
+    /// Inserts many keys, with overlapping cache misses.
     pub(crate) fn insert_all(&self, array: &mut [u8], hashes: &[u64], probes: u32) {
         // SAFETY: as in `contains`.
         unsafe { (self.insert_all)(array, hashes, probes) }
     }
 }
 
-/// Runs `$each` with the number of each hash, the first byte of its block, and the hash, its line asked
-/// for [`AHEAD`] turns before. A file's array may begin anywhere: blocks then lie across two lines, and both
-/// are asked for.
+/// Runs `$each` with the index of each hash, the first byte of its block, and the hash, with its line prefetched
+/// [`AHEAD`] turns before. A file's array may begin at any address: blocks may then span two lines, and both are
+/// prefetched.
 macro_rules! walk {
     ($pattern:ident, $array:expr, $hashes:expr, |$i:ident, $first:ident, $hash:ident| $each:expr) => {
         let (start, blocks) = ($array.as_ptr(), ($array.len() / $pattern::SIZE) as u64);
@@ -211,7 +211,7 @@ macro_rules! kernels {
     };
 }
 
-/// What the bits of word i of a split block are multiplied with.
+/// The multiplier for the bit in word i of a split block.
 pub(crate) const SALT: [u32; 8] = [
     0x47b6_137b,
     0x4497_4d91,
@@ -223,7 +223,7 @@ pub(crate) const SALT: [u32; 8] = [
     0x5c6b_fb31,
 ];
 
-/// What one probe of FastLocalBloom is multiplied with for the next.
+/// The multiplier from one probe of FastLocalBloom to the next.
 const STEP: u32 = 0x9e37_79b9;
 
 /// Plain code, safe on any processor, and the definition of the patterns.
@@ -399,8 +399,8 @@ mod avx2 {
             scalar::Local::place(hash, blocks)
         }
 
-        /// Eight probes at a time. Of the nine bits of a probe the upper four choose a 32-bit word among
-        /// sixteen: three of them one of each half, the topmost, the sign, between the halves.
+        /// Eight probes at a time. Of the nine bits of a probe, the upper four select a 32-bit word among sixteen:
+        /// three of them one of each half, and the topmost, the sign, between the halves.
         #[inline(always)]
         unsafe fn contains(line: &[u8], hash: u64, probes: u32) -> bool {
             let line: &[u8; 64] = line.try_into().expect("a line");
@@ -438,7 +438,7 @@ mod avx2 {
             }
         }
 
-        /// Bits are scattered one by one: there is no store of words at any place.
+        /// Bits are set one by one: there is no scattered store of words.
         #[inline(always)]
         unsafe fn insert(line: &mut [u8], hash: u64, probes: u32) -> bool {
             // SAFETY: plain code needs no instruction set.
@@ -473,7 +473,7 @@ mod tests {
             let mut expected = vec![0; blocks * size];
             let [definition, best] = kernels(split);
             let new: Vec<bool> = hashes.iter().map(|&hash| definition.insert(&mut expected, hash, probes)).collect();
-            // Each key, and one beside it that is mostly absent.
+            // Each key, and a variant of it that is mostly absent.
             let asked: Vec<u64> = hashes.iter().flat_map(|&hash| [hash, hash ^ 1 << 33 ^ 1]).collect();
             let answers: Vec<bool> = asked.iter().map(|&hash| definition.contains(&expected, hash, probes)).collect();
             for kernel in [definition, best] {

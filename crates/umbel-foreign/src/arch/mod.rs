@@ -1,13 +1,13 @@
 //! The kernels, and the only unsafe code of the crate.
 //!
-//! What one of them does is defined by its scalar twin; the processor is asked for its instruction sets once a filter.
+//! Each is defined by its scalar twin. The processor's instruction sets are detected once per filter.
 #![allow(unsafe_code)]
 
 mod lines;
 
 pub(crate) use lines::{LineKernel, SALT};
 
-/// Asks for the cache line of a byte; any address will do.
+/// Prefetches the cache line of a byte; any address will do.
 #[inline(always)]
 pub(crate) fn prefetch(byte: *const u8) {
     #[cfg(target_arch = "x86_64")]

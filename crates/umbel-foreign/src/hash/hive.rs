@@ -6,7 +6,7 @@ use super::murmur3::{avalanche, scramble, scramble_tail};
 
 /// The hash of `key`.
 ///
-/// The bytes behind the last whole word are scrambled as a word, but the state is not rotated after them.
+/// The bytes after the last whole word are scrambled as a word, but the state is not rotated after them.
 #[inline]
 pub(crate) fn hash64(key: &[u8]) -> u64 {
     let (words, tail) = key.as_chunks::<8>();

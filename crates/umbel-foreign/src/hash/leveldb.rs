@@ -1,4 +1,4 @@
-//! LevelDB's 32-bit hash, and what RocksDB made of it: one signed type apart.
+//! LevelDB's 32-bit hash, and RocksDB's variant of it: one signed type apart.
 //!
 //! `google/leveldb` `util/hash.cc`, seed 0xbc9f1d34 from `util/bloom.cc`; `facebook/rocksdb` `util/hash.cc`.
 
@@ -11,8 +11,8 @@ pub(crate) fn hash(key: &[u8]) -> u32 {
     with_tail(key, u32::from)
 }
 
-/// RocksDB's `BloomHash`: bytes behind the last whole word are sign-extended, so that it differs from
-/// LevelDB's when one of them is 0x80 or more.
+/// RocksDB's `BloomHash`: bytes after the last whole word are sign-extended, so it differs from LevelDB's if one of
+/// them is 0x80 or more.
 #[inline]
 pub(crate) fn hash_signed_tail(key: &[u8]) -> u32 {
     with_tail(key, |byte| byte as i8 as u32)

@@ -7,7 +7,7 @@
 pub(crate) fn hash(seed: u32, key: &[u8]) -> u32 {
     let mut state = [0xdead_beef_u32.wrapping_add(key.len() as u32).wrapping_add(seed); 3];
     let mut rest = key;
-    // The last 1 to 12 bytes get the other mixing, so a whole block is left for it.
+    // The last 1 to 12 bytes are mixed differently, so a whole block is left for that.
     while let Some((block, more)) =
         rest.split_first_chunk::<12>().filter(|(_, more)| !more.is_empty())
     {

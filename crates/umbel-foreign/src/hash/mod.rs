@@ -1,7 +1,7 @@
-//! The hashes of other systems that no kept crate has: pure functions of a seed and bytes.
+//! The hashes of other systems that no maintained crate has: pure functions of a seed and bytes.
 //!
-//! Each is as the system has it, mistakes of its tail included, for a filter's bits were set by those.
-//! They are here to read and write other systems' filters only; umbel's own hash is in [`umbel::hash`].
+//! Each is as in the system, including mistakes in its tail, because a filter's bits were set with those. They serve
+//! only to read and write other systems' filters; umbel's own hash is in [`umbel::hash`].
 
 pub(crate) mod hive;
 pub(crate) mod leveldb;
@@ -15,7 +15,7 @@ pub(crate) mod xxph3;
 
 pub(crate) use splitmix::mix;
 
-/// The little-endian word of the `bytes`, seven at most, that are left over at the end of a key.
+/// The little-endian word of the `bytes`, at most seven, left over at the end of a key.
 #[inline]
 fn short_word(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))

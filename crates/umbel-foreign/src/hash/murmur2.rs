@@ -1,4 +1,4 @@
-//! MurmurHash2 with 32 bits, as published and as Hadoop has it, and MurmurHash64A.
+//! MurmurHash2 with 32 bits, as published and as in Hadoop, and MurmurHash64A.
 //!
 //! Austin Appleby, public domain, <https://github.com/aappleby/smhasher/blob/master/src/MurmurHash2.cpp>.
 
@@ -13,8 +13,8 @@ pub(crate) fn murmur2(seed: u32, key: &[u8]) -> u32 {
     with_tail(seed, key, |tail| short_word(tail) as u32)
 }
 
-/// `org.apache.hadoop.util.hash.MurmurHash`: the one to three bytes left over are taken from the end of the
-/// key, the last as the lowest, each sign-extended, so that one from 0x80 on flips all bits above its own.
+/// `org.apache.hadoop.util.hash.MurmurHash`: the one to three bytes left over are read from the end of the key, the
+/// last as the lowest, each sign-extended, so that one of 0x80 or more flips all bits above its own.
 #[inline]
 pub(crate) fn hadoop(seed: u32, key: &[u8]) -> u32 {
     with_tail(seed, key, |tail| {

@@ -1,4 +1,4 @@
-//! MurmurHash3, as published with 128 bits, and as Spark has it with 32.
+//! MurmurHash3, as published with 128 bits, and as in Spark with 32.
 //!
 //! Austin Appleby, public domain, <https://github.com/aappleby/smhasher/blob/master/src/MurmurHash3.cpp>.
 
@@ -16,9 +16,9 @@ pub(crate) fn x64_128(seed: u32, key: &[u8]) -> (u64, u64) {
     State::over(seed, blocks).finish(tail, key.len())
 }
 
-/// [`x64_128`] with seed 0 of `key`, then of `key` with a byte 1 after it, without a copy of the key.
+/// [`x64_128`] with seed 0 of `key`, then of `key` followed by a byte 1, without copying the key.
 ///
-/// bits-and-blooms takes its four words from these two.
+/// bits-and-blooms gets its four words from these two.
 #[inline]
 pub(crate) fn x64_128_and_with_one_behind(key: &[u8]) -> [u64; 4] {
     let (blocks, tail) = key.as_chunks::<16>();
@@ -35,7 +35,7 @@ pub(crate) fn x64_128_and_with_one_behind(key: &[u8]) -> [u64; 4] {
     [first, second, third, fourth]
 }
 
-/// The two words that are carried from block to block.
+/// The two words of state from block to block.
 #[derive(Clone, Copy)]
 struct State(u64, u64);
 
@@ -54,13 +54,13 @@ impl State {
         Self(first, second.wrapping_mul(5).wrapping_add(0x3849_5ab5))
     }
 
-    /// The last `tail`, shorter than a block, then the `length` of the whole key.
+    /// Mixes in the last `tail`, shorter than a block, then the `length` of the whole key.
     #[inline]
     fn finish(self, tail: &[u8], length: usize) -> (u64, u64) {
         let mut padded = [0; 16];
         padded[..tail.len()].copy_from_slice(tail);
         let (low, high) = halves(&padded);
-        // A word that the tail does not reach is 0, and stays 0 through the scrambling.
+        // A word that the tail does not reach is 0, and stays 0 when scrambled.
         let first = self.0 ^ scramble_first(low) ^ length as u64;
         let second = self.1 ^ scramble_second(high) ^ length as u64;
         let first = first.wrapping_add(second);
@@ -95,8 +95,8 @@ pub(super) fn avalanche(word: u64) -> u64 {
     word ^ word >> 33
 }
 
-/// Spark's `Murmur3_x86_32.hashUnsafeBytes`: MurmurHash3_x86_32 but for the bytes behind the last whole
-/// word, each of which is sign-extended and goes through a word's full round.
+/// Spark's `Murmur3_x86_32.hashUnsafeBytes`: MurmurHash3_x86_32, except that each byte after the last whole word is
+/// sign-extended and goes through a word's full round.
 ///
 /// A key of whole words hashes as published.
 #[inline]
@@ -116,7 +116,7 @@ fn round(hash: u32, word: u32) -> u32 {
     (hash ^ word).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
 }
 
-/// Scrambles a word as the first of a 128-bit block: the hash of Hive and ORC takes this part alone.
+/// Scrambles a word as the first of a 128-bit block: the hash of Hive and ORC uses only this part.
 #[inline]
 pub(super) fn scramble(word: u64) -> u64 {
     scramble_first(word)

@@ -1,4 +1,4 @@
-//! Thomas Wang's mix of a 64-bit integer, with Java's arithmetic shifts, as ORC has it for numbers.
+//! Thomas Wang's mix of a 64-bit integer, with Java's arithmetic shifts, as ORC uses it for numbers.
 //!
 //! `apache/orc` `org.apache.orc.util.BloomFilter.getLongHash`, after T. Wang, "Integer Hash Function", 2007.
 

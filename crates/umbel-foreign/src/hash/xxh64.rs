@@ -1,4 +1,4 @@
-//! XXH64, with the numbers of 4 and 8 bytes that columns are full of hashed in registers.
+//! XXH64. Numbers of 4 and 8 bytes, which fill columns, are hashed in registers.
 //!
 //! Yann Collet, <https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md>.
 

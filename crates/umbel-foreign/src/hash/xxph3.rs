@@ -1,8 +1,8 @@
-//! XXPH3, the preview of XXH3 that RocksDB's filters are made with: seed 0, 64 bits.
+//! XXPH3, the preview of XXH3 that RocksDB's filters use: seed 0, 64 bits.
 //!
-//! RocksDB took it from xxHash 0.7.2 and kept it (`facebook/rocksdb` `util/xxph3.h`). Today's XXH3 gives
-//! other values: short keys are mixed otherwise, a lane of a long key takes its own data and not its
-//! neighbour's, and the last stripe of a long key is skipped when it ends on a stripe's boundary.
+//! RocksDB copied it from xxHash 0.7.2 and kept it (`facebook/rocksdb` `util/xxph3.h`). Today's XXH3 gives other
+//! values: short keys are mixed differently, a lane of a long key uses its own data and not its neighbour's, and the
+//! last stripe of a long key is skipped if it ends on a stripe's boundary.
 
 const PRIME32_1: u64 = 0x9e37_79b1;
 const PRIME32_2: u64 = 0x85eb_ca77;

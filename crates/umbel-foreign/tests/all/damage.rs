@@ -1,4 +1,4 @@
-//! Nothing that is read makes a reader panic, and what cannot be right is refused.
+//! No input makes a reader panic, and invalid files are refused.
 
 use std::sync::OnceLock;
 
@@ -40,7 +40,7 @@ fn small(format: Format, keys: u32) -> Vec<u8> {
     Foreign::build(format, &given, keys).unwrap().encode().unwrap()
 }
 
-/// What a file does not tell.
+/// The parameters that a file does not contain.
 fn told(format: Format) -> Parameters {
     let salts = [&b"a"[..], b"b"].map(<[u8]>::to_vec).to_vec();
     match format {
@@ -49,7 +49,7 @@ fn told(format: Format) -> Parameters {
     }
 }
 
-/// Whether a file of this format tells its own length.
+/// Whether a file of this format contains its own length.
 fn is_measured(format: Format) -> bool {
     !matches!(
         format,
@@ -61,7 +61,7 @@ fn is_measured(format: Format) -> bool {
     )
 }
 
-/// Reads it, and does all that can be done with what was read.
+/// Reads it, and tries every operation on the result.
 fn try_all(format: Format, content: &[u8]) -> bool {
     let Ok(read) = Foreign::decode_with(format, content, &told(format)) else { return false };
     let keys = [Key::from("key 1"), Key::from("other"), Key::I64(-7), Key::F32(1.5), Key::from("")];

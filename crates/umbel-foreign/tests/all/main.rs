@@ -1,7 +1,7 @@
-//! Filters that other software wrote: read, asked, built anew and written, byte for byte.
+//! Filters written by other software: read, queried, rebuilt and written, byte for byte.
 //!
-//! `testdata/foreign/README.md` tells where they come from; the environment variable `UMBEL_VECTORS` names
-//! another folder of that shape to try.
+//! `testdata/foreign/README.md` documents their origin; the environment variable `UMBEL_VECTORS` names another folder
+//! of the same structure to test.
 
 mod damage;
 mod manifest;
@@ -218,8 +218,8 @@ fn every_receipt_agrees_with_the_answers() {
         let receipt = filter.receipt();
         let (probes, passed) =
             (vector.probes().len() as u64, vector.false_positives(folder).len() as u64);
-        // Two hashes stretched to k probes pass a few more than independent ones: a tenth and 1e-3 are
-        // allowed, which is not enough for the hundred pairs of steps that a single word has.
+        // Two hashes extended to k probes pass a few more than independent ones: a tenth and 1e-3 are allowed, which is
+        // not enough for the hundred pairs of steps that a single word has.
         if receipt.bits < 512 {
             return;
         }
@@ -263,8 +263,8 @@ fn filters_in_parquet_files_lie_where_the_footer_says() {
 #[test]
 fn inserting_into_a_filter_that_was_read_goes_on_where_its_software_stopped() {
     for_every_vector(|folder, peer, vector| {
-        // Half of the keys, a file, the other half: the bytes of all at once. Sizes that follow from
-        // the number of keys, folding and unions are of filters made in one go.
+        // Half of the keys, a file, the other half: the same bytes as with all at once. Sizes that follow from the
+        // number of keys, folding and unions apply only to filters made in one go.
         let Recipe { format, given } = recipe(peer, vector);
         if format.counts_keys() || given.has("arrow") || vector.count("union").is_some() {
             return;

@@ -1,4 +1,4 @@
-//! Filters of every format against a model: random sizes and keys, insertions, files and unions.
+//! Compares filters of every format with a model: random sizes and keys, insertions, files and unions.
 
 use std::collections::HashSet;
 
@@ -126,7 +126,7 @@ proptest! {
     fn keys_stay_through_files_and_unions(case in case()) {
         let Case { format, given, parts: [left, right] } = case;
         let [mut one, mut two] = [(); 2].map(|()| Foreign::new(format, &given).unwrap());
-        // An empty filter of DataSketches is a header alone; its plan tells the bytes to come.
+        // An empty filter of DataSketches is a header alone; its plan has the bytes to come.
         if format != Format::DataSketches {
             let planned = Foreign::plan(format, &given).unwrap().bytes;
             prop_assert_eq!(planned, one.encode().unwrap().len() as u64);
@@ -134,7 +134,7 @@ proptest! {
         prop_assert!(asked(&one).iter().all(|found| *found != Some(true)), "empty");
         let (held, more) = (fill(&mut one, &left)?, fill(&mut two, &right)?);
 
-        // A file, read where it lies, is the same filter.
+        // A file, queried in place, is the same filter.
         let file = one.encode().unwrap();
         let read = Foreign::decode_with(format, &file[..], &given).unwrap();
         prop_assert_eq!(&read.encode().unwrap(), &file);
@@ -149,7 +149,7 @@ proptest! {
         let single: Vec<bool> = keys.iter().map(|key| read.contains(*key).unwrap()).collect();
         prop_assert_eq!(found, single);
 
-        // A union holds both, whichever way around, and taking a part again changes no answer.
+        // A union holds both, in either order, and adding a part again changes no answer.
         let mut both = one.to_owned().unwrap();
         both.union(&two).unwrap();
         let mut other_way = two.to_owned().unwrap();

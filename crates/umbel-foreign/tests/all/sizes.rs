@@ -1,4 +1,4 @@
-//! Every row of the tables `params*.tsv`: the sizes that the software chose for what it was told.
+//! Every row of the tables `params*.tsv`: the sizes that the software chose for given parameters.
 
 use std::str::FromStr;
 

@@ -1,5 +1,5 @@
-//! Building a filter that takes no keys once it is built: all lines' hashes in memory, by shard, then the
-//! shards on all threads.
+//! Building a filter that accepts no keys afterwards: the hashes of all lines are collected in memory, by shard, then
+//! the shards are built on all threads.
 
 use std::io::Read;
 use std::sync::Mutex;
@@ -13,9 +13,9 @@ use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
 
-/// A bloomier filter of lines, being gathered.
+/// Builds a bloomier filter of lines.
 ///
-/// Memory: the filter, 20 bytes for each planned key, and for each thread what building a shard takes.
+/// Memory: the filter, 20 bytes per planned key, and for each thread the memory to build a shard.
 pub struct AtOnce<'a> {
     scanner: Scanner<'a>,
     gather: Gather,
@@ -24,23 +24,23 @@ pub struct AtOnce<'a> {
 }
 
 impl<'a> AtOnce<'a> {
-    /// Begins a filter of the plan.
+    /// Begins a filter with a plan.
     ///
     /// # Errors
-    /// [`Error::Memory`], with a cap that suffices, when the hashes of the planned keys do not fit; what is
-    /// wrong with the plan.
+    /// [`Error::Memory`], with a cap that suffices, if the hashes of the planned keys do not fit; what is wrong with
+    /// the plan.
     pub fn new(plan: &Plan, hasher: KeyHasher, options: &'a Options) -> Result<Self, Error> {
         const LEAST_ROOM: u64 = 1 << 20;
         let scanner = Scanner::new(options, hasher)?;
         let Budget { cap, threads, rest, .. } = scanner.budget;
-        // Asked before the filter is allocated.
+        // Checked before the filter is allocated.
         let memory = |needed| Error::Memory { cap, least: Budget::least_cap(threads, needed) };
         if plan.bytes() > rest {
             return Err(memory(plan.bytes().saturating_add(plan.keys().saturating_mul(21))));
         }
         let builder = BloomierBuilder::new(plan, hasher)?;
         let shards = builder.count();
-        // A quarter more than planned, so that repeated lines are seldom looked for.
+        // A quarter more than planned, so that duplicates are seldom searched for.
         let most = (plan.keys() as usize / shards).saturating_mul(5) / 4 + 1024;
         let hashes = (16 * most as u64).saturating_mul(shards as u64);
         let working = builder.shard_bytes() * shards.min(threads) as u64;
@@ -52,17 +52,17 @@ impl<'a> AtOnce<'a> {
         Ok(Self { scanner, gather, options, report: Report::default() })
     }
 
-    /// Gathers the lines of files.
+    /// Adds the lines of files.
     ///
     /// # Errors
-    /// Those of reading; [`Error::Filter`] when there are more different lines than planned for.
+    /// Those of reading; [`Error::Filter`] if there are more different lines than planned.
     pub fn inputs(&mut self, inputs: &[Input]) -> Result<(), Error> {
         self.options.progress.expect(lengths(inputs));
         self.report.passed(inputs, &self.scanner.scan(inputs, &self.gather)?);
         Ok(())
     }
 
-    /// Gathers the lines that `source` gives.
+    /// Adds the lines of `source`.
     ///
     /// # Errors
     /// As [`inputs`](Self::inputs).
@@ -76,7 +76,7 @@ impl<'a> AtOnce<'a> {
     /// Builds the filter.
     ///
     /// # Errors
-    /// [`Error::Filter`] when there are more different lines than planned for.
+    /// [`Error::Filter`] if there are more different lines than planned.
     pub fn finish(self) -> Result<(Bloomier, Report), Error> {
         let Gather { mut builder, hashes, .. } = self.gather;
         let jobs = builder.shards().zip(hashes);
@@ -103,7 +103,7 @@ impl<'a> AtOnce<'a> {
 struct Gather {
     builder: BloomierBuilder,
     hashes: Vec<Mutex<Vec<KeyHash>>>,
-    /// Most hashes of a shard; then repeated ones are dropped.
+    /// The maximum number of hashes of a shard; then duplicates are dropped.
     most: usize,
     room: u64,
     planned: u64,
@@ -119,7 +119,7 @@ impl Gather {
             if hashes.len() == self.most {
                 hashes.sort_unstable();
                 hashes.dedup();
-                // When a tenth is not freed, more keys than planned for are there, beyond chance.
+                // If less than a tenth is freed, there are more keys than planned, beyond chance.
                 if hashes.len() > self.most / 10 * 9 {
                     let keys = (hashes.len() * self.hashes.len()) as u64;
                     return Err(umbel::BuildError::Overfull { keys, planned: self.planned }.into());

@@ -1,4 +1,4 @@
-//! Counting lines, or the keys that they are for another system, to size a filter.
+//! Counts lines, or the keys that they are for another system, to size a filter.
 
 use std::sync::Mutex;
 
@@ -33,10 +33,10 @@ pub fn count(inputs: &[Input], options: &Options) -> Result<u64, Error> {
     Ok(tallies.iter().map(|tally| tally.lines).sum())
 }
 
-/// Counts the keys that lines of `inputs` are for another system, as it does to size a filter.
+/// Counts the keys that the lines of `inputs` are for another system, the way it does to size a filter.
 ///
 /// # Errors
-/// Those of reading; [`Error::Key`] for a line that is no key, where the system looks at them.
+/// Those of reading; [`Error::Key`] for a line that is not a key, if the system reads keys to count them.
 pub fn count_keys(
     inputs: &[Input],
     format: Format,
@@ -71,7 +71,7 @@ pub fn count_keys(
     Ok(counter.keys())
 }
 
-/// Keys of other systems are values, not rows of them.
+/// Keys of other systems are single values, not rows.
 pub(super) fn one_field(format: Format, options: &Options) -> Result<(), Error> {
     match options.records.key().len() {
         0 | 1 => Ok(()),

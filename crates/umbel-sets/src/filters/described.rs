@@ -1,28 +1,29 @@
-//! What the keys of a filter are, as it says itself, against what a job would look up.
+//! Compares the description of a filter's keys with the keys that a job looks up.
 //!
-//! Hashes do not depend on what a key was taken from, so a filter of one column answers for another, and says that
-//! all of it is absent. The description in its file tells them apart.
+//! Hashes do not depend on where a key came from, so a filter of one column accepts keys of another, and answers that
+//! all of them are absent. The description in its file distinguishes them.
 
 use umbel::{KeyDescription, Kind};
 
 use crate::{Error, Missing, Normalization, Options};
 
-/// A field that keys were taken from; once for each, in the order of the key.
+/// A field that keys came from; one entry for each, in the order of the key.
 const FIELD: &str = "field";
 /// The type of the keys.
 const TYPE: &str = "type";
-/// What was done to keys before they were hashed; once for each step.
+/// A step of normalization before hashing; one entry for each.
 const NORMALIZATION: &str = "normalization";
 /// The type of keys taken from records, and of lines.
 const TEXT: &str = "text";
 
-/// What the keys of a job are, as a filter made from them says it: nothing of whole records that are compared as they are.
-/// `names` are what the filter calls the fields of the key; none when it calls them as the job does.
+/// Returns the description for a filter made from the keys of a job: empty for whole records compared as they are.
+/// `names` are the filter's names for the fields of the key; empty if it uses the job's.
 ///
-/// A filter of rows has the names of its fields itself, and any of them can be asked in any order: they are not repeated.
+/// A filter of rows stores the names of its fields itself, and queries can name any of them in any order: they are not
+/// repeated.
 ///
 /// # Errors
-/// [`Error::Names`] when there are names, but not one for each field; [`Error::NamesOfRows`]; [`Error::Filter`] when they
+/// [`Error::Names`] if there are names, but not one for each field; [`Error::NamesOfRows`]; [`Error::Filter`] if they
 /// are too long.
 pub fn keys_of(kind: Kind, options: &Options, names: &[String]) -> Result<KeyDescription, Error> {
     let fields = options.records.key();
@@ -48,7 +49,7 @@ pub fn keys_of(kind: Kind, options: &Options, names: &[String]) -> Result<KeyDes
     Ok(keys)
 }
 
-/// What is done to keys, in the order in which it is done. Part of the format.
+/// The steps of normalization, in order. Part of the format.
 fn steps(normalization: Normalization) -> impl Iterator<Item = &'static str> {
     let Normalization { crlf, trim, url, ignore_case } = normalization;
     let steps = [(crlf, "crlf"), (trim, "trim"), (url, "url"), (ignore_case, "ignore-case")];
@@ -57,9 +58,9 @@ fn steps(normalization: Normalization) -> impl Iterator<Item = &'static str> {
 
 /// Checks that a filter with `keys` can answer for keys that are `wanted`.
 ///
-/// Both must be made of the same fields in the same order, but for the key of one field, which is its bytes as they are:
-/// it may be looked up in a filter that names no fields, and a whole line in a filter of one field. Both must be
-/// of one type, which is text where it is not said, and normalized alike. What else a description says is not compared.
+/// Both must consist of the same fields in the same order, except that the key of one field is just its bytes: it may
+/// be looked up in a filter that names no fields, and a whole line in a filter of one field. Both must have the same
+/// type, text by default, and the same normalization. Other entries are not compared.
 ///
 /// # Errors
 /// [`Error::OtherKeys`], which names both.
@@ -75,7 +76,7 @@ pub fn check_keys(keys: &KeyDescription, wanted: &KeyDescription) -> Result<(), 
     Err(Error::OtherKeys { filter: in_words(keys), wanted: in_words(wanted) })
 }
 
-/// What keys are, for a message.
+/// A description of keys for a message.
 fn in_words(keys: &KeyDescription) -> String {
     let quoted: Vec<_> = keys.values(FIELD).map(|field| format!("{field:?}")).collect();
     let mut words = match &quoted[..] {

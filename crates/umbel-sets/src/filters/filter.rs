@@ -1,4 +1,4 @@
-//! A filter that lines go into and are asked of: umbel's own, or another system's.
+//! A filter of lines: umbel's own, or another system's.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use crate::scan::Lines;
 
 /// A filter of umbel or of another system.
 ///
-/// `H` is how its keys are hashed: [`umbel::Scheme`] where none is looked up.
+/// `H` is the way its keys are hashed: [`umbel::Scheme`] if none are looked up.
 #[derive(Debug)]
 pub enum Filter<H: Hashing = KeyHasher> {
     /// One of umbel's own, of any kind.
@@ -19,7 +19,7 @@ pub enum Filter<H: Hashing = KeyHasher> {
     Foreign(ForeignLines),
 }
 
-/// What a filter really delivers.
+/// The receipt of a filter.
 #[derive(Clone, Debug)]
 pub enum Receipt {
     /// That of a filter of umbel.
@@ -29,7 +29,7 @@ pub enum Receipt {
 }
 
 impl<H: Hashing> Filter<H> {
-    /// Bytes of its bits, or of its whole file when it is another system's.
+    /// Returns the bytes of its bits, or of its whole file for another system's filter.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Own(filter) => filter.bytes(),
@@ -37,7 +37,7 @@ impl<H: Hashing> Filter<H> {
         }
     }
 
-    /// The type that its keys are assumed to have, when none was named: files of other systems do not record it, and most
+    /// Returns the assumed type of its keys, if none was given: files of other systems do not record it, and most
     /// systems hash keys of several types.
     pub fn assumed_type(&self) -> Option<KeyType> {
         match self {
@@ -46,7 +46,7 @@ impl<H: Hashing> Filter<H> {
         }
     }
 
-    /// What it really delivers now, from its own bits.
+    /// Computes what it delivers now, from its own bits.
     pub fn receipt(&self) -> Receipt {
         match self {
             Self::Own(filter) => Receipt::Own(filter.receipt()),
@@ -57,7 +57,7 @@ impl<H: Hashing> Filter<H> {
     /// Writes its file.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
         match self {
             Self::Own(filter) => filter.write(out),
@@ -70,7 +70,7 @@ impl<H: Hashing> Filter<H> {
 }
 
 impl Filter {
-    /// How the lines are hashed that it is asked for; those of another system's are hashed by it.
+    /// The hasher of lines to look up; for another system's filter, lines are hashed by that.
     pub(crate) fn hasher(&self) -> KeyHasher {
         match self {
             Self::Own(filter) => *filter.hasher(),
@@ -91,7 +91,7 @@ impl<H: Hashing> From<ForeignLines> for Filter<H> {
     }
 }
 
-/// Another system's filter, and which keys lines are for it.
+/// Another system's filter, with the type of key that lines have.
 #[derive(Debug)]
 pub struct ForeignLines {
     filter: Foreign,
@@ -100,7 +100,7 @@ pub struct ForeignLines {
 }
 
 impl ForeignLines {
-    /// A filter whose keys are lines of a type; of the usual one of its format when none is named.
+    /// Makes a filter whose keys are lines of a type; by default, of the usual type of its format.
     ///
     /// # Errors
     /// [`umbel_foreign::Error::KeyType`] for a type that the system does not hash.
@@ -110,12 +110,12 @@ impl ForeignLines {
         Ok(Self { filter, keys, assumed: key_type.is_none() && format.key_types().len() > 1 })
     }
 
-    /// The filter.
+    /// Returns the filter.
     pub fn filter(&self) -> &Foreign {
         &self.filter
     }
 
-    /// The filter, to be joined with others, limited or finished.
+    /// Returns the filter, to merge it with others, limit it or finish it.
     pub fn filter_mut(&mut self) -> &mut Foreign {
         &mut self.filter
     }
@@ -139,7 +139,7 @@ impl ForeignLines {
     }
 }
 
-/// The line of the key that `filter` refuses, in a batch that begins with line `first`; none when it takes all.
+/// The line of the key that `filter` refuses, in a batch that begins with line `first`; `None` if it accepts all.
 fn refused(filter: &Foreign, first: usize, batch: &[Key<'_>]) -> Option<usize> {
     let at = batch.iter().position(|key| filter.contains(*key).is_err());
     at.map(|at| first + at)
@@ -162,14 +162,14 @@ impl LineKeys {
         }
     }
 
-    /// Calls `work` with the keys of `lines`, some at a time, and the number of the first of them; what it fails
-    /// with may tell the line.
+    /// Calls `work` with the keys of `lines`, some at a time, and the number of the first of them; its errors may name
+    /// the line.
     fn each(
         self,
         lines: &Lines<'_>,
         mut work: impl FnMut(usize, &[Key<'_>]) -> Result<(), (umbel_foreign::Error, Option<usize>)>,
     ) -> Result<(), Error> {
-        /// Keys at once: as many as are asked for ahead, several times over.
+        /// Keys per call: several times as many as are prefetched.
         const BATCH: usize = 256;
         let about = |line: usize, error: umbel_foreign::Error| Error::Key {
             at: lines.at(line),

@@ -1,4 +1,4 @@
-//! Lines into a filter of any kind, or of another system.
+//! Inserts lines into a filter of any kind, or of another system.
 
 use std::io::Read;
 use std::sync::Mutex;
@@ -20,8 +20,8 @@ use crate::{Error, Options};
 /// Inserts every line of `inputs` into `filter`, on all threads.
 ///
 /// # Errors
-/// Those of reading; [`Error::Memory`] when the filter does not fit in the cap, [`Error::Outgrown`] when
-/// it grows beyond: then it holds the lines before; [`Error::Key`] for a line that is no key of another system.
+/// Those of reading; [`Error::Memory`] if the filter does not fit in the cap; [`Error::Outgrown`] if it would grow
+/// beyond: then it holds the lines before; [`Error::Key`] for a line that is not a key of another system.
 pub fn insert(inputs: &[Input], filter: &mut Filter, options: &Options) -> Result<Report, Error> {
     let scanner = Scanner::new(options, filter.hasher())?;
     let room = room_to_insert(filter, options)?;
@@ -40,7 +40,7 @@ pub fn insert(inputs: &[Input], filter: &mut Filter, options: &Options) -> Resul
     Ok(report)
 }
 
-/// Inserts every line that `source` gives into `filter`.
+/// Inserts every line of `source` into `filter`.
 ///
 /// # Errors
 /// As [`insert`].
@@ -68,7 +68,7 @@ pub fn insert_stream(
     Ok(report)
 }
 
-/// As [`room_to_fill`], of a filter of umbel or of another system.
+/// Like [`room_to_fill`], for a filter of umbel or of another system.
 fn room_to_insert(filter: &mut Filter, options: &Options) -> Result<u64, Error> {
     let lines = match filter {
         Filter::Own(filter) => return room_to_fill(filter, options),
@@ -88,9 +88,9 @@ fn room_to_insert(filter: &mut Filter, options: &Options) -> Result<u64, Error> 
 /// Fills a filter of any kind, one batch at a time.
 struct FillWhole<'a> {
     filter: Mutex<&'a mut AnyFilter>,
-    /// Whether its bits depend on the order of the keys: those of a filter that grows do.
+    /// Whether its bits depend on the order of the keys, as in a filter that grows.
     in_order: bool,
-    /// Of a filter of rows.
+    /// For a filter of rows.
     places: Option<Places>,
     room: u64,
     budget: Budget,
@@ -137,7 +137,7 @@ impl Visit for FillWhole<'_> {
     }
 }
 
-/// Fills another system's filter with lines in their order: counts and parts of some formats depend on it.
+/// Fills another system's filter with lines in order: counts and parts of some formats depend on it.
 struct FillForeign<'a> {
     lines: Mutex<&'a mut ForeignLines>,
     room: u64,

@@ -1,4 +1,5 @@
-//! Building a filter of two lists: the hashes of all lines in memory, each once, then level after level.
+//! Building a filter of two lists: the hashes of all lines are collected in memory, each once, then the levels are
+//! built.
 
 use std::sync::Mutex;
 
@@ -12,15 +13,15 @@ use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
 
-/// Builds a cascade in which all lines of `include` match and no line of `exclude`, by the plan that `plan` gives for
-/// the numbers of lines included and excluded; asked once with all lines counted, then with different ones.
+/// Builds a cascade in which all lines of `include` match and no line of `exclude` does. `plan` maps the numbers of
+/// included and excluded lines to a plan; it is called once with all lines counted, then with different ones.
 ///
-/// Memory: 16 bytes for each line of both, some 100 for each excluded that the first level catches while the others are
-/// built, and the filter. Reads every input twice.
+/// Memory: 16 bytes for each line of both, some 100 for each excluded line that the first level catches while the
+/// others are built, and the filter. Reads every input twice.
 ///
 /// # Errors
-/// Those of reading; [`Error::Memory`], with a cap that suffices; [`Error::BothLists`] with a line that is on both lists;
-/// those of `plan`, and when there are more lines than planned for.
+/// Those of reading; [`Error::Memory`], with a cap that suffices; [`Error::BothLists`] with a line that is on both
+/// lists; those of `plan`, also if there are more lines than planned.
 pub fn build_lists(
     include: &[Input],
     exclude: &[Input],
@@ -35,8 +36,8 @@ pub fn build_lists(
     let lines = [count(include, options)?, count(exclude, options)?];
     let most = plan(lines[0], lines[1])?;
     let caught = (lines[1] as f64 * most.predicted_fpp()).ceil() as u64;
-    // Of those included hardly more pass level 1 than it holds, by its rate, and at most half. What is collected
-    // one by one takes up to three times its size.
+    // By its rate, hardly more included lines pass level 1 than it holds, and at most half. Collecting one by one takes
+    // up to three times the size.
     let passing = caught.min(lines[0] / 2 + 1);
     let needed = [(lines[0], 16), (lines[1], 16), (caught, 48), (passing, 48), (most.bytes(), 3)]
         .into_iter()
@@ -51,7 +52,7 @@ pub fn build_lists(
         };
         options.progress.expect(lengths(inputs));
         report.passed(inputs, &scanner.scan(inputs, &gather)?);
-        // They were counted before.
+        // The bytes were counted before.
         report.bytes_read += lengths(inputs);
         report.passes += inputs.len() as u32;
         let mut hashes = gather.hashes.into_inner().expect("no worker panics");
@@ -63,7 +64,7 @@ pub fn build_lists(
     let excluded = gathered.next().expect("two lists")?;
     drop(gathered);
     let plan = plan(included.len() as u64, excluded.len() as u64)?;
-    // Both are in order: found without any memory, and before the levels are built.
+    // Both are in order: found without additional memory, and before the levels are built.
     let mut others = excluded.iter().peekable();
     let common = included.iter().find(|hash| {
         while others.next_if(|other| other < hash).is_some() {}
@@ -78,7 +79,7 @@ pub fn build_lists(
     Ok((Cascade::build_planned(&plan, &included, &excluded, hasher)?, report))
 }
 
-/// The first line of this hash: where it is, and its key.
+/// The first line with this hash: its place and its key.
 fn find(
     scanner: &Scanner<'_>,
     inputs: &[Input],

@@ -1,4 +1,4 @@
-//! Filters of lines: made, filled, asked, emptied.
+//! Filters of lines: building, filling, querying, emptying.
 
 mod at_once;
 mod count;

@@ -1,9 +1,9 @@
-//! Filters larger than the memory cap: built, asked and added to piece by piece.
+//! Filters larger than the memory cap: built, queried and added to piece by piece.
 //!
-//! Every line's hash is set aside in a temporary file by the piece of the filter it falls into; then one piece after the
-//! other is in memory, where its hashes go in or are asked. All bits of a key are in one block, so that a piece knows the
-//! answers for its keys, in the order of the lines. Answers are kept as bits, piece by piece, and a second pass over the
-//! lines takes for each the next one of its piece. 16 bytes for each line are written once and read once, and each byte of
+//! Every line's hash is spilled to a temporary file by the piece of the filter it falls into; then one piece at a time
+//! is in memory, where its hashes are inserted or looked up. All bits of a key are in one block, so a piece has the
+//! answers for its keys, in the order of the lines. Answers are stored as bits, piece by piece, and a second pass over
+//! the lines gets the next one of the line's piece. 16 bytes per line are written once and read once, and each byte of
 //! the filter is read and written once.
 
 use std::fs::File;
@@ -22,31 +22,31 @@ use crate::sink::Sink;
 use crate::temporary::TempFile;
 use crate::{Error, Options};
 
-/// Most pieces: each has a file, and a write buffer of at least 16 KiB.
+/// The maximum number of pieces: each has a file, and a write buffer of at least 16 KiB.
 const MOST_PIECES: u64 = 256;
 
-/// Hashes worked off together.
+/// Hashes processed together.
 pub(super) const BATCH: usize = 1 << 12;
 
-/// A blocked filter in a file, to be worked on without ever being in memory as a whole.
+/// A blocked filter in a file, used without ever being in memory as a whole.
 pub struct LargeFilter<'a> {
     /// Its file.
     pub file: &'a File,
     /// Bytes of the file.
     pub length: u64,
-    /// The secret of a keyed one.
+    /// The secret, if it is keyed.
     pub secret: Option<&'a Secret>,
-    /// Shows, some at a time, the hashes of keys that count as its own although the file has them not yet.
+    /// Passes on, some at a time, the hashes of keys that count as its own although the file does not have them yet.
     pub noted: &'a Noted<'a>,
 }
 
-/// Shows hashes to whom it is given.
+/// A function that passes hashes to its argument.
 pub type Noted<'a> =
     dyn Fn(&mut dyn FnMut(&[KeyHash]) -> Result<(), Error>) -> Result<(), Error> + 'a;
 
 impl<'a> LargeFilter<'a> {
-    /// Begins work with it: gives who reads its pieces, which leave room for the work, who scans lines with its hash, and
-    /// who sets these aside, `ordered` or not, with what is noted in front.
+    /// Starts work with it: returns the reader of its pieces, which leave room for the work, the scanner of lines with
+    /// its hash, and the writer that spills hashes, `ordered` or not, with the noted ones in front.
     pub(super) fn open<'o>(
         &self,
         ordered: bool,
@@ -65,11 +65,11 @@ impl<'a> LargeFilter<'a> {
     }
 }
 
-/// Writes a blocked filter of all lines of `inputs` to `out`, whatever its size; `keys` says what its keys are.
+/// Writes a blocked filter of all lines of `inputs` to `out`, whatever its size; `keys` describes its keys.
 ///
 /// # Errors
-/// Those of reading and of temporary files; [`Error::Output`]; [`Error::Memory`] when the filter is
-/// more than about a hundred times the cap.
+/// Those of reading and of temporary files; [`Error::Output`]; [`Error::Memory`] if the filter is more than about a
+/// hundred times the cap.
 pub fn build_in_pieces(
     inputs: &[Input],
     plan: &Plan,
@@ -96,7 +96,7 @@ pub fn build_in_pieces(
     Ok((report, shards.finish().map_err(Error::Output)?))
 }
 
-/// Writes `filter` to `out` with all lines of `inputs` in it.
+/// Writes `filter` to `out`, with all lines of `inputs` added.
 ///
 /// # Errors
 /// As [`build_in_pieces`], and what is wrong with the filter.
@@ -121,8 +121,8 @@ pub fn add_in_pieces(
     Ok((report, shards.finish().map_err(Error::Output)?))
 }
 
-/// Writes the lines of `inputs` that may be in `filter` to `out`, in their order, or with `absent` those that certainly
-/// are not; gives the filter's receipt too. Nothing is written before all of the filter was read and found undamaged.
+/// Writes the lines of `inputs` that may be in `filter` to `out`, in order, or with `absent` those that certainly are
+/// not. Also returns the filter's receipt. Nothing is written before all of the filter was read and found undamaged.
 ///
 /// # Errors
 /// As [`build_in_pieces`], and what is wrong with the filter.
@@ -170,7 +170,7 @@ pub fn query_in_pieces(
     Ok((report, receipt))
 }
 
-/// Bytes of the hashes of so many lines.
+/// Bytes of the hashes of this many lines.
 pub(super) fn spilled(lines: u64) -> u64 {
     16 * lines
 }
@@ -180,7 +180,7 @@ pub(super) fn piece(budget: Budget) -> u64 {
     budget.rest / 2
 }
 
-/// Bytes that a long line may take while no piece is in memory.
+/// Bytes that a long line may use while no piece is in memory.
 pub(super) fn room(budget: Budget) -> u64 {
     budget.long_line().max(budget.rest / 2)
 }
@@ -209,17 +209,17 @@ impl From<ShardError> for Error {
     }
 }
 
-/// Sets the hashes of lines aside by piece.
+/// Spills the hashes of lines by piece.
 pub(super) struct Split {
     index: ShardIndex,
     files: Vec<Mutex<(BufWriter<TempFile>, u64)>>,
-    /// Whether those of a piece are to be in the order of the lines.
+    /// Whether the hashes of a piece must be in the order of the lines.
     ordered: bool,
     room: u64,
 }
 
 impl Split {
-    /// For so many pieces of a filter.
+    /// For this many pieces of a filter.
     pub(super) fn new(
         index: ShardIndex,
         count: u64,
@@ -254,7 +254,7 @@ impl Split {
         Ok(())
     }
 
-    /// Sets hashes aside that are no lines'; all of them before any line.
+    /// Spills hashes that are not of lines; all of them before any line.
     pub(super) fn note(&self, hashes: &[KeyHash]) -> Result<(), Error> {
         self.write(hashes, 1)
     }
@@ -289,7 +289,7 @@ impl Visit for Split {
 /// The hashes of a piece, in a file.
 pub(super) struct Hashes {
     file: TempFile,
-    /// How many come first that are no lines'.
+    /// The number of hashes at the start that are not of lines.
     noted: u64,
 }
 
@@ -302,7 +302,7 @@ impl Hashes {
         })
     }
 
-    /// Shows them in their order, at most [`BATCH`] at a time, and whether they are noted ones.
+    /// Passes them on in order, at most [`BATCH`] at a time, with whether they are noted ones.
     pub(super) fn each(
         &self,
         mut each: impl FnMut(&[KeyHash], bool) -> Result<(), Error>,
@@ -328,15 +328,15 @@ impl Hashes {
     }
 }
 
-/// Answers as bits in a temporary file, those of each piece from a byte of their own on.
+/// Answers as bits in a temporary file, with each piece's starting at a byte of its own.
 pub(super) struct AnswerWriter {
     out: BufWriter<TempFile>,
-    /// Bits that do not fill a byte yet, and how many.
+    /// The bits that do not fill a byte yet, and their number.
     byte: u8,
     bits: u32,
     /// Bytes written.
     written: u64,
-    /// Of each piece where its answers start, and how many there are.
+    /// For each piece, the start of its answers, and their number.
     pieces: Vec<(u64, u64)>,
     /// Answers of this piece.
     count: u64,
@@ -389,7 +389,7 @@ impl AnswerWriter {
     }
 }
 
-/// The answers of all pieces, to be taken in the order of the lines.
+/// The answers of all pieces, in the order of the lines.
 pub(super) struct Answers {
     file: TempFile,
     buffer: usize,
@@ -397,17 +397,17 @@ pub(super) struct Answers {
 }
 
 struct PieceAnswers {
-    /// Where they start in the file, and how many there are.
+    /// Their start in the file, and their number.
     start: u64,
     count: u64,
-    /// How many were taken.
+    /// The number returned so far.
     next: u64,
-    /// Bytes that hold the next ones, from a multiple of the buffer on.
+    /// The bytes of the next ones, from a multiple of the buffer on.
     held: Vec<u8>,
 }
 
 impl Answers {
-    /// Puts those of `lines` into `wanted`, by their numbers, whose answers are `answer`.
+    /// Adds the numbers of the `lines` whose answers are `answer` to `wanted`.
     pub(super) fn wanted(
         &mut self,
         index: ShardIndex,
@@ -426,7 +426,7 @@ impl Answers {
         Ok(())
     }
 
-    /// The next answer of a piece; none when there are no more.
+    /// The next answer of a piece; `None` if there are no more.
     fn next(&mut self, piece: u64) -> Result<Option<bool>, Error> {
         let Self { file, buffer, pieces } = self;
         let piece = &mut pieces[piece as usize];
@@ -446,7 +446,7 @@ impl Answers {
     }
 }
 
-/// Writes the lines whose answer is the one wanted.
+/// Writes the lines with the wanted answer.
 struct Answer<'a> {
     index: ShardIndex,
     state: Mutex<(Answers, Sink<'a>)>,

@@ -1,4 +1,4 @@
-//! Which lines may be in a filter, and which certainly are not.
+//! Finds the lines that may be in a filter, or those that certainly are not.
 
 use std::io::{Read, Write};
 use std::sync::Mutex;
@@ -16,8 +16,8 @@ use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
 use crate::{Error, Options};
 
-/// A question to a filter: which lines may be in it, or which certainly are not. Answers come in the
-/// order of the lines; the header of the first input that has one comes before all.
+/// A query of a filter: which lines may be in it, or which certainly are not. Results are in the order of the lines;
+/// the header of the first input that has one comes first.
 pub struct Query<'a> {
     scanner: Scanner<'a>,
     ask: Ask<'a>,
@@ -26,10 +26,10 @@ pub struct Query<'a> {
 }
 
 impl<'a> Query<'a> {
-    /// Asks for lines that may be in `filter`, or with `absent` those that certainly are not.
+    /// Queries for lines that may be in `filter`, or with `absent` for those that certainly are not.
     ///
     /// # Errors
-    /// [`Error::Memory`]; those of [`Records`](crate::Records) that contradict themselves.
+    /// [`Error::Memory`]; errors of contradictory [`Records`](crate::Records).
     pub fn new(
         filter: &'a Filter,
         absent: bool,
@@ -57,8 +57,8 @@ impl<'a> Query<'a> {
         Ok(Self { scanner, ask, options, report: Report::default() })
     }
 
-    /// The chance that a line passes which was never put in. Of a filter of rows that of the question at its
-    /// worst, which is 1 where values of different rows pass together.
+    /// Returns the probability that a line passes that was never inserted. For a filter of rows, the worst case for
+    /// this query, which is 1 if values of different rows pass together.
     pub fn fpp(&self) -> f64 {
         match &self.ask.asked {
             Asked::Rows(filter, places) => {
@@ -69,7 +69,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Asks about the lines of files.
+    /// Looks up the lines of files.
     ///
     /// # Errors
     /// Those of reading; [`Error::Output`].
@@ -80,7 +80,7 @@ impl<'a> Query<'a> {
         self.ask.out.lock().expect("no worker panics").flush()
     }
 
-    /// Asks about lines that come one by one: each answer is flushed as soon as it is known.
+    /// Looks up lines from a stream: each result is flushed as soon as it is known.
     ///
     /// # Errors
     /// As [`inputs`](Self::inputs).
@@ -92,7 +92,7 @@ impl<'a> Query<'a> {
         Ok(())
     }
 
-    /// Writes what is left and tells what was done.
+    /// Writes the rest and returns the report.
     ///
     /// # Errors
     /// [`Error::Output`].
@@ -103,7 +103,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// What is asked, and for what.
+/// What is queried, and for what.
 enum Asked<'a> {
     Keys(&'a AnyFilter),
     Rows(&'a Attributes, Places),

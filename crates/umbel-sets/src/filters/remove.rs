@@ -1,4 +1,4 @@
-//! Lines out of a filter whose kind allows that.
+//! Removes lines from a filter whose kind allows it.
 
 use std::io::Read;
 use std::sync::Mutex;
@@ -11,12 +11,12 @@ use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
 
-/// Takes every line of `inputs` out of `filter`, in their order; `found` of the report are those that
-/// were there, the other lines certainly were not and changed nothing.
+/// Removes every line of `inputs` from `filter`, in order. The report's `found` are the lines that were in it; the
+/// others certainly were not, and changed nothing.
 ///
 /// # Errors
-/// Those of reading; [`Error::Memory`] when the filter does not fit in the cap;
-/// [`umbel::InsertError::CannotRemove`] of a kind that keys cannot be taken out of.
+/// Those of reading; [`Error::Memory`] if the filter does not fit in the cap; [`umbel::InsertError::CannotRemove`] for
+/// a kind that keys cannot be removed from.
 pub fn remove(
     inputs: &[Input],
     filter: &mut AnyFilter,
@@ -31,10 +31,10 @@ pub fn remove(
     Ok(report)
 }
 
-/// Takes every line that `source` gives out of `filter`. As [`remove`].
+/// Removes every line of `source` from `filter`; see [`remove`].
 ///
 /// # Errors
-/// As there.
+/// As [`remove`].
 pub fn remove_stream(
     name: &str,
     source: impl Read,
@@ -50,10 +50,10 @@ pub fn remove_stream(
     Ok(report)
 }
 
-/// Takes lines out of a filter in their order, a batch at a time: which of two lines that share
-/// counters is taken for one that was there depends on it.
+/// Removes lines from a filter in order, batch by batch: the order decides which of two lines that share counters
+/// counts as present.
 struct TakeOut<'a> {
-    /// The filter, room for answers, and how many lines were there.
+    /// The filter, a buffer for answers, and the number of lines that were in it.
     work: Mutex<(&'a mut AnyFilter, Vec<bool>, u64)>,
     room: u64,
 }

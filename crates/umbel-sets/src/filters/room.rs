@@ -1,14 +1,14 @@
-//! The memory that a filter leaves to work with lines, and that it may grow to.
+//! The memory that a filter leaves for work with lines, and that it may grow to.
 
 use umbel::{AnyFilter, Capacity};
 
 use crate::budget::Budget;
 use crate::{Error, Options};
 
-/// Bytes that the memory cap leaves beside a filter of so many bytes, for work with lines.
+/// Returns the bytes that the memory cap leaves besides a filter of this many bytes, for work with lines.
 ///
 /// # Errors
-/// [`Error::Memory`], with a cap that suffices, when that is too little.
+/// [`Error::Memory`], with a cap that suffices, if that is too little.
 pub fn room_beside(bytes: u64, options: &Options) -> Result<u64, Error> {
     const LEAST_ROOM: u64 = 1 << 20;
     let Budget { cap, threads, rest, .. } = Budget::new(options.memory, options.threads)?;
@@ -18,9 +18,9 @@ pub fn room_beside(bytes: u64, options: &Options) -> Result<u64, Error> {
     })
 }
 
-/// As [`room_beside`], where the filter may grow: it is told how far, and a long line gets the rest.
+/// Like [`room_beside`] for a filter that may grow: sets its limit, and leaves the rest to a long line.
 pub(super) fn room_to_fill(filter: &mut AnyFilter, options: &Options) -> Result<u64, Error> {
-    // Also when there are no lines: a filter that takes none is told before any is read.
+    // Even without lines: a filter that accepts none is refused before any is read.
     if !filter.plan().kind().rows() {
         filter.check_inserts()?;
     }
@@ -33,7 +33,7 @@ pub(super) fn room_to_fill(filter: &mut AnyFilter, options: &Options) -> Result<
     Ok(room.min(budget.long_line()))
 }
 
-/// What is wrong when a filter cannot grow.
+/// The error of a filter that cannot grow.
 pub(super) fn growth(error: umbel::InsertError, budget: Budget) -> Error {
     match error {
         umbel::InsertError::GrowthLimit { bytes, .. } => outgrown(bytes, budget),
@@ -41,9 +41,9 @@ pub(super) fn growth(error: umbel::InsertError, budget: Budget) -> Error {
     }
 }
 
-/// The error of a filter that takes `bytes` bytes when it grows once more.
+/// The error of a filter that needs `bytes` bytes to grow once more.
 pub(super) fn outgrown(bytes: u64, budget: Budget) -> Error {
-    // A sixteenth of what is left beside the workers is for a long line.
+    // A sixteenth of the memory besides the workers' is for a long line.
     let next = Budget::least_cap(budget.threads, bytes + bytes / 15 + 1);
     Error::Outgrown { cap: budget.cap, next }
 }

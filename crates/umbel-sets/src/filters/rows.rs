@@ -1,5 +1,5 @@
-//! Rows of named values: the values of a key, where they belong in a filter of rows, and that filter filled and
-//! asked a batch at a time.
+//! Rows of named values: assigns the values of a key to the attributes of a filter of rows, and fills and queries that
+//! filter in batches.
 
 use umbel::{AnyFilter, Attributes};
 
@@ -7,20 +7,20 @@ use crate::records::values_of;
 use crate::scan::Lines;
 use crate::{Error, Options};
 
-/// Where the fields of a key stand in the rows of a filter.
+/// The positions of a key's fields in the rows of a filter.
 pub(crate) struct Places {
-    /// Of each field, in the key's order.
+    /// For each field, in the key's order.
     places: Vec<usize>,
     attributes: usize,
 }
 
 impl Places {
-    /// Those of a question, which may leave attributes out; none for filters of keys.
+    /// The positions for a query, which may leave attributes out; `None` for filters of keys.
     pub(crate) fn asked(filter: &AnyFilter, options: &Options) -> Result<Option<Self>, Error> {
         Self::of(filter, |filter| filter.places(options.records.key()))
     }
 
-    /// Those of whole rows.
+    /// The positions for whole rows.
     pub(crate) fn of_all(filter: &AnyFilter, options: &Options) -> Result<Option<Self>, Error> {
         Self::of(filter, |filter| filter.places_of_all(options.records.key()))
     }
@@ -38,7 +38,7 @@ impl Places {
         (0..self.attributes).map(|place| self.places.contains(&place)).collect()
     }
 
-    /// The rows of some lines, one after the other, with `none` where a key has no field.
+    /// The rows of some lines, with `none` where a key has no field.
     fn rows<'a, V: Copy>(
         &self,
         lines: &Lines<'a>,

@@ -1,7 +1,7 @@
-//! Lines that a filter does not know yet: each goes out and into the filter, in one pass.
+//! Lines that are not in a filter yet: each is written and inserted, in one pass.
 //!
-//! What a crawler does every day. What the filter takes is recorded at checkpoints, the filter saved at the end, and
-//! always after the lines have gone out: a run that is killed may repeat what went out since, and loses nothing.
+//! This is the daily job of a crawler. Insertions are recorded at checkpoints, and the filter is saved at the end,
+//! always after the lines were written: a run that is killed may repeat what it wrote since, and loses nothing.
 
 use std::io::{Read, Write};
 use std::sync::{Mutex, PoisonError};
@@ -18,35 +18,36 @@ use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
 use crate::{Error, Options};
 
-/// How far a run is, when its filter is saved.
+/// The progress of a run when its filter is saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checkpoint {
     /// The input being read.
     pub input: String,
-    /// Where in it the first line starts that is not settled, in bytes.
+    /// The start of the first line in it that is not settled, in bytes.
     pub offset: u64,
     /// Lines written so far.
     pub found: u64,
 }
 
-/// Where a run is recorded. An error of it ends the run with [`Error::Save`].
+/// Records a run. An error ends the run with [`Error::Save`].
 pub trait Save: Send {
-    /// Makes what was written last: `out` has all of it.
+    /// Makes the output durable; `out` already has all of it.
     ///
     /// # Errors
     /// Those of the output.
     fn sync(&mut self) -> std::io::Result<()>;
 
-    /// Notes what goes into the filter, in order: all hashes where it forgets old keys ([`Capacity::Last`]), else those
-    /// that were not in it.
+    /// Notes what is inserted into the filter, in order: all hashes if it forgets old keys ([`Capacity::Last`]), else
+    /// those that were not in it.
     ///
     /// # Errors
     /// Any.
     fn note(&mut self, hashes: &[KeyHash]) -> Result<(), SaveError>;
 
-    /// Makes last what was noted, after [`sync`](Self::sync), and how far the run is; `end` tells that nothing follows.
-    /// `filter` holds all that was noted; none when it is written elsewhere, and counts after the end.
+    /// Makes the notes and the progress of the run durable, after [`sync`](Self::sync); `end` is true if nothing
+    /// follows. `filter` holds everything noted; it is `None` if the filter is written elsewhere, to be used after the
+    /// end.
     ///
     /// # Errors
     /// Any.
@@ -61,7 +62,7 @@ pub trait Save: Send {
 /// Why a run could not be recorded.
 pub type SaveError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A run over lines with a filter of those seen before.
+/// A run that selects the lines not seen before, by a filter.
 pub struct Seen<'a> {
     scanner: Scanner<'a>,
     skip: Skip<'a>,
@@ -70,11 +71,11 @@ pub struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// Lines that `filter` does not know will go to `out` and into the filter; they are saved when
-    /// `every` has passed since the last time, and at the end.
+    /// Starts a run that writes the lines not in `filter` to `out` and inserts them. The run is saved whenever `every`
+    /// has passed since the last time, and at the end.
     ///
     /// # Errors
-    /// [`Error::Memory`]; [`Error::SeenRows`]; those of [`Records`](crate::Records) that contradict themselves.
+    /// [`Error::Memory`]; [`Error::SeenRows`]; errors of contradictory [`Records`](crate::Records).
     pub fn new(
         filter: &'a mut AnyFilter,
         out: &'a mut (dyn Write + Send),
@@ -88,7 +89,7 @@ impl<'a> Seen<'a> {
         let scanner = Scanner::new(options, *filter.hasher())?;
         let room = room_to_fill(filter, options)?;
         let left = match filter.plan().kind().capacity() {
-            // An estimate of more than is planned leaves no room.
+            // If the estimate is above the plan, there is no room.
             Capacity::Most => filter.receipt().room,
             _ => u64::MAX,
         };
@@ -104,16 +105,16 @@ impl<'a> Seen<'a> {
         Ok(Self { scanner, skip, options, report: Mutex::default() })
     }
 
-    /// Writes no header: what is written goes on where one is already.
+    /// Writes no header: the output continues one that has it already.
     pub fn leave_header_out(&mut self) {
         self.skip.state.get_mut().expect("no worker panics").recorder.sink.leave_header_out();
     }
 
-    /// Goes through files.
+    /// Processes files.
     ///
     /// # Errors
-    /// Those of reading; [`Error::Output`]; [`Error::Save`]; [`Error::FilterFull`] before the first
-    /// line that would over-fill the filter: what went out before it is saved.
+    /// Those of reading; [`Error::Output`]; [`Error::Save`]; [`Error::FilterFull`] before the first line that would
+    /// over-fill the filter: everything written before it is saved.
     pub fn inputs(&self, inputs: &[Input]) -> Result<(), Error> {
         self.options.progress.expect(lengths(inputs));
         self.skip.begin(inputs.first().map(Input::name), false)?;
@@ -123,7 +124,7 @@ impl<'a> Seen<'a> {
         Ok(())
     }
 
-    /// Goes through lines that come one by one: each that is new is flushed as soon as it is known.
+    /// Processes lines from a stream: each new line is flushed as soon as it is known.
     ///
     /// # Errors
     /// As [`inputs`](Self::inputs).
@@ -137,8 +138,8 @@ impl<'a> Seen<'a> {
         Ok(())
     }
 
-    /// Ends a run from another thread, however long it has to wait for its input: saves what went out. Nothing goes out
-    /// after this, and what the run's own thread works at does not end: the process must.
+    /// Ends a run from another thread, even while it waits for input: saves what was written. Nothing is written after
+    /// this. The run's own thread does not end, so the process must.
     ///
     /// # Errors
     /// [`Error::Output`], [`Error::Save`].
@@ -150,7 +151,7 @@ impl<'a> Seen<'a> {
         Ok(at)
     }
 
-    /// After an error that is not one of output or saving, what went out is recorded.
+    /// After an error other than of output or saving, what was written is recorded.
     fn settle<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         if let Err(error) = &result
             && !matches!(error, Error::Output(_) | Error::Save(_))
@@ -160,7 +161,7 @@ impl<'a> Seen<'a> {
         result
     }
 
-    /// Saves the filter and tells what was done.
+    /// Saves the filter and returns the report.
     ///
     /// # Errors
     /// [`Error::Output`], [`Error::Save`].
@@ -177,24 +178,24 @@ impl<'a> Seen<'a> {
 
 struct State<'a> {
     filter: &'a mut AnyFilter,
-    /// Whether a known line changes the filter too.
+    /// Whether a known line changes the filter as well.
     forgets: bool,
-    /// Whether each new line is to go out at once.
+    /// Whether each new line is flushed immediately.
     flush: bool,
-    /// Keys that it may still take, unless it grows.
+    /// The keys it may still accept, unless it grows.
     left: u64,
     budget: Budget,
     recorder: Recorder<'a>,
 }
 
-/// Lines that go out, and what records them.
+/// The output of lines, and its record.
 pub(super) struct Recorder<'a> {
     pub(super) sink: Sink<'a>,
     save: &'a mut dyn Save,
     every: Duration,
     saved: Instant,
     pub(super) at: Checkpoint,
-    /// What is noted next.
+    /// The hashes to note next.
     noted: Vec<KeyHash>,
 }
 
@@ -209,7 +210,7 @@ impl<'a> Recorder<'a> {
         Self { sink, save, every, saved: Instant::now(), at, noted: Vec::new() }
     }
 
-    /// First the lines, then what records them, with the filter that is in memory.
+    /// Saves the lines first, then their record, with the filter if it is in memory.
     pub(super) fn checkpoint(
         &mut self,
         filter: Option<&AnyFilter>,
@@ -228,14 +229,14 @@ impl<'a> Recorder<'a> {
         self.saved.elapsed() >= self.every
     }
 
-    /// Notes hashes before their lines go out.
+    /// Notes hashes before their lines are written.
     pub(super) fn note(&mut self, hashes: impl Iterator<Item = KeyHash>) -> Result<(), Error> {
         self.noted.clear();
         self.noted.extend(hashes);
         self.save.note(&self.noted).map_err(Error::Save)
     }
 
-    /// Goes on behind the first `done` of some lines.
+    /// Advances past the first `done` of some lines.
     pub(super) fn pass(&mut self, lines: &Lines<'_>, done: usize) {
         if self.at.input != lines.name() {
             let found = self.at.found;
@@ -252,7 +253,7 @@ impl State<'_> {
         self.recorder.checkpoint(Some(&*self.filter), end)
     }
 
-    /// Inserts hashes, as many as there is room for; gives how many those are, and why not all.
+    /// Inserts hashes as far as there is room; returns how many those are, and why not all.
     fn insert(
         &mut self,
         hashes: &[KeyHash],
@@ -264,12 +265,12 @@ impl State<'_> {
             let new = &mut new[done..end];
             match self.filter.insert_all_new(&hashes[done..end], new) {
                 Ok(()) => done = end,
-                // Those before the one that found no room are in.
+                // The hashes before the one that found no room are in.
                 Err(why) => error = Some(growth(why, self.budget)),
             }
             self.left -= new.iter().filter(|new| **new).count() as u64;
         }
-        // In a full one, what it knows is still known.
+        // In a full filter, known keys are still known.
         let mut known = vec![false; hashes.len() - done];
         self.filter.contains_all(&hashes[done..], &mut known);
         if self.forgets {
@@ -288,7 +289,7 @@ struct Skip<'a> {
 }
 
 impl Skip<'_> {
-    /// Begins with an input; with the first one, notes what was there before all.
+    /// Begins an input; before the first one, notes what was there already.
     fn begin(&self, input: Option<&str>, flush: bool) -> Result<(), Error> {
         let mut state = self.state.lock().expect("no worker panics");
         state.flush = flush;

@@ -1,8 +1,8 @@
-//! Lines that a filter does not know yet, as [`Seen`](super::Seen), of a filter larger than the memory cap.
+//! Lines that are not in a filter yet, like [`Seen`](super::Seen), for a filter larger than the memory cap.
 //!
-//! One piece of the filter after the other takes the hashes that fall into it, in the order of the lines, and so knows
-//! which are new. When all have, a second pass over the lines writes those. The filter takes its name last: what goes out
-//! is noted before, so that a run that is killed loses nothing, and the next one goes on behind it.
+//! The pieces of the filter insert the hashes that fall into them one after the other, in the order of the lines, and
+//! so determine which are new. Then a second pass over the lines writes those. The filter gets its name last: what is
+//! written is noted before, so a run that is killed loses nothing, and the next one continues after it.
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
@@ -19,15 +19,15 @@ use crate::report::{ErrorBound, Report};
 use crate::scan::{Lines, Visit};
 use crate::{Error, Options};
 
-/// A run over lines with a filter of those seen before that does not fit in memory.
+/// A run that selects the lines not seen before, by a filter that does not fit in memory.
 pub struct SeenInPieces<'a> {
     recorder: Mutex<Recorder<'a>>,
     options: &'a Options,
 }
 
 impl<'a> SeenInPieces<'a> {
-    /// Lines that the filter does not know will go to `out`; how far they did is saved when `every` has passed since the
-    /// last time, and at the end, without the filter.
+    /// Starts a run that writes the lines not in the filter to `out`. Its progress is saved, without the filter,
+    /// whenever `every` has passed since the last time, and at the end.
     pub fn new(
         out: &'a mut (dyn Write + Send),
         save: &'a mut dyn Save,
@@ -37,16 +37,17 @@ impl<'a> SeenInPieces<'a> {
         Self { recorder: Mutex::new(Recorder::new(out, save, every, options)), options }
     }
 
-    /// Writes no header: what is written goes on where one is already.
+    /// Writes no header: the output continues one that has it already.
     pub fn leave_header_out(&mut self) {
         self.recorder.get_mut().expect("no worker panics").sink.leave_header_out();
     }
 
-    /// Goes through files; `file` gets the filter with their lines in it, which counts when this is done. Gives its receipt.
+    /// Processes files. `file` receives the filter with their lines in it, to be used after this returns. Returns its
+    /// receipt.
     ///
     /// # Errors
-    /// Those of reading and of temporary files, and what is wrong with the filter; [`Error::NoRoom`] before anything is
-    /// written when the lines would over-fill it; [`Error::Output`], [`Error::Save`].
+    /// Those of reading and of temporary files, and what is wrong with the filter; [`Error::NoRoom`], before anything
+    /// is written, if the lines would over-fill it; [`Error::Output`], [`Error::Save`].
     pub fn run(
         &self,
         inputs: &[Input],
@@ -96,7 +97,7 @@ impl<'a> SeenInPieces<'a> {
         go_out.begin(inputs.first().map(Input::name))?;
         let tallies = scanner.scan(inputs, &go_out);
         let mut recorder = self.recorder.lock().expect("no worker panics");
-        // Also after an error: what went out is noted.
+        // Even after an error, what was written is noted.
         if !matches!(tallies, Err(Error::Output(_) | Error::Save(_))) {
             recorder.checkpoint(None, true)?;
         }
@@ -108,7 +109,7 @@ impl<'a> SeenInPieces<'a> {
         Ok((report, receipt))
     }
 
-    /// Ends a run from another thread: notes what went out. Nothing goes out after this; the process must end.
+    /// Ends a run from another thread: notes what was written. Nothing is written after this; the process must end.
     ///
     /// # Errors
     /// [`Error::Output`], [`Error::Save`].
@@ -133,7 +134,7 @@ struct GoOut<'a, 'o> {
 }
 
 impl GoOut<'_, '_> {
-    /// Notes what was there before all.
+    /// Notes what was there already.
     fn begin(&self, input: Option<&str>) -> Result<(), Error> {
         let mut recorder = self.recorder.lock().expect("no worker panics");
         recorder.at.input = input.unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! Work with filters of any kind, against what plain sets of lines give.
+//! Compares work with filters of any kind with plain sets of lines.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
-//! The first pass: a filter of the lines that may be wanted, and which of them may come more than once.
+//! The first pass: builds a filter of the lines that may be wanted, and finds those that may be repeated.
 //!
-//! Every hash goes into a filter that tells whether it may hold it already. If so, it also goes into a
-//! second filter, of *doubtful* lines. Of two equal lines one comes second, whichever that is on
-//! several threads; so a line that repeats is doubtful, and a line that is not doubtful comes once.
+//! Every hash goes into a filter that reports whether it may hold it already. If so, it also goes into a second filter,
+//! of *doubtful* lines. Of two equal lines one is second, whichever that is with several threads; so a repeated line is
+//! doubtful, and a line that is not doubtful is unique.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,8 +14,8 @@ use crate::budget::BUCKETED;
 use crate::bulk::{Buckets, Sharded};
 use crate::scan::{Lines, Visit};
 
-/// The rate at which lines are taken for doubtful without being so. Such a line costs some 100 bytes
-/// of the table and a turn; a bit a line costs little, for few lines are doubtful.
+/// The rate at which unique lines are wrongly doubtful. Such a line costs some 100 bytes of the table and a turn;
+/// another bit per line costs little, because few lines are doubtful.
 const RATE: f64 = 0.005;
 /// Eight probes are the fastest pattern, and about the best for the rate.
 const PROBES: u32 = 8;
@@ -28,11 +28,11 @@ pub(super) struct Doubt {
 }
 
 impl Doubt {
-    /// A plan for the doubtful among `lines` lines in at most `bytes` bytes: a power of two of blocks,
-    /// so that the filter can be folded when it is known how many they are.
+    /// Plans for the doubtful among `lines` lines in at most `bytes` bytes: a power of two of blocks, so that the
+    /// filter can be folded once their number is known.
     pub(super) fn plan(lines: u64, bytes: u64) -> Plan {
-        /// At the rate above a key takes 12 bits. With more than a quarter of the lines in it, few
-        /// are left to be taken for doubtful wrongly.
+        /// At the rate above a key takes 12 bits. With more than a quarter of the lines in it, few are left to be
+        /// wrongly doubtful.
         const BITS_A_LINE: u64 = 3;
         let wanted = (lines.saturating_mul(BITS_A_LINE) / 512 + 1).next_power_of_two();
         let bits = 512 * wanted.min(1 << (bytes / 64).max(1).ilog2());
@@ -45,7 +45,7 @@ impl Doubt {
         self.keys += hashes.len() as u64;
     }
 
-    /// The filter, as small as its keys allow.
+    /// Returns the filter, as small as its keys allow.
     pub(super) fn fold(mut self) -> Result<Blocked, Error> {
         let plan = *self.filter.plan();
         let keys = self.keys.max(1);
@@ -66,7 +66,7 @@ impl Doubt {
 pub(super) struct Build<'a> {
     seen: Sharded<'a>,
     doubtful: Sharded<'a>,
-    /// New ones among the doubtful.
+    /// New doubtful hashes.
     keys: AtomicU64,
     room: u64,
 }
@@ -87,7 +87,7 @@ impl<'a> Build<'a> {
     }
 }
 
-/// What one worker carries.
+/// The state of a worker.
 pub(super) struct Local {
     seen: Buckets,
     carried: Carried,
@@ -111,7 +111,7 @@ impl Build<'_> {
     }
 }
 
-/// Inserts doubtful hashes, gives how many were new.
+/// Inserts doubtful hashes and returns how many were new.
 fn doubt(shard: &mut Shard<'_>, mut hashes: &[KeyHash]) -> u64 {
     let (mut new, mut count) = ([false; 64], 0);
     while !hashes.is_empty() {

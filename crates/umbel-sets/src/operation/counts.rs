@@ -1,8 +1,8 @@
-//! How often each line of a table was met, or in how many inputs: numbers that threads add to while others read lines.
+//! How often each line of a table occurs, or in how many inputs: counters that threads add to while others read lines.
 //!
-//! A record takes at least three units of the table, so there is one number for every three units, in
-//! blocks that are made when a record falls into them. A number has 32 bits; what it overflows by,
-//! for the few lines that come four thousand million times, is noted aside.
+//! A record takes at least three units of the table, so there is one counter for every three units, in blocks that are
+//! allocated when a record falls into them. A counter has 32 bits; overflows, for the few lines that occur four billion
+//! times, are noted separately.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -10,37 +10,37 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::table::{LEAST_RECORD, UNIT};
 
-/// Units to a number.
+/// Units per counter.
 pub(super) const SHARE: u64 = (LEAST_RECORD / UNIT) as u64;
-/// Numbers of one block, 341 KiB: those of a segment of the table.
+/// Counters of a block, 341 KiB: those of a segment of the table.
 const BLOCK: u64 = (if cfg!(test) { 1u64 << 7 } else { 1 << 18 }).div_ceil(SHARE);
 
-/// Inputs that may be read at the same time while it is counted in how many of them lines are.
+/// Inputs that may be read at the same time while the inputs with each line are counted.
 pub(super) const INPUTS_AT_ONCE: usize = 16;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
-    /// How often a line comes.
+    /// How often a line occurs.
     Lines,
-    /// In how many inputs it is.
+    /// In how many inputs a line is.
     Inputs,
-    /// How often a line comes, and where it comes last.
+    /// How often a line occurs, and its last place.
     Last,
 }
 
-/// A number for every three units.
+/// A counter for every three units.
 type Blocks<T> = Vec<Box<[T]>>;
 
 pub(super) struct Counts {
     counted: Counted,
     blocks: Blocks<AtomicU32>,
-    /// Where inputs are counted: the last one that a line was met in and which of the [`INPUTS_AT_ONCE`] up to that one,
-    /// 16 bits each.
+    /// If inputs are counted: the last one in which a line was found, and in which of the [`INPUTS_AT_ONCE`] up to that
+    /// one, 16 bits each.
     last: Blocks<AtomicU32>,
-    /// The last place of each line, where that matters.
+    /// The last place of each line, if needed.
     places: Blocks<AtomicU64>,
-    /// How often a number went round.
+    /// How often a counter overflowed.
     rounds: Mutex<HashMap<u64, u64>>,
 }
 
@@ -50,8 +50,8 @@ impl Counts {
         Self { counted, blocks, last, places, rounds: Mutex::default() }
     }
 
-    /// Of a share of memory, the part that is left to a table whose lines are counted: 4 of 16 bytes
-    /// go to numbers, 8 of 20, or 12 of 24.
+    /// The part of a share of memory left for a table whose lines are counted: 4 of 16 bytes go to counters, 8 of 20,
+    /// or 12 of 24.
     pub(super) fn table(counted: Counted, share: u64) -> u64 {
         match counted {
             Counted::Lines => share - share / 4,
@@ -60,7 +60,7 @@ impl Counts {
         }
     }
 
-    /// Counts the record at `unit`, at some place of an input, for the first time.
+    /// Counts the record at `unit`, at a place in an input, for the first time.
     pub(super) fn begin(&mut self, unit: u64, input: usize, place: u64) {
         make(&mut self.blocks, unit);
         match self.counted {
@@ -71,7 +71,7 @@ impl Counts {
         self.add(unit, input, place);
     }
 
-    /// Counts it once more; nothing for an excluded line, which was never begun.
+    /// Counts it once more; does nothing for an excluded line, which was never begun.
     pub(super) fn add(&self, unit: u64, input: usize, place: u64) {
         let Some(number) = self::number(&self.blocks, unit) else { return };
         if let Some(last) = self::number(&self.last, unit)
@@ -87,12 +87,12 @@ impl Counts {
         }
     }
 
-    /// Where it comes last, if that is kept.
+    /// Its last place, if stored.
     pub(super) fn last_place(&self, unit: u64) -> Option<u64> {
         number(&self.places, unit).map(|place| place.load(Ordering::Relaxed))
     }
 
-    /// How often it was counted.
+    /// Its count.
     pub(super) fn get(&self, unit: u64) -> u64 {
         let number = number(&self.blocks, unit).map_or(0, |number| number.load(Ordering::Relaxed));
         let rounds = self.rounds.lock().expect("no worker panics").get(&unit).copied();
@@ -100,11 +100,11 @@ impl Counts {
     }
 }
 
-/// Makes the block that has the number of a unit.
+/// Allocates the block with the counter of a unit.
 fn make<T: Default>(blocks: &mut Blocks<T>, unit: u64) {
     let block = (unit / SHARE / BLOCK) as usize;
     if blocks.len() <= block {
-        // A long record leaves units out: their blocks stay empty.
+        // A long record skips units, whose blocks stay empty.
         blocks.resize_with(block + 1, Box::default);
     }
     if blocks[block].is_empty() {
@@ -116,8 +116,8 @@ fn number<T>(blocks: &[Box<[T]>], unit: u64) -> Option<&T> {
     blocks.get((unit / SHARE / BLOCK) as usize)?.get((unit / SHARE % BLOCK) as usize)
 }
 
-/// Notes that a line was met in an input, which is at most [`INPUTS_AT_ONCE`] − 1 before the last one that it was met in;
-/// tells whether it was not before.
+/// Notes that a line is in an input, which is at most [`INPUTS_AT_ONCE`] − 1 before the last one noted; returns whether
+/// that is new.
 fn is_first_of(last: &AtomicU32, input: usize) -> bool {
     let input = input as u32;
     let met = |old: u32| {

@@ -1,9 +1,9 @@
 //! The deciding pass of distinct lines and of an anti-join: writes lines that are new and in no other input, or counts them.
 //!
-//! Lines that are not doubtful are known to come once. A doubtful line is looked up in the table, and
-//! if it is not there, added to it when its turn comes. As long as that works, every line is decided
-//! when it is met, and written at once where that is wanted. From the first line on that neither is in
-//! the table nor can enter it, doubtful lines are set aside and nothing is written.
+//! Lines that are not doubtful are known to be unique. A doubtful line is looked up in the table, and if it is not
+//! there, added when its turn comes. As long as that works, every line is decided when it is read, and if wanted,
+//! written immediately. From the first line on that is not in the table and does not fit, doubtful lines are spilled
+//! and nothing is written.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,18 +24,18 @@ use crate::spill::{Disk, Partitions};
 use crate::table::{Inserted, Table};
 
 pub(super) struct Decide<'a, 'o> {
-    /// Lines that may come more than once, or be excluded; without it, all.
+    /// Lines that may be repeated or excluded; without it, all.
     pub(super) doubt: Option<&'a Blocked>,
-    /// Those of the other inputs, if there are any.
+    /// The keys of the other inputs, if any.
     pub(super) keys: Option<&'a Keys>,
     pub(super) table: &'a RwLock<Table>,
-    /// How often the lines of the table were met, where that matters.
+    /// The counts of the table's lines, if needed.
     pub(super) counts: Option<&'a RwLock<Counts>>,
     /// Receives doubtful lines that do not fit in the table.
     pub(super) rest: &'a Mutex<Option<Partitions>>,
-    /// The number of partitions, if keys were spilled to some; the table takes no line then.
+    /// The number of partitions, if keys were spilled to some; the table accepts no lines then.
     pub(super) partitions: Option<usize>,
-    /// Where lines are written that come for the first time.
+    /// The output of lines at their first occurrence.
     pub(super) sink: Option<&'a Mutex<&'a mut Sink<'o>>>,
     /// The place of the first line that could not be decided; all ones at first.
     pub(super) undecided: &'a AtomicU64,
@@ -47,20 +47,20 @@ pub(super) struct Decide<'a, 'o> {
     pub(super) layout: Layout,
 }
 
-/// What a worker carries.
+/// The state of a worker.
 #[derive(Default)]
 pub(super) struct Local {
     picked: Picked,
-    /// Kept lines that were not handed on yet.
+    /// Kept lines that were not passed on yet.
     kept: usize,
-    /// Lines between those.
+    /// The lines between those.
     between: Vec<Between>,
     pieces: Pieces,
 }
 
-/// Adjacent lines that come once, to be written as they are.
+/// Adjacent unique lines, to be written directly.
 struct Between {
-    /// How many of the kept lines are before them.
+    /// The number of kept lines before them.
     kept: usize,
     extent: Range<usize>,
     lines: u64,
@@ -93,12 +93,12 @@ impl Decide<'_, '_> {
         self.sink.is_some() && self.undecided.load(Ordering::Relaxed) == u64::MAX
     }
 
-    /// Sets a line aside.
+    /// Spills a line.
     fn spill(&self, table: &Table, lines: &Lines<'_>, i: usize) -> Result<(), Error> {
         let place = lines.place(i);
         self.undecided.fetch_min(place, Ordering::Relaxed);
         let make = || {
-            // The inputs are the first of all.
+            // These inputs are the first of all.
             let estimate = || self.budget.partitions(table.bytes(), place, self.total);
             let count = self.partitions.unwrap_or_else(estimate);
             let buffers = self.budget.spill_buffers();
@@ -124,7 +124,7 @@ impl Visit for Decide<'_, '_> {
             if let Some(keys) = self.keys {
                 keys.warm(hashes);
             }
-            // What is in the table now was met before: no need to wait for a turn.
+            // Lines already in the table occurred before: no need to wait for a turn.
             let table = self.table.read().expect("no worker panics");
             let counts = self.counts.map(|counts| counts.read().expect("no worker panics"));
             table.warm(hashes);

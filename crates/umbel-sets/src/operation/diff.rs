@@ -1,7 +1,7 @@
-//! What two files have that the other one has not.
+//! The rows that only one of two files has.
 //!
-//! Rows as such are compared first. Where they have keys, a row that only one file has may be another version of one in
-//! the other: that is decided among those rows alone, which are few when the files are alike.
+//! Whole rows are compared first. If they have keys, a row that only one file has may be another version of one in the
+//! other: that is decided among those rows alone, which are few if the files are similar.
 
 use std::io;
 
@@ -26,8 +26,8 @@ pub enum Change {
 
 /// The comparison of two files, row by row: each different row once, whatever their order.
 ///
-/// Of a key that several rows of a file have, rows in both files are kept; any other row of the new file is changed if any
-/// row with its key is gone from the old file, and added otherwise.
+/// If several rows of a file have the same key, rows that are in both files are kept; any other row of the new file is
+/// changed if a row with its key is gone from the old file, and added otherwise.
 #[derive(Debug)]
 pub struct Diff<'a> {
     inputs: &'a [Input],
@@ -35,7 +35,7 @@ pub struct Diff<'a> {
 }
 
 impl<'a> Diff<'a> {
-    /// Of an old and a new file.
+    /// Makes the comparison of an old and a new file.
     ///
     /// # Panics
     /// Unless there are two inputs.
@@ -48,7 +48,7 @@ impl<'a> Diff<'a> {
         SetOperation::new(self.inputs, Wanted::Rows, self.options)
     }
 
-    /// How the rows will be compared.
+    /// Plans the comparison.
     ///
     /// # Errors
     /// As for [`SetOperation::plan`].
@@ -56,7 +56,7 @@ impl<'a> Diff<'a> {
         self.rows()?.plan()
     }
 
-    /// The header of the first file that has one.
+    /// Returns the header of the first file that has one.
     ///
     /// # Errors
     /// Those of reading.
@@ -64,8 +64,8 @@ impl<'a> Diff<'a> {
         self.rows()?.header()
     }
 
-    /// Shows each row: first those kept and removed, in the order of the old file, then those added and changed, in the
-    /// order of the new one.
+    /// Passes each row to `show`: first those kept and removed, in the order of the old file, then those added and
+    /// changed, in the order of the new one.
     ///
     /// # Errors
     /// Those of reading, of temporary files and of `show`.
@@ -116,7 +116,7 @@ impl<'a> Diff<'a> {
             kept => show(kept, selected.row),
         })?;
         let [removed, added] = [removed.finish()?, added.finish()?];
-        // A row that was removed, and one with its key added: that one changed.
+        // A row that was removed, and one with its key that was added: it has changed.
         let old = [removed, added];
         let part = SetOperation::except(&old, options)?.every();
         let part = part.hand(&mut |selected| show(Change::Removed, selected.row))?;

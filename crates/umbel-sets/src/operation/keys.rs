@@ -18,11 +18,11 @@ use crate::threads::on_each;
 /// Some of the keys.
 pub(super) struct Shard {
     pub(super) table: Table,
-    /// In how many inputs each was met, where that matters.
+    /// In how many inputs each key is, if needed.
     pub(super) met: Option<Counts>,
 }
 
-/// Keys being gathered.
+/// Keys while they are gathered.
 pub(super) struct Gathering {
     shards: Vec<Mutex<Shard>>,
 }
@@ -50,7 +50,7 @@ impl Gathering {
         index(hash, self.shards.len())
     }
 
-    /// A shard, unless another thread holds it.
+    /// Locks a shard, unless another thread holds it.
     pub(super) fn try_lock(&self, shard: usize) -> Option<MutexGuard<'_, Shard>> {
         self.shards[shard].try_lock().ok()
     }
@@ -68,7 +68,7 @@ impl Gathering {
             .unwrap_or(spare)
     }
 
-    /// The keys, when all are gathered.
+    /// The keys, once all are gathered.
     pub(super) fn finish(self) -> Keys {
         let shard = |shard: Mutex<Shard>| shard.into_inner().expect("no worker panics");
         Keys { shards: self.shards.into_iter().map(shard).collect() }
@@ -80,7 +80,7 @@ pub(super) struct Keys {
     shards: Vec<Shard>,
 }
 
-/// Where a key is: its shard, and the unit there.
+/// The position of a key: its shard, and the unit there.
 pub(super) type At = (usize, u64);
 
 impl Keys {

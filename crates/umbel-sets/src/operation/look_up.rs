@@ -1,9 +1,9 @@
-//! The deciding pass where the keys of the other inputs alone decide: a semi-join, and every record of the first input by
+//! The deciding pass if only the keys of the other inputs decide: a semi-join, and every record of the first input by
 //! whether the others have its key.
 //!
-//! A line whose key was gathered is decided at once; so is one that no other input has. If keys were spilled, a doubtful
-//! line whose key is not in memory is spilled too. From then on, lines go to a run of results, which is merged with those
-//! of the partitions.
+//! A line whose key was gathered is decided immediately; so is one that no other input has. If keys were spilled, a
+//! doubtful line whose key is not in memory is spilled too. From then on, lines go to a run of results, which is merged
+//! with those of the partitions.
 
 use std::sync::Mutex;
 
@@ -19,11 +19,11 @@ use crate::sink::Sink;
 use crate::spill::{Disk, Partitions, Runs, Selected};
 
 pub(super) struct LookUp<'a, 'o> {
-    /// Of all gathered keys, including spilled ones; without it, every line is looked up.
+    /// A filter of all gathered keys, including spilled ones; without it, every line is looked up.
     pub(super) doubt: Option<&'a Blocked>,
     pub(super) keys: &'a Keys,
     pub(super) rule: Rule,
-    /// Keys whose line was written, where each is written once.
+    /// Keys whose line was written, if each is written once.
     pub(super) given: Option<Vec<Marks>>,
     /// Receives lines that may equal a spilled key.
     pub(super) spilled: Option<&'a Partitions>,
@@ -32,31 +32,31 @@ pub(super) struct LookUp<'a, 'o> {
     pub(super) room: u64,
 }
 
-/// Where lines go: to the sink until one is spilled, then to a run.
+/// The destination of lines: the sink until one is spilled, then a run.
 pub(super) struct Output<'a, 'o> {
     pub(super) sink: &'a mut Sink<'o>,
     pub(super) runs: &'a mut Runs,
     pub(super) late: bool,
 }
 
-/// What is done with a line.
+/// What to do with a line.
 #[derive(Clone, Copy)]
 enum Verdict {
     Skip,
-    /// Write it, with what is counted.
+    /// Write it, with its count.
     Write(u64),
-    /// Write it unless its key was given before.
+    /// Write it unless its key was written before.
     Give(At),
-    /// Set it aside.
+    /// Spill it.
     Spill,
 }
 
-/// What a worker carries.
+/// The state of a worker.
 #[derive(Default)]
 pub(super) struct Local {
     picked: Picked,
     batch: Vec<Verdict>,
-    /// Of the lines kept.
+    /// For the kept lines.
     kept: Vec<Verdict>,
     wanted: Vec<usize>,
 }
@@ -84,7 +84,7 @@ impl Visit for LookUp<'_, '_> {
     fn batch(&self, local: &mut Local, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         let Local { picked, batch, kept, .. } = local;
         if !self.rule.wants(0) {
-            // What is not looked up is skipped, which most lines are.
+            // Lines that are not looked up are skipped, as most are.
             return self.keys.find_each(self.doubt, lines, picked, |i, found| {
                 let verdict = self.verdict(found);
                 keep[i] = !matches!(verdict, Verdict::Skip);

@@ -13,13 +13,13 @@ impl Marks {
         Self((0..words).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// Of a share of memory, the part that is left to a table whose records are marked.
+    /// The part of a share of memory left for a table whose records are marked.
     pub(super) fn table(share: u64) -> u64 {
-        // A bit for twelve bytes.
+        // A bit per twelve bytes.
         share - share / 96
     }
 
-    /// Marks a record; tells whether it was not marked before.
+    /// Marks a record and returns whether it was not marked before.
     pub(super) fn set(&self, unit: u64) -> bool {
         let (word, bit) = self.bit(unit);
         word.load(Ordering::Relaxed) & bit == 0 && word.fetch_or(bit, Ordering::Relaxed) & bit == 0

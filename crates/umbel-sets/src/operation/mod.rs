@@ -12,15 +12,15 @@
 //! 4  settle   partitions of lines and keys that did not fit in memory; merge their results
 //! ```
 //!
-//! A line that comes twice was in the first filter when it came the second time. So a line that is not doubtful
-//! comes once and is in no other input; a doubtful one is decided by its bytes. Memory holds lines that
-//! repeat, keys of other inputs, and the filter's false positives.
+//! A repeated line was in the first filter at its second occurrence. So a line that is not doubtful is unique and in no
+//! other input; a doubtful one is decided by its bytes. Memory holds repeated lines, keys of other inputs, and the
+//! filter's false positives.
 //!
-//! Where every record of the first inputs is wanted, not one of each key, the keys of the others alone decide (`look_up`).
-//! Where the last record of a key is, or counts are, nothing is written before all lines were seen.
+//! If every record of the first inputs is wanted, not one per key, only the keys of the others decide (`look_up`). If
+//! the last record of each key is wanted, or counts are, nothing is written before all lines were read.
 //!
-//! What does not fit in memory is spilled to partitions by hash. Each partition is joined in a table of its
-//! own (`settle`), and the results are merged by place. One more pass writes them (`write`), unless few results are
+//! Lines that do not fit in memory are spilled to partitions by hash. Each partition is joined in a table of its own
+//! (`settle`), and the results are merged by place. One more pass writes them (`write`), unless few results are
 //! expected: then the rows themselves go through temporary files. Without filters, every line is doubtful.
 
 mod build;
@@ -71,34 +71,35 @@ use rule::{Others, Results, Rule};
 use settle::{Part, Settle};
 use write::Write;
 
-/// Which operation.
+/// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
-    /// Each different line of all of them.
+    /// Each different line of all inputs.
     Distinct(Distinct),
-    /// Each different line that so many of them have, 2 or more.
+    /// Each different line that at least this many inputs have, 2 or more.
     Several(usize),
-    /// Each different line of the first that no other has, or every one.
+    /// Each different line of the first input that no other has, or every occurrence.
     Except { every: bool },
-    /// Each different line of the first that all others have, one or more, or every one.
+    /// Each different line of the first input that all others, one or more, have, or every occurrence.
     Common { every: bool },
     /// Each different row of all of them, whatever its key, counted by the inputs that have it.
     Rows,
-    /// Every line of the first, counted 2 if another has its key, and else 1.
+    /// Every line of the first input, with count 2 if another has its key, else 1.
     Mark,
 }
 
-/// Which of the lines that are equal, or have the same key, [`SetOperation::distinct`] selects, and how they are written.
+/// Which of several lines that are equal, or have the same key, [`SetOperation::distinct`] selects, and how they are
+/// written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distinct {
-    /// Only what comes so often or more.
+    /// Only lines that occur at least this often.
     pub at_least: u64,
     /// Which of the lines with the same key.
     pub keep: Keep,
-    /// Writes with each line how often its key comes: as a column in front, or with JSON lines as
+    /// Writes the count of its key with each line: as a column in front, or with JSON lines as
     /// `{"count":3,"record":…}`.
     pub counted: bool,
-    /// Writes what comes most often first, what comes as often in the order of the input, and of all that only so many.
+    /// Writes the most frequent lines first, equally frequent ones in the order of the input, and only this many.
     pub ranked: Option<Top>,
 }
 
@@ -109,22 +110,22 @@ impl Default for Distinct {
     }
 }
 
-/// One of the lines with the same key.
+/// Which of the lines with the same key to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
-    /// The one that comes first.
+    /// The first one.
     #[default]
     First,
-    /// The one that comes last.
+    /// The last one.
     Last,
 }
 
-/// How many lines, of those that come most often.
+/// The number of most frequent lines to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Top(pub u64);
 
 impl Top {
-    /// All of them.
+    /// All lines.
     pub const ALL: Self = Self(u64::MAX);
 }
 
@@ -145,10 +146,10 @@ impl<'a> SetOperation<'a> {
         Ok(Self { inputs, wanted, fpp: None, budget, options })
     }
 
-    /// Each different line of all `inputs`, or one of the lines of each key.
+    /// Selects each different line of all `inputs`, or one of the lines of each key.
     ///
     /// # Errors
-    /// [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for a cap under what the threads need.
+    /// [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for a cap too low for the threads.
     pub fn distinct(
         inputs: &'a [Input],
         distinct: Distinct,
@@ -157,11 +158,11 @@ impl<'a> SetOperation<'a> {
         Self::new(inputs, Wanted::Distinct(distinct), options)
     }
 
-    /// Each different line that at least `at_least` of `inputs` have.
+    /// Selects each different line that at least `at_least` of `inputs` have.
     ///
     /// # Errors
-    /// [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for a cap under what the threads need;
-    /// [`Error::AtLeast`] for none or more than there are, and with 2¹⁶ inputs or more.
+    /// [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for a cap too low for the threads; [`Error::AtLeast`] for
+    /// a threshold of 0 or more than there are inputs, and with 2¹⁶ inputs or more.
     pub fn common(
         inputs: &'a [Input],
         at_least: usize,
@@ -178,16 +179,17 @@ impl<'a> SetOperation<'a> {
         Self::new(inputs, wanted, options)
     }
 
-    /// Each different line of the first input that is in none of the others.
+    /// Selects each different line of the first input that is in none of the others.
     ///
     /// # Errors
-    /// [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for a cap under what the threads need.
+    /// [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for a cap too low for the threads.
     pub fn except(inputs: &'a [Input], options: &'a Options) -> Result<Self, Error> {
         Self::new(inputs, Wanted::Except { every: false }, options)
     }
 
-    /// Every line of the first of two or more inputs whose key all others have, or with [`except`](Self::except) none of
-    /// them, repeats included: a semi-join or an anti-join. No other operation changes.
+    /// Selects every line of the first of two or more inputs whose key all others have, or with
+    /// [`except`](Self::except) none of them, including repeats: a semi-join or an anti-join. Other operations are
+    /// unchanged.
     #[must_use]
     pub fn every(self) -> Self {
         let wanted = match self.wanted {
@@ -198,20 +200,20 @@ impl<'a> SetOperation<'a> {
         Self { wanted, ..self }
     }
 
-    /// Uses filters alone and reads every input once. The chances that a line is wrongly left out and, where other inputs
-    /// matter, wrongly written are together at most `fpp`. Writes the first line of each key, as it is.
+    /// Uses filters alone and reads every input once. The probabilities that a line is wrongly left out and, if other
+    /// inputs matter, wrongly written, are together at most `fpp`. Writes the first line of each key, as it is.
     #[must_use]
     pub fn with_error(self, fpp: Option<f64>) -> Self {
         Self { fpp, ..self }
     }
 
-    /// With a budget of its own.
+    /// Sets the budget.
     #[cfg(test)]
     pub(crate) fn with_budget(self, budget: Budget) -> Self {
         Self { budget, ..self }
     }
 
-    /// How many inputs, from the first on, may have lines written.
+    /// The number of inputs, from the first on, whose lines may be written.
     fn from(&self) -> usize {
         match self.wanted {
             Wanted::Distinct(_) | Wanted::Several(_) | Wanted::Rows => self.inputs.len(),
@@ -230,11 +232,11 @@ impl<'a> SetOperation<'a> {
         self.scanner(LineHasher::random())?.header(self.inputs)
     }
 
-    /// Writes the lines to `out`, in the order of their places over the inputs unless they are ranked.
+    /// Writes the selected lines to `out`, in the order of their places over the inputs unless they are ranked.
     ///
     /// # Errors
-    /// Those of reading, of temporary files and of `out`. What was written before one is the beginning
-    /// of the result.
+    /// Those of reading, of temporary files and of `out`. What was written before an error is the beginning of the
+    /// result.
     pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
         let (Wanted::Distinct(Distinct { counted, ranked, .. }), None) = (self.wanted, self.fpp)
         else {
@@ -259,7 +261,7 @@ impl<'a> SetOperation<'a> {
         Ok(report)
     }
 
-    /// Hands the results to `hand`.
+    /// Passes the results to `hand`.
     fn hand<'h>(&self, hand: &'h mut Hand<'h>) -> Result<Report, Error> {
         let mut nowhere = io::sink();
         self.write(Sink::new(&mut nowhere, self.options.separator).with_form(Form::Handed(hand)))
@@ -322,7 +324,7 @@ impl<'a> SetOperation<'a> {
     }
 }
 
-/// An operation at work.
+/// A running operation.
 struct Run<'a> {
     inputs: &'a [Input],
     from: usize,
@@ -374,8 +376,8 @@ impl Run<'_> {
         Ok((probed.then_some(seen), doubt))
     }
 
-    /// Step 2. For a semi-join with several inputs, gathers the keys of the smallest one and counts in how many of the rest
-    /// they are.
+    /// Step 2. For a semi-join with several inputs, gathers the keys of the smallest one and counts in how many of the
+    /// rest they are.
     fn probe(
         &mut self,
         plan: &SetPlan,
@@ -429,7 +431,7 @@ impl Run<'_> {
         Ok(probed)
     }
 
-    /// Counts in how many of some inputs the gathered keys are; what may equal a spilled key is spilled too.
+    /// Counts in how many of some inputs the gathered keys are; spills what may equal a spilled key.
     fn recount(
         &mut self,
         ranges: [Range<usize>; 2],

@@ -1,7 +1,7 @@
-//! Set operations by filters alone: every input is read once, with an error that is stated.
+//! Set operations by filters alone: every input is read once, with an error that is reported.
 //!
-//! A line may be taken for a repeat, or for an excluded one, and is left out then; or for one that other inputs have, and
-//! is written then. Where others matter, half of the fpp goes to them.
+//! A line may wrongly count as a repeat, or as excluded, and is then left out; or as one that other inputs have, and is
+//! then written. If other inputs matter, half of the fpp goes to them.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ use crate::report::ErrorBound;
 use crate::scan::{Lines, Visit};
 use crate::sink::Sink;
 
-/// Completes a plan by filters alone: of the lines written, and of the other inputs.
+/// Completes a plan by filters alone: those of the lines written, and of the other inputs.
 pub(super) fn plan(
     plan: SetPlan,
     inputs: &[Input],
@@ -25,13 +25,14 @@ pub(super) fn plan(
     wanted: Wanted,
     budget: &Budget,
 ) -> Result<SetPlan, Error> {
-    // The fpp itself is checked, not the share of it that a filter gets.
+    // Checks the fpp itself, not a filter's share of it.
     Plan::for_keys(Kind::Blocked, 1, fpp)?;
-    // Estimates are usually within a few percent; a filter that turns out too small is filled anew, or another follows.
+    // Estimates are usually within a few percent; a filter that turns out too small is rebuilt, or another follows.
     let size = |lines: u64, rate| Plan::for_keys(Kind::Blocked, lines + lines / 16 + 16, rate);
     let (lines, count) = (&plan.lines, inputs.len() as f64);
     let all = lines.iter().sum::<u64>();
-    // Lines that may be written, about; the share of the rate for those left out as repeats; filters of others.
+    // The approximate number of lines that may be written; the share of the rate for those left out as repeats; filters
+    // of others.
     let (written, share, others) = match wanted {
         Wanted::Distinct(_) | Wanted::Rows => (all, fpp, Vec::new()),
         Wanted::Except { .. } | Wanted::Mark if inputs.len() < 2 => (all, fpp, Vec::new()),
@@ -41,7 +42,7 @@ pub(super) fn plan(
         }
         Wanted::Common { .. } | Wanted::Several(_) => {
             let others = &lines[1..];
-            // In all inputs: one that has not the line must err. In some: any of the others may.
+            // In all inputs: one that lacks the line must err. In some: any of the others may.
             let (most, rate) = match wanted {
                 Wanted::Several(at_least) => (all / at_least as u64, fpp / 2.0 / (count - 1.0)),
                 _ => (lines.iter().copied().min().unwrap_or(0), fpp / 2.0),
@@ -63,7 +64,7 @@ pub(super) fn run(
 ) -> Result<(), Error> {
     let budget = run.scanner.budget;
     let count = run.inputs.len();
-    // A wanted line comes first in one of these.
+    // A wanted line first occurs in one of these.
     let (from, enough) = match wanted {
         Wanted::Distinct(_) | Wanted::Rows => (count, None),
         Wanted::Except { .. } | Wanted::Mark => (count.min(1), None),
@@ -100,8 +101,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// A filter of the lines of inputs, filled a second time when they are more than were planned for; `held` bytes are in
-/// other filters.
+/// Makes a filter of the lines of inputs, rebuilt if they are more than planned; `held` bytes are in other filters.
 fn fill_anew(
     run: &mut Run<'_>,
     range: Range<usize>,
@@ -124,14 +124,14 @@ fn fill_anew(
     }
 }
 
-/// Of the rate of written lines, the part of the first filter of them. The others have half of what is left, a quarter
-/// and so on: together they keep the rate, however many follow.
+/// The first filter's part of the rate of written lines. The others have half of the rest, a quarter and so on:
+/// together they keep the rate, however many follow.
 const FIRST: f64 = 0.875;
 
-/// The lines written, in one filter as long as there are no more of them than was estimated.
+/// The lines written, in one filter unless there are more of them than estimated.
 struct Written {
     links: Vec<Blocked>,
-    /// Lines that the last one may still take.
+    /// Lines that the last filter may still accept.
     left: u64,
     known: Vec<bool>,
     budget: Budget,
@@ -145,7 +145,7 @@ impl Written {
         Ok(Self { links, left: plan.keys(), known: Vec::new(), budget, beside })
     }
 
-    /// Inserts hashes; tells which were new.
+    /// Inserts hashes and reports which were new.
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
         if (hashes.len() as u64) > self.left {
             self.grow(hashes.len() as u64)?;
@@ -168,11 +168,10 @@ impl Written {
         Ok(())
     }
 
-    /// Goes on in another filter, of `least` lines or more.
+    /// Continues in another filter, for at least `least` lines.
     fn grow(&mut self, least: u64) -> Result<(), Error> {
         let last = self.links.last().expect("there is always one");
-        // The first has 7 of 8 parts of the rate, the second half of the eighth. An estimate may be short of a few lines,
-        // or of most.
+        // The first has 7/8 of the rate, the second half of the last eighth. An estimate may miss a few lines, or most.
         let (part, times) = match self.links.len() {
             1 => (0.5 * (1.0 - FIRST) / FIRST, 1),
             _ => (0.5, 4),
@@ -188,21 +187,21 @@ impl Written {
     }
 }
 
-/// Writes lines that the others' filters allow and that are not written already, as far as the filters tell.
+/// Writes lines that the others' filters allow and that were not written already, as far as the filters show.
 struct Once<'a, 'o, 'b> {
     others: &'a [Blocked],
-    /// How many of the filters of the inputs that follow must hold a line; without it, none may.
+    /// How many of the filters of the following inputs must hold a line; without it, none may.
     enough: Option<usize>,
     state: &'a Mutex<(Written, &'o mut Sink<'b>)>,
     room: u64,
 }
 
-/// What a worker carries.
+/// The state of a worker.
 #[derive(Default)]
 struct Local {
     found: Vec<bool>,
     counts: Vec<u16>,
-    /// Which of the kept lines are new.
+    /// For each kept line, whether it is new.
     new: Vec<bool>,
 }
 

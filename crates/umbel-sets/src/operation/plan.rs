@@ -1,4 +1,4 @@
-//! How a job will be done.
+//! Plans of jobs.
 
 use std::ops::Range;
 
@@ -11,69 +11,67 @@ use crate::budget::{Budget, KEPT_LINE};
 use crate::input::{estimate_lines, lengths};
 use crate::sample::Sample;
 
-/// The rate of the filter of all lines: a lower one costs bits, which cost cache misses; a higher one costs lines kept
-/// for nothing, some 100 bytes each. Flat between 0.3 and 2 %.
+/// The rate of the filter of all lines: a lower one costs bits, and so cache misses; a higher one costs lines kept for
+/// nothing, some 100 bytes each. The optimum is flat between 0.3 and 2 %.
 const RATE: f64 = 0.01;
-/// With fewer bits a line a filter lets more than 38 % pass: then it is not worth a pass.
+/// With fewer bits per line, more than 38 % of lines pass the filter: then it is not worth a pass.
 const LEAST_BITS_PER_LINE: u64 = 2;
 /// Inputs up to this size go straight to the table: it stays in cache, and a pass is saved.
 const SMALL: u64 = 16 << 20;
 
-/// How a job will be done.
+/// The plan of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetPlan {
-    /// The way chosen.
+    /// The chosen strategy.
     pub strategy: Strategy,
-    /// The filter of all lines that may be written; for an answer with an error, of those that are.
+    /// The filter of all lines that may be written; with an error allowed, of those that are.
     pub seen: Option<Plan>,
     /// The filter of doubtful lines.
     pub doubtful: Option<Plan>,
-    /// For an answer with an error, filters of the other inputs: one of all that are excluded, or one of each input
-    /// from the second on.
+    /// With an error allowed, filters of the other inputs: one of all that are excluded, or one of each input from the
+    /// second on.
     pub others: Vec<Plan>,
     /// Estimated lines of each input.
     pub lines: Vec<u64>,
-    /// Estimated different lines of those that may be written, from samples; `None` when none were
-    /// taken.
+    /// Estimated different lines among those that may be written, from samples; `None` if no samples were read.
     pub distinct: Option<u64>,
     /// Lines expected to be compared by their bytes.
     pub compared: u64,
-    /// Bytes for the lines that are kept, before any go to disk.
+    /// Bytes for the lines that are kept, before any are spilled.
     pub table: u64,
-    /// Bytes that will be read over all passes, as far as estimated those of temporary files too.
+    /// Bytes that will be read over all passes, including the estimated bytes of temporary files.
     pub bytes_read: u64,
     /// Estimated bytes that will be written to temporary files.
     pub bytes_spilled: u64,
-    /// How often an input will be read from end to end, summed over inputs.
+    /// How often an input will be read in full, summed over inputs.
     pub passes: u32,
-    /// Of the inputs that all must have a line, the first one aside, that with the fewest.
+    /// The smallest of the inputs that must have a line, except the first one.
     pub(super) smallest: usize,
 }
 
-/// The ways to find the lines.
+/// The strategies to find the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// Every line is looked up in the table: small inputs, those with many repeats, or no room for a
+    /// Every line is looked up in the table: for small inputs, those with many repeats, or if there is no room for a
     /// filter.
     Table,
-    /// A filter tells which lines have to be looked up.
+    /// A filter determines which lines must be looked up.
     Filter,
     /// Filters alone, with an error.
     OnePass,
 }
 
-/// Least bytes of a filter of keys.
+/// The minimum bytes of a filter of keys.
 pub(super) const LEAST_FILTER: u64 = 64 << 10;
-/// Bytes of a result without its row in a temporary file: place, length and how often.
+/// Bytes of a result without its row in a temporary file: place, length and count.
 const RESULT: u64 = 20;
 
 impl SetPlan {
-    /// Adds what goes to disk, the results among it, and one more pass over `again` in that case: inputs and
-    /// their bytes.
+    /// Adds what is spilled, including results, and in that case one more pass over `again`: inputs and their bytes.
     fn spill(&mut self, budget: &Budget, length: u64, again: Option<(usize, u64)>) {
         let set_aside = budget.spilled(self.compared, length, self.table);
-        // Of a result its row, or where that stands.
+        // A result's row, or its place.
         let result = if again.is_some() { RESULT } else { length + 12 };
         let results = Budget::set_aside(self.compared, length, self.table) / (length + 12) * result;
         self.bytes_spilled = set_aside + results;
@@ -86,10 +84,10 @@ impl SetPlan {
 }
 
 impl SetOperation<'_> {
-    /// How the job will be done; reads samples of the inputs.
+    /// Plans the job; reads samples of the inputs.
     ///
     /// # Errors
-    /// Those of reading; with an error allowed, [`Error::Memory`] when the filters do not fit.
+    /// Those of reading; with an error allowed, [`Error::Memory`] if the filters do not fit.
     pub fn plan(&self) -> Result<SetPlan, Error> {
         let lines = estimate_lines(self.inputs, self.options.separator)?;
         let smallest = (1..lines.len()).min_by_key(|&i| lines[i]).unwrap_or(0);
@@ -189,7 +187,7 @@ impl SetOperation<'_> {
         let length = other / keys.max(1);
         // A third of the table as a margin of the estimate.
         let fits = other + KEPT_LINE * keys <= plan.table / 3 * 2;
-        // What goes to disk and back costs several times what is only read.
+        // Spilling and reading back costs several times as much as just reading.
         let small = other < first / if fits { 4 } else { 8 };
         let room = budget.filters();
         let scarce = room.saturating_mul(8) / lines.max(1) < LEAST_BITS_PER_LINE;
@@ -197,7 +195,7 @@ impl SetOperation<'_> {
         let sample = |range: Range<usize>| {
             Sample::of(&scanner, &self.inputs[range.clone()], lines_of(&plan.lines[range]))
         };
-        // Where samples tell nothing, a filter is the safe choice.
+        // If samples show nothing, a filter is the safe choice.
         let shared = match small || scarce {
             true => 0,
             false => sample(others)?.shared(&sample(from)?).unwrap_or(0),
@@ -212,24 +210,24 @@ impl SetOperation<'_> {
             plan.bytes_read += first;
             plan.passes += self.from() as u32;
         }
-        // Those in memory leave room, or have been spilled.
+        // Those in memory leave room, or were spilled.
         let held = (plan.compared * (length + KEPT_LINE)).min(plan.table);
         plan.doubtful = Some(size(plan.compared.max(1), budget.table(held).max(LEAST_FILTER))?);
-        // What is set aside, and what may meet it.
+        // What is spilled, and what may equal it.
         plan.bytes_spilled = 2 * budget.spilled(plan.compared, length, plan.table);
         plan.bytes_read += plan.bytes_spilled;
         Ok(plan)
     }
 }
 
-/// A filter of so many lines in at most `room` bytes.
+/// A filter of this many lines in at most `room` bytes.
 pub(super) fn size(lines: u64, room: u64) -> Result<Plan, Error> {
     let plan = Plan::for_keys(Kind::Blocked, lines, RATE)?;
     let fits = plan.bytes() <= room;
     Ok(if fits { plan } else { Plan::for_memory(Kind::Blocked, lines, room)? })
 }
 
-/// The same filter, for so many keys.
+/// The same filter, for this many keys.
 fn of_keys(plan: &Plan, keys: u64) -> Result<Plan, Error> {
     Ok(Plan::of(Kind::Blocked, keys.max(1), plan.fpp(), plan.bits(), plan.probes())?)
 }

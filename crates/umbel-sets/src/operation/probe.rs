@@ -45,7 +45,8 @@ impl Probe<'_> {
         lines: &Lines<'_>,
         (indexes, hashes): &mut (Vec<usize>, Vec<KeyHash>),
     ) -> Result<(), Error> {
-        // Inputs are counted in ascending order, whichever the keys are gathered from: that one counts as the first.
+        // Inputs are counted in ascending order, whichever one the keys are gathered from: that one counts as the
+        // first.
         const INPUT: usize = 0;
         const PLACE: u64 = 0;
         for (n, &i) in indexes.iter().enumerate() {
@@ -126,7 +127,7 @@ impl Visit for Probe<'_> {
 
 /// Counts in how many of the other inputs each gathered key is.
 pub(super) struct Recount<'a> {
-    /// Of all gathered keys, including spilled ones.
+    /// A filter of all gathered keys, including spilled ones.
     pub(super) filter: Option<&'a Blocked>,
     pub(super) keys: &'a Keys,
     /// Receives keys that may equal a spilled one.

@@ -1,4 +1,4 @@
-//! Results in the order of their counts, through temporary files when they are many.
+//! Orders results by their counts, through temporary files if there are many.
 
 use std::cmp::Reverse;
 
@@ -6,7 +6,7 @@ use crate::Error;
 use crate::sink::Sink;
 use crate::spill::{Disk, Runs, Selected};
 
-/// Takes results in the order of their places, gives those with the highest counts first.
+/// Receives results in the order of their places, and returns those with the highest counts first.
 pub(super) struct Ranking<'a> {
     most: u64,
     /// Bytes for results in memory.
@@ -27,7 +27,7 @@ struct Held {
 }
 
 impl<'a> Ranking<'a> {
-    /// For at most so many results, in about so many bytes of memory.
+    /// For at most `most` results, in about `memory` bytes.
     pub(super) fn new(most: u64, memory: u64, disk: &'a Disk<'a>) -> Self {
         let (results, rows, runs) = (Vec::new(), Vec::new(), Runs::new());
         Self { most, memory: memory as usize, disk, results, rows, runs, spilled: false }
@@ -35,7 +35,7 @@ impl<'a> Ranking<'a> {
 
     pub(super) fn push(&mut self, selected: Selected<'_>) -> Result<(), Error> {
         let Selected { count, row, .. } = selected;
-        // Vectors double: half of their room may be empty.
+        // Vectors double: half of their capacity may be unused.
         let held = 2 * (self.rows.len() + size_of_val(&self.results[..]));
         if held + 2 * row.len() > self.memory && !self.results.is_empty() {
             self.sort();
@@ -48,7 +48,7 @@ impl<'a> Ranking<'a> {
         Ok(())
     }
 
-    /// Sorts what is in memory, and forgets what is not among the first.
+    /// Sorts the results in memory, and drops those not among the first.
     fn sort(&mut self) {
         // Equal counts stay in order.
         self.results.sort_by_key(|held| Reverse(held.count));
@@ -73,7 +73,7 @@ impl<'a> Ranking<'a> {
         })
     }
 
-    /// Writes what is sorted to a run.
+    /// Writes the sorted results to a run.
     fn spill(&mut self) -> Result<(), Error> {
         let mut runs = std::mem::replace(&mut self.runs, Runs::new());
         self.held().try_for_each(|selected| runs.push(self.disk, selected))?;
@@ -84,7 +84,7 @@ impl<'a> Ranking<'a> {
         Ok(())
     }
 
-    /// Writes the results, those with the highest counts first, of equal counts those that came first.
+    /// Writes the results, the highest counts first, equal counts in the order of places.
     pub(super) fn write(mut self, sink: &mut Sink<'_>) -> Result<(), Error> {
         self.sort();
         if !self.spilled {

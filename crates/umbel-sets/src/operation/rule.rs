@@ -10,12 +10,12 @@ use crate::table::{Cursor, Table};
 /// Which lines of the first inputs are selected.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
-    /// At least so many occurrences, or inputs that have the line.
+    /// The minimum number of occurrences, or of inputs that have the line.
     pub(super) at_least: u64,
     /// What is counted, if anything.
     pub(super) counted: Option<Counted>,
     pub(super) others: Others,
-    /// Every record is written that has a selected key, not only the first or last one of each key.
+    /// Every record with a selected key is written, not only the first or last one of each key.
     pub(super) every: bool,
     /// Results hold rows. Otherwise they hold places only, and one more pass writes the rows.
     pub(super) rows: bool,
@@ -26,14 +26,14 @@ pub(super) struct Rule {
 pub(super) enum Others {
     /// No other input has the line, or there are no others.
     Anti,
-    /// All others, so many, have the line.
+    /// All others, this many, have the line.
     Semi(u64),
-    /// Lines are told apart by whether another input has them: they count 2 then, and else 1.
+    /// Lines are marked by whether another input has them: they count 2 then, and else 1.
     Mark,
 }
 
 impl Rule {
-    /// Bytes left for a table when counts of its lines use part of `share`.
+    /// Bytes left for a table if counts of its lines use part of `share`.
     pub(super) fn table(self, share: u64) -> u64 {
         self.counted.map_or(share, |counted| Counts::table(counted, share))
     }
@@ -43,7 +43,7 @@ impl Rule {
         self.every || matches!(self.others, Others::Semi(_))
     }
 
-    /// Whether a key is wanted that so many of the other inputs have.
+    /// Whether a key is wanted that `met` of the other inputs have.
     pub(super) fn wants(self, met: u64) -> bool {
         match self.others {
             Others::Anti => met == 0,
@@ -52,7 +52,7 @@ impl Rule {
         }
     }
 
-    /// What a result counts, of a line that came so often and that so many of the other inputs have.
+    /// The count of a result, for a line that occurs `count` times and that `met` of the other inputs have.
     pub(super) fn count(self, count: u64, met: u64) -> u64 {
         if self.others == Others::Mark { 1 + u64::from(met > 0) } else { count }
     }
@@ -83,7 +83,7 @@ impl Rule {
         None
     }
 
-    /// Appends the selected lines of a table as a run of results, or as several where they do not arrive in the order of
+    /// Appends the selected lines of a table as a run of results, or as several if they do not arrive in the order of
     /// their places.
     pub(super) fn append(
         self,
@@ -93,7 +93,7 @@ impl Rule {
         disk: &Disk<'_>,
         runs: &mut Runs,
     ) -> Result<(), Error> {
-        /// Results sorted at once, 2.5 MiB of them.
+        /// Results sorted together, 2.5 MiB of them.
         const SOME: usize = if cfg!(test) { 16 } else { 1 << 16 };
         let mut cursor = Cursor::default();
         let mut next = || self.next(table, counts, met, &mut cursor);
@@ -131,7 +131,7 @@ impl Met {
         }
     }
 
-    /// Bytes left for a table when this uses part of `share`.
+    /// Bytes left for a table if this uses part of `share`.
     pub(super) fn table(share: u64, rule: Rule) -> u64 {
         match rule.others {
             Others::Semi(2..) => Counts::table(Counted::Inputs, share),

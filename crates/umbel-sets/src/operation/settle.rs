@@ -43,7 +43,7 @@ impl Part {
     }
 }
 
-/// What settling a partition needs.
+/// The context for settling a partition.
 #[derive(Clone, Copy)]
 pub(super) struct Settle<'a> {
     pub(super) disk: &'a Disk<'a>,
@@ -104,13 +104,13 @@ impl Settle<'_> {
         on_each(threads, work).into_iter().sum()
     }
 
-    /// Settles one partition; returns what is left for the next level, and how many distinct lines it held.
+    /// Settles one partition; returns the partitions left for the next level, and how many distinct lines it held.
     fn part(self, part: Part, runs: &Mutex<&mut Runs>) -> Result<(Vec<Part>, u64), Error> {
         let (rule, level, layout) = (self.rule, part.level + 1, part.lines.layout());
         let mut counts = rule.counted.map(Counts::new);
         let share = rule.table(self.memory - self.memory / 4);
         let share = if part.others.is_empty() { share } else { Met::table(share, rule) };
-        // What is written is read again from the partition.
+        // Written lines are read again from the partition.
         let held = if rule.every { Layout::Lines } else { layout };
         let mut table = Table::new(share, held)?;
         let mut rest: Option<Partitions> = None;

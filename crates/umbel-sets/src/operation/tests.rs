@@ -1,4 +1,4 @@
-//! Every operation against a model in memory, with budgets so small that every way through is taken.
+//! Compares every operation with a model in memory, with budgets so small that every path is taken.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,7 +15,7 @@ use crate::testing::{Files, cramped, files, input, lines, lines_of, options};
 const DISTINCT: Ask =
     Ask::Distinct(Distinct { at_least: 1, keep: Keep::First, counted: false, ranked: None });
 
-/// What is asked of some files.
+/// An operation on some files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ask {
     Distinct(Distinct),
@@ -37,7 +37,7 @@ fn distinctions() -> impl proptest::strategy::Strategy<Value = Distinct> {
         .prop_map(|(at_least, keep, counted, ranked)| Distinct { at_least, keep, counted, ranked })
 }
 
-/// Files, and each question that can be asked of them.
+/// Files, and each operation on them.
 fn cases() -> impl proptest::strategy::Strategy<Value = (Files, Ask)> {
     files(1..5).prop_flat_map(|files| {
         let most = files.inputs.len();
@@ -69,7 +69,7 @@ fn model(inputs: &[Vec<u8>], separator: u8, ask: Ask) -> Vec<u8> {
         met.places.push(place);
         met.within.insert(number);
     }
-    // Places at which lines are written, and how often each comes.
+    // The places of the lines written, and how often each occurs.
     let mut wanted: Vec<(usize, u64, &[u8])> = Vec::new();
     for (line, Met { places, within }) in met {
         let count = places.len() as u64;
@@ -177,8 +177,8 @@ proptest! {
     }
 }
 
-/// The answer by filters alone, with a rate so low that an error in some thousand cases has a chance under 1e-3: that of the
-/// model. Gives the error stated.
+/// The answer by filters alone equals the model's, with a rate so low that an error in some thousand cases has a
+/// probability under 1e-3. Returns the reported error.
 fn one_pass(files: &Files, ask: Ask) -> Result<ErrorBound, TestCaseError> {
     let dir = tempfile::tempdir().unwrap();
     let inputs = files.write(dir.path());
@@ -189,7 +189,7 @@ fn one_pass(files: &Files, ask: Ask) -> Result<ErrorBound, TestCaseError> {
     Ok(report.error.unwrap())
 }
 
-/// Every way through, at sizes where filters, tables and partitions matter.
+/// Every path, at sizes where filters, tables and partitions matter.
 #[test]
 fn every_strategy_is_taken_and_right() {
     let dir = tempfile::tempdir().unwrap();
@@ -229,7 +229,7 @@ fn every_strategy_is_taken_and_right() {
                 }
             }
         }
-        // Last lines go through a temporary file whenever some repeat; where all records stay, keys alone are held.
+        // Last lines go through a temporary file if some repeat; if all records are written, only keys are held.
         let fewer = matches!(
             ask,
             Ask::Distinct(Distinct { keep: Keep::Last, .. }) | Ask::Except { every: true }
@@ -315,7 +315,7 @@ fn long_lines_need_room_and_the_message_names_enough() {
     }
 }
 
-/// More inputs than may be read at the same time where it is counted in how many lines are.
+/// More inputs than may be read at the same time while the inputs with each line are counted.
 #[test]
 fn lines_in_some_of_many_small_inputs() {
     let dir = tempfile::tempdir().unwrap();
@@ -401,7 +401,7 @@ fn the_plan_names_passes_and_bytes() {
     }
 }
 
-/// Lines of a range of numbers in an order of its own.
+/// Lines of a range of numbers, in a scrambled order.
 fn mixed(range: std::ops::Range<u32>) -> Vec<u8> {
     let hasher = KeyHasher::with_seed(u64::from(range.start) << 32 | u64::from(range.end));
     let mut numbers: Vec<u32> = range.collect();
@@ -409,7 +409,7 @@ fn mixed(range: std::ops::Range<u32>) -> Vec<u8> {
     numbers.into_iter().flat_map(|number| lines(number..number + 1)).collect()
 }
 
-/// Both sides of each bound that decides whether `common` makes a filter.
+/// Both sides of each threshold that decides whether `common` makes a filter.
 #[test]
 fn common_makes_a_filter_where_it_spares_more_than_a_pass() {
     let dir = tempfile::tempdir().unwrap();
@@ -428,7 +428,7 @@ fn common_makes_a_filter_where_it_spares_more_than_a_pass() {
         // Over or under three fifths of it are shared, as far as samples show.
         (60_000..100_000, roomy, Strategy::Table),
         (98_000..138_000, roomy, Strategy::Filter),
-        // Two bits a line for a filter of the first, or less.
+        // Two bits per line for a filter of the first, or less.
         (0..90_000, 60_000, Strategy::Filter),
         (0..90_000, none, Strategy::Table),
     ] {
@@ -459,7 +459,7 @@ fn the_report_counts_what_was_compared_and_spilled() {
         let scarce = Budget { rest: 20_000, ..cramped(2) };
         let (_, spilled) = run(&job(&inputs, ask, scarce, &options));
         assert_eq!((spilled.lines, spilled.found), (8000, report.found));
-        // All that is written is read, some of it more than once.
+        // Everything written is read, some of it more than once.
         let least = lengths(&inputs) + spilled.bytes_spilled;
         assert!(spilled.bytes_spilled > 0 && spilled.bytes_read >= least, "{spilled:?}");
     }
@@ -479,7 +479,7 @@ fn a_line_set_aside_knows_nothing_of_the_table() {
     assert!(found == lines(10_000..20_000));
 }
 
-/// Where samples are taken lines are long, elsewhere short: far more than estimated.
+/// Where samples are read lines are long, elsewhere short: far more lines than estimated.
 fn hard_to_estimate(first: u64) -> Vec<u8> {
     const SAMPLE: usize = 32 << 10;
     let mut bytes = Vec::new();
@@ -512,7 +512,7 @@ fn the_rate_holds_when_lines_are_more_than_estimated() {
         let error = report.error.unwrap();
         assert!(error.missing + error.extra <= 1e-9, "{report:?}");
         assert!(found == model(&bytes, b'\n', ask), "{ask:?}");
-        // What is enough for the estimate need not be for the lines.
+        // Memory that suffices for the estimate need not suffice for the lines.
         let few = job.with_budget(Budget { rest: 2_000_000, ..budget });
         few.plan().unwrap();
         let error = few.run(&mut Vec::new()).unwrap_err();
@@ -520,7 +520,7 @@ fn the_rate_holds_when_lines_are_more_than_estimated() {
     }
 }
 
-/// Each different row of two files and in which it is, and of rows with keys which of them are new versions.
+/// Each different row of two files, with the file it is in, and for rows with keys which are new versions.
 fn differences(
     [old, new]: [&[Vec<u8>]; 2],
     key: impl Fn(&[u8]) -> Vec<u8>,

@@ -1,4 +1,4 @@
-//! The last pass: writes what could not be written when it was decided.
+//! The last pass: writes the lines that could not be written when they were decided.
 
 use std::sync::Mutex;
 
@@ -11,10 +11,10 @@ use crate::scan::{Lines, Visit};
 use crate::sink::Sink;
 use crate::spill::{Disk, Selected};
 
-/// The results of doubtful lines, and where lines go.
+/// The results of doubtful lines, and the destination of lines.
 pub(super) struct Output<'a, 'o> {
     results: &'a mut Results,
-    /// The place of the next result, and how often its line comes.
+    /// The place of the next result, and the count of its line.
     head: Option<(u64, u64)>,
     sink: &'a mut Sink<'o>,
 }
@@ -36,12 +36,12 @@ impl<'a, 'o> Output<'a, 'o> {
     }
 }
 
-/// Writes lines from a place on: those that come once, and those among the results.
+/// Writes lines from a place on: unique ones, and those among the results.
 pub(super) struct Write<'a, 'o> {
-    /// Lines that may come more than once; without it, all.
+    /// Lines that may be repeated; without it, all.
     pub(super) doubt: Option<&'a Blocked>,
     pub(super) from: u64,
-    /// Whether lines that come once are wanted.
+    /// Whether unique lines are wanted.
     pub(super) once: bool,
     pub(super) output: &'a Mutex<Output<'a, 'o>>,
     pub(super) disk: &'a Disk<'a>,

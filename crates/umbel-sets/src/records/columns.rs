@@ -1,17 +1,16 @@
 //! The fields of a row of columns, strictly after RFC 4180.
 //!
-//! The crate `csv` and its like take broken quotes as well as they can and do not tell; but after
-//! the first one, nobody knows where records end. So this refuses them: a quote opens a field or is
-//! doubled within quotes, and after the closing one comes a delimiter or the end. What it accepts it
-//! reads as `csv` does, which the tests compare.
+//! The crate `csv` and others silently make the best of broken quotes; but after the first one, nobody knows where
+//! records end. So this module refuses them: a quote opens a field or is doubled within quotes, and the closing one is
+//! followed by a delimiter or the end. What it accepts it reads as `csv` does, which the tests verify.
 
 use memchr::{memchr, memchr_iter, memchr2, memchr3};
 
 use super::{Flaw, Value, Written};
 use crate::error::QuoteFlaw;
 
-/// Reads the record of CSV that starts `bytes`, up to its end: finds the values of `columns`, in their
-/// order, and gives its length without the line feed.
+/// Reads the CSV record at the start of `bytes`: finds the values of `columns`, in their order, and returns the
+/// record's length without the line feed.
 pub(super) fn find(
     bytes: &[u8],
     delimiter: u8,
@@ -38,7 +37,7 @@ pub(super) fn find(
 pub(super) fn find_unquoted(row: &[u8], delimiter: u8, columns: &[usize], values: &mut Vec<Value>) {
     values.resize(columns.len(), Value::MISSING);
     if let [column] = *columns {
-        // Nothing behind that one column is looked at.
+        // Nothing after that column is read.
         let mut ends = memchr_iter(delimiter, row);
         let start = if column == 0 { Some(0) } else { ends.nth(column - 1).map(|at| at + 1) };
         if let Some(start) = start {
@@ -75,15 +74,15 @@ pub(super) fn between_blanks(row: &[u8]) -> impl Iterator<Item = Value> {
     })
 }
 
-/// Keeps a value wherever its column is asked for.
+/// Stores a value wherever its column is wanted.
 fn put(column: usize, value: Value, columns: &[usize], values: &mut [Value]) {
     for (place, _) in values.iter_mut().zip(columns).filter(|(_, wanted)| **wanted == column) {
         *place = value;
     }
 }
 
-/// Shows each value of the record that starts `bytes`, with the number of its column from 0; gives
-/// the record's length without the line feed. One walk finds the values, the end, and what is broken.
+/// Passes on each value of the record at the start of `bytes`, with the index of its column; returns the record's
+/// length without the line feed. One walk finds the values, the end, and errors.
 pub(super) fn each(
     bytes: &[u8],
     delimiter: u8,
@@ -132,7 +131,7 @@ pub(super) fn each(
     unreachable!("a record has an end")
 }
 
-/// As [`each`], of a row where a quote is a byte like others.
+/// Like [`each`], for a row where a quote is an ordinary byte.
 pub(super) fn each_unquoted(
     row: &[u8],
     delimiter: u8,

@@ -1,4 +1,4 @@
-//! Values in a JSON text, found by their path without building the text in memory.
+//! Finds values in a JSON text by their paths, without building the text in memory.
 
 use std::fmt;
 
@@ -43,7 +43,7 @@ pub(super) fn find(text: &[u8], paths: &[Path], values: &mut Vec<Value>) -> Resu
         let Some(raw) = at(text, &path.steps)? else {
             return Err(Flaw::NoField { field, found: found(text, &path.steps)? });
         };
-        // A raw value is a piece of the text it was read from.
+        // A raw value is a slice of the text it was read from.
         let start = raw.as_ptr() as usize - text.as_ptr() as usize;
         let end = start + raw.len();
         values.push(match raw.as_bytes() {
@@ -72,7 +72,7 @@ fn parse<'t, T>(
     read(&mut json).and_then(|value| json.end().map(|()| value)).map_err(Flaw::Json)
 }
 
-/// What there is where a path leads nowhere: the names of the innermost object reached, in words.
+/// What is there if a path leads nowhere: the names of the innermost object reached, for a message.
 fn found(text: &[u8], steps: &[Step]) -> Result<String, Flaw> {
     for depth in (0..steps.len()).rev() {
         let Some(inner) = at(text, &steps[..depth])? else { continue };
@@ -97,7 +97,7 @@ fn found(text: &[u8], steps: &[Step]) -> Result<String, Flaw> {
     Ok("nothing".to_owned())
 }
 
-/// Goes along a path and gives the value at its end as it is written.
+/// Follows a path and returns the value at its end, as written.
 struct Find<'p>(&'p [Step]);
 
 impl<'de> DeserializeSeed<'de> for Find<'_> {
@@ -169,7 +169,7 @@ impl<'de> Visitor<'de> for Find<'_> {
     }
 }
 
-/// Whether a member's name is the one looked for.
+/// Whether a member's name is the wanted one.
 struct Is<'n>(&'n str);
 
 impl<'de> DeserializeSeed<'de> for Is<'_> {
@@ -211,7 +211,7 @@ impl<'de> Visitor<'de> for Names {
     }
 }
 
-/// How many elements an array has.
+/// Counts the elements of an array.
 struct CountElements;
 
 impl<'de> Visitor<'de> for CountElements {

@@ -1,7 +1,7 @@
 //! Records and their keys: where a record ends, and which of its bytes are its key.
 //!
-//! A *row* is what comes out: all bytes of a record up to the line feed that ends it. Its *key* is
-//! what is hashed and compared: the row itself, or fields of it.
+//! A *row* is what is written: all bytes of a record up to the line feed that ends it. Its *key* is what is hashed and
+//! compared: the row itself, or fields of it.
 //!
 //! | format | a record ends at | the key of one field |
 //! |---|---|---|
@@ -11,12 +11,12 @@
 //! | fields | the separator | the field, between blanks |
 //! | JSON lines | a line feed | a string's text, unescaped; any other value as it is written |
 //!
-//! The key of several fields is, for each in the order asked, the length of its value as a u32,
-//! little-endian, then the value: no two lists of values give the same bytes. The key of one field
-//! is the value alone, so that a filter of plain lines answers for it. **These bytes are part of the
-//! format** of filters made with keys: FORMAT.md tells them to other readers.
+//! The key of several fields is, for each in the given order, the length of its value as a u32, little-endian, then the
+//! value: no two lists of values give the same bytes. The key of one field is the value alone, so that a filter of
+//! plain lines answers for it. **These bytes are part of the format** of filters made with keys: FORMAT.md documents
+//! them for other readers.
 //!
-//! This module cuts and extracts; who reads the bytes, and on which thread, is for `scan` to know.
+//! This module splits and extracts; `scan` knows who reads the bytes, and on which thread.
 
 mod columns;
 mod json;
@@ -35,11 +35,11 @@ pub(crate) use stored::{Layout, MOST_HEADER, Record};
 use crate::error::{Place, QuoteFlaw};
 use crate::{Error, Options};
 
-/// How inputs are cut into records, and what of a record is its key.
+/// How inputs are split into records, and which part of a record is its key.
 ///
-/// Fields are columns by their name in the header or by their number from 1 (a name wins), or paths
-/// into JSON: `user.id`, `tags.0`, or a JSON pointer such as `/a.b/c` for names with a dot. Without
-/// any field the whole record is the key. Lines that are empty, or blank in JSON, are no records.
+/// Fields are columns, given by their name in the header or by their number from 1 (a name wins), or paths into JSON:
+/// `user.id`, `tags.0`, or a JSON pointer such as `/a.b/c` for names with a dot. Without any field the whole record is
+/// the key. Empty lines, and blank ones in JSON, are not records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Records {
@@ -53,32 +53,31 @@ pub enum Records {
         delimiter: u8,
         /// Whether the first record of each input names the columns.
         header: bool,
-        /// The fields that are the key.
+        /// The fields of the key.
         key: Vec<String>,
     },
-    /// Lines of fields between runs of blanks, as awk reads them: spaces and tabs, of which those at the ends of a line count
-    /// for nothing. Lines end with [`Options::separator`](crate::Options::separator); a carriage return before it belongs
-    /// to the end.
+    /// Lines of fields separated by runs of spaces and tabs, as in awk; those at the ends of a line are ignored. Lines
+    /// end with [`Options::separator`](crate::Options::separator); a carriage return before it belongs to the end.
     Fields {
-        /// The fields that are the key, by their numbers from 1.
+        /// The fields of the key, by their numbers from 1.
         key: Vec<String>,
     },
     /// Tab-separated values as IANA registers them: no quotes, no escapes. Carriage returns as in CSV.
     Tsv {
         /// Whether the first record of each input names the columns.
         header: bool,
-        /// The fields that are the key.
+        /// The fields of the key.
         key: Vec<String>,
     },
-    /// One JSON text a line. Of a name that an object has twice, the last one counts.
+    /// One JSON text per line. If an object has a name twice, the last one counts.
     JsonLines {
-        /// The fields that are the key.
+        /// The fields of the key.
         key: Vec<String>,
     },
 }
 
 impl Records {
-    /// The fields that are the key, in the order asked; none when the whole record is.
+    /// Returns the fields of the key, in order; empty if the whole record is the key.
     pub fn key(&self) -> &[String] {
         match self {
             Self::Lines => &[],
@@ -89,7 +88,7 @@ impl Records {
         }
     }
 
-    /// What a column in front of a row is followed by; JSON lines have no columns.
+    /// The byte after a column in front of a row; JSON lines have no columns.
     pub(crate) fn column(&self) -> Option<u8> {
         match self {
             Self::Lines | Self::Fields { .. } | Self::Tsv { .. } => Some(b'\t'),
@@ -99,10 +98,10 @@ impl Records {
     }
 }
 
-/// What is done with a record that has not all fields of the key.
+/// What to do with a record that lacks a field of the key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
-    /// The job ends with [`Error::NoField`].
+    /// The job fails with [`Error::NoField`].
     #[default]
     Refuse,
     /// It is left out, and counted in [`Report::missing`](crate::Report::missing).
@@ -111,20 +110,20 @@ pub enum Missing {
     Keep,
 }
 
-/// What is done with a record that cannot be read.
+/// What to do with a record that cannot be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bad {
-    /// The job ends with [`Error::Json`], [`Error::Quote`] or [`Error::Ragged`].
+    /// The job fails with [`Error::Json`], [`Error::Quote`] or [`Error::Ragged`].
     #[default]
     Refuse,
     /// It is left out, and counted in [`Report::bad`](crate::Report::bad).
     Skip,
 }
 
-/// The values of a key of so many fields.
+/// The values of a key of `fields` fields.
 ///
 /// # Panics
-/// When `key` has another number of fields.
+/// If `key` has another number of fields.
 pub(crate) fn values_of(key: &[u8], fields: usize) -> impl Iterator<Item = &[u8]> {
     let mut rest = key;
     (0..fields).map(move |_| {
@@ -141,7 +140,7 @@ pub(crate) fn values_of(key: &[u8], fields: usize) -> impl Iterator<Item = &[u8]
 /// Where records end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
-    /// At every such byte.
+    /// At every byte of this value.
     At(u8),
     /// At line feeds outside of quotes.
     OutsideQuotes,
@@ -156,8 +155,8 @@ impl Ends {
         }
     }
 
-    /// Where the first record ends in `bytes`. `quoted` tells whether they start within quotes, and
-    /// afterwards whether what was looked at ends within them.
+    /// The end of the first record in `bytes`. `quoted` is whether they start within quotes, and afterwards whether the
+    /// bytes read end within them.
     pub(crate) fn find(self, bytes: &[u8], quoted: &mut bool) -> Option<usize> {
         match self {
             Self::At(byte) => memchr(byte, bytes),
@@ -168,7 +167,7 @@ impl Ends {
         }
     }
 
-    /// As [`find`](Self::find), for the last record; all of `bytes` is looked at.
+    /// Like [`find`](Self::find), for the last record; all of `bytes` is read.
     pub(crate) fn find_last(self, bytes: &[u8], quoted: &mut bool) -> Option<usize> {
         if let Self::At(byte) = self {
             return memrchr(byte, bytes);
@@ -180,7 +179,7 @@ impl Ends {
         start.checked_sub(1)
     }
 
-    /// Whether `bytes` turn quoted to unquoted.
+    /// Whether `bytes` change quoted to unquoted.
     pub(crate) fn turn_quotes(self, bytes: &[u8]) -> bool {
         self == Self::OutsideQuotes && memchr_iter(b'"', bytes).count() % 2 == 1
     }
@@ -190,16 +189,16 @@ impl Ends {
 pub(crate) struct Format {
     kind: Kind,
     header: bool,
-    /// The fields of the key as they were named.
+    /// The fields of the key, as named.
     fields: Vec<String>,
     /// The same, as paths into JSON.
     paths: Vec<json::Path>,
     normalization: Normalization,
     missing: Missing,
     bad: Bad,
-    /// Whole rows are compared, though they must have the fields of the key.
+    /// Whole rows are compared, but must have the fields of the key.
     by_row: bool,
-    /// Begins the key of a record without one: no other record has it.
+    /// The start of the key of a record without one: no other record has it.
     alone: [u8; 16],
 }
 
@@ -250,7 +249,7 @@ impl Format {
         })
     }
 
-    /// Takes whole rows for keys from now on.
+    /// Uses whole rows as keys from now on.
     pub(crate) fn compare_rows(&mut self) {
         self.by_row = true;
         if !self.fields.is_empty() {
@@ -267,12 +266,12 @@ impl Format {
         }
     }
 
-    /// How records are kept.
+    /// How records are stored.
     pub(crate) fn layout(&self) -> Layout {
         if self.is_lines() { Layout::Lines } else { Layout::Keyed }
     }
 
-    /// Whether every line is its own key, as it is.
+    /// Whether every line is its own key, unchanged.
     pub(crate) fn is_lines(&self) -> bool {
         matches!(self.kind, Kind::Lines(_)) && self.normalization.is_none()
     }
@@ -282,22 +281,21 @@ impl Format {
         self.header
     }
 
-    /// Bytes of memory that a byte of a record takes at most while it is being looked at: its own,
-    /// and two copies in keys, for each field that the byte may be part of.
+    /// The maximum bytes of memory per byte of a record while it is processed: its own, and two copies in keys, for
+    /// each field that the byte may be part of.
     pub(crate) fn weight(&self) -> u64 {
         let copies = if self.normalization.is_none() { 2 } else { 2 + normalize::GROWTH };
         1 + copies * self.fields.len().max(usize::from(!self.normalization.is_none())) as u64
     }
 
-    /// What the start of an input tells: `bytes`, which are `all` of it or may go on. `None` when
-    /// that is too little.
+    /// Reads the start of an input: `bytes`, which are `all` of it or may continue. `None` if that is too little.
     pub(crate) fn head(
         &self,
         name: &str,
         bytes: &[u8],
         all: bool,
     ) -> Result<Option<Head<'_>>, Error> {
-        // A line that comes alone is looked at before more of a pipe is there.
+        // A line that arrives alone is processed before more of a pipe is there.
         if bytes.len() < MARK.len() && MARK.starts_with(bytes) && !all {
             return Ok(None);
         }
@@ -328,7 +326,7 @@ impl Format {
         Ok(all.then_some(head))
     }
 
-    /// Whether what is there of a record, which `goes_on` or not, has broken quotes.
+    /// Checks the quotes of a record so far; `goes_on` is whether it continues.
     pub(crate) fn check_quotes(&self, start: &[u8], goes_on: bool) -> Result<(), Flaw> {
         let Kind::Csv(delimiter) = self.kind else { return Ok(()) };
         match columns::find(start, delimiter, &[], &mut Vec::new()) {
@@ -368,7 +366,7 @@ impl Format {
         self.fields.iter().map(find).collect()
     }
 
-    /// What is wrong with the record at `offset` of the input `name`.
+    /// The error for the record at `offset` of the input `name`.
     pub(crate) fn error(&self, flaw: Flaw, name: &str, offset: u64) -> Error {
         let place = |within: usize| Place::new(name, offset + within as u64);
         match flaw {
@@ -385,7 +383,7 @@ impl Format {
     }
 }
 
-/// A byte order mark in UTF-8, which some programs put first.
+/// A byte order mark in UTF-8, which some programs write first.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Bytes of a mark at the start of an input.
@@ -412,7 +410,7 @@ fn list<T: AsRef<[u8]>>(names: impl ExactSizeIterator<Item = T>) -> String {
     list.join(", ")
 }
 
-/// What the start of an input tells.
+/// The information at the start of an input.
 pub(crate) struct Head<'f> {
     /// Where its records start.
     pub(crate) start: usize,
@@ -421,14 +419,14 @@ pub(crate) struct Head<'f> {
     pub(crate) cut: Cut<'f>,
 }
 
-/// How the keys of one input's records are found.
+/// Finds the keys of one input's records.
 pub(crate) struct Cut<'f> {
     format: &'f Format,
     /// The columns of the key.
     columns: Vec<usize>,
 }
 
-/// Where a key is: in its row, or among the keys that had to be copied.
+/// The location of a key: in its row, or among the keys that had to be copied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum KeyAt {
     Row { start: u32, length: u32 },
@@ -453,30 +451,30 @@ pub(crate) enum Flaw {
         flaw: QuoteFlaw,
         at: usize,
     },
-    /// It has no such field of the key, but `found`.
+    /// It lacks a field of the key, and has `found`.
     NoField {
         field: usize,
         found: String,
     },
     Json(serde_json::Error),
-    /// It has `found` fields where the header has other `columns`, and was to be put in another order.
+    /// It has `found` fields where the header has `columns`, and was to be reordered.
     Ragged {
         found: usize,
         columns: usize,
     },
-    /// A key of so many bytes, 2³² or more.
+    /// A key of this many bytes, 2³² or more.
     GiantKey(u64),
 }
 
-/// What a record is.
+/// The result of reading a record.
 pub(crate) enum Found {
-    /// One with a key.
+    /// A record with a key.
     Key(KeyAt),
-    /// An empty line, which is no record.
+    /// An empty line, which is not a record.
     Blank,
-    /// One that is left out since it has not all fields of the key.
+    /// A record left out because it lacks a field of the key.
     Missing,
-    /// One that is left out since it cannot be read.
+    /// A record left out because it cannot be read.
     Bad,
 }
 
@@ -498,17 +496,17 @@ enum Written {
     Escaped,
 }
 
-/// Keys that are no piece of their row, one after the other.
+/// Keys that are not a part of their row.
 #[derive(Default)]
 pub(crate) struct Copied {
     pub(crate) bytes: Vec<u8>,
-    /// The values of the record at hand.
+    /// The values of the present record.
     values: Vec<Value>,
 }
 
 impl Cut<'_> {
-    /// Reads the record that starts `bytes`, which are at some place of the input: gives its length without its end, and
-    /// what it is.
+    /// Reads the record at the start of `bytes`, which are at some place of the input: returns its length without its
+    /// end, and what it is.
     pub(crate) fn next(
         &self,
         bytes: &[u8],
@@ -538,7 +536,7 @@ impl Cut<'_> {
         ))
     }
 
-    /// The length of the record that starts `bytes`, whether it is one, and its values; those that are missing are so marked.
+    /// The length of the record at the start of `bytes`, whether it is one, and its values, with missing ones marked.
     fn find(&self, bytes: &[u8], copied: &mut Copied) -> Result<(usize, Result<bool, Flaw>), Flaw> {
         let values = &mut copied.values;
         if let Kind::Csv(delimiter) = self.format.kind {
@@ -569,7 +567,7 @@ impl Cut<'_> {
         Ok((end, found.map(|()| true)))
     }
 
-    /// Whether all values of a row of columns are there.
+    /// Checks that all values of a row of columns are present.
     fn check_present(&self, row: &[u8], values: &[Value]) -> Result<(), Flaw> {
         let Some(field) = values.iter().position(Value::is_missing) else { return Ok(()) };
         let mut count = 0;
@@ -668,7 +666,7 @@ impl Copied {
                 self.bytes.extend_from_slice(&[0; 4]);
                 value.copy(row, &mut self.bytes)?;
                 normalization.apply(&mut self.bytes, prefix + 4);
-                // A value is no longer than its row, or a few times that when it was normalized.
+                // A value is no longer than its row, or a few times that if normalized.
                 let length = (self.bytes.len() - prefix - 4) as u32;
                 self.bytes[prefix..prefix + 4].copy_from_slice(&length.to_le_bytes());
             }
@@ -680,14 +678,14 @@ impl Copied {
         }
     }
 
-    /// A key of its own.
+    /// A unique key.
     fn alone(&mut self, key: [[u8; 16]; 2]) -> KeyAt {
         let start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(key.as_flattened());
         KeyAt::Copied { start, length: 32 }
     }
 
-    /// Appends a key of another one; gives where it is here.
+    /// Appends a key of another one; returns its location here.
     pub(crate) fn keep(&mut self, key: KeyAt, other: &Self) -> KeyAt {
         let KeyAt::Copied { start, length } = key else { return key };
         let begin = self.bytes.len() as u32;
@@ -705,7 +703,7 @@ impl Copied {
 }
 
 impl Value {
-    /// Stands for a value that is not there.
+    /// Stands for a missing value.
     const MISSING: Self = Self { start: usize::MAX, end: 0, written: Written::Plain };
 
     fn is_missing(&self) -> bool {

@@ -1,21 +1,21 @@
-//! What of a key counts when it is compared.
+//! Which differences between keys to ignore.
 
 use caseless::Caseless;
 use url::Url;
 
-/// What makes keys equal that differ in their bytes. What is written is not changed.
+/// Which differences between keys to ignore. Output is not changed.
 ///
-/// Applied in the order of the fields here, to each field of a key by itself.
+/// The steps are applied in the order of the fields here, to each field of a key by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Normalization {
-    /// A carriage return at the end does not count.
+    /// Ignores a carriage return at the end.
     pub crlf: bool,
-    /// White space of ASCII at both ends does not count.
+    /// Ignores ASCII white space at both ends.
     pub trim: bool,
-    /// A URL counts as the WHATWG's standard writes it, without its fragment: scheme and host in lower case, no port that
-    /// is the scheme's own, no dots as segments of its path. What is no absolute URL counts as it is.
+    /// Normalizes a URL by the WHATWG standard, without its fragment: scheme and host in lower case, no default port,
+    /// no dot segments in its path. A key that is not an absolute URL is unchanged.
     pub url: bool,
-    /// Letters count without their case, after Unicode's default caseless matching; bytes that are no UTF-8 as they are.
+    /// Ignores the case of letters, by Unicode's default caseless matching; bytes that are not UTF-8 are unchanged.
     pub ignore_case: bool,
 }
 
@@ -24,7 +24,7 @@ pub struct Normalization {
 pub(super) const GROWTH: u64 = 9;
 
 impl Normalization {
-    /// Whether keys are compared as they are.
+    /// Returns whether keys are compared unchanged.
     pub fn is_none(self) -> bool {
         self == Self::default()
     }
@@ -52,7 +52,7 @@ impl Normalization {
     }
 }
 
-/// A URL as it counts.
+/// A normalized URL.
 fn url(text: &[u8]) -> Option<String> {
     let mut url = Url::parse(str::from_utf8(text).ok()?).ok()?;
     url.set_fragment(None);

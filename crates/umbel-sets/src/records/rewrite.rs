@@ -1,8 +1,8 @@
-//! Inputs of columns that are copied, row by row, before they are worked with: put in the order of another header's columns,
-//! or without rows that cannot be read.
+//! Copies inputs of columns row by row before other work: with the columns in the order of another header, or without
+//! rows that cannot be read.
 //!
-//! Behind a broken quote, nobody knows where records end; here the next one is taken to start on the next line. Who reads
-//! an input in pieces on several threads cannot do that, so this is done before.
+//! After a broken quote, nobody knows where records end; here the next one is assumed to start on the next line. A
+//! reader that reads an input in pieces on several threads cannot do that, so it is done before.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::report::Progress;
 use crate::scan::skip_line;
 use crate::{Error, Options};
 
-/// A record may have one part in so many of the memory: it is held twice, in vectors that grow by doubling.
+/// The part of the memory that a record may use, one in this many: it is held twice, in vectors that grow by doubling.
 const SHARE: u64 = 8;
 
-/// Makes inputs of columns fit to be worked with together.
+/// Prepares inputs of columns for work on all of them.
 ///
-/// Where `rows` of all of them go out under the first header, or whole rows are compared, an input whose header has the same
-/// names in another order is copied to a temporary file in the order of the first. CSV is copied without the records that
-/// cannot be read if these are [left out](Bad::Skip). All others are given back as they are.
+/// If `rows` of all inputs are written under the first header, or whole rows are compared, an input whose header has
+/// the same names in another order is copied to a temporary file in the order of the first. CSV is copied without the
+/// records that cannot be read if these are [left out](Bad::Skip). All other inputs are returned unchanged.
 ///
 /// # Errors
 /// [`Error::OtherColumns`] for a header with other names; those of reading and of temporary files.
@@ -65,8 +65,8 @@ pub fn align(inputs: Vec<Input>, rows: bool, options: &Options) -> Result<Vec<In
     Ok(aligned)
 }
 
-/// Whether inputs that are worked with together must have headers with the same names: where `rows` of all of them go out,
-/// or whole rows are compared.
+/// Returns whether inputs must have headers with the same names: if `rows` of all of them are written, or whole rows
+/// are compared.
 pub fn compares_headers(rows: bool, options: &Options) -> bool {
     let has_names = matches!(
         options.records,
@@ -75,12 +75,12 @@ pub fn compares_headers(rows: bool, options: &Options) -> bool {
     has_names && (rows || options.records.key().is_empty())
 }
 
-/// Whether rows of CSV that cannot be read are to be left out, which takes a copy of the input.
+/// Returns whether unreadable rows of CSV are left out, which requires a copy of the input.
 pub fn leaves_bad_rows_out(options: &Options) -> bool {
     options.bad == Bad::Skip && matches!(options.records, Records::Csv { .. })
 }
 
-/// Where each of `wanted` names is among the `found`, if these are the same.
+/// The index of each of the `wanted` names among the `found`, if these are the same.
 fn order(wanted: &[Vec<u8>], found: &[Vec<u8>]) -> Option<Vec<usize>> {
     let mut left: Vec<_> = found.iter().map(Some).collect();
     let mut take = |name: &Vec<u8>| {
@@ -92,7 +92,7 @@ fn order(wanted: &[Vec<u8>], found: &[Vec<u8>]) -> Option<Vec<usize>> {
     (order.len() == found.len()).then_some(order)
 }
 
-/// In words, which names only one of two headers has.
+/// The names that only one of two headers has, for a message.
 fn difference(wanted: &[Vec<u8>], found: &[Vec<u8>]) -> String {
     let without = |names: &[Vec<u8>], others: &[Vec<u8>]| {
         let mut others = others.to_vec();
@@ -112,18 +112,18 @@ fn difference(wanted: &[Vec<u8>], found: &[Vec<u8>]) -> String {
     words.map(|(what, names)| what.to_owned() + &list(names.iter())).collect::<Vec<_>>().join(", ")
 }
 
-/// The length of a record without its end, and whether it is one: an empty line is none.
+/// The length of a record without its end, and whether it is one: an empty line is not.
 type Next = (usize, Result<bool, Flaw>);
 
-/// The rows of an input, in another order of columns, and without those that cannot be read where these are left out.
+/// The rows of an input, with its columns in another order, and without unreadable rows if these are left out.
 pub struct Rewritten<R> {
     source: R,
     name: String,
     format: Format,
     progress: Arc<Progress>,
-    /// For each column that goes out, its number here; empty for all as they are.
+    /// For each column written, its index here; empty for all unchanged.
     order: Vec<usize>,
-    /// What was read, from the next record on, which starts at `offset` of the source.
+    /// The bytes read, from the next record on, which starts at `offset` of the source.
     buffer: Vec<u8>,
     begin: usize,
     offset: u64,
@@ -131,19 +131,19 @@ pub struct Rewritten<R> {
     passed: LineCounter,
     ended: bool,
     started: bool,
-    /// Whether the header is behind.
+    /// Whether the header was passed.
     headed: bool,
-    /// A record may have so many bytes.
+    /// The maximum bytes of a record.
     most: usize,
     out: Vec<u8>,
     given: usize,
 }
 
 impl<R: Read> Rewritten<R> {
-    /// The rows of `source`, which has the `name` given.
+    /// Reads the rows of `source`, named `name`.
     ///
     /// # Errors
-    /// As for any work with these options.
+    /// Those of any work with these options.
     pub fn new(name: &str, source: R, options: &Options) -> Result<Self, Error> {
         let format = Format::new(options)?;
         Ok(Self {
@@ -185,7 +185,7 @@ impl<R: Read> Rewritten<R> {
         }
     }
 
-    /// The length of the record that starts the buffer, and whether it is one, with its values as they are written; `None`
+    /// The length of the record at the start of the buffer, and whether it is one, with its values as written; `None`
     /// at the end.
     fn record(&mut self, values: &mut Vec<Value>) -> Result<Option<Next>, Error> {
         loop {
@@ -229,7 +229,7 @@ impl<R: Read> Rewritten<R> {
                         }
                         (length, Ok(!text.is_empty()))
                     }
-                    // The next record is taken to start on the next line.
+                    // The next record is assumed to start on the next line.
                     Err(flaw) => (next_line, Err(flaw)),
                 }));
             }
@@ -237,7 +237,7 @@ impl<R: Read> Rewritten<R> {
         }
     }
 
-    /// The record at hand does not fit; reads on to its end.
+    /// The present record does not fit; reads on to its end.
     fn too_long(&mut self) -> Error {
         let (ends, mut quoted) = (self.format.ends(), false);
         let held = &self.buffer[self.begin..];
@@ -250,7 +250,7 @@ impl<R: Read> Rewritten<R> {
         Error::LongLine { at, length, cap, least: (SHARE * length).next_multiple_of(1 << 20) }
     }
 
-    /// What is wrong with the record at hand.
+    /// The error for the present record.
     fn error(&self, flaw: Flaw) -> Error {
         let error = self.format.error(flaw, &self.name, self.offset);
         self.passed.locate(error, &self.buffer[self.begin..], self.offset)
@@ -259,7 +259,7 @@ impl<R: Read> Rewritten<R> {
     fn read_on(&mut self) -> Result<(), Error> {
         const PIECE: usize = 1 << 16;
         self.buffer.drain(..std::mem::take(&mut self.begin));
-        // A record that is long is looked at again only when there is twice as much of it.
+        // A long record is read again only once there is twice as much of it.
         let (held, more) = (self.buffer.len(), self.buffer.len().max(PIECE));
         self.buffer.resize(held + more, 0);
         let mut filled = held;
@@ -275,7 +275,7 @@ impl<R: Read> Rewritten<R> {
                     return Err(crate::input::read_error(self.name.clone(), source));
                 }
             }
-            // Pipes give little at once: what is there may be a whole record.
+            // Pipes deliver little at a time: what is there may be a whole record.
             if filled > held && memchr::memchr(b'\n', &self.buffer[held..filled]).is_some() {
                 break;
             }
@@ -284,7 +284,7 @@ impl<R: Read> Rewritten<R> {
         Ok(())
     }
 
-    /// Goes on behind a record and its end.
+    /// Advances past a record and its end.
     fn leave(&mut self, length: usize) {
         let end = (self.begin + length + 1).min(self.buffer.len());
         self.passed.pass(&self.buffer[self.begin..end]);
@@ -292,7 +292,7 @@ impl<R: Read> Rewritten<R> {
         self.begin = end;
     }
 
-    /// Makes the next rows that go out; whether there are any.
+    /// Produces the next rows; returns whether there are any.
     fn refill(&mut self) -> Result<bool, Error> {
         const ENOUGH: usize = 1 << 16;
         self.out.clear();
@@ -313,7 +313,7 @@ impl<R: Read> Rewritten<R> {
                 Err(flaw) => return Err(self.error(flaw)),
             }
             self.leave(length);
-            // What a pipe gave is passed on before more is waited for.
+            // What a pipe delivered is passed on before waiting for more.
             if self.begin == self.buffer.len() && !self.out.is_empty() {
                 break;
             }
@@ -344,7 +344,7 @@ fn put(
             out.push(delimiter);
         }
         let Value { start, end, .. } = values[column];
-        // A value in quotes goes out with them.
+        // A quoted value is written with its quotes.
         let quoted = matches!(kind, Kind::Csv(_)) && start > 0 && row[start - 1] == b'"';
         let quotes = usize::from(quoted);
         out.extend_from_slice(&row[start - quotes..end + quotes]);

@@ -1,8 +1,8 @@
-//! A record as it is kept, in memory and in temporary files.
+//! A record as stored in memory and in temporary files.
 //!
 //! ```text
 //! lines   length u32 | the line
-//! keyed   length u32 | key start u32 | key length u32 | the row | the key, unless it lies in the row
+//! keyed   length u32 | key start u32 | key length u32 | the row | the key, unless it is in the row
 //! ```
 //!
 //! A key starts at its offset in the row, or where the row ends.
@@ -18,7 +18,7 @@ pub(crate) struct Record<'a> {
 enum Key<'a> {
     /// All of the row.
     Row,
-    /// A piece of it.
+    /// A part of it.
     Within {
         start: u32,
         length: u32,
@@ -32,12 +32,12 @@ impl<'a> Record<'a> {
         Self { row: line, key: Key::Row }
     }
 
-    /// A row with a piece of it as its key.
+    /// A row with a part of it as its key.
     pub(crate) fn within(row: &'a [u8], start: u32, length: u32) -> Self {
         Self { row, key: Key::Within { start, length } }
     }
 
-    /// A row whose key is somewhere else.
+    /// A row whose key is elsewhere.
     pub(crate) fn apart(row: &'a [u8], key: &'a [u8]) -> Self {
         Self { row, key: Key::Apart(key) }
     }
@@ -51,7 +51,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// How records are kept.
+/// How records are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// A line is its own key.
@@ -108,7 +108,7 @@ impl Layout {
         }
     }
 
-    /// The record whose header starts `bytes`.
+    /// The record whose header is at the start of `bytes`.
     pub(crate) fn read(self, bytes: &[u8]) -> Record<'_> {
         let body = &bytes[self.header_size()..];
         let row = &body[..word(bytes, 0)];

@@ -1,5 +1,4 @@
-//! Records against readers that go through a whole input one record after the other: the crate `csv`,
-//! and `serde_json` line by line.
+//! Compares records with readers of a whole input: the crate `csv`, and `serde_json` line by line.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -20,12 +19,12 @@ use crate::{Input, Options, Progress, SetOperation, Spool};
 /// A record as it was seen: offset, row, key.
 type Seen = (u64, Vec<u8>, Vec<u8>);
 
-/// Hands all records on and notes them.
+/// Passes on all records and notes them.
 #[derive(Default)]
 struct Collect {
     header: Mutex<Option<Vec<u8>>>,
     seen: Mutex<Vec<Seen>>,
-    /// Of each, the number of its input and its place.
+    /// For each, the index of its input and its place.
     places: Mutex<Vec<(usize, u64)>>,
     room: u64,
 }
@@ -62,7 +61,7 @@ impl Visit for Collect {
     }
 }
 
-/// Gives a few bytes at a time.
+/// Delivers a few bytes at a time.
 struct Drip<'a>(&'a [u8], usize);
 
 impl Read for Drip<'_> {
@@ -91,7 +90,7 @@ fn input(dir: &Path, bytes: &[u8]) -> [Input; 1] {
     [Spool::new(&options).unwrap().add("input", bytes).unwrap()]
 }
 
-/// What a scan sees of `bytes`, in chunks by threads or as a stream, with the header.
+/// What a scan reads of `bytes`, in chunks by threads or as a stream, with the header.
 fn see(
     records: &Records,
     bytes: &[u8],
@@ -137,7 +136,7 @@ struct Table {
     bytes: Vec<u8>,
 }
 
-/// Fields with all that is special, quoted where they must be and sometimes where not.
+/// Fields with all special characters, quoted where they must be and sometimes where not.
 fn table(columns: usize, delimiter: u8) -> impl Strategy<Value = Table> {
     let byte = prop_oneof![
         3 => select(&b"ab"[..]),
@@ -257,7 +256,7 @@ proptest! {
         let key: Vec<usize> = key.into_iter().map(|column| column % columns).collect();
         let mut expected = model(&table, delimiter);
         let names = (header && !expected.is_empty()).then(|| expected.remove(0));
-        // A name that is a number, or is there twice, is another matter.
+        // Names that are numbers or repeated are different cases.
         let plain = |(_, _, names): &(u64, Vec<u8>, Vec<Vec<u8>>)| {
             names.iter().all(|name| number(&String::from_utf8_lossy(name)).is_none())
         };
@@ -380,7 +379,7 @@ proptest! {
                     } else if let Some(text) = id {
                         prop_assert_eq!(found, text);
                     } else {
-                        // As it is written, blanks and all.
+                        // As written, including blanks.
                         let value: serde_json::Value = serde_json::from_slice(found).unwrap();
                         let whole: serde_json::Value = serde_json::from_slice(row).unwrap();
                         prop_assert_eq!(&value, &whole["id"]);
@@ -534,8 +533,8 @@ fn keys_of_several_fields_are_not_mistaken_for_others() {
 }
 
 proptest! {
-    /// Inputs of any length, empty ones and headers alone among them, on any number of threads: as each by itself, one
-    /// after the other.
+    /// Inputs of any length, including empty ones and bare headers, on any number of threads, are read like each by
+    /// itself, in order.
     #[test]
     fn many_inputs_are_seen_in_their_order(
         files in proptest::collection::vec("(\"?[a-c],[a-c]\"?\n){0,20}", 1..12),

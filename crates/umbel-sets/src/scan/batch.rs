@@ -7,13 +7,13 @@ use super::{Lines, Scanner, Span, Tally, Visit};
 use crate::line_ends::LineEnds;
 use crate::records::{Copied, Cut, Found, KeyAt};
 
-/// Lines found and hashed at once: enough to overlap cache misses, few enough to stay in L1.
+/// Lines found and hashed together: enough to overlap cache misses, few enough to stay in L1.
 const BATCH: usize = 256;
 
-/// Where some lines are from.
+/// The origin of some lines.
 #[derive(Clone, Copy)]
 pub(super) struct Origin<'a> {
-    /// The number of the input among all, and its name.
+    /// The index of the input among all, and its name.
     pub(super) input: usize,
     pub(super) name: &'a str,
     /// Where the input starts among all.
@@ -22,12 +22,12 @@ pub(super) struct Origin<'a> {
     pub(super) offset: u64,
 }
 
-/// Finds and hashes lines, shows them to a visitor and hands on what it keeps.
+/// Finds and hashes lines, passes them to a visitor and hands on those it keeps.
 pub(super) struct Batch<'a> {
     scanner: &'a Scanner<'a>,
     spans: Vec<Span>,
     hashes: Vec<KeyHash>,
-    /// Where keys are, and those that are no piece of their line; empty for lines as such.
+    /// The locations of keys, and those that are not a part of their line; empty for plain lines.
     keys: Vec<KeyAt>,
     copied: Copied,
     keep: Vec<bool>,
@@ -55,8 +55,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Shows the lines of `bytes`, the last of which may have no end. `turn` is waited for before
-    /// kept lines are handed on in order.
+    /// Passes on the lines of `bytes`, the last of which may have no end. Waits for `turn` before kept lines are handed
+    /// on in order.
     pub(super) fn lines<V: Visit>(
         &mut self,
         bytes: &[u8],
@@ -85,7 +85,7 @@ impl<'a> Batch<'a> {
         self.hand_on(bytes, origin, visit, local, &turn)
     }
 
-    /// As [`lines`](Self::lines), for records with keys.
+    /// Like [`lines`](Self::lines), for records with keys.
     fn records<V: Visit>(
         &mut self,
         bytes: &[u8],
@@ -113,7 +113,7 @@ impl<'a> Batch<'a> {
                     length
                 }
                 Err(flaw) => {
-                    // The records before it are in order, in this chunk and in those before.
+                    // The records before it are fine, in this chunk and in those before.
                     self.show(bytes, origin, visit, local, &turn)?;
                     self.hand_on(bytes, origin, visit, local, &turn)?;
                     turn()?;

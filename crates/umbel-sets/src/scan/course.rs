@@ -18,11 +18,11 @@ pub(super) struct Course<'a> {
 /// A chunk of an input.
 #[derive(Clone, Copy)]
 pub(super) struct Chunk {
-    /// The number of the input among all.
+    /// The index of the input among all.
     pub(super) input: usize,
     /// Whether it is the first one of the input.
     pub(super) first: bool,
-    /// Where it starts and ends in the input.
+    /// Its start and end in the input.
     pub(super) start: u64,
     pub(super) end: u64,
 }

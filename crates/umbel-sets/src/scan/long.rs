@@ -1,4 +1,4 @@
-//! Lines longer than a chunk: how far a buffer may grow for one, and what is told when it may not.
+//! Lines longer than a chunk: how far a buffer may grow for one, and the error if it may not.
 
 use std::io::Read;
 
@@ -8,8 +8,8 @@ use crate::error::Place;
 use crate::records::{Ends, mark};
 
 impl Scanner<'_> {
-    /// Whether there is room for a buffer of `longer` bytes for the last record in it, of which more
-    /// comes from `source`. A record that never ends for a broken quote is told as such.
+    /// Checks that there is room for a buffer of `longer` bytes for the last record in it, of which more comes from
+    /// `source`. A record that never ends because of a broken quote is reported as such.
     pub(super) fn check_long(
         &self,
         loaded: &Loaded<'_>,
@@ -18,7 +18,7 @@ impl Scanner<'_> {
         source: &mut impl Read,
     ) -> Result<(), Error> {
         let &Loaded { name, buffer, first, offset } = loaded;
-        // A mark stands before the first record while the head is not found yet.
+        // A mark precedes the first record until the head is found.
         let headless = offset == 0;
         let records = if headless { first + mark(&buffer[first..]) } else { first };
         let mut quoted = false;
@@ -47,11 +47,11 @@ impl Scanner<'_> {
     }
 }
 
-/// What has been read of records of which the last one is long.
+/// What was read of records of which the last one is long.
 pub(super) struct Loaded<'a> {
     pub(super) name: &'a str,
     pub(super) buffer: &'a [u8],
-    /// Where the first of them starts, in the buffer and in the input.
+    /// The start of the first of them, in the buffer and in the input.
     pub(super) first: usize,
     pub(super) offset: u64,
 }
@@ -62,7 +62,7 @@ pub(super) fn grown(length: usize) -> usize {
     length + (length / 4).max(if cfg!(test) { 1 << 5 } else { 1 << 16 })
 }
 
-/// Reads up to the end of the line; gives the bytes before it, and whether it was found.
+/// Reads up to the end of the line; returns the bytes before it, and whether it was found.
 pub(crate) fn skip_line(source: &mut impl Read, ends: Ends, quoted: &mut bool) -> (u64, bool) {
     let mut piece = vec![0; 1 << 16];
     let mut length = 0;

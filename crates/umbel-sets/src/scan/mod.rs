@@ -1,19 +1,18 @@
-//! Reading inputs in parallel, cut at the ends of lines, or of other records.
+//! Reads inputs in parallel, split at the ends of lines or other records.
 //!
-//! The inputs lie end to end, and each is cut into chunks of equal size, its last one aside: to workers a thousand small
-//! files are as one large one. A worker takes the next chunk and owns the lines that
-//! *start* in it: it looks at the byte before the chunk to tell whether a line starts at its first
-//! byte, and reads beyond its end until its last line ends. Lines are found and hashed in batches;
-//! what a visitor keeps of them is handed on in the order of the inputs, whichever worker was first.
+//! The inputs are laid end to end, and each is divided into chunks of equal size, except its last one: to workers a
+//! thousand small files are like one large one. A worker takes the next chunk and owns the lines that *start* in it: it
+//! reads the byte before the chunk to see whether a line starts at its first byte, and reads beyond its end until its
+//! last line ends. Lines are found and hashed in batches; those that a visitor keeps are handed on in the order of the
+//! inputs, whichever worker was first.
 //!
-//! Where records may have line feeds in quotes, a worker has to know whether its chunk starts within
-//! quotes. It counts those in its chunk as soon as it has read it, and gets from the worker of the
-//! chunk before, in turn, whether there was an odd number before: no pass more, and hardly a wait.
-//! Of several broken records the first one is told, whichever worker found one first.
+//! If records may have line feeds in quotes, a worker must know whether its chunk starts within quotes. It counts the
+//! quotes in its chunk as soon as it has read it, and learns from the worker of the chunk before, in turn, whether the
+//! number before was odd: no additional pass, and hardly any waiting. Of several broken records the first one is
+//! reported, whichever worker found one first.
 //!
-//! Memory: a chunk and its slack a worker; for keys that are copied, half of that for the chunk and
-//! half for keys. A line longer than that is read only by the worker whose turn it is, so there is
-//! one such line in memory at a time.
+//! Memory: a chunk and its slack per worker; for keys that are copied, half of that for the chunk and half for keys. A
+//! longer line is read only by the worker whose turn it is, so there is one such line in memory at a time.
 
 mod batch;
 mod course;
@@ -42,20 +41,20 @@ use long::{Loaded, grown};
 use turns::{Halt, StopOnDrop, Turns};
 use worker::Worker;
 
-/// What is done with the lines of inputs.
+/// Processes the lines of inputs.
 pub(crate) trait Visit: Sync {
-    /// What one worker carries from batch to batch.
+    /// The state of a worker, from batch to batch.
     type Local: Send;
 
     fn local(&self) -> Self::Local;
 
-    /// Gets the header of the first input that has one, before any line.
+    /// Receives the header of the first input that has one, before any line.
     fn header(&self, _row: &[u8]) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Sees lines, in any order, on any thread; sets `keep[i]` for those to hand on in order. All of them unless it
-    /// says otherwise.
+    /// Processes lines, in any order, on any thread; sets `keep[i]` for those to hand on in order: by default, all of
+    /// them.
     fn batch(
         &self,
         _local: &mut Self::Local,
@@ -66,33 +65,33 @@ pub(crate) trait Visit: Sync {
         Ok(())
     }
 
-    /// Gets the lines kept by this worker since the last time, which are of one input; where it is
+    /// Receives the lines kept by this worker since the last call, all from one input; if it is
     /// [`ordered`](Self::ordered), one thread at a time, in the order of the inputs.
     fn kept(&self, _local: &mut Self::Local, _lines: &Lines<'_>) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Whether a worker carries what it has to hand on even when no line was kept.
+    /// Whether a worker has something to hand on even if no line was kept.
     fn carries(&self, _local: &Self::Local) -> bool {
         false
     }
 
-    /// Whether kept lines are handed on in order: a worker that is ahead waits with them for its turn.
+    /// Whether kept lines are handed on in order: a worker that is ahead then waits for its turn.
     fn ordered(&self) -> bool {
         true
     }
 
-    /// Takes back what a worker carried.
+    /// Receives the final state of a worker.
     fn finish(&self, _local: Self::Local) -> Result<(), Error> {
         Ok(())
     }
 
-    /// How many inputs, next to each other, may be seen at the same time.
+    /// How many consecutive inputs may be processed at the same time.
     fn inputs_at_once(&self) -> usize {
         usize::MAX
     }
 
-    /// Bytes that one line too long for a chunk may take in memory now. Asked in the order of the inputs.
+    /// Bytes that one line too long for a chunk may use in memory now. Called in the order of the inputs.
     fn room(&self) -> u64;
 }
 
@@ -101,9 +100,9 @@ pub(crate) struct Lines<'a> {
     bytes: &'a [u8],
     origin: Origin<'a>,
     spans: &'a [Span],
-    /// Of the keys.
+    /// The hashes of the keys.
     hashes: &'a [KeyHash],
-    /// Where the keys are; empty when lines are their own.
+    /// The locations of the keys; empty if lines are their own keys.
     keys: &'a [KeyAt],
     copied: &'a [u8],
 }
@@ -134,7 +133,7 @@ impl<'a> Lines<'a> {
         self.spans[i].of(self.bytes)
     }
 
-    /// What of line `i` is hashed and compared.
+    /// The key of line `i`, which is hashed and compared.
     pub(crate) fn key(&self, i: usize) -> &'a [u8] {
         self.record(i).key()
     }
@@ -145,34 +144,34 @@ impl<'a> Lines<'a> {
         self.keys.get(i).map_or(Record::line(row), |key| key.record(row, self.copied))
     }
 
-    /// What the lines were found in.
+    /// The buffer that contains the lines.
     pub(crate) fn buffer(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Where line `i` stands in the [`buffer`](Self::buffer) with its end, which the last line of a
-    /// file may lack.
+    /// The range of line `i` in the [`buffer`](Self::buffer), including its end, which the last line of a file may
+    /// lack.
     pub(crate) fn extent(&self, i: usize) -> Range<usize> {
         let Span { start, length } = self.spans[i];
         start..(start + length as usize + 1).min(self.bytes.len())
     }
 
-    /// Where line `i` starts in the input.
+    /// The start of line `i` in the input.
     pub(crate) fn offset(&self, i: usize) -> u64 {
         self.origin.offset + self.spans[i].start as u64
     }
 
-    /// Where line `i` starts, for messages.
+    /// The start of line `i`, for messages.
     pub(crate) fn at(&self, i: usize) -> Place {
         Place::new(self.name(), self.offset(i))
     }
 
-    /// Where line `i` starts in all inputs, laid end to end.
+    /// The start of line `i` in all inputs, laid end to end.
     pub(crate) fn place(&self, i: usize) -> u64 {
         self.origin.place + self.offset(i)
     }
 
-    /// The number of the input among all.
+    /// The index of the input among all.
     pub(crate) fn input(&self) -> usize {
         self.origin.input
     }
@@ -183,15 +182,15 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// What a scan saw of an input: equal for two scans of an unchanged file, whatever the threads.
+/// What a scan read of an input: equal for two scans of an unchanged file, on any number of threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) lines: u64,
-    /// Records left out for want of a key, and since they could not be read.
+    /// Records left out because they lack a key, and because they could not be read.
     pub(crate) missing: u64,
     pub(crate) bad: u64,
-    /// Sum of the hashes of lines, keys or not, and of the header: it does not depend on their order,
-    /// and a field that changed between passes is noticed even when it is no part of the key.
+    /// The sum of the hashes of lines and of the header: it does not depend on their order, and a field that changed
+    /// between passes is noticed even if it is not part of the key.
     sum: u64,
 }
 
@@ -213,9 +212,9 @@ pub(crate) struct Scanner<'a> {
     pub(crate) budget: Budget,
     pub(crate) hasher: LineHasher,
     format: Format,
-    /// Bytes of input that one worker reads at once.
+    /// Bytes of input that a worker reads at a time.
     chunk: usize,
-    /// Lines that one worker hands on at once.
+    /// Lines that a worker hands on together.
     kept: usize,
     progress: &'a Progress,
 }
@@ -239,7 +238,7 @@ impl<'a> Scanner<'a> {
         Ok(Self { budget, hasher, format, chunk, kept: KEPT / share, progress })
     }
 
-    /// Takes whole rows for their keys; the fields of the key must still be there.
+    /// Uses whole rows as keys; the fields of the key must still be present.
     pub(crate) fn comparing_rows(mut self) -> Self {
         self.format.compare_rows();
         self
@@ -250,12 +249,12 @@ impl<'a> Scanner<'a> {
         self.format.ends()
     }
 
-    /// How records are kept.
+    /// How records are stored.
     pub(crate) fn layout(&self) -> Layout {
         self.format.layout()
     }
 
-    /// The header of the first input that has one; checks that the key's fields are in all of them.
+    /// Returns the header of the first input that has one; checks that all of them have the key's fields.
     pub(crate) fn header(&self, inputs: &[Input]) -> Result<Option<Vec<u8>>, Error> {
         let mut first = None;
         if self.format.has_header() {
@@ -267,8 +266,8 @@ impl<'a> Scanner<'a> {
         Ok(first)
     }
 
-    /// An error with the line and column of its place in one of the inputs, which is read again for that. A place that
-    /// cannot be found any more stays as it is.
+    /// Adds the line and column to an error with a place in one of the inputs, which is read again for that. A place
+    /// that cannot be found any more stays as it is.
     pub(crate) fn located(&self, mut error: Error, inputs: &[Input]) -> Error {
         if let Some(place) = error.place()
             && place.line.is_none()
@@ -282,12 +281,12 @@ impl<'a> Scanner<'a> {
         error
     }
 
-    /// Shows every line of all `inputs` to `visit`; gives what it saw of each.
+    /// Passes every line of all `inputs` to `visit`; returns the tally of each.
     pub(crate) fn scan<V: Visit>(&self, inputs: &[Input], visit: &V) -> Result<Vec<Tally>, Error> {
         self.scan_some(inputs, 0..inputs.len(), visit)
     }
 
-    /// As [`scan`](Self::scan), of those in `range`; places and numbers are those among all.
+    /// Like [`scan`](Self::scan), for the inputs in `range`; places and indexes are those among all.
     pub(crate) fn scan_some<V: Visit>(
         &self,
         inputs: &[Input],
@@ -334,7 +333,7 @@ impl<'a> Scanner<'a> {
         Ok(tallies)
     }
 
-    /// Shows every line that `source` gives to `visit`, on this thread, as soon as it is there.
+    /// Passes every line of `source` to `visit`, on this thread, as soon as it is there.
     pub(crate) fn stream<V: Visit>(
         &self,
         name: &str,
@@ -346,10 +345,10 @@ impl<'a> Scanner<'a> {
         let mut head: Option<Head<'_>> = None;
         let mut local = visit.local();
         let mut buffer = vec![0; self.chunk];
-        // `buffer[begin..filled]` is the start of a line, which begins at `offset` in the source;
-        // `quoted` tells whether it ends within quotes.
+        // `buffer[begin..filled]` is the start of a line, which begins at `offset` in the source; `quoted` is whether
+        // it ends within quotes.
         let (mut begin, mut filled, mut offset, mut quoted) = (0, 0, 0, false);
-        // Before `offset`; what comes behind it is in the buffer when an error needs it.
+        // Lines before `offset`; what follows is in the buffer if an error needs it.
         let mut passed = LineCounter::new(ends.byte());
         loop {
             if filled == buffer.len() && begin > 0 {
@@ -406,7 +405,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// What the start of an input tells.
+    /// Reads the head of an input.
     pub(crate) fn head(&self, reader: &Reader<'_>) -> Result<Head<'_>, Error> {
         let (name, length) = (reader.input().name(), reader.input().length());
         if let Some(head) = self.format.head(name, &[], length == 0)? {

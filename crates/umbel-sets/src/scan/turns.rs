@@ -1,4 +1,4 @@
-//! The order among workers: what is kept is handed on in the order of the inputs.
+//! The order among workers: kept lines are handed on in the order of the inputs.
 
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -27,7 +27,7 @@ impl From<Error> for Halt {
     }
 }
 
-/// Lets workers go in the order of their chunks where that matters.
+/// Makes workers proceed in the order of their chunks where that matters.
 #[derive(Default)]
 pub(super) struct Turns {
     state: Mutex<TurnState>,
@@ -46,7 +46,7 @@ struct TurnState {
 }
 
 impl Turns {
-    /// Waits until all chunks before `chunk` are done; false when a worker failed.
+    /// Waits until all chunks before `chunk` are done; false if a worker failed.
     pub(super) fn wait(&self, chunk: u64) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.next < chunk && !state.stopped {
@@ -55,8 +55,8 @@ impl Turns {
         !state.stopped
     }
 
-    /// Whether `chunk` starts within quotes, as the `first` one of an input does not, and `turned` tells whether it ends
-    /// the other way; waits until that is known of all chunks before. `None` when a worker failed.
+    /// Whether `chunk` starts within quotes; the `first` one of an input does not. `turned` is whether it ends the
+    /// other way. Waits until that is known of all chunks before. `None` if a worker failed.
     pub(super) fn quotes(&self, chunk: u64, first: bool, turned: bool) -> Option<bool> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.counted < chunk && !state.stopped {
@@ -85,7 +85,7 @@ impl Turns {
     }
 }
 
-/// Wakes the other workers when this one ends by an error or a panic.
+/// Wakes the other workers if this one ends by an error or a panic.
 pub(super) struct StopOnDrop<'a>(pub(super) &'a Turns);
 
 impl Drop for StopOnDrop<'_> {

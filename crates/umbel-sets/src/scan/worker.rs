@@ -16,11 +16,11 @@ pub(super) struct Worker<'a> {
     scanner: &'a Scanner<'a>,
     course: &'a Course<'a>,
     turns: &'a Turns,
-    /// The input that its last chunk was of.
+    /// The input of its last chunk.
     open: Option<Open<'a>>,
     buffer: Vec<u8>,
     batch: Batch<'a>,
-    /// Of the inputs before that one.
+    /// The tallies of the inputs before that one.
     tallies: Vec<(usize, Tally)>,
 }
 
@@ -36,7 +36,7 @@ impl<'a> Worker<'a> {
         Self { scanner, course, turns, open: None, buffer: Vec::new(), batch, tallies: Vec::new() }
     }
 
-    /// What it saw, by input.
+    /// Returns its tallies, by input.
     pub(super) fn finish(mut self) -> Vec<(usize, Tally)> {
         self.leave();
         self.tallies
@@ -80,7 +80,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Goes through the records that start in a chunk.
+    /// Processes the records that start in a chunk.
     fn records<V: Visit>(
         &mut self,
         number: u64,
@@ -89,13 +89,13 @@ impl<'a> Worker<'a> {
         visit: &V,
         local: &mut V::Local,
     ) -> Result<(), Halt> {
-        /// Read beyond the chunk in the same call: most lines end within.
+        /// Bytes read beyond the chunk in the same call: most lines end within them.
         const SLACK: u64 = 4 << 10;
         let Open { reader, head, .. } = open;
         let ends = self.scanner.format.ends();
         let begin = chunk.start.max(head.start as u64).min(chunk.end);
         let end = chunk.end;
-        // The byte before the chunk tells whether a line starts with it.
+        // The byte before the chunk shows whether a line starts with it.
         let from = begin.saturating_sub(1);
         let loaded = (end + SLACK).min(reader.input().length());
         self.buffer.resize((loaded - from) as usize, 0);
@@ -132,8 +132,8 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// The end, in the buffer, of the last line that starts in `lines`, where it is `quoted`; reads
-    /// on as needed.
+    /// The end, in the buffer, of the last line that starts in `lines`, which start within quotes if `quoted`; reads on
+    /// as needed.
     fn end_of_lines(
         &mut self,
         number: u64,

@@ -1,8 +1,8 @@
-//! Cells of 1 to 8 bits that count down, ⌊64/d⌋ of them in each word, from its low end; none straddles two
-//! words, and what is left over in a word is zero.
+//! Cells of 1 to 8 bits that count down, ⌊64/d⌋ of them in each word, from its low end. None straddles two words, and
+//! the bits left over in a word are zero.
 //!
-//! A run of cells is lowered a word at a time: the bits of each cell are ORed into its lowest, which then
-//! tells whether there is one to subtract, so that no cell borrows from the next.
+//! A run of cells is lowered one word at a time: the bits of each cell are ORed into its lowest, which then shows
+//! whether there is a 1 to subtract, so that no cell borrows from the next.
 
 use super::{BLOCK_BITS, Block};
 
@@ -11,7 +11,7 @@ pub(crate) const fn per_word(width: u32) -> u64 {
     64 / width as u64
 }
 
-/// Cells in so many bits, whole words.
+/// Cells in this many bits, whole words.
 pub(crate) const fn count(width: u32, bits: u64) -> u64 {
     bits / 64 * per_word(width)
 }
@@ -26,7 +26,7 @@ const fn lowest(width: u32) -> u64 {
     bits
 }
 
-/// Which word a cell is in, and from which bit on.
+/// The word of a cell, and its first bit there.
 #[inline(always)]
 const fn split<const W: u32>(cell: u64) -> (usize, u32) {
     ((cell / per_word(W)) as usize, (cell % per_word(W)) as u32 * W)
@@ -49,20 +49,20 @@ pub(crate) fn is_used<const W: u32>(words: &[u64], cell: u64) -> bool {
     u64::from_le(words[word]) >> bit & (u64::MAX >> (64 - W)) != 0
 }
 
-/// Sets a cell to its top.
+/// Sets a cell to its maximum.
 #[inline(always)]
 pub(crate) fn fill<const W: u32>(words: &mut [u64], cell: u64) {
     let (word, bit) = split::<W>(cell);
     words[word] |= (u64::MAX >> (64 - W) << bit).to_le();
 }
 
-/// Asks for the cache line of a cell.
+/// Prefetches the cache line of a cell.
 #[inline(always)]
 pub(crate) fn ask<const W: u32>(blocks: &[Block], cell: u64) {
     super::ask(blocks, cell / per_word(W) * 64);
 }
 
-/// Lowers each cell of a word that is in `mask`, by its lowest bits, and above 0.
+/// Lowers each cell of a word that is in `mask` (by its lowest bits) and above 0.
 #[inline(always)]
 fn lower_word<const W: u32>(word: &mut u64, mask: u64) {
     let old = u64::from_le(*word);

@@ -1,19 +1,19 @@
-//! Counters in place of bits: a block of 512 of them, as planes.
+//! Counters in place of bits: a block of 512 counters, stored as planes.
 //!
-//! Plane p of a block is a line of 512 bits: bit p of every counter, each where a plain filter has the
-//! counter's bit. So the mask of a key is that of the plain filter, and all its counters are raised at
-//! once by a few operations on whole planes.
+//! Plane p of a block is a line of 512 bits: bit p of every counter, each where a plain filter has the counter's bit.
+//! So the mask of a key is that of the plain filter, and all its counters are raised together by a few operations on
+//! whole planes.
 //!
-//! A count n ≥ 1 is written as n = low + 3·high, low from 1 to 3 in planes 0 and 1, high in the others; 0 is
-//! 0 in all. So planes 0 and 1 alone tell whether a counter is 0, which is all that asking takes, and three
-//! of four insertions: two cache lines instead of four to sixteen. The price is a quarter of the counts:
-//! 4 bits count to 12, 8 to 192 and 16 to 49,152. The order of counts is that of the numbers written.
+//! A count n ≥ 1 is written as n = low + 3·high, with low from 1 to 3 in planes 0 and 1, and high in the others; 0 is 0
+//! in all. So planes 0 and 1 alone show whether a counter is 0, which is all that a query needs, and three of four
+//! insertions: two cache lines instead of four to sixteen. The price is a quarter of the range: 4 bits count to 12, 8
+//! to 192 and 16 to 49,152. The order of counts is that of the numbers written.
 //!
-//! A counter at its top, all planes set, sticks: it is neither raised nor lowered again.
+//! A counter at its maximum, with all planes set, sticks: it is neither raised nor lowered again.
 
 use super::Block;
 
-/// The top of a counter of so many planes.
+/// The maximum of a counter with this many planes.
 pub(crate) const fn top(planes: u32) -> u32 {
     3 << (planes - 2)
 }
@@ -39,7 +39,7 @@ pub(crate) fn are_counts(counters: &[Block]) -> bool {
     used(counters).has(&or_of(&counters[2..]))
 }
 
-/// The counters at their top.
+/// The counters at their maximum.
 pub(crate) fn stuck(counters: &[Block]) -> Block {
     let mut stuck = counters[0];
     counters[1..].iter().for_each(|plane| stuck.and(plane));
@@ -53,7 +53,7 @@ pub(crate) fn total(counters: &[Block]) -> u64 {
     part(&counters[..2]) + 3 * part(&counters[2..])
 }
 
-/// Adds `other` counter by counter, up to their top.
+/// Adds `other` counter by counter, up to their maximum.
 pub(crate) fn sum(counters: &mut [Block], other: &[Block]) {
     let mut carry = Block::default();
     for i in 0..8 {
@@ -76,9 +76,9 @@ pub(crate) fn sum(counters: &mut [Block], other: &[Block]) {
     counters.iter_mut().for_each(|plane| plane.or(&carry));
 }
 
-/// Keeps the lesser of each counter and that of `other`.
+/// Keeps the smaller of each counter and that of `other`.
 pub(crate) fn lesser(counters: &mut [Block], other: &[Block]) {
-    // Seen from the top plane on: where they first differ, the one without the bit is the lesser.
+    // Seen from the top plane on: where they first differ, the one without the bit is smaller.
     let (mut equal, mut theirs) = ([u64::MAX; 8], [0; 8]);
     for (plane, other) in counters.iter().zip(other).rev() {
         for i in 0..8 {
@@ -99,7 +99,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Counter j of a block, and how a block is made of counters.
+    /// Converts a block to counters and back.
     pub(in crate::bits) fn numbers(counters: &[Block]) -> Vec<u32> {
         let bit = |p: usize, j: usize| u64::from_le(counters[p].0[j / 64]) >> (j % 64) & 1;
         let code = |j: usize| (0..counters.len()).map(|p| (bit(p, j) as u32) << p).sum();

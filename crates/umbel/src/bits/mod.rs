@@ -1,7 +1,7 @@
-//! The bits of a filter: 512-bit blocks, where a hash falls, and the kernels that set and test.
+//! The bits of a filter: 512-bit blocks, the place of a hash among them, and the kernels that set and test bits.
 //!
-//! Words are kept in memory as they are in files, little-endian, so that a mapped file is a filter
-//! without copying, on any machine. This module knows nothing of rates, kinds or files.
+//! Words have the same byte order in memory as in files, little-endian, so that a mapped file is a filter without
+//! copying on any machine. This module knows nothing of rates, kinds or files.
 
 pub(crate) mod arch;
 pub(crate) mod cells;
@@ -16,7 +16,7 @@ pub(crate) use arch::{Counters, Hash, Kernel, Member, NEAR, Once, Run};
 #[cfg(feature = "std")]
 pub use arch::{MappedBlocks, MappedFile};
 
-/// Positions whose lines are asked for together, before any is used, where a key has its own line for each.
+/// Positions whose lines are prefetched together, before any is used, in kinds where each probe has its own line.
 pub(crate) const POSITIONS: usize = 8 * AHEAD;
 
 /// Bits of one block: one cache line.
@@ -24,7 +24,7 @@ pub(crate) const BLOCK_BITS: u64 = 512;
 /// Bytes of one block.
 pub(crate) const BLOCK_BYTES: u64 = BLOCK_BITS / 8;
 
-/// 512 bits, one cache line: eight little-endian 64-bit words.
+/// A block of 512 bits, one cache line: eight little-endian 64-bit words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub struct Block(pub(crate) [u64; 8]);
@@ -42,7 +42,7 @@ impl Block {
         self.0.iter().fold(0, |all, word| all | word) == 0
     }
 
-    /// Sets every bit that `other` has.
+    /// Sets every bit that is set in `other`.
     #[inline]
     pub(crate) fn or(&mut self, other: &Self) {
         for (word, other) in self.0.iter_mut().zip(other.0) {
@@ -56,7 +56,7 @@ impl Block {
         self.0.iter().zip(mask.0).fold(0, |missing, (word, mask)| missing | (mask & !word)) == 0
     }
 
-    /// Clears every bit that `other` has not.
+    /// Clears every bit that is clear in `other`.
     #[inline]
     pub(crate) fn and(&mut self, other: &Self) {
         for (word, other) in self.0.iter_mut().zip(other.0) {
@@ -79,7 +79,7 @@ pub(crate) fn count_ones(blocks: &[Block]) -> u64 {
     blocks.iter().map(|block| u64::from(block.count_ones())).sum()
 }
 
-/// Sets bit `position`, tells whether it was clear.
+/// Sets bit `position` and returns whether it was clear.
 #[inline]
 pub(crate) fn set(blocks: &mut [Block], position: u64) -> bool {
     let (block, word, bit) = split(position);
@@ -96,7 +96,7 @@ pub(crate) fn get(blocks: &[Block], position: u64) -> bool {
     blocks[block].0[word] & bit != 0
 }
 
-/// Asks for the cache line of bit `position`.
+/// Prefetches the cache line of bit `position`.
 #[inline]
 pub(crate) fn ask(blocks: &[Block], position: u64) {
     arch::prefetch(&blocks[(position / BLOCK_BITS) as usize]);

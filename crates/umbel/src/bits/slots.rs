@@ -1,4 +1,4 @@
-//! Slots of any width from 1 to 64 bits, packed one after the other.
+//! Slots of any width from 1 to 64 bits, packed without gaps.
 
 /// The low `width` bits set; `width` from 0 to 64.
 #[inline]
@@ -9,8 +9,8 @@ pub(crate) const fn mask(width: u32) -> u64 {
     }
 }
 
-/// The byte in which slot `slot` of a row of slots begins, and its bit there. `WIDTH` is the width where it is one of
-/// those that have code of their own (8, 12 and 16), else 0.
+/// The byte in which slot `slot` of a row begins, and its bit there. `WIDTH` is the width if it has code of its own (8,
+/// 12 and 16), else 0.
 #[inline(always)]
 pub(crate) fn place<const WIDTH: u32>(slot: u32, width: u32) -> (usize, u32) {
     match WIDTH {
@@ -23,7 +23,7 @@ pub(crate) fn place<const WIDTH: u32>(slot: u32, width: u32) -> (usize, u32) {
     }
 }
 
-/// Slot `slot` of the row that begins at byte `start`; above its `width` bits others may be set.
+/// Slot `slot` of the row that begins at byte `start`; bits above its width may be set.
 #[inline(always)]
 pub(crate) fn get<const WIDTH: u32>(bytes: &[u8], start: usize, slot: u32, width: u32) -> u64 {
     let (byte, shift) = place::<WIDTH>(slot, width);
@@ -40,7 +40,7 @@ pub(crate) fn get<const WIDTH: u32>(bytes: &[u8], start: usize, slot: u32, width
                     bytes.get(byte..).and_then(|bytes| bytes.first_chunk());
                 word.map_or_else(|| end(bytes, byte), |word| u64::from_le_bytes(*word))
             };
-            // Eight bytes from the one it begins in hold a slot of up to 57 bits wherever it begins.
+            // Eight bytes, from the one it begins in, hold a slot of up to 57 bits wherever it begins.
             match word(byte) >> shift {
                 low if width <= 57 => low,
                 low => low | word(byte + 8) << 1 << (63 - shift),

@@ -1,4 +1,4 @@
-//! A filter of whichever kind, as files hold them.
+//! A filter whose kind is known only at run time, as files hold them.
 
 use core::fmt;
 #[cfg(feature = "std")]
@@ -29,9 +29,10 @@ use crate::hash::{Hashing, Key, KeyHasher, Unlock};
 use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
 
-/// A filter of one of the kinds; the front ends work on this and know no kind by its insides.
+/// A filter of any kind: what [`read`](Self::read) finds in a file. The front ends work on this type.
 ///
-/// It has what all kinds have, and what some have as a result: a kind that cannot do it says so.
+/// It has the methods that all kinds share. Those that only some kinds have return a `Result`, with an error for the
+/// others.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum AnyFilter<S = Blocks, H = KeyHasher> {
@@ -55,11 +56,11 @@ pub enum AnyFilter<S = Blocks, H = KeyHasher> {
     Stable(Stable<S, H>),
     /// A bloomier filter or map.
     Bloomier(Bloomier<S, H>),
-    /// A cascade, or a filter beside an exact list.
+    /// A cascade, or a filter with an exact list.
     Cascade(Cascade<S, H>),
 }
 
-/// Does the same with a filter of any kind.
+/// Runs the same code on a filter of any kind.
 macro_rules! of_any {
     ($any:expr, $filter:ident => $does:expr) => {
         match $any {
@@ -78,7 +79,7 @@ macro_rules! of_any {
     };
 }
 
-/// Does the same with a filter of any kind that takes keys one by one; says of the others why they do not.
+/// Runs the same code on a filter of any kind that accepts single keys; the other kinds return an error.
 macro_rules! of_inserting {
     ($any:expr, $filter:ident => $does:expr) => {
         match $any {
@@ -112,13 +113,13 @@ macro_rules! of_mergeable {
 }
 
 impl<H: Hashing> AnyFilter<Blocks, H> {
-    /// An empty filter of the plan's kind and size.
+    /// Makes an empty filter of the plan's kind and size.
     ///
-    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
-    /// As [`Filter::with_plan`]; [`PlanError::BuiltAtOnce`] of a kind that is [built at once](Kind::built_at_once);
-    /// [`PlanError::Unnamed`] of a kind of [rows](Kind::rows), which [`Attributes::with_names`] makes.
+    /// As [`Filter::with_plan`]; [`PlanError::BuiltAtOnce`] for a kind that is [built at once](Kind::built_at_once);
+    /// [`PlanError::Unnamed`] for a kind of [rows](Kind::rows), which [`Attributes::with_names`] makes.
     pub fn with_plan(plan: &Plan, hasher: H) -> Result<Self, PlanError> {
         Ok(match plan.kind {
             Kind::Blocked => Self::Blocked(Filter::with_plan(plan, hasher)?),
@@ -134,13 +135,14 @@ impl<H: Hashing> AnyFilter<Blocks, H> {
         })
     }
 
-    /// A filter of the plan that holds these keys: the way to make one of any kind. A cascade excludes none then: see
+    /// Builds a filter of any kind from its keys. A cascade built this way excludes no keys: see
     /// [`Cascade::build`](Filter::build).
     ///
-    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
-    /// As [`with_plan`](Self::with_plan) and [`insert_all`](Self::insert_all); as [`Bloomier::build`](Filter::build).
+    /// Those of [`with_plan`](Self::with_plan), [`insert_all`](Self::insert_all) and
+    /// [`Bloomier::build`](Filter::build).
     pub fn build<K: Key<H>>(plan: &Plan, keys: &[K], hasher: H) -> Result<Self, BuildError> {
         match plan.kind {
             Kind::Bloomier => return Ok(Self::Bloomier(Bloomier::build(plan, keys, hasher)?)),
@@ -154,32 +156,32 @@ impl<H: Hashing> AnyFilter<Blocks, H> {
         Ok(filter)
     }
 
-    /// Inserts a key; true when it was certainly new.
+    /// Inserts a key; true if it was certainly new.
     ///
     /// # Errors
-    /// Those of kinds that can be full; [`InsertError::BuiltAtOnce`] and [`InsertError::Rows`] of kinds that take no single
-    /// keys. The filter is as it was.
+    /// Those of kinds that can be full; [`InsertError::BuiltAtOnce`] and [`InsertError::Rows`] for kinds that accept no
+    /// single keys. The filter is unchanged.
     #[inline]
     pub fn insert(&mut self, key: impl Key<H>) -> Result<bool, InsertError> {
         of_inserting!(self, filter => filter.insert(key))
     }
 
-    /// Inserts many keys, one after the other, cache misses overlapped.
+    /// Inserts many keys in order, with overlapping cache misses.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert): the keys before the one that found no room are in the filter, the others not.
+    /// As [`insert`](Self::insert). The keys before the one that found no room are in the filter, the others are not.
     pub fn insert_all<K: Key<H>>(&mut self, keys: &[K]) -> Result<(), InsertError> {
         of_inserting!(self, filter => filter.insert_all(keys))
     }
 
-    /// As [`insert_all`](Self::insert_all); `new[i]` becomes what [`insert`](Self::insert) says of `keys[i]`, false from
-    /// the one on that found no room.
+    /// Like [`insert_all`](Self::insert_all), and `new[i]` becomes what [`insert`](Self::insert) returns for `keys[i]`;
+    /// false from the key on that found no room.
     ///
     /// # Errors
-    /// As there.
+    /// As [`insert_all`](Self::insert_all).
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn insert_all_new<K: Key<H>>(
         &mut self,
         keys: &[K],
@@ -188,10 +190,10 @@ impl<H: Hashing> AnyFilter<Blocks, H> {
         of_inserting!(self, filter => filter.insert_all_new(keys, new))
     }
 
-    /// Checks that it takes keys one by one, before any is there.
+    /// Checks that the filter accepts single keys, before any key is at hand.
     ///
     /// # Errors
-    /// [`InsertError::BuiltAtOnce`], [`InsertError::Rows`].
+    /// [`InsertError::BuiltAtOnce`] or [`InsertError::Rows`] if it does not.
     pub fn check_inserts(&self) -> Result<(), InsertError> {
         match self {
             Self::Attributes(filter) => Err(InsertError::Rows { has: Names::of(filter.names()) }),
@@ -200,10 +202,10 @@ impl<H: Hashing> AnyFilter<Blocks, H> {
         }
     }
 
-    /// The filter as one that keys can be taken out of.
+    /// Returns the filter as one that keys can be removed from.
     ///
     /// # Errors
-    /// [`InsertError::CannotRemove`] of any kind but counting.
+    /// [`InsertError::CannotRemove`] for any kind but counting.
     pub fn removing(&mut self) -> Result<&mut Counting<Blocks, H>, InsertError> {
         match self {
             Self::Counting(filter) => Ok(filter),
@@ -214,7 +216,7 @@ impl<H: Hashing> AnyFilter<Blocks, H> {
     /// Forgets all keys.
     ///
     /// # Errors
-    /// [`InsertError::BuiltAtOnce`].
+    /// [`InsertError::BuiltAtOnce`] for a kind that is built at once.
     pub fn clear(&mut self) -> Result<(), InsertError> {
         match self {
             Self::Blocked(filter) => filter.clear(),
@@ -233,17 +235,18 @@ impl<H: Hashing> AnyFilter<Blocks, H> {
         Ok(())
     }
 
-    /// Lets a filter that grows take at most `bytes` bytes; others stay as large as they are.
+    /// Limits a filter that grows to `bytes` bytes; other kinds keep their size.
     pub fn set_limit(&mut self, bytes: u64) {
         if let Self::Scalable(filter) = self {
             filter.set_limit(bytes);
         }
     }
 
-    /// Adds all keys of `other`. As [`Filter::union`].
+    /// Adds all keys of `other`; see [`Filter::union`].
     ///
     /// # Errors
-    /// As there; [`MergeError::NotMergeable`] when one is of a kind that does not merge, [`MergeError::KindsDiffer`].
+    /// As [`Filter::union`]; [`MergeError::NotMergeable`] if either is of a kind that does not merge;
+    /// [`MergeError::KindsDiffer`].
     pub fn union(
         &mut self,
         other: &AnyFilter<impl AsRef<[Block]>, impl Hashing>,
@@ -251,7 +254,7 @@ impl<H: Hashing> AnyFilter<Blocks, H> {
         of_mergeable!(self, other, union)
     }
 
-    /// Keeps the keys that both hold. As [`Filter::intersect`].
+    /// Keeps the keys that both filters hold; see [`Filter::intersect`].
     ///
     /// # Errors
     /// As [`union`](Self::union).
@@ -262,13 +265,13 @@ impl<H: Hashing> AnyFilter<Blocks, H> {
         of_mergeable!(self, other, intersect)
     }
 
-    /// Says what its keys are. As [`Filter::describe`].
+    /// Sets the description of its keys; see [`Filter::describe`].
     pub fn describe(&mut self, keys: KeyDescription) {
         of_any!(self, filter => filter.describe(keys));
     }
 }
 
-/// Why filters of these kinds cannot be merged.
+/// The reason why filters of these kinds cannot be merged.
 fn cannot_merge(left: Kind, right: Kind) -> MergeError {
     let alone = [Kind::Scalable, Kind::Stable, Kind::Window, Kind::Coded];
     let never = |kind: &Kind| alone.contains(kind) || kind.built_at_once();
@@ -281,12 +284,13 @@ fn cannot_merge(left: Kind, right: Kind) -> MergeError {
 impl AnyFilter {
     /// Reads a filter from `source`, which holds `length` bytes, checking every byte.
     ///
-    /// `unlock` is `None`, or the secret of a keyed filter, or what else [`Unlock`] names. The length is compared with what
-    /// the header declares before anything is allocated, and both checksums before anything is believed. Any change to any
+    /// `unlock` is `None`, `Some(&secret)` for a keyed filter, or another [`Unlock`]. The length is compared with the
+    /// header before anything is allocated, and both checksums are verified before anything is used. A change to any
     /// bit is refused.
     ///
     /// # Errors
-    /// What is wrong with the file; [`FileError::Scheme`] when `unlock` does not fit it. Never panics, for any input.
+    /// A [`FileError`] that says what is wrong with the file; [`FileError::Scheme`] if `unlock` does not fit it. Never
+    /// panics, for any input.
     #[cfg(feature = "std")]
     pub fn read<U: Unlock>(
         source: impl Read,
@@ -296,10 +300,10 @@ impl AnyFilter {
         AnyFilter::open(file::read(source, length, unlock, layout)?)
     }
 
-    /// As [`read`](Self::read), from an umbel file in memory, at any address; the bits are copied.
+    /// Like [`read`](Self::read), from an umbel file in memory, at any address. The bits are copied.
     ///
     /// # Errors
-    /// As there.
+    /// As [`read`](Self::read).
     pub fn from_bytes<U: Unlock>(
         bytes: &[u8],
         unlock: U,
@@ -309,13 +313,13 @@ impl AnyFilter {
 }
 
 impl<'a> AnyFilter<&'a [Block]> {
-    /// Borrows a filter from the bytes of an umbel file, such as a mapped one, without copying.
+    /// Borrows a filter from the bytes of an umbel file, without copying.
     ///
-    /// Checks all that [`AnyFilter::read`] checks, at the cost of one pass over the bytes.
+    /// Makes the checks of [`AnyFilter::read`], in one pass over the bytes.
     ///
     /// # Errors
-    /// As [`AnyFilter::read`]; [`FileError::Misaligned`] when `bytes` does not start at a multiple of
-    /// 64, as mapped files do.
+    /// As [`AnyFilter::read`]; [`FileError::Misaligned`] if `bytes` does not start at a multiple of 64, as a mapped
+    /// file does.
     pub fn view<U: Unlock>(
         bytes: &'a [u8],
         unlock: U,
@@ -326,9 +330,10 @@ impl<'a> AnyFilter<&'a [Block]> {
 
 #[cfg(feature = "std")]
 impl AnyFilter<MappedBlocks> {
-    /// The filter in a mapped umbel file, queried where it is; the system keeps in memory what is used.
+    /// Opens the filter in a mapped umbel file, and queries it in place: the system keeps in memory the pages that are
+    /// used.
     ///
-    /// Checks all that [`AnyFilter::read`] checks, at the cost of reading the file once.
+    /// Makes the checks of [`AnyFilter::read`], which reads the file once.
     ///
     /// # Errors
     /// As [`AnyFilter::read`].
@@ -357,25 +362,26 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
         })
     }
 
-    /// Whether the key may have been inserted.
+    /// Returns whether a key may have been inserted; see [`Filter::contains`].
     #[inline]
     pub fn contains(&self, key: impl Key<H>) -> bool {
         of_any!(self, filter => filter.contains(key))
     }
 
-    /// Looks up many keys. As [`Filter::contains_all`].
+    /// Looks up many keys; see [`Filter::contains_all`].
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) {
         of_any!(self, filter => filter.contains_all(keys, found));
     }
 
-    /// The same keys in a filter of another kind: a counting filter gives a blocked one, as
-    /// [`Counting::to_blocked`](Filter::to_blocked), and so does a scalable one that has not grown.
+    /// Converts to a filter of another kind that holds the same keys. A counting filter converts to a blocked one, as
+    /// [`Counting::to_blocked`](Filter::to_blocked), and so does a scalable filter that has not grown.
     ///
     /// # Errors
-    /// [`MergeError::CannotConvert`]; [`MergeError::Grown`]; [`MergeError::OutOfMemory`].
+    /// [`MergeError::CannotConvert`]; [`MergeError::Grown`] for a scalable filter that has grown;
+    /// [`MergeError::OutOfMemory`].
     pub fn convert(&self, to: Kind) -> Result<AnyFilter<Blocks, H>, MergeError> {
         match (self, to) {
             (Self::Counting(filter), Kind::Blocked) => Ok(AnyFilter::Blocked(filter.to_blocked()?)),
@@ -384,10 +390,10 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
         }
     }
 
-    /// The names of its attributes, when it is a filter of rows.
+    /// Returns the filter as one of rows, if it is one.
     ///
     /// # Errors
-    /// [`RowError::NoAttributes`] of a filter of single keys.
+    /// [`RowError::NoAttributes`] for a filter of single keys.
     pub fn rows(&self) -> Result<&Attributes<S, H>, RowError> {
         match self {
             Self::Attributes(filter) => Ok(filter),
@@ -395,60 +401,60 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
         }
     }
 
-    /// Its kind.
+    /// Returns its kind.
     pub fn kind(&self) -> Kind {
         self.plan().kind
     }
 
-    /// What it was planned for. As [`Filter::plan`].
+    /// Returns its plan; see [`Filter::plan`].
     pub fn plan(&self) -> &Plan {
         of_any!(self, filter => filter.plan())
     }
 
-    /// Bytes of its bits, in all its parts.
+    /// Returns the bytes of its bits, over all its parts.
     pub fn bytes(&self) -> u64 {
         of_any!(self, filter => filter.bytes())
     }
 
-    /// How it hashes keys.
+    /// Returns its hasher.
     pub fn hasher(&self) -> &H {
         of_any!(self, filter => filter.hasher())
     }
 
-    /// What its keys are. As [`Filter::description`].
+    /// Returns the description of its keys; see [`Filter::description`].
     pub fn description(&self) -> &KeyDescription {
         of_any!(self, filter => filter.description())
     }
 
-    /// Different keys in it, about. As [`Filter::len`].
+    /// Estimates the number of different keys; see [`Filter::len`].
     pub fn len(&self) -> u64 {
         of_any!(self, filter => filter.len())
     }
 
-    /// Whether it certainly has no key.
+    /// Returns whether it certainly holds no key.
     pub fn is_empty(&self) -> bool {
         of_any!(self, filter => filter.is_empty())
     }
 
-    /// What it really delivers now.
+    /// Computes what it delivers now; see [`Filter::receipt`].
     pub fn receipt(&self) -> Receipt {
         of_any!(self, filter => filter.receipt())
     }
 
-    /// Bits of a block, or cells. As [`Filter::block_cells`].
+    /// Returns the bits, or cells, of a block; see [`Filter::block_cells`].
     pub fn block_cells(&self) -> u32 {
         of_any!(self, filter => filter.block_cells())
     }
 
-    /// How full its blocks are, one by one. As [`Filter::loads`].
+    /// Reports how full each block is; see [`Filter::loads`].
     pub fn loads(&self, each: impl FnMut(usize, u32)) {
         of_any!(self, filter => filter.loads(each));
     }
 
-    /// A copy that owns its bits.
+    /// Copies the filter; the copy owns its bits.
     ///
     /// # Errors
-    /// Where [`Clone`] would end the program.
+    /// Where [`Clone`] would abort the program.
     pub fn try_clone(&self) -> Result<AnyFilter<Blocks, H>, OutOfMemory> {
         Ok(match self {
             Self::Blocked(filter) => AnyFilter::Blocked(filter.try_clone()?),
@@ -465,22 +471,22 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
         })
     }
 
-    /// Writes it as an umbel file, front to back, without seeking.
+    /// Writes it as an umbel file, front to back, without seeking; see [`Filter::write`].
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     #[cfg(feature = "std")]
     pub fn write(&self, out: impl Write) -> io::Result<()> {
         of_any!(self, filter => filter.write(out))
     }
 
-    /// It as an umbel file in memory.
+    /// Returns the umbel file as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         of_any!(self, filter => filter.to_bytes())
     }
 }
 
-/// Bytes of each part of a file, by its kind.
+/// The bytes of each part of a file, by its kind.
 fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
     type Any<'a> = &'a [Block];
     match header.kind()? {
@@ -504,7 +510,7 @@ impl<S: AsRef<[Block]>, H: Hashing> fmt::Debug for AnyFilter<S, H> {
     }
 }
 
-/// As of [`Filter`]s of one kind; those of two kinds are never equal.
+/// Compares as [`Filter`]s of one kind do; filters of different kinds are never equal.
 impl<S: AsRef<[Block]>, T: AsRef<[Block]>, H: Hashing, I: Hashing> PartialEq<AnyFilter<T, I>>
     for AnyFilter<S, H>
 {
@@ -513,7 +519,7 @@ impl<S: AsRef<[Block]>, T: AsRef<[Block]>, H: Hashing, I: Hashing> PartialEq<Any
     }
 }
 
-/// Filters of one kind out of any, and back.
+/// Conversions from a filter of one kind to `AnyFilter`, and back.
 macro_rules! one_of_any {
     ($($kind:ident),*) => {$(
         impl<S: AsRef<[Block]>, H: Hashing> TryFrom<AnyFilter<S, H>> for $kind<S, H> {

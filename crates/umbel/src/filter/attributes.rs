@@ -1,14 +1,14 @@
-//! Rows of several attributes: a filter for each attribute, and joint tags that tell which values came
-//! together (B. Xiao, Y. Hua 2009, "Using parallel Bloom filters for multiattribute representation on
-//! network services", <https://doi.org/10.1109/TPDS.2009.39>).
+//! Rows of several attributes: a filter for each attribute, and joint tags that record which values came together (B.
+//! Xiao, Y. Hua 2009, "Using parallel Bloom filters for multiattribute representation on network services",
+//! <https://doi.org/10.1109/TPDS.2009.39>).
 //!
-//! There a second structure holds one value for a whole item, made from the hashes of its attributes. Here
-//! a tag is the hash of the values themselves, each with its length in front, so that no two rows share
-//! one; it goes into one filter more of the same sort; and a row may have a tag for every subset of its
-//! attributes, as a tag of the whole row helps only questions that name all of it.
+//! In the paper, a second structure holds one value for a whole item, made from the hashes of its attributes. Here a
+//! tag is the hash of the values themselves, each preceded by its length, so that no two rows share one. Tags go into
+//! one more filter of the same kind. A row may have a tag for every subset of its attributes, because a tag of the
+//! whole row only helps queries that name all of it.
 //!
-//! A value has another hash in each attribute's filter: with one hash for all, attributes with the same
-//! values, such as two ends of a connection, would let the same strangers pass.
+//! A value hashes differently in each attribute's filter. With one hash for all, attributes that share values, such as
+//! the two ends of a connection, would have the same false positives.
 
 use super::bloom::BloomCore;
 use super::classic::ClassicLayout;
@@ -22,40 +22,40 @@ use crate::math::Estimate;
 use crate::plan::{self, Kind, MAX_BITS, Plan, PlanError, Tags};
 use crate::prelude::*;
 
-/// Rows of named attributes, of which any can be asked: a row may be there when the filter of each
-/// attribute asked for lets its value pass, and so does the joint tag of these values, where there is one.
+/// A filter of rows of named attributes, which answers queries for any subset of them. A row may be there if each
+/// attribute's filter lets its value pass, and so does the joint tag of these values, where there is one.
 ///
-/// For rows such as (host, user, port) of which later only some values are known. A single plain filter of
-/// whole rows answers whole rows only, but at half of the bits of two attributes' filters and less: take
-/// that where the questions are always the same, and a filter each where two or three are asked for.
+/// Use it for rows such as (host, user, port) of which later only some values are known. A plain filter of whole rows
+/// answers queries for whole rows only, but with at most half the bits of two attributes' filters: use that if the
+/// queries are always the same, and one such filter each if there are two or three.
 ///
-/// **What the rate is for.** The plan is for each filter by itself, and rows: a value that no row has passes its
-/// attribute's filter with at most `fpp`, and j such values together with at most about `fpp`^j. Values that rows
-/// have, but no row together, all pass their own filters; they fail by their tag alone, and pass that
-/// with at most `fpp`:
+/// **What the rate is for.** The plan is for each filter by itself, and counts rows. A value that no row has passes its
+/// attribute's filter with probability at most `fpp`, and j such values together with at most about `fpp`^j. Values
+/// that occur, but never in one row, all pass their own filters; only their tag can reject them, and it lets them pass
+/// with probability at most `fpp`:
 ///
-/// | [`Tags`] | kind | tags a row of A attributes | values of different rows pass together |
+/// | [`Tags`] | kind | tags per row of A attributes | values of different rows pass together |
 /// |---|---|---|---|
 /// | `None` | `attributes:0` | 0 | always |
-/// | `Row`, the usual | `attributes:1` | 1 | at most at `fpp` when all attributes are asked, else always |
-/// | `Subsets` | `attributes:2` | 2^A − A − 1, for A ≤ 8 | at most at `fpp` |
+/// | `Row`, the default | `attributes:1` | 1 | with probability at most `fpp` if all attributes are queried, else always |
+/// | `Subsets` | `attributes:2` | 2^A − A − 1, for A ≤ 8 | with probability at most `fpp` |
 ///
-/// **Cost.** The plan's bits for each attribute and each tag: 40 bits a row of three attributes at 1 % with a
-/// tag of each row, 70 with those of all subsets, 2,600 of eight attributes with these. A cache line for each
-/// value asked and one for the tag; inserting all subsets of eight values hashes 247 of them, some 5 µs a row.
-/// `attributes:10` to `attributes:12` are the same with classic filters: fewer bits, as many cache lines as
-/// probes.
+/// **Cost.** The plan's bits for each attribute and each tag: at 1 %, 40 bits per row of three attributes with a tag of
+/// each row, 70 with the tags of all subsets, and 2,600 with these for eight attributes. A query reads a cache line for
+/// each value and one for the tag. Inserting all subsets of eight values hashes 247 of them, some 5 µs per row.
+/// `attributes:10` to `attributes:12` are the same with classic filters: fewer bits, and as many cache lines as probes.
 ///
-/// A row may come again: the rate holds for as many different rows as planned. Filters of the same plan, names
-/// and scheme merge. `S` is where the blocks of each filter are.
+/// Rows may repeat: the rate holds for as many *different* rows as planned. Filters of the same plan, names and scheme
+/// merge. `S` is the storage of each filter's blocks.
 ///
-/// As a filter of single keys it answers by whole rows: [`contains`](Filter::contains) takes the hash of a row as the key of
-/// several fields (FORMAT.md, section 3: of one attribute the value alone, else each with its length in front), in the order
-/// of the attributes. Only a row's tag can tell: a filter of several attributes without tags answers true.
+/// Used as a filter of single keys, it answers for whole rows: [`contains`](Filter::contains) takes the hash of a row
+/// as the key of several fields (FORMAT.md, section 3: the value alone for one attribute, else each value preceded by
+/// its length), in the order of the attributes. Only a row's tag can answer this: a filter of several attributes without tags
+/// answers true.
 ///
 /// # Receipt
-/// The rate is the highest of those inside. The rows are those of their tags where each row has one; else
-/// as many as the attribute with the most values has, as there are no fewer.
+/// The rate is the highest among the filters inside. Rows are counted by their tags if each row has one; otherwise they
+/// are as many as the values of the attribute with the most, as there cannot be fewer.
 ///
 /// ```
 /// use umbel::{Attributes, KeyHasher, Kind, Plan};
@@ -66,22 +66,22 @@ use crate::prelude::*;
 /// seen.insert_row(&["beta", "bob"])?;
 ///
 /// assert!(seen.contains_row(&[Some("alpha"), Some("ann")])?);
-/// assert!(seen.contains_row(&[None, Some("bob")])?, "any attributes can be asked");
+/// assert!(seen.contains_row(&[None, Some("bob")])?, "a query may name any attributes");
 /// assert!(!seen.contains_row(&[Some("gamma"), None])?);
 /// assert!(!seen.contains_row(&[Some("alpha"), Some("bob")])?, "both known, but not together");
 /// # Ok::<(), umbel::Error>(())
 /// ```
 pub type Attributes<S = Blocks, H = KeyHasher> = Filter<AttributesCore<S>, H>;
 
-/// The insides of an [`Attributes`] filter.
+/// The core of an [`Attributes`] filter.
 #[derive(Clone)]
 pub struct AttributesCore<S = Blocks> {
     plan: Plan,
     tags: Tags,
     names: Vec<String>,
-    /// One an attribute, in the order of the names.
+    /// One per attribute, in the order of the names.
     filters: Vec<Inner<S>>,
-    /// That of the tags, where rows have any.
+    /// The filter of the tags, if rows have any.
     joint: Option<Inner<S>>,
 }
 
@@ -92,7 +92,7 @@ enum Inner<S = Blocks> {
     Classic(BloomCore<ClassicLayout, S>),
 }
 
-/// Does the same with a filter of either kind.
+/// Runs the same code on a filter of either kind.
 macro_rules! of_either {
     ($inner:expr, $filter:ident => $does:expr) => {
         match $inner {
@@ -165,10 +165,10 @@ impl<S: AsRef<[Block]>> Inner<S> {
     }
 }
 
-/// Rows looked at together: the hashes of one attribute are 4 KiB.
+/// Rows processed together: the hashes of one attribute are 4 KiB.
 const GROUP: usize = 256;
 
-/// Bytes of a value of which the length fits in front of it.
+/// The longest value whose length fits in front of it.
 const MOST_VALUE: usize = u32::MAX as usize;
 
 /// Part of the format.
@@ -176,9 +176,9 @@ const MOST_ATTRIBUTES: usize = 64;
 /// Part of the format.
 const MOST_NAME: usize = 255;
 
-/// The hash of the tag of some values: `joined` is that of the values, each with its length in front,
-/// and bit i of `subset` tells that attribute i is among them. Subsets have two bits at least, so that no
-/// tag is the hash itself. Part of the format.
+/// The hash of the tag of some values. `joined` is the hash of the values, each preceded by its length; bit i of
+/// `subset` is set if attribute i is among them. A subset has at least two bits, so that no tag is the hash itself.
+/// Part of the format.
 fn tag(joined: KeyHash, subset: u64) -> KeyHash {
     joined.in_part(subset)
 }
@@ -188,26 +188,25 @@ fn all(attributes: usize) -> u64 {
     u64::MAX >> (64 - attributes)
 }
 
-/// Puts values one after the other, as the key of several fields.
+/// Joins values into the key of several fields.
 fn join<'a>(bytes: &mut Vec<u8>, values: impl Iterator<Item = &'a [u8]>) {
     bytes.clear();
     for value in values {
-        // Rows are checked before.
+        // Lengths were checked before.
         bytes.extend_from_slice(&(value.len() as u32).to_le_bytes());
         bytes.extend_from_slice(value);
     }
 }
 
 impl Attributes {
-    /// An empty filter of rows with these attributes, each of the plan's size: 1 to 64 different names of
-    /// 1 to 255 bytes.
+    /// Makes an empty filter of rows with these attributes, each planned by `plan`: 1 to 64 different names of 1 to 255
+    /// bytes.
     ///
-    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
-    /// What is wrong with the names: [`RowError::NoAttributes`], [`RowError::AttributeCount`] (with a tag for each
-    /// subset, more than 8), [`RowError::AttributeName`], [`RowError::AttributeTwice`]; or with the plan
-    /// ([`RowError::Plan`]).
+    /// For wrong names, [`RowError::NoAttributes`], [`RowError::AttributeCount`] (with a tag for each subset, more than
+    /// 8), [`RowError::AttributeName`] or [`RowError::AttributeTwice`]; for a wrong plan, [`RowError::Plan`].
     pub fn with_names<N: AsRef<str>>(
         plan: &Plan,
         names: &[N],
@@ -224,21 +223,21 @@ impl Attributes {
         Ok(Self::of(core, hasher))
     }
 
-    /// Inserts a row, a value for each attribute in their order; true when it was certainly new, false
-    /// when it may have been there before.
+    /// Inserts a row, a value for each attribute in their order; true if it was certainly new, false if it may have
+    /// been there before.
     ///
     /// # Errors
-    /// [`RowError::RowLength`]; [`RowError::ValueTooLong`] from 2³² bytes on. Nothing is inserted then.
+    /// [`RowError::RowLength`]; [`RowError::ValueTooLong`] for a value of 2³² bytes or more. Nothing is inserted then.
     pub fn insert_row<V: AsRef<[u8]>>(&mut self, values: &[V]) -> Result<bool, RowError> {
         let mut new = [false];
         self.insert_rows_new(&[values], &mut new)?;
         Ok(new[0])
     }
 
-    /// Inserts many rows, one after the other, cache misses overlapped.
+    /// Inserts many rows in order, with overlapping cache misses.
     ///
     /// # Errors
-    /// As [`insert_row`](Self::insert_row), for any of the rows: nothing is inserted then.
+    /// As [`insert_row`](Self::insert_row), for any of the rows. Nothing is inserted then.
     pub fn insert_rows<V: AsRef<[u8]>, R: AsRef<[V]>>(
         &mut self,
         rows: &[R],
@@ -246,14 +245,14 @@ impl Attributes {
         self.insert_rows_new(rows, &mut vec![false; rows.len()])
     }
 
-    /// As [`insert_rows`](Self::insert_rows); `new[i]` becomes what [`insert_row`](Self::insert_row) tells of
+    /// Like [`insert_rows`](Self::insert_rows), and `new[i]` becomes what [`insert_row`](Self::insert_row) returns for
     /// `rows[i]`.
     ///
     /// # Errors
-    /// As there.
+    /// As [`insert_rows`](Self::insert_rows).
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn insert_rows_new<V: AsRef<[u8]>, R: AsRef<[V]>>(
         &mut self,
         rows: &[R],
@@ -304,24 +303,24 @@ impl<H> Attributes<Blocks, H> {
 }
 
 impl<S: AsRef<[Block]>> Attributes<S> {
-    /// Whether a row with these values may be there; `None` for attributes that are not asked. With no value
-    /// at all, true.
+    /// Returns whether a row with these values may be there; `None` stands for an attribute that the query leaves open.
+    /// With no value at all, true.
     ///
     /// # Errors
-    /// [`RowError::RowLength`], [`RowError::ValueTooLong`].
+    /// [`RowError::RowLength`] or [`RowError::ValueTooLong`].
     pub fn contains_row<V: AsRef<[u8]>>(&self, values: &[Option<V>]) -> Result<bool, RowError> {
         let mut found = [false];
         self.contains_rows(&[values], &mut found)?;
         Ok(found[0])
     }
 
-    /// Asks for many rows, cache misses overlapped: `found[i]` becomes the answer for `rows[i]`.
+    /// Looks up many rows, with overlapping cache misses: `found[i]` becomes the answer for `rows[i]`.
     ///
     /// # Errors
     /// As [`contains_row`](Self::contains_row), for any of the rows.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn contains_rows<V: AsRef<[u8]>, R: AsRef<[Option<V>]>>(
         &self,
         rows: &[R],
@@ -351,9 +350,9 @@ impl<S: AsRef<[Block]>> Attributes<S> {
 }
 
 impl<S: AsRef<[Block]>, H: Hashing> Attributes<S, H> {
-    /// The chance that a row passes that was never inserted, when these attributes are asked for, at the
-    /// worst: that of the filter where a single value is unknown, or of the tag where values are known but
-    /// never came together; 1 where such values have no tag. From the filter's own bits, one pass over them.
+    /// Returns the worst-case probability that a row passes that was never inserted, when these attributes are queried:
+    /// that of the filter if a single value is unknown, or of the tag if the values are known but never came together;
+    /// 1 if such values have no tag. From the filter's own bits, in one pass.
     ///
     /// # Errors
     /// [`RowError::RowLength`].
@@ -371,10 +370,10 @@ impl<S: AsRef<[Block]>, H: Hashing> Attributes<S, H> {
         })
     }
 
-    /// Where each of these attributes stands in a row.
+    /// Returns the index of each of these attributes in a row.
     ///
     /// # Errors
-    /// [`RowError::Unnamed`] when none is named, [`RowError::UnknownAttribute`], [`RowError::AttributeTwice`].
+    /// [`RowError::Unnamed`] if `names` is empty, [`RowError::UnknownAttribute`], [`RowError::AttributeTwice`].
     pub fn places<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<usize>, RowError> {
         if names.is_empty() {
             return Err(RowError::Unnamed { has: Names::of(self.names()) });
@@ -394,10 +393,10 @@ impl<S: AsRef<[Block]>, H: Hashing> Attributes<S, H> {
         Ok(places)
     }
 
-    /// As [`places`](Self::places), of the attributes of a whole row.
+    /// Like [`places`](Self::places), for the attributes of a whole row.
     ///
     /// # Errors
-    /// As there; [`RowError::AttributesMissing`].
+    /// As [`places`](Self::places); [`RowError::AttributesMissing`].
     pub fn places_of_all<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<usize>, RowError> {
         let places = self.places(names)?;
         let missing: Vec<_> = (0..self.names().len())
@@ -413,19 +412,19 @@ impl<S: AsRef<[Block]>, H: Hashing> Attributes<S, H> {
         })
     }
 
-    /// The names of the attributes, in their order.
+    /// Returns the names of the attributes, in their order.
     pub fn names(&self) -> &[String] {
         &self.core.names
     }
 
-    /// Which joint tags rows have.
+    /// Returns which joint tags rows have.
     pub fn tags(&self) -> Tags {
         self.core.tags
     }
 }
 
 impl<S: AsRef<[Block]>> AttributesCore<S> {
-    /// The tags that a row has, after those that are there.
+    /// Appends the tags of a row.
     fn tags_of<V: AsRef<[u8]>>(
         &self,
         hasher: &KeyHasher,
@@ -449,7 +448,7 @@ impl<S: AsRef<[Block]>> AttributesCore<S> {
         }
     }
 
-    /// The tag of the values asked for, if these have one.
+    /// The tag of the queried values, if they have one.
     fn tag_asked<V: AsRef<[u8]>>(
         &self,
         hasher: &KeyHasher,
@@ -465,7 +464,7 @@ impl<S: AsRef<[Block]>> AttributesCore<S> {
         Some(tag(hasher.hash(&bytes[..]), subset))
     }
 
-    /// Whether so many values of a row have a tag.
+    /// Whether this many values of a row have a tag.
     fn has_tag(&self, asked: usize) -> bool {
         match self.tags {
             Tags::None => false,
@@ -495,7 +494,7 @@ impl<S: AsRef<[Block]>> AttributesCore<S> {
     }
 }
 
-/// Leaves `found` true for rows whose hash passes or that have none; asks only for those still found.
+/// Clears `found` for rows whose hash does not pass, leaving rows without a hash; looks up only rows still found.
 fn ask<R>(
     filter: &Inner<impl AsRef<[Block]>>,
     rows: &[R],
@@ -625,7 +624,7 @@ impl<S: AsRef<[Block]>> Core for AttributesCore<S> {
     }
 }
 
-/// Filter by filter; takes memory for a copy meanwhile.
+/// Filter by filter; uses memory for a copy meanwhile.
 impl MergeCore for AttributesCore {
     fn merge<T: AsRef<[Block]>>(
         &mut self,
@@ -654,8 +653,8 @@ impl MergeCore for AttributesCore {
     }
 }
 
-/// The plan of the filter of each attribute, and of that of the tags, where rows have any: it takes as many
-/// times the rows as each has tags, in as many times the bits, and has the same rate.
+/// The plan of each attribute's filter, and of the filter of the tags, if rows have any: for as many times the rows as
+/// each has tags, in as many times the bits, at the same rate.
 fn plans(plan: &Plan, attributes: usize) -> Result<(Plan, Option<Plan>), PlanError> {
     let each = plan.inner()?;
     let (tags, _) = plan::inside(plan.detail)?;

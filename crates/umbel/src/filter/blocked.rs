@@ -14,13 +14,13 @@ use crate::math::{Coverage, blocked};
 use crate::plan::{Kind, Plan};
 use crate::prelude::*;
 
-/// A blocked Bloom filter: one cache line a key, and 1 to 6 % more bits than [`Classic`] at usual
-/// rates (36 % at 1e-6, with the margin of plans for 100,000 keys or more 42 %).
+/// A blocked Bloom filter, the default kind: one cache line per key. It needs 1 to 6 % more bits than [`Classic`] at
+/// usual rates (36 % at 1e-6; with the margin of plans for 100,000 keys or more, 42 %).
 ///
 /// [`Classic`]: super::Classic
 pub type Blocked<S = Blocks, H = KeyHasher> = Filter<BloomCore<BlockedLayout, S>, H>;
 
-/// Where the blocked kind puts its bits.
+/// The layout of the blocked kind.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockedLayout;
 
@@ -106,10 +106,10 @@ impl Layout for BlockedLayout {
 }
 
 impl<H> Blocked<Blocks, H> {
-    /// Cuts the filter into at most `count` shards, runs of blocks that different threads can fill at once.
+    /// Divides the filter into at most `count` shards, runs of blocks that different threads can fill at the same time.
     ///
     /// # Panics
-    /// When `count` is 0.
+    /// If `count` is 0.
     ///
     /// ```
     /// # use umbel::Blocked;
@@ -139,7 +139,7 @@ impl<H> Blocked<Blocks, H> {
 }
 
 impl<S: AsRef<[Block]>> BloomCore<BlockedLayout, S> {
-    /// Asks for the cache line of a key, however small the filter.
+    /// Prefetches the cache line of a key, however small the filter.
     #[inline]
     pub(super) fn ask(&self, hash: KeyHash) {
         let blocks = self.blocks();
@@ -147,7 +147,7 @@ impl<S: AsRef<[Block]>> BloomCore<BlockedLayout, S> {
     }
 }
 
-/// A blocked filter cut into shards; see [`Blocked::shards`].
+/// A blocked filter divided into shards; see [`Blocked::shards`].
 #[derive(Debug)]
 pub struct Shards<'a> {
     index: ShardIndex,
@@ -156,30 +156,30 @@ pub struct Shards<'a> {
 }
 
 impl Shards<'_> {
-    /// Which shard a hash falls into.
+    /// Returns the index of the shard that a hash falls into.
     #[inline]
     pub fn index(&self, hash: KeyHash) -> usize {
         self.index.of(hash) as usize
     }
 }
 
-/// Which shard a hash falls into.
+/// Maps hashes to shards.
 #[derive(Clone, Copy, Debug)]
 pub struct ShardIndex {
-    /// Blocks of the filter, and of a shard.
+    /// The blocks of the filter, and those of a shard.
     pub(super) total: u64,
     pub(super) size: u64,
 }
 
 impl ShardIndex {
-    /// The number of the hash's shard, from 0.
+    /// Returns the index of the hash's shard, from 0.
     #[inline]
     pub fn of(&self, hash: KeyHash) -> u64 {
         bits::place(hash.high, self.total) / self.size
     }
 }
 
-/// One run of a blocked filter's blocks, to insert into while other threads fill other shards.
+/// A run of a blocked filter's blocks, which one thread can fill while others fill other shards.
 #[derive(Debug)]
 pub struct Shard<'a> {
     pub(super) run: Run,
@@ -188,10 +188,10 @@ pub struct Shard<'a> {
 }
 
 impl Shard<'_> {
-    /// Whether keys may be in it: `found[i]` becomes the answer for `hashes[i]`, which all fall into this shard.
+    /// Looks up hashes that all fall into this shard: `found[i]` becomes the answer for `hashes[i]`.
     ///
     /// # Panics
-    /// When one falls elsewhere; when the slices differ in length.
+    /// If a hash falls elsewhere, or the slices differ in length.
     pub fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len(), "one answer for each hash");
         let Run { first, total } = self.run;
@@ -207,16 +207,15 @@ impl Shard<'_> {
     /// Inserts hashes that all fall into this shard.
     ///
     /// # Panics
-    /// When one falls elsewhere.
+    /// If a hash falls elsewhere.
     pub fn insert_all(&mut self, hashes: &[KeyHash]) {
         self.kernel.insert_batch(self.blocks, self.run, hashes);
     }
 
-    /// As [`insert_all`](Self::insert_all), one after the other: `new[i]` becomes true when
-    /// `hashes[i]` was certainly new.
+    /// Like [`insert_all`](Self::insert_all), in order: `new[i]` becomes true if `hashes[i]` was certainly new.
     ///
     /// # Panics
-    /// When one falls elsewhere; when the slices differ in length.
+    /// If a hash falls elsewhere, or the slices differ in length.
     pub fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) {
         self.kernel.insert_batch_new(self.blocks, self.run, hashes, new);
     }

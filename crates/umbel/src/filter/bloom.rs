@@ -1,4 +1,4 @@
-//! What the plain Bloom filters share: bits that are only ever set, until cleared.
+//! The core of the plain Bloom filters: bits that are only ever set, until cleared.
 
 use core::convert::Infallible;
 use core::fmt;
@@ -14,24 +14,24 @@ use crate::math::Coverage;
 use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
 
-/// Where the probes of a hash fall among the bits. Implemented by the kinds; not for others.
+/// The layout of a plain kind: where the probes of a hash fall among the bits. Sealed.
 pub trait Layout: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
-    /// The kind that lays its bits out so.
+    /// The kind with this layout.
     const KIND: Kind;
-    /// What sizes count in messages.
+    /// The unit of sizes in messages.
     #[doc(hidden)]
     const UNIT: &'static str;
-    /// Units that a fold divides.
+    /// The units that a fold divides.
     #[doc(hidden)]
     fn units(plan: &Plan) -> u64;
     #[doc(hidden)]
     fn insert(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hash: KeyHash) -> bool;
     #[doc(hidden)]
     fn contains(blocks: &[Block], plan: &Plan, kernel: &Kernel, hash: KeyHash) -> bool;
-    /// As [`Core::ASKS_AHEAD`].
+    /// See [`Core::ASKS_AHEAD`].
     #[doc(hidden)]
     const ASKS_AHEAD: bool = false;
-    /// As [`Core::ask_ahead`].
+    /// See [`Core::ask_ahead`].
     #[doc(hidden)]
     #[inline(always)]
     fn ask_ahead(blocks: &[Block], hash: KeyHash) {
@@ -55,21 +55,21 @@ pub trait Layout: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
         hashes: &[H],
         found: &mut [bool],
     );
-    /// Brings every bit to where it would be in a filter `divisor` times smaller.
+    /// Moves every bit to its position in a filter `divisor` times smaller.
     #[doc(hidden)]
     fn fold(blocks: &mut Blocks, plan: &Plan, divisor: u64) -> Result<(), OutOfMemory>;
-    /// Mean over keys never inserted of the chance to pass, given these bits.
+    /// The mean probability that a key never inserted passes, given these bits.
     #[doc(hidden)]
     fn fpp(blocks: &[Block], plan: &Plan) -> f64;
-    /// What a key leaves clear.
+    /// The coverage of the layout: which bits a key leaves clear.
     #[doc(hidden)]
     fn coverage(plan: &Plan) -> Coverage;
 }
 
-/// A plain Bloom filter: `insert` sets the bits of a key, `contains` looks whether all are set.
+/// The core of a plain Bloom filter: `insert` sets the bits of a key, `contains` checks that all are set.
 ///
-/// A key that was inserted is always found: bits are never cleared but by [`clear`](Filter::clear)
-/// and [`intersect`](Filter::intersect), and the latter keeps the keys that both filters hold.
+/// An inserted key is always found: only [`clear`](Filter::clear) and [`intersect`](Filter::intersect) clear bits, and
+/// the latter keeps the keys that both filters hold.
 #[derive(Clone)]
 pub struct BloomCore<L, S = Blocks> {
     plan: Plan,
@@ -90,7 +90,7 @@ impl<L: Layout, S> BloomCore<L, S> {
 }
 
 impl<L: Layout, S: AsRef<[Block]>> BloomCore<L, S> {
-    /// Of blocks that are as many as the plan has.
+    /// From blocks, which must be as many as the plan has.
     pub(super) fn from_blocks(plan: Plan, blocks: S) -> Result<Self, FileError> {
         plan.check(L::KIND)?;
         let found = blocks.as_ref();
@@ -105,7 +105,8 @@ impl<L: Layout, S: AsRef<[Block]>> BloomCore<L, S> {
         self.blocks.as_ref()
     }
 
-    /// Checks that the bits of both mean the same: probes, and a size that folds to the other; gives the sizes.
+    /// Checks that the bits of both have the same meaning (equal probes, and a size that folds to the other), and
+    /// returns the sizes.
     fn fits(&self, other: &BloomCore<L, impl AsRef<[Block]>>) -> Result<(u64, u64), MergeError> {
         probe_alike(&self.plan, &other.plan)?;
         let (left, right) = (L::units(&self.plan), L::units(&other.plan));
@@ -113,7 +114,7 @@ impl<L: Layout, S: AsRef<[Block]>> BloomCore<L, S> {
         Ok((left, right))
     }
 
-    /// Both filters at the size of the smaller: what is larger is folded in a copy.
+    /// Both filters at the smaller size; the larger one is folded in a copy.
     pub(super) fn alike<'a, T: AsRef<[Block]>>(
         &'a self,
         other: &'a BloomCore<L, T>,
@@ -173,13 +174,13 @@ impl<L: Layout> BloomCore<L> {
 }
 
 impl<L: Layout, H: Hashing> Filter<BloomCore<L>, H> {
-    /// Makes the filter `divisor` times smaller; it still finds every key, at a higher rate.
+    /// Makes the filter `divisor` times smaller. It still finds every key, at a higher rate.
     ///
-    /// Equal, bit for bit, to a filter of the smaller size filled with the same keys. The planned
-    /// keys are divided likewise.
+    /// The result equals, bit for bit, a filter of the smaller size filled with the same keys. The planned keys are
+    /// divided too.
     ///
     /// # Errors
-    /// [`MergeError::SizesDiffer`] when `divisor` does not divide the size; [`MergeError::OutOfMemory`].
+    /// [`MergeError::SizesDiffer`] if `divisor` does not divide the size; [`MergeError::OutOfMemory`].
     pub fn fold(&mut self, divisor: u64) -> Result<(), MergeError> {
         self.core.fold(divisor)
     }
@@ -293,7 +294,7 @@ impl<L: Layout> MergeCore for BloomCore<L> {
     }
 }
 
-/// Checks that a key takes as many probes in two filters.
+/// Checks that two filters have the same number of probes.
 pub(super) fn probe_alike(left: &Plan, right: &Plan) -> Result<(), MergeError> {
     let [left, right] = [left.probes, right.probes];
     if left == right { Ok(()) } else { Err(MergeError::ProbesDiffer { left, right }) }
@@ -344,8 +345,8 @@ mod tests {
         Filter::of(BloomCore::from_blocks(plan, blocks).unwrap(), KeyHasher::default())
     }
 
-    /// Filters of 2^33 and 2^36 bits, of which only what is touched takes memory: keys reach every region, the first
-    /// and last blocks included, and are found there; each touches its own block.
+    /// Filters of 2^33 and 2^36 bits, which use memory only where touched: keys reach every region, the first and last
+    /// blocks included, and are found there; each touches its own block.
     #[test]
     fn every_region_of_a_huge_filter_is_addressed() {
         for bits in [(1 << 33) + 512, (1 << 36) + (3 << 20)] {

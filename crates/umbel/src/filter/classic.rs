@@ -1,9 +1,8 @@
 //! The classic filter (Bloom 1970, method 2): k independent bits anywhere among m.
 //!
-//! Probe i goes to bit ⌊mix(high + i·low)·m / 2⁶⁴⌋. The bare arithmetic progression of double
-//! hashing (Kirsch, Mitzenmacher 2006) makes keys collide whole more often than chance; the mix
-//! of each term, a bijection, removes that for two multiplications a probe, little beside a cache
-//! miss.
+//! Probe i goes to bit ⌊mix(high + i·low)·m / 2⁶⁴⌋. With the bare arithmetic progression of double hashing (Kirsch,
+//! Mitzenmacher 2006), all probes of two keys collide more often than by chance. Mixing each term, by a bijection,
+//! removes that for two multiplications per probe, little compared with a cache miss.
 
 use super::Filter;
 use super::bloom::BloomCore;
@@ -16,12 +15,11 @@ use crate::plan::{Kind, Plan};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// A classic Bloom filter: the fewest bits of the Bloom kinds, any m and k, up to k cache misses a
-/// key.
+/// A classic Bloom filter: the fewest bits of the Bloom kinds, any m and k, and up to k cache misses per key.
 pub type Classic<S = Blocks, H = KeyHasher> = Filter<BloomCore<ClassicLayout, S>, H>;
 
 impl<S: AsRef<[Block]>, H: Hashing> Classic<S, H> {
-    /// The bits of a key, in the order of its probes: k numbers below m, some of which may be one.
+    /// Returns the bit positions of a key, in the order of its probes: k numbers below m, possibly with repeats.
     ///
     /// ```
     /// use umbel::Classic;
@@ -37,7 +35,7 @@ impl<S: AsRef<[Block]>, H: Hashing> Classic<S, H> {
     }
 }
 
-/// Where the classic kind puts its bits.
+/// The layout of the classic kind.
 #[derive(Clone, Copy, Debug)]
 pub struct ClassicLayout;
 

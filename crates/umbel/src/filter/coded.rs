@@ -2,15 +2,16 @@
 //! <https://doi.org/10.1145/362686.362692>).
 //!
 //! Bloom stores a code "generated from" each key in cells addressed by pseudorandom walks; the wider the code, the
-//! rarer the error. Here cells stand in buckets of one cache line, and a walk goes through all cells of a bucket, then to the
-//! next bucket, and ends at the first empty cell. Bucket: the high half of the hash. Code: the low half.
+//! rarer the error. Here cells are grouped in buckets of one cache line. A walk goes through all cells of a bucket,
+//! then to the next bucket, and ends at the first empty cell. The high half of the hash gives the bucket, the low half
+//! the code.
 //!
 //! ```text
 //! bucket   | cell 0, c bits | cell 1 | … | cell s − 1 | 512 − s·c zeros |     s = ⌊512/c⌋; a cell of zeros is empty
 //! ```
 //!
-//! Cells of a bucket are used in order, so that an empty one ends the bucket, and a bucket whose last cell is used is
-//! *full*. No cell is ever emptied: two keys may share one.
+//! Cells of a bucket are used in order, so an empty one ends the bucket, and a bucket whose last cell is used is
+//! *full*. No cell is ever emptied, because two keys may share one.
 
 use alloc::collections::BTreeMap;
 
@@ -26,32 +27,33 @@ use crate::math::coded::{self, MOST_CHAIN, MOST_CODE, cells, codes};
 use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
 
-/// A hash table of codes: few bits at low rates, one to three neighbouring cache lines a key, but no union.
+/// A hash table of short codes: few bits at low rates and one to three adjacent cache lines per key, but no union.
 ///
-/// | rate | bits a key | times [`Classic`](super::Classic) | times [`Blocked`](super::Blocked) |
+/// | rate | bits per key | times [`Classic`](super::Classic) | times [`Blocked`](super::Blocked) |
 /// |---|---|---|---|
 /// | 1 % | 14.9 | 1.55 | 1.48 |
 /// | 0.1 % | 18.3 | 1.27 | 1.16 |
 /// | 1e-4 | 22.5 | 1.17 | 1.02 |
 /// | 1e-6 | 30.1 | 1.05 | 0.77 |
 ///
-/// Take it below 1e-4, where [`Blocked`](super::Blocked) grows fast and [`Classic`](super::Classic) costs 14 cache lines a
-/// key and more. **Not** at 1 %, where every Bloom kind is smaller and faster; nor where filters are to be merged: a code does not
-/// tell at which bucket its key is at home. Nothing is deleted: two keys with equal codes share a cell. Looking
-/// through a bucket is plain code, some 40 codes one after the other at 1 %, 17 at 1e-6.
+/// Choose it below 1e-4, where [`Blocked`](super::Blocked) grows fast and [`Classic`](super::Classic) costs 14 and more
+/// cache lines per key. **Not** at 1 %, where every Bloom kind is smaller and faster, and not if filters are to be
+/// merged: a code does not reveal the home bucket of its key. Nothing can be deleted: two keys with equal codes share a
+/// cell. A bucket is searched by plain code, some 40 codes in sequence at 1 %, 17 at 1e-6.
 ///
-/// The width of a code, from 2 to 40 bits, is chosen by the rate; [`Variant::Coded`](crate::Variant::Coded) asks for another. The table
-/// takes more keys than planned at a higher rate, until 512 buckets in a row are full: then insertion is an error. Up
-/// to the planned keys, at most 7/8 of the cells, the chance of that is below 1e-25 for each bucket.
+/// The width of a code, from 2 to 40 bits, follows from the rate, or is set by
+/// [`Variant::Coded`](crate::Variant::Coded). The table accepts more keys than planned, at a higher rate, until 512
+/// buckets in a row are full; then insertion is an error. Up to the planned keys, at most 7/8 of the cells, the
+/// probability of that is below 1e-25 for each bucket.
 ///
 /// # Errors
-/// Insertion fails with [`InsertError::Full`] when 512 buckets from the key's home on, or all there are, are full of other
-/// codes.
+/// Insertion fails with [`InsertError::Full`] if 512 buckets from the key's home on, or all there are, are full of
+/// other codes.
 ///
 /// # Receipt
-/// One pass over the buckets, two where some are full. The rate is the mean over buckets of the different codes met on a
-/// walk from there, over 2^c − 1. The keys are the x codes stored and those that found theirs stored already:
-/// ∫ dx/(1 − f(x)), f the rate by the formula, at most that of now.
+/// One pass over the buckets, two if some are full. The rate is the mean over buckets of the number of different codes
+/// on a walk from there, divided by 2^c − 1. The keys are the x codes stored, plus the estimated number of keys that
+/// found their code stored already: ∫ dx/(1 − f(x)), with f the rate by the formula, at most the present one.
 ///
 /// ```
 /// use umbel::Coded;
@@ -65,14 +67,14 @@ use crate::prelude::*;
 /// ```
 pub type Coded<S = Blocks, H = KeyHasher> = Filter<CodedCore<S>, H>;
 
-/// The insides of a [`Coded`] filter.
+/// The core of a [`Coded`] filter.
 #[derive(Clone)]
 pub struct CodedCore<S = Blocks> {
     plan: Plan,
     blocks: S,
 }
 
-/// Cells of a bucket by the width of a code, without a division.
+/// Cells of a bucket by the width of a code, to avoid a division.
 const CELLS: [u32; MOST_CODE as usize + 1] = {
     let mut table = [0; MOST_CODE as usize + 1];
     let mut code = 1;
@@ -83,7 +85,7 @@ const CELLS: [u32; MOST_CODE as usize + 1] = {
     table
 };
 
-/// A bucket with some zeros behind it, so that 8 bytes can be read from each of its own.
+/// A bucket padded with zeros, so that 8 bytes can be read from any of its own.
 type Padded = [u8; 72];
 
 #[inline(always)]
@@ -97,7 +99,7 @@ fn padded(bucket: &Block) -> Padded {
 #[inline(always)]
 fn cell(bytes: &Padded, width: u32, number: u32) -> u64 {
     let at = number * width;
-    // Below 64 for every cell there is; told to the compiler, which then checks nothing.
+    // Below 64 for every cell; the compiler then omits the bounds check.
     let start = (at / 8) as usize % 64;
     let word = bytes[start..start + 8].try_into().expect("8 bytes");
     u64::from_le_bytes(word) >> (at % 8) & ((1 << width) - 1)
@@ -111,8 +113,8 @@ fn cells_of(bucket: &Block, width: u32) -> impl Iterator<Item = u64> {
 
 /// Whether a code is in a bucket, and whether the bucket is full.
 ///
-/// Looks at every cell, none waiting for another or for a guess: half the time of a loop that leaves at the code or at the first
-/// empty cell and shifts its way through the words.
+/// Compares every cell, without branches or dependencies between them: half the time of a loop that stops at the code
+/// or at the first empty cell and shifts its way through the words.
 #[inline]
 fn look(bucket: &Block, width: u32, code: u64) -> (bool, bool) {
     let bytes = padded(bucket);
@@ -134,7 +136,7 @@ fn put(bucket: &mut Block, width: u32, number: u32, code: u64) {
     }
 }
 
-/// The last cell tells whether all are used.
+/// Whether all cells are used: the last one is.
 fn is_full(bucket: &Block, width: u32) -> bool {
     cells_of(bucket, width).last() != Some(0)
 }
@@ -146,7 +148,7 @@ fn code_of(hash: KeyHash, width: u32) -> u64 {
 }
 
 impl<S: AsRef<[Block]>> CodedCore<S> {
-    /// Asks for the cache lines of the homes.
+    /// Prefetches the cache lines of the homes.
     fn ask_ahead(&self, hashes: &[KeyHash]) {
         let blocks = self.blocks();
         for hash in hashes {
@@ -155,7 +157,7 @@ impl<S: AsRef<[Block]>> CodedCore<S> {
         }
     }
 
-    /// The buckets that a walk from `home` on may go through.
+    /// The buckets that a walk from `home` may visit.
     #[inline]
     fn chain(&self, home: usize) -> impl Iterator<Item = &Block> {
         let blocks = self.blocks();
@@ -167,10 +169,10 @@ impl<S: AsRef<[Block]>> CodedCore<S> {
         self.blocks.as_ref()
     }
 
-    /// Counts what walks from every bucket meet.
+    /// Counts what the walks from all buckets meet.
     ///
-    /// A walk ends at the first bucket with room, so the one from the next bucket on begins with what is left of this one:
-    /// every bucket enters and leaves once, twice where walks go on from the last bucket to the first.
+    /// A walk ends at the first bucket with room, so the walk from the next bucket begins with the rest of this one:
+    /// every bucket enters and leaves once, or twice if walks wrap around from the last bucket to the first.
     fn walks(&self) -> Walks {
         let (width, blocks) = (self.plan.detail, self.blocks());
         let longest = (MOST_CHAIN as usize).min(blocks.len());
@@ -208,7 +210,7 @@ impl<S: AsRef<[Block]>> CodedCore<S> {
     }
 }
 
-/// What walks from every bucket of a table meet.
+/// What the walks from all buckets of a table meet.
 #[derive(Debug, PartialEq)]
 struct Walks {
     /// Codes in the table.
@@ -308,7 +310,7 @@ impl<S: AsRef<[Block]>> Core for CodedCore<S> {
                     Estimate::new(keys, (keys - stored).sqrt());
                 Estimate { value, low: low.max(stored), high, deviation }
             }
-            // Every key passes: any number may have.
+            // Every key passes, so any number of keys is possible.
             _ => {
                 let (value, low) = (f64::INFINITY, stored);
                 Estimate { value, low, high: value, deviation: value }
@@ -337,7 +339,7 @@ impl MakeCore for CodedCore {
 impl<S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for CodedCore<S> {
     type Failure = InsertError;
 
-    /// A key that may have been there is not stored.
+    /// A key that may be present already is not stored.
     fn insert(&mut self, hash: KeyHash) -> Result<bool, InsertError> {
         let (width, blocks) = (self.plan.detail, self.blocks.as_mut());
         let code = code_of(hash, width);
@@ -401,7 +403,7 @@ mod tests {
     use super::*;
     use crate::Variant;
 
-    /// As [`CodedCore::walks`] says it, walk by walk.
+    /// Computes [`CodedCore::walks`] walk by walk.
     fn plain_walks(filter: &CodedCore) -> Walks {
         let (width, blocks) = (filter.plan.detail, filter.blocks());
         let codes = |bucket| cells_of(bucket, width).take_while(|&code| code != 0);

@@ -1,4 +1,4 @@
-//! Two filters side by side: what their sets share, told from their bits alone.
+//! Comparison of two filters: what their sets share, estimated from their bits alone.
 
 use super::bloom::{BloomCore, Layout};
 use super::generic::same_keys;
@@ -8,16 +8,16 @@ use crate::hash::Hashing;
 use crate::math::{Estimate, Overlap};
 use crate::plan::Kind;
 
-/// What two filters tell of the sets in them.
+/// A comparison of the sets in two filters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Keys of the first set.
+    /// Estimated keys of the first set.
     pub left: Estimate,
-    /// Keys of the second.
+    /// Estimated keys of the second set.
     pub right: Estimate,
-    /// What the sets share; none when no bit is clear in both filters, which says nothing.
+    /// What the sets share; `None` if no bit is clear in both filters, since then nothing can be estimated.
     pub overlap: Option<Overlap>,
-    /// Bits they were compared at: those of the smaller filter.
+    /// The bits at which they were compared: those of the smaller filter.
     pub bits: u64,
     /// Bits set in the first filter.
     pub left_bits: u64,
@@ -25,14 +25,14 @@ pub struct Comparison {
     pub right_bits: u64,
     /// Bits set in both.
     pub shared_bits: u64,
-    /// Bits set in both that filters of so many bits have on average when their sets share nothing.
+    /// The average number of bits set in both if the sets share nothing, in filters with these many bits set.
     pub bits_by_chance: f64,
 }
 
 impl<L: Layout, S: AsRef<[Block]>, H: Hashing> Filter<BloomCore<L, S>, H> {
-    /// What the sets of this filter and another share. One pass over both.
+    /// Estimates what the sets of this filter and another share. One pass over both.
     ///
-    /// When sizes differ the larger one is compared as it would be folded, at the precision of the smaller. See
+    /// If sizes differ, the larger filter is compared as if folded, at the precision of the smaller. See
     /// [`Coverage::overlap`](crate::math::Coverage::overlap) for the estimates.
     ///
     /// # Errors
@@ -68,11 +68,12 @@ impl<L: Layout, S: AsRef<[Block]>, H: Hashing> Filter<BloomCore<L, S>, H> {
 }
 
 impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
-    /// What the sets of two filters of one kind share. As [`Filter::compare`]; counting filters are compared by the
-    /// blocked ones that they convert to.
+    /// Estimates what the sets of two filters of one kind share; see [`Filter::compare`]. Counting filters are compared
+    /// as the blocked ones that they convert to.
     ///
     /// # Errors
-    /// As there; [`MergeError::NotComparable`] when the bits of a kind do not tell its keys, [`MergeError::KindsDiffer`].
+    /// As [`Filter::compare`]; [`MergeError::NotComparable`] if the bits of a kind do not reveal what its sets share;
+    /// [`MergeError::KindsDiffer`].
     pub fn compare(
         &self,
         other: &AnyFilter<impl AsRef<[Block]>, impl Hashing>,

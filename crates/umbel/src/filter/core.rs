@@ -1,4 +1,4 @@
-//! What each kind has to say for itself; [`Filter`](super::Filter) says the rest once for all.
+//! What each kind implements; [`Filter`](super::Filter) adds what all kinds share.
 
 use core::convert::Infallible;
 
@@ -13,35 +13,35 @@ pub(super) mod sealed {
     pub trait Sealed {}
 }
 
-/// The insides of a kind: where its bits are, and what they mean. Implemented by the kinds; not for others.
+/// The core of a kind: its storage, and what its bits mean. Sealed.
 ///
-/// `Storage` is where the blocks of each part are: [`Blocks`] to own them, `&[Block]` to borrow them,
-/// [`MappedBlocks`](crate::MappedBlocks) in a mapped file.
+/// `Storage` holds the blocks of each part: [`Blocks`] owns them, `&[Block]` borrows them,
+/// [`MappedBlocks`](crate::MappedBlocks) are in a mapped file.
 pub trait Core: sealed::Sealed + Sized {
     /// The kind.
     const KIND: Kind;
-    /// Where its blocks are.
+    /// The storage of its blocks.
     type Storage: AsRef<[Block]>;
-    /// The same with its blocks elsewhere.
+    /// The same core with other storage.
     type With<T: AsRef<[Block]>>: Core<Storage = T>;
 
     #[doc(hidden)]
     fn plan(&self) -> &Plan;
     #[doc(hidden)]
     fn contains(&self, hash: KeyHash) -> bool;
-    /// The slices are of one length.
+    /// The slices have equal lengths.
     #[doc(hidden)]
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]);
     /// Whether [`ask_ahead`](Self::ask_ahead) does something.
     #[doc(hidden)]
     const ASKS_AHEAD: bool = false;
-    /// Asks for the cache line of a key that will soon be looked up or inserted.
+    /// Prefetches the cache line of a key that will soon be looked up or inserted.
     #[doc(hidden)]
     #[inline(always)]
     fn ask_ahead(&self, hash: KeyHash) {
         let _ = hash;
     }
-    /// As `contains_all`, by 64-bit hashes.
+    /// Like `contains_all`, for 64-bit hashes.
     #[doc(hidden)]
     fn contains_narrow(&self, hashes: &[u64], found: &mut [bool]) {
         for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
@@ -49,30 +49,30 @@ pub trait Core: sealed::Sealed + Sized {
             self.contains_all(&wide[..hashes.len()], found);
         }
     }
-    /// Its blocks, part by part as in the file.
+    /// Its blocks, in parts as in the file.
     #[doc(hidden)]
     fn parts(&self) -> impl Iterator<Item = &Self::Storage>;
-    /// Whether no key is in it, as far as its blocks tell.
+    /// Whether it holds no key, as far as its blocks show.
     #[doc(hidden)]
     fn is_empty(&self) -> bool {
         self.parts().flat_map(AsRef::as_ref).all(Block::is_zero)
     }
-    /// Blocks that are looked at together, such as the planes of counters.
+    /// The number of blocks that belong together, such as the planes of counters.
     #[doc(hidden)]
     fn group(&self) -> usize {
         1
     }
-    /// Bits, or cells, of such a group.
+    /// The bits, or cells, of such a group.
     #[doc(hidden)]
     fn group_cells(&self) -> u32 {
         bits::BLOCK_BITS as u32
     }
-    /// Bits set, or cells in use, in a group of blocks.
+    /// The bits set, or cells in use, in a group of blocks.
     #[doc(hidden)]
     fn load(&self, group: &[Block]) -> u32 {
         group.iter().map(Block::count_ones).sum()
     }
-    /// The same with other storage for each part, in their order.
+    /// The same core with other storage for each part, in their order.
     #[doc(hidden)]
     fn with_parts<'a, T: AsRef<[Block]>, E>(
         &'a self,
@@ -81,10 +81,10 @@ pub trait Core: sealed::Sealed + Sized {
     /// The fields of the header that only this kind has.
     #[doc(hidden)]
     fn body(&self) -> Body;
-    /// Bytes of each part of the file with this header, whose fields are checked.
+    /// The bytes of each part of the file with this header, whose fields are checked.
     #[doc(hidden)]
     fn layout(header: &Header) -> Result<Vec<u64>, FileError>;
-    /// The filter of a header and its parts, which are as long as `layout` says.
+    /// Makes the core from a header and its parts, which are as long as `layout` says.
     #[doc(hidden)]
     fn open(header: &Header, parts: Vec<Self::Storage>) -> Result<Self, FileError>;
     /// What it delivers now, from its own bits.
@@ -109,26 +109,26 @@ macro_rules! one_part {
 }
 pub(super) use one_part;
 
-/// Kinds that are made empty, by a plan alone.
+/// Kinds that can be made empty, from a plan alone.
 pub trait MakeCore: Core<Storage = Blocks> {
     #[doc(hidden)]
     fn make(plan: &Plan) -> Result<Self, PlanError>;
 }
 
-/// Kinds that take keys one by one.
+/// Kinds that accept keys one by one.
 pub trait InsertCore: Core {
-    /// Why a key may find no room: [`InsertError`], or [`Infallible`] where there is always room.
+    /// The error if a key finds no room: [`InsertError`], or [`Infallible`] if there is always room.
     type Failure: Failure;
 
     #[doc(hidden)]
     fn insert(&mut self, hash: KeyHash) -> Result<bool, Self::Failure>;
     #[doc(hidden)]
     fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Self::Failure>;
-    /// The slices are of one length. `new` is false from the key on that found no room.
+    /// The slices have equal lengths.
     #[doc(hidden)]
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool])
     -> Result<(), Self::Failure>;
-    /// As `insert_all`, by 64-bit hashes.
+    /// Like `insert_all`, for 64-bit hashes.
     #[doc(hidden)]
     fn insert_narrow(&mut self, hashes: &[u64]) -> Result<(), Self::Failure> {
         hashes.chunks(GROUP).try_for_each(|hashes| {
@@ -140,18 +140,18 @@ pub trait InsertCore: Core {
     fn clear(&mut self);
 }
 
-/// Kinds that keys can be taken out of.
+/// Kinds that keys can be removed from.
 pub trait RemoveCore: InsertCore {
     #[doc(hidden)]
     fn remove(&mut self, hash: KeyHash) -> bool;
-    /// The slices are of one length.
+    /// The slices have equal lengths.
     #[doc(hidden)]
     fn remove_all(&mut self, hashes: &[KeyHash], removed: &mut [bool]);
 }
 
 /// Kinds whose filters merge.
 pub trait MergeCore: Core<Storage = Blocks> {
-    /// Leaves `self` unchanged on an error. The schemes are equal.
+    /// Leaves `self` unchanged on an error. The schemes were compared before.
     #[doc(hidden)]
     fn merge<T: AsRef<[Block]>>(
         &mut self,
@@ -160,7 +160,7 @@ pub trait MergeCore: Core<Storage = Blocks> {
     ) -> Result<(), MergeError>;
 }
 
-/// How two filters become one.
+/// How two filters are combined.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
@@ -170,9 +170,9 @@ pub enum Merge {
     Intersection,
 }
 
-/// What insertions may fail by; makes of a result what the caller sees.
+/// The ways in which insertions can fail; converts a result to what the caller sees.
 pub trait Failure: sealed::Sealed + Sized {
-    /// `T` itself where nothing fails, else a result.
+    /// `T` itself if nothing can fail, else a result.
     type Outcome<T>;
 
     #[doc(hidden)]
@@ -202,10 +202,10 @@ impl Failure for InsertError {
     }
 }
 
-/// What a call that inserts gives: `T`, or `Result<T, InsertError>` for the kinds that can be full.
+/// What inserting returns: `T`, or `Result<T, InsertError>` for kinds that can be full.
 pub type Outcome<C, T> = <<C as InsertCore>::Failure as Failure>::Outcome<T>;
 
-/// Hashes that are made, or looked at, together: 8 KiB, a quarter of the first-level cache.
+/// Hashes that are computed, or looked up, together: 8 KiB, a quarter of the first-level cache.
 pub(super) const GROUP: usize = 512;
 
 /// At most [`GROUP`] hashes of 64 bits, widened.

@@ -1,10 +1,10 @@
-//! The counting filter: a counter in place of each bit, so that keys can be taken out again (L. Fan,
-//! P. Cao, J. Almeida, A. Z. Broder 2000, section V-C, <https://doi.org/10.1109/90.851975>).
+//! The counting filter: a counter in place of each bit, so that keys can be removed (L. Fan, P. Cao, J. Almeida, A. Z.
+//! Broder 2000, section V-C, <https://doi.org/10.1109/90.851975>).
 //!
-//! The paper counts over a classic filter. Here the counters are laid over a blocked one: the same block
-//! for a key, the same positions in it, the same probes and sizes, so that dropping the counts gives the
-//! blocked filter of the keys that are in, bit for bit. `bits::counters` tells how a block of counters
-//! lies in its cache lines. A key whose probes meet counts a position once, as it sets a bit once.
+//! The paper counts over a classic filter; here the counters are laid over a blocked one. A key has the same block, the
+//! same positions in it, the same probes and sizes, so that dropping the counts gives the blocked filter of the keys it
+//! holds, bit for bit. `bits::counters` describes how a block of counters is laid out in its cache lines. If two probes
+//! of a key meet, the position is counted once, just as a bit is set once.
 
 use core::convert::Infallible;
 
@@ -22,36 +22,35 @@ use crate::math::blocked;
 use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
 
-/// A filter that keys can be taken out of again, with counters of 4, 8 or 16 bits in place of bits.
+/// A filter that keys can be removed from, with counters of 4, 8 or 16 bits in place of bits.
 ///
-/// For sets that change: the objects of a cache, sessions, a block list under edit. Ship what
-/// [`to_blocked`](Filter::to_blocked) gives: a plain filter of a quarter of the size (with 4 bits a
-/// counter), bit for bit the one made from the keys that are in now, which merges with others.
+/// Use it for sets that change: the objects in a cache, sessions, a block list being edited. Send others the result of
+/// [`to_blocked`](Filter::to_blocked): a plain filter of a quarter of the size (with 4-bit counters), bit for bit the
+/// one made from the present keys, which merges with others.
 ///
-/// # Taking out
-/// [`remove`](Filter::remove) refuses a key that is certainly not there. One that was never inserted but
-/// passes by error cannot be told from a member: removing it lowers counters of other keys, which may
-/// then be answered "absent". So remove only keys that were inserted, as often as they were inserted;
-/// then no key that is in is ever absent. A key inserted twice counts twice.
+/// # Removing
+/// [`remove`](Filter::remove) refuses a key that is certainly absent. A false positive cannot be told from a member:
+/// removing it lowers counters of other keys, which may then be answered "absent". So remove only keys that were
+/// inserted, and only as often as they were inserted; then no present key is ever absent. A key inserted twice counts
+/// twice.
 ///
-/// A counter that reached its top (12, 192 or 49,152) *sticks*: what it counts is no longer known, so it
-/// is never lowered. No key is lost by that, but keys that share it may go on passing after they were
-/// removed; the receipt tells how many stick. With different keys, filled as planned, a 4-bit counter
-/// does so less than once in 10⁹; take wider ones where a key comes many times.
+/// A counter that reaches its maximum (12, 192 or 49,152) *sticks*: its true count is no longer known, so it is never
+/// lowered. No key is lost by that, but keys that share it may still pass after they were removed; the receipt reports
+/// how many counters stick. With different keys, filled as planned, a 4-bit counter sticks less than once in 10⁹; use
+/// wider ones if a key is inserted many times.
 ///
 /// # Cost
-/// `detail` times the bits of a blocked filter: 40 a key at 1 % with 4-bit counters. Asking touches two
-/// adjacent cache lines, inserting two for three of four keys, removing `detail`. *When not:* keys that only
-/// come need no counters, take [`Blocked`]; a stream from which old keys should fade needs no one to
-/// remove them.
+/// A blocked filter's bits times the bits of a counter: 40 per key at 1 % with 4-bit counters. A query reads two
+/// adjacent cache lines, an insertion two for three of four keys, a removal as many as a counter has bits. *When not to
+/// use it:* if keys are never removed, use [`Blocked`]; if old keys should fade from a stream by themselves, use a
+/// window or a stable filter.
 ///
 /// # Receipt
-/// Fill, keys and rate are those of the blocked filter that it converts to. Its facts:
-/// `insertions`, about how often any key was inserted and not removed, the sum of all counters over
-/// the positions of a key, too low where counters stick; `stuck_counters`, and when there are any
-/// `stuck`, what that means.
+/// Fill, keys and rate are those of the blocked filter that it converts to. Its facts: `insertions`, the approximate
+/// number of insertions not yet removed (the sum of all counters divided by the positions per key, too low if counters
+/// stick); `stuck_counters`; and if there are any, `stuck`, which explains them.
 ///
-/// `S` is where the counters are; a filter that borrows or maps them is only queried.
+/// `S` is the storage of the counters; a filter that borrows or maps them can only be queried.
 ///
 /// ```
 /// use umbel::Counting;
@@ -68,12 +67,12 @@ use crate::prelude::*;
 /// ```
 pub type Counting<S = Blocks, H = KeyHasher> = Filter<CountingCore<S>, H>;
 
-/// The insides of a [`Counting`] filter.
+/// The core of a [`Counting`] filter.
 #[derive(Clone)]
 pub struct CountingCore<S = Blocks> {
     plan: Plan,
     kernel: Counters,
-    /// `detail` lines a block: its planes.
+    /// `detail` lines per block: its planes.
     blocks: S,
 }
 
@@ -130,27 +129,28 @@ impl CountingCore {
 }
 
 impl<H: Hashing> Counting<Blocks, H> {
-    /// Makes the filter `divisor` times smaller: it is the one of that size with the same insertions,
-    /// where no counter stuck before a removal. The planned keys are divided likewise.
+    /// Makes the filter `divisor` times smaller. The result is the filter of that size after the same insertions,
+    /// unless a counter stuck before a removal. The planned keys are divided too.
     ///
     /// # Errors
-    /// [`MergeError::SizesDiffer`] when `divisor` does not divide the number of blocks; [`MergeError::OutOfMemory`].
+    /// [`MergeError::SizesDiffer`] if `divisor` does not divide the number of blocks; [`MergeError::OutOfMemory`].
     pub fn fold(&mut self, divisor: u64) -> Result<(), MergeError> {
         self.core.fold(divisor)
     }
 }
 
 impl<S: AsRef<[Block]>, H: Hashing> Counting<S, H> {
-    /// How often the key is in, about: the least of its counters, which others share. Never too low, but
-    /// after removals of keys that were not in; at most what a counter can hold, 12, 192 or 49,152.
+    /// Estimates how often a key was inserted: the least of its counters, which other keys share. Never too low, except
+    /// after removals of keys that were not inserted; at most the maximum of a counter, 12, 192 or 49,152.
     pub fn count(&self, key: impl Key<H>) -> u32 {
         self.core.kernel.least_one(self.core.blocks.as_ref(), key.key_hash(&self.hasher))
     }
 
-    /// Counts many keys, cache misses overlapped: `counts[i]` becomes what [`count`](Self::count) says of `keys[i]`.
+    /// Counts many keys, with overlapping cache misses: `counts[i]` becomes what [`count`](Self::count) returns for
+    /// `keys[i]`.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn count_all<K: Key<H>>(&self, keys: &[K], counts: &mut [u32]) {
         assert_eq!(keys.len(), counts.len(), "one answer for each key");
         for (keys, counts) in keys.chunks(GROUP).zip(counts.chunks_mut(GROUP)) {
@@ -159,11 +159,11 @@ impl<S: AsRef<[Block]>, H: Hashing> Counting<S, H> {
         }
     }
 
-    /// The plain filter to ship: bit for bit the blocked one made from the keys that are in, unless
+    /// Returns the plain filter to send to others: bit for bit the blocked one made from the present keys, unless
     /// counters stick. One pass.
     ///
     /// # Errors
-    /// When there is no memory for it.
+    /// If memory for it cannot be allocated.
     pub fn to_blocked(&self) -> Result<Blocked<Blocks, H>, OutOfMemory> {
         Ok(self.with(self.core.to_blocked()?))
     }
@@ -270,7 +270,7 @@ impl<S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for CountingCore<S> {
         Ok(())
     }
 
-    /// Also frees the counters that stuck.
+    /// Also resets counters that stuck.
     fn clear(&mut self) {
         self.blocks.as_mut().fill(Block::default());
     }

@@ -1,4 +1,4 @@
-//! What filters refuse.
+//! Why filters refuse insertions, builds, rows and merges.
 
 use core::fmt;
 
@@ -7,34 +7,34 @@ use crate::hash::Scheme;
 use crate::plan::{Kind, PlanError};
 use crate::prelude::*;
 
-/// Why a key was not inserted, or not removed. The filter is as it was.
+/// Why a key was not inserted or removed. The filter is unchanged.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InsertError {
-    /// A filter that would grow beyond the limit set for it.
+    /// The filter would grow beyond the limit set for it.
     #[error(
         "the filter would grow to {bytes} bytes, more than the limit of {limit}; \
          raise the limit, or rebuild it for more keys"
     )]
     GrowthLimit {
-        /// Bytes of its bits after it grew.
+        /// Bytes of its bits after growing.
         bytes: u64,
-        /// Bytes it may take.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// A scalable filter whose header has room for no more links.
+    /// The scalable filter has as many links of one size as its header can hold.
     #[error(
         "the filter has {links} links of the same size, the most it can have; plan it for more keys, or let \
          its links double"
     )]
     TooManyLinks {
-        /// Links that it has.
+        /// Its links.
         links: usize,
     },
-    /// A filter that can grow no more.
+    /// The filter cannot grow further.
     #[error(transparent)]
     Growth(#[from] PlanError),
-    /// A table without room for a key.
+    /// The table has no room for the key.
     #[error(
         "the {kind} filter is full: it was planned for {keys} keys, and has no cell left for this one; \
          the keys before it were inserted; rebuild it for more keys"
@@ -45,45 +45,45 @@ pub enum InsertError {
         /// Keys it was planned for.
         keys: u64,
     },
-    /// A kind that takes no keys once it is built.
+    /// The kind accepts no keys once it is built.
     #[error(
         "{article} {0} filter is built from all its keys at once and takes no more; rebuild it with them",
         article = .0.article()
     )]
     BuiltAtOnce(Kind),
-    /// Single keys for a filter of rows.
+    /// A single key was given to a filter of rows.
     #[error("the filter holds rows of {has}, not single keys; name some of these attributes")]
     Rows {
         /// The names of its attributes.
         has: Names,
     },
-    /// A kind that cannot forget a single key.
+    /// The kind cannot remove a single key.
     #[error(
         "keys cannot be removed from {article} {0} filter, because keys share its bits; \
          build a counting one, or rebuild it without the key",
         article = .0.article()
     )]
     CannotRemove(Kind),
-    /// A window that counts insertions was told the time.
+    /// A window that counts insertions was given a time.
     #[error("the window counts insertions and has no clock; create one with a time span")]
     NoClock,
 }
 
-/// Why a filter was not built of its keys.
+/// Why a filter was not built from its keys.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// More keys given to a filter that is built at once than it is planned for.
+    /// More keys were given than the filter is planned for.
     #[error(
         "found {keys} different keys, but the filter is planned for {planned}; plan it for more"
     )]
     Overfull {
-        /// Different keys given, of a shard or of all.
+        /// Different keys given, in a shard or in all.
         keys: u64,
         /// Keys planned for.
         planned: u64,
     },
-    /// A key given twice with different values.
+    /// A key was given twice with different values.
     #[error(
         "a key (or two with the same hash) has the value {} at index {} and {} at index {}; a map has one value per key: \
          leave one out",
@@ -95,36 +95,36 @@ pub enum BuildError {
         /// The values there.
         values: [u64; 2],
     },
-    /// A key both included and excluded.
+    /// A key is both included and excluded.
     #[error(
         "a key (or two with the same hash) is included at index {} and excluded at index {}; remove it from one of the lists",
         places[0], places[1]
     )]
     OnBothLists {
-        /// Its first place among the keys included, and among those excluded, from 0.
+        /// Its first place among the included keys, and among the excluded ones, from 0.
         places: [u64; 2],
     },
-    /// Keys that no level of a cascade tells apart.
+    /// Some included and excluded keys are not told apart by any number of levels.
     #[error(
         "after {0} levels, included and excluded keys are still not separated; choose another seed"
     )]
     TooManyLevels(usize),
-    /// A value that does not fit.
+    /// A value is wider than the map's.
     #[error(
         "the value {value} at index {place} has more than {bits} bits; build the map with wider values"
     )]
     WideValue {
         /// The value.
         value: u64,
-        /// Where it is in the input.
+        /// Its place in the input, from 0.
         place: u64,
-        /// Bits of a value.
+        /// Bits of the map's values.
         bits: u32,
     },
-    /// There is no such plan, or no memory for it.
+    /// The plan is impossible, or its memory could not be allocated.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A key that was not inserted.
+    /// A key could not be inserted.
     #[error(transparent)]
     Insert(#[from] InsertError),
 }
@@ -141,59 +141,59 @@ impl From<FieldError> for BuildError {
     }
 }
 
-/// Why rows of attributes were not taken, or not looked up.
+/// Why rows of attributes were not inserted or looked up.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RowError {
-    /// A filter of rows without names for their values.
+    /// A filter of rows needs names for its attributes.
     #[error("a filter of rows needs the names of its attributes; name each")]
     NoAttributes,
-    /// More attributes than a filter may have.
+    /// There are more attributes than a filter may have.
     #[error("found {found} attributes; a filter of rows has 1 to {most}{}", match most {
         64 => "",
         _ => " if every subset of them has a tag; tag the whole row instead",
     })]
     AttributeCount {
-        /// Attributes named.
+        /// Attributes given.
         found: usize,
-        /// Most that there may be.
+        /// The maximum.
         most: usize,
     },
-    /// A name that no attribute can have.
+    /// The name is not valid for an attribute.
     #[error("attribute \"{name}\": a name has 1 to 255 bytes of UTF-8, found {}", name.first().len())]
     AttributeName {
         /// The name.
         name: Names,
     },
-    /// An attribute named twice.
+    /// An attribute is named twice.
     #[error("attribute \"{name}\" is named twice; name each attribute once")]
     AttributeTwice {
         /// The name.
         name: Names,
     },
-    /// A name that the filter does not have.
+    /// The filter has no attribute of this name.
     #[error("the filter has no attribute \"{name}\" (found {has}); name one of these")]
     UnknownAttribute {
-        /// The name asked for.
+        /// The name given.
         name: Names,
-        /// The names there are.
+        /// The filter's names.
         has: Names,
     },
-    /// Attributes left out where a row needs a value for each.
+    /// Attributes are missing where a row needs a value for each.
     #[error("a row of this filter has a value for each of {has}; name {missing} too")]
     AttributesMissing {
-        /// The names left out.
+        /// The missing names.
         missing: Names,
-        /// The names there are.
+        /// The filter's names.
         has: Names,
     },
-    /// No attribute named where one is needed.
+    /// No attribute is named where one is needed.
     #[error("the filter holds rows of {has}, not single keys; name some of these attributes")]
     Unnamed {
-        /// The names there are.
+        /// The filter's names.
         has: Names,
     },
-    /// A row with more values than there are attributes, or fewer.
+    /// A row has more or fewer values than the filter has attributes.
     #[error(
         "found a row of {found} values, but the filter has {expected} attributes; give one value for each"
     )]
@@ -203,18 +203,18 @@ pub enum RowError {
         /// Values in the row.
         found: usize,
     },
-    /// A value too long for a row.
+    /// A value is too long.
     #[error("found a value of {bytes} bytes; values of rows have fewer than 2^32")]
     ValueTooLong {
         /// Its length.
         bytes: usize,
     },
-    /// There is no such plan, or no memory for it.
+    /// The plan is impossible, or its memory could not be allocated.
     #[error(transparent)]
     Plan(#[from] PlanError),
 }
 
-/// Names of attributes; shown with commas between them, line ends and the like escaped.
+/// Names of attributes, displayed with commas between them and control characters escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names(Vec<String>);
 
@@ -243,11 +243,11 @@ impl fmt::Display for Names {
     }
 }
 
-/// Why two filters were not combined or compared, or one not folded or converted. Both are as they were.
+/// Why two filters were not combined or compared, or one not folded or converted. Both are unchanged.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MergeError {
-    /// A kind whose filters cannot be combined.
+    /// Filters of this kind cannot be combined.
     #[error(
         "{0} filters do not merge: {why}, or query both",
         why = match .0 {
@@ -263,7 +263,7 @@ pub enum MergeError {
         }
     )]
     NotMergeable(Kind),
-    /// Filters of a kind whose bits do not tell what their sets share.
+    /// Filters of this kind cannot be compared: their bits do not reveal what their sets share.
     #[error(
         "the bits of {0} filters do not show what they share; build a blocked or a classic filter from the keys of each"
     )]
@@ -276,7 +276,7 @@ pub enum MergeError {
         /// Kind of the right filter.
         right: Kind,
     },
-    /// Filters that turn keys into hashes differently cannot be combined.
+    /// Filters with different hash schemes cannot be combined.
     #[error(
         "the filters hash keys differently ({left} and {right}); rebuild one of them from its keys"
     )]
@@ -286,7 +286,7 @@ pub enum MergeError {
         /// Scheme of the right filter.
         right: Scheme,
     },
-    /// Filters of keys that are described differently cannot be combined.
+    /// Filters with different descriptions of their keys cannot be combined.
     #[error(
         "the filters hold keys of different fields or types; build both from the same fields in the same way"
     )]
@@ -309,7 +309,7 @@ pub enum MergeError {
         /// Bits of a cell of the right filter.
         right: u32,
     },
-    /// Neither size folds to the other.
+    /// Neither size is a multiple of the other, so neither filter folds to the other.
     #[error(
         "sizes of {left} and {right} {unit} do not fold to each other (one must divide the other); \
          plan both for the same number of keys, or for numbers that differ by a power of two"
@@ -319,7 +319,7 @@ pub enum MergeError {
         left: u64,
         /// Size of the right filter.
         right: u64,
-        /// What the sizes count: `blocks` or `bits`.
+        /// The unit of the sizes: `blocks` or `bits`.
         unit: &'static str,
     },
     /// Filters of rows with different attributes cannot be combined.
@@ -332,7 +332,7 @@ pub enum MergeError {
         /// Names of the right filter.
         right: Names,
     },
-    /// Filters of rows made differently cannot be combined.
+    /// Filters of rows with different tags or inner filters cannot be combined.
     #[error(
         "one filter is attributes:{left}, the other attributes:{right}; build both the same way"
     )]
@@ -342,7 +342,7 @@ pub enum MergeError {
         /// Detail of the right filter.
         right: u32,
     },
-    /// A kind that does not turn into the one asked for.
+    /// The filter's kind does not convert to the requested one.
     #[error("{} {from} filter does not convert to {} {to} one; {}", from.article(), to.article(), match to {
         Kind::Blocked => "only counting ones do, and scalable ones that have not grown",
         _ => "only counting ones, and scalable ones that have not grown, convert, to blocked ones",
@@ -350,10 +350,10 @@ pub enum MergeError {
     CannotConvert {
         /// Kind of the filter.
         from: Kind,
-        /// Kind asked for.
+        /// The requested kind.
         to: Kind,
     },
-    /// A scalable filter that has grown has no fixed form.
+    /// A scalable filter that has grown cannot be converted.
     #[error(
         "a scalable filter of {links} links does not convert to a blocked one, because each link has a key in other positions; build a blocked filter from the keys"
     )]
@@ -361,7 +361,7 @@ pub enum MergeError {
         /// Its links.
         links: usize,
     },
-    /// The memory for the result could not be had.
+    /// The memory for the result could not be allocated.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
 }

@@ -1,4 +1,4 @@
-//! Opening files: what is checked, in which order, before a kind sees its blocks.
+//! Opens files: what is checked, in which order, before a kind sees its blocks.
 
 #[cfg(feature = "std")]
 use std::io::Read;
@@ -13,7 +13,7 @@ use crate::format::{self, FileError, Header, KeyDescription};
 use crate::hash::Unlock;
 use crate::prelude::*;
 
-/// A file whose header and checksums are right.
+/// A file whose header and checksums were verified.
 pub(super) struct Opened<S, H> {
     pub(super) header: Header,
     pub(super) hasher: H,
@@ -22,7 +22,7 @@ pub(super) struct Opened<S, H> {
     pub(super) parts: Vec<S>,
 }
 
-/// Reads a file of `length` bytes. `layout` checks the fields of the kind, and gives the bytes of each part.
+/// Reads a file of `length` bytes. `layout` checks the fields of the kind and returns the bytes of each part.
 #[cfg(feature = "std")]
 pub(super) fn read<U: Unlock>(
     source: impl Read,

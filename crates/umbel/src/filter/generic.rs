@@ -1,4 +1,4 @@
-//! What all filters do alike: keys, files, copies, comparisons, merges. Their [`Core`] knows the bits.
+//! What all filters share: keys, files, copies, comparisons, merges. Their [`Core`] knows the bits.
 
 use core::convert::Infallible;
 use core::fmt;
@@ -18,9 +18,9 @@ use crate::hash::{Hashes, Hashing, Key, KeyHash, KeyHasher, Unlock};
 use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
 
-/// A filter: `C` is its kind with where its bits are, `H` how its keys are hashed.
+/// A filter. `C` is its kind and the storage of its bits, `H` the way its keys are hashed.
 ///
-/// Use it by the names of the kinds: [`Blocked`](super::Blocked) and the like.
+/// Use it through the names of the kinds: [`Blocked`](super::Blocked) and the others.
 ///
 /// ```
 /// use umbel::Blocked;
@@ -40,9 +40,9 @@ pub struct Filter<C, H = KeyHasher> {
 }
 
 impl<C: MakeCore> Filter<C> {
-    /// An empty filter for `keys` keys at a false positive rate of `fpp`, keys hashed by XXH3.
+    /// Makes an empty filter for `keys` keys at a false positive rate of `fpp`, with keys hashed by XXH3.
     ///
-    /// Where others choose the keys, use [`with_plan`](Self::with_plan) and [`KeyHasher::random`] or
+    /// For untrusted keys, use [`with_plan`](Self::with_plan) and [`KeyHasher::random`] or
     /// [`KeyHasher::keyed`].
     ///
     /// # Errors
@@ -53,13 +53,13 @@ impl<C: MakeCore> Filter<C> {
 }
 
 impl<C: MakeCore, H: Hashing> Filter<C, H> {
-    /// An empty filter of a plan.
+    /// Makes an empty filter from a plan.
     ///
-    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
-    /// [`PlanError::Kind`] for a plan of another kind, [`PlanError::OutOfMemory`]; [`PlanError::FppOutOfReach`] where
-    /// so few cells of a stable filter cannot keep the rate.
+    /// [`PlanError::Kind`] for a plan of another kind; [`PlanError::OutOfMemory`]; [`PlanError::FppOutOfReach`] if a
+    /// stable filter of so few cells cannot keep the rate.
     pub fn with_plan(plan: &Plan, hasher: H) -> Result<Self, PlanError> {
         plan.check(C::KIND)?;
         Ok(Self::of(C::make(plan)?, hasher))
@@ -71,31 +71,31 @@ impl<C, H> Filter<C, H> {
         Self { core, hasher, description: KeyDescription::default() }
     }
 
-    /// What its keys are; empty until [`describe`](Self::describe) sets it.
+    /// Returns the description of its keys; empty until [`describe`](Self::describe) sets it.
     pub fn description(&self) -> &KeyDescription {
         &self.description
     }
 
-    /// Sets what its keys are: stored in its files and compared at merges.
+    /// Sets the description of its keys, which its files store and merges compare.
     pub fn describe(&mut self, keys: KeyDescription) {
         self.description = keys;
     }
 }
 
 impl<C: InsertCore, H: Hashing> Filter<C, H> {
-    /// Inserts a key: true when it was certainly new, false when it may have been there before.
+    /// Inserts a key: true if it was certainly new, false if it may have been there before.
     ///
-    /// The kinds' own docs say what else happens: a window ages, a coded filter may be full. Kinds that can be full return a
-    /// `Result`; on an error the filter is unchanged.
+    /// Each kind documents what else happens: a window ages, a coded filter may be full. For kinds that can be full
+    /// this returns a `Result`; on an error the filter is unchanged.
     #[inline]
     pub fn insert(&mut self, key: impl Key<H>) -> Outcome<C, bool> {
         C::Failure::outcome(self.core.insert(key.key_hash(&self.hasher)))
     }
 
-    /// Inserts many keys, one after the other, cache misses overlapped: several times as fast as
-    /// [`insert`](Self::insert) for large filters.
+    /// Inserts many keys in order, with overlapping cache misses: several times as fast as [`insert`](Self::insert) for
+    /// large filters.
     ///
-    /// Of kinds that can be full, the keys before the one that found no room are in the filter, the others not.
+    /// If a key finds no room (in kinds that can be full), the keys before it are in the filter, the others are not.
     pub fn insert_all<K: Key<H>>(&mut self, keys: &[K]) -> Outcome<C, ()> {
         C::Failure::outcome(match K::hashes(keys) {
             Hashes::Wide(hashes) => self.core.insert_all(hashes),
@@ -109,11 +109,11 @@ impl<C: InsertCore, H: Hashing> Filter<C, H> {
         })
     }
 
-    /// As [`insert_all`](Self::insert_all); `new[i]` becomes what [`insert`](Self::insert) says of `keys[i]`, false from
-    /// the one on that found no room.
+    /// Like [`insert_all`](Self::insert_all), and `new[i]` becomes what [`insert`](Self::insert) returns for `keys[i]`;
+    /// false from the key on that found no room.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn insert_all_new<K: Key<H>>(&mut self, keys: &[K], new: &mut [bool]) -> Outcome<C, ()> {
         assert_eq!(keys.len(), new.len(), "one answer for each key");
         C::Failure::outcome(match K::hashes(keys) {
@@ -135,20 +135,20 @@ impl<C: InsertCore, H: Hashing> Filter<C, H> {
 }
 
 impl<C: RemoveCore, H: Hashing> Filter<C, H> {
-    /// Removes a key once; false when it is certainly not there, and nothing has changed.
+    /// Removes a key once; false if it is certainly absent, and then nothing changes.
     ///
-    /// **Only for keys that were inserted, and as often as they were.** A key that passes by error is removed like any
-    /// other, and then keys that share its counters may be lost: with 8 probes and the filter filled as planned, it lowers
-    /// 8 counters, most of them above 1 or of one other key each.
+    /// **Remove only keys that were inserted, and only as often as they were.** A false positive is removed like any
+    /// other key, and then keys that share its counters may be lost: with 8 probes and the filter filled as planned, it
+    /// lowers 8 counters, most of them above 1 or belonging to one other key each.
     pub fn remove(&mut self, key: impl Key<H>) -> bool {
         self.core.remove(key.key_hash(&self.hasher))
     }
 
-    /// Removes many keys, one after the other, with cache misses overlapped: `removed[i]` becomes what
-    /// [`remove`](Self::remove) says of `keys[i]`.
+    /// Removes many keys in order, with overlapping cache misses: `removed[i]` becomes what [`remove`](Self::remove)
+    /// returns for `keys[i]`.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn remove_all<K: Key<H>>(&mut self, keys: &[K], removed: &mut [bool]) {
         assert_eq!(keys.len(), removed.len(), "one answer for each key");
         let Self { core, hasher, .. } = self;
@@ -161,17 +161,17 @@ impl<C: RemoveCore, H: Hashing> Filter<C, H> {
 }
 
 impl<C: Core, H: Hashing> Filter<C, H> {
-    /// Whether a key may be in the filter: false is certain, true errs with the filter's rate.
+    /// Returns whether a key may be in the filter: false is certain, true is wrong at the filter's rate.
     #[inline]
     pub fn contains(&self, key: impl Key<H>) -> bool {
         self.core.contains(key.key_hash(&self.hasher))
     }
 
-    /// Looks up many keys, cache misses overlapped: `found[i]` becomes the answer for `keys[i]`. Several times as fast as
+    /// Looks up many keys, with overlapping cache misses: `found[i]` becomes the answer for `keys[i]`. Several times as fast as
     /// [`contains`](Self::contains) for large filters.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) {
         assert_eq!(keys.len(), found.len(), "one answer for each key");
         match K::hashes(keys) {
@@ -188,68 +188,68 @@ impl<C: Core, H: Hashing> Filter<C, H> {
         }
     }
 
-    /// What it was planned for; after folds and merges, what its present size is for.
+    /// Returns its plan; after folds and merges, the plan for its present size.
     ///
-    /// Of a scalable filter the first link, and the rate of all; of filters of rows the filter of each attribute; of a
-    /// cascade the first level, and the rate of all.
+    /// For a scalable filter, the plan of its first link with the rate of the whole; for a filter of rows, that of each
+    /// attribute's filter; for a cascade, that of the first level with the rate of the whole.
     pub fn plan(&self) -> &Plan {
         self.core.plan()
     }
 
-    /// How it hashes keys.
+    /// Returns its hasher.
     pub fn hasher(&self) -> &H {
         &self.hasher
     }
 
-    /// Bytes of the bits of all its parts.
+    /// Returns the bytes of its bits, over all its parts.
     pub fn bytes(&self) -> u64 {
         self.core.parts().map(|part| part.as_ref().len() as u64 * bits::BLOCK_BYTES).sum()
     }
 
-    /// Its blocks of 64 bytes, part by part as in its file.
+    /// Returns its blocks of 64 bytes, in parts as in its file.
     pub fn blocks(&self) -> impl Iterator<Item = &[Block]> {
         self.core.parts().map(AsRef::as_ref)
     }
 
-    /// Bits of a block; of kinds made of cells, cells.
+    /// Returns the bits of a block or, for kinds made of cells, its cells.
     pub fn block_cells(&self) -> u32 {
         self.core.group_cells()
     }
 
-    /// Calls `each` with the number of the part, from 0, and with the bits set or cells in use of each of its blocks, in
-    /// the order of the file. In counting filters a block is a group of 512 counters.
+    /// Calls `each` for each of its blocks, in the order of the file, with the index of the part, from 0, and with the
+    /// bits set or cells in use. In counting filters a block is a group of 512 counters.
     pub fn loads(&self, mut each: impl FnMut(usize, u32)) {
         for (number, blocks) in self.blocks().enumerate() {
             blocks.chunks(self.core.group()).for_each(|group| each(number, self.core.load(group)));
         }
     }
 
-    /// Different keys in it, about; `u64::MAX` when it is too full to tell. One pass over its bits; the
-    /// [`receipt`](Self::receipt) says how precise it is.
+    /// Estimates the number of different keys; `u64::MAX` if the filter is too full to tell. One pass over its bits;
+    /// the [`receipt`](Self::receipt) reports how precise the estimate is.
     pub fn len(&self) -> u64 {
         self.receipt().keys.value.round() as u64
     }
 
-    /// Whether it certainly has no key. Ends at the first block with a bit set.
+    /// Returns whether it certainly holds no key. Stops at the first block with a bit set.
     pub fn is_empty(&self) -> bool {
         self.core.is_empty()
     }
 
-    /// What the filter really delivers now, computed from its own bits in one pass. The kinds' own docs say what they add.
+    /// Computes what the filter delivers now, from its own bits in one pass. Each kind documents what it adds.
     pub fn receipt(&self) -> Receipt {
         self.core.receipt(self.hasher.scheme())
     }
 
-    /// The same filter, its bits borrowed.
+    /// Borrows the filter and its bits.
     pub fn view(&self) -> Filter<C::With<&[Block]>, H> {
         let viewed = self.core.with_parts(|part| Ok::<_, Infallible>(part.as_ref()));
         self.with(Failure::outcome(viewed))
     }
 
-    /// A copy that owns its bits.
+    /// Copies the filter; the copy owns its bits.
     ///
     /// # Errors
-    /// Where [`Clone`] would end the program.
+    /// Where [`Clone`] would abort the program.
     pub fn try_clone(&self) -> Result<Filter<C::With<Blocks>, H>, OutOfMemory> {
         Ok(self.with(self.core.with_parts(|part| Blocks::copy_of(part.as_ref()))?))
     }
@@ -261,13 +261,13 @@ impl<C: Core, H: Hashing> Filter<C, H> {
     /// Writes the filter as an umbel file, front to back, without seeking.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     #[cfg(feature = "std")]
     pub fn write(&self, out: impl Write) -> io::Result<()> {
         self.put(format::Out(out))
     }
 
-    /// The filter as an umbel file in memory.
+    /// Returns the umbel file as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         Infallible::outcome(self.put(&mut bytes));
@@ -287,7 +287,7 @@ impl<C: Core, H: Hashing> Filter<C, H> {
         Header::new(plan, scheme, &self.description, &self.core.body(), self.bytes())
     }
 
-    /// Of a file whose header, kind and checksums are checked.
+    /// Makes the filter from a file whose header, kind and checksums were verified.
     pub(super) fn open(opened: Opened<C::Storage, H>) -> Result<Self, FileError> {
         let Opened { header, hasher, description, parts } = opened;
         Ok(Self { core: C::open(&header, parts)?, hasher, description })
@@ -295,13 +295,13 @@ impl<C: Core, H: Hashing> Filter<C, H> {
 }
 
 impl<C: Core<Storage = Blocks>> Filter<C> {
-    /// Reads a filter of this kind from `source`, which holds `length` bytes, checking every byte; it goes on as the one
-    /// that was written would have.
+    /// Reads a filter of this kind from `source`, which holds `length` bytes, checking every byte. The result behaves
+    /// exactly as the filter that was written.
     ///
-    /// `unlock` is `None`, or the secret of a keyed filter, or what else [`Unlock`] names.
+    /// `unlock` is `None`, `Some(&secret)` for a keyed filter, or another [`Unlock`].
     ///
     /// # Errors
-    /// As [`AnyFilter::read`](super::AnyFilter::read); [`FileError::Kind`] when the file holds another kind.
+    /// As [`AnyFilter::read`](super::AnyFilter::read); [`FileError::Kind`] if the file holds another kind.
     #[cfg(feature = "std")]
     pub fn read<U: Unlock>(
         source: impl Read,
@@ -311,10 +311,10 @@ impl<C: Core<Storage = Blocks>> Filter<C> {
         Filter::open(file::read(source, length, unlock, of_kind::<C>)?)
     }
 
-    /// As [`read`](Self::read), from an umbel file in memory, at any address; the bits are copied.
+    /// Like [`read`](Self::read), from an umbel file in memory, at any address. The bits are copied.
     ///
     /// # Errors
-    /// As there.
+    /// As [`read`](Self::read).
     pub fn from_bytes<U: Unlock>(
         bytes: &[u8],
         unlock: U,
@@ -323,7 +323,7 @@ impl<C: Core<Storage = Blocks>> Filter<C> {
     }
 }
 
-/// The layout of a file that must be of one kind.
+/// The layout of a file that must be of this kind.
 fn of_kind<C: Core>(header: &Header) -> Result<Vec<u64>, FileError> {
     match header.kind()? {
         kind if kind == C::KIND => C::layout(header),
@@ -332,15 +332,15 @@ fn of_kind<C: Core>(header: &Header) -> Result<Vec<u64>, FileError> {
 }
 
 impl<C: MergeCore, H: Hashing> Filter<C, H> {
-    /// Adds all keys of `other`: the result equals a filter into which those of both were inserted; in counting filters
-    /// a key that both hold counts for both.
+    /// Adds all keys of `other`. The result equals a filter into which the keys of both were inserted; in counting
+    /// filters a key that both hold counts for both.
     ///
-    /// When sizes differ the larger one is folded to the smaller. The planned keys and rate are the larger of both. The keys
-    /// are described when those of both are.
+    /// If sizes differ, the larger filter is folded to the smaller size. The planned keys and rate are the larger of
+    /// both. The result keeps the description of the keys if both have it.
     ///
     /// # Errors
-    /// Names what differs: the scheme, what the keys are, probes, bits of a counter, attributes, or sizes of which neither
-    /// divides the other. On an error `self` is unchanged.
+    /// A [`MergeError`] that names the difference: the scheme, the description of the keys, probes, bits of a counter,
+    /// attributes, or sizes of which neither divides the other. On an error `self` is unchanged.
     pub fn union<T: AsRef<[Block]>>(
         &mut self,
         other: &Filter<C::With<T>, impl Hashing>,
@@ -348,10 +348,11 @@ impl<C: MergeCore, H: Hashing> Filter<C, H> {
         self.merge(other, Merge::Union)
     }
 
-    /// Keeps the keys that both filters hold, and no more than both let pass; in counting filters as often as both do.
+    /// Keeps the keys that both filters hold, and only false positives of both; in counting filters, as often as both
+    /// hold them.
     ///
-    /// Its rate is at most that of the worse input, and above that of a filter made from the common keys alone. When
-    /// sizes differ the larger one is folded to the smaller.
+    /// Its rate is at most that of the worse input, and above that of a filter made from the common keys alone. If
+    /// sizes differ, the larger filter is folded to the smaller size.
     ///
     /// # Errors
     /// As [`union`](Self::union).
@@ -369,7 +370,7 @@ impl<C: MergeCore, H: Hashing> Filter<C, H> {
     ) -> Result<(), MergeError> {
         same_keys(self, other)?;
         self.core.merge(&other.core, how)?;
-        // What is known of the keys of one alone is not known of all.
+        // A description of one filter's keys need not hold for all.
         if self.description != other.description {
             self.description = KeyDescription::default();
         }
@@ -377,7 +378,7 @@ impl<C: MergeCore, H: Hashing> Filter<C, H> {
     }
 }
 
-/// Checks that two filters hold keys of one sort, hashed alike.
+/// Checks that two filters hold keys of the same description, hashed alike.
 pub(super) fn same_keys<C, D>(
     left: &Filter<C, impl Hashing>,
     right: &Filter<D, impl Hashing>,
@@ -393,11 +394,12 @@ pub(super) fn same_keys<C, D>(
     Ok(())
 }
 
-/// Calls `each` with the hashes of keys, group by group, and with where in `keys` the group is. Ends at the first error.
+/// Calls `each` with the hashes of keys, group by group, and with the range of the group in `keys`. Stops at the first
+/// error.
 ///
-/// `ask`, which does something where `asks` says so, is called with every hash a group before: lines come while the next
-/// keys are hashed. Groups are then of [`AHEAD`], as many lines as a processor keeps on their way: 12.6 ns for keys of 64 bytes
-/// in a filter of 126 MB, 16.8 with groups of 64 or 128 and without asking, where a read takes 9.0.
+/// `ask`, if `asks` is true, is called with every hash one group earlier: cache lines arrive while the next keys are
+/// hashed. Groups then have [`AHEAD`] keys, as many lines as a processor keeps in flight: 12.6 ns for keys of 64 bytes
+/// in a filter of 126 MB, and 16.8 with groups of 64 or 128 and without prefetching, where a read takes 9.0.
 fn by_group<T, K: Key<H>, H, E>(
     asks: bool,
     filter: &mut T,
@@ -453,10 +455,10 @@ pub(super) fn hash_all<K: Key<H>, H>(keys: &[K], hasher: &H) -> [KeyHash; GROUP]
     hashes
 }
 
-/// The rate of filters that are collected from keys, where none is named.
+/// The rate of filters collected from an iterator.
 const COLLECTED_FPP: f64 = 0.01;
 
-/// Of kinds that always have room.
+/// For kinds that always have room.
 impl<C: InsertCore<Failure = Infallible>, H: Hashing, K: Key<H>> Extend<K> for Filter<C, H> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         let mut keys = keys.into_iter();
@@ -475,13 +477,13 @@ impl<C: InsertCore<Failure = Infallible>, H: Hashing, K: Key<H>> Extend<K> for F
     }
 }
 
-/// A filter for as many keys as come, at a false positive rate of 1 %.
+/// Collects keys into a filter of the right size, at a false positive rate of 1 %.
 ///
-/// Keeps their hashes, 16 bytes each, until they are counted: where the number is known, [`Filter::new`] and
-/// [`extend`](Extend::extend) need less, and choose the rate.
+/// Keeps their hashes, 16 bytes each, until they are counted. If you know the number of keys, [`Filter::new`] and
+/// [`extend`](Extend::extend) use less memory, and you choose the rate.
 ///
 /// # Panics
-/// When there is no memory for the filter.
+/// If memory for the filter cannot be allocated.
 impl<C: MakeCore + InsertCore<Failure = Infallible>, K: Key> FromIterator<K> for Filter<C> {
     fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
         let hasher = KeyHasher::default();
@@ -502,7 +504,8 @@ impl<C: Core, H: Hashing> fmt::Debug for Filter<C, H> {
     }
 }
 
-/// Equal when their files are: the same plan, scheme, description and bits, and of kinds that age the same age.
+/// Filters are equal if their files are: the same plan, scheme, description and bits, and for kinds that age, the same
+/// age.
 impl<C: Core, D: Core, H: Hashing, I: Hashing> PartialEq<Filter<D, I>> for Filter<C, H> {
     fn eq(&self, other: &Filter<D, I>) -> bool {
         self.header().bytes() == other.header().bytes() && self.blocks().eq(other.blocks())
@@ -510,7 +513,7 @@ impl<C: Core, D: Core, H: Hashing, I: Hashing> PartialEq<Filter<D, I>> for Filte
 }
 
 impl<C: Core, H: Hashing> Filter<C, H> {
-    /// Its kind.
+    /// Returns its kind.
     pub fn kind(&self) -> Kind {
         C::KIND
     }

@@ -1,8 +1,7 @@
-//! The kinds of filters: where a hash goes, what the bits then say.
+//! The kinds of filters: which bits a hash sets, and what the bits mean.
 //!
-//! [`Filter`] is what all kinds do, over a [`Core`] of each kind; [`AnyFilter`] holds whichever kind a file had. The
-//! [`Blocked`], [`Classic`] and [`Sliced`] kinds share one core, whose [`Layout`] tells them apart. The other kinds have a
-//! file each.
+//! [`Filter`] is generic over the [`Core`] of each kind; [`AnyFilter`] holds a filter of any kind. [`Blocked`],
+//! [`Classic`] and [`Sliced`] share one core, and differ in their [`Layout`]. Each other kind has a file of its own.
 
 mod any;
 mod attributes;

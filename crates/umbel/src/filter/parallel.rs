@@ -8,19 +8,19 @@ use crate::bits::Blocks;
 use crate::hash::{Hashing, Key, KeyHash};
 use crate::prelude::*;
 
-/// Bytes of a shard, about: it stays in the second-level cache while a bucketful goes in.
+/// Approximate bytes of a shard: it stays in the second-level cache while a bucket is emptied into it.
 const SHARD_BYTES: u64 = 128 << 10;
-/// Most shards: each has a bucket in each thread.
+/// The maximum number of shards: each has a bucket in each thread.
 const MOST_SHARDS: u64 = 256;
-/// Hashes of a bucket: 8 KiB, dozens for each time the shard's lock is taken.
+/// Hashes of a bucket: 8 KiB, dozens for each acquisition of the shard's lock.
 const BUCKET: usize = 512;
 
 impl<H: Hashing> Blocked<Blocks, H> {
-    /// As [`insert_all`](super::Filter::insert_all), on so many threads; the bits are the same. Twice as fast on two as far
-    /// as memory is; for fewer than some 100,000 keys threads cost more than they give.
+    /// Like [`insert_all`](super::Filter::insert_all), on several threads; the bits are the same. On two threads it is
+    /// twice as fast, as far as memory allows; below some 100,000 keys threads cost more than they gain.
     ///
-    /// Each thread hashes a part of the keys into buckets by shard, a run of blocks, and works off a full bucket while the
-    /// shard lies in its cache: 2 MiB per thread.
+    /// Each thread hashes a part of the keys into buckets, one for each shard (a run of blocks), and empties a full
+    /// bucket while the shard is in its cache. Memory: 2 MiB per thread.
     ///
     /// ```
     /// # use std::num::NonZero;

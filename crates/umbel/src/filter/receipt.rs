@@ -1,56 +1,57 @@
-//! What a filter really delivers now, told from its own bits.
+//! What a filter delivers now, computed from its own bits.
 
 use crate::hash::Scheme;
 use crate::math::Estimate;
 use crate::plan::Plan;
 use crate::prelude::*;
 
-/// The receipt of a filter. Everything but the plan is computed from the bits, nothing is believed.
+/// The receipt of a filter: what it holds and delivers now. Everything but the plan is computed from the bits, not
+/// taken from the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Receipt {
-    /// What it was planned for.
+    /// The plan.
     pub plan: Plan,
-    /// How it hashes.
+    /// The hash scheme.
     pub scheme: Scheme,
-    /// Bits, m, of all its parts.
+    /// Bits, m, over all its parts.
     pub bits: u64,
-    /// Bits set, X; in kinds made of cells, cells that are not empty.
+    /// Bits set, X; for kinds made of cells, cells that are not empty.
     pub set_bits: u64,
     /// Set bits over bits, or cells in use over cells, in [0, 1].
     pub fill: f64,
-    /// Different keys inserted, with a 95 % interval.
+    /// Different keys inserted, estimated with a 95 % interval.
     pub keys: Estimate,
-    /// The chance that a key never inserted passes now: the mean over blocks of the exact rate
-    /// given their bits. Of a filter made of parts, the chance to pass all of it.
+    /// The probability that a key never inserted passes now: the mean over blocks of the exact rate given their bits.
+    /// For a filter made of parts, the probability to pass the whole.
     pub fpp: f64,
-    /// Keys it takes, about, until it has as many as planned; of a scalable one, until it grows.
+    /// Approximate number of keys until it holds as many as planned; for a scalable filter, until it grows.
     pub room: u64,
-    /// Whether it certainly holds more keys than planned: by more than 4 standard deviations of
-    /// the estimate, which chance alone exceeds once in 30,000 filters filled to the brim. A scalable
-    /// filter never holds more: it would tell of links whose bits contradict that.
+    /// Whether it certainly holds more keys than planned: by more than 4 standard deviations of the estimate, which
+    /// chance alone exceeds in one of 30,000 filters filled exactly as planned. A scalable filter never holds more; for
+    /// it, true means that the bits of a link contradict this.
     pub over_filled: bool,
-    /// The filters it is made of, in the order of the file; none when it is of one piece.
+    /// The filters it is made of, in the order of the file; empty for a filter of one piece.
     pub parts: Vec<Part>,
-    /// What only filters of its kind have to tell.
+    /// Figures that only its kind has.
     pub facts: Vec<Fact>,
 }
 
 /// A filter that is part of another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// What the kind calls its parts, such as `link`.
+    /// The kind's word for its parts, such as `link`.
     pub what: &'static str,
-    /// Its own name, where parts have one.
+    /// Its name, if parts have names.
     pub name: Option<String>,
-    /// What it was planned for.
+    /// Its plan.
     pub plan: Plan,
-    /// Keys it has.
+    /// Estimated keys.
     pub keys: f64,
-    /// The chance that a key it has not passes it now, from its own bits.
+    /// The probability that a key it does not hold passes now, from its own bits.
     pub fpp: f64,
 }
 
-/// A figure that only filters of one kind have.
+/// A figure that only one kind has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fact {
     /// Its name, in lower case, words joined by underscores.
@@ -67,14 +68,14 @@ pub enum Figure {
     Count(u64),
     /// Any number.
     Number(f64),
-    /// A chance, from 0 to 1.
+    /// A probability, from 0 to 1.
     Rate(f64),
     /// Words.
     Text(String),
 }
 
 impl Receipt {
-    /// Of a filter of one piece, from its set bits (or cells) among `bits` (or cells).
+    /// For a filter of one piece, from its set bits (or cells) among `bits` (or cells).
     pub(super) fn new(
         plan: Plan,
         scheme: Scheme,
@@ -99,19 +100,19 @@ impl Receipt {
         receipt
     }
 
-    /// Keys it certainly holds.
+    /// The keys that it certainly holds.
     pub(super) fn surely(&self) -> f64 {
-        // A full filter holds any number of keys from some on; it may have been planned to be full.
+        // A filter with all bits set may hold any number of keys above a minimum, and may have been planned to be full.
         let keys = self.keys;
         if keys.value.is_finite() { keys.value - 4.0 * keys.deviation } else { keys.low }
     }
 
-    /// How far its rate now is below the promised one; negative when above.
+    /// Returns how far the present rate is below the promised one; negative if above.
     pub fn fpp_left(&self) -> f64 {
         self.plan.fpp - self.fpp
     }
 
-    /// Bytes of its bits.
+    /// Returns the bytes of its bits.
     pub fn bytes(&self) -> u64 {
         self.bits.div_ceil(512) * 64
     }

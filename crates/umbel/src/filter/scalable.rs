@@ -1,18 +1,18 @@
-//! The scalable filter: grows by links, each a blocked filter twice as large as the one before and
-//! half as likely to err, so that the error stays bounded however far it grows (P. Almeida,
-//! C. Baquero, N. Preguiça, D. Hutchison 2007, <https://doi.org/10.1016/j.ipl.2006.10.007>).
+//! The scalable filter: it grows by links, each a blocked filter twice as large as the one before and half as likely to
+//! err, so that the error stays bounded however far it grows (P. Almeida, C. Baquero, N. Preguiça, D. Hutchison 2007,
+//! <https://doi.org/10.1016/j.ipl.2006.10.007>).
 //!
-//! With [`Growth::Even`](crate::plan::Growth) all links are for as many keys, as in the dynamic filters of D. Guo, J. Wu, H. Chen,
-//! Y. Yuan, X. Luo 2010, <https://doi.org/10.1109/TKDE.2009.57>; but their rates fall, so that the error is
-//! bounded there too.
+//! With [`Growth::Even`](crate::plan::Growth) all links are for equally many keys, as in the dynamic filters of D. Guo,
+//! J. Wu, H. Chen, Y. Yuan, X. Luo 2010, <https://doi.org/10.1109/TKDE.2009.57>. Here the links' rates fall, so that
+//! the error is bounded in this case too.
 //!
-//! A key goes into the newest link, and only when no link may hold it. So a link knows exactly how
-//! many keys it took; when these are as many as it was planned for, the next key adds a link. What the
-//! links are planned for is told by [`Plan::link`]; this module fills and asks them.
+//! A key goes into the newest link, and only if no link may hold it already. So a link knows exactly how many keys it
+//! accepted; when these are as many as planned, the next new key adds a link. [`Plan::link`] computes the plans of
+//! links; this module fills and queries them.
 //!
-//! A key has another hash in each link. With one hash for all, the keys of a link would be those whose
-//! bits are not set in the link before, and fresh keys that pass no older link would share their bias:
-//! at a rate of 0.5 the estimate of keys was 1 % off, and the links' rates did not multiply.
+//! A key has a different hash in each link. With one hash for all, the keys in a link would be those whose bits are
+//! clear in the link before, and absent keys that pass no older link would share their bias: at a rate of 0.5 the
+//! estimate of keys was 1 % off, and the links' rates did not multiply.
 
 use super::bloom::BloomCore;
 use super::core::{Core, GROUP, InsertCore, MakeCore, sealed};
@@ -27,34 +27,35 @@ use crate::prelude::*;
 
 /// A filter that grows, with an error bounded over all growth.
 ///
-/// It begins with a link for the planned keys and is never over-filled: when the last link is full, the
-/// next new key adds one for twice as many. Planned for n keys, it has about log₂(N/n) links with N keys in
-/// it, and asking for a key that is not there costs a cache line in each. A key in link i (from 0) takes
-/// the bits that a blocked filter takes at `fpp`/2^(i + 1), about 1.5 to 2 more a link, and the last link
-/// may be nearly empty: where the number of keys is known, a filter planned for them is smaller and faster.
+/// It starts with a link for the planned keys and is never over-filled: once the last link is full, the next new key
+/// adds one for twice as many keys. Planned for n keys and holding N, it has about log₂(N/n) links, and looking up an
+/// absent key reads a cache line in each. A key in link i (from 0) takes the bits of a blocked filter at `fpp`/2^(i +
+/// 1), about 1.5 to 2 more for each link, and the last link may be nearly empty. If you know the number of keys, a
+/// filter planned for them is smaller and faster.
 ///
-/// With [`Growth::Even`](crate::plan::Growth::Even) (written `scalable:1`) every link is for as
-/// many keys as the first: it grows in even steps, and at most one link's worth of memory lies idle, where
-/// doubled links may leave half. The price is a link for each n keys, up to 1,024 of them, and a lookup that
-/// asks all: take n no smaller than a tenth of what may come.
+/// With [`Growth::Even`](crate::plan::Growth::Even) (written `scalable:1`) every link is for as many keys as the first:
+/// it grows in equal steps and wastes at most one link's worth of memory, where doubling may leave half unused. The
+/// price is one link per n keys, up to 1,024, and a look-up that reads all of them: make n at least a tenth of the keys
+/// you may get.
 ///
 /// # When not to use it
-/// When the number of keys is known: [`Blocked`](super::Blocked). When old keys may be forgotten instead:
-/// [`Window`](super::Window), whose size and time a lookup stay as they are. When filters are to be merged.
+/// If you know the number of keys, use [`Blocked`](super::Blocked). If old keys may be forgotten, use
+/// [`Window`](super::Window), whose size and look-up time stay constant. If filters are to be merged, use another kind.
 ///
-/// The promised rate is kept whatever the number of keys, as [`Plan::for_keys`] says for the first link's. `S` is where the blocks of each link are; a filter that borrows or maps them cannot grow.
+/// The promised rate holds for any number of keys, as [`Plan::for_keys`] describes for the first link's. `S` is the
+/// storage of each link's blocks; a filter that borrows or maps them cannot grow.
 ///
 /// # Errors
-/// Insertion adds a link when a key is new and the last link is full: then it takes milliseconds, and memory for twice the
-/// keys. It fails only when it has to grow: with [`InsertError::GrowthLimit`] by [`set_limit`](Filter::set_limit),
-/// [`InsertError::TooManyLinks`] of links of one size, or [`InsertError::Growth`]: no memory, more than 2⁴⁸ bits, or a link
-/// of more than 4,096 bits a key.
+/// Insertion adds a link if a key is new and the last link is full; then it takes milliseconds, and memory for twice
+/// the keys. It fails only if it has to grow: with [`InsertError::GrowthLimit`] at the limit of
+/// [`set_limit`](Filter::set_limit), [`InsertError::TooManyLinks`] with links of one size, or [`InsertError::Growth`]
+/// if memory cannot be allocated, the filter would pass 2⁴⁸ bits, or a link would need more than 4,096 bits per key.
 ///
 /// # Receipt
-/// The rate is 1 − ∏(1 − fᵢ), fᵢ the rate of link i given its bits. The keys are the sum over links
-/// of nᵢ/(1 − Fᵢ), nᵢ the keys that came to link i, estimated from its bits, and Fᵢ the compound rate
-/// of the links before it: so many of the keys inserted passed these and came to none. (Those that
-/// passed link i itself are among nᵢ already: set or not, its bits are the same.)
+/// The rate is 1 − ∏(1 − fᵢ), with fᵢ the rate of link i given its bits. The keys are the sum over links of nᵢ/(1 −
+/// Fᵢ), where nᵢ are the keys that came to link i, estimated from its bits, and Fᵢ is the compound rate of the links
+/// before it, which is the share of inserted keys that passed these and went into none. (Keys that passed link i itself
+/// are among nᵢ already: inserted or not, its bits are the same.)
 ///
 /// ```
 /// use umbel::Scalable;
@@ -71,7 +72,7 @@ use crate::prelude::*;
 /// ```
 pub type Scalable<S = Blocks, H = KeyHasher> = Filter<ScalableCore<S>, H>;
 
-/// The insides of a [`Scalable`] filter.
+/// The core of a [`Scalable`] filter.
 #[derive(Clone)]
 pub struct ScalableCore<S = Blocks> {
     plan: Plan,
@@ -89,17 +90,17 @@ pub struct Link<S = Blocks> {
 }
 
 impl<S: AsRef<[Block]>> Link<S> {
-    /// What it was planned for, as a blocked filter.
+    /// Returns its plan, as a blocked filter.
     pub fn plan(&self) -> &Plan {
         self.filter.plan()
     }
 
-    /// Keys it took: those that were certainly new. From 0 to the planned keys.
+    /// Returns the number of keys it accepted: those that were certainly new, from 0 to the planned keys.
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Asks for the lines of keys where a batch does not, taking so small a filter to be near: one of many
+    /// Prefetches the lines of keys even in a link small enough that a batch would consider it cached: one of many
     /// links is not.
     fn ask_near(&self, hashes: &[KeyHash]) {
         if self.filter.plan().bits <= bits::NEAR * bits::BLOCK_BITS {
@@ -107,24 +108,24 @@ impl<S: AsRef<[Block]>> Link<S> {
         }
     }
 
-    /// Keys it will take before it is full.
+    /// The keys it will accept before it is full.
     fn room(&self) -> u64 {
         self.filter.plan().keys - self.taken
     }
 }
 
-/// The hash of a key in a link, made from the key's own. Part of the format.
+/// The hash of a key in a link, derived from the key's own. Part of the format.
 #[inline]
 fn in_link(hash: KeyHash, index: usize) -> KeyHash {
     hash.in_part(index as u64)
 }
 
-/// Hashes that may be new, and where each stood among those given.
+/// Hashes that may be new, and the place of each among those given.
 struct Group {
     hashes: [KeyHash; GROUP],
     places: [u16; GROUP],
     count: usize,
-    /// The first of `hashes` as they are in a link.
+    /// The first of `hashes`, as hashed in a link.
     linked: [KeyHash; GROUP],
 }
 
@@ -134,7 +135,7 @@ impl Group {
         Self { hashes: none, places: [0; GROUP], count: 0, linked: none }
     }
 
-    /// Takes at most [`GROUP`] hashes in place of those it had.
+    /// Replaces its hashes by at most [`GROUP`] others.
     fn take(&mut self, given: &[KeyHash]) {
         self.count = given.len();
         self.hashes[..given.len()].copy_from_slice(given);
@@ -143,7 +144,7 @@ impl Group {
         }
     }
 
-    /// The first `count` as they are in a link.
+    /// The first `count` hashes, as hashed in a link.
     fn in_link(&mut self, index: usize, count: usize) -> &[KeyHash] {
         for (to, &hash) in self.linked.iter_mut().zip(&self.hashes[..count]) {
             *to = in_link(hash, index);
@@ -151,7 +152,7 @@ impl Group {
         &self.linked[..count]
     }
 
-    /// Leaves only those that a link certainly does not hold.
+    /// Keeps only those that a link certainly does not hold.
     fn drop_held(&mut self, index: usize, link: &Link<impl AsRef<[Block]>>) {
         let mut held = [false; GROUP];
         let count = self.count;
@@ -160,7 +161,7 @@ impl Group {
         link.filter.contains_all(hashes, &mut held[..count]);
         let mut left = 0;
         for (i, held) in held[..count].iter().enumerate() {
-            // Written in any case, so that nothing is guessed wrong.
+            // Written unconditionally: there is no branch to mispredict.
             self.hashes[left] = self.hashes[i];
             self.places[left] = self.places[i];
             left += usize::from(!held);
@@ -177,26 +178,26 @@ impl Group {
 }
 
 impl<H> Scalable<Blocks, H> {
-    /// Lets it grow to at most `bytes` bytes of bits, from now on; at first there is no limit. What is
-    /// larger already stays. The limit is of this value, not of its files.
+    /// Limits its bits to `bytes` bytes from now on; there is no limit at first. A filter that is larger already keeps
+    /// its size. The limit belongs to this value and is not written to files.
     pub fn set_limit(&mut self, bytes: u64) {
         self.core.limit = bytes;
     }
 }
 
 impl<S, H> Scalable<S, H> {
-    /// Its links, the oldest first; at least one.
+    /// Returns its links, oldest first; at least one.
     pub fn links(&self) -> &[Link<S>] {
         &self.core.links
     }
 }
 
 impl<S: AsRef<[Block]>, H: Hashing> Scalable<S, H> {
-    /// The blocked filter of the same keys, while there is one link, whose keys have the hashes that a blocked filter gives
-    /// them. It keeps the link's plan: half of the rate, and as many keys.
+    /// Returns the blocked filter of the same keys, as long as there is only one link, whose hashes are those of a
+    /// blocked filter. It keeps the link's plan: half of the rate, and as many keys.
     ///
     /// # Errors
-    /// [`MergeError::Grown`] when there are more links; [`MergeError::OutOfMemory`].
+    /// [`MergeError::Grown`] if there are more links; [`MergeError::OutOfMemory`].
     pub fn first_link(&self) -> Result<Blocked<Blocks, H>, MergeError> {
         match &self.core.links[..] {
             [only] => {
@@ -209,13 +210,13 @@ impl<S: AsRef<[Block]>, H: Hashing> Scalable<S, H> {
 }
 
 impl ScalableCore {
-    /// Sets `new` for the keys that are, by their places, and leaves it for the others.
+    /// Sets `new` for the keys that are new, by their places, and leaves the others.
     fn insert_group(&mut self, group: &mut Group, new: &mut [bool]) -> Result<(), InsertError> {
         let full = &self.links[..self.links.len() - 1];
         full.iter().enumerate().rev().for_each(|(index, link)| group.drop_held(index, link));
         while group.count > 0 {
             if self.last().room() < group.count as u64 {
-                // Those it holds need no room, and must not wait for a link that may not come.
+                // Keys that the last link holds need no room, and must not depend on a new link, which may fail.
                 group.drop_held(self.links.len() - 1, self.last());
                 if group.count == 0 {
                     break;
@@ -226,7 +227,7 @@ impl ScalableCore {
             }
             let index = self.links.len() - 1;
             let last = &mut self.links[index];
-            // None of a piece finds the link full, even if all are new.
+            // No key of a piece finds the link full, even if all are new.
             let piece = last.room().min(group.count as u64) as usize;
             let mut fresh = [false; GROUP];
             let fresh = &mut fresh[..piece];
@@ -281,8 +282,8 @@ impl<S: AsRef<[Block]>> Core for ScalableCore<S> {
     }
 
     fn contains(&self, hash: KeyHash) -> bool {
-        // Of doubled links, about half of the keys are in the newest and a quarter in the one before. Links of
-        // one size are asked for many at once: a key that is not there has to wait for a line of each.
+        // With doubling, about half of the keys are in the newest link and a quarter in the one before. Links of one
+        // size are prefetched many at a time: an absent key has to wait for a line of each.
         let mut end = self.links.len();
         while end > 0 {
             let start = end.saturating_sub(AHEAD);
@@ -301,7 +302,7 @@ impl<S: AsRef<[Block]>> Core for ScalableCore<S> {
         false
     }
 
-    /// A link is asked only for keys that no newer one holds.
+    /// A link is queried only for keys that no newer one holds.
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
         if let [only] = &self.links[..] {
             return only.filter.contains_all(hashes, found);
@@ -362,11 +363,11 @@ impl<S: AsRef<[Block]>> Core for ScalableCore<S> {
         for link in &self.links {
             let part = link.filter.receipt(scheme);
             set_bits += part.set_bits;
-            // The chance to have passed no link before.
+            // The probability to have passed no earlier link.
             let came = f64::max(f64::exp(none), f64::EPSILON);
             keys += part.keys.value / came;
             low += part.keys.low / came;
-            // Of the estimate, and of how many of the others passed.
+            // The variance of the estimate, and of the number of others that passed.
             variance += (part.keys.deviation / came).powi(2);
             variance += part.keys.value * (1.0 - came) / (came * came);
             none += (-part.fpp).ln_1p();
@@ -383,7 +384,7 @@ impl<S: AsRef<[Block]>> Core for ScalableCore<S> {
         let fpp = -f64::exp_m1(none);
         let room = self.links.last().expect("at least one link").room();
         let receipt = Receipt::new(self.plan, scheme, (set_bits, bits), keys, fpp);
-        // Links that double are what goes without saying.
+        // Only the unusual growth is mentioned.
         let growth = Figure::Text("links of one size".to_owned());
         let facts = match self.plan.detail {
             0 => Vec::new(),
@@ -436,7 +437,7 @@ impl InsertCore for ScalableCore {
         })
     }
 
-    /// Is then as small as it began.
+    /// Shrinks to its first link.
     fn clear(&mut self) {
         self.links.truncate(1);
         self.links[0].filter.clear();
@@ -444,7 +445,7 @@ impl InsertCore for ScalableCore {
     }
 }
 
-/// The plan, and of each link its plan and the keys it has taken.
+/// The plan, and for each link its plan and the number of keys it accepted.
 ///
 /// ```text
 ///  64  links  u32               72 + 40 i  link_keys   u64     96 + 40 i  link_bits    u64
@@ -488,7 +489,7 @@ fn declared(header: &Header) -> Result<(Plan, Vec<(Plan, u64)>), FileError> {
         )?;
         let same = link.fpp.to_bits() == fpp.to_bits();
         check_field("link_fpp", link.fpp.to_bits(), same, "the link's share of the planned fpp")?;
-        // The first link may be empty; another was added for a key.
+        // The first link may be empty; any other was added for a key.
         let (least, most) = match index + 1 == count {
             true => (u64::from(index > 0), link.keys),
             false => (link.keys, link.keys),

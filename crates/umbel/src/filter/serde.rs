@@ -13,15 +13,15 @@ use crate::format::FileError;
 use crate::hash::Hashing;
 use crate::prelude::*;
 
-/// As the bytes of its file.
+/// Serializes as the bytes of the umbel file.
 impl<C: Core, H: Hashing> Serialize for Filter<C, H> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_bytes(&self.to_bytes())
     }
 }
 
-/// From the bytes of a file, all of them checked. A keyed filter is refused: its secret is not among them, so read its bytes
-/// with [`from_bytes`](Filter::from_bytes).
+/// Deserializes from the bytes of an umbel file, all of them checked. A keyed filter is refused, since its secret is
+/// not among them: read its bytes with [`from_bytes`](Filter::from_bytes).
 impl<'de, C: Core<Storage = Blocks>> Deserialize<'de> for Filter<C> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_byte_buf(File(Self::from_plain_bytes, PhantomData))
@@ -34,14 +34,14 @@ impl<C: Core<Storage = Blocks>> Filter<C> {
     }
 }
 
-/// As the bytes of its file.
+/// Serializes as the bytes of the umbel file.
 impl<T: AsRef<[Block]>, H: Hashing> Serialize for AnyFilter<T, H> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_bytes(&self.to_bytes())
     }
 }
 
-/// As of a [`Filter`].
+/// Deserializes as a [`Filter`] does.
 impl<'de> Deserialize<'de> for AnyFilter {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let open = |bytes: &[u8]| Self::from_bytes(bytes, None);
@@ -49,7 +49,7 @@ impl<'de> Deserialize<'de> for AnyFilter {
     }
 }
 
-/// The bytes of a file, in whichever way a format has bytes.
+/// Visits the bytes of a file, however a format represents bytes.
 struct File<F, T>(F, PhantomData<T>);
 
 impl<'de, T, F: Fn(&[u8]) -> Result<T, FileError>> Visitor<'de> for File<F, T> {

@@ -1,4 +1,4 @@
-//! A blocked filter written or read shard by shard: larger than memory, in order, without seeking.
+//! A blocked filter that is written or read shard by shard, in order and without seeking: it may be larger than memory.
 
 use std::io::{self, Read, Write};
 
@@ -11,19 +11,19 @@ use crate::format::{self, FileError, Header, KeyDescription, Out, Payload, Reade
 use crate::hash::{Hashing, KeyHasher, Unlock};
 use crate::plan::{Kind, Plan};
 
-/// The shards of one filter, gone through in order with one of them in memory.
+/// A pass over the shards of one filter, with one of them in memory.
 struct Course<H> {
     plan: Plan,
     hasher: H,
     kernel: Kernel,
-    /// Blocks of a shard; of the last one what is left.
+    /// Blocks of a shard; the last one may have fewer.
     size: u64,
-    /// Made for the first shard.
+    /// Allocated for the first shard.
     shard: Option<Blocks>,
     passed: Passed,
 }
 
-/// Blocks gone through, bits set in them, and the sum of their rates.
+/// The blocks passed so far, the bits set in them, and the sum of their rates.
 #[derive(Default)]
 struct Passed {
     blocks: u64,
@@ -63,7 +63,7 @@ impl<H: Hashing> Course<H> {
         ShardIndex { total: self.total(), size: self.size }
     }
 
-    /// Goes through the next shard: `begin` makes its blocks what they are, `work` works on it, `end` gets them.
+    /// Processes the next shard: `begin` sets its initial blocks, `work` works on it, `end` receives them.
     fn next<E: From<FileError>>(
         &mut self,
         begin: impl FnOnce(&mut [Block]) -> Result<(), FileError>,
@@ -86,7 +86,7 @@ impl<H: Hashing> Course<H> {
         end(blocks).map_err(E::from)
     }
 
-    /// The receipt of the filter, when all of it was gone through.
+    /// The receipt of the filter, after the whole pass.
     fn receipt(&self) -> Receipt {
         assert_eq!(self.passed.blocks, self.total(), "all shards");
         let clear = self.plan.bits - self.passed.set_bits;
@@ -101,22 +101,22 @@ impl<H: Hashing> Course<H> {
     }
 }
 
-/// Writes a blocked filter as runs of blocks, one after the other, with one of these shards in memory.
+/// Writes a blocked filter shard by shard, with one shard (a run of blocks) in memory.
 ///
-/// The caller brings the hashes of each shard together, by [`index`](Self::index). The file is the
-/// same, byte for byte, as that of a [`Blocked`](super::Blocked) filter with the same keys.
+/// The caller collects the hashes of each shard, by [`index`](Self::index). The file is the same, byte for byte, as
+/// that of a [`Blocked`](super::Blocked) filter with the same keys.
 pub struct ShardWriter<W, H = KeyHasher> {
     writer: format::Writer<Out<W>>,
     course: Course<H>,
 }
 
 impl<W: Write, H: Hashing> ShardWriter<W, H> {
-    /// Begins a file with shards of `bytes` bytes, rounded to whole blocks; `keys` says what its keys are.
+    /// Begins a file with shards of `bytes` bytes, rounded to whole blocks; `keys` describes its keys.
     ///
-    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
-    /// What is wrong with the plan; those of `out`.
+    /// What is wrong with the plan; the errors of `out`.
     pub fn new(
         out: W,
         plan: &Plan,
@@ -130,23 +130,23 @@ impl<W: Write, H: Hashing> ShardWriter<W, H> {
         Ok(Self { writer, course: Course::new(plan, hasher, bytes) })
     }
 
-    /// Number of shards.
+    /// Returns the number of shards.
     pub fn count(&self) -> u64 {
         self.course.count()
     }
 
-    /// Tells which shard a hash falls into.
+    /// Returns the map from hashes to shards.
     pub fn index(&self) -> ShardIndex {
         self.course.index()
     }
 
-    /// Writes the next shard, filled by `fill`.
+    /// Lets `fill` fill the next shard, and writes it.
     ///
     /// # Errors
-    /// Those of `fill` and of writing; [`FileError::OutOfMemory`].
+    /// The errors of `fill` and of writing; [`FileError::OutOfMemory`].
     ///
     /// # Panics
-    /// When all shards are written.
+    /// If all shards are written.
     pub fn shard<E: From<FileError>>(
         &mut self,
         fill: impl FnOnce(&mut Shard<'_>) -> Result<(), E>,
@@ -159,14 +159,14 @@ impl<W: Write, H: Hashing> ShardWriter<W, H> {
         course.next(empty, fill, |blocks| Ok(writer.write(bytemuck::cast_slice(blocks))?))
     }
 
-    /// As [`shard`](Self::shard), of a filter that has the keys of `old` already: its next shard is read, filled further,
-    /// and written.
+    /// Like [`shard`](Self::shard), for a filter that already has the keys of `old`: reads the next shard of `old`,
+    /// fills it further, and writes it.
     ///
     /// # Errors
-    /// As there, and those of reading.
+    /// As [`shard`](Self::shard), and those of reading.
     ///
     /// # Panics
-    /// As there; when the filters differ in size.
+    /// As [`shard`](Self::shard); if the filters differ in size.
     pub fn shard_of<R: Read, E: From<FileError>>(
         &mut self,
         old: &mut ShardReader<R, H>,
@@ -182,13 +182,13 @@ impl<W: Write, H: Hashing> ShardWriter<W, H> {
         course.next(before, fill, |blocks| Ok(writer.write(bytemuck::cast_slice(blocks))?))
     }
 
-    /// Ends the file; gives the filter's receipt.
+    /// Ends the file and returns the filter's receipt.
     ///
     /// # Errors
-    /// Those of writing.
+    /// The errors of writing.
     ///
     /// # Panics
-    /// When shards are missing.
+    /// If shards are missing.
     pub fn finish(self) -> io::Result<Receipt> {
         let receipt = self.course.receipt();
         self.writer.finish()?;
@@ -196,9 +196,9 @@ impl<W: Write, H: Hashing> ShardWriter<W, H> {
     }
 }
 
-/// Reads a blocked filter as runs of blocks, one after the other, with one of these shards in memory.
+/// Reads a blocked filter shard by shard, with one shard (a run of blocks) in memory.
 ///
-/// **Nothing that a shard answers is to be believed before [`finish`](Self::finish)** has found all checksums right.
+/// **Do not rely on any answer of a shard before [`finish`](Self::finish)** has verified all checksums.
 pub struct ShardReader<R, H = KeyHasher> {
     payload: Payload<R>,
     course: Course<H>,
@@ -206,11 +206,11 @@ pub struct ShardReader<R, H = KeyHasher> {
 }
 
 impl<R: Read, H: Hashing> ShardReader<R, H> {
-    /// Begins to read the file of `length` bytes that `source` holds, in shards of `bytes` bytes, rounded to whole blocks.
+    /// Opens the file of `length` bytes that `source` holds, in shards of `bytes` bytes, rounded to whole blocks.
     ///
     /// # Errors
-    /// As [`AnyFilter::read`](super::AnyFilter::read), but for the checksums of the payload; [`FileError::Kind`] when it is
-    /// no blocked filter.
+    /// As [`AnyFilter::read`](super::AnyFilter::read), except for the checksums of the payload; [`FileError::Kind`] if
+    /// the filter is not blocked.
     pub fn new<U: Unlock<Hasher = H>>(
         source: R,
         length: u64,
@@ -231,38 +231,38 @@ impl<R: Read, H: Hashing> ShardReader<R, H> {
         Ok(Self { payload: reader.payload(), course, description })
     }
 
-    /// What the filter was planned for.
+    /// Returns the filter's plan.
     pub fn plan(&self) -> &Plan {
         &self.course.plan
     }
 
-    /// How it hashes keys.
+    /// Returns the filter's hasher.
     pub fn hasher(&self) -> &H {
         &self.course.hasher
     }
 
-    /// What its keys are.
+    /// Returns the description of its keys.
     pub fn description(&self) -> &KeyDescription {
         &self.description
     }
 
-    /// Number of shards.
+    /// Returns the number of shards.
     pub fn count(&self) -> u64 {
         self.course.count()
     }
 
-    /// Tells which shard a hash falls into.
+    /// Returns the map from hashes to shards.
     pub fn index(&self) -> ShardIndex {
         self.course.index()
     }
 
-    /// Reads the next shard, and lets `ask` look keys up in it, also after it inserted some: the file stays as it is.
+    /// Reads the next shard and lets `ask` look keys up in it, or insert some: the file does not change.
     ///
     /// # Errors
-    /// Those of `ask` and of reading; [`FileError::OutOfMemory`].
+    /// The errors of `ask` and of reading; [`FileError::OutOfMemory`].
     ///
     /// # Panics
-    /// When all shards are read.
+    /// If all shards are read.
     pub fn shard<E: From<FileError>>(
         &mut self,
         ask: impl FnOnce(&mut Shard<'_>) -> Result<(), E>,
@@ -272,20 +272,20 @@ impl<R: Read, H: Hashing> ShardReader<R, H> {
         course.next(read, ask, |_| Ok(()))
     }
 
-    /// The next blocks, for another who keeps them.
+    /// Reads the next blocks into `blocks`.
     fn read(&mut self, blocks: &mut [Block]) -> Result<(), FileError> {
         self.payload.read(bytemuck::cast_slice_mut(blocks))?;
         self.course.passed.add(blocks, &self.course.plan);
         Ok(())
     }
 
-    /// Checks what was read against the checksums; gives the filter's receipt, with what was inserted meanwhile.
+    /// Verifies the checksums and returns the filter's receipt, including what was inserted meanwhile.
     ///
     /// # Errors
     /// [`FileError::PayloadDamaged`], [`FileError::ChecksumsDamaged`], and those of reading.
     ///
     /// # Panics
-    /// When shards were not read.
+    /// If shards were not read.
     pub fn finish(self) -> Result<Receipt, FileError> {
         let receipt = self.course.receipt();
         self.payload.finish()?;
@@ -368,7 +368,7 @@ mod tests {
             assert_eq!(old.finish().unwrap().set_bits, filter.receipt().set_bits);
             assert_eq!(shards.finish().unwrap().set_bits, more.receipt().set_bits);
             assert!(written == more.to_bytes());
-            // Damage is told at the end.
+            // Damage is reported at the end.
             let mut damaged = found.clone();
             damaged[200] ^= 1;
             let mut reader = ShardReader::new(&damaged[..], length, None, bytes).unwrap();

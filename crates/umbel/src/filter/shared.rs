@@ -1,11 +1,10 @@
-//! A blocked filter that many threads insert into and query at once.
+//! A blocked filter that many threads insert into and query at the same time.
 //!
-//! Words are atomic, so a query takes no lock. An insertion holds the lock of its stripe of blocks
-//! while it reads the block, sets bits and stores the words: of two threads that insert one key at
-//! once, the second sees all bits of the first and learns that it was not first. (Setting
-//! words one by one with atomic ORs would be lock-free, but two threads could each be the first in
-//! some word, and both would take the key for new.) A query sees a key once all its words are
-//! stored: never before the insertion began, always after it returned.
+//! Words are atomic, so a query takes no lock. An insertion holds the lock of its stripe of blocks while it reads the
+//! block, sets bits and stores the words: of two threads that insert one key at the same time, the second sees all bits
+//! of the first and learns that it was not first. (Setting words one by one with atomic ORs would be lock-free, but two
+//! threads could each be first in some word, and both would consider the key new.) A query sees a key once all its
+//! words are stored: never before the insertion began, always after it returned.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,14 +18,14 @@ use crate::format::KeyDescription;
 use crate::hash::{Hashes, Hashing, Key, KeyHash, KeyHasher};
 use crate::plan::{Kind, Plan, PlanError};
 
-/// Stripes, at most: enough that 64 threads seldom meet, few enough that a group of hashes has many for
-/// each. Each lock in a cache line of its own.
+/// The maximum number of stripes: enough that 64 threads seldom meet, few enough that a group of hashes has many for
+/// each. Each lock has a cache line of its own.
 const STRIPES: usize = 256;
-/// Hashes sorted by stripe at a time: 64 KiB, in the second-level cache; 16 and more a lock. Twice as
-/// many would be a mapping of their own to most allocators, made and unmade every time.
+/// Hashes sorted by stripe at a time: 64 KiB, in the second-level cache, with 16 or more for each lock. Most allocators
+/// would map and unmap memory for twice as many every time.
 const GROUP: usize = 1 << 12;
 
-/// A blocked filter for many threads: insert and query through `&self`.
+/// A blocked filter for many threads: insert and query through `&self`. Queries take no lock.
 ///
 /// ```
 /// use umbel::Shared;
@@ -52,14 +51,14 @@ pub struct Shared<H = KeyHasher> {
     description: KeyDescription,
 }
 
-/// A block that other threads look at word by word.
+/// A block that other threads read word by word.
 trait Words {
-    /// What tells a key's bits.
+    /// What identifies a key's bits.
     type Key<'a>;
 
-    /// Whether all bits of the key are set, each word as it is now.
+    /// Whether all bits of the key are set, reading each word as it is now.
     fn has(&self, key: &Self::Key<'_>) -> bool;
-    /// Sets them, tells whether any was clear. Callers exclude each other.
+    /// Sets them and returns whether any was clear. Callers exclude each other.
     fn set(&self, key: &Self::Key<'_>) -> bool;
 }
 
@@ -78,8 +77,8 @@ impl Words for AtomicBlock {
     }
 }
 
-/// Sets the bits of a key; true for exactly one of several threads that set bits not all set before.
-/// `lock` excludes other insertions into this block, not queries.
+/// Sets the bits of a key; true for exactly one of several threads that set bits not all set before. `lock` excludes
+/// other insertions into this block, not queries.
 #[inline(always)]
 fn insert<W: Words, F: Flag>(block: &W, key: &W::Key<'_>, flag: &F) -> bool {
     if block.has(key) {
@@ -89,18 +88,17 @@ fn insert<W: Words, F: Flag>(block: &W, key: &W::Key<'_>, flag: &F) -> bool {
     block.set(key)
 }
 
-/// Says whether somebody holds a lock.
+/// A flag that is up while a thread holds the lock.
 trait Flag {
-    /// Raises it, tells whether it was up; what its last holder wrote is seen when it was not.
+    /// Raises it and returns whether it was up. If it was not, what its last holder wrote is visible.
     fn raise(&self) -> bool;
-    /// Lowers it, after all that the holder wrote.
+    /// Lowers it, after all of the holder's writes.
     fn lower(&self);
-    /// Passes time, having done so `turns` times before.
+    /// Waits, having done so `turns` times before.
     fn wait(&self, turns: u32);
 }
 
-/// Turns of waiting before the processor is given to other threads: about the time in which a running holder is through
-/// with a group of keys.
+/// Turns of waiting before the thread yields: about the time in which a running holder finishes a group of keys.
 const SPINS: u32 = 64;
 
 impl Flag for AtomicBool {
@@ -116,7 +114,7 @@ impl Flag for AtomicBool {
 
     #[cold]
     fn wait(&self, turns: u32) {
-        // Reads until it is down: an exchange would take the line from its holder.
+        // Reads until it is down: an exchange would take the cache line from the holder.
         if turns < SPINS && self.load(Ordering::Relaxed) {
             core::hint::spin_loop();
         } else if turns >= SPINS {
@@ -128,8 +126,8 @@ impl Flag for AtomicBool {
 /// Holds a lock until dropped.
 struct Guard<'a, F: Flag>(&'a F);
 
-/// A lock of one locked instruction, where a mutex takes two: half the time of an insertion in cache. It is held for one
-/// key or a few dozen, and nothing blocks or panics meanwhile.
+/// Acquires a lock with one locked instruction, where a mutex takes two: half the time of an insertion in cache. It is
+/// held for one key or a few dozen, and nothing blocks or panics meanwhile.
 #[inline(always)]
 fn lock<F: Flag>(flag: &F) -> Guard<'_, F> {
     let mut turns = 0;
@@ -152,22 +150,22 @@ impl<F: Flag> Drop for Guard<'_, F> {
 struct Stripe(AtomicBool);
 
 impl Shared {
-    /// An empty filter for `keys` keys at a false positive rate of `fpp`. As [`Blocked::new`](Filter::new).
+    /// Makes an empty filter for `keys` keys at a false positive rate of `fpp`; see [`Blocked::new`](Filter::new).
     ///
-    /// Where others choose the keys, use [`with_plan`](Self::with_plan) and [`KeyHasher::random`] or
+    /// For untrusted keys, use [`with_plan`](Self::with_plan) and [`KeyHasher::random`] or
     /// [`KeyHasher::keyed`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Blocked::new`](Filter::new).
     pub fn new(keys: u64, fpp: f64) -> Result<Self, PlanError> {
         Self::with_plan(&Plan::for_keys(Kind::Blocked, keys, fpp)?, KeyHasher::default())
     }
 }
 
 impl<H: Hashing> Shared<H> {
-    /// An empty filter of a plan.
+    /// Makes an empty filter from a plan.
     ///
-    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
     /// As [`Filter::with_plan`].
@@ -175,7 +173,7 @@ impl<H: Hashing> Shared<H> {
         Ok(Self::from_filter(Blocked::with_plan(plan, hasher)?))
     }
 
-    /// Lends a filter to all threads.
+    /// Wraps a filter, to be shared by threads.
     pub fn from_filter(filter: Blocked<Blocks, H>) -> Self {
         let Filter { core, hasher, description } = filter;
         let (plan, blocks) = core.into_parts();
@@ -185,15 +183,15 @@ impl<H: Hashing> Shared<H> {
         Self { blocks: AtomicBlocks::new(blocks), stripes, run, kernel, plan, hasher, description }
     }
 
-    /// Takes the filter back.
+    /// Unwraps the filter.
     pub fn into_filter(self) -> Blocked<Blocks, H> {
         let core = BloomCore::from_blocks(self.plan, self.blocks.into_blocks());
         let core = core.expect("the parts of a filter");
         Filter { core, hasher: self.hasher, description: self.description }
     }
 
-    /// Inserts a key; true when it was certainly new. Of several threads that insert one new key
-    /// at once, exactly one gets true.
+    /// Inserts a key; true if it was certainly new. If several threads insert one new key at the same time, exactly one
+    /// gets true.
     #[inline]
     pub fn insert(&self, key: impl Key<H>) -> bool {
         let hash = key.key_hash(&self.hasher);
@@ -202,8 +200,8 @@ impl<H: Hashing> Shared<H> {
         insert(&self.blocks[place], &(&self.kernel, hash.low), &stripe.0)
     }
 
-    /// Inserts many keys, cache misses overlapped. Sorts thousands of them by stripe at a time, so that a lock is taken
-    /// for dozens of keys: hand over as many as there are.
+    /// Inserts many keys, with overlapping cache misses. Thousands of them are sorted by stripe at a time, so that a
+    /// lock is taken for dozens of keys: pass as many as you have.
     pub fn insert_all<K: Key<H>>(&self, keys: &[K]) {
         if let Hashes::Wide(hashes) = K::hashes(keys) {
             return self.insert_hashes(hashes);
@@ -218,7 +216,7 @@ impl<H: Hashing> Shared<H> {
 
     fn insert_hashes(&self, hashes: &[KeyHash]) {
         if hashes.len() < STRIPES {
-            // Each would have a lock of its own all the same.
+            // Each key would take a lock of its own anyway.
             return self.each_ahead(hashes, |place, hash| {
                 let flag = &self.stripes[self.stripe(place)].0;
                 insert(&self.blocks[place], &(&self.kernel, hash.low), flag);
@@ -236,7 +234,7 @@ impl<H: Hashing> Shared<H> {
             for end in &mut ends {
                 start += core::mem::replace(end, start);
             }
-            // Each hash goes where its stripe's next one belongs; after that, starts are ends.
+            // Each hash goes to its stripe's next place; afterwards, starts are ends.
             for hash in group {
                 let place = self.place(*hash);
                 let at = &mut ends[self.stripe(place)];
@@ -247,7 +245,7 @@ impl<H: Hashing> Shared<H> {
         }
     }
 
-    /// Inserts keys by place and low half, sorted by stripe; `ends[i]` is where stripe `i` ends.
+    /// Inserts keys given by place and low half, sorted by stripe; `ends[i]` is the end of stripe `i`.
     fn insert_sorted(&self, sorted: &[(usize, u64)], ends: &[u32; STRIPES]) {
         let mut start = 0;
         for (stripe, end) in ends.iter().map(|&end| end as usize).enumerate() {
@@ -277,17 +275,17 @@ impl<H: Hashing> Shared<H> {
         place(hash.high, self.blocks.len() as u64) as usize
     }
 
-    /// Whether a key may have been inserted; takes no lock.
+    /// Returns whether a key may have been inserted. Takes no lock.
     #[inline]
     pub fn contains(&self, key: impl Key<H>) -> bool {
         let hash = key.key_hash(&self.hasher);
         self.blocks[self.place(hash)].has(&(&self.kernel, hash.low))
     }
 
-    /// Looks up many keys, cache misses overlapped: `found[i]` becomes the answer for `keys[i]`; takes no lock.
+    /// Looks up many keys, with overlapping cache misses: `found[i]` becomes the answer for `keys[i]`. Takes no lock.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) {
         assert_eq!(keys.len(), found.len(), "one answer for each key");
         if let Hashes::Wide(hashes) = K::hashes(keys) {
@@ -306,20 +304,20 @@ impl<H: Hashing> Shared<H> {
         });
     }
 
-    /// What it was planned for.
+    /// Returns its plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// How it hashes keys.
+    /// Returns its hasher.
     pub fn hasher(&self) -> &H {
         &self.hasher
     }
 
-    /// A copy as it is now, for a receipt or a file: every key whose insertion has returned is in it.
+    /// Copies the filter as it is now, for a receipt or a file: every key whose insertion has returned is in the copy.
     ///
     /// # Errors
-    /// When there is no memory for it.
+    /// If memory for the copy cannot be allocated.
     pub fn snapshot(&self) -> Result<Blocked<Blocks, H>, OutOfMemory> {
         let mut copy = Blocks::zeroed(self.blocks.len() as u64)?;
         for (to, from) in copy.iter_mut().zip(&*self.blocks) {
@@ -329,15 +327,15 @@ impl<H: Hashing> Shared<H> {
         Ok(Filter { core, hasher: self.hasher, description: self.description.clone() })
     }
 
-    /// What it delivers now; copies the filter first.
+    /// Computes what it delivers now, from a copy.
     ///
     /// # Errors
-    /// When there is no memory for the copy.
+    /// If memory for the copy cannot be allocated.
     pub fn receipt(&self) -> Result<Receipt, OutOfMemory> {
         Ok(self.snapshot()?.receipt())
     }
 
-    /// Goes through hashes and their places, each block asked for ahead.
+    /// Visits hashes and their places, with each block prefetched.
     fn each_ahead(&self, hashes: &[KeyHash], mut each: impl FnMut(usize, KeyHash)) {
         let ask = |hash: &KeyHash| self.blocks[self.place(*hash)].prefetch();
         hashes.iter().take(AHEAD).for_each(ask);

@@ -1,9 +1,8 @@
 //! The sliced filter (P. Almeida, C. Baquero, N. Preguiça, D. Hutchison 2007, section 2,
 //! <https://doi.org/10.1016/j.ipl.2006.10.007>): the classic one with m/k bits for each probe alone.
 //!
-//! Probe i falls among the bits of slice i, by the same hash as in the classic kind. So no two probes
-//! of a key meet, slices fill independently of each other, and the rate is exactly the product of
-//! their fills.
+//! Probe i falls into slice i, by the same hash as in the classic kind. So no two probes of a key meet, slices fill
+//! independently of each other, and the rate is exactly the product of their fills.
 
 use super::Filter;
 use super::bloom::BloomCore;
@@ -18,11 +17,11 @@ use crate::prelude::*;
 
 /// A sliced Bloom filter: k slices of m/k bits, a probe in each.
 ///
-/// As large and as slow as [`Classic`](super::Classic), and a little worse at very few keys; take it
-/// for what others lay out so (pybloom and its descendants), or where the probes of a key must differ.
+/// As large and as slow as [`Classic`](super::Classic), and slightly worse with very few keys. Use it to match the
+/// layout of other systems (pybloom and its descendants), or if the probes of a key must differ.
 pub type Sliced<S = Blocks, H = KeyHasher> = Filter<BloomCore<SlicedLayout, S>, H>;
 
-/// Where the sliced kind puts its bits: slice i takes bits i·m/k to (i + 1)·m/k − 1.
+/// The layout of the sliced kind: slice i has bits i·m/k to (i + 1)·m/k − 1.
 #[derive(Clone, Copy, Debug)]
 pub struct SlicedLayout;
 

@@ -1,4 +1,4 @@
-//! Layouts whose probes fall far apart, a cache line each: how they set, ask and ask ahead.
+//! Layouts whose probes fall far apart, a cache line each: how they set, test and prefetch bits.
 
 use super::bloom::Layout;
 use super::core::sealed;
@@ -8,12 +8,12 @@ use crate::hash::KeyHash;
 use crate::math::Coverage;
 use crate::plan::{Kind, Plan};
 
-/// Where such a layout puts its bits.
+/// A layout with probes far apart.
 pub trait Spread: sealed::Sealed + Copy + core::fmt::Debug + Send + Sync + 'static {
     const KIND: Kind;
     const UNIT: &'static str;
 
-    /// Units that a fold divides.
+    /// The units that a fold divides.
     fn units(plan: &Plan) -> u64;
     /// The bit of probe `i`, from 0.
     fn position(plan: &Plan, hash: KeyHash, i: u64) -> u64;
@@ -26,12 +26,12 @@ fn positions<L: Spread>(plan: &Plan, hash: KeyHash) -> impl Iterator<Item = u64>
     (0..u64::from(plan.probes)).map(move |i| L::position(plan, hash, i))
 }
 
-/// Keys whose lines are asked for together.
+/// Keys whose lines are prefetched together.
 fn at_once(plan: &Plan) -> usize {
     POSITIONS / plan.probes as usize
 }
 
-/// Asks for the lines of at most [`at_once`] keys; gives the positions of each.
+/// Prefetches the lines of at most [`at_once`] keys, and returns the positions of each.
 fn ask<'a, L: Spread>(
     blocks: &[Block],
     plan: &Plan,
@@ -49,7 +49,7 @@ fn ask<'a, L: Spread>(
     positions.chunks_exact(probes)
 }
 
-/// Sets bits, tells whether any was clear.
+/// Sets bits and returns whether any was clear.
 #[inline]
 fn set_all(blocks: &mut [Block], positions: impl Iterator<Item = u64>) -> bool {
     positions.fold(false, |new, position| bits::set(blocks, position) | new)

@@ -1,12 +1,12 @@
-//! The stable filter: cells that count down, for streams without end in constant space (F. Deng, D. Rafiei
-//! 2006, <https://doi.org/10.1145/1142473.1142477>).
+//! The stable filter: cells that count down, for endless streams in constant space (F. Deng, D. Rafiei 2006,
+//! <https://doi.org/10.1145/1142473.1142477>).
 //!
-//! Each insertion first lowers P cells by one and then sets the key's K cells to their top. So keys that did
-//! not come for long fade, and the fraction of cells in use never passes a point that K, P and the top fix,
-//! however many keys come. P consecutive cells from a random start are lowered, the paper's own practical
-//! variant. The start is that of a sequence of SplitMix64, by the number of insertions so far, which the
-//! file holds: to write and read a filter changes nothing of what it does. A key's cells are where a
-//! classic filter of as many bits has its bits. P and the space follow from the plan: `plan::stable`.
+//! Each insertion first lowers P cells by one and then sets the key's K cells to their maximum. So keys not seen for
+//! long fade, and the fraction of cells in use never passes a point that K, P and the maximum determine, however many
+//! keys come. The P cells are consecutive from a random start, the paper's own practical variant. The start comes from
+//! a SplitMix64 sequence, indexed by the number of insertions so far, which the file stores: writing and reading a
+//! filter does not change its behaviour. A key's cells are where a classic filter with as many bits has its bits. The
+//! plan determines P and the space: `plan::stable`.
 
 use core::convert::Infallible;
 use core::slice::ChunksExact;
@@ -25,33 +25,32 @@ use crate::math::stable::Cells;
 use crate::plan::{Kind, MAX_PROBES, Plan, PlanError};
 use crate::prelude::*;
 
-/// A filter that forgets: it takes keys without end and keeps its rate, in the space it began with.
+/// A filter that forgets: it accepts keys without end and keeps its rate, in constant space.
 ///
-/// For "did this come lately?" over a stream: repeated clicks, URLs a crawler meets, sensor readings. Planned
-/// for n keys, a key is remembered through n further insertions with a chance of at least 99 % (a repeated
-/// key counts as an insertion each time it comes, and is itself fresh again), then fades; half of what came
-/// about 1.7 n ago is gone. The rate of false positives grows to a stable point at most the planned one
-/// and stays there.
+/// Use it to ask "did this come recently?" of a stream: repeated clicks, URLs that a crawler meets, sensor readings.
+/// Planned for n keys, it remembers a key through n further insertions with a probability of at least 99 % (a repeated
+/// key counts as an insertion each time, and is itself refreshed). Then the key fades: half of the keys inserted about
+/// 1.7 n insertions ago are forgotten. The false positive rate grows to a stable point, at most the planned rate, and
+/// stays there.
 ///
-/// # What it costs
-/// With the usual cells of 4 bits, 93 bits a remembered key at 1 %, nine times a filter that never forgets; an
-/// insertion touches 6 cache lines for its cells and the 9 or 10 words, in one or two more, of the 142 cells
-/// that it lowers. Filters for few keys are larger, so that the spread of their fill
-/// adds at most a tenth to the rate.
+/// # Cost
+/// With the usual cells of 4 bits, 93 bits per remembered key at 1 %, nine times a filter that never forgets. An
+/// insertion touches 6 cache lines for its cells and the 9 or 10 words, in one or two more lines, of the 142 cells that
+/// it lowers. Filters for few keys are larger, so that the spread of their fill adds at most a tenth to the rate.
 ///
-/// *When not:* where no recent key may ever be missed, take a window filter, whose generations forget
-/// nothing early; where the keys are few enough to be kept, a [`Scalable`](super::Scalable) one forgets none
-/// and is smaller. "Not in" is not certain here: the key may have been forgotten. Stable filters do not
-/// merge: which cells fade depends on the order of all insertions.
+/// *When not to use it:* if no recent key may ever be missed, use a window filter, whose generations forget nothing
+/// early. If there are few enough keys to keep all, a [`Scalable`](super::Scalable) filter forgets none and is smaller.
+/// "Absent" is not certain here: the key may have been forgotten. Stable filters do not merge, because which cells fade
+/// depends on the order of all insertions.
 ///
 /// # Receipt
-/// Fill and rate, fill^K, are those of its own cells. `keys` are those it is expected to remember, of as
-/// many different ones as there were insertions. It is never over-filled, and there is always room. Its
-/// facts: `insertions`; `lowered`, P; `stable_fill` and `stable_rate`, those of the stable point;
-/// `to_stable`, how far the fill is from there, relative to it (1 when empty, about 0 once there); and
-/// `forgotten`, the chance of a key to have been forgotten after the planned insertions.
+/// Fill and rate, fill^K, are those of its own cells. `keys` are the keys it is expected to remember, assuming that all
+/// insertions were of different keys. It is never over-filled, and always has room. Its facts: `insertions`; `lowered`,
+/// P; `stable_fill` and `stable_rate`, those of the stable point; `to_stable`, the distance of the fill from there,
+/// relative to it (1 when empty, about 0 once there); and `forgotten`, the probability that a key is forgotten after
+/// the planned insertions.
 ///
-/// `S` is where the cells are; a filter that borrows or maps them is only queried.
+/// `S` is the storage of the cells; a filter that borrows or maps them can only be queried.
 ///
 /// ```
 /// use umbel::Stable;
@@ -66,7 +65,7 @@ use crate::prelude::*;
 /// ```
 pub type Stable<S = Blocks, H = KeyHasher> = Filter<StableCore<S>, H>;
 
-/// The insides of a [`Stable`] filter.
+/// The core of a [`Stable`] filter.
 #[derive(Clone)]
 pub struct StableCore<S = Blocks> {
     plan: Plan,
@@ -76,7 +75,7 @@ pub struct StableCore<S = Blocks> {
     blocks: S,
 }
 
-/// Where insertion `number`, from 0, begins to lower. Part of the format.
+/// The first cell that insertion `number`, from 0, lowers. Part of the format.
 #[inline]
 fn start(number: u64, count: u64) -> u64 {
     bits::place(mix(number.wrapping_add(1).wrapping_mul(GOLDEN)), count)
@@ -89,17 +88,17 @@ fn cell(hash: KeyHash, i: u64, count: u64) -> u64 {
 }
 
 impl<S, H> Stable<S, H> {
-    /// Insertions so far, repeated keys included.
+    /// Returns the number of insertions so far, including repeated keys.
     pub fn insertions(&self) -> u64 {
         self.core.insertions
     }
 
-    /// P: cells that an insertion lowers.
+    /// Returns P, the number of cells that an insertion lowers.
     pub fn lowered(&self) -> u64 {
         self.core.lowered
     }
 
-    /// The filter's numbers, for the formulas of [`math::stable`](crate::math::stable).
+    /// Returns the filter's parameters for the formulas of [`math::stable`](crate::math::stable).
     pub fn cells(&self) -> Cells {
         self.core.plan.cells(self.core.lowered)
     }
@@ -126,12 +125,12 @@ impl<S: AsRef<[Block]>> StableCore<S> {
         cells.all(|cell| cells::is_used::<W>(words, cell))
     }
 
-    /// Keys whose lines are asked for together.
+    /// Keys whose lines are prefetched together.
     fn at_once(&self) -> usize {
         POSITIONS / self.plan.probes as usize
     }
 
-    /// Asks for the cache lines of at most [`at_once`](Self::at_once) keys; gives the cells of each.
+    /// Prefetches the cache lines of at most [`at_once`](Self::at_once) keys, and returns the cells of each.
     fn ask<'a, const W: u32>(
         &self,
         hashes: &[KeyHash],
@@ -148,8 +147,8 @@ impl<S: AsRef<[Block]>> StableCore<S> {
         cells.chunks_exact(probes)
     }
 
-    /// Asks for lines that the next insertions lower, where each begins; the processor sees by itself where
-    /// that goes on.
+    /// Prefetches the first line that each of the next insertions lowers; the processor prefetches the following ones
+    /// by itself.
     fn ask_lowered<const W: u32>(&self, insertions: usize) {
         let (count, blocks) = (self.count(), self.blocks.as_ref());
         for number in 0..insertions as u64 {
@@ -161,7 +160,7 @@ impl<S: AsRef<[Block]>> StableCore<S> {
 }
 
 impl<S: AsRef<[Block]> + AsMut<[Block]>> StableCore<S> {
-    /// Inserts the key of these cells; tells whether it was new.
+    /// Inserts the key of these cells and returns whether it was new.
     #[inline]
     fn insert_at<const W: u32>(&mut self, cells: &[u64]) -> bool {
         let is_found = self.are_used::<W>(cells.iter().copied());
@@ -262,7 +261,7 @@ impl MakeCore for StableCore {
 }
 
 impl<S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for StableCore<S> {
-    /// It takes keys without end.
+    /// There is always room.
     type Failure = Infallible;
 
     fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
@@ -295,7 +294,7 @@ impl<S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for StableCore<S> {
         Ok(())
     }
 
-    /// Begins again, with no insertions.
+    /// Starts again, with no insertions.
     fn clear(&mut self) {
         self.blocks.as_mut().fill(Block::default());
         self.insertions = 0;

@@ -1,14 +1,14 @@
 //! The window filter: remembers the keys of the last W insertions, or of the last span of time, and
 //! forgets those before.
 //!
-//! G generations, each a blocked filter of one size. Keys go into the newest; when it has taken its share,
-//! or its time is over, the oldest is emptied and becomes the newest. A key is found when any generation may
-//! hold it. Ageing whole filters instead of slices, the way that replicas in rotation do; the age-partitioned
-//! filter of A. Shtul, C. Baquero, P. Almeida 2020, <https://arxiv.org/abs/2001.03147>, lets single slices age
-//! (k of k + l slices in a row must hit), which takes fewer bits where k is small but a line for each slice.
+//! It has G generations, blocked filters of equal size. Keys go into the newest; when that is full, or its time is
+//! over, the oldest is emptied and becomes the newest. A key is found if any generation may hold it. This ages whole
+//! filters, as rotating replicas do. The age-partitioned filter of A. Shtul, C. Baquero, P. Almeida 2020,
+//! <https://arxiv.org/abs/2001.03147>, ages single slices (k of k + l slices in a row must match), which takes fewer
+//! bits if k is small, but a cache line for each slice.
 //!
-//! Generations lie interleaved: block b of generation g at b·G + g. A key has the same place and the same
-//! bits in every generation, so that asking costs one mask and G adjacent lines, and inserting one line.
+//! Generations are interleaved: block b of generation g is at b·G + g. A key has the same place and the same bits in
+//! every generation, so a query takes one mask and G adjacent lines, and an insertion one line.
 
 use core::convert::Infallible;
 
@@ -23,37 +23,35 @@ use crate::math::{blocked, window};
 use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
 
-/// A filter of the last keys: what was inserted within the window is found, what is older is forgotten.
+/// A filter of the most recent keys: keys inserted within the window are found, older ones are forgotten.
 ///
-/// Made by [`new`](Filter::new), the window is the last [`plan.keys`](Plan::keys) insertions: every key among
-/// them is found. Every call counts, also of a key that is there already, whose age then begins again; so that
-/// what is promised does not hang on what else comes. Made by [`by_time`](Filter::by_time), it is the last
-/// `span` ticks of a clock that the caller reads: any key inserted at tick t is found up to tick t + `span`.
+/// Made by [`new`](Filter::new), the window is the last [`plan.keys`](Plan::keys) insertions: every key among them is
+/// found. Each call counts, even for a key that is present, which is refreshed; so the promise does not depend on the
+/// other keys. Made by [`by_time`](Filter::by_time), the window is the last `span` ticks of a clock that the caller
+/// reads: any key inserted at tick t is found up to tick t + `span`.
 ///
-/// A key is forgotten at the latest G/(G − 1) windows after it was inserted last: with the usual 4
-/// generations, after 1⅓. The rate is bounded with all generations full; it never grows,
-/// however long the stream. By time, the planned keys are the most that come within the window, evenly: a
-/// generation that takes more than its share is over-filled, and the receipt tells.
+/// A key is forgotten at most G/(G − 1) windows after its last insertion: with the usual 4 generations, after 1⅓. The
+/// rate is bounded with all generations full, and never grows, however long the stream. By time, plan for the most keys
+/// that come within a window, evenly spread: a generation that gets more than its share is over-filled, and the receipt
+/// reports it.
 ///
 /// Source: rotating generations; see A. Shtul, C. Baquero, P. Almeida 2020,
 /// <https://arxiv.org/abs/2001.03147>, for the literature and for ageing slice by slice.
 ///
 /// # Cost
-/// 17.7 bits a key of the window at a rate of 1 %, 1.75 times a blocked filter for as many keys; memory is
-/// taken once and never more. Inserting touches one cache line, asking 4 adjacent ones. When a generation
-/// ends, one in three windows, the oldest is emptied: its blocks, 1.7 bytes for each of its keys, are
-/// cleared at once.
+/// 17.7 bits per key of the window at a rate of 1 %, 1.75 times a blocked filter for as many keys; the memory is
+/// constant. An insertion touches one cache line, a query 4 adjacent ones. When a generation ends, three times per
+/// window, the oldest is emptied: its blocks, 1.7 bytes for each of its keys, are cleared in one go.
 ///
 /// # When not to use it
-/// When nothing should be forgotten: [`Blocked`](super::Blocked), or [`Scalable`](super::Scalable) where the
-/// number of keys is not known. When keys are to be removed one by one, it cannot: a counting filter does.
-/// When the exact last insertion matters (a key may be found up to a third of a window longer): a hash map
-/// with times.
+/// If nothing should be forgotten, use [`Blocked`](super::Blocked), or [`Scalable`](super::Scalable) if the number of
+/// keys is not known. To remove keys one by one, use a counting filter. If the exact time of the last insertion matters
+/// (a key may be found up to a third of a window longer), use a hash map with times.
 ///
 /// # Receipt
-/// The rate is the exact chance to pass any generation, given the bits of all. The keys are different
-/// ones, however often they were inserted: a key has the same bits in all generations, so the OR of
-/// them is the blocked filter of all keys remembered. A part is a generation, in the order of the file.
+/// The rate is the exact probability to pass any generation, given the bits of all. The keys are different ones,
+/// however often they were inserted: a key has the same bits in all generations, so the OR of them is the blocked
+/// filter of all keys remembered. Each part is a generation, in the order of the file.
 ///
 /// ```
 /// use umbel::{KeyHasher, Kind, Plan, Window};
@@ -76,28 +74,28 @@ use crate::prelude::*;
 /// ```
 pub type Window<S = Blocks, H = KeyHasher> = Filter<WindowCore<S>, H>;
 
-/// The insides of a [`Window`] filter.
+/// The core of a [`Window`] filter.
 #[derive(Clone)]
 pub struct WindowCore<S = Blocks> {
     plan: Plan,
-    /// Of each generation.
+    /// The plan of each generation.
     each: Plan,
     kernel: Kernel,
     state: State,
     blocks: S,
 }
 
-/// Most generations, as planned. Part of the format.
+/// The maximum number of generations. Part of the format.
 const MOST: usize = 8;
 
-/// How old the generations are. Generation n, counted from the first there was, has the place n mod G.
+/// The age of the generations. Generation n, counted from the first ever, has the place n mod G.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct State {
-    /// Ticks of the window; 0 when it is of insertions.
+    /// Ticks of the window; 0 if it counts insertions.
     span: u64,
     /// The newest generation's number. By time, its first tick divided by the ticks of a generation.
     number: u64,
-    /// Insertions that each generation took, by its place.
+    /// Insertions into each generation, by its place.
     taken: [u64; MOST],
 }
 
@@ -117,7 +115,7 @@ impl State {
         self.taken.iter().fold(0, |sum, &taken| sum.saturating_add(taken))
     }
 
-    /// Whether insertions could have led here.
+    /// Checks that insertions could have led to this state.
     fn check(&self, each: &Plan, generations: u32) -> Result<(), FileError> {
         if self.span > 0 {
             let last = u64::MAX / ticks(self.span, generations);
@@ -131,7 +129,7 @@ impl State {
         }
         for age in 0..u64::from(generations) {
             let Some(place) = self.place(age, generations) else {
-                // As yet no generation was so old; these places come after that of the newest.
+                // No generation is that old yet; these places come after the newest.
                 let place = (age % u64::from(generations)) as usize;
                 let found = self.taken[place];
                 check_field("taken", found, found == 0, "0 in generations that are to come")?;
@@ -149,21 +147,21 @@ impl State {
     }
 }
 
-/// Ticks of a generation: with the newest just begun, the others reach back `span` ticks at least.
+/// Ticks of a generation: when the newest has just begun, the others reach back at least `span` ticks.
 fn ticks(span: u64, generations: u32) -> u64 {
     span.div_ceil(u64::from(generations - 1))
 }
 
 impl<H: Hashing> Window<Blocks, H> {
-    /// An empty filter of the last `span` ticks, `plan.keys` being the most insertions within so many.
+    /// Makes an empty filter of the last `span` ticks; `plan.keys` is the most insertions within that time.
     ///
-    /// A tick is what the caller says: a second, a block, a batch. A generation lasts ⌈`span`/(G − 1)⌉ ticks
-    /// and begins at a multiple of that: filters told the same ticks turn at the same ones.
+    /// A tick is whatever the caller chooses: a second, a block, a batch. A generation lasts ⌈`span`/(G − 1)⌉ ticks and
+    /// begins at a multiple of that, so filters given the same ticks rotate at the same ones.
     ///
-    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
-    /// As [`with_plan`](Filter::with_plan); [`PlanError::Field`] when `span` is 0.
+    /// As [`with_plan`](Filter::with_plan); [`PlanError::Field`] if `span` is 0.
     pub fn by_time(plan: &Plan, hasher: H, span: u64) -> Result<Self, PlanError> {
         check_field("span", span, span > 0, "at least 1 tick")?;
         let mut filter = Self::with_plan(plan, hasher)?;
@@ -173,48 +171,48 @@ impl<H: Hashing> Window<Blocks, H> {
 }
 
 impl<S: AsRef<[Block]> + AsMut<[Block]>, H: Hashing> Window<S, H> {
-    /// Goes on to `tick`, then inserts as [`insert`](Filter::insert). At a tick before one told
-    /// already, the key is remembered as if it came at the latest one: longer, never shorter.
+    /// Advances to `tick`, then inserts like [`insert`](Filter::insert). If `tick` is before the latest one given, the
+    /// key is remembered as if it came at the latest: longer, never shorter.
     ///
     /// # Errors
-    /// [`InsertError::NoClock`] of a window of insertions.
+    /// [`InsertError::NoClock`] if the window counts insertions.
     pub fn insert_at(&mut self, key: impl Key<H>, tick: u64) -> Result<bool, InsertError> {
         self.advance(tick)?;
         Ok(self.insert(key))
     }
 
-    /// Tells the time, and forgets what has become too old. Ticks before one told already change nothing; see
-    /// [`set_clock`](Filter::set_clock) for one told by mistake.
+    /// Advances the clock and forgets the keys that have become too old. A tick before the latest one given changes
+    /// nothing; use [`set_clock`](Filter::set_clock) if that was a mistake.
     ///
-    /// Of a filter that was not told the time for long, keys are found that are older than the window.
+    /// If the clock is not advanced for long, keys older than the window are still found.
     ///
     /// # Errors
-    /// [`InsertError::NoClock`] of a window of insertions.
+    /// [`InsertError::NoClock`] if the window counts insertions.
     pub fn advance(&mut self, tick: u64) -> Result<(), InsertError> {
         self.core.advance(tick)
     }
 
-    /// Sets the clock, also back: the remedy after a tick that was told by mistake and is far ahead, since up to there no
-    /// tick would change anything and nothing would be forgotten.
+    /// Sets the clock, forwards or back. Use it if a tick far ahead was given by mistake, since until then no tick
+    /// would change anything and nothing would be forgotten.
     ///
-    /// Ahead it is [`advance`](Filter::advance). Back, every key is remembered as if it came at `tick`: longer, never
-    /// shorter. All generations become one, which may be over-filled until it is forgotten; the receipt reports that.
-    /// One pass over the filter.
+    /// Forwards it is [`advance`](Filter::advance). Back, every key is remembered as if it came at `tick`: longer,
+    /// never shorter. All generations become one, which may be over-filled until it is forgotten; the receipt reports
+    /// that. One pass over the filter.
     ///
     /// # Errors
-    /// [`InsertError::NoClock`] of a window of insertions.
+    /// [`InsertError::NoClock`] if the window counts insertions.
     pub fn set_clock(&mut self, tick: u64) -> Result<(), InsertError> {
         self.core.set_clock(tick)
     }
 }
 
 impl<S, H> Window<S, H> {
-    /// Ticks of the window; none when it is of insertions.
+    /// Returns the ticks of the window; `None` if it counts insertions.
     pub fn span(&self) -> Option<u64> {
         Some(self.core.state.span).filter(|&span| span > 0)
     }
 
-    /// Insertions that are not forgotten yet: never fewer than the window's once so many came.
+    /// Returns the number of insertions not forgotten yet: at least the window's, once there were that many.
     pub fn remembered(&self) -> u64 {
         self.core.state.remembered()
     }
@@ -227,7 +225,7 @@ impl<S: AsRef<[Block]> + AsMut<[Block]>> WindowCore<S> {
             return Err(InsertError::NoClock);
         }
         let now = tick / ticks(span, self.plan.detail);
-        // After G turns nothing is left.
+        // After G rotations nothing is left.
         let turns = now.saturating_sub(number).min(u64::from(self.plan.detail));
         self.state.number = number.max(now) - turns;
         (0..turns).for_each(|_| self.turn());
@@ -252,7 +250,7 @@ impl<S: AsRef<[Block]> + AsMut<[Block]>> WindowCore<S> {
         Ok(())
     }
 
-    /// Insertions until the newest generation ends; there is always room for one.
+    /// The insertions until the newest generation ends, at least 1.
     fn room(&self) -> usize {
         match self.state.span {
             0 => (self.each.keys - self.state.taken[self.newest()]).min(usize::MAX as u64) as usize,
@@ -421,10 +419,10 @@ impl MakeCore for WindowCore {
 }
 
 impl<S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for WindowCore<S> {
-    /// There is always room, for the oldest make it.
+    /// There is always room: the oldest keys make it.
     type Failure = Infallible;
 
-    /// By time, at the latest tick that the filter was told.
+    /// By time, inserts at the latest tick given.
     fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
         let (size, newest) = (self.generations(), self.newest());
         let group = &mut self.blocks.as_mut()[group(&self.each, hash, size)];
@@ -460,7 +458,7 @@ impl<S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for WindowCore<S> {
         Ok(())
     }
 
-    /// The time stays.
+    /// The clock stays.
     fn clear(&mut self) {
         self.blocks.as_mut().fill(Block::default());
         self.state.taken = [0; MOST];
@@ -470,7 +468,7 @@ impl<S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for WindowCore<S> {
     }
 }
 
-/// The plan, and how old the generations are.
+/// The plan, and the age of the generations.
 ///
 /// ```text
 ///  64  bits         u64     80  span    u64     96 + 8 g  taken  u64, of the generation at place g
@@ -482,7 +480,7 @@ fn declared(header: &Header) -> Result<(Plan, State), FileError> {
     let (bits, probes, detail) = (fields.u64()?, fields.u32()?, fields.u32()?);
     let (span, number) = (fields.u64()?, fields.u64()?);
     let mut taken = [0; MOST];
-    // What is wrong with any other number is told by the plan.
+    // Any other number is refused by the plan.
     for taken in taken.iter_mut().take(detail as usize) {
         *taken = fields.u64()?;
     }

@@ -1,9 +1,9 @@
-//! Checking a whole file, and distrusting it.
+//! Checks of a whole file, which is not trusted.
 
 use super::{CHUNK, FileError, Header, checksum};
 use crate::prelude::*;
 
-/// Checks the payload of a whole file, whose length is checked, against its checksums, and gives it.
+/// Checks the payload of a whole file, whose length is checked, against its checksums, and returns it.
 pub(crate) fn payload_of<'a>(header: &Header, bytes: &'a [u8]) -> Result<&'a [u8], FileError> {
     let (payload, stored) = bytes[header.payload().start..].split_at(header.payload().len());
     let sums: Vec<u64> = payload

@@ -1,12 +1,12 @@
-//! What the keys of a filter are, in words that programs can compare.
+//! A description of a filter's keys that programs can compare.
 
 use crate::error::{FieldError, check_field};
 use crate::prelude::*;
 
-/// What the keys of a filter are: for people who find the file, and for programs that check that they look up what was
-/// inserted. Hashing does not depend on it.
+/// A description of a filter's keys, for people who find the file, and for programs that check that they look up what
+/// was inserted. Hashing does not depend on it.
 ///
-/// A list of names and values, in order. Three names have a meaning; others are kept as they are:
+/// It is a list of names and values, in order. Three names have a meaning; others are stored as they are:
 ///
 /// | name | value |
 /// |---|---|
@@ -29,21 +29,21 @@ use crate::prelude::*;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyDescription {
     entries: Vec<(String, String)>,
-    /// Bytes in a header.
+    /// Its bytes in a header.
     length: usize,
 }
 
-/// Most bytes of a description in a header. Part of the format.
+/// The maximum bytes of a description in a header. Part of the format.
 const MOST: usize = 1 << 15;
-/// Most names in it. Part of the format.
+/// The maximum number of names in it. Part of the format.
 const MOST_ENTRIES: usize = 256;
 
 impl KeyDescription {
-    /// Adds a name of 1 to 255 bytes and its value. There are at most 256; both take 4 bytes more in the file, and all
-    /// together at most 32 KiB.
+    /// Adds a name of 1 to 255 bytes and its value. There are at most 256 entries; each takes 4 bytes more in the file,
+    /// and all together at most 32 KiB.
     ///
     /// # Errors
-    /// When one of them is longer, or there are more.
+    /// [`FieldError`] if a name or value is too long, or there are too many.
     pub fn push(&mut self, name: &str, value: &str) -> Result<(), FieldError> {
         let named = (1..=255).contains(&name.len());
         check_field("name", name.len() as u64, named, "a name of 1 to 255 bytes")?;
@@ -56,22 +56,22 @@ impl KeyDescription {
         Ok(())
     }
 
-    /// All names and values, in order.
+    /// Returns all names and values, in order.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
         self.entries.iter().map(|(name, value)| (&name[..], &value[..]))
     }
 
-    /// The values of a name, in order.
+    /// Returns the values of a name, in order.
     pub fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.entries().filter(move |(own, _)| *own == name).map(|(_, value)| value)
     }
 
-    /// Whether nothing is said of the keys.
+    /// Returns whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// As it is in a header.
+    /// Encodes it for a header.
     ///
     /// ```text
     ///  name_length  u16, the name in UTF-8, value_length  u16, the value in UTF-8; and so on

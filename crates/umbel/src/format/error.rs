@@ -1,11 +1,11 @@
-//! Why a file is no filter.
+//! Why a file is not a valid filter.
 
 use crate::error::{FieldError, OutOfMemory};
 use crate::hash::SchemeError;
 use crate::plan::{Kind, PlanError};
 use crate::prelude::*;
 
-/// Why a file was not opened, or not written.
+/// Why a file was not opened or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
@@ -16,7 +16,7 @@ pub enum FileError {
         /// The bytes found, at most 8.
         found: Vec<u8>,
     },
-    /// A file of a format version this release does not read.
+    /// The file has a format version that this release does not read.
     #[error(
         "format version {found}; this release reads versions 1 to {}; use a matching umbel",
         super::VERSION
@@ -25,13 +25,13 @@ pub enum FileError {
         /// Version in the file.
         found: u16,
     },
-    /// Fewer bytes than the header promises, or more.
+    /// The file has fewer bytes than the header declares, or more.
     #[error("the header declares {expected} bytes, the file has {found}; {}",
         if found < expected { "truncated? copy it again" } else { "something was appended; copy it again" })]
     Length {
         /// Bytes the header declares.
         expected: u64,
-        /// Bytes there are.
+        /// Bytes found.
         found: u64,
     },
     /// The header's own checksum does not match.
@@ -50,40 +50,40 @@ pub enum FileError {
         /// First byte after the damaged part.
         end: u64,
     },
-    /// The table of checksums at the end is itself damaged.
+    /// The table of checksums at the end is damaged.
     #[error("the checksum table at the end is damaged; copy the file again or rebuild it")]
     ChecksumsDamaged,
-    /// A header field has a value this release does not know or that contradicts another.
+    /// A header field has a value that this release does not know, or that contradicts another.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// A kind that this release does not open.
+    /// The filter's kind is unknown to this release.
     #[error(
         "the file holds a filter of kind {0}, which this release does not know; use a newer umbel"
     )]
     UnknownKind(u16),
-    /// A hash scheme that this release does not have.
+    /// The filter's hash algorithm is unknown to this release.
     #[error(
         "the file uses hash algorithm {0}, which this release does not know; use a newer umbel"
     )]
     UnknownAlgorithm(u16),
-    /// A filter of another kind than asked for.
+    /// The file holds another kind of filter than requested.
     #[error("the file holds {} {found} filter, not {} {expected} one", found.article(), expected.article())]
     Kind {
-        /// Kind asked for.
+        /// The requested kind.
         expected: Kind,
         /// Kind of the file.
         found: Kind,
     },
-    /// Numbers that no plan can have.
+    /// The header's numbers are not a possible plan.
     #[error(transparent)]
     Plan(PlanError),
-    /// Keys that the filter cannot be asked for.
+    /// The filter's hash scheme does not fit the hasher or secret given.
     #[error(transparent)]
     Scheme(#[from] SchemeError),
-    /// The bytes of a filter cannot be borrowed where they lie.
+    /// The bytes cannot be borrowed, because they do not start at a multiple of 64.
     #[error("the filter's bytes start at an address that is not a multiple of 64; align them")]
     Misaligned,
-    /// The memory for the filter could not be had.
+    /// The memory for the filter could not be allocated.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
     /// Reading or writing failed.

@@ -1,11 +1,11 @@
-//! The fields of a header that one kind alone has: bytes 64 up to the checksum.
+//! The fields of a header that belong to one kind: bytes 64 up to the checksum.
 
 use super::{FileError, Header};
 use crate::error::{FieldError, check_field};
 use crate::plan::{Kind, Plan};
 use crate::prelude::*;
 
-/// Fields to write, one after the other.
+/// Fields to write, in order.
 #[derive(Default)]
 #[allow(unreachable_pub)] // in the hidden part of a public trait
 pub struct Body(pub(super) Vec<u8>);
@@ -37,7 +37,7 @@ impl Body {
     }
 }
 
-/// Fields to read in the same order. All are read before any is believed, up to [`end`](Self::end).
+/// Fields to read in the same order. All are read before any is used, up to [`end`](Self::end).
 pub(crate) struct Fields<'a> {
     header: &'a Header,
     at: usize,
@@ -61,7 +61,7 @@ impl<'a> Fields<'a> {
         Ok(f64::from_le_bytes(self.take()?))
     }
 
-    /// So many bytes, once they are known to be there.
+    /// Reads `count` bytes, once they are known to be there.
     pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8], FileError> {
         let header = self.header;
         let left = &header.bytes()[self.at..header.fields_end()];
@@ -90,8 +90,8 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    /// Checks that the header is no longer than its fields and the description of the keys ask for, and that reserved
-    /// bytes are zero.
+    /// Checks that the header is exactly as long as its fields and the description of the keys require, and that
+    /// reserved bytes are zero.
     pub(crate) fn end(mut self) -> Result<(), FileError> {
         let described = self.header.description_length();
         let length = Header::length_for(self.at - Header::COMMON + described);

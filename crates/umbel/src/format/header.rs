@@ -22,30 +22,30 @@ use crate::prelude::*;
 ///  20  description_length  u32
 /// ```
 ///
-/// What is in the fields from byte 64 on is known to the kind alone, in its module under `filter`. In version 2 a
-/// description of the keys, of so many bytes, comes right before the checksum; in version 1 there is none.
+/// The fields from byte 64 on are known only to the kind's module under `filter`. In version 2 a description of the
+/// keys, of `description_length` bytes, directly precedes the checksum; in version 1 there is none.
 #[derive(Clone, Debug)]
 pub struct Header {
     bytes: Vec<u8>,
 }
 
-/// Most bytes of a header, by the version of its format.
+/// The maximum bytes of a header, by format version.
 const fn most(version: u16) -> usize {
     if version == 1 { 1 << 16 } else { 1 << 17 }
 }
 
 impl Header {
-    /// Bytes of the shortest header.
+    /// The bytes of the shortest header.
     pub const LENGTH: usize = 128;
-    /// Bytes that the headers of all kinds share.
+    /// The bytes that the headers of all kinds share.
     pub(super) const COMMON: usize = 64;
 
-    /// The header of a filter with these fields of its kind, and a payload of so many bytes.
+    /// Makes the header of a filter with these fields of its kind, and with the payload length given.
     ///
-    /// Of version 1 where that can say it all.
+    /// It has version 1 if that can hold everything.
     ///
     /// # Panics
-    /// When the fields have more than 64 KiB.
+    /// If the fields have more than 64 KiB.
     pub(crate) fn new(
         plan: &Plan,
         scheme: Scheme,
@@ -77,13 +77,13 @@ impl Header {
         header
     }
 
-    /// Bytes of a header whose kind has `body` bytes of fields.
+    /// The bytes of a header whose kind has `body` bytes of fields.
     pub(super) fn length_for(body: usize) -> usize {
         (Self::COMMON + body + 8).next_multiple_of(64).max(Self::LENGTH)
     }
 
-    /// Bytes of the header that begins with `bytes`, as far as they tell: to be read before it is
-    /// parsed. 128 KiB at most.
+    /// The bytes of the header that begins with `bytes`, as far as they show: to be read before it is parsed. 128 KiB
+    /// at most.
     ///
     /// In version 1 a kind whose headers all have one length has its checksum there whatever `header_length` says.
     pub(super) fn declared_length(bytes: &[u8]) -> usize {
@@ -96,8 +96,8 @@ impl Header {
         if possible && length.is_multiple_of(64) && !fixed { length } else { Self::LENGTH }
     }
 
-    /// Checks magic, version, length and checksum, in this order, then what all kinds share; the fields of the kind
-    /// come after. `bytes` may go on after the header.
+    /// Checks magic, version, length and checksum, in this order, then the fields that all kinds share; the kind checks
+    /// its own fields later. `bytes` may continue after the header.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, FileError> {
         let magic = &bytes[..bytes.len().min(MAGIC.len())];
         if magic != MAGIC {
@@ -150,10 +150,10 @@ impl Header {
         self.bytes.len() - 8 - self.description_length()
     }
 
-    /// What its keys are, where the file says it.
+    /// The description of its keys, if the file has one.
     ///
     /// # Errors
-    /// [`FileError::Field`]; also for a file of version 2 that says nothing which version 1 cannot.
+    /// [`FileError::Field`]; also for a file of version 2 that version 1 could express.
     pub(crate) fn description(&self) -> Result<KeyDescription, FileError> {
         match &self.bytes[self.fields_end()..self.bytes.len() - 8] {
             [] => {
@@ -166,26 +166,26 @@ impl Header {
         }
     }
 
-    /// The header's bytes, as they stand in the file.
+    /// Returns the header's bytes, as in the file.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Bytes of the payload.
+    /// Returns the bytes of the payload.
     pub fn payload_length(&self) -> u64 {
         u64::from_le_bytes(self.get(40))
     }
 
-    /// Where the payload lies in the file.
+    /// The range of the payload in the file.
     pub(crate) fn payload(&self) -> Range<usize> {
         let start = self.bytes.len();
         start..start + self.payload_length() as usize
     }
 
-    /// Where in the file parts of so many bytes are, each from a multiple of 64 on.
+    /// The ranges in the file of parts with these bytes, each starting at a multiple of 64.
     ///
     /// # Errors
-    /// [`FileError::OutOfMemory`] when they end beyond what this machine can address.
+    /// [`FileError::OutOfMemory`] if they end beyond what this machine can address.
     #[cfg(feature = "std")]
     pub(crate) fn places(&self, parts: &[u64]) -> Result<Vec<Range<usize>>, FileError> {
         let mut start = self.bytes.len();
@@ -220,26 +220,26 @@ impl Header {
         )?)
     }
 
-    /// The fields that the kind alone has.
+    /// The fields that belong to the kind.
     pub(crate) fn fields(&self) -> Fields<'_> {
         Fields::of(self)
     }
 
-    /// The rate promised.
+    /// The promised rate.
     pub(crate) fn planned_fpp(&self) -> f64 {
         f64::from_le_bytes(self.get(48))
     }
 
-    /// The keys it is promised for.
+    /// The keys that the rate is promised for.
     pub(crate) fn planned_keys(&self) -> u64 {
         u64::from_le_bytes(self.get(56))
     }
 
-    /// The scheme that made the hashes.
+    /// Returns the scheme that made the hashes.
     ///
     /// # Errors
-    /// [`FileError::UnknownAlgorithm`]; [`FileError::Field`] when a seed is beside a key or a key id
-    /// beside a seed.
+    /// [`FileError::UnknownAlgorithm`]; [`FileError::Field`] if a keyed filter has a seed, or a filter that is not
+    /// keyed has a key id.
     pub fn scheme(&self) -> Result<Scheme, FileError> {
         let id = u16::from_le_bytes(self.get(16));
         let known = Algorithm::from_id(id);
@@ -254,7 +254,7 @@ impl Header {
         Ok(Scheme { algorithm, seed, key_id })
     }
 
-    /// Its kind.
+    /// Returns its kind.
     ///
     /// # Errors
     /// [`FileError::UnknownKind`].

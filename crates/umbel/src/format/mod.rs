@@ -3,13 +3,13 @@
 //! ```text
 //!  0                    header_length          + payload_length
 //!  | header, checksummed | payload              | checksums of its 1 MiB chunks | checksum of those |
-//!                        ^ a multiple of 64 bytes: a mapped file is a filter as it lies
+//!                        ^ a multiple of 64 bytes: a mapped file is a filter without copying
 //! ```
 //!
-//! Written front to back without seeking. A reader compares the length of the file with the header
-//! before it allocates, and every checksum before it believes.
+//! Files are written front to back, without seeking. A reader compares the length of the file with the header before it
+//! allocates, and verifies every checksum before it uses a byte.
 //!
-//! What the kinds write into their headers, and how their payloads are divided, is theirs to know.
+//! What a kind writes into its header, and how its payload is divided, only its module knows.
 
 mod check;
 mod description;
@@ -35,15 +35,15 @@ pub use reader::Reader;
 pub(crate) use writer::Out;
 pub(crate) use writer::{Sink, Writer};
 
-/// The newest version of the format that this release reads. It writes version 1 where that says all there is to say,
-/// so that older releases read it: a filter of keys without a description.
+/// The newest format version that this release reads. It writes version 1 if that can express the filter (keys without
+/// a description), so that older releases can read it.
 pub const VERSION: u16 = 2;
 
-/// First bytes of every file. As in PNG: a byte above 127 and line ends of both kinds, so that a
-/// transfer that alters text is noticed at once.
+/// The first bytes of every file. As in PNG, a byte above 127 and line ends of both kinds reveal a transfer that alters
+/// text.
 pub const MAGIC: [u8; 8] = *b"\x89UMBEL\r\n";
 
-/// Payload bytes under one checksum: a reader of a mapped file can check only the parts it touches.
+/// Payload bytes covered by one checksum, so that a reader of a mapped file can check only the parts it touches.
 pub const CHUNK: usize = 1 << 20;
 
 /// XXH3, 64 bits; the seed is the chunk's number, so that chunks cannot change places.
@@ -51,7 +51,8 @@ fn checksum(bytes: &[u8], seed: u64) -> u64 {
     XxHash3_64::oneshot_with_seed(seed, bytes)
 }
 
-/// Bytes of a whole file with a header of `header` bytes and a payload of `payload`; `None` when it would pass 2⁶⁴.
+/// Returns the bytes of a whole file with a header of `header` bytes and a payload of `payload`; `None` if it would
+/// pass 2⁶⁴.
 ///
 /// ```
 /// use umbel::format::{Header, file_length};

@@ -1,4 +1,4 @@
-//! Reading a file and distrusting it.
+//! Reads a file, which is not trusted.
 
 use std::io::{ErrorKind, Read};
 
@@ -24,44 +24,44 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    /// As [`new`](Self::new); whoever knows the kind checks its fields, then the length.
+    /// Like [`new`](Self::new), but leaves the fields of the kind, and then the length, to the caller.
     pub(crate) fn begin(mut source: R, length: u64) -> Result<Self, FileError> {
         let mut bytes = Vec::with_capacity(Header::LENGTH);
         source.by_ref().take(Header::LENGTH as u64).read_to_end(&mut bytes)?;
         let rest = Header::declared_length(&bytes).saturating_sub(bytes.len());
         if bytes.len() == Header::LENGTH {
-            // All at once, and no more than there can be: a vector that grows asks for up to three times as much.
+            // Reserved once, and no more than there can be: a growing vector requests up to three times as much.
             bytes.reserve_exact((rest as u64).min(length) as usize);
             source.by_ref().take(rest as u64).read_to_end(&mut bytes)?;
         }
         Ok(Self { source, header: Header::parse(&bytes)? })
     }
 
-    /// The header.
+    /// Returns the header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Reads the whole payload into `payload` and checks it against the checksums that follow it.
+    /// Reads the whole payload into `payload` and checks it against the checksums that follow.
     ///
     /// # Errors
-    /// [`FileError::PayloadDamaged`] with the damaged range, [`FileError::ChecksumsDamaged`],
-    /// [`FileError::Length`] when the source ends early, [`FileError::Io`].
+    /// [`FileError::PayloadDamaged`] with the damaged range, [`FileError::ChecksumsDamaged`], [`FileError::Length`] if
+    /// the source ends early, [`FileError::Io`].
     ///
     /// # Panics
-    /// When `payload` has another length than the header declares.
+    /// If the length of `payload` differs from the one the header declares.
     pub fn read_payload(self, payload: &mut [u8]) -> Result<(), FileError> {
         assert_eq!(payload.len() as u64, self.header.payload_length(), "room for the payload");
         self.read_parts([payload])
     }
 
-    /// As [`read_payload`](Self::read_payload), into several places one after the other.
+    /// Like [`read_payload`](Self::read_payload), into several slices in order.
     ///
     /// # Errors
-    /// As there.
+    /// As [`read_payload`](Self::read_payload).
     ///
     /// # Panics
-    /// When the parts together have another length than the header declares.
+    /// If the total length of the parts differs from the one the header declares.
     pub(crate) fn read_parts<'a>(
         self,
         parts: impl IntoIterator<Item = &'a mut [u8]>,
@@ -91,10 +91,10 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// A payload that is read front to back. Nothing of it is to be believed until [`finish`](Self::finish) has found the
-/// checksums right.
+/// A payload that is read front to back. Do not use any of it before [`finish`](Self::finish) has verified the
+/// checksums.
 ///
-/// Memory: 8 bytes for each MiB.
+/// Memory: 8 bytes per MiB.
 pub(crate) struct Payload<R> {
     reader: Reader<R>,
     /// Bytes of the file read so far.
@@ -108,17 +108,17 @@ impl<R: Read> Payload<R> {
     /// Reads the next bytes.
     ///
     /// # Errors
-    /// [`FileError::Length`] when the source ends early; [`FileError::Io`].
+    /// [`FileError::Length`] if the source ends early; [`FileError::Io`].
     ///
     /// # Panics
-    /// When the payload has fewer.
+    /// If the payload has fewer.
     pub(crate) fn read(&mut self, mut bytes: &mut [u8]) -> Result<(), FileError> {
         let end = self.end();
         assert!(bytes.len() as u64 <= end - self.found, "no more than the header declares");
         while !bytes.is_empty() {
             let (piece, rest) = bytes.split_at_mut(bytes.len().min(CHUNK - self.in_chunk));
             self.reader.fill(piece, &mut self.found)?;
-            // Summed while the piece is still in cache.
+            // Checksummed while the piece is still in cache.
             core::hash::Hasher::write(&mut self.chunk, piece);
             self.in_chunk += piece.len();
             bytes = rest;
@@ -138,7 +138,7 @@ impl<R: Read> Payload<R> {
     /// [`read`](Self::read).
     ///
     /// # Panics
-    /// When not all was read.
+    /// If not all of it was read.
     pub(crate) fn finish(mut self) -> Result<(), FileError> {
         assert!(self.found == self.end() && self.in_chunk == 0, "all of the payload");
         let mut stored = vec![0; 8 * self.sums.len() + 8];

@@ -1,4 +1,4 @@
-//! Writing a file front to back.
+//! Writes a file front to back.
 
 use core::convert::Infallible;
 #[cfg(feature = "std")]
@@ -9,25 +9,25 @@ use twox_hash::xxhash3_64::Hasher as Xxh3;
 use super::{CHUNK, Header, checksum};
 use crate::prelude::*;
 
-/// Where a file goes.
+/// The destination of a file.
 pub(crate) trait Sink {
-    /// Why it does not.
+    /// The error of a write.
     type Error;
 
     /// Takes the next bytes.
     ///
     /// # Errors
-    /// Its own.
+    /// Errors of the destination.
     fn put(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
 
-    /// Nothing comes after.
+    /// Ends the file.
     ///
     /// # Errors
-    /// Its own.
+    /// Errors of the destination.
     fn end(&mut self) -> Result<(), Self::Error>;
 }
 
-/// Into memory.
+/// In memory.
 impl Sink for &mut Vec<u8> {
     type Error = Infallible;
 
@@ -41,7 +41,7 @@ impl Sink for &mut Vec<u8> {
     }
 }
 
-/// Into whatever can be written to; flushed at the end.
+/// To a writer, flushed at the end.
 #[cfg(feature = "std")]
 pub(crate) struct Out<W>(pub(crate) W);
 
@@ -58,9 +58,9 @@ impl<W: io::Write> Sink for Out<W> {
     }
 }
 
-/// Writes an umbel file in one go: header, payload in pieces of any size, checksums.
+/// Writes an umbel file in one pass: header, payload in pieces of any size, checksums.
 ///
-/// Memory: 8 bytes for each MiB of payload.
+/// Memory: 8 bytes per MiB of payload.
 pub(crate) struct Writer<W> {
     out: W,
     left: u64,
@@ -73,7 +73,7 @@ impl<W: Sink> Writer<W> {
     /// Writes the header.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub(crate) fn new(mut out: W, header: &Header) -> Result<Self, W::Error> {
         out.put(header.bytes())?;
         Ok(Self {
@@ -88,10 +88,10 @@ impl<W: Sink> Writer<W> {
     /// Writes the next bytes of the payload.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     ///
     /// # Panics
-    /// When more is written than the header declares.
+    /// If more is written than the header declares.
     pub(crate) fn write(&mut self, mut bytes: &[u8]) -> Result<(), W::Error> {
         self.left =
             self.left.checked_sub(bytes.len() as u64).expect("no more than the header declares");
@@ -111,10 +111,10 @@ impl<W: Sink> Writer<W> {
     /// Writes the checksums and flushes.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     ///
     /// # Panics
-    /// When less was written than the header declares.
+    /// If less was written than the header declares.
     pub(crate) fn finish(mut self) -> Result<(), W::Error> {
         assert_eq!(self.left, 0, "as much as the header declares");
         if self.in_chunk > 0 {

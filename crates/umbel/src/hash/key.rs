@@ -1,24 +1,24 @@
-//! What can be a key, and how it becomes a hash.
+//! Which types are keys, and how they become hashes.
 
 use core::hash::Hasher;
 
 use super::{KeyHash, KeyHasher, Prehashed};
 use crate::prelude::*;
 
-/// A key of filters that hash by `H`.
+/// A type whose values are keys of filters that hash by `H`.
 ///
 /// | type | hash under [`KeyHasher`] |
 /// |---|---|
 /// | `str`, `String`, `[u8]`, `[u8; N]`, `Vec<u8>` | of the bytes |
 /// | integers up to 64 bits | of 8 little-endian bytes, negative ones in two's complement: `7u8` and `7i64` are one key |
 /// | `u128`, `i128` | of 16 little-endian bytes |
-/// | [`KeyHash`] | itself: it must have been made under the filter's scheme |
-/// | [`ByHash`] | of what [`std::hash::Hash`] feeds: **not portable** between programs |
+/// | [`KeyHash`] | the hash itself: it must have been computed under the filter's scheme |
+/// | [`ByHash`] | of the bytes that [`std::hash::Hash`] feeds: **not portable** between programs |
 /// | `&K` | as `K` |
 ///
-/// Filters of [`Prehashed`] keys take [`KeyHash`] and [`Hash64`] alone.
+/// Filters that hash by [`Prehashed`] accept only [`KeyHash`] and [`Hash64`].
 ///
-/// Implement it for a type of your own by giving the hash of bytes that are unique to each value:
+/// Implement it for a type of your own through the hash of bytes that are unique to each value:
 ///
 /// ```
 /// use umbel::{Blocked, Key, KeyHash, KeyHasher};
@@ -36,10 +36,10 @@ use crate::prelude::*;
 /// # Ok::<(), umbel::Error>(())
 /// ```
 pub trait Key<H = KeyHasher> {
-    /// Its hash.
+    /// Returns the key's hash.
     fn key_hash(&self, hasher: &H) -> KeyHash;
 
-    /// The hashes of keys that are hashes.
+    /// Returns the hashes of keys that are hashes already.
     #[doc(hidden)]
     fn hashes(keys: &[Self]) -> Hashes<'_>
     where
@@ -50,17 +50,17 @@ pub trait Key<H = KeyHasher> {
     }
 }
 
-/// The hashes of a batch, when they are there already.
+/// The hashes of a batch, if the keys are hashes.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Hashes<'a> {
-    /// To be made key by key.
+    /// To be computed key by key.
     ToMake,
     Wide(&'a [KeyHash]),
     Narrow(&'a [u64]),
 }
 
-/// Keys that are hashes, of filters that look keys up.
+/// Keys that are hashes, for filters that look keys up.
 macro_rules! hashes {
     ($($hasher:ty),*) => {$(
         impl Key<$hasher> for KeyHash {
@@ -79,7 +79,7 @@ macro_rules! hashes {
 
 hashes!(KeyHasher, Prehashed);
 
-/// A 64-bit hash that the caller made, as [`KeyHash::from_u64`] takes it: a key of [`Prehashed`] filters.
+/// A 64-bit hash computed by the caller, converted by [`KeyHash::from_u64`]: a key of [`Prehashed`] filters.
 ///
 /// The hash must be well mixed in all its bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ hashes!(KeyHasher, Prehashed);
 pub struct Hash64(pub u64);
 
 impl Hash64 {
-    /// Hashes in a row, where they are.
+    /// Converts a slice of hashes without copying.
     pub fn slice(hashes: &[u64]) -> &[Self] {
         bytemuck::TransparentWrapper::wrap_slice(hashes)
     }
@@ -112,7 +112,7 @@ impl<H, K: Key<H> + ?Sized> Key<H> for &K {
     }
 }
 
-/// Keys that are their bytes.
+/// Keys whose bytes are hashed.
 macro_rules! bytes {
     ($([$($generics:tt)*] $type:ty),* $(,)?) => {$(
         impl<$($generics)*> Key for $type {
@@ -140,7 +140,7 @@ impl Key for String {
     }
 }
 
-/// Keys that are numbers, widened to `$wide`.
+/// Keys that are integers, widened to `$wide`.
 macro_rules! integers {
     ($wide:ty: $($type:ty),*) => {$(
         impl Key for $type {
@@ -158,10 +158,10 @@ integers!(i64: i8, i16, i32, i64, isize);
 integers!(u128: u128);
 integers!(i128: i128);
 
-/// A key of any type that implements [`std::hash::Hash`], by the bytes that this feeds to a hasher.
+/// A key of any type that implements [`std::hash::Hash`], identified by the bytes that this feeds to a hasher.
 ///
-/// **Not portable:** which bytes these are is the business of the type, the compiler and the machine. Keys given so are
-/// found by this program, and by no other that is not the same build: use it for filters that stay in memory.
+/// **Not portable:** the type, the compiler and the machine decide which bytes these are. Such keys are found only by
+/// the same build of the same program, so use them for filters that stay in memory.
 ///
 /// ```
 /// use umbel::{Blocked, ByHash};
@@ -183,10 +183,10 @@ impl<T: core::hash::Hash> Key for ByHash<T> {
     }
 }
 
-/// Bytes fed before they are hashed: most keys are shorter.
+/// Bytes collected before they are hashed: most keys are shorter.
 const FED: usize = 128;
 
-/// The bytes that a [`std::hash::Hash`] feeds. What does not fit is replaced by its hash.
+/// The bytes that a [`std::hash::Hash`] feeds. If they do not fit, they are replaced by their hash.
 struct Fed<'a> {
     hasher: &'a KeyHasher,
     bytes: [u8; FED],
@@ -208,7 +208,7 @@ impl Hasher for Fed<'_> {
         self.length += bytes.len();
     }
 
-    // Numbers are little-endian on any machine, as those that are keys themselves.
+    // Numbers are little-endian on any machine, like integer keys.
 
     #[inline]
     fn write_u16(&mut self, number: u16) {
@@ -235,7 +235,7 @@ impl Hasher for Fed<'_> {
         self.write_u64(number as u64);
     }
 
-    /// Never asked for.
+    /// Never called.
     fn finish(&self) -> u64 {
         self.hasher.hash_bytes(&self.bytes[..self.length]).high
     }

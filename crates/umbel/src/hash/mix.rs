@@ -1,4 +1,4 @@
-//! The one mixing function that stretches a hash into more words. Part of the file format.
+//! The one mixing function, which stretches a hash into more words. Part of the file format.
 
 /// 2⁶⁴ divided by the golden ratio, odd: the step between the states of SplitMix64.
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

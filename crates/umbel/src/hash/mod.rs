@@ -1,11 +1,11 @@
-//! Key bytes to a 128-bit [`KeyHash`], under a named scheme.
+//! From key bytes to a 128-bit [`KeyHash`], under a named scheme.
 //!
-//! Every door of umbel hashes a key here, once; everything after works on the hash. A scheme is a
-//! numbered algorithm with a seed or a secret. It is written in every file and compared at every
-//! merge, since filters of two schemes have nothing to say to each other.
+//! Every front end of umbel hashes a key here, once; everything after works on the hash. A scheme is a numbered
+//! algorithm with a seed or a secret. It is written in every file and compared at every merge, since filters of two
+//! schemes have no hashes in common.
 //!
-//! Why 128 bits: two of n keys share a b-bit hash with probability n·2⁻ᵇ each. At n = 10⁹ and
-//! fpp 1e-9 a 64-bit hash would add 5.4e-11, more than 5 % of the rate; 128 bits add 3e-30.
+//! Why 128 bits: an absent key has the b-bit hash of one of n keys with probability n·2⁻ᵇ. At n = 10⁹ and fpp 1e-9 a
+//! 64-bit hash would add 5.4e-11, more than 5 % of the rate; 128 bits add 3e-30.
 
 mod key;
 mod mix;
@@ -22,10 +22,10 @@ pub(crate) use mix::{GOLDEN, mix, nth_word};
 pub(crate) use key::Hashes;
 pub use key::{ByHash, Hash64, Key};
 
-/// The 128-bit hash of one key: all that a filter ever sees of it.
+/// The 128-bit hash of a key: all that a filter ever sees of it.
 ///
-/// `high` chooses the block, `low` the bits inside it, so the two choices use disjoint hash bits.
-/// The classic kind uses both for every probe.
+/// `high` selects the block, `low` the bits inside it, so the two choices use disjoint hash bits. The classic kind uses
+/// both for every probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct KeyHash {
     /// Upper 64 bits; uniform over the whole range.
@@ -35,32 +35,31 @@ pub struct KeyHash {
 }
 
 impl KeyHash {
-    /// From a 128-bit hash made elsewhere; both halves must be well mixed.
+    /// Converts a 128-bit hash computed elsewhere; both halves must be well mixed.
     #[inline]
     pub const fn from_u128(hash: u128) -> Self {
         Self { high: (hash >> 64) as u64, low: hash as u64 }
     }
 
-    /// Both halves as one number: what [`from_u128`](Self::from_u128) takes.
+    /// Returns both halves as one number: the inverse of [`from_u128`](Self::from_u128).
     #[inline]
     pub const fn to_u128(self) -> u128 {
         (self.high as u128) << 64 | self.low as u128
     }
 
-    /// From a 64-bit hash made elsewhere: `high` is the hash, `low` its product with an odd constant,
-    /// rotated so that the bits used first are those that depend on most bits of the hash.
+    /// Converts a 64-bit hash computed elsewhere: `high` is the hash, `low` its product with an odd constant, rotated
+    /// so that the bits used first depend on most bits of the hash.
     ///
-    /// Two keys with equal 64-bit hashes are one key to the filter, which adds n·2⁻⁶⁴ to the rate:
-    /// under 1 % of it as long as n/fpp is below 1.8e17. The hash must be well mixed.
+    /// Two keys with equal 64-bit hashes are one key to the filter, which adds n·2⁻⁶⁴ to the rate: under 1 % of it as
+    /// long as n/fpp is below 1.8e17. The hash must be well mixed.
     #[inline]
     pub const fn from_u64(hash: u64) -> Self {
         // One multiplication, not a full mix: this is a tenth of the cost of a query in cache.
         Self { high: hash, low: hash.wrapping_mul(GOLDEN).rotate_right(16) }
     }
 
-    /// The hash of the key in part `n` of a filter whose parts hash it differently: part 0 takes it as it
-    /// is. Counts down where the blocked kind counts up from the low half, so that no part has a word of
-    /// another. Part of the format.
+    /// The hash of the key in part `n` of a filter whose parts hash it differently: part 0 uses it unchanged. Counts
+    /// down where the blocked kind counts up from the low half, so that no two parts share a word. Part of the format.
     #[inline]
     pub(crate) const fn in_part(self, n: u64) -> Self {
         if n == 0 {
@@ -71,16 +70,16 @@ impl KeyHash {
     }
 }
 
-/// A way from key bytes to a hash, by its number in files.
+/// A hash algorithm, by its number in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u16)]
 pub enum Algorithm {
-    /// XXH3, 128 bits, with a 64-bit seed: the default; fast, not meant for hostile keys.
+    /// XXH3, 128 bits, with a 64-bit seed: the default; fast, not for hostile keys.
     Xxh3 = 1,
-    /// SipHash-1-3, 128 bits, under a 16-byte secret: for keys that others choose.
+    /// SipHash-1-3, 128 bits, under a 16-byte secret: for untrusted keys.
     Sip13 = 2,
-    /// Hashes that the caller makes: see [`Prehashed`].
+    /// Hashes computed by the caller: see [`Prehashed`].
     Caller = 3,
 }
 
@@ -100,14 +99,14 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// What identifies a way of hashing: equal schemes give equal hashes.
+/// The identity of a way of hashing: equal schemes give equal hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Scheme {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// Its seed; 0 where the algorithm is keyed; of hashes of the caller the id of their function.
+    /// Its seed; 0 if the algorithm is keyed; for hashes computed by the caller, the id of their function.
     pub seed: u64,
-    /// Id of the secret; 0 where the algorithm is not keyed.
+    /// The id of the secret; 0 if the algorithm is not keyed.
     pub key_id: u64,
 }
 
@@ -121,20 +120,20 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// The 16 bytes that key a filter. Umbel never writes them to a file and never prints them.
+/// The secret of a keyed filter, 16 bytes. Umbel never writes it to a file and never prints it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Secret([u8; 16]);
 
 impl Secret {
-    /// A secret from 16 bytes, which should come from a good random source.
+    /// Makes a secret from 16 bytes, which should come from a good random source.
     pub const fn new(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// A secret that nobody can guess, from the source of randomness that keys the hash maps of the standard library.
+    /// Makes an unguessable secret, from the source of randomness that keys the standard library's hash maps.
     #[cfg(feature = "std")]
     pub fn random() -> Self {
-        // Each state is keyed by 16 bytes from the system, so its hash of nothing, by SipHash, tells nothing of them.
+        // Each state is keyed by 16 bytes from the system, so its SipHash of nothing does not reveal them.
         let half = || RandomState::new().build_hasher().finish().to_le_bytes();
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&half());
@@ -142,13 +141,13 @@ impl Secret {
         Self(bytes)
     }
 
-    /// Its bytes, to be kept apart from the files of its filters.
+    /// Returns its bytes. Store them apart from the files of its filters.
     pub const fn to_bytes(&self) -> [u8; 16] {
         self.0
     }
 
-    /// The id written in files: the first 8 bytes, little-endian, of SipHash-1-3-128 of
-    /// `umbel key id` under this secret. It tells two secrets apart and reveals neither.
+    /// Returns the id written in files: the first 8 bytes, little-endian, of SipHash-1-3-128 of `umbel key id` under
+    /// this secret. It distinguishes two secrets and reveals neither.
     pub fn key_id(&self) -> u64 {
         self.hash(b"umbel key id").low
     }
@@ -165,12 +164,12 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// How a filter hashes its keys, as far as files and merges know it.
+/// How a filter hashes its keys.
 ///
-/// [`KeyHasher`] hashes keys; [`Prehashed`] stands for hashes that the caller makes; a [`Scheme`] alone is enough for
-/// what needs no keys: receipts, merges, copies.
+/// [`KeyHasher`] hashes keys; [`Prehashed`] stands for hashes computed by the caller; a [`Scheme`] alone is enough for
+/// whatever needs no keys: receipts, merges, copies.
 pub trait Hashing: Copy + fmt::Debug + Send + Sync + sealed::Sealed {
-    /// What identifies it.
+    /// Returns its scheme.
     fn scheme(&self) -> Scheme;
 }
 
@@ -178,25 +177,25 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// How a file of some scheme is opened, and what its filter can then be asked.
+/// How a file is opened, and which keys its filter then accepts.
 ///
 /// | value | gives | for |
 /// |---|---|---|
-/// | `None`, `Some(&secret)` | [`KeyHasher`] | keys, keyed or not |
-/// | [`Prehashed`] | the same | hashes made by the caller |
+/// | `None`, `Some(&secret)` | [`KeyHasher`] | keys, in a filter that is not keyed or is |
+/// | [`Prehashed`] | [`Prehashed`] | hashes computed by the caller |
 /// | [`Sealed`] | [`Scheme`] | any file: receipts, merges, copies; no keys |
 pub trait Unlock {
-    /// How the filter hashes.
+    /// The hasher of the opened filter.
     type Hasher: Hashing;
 
-    /// The hasher of a file with this scheme.
+    /// Returns the hasher for a file with this scheme.
     ///
     /// # Errors
-    /// What does not fit the scheme.
+    /// A [`SchemeError`] if `self` does not fit the scheme.
     fn unlock(self, scheme: Scheme) -> Result<Self::Hasher, SchemeError>;
 }
 
-/// Opens a file for what needs no keys, whatever its scheme; see [`Unlock`].
+/// Opens a file of any scheme, for work that needs no keys; see [`Unlock`].
 #[derive(Clone, Copy, Debug)]
 pub struct Sealed;
 
@@ -216,11 +215,10 @@ impl Unlock for Sealed {
     }
 }
 
-/// Hashes that the caller makes, by whatever function, under an id that says which: for engines whose keys are hashed
-/// already.
+/// The hasher of keys that the caller has hashed, by a function named by an id: for engines that already have hashes.
 ///
-/// Its filters take [`KeyHash`] and [`Hash64`] and no other keys. Files carry the id, so that filters of two such functions
-/// never merge and never answer for each other.
+/// Its filters accept only [`KeyHash`] and [`Hash64`] as keys. Files carry the id, so that filters of two such
+/// functions never merge and never answer for each other.
 ///
 /// ```
 /// use umbel::{Blocked, Hash64, Kind, Plan, Prehashed};
@@ -245,7 +243,7 @@ pub struct Prehashed {
 }
 
 impl Prehashed {
-    /// The function of this id: any number that no other function of yours has, such as 8 letters of its name.
+    /// Names a hash function by an id: any number that no other function of yours has, such as 8 letters of its name.
     pub const fn new(id: u64) -> Self {
         Self { id }
     }
@@ -288,36 +286,37 @@ enum Inner {
 }
 
 impl Default for KeyHasher {
-    /// XXH3 with seed 0.
+    /// Returns XXH3 with seed 0.
     fn default() -> Self {
         Self::with_seed(0)
     }
 }
 
 impl KeyHasher {
-    /// XXH3 with `seed`.
+    /// Returns XXH3 with `seed`.
     pub const fn with_seed(seed: u64) -> Self {
         Self(Inner::Xxh3 { seed })
     }
 
-    /// As [`keyed`](Self::keyed), under a new [`Secret::random`]: for filters of this process whose keys others choose.
+    /// Returns a keyed hasher under a new [`Secret::random`]: for filters that this process keeps in memory, of
+    /// untrusted keys.
     ///
-    /// Under a seed that is known, keys can be made that all set the same bits, or that a filter takes for members. A
-    /// filter that is to be written and opened again needs a secret that is kept, so make that first.
+    /// If the seed is known, an attacker can compute keys that all set the same bits, or that a filter takes for
+    /// members. To write a filter and open it again, make the secret first and keep it.
     #[cfg(feature = "std")]
     pub fn random() -> Self {
         Self::keyed(Secret::random())
     }
 
-    /// SipHash-1-3 under `secret`, for keys that may be chosen to do harm.
+    /// Returns SipHash-1-3 under `secret`, for untrusted keys.
     pub fn keyed(secret: Secret) -> Self {
         Self(Inner::Sip13 { secret, key_id: secret.key_id() })
     }
 
-    /// The hasher of `scheme`, with the secret that it needs or without one.
+    /// Returns the hasher of `scheme`, with its secret if it has one.
     ///
     /// # Errors
-    /// What does not fit: a secret that is missing, another, or not needed; hashes that the caller makes.
+    /// A [`SchemeError`] if the secret is missing, wrong or not needed, or if the hashes are computed by the caller.
     pub fn of(scheme: Scheme, secret: Option<&Secret>) -> Result<Self, SchemeError> {
         match (scheme.algorithm, secret) {
             (Algorithm::Xxh3, None) => Ok(Self::with_seed(scheme.seed)),
@@ -335,7 +334,7 @@ impl KeyHasher {
         }
     }
 
-    /// What identifies it in files and merges.
+    /// Returns its scheme, which identifies it in files and merges.
     pub const fn scheme(&self) -> Scheme {
         match self.0 {
             Inner::Xxh3 { seed } => Scheme { algorithm: Algorithm::Xxh3, seed, key_id: 0 },
@@ -343,8 +342,8 @@ impl KeyHasher {
         }
     }
 
-    /// The hash of a key: of the bytes of text, of the 8 little-endian bytes of an integer; see [`Key`]. About 10 ns for
-    /// 64 bytes with XXH3, twice that when keyed.
+    /// Hashes a key: the bytes of text, the 8 little-endian bytes of an integer; see [`Key`]. About 10 ns for 64 bytes
+    /// with XXH3, twice that when keyed.
     #[inline]
     pub fn hash(&self, key: impl Key) -> KeyHash {
         key.key_hash(self)
@@ -378,17 +377,17 @@ impl Unlock for Option<&Secret> {
     }
 }
 
-/// Why a file of a scheme was not opened, or a hasher not made.
+/// Why a hasher does not fit a file's scheme, or could not be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemeError {
-    /// A keyed filter opened without its secret.
+    /// A keyed filter was opened without its secret.
     #[error("the filter is keyed (key id {key_id:016x}); give its 16-byte secret to use it")]
     SecretNeeded {
         /// Key id in the file.
         key_id: u64,
     },
-    /// A keyed filter opened with another secret.
+    /// A keyed filter was opened with another secret.
     #[error(
         "the secret has key id {found:016x}, but the filter was built with {expected:016x}; give that one"
     )]
@@ -398,10 +397,10 @@ pub enum SchemeError {
         /// Key id of the secret given.
         found: u64,
     },
-    /// A secret given for a filter that has none.
+    /// A secret was given for a filter that is not keyed.
     #[error("the filter is not keyed ({0}); omit the secret")]
     NotKeyed(Algorithm),
-    /// A filter of hashes made elsewhere, opened for keys.
+    /// A filter of hashes computed elsewhere was opened for keys.
     #[error(
         "the filter was built from hashes of another function (id {id:016x}); query it with such hashes, in the \
          program that computes them"
@@ -410,10 +409,10 @@ pub enum SchemeError {
         /// Id of the function.
         id: u64,
     },
-    /// A filter of another scheme, opened for hashes made elsewhere.
+    /// A filter of another scheme was opened for hashes computed elsewhere.
     #[error("the filter hashes keys with {found}, not {expected}")]
     Other {
-        /// The scheme asked for.
+        /// The scheme requested.
         expected: Scheme,
         /// The scheme of the file.
         found: Scheme,

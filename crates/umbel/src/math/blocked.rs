@@ -1,9 +1,9 @@
 //! The blocked filter: every key's probes fall into one block of 512 bits (F. Putze, P. Sanders,
 //! J. Singler 2007, <https://doi.org/10.1145/1498698.1594230>).
 //!
-//! Blocks get different numbers of keys, about Poisson distributed, and the rate is the mean over
-//! them; the full ones raise it above the classic formula's, the more the lower the rate. Inside a
-//! block the rate is exact for the pattern in use (see [`Pattern`]).
+//! Blocks get different numbers of keys, approximately Poisson distributed, and the rate is the mean over them. Fuller
+//! blocks raise it above the classic formula's, the more the lower the rate. Inside a block the rate is exact for the
+//! pattern in use (see [`Pattern`]).
 
 use crate::bits::Once;
 
@@ -14,28 +14,28 @@ const BLOCK_BITS: f64 = 512.0;
 const LANE_BITS: f64 = 64.0;
 const LANES: i32 = 8;
 
-/// Rates by the number of keys in the block, for one number of probes.
+/// The rates of a block by its number of keys, for one number of probes.
 ///
-/// Computing one costs up to some milliseconds (k = 31); asking it is a sum of about 30 √λ terms.
+/// Computing one takes up to some milliseconds (k = 31); evaluating it is a sum of about 30 √λ terms.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     probes: u32,
-    /// `rates[load]`; loads beyond the end have rate 1 to 12 digits.
+    /// `rates[load]`; for loads beyond the end the rate is 1 to 12 digits.
     rates: Vec<f64>,
 }
 
 impl Pattern {
-    /// The pattern that `probes` probes use: lanes when it is a multiple of 8, scatter otherwise.
+    /// Computes the pattern of `probes` probes: lanes if it is a multiple of 8, scatter otherwise.
     ///
     /// # Panics
-    /// When `probes` is 0 or above [`MAX_PROBES`](super::MAX_PROBES).
+    /// If `probes` is 0 or above [`MAX_PROBES`](super::MAX_PROBES).
     pub fn new(probes: u32) -> Self {
         assert!((1..=super::MAX_PROBES).contains(&probes), "probes {probes}");
         let mut rates = Vec::new();
         let mut scatter = occupancy::Occupancy::new(BLOCK_BITS as u64);
         loop {
             let rate = if probes.is_multiple_of(8) {
-                // Lanes are independent of each other given the load.
+                // Given the load, lanes are independent of each other.
                 let rounds = probes / 8;
                 let balls = rates.len() as f64 * f64::from(rounds);
                 occupancy::few_occupied(LANE_BITS, balls, rounds).powi(LANES)
@@ -50,7 +50,7 @@ impl Pattern {
         }
     }
 
-    /// The pattern of `probes` probes, computed once a process.
+    /// Returns the pattern of `probes` probes, computed once per process.
     ///
     /// # Panics
     /// As [`Pattern::new`].
@@ -60,26 +60,25 @@ impl Pattern {
         PATTERNS[probes as usize].get_or_init(|| Self::new(probes))
     }
 
-    /// Probes a key.
+    /// Returns the probes per key.
     pub fn probes(&self) -> u32 {
         self.probes
     }
 
-    /// False-positive probability when a block holds `load` keys on average: Σ Poisson(L; load)·f(L).
+    /// Returns the false positive rate if a block holds `load` keys on average: Σ Poisson(L; load)·f(L).
     ///
-    /// Poisson instead of the true binomial loads, which vary less, overstates the rate when there are
-    /// few blocks: at 1 % and eight probes by 9 % of it with two blocks and 19 % with one. Where the rate
-    /// is a concave function of the load, with one probe, it understates it: by up to 0.05 % with two
-    /// blocks, 0.1 % with one. 0 for load 0.
+    /// Poisson loads, which vary more than the true binomial ones, overstate the rate if there are few blocks: at 1 %
+    /// and eight probes by 9 % of it with two blocks and 19 % with one. If the rate is a concave function of the load,
+    /// as with one probe, they understate it: by up to 0.05 % with two blocks, 0.1 % with one. 0 for load 0.
     pub fn fpp(&self, load: f64) -> f64 {
-        // All loads of any weight are then beyond the table; the sum's cost grows with √load.
+        // All loads with any weight are beyond the table; the cost of the sum grows with √load.
         if load > 4.0 * self.rates.len() as f64 {
             return 1.0;
         }
         poisson::mean(load, |keys| self.rates.get(keys as usize).copied().unwrap_or(1.0))
     }
 
-    /// The highest mean load whose rate is at most `fpp`: 512 over it are the bits a key.
+    /// Returns the highest mean load whose rate is at most `fpp`; 512 divided by it are the bits per key.
     pub fn load_for(&self, fpp: f64) -> f64 {
         let (mut low, mut high) = (0.0, self.rates.len() as f64 * 2.0);
         for _ in 0..60 {
@@ -94,9 +93,9 @@ impl Pattern {
     }
 }
 
-/// Probability that one key sets one given bit of its block.
+/// Returns the probability that a key sets a given bit of its block.
 ///
-/// Lanes: 1 − (63/64)^(k/8), its own lane only. Scatter: 1 − (511/512)^k.
+/// Lanes: 1 − (63/64)^(k/8), from its own lane only. Scatter: 1 − (511/512)^k.
 pub fn bit_chance(probes: u32) -> f64 {
     if probes.is_multiple_of(8) {
         1.0 - (1.0 - 1.0 / LANE_BITS).powi(probes as i32 / 8)
@@ -105,12 +104,11 @@ pub fn bit_chance(probes: u32) -> f64 {
     }
 }
 
-/// How likely it is that 0, 1, … 512 bits of a block are set when blocks hold `load` keys on average: the
-/// occupancy of its bits by L keys, L ~ Poisson(`load`). 513 chances that sum to 1.
+/// Returns the probabilities that 0, 1, … 512 bits of a block are set if blocks hold `load` keys on average: the
+/// occupancy of its bits by L keys, L ~ Poisson(`load`). 513 probabilities that sum to 1.
 ///
-/// Lanes: the sum of eight lanes of 64 bits, independent given L. At most some milliseconds, but for
-/// blocks many times too full. `load` must be at least 0 and `probes` in 1 to
-/// [`MAX_PROBES`](super::MAX_PROBES).
+/// For lanes, the sum of eight lanes of 64 bits, independent given L. Takes at most some milliseconds, except for
+/// blocks many times too full. `load` must be at least 0 and `probes` in 1 to [`MAX_PROBES`](super::MAX_PROBES).
 ///
 /// ```
 /// use umbel::math::blocked::set_bits;
@@ -119,7 +117,7 @@ pub fn bit_chance(probes: u32) -> f64 {
 /// assert!((mean / 512.0 - 0.547).abs() < 0.001, "1 − e^(−50.7/64)");
 /// ```
 pub fn set_bits(load: f64, probes: u32) -> Vec<f64> {
-    // Then 1e-14 of the bits are clear: fuller is the same.
+    // At this load 1e-14 of the bits are clear; a fuller block is the same.
     const MOST_BALLS: f64 = 16_384.0;
     let load = load.min(MOST_BALLS / f64::from(probes));
     let lanes = probes.is_multiple_of(8);
@@ -144,7 +142,7 @@ pub fn set_bits(load: f64, probes: u32) -> Vec<f64> {
     chances
 }
 
-/// The distribution of the sum of two independent numbers with this one.
+/// The distribution of the sum of two independent variables with this one.
 fn sum_of_two(chances: &[f64]) -> Vec<f64> {
     let mut sum = vec![0.0; 2 * chances.len() - 1];
     for (i, &left) in chances.iter().enumerate().filter(|(_, left)| **left > 0.0) {
@@ -155,9 +153,9 @@ fn sum_of_two(chances: &[f64]) -> Vec<f64> {
     sum
 }
 
-/// False-positive probability of a key against one block, from the bits set in it.
+/// The false positive rate of one block, from the bits set in it.
 ///
-/// `ones` are the set bits of its eight 64-bit words.
+/// `ones` are the numbers of set bits in its eight 64-bit words.
 pub(crate) fn fpp_of_block(ones: [u32; 8], probes: u32) -> f64 {
     if probes.is_multiple_of(8) {
         let product: f64 = ones.iter().map(|&ones| f64::from(ones) / LANE_BITS).product();
@@ -187,8 +185,8 @@ mod tests {
         }
     }
 
-    /// That two different bits of a block, drawn at random, are both clear when its keys number Poisson(`load`): a key
-    /// that spares both with chance s leaves them clear with e^(−load·(1 − s)).
+    /// The probability that two different random bits of a block are both clear if its number of keys is
+    /// Poisson(`load`): a key that spares both with probability s leaves them clear with e^(−load·(1 − s)).
     fn both_clear(load: f64, probes: u32) -> f64 {
         let clear = |spared: f64| (-load * (1.0 - spared)).exp();
         if probes.is_multiple_of(8) {

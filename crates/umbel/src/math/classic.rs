@@ -7,34 +7,34 @@ use super::occupancy;
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// False-positive probability in the limit of many bits: (1 − e^(−kn/m))^k.
+/// Returns the false positive rate in the limit of many bits: (1 − e^(−kn/m))^k.
 ///
-/// Below the true rate: 18 % below at m = 32, n = 4, k = 6, 0.6 % at m = 1,024, n = 128, and
-/// vanishing after. 0 for no keys. `bits` and `probes` must be at least 1.
+/// It is below the true rate: by 18 % at m = 32, n = 4, k = 6, by 0.6 % at m = 1,024, n = 128, and by a vanishing
+/// amount for more. 0 for no keys. `bits` and `probes` must be at least 1.
 pub fn fpp_limit(keys: u64, bits: u64, probes: u32) -> f64 {
     let lambda = f64::from(probes) * keys as f64 / bits as f64;
     (-(-lambda).exp_m1()).powi(probes as i32)
 }
 
-/// As [`fpp_limit`], from the bits a key, m/n: (1 − e^(−k/(m/n)))^k.
+/// Like [`fpp_limit`], from the bits per key, m/n: (1 − e^(−k/(m/n)))^k.
 pub fn fpp_limit_of(bits_per_key: f64, probes: u32) -> f64 {
     (-(-f64::from(probes) / bits_per_key).exp_m1()).powi(probes as i32)
 }
 
-/// False-positive probability as most texts derive it: (1 − (1 − 1/m)^(kn))^k.
+/// Returns the false positive rate as most texts derive it: (1 − (1 − 1/m)^(kn))^k.
 ///
-/// Right for one bit, but takes the k bits asked for as independent, which they are not: 12 % below
-/// the true rate at m = 32, n = 4, k = 6. Takes the same numbers as [`fpp_limit`].
+/// It is correct for one bit, but treats the k bits of a query as independent, which they are not: 12 % below the true
+/// rate at m = 32, n = 4, k = 6. Arguments as for [`fpp_limit`].
 pub fn fpp_textbook(keys: u64, bits: u64, probes: u32) -> f64 {
     let balls = f64::from(probes) * keys as f64;
     (-(balls * (-1.0 / bits as f64).ln_1p()).exp_m1()).powi(probes as i32)
 }
 
-/// False-positive probability, exact (Bose et al. 2008; Christensen et al. 2010).
+/// Returns the exact false positive rate (Bose et al. 2008; Christensen et al. 2010).
 ///
-/// Up to 4,096 bits by following the number of set bits probe by probe; above, by the textbook form
-/// with the variance of the fill added, f·(1 + (k(k−1)/2)·(σ/X)²). With half of 4,097 bits set that is
-/// too low by less than 1e-4 of the rate up to k = 20, by 6e-4 for k = 32; the error falls with m².
+/// Up to 4,096 bits, it follows the number of set bits probe by probe; above, it uses the textbook form with the
+/// variance of the fill added, f·(1 + (k(k−1)/2)·(σ/X)²). With half of 4,097 bits set that is too low by less than 1e-4
+/// of the rate up to k = 20, and by 6e-4 for k = 32; the error falls with m².
 pub fn fpp(keys: u64, bits: u64, probes: u32) -> f64 {
     const FOLLOWED: u64 = 4096;
     let balls = u64::from(probes).saturating_mul(keys);
@@ -53,44 +53,45 @@ pub fn fpp(keys: u64, bits: u64, probes: u32) -> f64 {
     (fpp_textbook(keys, bits, probes) * (1.0 + k * (k - 1.0) / 2.0 * relative_variance)).min(1.0)
 }
 
-/// Bits a key that the classic filter needs with the best real k: −ln p / (ln 2)²; 9.585 at 0.01.
+/// Returns the bits per key that a classic filter needs with the best real k: −ln p / (ln 2)²; 9.585 at 0.01.
 ///
-/// The yardstick for every other kind. `fpp` must lie in (0, 1).
+/// Every other kind is compared with it. `fpp` must be in (0, 1).
 pub fn bits_per_key(fpp: f64) -> f64 {
     -fpp.ln() / (LN_2 * LN_2)
 }
 
-/// The best k as a real number: ln 2 · m/n.
+/// Returns the best k as a real number: ln 2 · m/n.
 pub fn best_probes(keys: f64, bits: f64) -> f64 {
     LN_2 * bits / keys
 }
 
-/// Bits a key needed with k = `probes` in the limit form: −k / ln(1 − p^(1/k)).
+/// Returns the bits per key needed with k = `probes`, in the limit of many bits: −k / ln(1 − p^(1/k)).
 pub fn bits_per_key_with(fpp: f64, probes: u32) -> f64 {
     let k = f64::from(probes);
     -k / (-fpp.powf(1.0 / k)).ln_1p()
 }
 
-/// The least bits a key at a rate, over k = 1…`most_probes`, and that k: the least of [`bits_per_key_with`].
+/// Returns the least bits per key at a rate, over k = 1…`most_probes`, and that k: the minimum of
+/// [`bits_per_key_with`].
 ///
-/// `fpp` must lie in (0, 1), and `most_probes` be at least 1.
+/// `fpp` must be in (0, 1), and `most_probes` at least 1.
 pub fn least_bits_per_key(fpp: f64, most_probes: u32) -> (f64, u32) {
     let all = (1..=most_probes).map(|probes| (bits_per_key_with(fpp, probes), probes));
     all.min_by(|left, right| left.0.total_cmp(&right.0)).expect("at least one probe")
 }
 
-/// ln of the rate at m/n = `bits_per_key` when a share u = `clear` of the bits stays clear, and k is the one that makes
-/// it so: g(u) = −(m/n)·ln u·ln(1 − u). Least at u = ½.
+/// Returns ln of the rate at m/n = `bits_per_key` if a share u = `clear` of the bits stays clear, and k is the one that
+/// leads to it: g(u) = −(m/n)·ln u·ln(1 − u). Least at u = ½.
 pub fn log_fpp_at_clear(bits_per_key: f64, clear: f64) -> f64 {
     -bits_per_key * clear.ln() * (-clear).ln_1p()
 }
 
-/// The rate of the AND of two filters of `bits` bits and `probes` probes, of sets of `left` and `right` keys of which
-/// `shared` are in both.
+/// Returns the rate of the AND of two filters of `bits` bits and `probes` probes, for sets of `left` and `right` keys,
+/// of which `shared` are in both.
 ///
-/// A bit is set in both with chance 1 − u_A − u_B + u_A∪B, u the chance to be clear. That is at most the rate of
-/// either filter, and at least that of one made afresh from the shared keys: bits that different keys set in the two
-/// stay. In the limit of many bits; fill^k with the exact chance of one bit.
+/// A bit is set in both with probability 1 − u_A − u_B + u_A∪B, with u the probability to be clear. The rate is at most
+/// that of either filter, and at least that of a filter built from the shared keys alone, because bits that different
+/// keys set in the two remain. In the limit of many bits; fill^k with the exact probability for one bit.
 pub fn fpp_of_intersection(left: u64, right: u64, shared: u64, bits: u64, probes: u32) -> f64 {
     let one = f64::from(probes) * (-1.0 / bits as f64).ln_1p();
     let set = |keys: u64| -(keys as f64 * one).exp_m1();
@@ -104,7 +105,7 @@ mod tests {
 
     #[test]
     fn exact_against_limit_as_published() {
-        // Eight bits a key. The first three ratios are to the textbook form, the others to the limit.
+        // Eight bits per key. The first three ratios are to the textbook form, the others to the limit.
         for (bits, ratio) in [(32, 1.14), (64, 1.07), (128, 1.035)] {
             let found = fpp(bits / 8, bits, 6) / fpp_textbook(bits / 8, bits, 6);
             assert!((found - ratio).abs() < 0.002, "m {bits}: {found}");

@@ -1,21 +1,22 @@
 //! Hash-coded cells in buckets (B. H. Bloom 1970, method 1, <https://doi.org/10.1145/362686.362692>).
 //!
-//! A key has a code of c bits, one of 2^c − 1, and a home among B buckets of s cells. What finds its bucket full goes to
-//! the next. A lookup compares the codes of the buckets from its home on up to the first that is not full: each
-//! is equal by chance 1/(2^c − 1), so the rate is at most the codes compared, on average, over 2^c − 1.
+//! A key has a code of c bits, one of 2^c − 1, and a home among B buckets of s cells. If its bucket is full, it goes to
+//! the next. A look-up compares the codes in the buckets from its home up to the first that is not full. Each equals
+//! its own by chance with probability 1/(2^c − 1), so the rate is at most the mean number of codes compared, divided by
+//! 2^c − 1.
 //!
-//! How full buckets are does not depend on the order of keys: bucket b holds min(s, A + O), A the keys at home there, about
-//! Poisson(λ), and O what flowed over from before, max(0, A' + O' − s). That is a queue served s at a time; its
-//! stationary law is found by following it from bucket to bucket.
+//! How full buckets are does not depend on the order of keys: bucket b holds min(s, A + O), where A is the number of
+//! keys at home there, approximately Poisson(λ), and O the overflow from the bucket before, max(0, A' + O' − s). That
+//! is a queue that serves s at a time; its stationary law is computed by following it from bucket to bucket.
 
 use crate::bits::Once;
 use crate::prelude::*;
 
 /// Bits of a bucket: one cache line.
 pub(crate) const BUCKET_BITS: u32 = 512;
-/// Bits of a code, at most. Part of the format.
+/// The maximum bits of a code. Part of the format.
 pub(crate) const MOST_CODE: u32 = 40;
-/// Buckets that a lookup looks at, at most. Part of the format.
+/// The maximum number of buckets that a look-up visits. Part of the format.
 pub(crate) const MOST_CHAIN: u64 = 512;
 
 /// Cells of a bucket, s.
@@ -23,21 +24,21 @@ pub(crate) const fn cells(code: u32) -> u32 {
     BUCKET_BITS / code
 }
 
-/// Different codes: 2^c − 1, for no code is all zeros.
+/// Different codes: 2^c − 1, since no code is all zeros.
 pub(crate) const fn codes(code: u32) -> u64 {
     (1 << code) - 1
 }
 
-/// Loads λ/s are tabled at multiples of 1/64.
+/// Loads λ/s are tabulated at multiples of 1/64.
 const STEPS: usize = 64;
-/// The highest one tabled, 0.953: there chains are some ten buckets long, and beyond they grow without bound.
+/// The highest load in the table, 0.953: there chains are some ten buckets long, and beyond they grow without bound.
 const LAST: usize = 61;
 
-/// Codes that a lookup compares, on average, when a bucket gets λ keys on average.
+/// The mean number of codes that a look-up compares if a bucket gets λ keys on average.
 ///
-/// It is a convex function of λ, so that between two tabled loads the chord lies above it. Beyond the last one it is
-/// what a lookup compares at most. Poisson homes instead of binomial ones, and keys stored whose code is there
-/// already, overstate it: by less than f/2 of it at a rate f.
+/// It is a convex function of λ, so between two loads of the table the chord is above it. Beyond the last one it is the
+/// maximum that a look-up compares. Poisson instead of binomial homes, and keys whose code is stored already, make it
+/// too high, by less than f/2 of it at a rate f.
 pub(crate) fn compared(load: f64, code: u32) -> f64 {
     static TABLES: [[Once<f64>; LAST + 1]; MOST_CODE as usize + 1] =
         [const { [const { Once::new() }; LAST + 1] }; MOST_CODE as usize + 1];
@@ -46,7 +47,7 @@ pub(crate) fn compared(load: f64, code: u32) -> f64 {
     if place >= LAST as f64 {
         return cells * MOST_CHAIN as f64;
     }
-    // Below a millisecond each as far as plans go.
+    // Below a millisecond each, for all loads that plans use.
     let tabled = |step: usize| {
         let entry = &TABLES[code as usize][step];
         *entry.get_or_init(|| Walk::new(step as f64 / STEPS as f64 * cells, code).compared())
@@ -56,19 +57,20 @@ pub(crate) fn compared(load: f64, code: u32) -> f64 {
     low + (tabled(step + 1) - low) * (place - step as f64)
 }
 
-/// The rate with λ keys a bucket.
+/// The rate with λ keys per bucket.
 pub(crate) fn fpp(load: f64, code: u32) -> f64 {
     (compared(load, code) / codes(code) as f64).min(1.0)
 }
 
-/// How the codes compared vary over hashings, summed over the homes of a table of many buckets that holds as many keys as
-/// planned: the variance and the third cumulant, each per bucket.
+/// How the number of codes compared varies over hashings, summed over the homes of a table of many buckets that holds
+/// as many keys as planned: the variance and the third cumulant, each per bucket.
 ///
-/// After a bucket that is not full nothing flows over, so from there on all is as at the beginning. Such a cycle of l − 1 full
+/// Nothing overflows from a bucket that is not full, so the process starts anew there. Such a cycle of l − 1 full
 /// buckets and one with h < s keys takes a = s(l − 1) + h keys; its buckets are compared with 1, 2, … l homes, together
-/// C = s·l(l − 1)/2 + h·l codes. With f = E[C]/E[l], the residual Y = C − f·l − β(a − λl), β = E[(C − f·l)(a − λl)]/(λ·E[l]), is
-/// what is left when buckets and keys are given. Then E[Y²]/E[l] is the variance, and (E[Y³] − 3·E[Y·l]·E[Y²]/E[l])/E[l] the
-/// third cumulant: coefficients of K(s) in E[e^(sY − K(s)·l)] = 1, the law of sums of renewals.
+/// C = s·l(l − 1)/2 + h·l codes. With f = E[C]/E[l], the residual Y = C − f·l − β(a − λl), β = E[(C − f·l)(a −
+/// λl)]/(λ·E[l]), is what remains given the buckets and keys. Then E[Y²]/E[l] is the variance, and (E[Y³] −
+/// 3·E[Y·l]·E[Y²]/E[l])/E[l] the third cumulant: coefficients of K(s) in E[e^(sY − K(s)·l)] = 1, the law of sums of
+/// renewals.
 pub(crate) fn cumulants(load: f64, code: u32) -> (f64, f64) {
     let s = f64::from(cells(code));
     // (chance, l, a, C) of each cycle.
@@ -99,16 +101,16 @@ pub(crate) fn cumulants(load: f64, code: u32) -> (f64, f64) {
     (variance, third / length)
 }
 
-/// Buckets followed one after the other.
+/// A sequence of buckets.
 struct Walk {
     cells: usize,
     arrivals: Vec<f64>,
-    /// The chances of what flows over into the next bucket.
+    /// The distribution of the overflow into the next bucket.
     over: Vec<f64>,
 }
 
 impl Walk {
-    /// In the stationary state at a load below the cells.
+    /// The stationary state, at a load below the number of cells.
     fn new(load: f64, code: u32) -> Self {
         let cells = cells(code) as usize;
         let mut walk = Self { cells, arrivals: poisson(load), over: vec![1.0] };
@@ -124,7 +126,7 @@ impl Walk {
         walk
     }
 
-    /// The chances of what comes to the next bucket: its own keys, and what flows over.
+    /// The distribution of what reaches the next bucket: its own keys, and the overflow.
     fn sums(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.over.len() + self.arrivals.len() - 1];
         for (i, chance) in self.over.iter().enumerate() {
@@ -135,7 +137,7 @@ impl Walk {
         sums
     }
 
-    /// Goes through a bucket; with `only_full`, follows only where it is full. Gives the mean of the codes in it.
+    /// Steps through a bucket; with `only_full`, only if it is full. Returns the mean number of codes in it.
     fn step(&mut self, only_full: bool) -> f64 {
         const NEGLIGIBLE: f64 = 1e-18;
         let sums = self.sums();
@@ -157,7 +159,7 @@ impl Walk {
         held
     }
 
-    /// Codes compared by a lookup, on average.
+    /// The mean number of codes that a look-up compares.
     fn compared(mut self) -> f64 {
         let mut compared = 0.0;
         for _ in 0..MOST_CHAIN {
@@ -170,7 +172,7 @@ impl Walk {
         compared
     }
 
-    /// The chance that [`MOST_CHAIN`] buckets from a given one on are all full.
+    /// The probability that [`MOST_CHAIN`] buckets from a given one on are all full.
     #[cfg(test)]
     fn blocked(mut self) -> f64 {
         (0..MOST_CHAIN).for_each(|_| _ = self.step(true));
@@ -178,7 +180,7 @@ impl Walk {
     }
 }
 
-/// The Poisson law, up to where it is negligible.
+/// The Poisson distribution, up to where it is negligible.
 fn poisson(load: f64) -> Vec<f64> {
     let mut chances = vec![(-load).exp()];
     for n in 1.. {

@@ -1,38 +1,39 @@
-//! Filters that are compressed to be sent (M. Mitzenmacher 2002, <https://doi.org/10.1109/TNET.2002.803864>).
+//! Filters that are compressed for sending (M. Mitzenmacher 2002, <https://doi.org/10.1109/TNET.2002.803864>).
 //!
 //! A classic filter with as many bits set as clear does not compress. One with more bits and fewer probes than are best
-//! in memory has few bits set, and is sent in m·H(fill) bits by a coder that reaches the entropy: at the same
-//! number of bits sent its rate is lower. The receiver pays with memory.
+//! in memory has few bits set, and is sent in m·H(fill) bits by a coder that reaches the entropy: for the same number
+//! of bits sent its rate is lower. The receiver pays with memory.
 
 use super::classic::fpp_limit_of;
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// H(p) = −p·log₂ p − (1 − p)·log₂(1 − p): bits a coder needs for each bit that is set with chance p, in [0, 1].
+/// Returns H(p) = −p·log₂ p − (1 − p)·log₂(1 − p): the bits that a coder needs for each bit that is set with
+/// probability p, in [0, 1].
 pub fn entropy(chance: f64) -> f64 {
     let part = |p: f64| if p > 0.0 { -p * p.log2() } else { 0.0 };
     part(chance) + part(1.0 - chance)
 }
 
-/// Bits sent for each key of a classic filter with `bits_per_key`, m/n, and `probes`: (m/n)·H(1 − e^(−kn/m)).
+/// Returns the bits sent per key of a classic filter with `bits_per_key`, m/n, and `probes`: (m/n)·H(1 − e^(−kn/m)).
 ///
 /// In the limit of many bits; `probes` may be a real number.
 pub fn sent_per_key(bits_per_key: f64, probes: f64) -> f64 {
-    // The chance of a clear bit; its entropy is that of a set one.
+    // The probability of a clear bit; its entropy is that of a set one.
     bits_per_key * entropy((-probes / bits_per_key).exp())
 }
 
-/// The lowest rate for `sent` bits a key when a filter may have up to `most` bits a key in memory.
+/// Returns the lowest rate for `sent` bits per key if a filter may have up to `most` bits per key in memory.
 ///
-/// `(bits per key, probes, rate)`, in the limit of many bits. Compression cannot hurt, so `most` ≥ `sent` > 0 gives at
-/// least the plain filter's rate; for `most` → ∞ the best k is 1 and the rate approaches 0.5^sent, where the best plain
-/// filter has 0.6185^sent.
+/// The result is `(bits per key, probes, rate)`, in the limit of many bits. Compression cannot hurt, so
+/// `most` ≥ `sent` > 0 gives at least the plain filter's rate; for `most` → ∞ the best k is 1 and the rate approaches 0.5^sent, where
+/// the best plain filter has 0.6185^sent.
 pub fn best_for_sent(sent: f64, most: f64) -> (f64, u32, f64) {
     let mut best = (sent, 1, 1.0);
     for probes in 1..=super::super::MAX_PROBES {
         let k = f64::from(probes);
-        // Bits sent grow with m as long as kn/m < ln 2, where the filter is half full, and fall before with
-        // fewer bits; take the sparse side.
+        // The bits sent grow with m as long as kn/m < ln 2, where the filter is half full, and fall with m for fewer
+        // bits: use the sparse side.
         let (mut low, mut high) = (k / core::f64::consts::LN_2, most);
         if low > most {
             continue;

@@ -1,51 +1,53 @@
-//! How many keys set these bits, and how many of them two filters share.
+//! Estimates of how many keys set these bits, and how many of them two filters share.
 //!
-//! A key *spares* a bit when it does not set it. With chance s that a key spares a given bit, n keys leave it
-//! clear with chance sⁿ, so that n* = ln(clear/m)/ln s keys are in a filter with so many clear bits: S. Swamidass,
-//! P. Baldi 2007, <https://doi.org/10.1021/ci600526a>, whose −(m/k)·ln(1 − X/m) is the limit of many bits.
+//! A key *spares* a bit if it does not set it. If a key spares a given bit with probability s, n keys leave it clear
+//! with probability sⁿ, so a filter with this many clear bits holds n* = ln(clear/m)/ln s keys: S. Swamidass, P. Baldi
+//! 2007, <https://doi.org/10.1021/ci600526a>, whose −(m/k)·ln(1 − X/m) is the limit of many bits.
 //!
-//! **Two sets.** For keys of A alone, of B alone and of both, a, b and c of them, a bit is clear in A with chance
-//! s^(a+c), in B with s^(b+c), in both with s^(a+b+c). Bit by bit that is a distribution over four outcomes with
-//! three free parameters, so the most likely ones are those that give the three counts of clear bits as they are:
+//! **Two sets.** With a, b and c keys in A alone, in B alone and in both, a bit is clear in A with probability s^(a+c),
+//! in B with s^(b+c), in both with s^(a+b+c). For each bit that is a distribution over four outcomes with three free
+//! parameters, so the most likely parameters are those that reproduce the three counts of clear bits: |A ∪ B| from the
+//! OR's bits and |A ∩ B| = |A| + |B| − |A ∪ B|. If that is negative, c = 0 is the most likely, and the union is |A| +
+//! |B|.
 //! |A ∪ B| from the OR's bits and |A ∩ B| = |A| + |B| − |A ∪ B|, but where that is negative: there c = 0 is the most
 //! likely, and the union |A| + |B|.
 //!
-//! **Intervals** rest on the exact variances and covariances of the three counts. Given the sets, keys are
-//! independent, so any two bits are both clear with a chance that is a product over keys; see `covariance`. The ends
-//! of an interval are the values that would be 1.96 of *their own* standard deviations away from what was found:
-//! at the borders, no or all keys shared, the deviation found is 0, and says nothing.
+//! **Intervals** are based on the exact variances and covariances of the three counts. Given the sets, keys are
+//! independent, so any two bits are both clear with a probability that is a product over keys; see `covariance`. The
+//! ends of an interval are the values that would be 1.96 of *their own* standard deviations away from the estimate: at
+//! the edges, with no or all keys shared, the estimated deviation is 0 and says nothing.
 
 use super::interval::{Estimate, Z95};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// What one key leaves clear: the chances that it spares a bit, and two.
+/// What one key leaves clear: the probabilities that it spares a bit, and two bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Coverage {
     bits: f64,
     /// ln s, negative.
     one: f64,
-    /// Sorts of other bits that a bit has.
+    /// The classes of other bits, as seen from one bit.
     pairs: [Pair; 3],
 }
 
-/// A sort of pairs of different bits.
+/// A class of pairs of different bits.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pair {
-    /// How many other bits a bit has of this sort.
+    /// How many other bits of this class a bit has.
     others: f64,
-    /// ln(chance that a key spares both) − 2·ln s: 0 where the two are independent.
+    /// ln(probability that a key spares both) − 2·ln s: 0 if the two are independent.
     beyond: f64,
 }
 
-/// [`Pair::beyond`] of two bits that a throw sets with chance `a` each, and never both: ln((1 − 2a)/(1 − a)²), which is
-/// ln(1 − (a/(1 − a))²), without the difference of two logarithms that agree in all their digits.
+/// [`Pair::beyond`] of two bits that a throw sets with probability `a` each, and never both: ln((1 − 2a)/(1 − a)²),
+/// which is ln(1 − (a/(1 − a))²), without the difference of two logarithms that agree in all their digits.
 fn exclusive(a: f64) -> f64 {
-    // Where there are no two such bits the number of pairs is 0.
+    // If there are no two such bits, the number of pairs is 0.
     (-(a / (1.0 - a)).powi(2).min(1.0)).ln_1p()
 }
 
-/// The keys of two sets, from the filters of both.
+/// Estimates of the keys of two sets, from the filters of both.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Overlap {
     /// |A ∪ B|.
@@ -54,23 +56,24 @@ pub struct Overlap {
     pub intersection: Estimate,
     /// |A ∩ B| over |A ∪ B|, in [0, 1].
     pub jaccard: Estimate,
-    /// The part of A that is in B, |A ∩ B| over |A|, in [0, 1].
+    /// The share of A that is in B, |A ∩ B| over |A|, in [0, 1].
     pub left_in_right: Estimate,
-    /// The part of B that is in A.
+    /// The share of B that is in A.
     pub right_in_left: Estimate,
 }
 
 impl Coverage {
-    /// Of the classic kind: `probes` independent probes among `bits` bits, at least 1 of each.
+    /// Returns the coverage of the classic kind: `probes` independent probes among `bits` bits, at least 1 of each.
     ///
-    /// s = (1 − 1/m)^k, and both of two bits are spared with (1 − 2/m)^k.
+    /// s = (1 − 1/m)^k, and a key spares both of two bits with (1 − 2/m)^k.
     pub fn classic(bits: u64, probes: u32) -> Self {
         let (m, k) = (bits as f64, f64::from(probes));
         let one = k * (-1.0 / m).ln_1p();
         Self::of(m, one, &[Pair { others: m - 1.0, beyond: k * exclusive(1.0 / m) }])
     }
 
-    /// Of the sliced kind: a probe in each of `probes` slices of `slice` bits, which are independent of each other.
+    /// Returns the coverage of the sliced kind: a probe in each of `probes` slices of `slice` bits, which are
+    /// independent of each other.
     pub fn sliced(slice: u64, probes: u32) -> Self {
         let s = slice as f64;
         let one = (-1.0 / s).ln_1p();
@@ -78,9 +81,9 @@ impl Coverage {
         Self::of(s * f64::from(probes), one, &[pair])
     }
 
-    /// Of the blocked kind: `blocks` blocks of 512 bits, one of which a key goes to.
+    /// Returns the coverage of the blocked kind: `blocks` blocks of 512 bits, one of which a key goes to.
     ///
-    /// In lanes 63 others share a bit's lane, and 448 are independent of it given the block.
+    /// With lanes, 63 other bits share a bit's lane, and 448 are independent of it given the block.
     pub fn blocked(blocks: u64, probes: u32) -> Self {
         const LANE: f64 = 64.0;
         const BLOCK: f64 = 512.0;
@@ -96,12 +99,13 @@ impl Coverage {
         }
     }
 
-    /// Of filters of B = `blocks` blocks of `size` bits, at least 1 of each, one of which a key goes to. `spared` is the
-    /// chance, in [0, 1], that a key of the block leaves a given bit of it clear; `pairs`, at most two sorts, how many
-    /// other bits of the block there are and with what chance a key of the block spares both.
+    /// Returns the coverage of filters of B = `blocks` blocks of `size` bits, at least 1 of each, one of which a key
+    /// goes to. `spared` is the probability, in [0, 1], that a key of the block leaves a given bit of it clear.
+    /// `pairs`, at most two classes, are how many other bits of the block there are and with what probability a key of
+    /// the block spares both.
     ///
-    /// With p = 1 − `spared`, s = 1 − p/B. Two bits of different blocks are both spared with 1 − 2p/B, of one block with
-    /// 1 − (1 − s₂)/B, s₂ that chance.
+    /// With p = 1 − `spared`, s = 1 − p/B. Two bits of different blocks are both spared with 1 − 2p/B, of one block
+    /// with 1 − (1 − s₂)/B, where s₂ is that probability.
     ///
     /// ```
     /// use umbel::math::Coverage;
@@ -114,7 +118,7 @@ impl Coverage {
     /// ```
     ///
     /// # Panics
-    /// With more than two sorts of pairs.
+    /// If there are more than two classes of pairs.
     pub fn in_blocks(blocks: f64, size: f64, spared: f64, pairs: &[(f64, f64)]) -> Self {
         let p = 1.0 - spared;
         let one = (-p / blocks).ln_1p();
@@ -132,9 +136,9 @@ impl Coverage {
         Self { bits, one, pairs }
     }
 
-    /// The keys that leave so many clear bits: n* = ln(clear/m)/ln s.
+    /// Estimates the keys that leave this many clear bits: n* = ln(clear/m)/ln s.
     ///
-    /// Infinite, with a lower end, for no clear bit.
+    /// For no clear bit it is infinite, with a finite lower end.
     pub fn keys(&self, clear: f64) -> Estimate {
         if clear < 1.0 {
             let low = self.keys(1.0).low;
@@ -145,10 +149,11 @@ impl Coverage {
         Estimate::new(keys, self.covariance(keys).sqrt())
     }
 
-    /// The keys of two sets, from the clear bits of A's filter, of B's and of their OR. None when the OR has no clear bit.
+    /// Estimates the keys of two sets, from the clear bits of A's filter, of B's and of their OR. `None` if the OR has
+    /// no clear bit.
     ///
-    /// The intersection is known as well as the bits allow. Even of sets that share nothing its standard deviation is
-    /// about √m·fill/((1 − fill)·k) keys for the classic kind, where both filters have this fill.
+    /// The intersection is as precise as the bits allow. Even for sets that share nothing its standard deviation is
+    /// about √m·fill/((1 − fill)·k) keys in the classic kind, if both filters have this fill.
     pub fn overlap(&self, left: f64, right: f64, either: f64) -> Option<Overlap> {
         if either < 1.0 {
             return None;
@@ -187,12 +192,12 @@ impl Coverage {
         (clear / self.bits).ln() / self.one + 0.0
     }
 
-    /// The covariance of the [`most_likely`](Self::most_likely) sizes of two sets that share `keys` keys; of one set
+    /// The covariance of the [`most_likely`](Self::most_likely) sizes of two sets that share `keys` keys; for a set
     /// with itself, the variance.
     ///
-    /// Of sets S and T, bit i is clear in S's filter and j in T's with chance s^(|S| + |T|) when i and j are
-    /// independent; each shared key makes that e^beyond times as likely, for i = j 1/s times. Summed over all
-    /// pairs of bits, and over the product of the means (m·s^|S|)·(m·s^|T|), only the number of shared keys is left.
+    /// For sets S and T, bit i is clear in S's filter and j in T's with probability s^(|S| + |T|) if i and j are
+    /// independent; each shared key makes that e^beyond times as likely, and for i = j 1/s times. Summed over all pairs
+    /// of bits, and divided by the product of the means (m·s^|S|)·(m·s^|T|), only the number of shared keys remains.
     fn covariance(&self, keys: f64) -> f64 {
         if keys <= 0.0 {
             return 0.0;
@@ -203,7 +208,7 @@ impl Coverage {
     }
 }
 
-/// The sizes of two sets, as far as they do not depend on what they share.
+/// The sizes of two sets, apart from what they share.
 struct Parts<'a> {
     coverage: &'a Coverage,
     left: f64,
@@ -211,7 +216,7 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// The standard deviation of g·(|A|, |B|, |A ∪ B|) when the sets share `shared` keys.
+    /// The standard deviation of g·(|A|, |B|, |A ∪ B|) if the sets share `shared` keys.
     fn deviation(&self, shared: f64, [a, b, union]: [f64; 3]) -> f64 {
         let of = |keys| self.coverage.covariance(keys);
         let shared = shared.clamp(0.0, self.left.min(self.right));
@@ -222,8 +227,8 @@ impl Parts<'_> {
         (own + 2.0 * cross).max(0.0).sqrt()
     }
 
-    /// An estimate found as `value`, from 0 to `most`; `shared` tells the shared keys were it another, and `by` how it changes
-    /// with the three sizes.
+    /// An estimate with the value `value`, from 0 to `most`. `shared` maps another value to the shared keys, and `by`
+    /// is its change with the three sizes.
     fn estimate(
         &self,
         value: f64,
@@ -232,14 +237,14 @@ impl Parts<'_> {
         shared: impl Fn(f64) -> f64,
     ) -> Estimate {
         if !value.is_finite() {
-            // Of an empty set.
+            // The estimate for an empty set.
             return Estimate { value: 0.0, low: 0.0, high: most, deviation: 0.0 };
         }
         let deviation = |at: f64| self.deviation(shared(at), by);
         let away = |at: f64| (at - value).abs() - Z95 * deviation(at);
         let found = value.clamp(0.0, most);
         let low = if away(0.0) <= 0.0 { 0.0 } else { root(found, 0.0, away) };
-        // Variances are those of at most all keys shared: some doublings are enough.
+        // Variances are at most those with all keys shared, so a few doublings suffice.
         let mut beyond = found + 4.0 * deviation(found) + 1e-9;
         while beyond < most && away(beyond) <= 0.0 {
             beyond *= 2.0;
@@ -254,7 +259,7 @@ impl Parts<'_> {
     }
 }
 
-/// Where a function that is at most 0 at `inside` and above 0 at `outside` crosses 0, by bisection.
+/// The point where a function that is at most 0 at `inside` and above 0 at `outside` crosses 0, by bisection.
 fn root(mut inside: f64, mut outside: f64, function: impl Fn(f64) -> f64) -> f64 {
     for _ in 0..60 {
         let middle = (inside + outside) / 2.0;

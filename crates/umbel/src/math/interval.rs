@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 
-/// Two-sided 95 % of the normal distribution.
+/// The two-sided 95 % quantile of the normal distribution.
 pub(super) const Z95: f64 = 1.959_964;
 
 /// An estimate with a 95 % interval.
@@ -12,14 +12,15 @@ pub struct Estimate {
     pub value: f64,
     /// Lower end of the interval, at least 0.
     pub low: f64,
-    /// Upper end of the interval; infinite when the filter is too full to tell.
+    /// Upper end of the interval; infinite if the filter is too full to tell.
     pub high: f64,
     /// Standard deviation.
     pub deviation: f64,
 }
 
 impl Estimate {
-    /// Of a value and its standard deviation: the interval is 1.96 deviations to either side, cut at 0.
+    /// Makes an estimate from a value and its standard deviation: the interval is 1.96 deviations to either side, cut
+    /// at 0.
     ///
     /// ```
     /// use umbel::math::Estimate;
@@ -32,10 +33,10 @@ impl Estimate {
     }
 }
 
-/// The smallest and largest number of hits out of `trials` that chance `rate` explains at a
-/// two-sided level `alpha`: tails of the binomial distribution, by summing its terms.
+/// Returns the smallest and largest number of hits in `trials` trials that the probability `rate` explains at a
+/// two-sided level `alpha`, by summing the terms of the binomial distribution's tails.
 ///
-/// Outside `low..=high` lies at most `alpha`. Cost O(√(trials·rate)).
+/// At most `alpha` is outside `low..=high`. Cost: O(√(trials·rate)).
 pub fn binomial_bounds(trials: u64, rate: f64, alpha: f64) -> (u64, u64) {
     if rate <= 0.0 {
         return (0, 0);

@@ -1,6 +1,6 @@
 //! The formulas of Bloom filters: rates from sizes, estimates from bits.
 //!
-//! Letters as in the literature: n keys, m bits, k probes a key, X bits set.
+//! Letters as in the literature: n keys, m bits, k probes per key, X bits set.
 
 pub mod blocked;
 pub mod bloomier;
@@ -18,18 +18,18 @@ pub mod window;
 
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
-/// Most probes a key.
+/// The maximum number of probes per key.
 pub const MAX_PROBES: u32 = 32;
 
 pub use coverage::{Coverage, Overlap};
 pub use interval::{Estimate, binomial_bounds};
 pub use spread::Spread;
 
-/// What equal hashes add to the rate: the chance 1 − (1 − 2⁻ᵇ)ⁿ that a key has the hash of one of `keys` keys, when hashes have
-/// b = `hash_bits` bits; about n·2⁻ᵇ.
+/// Returns what equal hashes add to the rate: the probability 1 − (1 − 2⁻ᵇ)ⁿ that a key has the hash of one of `keys`
+/// keys, if hashes have b = `hash_bits` bits; about n·2⁻ᵇ.
 ///
-/// No filter of these hashes has a lower rate, whatever its size. umbel's have 128 bits, 64 where they are made elsewhere; of other
-/// systems some have 32.
+/// No filter of such hashes has a lower rate, whatever its size. umbel's have 128 bits, or 64 if computed elsewhere;
+/// those of some other systems have 32.
 ///
 /// ```
 /// use umbel::math::hash_collisions;

@@ -1,15 +1,14 @@
-//! Balls thrown into bins: how likely it is that given bins are all occupied.
+//! Balls thrown into bins: the probability that given bins are all occupied.
 
 use crate::prelude::*;
 
-/// E[(X / bins)^k] after `balls` balls fell independently into `bins` bins, X of them occupied: the
-/// probability that k further independent choices all meet an occupied bin.
+/// E[(X / bins)^k] after `balls` balls fell independently into `bins` bins, X of them occupied: the probability that k
+/// further independent choices all hit an occupied bin.
 ///
-/// With m = `bins` and kn balls this is the exact false-positive rate of a filter with independent
-/// probes (P. Bose et al. 2008, <https://doi.org/10.1016/j.ipl.2008.05.018>; K. Christensen et al.
-/// 2010, <https://doi.org/10.1016/j.ipl.2010.07.024>). Both give alternating or Stirling sums; the
-/// distribution of X followed ball by ball, all terms positive, loses no digits.
-/// Cost: O(balls · √bins).
+/// With m = `bins` and kn balls this is the exact false positive rate of a filter with independent probes (P. Bose et
+/// al. 2008, <https://doi.org/10.1016/j.ipl.2008.05.018>; K. Christensen et al. 2010,
+/// <https://doi.org/10.1016/j.ipl.2010.07.024>). Both papers give alternating or Stirling sums; following the
+/// distribution of X ball by ball has only positive terms and loses no digits. Cost: O(balls · √bins).
 pub(crate) fn all_occupied(bins: u64, balls: u64, k: u32) -> f64 {
     let mut occupied = Occupancy::new(bins);
     occupied.throw(balls);
@@ -30,9 +29,9 @@ impl Occupancy {
     }
 
     pub(crate) fn throw(&mut self, balls: u64) {
-        // Leaves rates down to 1e-18 exact to 12 digits, and keeps some 12 √bins states.
+        // Keeps rates down to 1e-18 exact to 12 digits, with some 12 √bins states.
         const NEGLIGIBLE: f64 = 1e-30;
-        // Exact for powers of two, such as the 512 bits of a block; four times as fast as to divide.
+        // Exact for powers of two, such as the 512 bits of a block; four times as fast as division.
         let each = 1.0 / self.bins as f64;
         for _ in 0..balls {
             self.chance.push(0.0);
@@ -57,7 +56,7 @@ impl Occupancy {
         }
     }
 
-    /// The chance of each number of occupied bins, from 0 to all.
+    /// The probability of each number of occupied bins, from 0 to all.
     pub(crate) fn chances(&self) -> Vec<f64> {
         let mut chances = vec![0.0; self.bins as usize + 1];
         chances[self.lowest as usize..][..self.chance.len()].copy_from_slice(&self.chance);
@@ -70,8 +69,8 @@ impl Occupancy {
     }
 }
 
-/// P(d given different bins out of `bins` are all occupied) mixed over the d that `k` independent
-/// choices give, as a closed form: fit for k ≤ 4, where the alternating sum cancels little.
+/// P(d given different bins out of `bins` are all occupied), averaged over the d that `k` independent choices give, in
+/// closed form: for k ≤ 4, where the alternating sum cancels little.
 pub(crate) fn few_occupied(bins: f64, balls: f64, k: u32) -> f64 {
     debug_assert!(k <= 4);
     // stirling[k][d]: ways to split k choices into d different bins.

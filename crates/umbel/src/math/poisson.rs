@@ -4,8 +4,8 @@ use crate::prelude::*;
 
 /// E[f(L)] for L ~ Poisson(`lambda`).
 ///
-/// Both tails are followed until a weight is below 1e-40 of the mode's, which leaves rates of 1e-30
-/// exact to rounding even where f grows from 0 to 1 in the tail.
+/// Both tails are followed until a weight is below 1e-40 of the mode's, which keeps rates of 1e-30 exact to rounding
+/// even if f grows from 0 to 1 in the tail.
 pub(crate) fn mean(lambda: f64, mut f: impl FnMut(u64) -> f64) -> f64 {
     let (mut total, mut sum) = (0.0, 0.0);
     each(lambda, 1e-40, |load, weight| {
@@ -15,7 +15,7 @@ pub(crate) fn mean(lambda: f64, mut f: impl FnMut(u64) -> f64) -> f64 {
     sum / total
 }
 
-/// The chance of each load for L ~ Poisson(`lambda`), from the least load on that has at least 1e-24 of the
+/// The probability of each load for L ~ Poisson(`lambda`), from the smallest load that has at least 1e-24 of the
 /// mode's.
 pub(crate) fn chances(lambda: f64) -> (u64, Vec<f64>) {
     let mut weights = Vec::new();
@@ -25,8 +25,8 @@ pub(crate) fn chances(lambda: f64) -> (u64, Vec<f64>) {
     (weights[0].0, weights.into_iter().map(|(_, weight)| weight / total).collect())
 }
 
-/// Loads with their weights relative to that of the mode, so that nothing under- or overflows, until they are
-/// `negligible`: first the mode, then those below it, downwards, then those above.
+/// Calls `f` with loads and their weights relative to the mode's, so that nothing under- or overflows, until they are
+/// `negligible`: first the mode, then the loads below it, downwards, then those above.
 fn each(lambda: f64, negligible: f64, mut f: impl FnMut(u64, f64)) {
     let mode = lambda.floor() as u64;
     f(mode, 1.0);

@@ -4,9 +4,9 @@
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// False-positive probability, exact: (1 − (1 − 1/s)ⁿ)^k, for slices are filled independently.
+/// Returns the exact false positive rate: (1 − (1 − 1/s)ⁿ)^k, since slices fill independently.
 ///
-/// `slice`, s, is at least 1 and so is `probes`, k.
+/// `slice`, s, and `probes`, k, must be at least 1.
 pub fn fpp(keys: u64, slice: u64, probes: u32) -> f64 {
     if keys == 0 {
         return 0.0;

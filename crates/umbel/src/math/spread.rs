@@ -1,15 +1,15 @@
-//! How far the rate of one filter, computed from its own bits, is from the mean over hashings.
+//! How far the rate of a single filter, computed from its own bits, is from the mean over hashings.
 //!
-//! The rate is nearly normal over hashings, with a tail to the right where few full blocks make most of it. So a
-//! [`Spread`] has four cumulants, and [`Spread::upper`] the rate that 99.9 % of all filters stay below.
+//! The rate is nearly normal over hashings, with a tail to the right if most of it comes from a few full blocks. So a
+//! [`Spread`] has four cumulants, and [`Spread::upper`] is the rate that 99.9 % of all filters stay below.
 //!
 //! - Classic: X of m bits are set, with variance m·e^−λ(1 − (1 + λ)e^−λ), λ = kn/m. f = (X/m)^k.
 //! - Sliced: the same in each slice, with λ = n/s; slices are independent, and ln f is the sum of theirs.
 //! - Blocked: f is the mean over B blocks of R, the rate of a block given its bits. The loads L of blocks are Poisson
-//!   numbers whose sum is known to be n. So Var f = (Var R − Cov(R, L)²/Var L)/B, the variance of what is left
-//!   of R after its regression on L. With R' that residual, the third cumulant is κ₃(R')/B² and the fourth
-//!   (κ₄(R') − 3·E[R'²(L − λ)]²/λ)/B³: derivatives at 0 of min over t of K(s, t) − λt, K the cumulants' generating
-//!   function of R' and L. The moments of R given L are exact: those of the occupancy of 512 bits, or of eight lanes of 64.
+//!   variables whose sum is known to be n. So Var f = (Var R − Cov(R, L)²/Var L)/B, the variance of the residual of R
+//!   after its regression on L. With R' that residual, the third cumulant is κ₃(R')/B² and the fourth (κ₄(R') −
+//!   3·E[R'²(L − λ)]²/λ)/B³: derivatives at 0 of min over t of K(s, t) − λt, with K the cumulant generating function of
+//!   R' and L. The moments of R given L are exact: those of the occupancy of 512 bits, or of eight lanes of 64.
 
 use crate::bits::Once;
 
@@ -18,13 +18,13 @@ use super::stable::Cells;
 use super::{blocked, classic as classic_rate, coded, poisson, sliced as sliced_rate};
 use crate::prelude::*;
 
-/// The 99.95 % quantile of the normal distribution. Half of the 0.1 % that may exceed [`Spread::upper`] is for what four
-/// cumulants leave out, and for hashes that are not quite random: of the integers 0, 1, 2, … as keys the mean rate of blocked
-/// filters is 0.1 to 0.2 % above the formula's at 1e-4 and 0.6 % at 1e-6 (a million keys, 400 filters); of integers that
-/// SplitMix64 makes it is not.
+/// The 99.95 % quantile of the normal distribution. Half of the 0.1 % that may exceed [`Spread::upper`] covers what
+/// four cumulants leave out, and hashes that are not quite random: with the integers 0, 1, 2, … as keys, the mean rate
+/// of blocked filters is above the formula's by 0.1 to 0.2 % at 1e-4 and by 0.6 % at 1e-6 (a million keys, 400
+/// filters); with integers from SplitMix64 it is not.
 const Z: f64 = 3.290_527;
 
-/// Moments of the rate that filters of one plan compute from their own bits, over hashings.
+/// The moments, over hashings, of the rate that filters of one plan compute from their own bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// The expectation.
@@ -38,12 +38,12 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// A rate that is the same under every hashing.
+    /// Returns the spread of a rate that is the same under every hashing.
     pub fn fixed(rate: f64) -> Self {
         Self { mean: rate, deviation: 0.0, skewness: 0.0, kurtosis: 0.0 }
     }
 
-    /// That of a filter for `times` the keys in `times` the bits.
+    /// The spread of a filter for `times` the keys in `times` the bits.
     pub fn resized(self, times: f64) -> Self {
         let root = times.sqrt();
         Self {
@@ -54,11 +54,11 @@ impl Spread {
         }
     }
 
-    /// The rate that 99.9 % of all filters keep by their own bits; at most 1.
+    /// Returns the rate that 99.9 % of all filters keep by their own bits; at most 1.
     ///
-    /// The quantile of E. A. Cornish, R. A. Fisher 1938: z + (z² − 1)γ/6 + (z³ − 3z)κ/24 − (2z³ − 5z)γ²/36 deviations above
-    /// the mean, with skewness γ and kurtosis κ. For skewness above 1 (blocked, 100,000 keys, below 4e-7) the series is no
-    /// longer one of small terms; the last two are then bounded by 0 and the first correction.
+    /// The quantile of E. A. Cornish, R. A. Fisher 1938: z + (z² − 1)γ/6 + (z³ − 3z)κ/24 − (2z³ − 5z)γ²/36 deviations
+    /// above the mean, with skewness γ and kurtosis κ. For skewness above 1 (blocked, 100,000 keys, below 4e-7) the
+    /// terms of the series are no longer small; the last two are then bounded by 0 and the first correction.
     pub fn upper(&self) -> f64 {
         let Self { mean, deviation, skewness, kurtosis } = *self;
         let first = (Z * Z - 1.0) / 6.0 * skewness;
@@ -69,22 +69,22 @@ impl Spread {
     }
 }
 
-/// Of a classic filter: `bits` and `probes` are at least 1.
+/// Returns the spread of a classic filter; `bits` and `probes` must be at least 1.
 pub fn classic(keys: u64, bits: u64, probes: u32) -> Spread {
     let (m, k) = (bits as f64, f64::from(probes));
     let relative = fill_deviation(k * keys as f64 / m, m);
     of_power(classic_rate::fpp(keys, bits, probes), relative, k)
 }
 
-/// Of a sliced filter with slices of `slice` bits: `slice` and `probes` are at least 1.
+/// Returns the spread of a sliced filter with slices of `slice` bits; `slice` and `probes` must be at least 1.
 pub fn sliced(keys: u64, slice: u64, probes: u32) -> Spread {
     let (s, k) = (slice as f64, f64::from(probes));
     let relative = fill_deviation(keys as f64 / s, s);
-    // The product of k independent fills is as spread as a power of √k times their deviation.
+    // The product of k independent fills has the spread of a power with √k times their deviation.
     of_power(sliced_rate::fpp(keys, slice, probes), relative / k.sqrt(), k)
 }
 
-/// The standard deviation of the set bits over their mean, λ balls thrown for each of m bits.
+/// The relative standard deviation of the number of set bits, with λ balls thrown for each of m bits.
 fn fill_deviation(lambda: f64, m: f64) -> f64 {
     let (empty, set) = ((-lambda).exp(), -(-lambda).exp_m1());
     if set <= 0.0 {
@@ -93,7 +93,7 @@ fn fill_deviation(lambda: f64, m: f64) -> f64 {
     (empty * (1.0 - (1.0 + lambda) * empty) / m).max(0.0).sqrt() / set
 }
 
-/// Of x^k, x normal with a small `relative` deviation.
+/// The spread of x^k, for x normal with a small `relative` deviation.
 fn of_power(mean: f64, relative: f64, k: f64) -> Spread {
     let skewness = 3.0 * (k - 1.0) * relative;
     Spread {
@@ -104,9 +104,10 @@ fn of_power(mean: f64, relative: f64, k: f64) -> Spread {
     }
 }
 
-/// Of a blocked filter: `blocks` is at least 1, `probes` in 1 to [`MAX_PROBES`](super::MAX_PROBES).
+/// Returns the spread of a blocked filter; `blocks` must be at least 1, `probes` in 1 to
+/// [`MAX_PROBES`](super::MAX_PROBES).
 ///
-/// The first spread of a number of probes costs up to some milliseconds, the next some sums of 30 √λ terms.
+/// The first call for a number of probes takes up to some milliseconds, the next ones some sums of 30 √λ terms.
 pub fn blocked(keys: u64, blocks: u64, probes: u32) -> Spread {
     let load = keys as f64 / blocks as f64;
     let mean = blocked::Pattern::shared(probes).fpp(load);
@@ -114,12 +115,12 @@ pub fn blocked(keys: u64, blocks: u64, probes: u32) -> Spread {
     if mean <= 0.0 || load > 4.0 * moments.by_load.len() as f64 {
         return Spread::fixed(mean);
     }
-    // R is taken relative to its mean, so that no power underflows.
+    // R is relative to its mean, so that no power underflows.
     let slope = poisson::mean(load, |keys| {
         let [rate, ..] = moments.of(keys);
         rate / mean * (keys as f64 - load)
     }) / load;
-    // The sums of weight, times E[(R/f + a)^j] given the load, a the rest of the residual.
+    // The sums of the weight times E[(R/f + a)^j] given the load, with a the rest of the residual.
     let residual = |power: usize, weight: &dyn Fn(f64) -> f64| {
         poisson::mean(load, |keys| {
             let over = keys as f64 - load;
@@ -183,9 +184,9 @@ impl Moments {
     }
 }
 
-/// Of the compound rate of `generations` filters that are all alike, 1 − ∏(1 − fᵢ).
+/// Returns the spread of the compound rate of `generations` equal filters, 1 − ∏(1 − fᵢ).
 ///
-/// −ln(1 − f) adds up, and with it its cumulants.
+/// −ln(1 − f) is additive, and so are its cumulants.
 pub fn compound(each: Spread, generations: u32) -> Spread {
     let count = f64::from(generations);
     let none = 1.0 - each.mean;
@@ -201,24 +202,25 @@ pub fn compound(each: Spread, generations: u32) -> Spread {
     }
 }
 
-/// Of a stable filter at its stable point: an upper bound, about twice the deviation counted.
+/// Returns an upper bound of the spread of a stable filter at its stable point, about twice the deviation measured.
 ///
-/// f = F^K, F the fraction of cells above 0. Given all that was lowered, cells were last set independently of each other; so
-/// Var F is at most F(1 − F)/m, and the variance of the mean given what was lowered. A cell is 0 with chance e^(−qT) there, T the
-/// time in which it was lowered Max times: a Gamma number, so that the variance is v = (1 + 2κ)^−Max − (1 + κ)^−2Max. Cells x
-/// apart share the part 1 − x/P of what lowers them, and have at most that part of v in common: together at most P·v/m.
-/// That the sum of all that is lowered is fixed is left out.
+/// f = F^K, with F the fraction of cells above 0. Given everything that was lowered, cells were last set independently
+/// of each other; so Var F is at most F(1 − F)/m plus the variance of the mean given what was lowered. A cell is 0 with
+/// probability e^(−qT) there, where T is the time in which it was lowered Max times: a Gamma variable, so that the
+/// variance is v = (1 + 2κ)^−Max − (1 + κ)^−2Max. Cells at a distance x share the part 1 − x/P of what lowers them, and
+/// have at most that part of v in common: in total at most P·v/m. That the total of all lowering is fixed is ignored.
 pub fn stable(cells: Cells) -> Spread {
     let fill = cells.fill();
     let variance = (fill * (1.0 - fill) + cells.lowered * cells.variance_of_zero()) / cells.cells;
     of_power(cells.fpp_with_spread(), variance.sqrt() / fill, cells.probes)
 }
 
-/// Of a coded table: `buckets` is at least 1, the rate the mean over buckets of the codes compared from there.
+/// The spread of a coded table, whose rate is the mean over buckets of the codes compared from there; `buckets` is at
+/// least 1.
 pub(crate) fn coded(mean: f64, load: f64, buckets: u64, code: u32) -> Spread {
     let (variance, third) = coded::cumulants(load, code);
     let buckets = buckets as f64;
-    // Codes compared overflow hardly ever: all tables then have one rate.
+    // Buckets hardly ever overflow: all tables then have one rate.
     if variance < 1e-12 {
         return Spread::fixed(mean);
     }

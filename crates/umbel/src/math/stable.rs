@@ -1,13 +1,13 @@
 //! The stable filter (F. Deng, D. Rafiei 2006, <https://doi.org/10.1145/1142473.1142477>): m cells that count down.
 //!
-//! An insertion lowers P consecutive cells from a random start by one, those above 0, then sets K cells to
-//! their top, Max. A cell is lowered with chance p = P/m and set with chance q = K/m.
+//! An insertion lowers those of P consecutive cells, from a random start, that are above 0 by one, then sets K cells to
+//! their maximum, Max. A cell is lowered with probability p = P/m and set with probability q = K/m.
 
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 use core::ops::Range;
 
-/// Parameters that the formulas share.
+/// The parameters of the formulas.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells {
     /// Cells, m.
@@ -16,43 +16,43 @@ pub struct Cells {
     pub probes: f64,
     /// Cells lowered by an insertion, P.
     pub lowered: f64,
-    /// The top of a cell, Max = 2^d − 1.
+    /// The maximum of a cell, Max = 2^d − 1.
     pub top: u32,
 }
 
 impl Cells {
-    /// κ: how often a cell is set for each time it is lowered, 1/(P(1/K − 1/m)).
+    /// κ: how often a cell is set per time it is lowered, 1/(P(1/K − 1/m)).
     fn kappa(&self) -> f64 {
         1.0 / (self.lowered * (1.0 / self.probes - 1.0 / self.cells))
     }
 
-    /// The fraction of cells that are 0 at the stable point, (1/(1 + 1/(P(1/K − 1/m))))^Max: theorem 2 and
-    /// its corollary.
+    /// Returns the fraction of cells that are 0 at the stable point, (1/(1 + 1/(P(1/K − 1/m))))^Max: theorem 2 and its
+    /// corollary.
     pub fn zeros(&self) -> f64 {
         (-self.kappa().ln_1p() * f64::from(self.top)).exp()
     }
 
-    /// The fraction of cells above 0 at the stable point.
+    /// Returns the fraction of cells above 0 at the stable point.
     pub fn fill(&self) -> f64 {
         -(-self.kappa().ln_1p() * f64::from(self.top)).exp_m1()
     }
 
-    /// The variance of a cell's chance to be 0, given what was lowered: (1 + 2κ)^−Max − (1 + κ)^−2Max.
+    /// The variance of a cell's probability to be 0, given what was lowered: (1 + 2κ)^−Max − (1 + κ)^−2Max.
     pub(crate) fn variance_of_zero(&self) -> f64 {
         let (kappa, top) = (self.kappa(), f64::from(self.top));
         let (of_square, square_of) = (-top * (2.0 * kappa).ln_1p(), -2.0 * top * kappa.ln_1p());
         square_of.exp() * (of_square - square_of).exp_m1()
     }
 
-    /// FPS, the rate at the stable point, (1 − Pr(0))^K: the most it comes to be, on average.
+    /// Returns FPS, the rate at the stable point, (1 − Pr(0))^K: the maximum, on average.
     pub fn fpp(&self) -> f64 {
         self.fill().powf(self.probes)
     }
 
-    /// As [`fpp`](Self::fpp), with what the spread of the fill adds to it in a small filter.
+    /// Returns [`fpp`](Self::fpp) plus what the spread of the fill adds to it in a small filter.
     ///
-    /// The mean of f^K is about f^K·(1 + K(K − 1)/2·Var f/f²). Cells less than P apart are lowered together
-    /// with chance 1 − x/P for x cells between; were their states as correlated, Var f = f(1 − f)·P/m.
+    /// The mean of f^K is about f^K·(1 + K(K − 1)/2·Var f/f²). Cells less than P apart are lowered together with
+    /// probability 1 − x/P for x cells between them; if their states were as correlated, Var f would be f(1 − f)·P/m.
     /// They are set independently, so that is an upper bound.
     pub fn fpp_with_spread(&self) -> f64 {
         self.fpp() * (1.0 + self.spread())
@@ -64,12 +64,12 @@ impl Cells {
         k * (k - 1.0) / 2.0 * (1.0 - fill) / fill * self.lowered / self.cells
     }
 
-    /// The fraction of cells above 0 after `insertions` insertions into an empty filter.
+    /// Returns the fraction of cells above 0 after `insertions` insertions into an empty filter.
     ///
-    /// A cell is above 0 when it was lowered fewer than Max times since it was last set. In a continuous
-    /// time that counts how often it is lowered, it was last set λ ago with density κe^(−κλ), and lowered i
-    /// times since with chance e^(−λ)λ^i/i!: together κ/(1 + κ)^(i + 1) times the chance of a Poisson number
-    /// of mean (1 + κ)τ to be above i, τ = insertions·P/m. For τ → ∞ the sum is [`fill`](Self::fill).
+    /// A cell is above 0 if it was lowered fewer than Max times since it was last set. In a continuous time that counts
+    /// how often it is lowered, it was last set λ ago with density κe^(−κλ), and lowered i times since with probability
+    /// e^(−λ)λ^i/i!: together κ/(1 + κ)^(i + 1) times the probability that a Poisson variable of mean (1 + κ)τ is above
+    /// i, with τ = insertions·P/m. For τ → ∞ the sum is [`fill`](Self::fill).
     pub fn fill_after(&self, insertions: f64) -> f64 {
         let kappa = self.kappa();
         let mean = (1.0 + kappa) * insertions * self.lowered / self.cells;
@@ -82,18 +82,18 @@ impl Cells {
         sum
     }
 
-    /// The chance that a key has been forgotten after `insertions` more insertions: that one of its cells
-    /// was lowered Max times, were it never set for another key. The true chance is a little less.
+    /// Returns the probability that a key is forgotten after `insertions` more insertions: that one of its cells was
+    /// lowered Max times, if none were set again for another key. The true probability is slightly lower.
     pub fn forgotten(&self, insertions: f64) -> f64 {
         1.0 - kept(insertions * self.lowered / self.cells, self.top).powf(self.probes)
     }
 
-    /// How many of the last `insertions` keys, all different, are remembered on average, and the standard
+    /// Returns how many of the last `insertions` keys, all different, are remembered on average, and the standard
     /// deviation if they were independent: the integral of 1 − [`forgotten`](Self::forgotten).
     pub fn remembered(&self, insertions: f64) -> (f64, f64) {
         const STEPS: usize = 1000;
         let scale = self.cells / self.lowered;
-        // Beyond, a Poisson number of this mean is below Max with less than e^−40.
+        // Beyond this, a Poisson variable of this mean is below Max with probability less than e^−40.
         let top = f64::from(self.top);
         let end = (insertions / scale).min(top + 9.0 * top.sqrt() + 40.0);
         let (mut sum, mut variance) = (0.0, 0.0);
@@ -108,7 +108,7 @@ impl Cells {
     }
 }
 
-/// The chance that a Poisson number of mean `mean` is below `top`.
+/// The probability that a Poisson variable of mean `mean` is below `top`.
 fn kept(mean: f64, top: u32) -> f64 {
     let (mut term, mut sum) = ((-mean).exp(), 0.0);
     for i in 0..top {
@@ -118,9 +118,9 @@ fn kept(mean: f64, top: u32) -> f64 {
     sum.min(1.0)
 }
 
-/// The chances that a Poisson number of mean `mean` is above each of some numbers from 0 on.
+/// The probabilities that a Poisson variable of mean `mean` is above each of some numbers, starting at 0.
 fn above(mean: f64, numbers: Range<u32>) -> impl Iterator<Item = f64> {
-    // Logarithms: e^−mean may be too small for a double, when sums are still to come.
+    // Logarithms, because e^−mean may underflow while sums are still to come.
     let (mut log, mut below) = (-mean, 0.0f64);
     numbers.map(move |i| {
         below += log.exp();
@@ -129,7 +129,7 @@ fn above(mean: f64, numbers: Range<u32>) -> impl Iterator<Item = f64> {
     })
 }
 
-/// How often the cells of a key may be lowered on average, until it is forgotten with chance `forgotten`.
+/// How often the cells of a key may be lowered on average until it is forgotten with probability `forgotten`.
 pub(crate) fn span(probes: u32, top: u32, forgotten: f64) -> f64 {
     let (mut low, mut high) = (0.0, f64::from(top) + 1.0);
     for _ in 0..40 {
@@ -154,7 +154,7 @@ mod tests {
         for (top, lowered) in [(1, 10.0), (3, 36.0), (7, 85.0)] {
             let cells = Cells { cells: 500.0, top, lowered, ..SOME };
             let (p, q) = (lowered / cells.cells, cells.probes / cells.cells);
-            // Chances of each state, one insertion after the other, from an empty filter.
+            // The probability of each state, insertion by insertion, from an empty filter.
             let mut states = vec![0.0; top as usize + 1];
             states[0] = 1.0;
             for insertion in 1..=6_000u32 {

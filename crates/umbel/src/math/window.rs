@@ -1,32 +1,32 @@
-//! The window filter: blocked filters of one size, the generations, any of which a key may pass. A key
-//! has one place and one pattern in all of them.
+//! The window filter: blocked filters of equal size, the generations, any of which a key may pass. A key has one place
+//! and one pattern in all of them.
 
 use super::blocked::fpp_of_block;
 use crate::prelude::*;
 
-/// The rate of each of `generations` whose compound rate is `fpp`: 1 − (1 − p)^(1/G).
+/// Returns the rate of each of `generations` filters whose compound rate is `fpp`: 1 − (1 − p)^(1/G).
 ///
-/// Equal shares are the best: every generation passes through every age, so all have one size.
+/// Equal shares are best: every generation passes through every age, so all have one size.
 pub fn share(fpp: f64, generations: u32) -> f64 {
     -f64::exp_m1((-fpp).ln_1p() / f64::from(generations))
 }
 
-/// The chance to pass any generation, from the rate of each: 1 − ∏(1 − fᵢ).
+/// Returns the probability to pass any generation, from the rate of each: 1 − ∏(1 − fᵢ).
 ///
-/// Exact for patterns of one bit a lane, which are all alike. A pattern that repeats positions passes any
-/// generation more easily, so that its passes come together: the true rate is then a little lower.
+/// It is exact for patterns of one bit per lane, which are all alike. A pattern that repeats positions passes any
+/// generation more easily, so its passes coincide: the true rate is then slightly lower.
 pub fn compound(rates: impl IntoIterator<Item = f64>) -> f64 {
     let none: f64 = rates.into_iter().map(|rate| (-rate).ln_1p()).sum();
     -f64::exp_m1(none)
 }
 
-/// The chance that a fresh key with this place passes any of these blocks, given their bits; exact but for
-/// 2^G · `negligible`.
+/// The probability that an absent key with this place passes any of these blocks, given their bits; exact up to 2^G ·
+/// `negligible`.
 ///
-/// By inclusion and exclusion, since the key has the same bits in all: the chance to pass all of some blocks
-/// is the chance to pass their AND. Where a set of blocks is passed together with a negligible chance, so
-/// are all sets with more of them. Blocks that another one covers add nothing and are left out: generations
-/// that took the same keys cost no more than one.
+/// By inclusion and exclusion, since the key has the same bits in all: the probability to pass all of some blocks is
+/// the probability to pass their AND. If a set of blocks is passed together with negligible probability, so are all its
+/// supersets. Blocks covered by another one add nothing and are left out: generations with the same keys cost no more
+/// than one.
 pub(crate) fn fpp_of_group(blocks: &[[u64; 8]], probes: u32, negligible: f64) -> f64 {
     let covered = |inner: &[u64; 8], outer: &[u64; 8]| {
         inner.iter().zip(outer).all(|(inner, outer)| inner & !outer == 0)
@@ -34,7 +34,7 @@ pub(crate) fn fpp_of_group(blocks: &[[u64; 8]], probes: u32, negligible: f64) ->
     let mut left: Vec<[u64; 8]> = Vec::with_capacity(blocks.len());
     for (i, block) in blocks.iter().enumerate() {
         let others = blocks.iter().enumerate();
-        // Of equal ones, the first stays.
+        // Of equal blocks, the first stays.
         let outer = |(j, other): (usize, &[u64; 8])| {
             j != i && covered(block, other) && (block != other || j < i)
         };
@@ -45,7 +45,7 @@ pub(crate) fn fpp_of_group(blocks: &[[u64; 8]], probes: u32, negligible: f64) ->
     union(&left, None, probes, negligible)
 }
 
-/// The chance to pass all of `with`, and any of `blocks` too.
+/// The probability to pass all of `with`, and any of `blocks`.
 fn union(blocks: &[[u64; 8]], with: Option<&[u64; 8]>, probes: u32, negligible: f64) -> f64 {
     let mut sum = 0.0;
     for (i, block) in blocks.iter().enumerate() {
@@ -56,7 +56,7 @@ fn union(blocks: &[[u64; 8]], with: Option<&[u64; 8]>, probes: u32, negligible: 
         let pass = fpp_of_block(both.map(u64::count_ones), probes);
         sum += pass;
         if pass > negligible {
-            // Those that also pass a later one are counted there.
+            // Keys that also pass a later block are counted there.
             sum -= union(&blocks[i + 1..], Some(&both), probes, negligible);
         }
     }
@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    /// Against counting: with 2 lanes' worth of freedom every pattern can be tried.
+    /// Compares with counting: with two lanes' worth of freedom every pattern can be tried.
     #[test]
     fn the_chance_of_a_group_is_that_of_all_patterns() {
         let scatter = |words: &[[u64; 8]]| {

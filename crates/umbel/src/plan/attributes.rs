@@ -1,4 +1,4 @@
-//! Planning of the attributes kind: of one of its filters; the others are as large for as many keys.
+//! Plans the attributes kind: one of its filters; the others are as large for as many keys.
 
 use core::ops::RangeInclusive;
 
@@ -11,20 +11,20 @@ use crate::math::Spread;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Tags {
-    /// None: values that each occur, in different rows, always pass together.
+    /// None: values that each occur, but in different rows, always pass together.
     None = 0,
-    /// One, of the whole row: repairs the questions that name every attribute, and only these.
+    /// One, of the whole row: rejects wrong combinations in queries that name every attribute, and only in these.
     Row = 1,
-    /// One for every subset of two or more attributes: repairs every question.
+    /// One for every subset of two or more attributes: rejects wrong combinations in every query.
     Subsets = 2,
 }
 
 impl Tags {
-    /// Most attributes of a filter with a tag for every subset: 247 tags a row.
+    /// The maximum number of attributes with a tag for every subset: 247 tags per row.
     pub const MOST_FOR_SUBSETS: usize = 8;
 
-    /// Tags that a row of so many attributes has: 0, 1, or 2^A − A − 1. A row of one attribute needs
-    /// none, as its value is all of it. Of subsets, `u64::MAX` from 64 attributes on.
+    /// Returns the number of tags of a row with this many attributes: 0, 1, or 2^A − A − 1. A row of one attribute
+    /// needs none, since its value is the whole row. For subsets, `u64::MAX` from 64 attributes on.
     pub fn a_row(self, attributes: usize) -> u64 {
         match self {
             Self::Row if attributes > 1 => 1,
@@ -37,8 +37,8 @@ impl Tags {
     }
 }
 
-/// The tags and the kind of the filters inside that the parameter in files stands for: 0, 1 and 2 are
-/// [`Tags`] with blocked filters, 10 more the same with classic ones.
+/// The tags and the kind of the inner filters, by the parameter in files: 0, 1 and 2 are [`Tags`] with blocked filters,
+/// 10 more is the same with classic ones.
 pub(crate) fn inside(detail: u32) -> Result<(Tags, Kind), PlanError> {
     let tags = match detail % 10 {
         0 => Tags::None,
@@ -59,7 +59,7 @@ fn unknown(found: u32) -> PlanError {
     PlanError::Detail { kind: Kind::Attributes, found, expected: DETAILS }
 }
 
-/// The filters' worth of memory that a filter of so many attributes takes: of which each attribute has one.
+/// The memory of a filter of this many attributes, in units of one attribute's filter.
 pub(super) fn shares(detail: u32, attributes: usize) -> u64 {
     let tags = inside(detail).map_or(0, |(tags, _)| tags.a_row(attributes));
     tags.saturating_add(attributes as u64).max(1)
@@ -67,7 +67,7 @@ pub(super) fn shares(detail: u32, attributes: usize) -> u64 {
 
 pub(super) struct Attributes;
 
-/// A plan for one filter as the plan of all.
+/// Turns the plan of one inner filter into that of the whole.
 fn plan_of_all(
     detail: u32,
     plan: impl Fn(Kind) -> Result<Plan, PlanError>,
@@ -120,13 +120,13 @@ impl Plan {
 }
 
 impl Variant {
-    /// What a plan may take of `bytes` bytes for a whole filter of rows with so many attributes: a plan is
-    /// for one of its filters. All of them in kinds that take keys.
+    /// Returns the bytes to plan with, of `bytes` bytes for a whole filter of rows with this many attributes, since a
+    /// plan is for one of its filters. For other kinds, all of them.
     pub fn share(self, attributes: usize, bytes: u64) -> u64 {
         if !self.kind().rows() {
             return bytes;
         }
-        // Parts are whole blocks of 64 bytes, and that of the tags is one.
+        // Parts are whole blocks of 64 bytes, and so is that of the tags.
         bytes / shares(self.detail(), attributes) / 64 * 64
     }
 }

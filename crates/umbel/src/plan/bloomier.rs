@@ -11,19 +11,19 @@ use crate::math::bloomier::{self, ARITY};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// Most shards: a seed of each stands in the header. Part of the format.
+/// The maximum number of shards: the header has a seed for each. Part of the format.
 pub(crate) const MOST_SHARDS: u64 = 8_000;
-/// Most slots of a shard: a key's number fits in three bytes while it is built. Part of the format.
+/// The maximum slots of a shard: a key's number fits in three bytes during the build. Part of the format.
 pub(crate) const MOST_SLOTS: u64 = 1 << 24;
-/// Longest segment: a key's place in two of its segments comes from 18 bits each. Part of the format.
+/// The longest segment: a key's places in two of its segments come from 18 bits each. Part of the format.
 pub(crate) const MOST_SEGMENT: u32 = 1 << 18;
-/// Most bits of a fingerprint, of a value, and of both together.
+/// The maximum bits of a fingerprint, of a value, and of both together.
 pub(crate) const MOST_WIDTH: u32 = 64;
 
-/// Most keys of a shard that is planned: 75 MiB while it is built, and seldom more than 1.13 slots a key, for
-/// shards of several have at least half as many.
+/// The most keys planned for a shard: 75 MiB during the build, and rarely more than 1.13 slots per key, because the
+/// shards of a filter with several have at least half as many.
 const SHARD_KEYS: u64 = 3_000_000;
-/// Keys of all shards, each as full as its slots allow.
+/// The keys of all shards, each as full as its slots allow.
 const MOST_KEYS: u64 = MOST_SHARDS * (MOST_SLOTS / 9 * 8 - 20_000);
 
 /// How the slots of a bloomier filter are laid out.
@@ -74,7 +74,7 @@ impl Shape {
         u64::from(self.segments + (ARITY - 1)) * u64::from(self.length)
     }
 
-    /// Bits of a shard, with what fills its last block.
+    /// Bits of a shard, including the padding of its last block.
     pub(crate) fn shard_bits(&self) -> u64 {
         (self.slots() * u64::from(self.width())).next_multiple_of(BLOCK_BITS)
     }
@@ -104,15 +104,15 @@ pub(crate) fn check_widths(fingerprint: u32, value: u32) -> Result<(), PlanError
     check_field("value_bits", value.into(), width, "0 to 64, with the fingerprint 1 to 64")
 }
 
-/// The rate promised by a plan of a map without fingerprints: every key passes, and 1 is no rate.
+/// The promised rate of a map without fingerprints: every key passes, and 1 is not a valid rate.
 pub(crate) const ALL_PASS: f64 = 1.0f64.next_down();
 
-/// The rate with a fingerprint of so many bits.
+/// The rate with a fingerprint of this many bits.
 pub(crate) fn rate(fingerprint: u32) -> f64 {
     0.5f64.powi(fingerprint as i32)
 }
 
-/// The smallest plan for `keys` keys with slots of this detail.
+/// The smallest plan for `keys` keys with slots of this parameter.
 pub(crate) fn plan_for(keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
     let (fingerprint, value) = widths(detail);
     let shards = shards_for(keys)?;
@@ -126,7 +126,7 @@ pub(crate) fn plan_for(keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanErr
     Ok(Plan { kind: Kind::Bloomier, keys, fpp, bits, probes: ARITY, detail })
 }
 
-/// The parameter is the bits of the fingerprint, and in maps 256 times those of a value beside it.
+/// The parameter is the bits of the fingerprint, plus, for maps, 256 times the bits of the value.
 pub(super) struct Bloomier;
 
 impl Planner for Bloomier {
@@ -168,7 +168,7 @@ impl Planner for Bloomier {
         rate(widths(plan.detail).0)
     }
 
-    /// Every slot of a key not in the map is as random as its fingerprint.
+    /// For an absent key, every slot is as random as its fingerprint.
     fn spread(&self, plan: &Plan) -> Spread {
         Spread::fixed(plan.predicted_fpp())
     }

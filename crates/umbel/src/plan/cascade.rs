@@ -1,4 +1,4 @@
-//! Planning of the cascade kind: of its first level, and of those that correct it.
+//! Plans the cascade kind: its first level, and those that correct it.
 
 use core::ops::RangeInclusive;
 
@@ -11,23 +11,23 @@ use crate::prelude::*;
 
 /// The parameter of a cascade of levels.
 pub(crate) const LEVELS: u32 = 0;
-/// The parameter of one filter beside an exact list of those it wrongly catches.
+/// The parameter of one filter with an exact list of the keys that it wrongly catches.
 pub(crate) const LIST: u32 = 1;
 
-/// Most levels. Each halves what is left, so that keys of both lists are told apart by then but with a chance of
-/// 2⁻¹²⁷ each. Part of the format.
+/// The maximum number of levels. Each halves what is left, so that keys of both lists are told apart by then, except
+/// with a probability of 2⁻¹²⁷ each. Part of the format.
 pub(crate) const MOST_LEVELS: usize = 128;
 
 /// Bits of a key in an exact list: its hash.
 pub(crate) const LISTED_BITS: u64 = 128;
 
-/// Bits a key for each halving of the rate, in a filter of one probe or the best classic one: 1/ln 2.
+/// Bits per key for each halving of the rate, in a filter of one probe or the best classic one: 1/ln 2.
 const HALVING_BITS: f64 = core::f64::consts::LOG2_E;
 
-/// Bits of a level of `held` keys and all after it, when `others` keys of the other list have passed to it.
+/// Bits of a level of `held` keys and of all levels after it, if `others` keys of the other list have passed to it.
 ///
-/// At rate q the next level holds q times the others, and passes of the `held` are its others. With rate 1/2 from there on,
-/// these take (2 q·others + held)/ln 2 bits. So q is best at held/(2 ln 2·others), but at most 1/2.
+/// At rate q the next level holds q times `others`, and the `held` keys are its others. With rate 1/2 from there on,
+/// these levels take (2 q·others + held)/ln 2 bits. So the best q is held/(2 ln 2·others), but at most 1/2.
 fn bits_from(held: f64, others: f64) -> f64 {
     if held < 1.0 {
         return 0.0;
@@ -37,14 +37,14 @@ fn bits_from(held: f64, others: f64) -> f64 {
 }
 
 impl Plan {
-    /// A cascade for `included` keys that match and `excluded` ones that must not: no error on either, and on all
-    /// other keys a rate of at most `fpp`. With [`Form::List`](super::Form::List) one filter beside an exact list.
+    /// Plans a cascade for `included` keys that match and `excluded` keys that must not: no error on either, and a rate
+    /// of at most `fpp` on all other keys. With [`Form::List`](super::Form::List), one filter with an exact list.
     ///
-    /// The plan is that of the first level, at the rate for which everything together is smallest: `fpp`, or less
-    /// when so many are excluded that it costs less to catch fewer. With r and s keys included and excluded, s p of
-    /// them are caught at rate p. When these are as many as r or more, the levels after the first take about
-    /// (2 s p + r)/ln 2 bits, and p is best near r/(2 s ln 2), 0.72 r/s. When they are fewer, about
-    /// (log₂(r/(s p)) + 2.9)/ln 2 bits for each. The exact list takes 128 for each.
+    /// The plan is that of the first level, at the rate for which the total is smallest: `fpp`, or less if so many keys
+    /// are excluded that catching fewer is cheaper. With r keys included and s excluded, s p of them are caught at rate
+    /// p. If these are as many as r or more, the levels after the first take about (2 s p + r)/ln 2 bits, and the best
+    /// p is near r/(2 s ln 2), 0.72 r/s. If they are fewer, about (log₂(r/(s p)) + 2.9)/ln 2 bits for each. The exact
+    /// list takes 128 bits for each.
     ///
     /// J. Larisch, D. Choffnes, D. Levin, B. M. Maggs, A. Mislove, C. Wilson 2017, section IV,
     /// <https://doi.org/10.1109/SP.2017.17>, who give the first level r√2/s.
@@ -69,13 +69,13 @@ impl Plan {
         Ok(Self { fpp, ..smallest(fpp, cost, first)? })
     }
 
-    /// Bytes of a cascade whose first level this is, with all levels or the list after it: about, for the rate decides
-    /// how many keys there are.
+    /// Returns the approximate bytes of a cascade with this first level, including all levels or the list after it:
+    /// approximate, because the number of caught keys depends on chance.
     pub fn bytes_for_lists(&self, included: u64, excluded: u64) -> u64 {
         self.bytes() + (self.bits_after(included, excluded) / 8.0).ceil() as u64
     }
 
-    /// Bits of what comes after the first level.
+    /// Bits of everything after the first level.
     fn bits_after(&self, included: u64, excluded: u64) -> f64 {
         let caught = excluded as f64 * self.predicted_fpp();
         match self.detail {
@@ -94,7 +94,7 @@ fn smallest(
     /// 2^(−1/4).
     const QUARTER: f64 = 0.840_896_415_253_714_6;
     let mut best = plan(rate)?;
-    // The cost falls, then rises with every quarter of a halving; what a step of probes costs may hide that at first.
+    // The cost falls, then rises with each quarter of a halving; a step in the number of probes may hide that at first.
     let mut worse = 0;
     while worse < 8 {
         rate *= QUARTER;
@@ -112,9 +112,9 @@ fn first_level(keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
     Ok(Plan { kind: Kind::Cascade, detail, ..plan })
 }
 
-/// The plan of a level after the first, of `held` keys, when `others` keys of the other list have passed to it: at the
-/// rate, at most 1/2, for which it and all after it are smallest, or the lowest that its whole blocks give. A
-/// level of a few keys has a block all the same, and then lets hardly a key pass.
+/// The plan of a level after the first, with `held` keys, if `others` keys of the other list have passed to it: at the
+/// rate, at most 1/2, for which it and all after it are smallest, or at the lowest that its whole blocks give. Even a
+/// level of a few keys has a whole block, and then lets hardly any key pass.
 pub(crate) fn next_level(held: u64, others: u64) -> Result<Plan, PlanError> {
     let cost = |plan: &Plan| {
         let caught = others as f64 * plan.predicted_fpp();
@@ -124,7 +124,7 @@ pub(crate) fn next_level(held: u64, others: u64) -> Result<Plan, PlanError> {
     plain::lowest_rate(held, plan.bytes())
 }
 
-/// An error about the blocked kind, told of this one.
+/// Turns an error about the blocked kind into one about this kind.
 fn ours(error: PlanError) -> PlanError {
     match error {
         PlanError::FppOutOfReach { fpp, .. } => {
@@ -134,7 +134,7 @@ fn ours(error: PlanError) -> PlanError {
     }
 }
 
-/// The planner's plans are for keys that match alone; what is excluded comes on top.
+/// Plans for the matching keys alone; what is excluded is added to that.
 pub(super) struct Cascade;
 
 impl Planner for Cascade {

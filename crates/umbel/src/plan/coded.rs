@@ -1,4 +1,4 @@
-//! Planning of the coded kind: how wide the codes are, and how many buckets.
+//! Plans the coded kind: the width of codes, and the number of buckets.
 
 use core::ops::RangeInclusive;
 
@@ -11,15 +11,15 @@ use crate::math::{Spread, spread};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// Used cells over all, at most, when as full as planned. Above, few bits are saved and walks grow fast: of 42 cells a
-/// bucket, 1.5 buckets are looked at with 7/8 of all cells used, 5.6 with 19/20; of 20 cells, 2.4 with 7/8.
+/// The maximum share of used cells as planned. Above it, few bits are saved and walks grow fast: with 42 cells per
+/// bucket, a walk visits 1.5 buckets with 7/8 of all cells used and 5.6 with 19/20; with 20 cells, 2.4 with 7/8.
 pub(crate) const MOST_LOAD: f64 = 0.875;
 
 const DETAILS: &str = "the bits of a code, 2 to 40; 0 chooses them by the rate";
 
 pub(super) struct Coded;
 
-/// Keys a bucket, at most, with codes of so many bits at a rate; 0 when not even few keep it.
+/// The most keys per bucket with codes of this many bits at a rate; 0 if not even a few keep it.
 fn load_for(rate: f64, code: u32) -> f64 {
     // The rate is at least λ/(2^c − 1).
     let most = f64::from(cells(code)) * MOST_LOAD;
@@ -42,10 +42,10 @@ impl Planner for Coded {
     fn for_keys(&self, keys: u64, rate: f64, detail: u32) -> Result<Plan, PlanError> {
         let detail = match detail {
             0 => {
-                // The narrowest codes with which tables may be as full as they can be, or one bit less and emptier.
+                // The narrowest codes with which tables may be as full as possible, or one bit less and emptier tables.
                 let full = |code: u32| {
                     let load = f64::from(cells(code)) * MOST_LOAD;
-                    // Asked first, for it needs no walk.
+                    // Checked first: it needs no walk.
                     load / codes(code) as f64 <= rate && fpp(load, code) <= rate
                 };
                 let wide = (2..=MOST_CODE).find(|&code| full(code)).unwrap_or(MOST_CODE);
@@ -58,7 +58,7 @@ impl Planner for Coded {
             let bits = buckets.saturating_mul(BLOCK_BITS);
             Plan { kind: Kind::Coded, keys, fpp: rate, bits, probes: 1, detail }
         };
-        // Less than a key for 8 buckets is 4,096 bits a key.
+        // Less than a key per 8 buckets is 4,096 bits per key.
         let load = if detail < 2 { 0.0 } else { load_for(rate, detail) };
         if load < 0.125 {
             return Err(match detail {
@@ -69,7 +69,7 @@ impl Planner for Coded {
         let buckets = (keys as f64 / load).ceil().max(1.0);
         check_bits(buckets * BLOCK_BITS as f64)?;
         let mut buckets = buckets as u64;
-        // The spread of large tables is small, and solved for in steps as small.
+        // The spread of large tables is small, and the search takes equally small steps.
         let step = if keys < SURE_FROM { 1 } else { 1 + buckets / 10_000 };
         while plan(buckets).promised_fpp() > rate {
             buckets += step;
@@ -78,8 +78,8 @@ impl Planner for Coded {
         Ok(plan(buckets))
     }
 
-    /// With all buckets that there are, and the widest codes that leave cells free as planned: a bit more halves the
-    /// rate, and costs less than twice the codes compared.
+    /// Uses all buckets, and the widest codes that leave cells free as planned: one more bit halves the rate, and costs
+    /// less than twice the codes compared.
     fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
         let buckets = bytes.min(MAX_BITS / 8) / BLOCK_BYTES;
         if buckets == 0 {

@@ -1,4 +1,4 @@
-//! Planning of the counting kind: a blocked filter with a counter in place of each bit.
+//! Plans the counting kind: a blocked filter with a counter in place of each bit.
 
 use core::ops::RangeInclusive;
 
@@ -10,10 +10,10 @@ use crate::math::Spread;
 
 pub(super) struct Counting;
 
-/// What counters may have; the range names the ends.
+/// The valid widths of counters; the range gives the ends.
 const WIDTHS: &str = "4, 8 or 16 bits per counter";
 
-/// The blocked plan with counters of so many bits.
+/// The blocked plan with counters of this many bits.
 fn counting(plan: Result<Plan, PlanError>, detail: u32) -> Result<Plan, PlanError> {
     let plan = plan.map_err(|error| match error {
         PlanError::FppOutOfReach { fpp, .. } => {
@@ -26,7 +26,7 @@ fn counting(plan: Result<Plan, PlanError>, detail: u32) -> Result<Plan, PlanErro
     Ok(Plan { kind: Kind::Counting, bits, detail, ..plan })
 }
 
-/// The blocked plan for a share of the bytes; an error tells of all of them.
+/// The blocked plan for a share of the bytes; errors mention all of them.
 fn in_bytes(
     bytes: u64,
     detail: u32,

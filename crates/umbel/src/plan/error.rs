@@ -1,67 +1,67 @@
-//! Why there is no such plan.
+//! Why a plan is impossible.
 
 use super::Kind;
 use crate::error::{FieldError, OutOfMemory};
 
-/// Why a filter cannot be planned, or made as planned.
+/// Why a filter cannot be planned, or allocated as planned.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// A false-positive probability outside (0, 1).
+    /// The false positive rate is outside (0, 1).
     #[error("fpp {0} is not a probability between 0 and 1 (both excluded); 0.01 is 1 %")]
     Fpp(f64),
-    /// A plan for no keys.
+    /// The plan is for no keys.
     #[error("zero keys: a filter is planned for at least 1 key")]
     ZeroKeys,
-    /// More bits than a filter may have.
+    /// The filter would need more bits than [`MAX_BITS`](super::MAX_BITS).
     #[error("the filter would need {bits:.3e} bits; at most {} are supported", super::MAX_BITS)]
     TooLarge {
-        /// Bits the goal asks for.
+        /// The bits needed.
         bits: f64,
     },
-    /// Less memory than one block.
+    /// The memory is smaller than one block.
     #[error(
         "{bytes} bytes are too few for such a filter; the smallest has 64 bytes, of some kinds more"
     )]
     MemoryTooSmall {
-        /// Bytes offered.
+        /// The bytes given.
         bytes: u64,
     },
-    /// So many keys in so few bits that the filter would let everything pass.
+    /// There are so many keys for the bits that every key would pass.
     #[error(
         "{keys} keys in {bits} bits: every key would pass; give the filter at least one bit per key"
     )]
     TooManyKeys {
-        /// Keys planned for.
+        /// The keys to plan for.
         keys: u64,
-        /// Bits there are.
+        /// The bits available.
         bits: u64,
     },
-    /// So many keys in the first link of a scalable filter that it could promise no rate.
+    /// There are so many keys for the first link of a scalable filter that it could promise no rate.
     #[error(
         "{keys} keys in {bits} bits: at least half of all keys would pass this first link of a scalable filter, \
          and in the end all; give it at least 3 bits per key"
     )]
     FirstLinkTooSmall {
-        /// Keys planned for.
+        /// The keys to plan for.
         keys: u64,
-        /// Bits there are.
+        /// The bits available.
         bits: u64,
     },
-    /// More keys than a kind that is built at once takes.
+    /// There are more keys than a filter of a kind that is built at once can have.
     #[error(
         "{keys} keys; {} {kind} filter is built from at most {most}; build several, each from a part of them",
         kind.article()
     )]
     TooManyAtOnce {
-        /// The kind asked for.
+        /// The requested kind.
         kind: Kind,
-        /// Keys planned for.
+        /// The keys to plan for.
         keys: u64,
-        /// The most it can be built of.
+        /// The maximum number of keys.
         most: u64,
     },
-    /// A rate that this kind cannot reach with any sensible number of bits.
+    /// The kind cannot reach this rate with any sensible number of bits.
     #[error("{} {kind} filter cannot reach fpp {fpp:e}: {}", kind.article(), match kind {
         Kind::Stable => "plan a window, or a kind that forgets nothing",
         Kind::Scalable => "plan it for more keys, so that it grows less often, or plan a classic one",
@@ -69,45 +69,45 @@ pub enum PlanError {
         _ => "plan a classic one",
     })]
     FppOutOfReach {
-        /// The kind asked for.
+        /// The requested kind.
         kind: Kind,
-        /// The rate asked for.
+        /// The requested rate.
         fpp: f64,
     },
-    /// A number of probes outside what the kind supports.
+    /// The kind does not support this number of probes.
     #[error("{probes} probes per key; 1 to {} are supported", super::MAX_PROBES)]
     Probes {
-        /// Probes asked for or found.
+        /// The probes requested or found.
         probes: u64,
     },
-    /// A kind's own parameter outside what it may be.
+    /// The kind's own parameter is out of range.
     #[error("{kind}:{found}: expected {expected}")]
     Detail {
-        /// The kind asked for.
+        /// The requested kind.
         kind: Kind,
-        /// The parameter asked for.
+        /// The requested parameter.
         found: u32,
-        /// What would be right.
+        /// What would be valid.
         expected: &'static str,
     },
-    /// A plan of one kind given to another.
+    /// The plan is for another kind.
     #[error("the plan is for {} {found} filter, not {} {expected} one", found.article(), expected.article())]
     Kind {
-        /// Kind being built.
+        /// The kind being made.
         expected: Kind,
         /// Kind of the plan.
         found: Kind,
     },
-    /// A filter of a kind that is built at once, made without its keys.
+    /// A filter of a kind that is built at once cannot be made without its keys.
     #[error("{article} {0} filter is built from all its keys at once; build it from them", article = .0.article())]
     BuiltAtOnce(Kind),
-    /// A filter of rows, made without names for their values.
+    /// A filter of rows cannot be made without names for their values.
     #[error("a filter of rows needs the names of its attributes; name each")]
     Unnamed,
-    /// A number that contradicts the others.
+    /// A number contradicts the others.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// The memory for the filter could not be had.
+    /// The memory for the filter could not be allocated.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
 }

@@ -1,4 +1,4 @@
-//! The kinds of filters, by name and number, and what can be done with each.
+//! The kinds of filters: their names, numbers and abilities.
 
 use core::fmt;
 use core::str::FromStr;
@@ -6,32 +6,32 @@ use core::str::FromStr;
 use super::{PlanError, Tags, attributes, bloomier, planner_of};
 use crate::prelude::*;
 
-/// The kinds of filters there are.
+/// A kind of filter, numbered as in files. [`Display`](core::fmt::Display) gives its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u16)]
 pub enum Kind {
-    /// One cache line a key: the fastest.
+    /// One cache line per key: the fastest.
     Blocked = 1,
-    /// Bloom's own: the fewest bits.
+    /// Bloom's original: the fewest bits of the Bloom kinds.
     Classic = 2,
-    /// One slice of the bits for each probe.
+    /// A classic filter with a slice of the bits for each probe.
     Sliced = 3,
     /// A counter in place of each bit of a blocked filter: keys can be removed.
     Counting = 4,
-    /// Grows: a chain of blocked filters, their error bounded over all growth.
+    /// Grows without a bound: a chain of blocked filters, whose total error is bounded.
     Scalable = 5,
-    /// Forgets old keys: a stream without end in constant space.
+    /// Forgets old keys gradually: for an endless stream in constant space.
     Stable = 6,
-    /// Remembers the last keys and forgets older ones.
+    /// Remembers the most recent keys and forgets older ones.
     Window = 7,
-    /// Built at once from all its keys: the smallest, and a map to values.
+    /// Built once from all its keys: the smallest, and also a map to values.
     Bloomier = 8,
-    /// Rows of several attributes, any of which can be asked.
+    /// Rows of several attributes: queries name any subset of them.
     Attributes = 9,
-    /// Hash-coded cells: a table of short codes, the error set by their width.
+    /// A table of short codes, whose width sets the rate.
     Coded = 10,
-    /// Built at once from keys that match and keys that must not: no error on either.
+    /// Built once from keys that match and keys that must not: no error on either.
     Cascade = 11,
 }
 
@@ -55,7 +55,7 @@ impl Kind {
         Self::ALL.into_iter().find(|&kind| kind as u16 == id)
     }
 
-    /// The name used on the command line and in messages.
+    /// Returns the name used on the command line and in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Blocked => "blocked",
@@ -72,33 +72,33 @@ impl Kind {
         }
     }
 
-    /// The article in front of its name: an attributes filter.
+    /// The indefinite article for its name: "an" attributes filter.
     pub(crate) fn article(self) -> &'static str {
         if self == Self::Attributes { "an" } else { "a" }
     }
 
-    /// Whether it takes keys one by one; other kinds are [built at once](Self::built_at_once), or take
+    /// Returns whether it accepts keys one by one; other kinds are [built at once](Self::built_at_once), or hold
     /// [rows](Self::rows).
     pub fn inserts(self) -> bool {
         !self.rows() && !self.built_at_once()
     }
 
-    /// Whether it is built at once from all its keys, and takes no more.
+    /// Returns whether it is built once from all its keys, and accepts no more.
     pub fn built_at_once(self) -> bool {
         matches!(self, Self::Bloomier | Self::Cascade)
     }
 
-    /// Whether it takes rows of values with names, instead of keys.
+    /// Returns whether it holds rows of named values instead of keys.
     pub fn rows(self) -> bool {
         matches!(self, Self::Attributes)
     }
 
-    /// Whether keys can be taken out of it again.
+    /// Returns whether keys can be removed.
     pub fn removes(self) -> bool {
         matches!(self, Self::Counting)
     }
 
-    /// What its payload is made of, and its fill counts.
+    /// Returns what its payload is made of, and what its fill counts.
     pub fn cells(self) -> &'static str {
         match self {
             Self::Counting => "counters",
@@ -107,12 +107,12 @@ impl Kind {
         }
     }
 
-    /// Whether its bits depend on the order in which keys are inserted.
+    /// Returns whether its bits depend on the order of insertions.
     pub fn in_order(self) -> bool {
         matches!(self, Self::Scalable | Self::Stable | Self::Window | Self::Coded)
     }
 
-    /// What `keys` of its plans are.
+    /// Returns the meaning of `keys` in its plans.
     pub fn capacity(self) -> Capacity {
         match self {
             Self::Scalable => Capacity::First,
@@ -122,16 +122,16 @@ impl Kind {
     }
 }
 
-/// What [`Plan::keys`](super::Plan::keys) counts in a kind.
+/// The meaning of [`Plan::keys`](super::Plan::keys) for a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Capacity {
-    /// The most it holds at its rate.
+    /// The most keys it holds at its rate.
     Most,
-    /// What it takes before it grows; its rate holds for any number.
+    /// The keys it accepts before it grows; its rate holds for any number.
     First,
-    /// The last ones inserted, which it remembers (a stable filter each with a chance of at least 99 %); it takes
-    /// any number, forgets older ones, and its rate holds.
+    /// The most recent keys, which it remembers (a stable filter each with a probability of at least 99 %). It accepts
+    /// any number, forgets older ones, and keeps its rate.
     Last,
 }
 
@@ -149,24 +149,24 @@ impl FromStr for Kind {
     }
 }
 
-/// Why a text names no kind.
+/// Why a text does not name a kind.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseKindError {
     /// No kind has this name.
     #[error("no such kind; the kinds are {}", Kind::ALL.map(Kind::name).join(", "))]
     Name,
-    /// What follows the colon is no number.
+    /// The text after the colon is not a number.
     #[error("the part after {0}: must be a whole number")]
     Parameter(Kind),
-    /// A number that this kind's parameter cannot be.
+    /// The number is not a valid parameter of this kind.
     #[error(transparent)]
     Plan(#[from] PlanError),
 }
 
-/// A kind with its own parameter: what a plan is asked for. From a [`Kind`] it is the one with the usual parameter.
+/// A kind with its own parameter, as planned. Converting a [`Kind`] gives the usual parameter.
 ///
-/// Written `kind` or `kind:parameter`, such as `blocked` or `bloomier:12`; the parameter is that of files.
+/// Written `kind` or `kind:parameter`, such as `blocked` or `bloomier:12`, with the parameter as in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Variant {
@@ -178,7 +178,7 @@ pub enum Variant {
     Sliced,
     /// A counting filter.
     Counting {
-        /// Bits of a counter: 4 (the usual), 8 or 16.
+        /// Bits of a counter: 4 (usual), 8 or 16.
         counter_bits: u32,
     },
     /// A scalable filter.
@@ -198,21 +198,21 @@ pub enum Variant {
     },
     /// A bloomier filter, or a map.
     Bloomier {
-        /// Bits of a fingerprint: 1 to 64, or as many as the rate asks for; in maps also 0.
+        /// Bits of a fingerprint: 1 to 64, or `None` for as many as the rate needs; 0 is possible in maps.
         fingerprint_bits: Option<u32>,
-        /// Bits of a value beside it, 0 to 64; of maps alone.
+        /// Bits of a value, 0 to 64; above 0 only in maps.
         value_bits: u32,
     },
     /// A filter of rows.
     Attributes {
         /// Which joint tags rows have; usually one of the whole row.
         tags: Tags,
-        /// Whether the filters inside are classic, not blocked: fewer bits, more cache lines.
+        /// Whether the inner filters are classic, not blocked: fewer bits, more cache lines.
         classic: bool,
     },
     /// A coded filter.
     Coded {
-        /// Bits of a code: 2 to 40, or as the rate asks for.
+        /// Bits of a code: 2 to 40, or `None` for as many as the rate needs.
         code_bits: Option<u32>,
     },
     /// A cascade.
@@ -226,9 +226,9 @@ pub enum Variant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Growth {
-    /// Each link is for twice the keys of the one before: the usual.
+    /// Each link is for twice the keys of the one before: the default.
     Doubling = 0,
-    /// All links are for as many keys.
+    /// All links are for equally many keys.
     Even = 1,
 }
 
@@ -236,14 +236,14 @@ pub enum Growth {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Form {
-    /// More levels: the usual.
+    /// More levels: the default.
     Levels = 0,
-    /// An exact list of the keys excluded that the first level lets pass.
+    /// An exact list of the excluded keys that the first level lets pass.
     List = 1,
 }
 
 impl Variant {
-    /// Its kind.
+    /// Returns its kind.
     pub const fn kind(self) -> Kind {
         match self {
             Self::Blocked => Kind::Blocked,
@@ -260,7 +260,7 @@ impl Variant {
         }
     }
 
-    /// Its parameter as a number, as in files; 0 where it has none, or leaves it to the plan.
+    /// Its parameter as a number, as in files; 0 if it has none, or leaves it to the plan.
     pub(crate) const fn detail(self) -> u32 {
         match self {
             Self::Blocked | Self::Classic | Self::Sliced => 0,
@@ -283,14 +283,14 @@ impl Variant {
         }
     }
 
-    /// Checks that the parameter is one that the kind has, before it is made a number.
+    /// Checks that the parameter is valid for the kind, before it becomes a number.
     pub(crate) fn check(self) -> Result<(), PlanError> {
         let wrong = match self {
             Self::Bloomier { fingerprint_bits, value_bits } => {
                 let most = bloomier::MOST_WIDTH;
                 let wide =
                     [fingerprint_bits.unwrap_or(1), value_bits].into_iter().find(|w| *w > most);
-                // Of a map the fingerprint is never left to the rate.
+                // For a map, the fingerprint is never left to the rate.
                 let none = fingerprint_bits.map_or(value_bits > 0, |bits| bits + value_bits == 0);
                 wide.or(none.then_some(0))
             }
@@ -306,7 +306,7 @@ impl Variant {
         }
     }
 
-    /// The variant of a kind with a parameter as files have it.
+    /// The variant of a kind, by its parameter in files.
     pub(crate) fn of(kind: Kind, detail: u32) -> Result<Self, PlanError> {
         let (possible, expected) = planner_of(kind).details();
         if !possible.contains(&detail) {

@@ -1,8 +1,9 @@
-//! From a goal to the parameters of a filter: any two of keys, fpp and memory give the third.
+//! From a goal to the parameters of a filter: any two of keys, rate and memory give the third.
 //!
-//! Plans keep their promise, by the exact formulas of [`math`](crate::math), rounding included: for 100,000 keys or more the
-//! rate that a full filter computes from its own bits is at most the rate asked for with a probability of at least 99.9 %;
-//! for fewer the expectation is, and [`Plan::fpp_spread`] gives how far single filters are from it.
+//! Plans keep their promise by the exact formulas of [`math`](crate::math), including rounding. For 100,000 keys or
+//! more, the rate that a full filter computes from its own bits is at most the planned rate with a probability of at
+//! least 99.9 %. For fewer keys the expected rate is at most the planned one, and [`Plan::fpp_spread`] gives how far
+//! single filters are from it.
 
 mod attributes;
 pub(crate) mod bloomier;
@@ -33,32 +34,31 @@ use crate::math::Spread;
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// Most bits of a filter: 2⁴⁸, 32 TiB.
+/// The maximum bits of a filter: 2⁴⁸, 32 TiB.
 pub const MAX_BITS: u64 = 1 << 48;
 pub use crate::math::MAX_PROBES;
-/// From so many keys on, plain filters are sized for half, a quarter, … of their keys, down to 100,000 to 200,000, and
-/// doubled: filters of keys apart by a power of two then fold to each other. A size is rounded up by one unit of the
-/// smallest, 0.4 % at a rate of 0.5, 0.05 % at 0.01; and has the margin of the smallest, though the rate of larger filters
-/// varies less.
+/// From this many keys on, plain filters are sized for half, a quarter, … of their keys, down to 100,000 to 200,000,
+/// and then doubled, so that filters for numbers of keys that differ by a power of two fold to each other. A size is
+/// rounded up by one unit of the smallest size: 0.4 % at a rate of 0.5, 0.05 % at 0.01. It also has the margin of the
+/// smallest, though the rates of larger filters vary less.
 const MERGE_FROM: u64 = 100_000;
-/// How far above its mean the rate of parts of 100,000 keys and more may be promised, at most: 10 % are 1.3 % of the bits
-/// of a blocked filter at 1e-4. Below that rate blocked filters of so few keys vary more: their margin would cost 4.6 % of
-/// the bits at 1e-6 and twice the memory at 1e-9, however many keys there are.
+/// The most by which the promised rate of parts of 100,000 keys and more may exceed its mean: 10 % are 1.3 % of the
+/// bits of a blocked filter at 1e-4. Below that rate, blocked filters of so few keys vary more; their margin would cost
+/// 4.6 % of the bits at 1e-6 and twice the memory at 1e-9, however many keys there are.
 const MOST_MARGIN: f64 = 1.1;
-/// So those are doubled from parts that need no more than this: at 1e-6 from some 50 million keys on.
+/// So those are doubled from parts whose margin is no more than this: at 1e-6 from some 50 million keys on.
 const LEAST_MARGIN: f64 = 1.02;
-/// From so many keys on a full filter keeps the promised rate by its own bits with a probability of at least 99.9 %; smaller ones
-/// keep it in expectation.
+/// From this many keys on, a full filter keeps the promised rate by its own bits with a probability of at least 99.9 %;
+/// smaller ones keep it in expectation.
 const SURE_FROM: u64 = MERGE_FROM;
 
-/// What to build, and what it promises.
+/// A plan for a filter: its parameters and its promise.
 ///
-/// The plan of a scalable filter is for its first link: `keys`, `bits` and `probes` are those of the
-/// filter before it grows. Only `fpp` is for all of it, however far it grows; [`link`](Self::link)
-/// tells what the links are planned for. That of an attributes filter is for the filter of each single
-/// attribute: `keys` rows, with as many different values at most; [`Variant::share`] tells how memory is shared.
-/// The plan of a cascade is for its first level: what is excluded
-/// comes on top, see [`for_lists`](Self::for_lists).
+/// The plan of a scalable filter is for its first link: `keys`, `bits` and `probes` are those of the filter before it
+/// grows. Only `fpp` is for the whole, however far it grows; [`link`](Self::link) returns the plans of the links. The
+/// plan of an attributes filter is for the filter of each single attribute: `keys` rows, with at most as many different
+/// values; [`Variant::share`] divides memory among the filters. The plan of a cascade is for its first level; what is
+/// excluded is added to it, see [`for_lists`](Self::for_lists).
 ///
 /// ```
 /// use umbel::{Kind, Plan};
@@ -75,27 +75,27 @@ pub struct Plan {
     pub(crate) fpp: f64,
     pub(crate) bits: u64,
     pub(crate) probes: u32,
-    /// The kind's own parameter, as in files; 0 where it has none.
+    /// The kind's own parameter, as in files; 0 if it has none.
     ///
     /// | kind | parameter |
     /// |---|---|
     /// | counting | bits of a counter: 4, 8 or 16 |
-    /// | scalable | 0: links double; 1: all are for as many keys |
+    /// | scalable | 0: links double; 1: all are for equally many keys |
     /// | stable | bits of a cell, 1 to 8 |
     /// | window | generations |
-    /// | attributes | [`Tags`] as a number, and 10 more where the filters inside are classic, not blocked |
-    /// | bloomier | bits of a fingerprint, and in maps 256 times the bits of a value beside it |
+    /// | attributes | [`Tags`] as a number, plus 10 if the inner filters are classic, not blocked |
+    /// | bloomier | bits of a fingerprint, plus, for maps, 256 times the bits of a value |
     /// | coded | bits of a code |
-    /// | cascade | 0: levels; 1: one filter beside an exact list |
+    /// | cascade | 0: levels; 1: one filter with an exact list |
     pub(crate) detail: u32,
 }
 
 impl Plan {
-    /// A plan of these very numbers, for a filter made to measure.
+    /// Makes a plan with exactly these numbers.
     ///
     /// # Errors
-    /// What does not go together: probes outside 1 to [`MAX_PROBES`], bits that are not whole blocks where the kind has
-    /// blocks, a parameter left to the plan ([`None`]).
+    /// A [`PlanError`] for numbers that do not fit together: probes outside 1 to [`MAX_PROBES`], bits that are not
+    /// whole blocks for a kind that has blocks, a parameter left to the plan ([`None`]).
     ///
     /// ```
     /// use umbel::{Plan, Variant};
@@ -119,56 +119,58 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Its kind.
+    /// Returns its kind.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Its kind with the kind's own parameter.
+    /// Returns its kind with the kind's own parameter.
     pub fn variant(&self) -> Variant {
         Variant::of(self.kind, self.detail).expect("plans are checked when they are made")
     }
 
-    /// Keys it is meant to hold; in the scalable kind, before it grows; in the window kind, the last
-    /// ones, which it remembers; in the stable kind, insertions through which it remembers a key with a
-    /// chance of at least 99 %; in the attributes kind, rows.
+    /// Returns the keys it is planned for. In the scalable kind, those before it grows; in the window kind, the most
+    /// recent keys, which it remembers; in the stable kind, the insertions through which it remembers a key with a
+    /// probability of at least 99 %; in the attributes kind, rows.
     pub fn keys(&self) -> u64 {
         self.keys
     }
 
-    /// The rate promised while it holds at most [`keys`](Self::keys) keys, in (0, 1), as [`for_keys`](Self::for_keys) says;
-    /// in the scalable, stable and window kinds, always; in the attributes kind, that of each of its filters.
+    /// Returns the rate promised while it holds at most [`keys`](Self::keys) keys, in (0, 1); see
+    /// [`for_keys`](Self::for_keys). In the scalable, stable and window kinds it holds always; in the attributes kind
+    /// it is that of each inner filter.
     pub fn fpp(&self) -> f64 {
         self.fpp
     }
 
-    /// Bits, m. A multiple of 512 in the kinds made of blocks; in the counting kind those of all counters, as many times
-    /// the bits of the blocked filter it converts to as a counter has bits; in the attributes kind, of each attribute's
-    /// filter.
+    /// Returns the bits, m. A multiple of 512 in the kinds made of blocks. In the counting kind, the bits of all
+    /// counters: those of the blocked filter it converts to, times the bits of a counter. In the attributes kind, the
+    /// bits of each attribute's filter.
     pub fn bits(&self) -> u64 {
         self.bits
     }
 
-    /// Probes a key, k, 1 to [`MAX_PROBES`]; 1 in the coded kind; in the bloomier kind the slots of a key, 3.
+    /// Returns the probes per key, k, 1 to [`MAX_PROBES`]; 1 in the coded kind; in the bloomier kind the slots of a
+    /// key, 3.
     pub fn probes(&self) -> u32 {
         self.probes
     }
 
-    /// The smallest filter that holds `keys` keys at a rate of at most `fpp`; a scalable one takes
-    /// them before it grows, and keeps the rate beyond. `kind` is a [`Kind`], or one with its own
-    /// parameter: a [`Variant`].
+    /// Plans the smallest filter that holds `keys` keys at a rate of at most `fpp`. A scalable filter accepts them
+    /// before it grows, and keeps the rate beyond. `kind` is a [`Kind`], or a [`Variant`]: a kind with its own
+    /// parameter.
     ///
-    /// From 100,000 keys on the rate of a full filter, computed from its own bits, is at most `fpp` with a probability of at least
-    /// 99.9 %; in the attributes kind, of each of its filters; in the stable kind, at any one time. The margin for that costs 0.1
-    /// to 0.7 % of the bits at rates down to 0.001 (stable and coded: up to 1.4 %), in filters of blocks 1.3 % at 1e-4 and 5 % at
-    /// 1e-6. With fewer keys the expectation is at most `fpp`, and about half of all filters exceed it, by what
-    /// [`fpp_spread`](Self::fpp_spread) tells.
+    /// From 100,000 keys on, the rate of a full filter, computed from its own bits, is at most `fpp` with a probability
+    /// of at least 99.9 % (in the attributes kind, for each inner filter; in the stable kind, at any one time). The
+    /// margin for that costs 0.1 to 0.7 % of the bits at rates down to 0.001 (stable and coded: up to 1.4 %); in
+    /// filters of blocks 1.3 % at 1e-4 and 5 % at 1e-6. With fewer keys the expected rate is at most `fpp`, and about
+    /// half of all filters exceed it, by as much as [`fpp_spread`](Self::fpp_spread) shows.
     ///
-    /// Costs milliseconds for the blocked kind, whose rate is a sum over block loads.
+    /// Takes milliseconds for the blocked kind, whose rate is a sum over block loads.
     ///
     /// # Errors
     /// [`PlanError::Fpp`], [`PlanError::ZeroKeys`], [`PlanError::TooLarge`] above 2⁴⁸ bits,
-    /// [`PlanError::FppOutOfReach`] when a filter of blocks would need more than 4,096 bits a key,
+    /// [`PlanError::FppOutOfReach`] if a filter of blocks would need more than 4,096 bits per key,
     /// [`PlanError::Detail`] for a parameter that the kind does not have.
     pub fn for_keys(kind: impl Into<Variant>, keys: u64, fpp: f64) -> Result<Self, PlanError> {
         check_fpp(fpp)?;
@@ -188,50 +190,51 @@ impl Plan {
         Ok(Plan { keys, bits: part.bits << doublings, ..part })
     }
 
-    /// The lowest rate for `keys` keys in at most `bytes` bytes of filter, promised as by [`for_keys`](Self::for_keys); a
-    /// scalable one keeps within `bytes` until it has taken `keys` keys and grows. Blocks have as many probes as a plan for keys gives them: a
-    /// multiple of 8, which is several times faster, where it costs at most 2.5 % of the bits.
+    /// Plans the lowest rate for `keys` keys in at most `bytes` bytes, promised as by [`for_keys`](Self::for_keys). A
+    /// scalable filter stays within `bytes` until it has accepted `keys` keys and grows. Filters of blocks have as many
+    /// probes as a plan for keys gives them: a multiple of 8, which is several times faster, if that costs at most 2.5
+    /// % of the bits.
     ///
     /// # Errors
-    /// [`PlanError::ZeroKeys`], [`PlanError::MemoryTooSmall`] under 64 bytes, [`PlanError::TooManyKeys`] when
-    /// the keys would fill every bit (the rate would round to 1), [`PlanError::FirstLinkTooSmall`] when
-    /// half of all keys would pass the first link of a scalable filter, [`PlanError::Detail`].
+    /// [`PlanError::ZeroKeys`], [`PlanError::MemoryTooSmall`] under 64 bytes, [`PlanError::TooManyKeys`] if the keys
+    /// would fill every bit (the rate would round to 1), [`PlanError::FirstLinkTooSmall`] if half of all keys would
+    /// pass the first link of a scalable filter, [`PlanError::Detail`].
     pub fn for_memory(kind: impl Into<Variant>, keys: u64, bytes: u64) -> Result<Self, PlanError> {
         check_keys(keys)?;
         let (planner, detail) = planner(kind.into())?;
         planner.for_memory(keys, bytes, detail)
     }
 
-    /// The most keys that fit in `bytes` bytes of filter at a rate of at most `fpp`, promised as by
-    /// [`for_keys`](Self::for_keys); in a scalable one, before it grows.
+    /// Plans the most keys that fit in `bytes` bytes at a rate of at most `fpp`, promised as by
+    /// [`for_keys`](Self::for_keys); for a scalable filter, before it grows.
     ///
     /// # Errors
-    /// [`PlanError::Fpp`]; [`PlanError::MemoryTooSmall`] when not even one key fits; [`PlanError::Detail`].
+    /// [`PlanError::Fpp`]; [`PlanError::MemoryTooSmall`] if not even one key fits; [`PlanError::Detail`].
     pub fn for_capacity(kind: impl Into<Variant>, fpp: f64, bytes: u64) -> Result<Self, PlanError> {
         check_fpp(fpp)?;
         let (planner, detail) = planner(kind.into())?;
         planner.for_capacity(fpp, bytes, detail)
     }
 
-    /// The rate that the formulas give for `keys` keys in `bits` bits with `probes` probes.
+    /// Returns the rate that the formulas predict for the planned keys, bits and probes.
     pub fn predicted_fpp(&self) -> f64 {
         self.predicted_fpp_at(self.keys)
     }
 
-    /// The rate that the formulas give when the filter holds `keys` keys.
+    /// Returns the rate that the formulas predict if the filter holds `keys` keys.
     ///
-    /// A scalable filter is taken to have grown so far that each link but the last has its planned
-    /// keys; the few that pass a link while it fills are left out. The rate at which it can grow no
-    /// more is that of any more keys. Plans each link, at some milliseconds each.
+    /// A scalable filter is assumed to have grown so far that each link but the last has its planned keys, ignoring the
+    /// few that pass a link while it fills. Once it cannot grow, the rate stays the same for more keys. Plans each
+    /// link, at some milliseconds each.
     pub fn predicted_fpp_at(&self, keys: u64) -> f64 {
         planner_of(self.kind).predicted_fpp_at(self, keys)
     }
 
-    /// How the rate that a full filter computes from its own bits, [`Receipt::fpp`](crate::Receipt::fpp), varies over
-    /// hashings. Of a scalable filter that of its first link; of an attributes filter that of each of its filters; of a
-    /// stable one, that of the stable point, at most.
+    /// Returns how the rate that a full filter computes from its own bits, [`Receipt::fpp`](crate::Receipt::fpp),
+    /// varies over hashings: for a scalable filter that of its first link; for an attributes filter that of each inner
+    /// filter; for a stable filter an upper bound, at the stable point.
     ///
-    /// The deviation falls as 1/√`keys`. In percent of the rate:
+    /// The deviation falls with 1/√`keys`. In percent of the rate:
     ///
     /// | keys | kind | 0.1 | 0.01 | 0.001 | 1e-6 |
     /// |---|---|---|---|---|---|
@@ -242,8 +245,8 @@ impl Plan {
     /// | 100,000 | blocked | 0.25 | 0.73 | 1.1 | 8.5 |
     /// | 100,000 | classic | 0.25 | 0.39 | 0.46 | 0.65 |
     ///
-    /// By the formulas of [`math::spread`](crate::math::spread), which 2,000 filters confirm to 3 % from 1,000 keys on (at 1e-6
-    /// to 10 %); of blocked filters for 100 keys they give up to 1.5 times as much as there is.
+    /// Computed by the formulas of [`math::spread`](crate::math::spread), which 2,000 filters confirm to within 3 %
+    /// from 1,000 keys on (at 1e-6, 10 %); for blocked filters of 100 keys they overstate it up to 1.5 times.
     ///
     /// ```
     /// # use umbel::{Kind, Plan};
@@ -256,9 +259,9 @@ impl Plan {
         planner_of(self.kind).spread(self)
     }
 
-    /// The rate this plan promises: from [`SURE_FROM`] keys on what 99.9 % of all full filters keep by their own bits,
-    /// below that what they keep on average. Where sizes are doubled, with the margin of the smallest part, so that the
-    /// three questions answer each other.
+    /// The rate this plan promises: from [`SURE_FROM`] keys on, what 99.9 % of all full filters keep by their own bits;
+    /// below, what they keep on average. If sizes are doubled, with the margin of the smallest part, so that the three
+    /// planning functions agree.
     fn promised_fpp(&self) -> f64 {
         match self.keys < SURE_FROM {
             true => self.predicted_fpp(),
@@ -270,8 +273,8 @@ impl Plan {
         }
     }
 
-    /// The rate that the filter keeps: with `keys` keys in it, as [`predicted_fpp`](Self::predicted_fpp); of a kind
-    /// that grows or forgets for all time, the promised one.
+    /// Returns the rate that the filter keeps: with the planned keys, [`predicted_fpp`](Self::predicted_fpp); for a
+    /// kind that grows or forgets, always the promised rate.
     pub fn kept_fpp(&self) -> f64 {
         match self.kind.capacity() {
             Capacity::Most => self.predicted_fpp(),
@@ -279,15 +282,15 @@ impl Plan {
         }
     }
 
-    /// Bytes of the filter's bits.
+    /// Returns the bytes of the filter's bits.
     pub fn bytes(&self) -> u64 {
         self.bits.div_ceil(BLOCK_BITS) * BLOCK_BYTES
     }
 
-    /// Bytes of the bits when the filter holds `keys` keys: of a scalable one all links that these take, of others
-    /// [`bytes`](Self::bytes).
+    /// Returns the bytes of the bits if the filter holds `keys` keys: for a scalable filter those of all links that it
+    /// needs, for others [`bytes`](Self::bytes).
     ///
-    /// As far as it can grow; plans each link, at some milliseconds each.
+    /// Counts only as far as the filter can grow. Plans each link, at some milliseconds each.
     pub fn bytes_at(&self, keys: u64) -> u64 {
         if self.kind != Kind::Scalable {
             return self.bytes();
@@ -303,27 +306,27 @@ impl Plan {
         bytes
     }
 
-    /// m / n at the planned keys.
+    /// Returns m / n, with the planned keys.
     pub fn bits_per_key(&self) -> f64 {
         self.bits as f64 / self.keys as f64
     }
 
-    /// What link `index` (from 0) of a scalable filter of this plan is planned for: a blocked filter
-    /// for `keys`·2^`index` keys at `fpp`/2^(`index` + 1); with [`Growth::Even`] for `keys` keys at
-    /// `fpp`·(6/π²)/(`index` + 1)². Either way these rates sum to less than `fpp`, since 1/2 + 1/4 + … = 1
-    /// and 1 + 1/4 + 1/9 + … = π²/6; and the chance that a key passes any link is at most their sum.
+    /// Returns the plan of link `index` (from 0) of a scalable filter with this plan: a blocked filter for
+    /// `keys`·2^`index` keys at `fpp`/2^(`index` + 1); with [`Growth::Even`] for `keys` keys at `fpp`·(6/π²)/(`index` +
+    /// 1)². Either way these rates sum to less than `fpp`, since 1/2 + 1/4 + … = 1 and 1 + 1/4 + 1/9 + … = π²/6; and
+    /// the probability that a key passes any link is at most their sum.
     ///
-    /// While a link fills, keys that pass it set no bit and are not counted; the others are the more. It
+    /// While a link fills, keys that pass it set no bit and are not counted, so more than the planned keys reach it. It
     /// has bits for 1/(1 − its rate) times its keys, so that it keeps its rate with these.
     ///
-    /// P. Almeida, C. Baquero, N. Preguiça, D. Hutchison 2007, <https://doi.org/10.1016/j.ipl.2006.10.007>,
-    /// with growth s = 2 and tightening ratio r = 1/2. Links of one size are those of the dynamic filters
-    /// of D. Guo, J. Wu, H. Chen, Y. Yuan, X. Luo 2010, <https://doi.org/10.1109/TKDE.2009.57>, which all
-    /// have one rate too, so that theirs grows with the number of links; here it is bounded.
+    /// P. Almeida, C. Baquero, N. Preguiça, D. Hutchison 2007, <https://doi.org/10.1016/j.ipl.2006.10.007>, with growth
+    /// s = 2 and tightening ratio r = 1/2. Links of one size come from the dynamic filters of D. Guo, J. Wu, H. Chen,
+    /// Y. Yuan, X. Luo 2010, <https://doi.org/10.1109/TKDE.2009.57>; there all links also have one rate, so the total
+    /// grows with their number, while here it is bounded.
     ///
     /// # Errors
-    /// [`PlanError::Kind`] for a plan of another kind; [`PlanError::TooLarge`] and
-    /// [`PlanError::FppOutOfReach`] where the filter can grow no more.
+    /// [`PlanError::Kind`] for a plan of another kind; [`PlanError::TooLarge`] and [`PlanError::FppOutOfReach`] if the
+    /// filter cannot grow further.
     pub fn link(&self, index: u32) -> Result<Self, PlanError> {
         if self.kind != Kind::Scalable {
             return Err(PlanError::Kind { expected: Kind::Scalable, found: self.kind });
@@ -335,17 +338,17 @@ impl Plan {
         }
     }
 
-    /// What each generation of a window filter of this plan is planned for: a blocked filter for
-    /// ⌈`keys`/(G − 1)⌉ keys at 1 − (1 − `fpp`)^(1/G), G generations in all.
+    /// Returns the plan of each generation of a window filter with this plan: a blocked filter for ⌈`keys`/(G − 1)⌉
+    /// keys at 1 − (1 − `fpp`)^(1/G), with G generations in all.
     ///
     /// # Errors
-    /// [`PlanError::Kind`] for a plan of another kind, and what is wrong with one made by hand.
+    /// [`PlanError::Kind`] for a plan of another kind, and errors of plans made by hand.
     pub fn generation(&self) -> Result<Self, PlanError> {
         self.check(Kind::Window)?;
         Ok(window::generation(self))
     }
 
-    /// Keys and rate of a link. Part of the format.
+    /// The keys and rate of a link. Part of the format.
     pub(crate) fn link_goal(&self, index: u32) -> Result<(u64, f64), PlanError> {
         let fpp = scalable::link_fpp(self.fpp, index, self.detail);
         if self.detail == scalable::FIXED {
@@ -367,7 +370,7 @@ impl Plan {
         Self { keys: self.keys.max(other.keys), fpp: self.fpp.max(other.fpp), ..self }
     }
 
-    /// Whether this plan is for `kind` and its numbers are possible.
+    /// Checks that this plan is for `kind` and its numbers are possible.
     pub(crate) fn check(&self, kind: Kind) -> Result<(), PlanError> {
         if self.kind != kind {
             return Err(PlanError::Kind { expected: kind, found: self.kind });
@@ -382,8 +385,8 @@ impl Plan {
     }
 }
 
-/// How often a plan doubles its smallest part, of a filter with this spread: as often as it may, or so that the margin of
-/// the part is small.
+/// How often a plan doubles its smallest part, for a filter with this spread: as often as allowed, or until the part's
+/// margin is small.
 fn doublings(most: u32, spread: Spread) -> u32 {
     let within = |doublings: u32, margin: f64| {
         spread.resized((-f64::from(doublings)).exp2()).upper() <= margin * spread.mean
@@ -402,7 +405,7 @@ fn most_doublings(kind: Kind, keys: u64) -> u32 {
     }
 }
 
-/// As [`crate::error::check_field`], for a plan.
+/// Like [`crate::error::check_field`], for a plan.
 pub(crate) fn check_field(
     field: &'static str,
     found: u64,

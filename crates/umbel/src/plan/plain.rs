@@ -1,4 +1,4 @@
-//! Planning of the blocked and the classic kind, and the ladder of their sizes.
+//! Plans the blocked and the classic kind, and rounds their sizes.
 
 use super::planner::Planner;
 use super::{Kind, MAX_BITS, MAX_PROBES, Plan, SURE_FROM, check_bits};
@@ -8,14 +8,13 @@ use crate::math::{Spread, blocked::Pattern, classic, spread};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// Block counts keep this many leading binary digits, the rest are zero: at most 2⁻¹⁰ = 0.1 % is
-/// rounded up, and plans for n, 2n, 4n … keys at one rate have sizes that fold to each other, from 1,024
-/// blocks on (50,000 keys at 1 %); smaller ones are rounded to whole blocks, which may not fold.
+/// Block counts keep this many leading binary digits; the rest are zero. This rounds up by at most 2⁻¹⁰ = 0.1 %, and
+/// plans for n, 2n, 4n … keys at one rate have sizes that fold to each other, from 1,024 blocks on (50,000 keys at 1
+/// %). Smaller filters are rounded to whole blocks, which may not fold.
 const SIZE_DIGITS: u32 = 11;
 
-/// Lanes are taken when they need at most this many times the bits of the best scatter pattern.
-/// They cost 2.0 % at fpp 0.01, 1.5 % at 0.001 and 0.9 % at 1e-6, and are several times faster to
-/// compute; at 0.1 they would cost 22 %.
+/// Lanes are used if they need at most this many times the bits of the best scatter pattern. They cost 2.0 % at fpp
+/// 0.01, 1.5 % at 0.001 and 0.9 % at 1e-6, and are several times faster to compute; at 0.1 they would cost 22 %.
 const LANES_WORTH: f64 = 1.025;
 
 pub(super) struct Blocked;
@@ -27,7 +26,7 @@ impl Planner for Blocked {
 
     fn for_memory(&self, keys: u64, bytes: u64, _: u32) -> Result<Plan, PlanError> {
         let best = lowest_rate(keys, bytes)?;
-        // Lanes where a plan for their rate has them: a plan for keys and one for its bytes then merge.
+        // Use lanes if a plan for the rate does, so that a plan for keys and one for its bytes merge.
         let lanes = lanes_around(best.probes).map(|probes| Plan { probes, ..best });
         let lanes = lanes.filter(|plan| {
             let shape = Shape::for_fpp(Kind::Blocked, plan.promised_fpp());
@@ -118,7 +117,8 @@ fn smallest(kind: Kind, keys: u64, fpp: f64, rate: fn(&Plan) -> f64) -> Result<P
     let shape = Shape::for_fpp(kind, fpp)?;
     let mut blocks = checked_blocks(keys as f64 / shape.load)?;
     let mut plan = shape.plan(keys, fpp, size_at_least(blocks));
-    // The shape's load is for large filters, and the mean: the exact rate of a tiny one is higher, and larger ones promise more.
+    // The shape's load is for large filters, and for the mean: the exact rate of a tiny filter is higher, and larger
+    // ones promise more.
     while rate(&plan) > fpp {
         blocks = plan.bits / BLOCK_BITS + 1;
         plan = shape.plan(keys, fpp, size_at_least(blocks));
@@ -145,18 +145,18 @@ fn for_capacity(kind: Kind, fpp: f64, bytes: u64) -> Result<Plan, PlanError> {
     if keys == 0 { Err(PlanError::MemoryTooSmall { bytes }) } else { Ok(plan(keys)) }
 }
 
-/// The plan with the rate that it has.
+/// The plan, promising the rate that it has.
 fn at_its_rate(mut plan: Plan) -> Result<Plan, PlanError> {
     plan.fpp = plan.promised_fpp();
     if plan.fpp >= 1.0 {
         return Err(PlanError::TooManyKeys { keys: plan.keys, bits: plan.bits });
     }
-    // So little that it underflows is still not 0.
+    // A rate that underflows is still above 0.
     plan.fpp = plan.fpp.max(f64::MIN_POSITIVE);
     Ok(plan)
 }
 
-/// k, and how many keys a block of 512 bits takes on average, at a rate.
+/// k, and the mean number of keys per block of 512 bits at a rate.
 struct Shape {
     kind: Kind,
     probes: u32,
@@ -228,13 +228,13 @@ fn climb(start: u32, worth: impl Fn(u32) -> f64) -> u32 {
     best.0
 }
 
-/// The least size of the ladder that is at least `blocks`.
+/// The smallest rounded size of at least `blocks`.
 fn size_at_least(blocks: u64) -> u64 {
     let step = ladder_step(blocks);
     blocks.div_ceil(step) * step
 }
 
-/// The greatest size of the ladder in `bytes` bytes.
+/// The largest rounded size within `bytes` bytes.
 fn blocks_within(bytes: u64) -> Result<u64, PlanError> {
     let blocks = bytes.min(MAX_BITS / 8) / BLOCK_BYTES;
     if blocks == 0 {

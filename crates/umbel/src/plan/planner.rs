@@ -1,4 +1,4 @@
-//! What planning a kind takes; the goals a kind cannot turn round itself are found by bisection.
+//! What a kind provides for planning; goals that it cannot invert itself are solved by bisection.
 
 use core::ops::RangeInclusive;
 
@@ -8,14 +8,14 @@ use crate::math::Spread;
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// How one kind is planned. Keys and rate of the goals are in range.
+/// How a kind is planned. Keys and rate are in range.
 pub(super) trait Planner {
-    /// The kind's own parameter when none is asked for.
+    /// The kind's own parameter if none is given.
     fn usual_detail(&self) -> u32 {
         0
     }
 
-    /// What that parameter may be, and the same in words.
+    /// The valid range of that parameter, also in words.
     fn details(&self) -> (RangeInclusive<u32>, &'static str) {
         (0..=0, "none: the kind has no parameter")
     }
@@ -39,11 +39,11 @@ pub(super) trait Planner {
     /// See [`Plan::fpp_spread`].
     fn spread(&self, plan: &Plan) -> Spread;
 
-    /// Whether the numbers of a plan are possible, beyond what holds for all kinds.
+    /// Checks that the numbers of a plan are possible, beyond the checks common to all kinds.
     fn check(&self, plan: &Plan) -> Result<(), PlanError>;
 }
 
-/// A plan that asks for no more than `bytes`, or why there is none.
+/// A plan that needs no more than `bytes`, or why there is none.
 fn within(bytes: u64, plan: Result<Plan, PlanError>) -> Result<Option<Plan>, PlanError> {
     match plan {
         Ok(plan) => Ok((plan.bytes() <= bytes).then_some(plan)),
@@ -61,7 +61,7 @@ fn lowest_rate(
     if bytes < 64 {
         return Err(PlanError::MemoryTooSmall { bytes });
     }
-    // Just under 1; most plans keep the doubles' precision there.
+    // Just under 1; most plans keep full precision there.
     let mut high = -1e-9f64;
     let Some(mut best) = within(bytes, plan(high.exp()))? else {
         return Err(PlanError::TooManyKeys { keys, bits: bytes.saturating_mul(8).min(MAX_BITS) });

@@ -1,4 +1,4 @@
-//! Planning of the scalable kind: of its first link, and of the links it grows by.
+//! Plans the scalable kind: its first link, and the links by which it grows.
 
 use core::ops::RangeInclusive;
 
@@ -9,9 +9,9 @@ use crate::math::Spread;
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// The `detail` of filters whose links are all for as many keys.
+/// The `detail` of filters whose links are all for equally many keys.
 pub(crate) const FIXED: u32 = 1;
-/// 6/π², the share of the first link when shares go as 1/(i + 1)². Part of the format.
+/// 6/π², the share of the first link if shares fall with 1/(i + 1)². Part of the format.
 const FIRST_OF_SQUARES: f64 = 0.607_927_101_854_026_7;
 
 /// The rate of link `index`. Part of the format, to the last bit.
@@ -23,8 +23,8 @@ pub(super) fn link_fpp(fpp: f64, index: u32, detail: u32) -> f64 {
     }
 }
 
-/// Most links. Links that double have together at most 2⁴⁸ bits, at least one a key, and never come so far;
-/// of others the header holds no more than 1,636. Part of the format.
+/// The maximum number of links. Doubling links together have at most 2⁴⁸ bits, at least one per key, and never reach
+/// this; for others the header holds no more than 1,636. Part of the format.
 pub(crate) fn most_links(detail: u32) -> usize {
     if detail == FIXED { 1024 } else { 48 }
 }
@@ -43,8 +43,8 @@ impl Planner for Scalable {
 
     fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
         let mut link = Plan::for_memory(Kind::Blocked, keys, bytes)?;
-        // The rate of all keys that come grows with their number, and their number with the rate: climbs to
-        // the lowest rate at which both agree.
+        // The rate over all arriving keys grows with their number, and their number with the rate: climbs to the lowest
+        // rate at which both agree.
         let share = link_fpp(1.0, 0, detail);
         while link.fpp < share {
             let fpp = link.fpp;
@@ -85,7 +85,7 @@ impl Planner for Scalable {
         -f64::exp_m1(none)
     }
 
-    /// That of the first link.
+    /// The spread of the first link.
     fn spread(&self, plan: &Plan) -> Spread {
         plain::Blocked.spread(plan)
     }
@@ -95,13 +95,13 @@ impl Planner for Scalable {
     }
 }
 
-/// Keys that come to a link, of which `keys` are new to it, when at most `fpp` of them pass it.
+/// The keys that reach a link, `keys` of them new to it, if at most `fpp` of them pass it.
 fn offered(keys: u64, fpp: f64) -> u64 {
     (keys as f64 / (1.0 - fpp)).ceil() as u64
 }
 
-/// Links with the margin that [`Plan::for_keys`] gives. They have 94 % of the rate of all (even ones 87 %), so the spread of
-/// the others hardly counts; but their rates are so low that a margin would cost up to as many bits again.
+/// Links with the margin of [`Plan::for_keys`]. They have 94 % of the total rate (even ones 87 %), so the spread of the
+/// others hardly counts; but their rates are so low that a margin would cost up to as many bits again.
 const SURE_LINKS: u32 = 4;
 
 /// The plan of link `index`; see [`Plan::link`].

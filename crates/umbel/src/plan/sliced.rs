@@ -1,4 +1,4 @@
-//! Planning of the sliced kind.
+//! Plans the sliced kind.
 
 use super::planner::Planner;
 use super::{Kind, MAX_PROBES, Plan, SURE_FROM, check_bits};
@@ -10,9 +10,9 @@ use crate::prelude::*;
 pub(super) struct Sliced;
 
 impl Planner for Sliced {
-    /// P. Almeida et al. 2007, section 2, as pybloom: k = ⌈log₂ 1/p⌉ slices, where that needs fewer
-    /// bits than one slice less does. The slices have the bits that the exact rate asks for; pybloom's
-    /// ⌈n·|ln p|/(k (ln 2)²)⌉ are up to 0.2 % fewer and miss the rate by as much when k was rounded.
+    /// P. Almeida et al. 2007, section 2, as in pybloom: k = ⌈log₂ 1/p⌉ slices, if that needs fewer bits than one slice
+    /// less. The slices have the bits that the exact rate requires; pybloom's ⌈n·|ln p|/(k (ln 2)²)⌉ are up to 0.2 %
+    /// fewer and miss the rate by as much if k was rounded.
     fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
         let most = (-fpp.log2()).ceil().clamp(1.0, f64::from(MAX_PROBES)) as u32;
         let plan = |probes: u32| {

@@ -1,4 +1,4 @@
-//! Planning of the stable kind.
+//! Plans the stable kind.
 
 use core::ops::RangeInclusive;
 
@@ -11,20 +11,20 @@ use crate::math::{Spread, spread};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// The chance of a key to have been forgotten after as many insertions as planned.
+/// The probability that a key is forgotten after as many insertions as planned.
 const FORGOTTEN: f64 = 0.01;
 
-/// Most cells an insertion lowers: 64 KiB of the widest.
+/// The maximum number of cells that an insertion lowers: 64 KiB of the widest.
 pub(crate) const MOST_LOWERED: u64 = 1 << 16;
 
-/// Filters are at least so large that the spread of their fill adds no more than this to the rate.
+/// Filters are large enough that the spread of their fill adds no more than this to the rate.
 const MOST_SPREAD: f64 = 0.1;
 
 pub(super) struct Stable;
 
 impl Planner for Stable {
-    /// At 1 %, 4 bits a cell take 93 bits a key and lower 142 cells; 3 take 119, and 5, 6, 7 and 8 take 92, 91,
-    /// 90 and 93 but lower 296, 603, 1,219 and 2,450. At 0.1 and 0.001 it is much the same.
+    /// At 1 %, 4 bits per cell take 93 bits per key and lower 142 cells; 3 take 119, and 5, 6, 7 and 8 take 92, 91, 90
+    /// and 93 but lower 296, 603, 1,219 and 2,450. At 0.1 and 0.001 the picture is similar.
     fn usual_detail(&self) -> u32 {
         4
     }
@@ -33,7 +33,7 @@ impl Planner for Stable {
         (1..=8, "1 to 8 bits per cell")
     }
 
-    /// For each K: P as small as the rate allows, then as many cells as keep keys for the planned span.
+    /// For each K: P as small as the rate allows, then enough cells to remember keys for the planned span.
     fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
         let out_of_reach = PlanError::FppOutOfReach { kind: Kind::Stable, fpp };
         let all = (1..=MAX_PROBES).filter_map(|probes| with_probes(keys, fpp, detail, probes));
@@ -46,7 +46,7 @@ impl Planner for Stable {
         }
     }
 
-    /// That of the stable point, whatever came before it: the most it ever is.
+    /// The rate of the stable point, regardless of the keys: the most it ever is.
     fn predicted_fpp_at(&self, plan: &Plan, _: u64) -> f64 {
         match plan.lowered() {
             Some(lowered) => plan.cells(lowered).fpp_with_spread(),
@@ -54,7 +54,7 @@ impl Planner for Stable {
         }
     }
 
-    /// That of the stable point.
+    /// The spread at the stable point.
     fn spread(&self, plan: &Plan) -> Spread {
         match plan.lowered() {
             Some(lowered) => spread::stable(plan.cells(lowered)),
@@ -69,7 +69,7 @@ impl Planner for Stable {
     }
 }
 
-/// A size that may do.
+/// A possible size.
 struct Candidate {
     bits: f64,
     probes: u32,
@@ -89,7 +89,7 @@ fn with_probes(keys: u64, fpp: f64, detail: u32, probes: u32) -> Option<Candidat
     let top = (1 << detail) - 1;
     let span = stable::span(probes, top, FORGOTTEN);
     let k = f64::from(probes);
-    // P and m for one another: P as in a filter without end to begin with.
+    // P and m depend on each other: start with P for an infinite filter.
     let mut cells = Cells { cells: f64::INFINITY, probes: k, lowered: 1.0, top };
     for _ in 0..64 {
         cells.lowered = least_lowered(cells, keys, fpp)? as f64;
@@ -111,7 +111,7 @@ fn with_probes(keys: u64, fpp: f64, detail: u32, probes: u32) -> Option<Candidat
     None
 }
 
-/// The least P that keeps the rate: as [`Plan::promised_fpp`].
+/// The least P that keeps the rate, as [`Plan::promised_fpp`] does.
 fn least_lowered(cells: Cells, keys: u64, fpp: f64) -> Option<u64> {
     let promised = |cells: Cells| match keys < SURE_FROM {
         true => cells.fpp_with_spread(),
@@ -130,12 +130,12 @@ fn least_lowered(cells: Cells, keys: u64, fpp: f64) -> Option<u64> {
 }
 
 impl Plan {
-    /// Cells that an insertion into a stable filter of this plan lowers; none when no number keeps the rate.
+    /// The cells that an insertion into a stable filter of this plan lowers; `None` if no number keeps the rate.
     pub(crate) fn lowered(&self) -> Option<u64> {
         least_lowered(self.cells(1), self.keys, self.fpp)
     }
 
-    /// What the formulas of the stable kind ask for.
+    /// The parameters for the formulas of the stable kind.
     pub(crate) fn cells(&self, lowered: u64) -> Cells {
         Cells {
             cells: cells::count(self.detail, self.bits) as f64,

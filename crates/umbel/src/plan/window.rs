@@ -1,4 +1,4 @@
-//! Planning of the window kind: how much each generation takes, and what all let pass together.
+//! Plans the window kind: the share of each generation, and the rate of all together.
 
 use core::ops::RangeInclusive;
 
@@ -9,10 +9,10 @@ use crate::bits::BLOCK_BITS;
 use crate::math::window::{compound, share};
 use crate::math::{Spread, spread};
 
-/// Fewest and most generations. Two take 2.3 times a blocked filter's bits at 1 %; from eight on more cost
-/// bits again. Part of the format.
+/// The fewest and most generations. Two take 2.3 times a blocked filter's bits at 1 %; from eight on, more generations
+/// cost bits again. Part of the format.
 const GENERATIONS: RangeInclusive<u32> = 2..=8;
-/// What `detail` is when none is named. Bits over those of a blocked filter for the window alone:
+/// The default `detail`. Bits relative to those of a blocked filter for the window alone:
 ///
 /// ```text
 ///           G =   2     3     4     5     6     7     8
@@ -21,8 +21,8 @@ const GENERATIONS: RangeInclusive<u32> = 2..=8;
 /// fpp 0.001    2.27  1.77  1.64  1.59  1.56  1.56  1.55
 /// ```
 ///
-/// Six or seven are the optimum, by so little that lines count for more: a lookup reads one of each
-/// generation, and takes 3 to 4.4 times as long as in a blocked filter with four (10 M keys).
+/// Six or seven are the optimum, but by so little that cache lines matter more: a look-up reads one for each
+/// generation, and with four takes 3 to 4.4 times as long as in a blocked filter (10 M keys).
 const USUAL: u32 = 4;
 
 pub(super) struct Window;
@@ -72,8 +72,7 @@ impl Planner for Window {
         at_most(share(fpp, detail), fpp, plan)
     }
 
-    /// From the planned keys on, all generations are taken to be full: that is the most there is, just
-    /// before one ends.
+    /// From the planned keys on, all generations are assumed to be full: the most there is, just before one ends.
     fn predicted_fpp_at(&self, plan: &Plan, keys: u64) -> f64 {
         let each = generation(plan);
         let full = match keys >= plan.keys {
@@ -96,12 +95,12 @@ impl Planner for Window {
     }
 }
 
-/// Keys that one generation takes: all but the newest together have at least the window's.
+/// The keys of a generation: all but the newest together hold at least the window's.
 fn keys_each(keys: u64, generations: u32) -> u64 {
     keys.div_ceil(u64::from(generations - 1))
 }
 
-/// The plan for a share of each generation, or for less of it, as little as makes all of them promise `fpp`.
+/// The plan for each generation's share, or for less of it, as little as makes all of them promise `fpp`.
 fn at_most(
     mut share: f64,
     fpp: f64,
@@ -135,7 +134,7 @@ fn whole(each: Plan, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError
     Ok(Plan { kind: Kind::Window, keys, fpp, bits: each.bits * u64::from(detail), detail, ..each })
 }
 
-/// What is too little for one generation is told as what was there for all.
+/// Reports memory too small for one generation as too small for the whole.
 fn of_all(bytes: u64) -> impl Fn(PlanError) -> PlanError {
     move |error| match error {
         PlanError::MemoryTooSmall { .. } => PlanError::MemoryTooSmall { bytes },

@@ -1,5 +1,5 @@
-//! The attributes filter: against rows kept whole and filters of plain bits, by every question and through
-//! files; its rates, for values nobody has and for values that never came together; and what it refuses.
+//! The attributes filter, compared with stored rows and filters of plain bits, for every query and through files; its
+//! rates, for unknown values and for values that never came together; and what it refuses.
 
 use std::collections::HashSet;
 

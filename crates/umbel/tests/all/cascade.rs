@@ -1,5 +1,5 @@
-//! The cascade and its plain form: no error on either list, ever, one key or many at a time, through files and
-//! back; the rate on others; its size; and keys that are on both lists.
+//! The cascade and its plain form: never an error on either list, one key or many at a time, through files; the rate on
+//! other keys; its size; and keys that are on both lists.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! The coded filter: against a table of plain numbers, through files and back; its rate and its estimate of keys; and
-//! what it does when it is full.
+//! The coded filter, compared with a table of plain numbers, through files; its rate and its estimate of keys; and what
+//! it does when it is full.
 
 use std::collections::HashSet;
 

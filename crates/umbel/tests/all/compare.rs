@@ -1,4 +1,4 @@
-//! What two filters share, against sets that are known.
+//! What two filters share, compared with known sets.
 
 use umbel::math::binomial_bounds;
 use umbel::{AnyFilter, Estimate, KeyHash, KeyHasher, Kind, MergeError, Plan};

@@ -1,4 +1,4 @@
-//! Counting filters against a model with a number a counter, and against the blocked filters they hold.
+//! Counting filters, compared with a model that has a number per counter, and with the blocked filters they hold.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What is damaged is refused, with the reason, by every reader; and nothing makes a reader panic.
+//! Damaged files are refused, with the reason, by every reader; and nothing makes a reader panic.
 
 use std::io::{self, Read};
 use std::sync::OnceLock;
@@ -138,7 +138,7 @@ fn file(plan: &Plan, secret: Option<&Secret>) -> Vec<u8> {
     file
 }
 
-/// Opens the bytes in every way there is; all must agree. Gives the receipt or the error of `read`.
+/// Opens the bytes by every reader; all must agree. Returns the receipt or the error of `read`.
 fn open(bytes: &[u8], secret: Option<&Secret>) -> Result<umbel::Receipt, FileError> {
     let mut room = vec![Block::default(); bytes.len().div_ceil(64)];
     let aligned = &mut bytemuck::cast_slice_mut(&mut room)[..bytes.len()];
@@ -243,7 +243,7 @@ fn every_flipped_bit_is_refused() {
     }
 }
 
-/// In a large payload the message tells which part of it is damaged; and parts do not change places.
+/// In a large payload the message locates the damaged part, and parts cannot be exchanged.
 #[test]
 fn damage_is_located_by_the_mebibyte() {
     let chunk = CHUNK as u64;
@@ -918,8 +918,8 @@ fn secrets_must_fit() {
     ));
 }
 
-/// A header that goes with itself and declares 2⁴⁸ bits: refused by the length of the file, and when
-/// that is a lie, by the memory or by the end of the source; never by an abort.
+/// A consistent header that declares 2⁴⁸ bits is refused by the length of the file, and if that is a lie, by the memory
+/// or by the end of the source; never by an abort.
 #[test]
 fn huge_declared_sizes_are_refused() {
     let huge = with_header(&files()[0].0, 64, &u(1 << 48));
@@ -961,7 +961,7 @@ fn resum(file: &mut [u8]) {
     file[table + 8..].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// A source may give less than was said, byte by byte, or fail.
+/// A source may deliver less than announced, byte by byte, or fail.
 #[test]
 fn sources_that_end_early_or_fail_are_errors() {
     struct Drip<'a>(&'a [u8]);
@@ -1000,7 +1000,7 @@ fn sources_that_end_early_or_fail_are_errors() {
     }
 }
 
-/// Bytes from anywhere but a mapping may lie where they cannot be borrowed.
+/// Bytes that are not from a mapping may have an address at which they cannot be borrowed.
 #[test]
 fn a_misplaced_view_is_an_error() {
     let (file, _) = &files()[0];

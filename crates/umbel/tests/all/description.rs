@@ -1,5 +1,5 @@
-//! What files say of their keys: written where there is something to say, read back in every way, compared at merges, and
-//! refused when it is damaged.
+//! Descriptions of keys in files: written if not empty, read back by every reader, compared at merges, and refused if
+//! damaged.
 
 use proptest::prelude::*;
 use umbel::{

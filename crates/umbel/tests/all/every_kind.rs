@@ -1,5 +1,5 @@
-//! What holds for every kind: no key inserted is ever absent, after any operations, in files, in views and after
-//! merges. A window forgets what is older than it says; a stable filter forgets with a chance, but never the key
+//! Properties of every kind: no inserted key is ever absent, after any operations, in files, in views and after merges.
+//! A window forgets what is older than it promises; a stable filter forgets with some probability, but never the key
 //! inserted last.
 
 use std::collections::HashMap;

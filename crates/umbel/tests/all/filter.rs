@@ -1,7 +1,7 @@
-//! What filters of all kinds do alike: keys of every type, one by one and many at a time, counted, collected and
+//! What filters of all kinds share: keys of every type, one by one and many at a time, counted, collected and
 //! forgotten; files in memory, copies and comparisons.
 
-// Where there is always room, insertions give nothing to be unwrapped.
+// If there is always room, insertions return nothing to unwrap.
 #![allow(clippy::unit_arg)]
 
 use std::fmt::Debug;
@@ -75,7 +75,7 @@ fn filled(kind: Kind, keys: &[String]) -> AnyFilter {
     AnyFilter::build(&plan, keys, KeyHasher::default()).unwrap()
 }
 
-/// Whether single keys, keys in a row and hashes are answered alike; gives the answers.
+/// Checks that single keys, slices of keys and hashes are answered alike; returns the answers.
 fn answers<C: Core, H: Hashing, K: Key<H>>(filter: &Filter<C, H>, keys: &[K]) -> Vec<bool>
 where
     KeyHash: Key<H>,

@@ -1,5 +1,5 @@
-//! The golden files: what is written equals their bytes, what is read gives their answers. They
-//! change only with a version of the format; `cargo x golden` writes them.
+//! The golden files: writing gives their bytes, reading gives their answers. They change only with a version of the
+//! format; `cargo x golden` writes them.
 
 use std::collections::BTreeSet;
 use std::fs;

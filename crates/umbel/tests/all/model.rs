@@ -1,4 +1,4 @@
-//! Random sequences of operations against a set and an exact row of bits; and the laws of sets.
+//! Random sequences of operations, compared with a set and an exact array of bits; and the laws of sets.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Filters of hashes that the caller makes: their files, who opens them, and what they merge with.
+//! Filters of hashes computed by the caller: their files, who opens them, and what they merge with.
 
 use umbel::filter::{
     BlockedLayout, BloomCore, ClassicLayout, CodedCore, CountingCore, InsertCore, MakeCore,

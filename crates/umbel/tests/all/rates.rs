@@ -1,5 +1,5 @@
-//! The rate measured is the rate promised: for every kind, from one key to a million, whatever the
-//! keys look like, and at sizes where a careless hash would show.
+//! The measured rate is the promised one: for every kind, from one key to a million, for any kind of keys, and at sizes
+//! where a careless hash would show.
 //!
 //! Seeds are fixed; `UMBEL_TEST_SEED` shifts them, for runs that rotate them. A right filter fails a
 //! check once in some 5·10⁸ times, and there are fewer than 500 checks of its fill and hits.
@@ -12,7 +12,8 @@ use crate::statistics::{self, Census, Keys, SIGMAS, measure, power, splitmix};
 
 const RATES: [f64; 5] = [0.5, 0.1, 0.01, 0.001, 1e-4];
 
-/// Most fresh keys asked in one case: shows a shift of 10 % at rates down to 0.001, of 32 % at 1e-4.
+/// The maximum number of absent keys queried in one case: reveals a shift of 10 % at rates down to 0.001, of 32 % at
+/// 1e-4.
 const MOST_TRIALS: f64 = 8.1e6;
 
 /// Where the seeds of this run begin.
@@ -252,8 +253,8 @@ fn hashes_of_64_bits_keep_the_promise() {
     check::<SlicedLayout>();
 }
 
-/// Over-fill is never silent, and no filter filled as planned is accused of it: 4 standard
-/// deviations leave 3e-5 for each of these seeds.
+/// Over-filling is never silent, and no filter filled as planned is accused of it: 4 standard deviations leave 3e-5 for
+/// each of these seeds.
 #[test]
 fn over_fill_is_told() {
     fn check<L: Layout>(keys: u64) {

@@ -1,5 +1,5 @@
-//! The filters once more, from FORMAT.md and with one `bool` a bit: slow, plain, and without a line in
-//! common with the library. Only the hash of a key is taken from there.
+//! A second implementation of the filters, from FORMAT.md and with one `bool` per bit: slow, plain, and without a line
+//! in common with the library. Only the hash of a key comes from there.
 
 use umbel::{KeyHash, Kind, Plan};
 

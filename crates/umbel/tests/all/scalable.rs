@@ -1,5 +1,5 @@
-//! The scalable filter: against a set and links of plain bits, one key or many at a time, through files
-//! and back; its rate over growth; and what stops it from growing.
+//! The scalable filter, compared with a set and links of plain bits, one key or many at a time, through files; its rate
+//! over growth; and what stops it from growing.
 
 use std::collections::HashSet;
 
@@ -332,7 +332,7 @@ fn a_sealed_filter_is_the_same_file() {
     assert!(again == file);
 }
 
-/// The rate over growth from n to 64 n keys, each step asked with fresh keys.
+/// The rate while growing from n to 64 n keys, each step queried with absent keys.
 ///
 /// Given the bits the hits are binomial, the rate counted from the bytes of the file; and the rate that
 /// the bits give, the mean over hashings, is at most the promise. (Hits of filters with different rates

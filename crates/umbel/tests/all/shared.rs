@@ -1,4 +1,4 @@
-//! The shared filter against the plain one, and the race for being first.
+//! The shared filter, compared with the plain one, and the race to be first.
 
 use std::sync::Barrier;
 use std::thread;

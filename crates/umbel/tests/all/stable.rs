@@ -1,4 +1,4 @@
-//! Stable filters against a model with a number a cell; and the stable point, reached and measured.
+//! Stable filters, compared with a model that has a number per cell; and the stable point, reached and measured.
 
 use proptest::prelude::*;
 use umbel::filter::Figure;

@@ -1,9 +1,9 @@
 //! How to measure a filter's rate, and how far chance may move it: every bound here is derived.
 //!
-//! Three checks, each sharp on one thing. The clear bits of filled filters against their exact mean
-//! and variance test the formulas. Hits of fresh keys against the binomial law of the rate that the
-//! bits themselves give test the hash. That rate, averaged, against the rate promised tests the plan.
-//! One loose bound on all of it would test none.
+//! Three checks, each sensitive to one thing. The clear bits of filled filters, compared with their exact mean and
+//! variance, test the formulas. Hits of absent keys, compared with the binomial law of the rate given by the bits
+//! themselves, test the hash. That rate, averaged and compared with the promised one, tests the plan. One loose bound
+//! on everything would test none.
 
 use std::io::{self, Write};
 
@@ -242,8 +242,8 @@ impl Write for Counter {
     }
 }
 
-/// Probes needed to see a relative shift `delta` of a rate `fpp`: 81(1 − f)/(f·δ²), which puts the
-/// shifted mean 9 standard deviations off, 3 beyond the bound.
+/// The probes needed to detect a relative shift `delta` of a rate `fpp`: 81(1 − f)/(f·δ²), which puts the shifted mean
+/// 9 standard deviations off, 3 beyond the bound.
 pub(crate) fn power(fpp: f64, delta: f64) -> f64 {
     81.0 * (1.0 - fpp) / (fpp * delta * delta)
 }

@@ -1,4 +1,4 @@
-//! Golden vectors: how a manifest describes a filter, and how to make it again.
+//! Golden vectors: how a manifest describes a filter, and how to build it.
 
 use serde::{Deserialize, Serialize};
 use umbel::filter::Link;

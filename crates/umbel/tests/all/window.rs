@@ -1,5 +1,5 @@
-//! The window filter: against generations of plain bits and a list of what was inserted when, by count
-//! and by time, through files and back; nothing inside the window missed; its rate.
+//! The window filter, compared with generations of plain bits and a list of insertions with their times, by count and
+//! by time, through files; nothing inside the window missed; its rate.
 
 use proptest::prelude::*;
 use umbel::math::binomial_bounds;
@@ -408,7 +408,7 @@ fn keys_that_come_again_do_not_add_up() {
     assert!((low..=high).contains(&hits), "{hits}, expected {low} to {high}");
 }
 
-/// By time a generation takes what comes; more than its share is told.
+/// By time a generation accepts everything; more than its share is reported.
 #[test]
 fn over_fill_is_told() {
     let plan = Plan::for_keys(Kind::Window, 3_000, 0.01).unwrap();
@@ -444,7 +444,8 @@ fn the_clock_can_run_to_its_end() {
     assert!(!filter.contains(0) && filter.contains(u64::MAX - 1));
 }
 
-/// A tick far ahead, told by mistake, stops forgetting until the clock is set back; no key of the window is missed then.
+/// A tick far ahead, given by mistake, stops forgetting until the clock is set back; no key of the window is missed
+/// then.
 #[test]
 fn the_clock_can_be_set_back() {
     for mistake in [1_035, 1_040, 1_000_000, u64::MAX] {
@@ -503,7 +504,7 @@ fn plans_and_merges_that_cannot_be_say_why() {
     }
 }
 
-/// What is read goes on where what was written stopped.
+/// A filter that was read continues where the written one stopped.
 #[test]
 fn a_file_of_several_chunks_goes_on() {
     let plan = Plan::for_keys(Kind::Window, 700_000, 0.01).unwrap();

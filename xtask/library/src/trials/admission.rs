@@ -8,10 +8,10 @@ use umbel::{Admission, KeyHasher, Kind, Plan, Window};
 use crate::statistics::{ALPHA, splitmix};
 
 const REQUESTS: usize = 10_000_000;
-/// Objects that may be asked for more than once, the i-th with a weight of 1/i^0.9.
+/// Objects that may be requested more than once, the i-th with a weight of 1/i^0.9.
 const POOL: u32 = 1 << 20;
 const SKEW: f64 = 0.9;
-/// Requests that the admission remembers, and the chance that it takes in what is new.
+/// The requests that the admission remembers, and the probability that it admits a new object.
 const WINDOW: u64 = 5_000_000;
 const FPP: f64 = 0.01;
 /// Objects that the cache holds.
@@ -35,7 +35,7 @@ pub(super) fn run() -> Result<()> {
     );
     let plan = Plan::for_keys(Kind::Window, WINDOW, FPP)?;
     let mut failed = 0;
-    // Those that pass though they are new are at most so many.
+    // At most this many pass although they are new.
     let (_, most_once) = binomial_bounds(once, FPP, ALPHA);
     for size in CACHES {
         let without = trace.through(size, |_, _| true);
@@ -93,8 +93,8 @@ struct Trace {
 }
 
 impl Trace {
-    /// Zipf-like requests to the pool, until with three objects asked for once for each asked for more
-    /// often the number is reached; the former, but those that the pool has, spread evenly among them.
+    /// Zipf-like requests to the pool, until there are three objects requested once for each requested more often; the
+    /// former, except those of the pool, are spread evenly among the requests.
     fn new() -> Self {
         let mut random = (0..).map(splitmix);
         let mut unit = || (random.next().expect("no end") >> 11) as f64 / (1u64 << 53) as f64;
@@ -142,7 +142,7 @@ impl Trace {
         Self { requests, counts, ids, objects, once }
     }
 
-    /// A cache of `size` objects before the trace. `admit` is asked for every request, hit or not.
+    /// Runs the trace through a cache of `size` objects. `admit` is called for every request, hit or not.
     fn through(&self, size: usize, mut admit: impl FnMut(usize, u32) -> bool) -> Run {
         let mut cache = Lru::new(size, self.ids);
         let mut run = Run::default();
@@ -168,7 +168,7 @@ struct Run {
     once: u64,
 }
 
-/// The objects used last: a ring of slots, linked in the order of use.
+/// The objects used most recently: a ring of slots, linked in the order of use.
 struct Lru {
     size: usize,
     /// The slot of each object, or none.
@@ -182,7 +182,7 @@ impl Lru {
         Self { size, slots: vec![0; ids], ring: vec![(u32::MAX, 0, 0)] }
     }
 
-    /// Whether the object is there; it is then the one used last.
+    /// Whether the object is there; if so, makes it the most recent.
     fn touch(&mut self, object: u32) -> bool {
         let slot = self.slots[object as usize];
         if slot != 0 {
@@ -192,7 +192,7 @@ impl Lru {
         slot != 0
     }
 
-    /// Takes in an object that is not there, in place of the one not used for longest.
+    /// Inserts an object that is not there, in place of the least recently used one.
     fn put(&mut self, object: u32) {
         let slot = if self.ring.len() <= self.size {
             self.ring.push((object, 0, 0));

@@ -1,7 +1,7 @@
 //! A block list, and an allow list that corrects it.
 //!
-//! A hundredth of a list of 4·10⁹ addresses, at the same nine bits and six probes an address: the rate does not
-//! depend on the scale. Addresses are integers as SplitMix64 mixes them, which never repeats one.
+//! A hundredth of a list of 4·10⁹ addresses, at the same nine bits and six probes per address: the rate does not depend
+//! on the scale. Addresses are integers from SplitMix64, which never repeats one.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ const ALLOWED: u64 = 4_000_000;
 const FRESH: u64 = 8_000_000;
 const BITS_A_KEY: u64 = 9;
 const PROBES: u32 = 6;
-/// Where the list of this trial is a part of the one it is about.
+/// The ratio of the original list to the one of this trial.
 const SCALE: u64 = 100;
 const BATCH: usize = 4096;
 
@@ -86,7 +86,7 @@ pub(super) fn run() -> Result<()> {
     );
     let hits = matching(&filter, &fresh);
     let (least, most) = binomial_bounds(FRESH, receipt.fpp, ALPHA);
-    // What the bounds of the clear bits allow: fill^k moves k times as much as the fill.
+    // The range that the bounds of the clear bits allow: fill^k moves k times as much as the fill.
     let reach = f64::from(PROBES) * off / (plan.bits() as f64 - mean);
     checks.is(
         "rate from the bits",

@@ -1,4 +1,4 @@
-//! Scalable filters as they grow: the rate at each step, and its picture.
+//! Scalable filters as they grow: the rate at each step, and its plot.
 
 use std::path::Path;
 use std::time::Instant;
@@ -16,12 +16,12 @@ const STEPS: [u64; 13] = [
     1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000,
     5_000_000, 10_000_000,
 ];
-/// Fresh keys at each step: show a shift of 6 % at half the promise.
+/// Absent keys at each step: they reveal a shift of 6 % at half the promised rate.
 const TRIALS: u64 = 4_000_000;
 const FRESH: u64 = 1 << 40;
 const BATCH: u64 = 4096;
 
-/// What one filter showed: keys held, rate from its bits, rate counted.
+/// The measurements of one filter: keys held, rate from its bits, rate counted.
 type Curve = Vec<(u64, f64, f64)>;
 
 pub(super) fn run() -> Result<()> {

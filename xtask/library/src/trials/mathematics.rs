@@ -1,7 +1,8 @@
-//! What well-known texts on Bloom filters state, beside what umbel's formulas give and what its filters measure.
+//! Compares statements of well-known texts on Bloom filters with umbel's formulas and with measured filters.
 //!
-//! One row a statement. *Computed* has to give what the text prints, in all its digits, or the text slipped and the
-//! row says so; *measured* lies within bounds derived from the formula, at six standard deviations or a tail of 1e-9.
+//! One row per statement. *Computed* must reproduce what the text prints, in all its digits; if the text is wrong, the
+//! row says so. *Measured* must be within bounds derived from the formula, at six standard deviations or a tail of
+//! 1e-9.
 
 use anyhow::{Result, ensure};
 use constriction::stream::model::DefaultContiguousCategoricalEntropyModel;
@@ -26,7 +27,7 @@ impl Table {
         println!("  {:<46} {:>12} {:>12} {:>12}  bounds", "", "text", "computed", "measured");
     }
 
-    /// `text` is as printed; `measured` comes with the bounds it has to lie in.
+    /// `text` is as printed; `measured` comes with its bounds.
     fn row(&mut self, what: &str, text: &str, computed: f64, measured: Option<(f64, [f64; 2])>) {
         let agrees = text.is_empty() || as_printed(text, computed);
         let within = measured.is_none_or(|(value, [low, high])| low <= value && value <= high);

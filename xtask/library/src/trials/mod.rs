@@ -1,6 +1,6 @@
-//! `cargo x trial NAME`: one experiment, theory beside measurement; exit 1 when a figure is out of bounds.
+//! `cargo x trial NAME`: runs one experiment and compares it with theory; exit 1 if a figure is out of bounds.
 //!
-//! Seeds are fixed: a trial prints the same figures every time, but for seconds and memory.
+//! Seeds are fixed: a trial prints the same figures every time, except for seconds and memory.
 
 mod admission;
 mod block_list;
@@ -23,13 +23,13 @@ pub(crate) struct Arguments {
 enum Trial {
     /// 10^8 keys through windows of 10^6 and 10^7: nothing inside missed, the rate kept, memory flat.
     Window,
-    /// A cache before a trace three quarters of whose objects are asked for once, with and without admission.
+    /// A cache and a trace of requests, three quarters of whose objects are requested once, with and without admission.
     Admission,
     /// Scalable filters grown to 10^7 keys, the rate at each step; draws docs/scalable-growth.svg.
     Growth,
-    /// What texts on Bloom filters state, what the formulas here give, and what filters measure.
+    /// Statements of texts on Bloom filters, the formulas here, and measured filters.
     Mathematics,
-    /// Rows of three attributes: how many pass before they are inserted, and recombined ones with and without tags.
+    /// Rows of three attributes: how many pass before they are inserted, and recombined rows with and without tags.
     Rows,
     /// 4·10^7 addresses blocked and 4·10^6 allowed: a classic filter's rate, then both lists without error.
     BlockList,

@@ -1,5 +1,5 @@
-//! A filter for each of three attributes: random rows that already pass when they are inserted, and rows put together from
-//! values of different ones, without and with a joint tag.
+//! A filter for each of three attributes: random rows that pass before they are inserted, and rows combined from values
+//! of different rows, without and with a joint tag.
 
 use anyhow::{Result, ensure};
 use umbel::math::{binomial_bounds, classic};
@@ -15,7 +15,7 @@ const RECOMBINED: u64 = 100_000;
 
 type Row = [[u8; 8]; 3];
 
-/// Row `number` of a run: 64-bit values of which none comes twice, in any attribute or run.
+/// Row `number` of a run: 64-bit values, none of them repeated in any attribute or run.
 fn row(run: u64, number: u64) -> Row {
     let value = |i| splitmix((run * ROWS + number) * 3 + i).to_le_bytes();
     [0, 1, 2].map(value)
@@ -48,7 +48,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// How many rows pass before they are inserted, in each of so many runs, and how many do on average.
+/// How many rows pass before they are inserted, in each of `runs` runs, and the expected number.
 pub(super) fn passing(runs: u64) -> Result<(Vec<u64>, f64)> {
     // Each row finds those before it: a sum of independent chances, so close to Poisson that the sum of
     // their squares, by which a Poisson variance is too large, is below 1e-5 of it.

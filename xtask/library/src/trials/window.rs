@@ -56,7 +56,7 @@ fn stream(window: u64) -> Result<u64> {
     let (mut full, mut highest) = (Vec::new(), 0.0);
     let trials = power(FPP, 0.02) as u64;
     for check in 1..=CHECKS {
-        // Not in step with the generations: each time the newest is differently full, once nearly.
+        // Out of step with the generations: the newest is filled differently each time, once nearly full.
         let end = STREAM / CHECKS * check - (CHECKS - check) * window / 37;
         let start = Instant::now();
         each_batch(&hasher, inserted, end, |hashes| filter.insert_all(hashes));
@@ -103,7 +103,7 @@ fn stream(window: u64) -> Result<u64> {
         println!("    OUT OF BOUNDS");
         failed += 1;
     }
-    // The first check has touched all that there is.
+    // The first check has touched all the memory.
     let grown = peaks[peaks.len() - 1] - peaks[0];
     println!("memory grew by {grown} KiB after the first {} keys\n", STREAM / CHECKS);
     if grown > 1024 {

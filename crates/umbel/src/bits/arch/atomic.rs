@@ -1,4 +1,4 @@
-//! Blocks that many threads use at once: the same bytes, as atomic words.
+//! Blocks that many threads use at the same time: the same bytes, as atomic words.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -11,26 +11,26 @@ use crate::bits::{Block, Blocks};
 pub(crate) struct AtomicBlock([AtomicU64; 8]);
 
 impl AtomicBlock {
-    /// The words as they are now, each by itself.
+    /// Loads each word separately, as it is now.
     #[inline]
     pub(crate) fn load(&self) -> Block {
         Block(core::array::from_fn(|i| self.0[i].load(Ordering::Relaxed)))
     }
 
-    /// Word `i` as it is now, as a number.
+    /// Loads word `i` as a number.
     #[inline]
     pub(super) fn word(&self, i: usize) -> u64 {
         u64::from_le(self.0[i].load(Ordering::Relaxed))
     }
 
-    /// Stores word `i`. Callers that store to one block exclude each other.
+    /// Stores word `i`. Callers that store to one block must exclude each other.
     #[inline]
     pub(super) fn set_word(&self, i: usize, word: u64) {
         self.0[i].store(word.to_le(), Ordering::Relaxed);
     }
 
-    /// Stores the words in which `new` differs from `old`, each by itself. Callers that store to one
-    /// block exclude each other.
+    /// Stores the words in which `new` differs from `old`, each separately. Callers that store to one block must
+    /// exclude each other.
     #[inline]
     pub(crate) fn store_changes(&self, old: &Block, new: &Block) {
         for (i, word) in self.0.iter().enumerate() {
@@ -40,25 +40,25 @@ impl AtomicBlock {
         }
     }
 
-    /// Where its words are. Writing there is up to who excludes other writers, and writes whole words.
+    /// The address of its words. Only a caller that excludes other writers may write there, whole words at a time.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(super) fn words(&self) -> *mut u64 {
         self.0.as_ptr().cast_mut().cast()
     }
 
-    /// Asks for its cache line.
+    /// Prefetches its cache line.
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch(core::ptr::from_ref(self).cast());
     }
 }
 
-/// [`Blocks`] lent to all threads as atomic words, until taken back.
+/// [`Blocks`] as atomic words, shared by all threads until taken back.
 pub(crate) struct AtomicBlocks {
     start: NonNull<AtomicBlock>,
     count: usize,
-    /// Not looked at while the words are lent.
+    /// Not accessed while the words are shared.
     owner: Blocks,
 }
 

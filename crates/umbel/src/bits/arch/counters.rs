@@ -6,10 +6,10 @@ use super::{AHEAD, Hash, Isa, KeyHash, NEAR, known, mask, place, planes, prefetc
 use crate::bits::Block;
 use crate::prelude::*;
 
-/// Planes that tell whether a counter is 0. Insertions go beyond for a quarter of the keys.
+/// The planes that show whether a counter is 0. A quarter of insertions touch more.
 const LOW: usize = 2;
 
-/// Carries that wait, so that about [`AHEAD`] keys pass meanwhile.
+/// Pending carries, so that about [`AHEAD`] keys are processed meanwhile.
 const CARRIES: usize = 8;
 
 /// The kernels of one instruction set for counters of some number of bits.
@@ -54,13 +54,13 @@ impl Counters {
         unsafe { (self.add)(blocks, self.shape, hashes) }
     }
 
-    /// As [`add`](Self::add), one key after the other; tells which were not counted before.
+    /// Like [`add`](Self::add), in order; reports which keys were not counted before.
     pub(crate) fn add_new(&self, blocks: &mut [Block], hashes: &[KeyHash], new: &mut [bool]) {
         // SAFETY: as in `add`.
         unsafe { (self.add_new)(blocks, self.shape, hashes, new) }
     }
 
-    /// Takes keys out, one after the other; tells which were counted.
+    /// Removes keys in order; reports which were counted.
     pub(crate) fn take(&self, blocks: &mut [Block], hashes: &[KeyHash], taken: &mut [bool]) {
         // SAFETY: as in `add`.
         unsafe { (self.take)(blocks, self.shape, hashes, taken) }
@@ -72,21 +72,21 @@ impl Counters {
         unsafe { (self.has)(blocks, self.shape, hashes, found) }
     }
 
-    /// The least counters of keys.
+    /// The minimum counter of each key.
     pub(crate) fn least(&self, blocks: &[Block], hashes: &[KeyHash], counts: &mut [u32]) {
         // SAFETY: as in `add`.
         unsafe { (self.least)(blocks, self.shape, hashes, counts) }
     }
 
-    /// Counts one key; tells whether it was not counted before. The batches would ask for its lines first and wait for
-    /// them, where a processor sees the lines of several calls ahead: 100 ns in place of 16, 10 million keys.
+    /// Counts one key and returns whether it was not counted before. A batch would prefetch its lines and wait for
+    /// them, whereas the processor sees the lines of several calls ahead: 16 ns in place of 100, with 10 million keys.
     #[inline]
     pub(crate) fn add_one(&self, blocks: &mut [Block], hash: KeyHash) -> bool {
         // SAFETY: as in `add`.
         unsafe { (self.add_one)(blocks, self.shape, hash) }
     }
 
-    /// Takes one key out; tells whether it was counted.
+    /// Removes one key and returns whether it was counted.
     #[inline]
     pub(crate) fn take_one(&self, blocks: &mut [Block], hash: KeyHash) -> bool {
         // SAFETY: as in `add`.
@@ -100,7 +100,7 @@ impl Counters {
         unsafe { (self.has_one)(blocks, self.shape, hash) }
     }
 
-    /// The least counter of one key.
+    /// The minimum counter of one key.
     #[inline]
     pub(crate) fn least_one(&self, blocks: &[Block], hash: KeyHash) -> u32 {
         // SAFETY: as in `add`.
@@ -128,7 +128,7 @@ fn native(_: Shape) -> [Option<Counters>; 0] {
     []
 }
 
-/// What counters there are.
+/// The shape of the counters.
 #[derive(Clone, Copy)]
 struct Shape {
     /// Bits of a counter: lines of a block. A power of two.
@@ -137,7 +137,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// Itself, in code compiled for so many planes and probes, or for any where they are 0.
+    /// Itself, with constants in code compiled for given planes and probes; 0 means any.
     #[inline(always)]
     fn of<const PLANES: usize, const PROBES: u32>(self) -> Self {
         Self {
@@ -168,7 +168,7 @@ impl Shape {
 
 // No closures, as in the module above.
 
-/// [`walk!`] over blocks of counters, with the `$lines` of each block; asks for the first `$ask` of them.
+/// [`walk!`] over blocks of counters, with the `$lines` of each block; prefetches the first `$ask` of them.
 macro_rules! walk_counters {
     ($all:expr, $shape:expr, $hashes:expr, $ask:expr, |$i:ident, $lines:ident, $mask:ident| $each:expr) => {
         let (start, shape): (*const Block, Shape) = ($all.as_ptr(), $shape);
@@ -196,7 +196,7 @@ macro_rules! walk_counters {
 }
 
 /// # Safety
-/// Only where the instruction set of `I` is there; so for all functions below.
+/// Requires the instruction set of `I`; so for all functions below.
 #[inline(always)]
 unsafe fn add<I: Isa>(all: &mut [Block], shape: Shape, hashes: &[KeyHash]) {
     // A carry waits for its line while others are added.
@@ -404,7 +404,7 @@ mod tests {
     use super::*;
     use crate::bits::{Blocks, counters};
 
-    /// Counters one by one.
+    /// Counters, one by one.
     struct Model {
         counters: Vec<u32>,
         probes: u32,
@@ -473,7 +473,7 @@ mod tests {
                 for (i, hash) in all.iter().enumerate() {
                     prop_assert_eq!((found[i], counts[i]), (model.least(*hash) > 0, model.least(*hash)));
                 }
-                // Many at once.
+                // Many together.
                 kernel.add(&mut some, &all);
                 let new: Vec<_> = all.iter().map(|hash| model.add(*hash)).collect();
                 let (mut again, mut expected) = (zeroed(), zeroed());

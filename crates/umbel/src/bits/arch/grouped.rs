@@ -1,22 +1,21 @@
-//! Kernels for several filters of one size whose blocks lie beside each other: block b of filter g of
-//! `size` at b·`size` + g. A key has one place and one mask in all of them, so that asking all costs one
-//! mask and `size` adjacent lines.
+//! Kernels for several filters of one size whose blocks are interleaved: block b of filter g of `size` is at b·`size` +
+//! g. A key has one place and one mask in all of them, so querying all costs one mask and `size` adjacent lines.
 //!
 //! As in the loops of [`super`], there are no closures: they would not be compiled for the instruction set.
 
 use super::{AHEAD, Block, Hash, Isa, Kernel, known, mask, place, prefetch, walk};
 use crate::hash::KeyHash;
 
-/// Keys between asking for their lines and using them: half of what single lines take, since every key has
-/// several. Other numbers are not measured.
+/// Keys between prefetching their lines and using them: half as many as for single lines, since every key has several.
+/// Other numbers were not measured.
 const KEYS_AHEAD: usize = AHEAD / 2;
 
 /// One of the filters of a group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
-    /// Filters beside each other.
+    /// The number of interleaved filters.
     pub(crate) size: usize,
-    /// Which of them, from 0.
+    /// The index of this one, from 0.
     pub(crate) index: usize,
 }
 
@@ -37,10 +36,10 @@ impl Kernel {
         unsafe { (self.grouped.any)(group, low, self.probes) }
     }
 
-    /// Asks for keys in groups of `size` blocks: `found[i]` tells whether any filter may hold `hashes[i]`.
+    /// Looks up keys in groups of `size` blocks: `found[i]` becomes whether any filter may hold `hashes[i]`.
     ///
     /// # Panics
-    /// When the slices differ in length, or no blocks are there.
+    /// If the slices differ in length, or there are no blocks.
     pub(crate) fn any_batch(
         &self,
         blocks: &[Block],
@@ -64,11 +63,11 @@ impl Kernel {
         unsafe { (self.grouped.insert_batch)(blocks, member, hashes, self.probes) }
     }
 
-    /// As [`insert_batch_beside`](Self::insert_batch_beside), one key after the other: `new[i]` tells
-    /// whether no filter of the group held `hashes[i]` before.
+    /// Like [`insert_batch_beside`](Self::insert_batch_beside), in order: `new[i]` becomes whether no filter of the
+    /// group held `hashes[i]` before.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub(crate) fn insert_batch_beside_new(
         &self,
         blocks: &mut [Block],
@@ -82,7 +81,7 @@ impl Kernel {
     }
 }
 
-/// [`walk!`] over groups of `$size` blocks, places being their first blocks; asks for the lines `$ask` of each.
+/// [`walk!`] over groups of `$size` blocks, whose places are their first blocks; prefetches the lines `$ask` of each.
 macro_rules! walk_groups {
     ($blocks:expr, $size:expr, $hashes:expr, $ask:expr, |$i:ident, $first:ident, $low:ident| $each:expr) => {
         let (start, size): (*const Block, usize) = ($blocks.as_ptr(), $size);
@@ -105,7 +104,7 @@ macro_rules! walk_groups {
 /// Whether any of these blocks has all bits of a mask.
 ///
 /// # Safety
-/// Only where the instruction set of `I` is there; so for all functions below.
+/// Requires the instruction set of `I`; so for all functions below.
 #[inline(always)]
 unsafe fn any_has<I: Isa>(group: &[Block], mask: I::Line) -> bool {
     let mut any = false;
@@ -198,7 +197,7 @@ mod tests {
                 let mut expected = Blocks::zeroed(groups * size as u64).unwrap();
                 let mut one = Blocks::zeroed(groups * size as u64).unwrap();
                 let mut many = Blocks::zeroed(groups * size as u64).unwrap();
-                // A piece for each filter in turn; keys come twice.
+                // A piece for each filter in turn; every key comes twice.
                 for (turn, piece) in hashes.chunks(17).chain(hashes.chunks(23)).enumerate() {
                     let (mut new, mut known) = (vec![false; piece.len()], Vec::new());
                     for hash in piece {

@@ -1,31 +1,30 @@
-//! One key a call, for eight lanes: code that is inlined into callers compiled without AVX2 or AVX-512.
+//! One key per call, for eight lanes: code that is inlined into callers compiled without AVX2 or AVX-512.
 //!
-//! A function with a target feature is never inlined into one without, and a call a key costs as much
-//! as the work: arguments, constants loaded again, and fewer keys in the processor's window, so fewer
-//! cache misses at once. Measured a query: 2.6 ns with a call, 2.0 without, in cache; 31 and 22 on
-//! 126 MB. With AVX2 the instructions are those of its kernels, but for two:
+//! A function with a target feature is never inlined into one without, and a call per key costs as much as the work:
+//! arguments, constants loaded again, and fewer keys in the processor's window, so fewer cache misses in flight.
+//! Measured per query: 2.6 ns with a call, 2.0 without, in cache; 31 and 22 on 126 MB. With AVX2 the instructions are
+//! those of its kernels, with two exceptions:
 //!
-//! 1. A field is cut out by a shift left, which drops what is above it, and a shift right by 58: no
-//!    constant 63.
-//! 2. A query shifts the block's words left until the bit asked for is the sign, 63 − field times,
-//!    and gathers the signs: no constant 1. The fields of !low are 63 − field.
+//! 1. A field is extracted by a left shift, which drops what is above it, and a right shift by 58: no constant 63.
+//! 2. A query shifts the block's words left until the tested bit is the sign, 63 − field times, and gathers the signs:
+//!    no constant 1. The fields of !low are 63 − field.
 //!
-//! With AVX-512 a key takes half the instructions, so that the window holds twice as many keys: insertions one by one into
-//! 12 and 126 MB take 19 and 16 ns where AVX2 takes 28 and 23.
+//! With AVX-512 a key takes half the instructions, so the window holds twice as many keys: single insertions into 12
+//! and 126 MB take 19 and 16 ns where AVX2 takes 28 and 23.
 //!
-//! Callers may be compiled for AVX all the same, by `-C target-cpu` or in a function with a target feature, and then keep
-//! values of their own in whole vector registers. `vzeroupper` clears the upper halves of all sixteen, so all sixteen are
-//! declared as changed; in callers without AVX that costs nothing, as they hold no more than a float there.
+//! Callers may still be compiled for AVX, by `-C target-cpu` or in a function with a target feature, and then keep
+//! values of their own in whole vector registers. `vzeroupper` clears the upper halves of all sixteen, so all sixteen
+//! are declared as clobbered; callers without AVX keep no more than a float there, so it costs them nothing.
 //!
-//! Memory is read and written in aligned pieces of 32 or 64 bytes, of which every processor with AVX2 moves
-//! each aligned word of 8 bytes at once: to other threads these are relaxed loads and stores of words,
-//! so the functions take atomic blocks too.
+//! Memory is read and written in aligned pieces of 32 or 64 bytes, of which every processor with AVX2 moves each
+//! aligned word of 8 bytes atomically: to other threads these are relaxed loads and stores of words, so the functions
+//! also work on atomic blocks.
 
 use core::arch::asm;
 
 use super::scalar;
 
-/// Which code sets and tests the keys of a filter.
+/// The code that sets and tests single keys of a filter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inline {
     /// The kernels behind a call.
@@ -61,7 +60,7 @@ impl Inline {
         }
     }
 
-    /// Sets the eight lanes of `low` in the block at `words`, tells whether any was clear.
+    /// Sets the eight lanes of `low` in the block at `words` and returns whether any was clear.
     ///
     /// # Safety
     /// Not `No`, and what it is named for is there; `words` points to 64 bytes, aligned to 64, that can be read and
@@ -78,7 +77,7 @@ impl Inline {
     }
 }
 
-/// Shifts that bring field i of a word to its top, and one 1 a lane.
+/// Shifts that bring field i of a word to its top, and a 1 per lane.
 #[repr(C, align(64))]
 struct Constants {
     _first: [u64; 4],
@@ -95,7 +94,7 @@ static CONSTANTS: Constants = Constants {
     _down: [0, 6, 12, 18, 24, 30, 36, 42],
 };
 
-/// [`asm!`] that changes any vector register which a caller can have values in: those that `vzeroupper` clears.
+/// [`asm!`] that clobbers every vector register in which a caller can have values: those that `vzeroupper` clears.
 macro_rules! vector_asm {
     ($($tokens:tt)*) => {
         asm!(
@@ -143,7 +142,7 @@ unsafe fn contains_avx2(words: *const u64, low: u64) -> bool {
     signs == 0b1111
 }
 
-/// Sets the eight lanes of `low` in the block at `words`, tells whether any was clear.
+/// Sets the eight lanes of `low` in the block at `words` and returns whether any was clear.
 ///
 /// # Safety
 /// AVX2 is there; `words` points to 64 bytes, aligned to 32, that can be read and written; no other
@@ -185,10 +184,11 @@ unsafe fn insert_avx2(words: *mut u64, low: u64) -> bool {
     new != 0
 }
 
-/// As [`contains_avx2`], in half the instructions: all eight lanes in one register. A rotation takes its count modulo 64, so
-/// that no field is cut out.
+/// Like [`contains_avx2`], in half the instructions: all eight lanes in one register. A rotation takes its count modulo
+/// 64, so no field need be extracted.
 ///
-/// Only registers that code without AVX-512 does not know: no `vzeroupper`, and nothing of the caller's is lost.
+/// It uses only registers that code without AVX-512 does not know: there is no `vzeroupper`, and nothing of the
+/// caller's is lost.
 ///
 /// # Safety
 /// AVX-512F is there; the rest as in [`contains_avx2`].
@@ -216,7 +216,7 @@ unsafe fn contains_avx512(words: *const u64, low: u64) -> bool {
     has != 0
 }
 
-/// As [`insert_avx2`], in half the instructions.
+/// Like [`insert_avx2`], in half the instructions.
 ///
 /// # Safety
 /// AVX-512F is there; the rest as in [`insert_avx2`].

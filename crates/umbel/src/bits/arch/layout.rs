@@ -1,4 +1,4 @@
-//! What `bytemuck` may know of our types. Said by hand: its derives would take a second longer to build than these lines.
+//! What `bytemuck` may assume of our types, by hand: its derive macros would take a second longer to build.
 
 use bytemuck::{Pod, TransparentWrapper, Zeroable};
 

@@ -16,15 +16,17 @@ pub struct MappedFile {
 }
 
 impl MappedFile {
-    /// Maps a whole file, however large: pages are read when they are touched, and shared between processes.
+    /// Maps a whole file, of any size. Pages are read when they are touched, and shared between processes.
     ///
     /// # Errors
-    /// Those of the system; an empty file cannot be mapped, nor any where there is no mapping of files, as in WebAssembly.
+    /// The system's errors. An empty file cannot be mapped, and no file can where the platform has no mapping, as in
+    /// WebAssembly.
     ///
     /// # Safety
-    /// While the mapping lives, no process may write to the file or shorten it. Replacing the file by another of its name,
-    /// as umbel does, leaves the mapped one as it is. A write would change bytes that this program holds references to,
-    /// which is undefined behaviour; behind the new end of a shortened file every access ends the process.
+    /// While the mapping lives, no process may write to the file or shorten it. Replacing the file by renaming another
+    /// over it, as umbel does, leaves the mapped one unchanged. A write would change bytes that this program holds
+    /// references to, which is undefined behaviour; after a truncation, any access beyond the new end kills the
+    /// process.
     pub unsafe fn map(file: &File) -> io::Result<Self> {
         // SAFETY: promised by the caller.
         let map = unsafe { Mmap::map(file)? };
@@ -34,19 +36,19 @@ impl MappedFile {
         Ok(Self { map: Arc::new(map) })
     }
 
-    /// All bytes of the file.
+    /// Returns all bytes of the file.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.map
     }
 
-    /// The blocks in `part` of the file; none when they are not aligned.
+    /// Returns the blocks in `part` of the file, or `None` if they are not aligned.
     pub(crate) fn blocks(&self, part: Range<usize>) -> Option<MappedBlocks> {
         bytemuck::try_cast_slice::<u8, Block>(self.map.get(part.clone())?).ok()?;
         Some(MappedBlocks { file: self.clone(), part })
     }
 }
 
-/// Blocks of a mapped umbel file, queried where they are.
+/// The blocks of a filter in a mapped file, queried in place.
 #[derive(Clone, Debug)]
 pub struct MappedBlocks {
     file: MappedFile,

@@ -4,11 +4,11 @@
 //! makes and applies a mask; the loops over many keys are written once, over any of them, and
 //! compiled for each. [`Kernel::detect`] asks the processor; a filter keeps the answer.
 //!
-//! Batches run at the speed of memory because no key waits for its cache line: lines are asked for
-//! [`AHEAD`] keys early, so that as many are on their way as the processor can track.
+//! Batches run at the speed of memory because no key waits for its cache line: lines are prefetched [`AHEAD`] keys
+//! early, so that as many are in flight as the processor can track.
 #![allow(unsafe_code)]
 
-/// Whether the processor has a feature: asked at run time, without the standard library when compiled.
+/// Whether the processor has a feature: detected at run time; without the standard library, at compile time.
 #[cfg(target_arch = "x86_64")]
 macro_rules! has_feature {
     ($feature:tt) => {{
@@ -65,34 +65,33 @@ pub use storage::Blocks;
 use super::{Block, place};
 use crate::hash::KeyHash;
 
-/// Keys between asking for a line and using it. Measured on 1 GiB filters: 8 is 30 % slower, 16 to
-/// 64 differ by 3 %; more would only crowd small caches.
+/// Keys between prefetching a line and using it. Measured on 1 GiB filters: 8 is 30 % slower, 16 to 64 differ by 3 %;
+/// more would only crowd small caches.
 pub(crate) const AHEAD: usize = 32;
 
 /// What one instruction set does with the 512 bits of a block.
 ///
 /// # Safety
-/// All functions may only be called where the instruction set is there.
+/// Calling any function requires the instruction set.
 trait Isa {
     /// A block in registers.
     type Line: Copy;
 
-    /// The lanes pattern of so many rounds, 1 or more.
+    /// The lanes pattern of `rounds` rounds, at least 1.
     unsafe fn lanes(low: u64, rounds: u32) -> Self::Line;
     /// The scatter pattern.
     unsafe fn scattered(low: u64, probes: u32) -> Self::Line;
     unsafe fn load(block: &Block) -> Self::Line;
     unsafe fn store(block: &mut Block, line: Self::Line);
     unsafe fn and(left: Self::Line, right: Self::Line) -> Self::Line;
-    /// The bits of `left` that `right` has not.
+    /// The bits of `left` that are clear in `right`.
     unsafe fn without(left: Self::Line, right: Self::Line) -> Self::Line;
     unsafe fn or(left: Self::Line, right: Self::Line) -> Self::Line;
     unsafe fn xor(left: Self::Line, right: Self::Line) -> Self::Line;
     unsafe fn is_zero(line: Self::Line) -> bool;
 }
 
-/// The kernels of one instruction set for one number of probes: the choice is made once a filter, so
-/// that a key costs one call.
+/// The kernels of one instruction set for one number of probes, chosen once per filter, so that a key costs one call.
 #[derive(Clone, Copy)]
 #[allow(unreachable_pub)] // appears in the hidden part of a public trait
 pub struct Kernel {
@@ -108,7 +107,7 @@ pub struct Kernel {
     grouped: grouped::Grouped,
 }
 
-/// The kernels for many keys, given by hashes of one type.
+/// The kernels for many keys, given as hashes of one type.
 #[derive(Clone, Copy)]
 #[allow(unreachable_pub, missing_debug_implementations)] // as for `Kernel`
 pub struct Batch<H> {
@@ -116,7 +115,7 @@ pub struct Batch<H> {
     contains: unsafe fn(&[Block], &[H], u32, &mut [bool]),
 }
 
-/// Hashes that batches are made of.
+/// A type of hashes that batches consist of.
 #[allow(unreachable_pub)] // as for `Kernel`
 pub trait Hash: Copy {
     /// The hash that a filter sees.
@@ -136,8 +135,8 @@ impl Hash for KeyHash {
     }
 }
 
-/// A 64-bit hash made elsewhere, stretched in registers: written to memory first and read back, it
-/// would cost a third more.
+/// A 64-bit hash computed elsewhere, stretched in registers: writing it to memory and reading it back would cost a
+/// third more.
 impl Hash for u64 {
     #[inline(always)]
     fn key_hash(self) -> KeyHash {
@@ -149,7 +148,7 @@ impl Hash for u64 {
     }
 }
 
-/// Which blocks of a filter a slice is: `first` and following, of `total`.
+/// The position of a slice of blocks in its filter: `first` and following, of `total`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     pub(crate) first: u64,
@@ -157,7 +156,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The place of a key in the slice; beyond its end for one that is not in it.
+    /// The place of a key in the slice; beyond its end if the key is elsewhere.
     #[inline(always)]
     fn place(&self, hash: KeyHash) -> usize {
         place(hash.high, self.total).wrapping_sub(self.first) as usize
@@ -170,12 +169,12 @@ impl core::fmt::Debug for Kernel {
     }
 }
 
-/// Blocks that need not be asked for ahead: 256 KiB lie in the second-level cache of any processor
-/// with vectors, where asking costs more than waiting.
+/// Filters of at most this many blocks are not prefetched: 256 KiB fit in the second-level cache of any processor with
+/// vectors, where prefetching costs more than waiting.
 pub(crate) const NEAR: u64 = 4096;
 
-/// Runs `$each` with `$i`, the hash's `$place` and its low half, for every hash. `$at` gives the place of `$hash`; unless
-/// all is `$near`, `$ask` asks for the lines at `$asked` `$ahead` turns before they are used.
+/// Runs `$each` with `$i`, the hash's `$place` and its low half, for every hash. `$at` gives the place of `$hash`;
+/// unless everything is `$near`, `$ask` prefetches the lines at `$asked` `$ahead` turns before they are used.
 macro_rules! walk {
     (
         $hashes:expr, $ahead:expr, $near:expr, |$hash:ident| $at:expr, |$asked:ident| $ask:expr,
@@ -231,7 +230,7 @@ macro_rules! walk_blocks {
 }
 
 impl Kernel {
-    /// The best kernels of this processor for `probes` probes a key.
+    /// The best kernels of this processor for `probes` probes per key.
     pub(crate) fn detect(probes: u32) -> Self {
         *Self::available(probes).last().expect("scalar code runs anywhere")
     }
@@ -243,7 +242,7 @@ impl Kernel {
         kernels.into_iter().map(|kernel| kernel(probes)).collect()
     }
 
-    /// Sets a key's bits in its block, tells whether any was clear.
+    /// Sets a key's bits in its block and returns whether any was clear.
     #[inline(always)]
     pub(crate) fn insert(&self, block: &mut Block, low: u64) -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -319,17 +318,16 @@ impl Kernel {
     /// Inserts keys that all fall into `blocks`, which is `run` of the filter.
     ///
     /// # Panics
-    /// When a key falls elsewhere.
+    /// If a key falls elsewhere.
     pub(crate) fn insert_batch<H: Hash>(&self, blocks: &mut [Block], run: Run, hashes: &[H]) {
         // SAFETY: as in `insert`.
         unsafe { (H::batch(self).insert)(blocks, run, hashes, self.probes) }
     }
 
-    /// As [`insert_batch`](Self::insert_batch), one key after the other: `new[i]` tells whether
-    /// `hashes[i]` set a bit.
+    /// Like [`insert_batch`](Self::insert_batch), in order: `new[i]` becomes whether `hashes[i]` set a bit.
     ///
     /// # Panics
-    /// When a key falls elsewhere; when the slices differ in length.
+    /// If a key falls elsewhere, or the slices differ in length.
     pub(crate) fn insert_batch_new<H: Hash>(
         &self,
         blocks: &mut [Block],
@@ -343,10 +341,10 @@ impl Kernel {
         });
     }
 
-    /// Asks for keys in a whole filter.
+    /// Looks up keys in a whole filter.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// If the slices differ in length.
     pub(crate) fn contains_batch<H: Hash>(
         &self,
         blocks: &[Block],
@@ -496,16 +494,16 @@ use kernels;
 // The loops below have no closures: code inside a closure is not compiled for the instruction set
 // of the function around it, and every intrinsic would become a call.
 
-/// The number of probes, in code compiled for so many, or for any where `PROBES` is 0.
+/// The number of probes: a constant in code compiled for that number, a variable if `PROBES` is 0.
 #[inline(always)]
 const fn known<const PROBES: u32>(probes: u32) -> u32 {
     if PROBES == 0 { probes } else { PROBES }
 }
 
-/// Sets the bits of a key; tells whether any was clear.
+/// Sets the bits of a key and returns whether any was clear.
 ///
 /// # Safety
-/// Only where the instruction set of `I` is there; so for all functions below.
+/// Requires the instruction set of `I`; so for all functions below.
 #[inline(always)]
 unsafe fn insert<I: Isa, const PROBES: u32>(block: &mut Block, low: u64, probes: u32) -> bool {
     let probes = known::<PROBES>(probes);
@@ -574,7 +572,7 @@ unsafe fn mask<I: Isa>(low: u64, probes: u32) -> I::Line {
     }
 }
 
-/// Asks for the cache line of a block; any address will do.
+/// Prefetches the cache line of a block; any address will do.
 #[inline(always)]
 pub(crate) fn prefetch(block: *const Block) {
     #[cfg(target_arch = "x86_64")]

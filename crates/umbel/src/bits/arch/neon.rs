@@ -1,7 +1,7 @@
 //! Kernels for NEON (four registers of two lanes a block), which every AArch64 processor has.
 //!
-//! Tested in an emulator against the definition; their speed was not measured, nor whether they beat what the
-//! compiler makes of plain code. NEON has no shift right by a variable: it shifts left by a negative number.
+//! Tested against the definition in an emulator; not measured, and possibly no faster than what the compiler makes of
+//! plain code. NEON has no right shift by a variable: it shifts left by a negative number.
 //!
 //! Only for little-endian machines: words are used as they are in memory.
 

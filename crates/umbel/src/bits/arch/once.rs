@@ -1,11 +1,11 @@
-//! A value made when it is first asked for, in a static: [`std::sync::OnceLock`] without the standard library.
+//! A value made on first use, in a static: [`std::sync::OnceLock`] without the standard library.
 
 use alloc::boxed::Box;
 use core::marker::PhantomData;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// See the module. Threads that ask at the same time may make the value several times; all get one of them.
+/// See the module. Threads that call at the same time may make the value several times; all get the same one.
 pub(crate) struct Once<T> {
     made: AtomicPtr<T>,
     owns: PhantomData<T>,
@@ -16,7 +16,7 @@ impl<T> Once<T> {
         Self { made: AtomicPtr::new(ptr::null_mut()), owns: PhantomData }
     }
 
-    /// The value, made by `make` when nobody has asked before. It is never freed: for statics.
+    /// Returns the value, made by `make` on first use. It is never freed: for statics.
     pub(crate) fn get_or_init(&'static self, make: impl FnOnce() -> T) -> &'static T
     where
         T: Send + Sync,

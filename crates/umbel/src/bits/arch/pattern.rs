@@ -16,12 +16,11 @@
 //!         |0| probe 6 |      ...       | probe 0 |
 //! ```
 //!
-//! In plain filters scattered bits are set and tested word by word, whatever the instruction set: six instructions a
-//! probe. Where a mask meets several lines, as in counters and windows, it is made in registers. Lanes need no loop
-//! and no multiplication: eight shifts by constants, one AND, eight variable shifts, which is one
-//! instruction each on 8 × 64-bit registers and two each on 4 × 64. They cost
-//! 2 % more bits than scatter at fpp 0.01 (10.10 and 9.90 a key), 1.5 % at 0.001, 0.9 % at 1e-6.
-//! The patterns are part of the file format.
+//! In plain filters scattered bits are set and tested word by word, whatever the instruction set: six instructions per
+//! probe. If a mask meets several lines, as in counters and windows, it is made in registers. Lanes need no loop and no
+//! multiplication: eight shifts by constants, one AND, eight variable shifts, which is one instruction each on 8 ×
+//! 64-bit registers and two each on 4 × 64. They cost 2 % more bits than scatter at fpp 0.01 (10.10 and 9.90 per key),
+//! 1.5 % at 0.001, 0.9 % at 1e-6. The patterns are part of the file format.
 
 use super::Block;
 use crate::hash::nth_word;
@@ -39,13 +38,13 @@ pub(crate) fn mask(low: u64, probes: u32) -> Block {
     }
 }
 
-/// The rounds of lanes, or 0 where bits are scattered.
+/// The rounds of lanes, or 0 if bits are scattered.
 #[inline(always)]
 pub(super) const fn rounds(probes: u32) -> u32 {
     if probes.is_multiple_of(8) { probes / 8 } else { 0 }
 }
 
-/// The lanes of so many rounds.
+/// The lanes of `rounds` rounds.
 #[inline(always)]
 pub(super) fn lanes(low: u64, rounds: u32) -> Block {
     let mut words = [0u64; 8];
@@ -65,7 +64,7 @@ pub(super) fn scattered(low: u64, probes: u32) -> Block {
     mask
 }
 
-/// Sets the scatter pattern in a block, tells whether any bit was clear.
+/// Sets the scatter pattern in a block and returns whether any bit was clear.
 #[inline(always)]
 pub(super) fn insert_scattered(block: &mut Block, low: u64, probes: u32) -> bool {
     let mut all = 1;
@@ -90,9 +89,9 @@ pub(super) fn contains_scattered(block: &Block, low: u64, probes: u32) -> bool {
 pub(super) struct Scatter {
     low: u64,
     probes: u32,
-    /// Probes given.
+    /// Probes returned so far.
     given: u32,
-    /// Fields of the word that are not given yet.
+    /// Fields of the word not returned yet.
     fields: u64,
 }
 

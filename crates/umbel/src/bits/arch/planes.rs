@@ -1,15 +1,15 @@
-//! A key's counters in [planes](crate::bits::counters), raised, lowered and asked for, over any instruction set.
+//! Raises, lowers and tests a key's counters in [planes](crate::bits::counters), with any instruction set.
 
 use super::Isa;
 use crate::bits::{Block, counters};
 
-/// Planes that one key may go through without looking whether there is anything to carry.
+/// Planes that one key passes through without checking whether there is a carry.
 const STRAIGHT: usize = 4;
 
-/// Counts every position of `key` once more.
+/// Raises the counter of every position of `key`.
 ///
 /// # Safety
-/// Only where the instruction set of `I` is there; so for all functions below.
+/// Requires the instruction set of `I`; so for all functions below.
 #[inline(always)]
 pub(super) unsafe fn add<I: Isa>(counters: &mut [Block], key: I::Line) {
     // SAFETY: promised by the caller.
@@ -21,8 +21,8 @@ pub(super) unsafe fn add<I: Isa>(counters: &mut [Block], key: I::Line) {
     }
 }
 
-/// As [`add`], of narrow counters without a branch: one that waits for its line, and goes another way at every fourth key,
-/// keeps the processor from the keys after it.
+/// Like [`add`], but without a branch for narrow counters: a branch that waits for its line, and differs at every
+/// fourth key, keeps the processor from the keys after it.
 #[inline(always)]
 pub(super) unsafe fn add_alone<I: Isa>(counters: &mut [Block], key: I::Line) {
     // SAFETY: promised by the caller.
@@ -40,8 +40,8 @@ pub(super) unsafe fn add_alone<I: Isa>(counters: &mut [Block], key: I::Line) {
     }
 }
 
-/// The part of [`add`] in the first two planes; gives what is to be carried to the others. It may be
-/// carried later, after more was added: the counts are then the same.
+/// The part of [`add`] in the first two planes; returns the carry to the others. It may be carried later, after more
+/// was added: the counts are then the same.
 #[inline(always)]
 pub(super) unsafe fn add_low<I: Isa>(counters: &mut [Block], key: I::Line) -> I::Line {
     // SAFETY: promised by the caller.
@@ -68,12 +68,12 @@ pub(super) unsafe fn carry_high<I: Isa>(counters: &mut [Block], mut carry: I::Li
                 return;
             }
         }
-        // These were at the top.
+        // These were at the maximum.
         set::<I>(counters, carry);
     }
 }
 
-/// Sets counters to their top.
+/// Sets counters to their maximum.
 #[inline(always)]
 unsafe fn set<I: Isa>(counters: &mut [Block], which: I::Line) {
     for plane in counters {
@@ -92,7 +92,7 @@ pub(super) unsafe fn has<I: Isa>(counters: &[Block], key: I::Line) -> bool {
     }
 }
 
-/// Lowers the counters of `key`, but for those that stick, when none of them is 0; else nothing.
+/// Lowers the counters of `key`, except those that stick, if none of them is 0; else does nothing.
 #[inline(always)]
 pub(super) unsafe fn take<I: Isa>(counters: &mut [Block], key: I::Line) -> bool {
     // SAFETY: promised by the caller.
@@ -109,7 +109,7 @@ pub(super) unsafe fn take<I: Isa>(counters: &mut [Block], key: I::Line) -> bool 
         }
         let key = I::without(key, stuck);
         let mut borrow = I::and(I::and(I::without(low, high), above), key);
-        // 3 and 2 become 2 and 1; 1 becomes 0, or 3 where there is a high part to borrow from.
+        // 3 and 2 become 2 and 1; 1 becomes 0, or 3 if there is a high part to borrow from.
         I::store(&mut counters[0], I::xor(low, I::without(key, borrow)));
         I::store(&mut counters[1], I::xor(high, I::or(I::without(key, low), borrow)));
         if counters.len() > STRAIGHT && I::is_zero(borrow) {
@@ -124,7 +124,7 @@ pub(super) unsafe fn take<I: Isa>(counters: &mut [Block], key: I::Line) -> bool 
     }
 }
 
-/// The least counter among those of `key`.
+/// The minimum of the counters of `key`.
 #[inline(always)]
 pub(super) unsafe fn least<I: Isa>(counters: &[Block], key: I::Line) -> u32 {
     let (mut among, mut least) = (key, 0);
@@ -152,7 +152,8 @@ mod tests {
     use crate::bits::counters::{are_counts, top};
     use crate::prelude::*;
 
-    /// Against numbers, from any counters; the loops over many keys test the other instruction sets against this one.
+    /// Compares with numbers, from any counters; the loops over many keys test the other instruction sets against this
+    /// one.
     fn check(mut counters: Vec<Block>, key: &[usize]) {
         let top = top(counters.len() as u32);
         let before = numbers(&counters);
@@ -183,7 +184,7 @@ mod tests {
             assert!(take::<Scalar>(&mut counters, mask));
             assert_eq!(numbers(&counters), (0..512).map(lowered).collect::<Vec<_>>());
             assert!(are_counts(&counters));
-            // A key with a counter at 0 takes nothing from the others.
+            // A key with a counter at 0 lowers none of the others.
             let (left, there) = (counters.clone(), has(&counters));
             assert_eq!(take::<Scalar>(&mut counters, mask), there);
             assert!(there || counters == left);

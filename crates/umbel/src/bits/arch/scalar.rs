@@ -7,7 +7,7 @@ use crate::hash::KeyHash;
 /// Plain code. Its functions are safe on any processor.
 pub(super) struct Scalar;
 
-/// What its kernels are called.
+/// The name of its kernels.
 pub(super) const NAME: &str = "scalar";
 
 kernels!(Scalar, NAME, [8]);

@@ -1,4 +1,4 @@
-//! Where a filter's blocks live.
+//! The memory of a filter's blocks.
 
 use core::ptr::NonNull;
 
@@ -9,11 +9,11 @@ use crate::bits::{BLOCK_BYTES, Block};
 use crate::error::OutOfMemory;
 use crate::prelude::*;
 
-/// Blocks owned by a filter: on the heap, or when there are many in pages of their own, for which
-/// huge pages are asked. With ordinary pages of 4 KiB every random access to a large filter also
-/// misses the table of pages; huge ones of 2 MiB make it up to twice as fast.
+/// Blocks owned by a filter: on the heap, or for a large filter in pages of their own, for which huge pages are
+/// requested. With ordinary pages of 4 KiB every random access to a large filter also misses the TLB; huge pages of 2
+/// MiB make it up to twice as fast.
 pub struct Blocks {
-    /// Where the owner keeps them, so that a query does not have to ask which owner it is.
+    /// The address of the first block, so that a query need not check which owner there is.
     start: NonNull<Block>,
     count: usize,
     _owner: Owner,
@@ -32,19 +32,19 @@ unsafe impl Send for Blocks {}
 // SAFETY: as for Send.
 unsafe impl Sync for Blocks {}
 
-/// A filter of this many bytes covers a few huge pages.
+/// A filter of this many bytes spans a few huge pages.
 #[cfg(feature = "std")]
 const LARGE: u64 = 8 << 20;
-/// From here on a filter gets pages of its own. Never under a fuzzer, which counts what the heap is asked for, nor where
-/// memory is not mapped as on Unix: WebAssembly has no pages, and Windows gives none that are huge.
+/// A filter of this many bytes gets pages of its own. Never under a fuzzer, which counts the bytes requested from the
+/// heap, and only on Unix: WebAssembly has no pages, and Windows offers no huge ones.
 #[cfg(feature = "std")]
 const OWN_PAGES: u64 = if cfg!(any(fuzzing, not(unix))) { u64::MAX } else { LARGE };
 
 impl Blocks {
-    /// `count` zeroed blocks: on the heap, on Unix from 8 MiB on in pages of their own.
+    /// Allocates `count` zeroed blocks: on the heap, or on Unix from 8 MiB on in pages of their own.
     ///
     /// # Errors
-    /// [`OutOfMemory`], instead of an abort.
+    /// [`OutOfMemory`] instead of an abort.
     pub fn zeroed(count: u64) -> Result<Self, OutOfMemory> {
         let fail = || OutOfMemory { bytes: count.saturating_mul(BLOCK_BYTES) };
         let bytes = count.checked_mul(BLOCK_BYTES).and_then(|bytes| usize::try_from(bytes).ok());
@@ -68,7 +68,7 @@ impl Blocks {
         Some(Self::of(Owner::Pages(pages)))
     }
 
-    /// As [`zeroed`](Self::zeroed), in ordinary pages: of a huge filter only those that are touched take memory.
+    /// Like [`zeroed`](Self::zeroed), in ordinary pages: of a huge filter, only the pages touched use memory.
     #[cfg(all(test, target_pointer_width = "64"))]
     pub(crate) fn sparse(count: u64) -> Self {
         let pages = MmapMut::map_anon((count * BLOCK_BYTES) as usize).expect("address space");
@@ -87,7 +87,7 @@ impl Blocks {
         Self { start, count, _owner: owner }
     }
 
-    /// A copy of some blocks.
+    /// Copies some blocks.
     pub(crate) fn copy_of(blocks: &[Block]) -> Result<Self, OutOfMemory> {
         let mut copy = Self::zeroed(blocks.len() as u64)?;
         copy.copy_from_slice(blocks);
@@ -100,7 +100,7 @@ impl core::ops::Deref for Blocks {
 
     #[inline]
     fn deref(&self) -> &[Block] {
-        // SAFETY: `start` and `count` are those of the owner's slice, which lies on the heap or in a
+        // SAFETY: `start` and `count` are those of the owner's slice, which is on the heap or in a
         // mapping, so it stays where it is when `self` moves, and lives as long as `self`; nothing
         // else reaches it, so the borrow of `self` governs it.
         unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.count) }
@@ -131,7 +131,7 @@ impl AsMut<[Block]> for Blocks {
 
 impl Clone for Blocks {
     /// # Panics
-    /// When there is no memory for the copy.
+    /// If the memory for the copy cannot be allocated.
     fn clone(&self) -> Self {
         Self::copy_of(self).expect("memory for a copy of the filter")
     }

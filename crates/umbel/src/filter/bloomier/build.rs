@@ -1,4 +1,5 @@
-//! Building a bloomier filter: hashes by shard, then each shard by itself, on any number of threads.
+//! Building a bloomier filter: hashes are collected by shard, then each shard is built by itself, on any number of
+//! threads.
 
 use super::solve::{Entry, Solved, Solver, Unsolved, solver_bytes};
 use super::{Bloomier, BloomierCore, Query, shard_of};
@@ -9,11 +10,11 @@ use crate::plan::bloomier::{self, ALL_PASS, MOST_WIDTH, Shape};
 use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
 
-/// Builds a bloomier filter shard by shard: the caller brings the hashes of each shard together by
-/// [`shard_of`](Self::shard_of) and builds the shards, in any order, on any threads.
+/// Builds a bloomier filter shard by shard. The caller collects the hashes of each shard, by
+/// [`shard_of`](Self::shard_of), and builds the shards in any order, on any threads.
 ///
-/// Memory: the filter; 16 bytes for each hash that the caller keeps; and
-/// [`shard_bytes`](Self::shard_bytes), some 33 a key of one shard, for each shard that is being built.
+/// Memory: the filter; 16 bytes for each hash that the caller keeps; and [`shard_bytes`](Self::shard_bytes), some 33
+/// per key of a shard, for each shard being built.
 ///
 /// ```
 /// use umbel::filter::BloomierBuilder;
@@ -42,7 +43,7 @@ pub struct BloomierBuilder<H = KeyHasher> {
     blocks: Blocks,
 }
 
-/// A shard to be built; see [`BloomierBuilder`].
+/// A shard to build; see [`BloomierBuilder`].
 pub struct BloomierShard<'a> {
     shape: Shape,
     planned: u64,
@@ -51,10 +52,10 @@ pub struct BloomierShard<'a> {
 }
 
 impl<H: Hashing> BloomierBuilder<H> {
-    /// A builder for the plan, with the memory of the whole filter.
+    /// Makes a builder for the plan, and allocates the whole filter.
     ///
     /// # Errors
-    /// What is wrong with the plan; [`PlanError::OutOfMemory`].
+    /// A [`PlanError`] that says what is wrong with the plan; [`PlanError::OutOfMemory`].
     pub fn new(plan: &Plan, hasher: H) -> Result<Self, PlanError> {
         plan.check(Kind::Bloomier)?;
         let shape = Shape::of(plan)?;
@@ -62,23 +63,23 @@ impl<H: Hashing> BloomierBuilder<H> {
         Ok(Self { plan: *plan, hasher, shape, solved: vec![None; shape.shards as usize], blocks })
     }
 
-    /// Number of shards, from 1 on.
+    /// Returns the number of shards, at least 1.
     pub fn count(&self) -> usize {
         self.solved.len()
     }
 
-    /// The number of a hash's shard, from 0.
+    /// Returns the index of a hash's shard, from 0.
     #[inline]
     pub fn shard_of(&self, hash: KeyHash) -> usize {
         shard_of(&self.shape, hash) as usize
     }
 
-    /// Bytes that building a shard takes beside its hashes and the filter.
+    /// Returns the bytes that building a shard uses, besides its hashes and the filter.
     pub fn shard_bytes(&self) -> u64 {
         solver_bytes(&self.shape)
     }
 
-    /// All shards, by number.
+    /// Returns all shards, in the order of their indexes.
     pub fn shards(&mut self) -> impl Iterator<Item = BloomierShard<'_>> {
         let Self { shape, plan, .. } = *self;
         let blocks = self.blocks.chunks_mut(shard_blocks(&self.shape));
@@ -87,13 +88,13 @@ impl<H: Hashing> BloomierBuilder<H> {
         shards.map(move |(solved, blocks)| BloomierShard { shape, planned, solved, blocks })
     }
 
-    /// The filter, when all shards are built.
+    /// Returns the filter, once all shards are built.
     ///
     /// # Errors
-    /// [`BuildError::Overfull`] when all shards together have more keys than the plan.
+    /// [`BuildError::Overfull`] if all shards together have more keys than the plan.
     ///
     /// # Panics
-    /// When a shard was not built.
+    /// If a shard was not built.
     pub fn finish(self) -> Result<Bloomier<Blocks, H>, BuildError> {
         let Self { plan, hasher, shape, solved, blocks } = self;
         let solved = solved.iter().map(|solved| solved.expect("every shard is built"));
@@ -110,7 +111,7 @@ impl<H: Hashing> BloomierBuilder<H> {
         Ok(Bloomier::of(core, hasher))
     }
 
-    /// Builds all shards, one after the other.
+    /// Builds all shards in order.
     fn build<E: Entry>(mut self, entries: &[E]) -> Result<Bloomier<Blocks, H>, Failed> {
         let (shape, mut solver) = (self.shape, Solver::default());
         let mut ends = vec![0; self.count() + 1];
@@ -139,14 +140,14 @@ impl<H: Hashing> BloomierBuilder<H> {
 }
 
 impl BloomierShard<'_> {
-    /// Builds the shard of the hashes that fall into it; equal ones count once, and all change places.
-    /// Some 100 ns a key.
+    /// Builds the shard from the hashes that fall into it. Equal hashes count once, and `hashes` is reordered. Takes
+    /// some 100 ns per key.
     ///
     /// # Errors
-    /// [`BuildError::Overfull`] when the shard has no room for them: more keys were given than planned for.
+    /// [`BuildError::Overfull`] if the shard has no room for them, because more keys were given than planned.
     ///
     /// # Panics
-    /// With more than 2³² hashes.
+    /// If there are more than 2³² hashes.
     pub fn build(self, hashes: &mut [KeyHash]) -> Result<(), BuildError> {
         let solved = Solver::default().solve(&self.shape, self.blocks, hashes);
         *self.solved = Some(solved.map_err(|failed| match failed {
@@ -161,7 +162,7 @@ fn shard_blocks(shape: &Shape) -> usize {
     (shape.shard_bits() / BLOCK_BITS) as usize
 }
 
-/// Why a filter was not built, before the input was asked for what it is about.
+/// Why a build failed, before the input was searched for the keys concerned.
 enum Failed {
     Unsolved(Unsolved),
     Error(BuildError),
@@ -180,7 +181,7 @@ impl From<BuildError> for Failed {
 }
 
 impl Failed {
-    /// The error, `find` telling where in the input a key has different values.
+    /// The public error; `find` locates the key with different values in the input.
     fn into_error(self, planned: u64, find: impl FnOnce(KeyHash) -> BuildError) -> BuildError {
         match self {
             Self::Error(error) => error,
@@ -191,14 +192,14 @@ impl Failed {
 }
 
 impl<H: Hashing> Bloomier<Blocks, H> {
-    /// A filter of these keys; equal ones count once. About 100 ns a key on one thread, 50
-    /// bytes a key beside the filter; [`BloomierBuilder`] takes any number of threads.
+    /// Builds a filter of these keys; equal ones count once. Takes about 100 ns per key on one thread, and 50 bytes per
+    /// key besides the filter. [`BloomierBuilder`] uses any number of threads.
     ///
-    /// Where others choose the keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
-    /// [`BuildError::Overfull`] when there are more keys than the plan is for; [`BuildError::Plan`]: what is wrong with the
-    /// plan, such as one of a map; no memory.
+    /// [`BuildError::Overfull`] for more keys than the plan is for; [`BuildError::Plan`] for an unsuitable plan, such
+    /// as one of a map, or if memory cannot be allocated.
     pub fn build<K: Key<H>>(plan: &Plan, keys: &[K], hasher: H) -> Result<Self, BuildError> {
         let builder = BloomierBuilder::new(plan, hasher)?;
         let built = match K::hashes(keys) {
@@ -209,9 +210,9 @@ impl<H: Hashing> Bloomier<Blocks, H> {
             .map_err(|failed| failed.into_error(plan.keys, |_| unreachable!("keys without values")))
     }
 
-    /// A map from keys to values, for [`map_plan`](Bloomier::map_plan) with as many keys as there are pairs.
+    /// Builds a map from keys to values, with the [`map_plan`](Bloomier::map_plan) for as many keys as there are pairs.
     ///
-    /// A key may come more than once, always with the same value.
+    /// A key may be repeated, with the same value.
     ///
     /// ```
     /// use umbel::filter::Bloomier;
@@ -223,8 +224,8 @@ impl<H: Hashing> Bloomier<Blocks, H> {
     /// ```
     ///
     /// # Errors
-    /// [`BuildError::ValuesDiffer`] with the places of a key that has two values, or of two keys of one 128-bit hash;
-    /// [`BuildError::WideValue`]; those of [`map_plan`](Bloomier::map_plan).
+    /// [`BuildError::ValuesDiffer`] with the places of a key that has two values, or of two keys with the same 128-bit
+    /// hash; [`BuildError::WideValue`]; those of [`map_plan`](Bloomier::map_plan).
     pub fn build_map<K: Key<H>>(
         pairs: &[(K, u64)],
         value_bits: u32,
@@ -254,9 +255,9 @@ impl<H: Hashing> Bloomier<Blocks, H> {
 }
 
 impl Bloomier {
-    /// The plan of a map of `keys` keys to values of `value_bits` bits, 0 to 64, that tells of keys it has
-    /// not by a fingerprint of `fingerprint_bits` bits, 0 to 64; both together are from 1 to 64. Without a
-    /// fingerprint it gives some value for any key.
+    /// Plans a map of `keys` keys to values of `value_bits` bits, 0 to 64, which detects absent keys by a fingerprint
+    /// of `fingerprint_bits` bits, 0 to 64; both together are 1 to 64. Without a fingerprint it returns some value for
+    /// any key.
     ///
     /// # Errors
     /// [`PlanError::ZeroKeys`]; [`PlanError::Field`] for other widths; [`PlanError::TooManyAtOnce`];

@@ -1,14 +1,14 @@
 //! The bloomier filter (Chazelle et al. 2004): a static map from keys to values, or to fingerprints alone.
 //!
-//! Three slots of a key, XORed, give its fingerprint and its value. Slots are found by solving a graph
-//! whose edges are the keys ([`solve`]), a binary fuse graph (Graf, Lemire 2022), which is solved with
-//! 1.125 slots a key. The paper's own graphs take 1.23 or more.
+//! The XOR of a key's three slots is its fingerprint and its value. The slots are found by solving a graph whose edges
+//! are the keys ([`solve`]): a binary fuse graph (Graf, Lemire 2022), which can be solved with 1.125 slots per key. The
+//! paper's own graphs need 1.23 or more.
 //!
-//! Departures from Graf and Lemire: keys are spread over shards of at most three million keys, each a graph with a
-//! seed of its own, so that they are built apart, on any threads, in little memory. Slots of any width from
-//! 1 to 64 bits are packed. Segments are of other lengths ([`segment_length`](crate::math::bloomier::segment_length)).
-//! The fingerprint comes from bits that the place of the slots does not depend on: from the upper half of the
-//! hash, where theirs comes from the hash that gives the places.
+//! Departures from Graf and Lemire: keys are divided into shards of at most three million keys, each a graph with a
+//! seed of its own, so that shards are built independently, on any threads, in little memory. Slots of any width from 1
+//! to 64 bits are packed. Segments have other lengths ([`segment_length`](crate::math::bloomier::segment_length)). The
+//! fingerprint comes from bits that the slots' positions do not depend on: it uses the upper half of the hash itself,
+//! where theirs uses the hash that also gives the positions.
 
 mod build;
 mod solve;
@@ -28,27 +28,28 @@ use crate::plan::bloomier::{self, MOST_SEGMENT, MOST_SHARDS, MOST_SLOTS, Shape};
 use crate::plan::{Kind, Plan};
 use crate::prelude::*;
 
-/// A static filter or map, built at once from all its keys: the fewest bits of all kinds.
+/// A static filter or map, built once from all its keys, with the fewest bits of all kinds.
 ///
-/// As a filter it keeps a fingerprint of r bits a key, for a rate of 2⁻ʳ: the smallest r that suffices for the planned
-/// rate, or the one that is asked for, [`Variant::Bloomier`](crate::Variant::Bloomier). As a [map](Filter::build_map) it keeps a value of 0 to 64
-/// bits, with or without a fingerprint that tells of keys it has not.
+/// As a filter it keeps a fingerprint of r bits per key, for a rate of 2⁻ʳ: the smallest r that meets the planned rate,
+/// or the one set by [`Variant::Bloomier`](crate::Variant::Bloomier). As a [map](Filter::build_map) it keeps a value of
+/// 0 to 64 bits, with or without a fingerprint that detects absent keys.
 ///
-/// **Cost.** 1.125 to 1.132 times r bits a key from a million keys on, where a classic filter takes 1.44 times log₂ 1/fpp
-/// at best; 1.18 at 100,000 keys, 1.26 at 10,000, 1.4 at 1,000, 1.9 to 2.2 at 100. A query reads three cache lines near each other,
-/// whatever the rate. Building takes some 100 ns and 50 bytes a key.
+/// **Cost.** From a million keys on, 1.125 to 1.132 times r bits per key, where a classic filter needs at best 1.44
+/// times log₂ 1/fpp; 1.18 at 100,000 keys, 1.26 at 10,000, 1.4 at 1,000, 1.9 to 2.2 at 100. A query reads three cache
+/// lines near each other, at any rate. Building takes some 100 ns and 50 bytes per key.
 ///
-/// **When not to use it.** When keys come one by one: it takes none once it is built, and cannot be merged; take a
-/// [blocked](super::Blocked) or a [scalable](super::Scalable) filter. When all keys do not fit in memory as 16-byte hashes:
-/// build a blocked filter, in pieces. For a rate between two powers of two it keeps the lower: at 0.3 a classic filter
-/// is smaller. And where the speed of one key at a time is all: a blocked filter reads one line.
+/// **When not to use it.** If keys arrive one by one: it accepts none once it is built, and cannot be merged; use a
+/// [blocked](super::Blocked) or a [scalable](super::Scalable) filter. If the keys do not all fit in memory as 16-byte
+/// hashes: build a blocked filter, in pieces. For a rate between two powers of two it keeps the lower one, so at 0.3 a
+/// classic filter is smaller. If only the speed of single look-ups counts: a blocked filter reads one line.
 ///
 /// B. Chazelle, J. Kilian, R. Rubinfeld, A. Tal 2004, “The Bloomier filter”, SODA, pages 30 to 39,
 /// <https://dl.acm.org/doi/10.5555/982792.982797>; T. Graf, D. Lemire 2022, “Binary fuse filters”,
 /// <https://doi.org/10.1145/3510449>.
 ///
 /// # Receipt
-/// The rate is 2⁻ʳ whatever its slots hold, and the keys are counted. One pass over the slots, to count those in use.
+/// The rate is 2⁻ʳ whatever the slots hold, and the keys are counted exactly. One pass over the slots counts those in
+/// use.
 ///
 /// ```
 /// use umbel::filter::Bloomier;
@@ -65,15 +66,15 @@ use crate::prelude::*;
 /// ```
 pub type Bloomier<S = Blocks, H = KeyHasher> = Filter<BloomierCore<S>, H>;
 
-/// The insides of a [`Bloomier`] filter.
+/// The core of a [`Bloomier`] filter.
 #[derive(Clone)]
 pub struct BloomierCore<S = Blocks> {
     plan: Plan,
     shape: Shape,
     query: Query,
-    /// Of each shard.
+    /// One per shard.
     seeds: Vec<u64>,
-    /// Different keys of all.
+    /// Different keys, over all shards.
     keys: u64,
     blocks: S,
 }
@@ -84,8 +85,8 @@ fn shard_of(shape: &Shape, hash: KeyHash) -> u64 {
     bits::place(hash.high, shape.shards)
 }
 
-/// What a key's slots come from under a shard's seed. Of both halves, so that keys with one low half
-/// differ under some seed. Part of the format.
+/// The value that determines a key's slots under a shard's seed. It uses both halves, so that keys with equal low
+/// halves differ under some seed. Part of the format.
 #[inline]
 fn spread(hash: KeyHash, seed: u64) -> u64 {
     mix(hash.low.wrapping_add(seed.wrapping_mul(hash.high)))
@@ -98,14 +99,14 @@ fn fingerprint(hash: KeyHash, bits: u32, mask: u64) -> u64 {
     hash.high.wrapping_mul(GOLDEN).rotate_left(bits) & mask
 }
 
-/// The slots of a key in its shard, each in the segment after that of the one before. Part of the format.
+/// The slots of a key in its shard, in three consecutive segments. Part of the format.
 #[inline]
 fn edge(x: u64, starts: u64, length: u32) -> [u32; 3] {
     let (first, mask) = (bits::place(x, starts) as u32, length - 1);
     [first, (first + length) ^ ((x >> 18) as u32 & mask), (first + 2 * length) ^ (x as u32 & mask)]
 }
 
-/// What a query needs of the shape, computed once.
+/// What a query needs to know of the shape, computed once.
 #[derive(Clone, Copy)]
 struct Query {
     shards: u64,
@@ -113,14 +114,14 @@ struct Query {
     starts: u64,
     length: u32,
     width: u32,
-    /// Bits of the fingerprint, and as many set.
+    /// The bits of a fingerprint, and a mask with as many set.
     fingerprint: u32,
     mask: u64,
-    /// Whether fingerprints are all there is, of 8, 12 or 16 bits: as many; else 0.
+    /// The width, if slots are fingerprints alone of 8, 12 or 16 bits; else 0.
     usual: u32,
 }
 
-/// Where a key's shard begins, in bytes, its slots there, and its fingerprint.
+/// The first byte of a key's shard, its slots there, and its fingerprint.
 type Probe = (usize, [u32; ARITY as usize], u64);
 
 impl Query {
@@ -150,14 +151,14 @@ impl Query {
         ((shard * self.shard_bytes) as usize, edge(x, self.starts, self.length), fingerprint)
     }
 
-    /// The slots of a key and its fingerprint, XORed; above the slot's bits others may be set.
+    /// The XOR of a key's slots and its fingerprint; bits above the slot's width may be set.
     #[inline(always)]
     fn sum<const WIDTH: u32>(&self, bytes: &[u8], (start, [a, b, c], fingerprint): Probe) -> u64 {
         let slot = |slot| slots::get::<WIDTH>(bytes, start, slot, self.width);
         slot(a) ^ slot(b) ^ slot(c) ^ fingerprint
     }
 
-    /// Whether such a sum has the fingerprint of the key.
+    /// Whether such a sum matches the key's fingerprint.
     #[inline(always)]
     fn fits<const WIDTH: u32>(&self, sum: u64) -> bool {
         sum & (if WIDTH == 0 { self.mask } else { slots::mask(WIDTH) }) == 0
@@ -171,24 +172,25 @@ impl Query {
 }
 
 impl<S: AsRef<[Block]>, H> Bloomier<S, H> {
-    /// The value of a key: none of one that it certainly has not; of one that it wrongly takes for its own,
-    /// with chance 2⁻ʳ or without fingerprints always, any value. 0 in a filter without values.
+    /// Returns the value of a key, or `None` if the key is certainly absent. For an absent key that matches by chance
+    /// (with probability 2⁻ʳ, or always without fingerprints) it returns an arbitrary value. 0 in a filter without
+    /// values.
     #[inline]
     pub fn get(&self, key: impl Key<H>) -> Option<u64> {
         self.core.get(key.key_hash(&self.hasher))
     }
 
-    /// Different keys it was built from.
+    /// Returns the number of different keys it was built from.
     pub fn keys(&self) -> u64 {
         self.core.keys
     }
 
-    /// Bits of a fingerprint, r: the rate is 2⁻ʳ.
+    /// Returns the bits of a fingerprint, r: the rate is 2⁻ʳ.
     pub fn fingerprint_bits(&self) -> u32 {
         self.core.shape.fingerprint
     }
 
-    /// Bits of a value; 0 in a filter.
+    /// Returns the bits of a value; 0 in a filter.
     pub fn value_bits(&self) -> u32 {
         self.core.shape.value
     }
@@ -199,13 +201,13 @@ impl<S: AsRef<[Block]>> BloomierCore<S> {
     fn get(&self, hash: KeyHash) -> Option<u64> {
         let (bytes, query) = (bytemuck::cast_slice(self.blocks.as_ref()), &self.query);
         let sum = query.sum::<0>(bytes, query.probe::<0>(&self.seeds, hash));
-        // A fingerprint may have all 64 bits, and then there is no value to shift it away from.
+        // If the fingerprint has all 64 bits, there is no value, and nothing to shift away.
         let value = (sum >> (query.fingerprint % 64)) & slots::mask(self.shape.value);
         query.fits::<0>(sum).then_some(value)
     }
 
-    /// Apart, so that the usual widths are small enough to become part of a caller's loop: then the cache misses of
-    /// several keys overlap.
+    /// Separate, so that the code for usual widths is small enough to be inlined into a caller's loop, where the cache
+    /// misses of several keys overlap.
     #[inline(never)]
     fn contains_packed(&self, hash: KeyHash) -> bool {
         let (blocks, seeds) = (self.blocks.as_ref(), &self.seeds[..]);
@@ -326,7 +328,7 @@ impl<S: AsRef<[Block]>> Core for BloomierCore<S> {
     }
 }
 
-/// What the header of a bloomier filter tells.
+/// The fields of a bloomier filter's header.
 struct Declared {
     plan: Plan,
     shape: Shape,

@@ -1,4 +1,4 @@
-//! Solving one binary fuse graph: slots such that the three of each key give, XORed, what it should.
+//! Solves one binary fuse graph: finds slots such that the XOR of each key's three is what it should be.
 //!
 //! ```text
 //! sort keys by the segment of their first slot          so that all that follows walks through memory
@@ -7,8 +7,8 @@
 //!     push the key; take it away from its three slots
 //! for each key, last pushed first: set the slot it had for itself
 //! ```
-//! When keys are left that have no slot for themselves, another seed gives another graph. Two equal keys
-//! never have one: only when a graph fails are equal keys looked for, for that costs more than solving it.
+//! If keys remain that have no slot for themselves, another seed gives another graph. Two equal keys never have one.
+//! Equal keys are searched for only after a graph fails, because that costs more than solving it.
 
 use super::{edge, spread};
 use crate::bits::{Block, slots};
@@ -16,7 +16,7 @@ use crate::hash::{GOLDEN, KeyHash, mix};
 use crate::plan::bloomier::Shape;
 use crate::prelude::*;
 
-/// A key and what its slots should give beside its fingerprint.
+/// A key, and what its slots should give in addition to its fingerprint.
 pub(super) trait Entry: Copy {
     fn hash(&self) -> KeyHash;
     fn value(&self) -> u64;
@@ -57,44 +57,44 @@ pub(super) struct Solved {
 /// Why a graph was not solved.
 #[derive(Debug)]
 pub(super) enum Unsolved {
-    /// So many different keys, too many for the slots.
+    /// This many different keys, too many for the slots.
     Full(u64),
     /// Two values for this key.
     Differ(KeyHash),
 }
 
-/// Seeds tried. With the slots that plans give, one of the first few solves all but always.
+/// The number of seeds tried. With as many slots as plans provide, one of the first few nearly always works.
 const SEEDS: u64 = 128;
 
-/// More keys for each slot are never solved: the threshold of the graphs is 0.9179 (S. Walzer 2021,
+/// Graphs with more keys per slot are never solved: the threshold is 0.9179 (S. Walzer 2021,
 /// <https://doi.org/10.1137/1.9781611976465.131>).
 const MOST_LOAD: f64 = 0.92;
 
 /// Bits of a key's number, below the count of keys in a slot.
 const NUMBER: u32 = 24;
 
-/// Memory to solve graphs in, 29 bytes a key.
+/// Memory to solve graphs in, 29 bytes per key.
 #[derive(Default)]
 pub(super) struct Solver {
-    /// Of each key, in the order of its first segment, the hash that its slots come from and what they give.
+    /// For each key, in the order of first segments: the hash that gives its slots, and what they should give.
     keys: Vec<(u64, u64)>,
-    /// Of each slot, the keys there: their count in the upper 8 bits, below it their numbers XORed.
+    /// For each slot, its keys: their count in the upper 8 bits, and the XOR of their numbers below.
     table: Vec<u32>,
-    /// Slots with one key, to be looked at.
+    /// Slots with one key, to be processed.
     single: Vec<u32>,
-    /// Keys taken away: a number, and which of its slots was its own.
+    /// Keys removed: their number, and which of the slots was their own.
     taken: Vec<u32>,
 }
 
-/// Bytes that [`Solver`] takes for a shard of the shape.
+/// Bytes that [`Solver`] uses for a shard of the shape.
 pub(super) fn solver_bytes(shape: &Shape) -> u64 {
     // A fifth of the slots have one key at first; later there are fewer.
     16 * shape.slots() + (4 + 4 + 4) * shape.slots()
 }
 
 impl Solver {
-    /// Solves the graph of `entries` in `blocks`, which are zero. Equal entries count once; the order of
-    /// entries is lost.
+    /// Solves the graph of `entries` in `blocks`, which are zero. Equal entries count once; the order of entries
+    /// changes.
     pub(super) fn solve<E: Entry>(
         &mut self,
         shape: &Shape,
@@ -111,7 +111,7 @@ impl Solver {
                     break;
                 }
             } else {
-                // Odd, so that keys with one low half differ under it.
+                // Odd, so that keys with equal low halves differ under it.
                 let seed = mix((number + 1).wrapping_mul(GOLDEN)) | 1;
                 self.sort(shape, seed, entries);
                 if self.peel(shape) {
@@ -122,7 +122,7 @@ impl Solver {
             if distinct {
                 number += 1;
             } else {
-                // The same seed once more, when there were equal keys.
+                // Try the same seed again if there were equal keys.
                 distinct = true;
                 let count = entries.len();
                 entries = unequal(entries)?;
@@ -132,7 +132,7 @@ impl Solver {
         Err(Unsolved::Full(entries.len() as u64))
     }
 
-    /// Brings what is needed of all keys into the order of their first segments.
+    /// Sorts what is needed of the keys by first segment.
     fn sort<E: Entry>(&mut self, shape: &Shape, seed: u64, entries: &[E]) {
         let segments = u64::from(shape.segments);
         let mut ends = vec![0u32; shape.segments as usize + 1];
@@ -157,7 +157,7 @@ impl Solver {
         }
     }
 
-    /// Takes keys away as long as one has a slot for itself; whether all went.
+    /// Removes keys as long as one has a slot for itself; returns whether all were removed.
     fn peel(&mut self, shape: &Shape) -> bool {
         let (starts, length) = (shape.starts(), shape.length);
         let Self { keys, table, single, taken } = self;
@@ -172,7 +172,7 @@ impl Solver {
             }
         }
         if overflow {
-            // 256 keys in one slot: equal ones, for others have 2.7 on average.
+            // 256 keys in one slot must be equal ones: otherwise the average is 2.7.
             return false;
         }
         single.clear();
@@ -182,7 +182,7 @@ impl Solver {
         while let Some(own) = single.pop() {
             let there = table[own as usize];
             if there >> NUMBER != 1 {
-                // Its key had another slot for itself, and went.
+                // Its key had another slot for itself and is gone.
                 continue;
             }
             let number = there & ((1 << NUMBER) - 1);
@@ -202,7 +202,7 @@ impl Solver {
         taken.len() == keys.len()
     }
 
-    /// Sets the slots, each when the two others of its key are final.
+    /// Sets the slots, each once the other two of its key are final.
     fn assign(&self, shape: &Shape, blocks: &mut [Block]) {
         match shape.width() {
             8 => self.assign_as::<8>(shape, blocks),

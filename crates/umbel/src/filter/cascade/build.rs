@@ -1,4 +1,4 @@
-//! Building a cascade: level after level, from what passed the one before.
+//! Building a cascade: level by level, each from the keys that wrongly passed the one before.
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
@@ -13,23 +13,24 @@ use crate::plan::cascade::{LIST, MOST_LEVELS, next_level};
 use crate::plan::{Kind, Plan};
 use crate::prelude::*;
 
-/// Levels after which keys of both lists are looked for: by then at most a sixteenth of the others is left.
+/// Levels after which to look for keys on both lists: by then at most a sixteenth of the others is left.
 const LOOK_EACH: usize = 10;
 
 impl<H: Hashing> Cascade<Blocks, H> {
-    /// A cascade of two lists of keys: all of `include` match, none of `exclude`, and at most `fpp` of all others. As small
-    /// as [`Plan::for_lists`] finds.
+    /// Builds a cascade from two lists of keys: every key of `include` matches, none of `exclude` does, and of all
+    /// other keys at most `fpp`. It has the smallest plan that [`Plan::for_lists`] finds.
     ///
-    /// Keys that come again in a list are planned for again; leave them out where they are many. Takes 16 bytes for each
-    /// key of both lists, and for each key that passes a level, at most half of those included, and the excluded that are
-    /// caught.
+    /// Repeated keys in a list are planned for as well; remove them if there are many. Building takes 16 bytes for each
+    /// key of both lists, for each key that passes a level (at most half of those included), and for each excluded key
+    /// that is caught.
     ///
-    /// Where others choose the keys, use [`KeyHasher::random`](crate::KeyHasher::random) or
+    /// For untrusted keys, use [`KeyHasher::random`](crate::KeyHasher::random) or
     /// [`KeyHasher::keyed`](crate::KeyHasher::keyed).
     ///
     /// # Errors
-    /// [`BuildError::OnBothLists`] with the places of a key that is on both, the first of `include` that is;
-    /// [`BuildError::Plan`]: no rate, no memory; [`BuildError::TooManyLevels`] for keys whose hashes were made to collide.
+    /// [`BuildError::OnBothLists`] with the places of the first key of `include` that is also in `exclude`;
+    /// [`BuildError::Plan`] for an impossible rate or if memory cannot be allocated; [`BuildError::TooManyLevels`] for
+    /// keys whose hashes were made to collide.
     pub fn build<K: Key<H>, L: Key<H>>(
         include: &[K],
         exclude: &[L],
@@ -41,14 +42,15 @@ impl<H: Hashing> Cascade<Blocks, H> {
         Self::build_planned(&plan, include, exclude, hasher)
     }
 
-    /// A cascade of a given plan, with its first level and in its form: by [`Plan::for_lists`], or for the keys
-    /// included alone, and then what is excluded comes on top.
+    /// Builds a cascade with a given plan for its first level, and in the plan's form. The plan comes from
+    /// [`Plan::for_lists`], or is for the included keys alone; what corrects the first level is added to it.
     ///
-    /// Where others choose the keys, use [`KeyHasher::random`](crate::KeyHasher::random) or
+    /// For untrusted keys, use [`KeyHasher::random`](crate::KeyHasher::random) or
     /// [`KeyHasher::keyed`](crate::KeyHasher::keyed).
     ///
     /// # Errors
-    /// As [`build`](Self::build); [`BuildError::Overfull`] for more keys included than planned; what is wrong with the plan.
+    /// As [`build`](Self::build); [`BuildError::Overfull`] for more included keys than planned; [`BuildError::Plan`]
+    /// for an unsuitable plan.
     pub fn build_planned<K: Key<H>, L: Key<H>>(
         plan: &Plan,
         include: &[K],
@@ -63,7 +65,7 @@ impl<H: Hashing> Cascade<Blocks, H> {
     }
 }
 
-/// The hashes of keys, where they are or made.
+/// The hashes of keys, borrowed if the keys are hashes.
 fn hashed<'a, K: Key<H>, H>(keys: &'a [K], hasher: &H) -> Cow<'a, [KeyHash]> {
     match K::hashes(keys) {
         Hashes::Wide(hashes) => Cow::Borrowed(hashes),
@@ -89,7 +91,7 @@ impl CascadeCore {
         Ok(filter)
     }
 
-    /// The levels after the first, of which the next holds `caught`.
+    /// Builds the levels after the first; the next one holds `caught`.
     fn add_levels(
         &mut self,
         caught: Vec<KeyHash>,
@@ -98,11 +100,11 @@ impl CascadeCore {
     ) -> Result<(), BuildError> {
         let plan = next_level(caught.len() as u64, include.len() as u64)?;
         self.add_level(&plan, &caught)?;
-        // What the last level holds, and what of the other list passes it.
+        // The keys of the last level, and those of the other list that pass it.
         let mut held = caught;
         let mut passing = self.passing(include);
         while !passing.is_empty() {
-            // A key on both lists is held by a level and passes the next, for ever: so it is still here.
+            // A key on both lists is in one level and passes the next, forever; so it is still here.
             if self.levels.len().is_multiple_of(LOOK_EACH) {
                 look_for_common(&held, &passing, include, exclude)?;
             }
@@ -129,7 +131,7 @@ impl CascadeCore {
         Ok(())
     }
 
-    /// Those that pass the last level.
+    /// The hashes that pass the last level.
     fn passing(&self, hashes: &[KeyHash]) -> Vec<KeyHash> {
         let index = self.levels.len() - 1;
         let (mut linked, mut found) = ([KeyHash::default(); GROUP], [false; GROUP]);
@@ -170,14 +172,14 @@ impl CascadeCore {
     }
 }
 
-/// Hashes as they are in a level.
+/// Converts hashes to those of a level.
 fn link(linked: &mut [KeyHash; GROUP], hashes: &[KeyHash], index: usize) {
     for (to, &hash) in linked.iter_mut().zip(hashes) {
         *to = in_level(hash, index);
     }
 }
 
-/// An error when a hash is among both of those left of the lists.
+/// Returns an error if a hash is among those left of both lists.
 fn look_for_common(
     some: &[KeyHash],
     others: &[KeyHash],

@@ -1,19 +1,19 @@
-//! The cascade: filters in levels, each of what the one before wrongly lets pass, until nothing is left (J. Larisch,
-//! D. Choffnes, D. Levin, B. M. Maggs, A. Mislove, C. Wilson 2017, “CRLite”, section IV,
+//! The cascade: filters in levels, each holding the keys that the one before wrongly lets pass, until none is left (J.
+//! Larisch, D. Choffnes, D. Levin, B. M. Maggs, A. Mislove, C. Wilson 2017, “CRLite”, section IV,
 //! <https://doi.org/10.1109/SP.2017.17>).
 //!
-//! Even levels hold keys that match, odd ones keys that must not. A key matches when it passes an odd number of
-//! levels from the first on. Level 0 holds all keys that match; level 1 those excluded that pass level 0; level 2 those
-//! included that pass level 1; and so on.
+//! Even levels hold keys that match, odd ones keys that must not. A key matches if it passes an odd number of levels,
+//! counted from the first. Level 0 holds all keys that match; level 1 the excluded keys that pass level 0; level 2 the
+//! included keys that pass level 1; and so on.
 //!
-//! Levels are blocked filters. Most after the first have a rate of 1/2, which takes one probe, and one probe takes
-//! 1.443 bits a key in a blocked filter as in a classic one: there is nothing to be gained by the other kind. In level 0 a
-//! classic filter would save 5 % at 0.01, for six cache misses a key instead of one.
+//! Levels are blocked filters. Most levels after the first have a rate of 1/2, which takes one probe. With one probe a
+//! blocked filter needs 1.443 bits per key, as many as a classic one, so the other kind would gain nothing. In level 0
+//! a classic filter would save 5 % at 0.01, for six cache misses per key instead of one.
 //!
-//! Departures from the paper: the rates of all levels are searched for ([`Plan::for_lists`]), not the first one's alone:
-//! where few keys are excluded, level 1 at rate 1/2 would catch half of all those included, 1.44 bits for each. Levels of
-//! less than a block have a lower rate than is asked for, which spares some of the last ones. And a key has a hash of its own in
-//! each level, of both halves of its hash, so that keys with one half in common are told apart too.
+//! Departures from the paper: the rates of all levels are optimized ([`Plan::for_lists`]), not only that of the first.
+//! If few keys are excluded, level 1 at rate 1/2 would catch half of all the included ones, at 1.44 bits each. Levels
+//! smaller than a block have a lower rate than planned, which saves some of the last ones. And a key has a different
+//! hash in each level, from both halves of its hash, so that keys with one equal half are also told apart.
 
 mod build;
 
@@ -30,31 +30,31 @@ use crate::plan::cascade::{LEVELS, LIST, LISTED_BITS, MOST_LEVELS};
 use crate::plan::{Kind, MAX_BITS, Plan, PlanError};
 use crate::prelude::*;
 
-/// A static filter of two lists: every key of the one matches, no key of the other, and of all other keys at most
-/// the planned rate.
+/// A static filter of two lists: every key of the first matches, no key of the second does, and other keys pass at no
+/// more than the planned rate.
 ///
-/// For a set that is known on both sides: certificates revoked among all that there are, addresses blocked among
-/// the customers' own. There are two [`Form`](crate::plan::Form)s. The **cascade** is levels of filters, each
-/// correcting the one before. The **plain form** (`cascade:1`) is one filter beside an exact list of the
-/// keys excluded that it wrongly catches, as 128-bit hashes.
+/// Use it if both sides are known: the revoked among all certificates, the blocked among your customers' addresses. It
+/// has two [`Form`](crate::plan::Form)s. The **cascade** is levels of filters, each correcting the one before. The
+/// **plain form** (`cascade:1`) is one filter with an exact list, as 128-bit hashes, of the excluded keys that it
+/// wrongly catches.
 ///
-/// **Cost.** With r keys included, s excluded and a rate p of the first level: the bits of a
-/// [blocked](super::Blocked) filter for r keys at p, and for each of the s p keys excluded that it catches
-/// (log₂(r/(s p)) + 2.9)/ln 2 more: 18 bits when they are a thousandth of r, 4.3 when as many as r. The plain form takes 128 for each.
-/// It is the simpler one, and answers as fast as the filter alone. A key that does not match reads one cache line most
-/// times, one that does two. Building asks each level for what is left: the hashes, 16 bytes for each key that passes.
+/// **Cost.** With r keys included, s excluded and a rate p of the first level: the bits of a [blocked](super::Blocked)
+/// filter for r keys at p, and for each of the s p excluded keys that it catches (log₂(r/(s p)) + 2.9)/ln 2 more: 18
+/// bits if they are a thousandth of r, 4.3 if as many as r. The plain form needs 128 bits for each; it is simpler, and
+/// answers as fast as the filter alone. A key that does not match usually reads one cache line, one that does reads
+/// two. Building queries each level for the keys that are left: their hashes, 16 bytes for each key that passes.
 ///
-/// **When not to use it.** When the keys to be told apart are not all known: a rate below `fpp` is promised for those on
-/// neither list, no more, and a [classic](super::Classic) or [bloomier](super::Bloomier) filter of the first list alone is
-/// smaller. When keys come one by one: it is rebuilt for each change of either list. When the
-/// lists are short: a sorted list of the keys themselves is exact for all.
+/// **When not to use it.** If not all keys to be distinguished are known: for keys on neither list it promises a rate
+/// below `fpp`, no more, and a [classic](super::Classic) or [bloomier](super::Bloomier) filter of the first list alone
+/// is smaller. If keys arrive one by one: it is rebuilt for each change of either list. If the lists are short: a
+/// sorted list of the keys themselves is exact for all keys.
 ///
 /// J. Larisch, D. Choffnes, D. Levin, B. M. Maggs, A. Mislove, C. Wilson 2017, “CRLite: a scalable system for pushing all
 /// TLS revocations to all browsers”, section IV, <https://doi.org/10.1109/SP.2017.17>.
 ///
 /// # Receipt
-/// The rate is that of keys on neither list: f₀ (1 − f₁ (1 − f₂ (1 − …))), fᵢ the rate of level i given its bits.
-/// The keys are estimated from level 0; the parts tell how many keys the other levels were built from. Set bits and
+/// The rate is that of keys on neither list: f₀ (1 − f₁ (1 − f₂ (1 − …))), with fᵢ the rate of level i given its bits.
+/// The keys are estimated from level 0; the parts report how many keys the other levels were built from. Set bits and
 /// fill are those of the levels.
 ///
 /// ```
@@ -71,20 +71,20 @@ use crate::prelude::*;
 /// ```
 pub type Cascade<S = Blocks, H = KeyHasher> = Filter<CascadeCore<S>, H>;
 
-/// The insides of a [`Cascade`] filter.
+/// The core of a [`Cascade`] filter.
 #[derive(Clone)]
 pub struct CascadeCore<S = Blocks> {
     plan: Plan,
     /// Keys it was built from, as given.
     included: u64,
     excluded: u64,
-    /// At least one, in the plain form one.
+    /// At least one; in the plain form exactly one.
     levels: Vec<BloomCore<BlockedLayout, S>>,
-    /// In the plain form, when any key excluded is caught.
+    /// In the plain form, if any excluded key is caught.
     list: Option<List<S>>,
 }
 
-/// An exact list: hashes in ascending order, upper half first, then zeros up to a whole block.
+/// An exact list: hashes in ascending order, upper half first, padded with zeros to a whole block.
 #[derive(Clone)]
 struct List<S> {
     blocks: S,
@@ -116,7 +116,7 @@ impl<S: AsRef<[Block]>> List<S> {
         false
     }
 
-    /// Of a file, checked: ascending, then zeros.
+    /// Reads a list from a file and checks it: ascending, then zeros.
     fn from_part(blocks: S, count: u64) -> Result<Self, FileError> {
         let list = Self { blocks, count };
         let words = list.words();
@@ -133,8 +133,8 @@ fn list_bytes(count: u64) -> Option<u64> {
     count.checked_mul(LISTED_BITS / 8)?.checked_next_multiple_of(BLOCK_BYTES)
 }
 
-/// The hash of a key in a level, made from the key's own: level 0 takes that as it is. Both halves go into the lower
-/// one: of a level with one block it alone counts. Part of the format.
+/// The hash of a key in a level, derived from the key's own; level 0 uses that unchanged. Both halves go into the lower
+/// one, because in a level of one block it alone counts. Part of the format.
 #[inline]
 fn in_level(hash: KeyHash, index: usize) -> KeyHash {
     if index == 0 {
@@ -145,29 +145,29 @@ fn in_level(hash: KeyHash, index: usize) -> KeyHash {
 }
 
 impl<S: AsRef<[Block]>, H> Cascade<S, H> {
-    /// Keys it was built from that match, as many as were given.
+    /// Returns the number of included keys, as given.
     pub fn included(&self) -> u64 {
         self.core.included
     }
 
-    /// Keys it was built from that do not, as many as were given.
+    /// Returns the number of excluded keys, as given.
     pub fn excluded(&self) -> u64 {
         self.core.excluded
     }
 
-    /// How many of those excluded the first level wrongly caught; the others needed nothing more.
+    /// Returns how many excluded keys the first level wrongly caught; the others needed no further level.
     pub fn caught(&self) -> u64 {
         self.core.caught()
     }
 
-    /// Levels; 1 in the plain form.
+    /// Returns the number of levels; 1 in the plain form.
     pub fn levels(&self) -> usize {
         self.core.levels.len()
     }
 }
 
 impl<S: AsRef<[Block]>> CascadeCore<S> {
-    /// Whether the exact list has the hash.
+    /// Whether the exact list contains the hash.
     fn lists(&self, hash: KeyHash) -> bool {
         self.list.as_ref().is_some_and(|list| list.contains(hash))
     }
@@ -199,7 +199,7 @@ impl<S: AsRef<[Block]>> Core for CascadeCore<S> {
         levels.take_while(passes).count() % 2 == 1 && !self.lists(hash)
     }
 
-    /// A level is asked only for keys that passed all before it.
+    /// A level is queried only for keys that passed all before it.
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
         self.levels[0].contains_all(hashes, found);
         if let Some(list) = &self.list {
@@ -215,7 +215,7 @@ impl<S: AsRef<[Block]>> Core for CascadeCore<S> {
         for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
             let mut count = 0;
             for ((place, &hash), &found) in (0..).zip(hashes).zip(&*found) {
-                // Written in any case, so that nothing is guessed wrong.
+                // Written unconditionally: there is no branch to mispredict.
                 left[count] = (place, hash);
                 count += usize::from(found);
             }
