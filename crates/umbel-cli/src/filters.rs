@@ -318,7 +318,7 @@ fn check_description(
     names: &NamesArgs,
 ) -> Result<()> {
     umbel_sets::keys_of(kind, options, &names.names)
-        .and_then(|wanted| umbel_sets::check_keys(keys, &wanted))
+        .and_then(|wanted| umbel_sets::check_keys(kind, keys, &wanted))
         .with_context(|| path.display().to_string())
 }
 
@@ -331,7 +331,7 @@ pub(crate) fn check_same_keys<H: Hashing>(
     if left.plan().kind().rows() != right.plan().kind().rows() {
         return Ok(());
     }
-    umbel_sets::check_keys(left.description(), right.description())
+    umbel_sets::check_keys(left.plan().kind(), left.description(), right.description())
 }
 
 /// Writes a filter to a file, or to standard output when the path is `-`; gives the bytes written.

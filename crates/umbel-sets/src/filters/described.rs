@@ -56,24 +56,33 @@ fn steps(normalization: Normalization) -> impl Iterator<Item = &'static str> {
     steps.into_iter().filter(|(done, _)| *done).map(|(_, name)| name)
 }
 
-/// Checks that a filter with `keys` can answer for keys that are `wanted`.
+/// Checks that a filter of a kind with `keys` can answer for keys that are `wanted`.
 ///
 /// Both must consist of the same fields in the same order, except that the key of one field is just its bytes: it may
-/// be looked up in a filter that names no fields, and a whole line in a filter of one field. Both must have the same
-/// type, text by default, and the same normalization. Other entries are not compared.
+/// be looked up in a filter that names no fields, and a whole line in a filter of one field. The fields of a filter of
+/// rows are its attributes, which a question names itself, so they are not compared. Both must have the same types, text by
+/// default, and the same normalization. Other entries are not compared.
 ///
 /// # Errors
 /// [`Error::OtherKeys`], which names both.
-pub fn check_keys(keys: &KeyDescription, wanted: &KeyDescription) -> Result<(), Error> {
+pub fn check_keys(kind: Kind, keys: &KeyDescription, wanted: &KeyDescription) -> Result<(), Error> {
     let same = |name| keys.values(name).eq(wanted.values(name));
     let one = |keys: &KeyDescription| keys.values(FIELD).count() == 1;
     let none = |keys: &KeyDescription| keys.values(FIELD).next().is_none();
     let bytes_alike = (one(keys) && none(wanted)) || (none(keys) && one(wanted));
-    let of_type = |keys: &KeyDescription| keys.values(TYPE).next().unwrap_or(TEXT).to_owned();
-    if (same(FIELD) || bytes_alike) && of_type(keys) == of_type(wanted) && same(NORMALIZATION) {
+    let fields_alike = kind.rows() || same(FIELD) || bytes_alike;
+    // A description by another program may give several types: all of them count.
+    let types_alike = types(keys).eq(types(wanted));
+    if fields_alike && types_alike && same(NORMALIZATION) {
         return Ok(());
     }
     Err(Error::OtherKeys { filter: in_words(keys), wanted: in_words(wanted) })
+}
+
+/// The types of keys: text where none is given.
+fn types(keys: &KeyDescription) -> impl Iterator<Item = &str> {
+    let none = keys.values(TYPE).next().is_none();
+    keys.values(TYPE).chain(none.then_some(TEXT))
 }
 
 /// A description of keys for a message.
@@ -84,8 +93,9 @@ fn in_words(keys: &KeyDescription) -> String {
         [field] => format!("the field {field}"),
         fields => format!("the fields {}", fields.join(", ")),
     };
-    if let Some(other) = keys.values(TYPE).find(|name| *name != TEXT) {
-        words.push_str(&format!(" of type {other}"));
+    let types: Vec<_> = types(keys).collect();
+    if types != [TEXT] {
+        words.push_str(&format!(" of type {}", types.join(", ")));
     }
     let steps: Vec<_> = keys.values(NORMALIZATION).collect();
     if !steps.is_empty() {
@@ -114,10 +124,14 @@ mod tests {
         for (i, left) in all.into_iter().enumerate() {
             for (j, right) in all.into_iter().enumerate() {
                 let alike = i == j || [(0, 1), (0, 2), (1, 0), (2, 0)].contains(&(i, j));
-                assert_eq!(check_keys(left, right).is_ok(), alike, "{left:?} {right:?}");
+                assert_eq!(
+                    check_keys(Kind::Blocked, left, right).is_ok(),
+                    alike,
+                    "{left:?} {right:?}"
+                );
             }
         }
-        let error = check_keys(&ab, &a).unwrap_err().to_string();
+        let error = check_keys(Kind::Blocked, &ab, &a).unwrap_err().to_string();
         assert!(error.contains(r#"built from the fields "a", "b", so"#), "{error}");
         assert!(error.contains(r#"the field "a""#), "{error}");
     }
@@ -128,14 +142,32 @@ mod tests {
         let numbers = keys(&[("type", "u64")]);
         let lower = keys(&[("normalization", "lowercase")]);
         let trimmed = keys(&[("normalization", "lowercase"), ("normalization", "trim")]);
-        for (left, right) in [(&none, &numbers), (&none, &lower), (&lower, &trimmed)] {
-            let error = check_keys(left, right).unwrap_err().to_string();
+        let two = keys(&[("type", "text"), ("type", "u64")]);
+        for (left, right) in [
+            (&none, &numbers),
+            (&none, &lower),
+            (&lower, &trimmed),
+            (&none, &two),
+            (&numbers, &two),
+        ] {
+            let error = check_keys(Kind::Blocked, left, right).unwrap_err().to_string();
             assert!(
-                check_keys(right, left).is_err() && check_keys(right, right).is_ok(),
+                check_keys(Kind::Blocked, right, left).is_err()
+                    && check_keys(Kind::Blocked, right, right).is_ok(),
                 "{error}"
             );
         }
         let ours = keys(&[("type", "text"), ("made by", "hand")]);
-        assert!(check_keys(&ours, &none).is_ok(), "text goes without saying");
+        assert!(check_keys(Kind::Blocked, &ours, &none).is_ok(), "text goes without saying");
+    }
+
+    #[test]
+    fn the_fields_of_rows_are_not_compared() {
+        let none = keys(&[]);
+        let named = keys(&[("field", "a"), ("field", "b")]);
+        assert!(check_keys(Kind::Attributes, &named, &none).is_ok());
+        assert!(check_keys(Kind::Blocked, &named, &none).is_err());
+        let trimmed = keys(&[("normalization", "trim")]);
+        assert!(check_keys(Kind::Attributes, &trimmed, &none).is_err());
     }
 }

@@ -270,7 +270,10 @@ impl<S: AsRef<[Block]> + AsMut<[Block]>> WindowCore<S> {
 
     /// Makes the oldest generation the newest, empty.
     fn turn(&mut self) {
-        self.state.number += 1;
+        // After 2⁶⁴ − 1, the highest number with the next place: nothing but the place depends on it. Part of the format.
+        let generations = u64::from(self.plan.detail);
+        let next = self.state.number.checked_add(1);
+        self.state.number = next.unwrap_or(u64::MAX - (generations - 1));
         let (size, newest) = (self.generations(), self.newest());
         if core::mem::take(&mut self.state.taken[newest]) > 0 {
             let blocks = self.blocks.as_mut();

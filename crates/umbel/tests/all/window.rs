@@ -8,6 +8,7 @@ use umbel::{
     Plan, PlanError, Secret, Variant, Window,
 };
 
+use crate::damage::with_header;
 use crate::mapped::map;
 use crate::plans::{detail, variant};
 use crate::reference::Reference;
@@ -521,4 +522,22 @@ fn a_file_of_several_chunks_goes_on() {
         assert!(found.into_iter().all(|found| found));
     }
     assert!(filter == read);
+}
+
+/// A file may say that so many generations came that their number has no successor.
+#[test]
+fn the_highest_number_turns_too() {
+    let plan = Plan::of(variant(Kind::Window, 4), 30, 0.01, 512 * 64, 8).unwrap();
+    let mut filter = Window::with_plan(&plan, KeyHasher::default()).unwrap();
+    filter.insert_all(&(0..35u64).collect::<Vec<_>>());
+    // The newest generation, 3, is at the place of 2⁶⁴ − 1.
+    let aged = with_header(&filter.to_bytes(), 88, &u64::MAX.to_le_bytes());
+    let mut filter = Window::from_bytes(&aged, None).unwrap();
+    for key in 35..200u64 {
+        filter.insert(key);
+        let file = filter.to_bytes();
+        let read = Window::from_bytes(&file, None).unwrap();
+        assert!(((key - 29)..=key).all(|key| read.contains(key)), "after {key}");
+        assert_eq!(read.remembered(), 30 + (key + 1) % 10, "after {key}");
+    }
 }
