@@ -4,7 +4,7 @@ stable, window, bloomier, attributes, coded and cascade.
 Written from FORMAT.md alone, without a look at the Rust code: it shows that the document suffices.
 Needs Python 3 and the package xxhash. Comments name the sections of FORMAT.md.
 
-    reader.py MANIFEST.json                checks the golden files described there (they lie beside it)
+    reader.py MANIFEST.json                checks the golden files next to it, and the changes that must be refused
     reader.py FILE.umbel [--secret HEX]    prints those lines of stdin that may be in the filter
 """
 import argparse, itertools, json, pathlib, struct, sys
@@ -33,11 +33,19 @@ LEVELS = struct.Struct("<IIQQQ")  # section 15, kind 11, from byte 64 on
 LEVEL = struct.Struct("<QdQI4s")  # section 15; 32 bytes
 LEVEL_FIELDS = "keys fpp bits probes zeros".split()
 GOLDEN = 0x9e3779b97f4a7c15
+OWN_HASH, OWN_PAIR = 0x6f776e2068617368, 0x6f776e2070616972  # section 18
 
 
-def require(condition, what):
+class Refused(ValueError):
+    """Why a file is refused, and the step of section 2 that refuses it."""
+    def __init__(self, what, step):
+        super().__init__(what)
+        self.step = step
+
+
+def require(condition, what, step=3):
     if not condition:
-        raise ValueError(what)
+        raise Refused(what, step)
 
 
 def xxh3(data, seed):
@@ -46,15 +54,15 @@ def xxh3(data, seed):
 
 def read_header(data):
     """The fields of sections 2 and 8 to 15, each checked, in the order that section 2 gives."""
-    require(data[:8] == MAGIC, "magic")
-    require(len(data) >= 128, "shorter than a header")
+    require(data[:8] == MAGIC, "magic", 1)
+    require(len(data) >= 128, "shorter than a header", 1)
     h = dict(zip(START_FIELDS, START.unpack_from(data)))
-    require(h["version"] in (1, 2), "version")
+    require(h["version"] in (1, 2), "version", 1)
     declared, new = h["header_length"], h["version"] == 2
     believed = (new or h["kind"] not in (1, 2)) and declared % 64 == 0 and 128 <= declared <= 65536 * h["version"]
     length = declared if believed else 128
-    require(len(data) >= length, "shorter than its header")
-    require(int.from_bytes(data[length - 8:length], "little") == xxh3(data[:length - 8], 0), "header checksum")
+    require(len(data) >= length, "shorter than its header", 1)
+    require(int.from_bytes(data[length - 8:length], "little") == xxh3(data[:length - 8], 0), "header checksum", 2)
     require(h["kind"] in KINDS, "kind")
     require(h["description_length"] <= (min(32768, length - 72) if new else 0), "description_length")
     h["description"] = read_description(data[length - 8 - h["description_length"]:length - 8])
@@ -112,12 +120,19 @@ def read_description(data):
         require(len(data) >= 2, "description")
         (size,) = struct.unpack_from("<H", data)
         require(len(data) >= 2 + size, "description")
-        texts.append(bytes(data[2:2 + size]).decode())  # a UnicodeDecodeError is a ValueError
+        texts.append(text(data[2:2 + size], "description"))
         data = data[2 + size:]
     names = texts[::2]
     require(len(texts) % 2 == 0 and len(names) <= 256, "description")
     require(all(1 <= len(name.encode()) <= 255 for name in names), "description")
     return [list(entry) for entry in zip(names, texts[1::2])]
+
+
+def text(data, what):
+    try:
+        return bytes(data).decode()
+    except UnicodeDecodeError:
+        raise Refused(f"{what} that is not UTF-8", 3) from None
 
 
 def check_end(h, data, length, end):
@@ -227,12 +242,13 @@ def read_attributes(h, data, length):
     require(h["tags"] <= 2 and kind <= 2, "detail")
     require(1 <= count <= (8 if h["tags"] == 2 else 64), "attributes")
     names, at = [], 88
+    end = length - 8 - h["description_length"]
     for _ in range(count):
-        require(at + 4 <= length - 8, "header_length")
+        require(at + 4 <= end, "header_length")
         (size,) = struct.unpack_from("<I", data, at)
         require(1 <= size <= 255, "name_length")
-        require(at + 4 + size <= length - 8, "header_length")
-        names.append(bytes(data[at + 4:at + 4 + size]).decode())  # a UnicodeDecodeError is a ValueError
+        require(at + 4 + size <= end, "header_length")
+        names.append(text(data[at + 4:at + 4 + size], "name"))
         at += 4 + size
     require(len(set(names)) == count, "names")
     check_end(h, data, length, at)
@@ -244,23 +260,23 @@ def read_attributes(h, data, length):
         h["links"].append({"bits": bits * tags, "probes": probes, "kind": kind})
 
 
-def read_filter(path):
-    """The header and the payloads of all links of a file, after every check of sections 1, 2, 4, 8, 12 and 15."""
-    data = memoryview(pathlib.Path(path).read_bytes())
+def read_filter(data):
+    """The header and the payloads of all links of a file, after every check of section 2."""
+    data = memoryview(data)
     h = read_header(data)
     start, length = h["header_length"], h["payload_length"]
     chunks = -(-length // CHUNK)
-    require(len(data) == start + length + 8 * chunks + 8, "length of the file")
+    require(len(data) == start + length + 8 * chunks + 8, "length of the file", 4)
     payload, table = data[start:start + length], data[start + length:-8]
-    require(xxh3(table, chunks) == int.from_bytes(data[-8:], "little"), "table checksum")
+    require(xxh3(table, chunks) == int.from_bytes(data[-8:], "little"), "table checksum", 5)
     for i, checksum in enumerate(struct.unpack(f"<{chunks}Q", table)):
-        require(xxh3(payload[i * CHUNK:(i + 1) * CHUNK], i) == checksum, f"checksum of chunk {i}")
+        require(xxh3(payload[i * CHUNK:(i + 1) * CHUNK], i) == checksum, f"checksum of chunk {i}", 5)
     if h["kind"] == 8:
         size, segments, prints, width, shard_bytes, seeds = h["fuse"]
         used = (segments + 2) * size * width
         for i in range(len(seeds)):
             shard = int.from_bytes(payload[i * shard_bytes:(i + 1) * shard_bytes], "little")
-            require(shard >> used == 0, "padding bits")
+            require(shard >> used == 0, "padding bits", 6)
         return h, [payload]
     payloads = []
     for link in h["links"]:
@@ -268,12 +284,12 @@ def read_filter(path):
         payloads.append(payload[:size])
         payload = payload[size:]
         last = link["bits"] // 8  # the byte with the first bit of padding, if there is padding
-        require(int.from_bytes(payloads[-1][last:], "little") >> link["bits"] % 8 == 0, "padding bits")
+        require(int.from_bytes(payloads[-1][last:], "little") >> link["bits"] % 8 == 0, "padding bits", 6)
     for place, taken in enumerate(h.get("generations", ())):
         blocks = range(64 * place, len(payloads[0]), 64 * len(h["generations"]))
-        require(taken or not any(any(payloads[0][at:at + 64]) for at in blocks), "bits of an empty generation")
+        require(taken or not any(any(payloads[0][at:at + 64]) for at in blocks), "bits of an empty generation", 6)
     if h["kind"] == 10:
-        check_buckets(h, payloads[0])
+        h["buckets"] = read_buckets(h, payloads[0])
     if h["kind"] == 6:
         link = h["links"][0]
         payloads = [used_cells(payloads[0], h["detail"])]
@@ -285,8 +301,8 @@ def read_filter(path):
     if h["kind"] == 11:
         listed = h["listed"]
         h["list"] = list(struct.iter_unpack("<QQ", payload[:16 * listed]))
-        require(all(a < b for a, b in itertools.pairwise(h["list"])), "order of the list")
-        require(not any(payload[16 * listed:]), "padding of the list")
+        require(all(a < b for a, b in itertools.pairwise(h["list"])), "order of the list", 6)
+        require(not any(payload[16 * listed:]), "padding of the list", 6)
     return h, payloads
 
 
@@ -298,7 +314,7 @@ def nonzero(payload, detail):
         low, high = lines[0] | lines[1], 0
         for line in lines[2:]:
             high |= line
-        require(high & ~low == 0, "a counter with nothing in its low part")
+        require(high & ~low == 0, "a pattern that is a multiple of 4", 6)
         bits += low.to_bytes(64, "little")
     return bytes(bits)
 
@@ -307,7 +323,7 @@ def used_cells(payload, detail):
     """A bit for each cell that is not 0: section 10."""
     used, position = bytearray(len(payload)), 0
     for (word,) in struct.iter_unpack("<Q", payload):
-        require(word >> 64 // detail * detail == 0, "bits after the last cell of a word")
+        require(word >> 64 // detail * detail == 0, "bits after the last cell of a word", 6)
         for i in range(64 // detail):
             if word >> detail * i & 2**detail - 1:
                 used[position // 8] |= 1 << position % 8
@@ -315,29 +331,28 @@ def used_cells(payload, detail):
     return bytes(used)
 
 
-def bucket(h, payload, b):
-    """The cells of a bucket, and what stands behind them: section 14."""
-    number, code = int.from_bytes(payload[64 * b:64 * b + 64], "little"), h["detail"]
+def read_buckets(h, payload):
+    """The codes of each bucket, and whether it is full: section 14."""
+    buckets, code = [], h["detail"]
     count = 512 // code
-    return [number >> code * j & (1 << code) - 1 for j in range(count)], number >> code * count
+    for at in range(0, len(payload), 64):
+        number = int.from_bytes(payload[at:at + 64], "little")
+        cells = [number >> code * j & (1 << code) - 1 for j in range(count)]
+        used = cells.index(0) if 0 in cells else count
+        require(number >> code * used == 0, "bits after an empty cell or the last one", 6)
+        buckets.append((frozenset(cells[:used]), used == count))
+    return buckets
 
 
-def check_buckets(h, payload):
-    for b in range(h["links"][0]["bits"] // 512):
-        cells, behind = bucket(h, payload, b)
-        empty = cells.index(0) if 0 in cells else len(cells)
-        require(behind == 0 and not any(cells[empty:]), "cells after an empty one")
-
-
-def walk(h, payload, high, low):
+def walk(h, high, low):
     """Whether the code of a hash is met from its home on: section 14."""
-    buckets = h["links"][0]["bits"] // 512
-    code, home = 1 + place(low, 2**h["detail"] - 1), place(high, buckets)
-    for step in range(min(buckets, 512)):
-        cells, _ = bucket(h, payload, (home + step) % buckets)
-        if code in cells:
+    buckets = h["buckets"]
+    code, home = 1 + place(low, 2**h["detail"] - 1), place(high, len(buckets))
+    for step in range(min(len(buckets), 512)):
+        codes, full = buckets[(home + step) % len(buckets)]
+        if code in codes:
             return True
-        if 0 in cells:
+        if not full:
             return False
     return False
 
@@ -372,10 +387,13 @@ def hash_key(h, key, secret):
     """The pair (H, L) of section 3."""
     if h["algorithm"] == 1:
         return divmod(xxhash.xxh3_128_intdigest(key, seed=h["seed"]), 2**64)
-    if h["algorithm"] == 3:  # the vectors' own function: the upper half of algorithm 1 with seed 0
-        hashed = xxhash.xxh3_128_intdigest(key, seed=0) >> 64
-        low = hashed * GOLDEN & MASK
-        return hashed, (low >> 16 | low << 48) & MASK
+    if h["algorithm"] == 3:  # one of the golden files' own functions: section 18
+        high, low = divmod(xxhash.xxh3_128_intdigest(key, seed=0), 2**64)
+        if h["seed"] == OWN_PAIR:
+            return high >> 56 << 56, low
+        require(h["seed"] == OWN_HASH, "hashes of an unknown function")
+        low = high * GOLDEN & MASK
+        return high, (low >> 16 | low << 48) & MASK
     low, high = siphash_128(key, secret)
     return high, low
 
@@ -386,7 +404,7 @@ def mix(z):
     return z ^ z >> 31
 
 
-def word(low, n):
+def stretch(low, n):
     return mix(low + n * GOLDEN & MASK) if n else low
 
 
@@ -404,12 +422,12 @@ def positions(kind, link, high, low):
         return (place(mix(high + i * low & MASK), bits) for i in range(probes))
     start = 512 * place(high, bits // 512)
     if probes % 8 == 0:  # lanes: p = 8 r + i
-        return (start + 64 * (p % 8) + (word(low, p // 8) >> 6 * (p % 8) & 63) for p in range(probes))
-    return (start + (word(low, p // 7) >> 9 * (p % 7) & 511) for p in range(probes))  # scatter
+        return (start + 64 * (p % 8) + (stretch(low, p // 8) >> 6 * (p % 8) & 63) for p in range(probes))
+    return (start + (stretch(low, p // 7) >> 9 * (p % 7) & 511) for p in range(probes))  # scatter
 
 
-def fuse_contains(h, payload, high, low):
-    """Whether the slots of a hash have its fingerprint: section 12."""
+def fuse_value(h, payload, high, low):
+    """The value of a hash, None if its slots have not its fingerprint: section 12."""
     size, segments, prints, width, shard_bytes, seeds = h["fuse"]
     shard = place(high, len(seeds))
     x = mix(low + seeds[shard] * high & MASK)
@@ -420,7 +438,7 @@ def fuse_contains(h, payload, high, low):
         bit = 8 * shard * shard_bytes + slot * width
         found ^= int.from_bytes(payload[bit // 8:bit // 8 + 9], "little") >> bit % 8 & (1 << width) - 1
     fingerprint = (high * GOLDEN & MASK) >> 64 - prints
-    return found & (1 << prints) - 1 == fingerprint
+    return found >> prints if found & (1 << prints) - 1 == fingerprint else None
 
 
 def cascade_matches(h, payloads, high, low):
@@ -446,15 +464,15 @@ def may_contain(h, payloads, key, secret):
         # Block b of generation g is block b G + g.
         found = [[p % 512 + 512 * (p // 512 * count + g) for p in found[0]] for g in range(count)]
         return any(all(payload[p // 8] >> p % 8 & 1 for p in bits) for bits in found)
-    if h["kind"] == 9:  # a whole row
+    if h["kind"] == 9:  # a single key
         count = len(h["names"])
         if len(h["links"]) == 1:
             return passes(h, payloads, 0, hashed)
         return len(h["links"]) == count or passes(h, payloads, count, part(hashed, 2**count - 1))
     if h["kind"] == 8:
-        return fuse_contains(h, payloads[0], *hashed)
+        return fuse_value(h, payloads[0], *hashed) is not None
     if h["kind"] == 10:
-        return walk(h, payloads[0], *hashed)
+        return walk(h, *hashed)
     if h["kind"] == 11:
         return cascade_matches(h, payloads, *hashed)
     for i in range(len(payloads)):
@@ -475,6 +493,11 @@ def passes(h, payloads, i, hashed):
     return all(payload[p // 8] >> p % 8 & 1 for p in positions(kind, link, *hashed))
 
 
+def join(values):
+    """The key of several fields: section 3."""
+    return b"".join(struct.pack("<I", len(value)) + value for value in values)
+
+
 def tagged(h, subset):
     """Whether the values of these attributes have a joint tag: section 13."""
     if subset & subset - 1 == 0:
@@ -490,8 +513,20 @@ def may_contain_row(h, payloads, values, secret):
     subset = sum(1 << i for i, _ in asked)
     if not tagged(h, subset):
         return True
-    joined = b"".join(struct.pack("<I", len(value)) + value for _, value in asked)
+    joined = join(value for _, value in asked)
     return passes(h, payloads, len(values), part(hash_key(h, joined, secret), subset))
+
+
+def lowest_counter(payload, detail, blocks, probes, high, low):
+    """The lowest counter of a hash: section 8."""
+    link = {"bits": 512 * blocks, "probes": probes}
+    counts = []
+    for position in positions(1, link, high, low):
+        b, j = divmod(position, 512)
+        bits = [512 * (detail * b + plane) + j for plane in range(detail)]
+        pattern = sum((payload[bit // 8] >> bit % 8 & 1) << plane for plane, bit in enumerate(bits))
+        counts.append(3 * (pattern // 4) + pattern % 4)
+    return min(counts)
 
 
 def check_secret(h, secret):
@@ -504,7 +539,8 @@ def check_secret(h, secret):
 
 def check_vector(folder, vector):
     """Checks one golden file against its entry in the manifest."""
-    h, payloads = read_filter(folder / vector["file"])
+    data = (folder / vector["file"]).read_bytes()
+    h, payloads = read_filter(data)
     secret = None if vector["secret"] is None else bytes.fromhex(vector["secret"])
     check_secret(h, secret)
     named = dict(h, kind=KINDS[h["kind"]], algorithm=ALGORITHMS[h["algorithm"]],
@@ -522,13 +558,36 @@ def check_vector(folder, vector):
     require(h.get("names", []) == vector.get("attributes", []), f"attributes are {h.get('names')}")
     require(h["description"] == vector.get("description", []), f"the description is {h['description']}")
 
+    def row(prefix, i):
+        return [f"{prefix}{i >> j}".encode() for j in range(len(h["names"]))]
+
+    if h["kind"] == 4:
+        start, link = h["header_length"], h["links"][0]
+        payload = data[start:start + h["payload_length"]]
+        of_first = (f"{vector['member_prefix']}{i}".encode() for i in range(min(10, vector["members"])))
+        hashes = [hash_key(h, key, secret) for key in of_first]
+        counts = [lowest_counter(payload, h["detail"], link["bits"] // 512, link["probes"], *hashed) for hashed in hashes]
+        require(counts == vector.get("counts", []), f"counts are {counts}")
+    if h["kind"] == 8 and h["detail"] > 255:
+        bits = h["detail"] // 256
+        for i in range(vector["members"]):
+            hashed = hash_key(h, f"{vector['member_prefix']}{i}".encode(), secret)
+            value = fuse_value(h, payloads[0], *hashed)
+            require(value == (i * GOLDEN & MASK) >> 64 - bits, f"member {i} has the value {value}")
+    if h["kind"] == 9:
+        def single(prefix, i):
+            values = row(prefix, i)
+            return may_contain(h, payloads, values[0] if len(values) == 1 else join(values), secret)
+
+        keys = range(vector["probes_tried"])
+        passing = list(itertools.islice((i for i in keys if single(vector["probe_prefix"], i)), 10))
+        require(passing == vector.get("single_keys", []), f"single keys {passing} pass")
+        require(all(single(vector["member_prefix"], i) for i in range(vector["members"])), "single keys of members")
+
     def member(i):
         if h["kind"] == 9:
             return may_contain_row(h, payloads, row(vector["member_prefix"], i), secret)
         return may_contain(h, payloads, f"{vector['member_prefix']}{i}".encode(), secret)
-
-    def row(prefix, i):
-        return [f"{prefix}{i >> j}".encode() for j in range(len(h["names"]))]
 
     def probe(i):
         if h["kind"] != 9:
@@ -549,22 +608,50 @@ def check_vector(folder, vector):
     require(false == vector["false_positives"], f"false positives {false}, not {vector['false_positives']}")
 
 
+def changed(golden, change):
+    """A golden file with a change: section 18.1."""
+    data = bytearray(golden)
+    for at, digits in change.get("bytes", []):
+        new = bytes.fromhex(digits)
+        data[at:at + len(new)] = new
+    data = data[:change.get("length", len(data))]
+    data += bytes(change.get("length", len(data)) - len(data))
+    if change.get("sealed"):
+        header, table = int.from_bytes(golden[12:16], "little"), len(golden) - 16
+        data[header - 8:header] = xxh3(data[:header - 8], 0).to_bytes(8, "little")
+        data[table:table + 8] = xxh3(data[header:table], 0).to_bytes(8, "little")
+        data[table + 8:] = xxh3(data[table:table + 8], 1).to_bytes(8, "little")
+    return bytes(data)
+
+
+def check_change(folder, change):
+    """Checks that a change is refused at its step."""
+    try:
+        read_filter(changed((folder / change["file"]).read_bytes(), change))
+        step, why = 0, "nothing"
+    except Refused as error:
+        step, why = error.step, error
+    require(step == change["step"], f"{change['what']}: refused at step {step}, not {change['step']}, for {why}")
+
+
 def check_manifest(path):
-    vectors = json.loads(path.read_text())["vectors"]
+    manifest = json.loads(path.read_text())
     failed = 0
-    for vector in vectors:
-        try:
-            check_vector(path.parent, vector)
-            print(f"passed  {vector['file']}")
-        except (ValueError, OSError) as error:
-            failed += 1
-            print(f"FAILED  {vector['file']}: {error}")
-    print(f"{len(vectors) - failed} passed, {failed} failed")
-    return 1 if failed or not vectors else 0
+    for check, cases in ((check_vector, manifest["vectors"]), (check_change, manifest["changes"])):
+        wrong = []
+        for case in cases:
+            try:
+                check(path.parent, case)
+            except (ValueError, OSError) as error:
+                wrong.append(f"FAILED  {case['file']}: {error}")
+        what = "files" if check is check_vector else "changes"
+        print(*wrong, f"{len(cases) - len(wrong)} {what} passed, {len(wrong)} failed", sep="\n")
+        failed += len(wrong) + (not cases)
+    return 1 if failed else 0
 
 
 def filter_lines(path, secret):
-    h, payloads = read_filter(path)
+    h, payloads = read_filter(path.read_bytes())
     require(h["algorithm"] != 3, "its hashes were made by a function that only its maker knows")
     check_secret(h, secret)
     for line in sys.stdin.buffer:  # split at line feeds only

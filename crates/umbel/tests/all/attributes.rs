@@ -13,7 +13,7 @@ use umbel::{
 
 use crate::mapped::map;
 use crate::plans::{Numbers, detail, variant};
-use crate::reference::{self, Reference};
+use crate::reference::{Reference, part};
 use crate::statistics::{ALPHA, power, splitmix};
 
 const SECRET: Secret = Secret::new(*b"sixteen old keys");
@@ -117,10 +117,7 @@ impl Model {
 
     /// The hash of a value in attribute `i`, or of a subset's joined values with its tag.
     fn hash(&self, bytes: &[u8], i: u64) -> KeyHash {
-        let hash = self.hasher.hash(bytes);
-        let other =
-            |half: u64| reference::mix(half.wrapping_sub(i.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
-        if i == 0 { hash } else { KeyHash { high: other(hash.high), low: other(hash.low) } }
+        part(self.hasher.hash(bytes), i)
     }
 
     fn tag(&self, row: &[u8], subset: u64) -> KeyHash {

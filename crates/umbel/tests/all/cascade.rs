@@ -13,7 +13,7 @@ use umbel::{
 
 use crate::mapped::map;
 use crate::plans::Numbers;
-use crate::reference::{self, Reference};
+use crate::reference::{Reference, in_level};
 use crate::statistics::{ALPHA, Keys, power};
 
 fn file(filter: &Cascade) -> Vec<u8> {
@@ -64,12 +64,6 @@ impl Model {
     fn payload(&self) -> Vec<u8> {
         self.0.iter().flat_map(Reference::payload).collect()
     }
-}
-
-fn in_level(hash: KeyHash, i: u64) -> KeyHash {
-    let high = reference::mix(hash.high.wrapping_sub(i.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
-    let low = reference::mix(hash.low.wrapping_add(high));
-    if i == 0 { hash } else { KeyHash { high, low } }
 }
 
 proptest! {

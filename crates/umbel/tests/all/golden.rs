@@ -5,9 +5,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use umbel::{AnyFilter, Attributes, Cascade, KeyHash, KeyHasher, Plan, Prehashed, Secret, Variant};
+use twox_hash::XxHash3_64;
+use umbel::{
+    AnyFilter, Attributes, Bloomier, Cascade, FieldError, FileError, KeyHash, KeyHasher, Plan,
+    Prehashed, Sealed, Secret, Variant, Window,
+};
 
-use crate::vectors::{LinkVector, Manifest, OF_THE_CALLER, generations, hash_of_the_caller};
+use crate::reference;
+use crate::vectors::{Change, LinkVector, Manifest, OF_THE_CALLER, generations, joined};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden");
 
@@ -34,8 +39,9 @@ fn decoding_gives_the_answers() {
                 (*filter.plan(), filter.description()),
                 (vector.plan(), &vector.description())
             );
-            let found = |key: String| filter.contains(hash_of_the_caller(&key));
+            let found = |key: String| filter.contains(vector.hash_of_the_caller(&key));
             assert!(vector.member_keys().all(found), "{}", vector.file);
+            assert!(!vector.excluded_keys().any(found), "{}", vector.file);
             assert_eq!(vector.passing_hashes(&filter), vector.false_positives, "{}", vector.file);
             continue;
         }
@@ -47,15 +53,73 @@ fn decoding_gives_the_answers() {
         assert_eq!(filter.hasher().scheme().seed, vector.seed);
         assert_eq!(generations(&filter), vector.generations, "{}", vector.file);
         assert_eq!(vector.forgotten_members(&filter), vector.forgotten, "{}", vector.file);
-        let forgets = ["stable", "window"].contains(&&*vector.kind);
+        let forgets = ["stable", "window", "coded"].contains(&&*vector.kind);
         assert!(vector.forgotten == 0 || forgets, "{}", vector.file);
         assert!(!vector.excluded_keys().any(|key| filter.contains(key)), "{}", vector.file);
         assert_eq!(vector.passing_probes(&filter), vector.false_positives, "{}", vector.file);
         assert_eq!(LinkVector::of(&filter), vector.links, "{}", vector.file);
+        assert_eq!(vector.wrong_values(&filter), 0, "{}", vector.file);
+        assert_eq!(vector.counts(&filter), vector.counts, "{}", vector.file);
+        assert_eq!(vector.single_keys(&filter), vector.single_keys, "{}", vector.file);
         if let AnyFilter::Attributes(filter) = &filter {
             assert_eq!(filter.names(), vector.attributes, "{}", vector.file);
+            let is_found = |row| filter.contains(vector.single_key(&vector.member_prefix, row));
+            assert!((0..vector.members).all(is_found), "{}", vector.file);
         }
     }
+}
+
+/// The bytes that a change makes of a golden file.
+fn changed(change: &Change, golden: &[u8]) -> Vec<u8> {
+    let mut file = golden.to_vec();
+    for (at, digits) in &change.bytes {
+        let byte = |i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap();
+        let bytes: Vec<u8> = (0..digits.len()).step_by(2).map(byte).collect();
+        file[*at..at + bytes.len()].copy_from_slice(&bytes);
+    }
+    file.resize(change.length.unwrap_or(golden.len()), 0);
+    if change.sealed {
+        let header = u32::from_le_bytes(golden[12..16].try_into().unwrap()) as usize;
+        let sum = XxHash3_64::oneshot_with_seed(0, &file[..header - 8]);
+        file[header - 8..header].copy_from_slice(&sum.to_le_bytes());
+        // All of these files have one chunk.
+        let table = file.len() - 16;
+        let sum = XxHash3_64::oneshot_with_seed(0, &file[header..table]);
+        file[table..table + 8].copy_from_slice(&sum.to_le_bytes());
+        let sum = XxHash3_64::oneshot_with_seed(1, &file[table..table + 8]);
+        file[table + 8..].copy_from_slice(&sum.to_le_bytes());
+    }
+    file
+}
+
+/// The step of FORMAT.md, section 2, at which a file of one chunk is refused.
+fn step(error: &FileError) -> u32 {
+    match error {
+        FileError::NotUmbel { .. } | FileError::Version { .. } => 1,
+        // Of a header the length is a multiple of 64, of such a file it is not.
+        FileError::Length { expected, .. } if expected % 64 == 0 => 1,
+        FileError::Length { .. } => 4,
+        FileError::HeaderDamaged => 2,
+        FileError::ChecksumsDamaged | FileError::PayloadDamaged { .. } => 5,
+        FileError::Field(FieldError { field: "payload", .. }) => 6,
+        _ => 3,
+    }
+}
+
+#[test]
+fn changed_files_are_refused_at_their_step() {
+    let mut wrong = Vec::new();
+    for change in manifest().changes {
+        let golden = fs::read(Path::new(FOLDER).join(&change.file)).unwrap();
+        let file = changed(&change, &golden);
+        let read = AnyFilter::read(&file[..], file.len() as u64, Sealed).err();
+        let copied = AnyFilter::from_bytes(&file, Sealed).err();
+        let steps = [&read, &copied].map(|error| error.as_ref().map_or(0, step));
+        if file == golden || steps != [change.step; 2] {
+            wrong.push(format!("{change:?}: {read:?}, {copied:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
@@ -105,6 +169,22 @@ fn document_vectors() -> Vec<String> {
     let KeyHash { high, low } = KeyHash::from_u64(0x0123_4567_89ab_cdef);
     lines.push(format!("algorithm 3, 64-bit hash 0123456789ABCDEF: {high:016X} {low:016X}"));
 
+    let hash = hasher.hash("umbel");
+    let pair = |KeyHash { high, low }| format!("{high:016X} {low:016X}");
+    lines.push(format!("mix(1): {:016X}", reference::mix(1)));
+    lines.push(format!("place(high, 1000): {}", reference::place(hash.high, 1000)));
+    for n in [0, 1] {
+        lines.push(format!("stretch({n}): {:016X}", reference::stretch(hash.low, n)));
+    }
+    for p in [0, 1] {
+        lines.push(format!("probe({p}): {:016X}", reference::probe(hash, p)));
+    }
+    lines.push(format!("part(1): {}", pair(reference::part(hash, 1))));
+    lines.push(format!("level(1): {}", pair(reference::in_level(hash, 1))));
+    let key = joined(&["alpha", "ann"]);
+    let key: Vec<_> = key.iter().map(|byte| format!("{byte:02X}")).collect();
+    lines.push(format!("key of the fields alpha and ann: {}", key.join(" ")));
+
     let plan = |variant: &str, keys, bits, probes| {
         Plan::of(variant.parse::<Variant>().unwrap(), keys, 0.5, bits, probes).unwrap()
     };
@@ -131,6 +211,17 @@ fn document_vectors() -> Vec<String> {
         let file = inserted(&plan("counting:4", 1, 2_048_000, 3), keys);
         vector("kind 4, bits 2048000, probes 3, counter_bits 4", &keys.join(" "), &file);
     }
+    let counting = plan("counting:4", 1, 2_048_000, 3);
+    let AnyFilter::Counting(mut filter) = AnyFilter::with_plan(&counting, hasher).unwrap() else {
+        unreachable!("a counting filter");
+    };
+    filter.insert_all(&["umbel"; 4]);
+    filter.insert("another");
+    assert!(filter.remove("umbel") && !filter.remove("absent"));
+    assert_eq!((filter.count("umbel"), filter.count("another")), (3, 1));
+    let text = "kind 4, bits 2048000, probes 3, counter_bits 4";
+    let keys = "umbel umbel umbel umbel another, umbel removed once";
+    vector(text, keys, &filter.to_bytes());
     let file = inserted(&plan("scalable", 1, 512, 3), &["another", "umbel"]);
     let bits = fields(&file, 96, 40, 2);
     let probes: Vec<_> = fields(&file, 104, 40, 2).iter().map(|probes| *probes as u32).collect();
@@ -143,21 +234,40 @@ fn document_vectors() -> Vec<String> {
     let file = inserted(&plan("window:3", 4, 3 * 5_120, 3), &["umbel", "another", "umbel"]);
     let text = "kind 7, planned_keys 4, bits 15360, probes 3, generations 3, span 0";
     vector(text, "umbel another umbel", &file);
+    let mut filter = Window::by_time(&plan("window:3", 4, 3 * 5_120, 3), hasher, 20).unwrap();
+    for (key, tick) in [("umbel", 5), ("another", 10), ("umbel", 35)] {
+        filter.insert_at(key, tick).unwrap();
+    }
+    let text = "kind 7, planned_keys 4, bits 15360, probes 3, generations 3, span 20";
+    vector(text, "umbel at tick 5, another at tick 10, umbel at tick 35", &filter.to_bytes());
 
     let keys = ["umbel", "another"].map(|key| hasher.hash(key));
     let plan_of_keys = Plan::for_keys("bloomier:8".parse::<Variant>().unwrap(), 2, 0.5).unwrap();
-    let file = AnyFilter::build(&plan_of_keys, &keys, hasher).unwrap().to_bytes();
-    let u32_at = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
-    let text = format!(
-        "kind 8, shards {}, segment_length {}, segments {}, fingerprint_bits {}, value_bits {}, shard_seed {:016X}",
-        u32_at(64),
-        u32_at(68),
-        u32_at(72),
-        u32_at(76),
-        u32_at(80),
-        field(&file, 96),
-    );
-    vector(&text, "umbel another", &file);
+    let filter = AnyFilter::build(&plan_of_keys, &keys, hasher).unwrap();
+    let map = |values: [u64; 2], value_bits, fingerprint_bits| {
+        let pairs = [("umbel", values[0]), ("another", values[1])];
+        let map = Bloomier::build_map(&pairs, value_bits, fingerprint_bits, hasher).unwrap();
+        let keys = format!("umbel = {}, another = {}", values[0], values[1]);
+        (map.to_bytes(), keys)
+    };
+    let filters = [
+        (filter.to_bytes(), "umbel another".to_owned()),
+        map([21, 9], 5, 8),
+        map([1365, 682], 11, 0),
+    ];
+    for (file, keys) in filters {
+        let u32_at = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+        let text = format!(
+            "kind 8, shards {}, segment_length {}, segments {}, fingerprint_bits {}, value_bits {}, shard_seed {:016X}",
+            u32_at(64),
+            u32_at(68),
+            u32_at(72),
+            u32_at(76),
+            u32_at(80),
+            field(&file, 96),
+        );
+        vector(&text, &keys, &file);
+    }
 
     for (detail, names, row) in [
         (1, &["host", "user"][..], &["alpha", "ann"][..]),
@@ -184,7 +294,7 @@ fn document_vectors() -> Vec<String> {
     vector("kind 10, bits 51200, code_bits 12", "umbel", &file);
     // A key that level 0 holds by error.
     let stranger = "excluded-237";
-    for (form, excluded) in [(0, "level 1"), (1, "the list")] {
+    for (form, excluded) in [(0, "makes level 1"), (1, "is listed")] {
         let plan = plan(&format!("cascade:{form}"), 1, 512, 1);
         let [include, exclude] = ["umbel", stranger].map(|key| [hasher.hash(key)]);
         let file = Cascade::build_planned(&plan, &include, &exclude, hasher).unwrap().to_bytes();
@@ -192,7 +302,7 @@ fn document_vectors() -> Vec<String> {
         let bits = fields(&file, 112, 32, levels);
         let probes: Vec<_> = fields(&file, 120, 32, levels).iter().map(|k| *k as u32).collect();
         let text = format!("kind 11, form {form}, level_bits {bits:?}, level_probes {probes:?}");
-        vector(&text, &format!("umbel included, {stranger} excluded, in {excluded}"), &file);
+        vector(&text, &format!("umbel included, {stranger} excluded, which {excluded}"), &file);
     }
     lines
 }

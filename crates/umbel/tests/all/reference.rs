@@ -80,27 +80,22 @@ pub(crate) fn positions_of(plan: &Plan, hash: KeyHash) -> Vec<usize> {
     let probes = u64::from(plan.probes());
     let (high, low) = (hash.high, hash.low);
     if plan.kind() == Kind::Classic {
-        let progression = |i: u64| mix(high.wrapping_add(i.wrapping_mul(low)));
-        return (0..probes).map(|i| place(progression(i), plan.bits())).collect();
+        return (0..probes).map(|p| place(probe(hash, p), plan.bits())).collect();
     }
     if plan.kind() == Kind::Sliced {
         let slice = plan.bits() / probes;
-        let progression = |i: u64| mix(high.wrapping_add(i.wrapping_mul(low)));
-        let position = |i: u64| i as usize * slice as usize + place(progression(i), slice);
+        let position = |p: u64| p as usize * slice as usize + place(probe(hash, p), slice);
         return (0..probes).map(position).collect();
     }
     let block = 512 * place(high, plan.bits() / 512);
-    let word = |n: u64| match n {
-        0 => low,
-        n => mix(low.wrapping_add(n.wrapping_mul(0x9E37_79B9_7F4A_7C15))),
-    };
+    let stretch = |n: u64| stretch(low, n);
     if probes % 8 == 0 {
         (0..probes / 8)
-            .flat_map(|r| (0..8).map(move |i| 64 * i + ((word(r) >> (6 * i)) & 63)))
+            .flat_map(|r| (0..8).map(move |i| 64 * i + ((stretch(r) >> (6 * i)) & 63)))
             .map(|j| block + j as usize)
             .collect()
     } else {
-        (0..probes).map(|p| block + ((word(p / 7) >> (9 * (p % 7))) & 511) as usize).collect()
+        (0..probes).map(|p| block + ((stretch(p / 7) >> (9 * (p % 7))) & 511) as usize).collect()
     }
 }
 
@@ -110,6 +105,27 @@ pub(crate) fn mix(z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-fn place(x: u64, places: u64) -> usize {
+/// The number that the other functions step by.
+const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
+pub(crate) fn stretch(low: u64, n: u64) -> u64 {
+    if n == 0 { low } else { mix(low.wrapping_add(n.wrapping_mul(STEP))) }
+}
+
+pub(crate) fn probe(hash: KeyHash, p: u64) -> u64 {
+    mix(hash.high.wrapping_add(p.wrapping_mul(hash.low)))
+}
+
+pub(crate) fn part(hash: KeyHash, n: u64) -> KeyHash {
+    let half = |half: u64| mix(half.wrapping_sub(n.wrapping_mul(STEP)));
+    if n == 0 { hash } else { KeyHash { high: half(hash.high), low: half(hash.low) } }
+}
+
+pub(crate) fn in_level(hash: KeyHash, i: u64) -> KeyHash {
+    let high = part(hash, i).high;
+    if i == 0 { hash } else { KeyHash { high, low: mix(hash.low.wrapping_add(high)) } }
+}
+
+pub(crate) fn place(x: u64, places: u64) -> usize {
     (u128::from(x) * u128::from(places) / (1u128 << 64)) as usize
 }

@@ -12,7 +12,7 @@ use umbel::{
 
 use crate::mapped::map;
 use crate::plans::Numbers;
-use crate::reference::{self, Reference};
+use crate::reference::{Reference, part};
 use crate::statistics::{ALPHA, Keys, SIGMAS, power};
 
 const SECRET: Secret = Secret::new(*b"sixteen old keys");
@@ -91,7 +91,7 @@ impl Model {
     }
 
     fn contains(&self, hash: KeyHash) -> bool {
-        (0u64..).zip(&self.links).any(|(i, (bits, ..))| bits.contains(in_link(hash, i)))
+        (0u64..).zip(&self.links).any(|(i, (bits, ..))| bits.contains(part(hash, i)))
     }
 
     fn insert(&mut self, hash: KeyHash) -> bool {
@@ -104,7 +104,7 @@ impl Model {
         }
         let index = self.links.len() as u64 - 1;
         let (bits, _, taken) = self.links.last_mut().unwrap();
-        bits.insert(in_link(hash, index));
+        bits.insert(part(hash, index));
         *taken += 1;
         true
     }
@@ -112,12 +112,6 @@ impl Model {
     fn payload(&self) -> Vec<u8> {
         self.links.iter().flat_map(|(bits, ..)| bits.payload()).collect()
     }
-}
-
-fn in_link(hash: KeyHash, i: u64) -> KeyHash {
-    let other =
-        |half: u64| reference::mix(half.wrapping_sub(i.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
-    if i == 0 { hash } else { KeyHash { high: other(hash.high), low: other(hash.low) } }
 }
 
 fn file<S: AsRef<[Block]>>(filter: &Scalable<S>) -> Vec<u8> {

@@ -1,16 +1,36 @@
 //! Golden vectors: how a manifest describes a filter, and how to build it.
 
 use serde::{Deserialize, Serialize};
-use umbel::filter::Link;
+use umbel::filter::{Bloomier, Link};
 use umbel::{
-    AnyFilter, Attributes, Blocks, Cascade, Error, Hash64, KeyDescription, KeyHasher, Kind, Plan,
-    Prehashed, Secret, Variant, Window,
+    AnyFilter, Attributes, Blocks, Cascade, Error, Hashing, InsertError, KeyDescription, KeyHash,
+    KeyHasher, Kind, Plan, Prehashed, Secret, Variant, Window,
 };
 
 /// `testdata/golden/manifest.json`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     pub(crate) vectors: Vec<Vector>,
+    pub(crate) changes: Vec<Change>,
+}
+
+/// A golden file with some bytes changed, and the check that refuses it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Change {
+    pub(crate) file: String,
+    pub(crate) what: String,
+    /// Offsets in the file, and the hexadecimal bytes written there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) bytes: Vec<(usize, String)>,
+    /// Bytes that the file then has: fewer, or some zeros more; left out where it stays as long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) length: Option<usize>,
+    /// Whether all checksums are then made right, where the unchanged file has them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) sealed: bool,
+    /// The step of FORMAT.md, section 2, that refuses it; 0 when it is a file like any other.
+    pub(crate) step: u32,
 }
 
 /// One file and all that it takes to make and to check it.
@@ -37,11 +57,18 @@ pub(crate) struct Vector {
     /// How often all members are inserted, one round after the other; left out where it is once.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub(crate) rounds: u64,
+    /// How many members, the first ones, are then removed once; of counting filters alone.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(crate) removed: u64,
+    /// What a counting filter counts of each of its first ten members.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) counts: Vec<u32>,
     pub(crate) probe_prefix: String,
     pub(crate) probes_tried: u64,
     /// The numbers of the first ten probes that pass though they are not members.
     pub(crate) false_positives: Vec<u64>,
-    /// How many members the filter denies: those that a stable one or a window has forgotten.
+    /// How many members the filter denies: those that a stable one or a window has forgotten, or that a coded one had no
+    /// room for.
     #[serde(default, skip_serializing_if = "is_none")]
     pub(crate) forgotten: u64,
     /// What a scalable filter has grown to; none of other kinds.
@@ -58,6 +85,9 @@ pub(crate) struct Vector {
     /// the number i / 2^j, rounded down. Probes are questions: see `question`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) attributes: Vec<String>,
+    /// The numbers of the first ten probes whose whole rows pass as single keys; of filters of rows alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) single_keys: Vec<u64>,
     /// Keys that a cascade excludes are this and the numbers from 0 to `excluded` − 1; none of other kinds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) excluded_prefix: String,
@@ -68,13 +98,17 @@ pub(crate) struct Vector {
     pub(crate) description: Vec<(String, String)>,
 }
 
-/// What a file is when its hashes are made by a function of the vectors' own: the upper half of XXH3-128 with seed 0.
+/// What a file is when its hashes are made by one of the vectors' own functions.
 pub(crate) const OF_THE_CALLER: &str = "hashes of the caller";
 
-/// A 64-bit hash by that function.
-pub(crate) fn hash_of_the_caller(key: &str) -> Hash64 {
-    Hash64(KeyHasher::default().hash(key).high)
-}
+/// The function that gives 64 bits: the upper half of XXH3-128 with seed 0.
+pub(crate) const OWN_HASH: u64 = u64::from_be_bytes(*b"own hash");
+
+/// The function that gives pairs: both halves of that, but only the upper 8 bits of the upper one, so that keys share it.
+pub(crate) const OWN_PAIR: u64 = u64::from_be_bytes(*b"own pair");
+
+/// The number that values of maps are made with: the golden ratio.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 fn is_zero(detail: &u32) -> bool {
     *detail == 0
@@ -163,17 +197,78 @@ impl Vector {
         Ok(self.build()?.to_bytes())
     }
 
-    /// The filter of hashes made by the vectors' own function.
+    /// The hash of a key by one of the vectors' own functions.
+    pub(crate) fn hash_of_the_caller(&self, key: &str) -> KeyHash {
+        let KeyHash { high, low } = KeyHasher::default().hash(key);
+        match self.seed {
+            OWN_PAIR => KeyHash { high: high >> 56 << 56, low },
+            OWN_HASH => KeyHash::from_u64(high),
+            other => panic!("no function has the id {other:x}"),
+        }
+    }
+
+    /// The filter of such hashes.
     pub(crate) fn build_hashes(&self) -> Result<AnyFilter<Blocks, Prehashed>, Error> {
-        let hashes: Vec<Hash64> = self.member_keys().map(|key| hash_of_the_caller(&key)).collect();
-        let mut filter = AnyFilter::build(&self.plan(), &hashes, Prehashed::new(self.seed))?;
+        let mut filter =
+            self.build_at_once(Prehashed::new(self.seed), |key| self.hash_of_the_caller(key))?;
         filter.describe(self.description());
         Ok(filter)
     }
 
-    /// The numbers of the first ten probes that such a filter lets pass.
+    /// A filter built from all its keys together.
+    fn build_at_once<H: Hashing>(
+        &self,
+        hasher: H,
+        hash: impl Fn(&str) -> KeyHash,
+    ) -> Result<AnyFilter<Blocks, H>, Error>
+    where
+        KeyHash: umbel::Key<H>,
+    {
+        let include: Vec<_> = self.member_keys().map(|key| hash(&key)).collect();
+        if self.plan().kind() == Kind::Cascade {
+            let exclude: Vec<_> = self.excluded_keys().map(|key| hash(&key)).collect();
+            let filter = Cascade::build_planned(&self.plan(), &include, &exclude, hasher)?;
+            return Ok(AnyFilter::Cascade(filter));
+        }
+        if let Some((fingerprint, value)) = self.map_widths() {
+            let pairs = include.iter().zip(0..).map(|(hash, number)| (*hash, self.value(number)));
+            let pairs: Vec<_> = pairs.collect();
+            return Ok(AnyFilter::Bloomier(Bloomier::build_map(
+                &pairs,
+                value,
+                fingerprint,
+                hasher,
+            )?));
+        }
+        Ok(AnyFilter::build(&self.plan(), &include, hasher)?)
+    }
+
+    /// Bits of the fingerprints and of the values of a map.
+    fn map_widths(&self) -> Option<(u32, u32)> {
+        let is_map = self.kind == "bloomier" && self.detail > 0xff;
+        is_map.then_some((self.detail & 0xff, self.detail >> 8))
+    }
+
+    /// The value of a member of a map.
+    fn value(&self, number: u64) -> u64 {
+        let (_, bits) = self.map_widths().expect("a map");
+        number.wrapping_mul(GOLDEN) >> (64 - bits)
+    }
+
+    /// How many members of a map have another value than they should.
+    pub(crate) fn wrong_values(&self, filter: &AnyFilter) -> u64 {
+        let AnyFilter::Bloomier(filter) = filter else { return 0 };
+        if self.map_widths().is_none() {
+            return 0;
+        }
+        let wrong =
+            |(key, number): &(String, u64)| filter.get(&key[..]) != Some(self.value(*number));
+        self.member_keys().zip(0..).filter(wrong).count() as u64
+    }
+
+    /// The numbers of the first ten probes that a filter of hashes of the caller lets pass.
     pub(crate) fn passing_hashes(&self, filter: &AnyFilter<Blocks, Prehashed>) -> Vec<u64> {
-        let hash = |number| hash_of_the_caller(&format!("{}{number}", self.probe_prefix));
+        let hash = |number| self.hash_of_the_caller(&format!("{}{number}", self.probe_prefix));
         (0..self.probes_tried).filter(|&number| filter.contains(hash(number))).take(10).collect()
     }
 
@@ -199,21 +294,23 @@ impl Vector {
             }
             return Ok(AnyFilter::Attributes(filter));
         }
-        if self.plan().kind() == Kind::Cascade {
-            let hash = |key| self.hasher().hash(key);
-            let include: Vec<_> = self.member_keys().map(hash).collect();
-            let exclude: Vec<_> = self.excluded_keys().map(hash).collect();
-            let filter = Cascade::build_planned(&self.plan(), &include, &exclude, self.hasher())?;
-            return Ok(AnyFilter::Cascade(filter));
-        }
         if self.plan().kind().built_at_once() {
-            let hashes: Vec<_> = self.member_keys().map(|key| self.hasher().hash(key)).collect();
-            return Ok(AnyFilter::build(&self.plan(), &hashes, self.hasher())?);
+            let hasher = self.hasher();
+            return self.build_at_once(hasher, |key| hasher.hash(key));
         }
         let mut filter = AnyFilter::with_plan(&self.plan(), self.hasher())?;
         for _ in 0..self.rounds {
             for member in self.member_keys() {
-                filter.insert(member)?;
+                match filter.insert(member) {
+                    // It goes on without the member.
+                    Err(InsertError::Full { .. }) => {}
+                    inserted => drop(inserted?),
+                }
+            }
+        }
+        if let AnyFilter::Counting(filter) = &mut filter {
+            for member in self.member_keys().take(self.removed as usize) {
+                filter.remove(member);
             }
         }
         Ok(filter)
@@ -245,6 +342,31 @@ impl Vector {
         (0..count).map(|j| (subset >> j & 1 == 1).then(|| value(j))).collect()
     }
 
+    /// What a counting filter counts of its first ten members.
+    pub(crate) fn counts(&self, filter: &AnyFilter) -> Vec<u32> {
+        let AnyFilter::Counting(filter) = filter else { return Vec::new() };
+        self.member_keys().take(10).map(|key| filter.count(key)).collect()
+    }
+
+    /// The numbers of the first ten probes whose whole rows pass as single keys.
+    pub(crate) fn single_keys(&self, filter: &AnyFilter) -> Vec<u64> {
+        if self.attributes.is_empty() {
+            return Vec::new();
+        }
+        let passes = |number: &u64| filter.contains(self.single_key(&self.probe_prefix, *number));
+        (0..self.probes_tried).filter(passes).take(10).collect()
+    }
+
+    /// The single key of a row: its value, or several, each after its length.
+    pub(crate) fn single_key(&self, prefix: &str, number: u64) -> Vec<u8> {
+        let values: Vec<_> =
+            (0..self.attributes.len()).map(|j| format!("{prefix}{}", number >> j)).collect();
+        match &values[..] {
+            [only] => only.clone().into_bytes(),
+            values => joined(values),
+        }
+    }
+
     fn passes(&self, filter: &AnyFilter, number: u64) -> bool {
         match filter {
             AnyFilter::Attributes(filter) => filter.contains_row(&self.question(number)).unwrap(),
@@ -266,4 +388,12 @@ impl Vector {
     pub(crate) fn passing_probes(&self, filter: &AnyFilter) -> Vec<u64> {
         (0..self.probes_tried).filter(|&number| self.passes(filter, number)).take(10).collect()
     }
+}
+
+/// The key of several fields.
+pub(crate) fn joined<V: AsRef<str>>(values: &[V]) -> Vec<u8> {
+    let each = |value: &V| {
+        [&(value.as_ref().len() as u32).to_le_bytes(), value.as_ref().as_bytes()].concat()
+    };
+    values.iter().flat_map(each).collect()
 }

@@ -1,10 +1,14 @@
 //! `cargo x golden`: writes the golden files and their manifest, the same bytes every time.
 
+mod changes;
+
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::vectors::{LinkVector, Manifest, OF_THE_CALLER, Vector, generations};
+use crate::vectors::{
+    LinkVector, Manifest, OF_THE_CALLER, OWN_HASH, OWN_PAIR, Vector, generations,
+};
 use xtask::run::root;
 
 /// The release whose format the files have: changes with the format version, not with the crate's.
@@ -35,8 +39,14 @@ fn recipes() -> Vec<Vector> {
         keyed(sliced("sliced-keyed", 5 * 67, 5, 46, 0.05)),
         // Members inserted twice, so that counts are 2 and more; some reach the maximum.
         counting("counting-4", 4, 20, 8, 1000, 0.01),
-        Vector { seed: 5, rounds: 14, ..counting("counting-4-full", 4, 3, 5, 150, 0.02) },
-        keyed(Vector { rounds: 3, ..counting("counting-8", 8, 19, 3, 2000, 0.1) }),
+        // Members that are taken out again; where counters stick, that changes nothing.
+        Vector {
+            seed: 5,
+            rounds: 14,
+            removed: 50,
+            ..counting("counting-4-full", 4, 3, 5, 150, 0.02)
+        },
+        keyed(Vector { rounds: 3, removed: 500, ..counting("counting-8", 8, 19, 3, 2000, 0.1) }),
         Vector { members: 900, ..counting("counting-16", 16, 6, 16, 150, 1e-4) },
         Vector { members: 0, ..counting("counting-empty", 4, 1, 8, 1, 0.5) },
         // Links after the first are planned: a planner with other sizes keeps these files readable, but needs its own.
@@ -49,7 +59,7 @@ fn recipes() -> Vec<Vector> {
         // Every generation was the newest more than once.
         Vector { members: 3000, seed: 5, ..window("window-four", 6, 4, 8, 1000, 0.01) },
         Vector { members: 700, ..keyed(window("window-three-keyed", 7, 3, 11, 600, 0.001)) },
-        Vector { members: 400, span: 3600, ..window("window-by-time", 5, 5, 5, 1600, 0.05) },
+        Vector { members: 1200, span: 3600, ..window("window-by-time", 5, 5, 5, 1600, 0.05) },
         Vector { members: 0, ..window("window-empty", 1, 2, 8, 1, 0.5) },
         attributes(blocked("attributes-row", 20, 8, 1000, 0.01), 1, &["host", "user", "port"]),
         Vector {
@@ -66,12 +76,20 @@ fn recipes() -> Vec<Vector> {
             ..attributes(classic("attributes-classic", 4_801, 6, 500, 0.01), 12, &["x", "y", "z"])
         },
         attributes(classic("attributes-one", 601, 7, 60, 0.01), 11, &["only"]),
+        // Several filters in a chunk, and one in two.
+        attributes(classic("attributes-chunks", 2_900_001, 1, 5_000, 0.002), 11, &["a", "b"]),
         coded("coded-12", 30, 12, 1000, 0.01),
         Vector { seed: 8, ..coded("coded-7", 14, 7, 850, 0.5) },
         // Cells across the ends of words, several full buckets in a row.
         keyed(coded("coded-13-keyed", 20, 13, 730, 0.01)),
         // Twice as many keys as planned: the walk wraps from the last bucket to the first.
         Vector { members: 395, ..coded("coded-9", 7, 9, 200, 0.1) },
+        // More keys than there is room for: walks end after 512 full buckets.
+        Vector {
+            members: 28_000,
+            probes_tried: 2_000,
+            ..coded("coded-full", 1024, 20, 25_000, 0.02)
+        },
         Vector { members: 0, ..coded("coded-empty", 1, 40, 1, 1e-9) },
         Vector {
             members: 0,
@@ -89,6 +107,10 @@ fn recipes() -> Vec<Vector> {
         // Planned for enough keys to have two shards.
         Vector { members: 20_000, ..bloomier("bloomier-shards", 480, 5, 3_000_001, 0.04) },
         Vector { members: 0, ..bloomier("bloomier-empty", 1, 1, 1, 0.5) },
+        // Maps: slots over the ends of words, no fingerprints, and slots over 9 bytes.
+        bloomier("bloomier-map", 32, 7 + (9 << 8), 700, 0.5f64.powi(7)),
+        bloomier("bloomier-values", 29, 33 << 8, 300, 1.0f64.next_down()),
+        keyed(bloomier("bloomier-wide", 40, 10 + (53 << 8), 200, 0.5f64.powi(10))),
         // Levels after the first are planned, as links are.
         Vector { seed: 5, ..cascade("cascade-levels", 10, 5, 1000, 0.05, 20_000) },
         keyed(cascade("cascade-keyed", 12, 8, 1000, 0.1, 3_000)),
@@ -99,6 +121,11 @@ fn recipes() -> Vec<Vector> {
         caller(blocked("caller-blocked", 20, 8, 1000, 0.01)),
         caller(described(Vector { seed: 9, ..classic("caller-classic", 9_601, 6, 1000, 0.01) })),
         caller(bloomier("caller-bloomier", 20, 7, 1000, 0.01)),
+        // Hashes of which many have one upper half, also in the list.
+        Vector {
+            seed: OWN_PAIR,
+            ..caller(Vector { detail: 1, ..cascade("caller-pairs", 12, 6, 1000, 0.03, 3_000) })
+        },
         described(Vector { seed: 7, ..blocked("described-blocked", 20, 3, 2000, 0.1) }),
         described(keyed(Vector {
             rounds: 2,
@@ -111,6 +138,10 @@ fn recipes() -> Vec<Vector> {
             1,
             &["host", "user"],
         )),
+        described(sliced("described-sliced", 7 * 1_371, 7, 1000, 0.01)),
+        described(Vector { members: 3000, ..stable("described-stable", 1, 24, 2, 50, 0.2) }),
+        described(keyed(bloomier("described-bloomier", 20, 7, 1000, 0.01))),
+        described(coded("described-coded", 14, 7, 850, 0.5)),
         described(cascade("described-cascade", 10, 5, 1000, 0.05, 20_000)),
     ]
 }
@@ -173,6 +204,8 @@ fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
         member_prefix: "member-".into(),
         members: keys,
         rounds: 1,
+        removed: 0,
+        counts: Vec::new(),
         probe_prefix: "probe-".into(),
         probes_tried: 20_000,
         false_positives: Vec::new(),
@@ -181,28 +214,32 @@ fn classic(name: &str, bits: u64, probes: u32, keys: u64, fpp: f64) -> Vector {
         span: 0,
         generations: Vec::new(),
         attributes: Vec::new(),
+        single_keys: Vec::new(),
         excluded_prefix: String::new(),
         excluded: 0,
         description: Vec::new(),
     }
 }
 
-/// Under an id of the vectors' own hash function.
+/// Under the id of a hash function of the vectors' own.
 fn caller(vector: Vector) -> Vector {
-    let seed = 0x6f77_6e20_6861_7368;
-    Vector { algorithm: OF_THE_CALLER.into(), seed, ..vector }
+    Vector { algorithm: OF_THE_CALLER.into(), seed: OWN_HASH, ..vector }
 }
 
-/// With a description that takes the header beyond its usual length.
+/// With a description that takes the header beyond its usual length. The members are keys of that field, and its steps
+/// leave them as they are; rows have the names of their fields themselves.
 fn described(vector: Vector) -> Vector {
     let entries = [
         ("field", "größe"),
-        ("field", "host"),
         ("type", "text"),
-        ("normalization", "lowercase"),
+        ("normalization", "trim"),
+        ("normalization", "ignore-case"),
         ("com.example.note", "a name that umbel does not know"),
+        ("com.example.note", ""),
     ];
-    let description = entries.map(|(name, value)| (name.into(), value.into())).to_vec();
+    let own = if vector.attributes.is_empty() { 0 } else { 2 };
+    let entry = |&(name, value): &(&str, &str)| (name.into(), value.into());
+    let description = entries[own..].iter().map(entry).collect();
     Vector { description, ..vector }
 }
 
@@ -234,7 +271,7 @@ fn keyed(vector: Vector) -> Vector {
 pub(crate) fn run() -> Result<()> {
     let folder = root().join("testdata/golden");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let mut manifest = Manifest { vectors: recipes() };
+    let mut manifest = Manifest { vectors: recipes(), changes: Vec::new() };
     for vector in &mut manifest.vectors {
         if vector.algorithm == OF_THE_CALLER {
             let filter = vector.build_hashes().with_context(|| vector.file.clone())?;
@@ -247,10 +284,15 @@ pub(crate) fn run() -> Result<()> {
         vector.links = LinkVector::of(&filter);
         vector.generations = generations(&filter);
         vector.forgotten = vector.forgotten_members(&filter);
+        vector.counts = vector.counts(&filter);
+        vector.single_keys = vector.single_keys(&filter);
         let enough = vector.members == 0 || vector.false_positives.len() == 10;
         ensure!(enough, "{}: too few probes pass to tell anything", vector.file);
         write(&folder.join(&vector.file), &filter.to_bytes())?;
     }
+    let read =
+        |name: &str| fs::read(folder.join(name)).with_context(|| format!("cannot read {name}"));
+    manifest.changes = changes::all(read)?;
     let mut text = serde_json::to_string_pretty(&manifest)?;
     text.push('\n');
     write(&folder.join("manifest.json"), text.as_bytes())
