@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::vectors::Change;
 
-/// What all files with these changes have in common.
+/// A golden file, and where its changes go.
 struct Changed<'a> {
     file: &'a str,
     header: usize,
