@@ -21,7 +21,7 @@ pub enum Key<'a> {
     F32(f32),
 }
 
-impl Key<'_> {
+impl<'a> Key<'a> {
     /// Returns the name of the key's type for messages.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -30,6 +30,14 @@ impl Key<'_> {
             Self::I32(_) => "i32",
             Self::F64(_) => "f64",
             Self::F32(_) => "f32",
+        }
+    }
+
+    /// The bytes of a key, for a format that hashes nothing else.
+    pub(crate) fn bytes(self, format: Format) -> Result<&'a [u8], Error> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes),
+            other => Err(other.refused(format)),
         }
     }
 

@@ -334,7 +334,7 @@ impl Fields {
 }
 
 /// Returns an error if a content of `len` bytes cannot get `more`: while it grows, the content is in memory twice.
-pub(crate) fn check_growth(len: usize, more: u64, limit: u64) -> Result<(), Error> {
+fn check_growth(len: usize, more: u64, limit: u64) -> Result<(), Error> {
     let bytes = more.saturating_add(2 * len as u64);
     if bytes > limit { Err(Error::GrowthLimit { bytes, limit }) } else { Ok(()) }
 }

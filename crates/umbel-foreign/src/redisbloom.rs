@@ -15,11 +15,14 @@
 //! [`RedisBloom::from_chunks`] convert between it and what the commands carry. A chain grows: once the newest link has
 //! its entries, it gets one of `growth` times as many at half the error. A key that any link may hold already is
 //! dropped.
+//!
+//! A server's snapshots have the same links as separate fields: [`RedisBloom::from_links`]. Both ways in go through
+//! one check, so each accepts what the other accepts.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
 use std::iter;
-use std::ops::Range;
 
 use umbel::filter::{Fact, Figure};
 
@@ -28,7 +31,6 @@ use crate::bytes::{MOST_PROBES, Reader, check, refuse};
 use crate::error::differ;
 use crate::hash::murmur2::{murmur2, murmur64a};
 use crate::measure::Measure;
-use crate::pybloom::check_growth;
 use crate::receipt::{Part, sampled_rate};
 use crate::{
     Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt, Value,
@@ -56,28 +58,40 @@ pub struct RedisBloom<S = Bytes> {
     options: u32,
     growth: u32,
     links: Vec<Link>,
+    /// The file it was read from, and where in it the arrays of the first links start.
     content: S,
+    starts: Vec<usize>,
+    /// The arrays of all other links, each by itself, so that growth copies nothing.
+    arrays: Vec<Bytes>,
     /// The limit in bytes while it grows.
     limit: u64,
 }
 
+/// What a header says of a link.
 #[derive(Clone, Debug, PartialEq)]
-struct Link {
-    bits: u64,
-    items: u64,
-    error: f64,
-    bits_per_entry: f64,
-    hashes: u32,
-    entries: u64,
-    n2: u8,
-    /// The start of the array in the content.
-    start: usize,
+pub struct Link {
+    /// Bits of its array, 8 a byte.
+    pub bits: u64,
+    /// Keys added to it.
+    pub items: u64,
+    /// The error it was made for.
+    pub error: f64,
+    /// Bits for each entry.
+    pub bits_per_entry: f64,
+    /// Probes a key.
+    pub hashes: u32,
+    /// Keys it was made for.
+    pub entries: u64,
+    /// The logarithm of the bits that are used, of old filters; 0 for all bits.
+    pub n2: u8,
 }
+
+const FORMAT: Format = Format::RedisBloom;
 
 const HEAD: usize = 20;
 const LINK: usize = 53;
-/// `SCANDUMP`'s largest chunk.
-const MOST_CHUNK: usize = 16 << 20;
+/// The largest chunk of `BF.SCANDUMP` and `CF.SCANDUMP`.
+pub(crate) const MOST_CHUNK: usize = 16 << 20;
 
 const NOROUND: u32 = 1;
 const ENTRIES_IS_BITS: u32 = 2;
@@ -120,15 +134,12 @@ impl Link {
         };
         let bits = bits.div_ceil(64).checked_mul(64)?;
         let hashes = (LN_2 * bits_per_entry).ceil() as u32;
-        Some(Self { bits, items: 0, error, bits_per_entry, hashes, entries, n2, start: 0 })
+        Some(Self { bits, items: 0, error, bits_per_entry, hashes, entries, n2 })
     }
 
-    fn bytes(&self) -> u64 {
+    /// Bytes of its array.
+    pub fn bytes(&self) -> u64 {
         self.bits / 8
-    }
-
-    fn array(&self) -> Range<usize> {
-        self.start..self.start + (self.bits / 8) as usize
     }
 
     /// Positions are below this.
@@ -164,20 +175,34 @@ impl Link {
         link
     }
 
-    fn decode(format: Format, reader: &mut Reader<'_>) -> Result<Self, Error> {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, Error> {
         let (bytes, bits, items) = (reader.u64_le()?, reader.u64_le()?, reader.u64_le()?);
+        let (error, bits_per_entry, hashes) =
+            (reader.f64_le()?, reader.f64_le()?, reader.u32_le()?);
+        let (entries, n2) = (reader.u64_le()?, reader.u8()?);
+        let link = Self { bits, items, error, bits_per_entry, hashes, entries, n2 };
+        link.check(bytes)?;
+        Ok(link)
+    }
+
+    /// Refuses what no link of an array of `bytes` bytes says of itself.
+    fn check(&self, bytes: u64) -> Result<(), Error> {
+        let Self { bits, error, bits_per_entry, hashes, n2, .. } = *self;
         let whole = bits > 0 && bytes.checked_mul(8) == Some(bits);
-        check(format, "bits of a link", bits, whole, "8 times its bytes, at least 8")?;
-        let (error, bits_per_entry) = (reader.f64_le()?, reader.f64_le()?);
-        check(format, "error", error, error > 0.0 && error < 1.0, "above 0 and below 1")?;
-        let hashes = reader.u32_le()?;
+        check(FORMAT, "bits of a link", bits, whole, "8 times its bytes, at least 8")?;
+        check(FORMAT, "error", error, error > 0.0 && error < 1.0, "above 0 and below 1")?;
         let right = (1..=MOST_PROBES).contains(&hashes)
             && f64::from(hashes) == (LN_2 * bits_per_entry).ceil();
-        check(format, "hashes", hashes, right, "ln 2 times the bits an entry, rounded up")?;
-        let (entries, n2) = (reader.u64_le()?, reader.u8()?);
+        check(FORMAT, "hashes", hashes, right, "ln 2 times the bits an entry, rounded up")?;
         let right = n2 == 0 || (n2 < 64 && bits >= 1 << n2);
-        check(format, "n2", n2, right, "the logarithm of no more than the bits")?;
-        Ok(Self { bits, items, error, bits_per_entry, hashes, entries, n2, start: 0 })
+        check(FORMAT, "n2", n2, right, "the logarithm of no more than the bits")
+    }
+
+    /// Refuses bits that no key sets, in a piece of the array that starts at the byte `at`.
+    fn check_piece(&self, at: u64, piece: &[u8]) -> Result<(), Error> {
+        let used = self.modulus().saturating_sub(at.saturating_mul(8)).min(8 * piece.len() as u64);
+        let clear = self.n2 == 0 || padding_is_clear(piece, used);
+        check(FORMAT, "bits of a link", "bits set behind 2^n2", clear, "all clear")
     }
 
     fn facts(&self) -> Vec<Fact> {
@@ -203,11 +228,7 @@ impl RedisBloom {
     /// [`Error::Parameter`], [`Error::Fpp`], [`Error::TooLarge`], [`Error::OutOfMemory`].
     pub fn new(format: Format, given: &Parameters) -> Result<Self, Error> {
         let plan = Self::plan(format, given)?;
-        let refused = |_| Error::OutOfMemory { bytes: plan.bytes };
-        let mut content =
-            Bytes::zeroed(usize::try_from(plan.bytes).map_err(refused)?, plan.head.len())?;
-        content[..plan.head.len()].copy_from_slice(&plan.head);
-        Self::decode(format, content, given)
+        Self::from_header(&plan.head, u64::MAX)
     }
 
     /// Plans what [`new`](Self::new) would make.
@@ -253,12 +274,124 @@ impl RedisBloom {
             let right = expected.map_or(1, |end: u64| end.saturating_add(chunk.len() as u64));
             if iterator != right {
                 let expected = "that of the chunk that follows";
-                return Err(refuse(Format::RedisBloom, "iterator", iterator, expected));
+                return Err(refuse(FORMAT, "iterator", iterator, expected));
             }
             expected = Some(right);
             content.extend_from_slice(chunk);
         }
         Self::decode(Format::RedisBloom, Bytes::copy_of(&content, 0)?, &Parameters::default())
+    }
+
+    /// The filter of a header chunk, with no key in it yet: [`load`](Self::load) takes the data chunks.
+    ///
+    /// # Errors
+    /// [`Error::Field`], [`Error::Length`] for what `BF.LOADCHUNK` refuses; [`Error::GrowthLimit`] where its arrays
+    /// have more than `limit` bytes; [`Error::OutOfMemory`].
+    pub fn from_header(header: &[u8], limit: u64) -> Result<Self, Error> {
+        let mut reader = Reader::new(FORMAT, header);
+        let Head { options, growth, links } = Head::decode(&mut reader)?;
+        reader.rest(0, 0)?;
+        let bytes =
+            links.iter().fold(header.len() as u64, |sum, link| sum.saturating_add(link.bytes()));
+        if bytes > limit {
+            return Err(Error::GrowthLimit { bytes, limit });
+        }
+        let arrays = links.iter().map(|link| zeroed(link.bytes())).collect::<Result<_, _>>()?;
+        Self::of(options, growth, links, arrays)
+    }
+
+    /// The filter of these links and their arrays, as a server's snapshot has them.
+    ///
+    /// # Errors
+    /// [`Error::Field`] for what [`from_header`](Self::from_header) and [`load`](Self::load) refuse.
+    pub fn from_links(
+        items: u64,
+        options: u32,
+        growth: u32,
+        links: Vec<(Link, Bytes)>,
+    ) -> Result<Self, Error> {
+        let (links, arrays): (Vec<Link>, Vec<Bytes>) = links.into_iter().unzip();
+        for (link, array) in links.iter().zip(&arrays) {
+            link.check(array.len() as u64)?;
+            link.check_piece(0, array)?;
+        }
+        let head = Head { options, growth, links };
+        head.check(items)?;
+        Self::of(options, growth, head.links, arrays)
+    }
+
+    fn of(options: u32, growth: u32, links: Vec<Link>, arrays: Vec<Bytes>) -> Result<Self, Error> {
+        let content = Bytes::zeroed(0, 0)?;
+        Ok(Self { options, growth, links, content, starts: Vec::new(), arrays, limit: u64::MAX })
+    }
+
+    /// A data chunk with the iterator that `BF.SCANDUMP` gave with it.
+    ///
+    /// # Errors
+    /// [`Error::Field`] of the iterator where no link is, and of bits that no key sets; [`Error::Length`] of a chunk that
+    /// goes beyond its link. The filter is then as it was.
+    pub fn load(&mut self, iterator: u64, chunk: &[u8]) -> Result<(), Error> {
+        let length = chunk.len() as u64;
+        let wrong = |expected| refuse(FORMAT, "iterator", iterator, expected);
+        let offset = iterator.checked_sub(1).and_then(|end| end.checked_sub(length));
+        let offset = offset.ok_or_else(|| wrong("1 and the bytes up to the end of the chunk"))?;
+        let (i, at) = self.place(offset).ok_or_else(|| wrong("that of a place in a link"))?;
+        let (link, end) = (&self.links[i], at + length);
+        if end > link.bytes() {
+            return Err(Error::Length {
+                format: FORMAT,
+                expected: link.bytes() - at,
+                found: length,
+            });
+        }
+        link.check_piece(at, chunk)?;
+        self.array_mut(i)[at as usize..end as usize].copy_from_slice(chunk);
+        Ok(())
+    }
+
+    fn array_mut(&mut self, i: usize) -> &mut [u8] {
+        match self.starts.get(i) {
+            Some(start) => &mut self.content[*start..][..self.links[i].bytes() as usize],
+            None => &mut self.arrays[i - self.starts.len()],
+        }
+    }
+
+    /// Adds many keys in their order, cache misses overlapped: `answer` gets what [`insert`](ForeignInsert::insert)
+    /// gives for each, and ends it with false.
+    pub fn insert_each(
+        &mut self,
+        keys: &[&[u8]],
+        mut answer: impl FnMut(Result<bool, Error>) -> bool,
+    ) {
+        let mut hashes = [(0, 0); TOGETHER];
+        for keys in keys.chunks(TOGETHER) {
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = self.hash(key);
+                self.ask(*hash);
+            }
+            for hash in &hashes[..keys.len()] {
+                if !answer(self.insert_hash(*hash)) {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn insert_hash(&mut self, hash: (u64, u64)) -> Result<bool, Error> {
+        if self.holds(hash) {
+            return Ok(false);
+        }
+        if self.links.last().is_some_and(|last| last.items >= last.entries) {
+            self.grow()?;
+        }
+        let newest = self.links.len() - 1;
+        let link = self.links[newest].clone();
+        let array = self.array_mut(newest);
+        for position in link.positions(hash) {
+            Order::Bytes.set(array, position);
+        }
+        self.links[newest].items += 1;
+        Ok(true)
     }
 
     /// Adds all keys of `other`, link by link: counts of items are added, and links that only one of the filters has
@@ -288,8 +421,8 @@ impl RedisBloom {
 
     /// Sets the bits of a chain that is at most as long as this one and agrees with it.
     fn join<T: AsRef<[u8]>>(&mut self, other: &RedisBloom<T>) {
-        for (link, theirs) in self.links.iter_mut().zip(&other.links) {
-            bits::or(&mut self.content[link.array()], &other.content.as_ref()[theirs.array()]);
+        for i in 0..other.links.len() {
+            bits::or(self.array_mut(i), other.array(i));
         }
         // The sum over all links must not wrap either, or the file would be refused.
         let mut left = u64::MAX - self.items();
@@ -298,88 +431,90 @@ impl RedisBloom {
             link.items += more;
             left -= more;
         }
-        self.write_head();
     }
 
     /// Appends an empty link.
     fn grow(&mut self) -> Result<(), Error> {
         let last = self.links.last().expect("a chain has a link");
-        let keys = self.links.iter().fold(0u64, |keys, link| keys.saturating_add(link.entries));
-        let full = Error::Full { format: Format::RedisBloom, keys };
-        if self.options & NO_SCALING != 0 {
+        let full = Error::Full { format: FORMAT, keys: self.capacity() };
+        if !self.grows() {
             return Err(full);
         }
         let entries = last.entries.checked_mul(self.growth.into());
         let planned = |entries| Link::planned(entries, last.error * TIGHTENING, self.options);
-        let Some(mut link) = entries.and_then(planned) else { return Err(full) };
-        let refused = |_| Error::OutOfMemory { bytes: link.bytes() };
-        let bytes = usize::try_from(link.bytes()).map_err(refused)?;
-        check_growth(self.content.len(), link.bytes(), self.limit)?;
-        let (old, head) = (&self.content, HEAD + LINK * self.links.len());
-        link.start = old.len() + LINK;
-        let mut content = Bytes::zeroed(link.start.saturating_add(bytes), head + LINK)?;
-        content[..head].copy_from_slice(&old[..head]);
-        content[head + LINK..link.start].copy_from_slice(&old[head..]);
-        self.links.iter_mut().for_each(|link| link.start += LINK);
+        let Some(link) = entries.and_then(planned) else { return Err(full) };
+        let bytes = ForeignFilter::bytes(self).saturating_add(LINK as u64 + link.bytes());
+        if bytes > self.limit {
+            return Err(Error::GrowthLimit { bytes, limit: self.limit });
+        }
+        self.arrays.push(zeroed(link.bytes())?);
         self.links.push(link);
-        self.content = content;
-        self.write_head();
         Ok(())
     }
+}
 
-    /// Writes the count of items and the newest link, to which keys are added.
-    fn write_items(&mut self) {
-        let items = self.items();
-        self.content[..8].copy_from_slice(&items.to_le_bytes());
-        let last = self.links.last().expect("a chain has a link");
-        self.content[HEAD + LINK * (self.links.len() - 1)..][..LINK]
-            .copy_from_slice(&last.encode());
+/// An array of this many bytes, all clear.
+fn zeroed(bytes: u64) -> Result<Bytes, Error> {
+    let len = usize::try_from(bytes).map_err(|_| Error::OutOfMemory { bytes })?;
+    Bytes::zeroed(len, 0)
+}
+
+/// What a header says, checked.
+struct Head {
+    options: u32,
+    growth: u32,
+    links: Vec<Link>,
+}
+
+impl Head {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let (items, count) = (reader.u64_le()?, reader.u32_le()?);
+        let (options, growth) = (reader.u32_le()?, reader.u32_le()?);
+        let length = usize::try_from(u64::from(count) * LINK as u64).unwrap_or(usize::MAX);
+        let mut heads = Reader::new(FORMAT, reader.take(length)?);
+        let links = (0..count).map(|_| Link::decode(&mut heads)).collect::<Result<_, _>>()?;
+        let head = Self { options, growth, links };
+        head.check(items)?;
+        Ok(head)
     }
 
-    fn write_head(&mut self) {
-        self.write_items();
-        let (head, _) = self.content.split_at_mut(HEAD + LINK * self.links.len());
-        head[8..12].copy_from_slice(&(self.links.len() as u32).to_le_bytes());
-        for (bytes, link) in head[HEAD..].chunks_exact_mut(LINK).zip(&self.links) {
-            bytes.copy_from_slice(&link.encode());
-        }
+    /// Refuses what no chain with so many items says of itself; links are checked each by itself.
+    fn check(&self, items: u64) -> Result<(), Error> {
+        check(FORMAT, "links", self.links.len(), !self.links.is_empty(), "at least 1")?;
+        let known = NOROUND | ENTRIES_IS_BITS | FORCE64 | NO_SCALING;
+        let right = self.options & !known == 0;
+        check(FORMAT, "options", self.options, right, "the four lowest bits alone")?;
+        let mut counts = self.links.iter().map(|link| link.items);
+        let total = counts.try_fold(0u64, u64::checked_add);
+        check(FORMAT, "items", items, total == Some(items), "the sum of the items of the links")
     }
 }
 
 impl<S: AsRef<[u8]>> RedisBloom<S> {
-    fn measure(&self, link: &Link) -> Measure {
-        Measure::spread(&self.content()[link.array()], link.modulus(), link.hashes)
+    fn measure(&self, i: usize) -> Measure {
+        let link = &self.links[i];
+        Measure::spread(self.array(i), link.modulus(), link.hashes)
     }
 
     /// Decodes the filter that `content` holds, which must be the header chunk and all data chunks and nothing else.
     ///
     /// # Errors
     /// [`Error::Field`] or [`Error::Length`] for everything that `BF.LOADCHUNK` refuses. Never panics, for any input.
-    pub fn decode(format: Format, content: S, _: &Parameters) -> Result<Self, Error> {
+    pub fn decode(_: Format, content: S, _: &Parameters) -> Result<Self, Error> {
         let bytes = content.as_ref();
-        let mut reader = Reader::new(format, bytes);
-        let (items, count) = (reader.u64_le()?, reader.u32_le()?);
-        check(format, "links", count, count > 0, "at least 1")?;
-        let (options, growth) = (reader.u32_le()?, reader.u32_le()?);
-        let known = NOROUND | ENTRIES_IS_BITS | FORCE64 | NO_SCALING;
-        check(format, "options", options, options & !known == 0, "the four lowest bits alone")?;
-        let length = usize::try_from(u64::from(count) * LINK as u64).unwrap_or(usize::MAX);
-        let mut heads = Reader::new(format, reader.take(length)?);
-        let (mut links, mut total, mut start) = (Vec::new(), Some(0u64), reader.at() as u64);
-        for _ in 0..count {
-            let mut link = Link::decode(format, &mut heads)?;
-            total = total.and_then(|total| total.checked_add(link.items));
-            link.start = start as usize;
+        let mut reader = Reader::new(FORMAT, bytes);
+        let Head { options, growth, links } = Head::decode(&mut reader)?;
+        let (mut starts, mut start) = (Vec::new(), reader.at() as u64);
+        for link in &links {
+            starts.push(start as usize);
             start = start.saturating_add(link.bytes());
-            links.push(link);
         }
-        check(format, "items", items, total == Some(items), "the sum of the items of the links")?;
         reader.rest(start - reader.at() as u64, 0)?;
-        for link in links.iter().filter(|link: &&Link| link.n2 > 0) {
-            let clear = padding_is_clear(&bytes[link.array()], link.modulus());
-            check(format, "bits of a link", "bits set behind 2^n2", clear, "all clear")?;
+        for (link, start) in links.iter().zip(&starts) {
+            link.check_piece(0, &bytes[*start..][..link.bytes() as usize])?;
         }
-        Ok(Self { options, growth, links, content, limit: u64::MAX })
+        let arrays = Vec::new();
+        Ok(Self { options, growth, links, content, starts, arrays, limit: u64::MAX })
     }
 
     /// Copies the filter; the copy owns its content and accepts keys.
@@ -387,52 +522,119 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn to_owned(&self) -> Result<RedisBloom, Error> {
-        let content = Bytes::copy_of(self.content(), self.links[0].start)?;
-        Ok(RedisBloom {
-            options: self.options,
-            growth: self.growth,
-            links: self.links.clone(),
-            content,
-            limit: self.limit,
-        })
+        let arrays = (0..self.links.len()).map(|i| Bytes::copy_of(self.array(i), 0));
+        let arrays = arrays.collect::<Result<_, _>>()?;
+        let copy = RedisBloom::of(self.options, self.growth, self.links.clone(), arrays)?;
+        Ok(RedisBloom { limit: self.limit, ..copy })
     }
 
-    /// Returns the content of its file.
-    pub fn content(&self) -> &[u8] {
-        self.content.as_ref()
+    #[inline]
+    fn array(&self, i: usize) -> &[u8] {
+        match self.starts.get(i) {
+            Some(start) => &self.content.as_ref()[*start..][..(self.links[i].bits / 8) as usize],
+            None => &self.arrays[i - self.starts.len()],
+        }
     }
 
-    /// Returns the dump: the pairs of iterator and chunk that `BF.SCANDUMP` returns and `BF.LOADCHUNK` accepts, the
-    /// header first.
-    pub fn chunks(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        let header = &self.content()[..self.links[0].start];
-        let arrays = self.links.iter().map(|link| &self.content()[link.array()]);
-        let data = arrays.flat_map(|array| array.chunks(MOST_CHUNK)).scan(1, |end, chunk| {
-            *end += chunk.len() as u64;
-            Some((*end, chunk))
+    /// The arrays of its links, oldest first.
+    pub fn arrays(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.links.len()).map(|i| self.array(i))
+    }
+
+    /// Its links, oldest first; at least one.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// How many times the entries of a link the next one has.
+    pub fn growth(&self) -> u32 {
+        self.growth
+    }
+
+    /// Its options: 1 for sizes that are not rounded up to a power of two, 4 for hashes of 64 bits, 8 for one that does
+    /// not [grow](Self::grows).
+    pub fn options(&self) -> u32 {
+        self.options
+    }
+
+    /// Whether links are added; of one made as `NONSCALING` none are.
+    pub fn grows(&self) -> bool {
+        self.options & NO_SCALING == 0
+    }
+
+    /// Keys that its links were made for.
+    pub fn capacity(&self) -> u64 {
+        self.links.iter().fold(0, |keys, link| keys.saturating_add(link.entries))
+    }
+
+    /// The header chunk.
+    pub fn header(&self) -> Vec<u8> {
+        let mut head = self.items().to_le_bytes().to_vec();
+        let words = [self.links.len() as u32, self.options, self.growth];
+        head.extend(words.map(u32::to_le_bytes).as_flattened());
+        self.links.iter().for_each(|link| head.extend(link.encode()));
+        head
+    }
+
+    /// The link that has the byte `offset` of all arrays laid end to end, and which of its bytes that is.
+    fn place(&self, offset: u64) -> Option<(usize, u64)> {
+        let mut at = offset;
+        for (i, link) in self.links.iter().enumerate() {
+            if at < link.bytes() {
+                return Some((i, at));
+            }
+            at -= link.bytes();
+        }
+        None
+    }
+
+    /// The data chunk from the byte `offset` of all arrays laid end to end: what `BF.SCANDUMP` gives for the iterator
+    /// `offset + 1`. `None` at the end.
+    pub fn chunk(&self, offset: u64) -> Option<&[u8]> {
+        let (i, at) = self.place(offset)?;
+        let rest = &self.array(i)[at as usize..];
+        Some(&rest[..rest.len().min(MOST_CHUNK)])
+    }
+
+    /// The dump: what `BF.SCANDUMP` gives and `BF.LOADCHUNK` takes, iterator and chunk, the header first.
+    pub fn chunks(&self) -> impl Iterator<Item = (u64, Cow<'_, [u8]>)> {
+        let mut offset = 0;
+        let data = iter::from_fn(move || {
+            let chunk = self.chunk(offset)?;
+            offset += chunk.len() as u64;
+            Some((offset + 1, Cow::Borrowed(chunk)))
         });
-        iter::once((1, header)).chain(data)
+        iter::once((1, Cow::Owned(self.header()))).chain(data)
     }
 
     /// The items added, as RedisBloom counts them.
-    fn items(&self) -> u64 {
+    pub fn items(&self) -> u64 {
         self.links.iter().fold(0, |items, link| items.saturating_add(link.items))
     }
 
-    fn hash(&self, key: Key<'_>) -> Result<(u64, u64), Error> {
-        let Key::Bytes(key) = key else { return Err(key.refused(Format::RedisBloom)) };
+    #[inline]
+    fn hash(&self, key: &[u8]) -> (u64, u64) {
         if self.options & FORCE64 != 0 {
             let first = murmur64a(0xc6a4_a793_5bd1_e995, key);
-            return Ok((first, murmur64a(first, key)));
+            return (first, murmur64a(first, key));
         }
         let first = murmur2(0x9747_b28c, key);
-        Ok((first.into(), murmur2(first, key).into()))
+        (first.into(), murmur2(first, key).into())
+    }
+
+    /// Asks for the cache lines that decide about a key.
+    #[inline]
+    fn ask(&self, hash: (u64, u64)) {
+        for (i, link) in self.links.iter().enumerate() {
+            let array = self.array(i);
+            link.positions(hash).for_each(|position| Order::Bytes.ask(array, position));
+        }
     }
 
     #[inline]
     fn holds(&self, hash: (u64, u64)) -> bool {
-        self.links.iter().rev().any(|link| {
-            let array = &self.content()[link.array()];
+        self.links.iter().enumerate().rev().any(|(i, link)| {
+            let array = self.array(i);
             link.positions(hash).all(|position| Order::Bytes.get(array, position))
         })
     }
@@ -456,7 +658,7 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloom<S> {
     }
 
     fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
-        Ok(self.holds(self.hash(key)?))
+        Ok(self.holds(self.hash(key.bytes(FORMAT)?)))
     }
 
     fn contains_all(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
@@ -464,11 +666,8 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloom<S> {
         let mut hashes = [(0, 0); TOGETHER];
         for (keys, found) in keys.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
             for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.hash(*key)?;
-                for link in &self.links {
-                    let array = &self.content()[link.array()];
-                    link.positions(*hash).for_each(|position| Order::Bytes.ask(array, position));
-                }
+                *hash = self.hash(key.bytes(FORMAT)?);
+                self.ask(*hash);
             }
             for (found, hash) in found.iter_mut().zip(hashes) {
                 *found = self.holds(hash);
@@ -478,18 +677,20 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloom<S> {
     }
 
     fn bytes(&self) -> u64 {
-        self.content().len() as u64
+        let head = (HEAD + LINK * self.links.len()) as u64;
+        self.links.iter().fold(head, |sum, link| sum.saturating_add(link.bytes()))
     }
 
     fn measured(&self) -> Option<Measure> {
         match &self.links[..] {
-            [only] => Some(self.measure(only)),
+            [_] => Some(self.measure(0)),
             _ => None,
         }
     }
 
     fn receipt(&self) -> Receipt {
-        let part = |link: &Link| Part::new(self.measure(link), link.hashes, link.facts());
+        let part =
+            |(i, link): (usize, &Link)| Part::new(self.measure(i), link.hashes, link.facts());
         let facts = vec![
             Fact { name: "items", figure: Figure::Count(self.items()) },
             Fact { name: "growth", figure: Figure::Count(self.growth.into()) },
@@ -497,13 +698,15 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloom<S> {
         ];
         let least_bits = self.links.iter().map(Link::modulus).min().unwrap_or(0);
         let probes = self.links.iter().fold(0u32, |sum, link| sum.saturating_add(link.hashes));
-        let mut receipt = Receipt::of_parts(self, self.links.iter().map(part).collect(), facts);
+        let mut receipt =
+            Receipt::of_parts(self, self.links.iter().enumerate().map(part).collect(), facts);
         receipt.fpp = sampled_rate(self, least_bits, probes, receipt.fpp);
         receipt
     }
 
     fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
-        Ok(out.write_all(self.content())?)
+        out.write_all(&self.header())?;
+        Ok(self.arrays().try_for_each(|array| out.write_all(array))?)
     }
 }
 
@@ -513,21 +716,8 @@ impl ForeignInsert for RedisBloom {
     }
 
     fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
-        let hash = self.hash(key)?;
-        if self.holds(hash) {
-            return Ok(false);
-        }
-        if self.links.last().is_some_and(|last| last.items >= last.entries) {
-            self.grow()?;
-        }
-        let link = self.links.last_mut().expect("a chain has a link");
-        let array = &mut self.content[link.array()];
-        for position in link.positions(hash) {
-            Order::Bytes.set(array, position);
-        }
-        link.items += 1;
-        self.write_items();
-        Ok(true)
+        let hash = self.hash(key.bytes(FORMAT)?);
+        self.insert_hash(hash)
     }
 }
 
@@ -545,8 +735,7 @@ impl<S> fmt::Debug for RedisBloom<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const FORMAT: Format = Format::RedisBloom;
+    use std::ops::Range;
 
     fn filled(given: &Parameters, range: Range<u32>) -> RedisBloom {
         let mut filter = RedisBloom::new(FORMAT, given).unwrap();
@@ -556,19 +745,29 @@ mod tests {
         filter
     }
 
+    fn decoded(filter: &RedisBloom) -> Result<RedisBloom<Vec<u8>>, Error> {
+        RedisBloom::decode(FORMAT, filter.encode()?, &Parameters::default())
+    }
+
+    fn pairs<'c>(
+        chunks: &'c [(u64, Cow<'_, [u8]>)],
+    ) -> impl DoubleEndedIterator<Item = (u64, &'c [u8])> {
+        chunks.iter().map(|(iterator, chunk)| (*iterator, &chunk[..]))
+    }
+
     #[test]
     fn chains_grow_and_join() {
         let given = Parameters { growth: Some(3), ..Parameters::for_keys(4, 0.01) };
         let (mut short, long) = (filled(&given, 0..3), filled(&given, 100..120));
         assert_eq!((short.links.len(), long.links.len()), (1, 3));
         assert_eq!(long.links.iter().map(|link| link.entries).collect::<Vec<_>>(), [4, 12, 36]);
-        let again = RedisBloom::decode(FORMAT, long.content(), &given).unwrap();
+        let again = decoded(&long).unwrap();
         assert_eq!(again.links, long.links);
         short.union(&again).unwrap();
         let held = |key: u32| short.contains(key.to_string().as_str().into()).unwrap();
         assert!((0..3).chain(100..120).all(held));
         assert_eq!(short.items(), 3 + long.items());
-        assert_eq!(RedisBloom::decode(FORMAT, short.content(), &given).unwrap().links, short.links);
+        assert_eq!(decoded(&short).unwrap().links, short.links);
         let other = filled(&Parameters::for_keys(4, 0.01), 0..3);
         assert!(matches!(short.union(&other), Err(Error::Differ { what: "growth", .. })));
     }
@@ -601,10 +800,7 @@ mod tests {
         }
         assert_eq!(filter.links.len(), 2);
         assert!((0..200u32).all(|key| filter.contains(Key::Bytes(&key.to_le_bytes())).unwrap()));
-        assert_eq!(
-            RedisBloom::decode(FORMAT, filter.content(), &Parameters::default()).unwrap().links,
-            filter.links
-        );
+        assert_eq!(decoded(&filter).unwrap().links, filter.links);
         assert_eq!(
             Link::planned(10, 0.01, ENTRIES_IS_BITS).map(|link| (link.n2, link.entries)),
             Some((10, 106))
@@ -616,16 +812,16 @@ mod tests {
     #[test]
     fn dumps_must_be_whole_and_in_order() {
         let filter = filled(&Parameters::for_keys(4, 0.01), 0..20);
-        let chunks: Vec<(u64, &[u8])> = filter.chunks().collect();
+        let chunks: Vec<(u64, Cow<'_, [u8]>)> = filter.chunks().collect();
         assert!(chunks.len() > 2);
-        let loaded = RedisBloom::from_chunks(chunks.iter().copied()).unwrap();
-        assert_eq!(loaded.content(), filter.content());
+        let loaded = RedisBloom::from_chunks(pairs(&chunks)).unwrap();
+        assert_eq!(loaded.encode().unwrap(), filter.encode().unwrap());
         for missing in 0..chunks.len() {
             let mut chunks = chunks.clone();
             chunks.remove(missing);
-            assert!(RedisBloom::from_chunks(chunks).is_err(), "{missing}");
+            assert!(RedisBloom::from_chunks(pairs(&chunks)).is_err(), "{missing}");
         }
-        assert!(RedisBloom::from_chunks(chunks.iter().rev().copied()).is_err());
+        assert!(RedisBloom::from_chunks(pairs(&chunks).rev()).is_err());
     }
 
     #[test]

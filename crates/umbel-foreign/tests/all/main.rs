@@ -13,7 +13,9 @@ use std::path::Path;
 
 use manifest::{Keys, Manifest, Vector};
 use umbel_foreign::redisbloom::RedisBloom;
-use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters, recognize};
+use umbel_foreign::{
+    Bytes, Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters, recognize,
+};
 
 /// How a vector's filter is read and made.
 struct Recipe {
@@ -245,7 +247,19 @@ fn dumps_of_redisbloom_are_what_its_commands_carry() {
         }
         let borrowed = || chunks.iter().map(|(iterator, chunk)| (*iterator, &chunk[..]));
         let filter = RedisBloom::from_chunks(borrowed()).unwrap();
-        assert!(filter.chunks().eq(borrowed()), "{}", vector.name);
+        let dumped: Vec<_> = filter.chunks().collect();
+        let dumped = dumped.iter().map(|(iterator, chunk)| (*iterator, &chunk[..]));
+        assert!(dumped.eq(borrowed()), "{}", vector.name);
+        // The same by the chunk, into an empty filter, and by the link.
+        let mut chunks = borrowed();
+        let (_, header) = chunks.next().expect("a header");
+        let mut loaded = RedisBloom::from_header(header, u64::MAX).unwrap();
+        chunks.for_each(|(iterator, chunk)| loaded.load(iterator, chunk).unwrap());
+        let arrays = loaded.arrays().map(|array| Bytes::copy_of(array, 0).unwrap());
+        let links = loaded.links().iter().cloned().zip(arrays).collect();
+        let (items, options, growth) = (loaded.items(), loaded.options(), loaded.growth());
+        let snapshot = RedisBloom::from_links(items, options, growth, links).unwrap();
+        assert_eq!(snapshot.encode().unwrap(), vector.content(folder), "{}", vector.name);
     });
 }
 
