@@ -168,6 +168,8 @@ impl Param {
             }
             "probes" => given.probes = Some(small()?),
             "seed" => given.seed = Some(value.parse().ok().with_context(|| not("a whole number"))?),
+            "bucket_size" => given.bucket_size = Some(small()?),
+            "max_iterations" => given.max_iterations = Some(small()?),
             "growth" => given.growth = Some(small()?),
             "salts" => given.salts.extend(value.split(',').map(|salt| salt.as_bytes().to_vec())),
             _ => bail!(takes(format)),

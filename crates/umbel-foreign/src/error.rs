@@ -144,6 +144,12 @@ pub enum Error {
         /// Its value in the right filter.
         right: Value,
     },
+    /// Filters of this format have no union.
+    #[error("{format} filters have no union; build one filter from the keys of both")]
+    NoUnion {
+        /// Format of the filters.
+        format: Format,
+    },
     /// The filter does not convert to the requested format.
     #[error(
         "a {from} filter does not convert to {to}, which puts keys in other positions; a filter does not store its keys, so build one in that format from them"

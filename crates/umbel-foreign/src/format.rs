@@ -19,6 +19,8 @@ pub enum Format {
     Spark,
     /// RedisBloom's `BF.SCANDUMP`: the header chunk, then the data chunks.
     RedisBloom,
+    /// RedisBloom's `CF.SCANDUMP`, a cuckoo filter: the header chunk, then the data chunks.
+    RedisBloomCuckoo,
     /// LevelDB's `leveldb.BuiltinBloomFilter2`, also of goleveldb and Badger.
     LevelDb,
     /// RocksDB's full filter before format version 5.
@@ -53,12 +55,13 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Parquet,
         Self::ParquetBits,
         Self::Guava,
         Self::Spark,
         Self::RedisBloom,
+        Self::RedisBloomCuckoo,
         Self::LevelDb,
         Self::RocksDbLegacy,
         Self::RocksDb,
@@ -84,6 +87,7 @@ impl Format {
             Self::Guava => "guava",
             Self::Spark => "spark",
             Self::RedisBloom => "redisbloom",
+            Self::RedisBloomCuckoo => "redisbloom-cuckoo",
             Self::LevelDb => "leveldb",
             Self::RocksDbLegacy => "rocksdb-legacy",
             Self::RocksDb => "rocksdb",
@@ -116,6 +120,7 @@ impl Format {
             }
             Self::Squid => &[Url],
             Self::RedisBloom
+            | Self::RedisBloomCuckoo
             | Self::LevelDb
             | Self::RocksDbLegacy
             | Self::RocksDb
@@ -134,6 +139,7 @@ impl Format {
             Self::Spark => &["keys", "fpp", "bits", "seed"],
             Self::DataSketches => &["keys", "fpp", "bits", "probes", "seed"],
             Self::RedisBloom => &["keys", "fpp", "growth"],
+            Self::RedisBloomCuckoo => &["keys", "bucket_size", "max_iterations", "growth"],
             Self::LevelDb => &["keys", "bits_per_key", "fpp"],
             Self::RocksDbLegacy | Self::RocksDb => &["keys", "bits_per_key"],
             Self::Pybloom3 | Self::Pybloom4 => &["keys", "fpp"],
@@ -190,7 +196,18 @@ impl Format {
 
     /// Returns whether filters grow as keys are inserted.
     pub const fn grows(self) -> bool {
-        matches!(self, Self::RedisBloom | Self::Pybloom3Scalable | Self::Pybloom4Scalable)
+        matches!(
+            self,
+            Self::RedisBloom
+                | Self::RedisBloomCuckoo
+                | Self::Pybloom3Scalable
+                | Self::Pybloom4Scalable
+        )
+    }
+
+    /// Whether two filters have a union. Cuckoo filters keep as many copies of a key as were added, and have none.
+    pub const fn joins(self) -> bool {
+        !matches!(self, Self::RedisBloomCuckoo)
     }
 
     /// Returns what stops working in large filters of this format, and from which size on; `None` if nothing does.
@@ -220,6 +237,9 @@ impl Format {
             Self::Orc => "at most 2^31 - 1 bits",
             Self::Squid => "the mask is counted in 32 bits; always 4 probes per key",
             Self::RedisBloom => "a first link of at most 2^30 entries; growth of at most 32768",
+            Self::RedisBloomCuckoo => {
+                "fingerprints of 8 bits: some 2 * bucket size / 255 of absent keys pass, in each sub-filter"
+            }
             Self::Pybloom3
             | Self::Pybloom4
             | Self::Pybloom3Scalable

@@ -47,6 +47,7 @@ mod plain;
 pub mod pybloom;
 mod receipt;
 pub mod redisbloom;
+pub mod redisbloom_cuckoo;
 pub mod rocksdb;
 pub mod salted;
 pub mod spark;

@@ -19,6 +19,10 @@ pub struct Parameters {
     pub seed: Option<i64>,
     /// The factor by which each part of a growing filter is larger than the one before; 0 for no growth.
     pub growth: Option<u32>,
+    /// Slots of a bucket, of cuckoo filters.
+    pub bucket_size: Option<u32>,
+    /// Fingerprints that are moved at most for one key, of cuckoo filters.
+    pub max_iterations: Option<u32>,
     /// Salts, one for each probe.
     pub salts: Vec<Vec<u8>>,
     /// Words of [`Format::options`].
@@ -55,6 +59,8 @@ impl Parameters {
             ("probes", self.probes.is_some()),
             ("seed", self.seed.is_some()),
             ("growth", self.growth.is_some()),
+            ("bucket_size", self.bucket_size.is_some()),
+            ("max_iterations", self.max_iterations.is_some()),
             ("salts", !self.salts.is_empty()),
         ];
         let taken = format.parameters();

@@ -224,7 +224,9 @@ fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
         }
         Target::Foreign(only) => {
             let mut seeds = files(&root().join("testdata/foreign"))?;
-            seeds.extend(chains(&root().join("testdata/foreign/redisbloom"))?);
+            for folder in ["redisbloom", "redisbloom-cuckoo"] {
+                seeds.extend(chains(&root().join("testdata/foreign").join(folder))?);
+            }
             let formats =
                 Format::ALL.into_iter().filter(|format| only.is_none_or(|only| only == *format));
             let formats: Vec<_> = formats.collect();

@@ -65,6 +65,7 @@ impl Vector {
             "guava" => "guava",
             "spark" => "spark",
             "redisbloom" => "redisbloom",
+            "redisbloom-cuckoo" => "redisbloom-cuckoo",
             "leveldb" | "goleveldb" | "badger" => "leveldb",
             "rocksdb" if self.parameter("format_version") == 4 => "rocksdb-legacy",
             "rocksdb" => "rocksdb",
@@ -134,6 +135,8 @@ impl Vector {
             ("bits_per_key", "bits-per-key"),
             ("seed", "seed"),
             ("expansion", "growth"),
+            ("bucket_size", "bucket-size"),
+            ("max_iterations", "max-iterations"),
             ("scalable", "growth"),
         ];
         for (theirs, ours) in names {
@@ -264,7 +267,7 @@ impl Shape {
     }
 }
 
-const PEERS: [&str; 16] = [
+const PEERS: [&str; 17] = [
     "badger",
     "bits-and-blooms",
     "datasketches",
@@ -278,6 +281,7 @@ const PEERS: [&str; 16] = [
     "pybloom-live-3",
     "pybloom-live-4",
     "redisbloom",
+    "redisbloom-cuckoo",
     "rocksdb",
     "spark",
     "squid",

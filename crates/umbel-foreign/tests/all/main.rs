@@ -3,6 +3,7 @@
 //! `testdata/foreign/README.md` documents their origin; the environment variable `UMBEL_VECTORS` names another folder
 //! of the same structure to test.
 
+mod cuckoo;
 mod damage;
 mod manifest;
 mod model;
@@ -13,6 +14,7 @@ use std::path::Path;
 
 use manifest::{Keys, Manifest, Vector};
 use umbel_foreign::redisbloom::RedisBloom;
+use umbel_foreign::redisbloom_cuckoo::RedisBloomCuckoo;
 use umbel_foreign::{
     Bytes, Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters, recognize,
 };
@@ -65,6 +67,12 @@ fn recipe(peer: &str, vector: &Vector) -> Recipe {
                 count("expansion").map(|expansion| expansion as u32)
             };
             Format::RedisBloom
+        }
+        "redisbloom-cuckoo" => {
+            given.growth = count("expansion").map(|expansion| expansion as u32);
+            given.bucket_size = count("bucket_size").map(|size| size as u32);
+            given.max_iterations = count("max_iterations").map(|moves| moves as u32);
+            Format::RedisBloomCuckoo
         }
         "leveldb" => Format::LevelDb,
         "goleveldb" | "badger" => {
@@ -240,12 +248,19 @@ fn every_receipt_agrees_with_the_answers() {
 
 #[test]
 fn dumps_of_redisbloom_are_what_its_commands_carry() {
-    for_every_vector(|folder, _, vector| {
+    for_every_vector(|folder, peer, vector| {
         let chunks = vector.chunks(folder);
         if chunks.is_empty() {
             return;
         }
         let borrowed = || chunks.iter().map(|(iterator, chunk)| (*iterator, &chunk[..]));
+        if peer == "redisbloom-cuckoo" {
+            let filter = RedisBloomCuckoo::from_chunks(borrowed()).unwrap();
+            let dumped: Vec<_> = filter.chunks().collect();
+            let dumped = dumped.iter().map(|(iterator, chunk)| (*iterator, &chunk[..]));
+            assert!(dumped.eq(borrowed()), "{}", vector.name);
+            return;
+        }
         let filter = RedisBloom::from_chunks(borrowed()).unwrap();
         let dumped: Vec<_> = filter.chunks().collect();
         let dumped = dumped.iter().map(|(iterator, chunk)| (*iterator, &chunk[..]));

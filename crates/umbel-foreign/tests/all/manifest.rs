@@ -105,7 +105,7 @@ pub(crate) fn table(path: &Path) -> Vec<Vec<(String, String)>> {
         .collect()
 }
 
-fn json<T: DeserializeOwned>(path: &Path) -> T {
+pub(crate) fn json<T: DeserializeOwned>(path: &Path) -> T {
     let text = fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     serde_json::from_slice(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }

@@ -117,6 +117,22 @@ fn check(peer: &str, file: &str, row: &Row) {
             assert_eq!(f64::from_bits(word(52)), row.get::<f64>("link_bits_per_entry"));
             assert_eq!((word(64), head[72].into()), (count("entries"), count("n2")));
         }
+        ("redisbloom-cuckoo", _) => {
+            let given = Parameters {
+                keys: Some(count("capacity")),
+                bucket_size: Some(row.get("bucket_size")),
+                growth: Some(row.get("expansion")),
+                ..Parameters::default()
+            };
+            if row.is_refused("buckets", Format::RedisBloomCuckoo, &given) {
+                return;
+            }
+            let filter = Foreign::new(Format::RedisBloomCuckoo, &given).unwrap();
+            let Foreign::RedisBloomCuckoo(filter) = filter else { unreachable!() };
+            let (head, slots) = (filter.head(), filter.bytes() - 38);
+            assert_eq!((head.buckets, slots), (count("buckets"), count("slots")));
+            assert_eq!(u64::from(head.growth), count("growth"));
+        }
         ("leveldb" | "goleveldb" | "rocksdb", _) => {
             let given = Parameters {
                 keys: Some(count("keys")),

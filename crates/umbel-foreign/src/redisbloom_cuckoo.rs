@@ -1,0 +1,780 @@
+//! RedisBloom's cuckoo filters, as `CF.SCANDUMP` gives one and `CF.LOADCHUNK` takes it. Checked against RedisBloom
+//! 2.8.2 and commit b28c294 in Redis 8.2.3.
+//!
+//! ```text
+//! header, the chunk of iterator 1; little-endian, packed:
+//! byte 0      8            16            24            32                34                   36          38
+//! | items u64 | buckets u64 | deletes u64 | filters u64 | bucket size u16 | max iterations u16 | growth u16 | slots
+//! ```
+//!
+//! A file here is the header and the slots of all sub-filters, oldest first. A slot is a byte: a fingerprint, or 0 when
+//! it is free. Sub-filter i has `buckets · growthⁱ` buckets of `bucket size` slots.
+//!
+//! ```text
+//! h = MurmurHash64A(key, seed 0)      fingerprint = h mod 255 + 1
+//! first bucket = h mod buckets        other bucket = (h xor fingerprint · 0x5bd1e995) mod buckets
+//! ```
+//!
+//! A key is added as often as it comes, and deleted once at a time; who deletes what was never added takes another
+//! key with the same fingerprint away.
+//!
+//! B. Fan, D. G. Andersen, M. Kaminsky, M. D. Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom", 2014,
+//! <https://doi.org/10.1145/2674005.2674994>. The system departs from it: a filter that is full gets another one
+//! behind it, and the new one is a power of two buckets as large.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::Write;
+use std::iter;
+
+use umbel::filter::{Fact, Figure};
+use umbel::math::Estimate;
+
+use crate::arch;
+use crate::bytes::{Reader, check, refuse};
+use crate::hash::murmur2::murmur64a;
+use crate::receipt::Part;
+use crate::redisbloom::MOST_CHUNK;
+use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
+
+const FORMAT: Format = Format::RedisBloomCuckoo;
+
+const HEAD: usize = 38;
+/// Sub-filters that a file may have; the system stops at 65,536 as well.
+const MOST_FILTERS: u64 = 1 << 16;
+const FINGERPRINTS: u64 = 255;
+/// What a fingerprint is multiplied by for the way to its other bucket: part of the format.
+const OTHER: u64 = 0x5bd1_e995;
+
+const USUAL_CAPACITY: u64 = 1024;
+const USUAL_BUCKET_SIZE: u32 = 2;
+const USUAL_ITERATIONS: u32 = 20;
+const USUAL_GROWTH: u32 = 1;
+/// The most that `CF.RESERVE` takes.
+const MOST_CAPACITY: u64 = 1 << 30;
+const MOST_BUCKET_SIZE: u32 = 255;
+const MOST_ITERATIONS: u32 = 65_535;
+const MOST_GROWTH: u32 = 32_768;
+
+/// A share of deletions above which [`RedisBloomCuckoo::delete`] compacts: 1 in 10 items.
+const DELETES: u64 = 10;
+
+/// A cuckoo filter of RedisBloom: one or more sub-filters.
+///
+/// ```
+/// use umbel_foreign::redisbloom_cuckoo::RedisBloomCuckoo;
+/// use umbel_foreign::{ForeignFilter, ForeignInsert, Format, Key, Parameters};
+///
+/// // CF.RESERVE carts 1000
+/// let given = Parameters { keys: Some(1000), ..Parameters::default() };
+/// let mut filter = RedisBloomCuckoo::new(Format::RedisBloomCuckoo, &given)?;
+/// filter.insert(Key::from("cart 7"))?;
+/// filter.insert(Key::from("cart 7"))?;
+/// assert_eq!(filter.count(b"cart 7"), 2);
+/// assert!(filter.delete(b"cart 7") && filter.contains(Key::from("cart 7"))?);
+/// assert_eq!(filter.bytes(), 38 + 1024);
+/// # Ok::<(), umbel_foreign::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct RedisBloomCuckoo<S = Bytes> {
+    head: Head,
+    /// The file it was read from, and how many sub-filters are in it.
+    content: S,
+    read: usize,
+    /// The slots of all other sub-filters.
+    arrays: Vec<Bytes>,
+    /// Bytes that it may take while it grows.
+    limit: u64,
+}
+
+/// What a header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Keys in it: additions less deletions.
+    pub items: u64,
+    /// Buckets of the first sub-filter, a power of two.
+    pub buckets: u64,
+    /// Deletions since it was last compacted.
+    pub deletes: u64,
+    /// Sub-filters.
+    pub filters: u64,
+    /// Slots of a bucket, 1 to 255.
+    pub bucket_size: u16,
+    /// Fingerprints that are moved at most before a sub-filter counts as full.
+    pub max_iterations: u16,
+    /// How many times the buckets of a sub-filter the next one has, a power of two; 0 for no next one.
+    pub growth: u16,
+}
+
+impl Head {
+    fn encode(&self) -> [u8; HEAD] {
+        let mut head = [0; HEAD];
+        let words = [self.items, self.buckets, self.deletes, self.filters];
+        head[..32].copy_from_slice(words.map(u64::to_le_bytes).as_flattened());
+        let halves = [self.bucket_size, self.max_iterations, self.growth];
+        head[32..].copy_from_slice(halves.map(u16::to_le_bytes).as_flattened());
+        head
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let head = Self {
+            items: reader.u64_le()?,
+            buckets: reader.u64_le()?,
+            deletes: reader.u64_le()?,
+            filters: reader.u64_le()?,
+            bucket_size: reader.u16_le()?,
+            max_iterations: reader.u16_le()?,
+            growth: reader.u16_le()?,
+        };
+        head.check()?;
+        Ok(head)
+    }
+
+    /// Refuses what no filter says of itself.
+    fn check(&self) -> Result<(), Error> {
+        let Self { buckets, filters, bucket_size, max_iterations, growth, .. } = *self;
+        let right = buckets.is_power_of_two();
+        check(FORMAT, "buckets", buckets, right, "a power of two")?;
+        let right = (1..=MOST_FILTERS).contains(&filters);
+        check(FORMAT, "filters", filters, right, "1 to 65536")?;
+        let right = (1..=MOST_BUCKET_SIZE).contains(&bucket_size.into());
+        check(FORMAT, "bucket size", bucket_size, right, "1 to 255")?;
+        check(FORMAT, "max iterations", max_iterations, max_iterations > 0, "1 to 65535")?;
+        let right = growth == 0 || growth.is_power_of_two();
+        check(FORMAT, "growth", growth, right, "a power of two, or 0")?;
+        let right = growth > 0 || filters == 1;
+        check(FORMAT, "filters", filters, right, "1 where growth is 0")?;
+        let fits = self.slots(filters - 1).is_some_and(|slots| slots < i64::MAX as u64);
+        check(FORMAT, "filters", filters, fits, "no more than 64 bits count the slots of")
+    }
+
+    /// Buckets of a sub-filter.
+    fn buckets_of(&self, i: u64) -> Option<u64> {
+        match self.growth {
+            0 | 1 => Some(self.buckets),
+            growth => {
+                self.buckets.checked_mul(u64::from(growth).checked_pow(u32::try_from(i).ok()?)?)
+            }
+        }
+    }
+
+    /// Slots of a sub-filter.
+    fn slots(&self, i: u64) -> Option<u64> {
+        self.buckets_of(i)?.checked_mul(self.bucket_size.into())
+    }
+
+    /// Slots of all sub-filters; the most there are where 64 bits do not count them.
+    fn all_slots(&self) -> u64 {
+        (0..self.filters).fold(0u64, |sum, i| sum.saturating_add(self.slots(i).unwrap_or(u64::MAX)))
+    }
+}
+
+/// Where a key may be: its fingerprint, and a value whose rest by the buckets is a bucket, for each of two.
+#[derive(Clone, Copy, Debug, Default)]
+struct Hash {
+    fingerprint: u8,
+    buckets: [u64; 2],
+}
+
+impl Hash {
+    #[inline]
+    fn of(key: &[u8]) -> Self {
+        let hash = murmur64a(0, key);
+        let fingerprint = (hash % FINGERPRINTS + 1) as u8;
+        Self { fingerprint, buckets: [hash, other(hash, fingerprint)] }
+    }
+}
+
+/// From a bucket of a fingerprint to its other one, and back.
+#[inline]
+fn other(bucket: u64, fingerprint: u8) -> u64 {
+    bucket ^ (u64::from(fingerprint) * OTHER)
+}
+
+/// The slots of one sub-filter, looked at.
+#[derive(Clone, Copy)]
+struct Slots<'a> {
+    slots: &'a [u8],
+    bucket_size: usize,
+    /// Buckets less 1.
+    mask: u64,
+}
+
+impl<'a> Slots<'a> {
+    #[inline]
+    fn start(&self, bucket: u64) -> usize {
+        (bucket & self.mask) as usize * self.bucket_size
+    }
+
+    #[inline]
+    fn bucket(&self, bucket: u64) -> &'a [u8] {
+        &self.slots[self.start(bucket)..][..self.bucket_size]
+    }
+
+    /// The first slot with this fingerprint in the bucket.
+    #[inline]
+    fn find(&self, bucket: u64, fingerprint: u8) -> Option<usize> {
+        let found = self.bucket(bucket).iter().position(|slot| *slot == fingerprint)?;
+        Some(self.start(bucket) + found)
+    }
+
+    /// The first slot with this fingerprint in either bucket; 0 finds a free one.
+    #[inline]
+    fn find_either(&self, buckets: [u64; 2], fingerprint: u8) -> Option<usize> {
+        self.find(buckets[0], fingerprint).or_else(|| self.find(buckets[1], fingerprint))
+    }
+
+    /// Slots in use.
+    fn used(&self) -> u64 {
+        self.slots.iter().map(|slot| u64::from(*slot != 0)).sum()
+    }
+
+    /// The chance that a key never added passes: the pairs of fingerprint and bucket that do, among all. Exact, for the
+    /// number of fingerprints is odd and that of buckets a power of two, so that one hash gives every pair alike.
+    fn rate(&self) -> f64 {
+        let mut pairs = 0u64;
+        for bucket in 0..=self.mask {
+            let slots = self.bucket(bucket);
+            for (i, &fingerprint) in slots.iter().enumerate() {
+                if fingerprint == 0 || slots[..i].contains(&fingerprint) {
+                    continue;
+                }
+                // In this bucket, and from its other one, unless that has it too and counts it.
+                let other = other(bucket, fingerprint);
+                let counted = self.find(other, fingerprint).is_some();
+                pairs += if counted { 1 } else { 2 };
+            }
+        }
+        pairs as f64 / (FINGERPRINTS as f64 * (self.mask as f64 + 1.0))
+    }
+}
+
+impl RedisBloomCuckoo {
+    /// An empty filter as `CF.RESERVE` makes it: `keys` (1024) is its capacity, `bucket_size` (2), `max_iterations` (20),
+    /// `growth` (1) its expansion, rounded up to a power of two.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`], [`Error::TooLarge`], [`Error::OutOfMemory`].
+    pub fn new(format: Format, given: &Parameters) -> Result<Self, Error> {
+        let plan = Self::plan(format, given)?;
+        Self::from_header(&plan.head, u64::MAX)
+    }
+
+    /// What [`new`](Self::new) would make.
+    ///
+    /// # Errors
+    /// As there, without the memory.
+    pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
+        given.check(format)?;
+        let refuse = |name, found: u32, expected| Parameters::refuse(format, name, found, expected);
+        let bucket_size = given.bucket_size.unwrap_or(USUAL_BUCKET_SIZE);
+        if !(1..=MOST_BUCKET_SIZE).contains(&bucket_size) {
+            return Err(refuse("bucket_size", bucket_size, "1 to 255"));
+        }
+        let max_iterations = given.max_iterations.unwrap_or(USUAL_ITERATIONS);
+        if !(1..=MOST_ITERATIONS).contains(&max_iterations) {
+            return Err(refuse("max_iterations", max_iterations, "1 to 65535"));
+        }
+        let growth = given.growth.unwrap_or(USUAL_GROWTH);
+        if growth > MOST_GROWTH {
+            return Err(refuse("growth", growth, "0 to 32768"));
+        }
+        let capacity = given.keys.unwrap_or(USUAL_CAPACITY);
+        if capacity < 2 * u64::from(bucket_size) {
+            return Err(Parameters::refuse(format, "keys", capacity, "at least 2 buckets of them"));
+        }
+        let buckets = (capacity / u64::from(bucket_size)).checked_next_power_of_two();
+        let head = buckets.map(|buckets| Head {
+            items: 0,
+            buckets,
+            deletes: 0,
+            filters: 1,
+            bucket_size: bucket_size as u16,
+            max_iterations: max_iterations as u16,
+            growth: if growth == 0 { 0 } else { growth.next_power_of_two() as u16 },
+        });
+        let slots = |head: &Head| head.slots(0).filter(|slots| *slots < u64::MAX / 16);
+        let too_large = || Error::TooLarge { bits: 8.0 * capacity as f64 };
+        let (head, slots) =
+            head.and_then(|head| Some((head, slots(&head)?))).ok_or_else(too_large)?;
+        let plan = Plan::new(format, (8 * slots, 2), head.encode().to_vec(), slots, Vec::new());
+        let warning = "CF.RESERVE takes capacities up to 2^30: load this one with CF.LOADCHUNK";
+        Ok(plan.warn(capacity > MOST_CAPACITY, warning))
+    }
+
+    /// The filter of a header chunk, with no key in it yet: [`load`](Self::load) takes the data chunks.
+    ///
+    /// # Errors
+    /// [`Error::Field`], [`Error::Length`] for what is no header; [`Error::GrowthLimit`] where the slots are more than
+    /// `limit`; [`Error::OutOfMemory`].
+    pub fn from_header(header: &[u8], limit: u64) -> Result<Self, Error> {
+        let mut reader = Reader::new(FORMAT, header);
+        let head = Head::decode(&mut reader)?;
+        reader.rest(0, 0)?;
+        let bytes = head.all_slots().saturating_add(HEAD as u64);
+        if bytes > limit {
+            return Err(Error::GrowthLimit { bytes, limit });
+        }
+        let arrays = (0..head.filters).map(|i| zeroed(head.slots(i).unwrap_or(u64::MAX)));
+        Self::of(head, arrays.collect::<Result<_, _>>()?)
+    }
+
+    /// The filter of these fields and sub-filters, as a server's snapshot has them.
+    ///
+    /// # Errors
+    /// [`Error::Field`] for what [`from_header`](Self::from_header) refuses; [`Error::Length`] of a sub-filter that has
+    /// not the slots that follow from its place.
+    pub fn from_filters(head: Head, arrays: Vec<Bytes>) -> Result<Self, Error> {
+        head.check()?;
+        check(
+            FORMAT,
+            "filters",
+            head.filters,
+            head.filters == arrays.len() as u64,
+            "as many as there are",
+        )?;
+        for (i, array) in arrays.iter().enumerate() {
+            let (expected, found) = (head.slots(i as u64), array.len() as u64);
+            if expected != Some(found) {
+                let expected = expected.unwrap_or(u64::MAX);
+                return Err(Error::Length { format: FORMAT, expected, found });
+            }
+        }
+        Self::of(head, arrays)
+    }
+
+    fn of(head: Head, arrays: Vec<Bytes>) -> Result<Self, Error> {
+        Ok(Self { head, content: Bytes::zeroed(0, 0)?, read: 0, arrays, limit: u64::MAX })
+    }
+
+    /// The filter of a dump, from its pairs of iterator and chunk in the order of `CF.SCANDUMP`.
+    ///
+    /// # Errors
+    /// As [`from_header`](Self::from_header) and [`load`](Self::load); [`Error::Field`] when a chunk is missing or out
+    /// of order.
+    pub fn from_chunks<'c>(
+        chunks: impl IntoIterator<Item = (u64, &'c [u8])>,
+    ) -> Result<Self, Error> {
+        let mut chunks = chunks.into_iter();
+        let wrong =
+            |iterator: u64| refuse(FORMAT, "iterator", iterator, "that of the chunk that follows");
+        let (mut end, header) = chunks.next().unwrap_or_default();
+        let mut filter = Self::from_header(header, u64::MAX)?;
+        if end != 1 {
+            return Err(wrong(end));
+        }
+        for (iterator, chunk) in chunks {
+            if iterator != end + chunk.len() as u64 {
+                return Err(wrong(iterator));
+            }
+            filter.load(iterator, chunk)?;
+            end = iterator;
+        }
+        if end != 1 + filter.head.all_slots() {
+            return Err(wrong(end));
+        }
+        Ok(filter)
+    }
+
+    /// A data chunk with the iterator that `CF.SCANDUMP` gave with it.
+    ///
+    /// # Errors
+    /// [`Error::Field`] of the iterator where no slot is; [`Error::Length`] of a chunk that goes beyond its sub-filter.
+    /// The filter is then as it was.
+    pub fn load(&mut self, iterator: u64, chunk: &[u8]) -> Result<(), Error> {
+        let length = chunk.len() as u64;
+        let wrong = |expected| refuse(FORMAT, "iterator", iterator, expected);
+        let offset = iterator.checked_sub(1).and_then(|end| end.checked_sub(length));
+        let offset = offset.ok_or_else(|| wrong("1 and the slots up to the end of the chunk"))?;
+        let (i, at) = self.place(offset).ok_or_else(|| wrong("that of a slot"))?;
+        let room = self.array(i).len() as u64 - at;
+        if length > room {
+            return Err(Error::Length { format: FORMAT, expected: room, found: length });
+        }
+        self.array_mut(i)[at as usize..][..chunk.len()].copy_from_slice(chunk);
+        Ok(())
+    }
+
+    /// A filter keeps copies of a key apart, so two filters have no union.
+    ///
+    /// # Errors
+    /// Always [`Error::NoUnion`].
+    pub fn union<T: AsRef<[u8]>>(&mut self, _: &RedisBloomCuckoo<T>) -> Result<(), Error> {
+        Err(Error::NoUnion { format: FORMAT })
+    }
+
+    fn array_mut(&mut self, i: usize) -> &mut [u8] {
+        if i < self.read {
+            let range = self.range(i);
+            return &mut self.content[range];
+        }
+        &mut self.arrays[i - self.read]
+    }
+
+    /// Adds a key, another time when it is there.
+    ///
+    /// # Errors
+    /// As [`insert`](ForeignInsert::insert).
+    pub fn add(&mut self, key: &[u8]) -> Result<(), Error> {
+        let hash = Hash::of(key);
+        let newest = self.filters() - 1;
+        for i in (0..=newest).rev() {
+            if let Some(slot) = self.slots(i).find_either(hash.buckets, 0) {
+                self.array_mut(i)[slot] = hash.fingerprint;
+                self.head.items += 1;
+                return Ok(());
+            }
+        }
+        if !self.kick(newest, hash) {
+            self.grow()?;
+            let newest = newest + 1;
+            let slot = self.slots(newest).find_either(hash.buckets, 0).expect("an empty one");
+            self.array_mut(newest)[slot] = hash.fingerprint;
+        }
+        self.head.items += 1;
+        Ok(())
+    }
+
+    /// Adds a key unless it may be there; true when it was added.
+    ///
+    /// # Errors
+    /// As [`insert`](ForeignInsert::insert).
+    pub fn add_new(&mut self, key: &[u8]) -> Result<bool, Error> {
+        if self.holds(Hash::of(key)) {
+            return Ok(false);
+        }
+        self.add(key)?;
+        Ok(true)
+    }
+
+    /// Moves fingerprints of a sub-filter to their other buckets until one is free for this one; when that takes more
+    /// moves than it may, all are moved back.
+    fn kick(&mut self, i: usize, hash: Hash) -> bool {
+        let size = usize::from(self.head.bucket_size);
+        let (moves, mask) = (self.head.max_iterations, self.slots(i).mask);
+        let (mut bucket, mut fingerprint, mut victim) =
+            (hash.buckets[0] & mask, hash.fingerprint, 0);
+        for _ in 0..moves {
+            let slot = bucket as usize * size + victim;
+            std::mem::swap(&mut fingerprint, &mut self.array_mut(i)[slot]);
+            bucket = other(bucket, fingerprint) & mask;
+            if let Some(free) = self.slots(i).find(bucket, 0) {
+                self.array_mut(i)[free] = fingerprint;
+                return true;
+            }
+            victim = (victim + 1) % size;
+        }
+        for _ in 0..moves {
+            victim = (victim + size - 1) % size;
+            bucket = other(bucket, fingerprint) & mask;
+            let slot = bucket as usize * size + victim;
+            std::mem::swap(&mut fingerprint, &mut self.array_mut(i)[slot]);
+        }
+        false
+    }
+
+    /// Puts an empty sub-filter behind the others.
+    fn grow(&mut self) -> Result<(), Error> {
+        let full = Error::Full { format: FORMAT, keys: self.head.items };
+        let head = Head { filters: self.head.filters + 1, ..self.head };
+        let slots = head.slots(self.head.filters).filter(|slots| *slots < i64::MAX as u64);
+        let Some(slots) = slots else { return Err(full) };
+        if head.growth == 0 || head.filters > MOST_FILTERS {
+            return Err(full);
+        }
+        let bytes = self.bytes().saturating_add(slots);
+        if bytes > self.limit {
+            return Err(Error::GrowthLimit { bytes, limit: self.limit });
+        }
+        self.arrays.push(zeroed(slots)?);
+        self.head = head;
+        Ok(())
+    }
+
+    /// Takes a key away once; false when it is certainly not there. Compacts a filter of several sub-filters in which
+    /// deletions are many.
+    pub fn delete(&mut self, key: &[u8]) -> bool {
+        let hash = Hash::of(key);
+        for i in (0..self.filters()).rev() {
+            if let Some(slot) = self.slots(i).find_either(hash.buckets, hash.fingerprint) {
+                self.array_mut(i)[slot] = 0;
+                self.head.items = self.head.items.saturating_sub(1);
+                self.head.deletes = self.head.deletes.saturating_add(1);
+                if self.filters() > 1 && self.head.deletes > self.head.items / DELETES {
+                    self.move_down(false);
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Moves fingerprints from newer sub-filters to older ones with room, and gives back those that are then empty.
+    pub fn compact(&mut self) {
+        self.move_down(true);
+    }
+
+    /// From the newest sub-filter down; unless `on`, it ends at the first that cannot be emptied.
+    fn move_down(&mut self, on: bool) {
+        for i in (1..self.filters()).rev() {
+            if !self.empty(i) && !on {
+                break;
+            }
+        }
+        self.head.deletes = 0;
+    }
+
+    /// Moves each fingerprint of a sub-filter to the first older one with room; true when it is then empty. It is
+    /// given back when it is the newest, too.
+    fn empty(&mut self, i: usize) -> bool {
+        let mut is_empty = true;
+        let size = usize::from(self.head.bucket_size);
+        for slot in 0..self.array(i).len() {
+            let fingerprint = self.array(i)[slot];
+            if fingerprint == 0 {
+                continue;
+            }
+            let bucket = (slot / size) as u64;
+            let buckets = [bucket, other(bucket, fingerprint)];
+            let room =
+                (0..i).find_map(|older| Some((older, self.slots(older).find_either(buckets, 0)?)));
+            match room {
+                Some((older, free)) => {
+                    self.array_mut(older)[free] = fingerprint;
+                    self.array_mut(i)[slot] = 0;
+                }
+                None => is_empty = false,
+            }
+        }
+        if is_empty && i == self.filters() - 1 {
+            if self.arrays.pop().is_none() {
+                self.read -= 1;
+            }
+            self.head.filters -= 1;
+        }
+        is_empty
+    }
+}
+
+/// Free slots.
+fn zeroed(slots: u64) -> Result<Bytes, Error> {
+    let len = usize::try_from(slots).map_err(|_| Error::OutOfMemory { bytes: slots })?;
+    Bytes::zeroed(len, 0)
+}
+
+impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
+    /// The filter that `content` holds, all of it and nothing else: the header chunk and all data chunks.
+    ///
+    /// # Errors
+    /// [`Error::Field`], [`Error::Length`]. Never panics, for any input.
+    pub fn decode(_: Format, content: S, _: &Parameters) -> Result<Self, Error> {
+        let mut reader = Reader::new(FORMAT, content.as_ref());
+        let head = Head::decode(&mut reader)?;
+        reader.rest(head.all_slots(), 0)?;
+        let read = head.filters as usize;
+        Ok(Self { head, content, read, arrays: Vec::new(), limit: u64::MAX })
+    }
+
+    /// A copy that owns its content, which can be inserted into.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn to_owned(&self) -> Result<RedisBloomCuckoo, Error> {
+        let arrays = (0..self.filters()).map(|i| Bytes::copy_of(self.array(i), 0));
+        let copy = RedisBloomCuckoo::of(self.head, arrays.collect::<Result<_, _>>()?)?;
+        Ok(RedisBloomCuckoo { limit: self.limit, ..copy })
+    }
+
+    fn filters(&self) -> usize {
+        self.head.filters as usize
+    }
+
+    /// Where the slots of a sub-filter are in the content.
+    fn range(&self, i: usize) -> std::ops::Range<usize> {
+        let slots = |i: usize| self.head.slots(i as u64).expect("checked when read") as usize;
+        let start = match self.head.growth {
+            0 | 1 => i * slots(0),
+            _ => (0..i).map(slots).sum(),
+        };
+        HEAD + start..HEAD + start + slots(i)
+    }
+
+    #[inline]
+    fn array(&self, i: usize) -> &[u8] {
+        if i < self.read {
+            return &self.content.as_ref()[self.range(i)];
+        }
+        &self.arrays[i - self.read]
+    }
+
+    #[inline]
+    fn slots(&self, i: usize) -> Slots<'_> {
+        let slots = self.array(i);
+        let bucket_size = usize::from(self.head.bucket_size);
+        Slots { slots, bucket_size, mask: (slots.len() / bucket_size) as u64 - 1 }
+    }
+
+    #[inline]
+    fn holds(&self, hash: Hash) -> bool {
+        (0..self.filters())
+            .any(|i| self.slots(i).find_either(hash.buckets, hash.fingerprint).is_some())
+    }
+
+    /// What its header says.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// The slots of its sub-filters, oldest first.
+    pub fn arrays(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.filters()).map(|i| self.array(i))
+    }
+
+    /// How often a key may be there: the slots with its fingerprint in its buckets.
+    pub fn count(&self, key: &[u8]) -> u64 {
+        let Hash { fingerprint, buckets: [first, second] } = Hash::of(key);
+        let mut count = 0;
+        for i in 0..self.filters() {
+            let slots = self.slots(i);
+            let of = |bucket| {
+                slots.bucket(bucket).iter().filter(|slot| **slot == fingerprint).count() as u64
+            };
+            let same = (first ^ second) & slots.mask == 0;
+            count += of(first) + if same { 0 } else { of(second) };
+        }
+        count
+    }
+
+    /// The header chunk.
+    pub fn header(&self) -> [u8; HEAD] {
+        self.head.encode()
+    }
+
+    /// The sub-filter that has the byte `offset` of all slots laid end to end, and which of its slots that is.
+    fn place(&self, offset: u64) -> Option<(usize, u64)> {
+        let mut at = offset;
+        for i in 0..self.filters() {
+            let slots = self.array(i).len() as u64;
+            if at < slots {
+                return Some((i, at));
+            }
+            at -= slots;
+        }
+        None
+    }
+
+    /// The data chunk from the byte `offset` of all slots laid end to end: what `CF.SCANDUMP` gives for the iterator
+    /// `offset + 1`. `None` at the end.
+    pub fn chunk(&self, offset: u64) -> Option<&[u8]> {
+        let (i, at) = self.place(offset)?;
+        let rest = &self.array(i)[at as usize..];
+        Some(&rest[..rest.len().min(MOST_CHUNK)])
+    }
+
+    /// The dump, iterator and chunk, the header first. (`CF.SCANDUMP` gives nothing of a filter without keys.)
+    pub fn chunks(&self) -> impl Iterator<Item = (u64, Cow<'_, [u8]>)> {
+        let mut offset = 0;
+        let data = iter::from_fn(move || {
+            let chunk = self.chunk(offset)?;
+            offset += chunk.len() as u64;
+            Some((offset + 1, Cow::Borrowed(chunk)))
+        });
+        iter::once((1, Cow::Owned(self.header().to_vec()))).chain(data)
+    }
+}
+
+/// Keys hashed and asked for at a time.
+const TOGETHER: usize = 16;
+
+impl<S: AsRef<[u8]>> ForeignFilter for RedisBloomCuckoo<S> {
+    fn format(&self) -> Format {
+        FORMAT
+    }
+
+    fn scheme(&self) -> String {
+        "murmur64a/cuckoo".to_owned()
+    }
+
+    fn is_certain(&self) -> bool {
+        true
+    }
+
+    fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
+        Ok(self.holds(Hash::of(key.bytes(FORMAT)?)))
+    }
+
+    fn contains_all(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
+        assert_eq!(keys.len(), found.len(), "one answer for each key");
+        let mut hashes = [Hash::default(); TOGETHER];
+        for (keys, found) in keys.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = Hash::of(key.bytes(FORMAT)?);
+                for i in 0..self.filters() {
+                    let slots = self.slots(i);
+                    for bucket in hash.buckets {
+                        arch::prefetch(slots.slots.as_ptr().wrapping_add(slots.start(bucket)));
+                    }
+                }
+            }
+            for (found, hash) in found.iter_mut().zip(hashes) {
+                *found = self.holds(hash);
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.head.all_slots().saturating_add(HEAD as u64)
+    }
+
+    /// Of sub-filters, `set_bits` and `fill` are about slots in use.
+    fn receipt(&self) -> Receipt {
+        let part = |i: usize| {
+            let slots = self.slots(i);
+            let used = slots.used();
+            Part {
+                bits: 8 * slots.slots.len() as u64,
+                set_bits: 8 * used,
+                probes: 2,
+                keys: Estimate::new(used as f64, 0.0),
+                fpp: slots.rate(),
+                facts: vec![Fact { name: "buckets", figure: Figure::Count(slots.mask + 1) }],
+            }
+        };
+        let Head { items, deletes, bucket_size, max_iterations, growth, .. } = self.head;
+        let fact = |(name, count)| Fact { name, figure: Figure::Count(count) };
+        let facts = [
+            ("items", items),
+            ("deletes", deletes),
+            ("bucket size", bucket_size.into()),
+            ("max iterations", max_iterations.into()),
+            ("growth", growth.into()),
+        ];
+        Receipt::of_parts(self, (0..self.filters()).map(part).collect(), facts.map(fact).to_vec())
+    }
+
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
+        out.write_all(&self.header())?;
+        Ok(self.arrays().try_for_each(|array| out.write_all(array))?)
+    }
+}
+
+impl ForeignInsert for RedisBloomCuckoo {
+    fn set_limit(&mut self, bytes: u64) {
+        self.limit = bytes;
+    }
+
+    /// Inserts a key, as `CF.ADD` does: another time when it is there.
+    fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
+        let key = key.bytes(FORMAT)?;
+        let new = !self.holds(Hash::of(key));
+        self.add(key)?;
+        Ok(new)
+    }
+}
+
+impl<S> fmt::Debug for RedisBloomCuckoo<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RedisBloomCuckoo").field(&self.head).finish()
+    }
+}

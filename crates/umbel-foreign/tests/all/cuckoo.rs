@@ -1,0 +1,265 @@
+//! Cuckoo filters: additions, deletions and compaction as RedisBloom does them, and against a multiset.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use umbel_foreign::redisbloom_cuckoo::{Head, RedisBloomCuckoo};
+use umbel_foreign::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters};
+
+use super::manifest::{folder, hex, json};
+
+const FORMAT: Format = Format::RedisBloomCuckoo;
+
+/// A filter of `operations.json` and what was done with it.
+#[derive(Deserialize)]
+struct Script {
+    parameters: Given,
+    steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+struct Given {
+    capacity: u64,
+    bucket_size: Option<u32>,
+    max_iterations: Option<u32>,
+    expansion: Option<u32>,
+}
+
+/// What was done with the keys `key-FIRST` and on, and what the software then said.
+#[derive(Deserialize)]
+struct Step {
+    kind: String,
+    first: u64,
+    count: u64,
+    yes: u64,
+    refused: u64,
+    items: u64,
+    deletes: u64,
+    filters: u64,
+    /// Of its dump.
+    sha256: String,
+}
+
+#[test]
+fn additions_deletions_and_compaction_are_those_of_the_software() {
+    let path = folder().join("redisbloom-cuckoo/operations.json");
+    if !path.exists() {
+        return;
+    }
+    let scripts: Vec<Script> = json(&path);
+    for (i, Script { parameters, steps }) in scripts.iter().enumerate() {
+        let given = Parameters {
+            keys: Some(parameters.capacity),
+            bucket_size: parameters.bucket_size,
+            max_iterations: parameters.max_iterations,
+            growth: parameters.expansion,
+            ..Parameters::default()
+        };
+        let mut filter = RedisBloomCuckoo::new(FORMAT, &given).unwrap();
+        for (j, step) in steps.iter().enumerate() {
+            let (mut yes, mut refused) = (0, 0);
+            if step.kind == "compact" {
+                filter.compact();
+            }
+            for key in (step.first..step.first + step.count).map(|i| format!("key-{i}")) {
+                let answer = match &step.kind[..] {
+                    "add" => filter.add(key.as_bytes()).map(|()| true),
+                    "addnx" => filter.add_new(key.as_bytes()),
+                    "delete" => Ok(filter.delete(key.as_bytes())),
+                    other => panic!("nothing is called {other}"),
+                };
+                match answer {
+                    Ok(answer) => yes += u64::from(answer),
+                    Err(Error::Full { .. }) => refused += 1,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            let Head { items, deletes, filters, .. } = *filter.head();
+            let expected = (step.yes, step.refused, step.items, step.deletes, step.filters);
+            assert_eq!((yes, refused, items, deletes, filters), expected, "{i}: {j} {}", step.kind);
+            // The software dumps nothing of a filter without keys.
+            let dump = if items > 0 { filter.encode().unwrap() } else { Vec::new() };
+            assert_eq!(hex(&Sha256::digest(&dump)), step.sha256, "{i}: {j} {}", step.kind);
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Operation {
+    Add(u8),
+    AddNew(u8),
+    Delete(u8),
+    Compact,
+    /// Written and read, by the file, by chunks or by fields.
+    Reload(u8),
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    prop_oneof![
+        6 => any::<u8>().prop_map(Operation::Add),
+        2 => any::<u8>().prop_map(Operation::AddNew),
+        4 => any::<u8>().prop_map(Operation::Delete),
+        1 => Just(Operation::Compact),
+        1 => any::<u8>().prop_map(Operation::Reload),
+    ]
+}
+
+/// The same filter by one of the ways in.
+fn reloaded(filter: &RedisBloomCuckoo, way: u8) -> RedisBloomCuckoo {
+    match way % 3 {
+        0 => {
+            let file = filter.encode().unwrap();
+            let read = RedisBloomCuckoo::decode(FORMAT, &file[..], &Parameters::default());
+            read.unwrap().to_owned().unwrap()
+        }
+        1 => {
+            let chunks: Vec<_> = filter.chunks().collect();
+            let chunks = chunks.iter().map(|(iterator, chunk)| (*iterator, &chunk[..]));
+            RedisBloomCuckoo::from_chunks(chunks).unwrap()
+        }
+        _ => {
+            let arrays = filter.arrays().map(|array| Bytes::copy_of(array, 0).unwrap());
+            RedisBloomCuckoo::from_filters(*filter.head(), arrays.collect()).unwrap()
+        }
+    }
+}
+
+/// Whether it is the error of a filter that is not to grow.
+fn is_full(error: &Error, growth: u32) -> bool {
+    growth == 0 && matches!(error, Error::Full { .. })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// What was added more often than deleted is there, and is counted at least as often.
+    #[test]
+    fn no_key_is_lost(
+        capacity in 20..80u64,
+        bucket_size in 1..5u32,
+        max_iterations in 1..30u32,
+        growth in 0..5u32,
+        operations in prop::collection::vec(operation(), 1..300),
+    ) {
+        let given = Parameters {
+            keys: Some(capacity),
+            bucket_size: Some(bucket_size),
+            max_iterations: Some(max_iterations),
+            growth: Some(growth),
+            ..Parameters::default()
+        };
+        let mut filter = RedisBloomCuckoo::new(FORMAT, &given).unwrap();
+        let mut held: HashMap<u8, u64> = HashMap::new();
+        let mut items = 0;
+        for operation in operations {
+            match operation {
+                Operation::Add(key) => match filter.add(&[key]) {
+                    Ok(()) => {
+                        *held.entry(key).or_default() += 1;
+                        items += 1;
+                    }
+                    Err(error) => prop_assert!(is_full(&error, growth), "{error}"),
+                },
+                Operation::AddNew(key) => match filter.add_new(&[key]) {
+                    Ok(true) => {
+                        prop_assert_eq!(held.insert(key, 1).unwrap_or(0), 0, "it was there");
+                        items += 1;
+                    }
+                    Ok(false) => prop_assert!(filter.count(&[key]) > 0),
+                    Err(error) => prop_assert!(is_full(&error, growth), "{error}"),
+                },
+                // Only what is there may be deleted: of another key it would take a fingerprint away.
+                Operation::Delete(key) => {
+                    let count = held.entry(key).or_default();
+                    if *count > 0 {
+                        prop_assert!(filter.delete(&[key]));
+                        *count -= 1;
+                        items -= 1;
+                    }
+                }
+                Operation::Compact => filter.compact(),
+                Operation::Reload(way) => filter = reloaded(&filter, way),
+            }
+            prop_assert_eq!(filter.head().items, items);
+        }
+        let receipt = filter.receipt();
+        prop_assert_eq!(receipt.keys.value, items as f64, "slots in use");
+        for (key, count) in held {
+            prop_assert!(filter.count(&[key]) >= count);
+            prop_assert_eq!(filter.contains(Key::Bytes(&[key])).unwrap(), filter.count(&[key]) > 0);
+        }
+    }
+
+    #[test]
+    fn any_fields_are_refused_or_are_a_filter_that_is_written_and_read(
+        words in any::<[u8; 7]>(),
+        noise in prop::collection::vec(any::<u8>(), 0..200),
+        cut in any::<bool>(),
+    ) {
+        let head = Head {
+            items: words[0].into(),
+            buckets: 1 << (words[1] % 6),
+            deletes: words[2].into(),
+            filters: u64::from(words[3] % 4),
+            bucket_size: u16::from(words[4]) % 6,
+            max_iterations: u16::from(words[5]) % 40,
+            growth: [0, 1, 2, 4, 3][usize::from(words[6]) % 5],
+        };
+        let mut slots = noise.iter().copied().cycle().chain(std::iter::repeat(0));
+        let arrays = (0..head.filters).map(|i| {
+            let buckets = head.buckets << (i * u64::from(head.growth.checked_ilog2().unwrap_or(0)));
+            let length = usize::from(head.bucket_size) * buckets as usize;
+            let length = if cut { length.saturating_sub(1) } else { length };
+            Bytes::copy_of(&slots.by_ref().take(length).collect::<Vec<_>>(), 0).unwrap()
+        });
+        let Ok(mut filter) = RedisBloomCuckoo::from_filters(head, arrays.collect()) else {
+            return Ok(());
+        };
+        prop_assert!(!cut);
+        for way in 0..3 {
+            prop_assert_eq!(reloaded(&filter, way).encode().unwrap(), filter.encode().unwrap());
+        }
+        if filter.insert(Key::from("key")).is_ok() {
+            prop_assert!(filter.delete(b"key"));
+        }
+        filter.compact();
+        prop_assert!((0.0..=1.0).contains(&filter.receipt().fpp));
+    }
+}
+
+#[test]
+fn what_is_full_stays_as_it_was() {
+    let given = Parameters { keys: Some(64), growth: Some(0), ..Parameters::default() };
+    let mut filter = RedisBloomCuckoo::new(FORMAT, &given).unwrap();
+    let mut key = 0u32;
+    let refused = loop {
+        let before = filter.encode().unwrap();
+        match filter.add(&key.to_le_bytes()) {
+            Ok(()) => key += 1,
+            Err(error) => break (error, before),
+        }
+    };
+    assert!(matches!(refused.0, Error::Full { format: FORMAT, .. }));
+    assert_eq!(filter.encode().unwrap(), refused.1, "moves are taken back");
+    assert!((0..key).all(|key| filter.count(&key.to_le_bytes()) > 0));
+}
+
+#[test]
+fn chunks_out_of_place_are_refused() {
+    let given = Parameters { keys: Some(64), ..Parameters::default() };
+    let filter = RedisBloomCuckoo::new(FORMAT, &given).unwrap();
+    let mut loaded = RedisBloomCuckoo::from_header(&filter.header(), 1000).unwrap();
+    assert!(matches!(
+        RedisBloomCuckoo::from_header(&filter.header(), 101),
+        Err(Error::GrowthLimit { bytes: 102, .. })
+    ));
+    let slots = [7; 65];
+    assert!(matches!(loaded.load(0, &[]), Err(Error::Field { .. })));
+    assert!(matches!(loaded.load(64, &slots[..64]), Err(Error::Field { .. })));
+    assert!(matches!(loaded.load(67, &slots[..1]), Err(Error::Field { .. })));
+    assert!(matches!(loaded.load(66, &slots), Err(Error::Length { expected: 64, found: 65, .. })));
+    assert!(loaded.load(65, &slots[..64]).is_ok());
+    assert_eq!(loaded.receipt().keys.value, 64.0);
+}
