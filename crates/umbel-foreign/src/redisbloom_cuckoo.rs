@@ -40,7 +40,7 @@ use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters,
 const FORMAT: Format = Format::RedisBloomCuckoo;
 
 const HEAD: usize = 38;
-/// Sub-filters that a file may have; the system stops at 65,536 as well.
+/// Sub-filters that a file may have; the most that the system can be told to make.
 const MOST_FILTERS: u64 = 1 << 16;
 const FINGERPRINTS: u64 = 255;
 /// What a fingerprint is multiplied by for the way to its other bucket: part of the format.
@@ -85,6 +85,8 @@ pub struct RedisBloomCuckoo<S = Bytes> {
     arrays: Vec<Bytes>,
     /// Bytes that it may take while it grows.
     limit: u64,
+    /// Sub-filters that it may have.
+    most_filters: u64,
 }
 
 /// What a header says.
@@ -344,7 +346,8 @@ impl RedisBloomCuckoo {
     }
 
     fn of(head: Head, arrays: Vec<Bytes>) -> Result<Self, Error> {
-        Ok(Self { head, content: Bytes::zeroed(0, 0)?, read: 0, arrays, limit: u64::MAX })
+        let (content, limit, most_filters) = (Bytes::zeroed(0, 0)?, u64::MAX, MOST_FILTERS);
+        Ok(Self { head, content, read: 0, arrays, limit, most_filters })
     }
 
     /// The filter of a dump, from its pairs of iterator and chunk in the order of `CF.SCANDUMP`.
@@ -473,13 +476,18 @@ impl RedisBloomCuckoo {
         false
     }
 
+    /// Sub-filters that it may have, at most and unless told 65,536: one that would need more is full.
+    pub fn set_most_filters(&mut self, filters: u64) {
+        self.most_filters = filters.min(MOST_FILTERS);
+    }
+
     /// Puts an empty sub-filter behind the others.
     fn grow(&mut self) -> Result<(), Error> {
         let full = Error::Full { format: FORMAT, keys: self.head.items };
         let head = Head { filters: self.head.filters + 1, ..self.head };
         let slots = head.slots(self.head.filters).filter(|slots| *slots < i64::MAX as u64);
         let Some(slots) = slots else { return Err(full) };
-        if head.growth == 0 || head.filters > MOST_FILTERS {
+        if head.growth == 0 || head.filters > self.most_filters {
             return Err(full);
         }
         let bytes = self.bytes().saturating_add(slots);
@@ -571,8 +579,8 @@ impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
         let mut reader = Reader::new(FORMAT, content.as_ref());
         let head = Head::decode(&mut reader)?;
         reader.rest(head.all_slots(), 0)?;
-        let read = head.filters as usize;
-        Ok(Self { head, content, read, arrays: Vec::new(), limit: u64::MAX })
+        let (read, limit, most_filters) = (head.filters as usize, u64::MAX, MOST_FILTERS);
+        Ok(Self { head, content, read, arrays: Vec::new(), limit, most_filters })
     }
 
     /// A copy that owns its content, which can be inserted into.
@@ -582,7 +590,7 @@ impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
     pub fn to_owned(&self) -> Result<RedisBloomCuckoo, Error> {
         let arrays = (0..self.filters()).map(|i| Bytes::copy_of(self.array(i), 0));
         let copy = RedisBloomCuckoo::of(self.head, arrays.collect::<Result<_, _>>()?)?;
-        Ok(RedisBloomCuckoo { limit: self.limit, ..copy })
+        Ok(RedisBloomCuckoo { limit: self.limit, most_filters: self.most_filters, ..copy })
     }
 
     fn filters(&self) -> usize {

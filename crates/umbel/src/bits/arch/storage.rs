@@ -40,7 +40,18 @@ const LARGE: u64 = 8 << 20;
 #[cfg(feature = "std")]
 const OWN_PAGES: u64 = if cfg!(any(fuzzing, not(unix))) { u64::MAX } else { LARGE };
 
+/// Whether blocks of any number are had from the heap.
+#[cfg(feature = "std")]
+static HEAP_ALONE: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);
+
 impl Blocks {
+    /// From now on, allocates all blocks with the program's allocator and never directly from the system: for programs
+    /// whose allocator counts memory, such as a module of a server with a memory limit.
+    #[cfg(feature = "std")]
+    pub fn keep_on_heap() {
+        HEAP_ALONE.store(true, core::sync::atomic::Ordering::Relaxed);
+    }
+
     /// Allocates `count` zeroed blocks: on the heap, or on Unix from 8 MiB on in pages of their own.
     ///
     /// # Errors
@@ -50,7 +61,7 @@ impl Blocks {
         let bytes = count.checked_mul(BLOCK_BYTES).and_then(|bytes| usize::try_from(bytes).ok());
         let bytes = bytes.ok_or_else(fail)?;
         #[cfg(feature = "std")]
-        if bytes as u64 >= OWN_PAGES {
+        if bytes as u64 >= OWN_PAGES && !HEAP_ALONE.load(core::sync::atomic::Ordering::Relaxed) {
             return Self::in_pages(bytes).ok_or_else(fail);
         }
         #[cfg(not(feature = "std"))]

@@ -1,0 +1,478 @@
+//! The commands `BF.*`: syntax, answers and errors of RedisBloom over its Bloom filters.
+
+use std::ffi::CStr;
+
+use umbel_foreign::redisbloom::RedisBloom;
+use umbel_foreign::{Error, ForeignFilter, ForeignInsert, Format, Key, Parameters};
+
+use crate::server::api::Command;
+use crate::server::{Access, Answer, Argument, CommandSpec, Context, Found, Refusal, exported};
+use crate::settings::{self, MOST_CAPACITY, MOST_ERROR, MOST_EXPANSION, fits};
+use crate::values::Bloom;
+
+/// All of them.
+pub(crate) const COMMANDS: [CommandSpec; 11] = [
+    spec(c"bf.reserve", exported!(reserve), -4, Access::Insert, c"Creates a Bloom filter").fast(),
+    spec(c"bf.add", exported!(add), 3, Access::Insert, c"Adds an item; creates the filter"),
+    spec(c"bf.madd", exported!(madd), -3, Access::Insert, c"Adds items; creates the filter"),
+    spec(c"bf.insert", exported!(insert), -4, Access::Insert, c"Adds items, with options"),
+    spec(c"bf.exists", exported!(exists), 3, Access::Read, c"Whether an item may be there"),
+    spec(c"bf.mexists", exported!(mexists), -3, Access::Read, c"Whether items may be there"),
+    spec(c"bf.card", exported!(card), 2, Access::Read, c"How many items were added").fast(),
+    spec(c"bf.info", exported!(info), -2, Access::Read, c"What a filter is made of")
+        .fast()
+        .not_cached(),
+    spec(c"bf.debug", exported!(debug), 2, Access::Read, c"The links of a filter").not_cached(),
+    spec(c"bf.scandump", exported!(scandump), 3, Access::Read, c"A filter, chunk by chunk")
+        .not_cached(),
+    spec(c"bf.loadchunk", exported!(loadchunk), 4, Access::Insert, c"Takes a chunk of a filter"),
+];
+
+const fn spec(
+    name: &'static CStr,
+    function: Command,
+    arity: i32,
+    access: Access,
+    summary: &'static CStr,
+) -> CommandSpec {
+    CommandSpec::new(name, function, arity, access, "bloom", summary)
+}
+
+const NOT_FOUND: Refusal = Refusal::Words("ERR not found");
+const NO_MEMORY: Refusal = Refusal::Words("ERR Insufficient memory to create filter");
+const FULL: &str = "ERR non scaling filter is full";
+const NO_GROWTH: &str = "ERR problem inserting into filter";
+
+/// What a filter is made with.
+struct Creation {
+    error: f64,
+    capacity: i64,
+    /// 0 for one that does not grow.
+    expansion: i64,
+}
+
+impl Creation {
+    /// What the settings say.
+    fn usual() -> Self {
+        Self {
+            error: settings::bf_error_rate(),
+            capacity: settings::BF_INITIAL_SIZE.get(),
+            expansion: settings::BF_EXPANSION_FACTOR.get(),
+        }
+    }
+
+    fn make(&self, context: &Context) -> Result<Box<Bloom>, Refusal> {
+        let given = Parameters {
+            growth: Some(self.expansion as u32),
+            ..Parameters::for_keys(self.capacity as u64, self.error)
+        };
+        let planned = RedisBloom::plan(Format::RedisBloom, &given).map_err(|_| NO_MEMORY)?;
+        if !fits(context, planned.bytes, planned.bytes) {
+            return Err(NO_MEMORY);
+        }
+        let filter = RedisBloom::new(Format::RedisBloom, &given).map_err(|_| NO_MEMORY)?;
+        Ok(Box::new(Bloom::new(filter)))
+    }
+
+    /// The filter is made on replicas with the same parameters, whatever their settings say.
+    fn replicate(&self, context: &Context, key: Argument<'_>) {
+        let Self { error, capacity, expansion } = self;
+        let mut arguments = vec![format!("{error:e}"), capacity.to_string()];
+        match expansion {
+            0 => arguments.push("NONSCALING".to_owned()),
+            _ => arguments.extend(["EXPANSION".to_owned(), expansion.to_string()]),
+        }
+        context.replicate_also(c"BF.RESERVE", key, &arguments);
+    }
+}
+
+/// An error rate, capped as the original does.
+fn error_rate(argument: Argument<'_>, bad: &'static str) -> Result<f64, Refusal> {
+    let rate = argument.number().ok_or(Refusal::Words(bad))?;
+    if !(rate > 0.0 && rate < 1.0) {
+        let words = "ERR error rate must be in the range (0.000000, 1.000000)";
+        return Err(Refusal::Words(words));
+    }
+    Ok(rate.min(MOST_ERROR))
+}
+
+fn capacity(argument: Argument<'_>, bad: &'static str) -> Result<i64, Refusal> {
+    let capacity = argument.integer().ok_or(Refusal::Words(bad))?;
+    if !(1..=MOST_CAPACITY).contains(&capacity) {
+        let range = format!("ERR capacity must be in the range [1, {MOST_CAPACITY}]");
+        return Err(Refusal::Text(range));
+    }
+    Ok(capacity)
+}
+
+fn expansion(argument: Argument<'_>, bad: &'static str) -> Result<i64, Refusal> {
+    let expansion = argument.integer().ok_or(Refusal::Words(bad))?;
+    if !(0..=MOST_EXPANSION).contains(&expansion) {
+        let range = format!("ERR expansion must be in the range [0, {MOST_EXPANSION}]");
+        return Err(Refusal::Text(range));
+    }
+    Ok(expansion)
+}
+
+/// `BF.RESERVE key error capacity [EXPANSION n] [NONSCALING]`
+fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    if !(4..=7).contains(&arguments.len()) {
+        return Err(Refusal::Arity);
+    }
+    let (key, options) = (arguments[1], &arguments[4..]);
+    let error = error_rate(arguments[2], "ERR bad error rate")?;
+    let capacity = capacity(arguments[3], "ERR bad capacity")?;
+    let usual = settings::BF_EXPANSION_FACTOR.get();
+    let mut creation = Creation { error, capacity, expansion: usual };
+    let nonscaling = options.iter().any(|option| option.is("NONSCALING"));
+    // What is no option is ignored, as in the original.
+    match options.iter().position(|option| option.is("EXPANSION")) {
+        Some(at) => {
+            let number = options.get(at + 1).ok_or(Refusal::Words("ERR no expansion"))?;
+            creation.expansion = expansion(*number, "ERR bad expansion")?;
+            if nonscaling && creation.expansion > 0 {
+                return Err(Refusal::Words("Nonscaling filters cannot expand"));
+            }
+        }
+        None if nonscaling => creation.expansion = 0,
+        None => {}
+    }
+    let mut opened = context.key_for_writing(key);
+    match opened.get::<Bloom>() {
+        Found::Missing => {}
+        Found::Other => return Err(Refusal::WRONG_TYPE),
+        Found::Value(_) => return Err(Refusal::Words("ERR item exists")),
+    }
+    opened.set(creation.make(context)?);
+    drop(opened);
+    creation.replicate(context, key);
+    context.notify(c"bloom.reserve", key);
+    context.reply_ok()
+}
+
+/// What was answered for the items of a command, before it ended.
+type Outcomes = Vec<Result<bool, &'static str>>;
+
+/// Adds items to a filter until one is refused for good; growth is asked for.
+fn fill(context: &Context, Bloom(filter): &mut Bloom, items: &[&[u8]]) -> Outcomes {
+    let mut outcomes = Outcomes::with_capacity(items.len());
+    while outcomes.len() < items.len() {
+        let mut stopped = None;
+        filter.insert_each(&items[outcomes.len()..], |answer| match answer {
+            Ok(new) => {
+                outcomes.push(Ok(new));
+                true
+            }
+            Err(error) => {
+                stopped = Some(error);
+                false
+            }
+        });
+        match stopped {
+            None => break,
+            Some(Error::GrowthLimit { bytes, .. }) => {
+                let more = bytes - filter.bytes();
+                if fits(context, bytes, more) {
+                    filter.set_limit(bytes);
+                } else {
+                    outcomes.push(Err(NO_GROWTH));
+                }
+            }
+            Some(Error::Full { .. }) if !filter.grows() => {
+                outcomes.push(Err(FULL));
+                break;
+            }
+            Some(_) => outcomes.push(Err(NO_GROWTH)),
+        }
+    }
+    outcomes
+}
+
+/// Adds items to the filter of a key, which is made where there is none and `creation` says how.
+fn add_to(
+    context: &Context,
+    key: Argument<'_>,
+    items: &[Argument<'_>],
+    creation: Option<&Creation>,
+) -> Result<Outcomes, Refusal> {
+    let items: Vec<&[u8]> = items.iter().map(|item| item.bytes()).collect();
+    let mut opened = context.key_for_writing(key);
+    let (outcomes, made) = match opened.get::<Bloom>() {
+        Found::Other => return Err(Refusal::WRONG_TYPE),
+        Found::Value(filter) => (fill(context, filter, &items), None),
+        Found::Missing => {
+            let creation = creation.ok_or(NOT_FOUND)?;
+            let mut filter = creation.make(context)?;
+            let outcomes = fill(context, &mut filter, &items);
+            opened.set(filter);
+            (outcomes, Some(creation))
+        }
+    };
+    drop(opened);
+    if let Some(creation) = made {
+        creation.replicate(context, key);
+        context.notify(c"bloom.reserve", key);
+    }
+    if outcomes.contains(&Ok(true)) {
+        context.replicate();
+        context.notify(c"bloom.add", key);
+    }
+    Ok(outcomes)
+}
+
+fn reply_all(context: &Context, outcomes: &Outcomes) -> Answer {
+    context.reply_array(outcomes.len());
+    for outcome in outcomes {
+        match outcome {
+            Ok(new) => context.reply_bool(*new),
+            Err(words) => context.reply_error(words),
+        }
+    }
+    Ok(())
+}
+
+/// `BF.ADD key item`
+fn add(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key, item] = arguments else { return Err(Refusal::Arity) };
+    let outcomes = add_to(context, *key, &[*item], Some(&Creation::usual()))?;
+    context.reply_bool(outcomes[0].map_err(Refusal::Words)?);
+    Ok(())
+}
+
+/// `BF.MADD key item...`
+fn madd(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key, items @ ..] = arguments else { return Err(Refusal::Arity) };
+    if items.is_empty() {
+        return Err(Refusal::Arity);
+    }
+    reply_all(context, &add_to(context, *key, items, Some(&Creation::usual()))?)
+}
+
+/// `BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] ITEMS item...`
+fn insert(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key, options @ ..] = arguments else { return Err(Refusal::Arity) };
+    let mut creation = Creation::usual();
+    let (mut nocreate, mut nonscaling) = (false, false);
+    let mut options = options.iter();
+    loop {
+        // Without items the number of arguments is wrong, wherever they end.
+        let option = options.next().ok_or(Refusal::Arity)?;
+        let mut value = || options.next().copied().ok_or(Refusal::Arity);
+        if option.is("ITEMS") {
+            break;
+        } else if option.is("CAPACITY") {
+            creation.capacity = capacity(value()?, "Bad capacity")?;
+        } else if option.is("ERROR") {
+            creation.error = error_rate(value()?, "Bad error rate")?;
+        } else if option.is("EXPANSION") {
+            creation.expansion = expansion(value()?, "Bad expansion")?;
+        } else if option.is("NOCREATE") {
+            nocreate = true;
+        } else if option.is("NONSCALING") {
+            nonscaling = true;
+        } else {
+            return Err(Refusal::Words("Unknown argument received"));
+        }
+    }
+    let items = options.as_slice();
+    if items.is_empty() {
+        return Err(Refusal::Arity);
+    }
+    if nonscaling {
+        creation.expansion = 0;
+    }
+    let creation = (!nocreate).then_some(&creation);
+    reply_all(context, &add_to(context, *key, items, creation)?)
+}
+
+/// `BF.EXISTS key item`; what is no filter has nothing.
+fn exists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key, item] = arguments else { return Err(Refusal::Arity) };
+    let mut opened = context.key(*key);
+    let found = match opened.get::<Bloom>() {
+        Found::Value(Bloom(filter)) => filter.contains(Key::Bytes(item.bytes())).unwrap_or(true),
+        Found::Missing | Found::Other => false,
+    };
+    context.reply_bool(found);
+    Ok(())
+}
+
+/// `BF.MEXISTS key item...`
+fn mexists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key, items @ ..] = arguments else { return Err(Refusal::Arity) };
+    if items.is_empty() {
+        return Err(Refusal::Arity);
+    }
+    let mut opened = context.key(*key);
+    crate::reply_found(
+        context,
+        items,
+        match opened.get::<Bloom>() {
+            Found::Value(Bloom(filter)) => Some(filter),
+            Found::Missing | Found::Other => None,
+        },
+    );
+    Ok(())
+}
+
+/// A filter that must be there.
+fn look<R>(
+    context: &Context,
+    key: Argument<'_>,
+    at: impl FnOnce(&Bloom) -> Result<R, Refusal>,
+) -> Result<R, Refusal> {
+    match context.key(key).get::<Bloom>() {
+        Found::Missing => Err(NOT_FOUND),
+        Found::Other => Err(Refusal::WRONG_TYPE),
+        Found::Value(filter) => at(filter),
+    }
+}
+
+/// `BF.CARD key`
+fn card(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key] = arguments else { return Err(Refusal::Arity) };
+    let items = match context.key(*key).get::<Bloom>() {
+        Found::Missing => 0,
+        Found::Other => return Err(Refusal::WRONG_TYPE),
+        Found::Value(Bloom(filter)) => filter.items(),
+    };
+    context.reply_count(items);
+    Ok(())
+}
+
+/// `BF.INFO key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]`
+fn info(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let (key, field) = match arguments {
+        [_, key] => (*key, None),
+        [_, key, field] => (*key, Some(*field)),
+        _ => return Err(Refusal::Arity),
+    };
+    look(context, key, |bloom| {
+        let filter = &bloom.0;
+        let growth = filter.grows().then_some(u64::from(filter.growth()));
+        let fields = [
+            ("CAPACITY", c"Capacity", Some(filter.capacity())),
+            ("SIZE", c"Size", Some(bloom.size())),
+            ("FILTERS", c"Number of filters", Some(filter.links().len() as u64)),
+            ("ITEMS", c"Number of items inserted", Some(filter.items())),
+            ("EXPANSION", c"Expansion rate", growth),
+        ];
+        let reply = |value: Option<u64>| match value {
+            Some(value) => context.reply_count(value),
+            None => context.reply_null(),
+        };
+        let Some(field) = field else {
+            context.reply_map(fields.len());
+            for (_, name, value) in fields {
+                context.reply_name(name);
+                reply(value);
+            }
+            return Ok(());
+        };
+        let found = fields.into_iter().find(|(word, ..)| field.is(word));
+        let (_, name, value) = found.ok_or(Refusal::Words("Invalid information value"))?;
+        if context.is_resp3() {
+            context.reply_map(1);
+            context.reply_name(name);
+        } else {
+            context.reply_array(1);
+        }
+        reply(value);
+        Ok(())
+    })
+}
+
+/// `BF.DEBUG key`
+fn debug(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key] = arguments else { return Err(Refusal::Arity) };
+    look(context, *key, |Bloom(filter)| {
+        context.reply_array(1 + filter.links().len());
+        context.reply_bytes(format!("size:{}", filter.items()).as_bytes());
+        for link in filter.links() {
+            let width = if filter.options() & 4 != 0 { 64 } else { 32 };
+            let line = format!(
+                "bytes:{} bits:{} hashes:{} hashwidth:{width} capacity:{} size:{} ratio:{}",
+                link.bytes(),
+                if link.n2 > 0 { 1 << link.n2 } else { link.bits },
+                link.hashes,
+                link.entries,
+                link.items,
+                crate::shortest(link.error),
+            );
+            context.reply_bytes(line.as_bytes());
+        }
+        Ok(())
+    })
+}
+
+const NOT_NUMERIC: Refusal = Refusal::Words("ERR Second argument must be numeric");
+
+/// `BF.SCANDUMP key iterator`
+fn scandump(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key, iterator] = arguments else { return Err(Refusal::Arity) };
+    look(context, *key, |Bloom(filter)| {
+        let iterator = iterator.integer().ok_or(NOT_NUMERIC)?;
+        context.reply_array(2);
+        if iterator == 0 {
+            context.reply_integer(1);
+            context.reply_bytes(&filter.header());
+            return Ok(());
+        }
+        let offset = iterator.checked_sub(1).and_then(|offset| u64::try_from(offset).ok());
+        match offset.and_then(|offset| filter.chunk(offset)) {
+            Some(chunk) => {
+                context.reply_integer(iterator + chunk.len() as i64);
+                context.reply_bytes(chunk);
+            }
+            None => {
+                context.reply_integer(0);
+                context.reply_bytes(b"");
+            }
+        }
+        Ok(())
+    })
+}
+
+/// `BF.LOADCHUNK key iterator data`
+fn loadchunk(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key, iterator, data] = arguments else { return Err(Refusal::Arity) };
+    const BAD: Refusal = Refusal::Words("ERR received bad data");
+    let iterator = iterator.integer().ok_or(NOT_NUMERIC)?;
+    let data = data.bytes();
+    let mut opened = context.key_for_writing(*key);
+    match opened.get::<Bloom>() {
+        Found::Other => return Err(Refusal::WRONG_TYPE),
+        Found::Missing if iterator == 1 => {
+            // The sizes come from the header: what does not fit is found out before the memory is asked for.
+            let bytes = match RedisBloom::from_header(data, 0) {
+                Err(Error::GrowthLimit { bytes, .. }) => bytes,
+                _ => return Err(BAD),
+            };
+            if !fits(context, bytes, bytes) {
+                return Err(NO_MEMORY);
+            }
+            let filter = RedisBloom::from_header(data, bytes).map_err(|_| NO_MEMORY)?;
+            opened.set(Box::new(Bloom::new(filter)));
+        }
+        Found::Missing => return Err(NOT_FOUND),
+        Found::Value(Bloom(filter)) => {
+            let iterator = u64::try_from(iterator).map_err(|_| BAD)?;
+            if iterator < 1 + data.len() as u64 {
+                return Err(BAD);
+            }
+            filter.load(iterator, data).map_err(|error| match error {
+                Error::Field { field: "iterator", .. } => {
+                    Refusal::Words("ERR invalid offset - no link found")
+                }
+                Error::Length { .. } => {
+                    Refusal::Words("ERR invalid chunk - Too big for current filter")
+                }
+                _ => BAD,
+            })?;
+        }
+    }
+    drop(opened);
+    context.replicate();
+    context.notify(c"bloom.loadchunk", *key);
+    context.reply_ok()
+}

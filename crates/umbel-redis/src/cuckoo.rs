@@ -1,0 +1,488 @@
+//! The commands `CF.*`: syntax, answers and errors of RedisBloom over its cuckoo filters.
+
+use std::ffi::CStr;
+
+use umbel_foreign::redisbloom_cuckoo::RedisBloomCuckoo;
+use umbel_foreign::{Error, ForeignFilter, ForeignInsert, Format, Key, Parameters};
+
+use crate::server::api::Command;
+use crate::server::{Access, Answer, Argument, CommandSpec, Context, Found, Refusal, exported};
+use crate::settings::{
+    self, MOST_BUCKET_SIZE, MOST_CAPACITY, MOST_EXPANSION, MOST_ITERATIONS, fits,
+};
+use crate::values::Cuckoo;
+
+/// All of them.
+pub(crate) const COMMANDS: [CommandSpec; 14] = [
+    spec(c"cf.reserve", exported!(reserve), -3, Access::Insert, c"Creates a cuckoo filter").fast(),
+    spec(c"cf.add", exported!(add), 3, Access::Insert, c"Adds an item; creates the filter"),
+    spec(c"cf.addnx", exported!(addnx), 3, Access::Insert, c"Adds an item unless it is there"),
+    spec(c"cf.insert", exported!(insert), -4, Access::Insert, c"Adds items, with options"),
+    spec(c"cf.insertnx", exported!(insertnx), -4, Access::Insert, c"Adds items that are not there"),
+    spec(c"cf.exists", exported!(exists), 3, Access::Read, c"Whether an item may be there"),
+    spec(c"cf.mexists", exported!(mexists), -3, Access::Read, c"Whether items may be there"),
+    spec(c"cf.count", exported!(count), 3, Access::Read, c"How often an item may be there"),
+    spec(c"cf.del", exported!(del), 3, Access::Delete, c"Takes an item away, once"),
+    spec(c"cf.compact", exported!(compact), 2, Access::Update, c"Gives back sub-filters"),
+    spec(c"cf.info", exported!(info), 2, Access::Read, c"What a filter is made of")
+        .fast()
+        .not_cached(),
+    spec(c"cf.debug", exported!(debug), 2, Access::Read, c"The same in one line").not_cached(),
+    spec(c"cf.scandump", exported!(scandump), 3, Access::Read, c"A filter, chunk by chunk")
+        .not_cached(),
+    spec(c"cf.loadchunk", exported!(loadchunk), 4, Access::Insert, c"Takes a chunk of a filter"),
+];
+
+const fn spec(
+    name: &'static CStr,
+    function: Command,
+    arity: i32,
+    access: Access,
+    summary: &'static CStr,
+) -> CommandSpec {
+    CommandSpec::new(name, function, arity, access, "cuckoo", summary)
+}
+
+const NOT_FOUND: Refusal = Refusal::Words("ERR not found");
+const NO_MEMORY: Refusal = Refusal::Words("ERR Insufficient memory to create filter");
+const NO_GROWTH: &str = "ERR Insufficient memory";
+const FULL: Refusal = Refusal::Words("Filter is full");
+
+/// What a filter is made with.
+struct Creation {
+    capacity: i64,
+    bucket_size: i64,
+    max_iterations: i64,
+    expansion: i64,
+}
+
+impl Creation {
+    /// What the settings say.
+    fn usual() -> Self {
+        Self {
+            capacity: settings::cf_initial_size(),
+            bucket_size: settings::CF_BUCKET_SIZE.get(),
+            max_iterations: settings::CF_MAX_ITERATIONS.get(),
+            expansion: settings::CF_EXPANSION_FACTOR.get(),
+        }
+    }
+
+    fn make(&self, context: &Context) -> Result<Box<Cuckoo>, Refusal> {
+        let given = Parameters {
+            keys: Some(self.capacity as u64),
+            bucket_size: Some(self.bucket_size as u32),
+            max_iterations: Some(self.max_iterations as u32),
+            growth: Some(self.expansion as u32),
+            ..Parameters::default()
+        };
+        let format = Format::RedisBloomCuckoo;
+        let planned = RedisBloomCuckoo::plan(format, &given).map_err(|_| NO_MEMORY)?;
+        if !fits(context, planned.bytes, planned.bytes) {
+            return Err(NO_MEMORY);
+        }
+        let filter = RedisBloomCuckoo::new(format, &given).map_err(|_| NO_MEMORY)?;
+        Ok(Box::new(Cuckoo::new(filter)))
+    }
+
+    /// The filter is made on replicas with the same parameters, whatever their settings say.
+    fn replicate(&self, context: &Context, key: Argument<'_>) {
+        let Self { capacity, bucket_size, max_iterations, expansion } = self;
+        let words = |word: &str, number: &i64| [word.to_owned(), number.to_string()];
+        let mut arguments = vec![capacity.to_string()];
+        arguments.extend(words("BUCKETSIZE", bucket_size));
+        arguments.extend(words("MAXITERATIONS", max_iterations));
+        arguments.extend(words("EXPANSION", expansion));
+        context.replicate_also(c"CF.RESERVE", key, &arguments);
+    }
+}
+
+/// A number of an option, in its range.
+fn number(argument: Argument<'_>, least: i64, most: i64, name: &str) -> Result<i64, Refusal> {
+    let number =
+        argument.integer().ok_or_else(|| Refusal::Text(format!("Couldn't parse {name}")))?;
+    if !(least..=most).contains(&number) {
+        let range = format!("{name}: value must be in the range [{least}, {most}]");
+        return Err(Refusal::Text(range));
+    }
+    Ok(number)
+}
+
+/// `CF.RESERVE key capacity [BUCKETSIZE n] [MAXITERATIONS n] [EXPANSION n]`
+fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key, capacity, options @ ..] = arguments else { return Err(Refusal::Arity) };
+    if options.len() % 2 != 0 {
+        return Err(Refusal::Arity);
+    }
+    let capacity = capacity.integer().ok_or(Refusal::Words("Bad capacity"))?;
+    let mut creation = Creation { capacity, ..Creation::usual() };
+    for option in options.chunks_exact(2) {
+        let (name, value) = (option[0], option[1]);
+        if name.is("BUCKETSIZE") {
+            creation.bucket_size = number(value, 1, MOST_BUCKET_SIZE, "BUCKETSIZE")?;
+        } else if name.is("MAXITERATIONS") {
+            creation.max_iterations = number(value, 1, MOST_ITERATIONS, "MAXITERATIONS")?;
+        } else if name.is("EXPANSION") {
+            creation.expansion = number(value, 0, MOST_EXPANSION, "EXPANSION")?;
+        }
+        // What is no option is ignored, as in the original.
+    }
+    if !(2 * creation.bucket_size..=MOST_CAPACITY).contains(&capacity) {
+        let range = format!("Capacity must be in the range [2 * BUCKETSIZE, {MOST_CAPACITY}]");
+        return Err(Refusal::Text(range));
+    }
+    let mut opened = context.key_for_writing(*key);
+    match opened.get::<Cuckoo>() {
+        Found::Missing => {}
+        Found::Other => return Err(Refusal::WRONG_TYPE),
+        Found::Value(_) => return Err(Refusal::Words("ERR item exists")),
+    }
+    opened.set(creation.make(context)?);
+    drop(opened);
+    creation.replicate(context, *key);
+    context.notify(c"cuckoo.reserve", *key);
+    context.reply_ok()
+}
+
+/// What became of an item.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Added,
+    /// It may be there already.
+    There,
+    Full,
+    NoMemory,
+}
+
+/// Adds an item; growth is asked for.
+fn add_item(context: &Context, filter: &mut RedisBloomCuckoo, item: &[u8], new: bool) -> Outcome {
+    loop {
+        let added = if new { filter.add_new(item) } else { filter.add(item).map(|()| true) };
+        return match added {
+            Ok(true) => Outcome::Added,
+            Ok(false) => Outcome::There,
+            Err(Error::GrowthLimit { bytes, .. }) => {
+                if fits(context, bytes, bytes - filter.bytes()) {
+                    filter.set_limit(bytes);
+                    continue;
+                }
+                Outcome::NoMemory
+            }
+            Err(Error::OutOfMemory { .. }) => Outcome::NoMemory,
+            Err(_) => Outcome::Full,
+        };
+    }
+}
+
+/// Adds items to the filter of a key, which is made where there is none and `creation` says how.
+fn add_to(
+    context: &Context,
+    key: Argument<'_>,
+    items: &[Argument<'_>],
+    new: bool,
+    creation: Option<&Creation>,
+) -> Result<Vec<Outcome>, Refusal> {
+    let fill = |Cuckoo(filter): &mut Cuckoo| {
+        let most = settings::CF_MAX_EXPANSIONS.get() as u64;
+        if !context.must_obey() {
+            // The original looks at this once a command, and goes on within it.
+            filter.set_most_filters(most);
+            if filter.head().filters >= most {
+                return Err(Refusal::Words("Maximum expansions reached"));
+            }
+        }
+        let add = |item: &Argument<'_>| add_item(context, filter, item.bytes(), new);
+        Ok(items.iter().map(add).collect::<Vec<_>>())
+    };
+    let mut opened = context.key_for_writing(key);
+    let (outcomes, made) = match opened.get::<Cuckoo>() {
+        Found::Other => return Err(Refusal::WRONG_TYPE),
+        Found::Value(filter) => (fill(filter)?, None),
+        Found::Missing => {
+            let creation = creation.ok_or(NOT_FOUND)?;
+            let mut filter = creation.make(context)?;
+            let outcomes = fill(&mut filter)?;
+            opened.set(filter);
+            (outcomes, Some(creation))
+        }
+    };
+    drop(opened);
+    if let Some(creation) = made {
+        creation.replicate(context, key);
+        context.notify(c"cuckoo.reserve", key);
+    }
+    if outcomes.contains(&Outcome::Added) {
+        context.replicate();
+        context.notify(c"cuckoo.add", key);
+    }
+    Ok(outcomes)
+}
+
+/// `CF.ADD key item`
+fn add(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    add_one(context, arguments, false)
+}
+
+/// `CF.ADDNX key item`
+fn addnx(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    add_one(context, arguments, true)
+}
+
+fn add_one(context: &Context, arguments: &[Argument<'_>], new: bool) -> Answer {
+    let [_, key, item] = arguments else { return Err(Refusal::Arity) };
+    let outcomes = add_to(context, *key, &[*item], new, Some(&Creation::usual()))?;
+    match outcomes[0] {
+        Outcome::Added => context.reply_bool(true),
+        Outcome::There => context.reply_bool(false),
+        Outcome::Full => return Err(FULL),
+        Outcome::NoMemory => return Err(Refusal::Words(NO_GROWTH)),
+    }
+    Ok(())
+}
+
+/// `CF.INSERT key [CAPACITY n] [NOCREATE] ITEMS item...`
+fn insert(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    insert_all(context, arguments, false)
+}
+
+/// `CF.INSERTNX key [CAPACITY n] [NOCREATE] ITEMS item...`
+fn insertnx(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    insert_all(context, arguments, true)
+}
+
+fn insert_all(context: &Context, arguments: &[Argument<'_>], new: bool) -> Answer {
+    let [_, key, options @ ..] = arguments else { return Err(Refusal::Arity) };
+    let mut creation = Creation::usual();
+    let mut nocreate = false;
+    let mut options = options.iter();
+    loop {
+        let option = options.next().ok_or(Refusal::Arity)?;
+        if option.is("ITEMS") {
+            break;
+        } else if option.is("NOCREATE") {
+            nocreate = true;
+        } else if option.is("CAPACITY") {
+            let value = options.next().ok_or(Refusal::Arity)?;
+            creation.capacity = value.integer().ok_or(Refusal::Words("Bad capacity"))?;
+        } else {
+            return Err(Refusal::Words("Unknown argument received"));
+        }
+    }
+    let items = options.as_slice();
+    if items.is_empty() {
+        return Err(Refusal::Arity);
+    }
+    if !(2 * creation.bucket_size..=MOST_CAPACITY).contains(&creation.capacity) {
+        let range = format!("Capacity must be in the range [cf-bucket-size * 2, {MOST_CAPACITY}]");
+        return Err(Refusal::Text(range));
+    }
+    let creation = (!nocreate).then_some(&creation);
+    let outcomes = add_to(context, *key, items, new, creation)?;
+    context.reply_array(outcomes.len());
+    let bools = context.is_resp3() && !new;
+    for outcome in outcomes {
+        match outcome {
+            Outcome::NoMemory => context.reply_error(NO_GROWTH),
+            outcome if bools => context.reply_bool(outcome == Outcome::Added),
+            Outcome::Added => context.reply_integer(1),
+            Outcome::There => context.reply_integer(0),
+            Outcome::Full => context.reply_integer(-1),
+        }
+    }
+    Ok(())
+}
+
+/// `CF.EXISTS key item`; what is no filter has nothing.
+fn exists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key, item] = arguments else { return Err(Refusal::Arity) };
+    let mut opened = context.key(*key);
+    let found = match opened.get::<Cuckoo>() {
+        Found::Value(Cuckoo(filter)) => filter.contains(Key::Bytes(item.bytes())).unwrap_or(true),
+        Found::Missing | Found::Other => false,
+    };
+    context.reply_bool(found);
+    Ok(())
+}
+
+/// `CF.MEXISTS key item...`
+fn mexists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key, items @ ..] = arguments else { return Err(Refusal::Arity) };
+    if items.is_empty() {
+        return Err(Refusal::Arity);
+    }
+    let mut opened = context.key(*key);
+    crate::reply_found(
+        context,
+        items,
+        match opened.get::<Cuckoo>() {
+            Found::Value(Cuckoo(filter)) => Some(filter),
+            Found::Missing | Found::Other => None,
+        },
+    );
+    Ok(())
+}
+
+/// `CF.COUNT key item`
+fn count(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key, item] = arguments else { return Err(Refusal::Arity) };
+    let mut opened = context.key(*key);
+    context.reply_count(match opened.get::<Cuckoo>() {
+        Found::Value(Cuckoo(filter)) => filter.count(item.bytes()),
+        Found::Missing | Found::Other => 0,
+    });
+    Ok(())
+}
+
+/// `CF.DEL key item`
+fn del(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key, item] = arguments else { return Err(Refusal::Arity) };
+    let mut opened = context.key_for_writing(*key);
+    let Found::Value(Cuckoo(filter)) = opened.get::<Cuckoo>() else {
+        return Err(Refusal::Words("Not found"));
+    };
+    let deleted = filter.delete(item.bytes());
+    drop(opened);
+    if deleted {
+        context.replicate();
+        context.notify(c"cuckoo.del", *key);
+    }
+    context.reply_bool(deleted);
+    Ok(())
+}
+
+/// `CF.COMPACT key`
+fn compact(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key] = arguments else { return Err(Refusal::Arity) };
+    let mut opened = context.key_for_writing(*key);
+    let Found::Value(Cuckoo(filter)) = opened.get::<Cuckoo>() else {
+        return Err(Refusal::Words("Cuckoo filter was not found"));
+    };
+    filter.compact();
+    drop(opened);
+    context.replicate();
+    context.notify(c"cuckoo.compact", *key);
+    context.reply_ok()
+}
+
+/// A filter that must be there.
+fn look<R>(
+    context: &Context,
+    key: Argument<'_>,
+    at: impl FnOnce(&Cuckoo) -> Result<R, Refusal>,
+) -> Result<R, Refusal> {
+    match context.key(key).get::<Cuckoo>() {
+        Found::Missing => Err(NOT_FOUND),
+        Found::Other => Err(Refusal::WRONG_TYPE),
+        Found::Value(filter) => at(filter),
+    }
+}
+
+/// `CF.INFO key`
+fn info(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key] = arguments else { return Err(Refusal::Arity) };
+    look(context, *key, |cuckoo| {
+        let head = cuckoo.0.head();
+        let fields = [
+            (c"Size", cuckoo.size()),
+            (c"Number of buckets", head.buckets),
+            (c"Number of filters", head.filters),
+            (c"Number of items inserted", head.items),
+            (c"Number of items deleted", head.deletes),
+            (c"Bucket size", head.bucket_size.into()),
+            (c"Expansion rate", head.growth.into()),
+            (c"Max iterations", head.max_iterations.into()),
+        ];
+        context.reply_map(fields.len());
+        for (name, value) in fields {
+            context.reply_name(name);
+            context.reply_count(value);
+        }
+        Ok(())
+    })
+}
+
+/// `CF.DEBUG key`
+fn debug(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key] = arguments else { return Err(Refusal::Arity) };
+    look(context, *key, |Cuckoo(filter)| {
+        let head = filter.head();
+        let line = format!(
+            "bktsize:{} buckets:{} items:{} deletes:{} filters:{} max_iterations:{} expansion:{}",
+            head.bucket_size,
+            head.buckets,
+            head.items,
+            head.deletes,
+            head.filters,
+            head.max_iterations,
+            head.growth,
+        );
+        context.reply_bytes(line.as_bytes());
+        Ok(())
+    })
+}
+
+const BAD_POSITION: Refusal = Refusal::Words("Invalid position");
+
+/// `CF.SCANDUMP key iterator`
+fn scandump(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key, iterator] = arguments else { return Err(Refusal::Arity) };
+    let iterator = iterator.integer().filter(|iterator| *iterator >= 0).ok_or(BAD_POSITION)?;
+    look(context, *key, |Cuckoo(filter)| {
+        context.reply_array(2);
+        let chunk = match iterator {
+            _ if filter.head().items == 0 => None,
+            0 => {
+                context.reply_integer(1);
+                context.reply_bytes(&filter.header());
+                return Ok(());
+            }
+            _ => filter.chunk(iterator as u64 - 1),
+        };
+        match chunk {
+            Some(chunk) => {
+                context.reply_integer(iterator + chunk.len() as i64);
+                context.reply_bytes(chunk);
+            }
+            None => {
+                context.reply_integer(0);
+                context.reply_null();
+            }
+        }
+        Ok(())
+    })
+}
+
+/// `CF.LOADCHUNK key iterator data`
+fn loadchunk(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key, iterator, data] = arguments else { return Err(Refusal::Arity) };
+    let iterator = iterator.integer().filter(|iterator| *iterator != 0).ok_or(BAD_POSITION)?;
+    let data = data.bytes();
+    let mut opened = context.key_for_writing(*key);
+    match opened.get::<Cuckoo>() {
+        Found::Other => return Err(Refusal::WRONG_TYPE),
+        Found::Missing if iterator == 1 => {
+            const NOT_CREATED: Refusal = Refusal::Words("Couldn't create filter!");
+            let bytes = match RedisBloomCuckoo::from_header(data, 0) {
+                Err(Error::GrowthLimit { bytes, .. }) => bytes,
+                Err(Error::Length { .. }) => return Err(Refusal::Words("Invalid header")),
+                _ => return Err(NOT_CREATED),
+            };
+            if !fits(context, bytes, bytes) {
+                return Err(NOT_CREATED);
+            }
+            let filter = RedisBloomCuckoo::from_header(data, bytes).map_err(|_| NOT_CREATED)?;
+            opened.set(Box::new(Cuckoo::new(filter)));
+        }
+        Found::Missing => return Err(NOT_FOUND),
+        Found::Value(_) if iterator == 1 => return Err(Refusal::Words("ERR item exists")),
+        Found::Value(Cuckoo(filter)) => {
+            let loaded = u64::try_from(iterator).is_ok_and(|i| filter.load(i, data).is_ok());
+            if !loaded {
+                return Err(Refusal::Words("Couldn't load chunk!"));
+            }
+        }
+    }
+    drop(opened);
+    context.replicate();
+    context.notify(c"cuckoo.loadchunk", *key);
+    context.reply_ok()
+}

@@ -1,0 +1,120 @@
+//! A module for Redis and Valkey: RedisBloom's commands `BF.*` and `CF.*` over umbel's filters.
+//!
+//! The same library loads into Redis 7.0 and later and Valkey 8. Filters are those of `umbel-foreign`, byte for byte as
+//! RedisBloom has them, so that dumps, snapshots and replicas go both ways; this crate holds no bits and no formulas.
+//!
+//! | module | what it alone knows |
+//! |---|---|
+//! | `server` | the server's functions; all unsafe code |
+//! | `values` | types of values: snapshots, the append-only file, copies |
+//! | `settings` | configuration, and what fits into memory |
+//! | `bloom`, `cuckoo` | commands: syntax, answers, errors |
+
+mod bloom;
+mod cuckoo;
+// The server's interface is C's.
+#[allow(unsafe_code)]
+mod server;
+mod settings;
+mod values;
+
+use std::ffi::c_int;
+
+use server::api::{Ctx, ERR, OK, Str};
+use server::{Argument, Context, Refused, Registration};
+use umbel_foreign::{ForeignFilter, Key};
+
+#[global_allocator]
+static MEMORY: server::memory::ServerMemory = server::memory::ServerMemory;
+
+/// The name that clients ask for, and the version of RedisBloom whose commands these are, as it counts: 2.8.2.
+const NAME: &std::ffi::CStr = c"bf";
+const VERSION: c_int = 20_802;
+
+/// What the server calls first.
+///
+/// # Safety
+/// To be called by the server alone, with what it gives a module.
+#[allow(unsafe_code, non_snake_case)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn RedisModule_OnLoad(ctx: *mut Ctx, argv: *mut *mut Str, argc: c_int) -> c_int {
+    // SAFETY: the server's context, before anything is allocated.
+    let loaded = unsafe { Registration::begin(ctx, NAME, VERSION) }.and_then(|module| {
+        // SAFETY: the server's arguments, after its functions are known.
+        let arguments = unsafe { server::load_arguments(argv, argc) };
+        register(&module, &arguments)
+    });
+    if loaded.is_ok() { OK } else { ERR }
+}
+
+fn register(module: &Registration, arguments: &[String]) -> Result<(), Refused> {
+    // The server counts what its allocator gives, and limits it.
+    umbel::Blocks::keep_on_heap();
+    module.value::<values::Bloom>()?;
+    module.value::<values::Cuckoo>()?;
+    module.category(c"bloom");
+    module.category(c"cuckoo");
+    bloom::COMMANDS.iter().chain(&cuckoo::COMMANDS).try_for_each(|spec| module.command(spec))?;
+    settings::register(module, arguments)
+}
+
+/// Items looked up at a time.
+const BATCH: usize = 64;
+
+/// Answers for each item whether the filter has it; what is no filter has nothing.
+fn reply_found(context: &Context, items: &[Argument<'_>], filter: Option<&mut impl ForeignFilter>) {
+    context.reply_array(items.len());
+    let Some(filter) = filter else {
+        items.iter().for_each(|_| context.reply_bool(false));
+        return;
+    };
+    for items in items.chunks(BATCH) {
+        let mut keys = [Key::Bytes(b""); BATCH];
+        for (key, item) in keys.iter_mut().zip(items) {
+            *key = Key::Bytes(item.bytes());
+        }
+        // Whatever cannot be looked up may be there.
+        let mut found = [true; BATCH];
+        let (keys, found) = (&keys[..items.len()], &mut found[..items.len()]);
+        let _ = filter.contains_all(keys, found);
+        found.iter().for_each(|found| context.reply_bool(*found));
+    }
+}
+
+/// A number as C's `%g` prints it: six digits that count, without zeros behind them.
+fn shortest(number: f64) -> String {
+    let scientific = format!("{number:.5e}");
+    let (digits, exponent) = scientific.split_once('e').expect("it is in the format");
+    let exponent: i32 = exponent.parse().expect("a whole number");
+    let trimmed = |digits: &str| match digits.contains('.') {
+        true => digits.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => digits.to_owned(),
+    };
+    if (-4..6).contains(&exponent) {
+        return trimmed(&format!("{number:.*}", (5 - exponent) as usize));
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{}e{sign}{:02}", trimmed(digits), exponent.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_printed_as_c_does() {
+        for (number, printed) in [
+            (0.005, "0.005"),
+            (0.01, "0.01"),
+            (0.000_078_125, "7.8125e-05"),
+            (1.953_125e-5, "1.95312e-05"),
+            (0.123_456_789, "0.123457"),
+            (0.25, "0.25"),
+            (5e-301, "5e-301"),
+            (123_456_789.0, "1.23457e+08"),
+            (100.0, "100"),
+        ] {
+            assert_eq!(shortest(number), printed);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Memory from the server, which counts it and may be out of it: then there is an error, never an abort of its own.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr::null_mut;
+
+use super::api::{Api, loaded};
+
+/// The allocator of the module. Outside of a server, as in tests, the system's.
+pub(crate) struct ServerMemory;
+
+/// What the server's allocator aligns everything to.
+const ALIGNED: usize = 16;
+/// From here on, zeroed memory is asked for as such: fresh pages are zero already, and are had when they are touched.
+const LARGE: usize = 64 << 10;
+
+/// Zeroed memory, null where there is none.
+fn zeroed(api: &Api, size: usize) -> *mut u8 {
+    // SAFETY: any size may be asked for.
+    unsafe {
+        if let Some(try_calloc) = api.TryCalloc {
+            return try_calloc(1, size).cast();
+        }
+        let memory = (api.TryAlloc)(size);
+        if size < LARGE || memory.is_null() {
+            if !memory.is_null() {
+                memory.cast::<u8>().write_bytes(0, size);
+            }
+            return memory.cast();
+        }
+        // Servers before 7.4, and Valkey, end themselves where this fails. It was there a moment ago.
+        (api.Free)(memory);
+        (api.Calloc)(1, size).cast()
+    }
+}
+
+fn plain(api: &Api, size: usize) -> *mut u8 {
+    // SAFETY: any size may be asked for.
+    unsafe { (api.TryAlloc)(size).cast() }
+}
+
+/// Memory with an alignment of more than the server gives: a little more, with where it starts just before.
+fn aligned(api: &Api, layout: Layout, get: fn(&Api, usize) -> *mut u8) -> *mut u8 {
+    let Some(size) = layout.size().checked_add(layout.align()) else { return null_mut() };
+    let start = get(api, size);
+    if start.is_null() {
+        return start;
+    }
+    // The start is a multiple of at least 8, so that there are 8 bytes before.
+    let skipped = layout.align() - start as usize % layout.align();
+    // SAFETY: `skipped` is at most the alignment, by which the memory is larger; a pointer fits before.
+    unsafe {
+        let memory = start.add(skipped);
+        memory.cast::<*mut u8>().sub(1).write(start);
+        memory
+    }
+}
+
+// SAFETY: memory comes from the server's allocator or, with a larger alignment, from within such memory, and goes back as
+// what it came as, since a layout says which. The server loads the module before anything is allocated.
+unsafe impl GlobalAlloc for ServerMemory {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match loaded() {
+            Some(api) if layout.align() <= ALIGNED => plain(api, layout.size()),
+            Some(api) => aligned(api, layout, plain),
+            // SAFETY: the caller's.
+            None => unsafe { System.alloc(layout) },
+        }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        match loaded() {
+            Some(api) if layout.align() <= ALIGNED => zeroed(api, layout.size()),
+            Some(api) => aligned(api, layout, zeroed),
+            // SAFETY: the caller's.
+            None => unsafe { System.alloc_zeroed(layout) },
+        }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        match loaded() {
+            // SAFETY: it came from the server.
+            Some(api) if layout.align() <= ALIGNED => unsafe { (api.Free)(memory.cast()) },
+            // SAFETY: where it starts is just before.
+            Some(api) => unsafe { (api.Free)(memory.cast::<*mut u8>().sub(1).read().cast()) },
+            // SAFETY: the caller's.
+            None => unsafe { System.dealloc(memory, layout) },
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! What the server gives a module, in Rust: contexts, arguments, keys, replies. The only unsafe code of this crate is here.
+
+pub(crate) mod api;
+pub(crate) mod memory;
+mod register;
+mod types;
+
+use std::ffi::{CStr, CString, c_int, c_long};
+use std::marker::PhantomData;
+
+use api::{Ctx, KeyHandle, Str, api};
+
+pub(crate) use register::{Access, CommandSpec, Refused, Registration, Setting, load_arguments};
+pub(crate) use types::{Fields, Rewrite, ServerType, Value};
+
+/// Why a command answers with an error.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The wrong number of arguments; the server words it.
+    Arity,
+    /// As it is, with the prefix that clients match on where the original has one.
+    Words(&'static str),
+    /// The same, made.
+    Text(String),
+}
+
+impl Refusal {
+    /// A key of another type.
+    pub(crate) const WRONG_TYPE: Self =
+        Self::Words("WRONGTYPE Operation against a key holding the wrong kind of value");
+}
+
+/// A command's answer was given, or is this error.
+pub(crate) type Answer = Result<(), Refusal>;
+
+/// A command in progress.
+pub(crate) struct Context {
+    raw: *mut Ctx,
+}
+
+/// An argument of a command.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Argument<'a> {
+    raw: *mut Str,
+    command: PhantomData<&'a Context>,
+}
+
+impl<'a> Argument<'a> {
+    pub(crate) fn bytes(self) -> &'a [u8] {
+        let mut length = 0;
+        // SAFETY: the server's string lives as long as the command, and does not change meanwhile.
+        unsafe {
+            let start = (api().StringPtrLen)(self.raw, &raw mut length);
+            std::slice::from_raw_parts(start.cast(), length)
+        }
+    }
+
+    /// Whether it is this word, in letters of any case.
+    pub(crate) fn is(self, word: &str) -> bool {
+        self.bytes().eq_ignore_ascii_case(word.as_bytes())
+    }
+
+    /// A whole number, as the server reads one.
+    pub(crate) fn integer(self) -> Option<i64> {
+        let mut number = 0;
+        // SAFETY: a string of the server.
+        let read = unsafe { (api().StringToLongLong)(self.raw, &raw mut number) };
+        (read == api::OK).then_some(number)
+    }
+
+    /// A number, as the server reads one; never NaN.
+    pub(crate) fn number(self) -> Option<f64> {
+        let mut number = 0.0;
+        // SAFETY: a string of the server.
+        let read = unsafe { (api().StringToDouble)(self.raw, &raw mut number) };
+        (read == api::OK && !number.is_nan()).then_some(number)
+    }
+}
+
+/// A text for the server, without what ends one.
+fn text(text: &str) -> CString {
+    CString::new(text.replace('\0', " ")).expect("no NUL is left")
+}
+
+/// A command of this module.
+pub(crate) type Handler = fn(&Context, &[Argument<'_>]) -> Answer;
+
+/// Runs a command: an error or a panic becomes an answer.
+///
+/// # Safety
+/// The arguments are those that the server calls a command with.
+pub(crate) unsafe fn run(
+    handler: Handler,
+    ctx: *mut Ctx,
+    argv: *mut *mut Str,
+    argc: c_int,
+) -> c_int {
+    let context = Context { raw: ctx };
+    // SAFETY: the server gives as many arguments as it says, and they outlive the call; an argument is a pointer to
+    // one and nothing else.
+    let arguments =
+        unsafe { std::slice::from_raw_parts(argv.cast::<Argument<'_>>(), argc as usize) };
+    let call = std::panic::AssertUnwindSafe(|| handler(&context, arguments));
+    match std::panic::catch_unwind(call) {
+        Ok(Ok(())) => {}
+        Ok(Err(refusal)) => context.refuse(&refusal),
+        Err(_) => context.refuse(&Refusal::Words("ERR internal error of the module")),
+    }
+    api::OK
+}
+
+/// The function that the server calls for a handler.
+macro_rules! exported {
+    ($handler:path) => {{
+        #[allow(unsafe_code)] // the one line between the server and a handler
+        unsafe extern "C" fn command(
+            ctx: *mut $crate::server::api::Ctx,
+            argv: *mut *mut $crate::server::api::Str,
+            argc: std::ffi::c_int,
+        ) -> std::ffi::c_int {
+            // SAFETY: called by the server.
+            unsafe { $crate::server::run($handler, ctx, argv, argc) }
+        }
+        command
+    }};
+}
+pub(crate) use exported;
+
+/// What a key holds.
+pub(crate) enum Found<'a, T> {
+    /// There is no such key.
+    Missing,
+    /// Something of another type.
+    Other,
+    Value(&'a mut T),
+}
+
+/// A key, opened.
+pub(crate) struct Key<'a> {
+    raw: *mut KeyHandle,
+    context: PhantomData<&'a Context>,
+}
+
+impl Key<'_> {
+    /// What it holds.
+    pub(crate) fn get<T: Value>(&mut self) -> Found<'_, T> {
+        if self.raw.is_null() {
+            return Found::Missing;
+        }
+        // SAFETY: an open key; a value of the type is one that this module gave the server.
+        unsafe {
+            match (api().KeyType)(self.raw) {
+                api::KEY_EMPTY => Found::Missing,
+                api::KEY_MODULE
+                    if (api().ModuleTypeGetType)(self.raw) == T::server_type().raw() =>
+                {
+                    Found::Value(&mut *(api().ModuleTypeGetValue)(self.raw).cast::<T>())
+                }
+                _ => Found::Other,
+            }
+        }
+    }
+
+    /// Puts a value there; what was there is freed.
+    pub(crate) fn set<T: Value>(&mut self, value: Box<T>) {
+        let value = Box::into_raw(value);
+        // SAFETY: an open key, for writing; the server owns the value from now on, and gives it back to `free`.
+        unsafe { (api().ModuleTypeSetValue)(self.raw, T::server_type().raw(), value.cast()) };
+    }
+}
+
+impl Drop for Key<'_> {
+    fn drop(&mut self) {
+        if !self.raw.is_null() {
+            // SAFETY: opened here.
+            unsafe { (api().CloseKey)(self.raw) };
+        }
+    }
+}
+
+impl Context {
+    pub(crate) fn key(&self, name: Argument<'_>) -> Key<'_> {
+        self.open(name, api::READ)
+    }
+
+    pub(crate) fn key_for_writing(&self, name: Argument<'_>) -> Key<'_> {
+        self.open(name, api::READ | api::WRITE)
+    }
+
+    fn open(&self, name: Argument<'_>, mode: c_int) -> Key<'_> {
+        // SAFETY: a context and an argument of the command in progress.
+        let raw = unsafe { (api().OpenKey)(self.raw, name.raw, mode) };
+        Key { raw, context: PhantomData }
+    }
+
+    fn flags(&self) -> c_int {
+        // SAFETY: a context of the command in progress.
+        unsafe { (api().GetContextFlags)(self.raw) }
+    }
+
+    /// Whether the command must be carried out: a primary did, or a file says so.
+    pub(crate) fn must_obey(&self) -> bool {
+        self.flags() & (api::CONTEXT_REPLICATED | api::CONTEXT_LOADING) != 0
+    }
+
+    pub(crate) fn is_resp3(&self) -> bool {
+        self.flags() & api::CONTEXT_RESP3 != 0
+    }
+
+    /// The command as it came goes to replicas and the append-only file.
+    pub(crate) fn replicate(&self) {
+        // SAFETY: a context of the command in progress.
+        unsafe { (api().ReplicateVerbatim)(self.raw) };
+    }
+
+    /// A command goes to replicas and the append-only file, before the one in progress.
+    pub(crate) fn replicate_also(&self, command: &CStr, key: Argument<'_>, arguments: &[String]) {
+        let arguments: Vec<CString> = arguments.iter().map(|argument| text(argument)).collect();
+        let mut pointers: Vec<*const std::ffi::c_char> =
+            arguments.iter().map(|argument| argument.as_ptr()).collect();
+        assert!(pointers.len() <= 7, "as many as the format below has");
+        pointers.resize(7, std::ptr::null());
+        let format = CString::new(format!("s{}", "c".repeat(arguments.len()))).expect("letters");
+        // SAFETY: the format tells the types: the key, and as many texts; the server looks at no more than it names.
+        unsafe {
+            (api().Replicate)(
+                self.raw,
+                command.as_ptr(),
+                format.as_ptr(),
+                key.raw,
+                pointers[0],
+                pointers[1],
+                pointers[2],
+                pointers[3],
+                pointers[4],
+                pointers[5],
+                pointers[6],
+            );
+        }
+    }
+
+    /// An event about a key, for those who listen.
+    pub(crate) fn notify(&self, event: &CStr, key: Argument<'_>) {
+        // SAFETY: a context and an argument of the command in progress.
+        unsafe {
+            (api().NotifyKeyspaceEvent)(self.raw, api::NOTIFY_GENERIC, event.as_ptr(), key.raw)
+        };
+    }
+
+    /// A whole number of the server's information about its memory, and a text.
+    pub(crate) fn memory_info<T>(&self, read: impl FnOnce(&MemoryInfo) -> T) -> T {
+        // SAFETY: the information lives until it is freed, below.
+        unsafe {
+            let info = MemoryInfo { raw: (api().GetServerInfo)(self.raw, c"memory".as_ptr()) };
+            let result = read(&info);
+            (api().FreeServerInfo)(self.raw, info.raw);
+            result
+        }
+    }
+
+    fn refuse(&self, refusal: &Refusal) {
+        // SAFETY: a context of the command in progress; the server copies the text.
+        unsafe {
+            match refusal {
+                Refusal::Arity => (api().WrongArity)(self.raw),
+                Refusal::Words(words) => (api().ReplyWithError)(self.raw, text(words).as_ptr()),
+                Refusal::Text(words) => (api().ReplyWithError)(self.raw, text(words).as_ptr()),
+            };
+        }
+    }
+
+    /// An error as an element of an answer.
+    pub(crate) fn reply_error(&self, words: &'static str) {
+        self.refuse(&Refusal::Words(words));
+    }
+
+    pub(crate) fn reply_ok(&self) -> Answer {
+        self.reply_name(c"OK");
+        Ok(())
+    }
+
+    pub(crate) fn reply_bool(&self, answer: bool) {
+        // SAFETY: a context of the command in progress; so for the others.
+        unsafe { (api().ReplyWithBool)(self.raw, answer.into()) };
+    }
+
+    pub(crate) fn reply_integer(&self, number: i64) {
+        // SAFETY: as above.
+        unsafe { (api().ReplyWithLongLong)(self.raw, number) };
+    }
+
+    /// A count; no larger than what the protocol counts.
+    pub(crate) fn reply_count(&self, count: u64) {
+        self.reply_integer(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    pub(crate) fn reply_name(&self, name: &CStr) {
+        // SAFETY: as above.
+        unsafe { (api().ReplyWithSimpleString)(self.raw, name.as_ptr()) };
+    }
+
+    pub(crate) fn reply_bytes(&self, bytes: &[u8]) {
+        // SAFETY: as above; the server copies the bytes.
+        unsafe { (api().ReplyWithStringBuffer)(self.raw, bytes.as_ptr().cast(), bytes.len()) };
+    }
+
+    pub(crate) fn reply_null(&self) {
+        // SAFETY: as above.
+        unsafe { (api().ReplyWithNull)(self.raw) };
+    }
+
+    /// So many elements follow.
+    pub(crate) fn reply_array(&self, length: usize) {
+        // SAFETY: as above.
+        unsafe { (api().ReplyWithArray)(self.raw, length as c_long) };
+    }
+
+    /// So many pairs follow.
+    pub(crate) fn reply_map(&self, length: usize) {
+        // SAFETY: as above.
+        unsafe { (api().ReplyWithMap)(self.raw, length as c_long) };
+    }
+}
+
+/// What the server says about its memory.
+pub(crate) struct MemoryInfo {
+    raw: *mut api::ServerInfo,
+}
+
+impl MemoryInfo {
+    /// 0 where there is no such field.
+    pub(crate) fn number(&self, field: &CStr) -> u64 {
+        let mut missing = 0;
+        // SAFETY: the information is not freed yet.
+        unsafe { (api().ServerInfoGetFieldUnsigned)(self.raw, field.as_ptr(), &raw mut missing) }
+    }
+
+    pub(crate) fn is(&self, field: &CStr, value: &[u8]) -> bool {
+        // SAFETY: the information is not freed yet; a field is a text, or null.
+        unsafe {
+            let found = (api().ServerInfoGetFieldC)(self.raw, field.as_ptr());
+            !found.is_null() && CStr::from_ptr(found).to_bytes() == value
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! What the server is told when it loads the module: types, commands, settings.
+
+use std::ffi::{CStr, c_int, c_longlong, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use super::api::{self, BeginSearch, Command, CommandInfo, Ctx, KeySpec, Str, api};
+use super::types::{Value, methods};
+
+/// What a command does to its key, which is its first argument.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Looks at it.
+    Read,
+    /// Makes it or adds to it.
+    Insert,
+    /// Changes what is in it.
+    Update,
+    /// Takes something away.
+    Delete,
+}
+
+/// A command.
+pub(crate) struct CommandSpec {
+    pub(crate) name: &'static CStr,
+    pub(crate) function: Command,
+    /// With its name; negative where more may follow.
+    pub(crate) arity: c_int,
+    pub(crate) access: Access,
+    /// Of the access control list, beside that of reading or writing.
+    pub(crate) category: &'static str,
+    /// Whether it is in the category `fast`.
+    pub(crate) is_fast: bool,
+    /// Whether a client may keep its answer.
+    pub(crate) is_cacheable: bool,
+    pub(crate) summary: &'static CStr,
+}
+
+impl CommandSpec {
+    pub(crate) const fn new(
+        name: &'static CStr,
+        function: Command,
+        arity: c_int,
+        access: Access,
+        category: &'static str,
+        summary: &'static CStr,
+    ) -> Self {
+        let (is_fast, is_cacheable) = (false, true);
+        Self { name, function, arity, access, category, is_fast, is_cacheable, summary }
+    }
+
+    pub(crate) const fn fast(self) -> Self {
+        Self { is_fast: true, ..self }
+    }
+
+    pub(crate) const fn not_cached(self) -> Self {
+        Self { is_cacheable: false, ..self }
+    }
+}
+
+/// The module, as it is being loaded.
+pub(crate) struct Registration {
+    ctx: *mut Ctx,
+}
+
+/// Something was refused; the server's log says why.
+#[derive(Debug)]
+pub(crate) struct Refused;
+
+fn done(status: c_int) -> Result<(), Refused> {
+    if status == api::OK { Ok(()) } else { Err(Refused) }
+}
+
+impl Registration {
+    /// Finds the server's functions and takes the module's name.
+    ///
+    /// # Safety
+    /// `ctx` is what the server gave `RedisModule_OnLoad`.
+    pub(crate) unsafe fn begin(
+        ctx: *mut Ctx,
+        name: &CStr,
+        version: c_int,
+    ) -> Result<Self, Refused> {
+        // SAFETY: promised; so for all functions here.
+        unsafe {
+            if !api::load(ctx) || (api().IsModuleNameBusy)(name.as_ptr()) != 0 {
+                return Err(Refused);
+            }
+            (api().SetModuleAttribs)(ctx, name.as_ptr(), version, 1);
+            (api().SetModuleOptions)(ctx, api::HANDLE_IO_ERRORS);
+        }
+        Ok(Self { ctx })
+    }
+
+    pub(crate) fn warn(&self, what: &str) {
+        let what = super::text(what);
+        // SAFETY: as above; the format takes a text.
+        unsafe { (api().Log)(self.ctx, c"warning".as_ptr(), c"%s".as_ptr(), what.as_ptr()) };
+    }
+
+    pub(crate) fn value<T: Value>(&self) -> Result<(), Refused> {
+        // SAFETY: as above; the server copies the methods.
+        let made = unsafe {
+            (api().CreateDataType)(self.ctx, T::NAME.as_ptr(), T::VERSION, &methods::<T>())
+        };
+        T::server_type().set(made);
+        if made.is_null() { Err(Refused) } else { Ok(()) }
+    }
+
+    /// Servers before 7.4 have no categories but their own.
+    pub(crate) fn category(&self, name: &CStr) {
+        if let Some(add) = api().AddACLCategory {
+            // SAFETY: as above.
+            unsafe { add(self.ctx, name.as_ptr()) };
+        }
+    }
+
+    pub(crate) fn command(&self, spec: &CommandSpec) -> Result<(), Refused> {
+        let (flags, key) = match spec.access {
+            Access::Read => (c"readonly fast", api::KEY_RO | api::KEY_ACCESS),
+            Access::Insert => (c"write deny-oom", api::KEY_RW | api::KEY_INSERT),
+            Access::Update => (c"write", api::KEY_RW | api::KEY_ACCESS | api::KEY_UPDATE),
+            Access::Delete => (c"write fast", api::KEY_RW | api::KEY_DELETE),
+        };
+        let specs = [
+            KeySpec {
+                notes: null(),
+                flags: key,
+                begin_search_type: api::SEARCH_INDEX,
+                begin_search: BeginSearch { index: 1 },
+                find_keys_type: api::FIND_RANGE,
+                find_keys: [0, 1, 0],
+            },
+            // The last one has no way to begin.
+            KeySpec {
+                notes: null(),
+                flags: 0,
+                begin_search_type: 0,
+                begin_search: BeginSearch { keyword: (null(), 0) },
+                find_keys_type: 0,
+                find_keys: [0; 3],
+            },
+        ];
+        let info = CommandInfo {
+            version: &raw const api::INFO_VERSION_OF_MODULE,
+            summary: spec.summary.as_ptr(),
+            complexity: null(),
+            since: null(),
+            history: null(),
+            tips: if spec.is_cacheable { null() } else { c"dont_cache".as_ptr() },
+            arity: spec.arity,
+            key_specs: specs.as_ptr(),
+            arguments: null(),
+        };
+        let name = spec.name.as_ptr();
+        // SAFETY: as above; the server copies the information.
+        unsafe {
+            let created =
+                (api().CreateCommand)(self.ctx, name, spec.function, flags.as_ptr(), 1, 1, 1);
+            done(created)?;
+            let command = (api().GetCommand)(self.ctx, name);
+            done((api().SetCommandInfo)(command, &raw const info))?;
+            if let Some(set) = api().SetCommandACLCategories {
+                let access = if spec.access == Access::Read { "read" } else { "write" };
+                let fast = if spec.is_fast { " fast" } else { "" };
+                // Custom categories came after the function that sets them.
+                let own = if api().AddACLCategory.is_some() { spec.category } else { "" };
+                let categories = super::text(&format!("{access}{fast} {own}"));
+                done(set(command, categories.as_ptr()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A setting that is a text: without the module's name in front where the server allows that.
+    pub(crate) fn setting(&self, setting: &'static Setting) -> Result<(), Refused> {
+        // SAFETY: as above; the setting outlives the server's use of it.
+        unsafe {
+            // Redis 8 has names of modules' settings as they are; Valkey has other versions, and none.
+            let unprefixed = (api().GetServerVersion)() >= 0x0008_0000 && !api::is_valkey(self.ctx);
+            let flags = if unprefixed { api::CONFIG_UNPREFIXED } else { 0 };
+            done((api().RegisterStringConfig)(
+                self.ctx,
+                setting.name.as_ptr(),
+                setting.default.as_ptr(),
+                flags,
+                get_setting,
+                set_setting,
+                null(),
+                (&raw const *setting).cast_mut().cast(),
+            ))
+        }
+    }
+
+    /// A setting that is a number of bytes, with the module's name in front.
+    pub(crate) fn bytes_setting(
+        &self,
+        name: &CStr,
+        value: &'static std::sync::atomic::AtomicI64,
+    ) -> Result<(), Refused> {
+        // SAFETY: as above.
+        unsafe {
+            done((api().RegisterNumericConfig)(
+                self.ctx,
+                name.as_ptr(),
+                0,
+                api::CONFIG_MEMORY,
+                0,
+                i64::MAX,
+                get_bytes,
+                set_bytes,
+                null(),
+                (&raw const *value).cast_mut().cast(),
+            ))
+        }
+    }
+
+    /// Reads the settings of the server's file.
+    pub(crate) fn load_settings(&self) -> Result<(), Refused> {
+        // SAFETY: as above.
+        done(unsafe { (api().LoadConfigs)(self.ctx) })
+    }
+}
+
+/// A setting that is a text to the server.
+pub(crate) struct Setting {
+    pub(crate) name: &'static CStr,
+    pub(crate) default: &'static CStr,
+    /// Takes a value, or says what is wrong with it.
+    pub(crate) set: fn(&str) -> Result<(), String>,
+    /// The value as it is shown.
+    pub(crate) get: fn() -> String,
+    /// What was shown last, which the server does not free.
+    shown: AtomicPtr<Str>,
+}
+
+impl Setting {
+    pub(crate) const fn new(
+        name: &'static CStr,
+        default: &'static CStr,
+        set: fn(&str) -> Result<(), String>,
+        get: fn() -> String,
+    ) -> Self {
+        Self { name, default, set, get, shown: AtomicPtr::new(null_mut()) }
+    }
+}
+
+fn string(text: &str) -> *mut Str {
+    // SAFETY: the server copies the text; without a context, the string is the caller's.
+    unsafe { (api().CreateString)(null_mut(), text.as_ptr().cast(), text.len()) }
+}
+
+unsafe extern "C" fn get_setting(_: *const std::ffi::c_char, setting: *mut c_void) -> *mut Str {
+    // SAFETY: registered with a setting.
+    let setting = unsafe { &*setting.cast::<Setting>() };
+    let shown = string(&(setting.get)());
+    let before = setting.shown.swap(shown, Ordering::Relaxed);
+    if !before.is_null() {
+        // SAFETY: made here, and no longer looked at: settings are read and written by one thread.
+        unsafe { (api().FreeString)(null_mut(), before) };
+    }
+    shown
+}
+
+unsafe extern "C" fn set_setting(
+    _: *const std::ffi::c_char,
+    value: *mut Str,
+    setting: *mut c_void,
+    error: *mut *mut Str,
+) -> c_int {
+    // SAFETY: registered with a setting; the value lives during the call.
+    let (setting, value) = unsafe {
+        let mut length = 0;
+        let start = (api().StringPtrLen)(value, &raw mut length);
+        (&*setting.cast::<Setting>(), std::slice::from_raw_parts(start.cast::<u8>(), length))
+    };
+    match (setting.set)(&String::from_utf8_lossy(value)) {
+        Ok(()) => api::OK,
+        Err(what) => {
+            // SAFETY: the server frees it.
+            unsafe { *error = string(&what) };
+            api::ERR
+        }
+    }
+}
+
+unsafe extern "C" fn get_bytes(_: *const std::ffi::c_char, value: *mut c_void) -> c_longlong {
+    // SAFETY: registered with such a number.
+    unsafe { &*value.cast::<std::sync::atomic::AtomicI64>() }.load(Ordering::Relaxed)
+}
+
+unsafe extern "C" fn set_bytes(
+    _: *const std::ffi::c_char,
+    bytes: c_longlong,
+    value: *mut c_void,
+    _: *mut *mut Str,
+) -> c_int {
+    // SAFETY: registered with such a number.
+    unsafe { &*value.cast::<std::sync::atomic::AtomicI64>() }.store(bytes, Ordering::Relaxed);
+    api::OK
+}
+
+/// The arguments of `loadmodule`, as texts.
+///
+/// # Safety
+/// They are those that the server gave `RedisModule_OnLoad`.
+pub(crate) unsafe fn load_arguments(argv: *mut *mut Str, argc: c_int) -> Vec<String> {
+    (0..argc as usize)
+        .map(|i| {
+            let mut length = 0;
+            // SAFETY: promised.
+            let bytes = unsafe {
+                let start = (api().StringPtrLen)(*argv.add(i), &raw mut length);
+                std::slice::from_raw_parts(start.cast::<u8>(), length)
+            };
+            String::from_utf8_lossy(bytes).into_owned()
+        })
+        .collect()
+}

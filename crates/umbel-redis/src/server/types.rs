@@ -1,0 +1,265 @@
+//! Types of values: how the server keeps them, saves them and gives them back.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use super::api::{self, DefragCtx, DigestHandle, Io, ModuleType, Str, TypeMethods, api};
+
+/// The server's handle of a type; set when the module is loaded.
+pub(crate) struct ServerType(AtomicPtr<ModuleType>);
+
+impl ServerType {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicPtr::new(null_mut()))
+    }
+
+    #[inline]
+    pub(crate) fn raw(&self) -> *mut ModuleType {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set(&self, raw: *mut ModuleType) {
+        self.0.store(raw, Ordering::Relaxed);
+    }
+}
+
+/// A value of a key.
+pub(crate) trait Value: Sized + 'static {
+    /// Name of the type, 9 letters.
+    const NAME: &'static CStr;
+    /// Version of what is saved.
+    const VERSION: c_int;
+
+    fn server_type() -> &'static ServerType;
+
+    /// From a snapshot; the error says what is wrong with it.
+    fn load(fields: &mut Fields, version: c_int) -> Result<Self, String>;
+    fn save(&self, fields: &mut Fields);
+    /// As commands, for the append-only file.
+    fn rewrite(&self, rewrite: &Rewrite);
+    /// Bytes of memory.
+    fn bytes(&self) -> u64;
+    /// All that makes two values differ, in pieces.
+    fn digest(&self, add: &mut dyn FnMut(&[u8]));
+    /// `None` where there is no memory for it.
+    fn copy(&self) -> Option<Self>;
+}
+
+/// A snapshot that is read or written, field by field.
+pub(crate) struct Fields {
+    raw: *mut Io,
+}
+
+impl Fields {
+    /// What was read last, unless the snapshot ends before.
+    fn whole<T>(&self, read: T) -> Result<T, String> {
+        // SAFETY: a snapshot in progress; so for all functions here.
+        if unsafe { (api().IsIOError)(self.raw) } != 0 {
+            return Err("the snapshot ends too early".to_owned());
+        }
+        Ok(read)
+    }
+
+    pub(crate) fn unsigned(&mut self) -> Result<u64, String> {
+        // SAFETY: as above.
+        let read = unsafe { (api().LoadUnsigned)(self.raw) };
+        self.whole(read)
+    }
+
+    /// A number that must fit.
+    pub(crate) fn small<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T, String> {
+        let number = self.unsigned()?;
+        T::try_from(number).map_err(|_| format!("{what} is {number}"))
+    }
+
+    pub(crate) fn double(&mut self) -> Result<f64, String> {
+        // SAFETY: as above.
+        let read = unsafe { (api().LoadDouble)(self.raw) };
+        self.whole(read)
+    }
+
+    /// What `read` makes of a string.
+    pub(crate) fn string<T>(&mut self, read: impl FnOnce(&[u8]) -> T) -> Result<T, String> {
+        let mut length = 0;
+        // SAFETY: as above; the string is ours until it is freed, below.
+        unsafe {
+            let start = (api().LoadStringBuffer)(self.raw, &raw mut length);
+            if start.is_null() {
+                return Err("a string is missing".to_owned());
+            }
+            let result = read(std::slice::from_raw_parts(start.cast(), length));
+            (api().Free)(start.cast());
+            self.whole(result)
+        }
+    }
+
+    pub(crate) fn save_unsigned(&mut self, number: u64) {
+        // SAFETY: as above.
+        unsafe { (api().SaveUnsigned)(self.raw, number) };
+    }
+
+    pub(crate) fn save_double(&mut self, number: f64) {
+        // SAFETY: as above.
+        unsafe { (api().SaveDouble)(self.raw, number) };
+    }
+
+    pub(crate) fn save_string(&mut self, bytes: &[u8]) {
+        // SAFETY: as above.
+        unsafe { (api().SaveStringBuffer)(self.raw, bytes.as_ptr().cast(), bytes.len()) };
+    }
+}
+
+/// An append-only file that is written anew.
+pub(crate) struct Rewrite {
+    io: *mut Io,
+    key: *mut Str,
+}
+
+impl Rewrite {
+    /// `COMMAND key iterator chunk`
+    pub(crate) fn chunk(&self, command: &CStr, iterator: u64, chunk: &[u8]) {
+        // SAFETY: a file in progress; the format tells the types: a string of the server, a number, bytes.
+        unsafe {
+            (api().EmitAOF)(
+                self.io,
+                command.as_ptr(),
+                c"slb".as_ptr(),
+                self.key,
+                iterator as std::ffi::c_longlong,
+                chunk.as_ptr(),
+                chunk.len(),
+            );
+        }
+    }
+}
+
+/// What a callback answers when it panicked: the server must not be unwound through.
+fn guarded<T>(otherwise: T, call: impl FnOnce() -> T) -> T {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).unwrap_or(otherwise)
+}
+
+/// The functions that the server calls for values of a type.
+pub(super) fn methods<T: Value>() -> TypeMethods {
+    TypeMethods {
+        version: api::METHODS_VERSION,
+        rdb_load: Some(load::<T>),
+        rdb_save: Some(save::<T>),
+        aof_rewrite: Some(rewrite::<T>),
+        mem_usage: Some(mem_usage::<T>),
+        digest: Some(digest::<T>),
+        free: Some(free::<T>),
+        aux_load: null(),
+        aux_save: null(),
+        aux_save_triggers: 0,
+        free_effort: Some(free_effort::<T>),
+        unlink: null(),
+        copy: Some(copy::<T>),
+        defrag: Some(defrag::<T>),
+        mem_usage2: null(),
+        free_effort2: null(),
+        unlink2: null(),
+        copy2: null(),
+        aux_save2: null(),
+    }
+}
+
+unsafe extern "C" fn load<T: Value>(io: *mut Io, version: c_int) -> *mut c_void {
+    guarded(null_mut(), || {
+        let loaded = if version > T::VERSION {
+            Err(format!("version {version}, this module reads up to {}", T::VERSION))
+        } else {
+            T::load(&mut Fields { raw: io }, version)
+        };
+        match loaded {
+            Ok(value) => Box::into_raw(Box::new(value)).cast(),
+            Err(what) => {
+                let what = super::text(&what);
+                // SAFETY: a snapshot in progress; the format takes a text.
+                unsafe {
+                    (api().LogIOError)(
+                        io,
+                        c"warning".as_ptr(),
+                        c"umbel: %s".as_ptr(),
+                        what.as_ptr(),
+                    );
+                }
+                null_mut()
+            }
+        }
+    })
+}
+
+/// The value behind a pointer that the server was given.
+///
+/// # Safety
+/// It comes from this module's `Box` of a `T`, and nothing changes it meanwhile.
+unsafe fn value<'a, T>(value: *const c_void) -> &'a T {
+    // SAFETY: promised.
+    unsafe { &*value.cast::<T>() }
+}
+
+unsafe extern "C" fn save<T: Value>(io: *mut Io, this: *mut c_void) {
+    // SAFETY: called by the server with a value of the type; so for all functions below.
+    guarded((), || unsafe { value::<T>(this) }.save(&mut Fields { raw: io }));
+}
+
+unsafe extern "C" fn rewrite<T: Value>(io: *mut Io, key: *mut Str, this: *mut c_void) {
+    // SAFETY: as above.
+    guarded((), || unsafe { value::<T>(this) }.rewrite(&Rewrite { io, key }));
+}
+
+unsafe extern "C" fn mem_usage<T: Value>(this: *const c_void) -> usize {
+    // SAFETY: as above.
+    guarded(0, || unsafe { value::<T>(this) }.bytes() as usize)
+}
+
+unsafe extern "C" fn digest<T: Value>(digest: *mut DigestHandle, this: *mut c_void) {
+    guarded((), || {
+        // SAFETY: as above; a digest in progress.
+        unsafe {
+            value::<T>(this).digest(&mut |piece| {
+                (api().DigestAddStringBuffer)(digest, piece.as_ptr().cast(), piece.len());
+            });
+            (api().DigestEndSequence)(digest);
+        }
+    });
+}
+
+unsafe extern "C" fn free<T: Value>(this: *mut c_void) {
+    // SAFETY: as above; the server forgets it.
+    guarded((), || drop(unsafe { Box::from_raw(this.cast::<T>()) }));
+}
+
+/// Bytes that are given back in the time of one small value; from 64 of these on, `UNLINK` does it in the background.
+const EFFORT: u64 = 64 << 10;
+
+unsafe extern "C" fn free_effort<T: Value>(_: *mut Str, this: *const c_void) -> usize {
+    // SAFETY: as above.
+    guarded(1, || (1 + unsafe { value::<T>(this) }.bytes() / EFFORT) as usize)
+}
+
+unsafe extern "C" fn copy<T: Value>(_: *mut Str, _: *mut Str, this: *const c_void) -> *mut c_void {
+    guarded(null_mut(), || {
+        // SAFETY: as above.
+        let copy = unsafe { value::<T>(this) }.copy();
+        copy.map_or(null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
+    })
+}
+
+/// Moves what the server holds; the bits behind it are few large pieces, which leave no gaps worth a copy.
+unsafe extern "C" fn defrag<T: Value>(
+    ctx: *mut DefragCtx,
+    _: *mut Str,
+    this: *mut *mut c_void,
+) -> c_int {
+    const { assert!(align_of::<T>() <= 16, "its memory is the server's as it is") };
+    // SAFETY: the server copies the bytes to a better place, or answers null; a value may be moved.
+    unsafe {
+        let moved = (api().DefragAlloc)(ctx, *this);
+        if !moved.is_null() {
+            *this = moved;
+        }
+    }
+    0
+}
