@@ -8,6 +8,7 @@ mod bench;
 mod check;
 mod library;
 mod portable;
+mod redis;
 mod test;
 
 use std::process::ExitCode;
@@ -27,7 +28,8 @@ struct Arguments {
 enum Chore {
     /// Formatting, lints, docs, links, dependencies, and every other workspace: locked and compiling.
     Check(check::Arguments),
-    /// The tests of library, engine, command line and documentation, then the golden files read by a Python script.
+    /// The tests of library, engine, command line and documentation, then the golden files read by a Python script;
+    /// or those of one more front end.
     Test(test::Arguments),
     /// The library for other processors and systems, tested in emulators or built. Needs cross compilers.
     Portable(portable::Arguments),

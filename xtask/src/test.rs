@@ -1,14 +1,18 @@
 //! `cargo x test`: the libraries, the engine, the command line, the Rust code in the pages, and the golden files read by a
-//! Python script.
+//! Python script. `cargo x test redis`: the module for Redis and Valkey, with the servers that it needs.
 
 use anyhow::Result;
 
+use crate::redis;
 use xtask::python::READER;
 use xtask::run::{self, cargo, target};
 
 /// How much to test.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
+    /// Run the tests of one more front end instead.
+    #[arg(value_enum)]
+    door: Option<Door>,
     /// Also run what takes minutes: long statistics, every cap with every number of threads, hundreds of kills.
     #[arg(long)]
     full: bool,
@@ -18,7 +22,21 @@ pub(crate) struct Arguments {
     target_cpu: Option<String>,
 }
 
+/// A front end with tests of its own.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Door {
+    /// The module, in Redis 7.0, Redis 8.2 and Valkey 8.1.
+    Redis,
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    match arguments.door {
+        Some(Door::Redis) => redis::run(arguments.full),
+        None => libraries(arguments),
+    }
+}
+
+fn libraries(arguments: &Arguments) -> Result<()> {
     let mut tests = cargo(&["test", "--quiet", "--locked"]);
     let crates =
         ["umbel", "umbel-foreign", "umbel-advice", "umbel-sets", "umbel-cli", "xtask-pages"];

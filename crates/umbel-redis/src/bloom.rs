@@ -405,13 +405,12 @@ fn debug(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     })
 }
 
-const NOT_NUMERIC: Refusal = Refusal::Words("ERR Second argument must be numeric");
-
 /// `BF.SCANDUMP key iterator`
 fn scandump(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, iterator] = arguments else { return Err(Refusal::Arity) };
     look(context, *key, |Bloom(filter)| {
-        let iterator = iterator.integer().ok_or(NOT_NUMERIC)?;
+        let iterator =
+            iterator.integer().ok_or(Refusal::Words("Second argument must be numeric"))?;
         context.reply_array(2);
         if iterator == 0 {
             context.reply_integer(1);
@@ -437,7 +436,8 @@ fn scandump(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 fn loadchunk(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, iterator, data] = arguments else { return Err(Refusal::Arity) };
     const BAD: Refusal = Refusal::Words("ERR received bad data");
-    let iterator = iterator.integer().ok_or(NOT_NUMERIC)?;
+    let iterator =
+        iterator.integer().ok_or(Refusal::Words("ERR Second argument must be numeric"))?;
     let data = data.bytes();
     let mut opened = context.key_for_writing(*key);
     match opened.get::<Bloom>() {
