@@ -136,12 +136,12 @@ pub use bits::{Block, Blocks};
 #[cfg(feature = "std")]
 pub use bits::{MappedBlocks, MappedFile};
 pub use error::{FieldError, OutOfMemory};
-#[cfg(feature = "std")]
-pub use filter::Shared;
 pub use filter::{
     AnyFilter, Attributes, Blocked, Bloomier, BuildError, Cascade, Classic, Coded, Counting,
     Estimate, Filter, InsertError, MergeError, Receipt, RowError, Scalable, Sliced, Stable, Window,
 };
+#[cfg(feature = "std")]
+pub use filter::{Loader, Shared};
 pub use format::{FileError, KeyDescription};
 pub use hash::{
     Algorithm, ByHash, Hash64, Hashing, Key, KeyHash, KeyHasher, Prehashed, Scheme, SchemeError,

@@ -4,6 +4,8 @@ use core::fmt;
 #[cfg(feature = "std")]
 use std::io::{self, Read, Write};
 
+#[cfg(feature = "std")]
+use super::Loader;
 use super::attributes::AttributesCore;
 use super::bloom::BloomCore;
 use super::bloomier::BloomierCore;
@@ -312,6 +314,25 @@ impl AnyFilter {
     }
 }
 
+#[cfg(feature = "std")]
+impl AnyFilter {
+    /// Reads an umbel file that arrives in pieces; `unlock` is as in [`read`](Self::read).
+    pub fn loader<U: Unlock>(unlock: U) -> Loader<U> {
+        Loader::new(unlock, layout)
+    }
+}
+
+#[cfg(feature = "std")]
+impl<U: Unlock> Loader<U> {
+    /// Returns the filter, once all of its file has arrived.
+    ///
+    /// # Errors
+    /// As [`AnyFilter::read`].
+    pub fn finish(self) -> Result<AnyFilter<Blocks, U::Hasher>, FileError> {
+        AnyFilter::open(self.finish_parts()?)
+    }
+}
+
 impl<'a> AnyFilter<&'a [Block]> {
     /// Borrows a filter from the bytes of an umbel file, without copying.
     ///
@@ -478,6 +499,20 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
     #[cfg(feature = "std")]
     pub fn write(&self, out: impl Write) -> io::Result<()> {
         of_any!(self, filter => filter.write(out))
+    }
+
+    /// Returns the length of its umbel file in bytes.
+    pub fn file_length(&self) -> u64 {
+        of_any!(self, filter => filter.header().file_length().expect("there are fewer than 2⁶⁴"))
+    }
+
+    /// Returns at most `most` bytes of its umbel file from `offset` on; none past the end.
+    ///
+    /// Cost: copying the bytes; for the checksums at the end, one pass over all bits. If the filter changes between two
+    /// parts, they do not fit together, and the checksums show it.
+    #[cfg(feature = "std")]
+    pub fn file_part(&self, offset: u64, most: usize) -> Vec<u8> {
+        of_any!(self, filter => filter.file_part(offset, most))
     }
 
     /// Returns the umbel file as bytes.

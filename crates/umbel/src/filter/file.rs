@@ -108,6 +108,6 @@ pub(super) fn checked<U: Unlock>(
     Ok((layout, unlock.unlock(scheme)?, description))
 }
 
-fn zeroed(layout: &[u64]) -> Result<Vec<Blocks>, OutOfMemory> {
+pub(super) fn zeroed(layout: &[u64]) -> Result<Vec<Blocks>, OutOfMemory> {
     layout.iter().map(|&bytes| Blocks::zeroed(bytes / bits::BLOCK_BYTES)).collect()
 }

@@ -10,6 +10,8 @@ use super::core::{
     Core, Failure, GROUP, InsertCore, MakeCore, Merge, MergeCore, Outcome, RemoveCore,
 };
 use super::file::{self, Opened};
+#[cfg(feature = "std")]
+use super::load::Cut;
 use super::{MergeError, Receipt};
 use crate::bits::{self, AHEAD, Block, Blocks};
 use crate::error::OutOfMemory;
@@ -280,6 +282,25 @@ impl<C: Core, H: Hashing> Filter<C, H> {
             writer.write(bytemuck::cast_slice(blocks))?;
         }
         writer.finish()
+    }
+
+    /// As [`AnyFilter::file_part`](super::AnyFilter::file_part).
+    #[cfg(feature = "std")]
+    pub(super) fn file_part(&self, offset: u64, most: usize) -> Vec<u8> {
+        let header = self.header();
+        let length = header.file_length().expect("there are fewer than 2⁶⁴");
+        let end = offset.saturating_add(most as u64).min(length);
+        let mut cut = Cut::new(offset.min(end)..end);
+        if end > header.payload().end as u64 {
+            // The checksums are of all that comes before.
+            Infallible::outcome(self.put(&mut cut));
+        } else {
+            let blocks = self.blocks().map(bytemuck::cast_slice);
+            for bytes in core::iter::once(header.bytes()).chain(blocks) {
+                Infallible::outcome(format::Sink::put(&mut &mut cut, bytes));
+            }
+        }
+        cut.bytes
     }
 
     pub(super) fn header(&self) -> Header {

@@ -18,6 +18,8 @@ mod error;
 mod file;
 mod generic;
 #[cfg(feature = "std")]
+mod load;
+#[cfg(feature = "std")]
 mod parallel;
 mod receipt;
 mod scalable;
@@ -45,6 +47,8 @@ pub use core::{Core, Failure, InsertCore, MakeCore, MergeCore, Outcome, RemoveCo
 pub use counting::{Counting, CountingCore};
 pub use error::{BuildError, InsertError, MergeError, Names, RowError};
 pub use generic::Filter;
+#[cfg(feature = "std")]
+pub use load::Loader;
 pub use receipt::{Fact, Figure, Part, Receipt};
 pub use scalable::{Link, Scalable, ScalableCore};
 #[cfg(feature = "std")]

@@ -86,7 +86,7 @@ impl Header {
     /// at most.
     ///
     /// In version 1 a kind whose headers all have one length has its checksum there whatever `header_length` says.
-    pub(super) fn declared_length(bytes: &[u8]) -> usize {
+    pub(crate) fn declared_length(bytes: &[u8]) -> usize {
         let Some(start) = bytes.first_chunk::<{ Self::LENGTH }>() else { return Self::LENGTH };
         let version = u16::from_le_bytes([start[8], start[9]]);
         let kind = Kind::from_id(u16::from_le_bytes([start[10], start[11]]));

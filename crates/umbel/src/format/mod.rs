@@ -51,6 +51,14 @@ fn checksum(bytes: &[u8], seed: u64) -> u64 {
     XxHash3_64::oneshot_with_seed(seed, bytes)
 }
 
+/// Returns the bytes of the whole file that begins with `start`, which must hold the header: 128 KiB are always enough.
+///
+/// # Errors
+/// As [`AnyFilter::read`](crate::AnyFilter::read), of the header.
+pub fn length_of(start: &[u8]) -> Result<u64, FileError> {
+    Header::parse(start)?.file_length()
+}
+
 /// Returns the bytes of a whole file with a header of `header` bytes and a payload of `payload`; `None` if it would
 /// pass 2⁶⁴.
 ///

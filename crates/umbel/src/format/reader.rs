@@ -37,6 +37,11 @@ impl<R: Read> Reader<R> {
         Ok(Self { source, header: Header::parse(&bytes)? })
     }
 
+    /// Continues after a header that was read and checked.
+    pub(crate) fn of(source: R, header: Header) -> Self {
+        Self { source, header }
+    }
+
     /// Returns the header.
     pub fn header(&self) -> &Header {
         &self.header
@@ -144,6 +149,16 @@ impl<R: Read> Payload<R> {
         let mut stored = vec![0; 8 * self.sums.len() + 8];
         self.reader.fill(&mut stored, &mut self.found)?;
         check_sums(&self.sums, &stored, &self.reader.header)
+    }
+
+    /// What it is read from.
+    pub(crate) fn source(&self) -> &R {
+        &self.reader.source
+    }
+
+    /// As [`source`](Self::source), to put more there.
+    pub(crate) fn source_mut(&mut self) -> &mut R {
+        &mut self.reader.source
     }
 
     fn end(&self) -> u64 {

@@ -2,7 +2,7 @@
 
 use core::hash::Hasher;
 
-use super::{KeyHash, KeyHasher, Prehashed};
+use super::{KeyHash, KeyHasher, Prehashed, Scheme};
 use crate::prelude::*;
 
 /// A type whose values are keys of filters that hash by `H`.
@@ -77,7 +77,7 @@ macro_rules! hashes {
     )*};
 }
 
-hashes!(KeyHasher, Prehashed);
+hashes!(KeyHasher, Prehashed, Scheme);
 
 /// A 64-bit hash computed by the caller, converted by [`KeyHash::from_u64`]: a key of [`Prehashed`] filters.
 ///

@@ -183,7 +183,7 @@ mod sealed {
 /// |---|---|---|
 /// | `None`, `Some(&secret)` | [`KeyHasher`] | keys, in a filter that is not keyed or is |
 /// | [`Prehashed`] | [`Prehashed`] | hashes computed by the caller |
-/// | [`Sealed`] | [`Scheme`] | any file: receipts, merges, copies; no keys |
+/// | [`Sealed`] | [`Scheme`] | any file: receipts, merges, copies; keys only as [`KeyHash`] |
 pub trait Unlock {
     /// The hasher of the opened filter.
     type Hasher: Hashing;

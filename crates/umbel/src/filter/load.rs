@@ -1,0 +1,313 @@
+//! Files in pieces: a filter that is read as its file comes in, and any part of the file that a filter would be.
+
+use super::file::{self, Opened};
+use crate::bits::{Block, Blocks};
+use crate::format::{self, FileError, Header, KeyDescription, Payload, Reader, Sink};
+use crate::hash::Unlock;
+use crate::prelude::*;
+
+/// The bytes of a range of a file that is written.
+pub(super) struct Cut {
+    pub(super) at: u64,
+    pub(super) range: core::ops::Range<u64>,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Cut {
+    pub(super) fn new(range: core::ops::Range<u64>) -> Self {
+        let bytes = Vec::with_capacity((range.end - range.start) as usize);
+        Self { at: 0, range, bytes }
+    }
+}
+
+impl Sink for &mut Cut {
+    type Error = core::convert::Infallible;
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Self::Error> {
+        let length = bytes.len() as u64;
+        let within = |place: u64| place.saturating_sub(self.at).min(length) as usize;
+        let kept = within(self.range.start)..within(self.range.end);
+        self.bytes.extend_from_slice(&bytes[kept]);
+        self.at += length;
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
+/// An umbel file that comes in pieces of any size, for a filter of any kind: [`AnyFilter::loader`](super::AnyFilter::loader).
+///
+/// Bytes go where they will stay as they come, so that no step takes longer than its piece. Nothing can be asked before
+/// [`finish`](Self::finish) has found every checksum right.
+///
+/// ```
+/// use umbel::{AnyFilter, Blocked};
+///
+/// let mut seen = Blocked::new(100_000, 0.01)?;
+/// seen.insert("key");
+/// let mut loader = AnyFilter::loader(None);
+/// for piece in seen.to_bytes().chunks(1000) {
+///     loader.push(piece)?;
+/// }
+/// assert!(loader.finish()?.contains("key"));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+pub struct Loader<U: Unlock> {
+    unlock: Option<U>,
+    layout: fn(&Header) -> Result<Vec<u64>, FileError>,
+    state: State<U::Hasher>,
+    loaded: u64,
+}
+
+enum State<H> {
+    Header(Vec<u8>),
+    Payload(Box<Loading<H>>),
+}
+
+struct Loading<H> {
+    header: Header,
+    hasher: H,
+    description: KeyDescription,
+    parts: Vec<Blocks>,
+    /// The part that comes, and how much of it there is.
+    part: usize,
+    filled: usize,
+    payload: Payload<Queue>,
+}
+
+/// Bytes that came and were not read yet.
+#[derive(Default)]
+struct Queue {
+    bytes: Vec<u8>,
+    read: usize,
+}
+
+impl Queue {
+    fn left(&self) -> &[u8] {
+        &self.bytes[self.read..]
+    }
+}
+
+impl std::io::Read for Queue {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let count = out.len().min(self.left().len());
+        out[..count].copy_from_slice(&self.left()[..count]);
+        self.read += count;
+        if self.read == self.bytes.len() {
+            self.bytes.clear();
+            self.read = 0;
+        }
+        Ok(count)
+    }
+}
+
+impl<U: Unlock> Loader<U> {
+    pub(super) fn new(unlock: U, layout: fn(&Header) -> Result<Vec<u64>, FileError>) -> Self {
+        Self { unlock: Some(unlock), layout, state: State::Header(Vec::new()), loaded: 0 }
+    }
+
+    /// Bytes that came.
+    pub fn loaded(&self) -> u64 {
+        self.loaded
+    }
+
+    /// Bytes of the whole file, once its header is there.
+    pub fn length(&self) -> Option<u64> {
+        match &self.state {
+            State::Header(_) => None,
+            State::Payload(loading) => loading.header.file_length().ok(),
+        }
+    }
+
+    /// Whether the whole file is there.
+    pub fn is_whole(&self) -> bool {
+        self.length() == Some(self.loaded)
+    }
+
+    /// Takes the next bytes. When those of the header are there, the memory of the filter is asked for.
+    ///
+    /// # Errors
+    /// As [`AnyFilter::read`](super::AnyFilter::read), of the header and the length; the loader is then of no more use.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+        self.loaded += bytes.len() as u64;
+        match &mut self.state {
+            State::Payload(loading) => loading.push(bytes, self.loaded),
+            State::Header(header) => {
+                header.extend_from_slice(bytes);
+                let length = Header::declared_length(header);
+                if header.len() < length {
+                    // What is no header is refused at its first bytes.
+                    let start = header.len().min(format::MAGIC.len());
+                    if header[..start] != format::MAGIC[..start] {
+                        return Err(FileError::NotUmbel { found: header[..start].to_vec() });
+                    }
+                    return Ok(());
+                }
+                let rest = header.split_off(length);
+                let parsed = Header::parse(header)?;
+                let unlock = self.unlock.take().expect("asked for once");
+                let declared = parsed.file_length()?;
+                let (layout, hasher, description) =
+                    file::checked(&parsed, declared, unlock, self.layout)?;
+                let mut loading = Box::new(Loading {
+                    parts: file::zeroed(&layout)?,
+                    payload: Reader::of(Queue::default(), parsed.clone()).payload(),
+                    header: parsed,
+                    hasher,
+                    description,
+                    part: 0,
+                    filled: 0,
+                });
+                let pushed = loading.push(&rest, self.loaded);
+                self.state = State::Payload(loading);
+                pushed
+            }
+        }
+    }
+
+    /// All bytes that came, in pieces: what makes another loader one like this.
+    pub fn pieces(&self) -> Vec<&[u8]> {
+        match &self.state {
+            State::Header(header) => vec![header],
+            State::Payload(loading) => {
+                let whole = loading.parts[..loading.part].iter().map(|part| &part[..]);
+                let mut pieces = vec![loading.header.bytes()];
+                pieces.extend(whole.map(bytemuck::cast_slice::<Block, u8>));
+                if let Some(part) = loading.parts.get(loading.part) {
+                    pieces.push(&bytemuck::cast_slice::<Block, u8>(part)[..loading.filled]);
+                }
+                pieces.push(loading.payload.source().left());
+                pieces
+            }
+        }
+    }
+
+    pub(super) fn finish_parts(self) -> Result<Opened<Blocks, U::Hasher>, FileError> {
+        let (expected, found) = (self.length(), self.loaded);
+        match self.state {
+            State::Payload(loading) if expected == Some(found) => {
+                let Loading { header, hasher, description, parts, payload, .. } = *loading;
+                payload.finish()?;
+                Ok(Opened { header, hasher, description, parts })
+            }
+            _ => {
+                let expected = expected.unwrap_or(Header::LENGTH as u64);
+                Err(FileError::Length { expected, found })
+            }
+        }
+    }
+}
+
+impl<U: Unlock> core::fmt::Debug for Loader<U> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Loader").field("loaded", &self.loaded).finish_non_exhaustive()
+    }
+}
+
+impl<H> Loading<H> {
+    fn push(&mut self, bytes: &[u8], loaded: u64) -> Result<(), FileError> {
+        let expected = self.header.file_length()?;
+        if loaded > expected {
+            return Err(FileError::Length { expected, found: loaded });
+        }
+        self.payload.source_mut().bytes.extend_from_slice(bytes);
+        while let Some(part) = self.parts.get_mut(self.part) {
+            let part: &mut [u8] = bytemuck::cast_slice_mut(part);
+            let count = (part.len() - self.filled).min(self.payload.source().left().len());
+            self.payload.read(&mut part[self.filled..][..count])?;
+            self.filled += count;
+            if self.filled < part.len() {
+                break;
+            }
+            (self.part, self.filled) = (self.part + 1, 0);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AnyFilter, KeyHasher, Kind, Plan, Sealed};
+
+    fn filled(kind: Kind) -> AnyFilter {
+        let plan = Plan::for_keys(kind, 200_000, 0.001).unwrap();
+        let keys: Vec<u64> = (0..1000).collect();
+        AnyFilter::build(&plan, &keys, KeyHasher::default()).unwrap()
+    }
+
+    #[test]
+    fn files_come_in_pieces_of_any_size() {
+        for kind in [Kind::Blocked, Kind::Counting, Kind::Scalable, Kind::Window, Kind::Bloomier] {
+            let filter = filled(kind);
+            let file = filter.to_bytes();
+            for size in [1, 63, 64, 127, 128, 1000, 65_536, 1 << 20, file.len()] {
+                if size < 63 && kind != Kind::Bloomier {
+                    continue;
+                }
+                let mut loader = AnyFilter::loader(None);
+                for piece in file.chunks(size) {
+                    assert!(!loader.is_whole());
+                    loader.push(piece).unwrap();
+                    if size > 60_000 {
+                        assert_eq!(loader.pieces().concat(), file[..loader.loaded() as usize]);
+                    }
+                }
+                assert!(loader.is_whole() && loader.length() == Some(file.len() as u64));
+                assert!(loader.finish().unwrap().to_bytes() == file, "{kind} by {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn files_go_out_in_pieces_of_any_size() {
+        for kind in [Kind::Classic, Kind::Scalable, Kind::Bloomier] {
+            let filter = filled(kind);
+            let file = filter.to_bytes();
+            assert_eq!(filter.file_length(), file.len() as u64);
+            for size in [97, 1000, 100_000, 1 << 20, file.len() + 9] {
+                let (mut at, mut pieces) = (0, Vec::new());
+                // Every piece of a few, and the last ones of many small ones.
+                if size < 1000 {
+                    at = file.len() as u64 - 5 * size as u64;
+                    pieces.extend_from_slice(&file[..at as usize]);
+                }
+                loop {
+                    let piece = filter.file_part(at, size);
+                    if piece.is_empty() {
+                        break;
+                    }
+                    at += piece.len() as u64;
+                    pieces.extend(piece);
+                }
+                assert!(pieces == file, "{kind} by {size}");
+            }
+            assert!(filter.file_part(u64::MAX, 10).is_empty());
+        }
+    }
+
+    #[test]
+    fn damage_is_refused_where_it_is_seen() {
+        let file = filled(Kind::Blocked).to_bytes();
+        let load = |file: &[u8]| {
+            let mut loader = AnyFilter::loader(Sealed);
+            file.chunks(10_000).try_for_each(|piece| loader.push(piece))?;
+            loader.finish().map(drop)
+        };
+        assert!(load(&file).is_ok());
+        assert!(matches!(load(&file[..file.len() - 1]), Err(FileError::Length { .. })));
+        assert!(matches!(load(&[&file[..], &[0]].concat()), Err(FileError::Length { .. })));
+        assert!(matches!(load(&file[..50]), Err(FileError::Length { .. })));
+        let damaged = |at: usize| {
+            let mut file = file.clone();
+            file[at] ^= 1;
+            load(&file)
+        };
+        assert!(matches!(damaged(0), Err(FileError::NotUmbel { .. })));
+        assert!(matches!(damaged(100), Err(FileError::HeaderDamaged)));
+        assert!(matches!(damaged(100_000), Err(FileError::PayloadDamaged { .. })));
+        assert!(matches!(damaged(file.len() - 1), Err(FileError::ChecksumsDamaged)));
+    }
+}
