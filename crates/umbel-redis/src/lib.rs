@@ -1,6 +1,6 @@
-//! A module for Redis and Valkey: RedisBloom's commands `BF.*` and `CF.*` over umbel's filters.
+//! A module for Redis and Valkey: RedisBloom's commands `BF.*` and `CF.*`, and `UM.*` for umbel's own filters.
 //!
-//! The same library loads into Redis 7.0 and later and Valkey 8. Filters are those of `umbel-foreign`, byte for byte as
+//! The same library loads into Redis 7.0 and later and Valkey 8. Filters of the first two are those of `umbel-foreign`, byte for byte as
 //! RedisBloom has them, so that dumps, snapshots and replicas go both ways; this crate holds no bits and no formulas.
 //!
 //! | module | what it alone knows |
@@ -8,14 +8,17 @@
 //! | `server` | the server's functions; all unsafe code |
 //! | `values` | types of values: snapshots, the append-only file, copies |
 //! | `settings` | configuration, and what fits into memory |
-//! | `bloom`, `cuckoo` | commands: syntax, answers, errors |
+//! | `secrets` | secrets of keyed filters |
+//! | `bloom`, `cuckoo`, `um` | commands: syntax, answers, errors; of `um` also its values |
 
 mod bloom;
 mod cuckoo;
 // The server's interface is C's.
+mod secrets;
 #[allow(unsafe_code)]
 mod server;
 mod settings;
+mod um;
 mod values;
 
 use std::ffi::c_int;
@@ -52,9 +55,11 @@ fn register(module: &Registration, arguments: &[String]) -> Result<(), Refused> 
     umbel::Blocks::keep_on_heap();
     module.value::<values::Bloom>()?;
     module.value::<values::Cuckoo>()?;
+    module.value::<um::Umbel>()?;
     module.category(c"bloom");
     module.category(c"cuckoo");
-    bloom::COMMANDS.iter().chain(&cuckoo::COMMANDS).try_for_each(|spec| module.command(spec))?;
+    let commands = bloom::COMMANDS.iter().chain(&cuckoo::COMMANDS).chain(&um::COMMANDS);
+    commands.into_iter().try_for_each(|spec| module.command(spec))?;
     settings::register(module, arguments)
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+use crate::secrets;
 use crate::server::{Context, Refused, Registration, Setting};
 
 /// The largest capacity of a new filter.
@@ -106,6 +107,7 @@ static NUMBERS: [Setting; 7] = numbers! {
 pub(crate) fn register(module: &Registration, arguments: &[String]) -> Result<(), Refused> {
     module.setting(&ERROR_RATE)?;
     NUMBERS.iter().try_for_each(|setting| module.setting(setting))?;
+    module.own_setting(&secrets::FILES)?;
     module.bytes_setting(c"object-limit", &OBJECT_LIMIT)?;
     module.load_settings()?;
     for pair in arguments.chunks(2) {

@@ -201,6 +201,7 @@ functions! {
         fn RegisterNumericConfig(*mut Ctx, *const c_char, c_longlong, c_uint, c_longlong, c_longlong, GetNumber, SetNumber, *const c_void, *mut c_void) -> c_int;
         fn LoadConfigs(*mut Ctx) -> c_int;
         fn GetServerVersion() -> c_int;
+        fn Milliseconds() -> c_longlong;
         fn GetContextFlags(*mut Ctx) -> c_int;
         fn Log(*mut Ctx, *const c_char, *const c_char; ...);
         fn LogIOError(*mut Io, *const c_char, *const c_char; ...);
@@ -212,6 +213,7 @@ functions! {
         fn ReplyWithArray(*mut Ctx, c_long) -> c_int;
         fn ReplyWithMap(*mut Ctx, c_long) -> c_int;
         fn ReplyWithBool(*mut Ctx, c_int) -> c_int;
+        fn ReplyWithDouble(*mut Ctx, c_double) -> c_int;
         fn ReplyWithNull(*mut Ctx) -> c_int;
         fn OpenKey(*mut Ctx, *mut Str, c_int) -> *mut KeyHandle;
         fn CloseKey(*mut KeyHandle);

@@ -216,28 +216,46 @@ impl Context {
 
     /// A command goes to replicas and the append-only file, before the one in progress.
     pub(crate) fn replicate_also(&self, command: &CStr, key: Argument<'_>, arguments: &[String]) {
-        let arguments: Vec<CString> = arguments.iter().map(|argument| text(argument)).collect();
-        let mut pointers: Vec<*const std::ffi::c_char> =
-            arguments.iter().map(|argument| argument.as_ptr()).collect();
-        assert!(pointers.len() <= 7, "as many as the format below has");
-        pointers.resize(7, std::ptr::null());
-        let format = CString::new(format!("s{}", "c".repeat(arguments.len()))).expect("letters");
-        // SAFETY: the format tells the types: the key, and as many texts; the server looks at no more than it names.
+        // SAFETY: a context and an argument of the command in progress; the format tells the types: a string, a vector of
+        // strings and their number, which the server retains where it keeps them.
+        unsafe {
+            let create = |word: &String| {
+                (api().CreateString)(std::ptr::null_mut(), word.as_ptr().cast(), word.len())
+            };
+            let words: Vec<*mut Str> = arguments.iter().map(create).collect();
+            let format = c"sv".as_ptr();
+            let (command, count) = (command.as_ptr(), words.len());
+            (api().Replicate)(self.raw, command, format, key.raw, words.as_ptr(), count);
+            words.into_iter().for_each(|word| (api().FreeString)(std::ptr::null_mut(), word));
+        }
+    }
+
+    /// `COMMAND key number item...` goes there in place of the one in progress.
+    pub(crate) fn replicate_items(
+        &self,
+        command: &CStr,
+        key: Argument<'_>,
+        number: u64,
+        items: &[Argument<'_>],
+    ) {
+        // SAFETY: as above, with a number; an argument is a pointer to a string and nothing else.
         unsafe {
             (api().Replicate)(
                 self.raw,
                 command.as_ptr(),
-                format.as_ptr(),
+                c"slv".as_ptr(),
                 key.raw,
-                pointers[0],
-                pointers[1],
-                pointers[2],
-                pointers[3],
-                pointers[4],
-                pointers[5],
-                pointers[6],
+                number as std::ffi::c_longlong,
+                items.as_ptr().cast::<*mut Str>(),
+                items.len(),
             );
         }
+    }
+
+    /// Milliseconds since 1970.
+    pub(crate) fn milliseconds(&self) -> u64 {
+        // SAFETY: it may always be called.
+        unsafe { (api().Milliseconds)() }.unsigned_abs()
     }
 
     /// An event about a key, for those who listen.
@@ -288,6 +306,11 @@ impl Context {
     pub(crate) fn reply_integer(&self, number: i64) {
         // SAFETY: as above.
         unsafe { (api().ReplyWithLongLong)(self.raw, number) };
+    }
+
+    pub(crate) fn reply_number(&self, number: f64) {
+        // SAFETY: as above.
+        unsafe { (api().ReplyWithDouble)(self.raw, number) };
     }
 
     /// A count; no larger than what the protocol counts.

@@ -1,6 +1,6 @@
 //! What the server is told when it loads the module: types, commands, settings.
 
-use std::ffi::{CStr, c_int, c_longlong, c_void};
+use std::ffi::{CStr, c_int, c_longlong, c_uint, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -31,6 +31,8 @@ pub(crate) struct CommandSpec {
     pub(crate) category: &'static str,
     /// Whether it is in the category `fast`.
     pub(crate) is_fast: bool,
+    /// Index of its last key, the first being 1; -1 for all arguments.
+    pub(crate) last_key: c_int,
     /// Whether a client may keep its answer.
     pub(crate) is_cacheable: bool,
     pub(crate) summary: &'static CStr,
@@ -45,8 +47,12 @@ impl CommandSpec {
         category: &'static str,
         summary: &'static CStr,
     ) -> Self {
-        let (is_fast, is_cacheable) = (false, true);
-        Self { name, function, arity, access, category, is_fast, is_cacheable, summary }
+        let (is_fast, is_cacheable, last_key) = (false, true, 1);
+        Self { name, function, arity, access, category, is_fast, last_key, is_cacheable, summary }
+    }
+
+    pub(crate) const fn many_keys(self) -> Self {
+        Self { last_key: -1, ..self }
     }
 
     pub(crate) const fn fast(self) -> Self {
@@ -129,7 +135,7 @@ impl Registration {
                 begin_search_type: api::SEARCH_INDEX,
                 begin_search: BeginSearch { index: 1 },
                 find_keys_type: api::FIND_RANGE,
-                find_keys: [0, 1, 0],
+                find_keys: [if spec.last_key < 0 { -1 } else { 0 }, 1, 0],
             },
             // The last one has no way to begin.
             KeySpec {
@@ -155,8 +161,15 @@ impl Registration {
         let name = spec.name.as_ptr();
         // SAFETY: as above; the server copies the information.
         unsafe {
-            let created =
-                (api().CreateCommand)(self.ctx, name, spec.function, flags.as_ptr(), 1, 1, 1);
+            let created = (api().CreateCommand)(
+                self.ctx,
+                name,
+                spec.function,
+                flags.as_ptr(),
+                1,
+                spec.last_key,
+                1,
+            );
             done(created)?;
             let command = (api().GetCommand)(self.ctx, name);
             done((api().SetCommandInfo)(command, &raw const info))?;
@@ -174,11 +187,21 @@ impl Registration {
 
     /// A setting that is a text: without the module's name in front where the server allows that.
     pub(crate) fn setting(&self, setting: &'static Setting) -> Result<(), Refused> {
+        // SAFETY: as above.
+        let version = unsafe { (api().GetServerVersion)() };
+        // SAFETY: as above. Redis 8 has names of modules' settings as they are; Valkey, of other versions, has not.
+        let unprefixed = version >= 0x0008_0000 && !unsafe { api::is_valkey(self.ctx) };
+        self.named(setting, if unprefixed { api::CONFIG_UNPREFIXED } else { 0 })
+    }
+
+    /// A setting that is a text, with the module's name in front.
+    pub(crate) fn own_setting(&self, setting: &'static Setting) -> Result<(), Refused> {
+        self.named(setting, 0)
+    }
+
+    fn named(&self, setting: &'static Setting, flags: c_uint) -> Result<(), Refused> {
         // SAFETY: as above; the setting outlives the server's use of it.
         unsafe {
-            // Redis 8 has names of modules' settings as they are; Valkey has other versions, and none.
-            let unprefixed = (api().GetServerVersion)() >= 0x0008_0000 && !api::is_valkey(self.ctx);
-            let flags = if unprefixed { api::CONFIG_UNPREFIXED } else { 0 };
             done((api().RegisterStringConfig)(
                 self.ctx,
                 setting.name.as_ptr(),
