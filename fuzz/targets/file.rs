@@ -138,6 +138,15 @@ impl Given {
         let copied = memory::within(bound, || AnyFilter::from_bytes(anywhere, unlock));
         let view = memory::within(bound, || AnyFilter::view(bytes, unlock));
         let askew = memory::within(bound, || AnyFilter::view(anywhere, unlock));
+        // In pieces, unless the header asks for the memory of more than there is.
+        if umbel::format::length_of(bytes).is_ok_and(|declared| declared <= length) {
+            let loaded = memory::within(bound + 2 * bytes.len(), || loaded(bytes, unlock));
+            match (&loaded, &copied) {
+                (Ok(loaded), Ok(copied)) => assert!(loaded == copied, "loaded otherwise"),
+                (Err(_), Err(_)) => {}
+                _ => panic!("{loaded:?} is loaded, {copied:?} copied"),
+            }
+        }
         match (read, copied, view, askew) {
             (Ok(read), Ok(copied), Ok(view), Err(FileError::Misaligned)) => {
                 assert!(read == copied && read == view, "{read:?} is read otherwise");
@@ -176,6 +185,14 @@ impl Given {
             (opened, fits) => panic!("{opened:?} is opened, its scheme {fits:?}"),
         }
     }
+}
+
+/// The filter of a file that comes in pieces.
+fn loaded<U: Unlock>(bytes: &[u8], unlock: U) -> Result<AnyFilter<Blocks, U::Hasher>, FileError> {
+    let mut loader = AnyFilter::loader(unlock);
+    let size = 1 + XxHash3_64::oneshot(bytes) as usize % 500;
+    bytes.chunks(size).try_for_each(|piece| loader.push(piece))?;
+    loader.finish()
 }
 
 /// A filter of keys or rows, hashed by umbel.

@@ -308,7 +308,7 @@ fn mexists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         context,
         items,
         match opened.get::<Bloom>() {
-            Found::Value(Bloom(filter)) => Some(filter),
+            Found::Value(Bloom(filter)) => Some(&*filter),
             Found::Missing | Found::Other => None,
         },
     );

@@ -314,7 +314,7 @@ fn mexists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         context,
         items,
         match opened.get::<Cuckoo>() {
-            Found::Value(Cuckoo(filter)) => Some(filter),
+            Found::Value(Cuckoo(filter)) => Some(&*filter),
             Found::Missing | Found::Other => None,
         },
     );

@@ -9,7 +9,7 @@
 //! | `values` | types of values: snapshots, the append-only file, copies |
 //! | `settings` | configuration, and what fits into memory |
 //! | `secrets` | secrets of keyed filters |
-//! | `bloom`, `cuckoo`, `um` | commands: syntax, answers, errors; of `um` also its values |
+//! | `bloom`, `cuckoo`, `um` | commands: syntax, answers, errors |
 
 mod bloom;
 mod cuckoo;
@@ -55,7 +55,7 @@ fn register(module: &Registration, arguments: &[String]) -> Result<(), Refused> 
     umbel::Blocks::keep_on_heap();
     module.value::<values::Bloom>()?;
     module.value::<values::Cuckoo>()?;
-    module.value::<um::Umbel>()?;
+    module.value::<values::Umbel>()?;
     module.category(c"bloom");
     module.category(c"cuckoo");
     let commands = bloom::COMMANDS.iter().chain(&cuckoo::COMMANDS).chain(&um::COMMANDS);
@@ -67,7 +67,7 @@ fn register(module: &Registration, arguments: &[String]) -> Result<(), Refused> 
 const BATCH: usize = 64;
 
 /// Answers for each item whether the filter has it; what is no filter has nothing.
-fn reply_found(context: &Context, items: &[Argument<'_>], filter: Option<&mut impl ForeignFilter>) {
+fn reply_found(context: &Context, items: &[Argument<'_>], filter: Option<&impl ForeignFilter>) {
     context.reply_array(items.len());
     let Some(filter) = filter else {
         items.iter().for_each(|_| context.reply_bool(false));

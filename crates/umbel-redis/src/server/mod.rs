@@ -266,7 +266,7 @@ impl Context {
         };
     }
 
-    /// A whole number of the server's information about its memory, and a text.
+    /// What `read` makes of the server's information about its memory.
     pub(crate) fn memory_info<T>(&self, read: impl FnOnce(&MemoryInfo) -> T) -> T {
         // SAFETY: the information lives until it is freed, below.
         unsafe {

@@ -128,25 +128,27 @@ impl Registration {
             Access::Update => (c"write", api::KEY_RW | api::KEY_ACCESS | api::KEY_UPDATE),
             Access::Delete => (c"write fast", api::KEY_RW | api::KEY_DELETE),
         };
-        let specs = [
-            KeySpec {
-                notes: null(),
-                flags: key,
-                begin_search_type: api::SEARCH_INDEX,
-                begin_search: BeginSearch { index: 1 },
-                find_keys_type: api::FIND_RANGE,
-                find_keys: [if spec.last_key < 0 { -1 } else { 0 }, 1, 0],
-            },
-            // The last one has no way to begin.
-            KeySpec {
-                notes: null(),
-                flags: 0,
-                begin_search_type: 0,
-                begin_search: BeginSearch { keyword: (null(), 0) },
-                find_keys_type: 0,
-                find_keys: [0; 3],
-            },
-        ];
+        let keys = |flags, first, last| KeySpec {
+            notes: null(),
+            flags,
+            begin_search_type: api::SEARCH_INDEX,
+            begin_search: BeginSearch { index: first },
+            find_keys_type: api::FIND_RANGE,
+            find_keys: [last, 1, 0],
+        };
+        // The last one has no way to begin.
+        let end = KeySpec {
+            notes: null(),
+            flags: 0,
+            begin_search_type: 0,
+            begin_search: BeginSearch { keyword: (null(), 0) },
+            find_keys_type: 0,
+            find_keys: [0; 3],
+        };
+        // Further keys are looked at alone.
+        let further =
+            if spec.last_key < 0 { keys(api::KEY_RO | api::KEY_ACCESS, 2, -1) } else { end };
+        let specs = [keys(key, 1, 0), further, end];
         let info = CommandInfo {
             version: &raw const api::INFO_VERSION_OF_MODULE,
             summary: spec.summary.as_ptr(),

@@ -126,7 +126,8 @@ impl<U: Unlock> Loader<U> {
         self.length() == Some(self.loaded)
     }
 
-    /// Takes the next bytes. When those of the header are there, the memory of the filter is asked for.
+    /// Takes the next bytes. When those of the header are there, the memory that it declares is asked for: where bytes
+    /// come from elsewhere, compare [`format::length_of`](crate::format::length_of) with what there is first.
     ///
     /// # Errors
     /// As [`AnyFilter::read`](super::AnyFilter::read), of the header and the length; the loader is then of no more use.

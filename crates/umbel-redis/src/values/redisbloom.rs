@@ -1,4 +1,4 @@
-//! The types of values, as RedisBloom saves them: a snapshot of either loads in the other.
+//! Values as RedisBloom saves them: a snapshot of either loads in the other.
 
 use std::ffi::{CStr, c_int};
 

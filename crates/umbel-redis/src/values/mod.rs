@@ -1,0 +1,7 @@
+//! The types of values: what the server saves, copies and frees.
+
+mod redisbloom;
+mod umbel;
+
+pub(crate) use redisbloom::{Bloom, Cuckoo};
+pub(crate) use umbel::{Filter, PART, Umbel};

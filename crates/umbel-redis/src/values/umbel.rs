@@ -1,0 +1,112 @@
+//! Values that are umbel's own filters, saved as umbel files.
+
+use std::ffi::CStr;
+
+use umbel::{AnyFilter, Blocks, Loader, Scheme, Sealed};
+
+use crate::server::{Fields, Rewrite, ServerType, Value};
+
+/// Bytes of a part that `UM.DUMP` gives, as many as RedisBloom's chunks have.
+pub(crate) const PART: usize = 16 << 20;
+
+/// A filter of any kind. It is kept without its secret, which only those need who hash keys.
+pub(crate) type Filter = AnyFilter<Blocks, Scheme>;
+
+/// A filter, one that is coming in, or both: the one that comes replaces the one that is there.
+pub(crate) struct Umbel {
+    pub(crate) filter: Option<Filter>,
+    pub(crate) loader: Option<Loader<Sealed>>,
+}
+
+static UMBEL: ServerType = ServerType::new();
+
+/// Pieces of a snapshot, as long as they say together.
+fn save_pieces<P: AsRef<[u8]>>(fields: &mut Fields, pieces: impl Iterator<Item = P>, length: u64) {
+    fields.save_unsigned(length);
+    pieces.filter(|piece| !piece.as_ref().is_empty()).for_each(|piece| {
+        piece.as_ref().chunks(PART).for_each(|piece| fields.save_string(piece));
+    });
+}
+
+fn load_pieces(fields: &mut Fields) -> Result<Option<Loader<Sealed>>, String> {
+    let length = fields.unsigned()?;
+    if length == 0 {
+        return Ok(None);
+    }
+    let mut loader = AnyFilter::loader(Sealed);
+    while loader.loaded() < length {
+        let before = loader.loaded();
+        fields.string(|piece| loader.push(piece))?.map_err(|error| error.to_string())?;
+        if loader.loaded() == before {
+            return Err("an empty piece".to_owned());
+        }
+    }
+    Ok(Some(loader))
+}
+
+/// A filter's file in parts.
+fn parts(filter: &Filter) -> impl Iterator<Item = Vec<u8>> {
+    let mut offset = 0;
+    std::iter::from_fn(move || {
+        let part = filter.file_part(offset, PART);
+        offset += part.len() as u64;
+        (!part.is_empty()).then_some(part)
+    })
+}
+
+impl Value for Umbel {
+    const NAME: &'static CStr = c"umbelfltr";
+    const VERSION: i32 = 1;
+
+    fn server_type() -> &'static ServerType {
+        &UMBEL
+    }
+
+    fn load(fields: &mut Fields, _: i32) -> Result<Self, String> {
+        let filter = load_pieces(fields)?.map(Loader::finish).transpose();
+        let filter = filter.map_err(|error| error.to_string())?;
+        Ok(Self { filter, loader: load_pieces(fields)? })
+    }
+
+    fn save(&self, fields: &mut Fields) {
+        let Self { filter, loader } = self;
+        let length = filter.as_ref().map_or(0, Filter::file_length);
+        save_pieces(fields, filter.iter().flat_map(parts), length);
+        let loaded = loader.as_ref().map_or(0, Loader::loaded);
+        save_pieces(fields, loader.iter().flat_map(Loader::pieces), loaded);
+    }
+
+    fn rewrite(&self, rewrite: &Rewrite) {
+        let Self { filter, loader } = self;
+        let mut offset = 0;
+        for part in filter.iter().flat_map(parts) {
+            rewrite.chunk(c"UM.LOAD", offset, &part);
+            offset += part.len() as u64;
+        }
+        let mut offset = 0;
+        for part in loader.iter().flat_map(Loader::pieces).flat_map(|piece| piece.chunks(PART)) {
+            rewrite.chunk(c"UM.LOAD", offset, part);
+            offset += part.len() as u64;
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        let Self { filter, loader } = self;
+        let loading = loader.as_ref().and_then(Loader::length).unwrap_or(0);
+        filter.as_ref().map_or(0, AnyFilter::bytes) + loading + size_of::<Self>() as u64
+    }
+
+    fn digest(&self, add: &mut dyn FnMut(&[u8])) {
+        self.filter.iter().flat_map(parts).for_each(|part| add(&part));
+        self.loader.iter().flat_map(Loader::pieces).for_each(add);
+    }
+
+    fn copy(&self) -> Option<Self> {
+        let filter = self.filter.as_ref().map(AnyFilter::try_clone).transpose().ok()?;
+        let mut loader = self.loader.as_ref().map(|_| AnyFilter::loader(Sealed));
+        if let (Some(from), Some(to)) = (&self.loader, &mut loader) {
+            from.pieces().into_iter().try_for_each(|piece| to.push(piece)).ok()?;
+        }
+        Some(Self { filter, loader })
+    }
+}
