@@ -205,7 +205,7 @@ impl Format {
         )
     }
 
-    /// Whether two filters have a union. Cuckoo filters keep as many copies of a key as were added, and have none.
+    /// Returns whether two filters have a union. Cuckoo filters count copies of a key, so they have none.
     pub const fn joins(self) -> bool {
         !matches!(self, Self::RedisBloomCuckoo)
     }

@@ -21,7 +21,7 @@ pub struct Parameters {
     pub growth: Option<u32>,
     /// Slots of a bucket, of cuckoo filters.
     pub bucket_size: Option<u32>,
-    /// Fingerprints that are moved at most for one key, of cuckoo filters.
+    /// The most fingerprints moved for one key, of cuckoo filters.
     pub max_iterations: Option<u32>,
     /// Salts, one for each probe.
     pub salts: Vec<Vec<u8>>,

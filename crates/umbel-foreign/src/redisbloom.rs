@@ -67,20 +67,20 @@ pub struct RedisBloom<S = Bytes> {
     limit: u64,
 }
 
-/// What a header says of a link.
+/// The fields of a link in a header.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
     /// Bits of its array, 8 a byte.
     pub bits: u64,
-    /// Keys added to it.
+    /// Keys added to the link.
     pub items: u64,
-    /// The error it was made for.
+    /// Its planned error rate.
     pub error: f64,
     /// Bits for each entry.
     pub bits_per_entry: f64,
     /// Probes a key.
     pub hashes: u32,
-    /// Keys it was made for.
+    /// Its planned number of keys.
     pub entries: u64,
     /// The logarithm of the bits that are used, of old filters; 0 for all bits.
     pub n2: u8,
@@ -137,7 +137,7 @@ impl Link {
         Some(Self { bits, items: 0, error, bits_per_entry, hashes, entries, n2 })
     }
 
-    /// Bytes of its array.
+    /// Returns the bytes of its array.
     pub fn bytes(&self) -> u64 {
         self.bits / 8
     }
@@ -185,7 +185,7 @@ impl Link {
         Ok(link)
     }
 
-    /// Refuses what no link of an array of `bytes` bytes says of itself.
+    /// Returns an error for fields that no link with an array of `bytes` bytes has.
     fn check(&self, bytes: u64) -> Result<(), Error> {
         let Self { bits, error, bits_per_entry, hashes, n2, .. } = *self;
         let whole = bits > 0 && bytes.checked_mul(8) == Some(bits);
@@ -198,7 +198,7 @@ impl Link {
         check(FORMAT, "n2", n2, right, "the logarithm of no more than the bits")
     }
 
-    /// Refuses bits that no key sets, in a piece of the array that starts at the byte `at`.
+    /// Returns an error if a piece of the array, which starts at the byte `at`, has bits that no key sets.
     fn check_piece(&self, at: u64, piece: &[u8]) -> Result<(), Error> {
         let used = self.modulus().saturating_sub(at.saturating_mul(8)).min(8 * piece.len() as u64);
         let clear = self.n2 == 0 || padding_is_clear(piece, used);
@@ -282,11 +282,11 @@ impl RedisBloom {
         Self::decode(Format::RedisBloom, Bytes::copy_of(&content, 0)?, &Parameters::default())
     }
 
-    /// The filter of a header chunk, with no key in it yet: [`load`](Self::load) takes the data chunks.
+    /// Creates the filter of a header chunk, without keys; [`load`](Self::load) adds the data chunks.
     ///
     /// # Errors
-    /// [`Error::Field`], [`Error::Length`] for what `BF.LOADCHUNK` refuses; [`Error::GrowthLimit`] where its arrays
-    /// have more than `limit` bytes; [`Error::OutOfMemory`].
+    /// [`Error::Field`] or [`Error::Length`] for everything that `BF.LOADCHUNK` refuses; [`Error::GrowthLimit`] if the
+    /// filter would have more than `limit` bytes; [`Error::OutOfMemory`].
     pub fn from_header(header: &[u8], limit: u64) -> Result<Self, Error> {
         let mut reader = Reader::new(FORMAT, header);
         let Head { options, growth, links } = Head::decode(&mut reader)?;
@@ -300,10 +300,10 @@ impl RedisBloom {
         Self::of(options, growth, links, arrays)
     }
 
-    /// The filter of these links and their arrays, as a server's snapshot has them.
+    /// Creates a filter from its links and their arrays, as a server's snapshot has them.
     ///
     /// # Errors
-    /// [`Error::Field`] for what [`from_header`](Self::from_header) and [`load`](Self::load) refuse.
+    /// [`Error::Field`] for everything that [`from_header`](Self::from_header) and [`load`](Self::load) refuse.
     pub fn from_links(
         items: u64,
         options: u32,
@@ -325,11 +325,11 @@ impl RedisBloom {
         Ok(Self { options, growth, links, content, starts: Vec::new(), arrays, limit: u64::MAX })
     }
 
-    /// A data chunk with the iterator that `BF.SCANDUMP` gave with it.
+    /// Loads a data chunk with the iterator that `BF.SCANDUMP` returned with it.
     ///
     /// # Errors
-    /// [`Error::Field`] of the iterator where no link is, and of bits that no key sets; [`Error::Length`] of a chunk that
-    /// goes beyond its link. The filter is then as it was.
+    /// [`Error::Field`] if no link belongs to the iterator, or for bits that no key sets; [`Error::Length`] if the chunk goes
+    /// beyond its link. The filter is unchanged then.
     pub fn load(&mut self, iterator: u64, chunk: &[u8]) -> Result<(), Error> {
         let length = chunk.len() as u64;
         let wrong = |expected| refuse(FORMAT, "iterator", iterator, expected);
@@ -356,8 +356,8 @@ impl RedisBloom {
         }
     }
 
-    /// Adds many keys in their order, cache misses overlapped: `answer` gets what [`insert`](ForeignInsert::insert)
-    /// gives for each, and ends it with false.
+    /// Adds many keys in order with overlapped cache misses. `answer` gets the result of
+    /// [`insert`](ForeignInsert::insert) for each key, and stops by returning false.
     pub fn insert_each(
         &mut self,
         keys: &[&[u8]],
@@ -453,13 +453,13 @@ impl RedisBloom {
     }
 }
 
-/// An array of this many bytes, all clear.
+/// Allocates an array of zeros.
 fn zeroed(bytes: u64) -> Result<Bytes, Error> {
     let len = usize::try_from(bytes).map_err(|_| Error::OutOfMemory { bytes })?;
     Bytes::zeroed(len, 0)
 }
 
-/// What a header says, checked.
+/// The checked fields of a header.
 struct Head {
     options: u32,
     growth: u32,
@@ -478,7 +478,7 @@ impl Head {
         Ok(head)
     }
 
-    /// Refuses what no chain with so many items says of itself; links are checked each by itself.
+    /// Returns an error for fields that no chain with this number of items has. Links have checks of their own.
     fn check(&self, items: u64) -> Result<(), Error> {
         check(FORMAT, "links", self.links.len(), !self.links.is_empty(), "at least 1")?;
         let known = NOROUND | ENTRIES_IS_BITS | FORCE64 | NO_SCALING;
@@ -536,38 +536,38 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
         }
     }
 
-    /// The arrays of its links, oldest first.
+    /// Returns the arrays of its links, oldest first.
     pub fn arrays(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.links.len()).map(|i| self.array(i))
     }
 
-    /// Its links, oldest first; at least one.
+    /// Returns its links, oldest first; at least one.
     pub fn links(&self) -> &[Link] {
         &self.links
     }
 
-    /// How many times the entries of a link the next one has.
+    /// Returns the factor by which the next link has more entries.
     pub fn growth(&self) -> u32 {
         self.growth
     }
 
-    /// Its options: 1 for sizes that are not rounded up to a power of two, 4 for hashes of 64 bits, 8 for one that does
-    /// not [grow](Self::grows).
+    /// Returns its options: 1 if sizes are not rounded up to a power of two, 4 for hashes of 64 bits, 8 if it does not
+    /// [grow](Self::grows).
     pub fn options(&self) -> u32 {
         self.options
     }
 
-    /// Whether links are added; of one made as `NONSCALING` none are.
+    /// Returns whether the filter grows; one made as `NONSCALING` does not.
     pub fn grows(&self) -> bool {
         self.options & NO_SCALING == 0
     }
 
-    /// Keys that its links were made for.
+    /// Returns the planned keys of all links.
     pub fn capacity(&self) -> u64 {
         self.links.iter().fold(0, |keys, link| keys.saturating_add(link.entries))
     }
 
-    /// The header chunk.
+    /// Returns the header chunk.
     pub fn header(&self) -> Vec<u8> {
         let mut head = self.items().to_le_bytes().to_vec();
         let words = [self.links.len() as u32, self.options, self.growth];
@@ -588,15 +588,16 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
         None
     }
 
-    /// The data chunk from the byte `offset` of all arrays laid end to end: what `BF.SCANDUMP` gives for the iterator
-    /// `offset + 1`. `None` at the end.
+    /// Returns the data chunk from the byte `offset` of all arrays, laid end to end: what `BF.SCANDUMP` returns for the
+    /// iterator `offset + 1`. `None` at the end.
     pub fn chunk(&self, offset: u64) -> Option<&[u8]> {
         let (i, at) = self.place(offset)?;
         let rest = &self.array(i)[at as usize..];
         Some(&rest[..rest.len().min(MOST_CHUNK)])
     }
 
-    /// The dump: what `BF.SCANDUMP` gives and `BF.LOADCHUNK` takes, iterator and chunk, the header first.
+    /// Returns the dump: the pairs of iterator and chunk that `BF.SCANDUMP` returns and `BF.LOADCHUNK` accepts, the
+    /// header first.
     pub fn chunks(&self) -> impl Iterator<Item = (u64, Cow<'_, [u8]>)> {
         let mut offset = 0;
         let data = iter::from_fn(move || {
@@ -607,7 +608,7 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
         iter::once((1, Cow::Owned(self.header()))).chain(data)
     }
 
-    /// The items added, as RedisBloom counts them.
+    /// Returns the items added, as RedisBloom counts them.
     pub fn items(&self) -> u64 {
         self.links.iter().fold(0, |items, link| items.saturating_add(link.items))
     }
@@ -622,7 +623,7 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
         (first.into(), murmur2(first, key).into())
     }
 
-    /// Asks for the cache lines that decide about a key.
+    /// Prefetches the cache lines of a key.
     #[inline]
     fn ask(&self, hash: (u64, u64)) {
         for (i, link) in self.links.iter().enumerate() {

@@ -15,12 +15,12 @@
 //! first bucket = h mod buckets        other bucket = (h xor fingerprint · 0x5bd1e995) mod buckets
 //! ```
 //!
-//! A key is added as often as it comes, and deleted once at a time; who deletes what was never added takes another
-//! key with the same fingerprint away.
+//! Every addition of a key uses a slot, and every deletion frees one. Deleting a key that was never added can remove
+//! another key with the same fingerprint.
 //!
 //! B. Fan, D. G. Andersen, M. Kaminsky, M. D. Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom", 2014,
-//! <https://doi.org/10.1145/2674005.2674994>. The system departs from it: a filter that is full gets another one
-//! behind it, and the new one is a power of two buckets as large.
+//! <https://doi.org/10.1145/2674005.2674994>. RedisBloom differs: a full filter gets another sub-filter, whose
+//! number of buckets is a power of two times that of the one before.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -40,10 +40,10 @@ use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters,
 const FORMAT: Format = Format::RedisBloomCuckoo;
 
 const HEAD: usize = 38;
-/// Sub-filters that a file may have; the most that the system can be told to make.
+/// The most sub-filters in a file, which is the most that RedisBloom can be configured to make.
 const MOST_FILTERS: u64 = 1 << 16;
 const FINGERPRINTS: u64 = 255;
-/// What a fingerprint is multiplied by for the way to its other bucket: part of the format.
+/// The factor of a fingerprint on the way to its other bucket: part of the format.
 const OTHER: u64 = 0x5bd1_e995;
 
 const USUAL_CAPACITY: u64 = 1024;
@@ -56,7 +56,7 @@ const MOST_BUCKET_SIZE: u32 = 255;
 const MOST_ITERATIONS: u32 = 65_535;
 const MOST_GROWTH: u32 = 32_768;
 
-/// A share of deletions above which [`RedisBloomCuckoo::delete`] compacts: 1 in 10 items.
+/// [`RedisBloomCuckoo::delete`] compacts when deletions exceed 1 in 10 items.
 const DELETES: u64 = 10;
 
 /// A cuckoo filter of RedisBloom: one or more sub-filters.
@@ -83,16 +83,16 @@ pub struct RedisBloomCuckoo<S = Bytes> {
     read: usize,
     /// The slots of all other sub-filters.
     arrays: Vec<Bytes>,
-    /// Bytes that it may take while it grows.
+    /// The limit in bytes while it grows.
     limit: u64,
-    /// Sub-filters that it may have.
+    /// The limit of sub-filters.
     most_filters: u64,
 }
 
-/// What a header says.
+/// The fields of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Keys in it: additions less deletions.
+    /// Keys in the filter: additions minus deletions.
     pub items: u64,
     /// Buckets of the first sub-filter, a power of two.
     pub buckets: u64,
@@ -102,9 +102,9 @@ pub struct Head {
     pub filters: u64,
     /// Slots of a bucket, 1 to 255.
     pub bucket_size: u16,
-    /// Fingerprints that are moved at most before a sub-filter counts as full.
+    /// The most fingerprints moved for one key before a sub-filter counts as full.
     pub max_iterations: u16,
-    /// How many times the buckets of a sub-filter the next one has, a power of two; 0 for no next one.
+    /// The buckets of a sub-filter over those of the one before, a power of two; 0 if the filter does not grow.
     pub growth: u16,
 }
 
@@ -132,7 +132,7 @@ impl Head {
         Ok(head)
     }
 
-    /// Refuses what no filter says of itself.
+    /// Returns an error for fields that no filter has.
     fn check(&self) -> Result<(), Error> {
         let Self { buckets, filters, bucket_size, max_iterations, growth, .. } = *self;
         let right = buckets.is_power_of_two();
@@ -165,13 +165,13 @@ impl Head {
         self.buckets_of(i)?.checked_mul(self.bucket_size.into())
     }
 
-    /// Slots of all sub-filters; the most there are where 64 bits do not count them.
+    /// Slots of all sub-filters, saturating.
     fn all_slots(&self) -> u64 {
         (0..self.filters).fold(0u64, |sum, i| sum.saturating_add(self.slots(i).unwrap_or(u64::MAX)))
     }
 }
 
-/// Where a key may be: its fingerprint, and a value whose rest by the buckets is a bucket, for each of two.
+/// Where a key may be: its fingerprint, and two values that modulo the number of buckets are its buckets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Hash {
     fingerprint: u8,
@@ -187,13 +187,13 @@ impl Hash {
     }
 }
 
-/// From a bucket of a fingerprint to its other one, and back.
+/// Maps a bucket of a fingerprint to its other one, and back.
 #[inline]
 fn other(bucket: u64, fingerprint: u8) -> u64 {
     bucket ^ (u64::from(fingerprint) * OTHER)
 }
 
-/// The slots of one sub-filter, looked at.
+/// A view of the slots of one sub-filter.
 #[derive(Clone, Copy)]
 struct Slots<'a> {
     slots: &'a [u8],
@@ -231,8 +231,8 @@ impl<'a> Slots<'a> {
         self.slots.iter().map(|slot| u64::from(*slot != 0)).sum()
     }
 
-    /// The chance that a key never added passes: the pairs of fingerprint and bucket that do, among all. Exact, for the
-    /// number of fingerprints is odd and that of buckets a power of two, so that one hash gives every pair alike.
+    /// The chance that an absent key passes: the share of pairs of fingerprint and bucket that do. It is exact, because
+    /// the number of fingerprints is odd and that of buckets a power of two, so all pairs are equally likely.
     fn rate(&self) -> f64 {
         let mut pairs = 0u64;
         for bucket in 0..=self.mask {
@@ -252,7 +252,7 @@ impl<'a> Slots<'a> {
 }
 
 impl RedisBloomCuckoo {
-    /// An empty filter as `CF.RESERVE` makes it: `keys` (1024) is its capacity, `bucket_size` (2), `max_iterations` (20),
+    /// Creates an empty filter as `CF.RESERVE` does: `keys` (1024) is its capacity, `bucket_size` (2), `max_iterations` (20),
     /// `growth` (1) its expansion, rounded up to a power of two.
     ///
     /// # Errors
@@ -262,10 +262,10 @@ impl RedisBloomCuckoo {
         Self::from_header(&plan.head, u64::MAX)
     }
 
-    /// What [`new`](Self::new) would make.
+    /// Plans what [`new`](Self::new) would make.
     ///
     /// # Errors
-    /// As there, without the memory.
+    /// As [`new`](Self::new), except for memory.
     pub fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         given.check(format)?;
         let refuse = |name, found: u32, expected| Parameters::refuse(format, name, found, expected);
@@ -304,11 +304,11 @@ impl RedisBloomCuckoo {
         Ok(plan.warn(capacity > MOST_CAPACITY, warning))
     }
 
-    /// The filter of a header chunk, with no key in it yet: [`load`](Self::load) takes the data chunks.
+    /// Creates the filter of a header chunk, without keys; [`load`](Self::load) adds the data chunks.
     ///
     /// # Errors
-    /// [`Error::Field`], [`Error::Length`] for what is no header; [`Error::GrowthLimit`] where the slots are more than
-    /// `limit`; [`Error::OutOfMemory`].
+    /// [`Error::Field`] or [`Error::Length`] if it is no header; [`Error::GrowthLimit`] if the filter would have more than
+    /// `limit` bytes; [`Error::OutOfMemory`].
     pub fn from_header(header: &[u8], limit: u64) -> Result<Self, Error> {
         let mut reader = Reader::new(FORMAT, header);
         let head = Head::decode(&mut reader)?;
@@ -321,11 +321,11 @@ impl RedisBloomCuckoo {
         Self::of(head, arrays.collect::<Result<_, _>>()?)
     }
 
-    /// The filter of these fields and sub-filters, as a server's snapshot has them.
+    /// Creates a filter from its fields and sub-filters, as a server's snapshot has them.
     ///
     /// # Errors
-    /// [`Error::Field`] for what [`from_header`](Self::from_header) refuses; [`Error::Length`] of a sub-filter that has
-    /// not the slots that follow from its place.
+    /// [`Error::Field`] for everything that [`from_header`](Self::from_header) refuses; [`Error::Length`] if a sub-filter
+    /// does not have the number of slots that follows from its place.
     pub fn from_filters(head: Head, arrays: Vec<Bytes>) -> Result<Self, Error> {
         head.check()?;
         check(
@@ -350,11 +350,11 @@ impl RedisBloomCuckoo {
         Ok(Self { head, content, read: 0, arrays, limit, most_filters })
     }
 
-    /// The filter of a dump, from its pairs of iterator and chunk in the order of `CF.SCANDUMP`.
+    /// Reads a dump from its pairs of iterator and chunk in the order of `CF.SCANDUMP`.
     ///
     /// # Errors
-    /// As [`from_header`](Self::from_header) and [`load`](Self::load); [`Error::Field`] when a chunk is missing or out
-    /// of order.
+    /// As [`from_header`](Self::from_header) and [`load`](Self::load); [`Error::Field`] if a chunk is missing or out of
+    /// order.
     pub fn from_chunks<'c>(
         chunks: impl IntoIterator<Item = (u64, &'c [u8])>,
     ) -> Result<Self, Error> {
@@ -379,11 +379,11 @@ impl RedisBloomCuckoo {
         Ok(filter)
     }
 
-    /// A data chunk with the iterator that `CF.SCANDUMP` gave with it.
+    /// Loads a data chunk with the iterator that `CF.SCANDUMP` returned with it.
     ///
     /// # Errors
-    /// [`Error::Field`] of the iterator where no slot is; [`Error::Length`] of a chunk that goes beyond its sub-filter.
-    /// The filter is then as it was.
+    /// [`Error::Field`] if no slot belongs to the iterator; [`Error::Length`] if the chunk goes beyond its sub-filter. The
+    /// filter is unchanged then.
     pub fn load(&mut self, iterator: u64, chunk: &[u8]) -> Result<(), Error> {
         let length = chunk.len() as u64;
         let wrong = |expected| refuse(FORMAT, "iterator", iterator, expected);
@@ -398,7 +398,7 @@ impl RedisBloomCuckoo {
         Ok(())
     }
 
-    /// A filter keeps copies of a key apart, so two filters have no union.
+    /// Returns an error: a cuckoo filter counts copies of a key, so two filters have no union.
     ///
     /// # Errors
     /// Always [`Error::NoUnion`].
@@ -414,7 +414,7 @@ impl RedisBloomCuckoo {
         &mut self.arrays[i - self.read]
     }
 
-    /// Adds a key, another time when it is there.
+    /// Adds a key, also if it is there already.
     ///
     /// # Errors
     /// As [`insert`](ForeignInsert::insert).
@@ -438,7 +438,7 @@ impl RedisBloomCuckoo {
         Ok(())
     }
 
-    /// Adds a key unless it may be there; true when it was added.
+    /// Adds a key unless it may be there already. Returns true if it was added.
     ///
     /// # Errors
     /// As [`insert`](ForeignInsert::insert).
@@ -450,8 +450,8 @@ impl RedisBloomCuckoo {
         Ok(true)
     }
 
-    /// Moves fingerprints of a sub-filter to their other buckets until one is free for this one; when that takes more
-    /// moves than it may, all are moved back.
+    /// Moves fingerprints of a sub-filter to their other buckets until there is room for this one. If that takes too many
+    /// moves, moves all of them back and returns false.
     fn kick(&mut self, i: usize, hash: Hash) -> bool {
         let size = usize::from(self.head.bucket_size);
         let (moves, mask) = (self.head.max_iterations, self.slots(i).mask);
@@ -476,12 +476,12 @@ impl RedisBloomCuckoo {
         false
     }
 
-    /// Sub-filters that it may have, at most and unless told 65,536: one that would need more is full.
+    /// Sets the most sub-filters, at first 65,536. A filter that would need more is full.
     pub fn set_most_filters(&mut self, filters: u64) {
         self.most_filters = filters.min(MOST_FILTERS);
     }
 
-    /// Puts an empty sub-filter behind the others.
+    /// Appends an empty sub-filter.
     fn grow(&mut self) -> Result<(), Error> {
         let full = Error::Full { format: FORMAT, keys: self.head.items };
         let head = Head { filters: self.head.filters + 1, ..self.head };
@@ -499,8 +499,7 @@ impl RedisBloomCuckoo {
         Ok(())
     }
 
-    /// Takes a key away once; false when it is certainly not there. Compacts a filter of several sub-filters in which
-    /// deletions are many.
+    /// Deletes a key once. Returns false if it is certainly not there. After many deletions, compacts the filter.
     pub fn delete(&mut self, key: &[u8]) -> bool {
         let hash = Hash::of(key);
         for i in (0..self.filters()).rev() {
@@ -517,12 +516,12 @@ impl RedisBloomCuckoo {
         false
     }
 
-    /// Moves fingerprints from newer sub-filters to older ones with room, and gives back those that are then empty.
+    /// Moves fingerprints from newer sub-filters to older ones with room, and removes those that become empty.
     pub fn compact(&mut self) {
         self.move_down(true);
     }
 
-    /// From the newest sub-filter down; unless `on`, it ends at the first that cannot be emptied.
+    /// Empties sub-filters from the newest down; unless `on`, stops at the first that cannot be emptied.
     fn move_down(&mut self, on: bool) {
         for i in (1..self.filters()).rev() {
             if !self.empty(i) && !on {
@@ -532,8 +531,8 @@ impl RedisBloomCuckoo {
         self.head.deletes = 0;
     }
 
-    /// Moves each fingerprint of a sub-filter to the first older one with room; true when it is then empty. It is
-    /// given back when it is the newest, too.
+    /// Moves each fingerprint of a sub-filter to the first older one with room. Returns true if it is empty then, and
+    /// removes it if it is also the newest.
     fn empty(&mut self, i: usize) -> bool {
         let mut is_empty = true;
         let size = usize::from(self.head.bucket_size);
@@ -571,7 +570,7 @@ fn zeroed(slots: u64) -> Result<Bytes, Error> {
 }
 
 impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
-    /// The filter that `content` holds, all of it and nothing else: the header chunk and all data chunks.
+    /// Decodes the filter that `content` holds, which must be the header chunk and all data chunks and nothing else.
     ///
     /// # Errors
     /// [`Error::Field`], [`Error::Length`]. Never panics, for any input.
@@ -583,7 +582,7 @@ impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
         Ok(Self { head, content, read, arrays: Vec::new(), limit, most_filters })
     }
 
-    /// A copy that owns its content, which can be inserted into.
+    /// Copies the filter; the copy owns its content and accepts keys.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -628,17 +627,17 @@ impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
             .any(|i| self.slots(i).find_either(hash.buckets, hash.fingerprint).is_some())
     }
 
-    /// What its header says.
+    /// Returns the fields of its header.
     pub fn head(&self) -> &Head {
         &self.head
     }
 
-    /// The slots of its sub-filters, oldest first.
+    /// Returns the slots of its sub-filters, oldest first.
     pub fn arrays(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.filters()).map(|i| self.array(i))
     }
 
-    /// How often a key may be there: the slots with its fingerprint in its buckets.
+    /// Counts how often a key may be there: the slots with its fingerprint in its buckets.
     pub fn count(&self, key: &[u8]) -> u64 {
         let Hash { fingerprint, buckets: [first, second] } = Hash::of(key);
         let mut count = 0;
@@ -653,7 +652,7 @@ impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
         count
     }
 
-    /// The header chunk.
+    /// Returns the header chunk.
     pub fn header(&self) -> [u8; HEAD] {
         self.head.encode()
     }
@@ -671,15 +670,15 @@ impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
         None
     }
 
-    /// The data chunk from the byte `offset` of all slots laid end to end: what `CF.SCANDUMP` gives for the iterator
-    /// `offset + 1`. `None` at the end.
+    /// Returns the data chunk from the byte `offset` of all slots, laid end to end: what `CF.SCANDUMP` returns for the
+    /// iterator `offset + 1`. `None` at the end.
     pub fn chunk(&self, offset: u64) -> Option<&[u8]> {
         let (i, at) = self.place(offset)?;
         let rest = &self.array(i)[at as usize..];
         Some(&rest[..rest.len().min(MOST_CHUNK)])
     }
 
-    /// The dump, iterator and chunk, the header first. (`CF.SCANDUMP` gives nothing of a filter without keys.)
+    /// Returns the dump: pairs of iterator and chunk, the header first. (`CF.SCANDUMP` returns nothing for an empty filter.)
     pub fn chunks(&self) -> impl Iterator<Item = (u64, Cow<'_, [u8]>)> {
         let mut offset = 0;
         let data = iter::from_fn(move || {
@@ -691,7 +690,7 @@ impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
     }
 }
 
-/// Keys hashed and asked for at a time.
+/// Keys hashed and prefetched at a time.
 const TOGETHER: usize = 16;
 
 impl<S: AsRef<[u8]>> ForeignFilter for RedisBloomCuckoo<S> {
@@ -735,7 +734,7 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloomCuckoo<S> {
         self.head.all_slots().saturating_add(HEAD as u64)
     }
 
-    /// Of sub-filters, `set_bits` and `fill` are about slots in use.
+    /// `set_bits` and `fill` count the slots in use, 8 bits each.
     fn receipt(&self) -> Receipt {
         let part = |i: usize| {
             let slots = self.slots(i);
@@ -772,7 +771,7 @@ impl ForeignInsert for RedisBloomCuckoo {
         self.limit = bytes;
     }
 
-    /// Inserts a key, as `CF.ADD` does: another time when it is there.
+    /// Inserts a key as `CF.ADD` does, also if it is there already.
     fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
         let key = key.bytes(FORMAT)?;
         let new = !self.holds(Hash::of(key));

@@ -84,7 +84,7 @@ def test_keys_are_taken_out_of_counting_filters(client):
     client("UM.MADD", "f", "a", "a", "b")
     assert [client("UM.DEL", "f", "a") for _ in range(3)] == [1, 1, 0]
     assert client("UM.MEXISTS", "f", "a", "b") == [0, 1]
-    assert client("UM.DEL", "b", "a").startswith("ERR no key can be taken out of a blocked filter")
+    assert client("UM.DEL", "b", "a").startswith("ERR ") and client("UM.EXISTS", "b", "a") == 0
 
 
 def test_merges(client):
@@ -113,7 +113,7 @@ def test_a_window_of_time_forgets(client):
     assert client("UM.ADDAT", "f", now - 50, "late") == [1]
     assert client("UM.ADDAT", "f", now + 600_000, "early").startswith("ERR the time is to come")
     client("UM.RESERVE", "g", 100, 0.01, "KIND", "window")
-    assert client("UM.ADDAT", "g", now, "a").startswith("ERR the window is of the last insertions")
+    assert "no clock" in client("UM.ADDAT", "g", now, "a")
 
 
 def test_a_chain_grows_as_far_as_there_is_room(client):

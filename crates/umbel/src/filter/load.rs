@@ -1,4 +1,4 @@
-//! Files in pieces: a filter that is read as its file comes in, and any part of the file that a filter would be.
+//! Files in pieces: filters that are read while their file arrives, and parts of the file that a filter would be.
 
 use super::file::{self, Opened};
 use crate::bits::{Block, Blocks};
@@ -6,7 +6,7 @@ use crate::format::{self, FileError, Header, KeyDescription, Payload, Reader, Si
 use crate::hash::Unlock;
 use crate::prelude::*;
 
-/// The bytes of a range of a file that is written.
+/// Keeps a range of the bytes of a file that is written.
 pub(super) struct Cut {
     pub(super) at: u64,
     pub(super) range: core::ops::Range<u64>,
@@ -37,10 +37,10 @@ impl Sink for &mut Cut {
     }
 }
 
-/// An umbel file that comes in pieces of any size, for a filter of any kind: [`AnyFilter::loader`](super::AnyFilter::loader).
+/// Reads an umbel file that arrives in pieces of any size: see [`AnyFilter::loader`](super::AnyFilter::loader).
 ///
-/// Bytes go where they will stay as they come, so that no step takes longer than its piece. Nothing can be asked before
-/// [`finish`](Self::finish) has found every checksum right.
+/// Each piece is stored where it belongs at once, so a step takes only as long as copying its piece. The filter can be
+/// used after [`finish`](Self::finish) has checked all checksums.
 ///
 /// ```
 /// use umbel::{AnyFilter, Blocked};
@@ -71,13 +71,13 @@ struct Loading<H> {
     hasher: H,
     description: KeyDescription,
     parts: Vec<Blocks>,
-    /// The part that comes, and how much of it there is.
+    /// The part that arrives next, and its bytes so far.
     part: usize,
     filled: usize,
     payload: Payload<Queue>,
 }
 
-/// Bytes that came and were not read yet.
+/// Bytes that arrived and were not read yet.
 #[derive(Default)]
 struct Queue {
     bytes: Vec<u8>,
@@ -108,12 +108,12 @@ impl<U: Unlock> Loader<U> {
         Self { unlock: Some(unlock), layout, state: State::Header(Vec::new()), loaded: 0 }
     }
 
-    /// Bytes that came.
+    /// Returns the number of bytes that arrived.
     pub fn loaded(&self) -> u64 {
         self.loaded
     }
 
-    /// Bytes of the whole file, once its header is there.
+    /// Returns the length of the whole file, once its header has arrived.
     pub fn length(&self) -> Option<u64> {
         match &self.state {
             State::Header(_) => None,
@@ -121,16 +121,16 @@ impl<U: Unlock> Loader<U> {
         }
     }
 
-    /// Whether the whole file is there.
+    /// Returns whether the whole file has arrived.
     pub fn is_whole(&self) -> bool {
         self.length() == Some(self.loaded)
     }
 
-    /// Takes the next bytes. When those of the header are there, the memory that it declares is asked for: where bytes
-    /// come from elsewhere, compare [`format::length_of`](crate::format::length_of) with what there is first.
+    /// Takes the next bytes. Once the header has arrived, allocates the memory that it declares; if you do not trust the
+    /// source, check [`format::length_of`](crate::format::length_of) first.
     ///
     /// # Errors
-    /// As [`AnyFilter::read`](super::AnyFilter::read), of the header and the length; the loader is then of no more use.
+    /// As [`AnyFilter::read`](super::AnyFilter::read), for the header and the length; the loader cannot go on then.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         self.loaded += bytes.len() as u64;
         match &mut self.state {
@@ -168,7 +168,7 @@ impl<U: Unlock> Loader<U> {
         }
     }
 
-    /// All bytes that came, in pieces: what makes another loader one like this.
+    /// Returns all bytes that arrived, in pieces; another loader that gets them is equal to this one.
     pub fn pieces(&self) -> Vec<&[u8]> {
         match &self.state {
             State::Header(header) => vec![header],
