@@ -3,9 +3,7 @@
 //! This file maps verbs to work and results to exit codes: 0 done or found, 1 nothing found, 2 error.
 
 mod args;
-mod atomic;
 mod columns;
-mod compression;
 mod filters;
 mod formats;
 mod help;
@@ -14,7 +12,6 @@ mod journal;
 mod lines;
 mod machine;
 mod named;
-mod numbers;
 mod output;
 mod pictures;
 mod report;
@@ -25,6 +22,7 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
+use umbel_files::{atomic, compression, numbers};
 
 use args::{Cli, Verb};
 

@@ -14,13 +14,15 @@ use anyhow::{Context, Result, bail};
 
 /// What to do about a file that already exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Existing {
+pub enum Existing {
+    /// Refuse to write.
     Keep,
+    /// Replace it.
     Replace,
 }
 
 /// Refuses a target that exists and must be kept, or cannot be made: before the work, not after it.
-pub(crate) fn check_target(path: &Path, existing: Existing) -> Result<()> {
+pub fn check_target(path: &Path, existing: Existing) -> Result<()> {
     // A link stands for its target; one without a target counts as a file itself.
     match fs::metadata(path).or_else(|_| fs::symlink_metadata(path)) {
         Ok(meta) if meta.is_dir() => bail!("{}: is a directory; name a file", path.display()),
@@ -39,12 +41,12 @@ pub(crate) fn check_target(path: &Path, existing: Existing) -> Result<()> {
 }
 
 /// Whether both are of the same file.
-pub(crate) fn is_same(left: &Metadata, right: &Metadata) -> bool {
+pub fn is_same(left: &Metadata, right: &Metadata) -> bool {
     (left.dev(), left.ino()) == (right.dev(), right.ino())
 }
 
 /// Whether both paths lead to one file, or would if it were made.
-pub(crate) fn is_same_path(left: &Path, right: &Path) -> bool {
+pub fn is_same_path(left: &Path, right: &Path) -> bool {
     match (fs::metadata(left), fs::metadata(right)) {
         (Ok(left), Ok(right)) => is_same(&left, &right),
         _ => left == right,
@@ -59,7 +61,7 @@ fn folder(path: &Path) -> &Path {
 ///
 /// A target that is no regular file, such as a pipe or /dev/null, is written to as it is. Gives the file
 /// written; one that replaced another is locked as long as it is open.
-pub(crate) fn write(
+pub fn write(
     path: &Path,
     existing: Existing,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,

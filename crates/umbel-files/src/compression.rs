@@ -9,11 +9,16 @@ use crate::numbers::Size;
 
 /// How bytes are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Compression {
+pub enum Compression {
+    /// RFC 1952.
     Gzip,
+    /// Zstandard, RFC 8878.
     Zstd,
+    /// The .xz file format.
     Xz,
+    /// Of bzip2.
     Bzip2,
+    /// Frames of LZ4.
     Lz4,
 }
 
@@ -71,7 +76,7 @@ fn told(start: &[u8]) -> Told {
 }
 
 /// How what starts with these bytes is compressed, if it is; `read_at` gives some of its bytes from an offset on.
-pub(crate) fn of_start(
+pub fn of_start(
     mut read_at: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
 ) -> io::Result<Option<Compression>> {
     let mut start = [0; LONGEST];
@@ -92,7 +97,7 @@ pub(crate) fn of_start(
 
 /// The lines in `source`: its bytes, decompressed if they are compressed, within the memory that a cap of `memory` leaves to a
 /// decoder. At first, no more of a pipe is read than needed to recognize it.
-pub(crate) fn decompressed(mut source: impl Read + 'static, memory: u64) -> Result<Box<dyn Read>> {
+pub fn decompressed(mut source: impl Read + 'static, memory: u64) -> Result<Box<dyn Read>> {
     let mut start = Vec::new();
     let compression = of_start(|bytes, _| {
         let read = source.read(bytes)?;

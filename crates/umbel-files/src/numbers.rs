@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// A number of keys: a whole number, also as 5e9, 1.5M or 1,000,000.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Keys(pub(crate) u64);
+pub struct Keys(pub u64);
 
 impl FromStr for Keys {
     type Err = String;
@@ -27,7 +27,7 @@ impl FromStr for Keys {
 
 /// A number of bytes: 4096, 64KiB, 1.5GB, 1e9. K, M, G and T alone are binary, as in sort.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bytes(pub(crate) u64);
+pub struct Bytes(pub u64);
 
 impl FromStr for Bytes {
     type Err = String;
@@ -54,7 +54,7 @@ impl FromStr for Bytes {
 
 /// A time as nanoseconds: 50, 50ns, 100us, 5ms, 1.5s.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Nanoseconds(pub(crate) f64);
+pub struct Nanoseconds(pub f64);
 
 impl FromStr for Nanoseconds {
     type Err = String;
@@ -74,7 +74,7 @@ impl FromStr for Nanoseconds {
 }
 
 /// A time: a number of seconds, or one with its unit.
-pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+pub fn seconds(text: &str) -> Result<Duration, String> {
     let time = with_unit(text).and_then(|(number, unit)| {
         let each = match unit {
             "ms" => 1e-3,
@@ -110,7 +110,7 @@ fn without_separators(number: &str) -> Option<String> {
 
 /// A false-positive probability in (0, 1): 0.01, 1e-6 or 1%.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fpp(pub(crate) f64);
+pub struct Fpp(pub f64);
 
 impl FromStr for Fpp {
     type Err = String;
@@ -125,7 +125,7 @@ impl FromStr for Fpp {
 }
 
 /// A share of a whole: from 0 to 1, or in per cent.
-pub(crate) fn share(text: &str) -> Result<f64, String> {
+pub fn share(text: &str) -> Result<f64, String> {
     fraction(text)
         .filter(|share| (0.0..=1.0).contains(share))
         .ok_or_else(|| format!("{text:?} is not a share from 0 to 1, such as 0.9 or 90%"))
@@ -140,12 +140,12 @@ fn fraction(text: &str) -> Option<f64> {
 }
 
 /// A number of threads.
-pub(crate) fn threads(text: &str) -> Result<NonZeroUsize, String> {
+pub fn threads(text: &str) -> Result<NonZeroUsize, String> {
     number(1..=1 << 16)(text).map(|threads| NonZeroUsize::new(threads).expect("at least 1"))
 }
 
 /// A parser of whole numbers in a range.
-pub(crate) fn number<T: TryFrom<u64>>(
+pub fn number<T: TryFrom<u64>>(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {
     move |text| {
@@ -162,9 +162,11 @@ pub(crate) fn number<T: TryFrom<u64>>(
 
 /// Whole numbers from the first to the last: 2..32, or one alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) first: u32,
-    pub(crate) last: u32,
+pub struct Span {
+    /// The first.
+    pub first: u32,
+    /// The last, which is not before the first.
+    pub last: u32,
 }
 
 impl FromStr for Span {
@@ -183,7 +185,7 @@ impl FromStr for Span {
 }
 
 /// A whole number, also as 5e9, 1_000_000, 1,000,000 or 1.5M: k, M, G and T are thousand, million and so on.
-pub(crate) fn whole(text: &str) -> Option<u64> {
+pub fn whole(text: &str) -> Option<u64> {
     if let Some(exact) = without_separators(text).and_then(|digits| digits.parse().ok()) {
         return Some(exact);
     }
@@ -205,7 +207,7 @@ pub(crate) fn whole(text: &str) -> Option<u64> {
 }
 
 /// Bytes for reading: three digits and a binary unit.
-pub(crate) struct Size(pub(crate) u64);
+pub struct Size(pub u64);
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -227,7 +229,7 @@ impl fmt::Display for Size {
 }
 
 /// A whole number with its digits in threes.
-pub(crate) struct Count(pub(crate) u64);
+pub struct Count(pub u64);
 
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -247,7 +249,7 @@ fn push_in_threes(text: &mut String, digits: &str) {
 }
 
 /// Words of a library, with the digits of their whole numbers in threes as [`Count`] has them.
-pub(crate) fn in_threes(words: &str) -> String {
+pub fn in_threes(words: &str) -> String {
     let mut text = String::new();
     let mut rest = words;
     while let Some(start) = rest.find(|letter: char| letter.is_ascii_digit()) {
@@ -266,7 +268,7 @@ pub(crate) fn in_threes(words: &str) -> String {
 }
 
 /// So many of something: 0 lines, 1 pass, 2 passes.
-pub(crate) fn counted(count: u64, what: &str) -> String {
+pub fn counted(count: u64, what: &str) -> String {
     let ending = match count {
         1 => "",
         _ if what.ends_with('s') => "es",
@@ -276,7 +278,7 @@ pub(crate) fn counted(count: u64, what: &str) -> String {
 }
 
 /// A rate in three digits, as a number that can be typed back.
-pub(crate) struct Rate(pub(crate) f64);
+pub struct Rate(pub f64);
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,0 +1,14 @@
+//! Files as people and programs hand them to umbel, for the command line and the Python package: compressed inputs, outputs
+//! that appear whole or not at all, and numbers as people write them.
+//!
+//! | module | what it alone knows |
+//! |---|---|
+//! | [`atomic`] | how a file takes its name only when it is complete |
+//! | [`compression`] | which format compressed bytes have, and how they are decompressed within a memory cap |
+//! | [`numbers`] | how people write and read sizes, numbers of keys, rates and times |
+//!
+//! Errors are [`anyhow::Error`]s: both callers show them to people as they are, with the path in front.
+
+pub mod atomic;
+pub mod compression;
+pub mod numbers;
