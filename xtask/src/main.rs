@@ -10,6 +10,7 @@ mod library;
 mod portable;
 mod redis;
 mod test;
+mod wheel;
 
 use std::process::ExitCode;
 

@@ -1,9 +1,9 @@
 //! `cargo x test`: the libraries, the engine, the command line, the Rust code in the pages, and the golden files read by a
-//! Python script. `cargo x test redis`: the module for Redis and Valkey, with the servers that it needs.
+//! Python script. `cargo x test python`: the Python package. `cargo x test redis`: the module for Redis and Valkey, with the servers that it needs.
 
 use anyhow::Result;
 
-use crate::redis;
+use crate::{redis, wheel};
 use xtask::python::READER;
 use xtask::run::{self, cargo, target};
 
@@ -25,12 +25,15 @@ pub(crate) struct Arguments {
 /// A front end with tests of its own.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Door {
+    /// The Python package, with NumPy, pyarrow, pandas, Polars and DuckDB.
+    Python,
     /// The module, in Redis 7.0, Redis 8.2 and Valkey 8.1.
     Redis,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match arguments.door {
+        Some(Door::Python) => wheel::run(),
         Some(Door::Redis) => redis::run(arguments.full),
         None => libraries(arguments),
     }
@@ -38,8 +41,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 fn libraries(arguments: &Arguments) -> Result<()> {
     let mut tests = cargo(&["test", "--quiet", "--locked"]);
-    let crates =
-        ["umbel", "umbel-foreign", "umbel-advice", "umbel-sets", "umbel-cli", "xtask-pages"];
+    let crates = [
+        "umbel",
+        "umbel-foreign",
+        "umbel-advice",
+        "umbel-sets",
+        "umbel-files",
+        "umbel-cli",
+        "xtask-pages",
+    ];
     for package in crates {
         tests.args(["--package", package]);
     }

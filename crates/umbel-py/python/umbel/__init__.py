@@ -1,0 +1,61 @@
+"""Bloom filters for Python, NumPy and Arrow, and exact set operations on files bigger than memory.
+
+A filter answers "have I seen this key?": no for certain, or maybe with a known error rate.
+
+>>> import umbel
+>>> seen = umbel.Bloom(1_000_000, fpp=0.01)
+>>> seen.update(["ann", "bob"])
+>>> "ann" in seen, "eve" in seen
+(True, False)
+>>> seen.contains_many(["ann", "eve"])
+[True, False]
+"""
+
+from ._plans import Plan, plan
+from ._umbel import (
+    FORMATS,
+    Attributes,
+    Bloom,
+    Bloomier,
+    Cascade,
+    Choice,
+    Coded,
+    Comparison,
+    Counting,
+    Filter,
+    Foreign,
+    Map,
+    Receipt,
+    Scalable,
+    Stable,
+    Window,
+    __version__,
+    compare,
+    from_bytes,
+    open,
+)
+
+__all__ = [
+    "FORMATS",
+    "Attributes",
+    "Bloom",
+    "Bloomier",
+    "Cascade",
+    "Choice",
+    "Coded",
+    "Comparison",
+    "Counting",
+    "Filter",
+    "Foreign",
+    "Map",
+    "Plan",
+    "Receipt",
+    "Scalable",
+    "Stable",
+    "Window",
+    "__version__",
+    "compare",
+    "from_bytes",
+    "open",
+    "plan",
+]

@@ -1,0 +1,358 @@
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any, Self, SupportsIndex, TypeAlias, TypeVar, final, overload
+
+from typing_extensions import disjoint_base
+
+# A key: its UTF-8, its bytes, or 8 little-endian bytes.
+_Key: TypeAlias = str | bytes | bytearray | memoryview | SupportsIndex
+
+# A list or another iterable of keys, a NumPy array, a pandas or Polars series, an Arrow array or chunked array.
+_Keys: TypeAlias = Any
+
+# A boolean column of the library that the keys came in; a list for Python values.
+_Answers: TypeAlias = Any
+
+_Size: TypeAlias = int | str
+_Interval: TypeAlias = tuple[float, float, float]
+_Path: TypeAlias = str | PathLike[str]
+
+__all__ = [
+    "Attributes",
+    "Bloom",
+    "Bloomier",
+    "Cascade",
+    "Choice",
+    "Coded",
+    "Comparison",
+    "Counting",
+    "FORMATS",
+    "Filter",
+    "Foreign",
+    "Map",
+    "Mask",
+    "Receipt",
+    "Scalable",
+    "Stable",
+    "Window",
+    "__version__",
+    "_plan",
+    "compare",
+    "from_bytes",
+    "open",
+]
+
+_T = TypeVar("_T")
+
+FORMATS: list[str]
+__version__: str
+
+@disjoint_base
+class Filter:
+    @property
+    def kind(self) -> str: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def description(self) -> list[tuple[str, str]]: ...
+    def describe(self, entries: Sequence[tuple[str, str]]) -> None: ...
+    def __contains__(self, key: object, /) -> bool: ...
+    def __len__(self) -> int: ...
+    def __bool__(self) -> bool: ...
+    def __or__(self, other: Filter, /) -> Self: ...
+    def __ror__(self, other: Filter, /) -> Self: ...
+    def __and__(self, other: Filter, /) -> Self: ...
+    def __rand__(self, other: Filter, /) -> Self: ...
+    def __ior__(self, other: Filter, /) -> Self: ...
+    def __iand__(self, other: Filter, /) -> Self: ...
+    def __le__(self, other: Filter, /) -> bool: ...
+    def __lt__(self, other: Filter, /) -> bool: ...
+    def __ge__(self, other: Filter, /) -> bool: ...
+    def __gt__(self, other: Filter, /) -> bool: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, memo: Any) -> Self: ...
+    def add(self, key: _Key) -> bool: ...
+    def add_many(self, keys: _Keys, *, threads: int | None = None) -> None: ...
+    def add_new(self, keys: _Keys) -> _Answers: ...
+    def update(self, *others: _Keys) -> None: ...
+    def contains_many(self, keys: _Keys, *, threads: int | None = None) -> _Answers: ...
+    def contains_rows(self, rows: Any, columns: Sequence[str] = ...) -> _Answers: ...
+    def add_rows(self, rows: Any, columns: Sequence[str] = ...) -> _Answers: ...
+    def clear(self) -> None: ...
+    def copy(self) -> Self: ...
+    def receipt(self) -> Receipt: ...
+    def to_bytes(self) -> bytes: ...
+    def save(self, path: _Path) -> None: ...
+
+class Bloom(Filter):
+    def __new__(
+        cls,
+        keys: float | None = None,
+        fpp: float | None = None,
+        *,
+        kind: str = "blocked",
+        memory: _Size | None = None,
+        seed: int = 0,
+        secret: bytes | None = None,
+    ) -> Self: ...
+
+@final
+class Counting(Filter):
+    def __new__(
+        cls,
+        keys: float | None = None,
+        fpp: float | None = None,
+        *,
+        bits: int = 4,
+        memory: _Size | None = None,
+        seed: int = 0,
+        secret: bytes | None = None,
+    ) -> Self: ...
+    def remove(self, key: _Key) -> bool: ...
+    def remove_many(self, keys: _Keys) -> _Answers: ...
+    def count(self, key: _Key) -> int: ...
+    def to_bloom(self) -> Bloom: ...
+
+@final
+class Scalable(Filter):
+    def __new__(
+        cls,
+        keys: float | None = None,
+        fpp: float | None = None,
+        *,
+        even: bool = False,
+        memory: _Size | None = None,
+        seed: int = 0,
+        secret: bytes | None = None,
+    ) -> Self: ...
+    def set_limit(self, memory: _Size) -> None: ...
+
+@final
+class Window(Filter):
+    def __new__(
+        cls,
+        keys: float | None = None,
+        fpp: float | None = None,
+        *,
+        generations: int = 4,
+        span: int | None = None,
+        memory: _Size | None = None,
+        seed: int = 0,
+        secret: bytes | None = None,
+    ) -> Self: ...
+    @property
+    def span(self) -> int | None: ...
+    def add_at(self, key: _Key, tick: int) -> bool: ...
+    def advance(self, tick: int) -> None: ...
+
+@final
+class Stable(Filter):
+    def __new__(
+        cls,
+        keys: float | None = None,
+        fpp: float | None = None,
+        *,
+        cell_bits: int = 4,
+        memory: _Size | None = None,
+        seed: int = 0,
+        secret: bytes | None = None,
+    ) -> Self: ...
+
+@final
+class Coded(Filter):
+    def __new__(
+        cls,
+        keys: float | None = None,
+        fpp: float | None = None,
+        *,
+        bits: int | None = None,
+        memory: _Size | None = None,
+        seed: int = 0,
+        secret: bytes | None = None,
+    ) -> Self: ...
+
+@final
+class Bloomier(Filter):
+    def __new__(
+        cls, keys: _Keys, fpp: float = 0.01, *, seed: int = 0, secret: bytes | None = None
+    ) -> Self: ...
+
+@final
+class Map(Filter):
+    def __new__(
+        cls,
+        items: Mapping[Any, int] | Iterable[tuple[_Key, int]],
+        fpp: float = 0.0001,
+        *,
+        seed: int = 0,
+        secret: bytes | None = None,
+    ) -> Self: ...
+    def __getitem__(self, key: _Key, /) -> int: ...
+    @overload
+    def get(self, key: _Key) -> int | None: ...
+    @overload
+    def get(self, key: _Key, default: _T) -> int | _T: ...
+
+@final
+class Attributes(Filter):
+    def __new__(
+        cls,
+        names: Sequence[str],
+        keys: float | None = None,
+        fpp: float | None = None,
+        *,
+        tags: str = "row",
+        classic: bool = False,
+        memory: _Size | None = None,
+        seed: int = 0,
+        secret: bytes | None = None,
+    ) -> Self: ...
+    @property
+    def names(self) -> list[str]: ...
+    def add_row(self, *values: _Key) -> bool: ...
+    def contains_row(self, **values: _Key) -> bool: ...
+
+@final
+class Cascade(Filter):
+    def __new__(
+        cls,
+        included: _Keys,
+        excluded: _Keys,
+        fpp: float = 0.01,
+        *,
+        exact_list: bool = False,
+        seed: int = 0,
+        secret: bytes | None = None,
+    ) -> Self: ...
+
+@final
+class Foreign(Filter):
+    def __new__(
+        cls,
+        format: str,
+        keys: float | None = None,
+        fpp: float | None = None,
+        *,
+        key_type: str | None = None,
+        bits: int | None = None,
+        bits_per_key: float | None = None,
+        probes: int | None = None,
+        seed: int | None = None,
+        growth: int | None = None,
+        bucket_size: int | None = None,
+        max_iterations: int | None = None,
+        salts: Sequence[bytes] = ...,
+        options: Sequence[str] = ...,
+    ) -> Self: ...
+    def finish(self) -> None: ...
+
+@final
+class Receipt:
+    @property
+    def kind(self) -> str: ...
+    @property
+    def keys(self) -> float: ...
+    @property
+    def keys_low(self) -> float: ...
+    @property
+    def keys_high(self) -> float: ...
+    @property
+    def fpp(self) -> float: ...
+    @property
+    def planned_keys(self) -> int | None: ...
+    @property
+    def planned_fpp(self) -> float | None: ...
+    @property
+    def bits(self) -> int: ...
+    @property
+    def set_bits(self) -> int: ...
+    @property
+    def fill(self) -> float: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def room(self) -> int | None: ...
+    @property
+    def over_filled(self) -> bool: ...
+    @property
+    def scheme(self) -> str: ...
+    @property
+    def facts(self) -> dict[str, int | float | str]: ...
+
+@final
+class Mask:
+    def __len__(self) -> int: ...
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+
+@final
+class Choice:
+    @property
+    def kind(self) -> str: ...
+    @property
+    def fits(self) -> bool: ...
+    @property
+    def obstacles(self) -> list[str]: ...
+    @property
+    def fpp(self) -> float | None: ...
+    @property
+    def keys(self) -> int | None: ...
+    @property
+    def bits_per_key(self) -> float | None: ...
+    @property
+    def probes(self) -> int | None: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def ship(self) -> int: ...
+    @property
+    def cost(self) -> float | None: ...
+    def predicted_fpp(self, keys: float) -> float | None: ...
+
+@final
+class Comparison:
+    @property
+    def left(self) -> _Interval: ...
+    @property
+    def right(self) -> _Interval: ...
+    @property
+    def union(self) -> _Interval | None: ...
+    @property
+    def intersection(self) -> _Interval | None: ...
+    @property
+    def jaccard(self) -> _Interval | None: ...
+    @property
+    def left_in_right(self) -> _Interval | None: ...
+    @property
+    def right_in_left(self) -> _Interval | None: ...
+
+def open(
+    path: _Path,
+    *,
+    mmap: bool = False,
+    secret: bytes | None = None,
+    format: str | None = None,
+    key_type: str | None = None,
+) -> Any: ...
+def from_bytes(
+    data: bytes,
+    format: str | None = None,
+    key_type: str | None = None,
+    *,
+    secret: bytes | None = None,
+) -> Any: ...
+def compare(left: Filter, right: Filter) -> Comparison: ...
+def _plan(
+    keys: float | None = None,
+    fpp: float | None = None,
+    *,
+    memory: _Size | None = None,
+    ship: _Size | None = None,
+    deletes: bool = False,
+    grows: bool = False,
+    known: bool = False,
+    ages: bool = False,
+    excluded: int = 0,
+    lookup: float | None = None,
+    false_answer: float | None = None,
+    absent: float = 0.5,
+) -> tuple[str, list[Choice]]: ...

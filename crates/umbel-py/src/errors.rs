@@ -1,0 +1,132 @@
+//! Which Python exception an error becomes: what is wrong with a value is a `ValueError`, with its type a `TypeError`, with
+//! a file an `OSError`, and no memory a `MemoryError`. The words are those of the other crates.
+
+use std::io;
+
+use pyo3::exceptions::{PyMemoryError, PyOSError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+/// An error on its way to Python.
+#[derive(Debug)]
+pub(crate) enum Told {
+    Value(String),
+    Type(String),
+    Memory(String),
+    Io(io::Error),
+    Python(PyErr),
+}
+
+impl Told {
+    /// The same about the file of this name.
+    pub(crate) fn about(self, name: &str) -> Self {
+        match self {
+            Self::Value(text) => Self::Value(format!("{name}: {text}")),
+            Self::Memory(text) => Self::Memory(format!("{name}: {text}")),
+            other => other,
+        }
+    }
+}
+
+impl From<Told> for PyErr {
+    fn from(told: Told) -> Self {
+        match told {
+            Told::Value(text) => PyValueError::new_err(text),
+            Told::Type(text) => PyTypeError::new_err(text),
+            Told::Memory(text) => PyMemoryError::new_err(text),
+            Told::Io(error) => error.into(),
+            Told::Python(error) => error,
+        }
+    }
+}
+
+impl From<PyErr> for Told {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+impl From<io::Error> for Told {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<umbel::OutOfMemory> for Told {
+    fn from(error: umbel::OutOfMemory) -> Self {
+        Self::Memory(error.to_string())
+    }
+}
+
+impl From<umbel::Error> for Told {
+    fn from(error: umbel::Error) -> Self {
+        use umbel::{BuildError, Error, FileError, MergeError, PlanError};
+        match error {
+            Error::Io(error) | Error::File(FileError::Io(error)) => Self::Io(error),
+            error @ (Error::OutOfMemory(_)
+            | Error::Plan(PlanError::OutOfMemory(_))
+            | Error::Build(BuildError::Plan(PlanError::OutOfMemory(_)))
+            | Error::File(FileError::OutOfMemory(_))
+            | Error::Merge(MergeError::OutOfMemory(_))) => Self::Memory(error.to_string()),
+            error => Self::Value(error.to_string()),
+        }
+    }
+}
+
+impl From<umbel_foreign::Error> for Told {
+    fn from(error: umbel_foreign::Error) -> Self {
+        match error {
+            umbel_foreign::Error::Io(error) => Self::Io(error),
+            error @ umbel_foreign::Error::OutOfMemory { .. } => Self::Memory(error.to_string()),
+            error => Self::Value(error.to_string()),
+        }
+    }
+}
+
+impl From<umbel_advice::Error> for Told {
+    fn from(error: umbel_advice::Error) -> Self {
+        Self::Value(error.to_string())
+    }
+}
+
+/// Errors of one part of the library.
+macro_rules! parts {
+    ($($error:ident),*) => {$(
+        impl From<umbel::$error> for Told {
+            fn from(error: umbel::$error) -> Self {
+                umbel::Error::from(error).into()
+            }
+        }
+    )*};
+}
+
+parts!(
+    PlanError,
+    InsertError,
+    BuildError,
+    RowError,
+    MergeError,
+    FileError,
+    SchemeError,
+    FieldError
+);
+
+/// The error of a file that the system did not open or write, as Python's own `open` raises it: with the path, and with the
+/// class that goes with the number, such as `FileNotFoundError`.
+pub(crate) fn of_file(error: &io::Error, path: &str) -> PyErr {
+    match error.raw_os_error() {
+        Some(number) => {
+            let text = error.to_string();
+            let text = text.split(" (os error").next().unwrap_or_default().to_owned();
+            PyOSError::new_err((number, text, path.to_owned()))
+        }
+        None => PyOSError::new_err(format!("{path}: {error}")),
+    }
+}
+
+/// The error of a file that was not written.
+pub(crate) fn of_files(error: anyhow::Error, path: &str) -> PyErr {
+    match error.downcast_ref::<io::Error>() {
+        Some(io) => of_file(io, path),
+        None => PyOSError::new_err(format!("{error:#}")),
+    }
+}

@@ -1,0 +1,688 @@
+//! What all filters do in Python, and how they are opened.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::RwLockExt;
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use umbel::{AnyFilter, FileError, KeyDescription, MappedFile, Secret};
+use umbel_files::atomic::{self, Existing};
+use umbel_foreign::{Foreign, ForeignFilter, Format, KeyType, Parameters};
+
+use crate::columns::{self, Answer, Source, Take, each_item, threads};
+use crate::errors::{Told, of_file, of_files};
+use crate::inner::{Add, AddNew, Inner, LookUp, MANY, Other, of_inner};
+use crate::keys::{Element, OneKey};
+use crate::reports::Receipt;
+use crate::{answers, kinds, rows};
+
+/// A filter: `key in filter` is False for certain, or True with the filter's false positive rate.
+///
+/// Filters of every kind have these methods. Use :func:`open`, or the class of a kind, to get one.
+///
+/// A key is ``str`` (its UTF-8), ``bytes`` (as they are) or ``int`` (8 little-endian bytes, from -2**63 to 2**64 - 1). Bulk
+/// methods take lists and other iterables, NumPy arrays, pandas and Polars series, and Arrow arrays.
+#[pyclass(frozen, subclass, module = "umbel")]
+pub(crate) struct Filter {
+    pub(crate) lock: RwLock<Inner>,
+    /// Whether floats can be keys.
+    floats: bool,
+}
+
+impl Filter {
+    pub(crate) fn new(inner: Inner) -> Self {
+        Self { floats: matches!(inner, Inner::Foreign(_)), lock: RwLock::new(inner) }
+    }
+
+    /// To look at it. Nothing that panics leaves a filter half changed: keys go in one by one.
+    pub(crate) fn read(&self, py: Python<'_>) -> RwLockReadGuard<'_, Inner> {
+        self.lock.read_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn write(&self, py: Python<'_>) -> RwLockWriteGuard<'_, Inner> {
+        self.lock.write_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers each of many keys, without the GIL where they are in a column.
+    pub(crate) fn answer<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        threads: usize,
+        way: impl Way,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = keys.py();
+        match Source::of(keys)? {
+            Source::Column(column) => {
+                let valid = column.validity();
+                answers::column(keys, column.len(), valid, |answers| {
+                    way.column(&self.lock, &column, answers, threads)
+                })
+            }
+            Source::Items(items) => {
+                let mut all = Items { filter: self, py, way, answers: Vec::new() };
+                each_item(&items, self.floats, &mut all)?;
+                match answers::library(keys)?.as_str() {
+                    "numpy" | "pandas" => {
+                        let answers = all.answers;
+                        answers::column(keys, answers.len(), None, |to| {
+                            to.copy_from_slice(&answers);
+                            Ok(())
+                        })
+                    }
+                    _ => Ok(PyList::new(py, all.answers)?.into_any()),
+                }
+            }
+        }
+    }
+}
+
+/// Looking up keys, or changing the filter by them.
+pub(crate) trait Way: Sync + Send {
+    fn column(
+        &self,
+        lock: &RwLock<Inner>,
+        column: &columns::Column,
+        answers: &mut [bool],
+        threads: usize,
+    ) -> Result<(), Told>;
+
+    fn batch<K: Element>(
+        &self,
+        filter: &Filter,
+        py: Python<'_>,
+        keys: &[K],
+        answers: &mut [bool],
+    ) -> Result<(), Told>;
+}
+
+/// To look keys up.
+struct Reading;
+
+impl Way for Reading {
+    fn column(
+        &self,
+        lock: &RwLock<Inner>,
+        column: &columns::Column,
+        answers: &mut [bool],
+        threads: usize,
+    ) -> Result<(), Told> {
+        let inner = lock.read().unwrap_or_else(PoisonError::into_inner);
+        column.answer(answers, threads, || LookUp(&inner))
+    }
+
+    fn batch<K: Element>(
+        &self,
+        filter: &Filter,
+        py: Python<'_>,
+        keys: &[K],
+        answers: &mut [bool],
+    ) -> Result<(), Told> {
+        LookUp(&filter.read(py)).answer(keys, answers)
+    }
+}
+
+/// To change the filter, key after key.
+pub(crate) struct Changing<F>(pub(crate) F);
+
+impl<F: Sync + Send> Way for Changing<F>
+where
+    F: for<'a> Change<'a>,
+{
+    fn column(
+        &self,
+        lock: &RwLock<Inner>,
+        column: &columns::Column,
+        answers: &mut [bool],
+        _: usize,
+    ) -> Result<(), Told> {
+        let mut inner = lock.write().unwrap_or_else(PoisonError::into_inner);
+        column.answer_in_order(answers, self.0.start(&mut inner))
+    }
+
+    fn batch<K: Element>(
+        &self,
+        filter: &Filter,
+        py: Python<'_>,
+        keys: &[K],
+        answers: &mut [bool],
+    ) -> Result<(), Told> {
+        self.0.start(&mut filter.write(py)).answer(keys, answers)
+    }
+}
+
+/// What begins a change of a filter.
+pub(crate) trait Change<'a> {
+    type Answer: Answer;
+    fn start(&self, inner: &'a mut Inner) -> Self::Answer;
+}
+
+/// Keys that are added, and answered whether they are new.
+struct AddingNew;
+
+impl<'a> Change<'a> for AddingNew {
+    type Answer = AddNew<'a>;
+    fn start(&self, inner: &'a mut Inner) -> AddNew<'a> {
+        AddNew(inner)
+    }
+}
+
+/// The keys of an iterable, with the filter locked for one batch after the other.
+struct Items<'a, 'py, W> {
+    filter: &'a Filter,
+    py: Python<'py>,
+    way: W,
+    answers: Vec<bool>,
+}
+
+impl<W: Way> Take for Items<'_, '_, W> {
+    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Told> {
+        let start = self.answers.len();
+        self.answers.resize(start + keys.len(), false);
+        self.way.batch(self.filter, self.py, keys, &mut self.answers[start..])
+    }
+}
+
+/// The same, for keys that are added without an answer.
+struct Adding<'a, 'py> {
+    filter: &'a Filter,
+    py: Python<'py>,
+}
+
+impl Take for Adding<'_, '_> {
+    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Told> {
+        Add { inner: &mut self.filter.write(self.py), threads: 1 }.take(keys)
+    }
+}
+
+#[pymethods]
+impl Filter {
+    /// The name of its kind, or of its format when it is of another system.
+    #[getter]
+    fn kind(&self, py: Python<'_>) -> String {
+        self.read(py).name()
+    }
+
+    /// Bytes of its bits.
+    #[getter]
+    fn nbytes(&self, py: Python<'_>) -> u64 {
+        self.read(py).bytes()
+    }
+
+    /// What its keys are, as its file says: pairs of a name and a value, such as ``("field", "email")``.
+    #[getter]
+    fn description(&self, py: Python<'_>) -> Vec<(String, String)> {
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        of_inner!(&*self.read(py), own => own.description().entries().map(owned).collect(), _other => Vec::new())
+    }
+
+    /// Says what its keys are, for people who find its file, and for programs that check that they look up what was added:
+    /// pairs of a name and a value. The names ``field``, ``type`` and ``normalization`` have a meaning, see FORMAT.md.
+    fn describe(&self, py: Python<'_>, entries: Vec<(String, String)>) -> PyResult<()> {
+        let mut keys = KeyDescription::default();
+        for (name, value) in entries {
+            keys.push(&name, &value).map_err(Told::from)?;
+        }
+        self.write(py).own_mut("describe")?.describe(keys);
+        Ok(())
+    }
+
+    fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        // The key comes before the lock: to get it may run code that uses this filter.
+        let found = OneKey::of(key, self.floats)?;
+        Ok(self.read(key.py()).contains(found.key())?)
+    }
+
+    /// Looks up many keys. Returns a boolean column of the library that the keys came in, or a list.
+    ///
+    /// A null is no key: its answer is null in Arrow and Polars, and False elsewhere. Runs on several threads when there are
+    /// more than some 100,000 keys.
+    #[pyo3(signature = (keys, *, threads=None))]
+    fn contains_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        threads: Option<NonZeroUsize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.answer(keys, columns::threads(threads), Reading)
+    }
+
+    /// Adds a key. Returns True when it was certainly not there before.
+    fn add(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let added = OneKey::of(key, self.floats)?;
+        Ok(self.write(key.py()).add(added.key())?)
+    }
+
+    /// Adds many keys. Nulls are left out.
+    ///
+    /// A blocked filter takes more than some 250,000 keys of a column on several threads.
+    #[pyo3(signature = (keys, *, threads=None))]
+    fn add_many(&self, keys: &Bound<'_, PyAny>, threads: Option<NonZeroUsize>) -> PyResult<()> {
+        let py = keys.py();
+        match Source::of(keys)? {
+            Source::Column(column) => {
+                let threads = self::threads(threads);
+                let batch = if threads > 1 && column.len() >= MANY { MANY } else { 1024 };
+                let lock = &self.lock;
+                py.detach(|| {
+                    let mut inner = lock.write().unwrap_or_else(PoisonError::into_inner);
+                    column.each(batch, &mut Add { inner: &mut inner, threads })
+                })?;
+                Ok(())
+            }
+            Source::Items(items) => {
+                each_item(&items, self.floats, &mut Adding { filter: self, py })
+            }
+        }
+    }
+
+    /// Adds many keys in their order. Returns a boolean column like `contains_many`: True for keys that were certainly not
+    /// there before. This is how to drop repeats: ``table.filter(seen.add_new(table["url"]))``.
+    fn add_new<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.answer(keys, 1, Changing(AddingNew))
+    }
+
+    /// Looks up rows: of a table that speaks Arrow (pyarrow, Polars, pandas 2.2 or later, DuckDB) by the columns named, or
+    /// tuples. Returns a boolean column like `contains_many`.
+    ///
+    /// In a filter of rows (`Attributes`) the columns are those of its fields that are looked up, by name. In any other, the key
+    /// is made of all of them, in this order, as ``umbel build --key A --key B`` makes it. A field is text: an integer is
+    /// looked up by its decimal digits.
+    #[pyo3(signature = (rows, columns=Vec::new()))]
+    fn contains_rows<'py>(
+        &self,
+        rows: &Bound<'py, PyAny>,
+        columns: Vec<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.on_rows(rows, columns, rows::Work::LookUp)
+    }
+
+    /// Adds rows, as `contains_rows` takes them. Returns a boolean column: True for those certainly not there before.
+    #[pyo3(signature = (rows, columns=Vec::new()))]
+    fn add_rows<'py>(
+        &self,
+        rows: &Bound<'py, PyAny>,
+        columns: Vec<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.on_rows(rows, columns, rows::Work::AddNew)
+    }
+
+    /// Adds the keys of all the iterables, as ``set.update``.
+    #[pyo3(signature = (*others))]
+    fn update(&self, others: &Bound<'_, PyTuple>) -> PyResult<()> {
+        others.iter().try_for_each(|keys| self.add_many(&keys, None))
+    }
+
+    /// Removes all keys.
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(self.write(py).own_mut("clear")?.clear().map_err(Told::from)?)
+    }
+
+    /// A copy in memory.
+    fn copy(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        let copied = slf.get().read(py).copy()?;
+        kinds::wrap(py, copied)
+    }
+
+    fn __copy__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        Self::copy(slf)
+    }
+
+    fn __deepcopy__(slf: &Bound<'_, Self>, memo: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let _ = memo;
+        Self::copy(slf)
+    }
+
+    /// The number of different keys, estimated from its bits; `receipt()` says how precisely.
+    fn __len__(&self, py: Python<'_>) -> usize {
+        let keys = self.receipt(py).keys;
+        if keys < usize::MAX as f64 / 2.0 { keys.round() as usize } else { usize::MAX / 2 }
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> bool {
+        of_inner!(&*self.read(py), own => !own.is_empty(), other => other.filter.receipt().set_bits > 0)
+    }
+
+    fn __or__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        combined(slf, other, Join::Union)
+    }
+
+    fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        combined(slf, other, Join::Intersection)
+    }
+
+    fn __ior__(&self, other: &Bound<'_, Self>) -> PyResult<()> {
+        self.combine(other, Join::Union)
+    }
+
+    fn __iand__(&self, other: &Bound<'_, Self>) -> PyResult<()> {
+        self.combine(other, Join::Intersection)
+    }
+
+    /// ``==``: the same plan, hashing, description and bits. ``<=``: every bit of this filter is set in the other, which holds
+    /// when all its keys are in the other, and otherwise only by chance.
+    fn __richcmp__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        compare: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let answer = |answer: bool| Ok(answer.into_pyobject(py)?.to_owned().into_any());
+        let Ok(other) = other.cast::<Self>() else {
+            return Ok(py.NotImplemented().into_bound(py));
+        };
+        match compare {
+            CompareOp::Eq => answer(equal(slf, other)?),
+            CompareOp::Ne => answer(!equal(slf, other)?),
+            CompareOp::Le => answer(subset(slf, other)?),
+            CompareOp::Ge => answer(subset(other, slf)?),
+            CompareOp::Lt => answer(!equal(slf, other)? && subset(slf, other)?),
+            CompareOp::Gt => answer(!equal(slf, other)? && subset(other, slf)?),
+        }
+    }
+
+    /// What the filter delivers now, computed from its bits: estimated keys, false positive rate, fill.
+    pub(crate) fn receipt(&self, py: Python<'_>) -> Receipt {
+        let lock = &self.lock;
+        py.detach(|| {
+            let inner = lock.read().unwrap_or_else(PoisonError::into_inner);
+            of_inner!(&*inner, own => Receipt::of(own.receipt()), other => Receipt::of_foreign(other.filter.receipt()))
+        })
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let name = slf.get_type().name()?;
+        Ok(format!("<{name}: {}>", slf.get().receipt(slf.py()).line()))
+    }
+
+    /// The bytes of its file: an umbel file, or what the other system would write.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let lock = &self.lock;
+        let bytes = py.detach(|| lock.read().unwrap_or_else(PoisonError::into_inner).to_bytes())?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Writes its file, which appears whole or not at all, and replaces one that is there.
+    ///
+    /// A URL such as ``s3://bucket/seen.umbel`` is written through fsspec, if that is installed.
+    fn save(slf: &Bound<'_, Self>, path: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = slf.py();
+        if is_url(path) {
+            let bytes = slf.get().to_bytes(py)?;
+            py.import("umbel._remote")?.call_method1("write", (path, bytes))?;
+            return Ok(());
+        }
+        let path: PathBuf = path.extract()?;
+        let name = path.display().to_string();
+        let lock = &slf.get().lock;
+        let written = py.detach(|| {
+            let inner = lock.read().unwrap_or_else(PoisonError::into_inner);
+            atomic::write(&path, Existing::Replace, |out| {
+                of_inner!(&*inner, own => Ok(own.write(out)?), other => Ok(other.filter.write_to(out)?))
+            })
+        });
+        written.map(drop).map_err(|error| of_files(error, &name))
+    }
+
+    /// Pickled as its file. A filter that is keyed by a secret is refused: its file needs the secret to be opened.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled<'py>)> {
+        let py = slf.py();
+        let (format, key_type) = {
+            let inner = slf.get().read(py);
+            let keyed =
+                of_inner!(&*inner, own => own.hasher().scheme().key_id != 0, _other => false);
+            if keyed {
+                return Err(PyValueError::new_err(
+                    "a keyed filter cannot be pickled: its file needs the secret; save() it, and open() it with the secret",
+                ));
+            }
+            match &*inner {
+                Inner::Foreign(other) => (
+                    Some(other.filter.format().to_string()),
+                    other.key_type.map(|key_type| key_type.to_string()),
+                ),
+                _ => (None, None),
+            }
+        };
+        let bytes = slf.get().to_bytes(py)?;
+        let module = py.import("umbel._umbel")?;
+        Ok((module.getattr("from_bytes")?, (bytes, format, key_type)))
+    }
+}
+
+/// The bytes of a file, its format if it is of another system, and the type of its keys.
+type Pickled<'py> = (Bound<'py, PyBytes>, Option<String>, Option<String>);
+
+/// How two filters become one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Join {
+    Union,
+    Intersection,
+}
+
+impl Filter {
+    fn combine(&self, other: &Bound<'_, Self>, join: Join) -> PyResult<()> {
+        let py = other.py();
+        if std::ptr::eq(self, other.get()) {
+            return Ok(());
+        }
+        // One lock after the other, so that two threads that merge crosswise do not wait for each other.
+        let theirs = other.get().read(py).copy()?;
+        let mut ours = self.write(py);
+        if let Inner::Foreign(ours) = &mut *ours {
+            return match (&theirs, join) {
+                (Inner::Foreign(theirs), Join::Union) => {
+                    Ok(ours.filter.union(&theirs.filter).map_err(Told::from)?)
+                }
+                (Inner::Foreign(_), Join::Intersection) => {
+                    Err(crate::inner::not_for(ours, "&").into())
+                }
+                _ => Err(mixed()),
+            };
+        }
+        let ours = ours.own_mut("|")?;
+        let merged = match (&theirs, join) {
+            (Inner::Own(theirs), Join::Union) => ours.union(theirs),
+            (Inner::Own(theirs), Join::Intersection) => ours.intersect(theirs),
+            _ => return Err(mixed()),
+        };
+        Ok(merged.map_err(Told::from)?)
+    }
+}
+
+pub(crate) fn mixed() -> PyErr {
+    PyTypeError::new_err(
+        "a filter of umbel and one of another system do not go together; build both in one format",
+    )
+}
+
+fn combined(slf: &Bound<'_, Filter>, other: &Bound<'_, Filter>, join: Join) -> PyResult<Py<PyAny>> {
+    let py = slf.py();
+    let copied = Filter::new(slf.get().read(py).copy()?);
+    copied.combine(other, join)?;
+    let inner = copied.lock.into_inner().unwrap_or_else(PoisonError::into_inner);
+    kinds::wrap(py, inner)
+}
+
+fn equal(left: &Bound<'_, Filter>, right: &Bound<'_, Filter>) -> PyResult<bool> {
+    if left.is(right) {
+        return Ok(true);
+    }
+    let py = left.py();
+    // A copy, for two locks together might wait for each other.
+    let right = right.get().read(py).copy()?;
+    let left = left.get().read(py);
+    Ok(match (&*left, &right) {
+        (Inner::Own(left), Inner::Own(right)) => left == right,
+        (Inner::Mapped(left), Inner::Own(right)) => left == right,
+        (Inner::Foreign(left), Inner::Foreign(right)) => {
+            left.filter.format() == right.filter.format()
+                && left.filter.encode().map_err(Told::from)?
+                    == right.filter.encode().map_err(Told::from)?
+        }
+        _ => false,
+    })
+}
+
+fn subset(left: &Bound<'_, Filter>, right: &Bound<'_, Filter>) -> PyResult<bool> {
+    if left.is(right) {
+        return Ok(true);
+    }
+    let py = left.py();
+    let right = right.get().read(py).copy()?;
+    let left = left.get().read(py);
+    let answer = match (&*left, &right) {
+        (Inner::Own(left), Inner::Own(right)) => left.compare(right),
+        (Inner::Mapped(left), Inner::Own(right)) => left.compare(right),
+        _ => return Err(mixed()),
+    };
+    let answer = answer.map_err(Told::from)?;
+    Ok(answer.shared_bits == answer.left_bits)
+}
+
+/// The secret of 16 bytes.
+pub(crate) fn secret(bytes: Option<&[u8]>) -> PyResult<Option<Secret>> {
+    let Some(bytes) = bytes else { return Ok(None) };
+    let secret = bytes.try_into().map_err(|_| {
+        PyValueError::new_err(format!(
+            "a secret has 16 bytes, found {}; secrets.token_bytes(16) makes one",
+            bytes.len()
+        ))
+    })?;
+    Ok(Some(Secret::new(secret)))
+}
+
+/// The filter in bytes: of umbel, or of the format named.
+#[pyfunction]
+#[pyo3(signature = (data, format=None, key_type=None, *, secret=None))]
+pub(crate) fn from_bytes(
+    py: Python<'_>,
+    data: &[u8],
+    format: Option<&str>,
+    key_type: Option<&str>,
+    secret: Option<&[u8]>,
+) -> PyResult<Py<PyAny>> {
+    let secret = self::secret(secret)?;
+    let kinds_of = kinds_of(format, key_type)?;
+    let inner = py.detach(|| decode(data, kinds_of, secret.as_ref()))?;
+    kinds::wrap(py, inner)
+}
+
+/// Opens the filter in a file: of umbel, or of another system, whose format its content tells or ``format`` names.
+///
+/// With ``mmap=True`` an umbel file is queried where it is: processes that map the same file share its memory. While it is
+/// mapped, no program may write to the file or shorten it; replacing it by another, as `save` does, is fine. The file
+/// is checked in either case, byte for byte. A keyed filter needs its ``secret`` of 16 bytes.
+#[pyfunction]
+#[pyo3(signature = (path, *, mmap=false, secret=None, format=None, key_type=None))]
+pub(crate) fn open(
+    py: Python<'_>,
+    path: &Bound<'_, PyAny>,
+    mmap: bool,
+    secret: Option<&[u8]>,
+    format: Option<&str>,
+    key_type: Option<&str>,
+) -> PyResult<Py<PyAny>> {
+    let secret = self::secret(secret)?;
+    let kinds_of = kinds_of(format, key_type)?;
+    if is_url(path) {
+        if mmap {
+            return Err(PyValueError::new_err(format!("{path}: only a local file can be mapped")));
+        }
+        let data = py.import("umbel._remote")?.call_method1("read", (path,))?;
+        let data = data.cast_into::<PyBytes>()?;
+        let inner = decode(data.as_bytes(), kinds_of, secret.as_ref());
+        return kinds::wrap(py, inner.map_err(|error| error.about(&path.to_string()))?);
+    }
+    let path: PathBuf = path.extract()?;
+    let name = path.display().to_string();
+    let work = || -> PyResult<Inner> {
+        let io = |error: std::io::Error| of_file(&error, &name);
+        let about = |error: Told| PyErr::from(error.about(&name));
+        let mut file = File::open(&path).map_err(io)?;
+        if file.metadata().map_err(io)?.is_dir() {
+            return Err(of_file(&std::io::Error::from_raw_os_error(21), &name));
+        }
+        let length = file.metadata().map_err(io)?.len();
+        if mmap {
+            if format.is_some() {
+                return Err(PyValueError::new_err(format!(
+                    "{name}: only umbel's own filters can be mapped"
+                )));
+            }
+            // SAFETY: the documentation asks for it.
+            #[allow(unsafe_code)]
+            let mapped = unsafe { MappedFile::map(&file) }.map_err(io)?;
+            let filter = AnyFilter::map(&mapped, secret.as_ref());
+            return Ok(Inner::Mapped(filter.map_err(|error| about(error.into()))?));
+        }
+        if kinds_of.0.is_none() {
+            let source = BufReader::with_capacity(1 << 16, &file);
+            match AnyFilter::read(source, length, secret.as_ref()) {
+                Ok(filter) => return Ok(Inner::Own(filter)),
+                Err(FileError::NotUmbel { .. }) => {}
+                Err(error) => return Err(about(error.into())),
+            }
+            file.rewind().map_err(io)?;
+        }
+        let mut content = Vec::new();
+        file.read_to_end(&mut content).map_err(io)?;
+        decode(&content, kinds_of, secret.as_ref()).map_err(about)
+    };
+    let inner = py.detach(work)?;
+    kinds::wrap(py, inner)
+}
+
+/// Whether it is a place beyond the file system.
+fn is_url(path: &Bound<'_, PyAny>) -> bool {
+    path.cast::<PyString>().is_ok_and(|text| text.to_str().is_ok_and(|text| text.contains("://")))
+}
+
+/// The format and the type of keys that are named.
+fn kinds_of(
+    format: Option<&str>,
+    key_type: Option<&str>,
+) -> PyResult<(Option<Format>, Option<KeyType>)> {
+    let format = format.filter(|format| *format != "umbel").map(str::parse::<Format>).transpose();
+    let key_type = key_type.map(str::parse::<KeyType>).transpose();
+    Ok((format.map_err(Told::from)?, key_type.map_err(Told::from)?))
+}
+
+fn decode(
+    data: &[u8],
+    (format, key_type): (Option<Format>, Option<KeyType>),
+    secret: Option<&Secret>,
+) -> Result<Inner, Told> {
+    let foreign = |format| {
+        let content = umbel_foreign::Bytes::copy_of(data, 0)?;
+        let filter = Foreign::decode_with(format, content, &Parameters::default())?;
+        Ok(Inner::Foreign(Other { filter, key_type }))
+    };
+    if let Some(format) = format {
+        return foreign(format);
+    }
+    let refused = match AnyFilter::from_bytes(data, secret) {
+        Ok(filter) => return Ok(Inner::Own(filter)),
+        Err(error @ FileError::NotUmbel { .. }) => error,
+        Err(error) => return Err(error.into()),
+    };
+    let found = umbel_foreign::recognize(data);
+    match &found[..] {
+        [(format, true), ..] => foreign(*format),
+        [] => {
+            Err(Told::Value(format!("{refused}, or say its format when another system wrote it")))
+        }
+        some => {
+            let names: Vec<_> = some.iter().map(|(format, _)| format.name()).collect();
+            Err(Told::Value(format!(
+                "{refused}, or say its format when another system wrote it: its content could be that of {}",
+                names.join(", ")
+            )))
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The filter behind a Python object: one of umbel in memory, one in a mapped file, or one of another system.
+
+use std::num::NonZeroUsize;
+
+use umbel::{AnyFilter, Kind, MappedBlocks};
+use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, KeyType};
+
+use crate::columns::{Answer, Take};
+use crate::errors::Told;
+use crate::keys::{Element, ForeignKey, KeyRef};
+
+pub(crate) enum Inner {
+    Own(AnyFilter),
+    Mapped(AnyFilter<MappedBlocks>),
+    Foreign(Other),
+}
+
+/// A filter of another system.
+#[derive(Clone)]
+pub(crate) struct Other {
+    pub(crate) filter: Foreign,
+    /// What its keys are, if that was said; otherwise the type of each value says it.
+    pub(crate) key_type: Option<KeyType>,
+}
+
+/// Does the same with a filter of umbel, wherever it is, and something else with one of another system.
+macro_rules! of_inner {
+    ($inner:expr, $own:ident => $does:expr, $other:ident => $otherwise:expr) => {
+        match $inner {
+            $crate::inner::Inner::Own($own) => $does,
+            $crate::inner::Inner::Mapped($own) => $does,
+            $crate::inner::Inner::Foreign($other) => $otherwise,
+        }
+    };
+}
+pub(crate) use of_inner;
+
+impl Inner {
+    /// What it is called in messages.
+    pub(crate) fn name(&self) -> String {
+        of_inner!(self, own => own.kind().to_string(), other => other.filter.format().to_string())
+    }
+
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        of_inner!(self, own => Some(own.kind()), _other => None)
+    }
+
+    /// The filter, to change it.
+    pub(crate) fn own_mut(&mut self, what: &str) -> Result<&mut AnyFilter, Told> {
+        match self {
+            Self::Own(filter) => Ok(filter),
+            Self::Mapped(_) => Err(Told::Value(
+                "a mapped filter cannot be changed; open it without mmap, or copy() it".to_owned(),
+            )),
+            Self::Foreign(other) => Err(not_for(other, what)),
+        }
+    }
+
+    /// Adds a key; true when it was certainly new.
+    #[inline]
+    pub(crate) fn add(&mut self, key: KeyRef<'_>) -> Result<bool, Told> {
+        match self {
+            Self::Own(filter) => Ok(filter.insert(key)?),
+            Self::Foreign(other) => other.one(key, |filter, key| filter.insert(key)),
+            mapped => mapped.own_mut("add").map(|_| unreachable!("it is mapped")),
+        }
+    }
+
+    /// Whether a key may be in it.
+    #[inline]
+    pub(crate) fn contains(&self, key: KeyRef<'_>) -> Result<bool, Told> {
+        of_inner!(self, own => Ok(own.contains(key)), other => {
+            let mut buffer = Vec::new();
+            let made = ForeignKey::of(key, other.type_of(key), &mut buffer)?;
+            Ok(other.filter.contains(made.within(&buffer))?)
+        })
+    }
+
+    /// A copy in memory.
+    pub(crate) fn copy(&self) -> Result<Self, Told> {
+        of_inner!(self, own => Ok(Self::Own(own.try_clone()?)), other => Ok(Self::Foreign(Other {
+            filter: other.filter.to_owned()?,
+            key_type: other.key_type,
+        })))
+    }
+
+    pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, Told> {
+        of_inner!(self, own => Ok(own.to_bytes()), other => Ok(other.filter.encode()?))
+    }
+
+    /// Bytes of its bits.
+    pub(crate) fn bytes(&self) -> u64 {
+        of_inner!(self, own => own.bytes(), other => other.filter.bytes())
+    }
+}
+
+/// The error of something that filters of other systems do not do.
+pub(crate) fn not_for(other: &Other, what: &str) -> Told {
+    Told::Type(format!(
+        "{what}: a {} filter cannot do that; use one of umbel's own",
+        other.filter.format()
+    ))
+}
+
+impl Other {
+    /// The type of keys such as this one.
+    fn type_of(&self, key: KeyRef<'_>) -> KeyType {
+        let has = |key_type| self.filter.format().key_types().contains(&key_type);
+        self.key_type.unwrap_or(match key {
+            KeyRef::Bytes(_) if has(KeyType::Url) => KeyType::Url,
+            KeyRef::Bytes(_) => KeyType::Bytes,
+            KeyRef::Int(_) | KeyRef::Large(_) if has(KeyType::Decimal) => KeyType::Decimal,
+            KeyRef::Int(_) | KeyRef::Large(_) if has(KeyType::I64) => KeyType::I64,
+            KeyRef::Int(_) | KeyRef::Large(_) => KeyType::Bytes,
+            KeyRef::Float(_) => KeyType::F64,
+        })
+    }
+
+    fn one<T>(
+        &mut self,
+        key: KeyRef<'_>,
+        work: impl FnOnce(&mut Foreign, umbel_foreign::Key<'_>) -> Result<T, umbel_foreign::Error>,
+    ) -> Result<T, Told> {
+        let mut buffer = Vec::new();
+        let made = ForeignKey::of(key, self.type_of(key), &mut buffer)?;
+        Ok(work(&mut self.filter, made.within(&buffer))?)
+    }
+
+    /// The keys as the filter has them.
+    fn with_keys<K: Element, T>(
+        &self,
+        keys: &[K],
+        work: impl FnOnce(&[umbel_foreign::Key<'_>]) -> Result<T, umbel_foreign::Error>,
+    ) -> Result<T, Told> {
+        let mut buffer = Vec::new();
+        let made = keys.iter().map(|key| {
+            let key = key.key();
+            ForeignKey::of(key, self.type_of(key), &mut buffer)
+        });
+        let made = made.collect::<Result<Vec<_>, _>>()?;
+        let keys: Vec<_> = made.into_iter().map(|key| key.within(&buffer)).collect();
+        Ok(work(&keys)?)
+    }
+}
+
+/// Adds keys.
+pub(crate) struct Add<'a> {
+    pub(crate) inner: &'a mut Inner,
+    pub(crate) threads: usize,
+}
+
+/// Keys that are added on several threads together: twice what pays for them.
+pub(crate) const MANY: usize = 1 << 18;
+
+impl Take for Add<'_> {
+    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Told> {
+        if let Inner::Foreign(other) = self.inner {
+            return add_foreign(other, keys);
+        }
+        match self.inner.own_mut("add_many")? {
+            AnyFilter::Blocked(filter) if self.threads > 1 && keys.len() >= MANY => {
+                filter.insert_all_on(NonZeroUsize::new(self.threads).expect("2 or more"), keys);
+                Ok(())
+            }
+            filter => Ok(filter.insert_all(keys)?),
+        }
+    }
+}
+
+fn add_foreign<K: Element>(other: &mut Other, keys: &[K]) -> Result<(), Told> {
+    let mut buffer = Vec::new();
+    for key in keys {
+        buffer.clear();
+        let key = key.key();
+        let made = ForeignKey::of(key, other.type_of(key), &mut buffer)?;
+        other.filter.insert(made.within(&buffer))?;
+    }
+    Ok(())
+}
+
+/// Adds keys, and says which were certainly new.
+pub(crate) struct AddNew<'a>(pub(crate) &'a mut Inner);
+
+impl Answer for AddNew<'_> {
+    fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Told> {
+        if matches!(self.0, Inner::Foreign(_)) {
+            for (key, new) in keys.iter().zip(answers) {
+                *new = self.0.add(key.key())?;
+            }
+            return Ok(());
+        }
+        Ok(self.0.own_mut("add_new")?.insert_all_new(keys, answers)?)
+    }
+}
+
+/// Looks keys up.
+pub(crate) struct LookUp<'a>(pub(crate) &'a Inner);
+
+impl Answer for LookUp<'_> {
+    fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Told> {
+        of_inner!(self.0, own => {
+            own.contains_all(keys, answers);
+            Ok(())
+        }, other => other.with_keys(keys, |keys| other.filter.contains_all(keys, answers)))
+    }
+}
+
+/// Takes keys out of a counting filter, and says which were there.
+pub(crate) struct Remove<'a>(pub(crate) &'a mut Inner);
+
+impl Answer for Remove<'_> {
+    fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Told> {
+        self.0.own_mut("remove_many")?.removing()?.remove_all(keys, answers);
+        Ok(())
+    }
+}
+
+/// Gathers the hashes of keys, for filters that are built from all of them.
+pub(crate) struct Hashes {
+    pub(crate) hasher: umbel::KeyHasher,
+    pub(crate) hashes: Vec<umbel::KeyHash>,
+}
+
+impl Take for Hashes {
+    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Told> {
+        self.hashes.extend(keys.iter().map(|key| key.key_hash(&self.hasher)));
+        Ok(())
+    }
+}

@@ -1,0 +1,221 @@
+//! Which Python values are keys, and what their bytes are: `str` its UTF-8, `bytes` as they are, `int` 8 little-endian bytes.
+//!
+//! Python's own `hash()` differs from run to run, so it is never used.
+
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
+use umbel::{Key, KeyHash, KeyHasher};
+use umbel_foreign::KeyType;
+
+use crate::errors::Told;
+
+/// A key, borrowed from where it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum KeyRef<'a> {
+    Bytes(&'a [u8]),
+    Int(i64),
+    /// An integer above those of `Int`.
+    Large(u64),
+    /// Only other systems' filters have such keys.
+    Float(f64),
+}
+
+/// What can be in a column of keys.
+pub(crate) trait Element: Key + Sync {
+    fn key(&self) -> KeyRef<'_>;
+}
+
+macro_rules! integers {
+    ($($type:ty),*) => {$(
+        impl Element for $type {
+            fn key(&self) -> KeyRef<'_> {
+                KeyRef::Int((*self).into())
+            }
+        }
+    )*};
+}
+
+integers!(u8, u16, u32, i8, i16, i32, i64);
+
+impl Element for u64 {
+    fn key(&self) -> KeyRef<'_> {
+        i64::try_from(*self).map_or(KeyRef::Large(*self), KeyRef::Int)
+    }
+}
+
+impl Element for &[u8] {
+    fn key(&self) -> KeyRef<'_> {
+        KeyRef::Bytes(self)
+    }
+}
+
+impl Element for KeyRef<'_> {
+    fn key(&self) -> KeyRef<'_> {
+        *self
+    }
+}
+
+impl Key for KeyRef<'_> {
+    #[inline]
+    fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
+        match self {
+            Self::Bytes(bytes) => hasher.hash(*bytes),
+            Self::Int(int) => hasher.hash(*int),
+            Self::Large(int) => hasher.hash(*int),
+            Self::Float(float) => unreachable!("{float} was taken for a key"),
+        }
+    }
+}
+
+/// A key of another system's filter, and the bytes made for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ForeignKey<'a> {
+    Ready(umbel_foreign::Key<'a>),
+    /// Where in the buffer.
+    Made(usize, usize),
+}
+
+impl<'a> ForeignKey<'a> {
+    /// The key as a filter of keys of this type has it; the bytes of some are made in `buffer`.
+    pub(crate) fn of(
+        key: KeyRef<'a>,
+        key_type: KeyType,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Self, Told> {
+        use umbel_foreign::Key as F;
+        let start = buffer.len();
+        let ready = match (key, key_type) {
+            (KeyRef::Bytes(bytes), KeyType::Bytes | KeyType::Url) => F::Bytes(bytes),
+            (KeyRef::Bytes(bytes), KeyType::Utf16) => {
+                let text = std::str::from_utf8(bytes).map_err(|_| {
+                    Told::Value("keys of type utf16 are text; these bytes are not UTF-8".to_owned())
+                })?;
+                buffer.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
+                return Ok(Self::Made(start, buffer.len()));
+            }
+            (KeyRef::Int(int), KeyType::I64) => F::I64(int),
+            (KeyRef::Int(int), KeyType::I32) => F::I32(int.try_into().map_err(|_| {
+                Told::Value(format!("{int} is out of range: keys of type i32 have 32 bits"))
+            })?),
+            (KeyRef::Int(int), KeyType::Bytes) => {
+                buffer.extend(int.to_le_bytes());
+                return Ok(Self::Made(start, buffer.len()));
+            }
+            (KeyRef::Int(int), KeyType::Decimal) => {
+                buffer.extend(int.to_string().bytes());
+                return Ok(Self::Made(start, buffer.len()));
+            }
+            (KeyRef::Large(int), KeyType::Decimal) => {
+                buffer.extend(int.to_string().bytes());
+                return Ok(Self::Made(start, buffer.len()));
+            }
+            (KeyRef::Float(float), KeyType::F64) => F::F64(float),
+            (KeyRef::Float(float), KeyType::F32) => F::F32(float as f32),
+            (key, key_type) => {
+                let found = match key {
+                    KeyRef::Bytes(_) => "text or bytes",
+                    KeyRef::Int(_) => "an int",
+                    KeyRef::Large(_) => "an int above 2**63 - 1",
+                    KeyRef::Float(_) => "a float",
+                };
+                return Err(Told::Type(format!(
+                    "the keys of this filter are of type {key_type}, found {found}; convert it, or open the filter with \
+                     another key_type"
+                )));
+            }
+        };
+        Ok(Self::Ready(ready))
+    }
+
+    pub(crate) fn within(self, buffer: &'a [u8]) -> umbel_foreign::Key<'a> {
+        match self {
+            Self::Ready(key) => key,
+            Self::Made(start, end) => umbel_foreign::Key::Bytes(&buffer[start..end]),
+        }
+    }
+}
+
+/// A Python value that is a key.
+pub(crate) enum OneKey<'a> {
+    Ref(KeyRef<'a>),
+    Owned(Vec<u8>),
+}
+
+impl OneKey<'_> {
+    #[inline]
+    pub(crate) fn key(&self) -> KeyRef<'_> {
+        match self {
+            Self::Ref(key) => *key,
+            Self::Owned(bytes) => KeyRef::Bytes(bytes),
+        }
+    }
+
+    /// The key that a value is; only some filters have `floats` for keys.
+    #[inline]
+    pub(crate) fn of<'a>(value: &'a Bound<'_, PyAny>, floats: bool) -> PyResult<OneKey<'a>> {
+        if let Ok(text) = value.cast::<PyString>() {
+            return Ok(OneKey::Ref(KeyRef::Bytes(text.to_str()?.as_bytes())));
+        }
+        if let Ok(bytes) = value.cast::<PyBytes>() {
+            return Ok(OneKey::Ref(KeyRef::Bytes(bytes.as_bytes())));
+        }
+        if let Ok(int) = value.cast::<PyInt>() {
+            return if value.is_instance_of::<PyBool>() {
+                Err(refused(value))
+            } else {
+                of_int(int)
+            };
+        }
+        of_other(value, floats)
+    }
+}
+
+fn of_int<'a>(int: &Bound<'_, PyInt>) -> PyResult<OneKey<'a>> {
+    if let Ok(int) = int.extract::<i64>() {
+        return Ok(OneKey::Ref(KeyRef::Int(int)));
+    }
+    let large = int.extract::<u64>().map_err(|_| {
+        PyValueError::new_err(format!(
+            "{int} is out of range: an int key is from -2**63 to 2**64 - 1; use str({int}) for larger ones"
+        ))
+    })?;
+    Ok(OneKey::Ref(KeyRef::Large(large)))
+}
+
+#[cold]
+fn of_other<'a>(value: &Bound<'_, PyAny>, floats: bool) -> PyResult<OneKey<'a>> {
+    if let Ok(float) = value.cast::<PyFloat>() {
+        return match floats {
+            true => Ok(OneKey::Ref(KeyRef::Float(float.value()))),
+            false => Err(refused(value)),
+        };
+    }
+    // Integers of NumPy.
+    if let Ok(index) = value.call_method0("__index__")
+        && let Ok(int) = index.cast::<PyInt>()
+    {
+        return of_int(int);
+    }
+    // bytearray, memoryview.
+    if let Ok(buffer) = PyBuffer::<u8>::get(value) {
+        return Ok(OneKey::Owned(buffer.to_vec(value.py())?));
+    }
+    Err(refused(value))
+}
+
+/// The error of a value that is no key.
+#[cold]
+pub(crate) fn refused(value: &Bound<'_, PyAny>) -> PyErr {
+    let name = value.get_type().fully_qualified_name();
+    let name = name.map_or_else(|_| "unknown".to_owned(), |name| name.to_string());
+    let remedy = match &name[..] {
+        "float" => "; convert it with int() or str()",
+        "bool" | "numpy.bool" => "; convert it with int()",
+        "tuple" | "list" => "; for keys of several fields use add_rows() and contains_rows()",
+        "NoneType" => "; leave missing values out, or give them a key of their own",
+        _ => "; convert it with str()",
+    };
+    PyTypeError::new_err(format!("a key is str, bytes or int, not {name}{remedy}"))
+}

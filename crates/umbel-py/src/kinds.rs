@@ -1,0 +1,681 @@
+//! How each kind of filter is made, and what only it does.
+
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFloat, PyInt, PyString, PyTuple};
+use umbel::{
+    AnyFilter, Bloomier as Static, Form, Growth, KeyHash, KeyHasher, Kind, Plan, Tags, Variant,
+};
+use umbel_files::numbers::Bytes;
+use umbel_foreign::{Format, KeyType, Parameters};
+
+use crate::columns::{Answer, Source, each_item};
+use crate::errors::Told;
+use crate::filter::{Change, Changing, Filter};
+use crate::inner::{Hashes, Inner, Other, Remove};
+use crate::keys::OneKey;
+
+/// A Python object of the class of the filter's kind.
+pub(crate) fn wrap(py: Python<'_>, inner: Inner) -> PyResult<Py<PyAny>> {
+    let is_map = match &inner {
+        Inner::Own(AnyFilter::Bloomier(filter)) => filter.value_bits() > 0,
+        Inner::Mapped(AnyFilter::Bloomier(filter)) => filter.value_bits() > 0,
+        _ => false,
+    };
+    let kind = inner.kind();
+    let filter = PyClassInitializer::from(Filter::new(inner));
+    Ok(match kind {
+        None => Py::new(py, filter.add_subclass(Foreign))?.into_any(),
+        Some(Kind::Counting) => Py::new(py, filter.add_subclass(Counting))?.into_any(),
+        Some(Kind::Scalable) => Py::new(py, filter.add_subclass(Scalable))?.into_any(),
+        Some(Kind::Stable) => Py::new(py, filter.add_subclass(Stable))?.into_any(),
+        Some(Kind::Window) => Py::new(py, filter.add_subclass(Window))?.into_any(),
+        Some(Kind::Bloomier) if is_map => Py::new(py, filter.add_subclass(Map))?.into_any(),
+        Some(Kind::Bloomier) => Py::new(py, filter.add_subclass(Bloomier))?.into_any(),
+        Some(Kind::Attributes) => Py::new(py, filter.add_subclass(Attributes))?.into_any(),
+        Some(Kind::Coded) => Py::new(py, filter.add_subclass(Coded))?.into_any(),
+        Some(Kind::Cascade) => Py::new(py, filter.add_subclass(Cascade))?.into_any(),
+        Some(_) => Py::new(py, filter.add_subclass(Bloom))?.into_any(),
+    })
+}
+
+/// A number of keys: an int, or a float such as 1e8 that is whole.
+pub(crate) fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
+    let refused = || {
+        PyValueError::new_err(format!(
+            "{name}: expected a whole number of at least 1, found {value}"
+        ))
+    };
+    if value.is_instance_of::<PyInt>() {
+        return value.extract::<u64>().ok().filter(|&keys| keys > 0).ok_or_else(refused);
+    }
+    if let Ok(float) = value.cast::<PyFloat>() {
+        let float = float.value();
+        let whole = (1.0..1.8e19).contains(&float) && float.fract() == 0.0;
+        return whole.then_some(float as u64).ok_or_else(refused);
+    }
+    match value.extract::<u64>() {
+        Ok(keys) if keys > 0 => Ok(keys),
+        Ok(_) => Err(refused()),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "{name}: expected an int, found {}; to make a filter of keys, make it for their number and add them",
+            value.get_type().name()?
+        ))),
+    }
+}
+
+/// A size in bytes: an int, or text such as "64MiB".
+pub(crate) fn size(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
+    match value.cast::<PyString>() {
+        Ok(text) => {
+            let bytes = text.to_str()?.parse::<Bytes>();
+            Ok(bytes.map_err(|error| PyValueError::new_err(format!("{name}: {error}")))?.0)
+        }
+        Err(_) => count(value, name),
+    }
+}
+
+/// A number that may be left out.
+type Number<'py> = Option<Bound<'py, PyAny>>;
+
+/// The plan of two of these three; the rate is 1 % when it is left out.
+fn plan_of(
+    variant: Variant,
+    keys: Number<'_>,
+    fpp: Option<f64>,
+    memory: Number<'_>,
+) -> PyResult<Plan> {
+    let keys = keys.map(|keys| count(&keys, "keys")).transpose()?;
+    let memory = memory.map(|memory| size(&memory, "memory")).transpose()?;
+    let plan = match (keys, fpp, memory) {
+        (Some(_), Some(_), Some(_)) => {
+            return Err(PyValueError::new_err(
+                "keys, fpp and memory: two of them give the third; leave one out",
+            ));
+        }
+        (Some(keys), fpp, None) => Plan::for_keys(variant, keys, fpp.unwrap_or(0.01)),
+        (Some(keys), None, Some(memory)) => Plan::for_memory(variant, keys, memory),
+        (None, Some(fpp), Some(memory)) => Plan::for_capacity(variant, fpp, memory),
+        (None, _, _) => {
+            return Err(PyTypeError::new_err("give the number of keys, or fpp and memory"));
+        }
+    };
+    Ok(plan.map_err(Told::from)?)
+}
+
+fn hasher(seed: u64, secret: Option<&[u8]>) -> PyResult<KeyHasher> {
+    match crate::filter::secret(secret)? {
+        Some(_) if seed != 0 => {
+            Err(PyValueError::new_err("seed and secret: a keyed filter has no seed; leave one out"))
+        }
+        Some(secret) => Ok(KeyHasher::keyed(secret)),
+        None => Ok(KeyHasher::with_seed(seed)),
+    }
+}
+
+fn of_plan(plan: &Plan, seed: u64, secret: Option<&[u8]>) -> PyResult<Filter> {
+    let filter = AnyFilter::with_plan(plan, hasher(seed, secret)?).map_err(Told::from)?;
+    Ok(Filter::new(Inner::Own(filter)))
+}
+
+/// The hashes of all keys.
+fn hashes(keys: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<Vec<KeyHash>> {
+    let mut all = Hashes { hasher, hashes: Vec::new() };
+    match Source::of(keys)? {
+        Source::Column(column) => keys.py().detach(|| column.each(1024, &mut all))?,
+        Source::Items(items) => each_item(&items, false, &mut all)?,
+    }
+    Ok(all.hashes)
+}
+
+/// A filter of a fixed size.
+///
+/// ``kind`` is ``"blocked"`` (the fastest), ``"classic"`` (the fewest bits) or ``"sliced"``. Two of ``keys``, ``fpp`` and
+/// ``memory`` give the third; the rate is 1 % when only the keys are given. Keys that others choose need a ``secret`` of 16
+/// bytes.
+///
+/// >>> import umbel
+/// >>> seen = umbel.Bloom(1_000_000, 0.01)
+/// >>> seen.add("https://example.org/")
+/// True
+/// >>> "https://example.org/" in seen
+/// True
+#[pyclass(extends = Filter, frozen, subclass, module = "umbel")]
+pub(crate) struct Bloom;
+
+#[pymethods]
+impl Bloom {
+    #[new]
+    #[pyo3(signature = (keys=None, fpp=None, *, kind="blocked", memory=None, seed=0, secret=None))]
+    fn new(
+        keys: Number<'_>,
+        fpp: Option<f64>,
+        kind: &str,
+        memory: Number<'_>,
+        seed: u64,
+        secret: Option<&[u8]>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let variant = match kind {
+            "blocked" => Variant::Blocked,
+            "classic" => Variant::Classic,
+            "sliced" => Variant::Sliced,
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "kind: expected blocked, classic or sliced, found {other}; other kinds have classes of their own"
+                )));
+            }
+        };
+        Ok(PyClassInitializer::from(of_plan(&plan_of(variant, keys, fpp, memory)?, seed, secret)?)
+            .add_subclass(Self))
+    }
+}
+
+/// A filter that keys can be removed from: a counter of ``bits`` bits (4, 8 or 16) in place of each bit.
+///
+/// Remove only keys that were added, and as often as they were: what passes by error takes others with it.
+#[pyclass(extends = Filter, frozen, module = "umbel")]
+pub(crate) struct Counting;
+
+/// Keys that are removed.
+struct Removing;
+
+impl<'a> Change<'a> for Removing {
+    type Answer = Remove<'a>;
+    fn start(&self, inner: &'a mut Inner) -> Remove<'a> {
+        Remove(inner)
+    }
+}
+
+#[pymethods]
+impl Counting {
+    #[new]
+    #[pyo3(signature = (keys=None, fpp=None, *, bits=4, memory=None, seed=0, secret=None))]
+    fn new(
+        keys: Number<'_>,
+        fpp: Option<f64>,
+        bits: u32,
+        memory: Number<'_>,
+        seed: u64,
+        secret: Option<&[u8]>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let plan = plan_of(Variant::Counting { counter_bits: bits }, keys, fpp, memory)?;
+        Ok(PyClassInitializer::from(of_plan(&plan, seed, secret)?).add_subclass(Self))
+    }
+
+    /// Removes a key once. Returns False when it was certainly not there; nothing has changed then.
+    fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let key = OneKey::of(key, false)?;
+        let mut answer = [false];
+        let mut inner = slf.as_super().get().write(slf.py());
+        Remove(&mut inner).answer(&[key.key()], &mut answer)?;
+        Ok(answer[0])
+    }
+
+    /// Removes many keys, each once. Returns a boolean column like `contains_many`: False for keys that were certainly not
+    /// there.
+    fn remove_many<'py>(
+        slf: &Bound<'py, Self>,
+        keys: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.as_super().get().answer(keys, 1, Changing(Removing))
+    }
+
+    /// How often a key was added and not removed, at most; counters stop at their highest value.
+    fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<u32> {
+        let key = OneKey::of(key, false)?;
+        match &*slf.as_super().get().read(slf.py()) {
+            Inner::Own(AnyFilter::Counting(filter)) => Ok(filter.count(key.key())),
+            Inner::Mapped(AnyFilter::Counting(filter)) => Ok(filter.count(key.key())),
+            _ => unreachable!("the class is of counting filters"),
+        }
+    }
+
+    /// A blocked filter of the same keys: a quarter of the size, or less.
+    fn to_bloom(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        let blocked = match &*slf.as_super().get().read(py) {
+            Inner::Own(filter) => filter.convert(Kind::Blocked),
+            Inner::Mapped(filter) => filter.convert(Kind::Blocked),
+            Inner::Foreign(_) => unreachable!("the class is of counting filters"),
+        };
+        wrap(py, Inner::Own(blocked.map_err(Told::from)?))
+    }
+}
+
+/// A filter that grows: its rate holds however many keys come. ``keys`` is how many come at first; each further part is for
+/// twice as many as the one before, or with ``even=True`` for as many.
+#[pyclass(extends = Filter, frozen, module = "umbel")]
+pub(crate) struct Scalable;
+
+#[pymethods]
+impl Scalable {
+    #[new]
+    #[pyo3(signature = (keys=None, fpp=None, *, even=false, memory=None, seed=0, secret=None))]
+    fn new(
+        keys: Number<'_>,
+        fpp: Option<f64>,
+        even: bool,
+        memory: Number<'_>,
+        seed: u64,
+        secret: Option<&[u8]>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let growth = if even { Growth::Even } else { Growth::Doubling };
+        let plan = plan_of(Variant::Scalable { growth }, keys, fpp, memory)?;
+        Ok(PyClassInitializer::from(of_plan(&plan, seed, secret)?).add_subclass(Self))
+    }
+
+    /// Bytes that it may grow to: an int, or text such as "1GiB". A key for which it would have to grow further is refused
+    /// with a ValueError.
+    fn set_limit(slf: &Bound<'_, Self>, memory: &Bound<'_, PyAny>) -> PyResult<()> {
+        let bytes = size(memory, "memory")?;
+        slf.as_super().get().write(slf.py()).own_mut("set_limit")?.set_limit(bytes);
+        Ok(())
+    }
+}
+
+/// A filter of the last ``keys`` keys added, none of which it misses; older ones are forgotten.
+///
+/// With ``span`` it holds the keys of the last so many ticks, and ``keys`` is how many come within them at most. A tick is
+/// what you say: a second, a block, a batch.
+#[pyclass(extends = Filter, frozen, module = "umbel")]
+pub(crate) struct Window;
+
+#[pymethods]
+impl Window {
+    #[new]
+    #[pyo3(signature = (keys=None, fpp=None, *, generations=4, span=None, memory=None, seed=0, secret=None))]
+    fn new(
+        keys: Number<'_>,
+        fpp: Option<f64>,
+        generations: u32,
+        span: Option<u64>,
+        memory: Number<'_>,
+        seed: u64,
+        secret: Option<&[u8]>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let plan = plan_of(Variant::Window { generations }, keys, fpp, memory)?;
+        let filter = match span {
+            None => {
+                return Ok(
+                    PyClassInitializer::from(of_plan(&plan, seed, secret)?).add_subclass(Self)
+                );
+            }
+            Some(span) => umbel::Window::by_time(&plan, hasher(seed, secret)?, span),
+        };
+        Ok(PyClassInitializer::from(Filter::new(Inner::Own(AnyFilter::Window(
+            filter.map_err(Told::from)?,
+        ))))
+        .add_subclass(Self))
+    }
+
+    /// Adds a key at a tick. Returns True when it was certainly not there before.
+    fn add_at(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, tick: u64) -> PyResult<bool> {
+        let key = OneKey::of(key, false)?;
+        let mut inner = slf.as_super().get().write(slf.py());
+        Ok(window(&mut inner)?.insert_at(key.key(), tick).map_err(Told::from)?)
+    }
+
+    /// Sets the time to a tick, and forgets what is too old then. An earlier tick changes nothing.
+    fn advance(slf: &Bound<'_, Self>, tick: u64) -> PyResult<()> {
+        let mut inner = slf.as_super().get().write(slf.py());
+        Ok(window(&mut inner)?.advance(tick).map_err(Told::from)?)
+    }
+
+    /// Ticks of the window; None when it is of a number of keys.
+    #[getter]
+    fn span(slf: &Bound<'_, Self>) -> Option<u64> {
+        match &*slf.as_super().get().read(slf.py()) {
+            Inner::Own(AnyFilter::Window(filter)) => filter.span(),
+            Inner::Mapped(AnyFilter::Window(filter)) => filter.span(),
+            _ => unreachable!("the class is of window filters"),
+        }
+    }
+}
+
+fn window(inner: &mut Inner) -> Result<&mut umbel::Window, Told> {
+    match inner.own_mut("advance")? {
+        AnyFilter::Window(filter) => Ok(filter),
+        _ => unreachable!("the class is of window filters"),
+    }
+}
+
+/// A filter of constant size for an endless stream: it forgets at random, the oldest keys first, and remembers the last
+/// ``keys`` ones with a chance of at least 99 % each.
+#[pyclass(extends = Filter, frozen, module = "umbel")]
+pub(crate) struct Stable;
+
+#[pymethods]
+impl Stable {
+    #[new]
+    #[pyo3(signature = (keys=None, fpp=None, *, cell_bits=4, memory=None, seed=0, secret=None))]
+    fn new(
+        keys: Number<'_>,
+        fpp: Option<f64>,
+        cell_bits: u32,
+        memory: Number<'_>,
+        seed: u64,
+        secret: Option<&[u8]>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let plan = plan_of(Variant::Stable { cell_bits }, keys, fpp, memory)?;
+        Ok(PyClassInitializer::from(of_plan(&plan, seed, secret)?).add_subclass(Self))
+    }
+}
+
+/// A filter of codes of ``bits`` bits, for rates of 1e-6 and below.
+#[pyclass(extends = Filter, frozen, module = "umbel")]
+pub(crate) struct Coded;
+
+#[pymethods]
+impl Coded {
+    #[new]
+    #[pyo3(signature = (keys=None, fpp=None, *, bits=None, memory=None, seed=0, secret=None))]
+    fn new(
+        keys: Number<'_>,
+        fpp: Option<f64>,
+        bits: Option<u32>,
+        memory: Number<'_>,
+        seed: u64,
+        secret: Option<&[u8]>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let plan = plan_of(Variant::Coded { code_bits: bits }, keys, fpp, memory)?;
+        Ok(PyClassInitializer::from(of_plan(&plan, seed, secret)?).add_subclass(Self))
+    }
+}
+
+/// The smallest filter, built from all its keys; none can be added later.
+///
+/// >>> import umbel
+/// >>> cities = umbel.Bloomier(["Bern", "Basel"], 0.001)
+/// >>> "Bern" in cities
+/// True
+#[pyclass(extends = Filter, frozen, module = "umbel")]
+pub(crate) struct Bloomier;
+
+#[pymethods]
+impl Bloomier {
+    #[new]
+    #[pyo3(signature = (keys, fpp=0.01, *, seed=0, secret=None))]
+    fn new(
+        keys: &Bound<'_, PyAny>,
+        fpp: f64,
+        seed: u64,
+        secret: Option<&[u8]>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let hasher = hasher(seed, secret)?;
+        let hashes = hashes(keys, hasher)?;
+        let built = keys.py().detach(|| {
+            let plan = Plan::for_keys(Kind::Bloomier, hashes.len().max(1) as u64, fpp)?;
+            Static::build(&plan, &hashes, hasher)
+        });
+        Ok(PyClassInitializer::from(Filter::new(Inner::Own(AnyFilter::Bloomier(
+            built.map_err(Told::from)?,
+        ))))
+        .add_subclass(Self))
+    }
+}
+
+/// A static map from keys to integers, in some bits per key more than the values have: it does not keep the keys.
+///
+/// A key that is not in it gets None, or with the chance ``fpp`` any value.
+///
+/// >>> import umbel
+/// >>> codes = umbel.Map({"Bern": 31, "Basel": 61})
+/// >>> codes["Basel"]
+/// 61
+#[pyclass(extends = Filter, frozen, module = "umbel")]
+pub(crate) struct Map;
+
+#[pymethods]
+impl Map {
+    #[new]
+    #[pyo3(signature = (items, fpp=0.0001, *, seed=0, secret=None))]
+    fn new(
+        items: &Bound<'_, PyAny>,
+        fpp: f64,
+        seed: u64,
+        secret: Option<&[u8]>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let hasher = hasher(seed, secret)?;
+        let items = match items.cast::<PyDict>() {
+            Ok(dict) => dict.items().into_any(),
+            Err(_) => items.clone(),
+        };
+        let mut pairs = Vec::new();
+        for item in items.try_iter()? {
+            let (key, value): (Bound<'_, PyAny>, u64) = item?.extract()?;
+            pairs.push((hasher.hash(OneKey::of(&key, false)?.key()), value));
+        }
+        let widest = pairs.iter().map(|(_, value)| 64 - value.leading_zeros()).max();
+        let plan = Plan::for_keys(Kind::Bloomier, 1, fpp).map_err(Told::from)?;
+        let Variant::Bloomier { fingerprint_bits: Some(fingerprint), .. } = plan.variant() else {
+            unreachable!("a plan has its bits");
+        };
+        let map = Static::build_map(&pairs, widest.unwrap_or(0).max(1), fingerprint, hasher);
+        Ok(PyClassInitializer::from(Filter::new(Inner::Own(AnyFilter::Bloomier(
+            map.map_err(Told::from)?,
+        ))))
+        .add_subclass(Self))
+    }
+
+    /// The value of a key; `default` when it is certainly not there.
+    #[pyo3(signature = (key, default=None))]
+    fn get<'py>(
+        slf: &Bound<'py, Self>,
+        key: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(match Self::value(slf, key)? {
+            Some(value) => Some(value.into_pyobject(slf.py())?.into_any()),
+            None => default,
+        })
+    }
+
+    fn __getitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<u64> {
+        Self::value(slf, key)?.ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
+    }
+}
+
+impl Map {
+    fn value(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+        let key = OneKey::of(key, false)?;
+        Ok(match &*slf.as_super().get().read(slf.py()) {
+            Inner::Own(AnyFilter::Bloomier(map)) => map.get(key.key()),
+            Inner::Mapped(AnyFilter::Bloomier(map)) => map.get(key.key()),
+            _ => unreachable!("the class is of maps"),
+        })
+    }
+}
+
+/// A filter of rows of several fields, any of which can be looked up: ``names`` are the fields, ``keys`` the rows expected.
+///
+/// ``tags`` is ``"row"`` (values of different rows do not pass together as a whole row), ``"subsets"`` (nor as any two or more
+/// fields) or ``"none"``.
+///
+/// >>> import umbel
+/// >>> bought = umbel.Attributes(["user", "item"], 1000)
+/// >>> bought.add_row("ann", "book")
+/// True
+/// >>> bought.contains_row(user="ann")
+/// True
+/// >>> bought.contains_row(user="bob", item="book")
+/// False
+#[pyclass(extends = Filter, frozen, module = "umbel")]
+pub(crate) struct Attributes;
+
+#[pymethods]
+impl Attributes {
+    #[new]
+    #[pyo3(signature = (names, keys=None, fpp=None, *, tags="row", classic=false, memory=None, seed=0, secret=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        names: Vec<String>,
+        keys: Number<'_>,
+        fpp: Option<f64>,
+        tags: &str,
+        classic: bool,
+        memory: Number<'_>,
+        seed: u64,
+        secret: Option<&[u8]>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let tags = match tags {
+            "none" => Tags::None,
+            "row" => Tags::Row,
+            "subsets" => Tags::Subsets,
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "tags: expected row, subsets or none, found {other}"
+                )));
+            }
+        };
+        let variant = Variant::Attributes { tags, classic };
+        let memory = match memory {
+            None => None,
+            Some(memory) => {
+                let each = variant.share(names.len(), size(&memory, "memory")?);
+                Some(each.into_pyobject(memory.py())?.into_any())
+            }
+        };
+        let plan = plan_of(variant, keys, fpp, memory)?;
+        let filter = umbel::Attributes::with_names(&plan, &names, hasher(seed, secret)?);
+        Ok(PyClassInitializer::from(Filter::new(Inner::Own(AnyFilter::Attributes(
+            filter.map_err(Told::from)?,
+        ))))
+        .add_subclass(Self))
+    }
+
+    /// The names of the fields, in the order of a row.
+    #[getter]
+    fn names(slf: &Bound<'_, Self>) -> Vec<String> {
+        match &*slf.as_super().get().read(slf.py()) {
+            Inner::Own(AnyFilter::Attributes(filter)) => filter.names().to_vec(),
+            Inner::Mapped(AnyFilter::Attributes(filter)) => filter.names().to_vec(),
+            _ => unreachable!("the class is of filters of rows"),
+        }
+    }
+
+    /// Adds a row, a value for each field in their order. Returns True when it was certainly not there before.
+    #[pyo3(signature = (*values))]
+    fn add_row(slf: &Bound<'_, Self>, values: &Bound<'_, PyTuple>) -> PyResult<bool> {
+        let values =
+            values.iter().map(|value| crate::rows::field(&value)).collect::<PyResult<Vec<_>>>()?;
+        let mut inner = slf.as_super().get().write(slf.py());
+        match inner.own_mut("add_row")? {
+            AnyFilter::Attributes(filter) => Ok(filter.insert_row(&values).map_err(Told::from)?),
+            _ => unreachable!("the class is of filters of rows"),
+        }
+    }
+
+    /// Whether a row with these values may be there; fields without a value are not looked at.
+    #[pyo3(signature = (**values))]
+    fn contains_row(slf: &Bound<'_, Self>, values: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
+        let mut names: Vec<String> = Vec::new();
+        let mut given = Vec::new();
+        for (name, value) in values.into_iter().flatten() {
+            names.push(name.extract()?);
+            given.push(crate::rows::field(&value)?);
+        }
+        crate::rows::contains_row(&slf.as_super().get().read(slf.py()), &names, given)
+    }
+}
+
+/// A filter without errors on two lists, built from both: every key of ``included`` passes, none of ``excluded`` does, and others
+/// with the chance ``fpp``.
+///
+/// ``exact_list=True`` keeps one filter and a list of the excluded keys that it wrongly lets pass.
+#[pyclass(extends = Filter, frozen, module = "umbel")]
+pub(crate) struct Cascade;
+
+#[pymethods]
+impl Cascade {
+    #[new]
+    #[pyo3(signature = (included, excluded, fpp=0.01, *, exact_list=false, seed=0, secret=None))]
+    fn new(
+        included: &Bound<'_, PyAny>,
+        excluded: &Bound<'_, PyAny>,
+        fpp: f64,
+        exact_list: bool,
+        seed: u64,
+        secret: Option<&[u8]>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let hasher = hasher(seed, secret)?;
+        let [included_hashes, excluded_hashes] =
+            [hashes(included, hasher)?, hashes(excluded, hasher)?];
+        let form = if exact_list { Form::List } else { Form::Levels };
+        let built = included.py().detach(|| {
+            let [n, s] = [&included_hashes, &excluded_hashes].map(|list| list.len() as u64);
+            let plan = Plan::for_lists(Variant::Cascade { form }, n.max(1), s, fpp)?;
+            umbel::Cascade::build_planned(&plan, &included_hashes, &excluded_hashes, hasher)
+        });
+        Ok(PyClassInitializer::from(Filter::new(Inner::Own(AnyFilter::Cascade(
+            built.map_err(Told::from)?,
+        ))))
+        .add_subclass(Self))
+    }
+}
+
+/// A filter of another system, byte for byte as that system makes it: ``format`` is one of `umbel.FORMATS`.
+///
+/// ``key_type`` is how keys are hashed there, such as ``"utf16"`` for Java strings; by default the type of each value says it.
+///
+/// >>> import umbel
+/// >>> words = umbel.Foreign("guava", 1000, 0.01)
+/// >>> words.add("apple")
+/// True
+/// >>> words.to_bytes()[:2]
+/// b'\x01\x07'
+#[pyclass(extends = Filter, frozen, module = "umbel")]
+pub(crate) struct Foreign;
+
+#[pymethods]
+impl Foreign {
+    #[new]
+    #[pyo3(signature = (
+        format, keys=None, fpp=None, *, key_type=None, bits=None, bits_per_key=None, probes=None, seed=None, growth=None,
+        bucket_size=None, max_iterations=None, salts=Vec::new(), options=Vec::new()
+    ))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        format: &str,
+        keys: Number<'_>,
+        fpp: Option<f64>,
+        key_type: Option<&str>,
+        bits: Option<u64>,
+        bits_per_key: Option<f64>,
+        probes: Option<u32>,
+        seed: Option<i64>,
+        growth: Option<u32>,
+        bucket_size: Option<u32>,
+        max_iterations: Option<u32>,
+        salts: Vec<Vec<u8>>,
+        options: Vec<String>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let format: Format = format.parse().map_err(Told::from)?;
+        let key_type = key_type.map(str::parse::<KeyType>).transpose().map_err(Told::from)?;
+        let keys = keys.map(|keys| count(&keys, "keys")).transpose()?;
+        let given = Parameters {
+            keys,
+            fpp,
+            bits,
+            bits_per_key,
+            probes,
+            seed,
+            growth,
+            bucket_size,
+            max_iterations,
+            salts,
+            options,
+        };
+        let filter = umbel_foreign::Foreign::new(format, &given).map_err(Told::from)?;
+        Ok(PyClassInitializer::from(Filter::new(Inner::Foreign(Other { filter, key_type })))
+            .add_subclass(Self))
+    }
+
+    /// Does what the system's writer does after the last key, such as folding a Parquet filter. Nothing for most.
+    fn finish(slf: &Bound<'_, Self>) -> PyResult<()> {
+        use umbel_foreign::ForeignInsert;
+        match &mut *slf.as_super().get().write(slf.py()) {
+            Inner::Foreign(other) => Ok(other.filter.finish().map_err(Told::from)?),
+            _ => unreachable!("the class is of other systems' filters"),
+        }
+    }
+}

@@ -1,0 +1,228 @@
+"""Keys in columns: each library's, against the same keys one by one."""
+
+import array
+
+import numpy as np
+import pytest
+
+import umbel
+
+pa = pytest.importorskip("pyarrow")
+
+
+def filter_of(keys):
+    filter = umbel.Bloom(10_000, 1e-9)
+    for key in keys:
+        filter.add(key)
+    return filter
+
+
+def filled(column):
+    filter = umbel.Bloom(10_000, 1e-9)
+    filter.add_many(column)
+    return filter
+
+
+def check(column, keys):
+    """The column holds these keys; None for nulls."""
+    there = [key for key in keys if key is not None]
+    expected = filter_of(there)
+    assert filled(column) == expected
+    half = filter_of(there[::2])
+    in_half = [key is not None and key in half for key in keys]
+    assert list(half.contains_many(column, threads=1)).__len__() == len(keys)
+    return half.contains_many(column), in_half
+
+
+INTEGERS = [-5, 0, 7, 2**31 - 1]
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"])
+def test_numpy_integers(dtype):
+    limits = np.iinfo(dtype)
+    values = np.array([limits.min, 0, 7, limits.max], dtype)
+    found, expected = check(values, [int(value) for value in values])
+    assert found.dtype == bool and found.tolist() == expected
+    found, expected = check(values[::-1], [int(value) for value in values[::-1]])
+    assert found.tolist() == expected
+    every_other = np.repeat(values, 2)[::2]
+    assert filled(every_other) == filled(values)
+
+
+def test_numpy_text():
+    texts = ["", "a", "é", "日本", "a\0b", "\U0001f600"]
+    found, expected = check(np.array(texts), texts)
+    assert found.tolist() == expected
+    data = [b"", b"a", b"\xff\xfe", b"a\0b"]
+    found, expected = check(np.array(data), data)
+    assert found.tolist() == expected
+    objects = np.array(["a", 7, b"x"], dtype=object)
+    found, expected = check(objects, ["a", 7, b"x"])
+    assert found.dtype == bool and found.tolist() == expected
+    variable = np.array(["a", "bcd"], dtype=np.dtypes.StringDType())
+    found, expected = check(variable, ["a", "bcd"])
+    assert found.tolist() == expected
+
+
+def test_numpy_that_is_no_column():
+    filter = umbel.Bloom(10)
+    for bad in [
+        np.array([1.5]),
+        np.array([True]),
+        np.array([[1, 2]]),
+        np.array(["2020-01-01"], "M8[D]"),
+        np.array(7),
+        np.array([1], ">i8"),
+        np.zeros(3, complex),
+    ]:
+        with pytest.raises(TypeError):
+            filter.add_many(bad)
+        with pytest.raises(TypeError):
+            filter.contains_many(bad)
+    assert not filter
+
+
+def test_empty_columns():
+    filter = umbel.Bloom(10)
+    for empty in [[], np.array([], "i8"), np.array([], "S3"), pa.array([], pa.string()), pa.chunked_array([], pa.int64())]:
+        filter.add_many(empty)
+        assert len(filter.contains_many(empty)) == 0 and len(filter.add_new(empty)) == 0
+    assert not filter
+
+
+def test_other_buffers():
+    found, expected = check(array.array("q", INTEGERS), INTEGERS)
+    assert list(found) == expected
+    found, expected = check(memoryview(array.array("I", [1, 2, 3])), [1, 2, 3])
+    assert list(found) == expected
+
+
+@pytest.mark.parametrize(
+    "type, keys",
+    [
+        (pa.string(), ["", "a", None, "日本", "a" * 100]),
+        (pa.large_string(), ["", "a", None, "日本", "a" * 100]),
+        (pa.string_view(), ["", "a", None, "日本", "a" * 100]),
+        (pa.binary(), [b"", b"\xff", None, b"a" * 100]),
+        (pa.large_binary(), [b"", b"\xff", None, b"a" * 100]),
+        (pa.binary_view(), [b"", b"\xff", None, b"a" * 100]),
+        (pa.binary(3), [b"abc", None, b"\0\0\0"]),
+        (pa.int8(), [-1, None, 127]),
+        (pa.int16(), [-1, None, 2**15 - 1]),
+        (pa.int32(), [-1, None, 2**31 - 1]),
+        (pa.int64(), [-1, None, 2**63 - 1]),
+        (pa.uint8(), [1, None, 255]),
+        (pa.uint16(), [1, None, 65535]),
+        (pa.uint32(), [1, None, 2**32 - 1]),
+        (pa.uint64(), [1, None, 2**64 - 1]),
+        (pa.dictionary(pa.int8(), pa.string()), ["a", None, "b", "a"]),
+        (pa.dictionary(pa.int32(), pa.int64()), [5, None, -7, 5]),
+        (pa.dictionary(pa.uint16(), pa.large_binary()), [b"x", None, b"x", b""]),
+        (pa.null(), [None, None]),
+    ],
+)
+def test_arrow(type, keys):
+    column = pa.array(keys, type)
+    found, expected = check(column, keys)
+    assert isinstance(found, pa.BooleanArray)
+    nulls = [None if key is None else answer for key, answer in zip(keys, expected)]
+    assert found.to_pylist() == nulls
+    # A slice, and chunks.
+    tail = column.slice(1)
+    found, expected = check(tail, keys[1:])
+    chunked = pa.chunked_array([column, tail, column.slice(0, 0)], type)
+    found, expected = check(chunked, keys + keys[1:])
+    assert isinstance(found, pa.ChunkedArray)
+    nulls = [None if key is None else answer for key, answer in zip(keys + keys[1:], expected)]
+    assert found.to_pylist() == nulls
+    new = umbel.Bloom(100, 1e-9).add_new(chunked)
+    seen, firsts = set(), []
+    for key in keys + keys[1:]:
+        firsts.append(None if key is None else key not in seen)
+        seen.add(key)
+    assert new.to_pylist() == firsts
+
+
+def test_arrow_that_is_no_column():
+    filter = umbel.Bloom(10)
+    for bad in [
+        pa.array([1.5]),
+        pa.array([True]),
+        pa.array([[1]]),
+        pa.array([0], pa.timestamp("s")),
+        pa.table({"a": [1]}),
+        pa.array([1], pa.decimal128(5)),
+    ]:
+        with pytest.raises(TypeError):
+            filter.add_many(bad)
+
+
+def test_many_keys_on_several_threads():
+    count = 600_000
+    numbers = np.arange(count)
+    texts = pa.array([f"key {i}" if i % 7 else None for i in range(count)])
+    for column, kinds in [(numbers, np.ndarray), (texts, pa.BooleanArray)]:
+        one, two = umbel.Bloom(count, 1e-6), umbel.Bloom(count, 1e-6)
+        one.add_many(column, threads=1)
+        two.add_many(column, threads=3)
+        assert one == two
+        half = umbel.Bloom(count, 1e-6)
+        half.add_many(column[: count // 2])
+        answers = [half.contains_many(column, threads=threads) for threads in [1, 2, 5]]
+        assert all(isinstance(answer, kinds) for answer in answers)
+        first = np.asarray(answers[0]) if kinds is np.ndarray else answers[0]
+        for answer in answers[1:]:
+            assert (np.array_equal(first, answer)) if kinds is np.ndarray else first.equals(answer)
+        head = answers[0][: count // 2]
+        found = head.sum() if kinds is np.ndarray else head.true_count
+        nulls = 0 if kinds is np.ndarray else head.null_count
+        assert found + nulls == count // 2
+
+
+def test_pandas():
+    pd = pytest.importorskip("pandas")
+    index = [3, 1, 2]
+    for values, keys in [
+        (pd.Series([1, 2, 3], index=index), [1, 2, 3]),
+        (pd.Series(["a", None, "b"], index=index, dtype="string"), ["a", None, "b"]),
+        (pd.Series(["a", "b", "c"], index=index, dtype=object), ["a", "b", "c"]),
+        (pd.Series([1, None, 3], index=index, dtype="Int64"), [1, None, 3]),
+        (pd.Series(["x", "y", "x"], index=index, dtype="category"), ["x", "y", "x"]),
+    ]:
+        found, expected = check(values, keys)
+        assert isinstance(found, pd.Series) and found.index.tolist() == index
+        assert found.tolist() == expected and found.dtype == bool
+    frame = pd.DataFrame({"url": ["a", "b", "a"]})
+    kept = frame[umbel.Bloom(10).add_new(frame["url"])]
+    assert kept["url"].tolist() == ["a", "b"]
+
+
+def test_polars():
+    pl = pytest.importorskip("polars")
+    for values, keys in [
+        (pl.Series(["a", None, "日本"]), ["a", None, "日本"]),
+        (pl.Series([1, None, -3]), [1, None, -3]),
+        (pl.Series(["a", "b", "a"], dtype=pl.Categorical), ["a", "b", "a"]),
+        (pl.Series([b"x", None]), [b"x", None]),
+    ]:
+        found, expected = check(values, keys)
+        assert isinstance(found, pl.Series)
+        nulls = [None if key is None else answer for key, answer in zip(keys, expected)]
+        assert found.to_list() == nulls
+
+
+def test_what_speaks_arrow():
+    duckdb = pytest.importorskip("duckdb")
+    result = duckdb.sql("select 'key ' || i as key from range(1000) t(i)").arrow()
+    result = result.read_all() if hasattr(result, "read_all") else result
+    filter = umbel.Bloom(1000, 1e-9)
+    filter.add_many(result["key"])
+    assert "key 7" in filter and len(filter) == pytest.approx(1000, abs=20)
+
+
+def test_iterables():
+    for make in [list, tuple, set, dict.fromkeys, iter, lambda keys: (key for key in keys)]:
+        filter = umbel.Bloom(10_000, 1e-9)
+        filter.update(make(list(range(3000))))
+        assert filter == filter_of(range(3000))
+    assert umbel.Bloom(10).contains_many(iter("ab")) == [False, False]

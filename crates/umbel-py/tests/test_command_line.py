@@ -1,0 +1,96 @@
+"""Filters of the command line in Python, and the other way round."""
+
+import os
+import subprocess
+
+import pytest
+
+import umbel
+
+PROGRAM = os.environ.get("UMBEL", "umbel")
+COUNT = 20_000
+
+
+def run(*arguments, input=None):
+    done = subprocess.run(
+        [PROGRAM, *map(str, arguments)], input=input, capture_output=True, check=False
+    )
+    assert done.returncode in (0, 1), done.stderr.decode()
+    return done.stdout
+
+
+MEMBERS = [f"member {i}" for i in range(COUNT)]
+PROBES = MEMBERS[::7] + [f"probe {i}" for i in range(COUNT)]
+KINDS = {
+    "blocked": lambda: umbel.Bloom(COUNT, 0.01),
+    "classic": lambda: umbel.Bloom(COUNT, 0.01, kind="classic"),
+    "sliced": lambda: umbel.Bloom(COUNT, 0.01, kind="sliced"),
+    "counting": lambda: umbel.Counting(COUNT, 0.01),
+    "scalable": lambda: umbel.Scalable(1000, 0.01),
+    "stable": lambda: umbel.Stable(COUNT, 0.01),
+    "window": lambda: umbel.Window(COUNT, 0.01),
+    "coded": lambda: umbel.Coded(COUNT, 0.01),
+}
+
+
+def lines(keys):
+    return "".join(f"{key}\n" for key in keys).encode()
+
+
+def asked(path, probes):
+    return run("query", path, input=lines(probes)).decode().splitlines()
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "bloomier"])
+def test_filters_are_the_same_on_both_sides(kind, tmp_path):
+    theirs = tmp_path / "theirs.umbel"
+    keys = 1000 if kind == "scalable" else COUNT
+    run("build", "-q", "--kind", kind, "--keys", keys, "--fpp", 0.01, "-o", theirs, input=lines(MEMBERS))
+    if kind == "bloomier":
+        ours = umbel.Bloomier(MEMBERS, 0.01)
+    else:
+        ours = KINDS[kind]()
+        ours.update(MEMBERS)
+    assert ours.to_bytes() == theirs.read_bytes()
+    opened = umbel.open(theirs)
+    assert opened == ours
+    passed = [key for key, found in zip(PROBES, opened.contains_many(PROBES)) if found]
+    assert asked(theirs, PROBES) == passed
+    mine = tmp_path / "mine.umbel"
+    ours.save(mine)
+    assert asked(mine, PROBES) == passed
+
+
+def test_rows_and_lists(tmp_path):
+    table = tmp_path / "rows.csv"
+    table.write_text("user,item\nann,1\nann,2\nbob,1\n")
+    rows = [("ann", 1), ("ann", 2), ("bob", 1)]
+    for kind, ours in [
+        ("attributes", umbel.Attributes(["user", "item"], 100, 0.01)),
+        ("blocked", umbel.Bloom(100, 0.01)),
+    ]:
+        theirs = tmp_path / f"{kind}.umbel"
+        keys = ["--key", "user", "--key", "item"]
+        run("build", "-q", "--csv", *keys, "--kind", kind, "--keys", 100, "--fpp", 0.01, "-o", theirs, table)
+        ours.add_rows(rows)
+        opened = umbel.open(theirs)
+        assert opened.contains_rows(rows) == [True] * 3
+        ours.describe(opened.description)
+        assert ours == opened
+    block, allow = tmp_path / "block.txt", tmp_path / "allow.txt"
+    block.write_bytes(lines(MEMBERS[:1000]))
+    allow.write_bytes(lines(MEMBERS[1000:]))
+    theirs = tmp_path / "cascade.umbel"
+    run("build", "-q", "--kind", "cascade", "--fpp", 0.01, "--except", allow, "-o", theirs, block)
+    ours = umbel.Cascade(MEMBERS[:1000], MEMBERS[1000:], 0.01)
+    assert ours == umbel.open(theirs)
+
+
+def test_formats(tmp_path):
+    for name in ["guava", "spark", "redisbloom", "datasketches", "parquet"]:
+        theirs = tmp_path / name
+        run("build", "-q", "--format", name, "--keys", COUNT, "--fpp", 0.01, "-o", theirs, input=lines(MEMBERS))
+        opened = umbel.open(theirs, format=name)
+        passed = [key for key, found in zip(PROBES, opened.contains_many(PROBES)) if found]
+        asked = run("query", "--format", name, theirs, input=lines(PROBES)).decode().splitlines()
+        assert asked == passed

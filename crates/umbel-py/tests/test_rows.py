@@ -1,0 +1,78 @@
+"""Keys of several fields."""
+
+import pytest
+
+import umbel
+
+pa = pytest.importorskip("pyarrow")
+
+ROWS = [("ann", 1), ("ann", 2), ("bob", 1)]
+TABLE = pa.table({"user": [user for user, _ in ROWS], "item": [item for _, item in ROWS]})
+
+
+def test_rows_of_tables_and_tuples_are_the_same_keys():
+    filters = [umbel.Bloom(1000, 1e-9) for _ in range(5)]
+    assert filters[0].add_rows(ROWS) == [True] * 3
+    assert filters[1].add_rows(TABLE, ["user", "item"]).to_pylist() == [True] * 3
+    dicts = [dict(item=item, user=user) for user, item in ROWS]
+    assert filters[2].add_rows(dicts, ["user", "item"]) == [True] * 3
+    pl = pytest.importorskip("polars")
+    filters[3].add_rows(pl.from_arrow(TABLE), ["user", "item"])
+    words = TABLE.set_column(0, "user", TABLE["user"].dictionary_encode())
+    filters[4].add_rows(words, ["user", "item"])
+    assert all(filter == filters[0] for filter in filters)
+    assert filters[0].contains_rows([("bob", "1"), ("bob", 2)]) == [True, False]
+    # Swapped columns are another key.
+    assert filters[0].contains_rows(TABLE, ["item", "user"]).to_pylist() == [False] * 3
+    # What the format says of the key of several fields.
+    key = b"\x03\0\0\0bob\x01\0\0\0" + b"1"
+    assert key in filters[0]
+    one = umbel.Bloom(1000, 1e-9)
+    one.add_rows(TABLE, ["item"])
+    assert "1" in one and "2" in one and 1 not in one
+
+
+def test_nulls_are_no_rows():
+    table = pa.table({"a": ["x", None], "b": ["y", "y"]})
+    filter = umbel.Bloom(1000, 1e-9)
+    assert filter.add_rows(table, ["a", "b"]).to_pylist() == [True, False]
+    assert len(filter) == 1
+
+
+def test_filters_of_rows():
+    filter = umbel.Attributes(["user", "item"], 1000, 1e-6)
+    assert filter.names == ["user", "item"] and filter.kind == "attributes"
+    assert filter.add_rows(TABLE, ["item", "user"]).to_pylist() == [True] * 3
+    assert filter.contains_rows(TABLE, ["user"]).to_pylist() == [True] * 3
+    assert filter.contains_row(user="bob") and filter.contains_row(item=2)
+    assert filter.contains_row(user="bob", item=1) and not filter.contains_row(user="bob", item=2)
+    assert filter.contains_rows([("ann", 2), ("bob", 2)]) == [True, False]
+    assert umbel.from_bytes(filter.to_bytes()) == filter
+    other = umbel.Attributes(["user", "item"], 1000, 1e-6)
+    assert other.add_row("eve", 9) and not other.add_row("eve", 9)
+    assert (filter | other).contains_row(user="eve", item=9)
+    with pytest.raises(ValueError, match="price"):
+        filter.contains_row(price=1)
+    with pytest.raises(ValueError):
+        filter.add_rows(TABLE, ["user"])
+    with pytest.raises(ValueError, match="name the columns"):
+        filter.contains_rows([("ann",)])
+    with pytest.raises(ValueError):
+        filter.add("ann")
+
+
+def test_rows_that_are_none():
+    filter = umbel.Bloom(10)
+    for bad, columns, error in [
+        (TABLE, [], ValueError),
+        (TABLE, ["user", "price"], KeyError),
+        (pa.table({"a": [1.5]}), ["a"], TypeError),
+        (pa.array(["a"]), ["a"], TypeError),
+        ("ab", [], TypeError),
+        (["ab"], [], TypeError),
+        ([("a",), ("a", "b")], [], ValueError),
+        ([{"a": 1}], ["b"], KeyError),
+        ([(1.5,)], [], TypeError),
+    ]:
+        with pytest.raises(error):
+            filter.contains_rows(bad, columns)

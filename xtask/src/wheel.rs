@@ -1,0 +1,51 @@
+//! `cargo x test python`: the wheel, built and installed into a Python of its own under the target folder, and its tests.
+
+use anyhow::{Context, Result};
+
+use xtask::python::Python;
+use xtask::run::{self, cargo, root, target};
+
+/// What builds and tests the wheel.
+const PYTHON: Python = Python {
+    name: "wheel",
+    packages: &[
+        ("maturin", "1.16.0"),
+        ("numpy", "2.4.6"),
+        ("pyarrow", "26.0.1"),
+        ("pandas", "3.1.1"),
+        ("polars", "2.1.0"),
+        ("duckdb", "2.0.0"),
+        ("fsspec", "2026.9.0"),
+        ("matplotlib", "3.11.2"),
+        ("mypy", "2.4.1"),
+        ("pytest", "9.2.0"),
+        ("hypothesis", "6.170.15"),
+    ],
+};
+
+pub(crate) fn run() -> Result<()> {
+    // Built as the tests of other crates are, so that what they share is compiled once.
+    run::run(&mut cargo(&["build", "--quiet", "--locked", "--package", "umbel-cli"]))?;
+    let program = format!("umbel{}", std::env::consts::EXE_SUFFIX);
+    let folder = target().join(PYTHON.name);
+    let package = root().join("crates/umbel-py");
+    let mut develop = PYTHON.command()?;
+    develop.args(["-m", "maturin", "develop", "--quiet", "--profile", "dev", "--locked"]);
+    develop.arg("--manifest-path").arg(package.join("Cargo.toml")).env("VIRTUAL_ENV", &folder);
+    run::run(&mut develop)?;
+    let scratch = folder.join("scratch");
+    std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    let mut tests = PYTHON.command()?;
+    tests.env("UMBEL", target().join("debug").join(program)).env("PYTHONDONTWRITEBYTECODE", "1");
+    tests.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", "crates/umbel-py/tests"]);
+    run::run(&mut tests)?;
+    for arguments in [
+        &["-m", "mypy", "--strict", "crates/umbel-py/python/umbel"][..],
+        &["-m", "mypy.stubtest", "umbel._umbel"],
+    ] {
+        let mut types = PYTHON.command()?;
+        types.args(arguments).env("MYPY_CACHE_DIR", folder.join("mypy"));
+        run::run(&mut types)?;
+    }
+    Ok(())
+}
