@@ -43,16 +43,16 @@ const NO_MEMORY: Refusal = Refusal::Words("ERR Insufficient memory to create fil
 const FULL: &str = "ERR non scaling filter is full";
 const NO_GROWTH: &str = "ERR problem inserting into filter";
 
-/// What a filter is made with.
+/// The parameters of a new filter.
 struct Creation {
     error: f64,
     capacity: i64,
-    /// 0 for one that does not grow.
+    /// 0 if it does not grow.
     expansion: i64,
 }
 
 impl Creation {
-    /// What the settings say.
+    /// Returns the configured defaults.
     fn usual() -> Self {
         Self {
             error: settings::bf_error_rate(),
@@ -74,7 +74,7 @@ impl Creation {
         Ok(Box::new(Bloom::new(filter)))
     }
 
-    /// The filter is made on replicas with the same parameters, whatever their settings say.
+    /// Creates the filter on replicas with the same parameters, whatever their configuration.
     fn replicate(&self, context: &Context, key: Argument<'_>) {
         let Self { error, capacity, expansion } = self;
         let mut arguments = vec![format!("{error:e}"), capacity.to_string()];
@@ -86,7 +86,7 @@ impl Creation {
     }
 }
 
-/// An error rate, capped as the original does.
+/// Parses an error rate and caps it as RedisBloom does.
 fn error_rate(argument: Argument<'_>, bad: &'static str) -> Result<f64, Refusal> {
     let rate = argument.number().ok_or(Refusal::Words(bad))?;
     if !(rate > 0.0 && rate < 1.0) {
@@ -125,7 +125,7 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let usual = settings::BF_EXPANSION_FACTOR.get();
     let mut creation = Creation { error, capacity, expansion: usual };
     let nonscaling = options.iter().any(|option| option.is("NONSCALING"));
-    // What is no option is ignored, as in the original.
+    // Unknown words are ignored, as in RedisBloom.
     match options.iter().position(|option| option.is("EXPANSION")) {
         Some(at) => {
             let number = options.get(at + 1).ok_or(Refusal::Words("ERR no expansion"))?;
@@ -150,10 +150,10 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     context.reply_ok()
 }
 
-/// What was answered for the items of a command, before it ended.
+/// The results for the items of a command; fewer if it stopped.
 type Outcomes = Vec<Result<bool, &'static str>>;
 
-/// Adds items to a filter until one is refused for good; growth is asked for.
+/// Adds items to a filter, which grows if it fits, until a fixed filter is full.
 fn fill(context: &Context, Bloom(filter): &mut Bloom, items: &[&[u8]]) -> Outcomes {
     let mut outcomes = Outcomes::with_capacity(items.len());
     while outcomes.len() < items.len() {
@@ -188,7 +188,7 @@ fn fill(context: &Context, Bloom(filter): &mut Bloom, items: &[&[u8]]) -> Outcom
     outcomes
 }
 
-/// Adds items to the filter of a key, which is made where there is none and `creation` says how.
+/// Adds items to the filter of a key. If there is none, creates it with `creation`.
 fn add_to(
     context: &Context,
     key: Argument<'_>,
@@ -255,7 +255,7 @@ fn insert(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let (mut nocreate, mut nonscaling) = (false, false);
     let mut options = options.iter();
     loop {
-        // Without items the number of arguments is wrong, wherever they end.
+        // Without ITEMS, RedisBloom reports the number of arguments.
         let option = options.next().ok_or(Refusal::Arity)?;
         let mut value = || options.next().copied().ok_or(Refusal::Arity);
         if option.is("ITEMS") {
@@ -285,7 +285,7 @@ fn insert(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     reply_all(context, &add_to(context, *key, items, creation)?)
 }
 
-/// `BF.EXISTS key item`; what is no filter has nothing.
+/// `BF.EXISTS key item`; 0 if there is no filter.
 fn exists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
     let mut opened = context.key(*key);
@@ -315,7 +315,7 @@ fn mexists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     Ok(())
 }
 
-/// A filter that must be there.
+/// Calls `at` with the filter of a key, which must exist.
 fn look<R>(
     context: &Context,
     key: Argument<'_>,
@@ -443,7 +443,7 @@ fn loadchunk(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     match opened.get::<Bloom>() {
         Found::Other => return Err(Refusal::WRONG_TYPE),
         Found::Missing if iterator == 1 => {
-            // The sizes come from the header: what does not fit is found out before the memory is asked for.
+            // Check the size in the header before allocating.
             let bytes = match RedisBloom::from_header(data, 0) {
                 Err(Error::GrowthLimit { bytes, .. }) => bytes,
                 _ => return Err(BAD),

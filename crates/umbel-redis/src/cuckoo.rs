@@ -48,7 +48,7 @@ const NO_MEMORY: Refusal = Refusal::Words("ERR Insufficient memory to create fil
 const NO_GROWTH: &str = "ERR Insufficient memory";
 const FULL: Refusal = Refusal::Words("Filter is full");
 
-/// What a filter is made with.
+/// The parameters of a new filter.
 struct Creation {
     capacity: i64,
     bucket_size: i64,
@@ -57,7 +57,7 @@ struct Creation {
 }
 
 impl Creation {
-    /// What the settings say.
+    /// Returns the configured defaults.
     fn usual() -> Self {
         Self {
             capacity: settings::cf_initial_size(),
@@ -84,7 +84,7 @@ impl Creation {
         Ok(Box::new(Cuckoo::new(filter)))
     }
 
-    /// The filter is made on replicas with the same parameters, whatever their settings say.
+    /// Creates the filter on replicas with the same parameters, whatever their configuration.
     fn replicate(&self, context: &Context, key: Argument<'_>) {
         let Self { capacity, bucket_size, max_iterations, expansion } = self;
         let words = |word: &str, number: &i64| [word.to_owned(), number.to_string()];
@@ -96,7 +96,7 @@ impl Creation {
     }
 }
 
-/// A number of an option, in its range.
+/// Parses the number of an option and checks its range.
 fn number(argument: Argument<'_>, least: i64, most: i64, name: &str) -> Result<i64, Refusal> {
     let number =
         argument.integer().ok_or_else(|| Refusal::Text(format!("Couldn't parse {name}")))?;
@@ -124,7 +124,7 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         } else if name.is("EXPANSION") {
             creation.expansion = number(value, 0, MOST_EXPANSION, "EXPANSION")?;
         }
-        // What is no option is ignored, as in the original.
+        // Unknown words are ignored, as in RedisBloom.
     }
     if !(2 * creation.bucket_size..=MOST_CAPACITY).contains(&capacity) {
         let range = format!("Capacity must be in the range [2 * BUCKETSIZE, {MOST_CAPACITY}]");
@@ -143,7 +143,7 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     context.reply_ok()
 }
 
-/// What became of an item.
+/// The result for an item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Added,
@@ -153,7 +153,7 @@ enum Outcome {
     NoMemory,
 }
 
-/// Adds an item; growth is asked for.
+/// Adds an item. The filter grows if it fits.
 fn add_item(context: &Context, filter: &mut RedisBloomCuckoo, item: &[u8], new: bool) -> Outcome {
     loop {
         let added = if new { filter.add_new(item) } else { filter.add(item).map(|()| true) };
@@ -173,7 +173,7 @@ fn add_item(context: &Context, filter: &mut RedisBloomCuckoo, item: &[u8], new: 
     }
 }
 
-/// Adds items to the filter of a key, which is made where there is none and `creation` says how.
+/// Adds items to the filter of a key. If there is none, creates it with `creation`.
 fn add_to(
     context: &Context,
     key: Argument<'_>,
@@ -184,7 +184,7 @@ fn add_to(
     let fill = |Cuckoo(filter): &mut Cuckoo| {
         let most = settings::CF_MAX_EXPANSIONS.get() as u64;
         if !context.must_obey() {
-            // The original looks at this once a command, and goes on within it.
+            // RedisBloom checks this once per command and can exceed it within one.
             filter.set_most_filters(most);
             if filter.head().filters >= most {
                 return Err(Refusal::Words("Maximum expansions reached"));
@@ -291,7 +291,7 @@ fn insert_all(context: &Context, arguments: &[Argument<'_>], new: bool) -> Answe
     Ok(())
 }
 
-/// `CF.EXISTS key item`; what is no filter has nothing.
+/// `CF.EXISTS key item`; 0 if there is no filter.
 fn exists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
     let mut opened = context.key(*key);
@@ -363,7 +363,7 @@ fn compact(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     context.reply_ok()
 }
 
-/// A filter that must be there.
+/// Calls `at` with the filter of a key, which must exist.
 fn look<R>(
     context: &Context,
     key: Argument<'_>,

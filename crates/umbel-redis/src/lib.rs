@@ -13,7 +13,7 @@
 
 mod bloom;
 mod cuckoo;
-// The server's interface is C's.
+// The server has a C interface.
 mod secrets;
 #[allow(unsafe_code)]
 mod server;
@@ -30,14 +30,14 @@ use umbel_foreign::{ForeignFilter, Key};
 #[global_allocator]
 static MEMORY: server::memory::ServerMemory = server::memory::ServerMemory;
 
-/// The name that clients ask for, and the version of RedisBloom whose commands these are, as it counts: 2.8.2.
+/// The name that clients look for, and the version of RedisBloom that has these commands: 2.8.2.
 const NAME: &std::ffi::CStr = c"bf";
 const VERSION: c_int = 20_802;
 
-/// What the server calls first.
+/// The entry point of the module.
 ///
 /// # Safety
-/// To be called by the server alone, with what it gives a module.
+/// Only the server may call it.
 #[allow(unsafe_code, non_snake_case)]
 #[unsafe(no_mangle)]
 unsafe extern "C" fn RedisModule_OnLoad(ctx: *mut Ctx, argv: *mut *mut Str, argc: c_int) -> c_int {
@@ -51,7 +51,7 @@ unsafe extern "C" fn RedisModule_OnLoad(ctx: *mut Ctx, argv: *mut *mut Str, argc
 }
 
 fn register(module: &Registration, arguments: &[String]) -> Result<(), Refused> {
-    // The server counts what its allocator gives, and limits it.
+    // The server counts and limits what its allocator provides.
     umbel::Blocks::keep_on_heap();
     module.value::<values::Bloom>()?;
     module.value::<values::Cuckoo>()?;
@@ -66,7 +66,7 @@ fn register(module: &Registration, arguments: &[String]) -> Result<(), Refused> 
 /// Items looked up at a time.
 const BATCH: usize = 64;
 
-/// Answers for each item whether the filter has it; what is no filter has nothing.
+/// Replies for each item whether the filter has it. Without a filter, none is there.
 fn reply_found(context: &Context, items: &[Argument<'_>], filter: Option<&impl ForeignFilter>) {
     context.reply_array(items.len());
     let Some(filter) = filter else {
@@ -78,7 +78,7 @@ fn reply_found(context: &Context, items: &[Argument<'_>], filter: Option<&impl F
         for (key, item) in keys.iter_mut().zip(items) {
             *key = Key::Bytes(item.bytes());
         }
-        // Whatever cannot be looked up may be there.
+        // If a lookup failed, the item might be there.
         let mut found = [true; BATCH];
         let (keys, found) = (&keys[..items.len()], &mut found[..items.len()]);
         let _ = filter.contains_all(keys, found);
@@ -86,7 +86,7 @@ fn reply_found(context: &Context, items: &[Argument<'_>], filter: Option<&impl F
     }
 }
 
-/// A number as C's `%g` prints it: six digits that count, without zeros behind them.
+/// Formats a number as C's `%g` does: six significant digits without trailing zeros.
 fn shortest(number: f64) -> String {
     let scientific = format!("{number:.5e}");
     let (digits, exponent) = scientific.split_once('e').expect("it is in the format");

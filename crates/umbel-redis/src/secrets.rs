@@ -1,4 +1,4 @@
-//! Secrets of keyed filters: from files that the server's configuration names, never from commands.
+//! Secrets of keyed filters. They come from files that the configuration names, never from commands.
 
 use std::fs;
 use std::sync::RwLock;
@@ -7,7 +7,7 @@ use umbel::{Algorithm, KeyHasher, Scheme, Secret};
 
 use crate::server::Setting;
 
-/// Paths as they were set, and the secrets in these files, the first the usual one.
+/// The paths as they were set, and the secrets in these files. The first is the default.
 static SECRETS: RwLock<(String, Vec<Secret>)> = RwLock::new((String::new(), Vec::new()));
 
 /// `bf.secret-files`: paths, separated by commas. Each file has 16 bytes or 32 hexadecimal digits.
@@ -44,17 +44,17 @@ fn find(is: impl Fn(&Secret) -> bool) -> Option<Secret> {
     SECRETS.read().ok()?.1.iter().find(|secret| is(secret)).copied()
 }
 
-/// How a new filter hashes when no secret is named: under the first one there is.
+/// Returns the hasher of new filters that name no secret: with the first one, if there is one.
 pub(crate) fn usual() -> KeyHasher {
     find(|_| true).map_or_else(KeyHasher::default, KeyHasher::keyed)
 }
 
-/// Under the secret of this id.
+/// Returns the hasher with the secret of this id.
 pub(crate) fn named(key_id: u64) -> Option<KeyHasher> {
     find(|secret| secret.key_id() == key_id).map(KeyHasher::keyed)
 }
 
-/// How a filter of this scheme hashes; the error says why nobody here knows.
+/// Returns the hasher of a scheme, or why there is none.
 pub(crate) fn hasher(scheme: Scheme) -> Result<KeyHasher, String> {
     let secret = match scheme.algorithm {
         Algorithm::Sip13 => find(|secret| secret.key_id() == scheme.key_id),

@@ -1,4 +1,4 @@
-//! What the server's configuration says: RedisBloom's settings, by its names, and a limit of bytes for each filter.
+//! The configuration: RedisBloom's settings under its names, and a size limit per filter.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -9,13 +9,13 @@ use crate::server::{Context, Refused, Registration, Setting};
 pub(crate) const MOST_CAPACITY: i64 = 1 << 30;
 /// The largest factor by which a filter grows.
 pub(crate) const MOST_EXPANSION: i64 = 32_768;
-/// The largest error of a new Bloom filter; larger ones are cut to it.
+/// The largest error rate of a new Bloom filter; larger ones are reduced to it.
 pub(crate) const MOST_ERROR: f64 = 0.25;
 pub(crate) const MOST_BUCKET_SIZE: i64 = 255;
 pub(crate) const MOST_ITERATIONS: i64 = 65_535;
 const MOST_EXPANSIONS: i64 = 65_536;
 
-/// A whole number that is set while the server runs.
+/// An integer setting.
 pub(crate) struct Number {
     value: AtomicI64,
     name: &'static str,
@@ -58,15 +58,15 @@ pub(crate) static CF_EXPANSION_FACTOR: Number =
     Number::new(1, "cf-expansion-factor", || (0, MOST_EXPANSION));
 pub(crate) static CF_MAX_EXPANSIONS: Number =
     Number::new(32, "cf-max-expansions", || (1, MOST_EXPANSIONS));
-/// Bytes that a filter may take at most; 0 for what the server has.
+/// The most bytes of a filter; 0 if only the server's memory limits it.
 static OBJECT_LIMIT: AtomicI64 = AtomicI64::new(0);
 
-/// The error of a filter that is made by adding to it.
+/// Returns the error rate of filters that are created by adding to them.
 pub(crate) fn bf_error_rate() -> f64 {
     f64::from_bits(BF_ERROR_RATE.load(Ordering::Relaxed))
 }
 
-/// The capacity of a cuckoo filter that is made by adding to it: at least two buckets.
+/// Returns the capacity of cuckoo filters that are created by adding to them: at least two buckets.
 pub(crate) fn cf_initial_size() -> i64 {
     CF_INITIAL_SIZE.get().max(2 * CF_BUCKET_SIZE.get())
 }
@@ -92,7 +92,7 @@ macro_rules! numbers {
 
 static ERROR_RATE: Setting =
     Setting::new(c"bf-error-rate", c"0.01", set_error_rate, || bf_error_rate().to_string());
-// The size of buckets first: it is what an initial size is checked against.
+// The bucket size comes first, because the initial size is checked against it.
 static NUMBERS: [Setting; 7] = numbers! {
     BF_INITIAL_SIZE c"bf-initial-size" c"100";
     BF_EXPANSION_FACTOR c"bf-expansion-factor" c"2";
@@ -103,7 +103,8 @@ static NUMBERS: [Setting; 7] = numbers! {
     CF_MAX_EXPANSIONS c"cf-max-expansions" c"32";
 };
 
-/// Registers all settings, reads those of the server's file, then the arguments of `loadmodule`: pairs of name and value.
+/// Registers all settings, loads those in the server's configuration, then the arguments of `loadmodule`: pairs of name and
+/// value.
 pub(crate) fn register(module: &Registration, arguments: &[String]) -> Result<(), Refused> {
     module.setting(&ERROR_RATE)?;
     NUMBERS.iter().try_for_each(|setting| module.setting(setting))?;
@@ -131,14 +132,14 @@ fn argument(pair: &[String]) -> Result<(), String> {
     }
 }
 
-/// A filter up to this many bytes is never refused for its size.
+/// Filters up to this size are never refused, unless `object-limit` is set.
 const ALWAYS: u64 = 1 << 20;
 
-/// Whether a filter may have `bytes`, which are `more` than it has now.
+/// Returns whether a filter may have `bytes` bytes, `more` of them new.
 ///
-/// It may not have more than `object-limit`, or than `maxmemory`, or than the machine where there is no such limit: pages
-/// of a new filter are had when they are touched, so that what does not fit would end the server later. What a primary
-/// did is done.
+/// The limits are `object-limit`, and `maxmemory` or else the machine's memory. Without them, a filter that is too large
+/// would be created, because its pages are used only when touched, and would end the server later. Commands of the primary
+/// are never refused.
 pub(crate) fn fits(context: &Context, bytes: u64, more: u64) -> bool {
     let limit = u64::try_from(OBJECT_LIMIT.load(Ordering::Relaxed)).unwrap_or(0);
     if (bytes <= ALWAYS && limit == 0) || context.must_obey() {
@@ -153,7 +154,7 @@ pub(crate) fn fits(context: &Context, bytes: u64, more: u64) -> bool {
             let machine = memory.number(c"total_system_memory");
             return machine == 0 || bytes <= machine;
         }
-        // Where keys are evicted, there is room.
+        // If the server evicts keys, it can make room.
         let used = match memory.is(c"maxmemory_policy", b"noeviction") {
             true => memory.number(c"used_memory"),
             false => bytes - more,

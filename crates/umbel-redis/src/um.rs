@@ -39,7 +39,7 @@ const fn spec(
     CommandSpec::new(name, function, arity, access, "bloom", summary)
 }
 
-/// There is no filter: an answer of its own, which is not that a key is absent.
+/// There is no filter, which does not mean that a key is absent.
 const NO_FILTER: Refusal =
     Refusal::Words("NOFILTER no such filter; make it with UM.RESERVE or UM.LOAD");
 const NO_MEMORY: Refusal = Refusal::Words("ERR Insufficient memory to create filter");
@@ -48,7 +48,7 @@ fn refused(error: impl std::fmt::Display) -> Refusal {
     Refusal::Text(format!("ERR {error}"))
 }
 
-/// The filter of a key.
+/// Returns the filter of a key.
 fn found<'k>(found: Found<'k, Umbel>) -> Result<&'k mut Filter, Refusal> {
     match found {
         Found::Missing => Err(NO_FILTER),
@@ -57,7 +57,7 @@ fn found<'k>(found: Found<'k, Umbel>) -> Result<&'k mut Filter, Refusal> {
     }
 }
 
-/// Hashes of single keys, of which a filter of rows has none.
+/// Hashes keys; an error for filters of rows, which have no single keys.
 fn hashes(filter: &Filter, keys: &[Argument<'_>]) -> Result<Vec<KeyHash>, Refusal> {
     if filter.kind().rows() {
         filter.check_inserts().map_err(refused)?;
@@ -108,7 +108,7 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     };
     opened.set(Box::new(Umbel { filter: Some(filter), loader: None }));
     drop(opened);
-    // Which secret is the usual one is each server's own: the one of this filter goes with it.
+    // The default secret may differ on replicas, so the filter's own is named.
     let mut words = vec![keys.to_string(), format!("{fpp:e}"), "KIND".to_owned(), kind.to_string()];
     if let Some(span) = span {
         words.extend(["SPAN".to_owned(), span.to_string()]);
@@ -131,7 +131,7 @@ fn secret(id: Argument<'_>) -> Result<KeyHasher, Refusal> {
     })
 }
 
-/// Adds keys to the filter of a key; growth is asked for. Of a window by time, at a time in milliseconds.
+/// Adds keys to the filter of a key, which grows if it fits. `at` is the time in milliseconds, for windows by time.
 fn add_to(
     context: &Context,
     key: Argument<'_>,
@@ -157,7 +157,7 @@ fn add_to(
     let added = loop {
         let mut more = vec![false; hashes.len()];
         let added = filter.insert_all_new(&hashes, &mut more);
-        // What went in before it had to grow is not new any more.
+        // Keys added before the filter had to grow are not new in the second attempt.
         new.iter_mut().zip(more).for_each(|(new, more)| *new |= more);
         match added {
             Err(InsertError::GrowthLimit { bytes, .. })
@@ -168,11 +168,11 @@ fn add_to(
             added => break added,
         }
     };
-    // Of these, a key that is not new changes nothing.
+    // In these kinds, a key that is not new changes nothing.
     let is_set = matches!(filter.kind(), Kind::Blocked | Kind::Classic | Kind::Sliced);
     drop(opened);
     match tick {
-        // A replica must not look at its own clock.
+        // Replicas must not use their own clocks.
         Some(tick) if at.is_none() => context.replicate_items(c"UM.ADDAT", key, tick, keys),
         _ if !is_set || new.contains(&true) => context.replicate(),
         _ => {}
@@ -220,10 +220,10 @@ fn addat(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     reply_all(context, &add_to(context, *key, items, Some(time))?)
 }
 
-/// How far clocks may be apart.
+/// The largest tolerated difference between clocks, in milliseconds.
 const A_MINUTE: u64 = 60_000;
 
-/// Answers for keys; a window by time forgets first.
+/// Looks keys up. A window by time first forgets old ones.
 fn look_up(
     context: &Context,
     key: Argument<'_>,
@@ -234,7 +234,7 @@ fn look_up(
     if let AnyFilter::Window(window) = &mut *filter
         && window.span().is_some()
     {
-        // What is forgotten so is forgotten on replicas by their own clocks, or at the next key.
+        // Replicas forget by their own clocks, or with the next key.
         window.advance(context.milliseconds()).map_err(refused)?;
     }
     let hashes = hashes(filter, keys)?;
@@ -331,7 +331,7 @@ fn merge(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         return Err(Refusal::Arity);
     }
     let mut union: Option<Filter> = None;
-    // With the destination first, where there is one: it is not among the sources again.
+    // The destination comes first, if it exists, and is skipped among the sources.
     let others = sources.iter().filter(|source| source.bytes() != destination.bytes());
     for (i, source) in std::iter::once(destination).chain(others).enumerate() {
         let mut opened = context.key(*source);
@@ -384,7 +384,7 @@ fn position(offset: Argument<'_>) -> Result<u64, Refusal> {
 }
 
 /// `UM.LOAD key offset data`: the next part of an umbel file; answers the offset of the one after it, 0 with the last.
-/// Up to then, the filter that is there answers; then the new one takes its place.
+/// Until then the old filter answers; then the new one replaces it.
 fn load(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, offset, data] = arguments else { return Err(Refusal::Arity) };
     let (offset, data) = (position(*offset)?, data.bytes());
@@ -396,7 +396,7 @@ fn load(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     };
     let begun = umbel.as_mut().and_then(|umbel| umbel.loader.take());
     let was_begun = begun.is_some();
-    // A part at 0 begins anew.
+    // A part at 0 starts over.
     let mut loader = if offset == 0 { None } else { begun }.unwrap_or(AnyFilter::loader(Sealed));
     if offset != loader.loaded() {
         let expected = loader.loaded();
@@ -405,7 +405,7 @@ fn load(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         }
         return Err(refused(format!("the part at {expected} comes next, or that at 0")));
     }
-    // What does not fit is not begun. The first part has the header, and so the length.
+    // The first part has the header with the length, so a filter that does not fit is refused here.
     let fitting = match offset {
         0 => umbel::format::length_of(data)
             .map_err(refused)
@@ -426,7 +426,7 @@ fn load(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     });
     let (next, (filter, loader)) = match answer {
         Ok(loaded) => loaded,
-        // Replicas give it up as well.
+        // Replicas must drop what they have, too.
         Err(refusal) => {
             if was_begun {
                 context.replicate();
@@ -451,7 +451,7 @@ fn load(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     Ok(())
 }
 
-/// A keyed filter is of use only where its secret is.
+/// Returns an error if the server cannot hash keys for the filter.
 fn check_secret(context: &Context, filter: &Filter) -> Result<(), Refusal> {
     if context.must_obey() {
         return Ok(());

@@ -1,15 +1,15 @@
-//! The server's functions, as `redismodule.h` declares them, found by name when the module is loaded.
+//! The server's functions as `redismodule.h` declares them. They are looked up by name when the module is loaded.
 //!
-//! Declared here rather than taken from a crate: those that exist generate them with libclang when they are built, and
-//! need every function that they know to be in the server. Here, what a server is too old for is `None`.
+//! The existing crates with these declarations need libclang to build, bring an allocator that aborts when memory is short,
+//! and have no zeroed allocation. This module needs some 60 functions; those that an older server lacks are `None`.
 
-// The names are the server's.
+// These are the server's names.
 #![allow(non_snake_case)]
 
 use std::ffi::{CStr, c_char, c_double, c_int, c_long, c_longlong, c_uint, c_ulonglong, c_void};
 use std::sync::OnceLock;
 
-/// Types that the server keeps to itself.
+/// Declares opaque types of the server.
 macro_rules! opaque {
     ($($name:ident)*) => {$(
         #[repr(C)]
@@ -38,12 +38,12 @@ pub(crate) const NOTIFY_GENERIC: c_int = 1 << 2;
 pub(crate) const HANDLE_IO_ERRORS: c_int = 1;
 pub(crate) const CONFIG_MEMORY: c_uint = 1 << 7;
 pub(crate) const CONFIG_UNPREFIXED: c_uint = 1 << 9;
-/// The command comes from the primary, or from a file that is loaded.
+/// The command comes from the primary.
 pub(crate) const CONTEXT_REPLICATED: c_int = 1 << 12;
 pub(crate) const CONTEXT_LOADING: c_int = 1 << 13;
 pub(crate) const CONTEXT_RESP3: c_int = 1 << 22;
 
-/// `RedisModuleTypeMethods`, version 5; a server that knows less reads the first fields.
+/// `RedisModuleTypeMethods`, version 5. An older server reads only the first fields.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct TypeMethods {
@@ -79,7 +79,7 @@ pub(crate) struct InfoVersion {
     pub(crate) argument_size: usize,
 }
 
-/// `RedisModuleCommandKeySpec` of keys found by their index and in a range.
+/// `RedisModuleCommandKeySpec` for keys that are found by index and range.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct KeySpec {
@@ -92,7 +92,7 @@ pub(crate) struct KeySpec {
     pub(crate) find_keys: [c_int; 3],
 }
 
-/// As large as its other variant, a keyword and where to start.
+/// As large as its other variant, a keyword with a start.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) union BeginSearch {
@@ -122,7 +122,7 @@ pub(crate) struct CommandInfo {
     pub(crate) arguments: *const c_void,
 }
 
-/// Sizes of `RedisModuleCommandHistoryEntry` and `RedisModuleCommandArg`: two pointers, and eight words.
+/// The sizes of the structures in a [`CommandInfo`].
 pub(crate) static INFO_VERSION_OF_MODULE: InfoVersion = InfoVersion {
     version: 1,
     history_size: 2 * size_of::<usize>(),
@@ -130,7 +130,7 @@ pub(crate) static INFO_VERSION_OF_MODULE: InfoVersion = InfoVersion {
     argument_size: size_of::<CommandArgument>(),
 };
 
-/// `RedisModuleCommandArg`, of which none is given.
+/// `RedisModuleCommandArg`; only its size is needed.
 #[repr(C)]
 struct CommandArgument {
     name: *const c_char,
@@ -146,7 +146,7 @@ macro_rules! functions {
         needed { $($(#[$doc:meta])* fn $name:ident($($arg:ty),* $(; $dots:tt)?) $(-> $ret:ty)?;)* }
         later { $(fn $late:ident($($late_arg:ty),*) $(-> $late_ret:ty)?;)* }
     ) => {
-        /// The server's functions: those every server has, and those of later ones.
+        /// The server's functions: those that every supported server has, and later ones.
         pub(crate) struct Api {
             $($(#[$doc])* pub(crate) $name: unsafe extern "C" fn($($arg),* $(, $dots)?) $(-> $ret)?,)*
             $(pub(crate) $late: Option<unsafe extern "C" fn($($late_arg),*) $(-> $late_ret)?>,)*
@@ -154,7 +154,7 @@ macro_rules! functions {
 
         #[allow(clippy::missing_transmute_annotations)] // the types are those above
         impl Api {
-            /// `None` where a function is missing that every server from 7.0 on has.
+            /// Looks up all functions. `None` if one is missing that every server from 7.0 on has.
             ///
             /// # Safety
             /// `ctx` is what the server gave `RedisModule_OnLoad`.
@@ -252,7 +252,7 @@ functions! {
     }
 }
 
-/// Whether the server is Valkey, which finds its functions by two names.
+/// Returns whether the server is Valkey, which also has its functions under names of its own.
 ///
 /// # Safety
 /// `ctx` is what the server gave `RedisModule_OnLoad`.
@@ -261,7 +261,7 @@ pub(crate) unsafe fn is_valkey(ctx: *mut Ctx) -> bool {
     unsafe { find(ctx, c"ValkeyModule_GetServerVersion") }.is_some()
 }
 
-/// A function of the server.
+/// Looks up a function of the server.
 ///
 /// # Safety
 /// `ctx` is what the server gave `RedisModule_OnLoad`.
@@ -277,7 +277,7 @@ unsafe fn find(ctx: *mut Ctx, name: &CStr) -> Option<*mut c_void> {
 
 static API: OnceLock<Api> = OnceLock::new();
 
-/// Finds the server's functions; false where one is missing.
+/// Looks up the server's functions. Returns false if one is missing.
 ///
 /// # Safety
 /// `ctx` is what the server gave `RedisModule_OnLoad`.
@@ -287,16 +287,16 @@ pub(crate) unsafe fn load(ctx: *mut Ctx) -> bool {
     API.set(api).is_ok()
 }
 
-/// The server's functions, in a server.
+/// Returns the server's functions; `None` outside a server.
 #[inline]
 pub(crate) fn loaded() -> Option<&'static Api> {
     API.get()
 }
 
-/// The server's functions.
+/// Returns the server's functions.
 ///
 /// # Panics
-/// Outside of a server.
+/// Outside a server.
 #[inline]
 pub(crate) fn api() -> &'static Api {
     API.get().expect("the server loads the module before it calls it")

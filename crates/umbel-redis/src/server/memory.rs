@@ -1,19 +1,19 @@
-//! Memory from the server, which counts it and may be out of it: then there is an error, never an abort of its own.
+//! Memory from the server, so that the server counts and limits it. Failed allocations return null and do not abort.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::null_mut;
 
 use super::api::{Api, loaded};
 
-/// The allocator of the module. Outside of a server, as in tests, the system's.
+/// The allocator of the module; outside a server, as in tests, the system's.
 pub(crate) struct ServerMemory;
 
-/// What the server's allocator aligns everything to.
+/// The alignment of the server's allocations.
 const ALIGNED: usize = 16;
-/// From here on, zeroed memory is asked for as such: fresh pages are zero already, and are had when they are touched.
+/// From this size on, the server provides zeroed memory: fresh pages are zero already and are used only when touched.
 const LARGE: usize = 64 << 10;
 
-/// Zeroed memory, null where there is none.
+/// Allocates zeroed memory, or returns null.
 fn zeroed(api: &Api, size: usize) -> *mut u8 {
     // SAFETY: any size may be asked for.
     unsafe {
@@ -27,7 +27,7 @@ fn zeroed(api: &Api, size: usize) -> *mut u8 {
             }
             return memory.cast();
         }
-        // Servers before 7.4, and Valkey, end themselves where this fails. It was there a moment ago.
+        // In servers before 7.4 and in Valkey, a failing `Calloc` ends the server. `TryAlloc` has just shown that it will not.
         (api.Free)(memory);
         (api.Calloc)(1, size).cast()
     }
@@ -38,7 +38,7 @@ fn plain(api: &Api, size: usize) -> *mut u8 {
     unsafe { (api.TryAlloc)(size).cast() }
 }
 
-/// Memory with an alignment of more than the server gives: a little more, with where it starts just before.
+/// Allocates memory with a larger alignment than the server's. The start of the allocation is stored just before it.
 fn aligned(api: &Api, layout: Layout, get: fn(&Api, usize) -> *mut u8) -> *mut u8 {
     let Some(size) = layout.size().checked_add(layout.align()) else { return null_mut() };
     let start = get(api, size);

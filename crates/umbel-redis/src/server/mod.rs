@@ -1,4 +1,4 @@
-//! What the server gives a module, in Rust: contexts, arguments, keys, replies. The only unsafe code of this crate is here.
+//! The server's interface in Rust: contexts, arguments, keys, replies. All unsafe code of this crate is here.
 
 pub(crate) mod api;
 pub(crate) mod memory;
@@ -13,24 +13,24 @@ use api::{Ctx, KeyHandle, Str, api};
 pub(crate) use register::{Access, CommandSpec, Refused, Registration, Setting, load_arguments};
 pub(crate) use types::{Fields, Rewrite, ServerType, Value};
 
-/// Why a command answers with an error.
+/// The error that a command answers with.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// The wrong number of arguments; the server words it.
+    /// The wrong number of arguments, in the server's words.
     Arity,
-    /// As it is, with the prefix that clients match on where the original has one.
+    /// A fixed text, with a prefix such as `ERR` where RedisBloom has one.
     Words(&'static str),
-    /// The same, made.
+    /// Any other text.
     Text(String),
 }
 
 impl Refusal {
-    /// A key of another type.
+    /// The key has another type.
     pub(crate) const WRONG_TYPE: Self =
         Self::Words("WRONGTYPE Operation against a key holding the wrong kind of value");
 }
 
-/// A command's answer was given, or is this error.
+/// The result of a command: it has replied, or replies with this error.
 pub(crate) type Answer = Result<(), Refusal>;
 
 /// A command in progress.
@@ -56,12 +56,12 @@ impl<'a> Argument<'a> {
         }
     }
 
-    /// Whether it is this word, in letters of any case.
+    /// Returns whether it is this word, ignoring case.
     pub(crate) fn is(self, word: &str) -> bool {
         self.bytes().eq_ignore_ascii_case(word.as_bytes())
     }
 
-    /// A whole number, as the server reads one.
+    /// Parses an integer as the server does.
     pub(crate) fn integer(self) -> Option<i64> {
         let mut number = 0;
         // SAFETY: a string of the server.
@@ -69,7 +69,7 @@ impl<'a> Argument<'a> {
         (read == api::OK).then_some(number)
     }
 
-    /// A number, as the server reads one; never NaN.
+    /// Parses a number as the server does; never NaN.
     pub(crate) fn number(self) -> Option<f64> {
         let mut number = 0.0;
         // SAFETY: a string of the server.
@@ -78,15 +78,15 @@ impl<'a> Argument<'a> {
     }
 }
 
-/// A text for the server, without what ends one.
+/// Makes a text for the server; NUL bytes become blanks.
 fn text(text: &str) -> CString {
     CString::new(text.replace('\0', " ")).expect("no NUL is left")
 }
 
-/// A command of this module.
+/// The handler of a command.
 pub(crate) type Handler = fn(&Context, &[Argument<'_>]) -> Answer;
 
-/// Runs a command: an error or a panic becomes an answer.
+/// Runs a command. Errors and panics become error replies.
 ///
 /// # Safety
 /// The arguments are those that the server calls a command with.
@@ -110,10 +110,10 @@ pub(crate) unsafe fn run(
     api::OK
 }
 
-/// The function that the server calls for a handler.
+/// Makes the function that the server calls for a handler.
 macro_rules! exported {
     ($handler:path) => {{
-        #[allow(unsafe_code)] // the one line between the server and a handler
+        #[allow(unsafe_code)] // the only line between the server and a handler
         unsafe extern "C" fn command(
             ctx: *mut $crate::server::api::Ctx,
             argv: *mut *mut $crate::server::api::Str,
@@ -136,14 +136,14 @@ pub(crate) enum Found<'a, T> {
     Value(&'a mut T),
 }
 
-/// A key, opened.
+/// An open key.
 pub(crate) struct Key<'a> {
     raw: *mut KeyHandle,
     context: PhantomData<&'a Context>,
 }
 
 impl Key<'_> {
-    /// What it holds.
+    /// Returns what it holds.
     pub(crate) fn get<T: Value>(&mut self) -> Found<'_, T> {
         if self.raw.is_null() {
             return Found::Missing;
@@ -162,7 +162,7 @@ impl Key<'_> {
         }
     }
 
-    /// Puts a value there; what was there is freed.
+    /// Sets its value and frees the one before.
     pub(crate) fn set<T: Value>(&mut self, value: Box<T>) {
         let value = Box::into_raw(value);
         // SAFETY: an open key, for writing; the server owns the value from now on, and gives it back to `free`.
@@ -199,7 +199,7 @@ impl Context {
         unsafe { (api().GetContextFlags)(self.raw) }
     }
 
-    /// Whether the command must be carried out: a primary did, or a file says so.
+    /// Returns whether the command must not be refused, because it comes from the primary or from a file.
     pub(crate) fn must_obey(&self) -> bool {
         self.flags() & (api::CONTEXT_REPLICATED | api::CONTEXT_LOADING) != 0
     }
@@ -208,13 +208,13 @@ impl Context {
         self.flags() & api::CONTEXT_RESP3 != 0
     }
 
-    /// The command as it came goes to replicas and the append-only file.
+    /// Sends the command as it is to replicas and the append-only file.
     pub(crate) fn replicate(&self) {
         // SAFETY: a context of the command in progress.
         unsafe { (api().ReplicateVerbatim)(self.raw) };
     }
 
-    /// A command goes to replicas and the append-only file, before the one in progress.
+    /// Sends another command to replicas and the append-only file, before this one.
     pub(crate) fn replicate_also(&self, command: &CStr, key: Argument<'_>, arguments: &[String]) {
         // SAFETY: a context and an argument of the command in progress; the format tells the types: a string, a vector of
         // strings and their number, which the server retains where it keeps them.
@@ -230,7 +230,7 @@ impl Context {
         }
     }
 
-    /// `COMMAND key number item...` goes there in place of the one in progress.
+    /// Sends `COMMAND key number item...` there instead of this command.
     pub(crate) fn replicate_items(
         &self,
         command: &CStr,
@@ -252,13 +252,13 @@ impl Context {
         }
     }
 
-    /// Milliseconds since 1970.
+    /// Returns the milliseconds since 1970.
     pub(crate) fn milliseconds(&self) -> u64 {
         // SAFETY: it may always be called.
         unsafe { (api().Milliseconds)() }.unsigned_abs()
     }
 
-    /// An event about a key, for those who listen.
+    /// Publishes a keyspace event.
     pub(crate) fn notify(&self, event: &CStr, key: Argument<'_>) {
         // SAFETY: a context and an argument of the command in progress.
         unsafe {
@@ -266,7 +266,7 @@ impl Context {
         };
     }
 
-    /// What `read` makes of the server's information about its memory.
+    /// Calls `read` with the server's information about its memory.
     pub(crate) fn memory_info<T>(&self, read: impl FnOnce(&MemoryInfo) -> T) -> T {
         // SAFETY: the information lives until it is freed, below.
         unsafe {
@@ -288,7 +288,7 @@ impl Context {
         }
     }
 
-    /// An error as an element of an answer.
+    /// Replies with an error as an element.
     pub(crate) fn reply_error(&self, words: &'static str) {
         self.refuse(&Refusal::Words(words));
     }
@@ -313,7 +313,7 @@ impl Context {
         unsafe { (api().ReplyWithDouble)(self.raw, number) };
     }
 
-    /// A count; no larger than what the protocol counts.
+    /// Replies with a count, at most the largest integer of the protocol.
     pub(crate) fn reply_count(&self, count: u64) {
         self.reply_integer(i64::try_from(count).unwrap_or(i64::MAX));
     }
@@ -333,26 +333,26 @@ impl Context {
         unsafe { (api().ReplyWithNull)(self.raw) };
     }
 
-    /// So many elements follow.
+    /// Begins an array; its elements follow.
     pub(crate) fn reply_array(&self, length: usize) {
         // SAFETY: as above.
         unsafe { (api().ReplyWithArray)(self.raw, length as c_long) };
     }
 
-    /// So many pairs follow.
+    /// Begins a map; its pairs follow.
     pub(crate) fn reply_map(&self, length: usize) {
         // SAFETY: as above.
         unsafe { (api().ReplyWithMap)(self.raw, length as c_long) };
     }
 }
 
-/// What the server says about its memory.
+/// The server's information about its memory.
 pub(crate) struct MemoryInfo {
     raw: *mut api::ServerInfo,
 }
 
 impl MemoryInfo {
-    /// 0 where there is no such field.
+    /// Returns a number, 0 if there is no such field.
     pub(crate) fn number(&self, field: &CStr) -> u64 {
         let mut missing = 0;
         // SAFETY: the information is not freed yet.

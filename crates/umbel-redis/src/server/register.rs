@@ -1,4 +1,4 @@
-//! What the server is told when it loads the module: types, commands, settings.
+//! Registers the module with the server: types, commands, settings.
 
 use std::ffi::{CStr, c_int, c_longlong, c_uint, c_void};
 use std::ptr::{null, null_mut};
@@ -10,13 +10,13 @@ use super::types::{Value, methods};
 /// What a command does to its key, which is its first argument.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Looks at it.
+    /// Reads it.
     Read,
-    /// Makes it or adds to it.
+    /// Creates it or adds to it.
     Insert,
-    /// Changes what is in it.
+    /// Changes it.
     Update,
-    /// Takes something away.
+    /// Deletes from it.
     Delete,
 }
 
@@ -24,16 +24,16 @@ pub(crate) enum Access {
 pub(crate) struct CommandSpec {
     pub(crate) name: &'static CStr,
     pub(crate) function: Command,
-    /// With its name; negative where more may follow.
+    /// The number of arguments with the name; negative if more may follow.
     pub(crate) arity: c_int,
     pub(crate) access: Access,
-    /// Of the access control list, beside that of reading or writing.
+    /// Its category for access control, next to `read` or `write`.
     pub(crate) category: &'static str,
     /// Whether it is in the category `fast`.
     pub(crate) is_fast: bool,
-    /// Index of its last key, the first being 1; -1 for all arguments.
+    /// The index of its last key; -1 if all arguments are keys.
     pub(crate) last_key: c_int,
-    /// Whether a client may keep its answer.
+    /// Whether clients may cache its replies.
     pub(crate) is_cacheable: bool,
     pub(crate) summary: &'static CStr,
 }
@@ -64,12 +64,12 @@ impl CommandSpec {
     }
 }
 
-/// The module, as it is being loaded.
+/// A module that is being loaded.
 pub(crate) struct Registration {
     ctx: *mut Ctx,
 }
 
-/// Something was refused; the server's log says why.
+/// The server refused something; its log has the reason.
 #[derive(Debug)]
 pub(crate) struct Refused;
 
@@ -78,7 +78,7 @@ fn done(status: c_int) -> Result<(), Refused> {
 }
 
 impl Registration {
-    /// Finds the server's functions and takes the module's name.
+    /// Looks up the server's functions and registers the module's name.
     ///
     /// # Safety
     /// `ctx` is what the server gave `RedisModule_OnLoad`.
@@ -113,7 +113,7 @@ impl Registration {
         if made.is_null() { Err(Refused) } else { Ok(()) }
     }
 
-    /// Servers before 7.4 have no categories but their own.
+    /// Adds a category for access control. Servers before 7.4 have only their own.
     pub(crate) fn category(&self, name: &CStr) {
         if let Some(add) = api().AddACLCategory {
             // SAFETY: as above.
@@ -136,7 +136,7 @@ impl Registration {
             find_keys_type: api::FIND_RANGE,
             find_keys: [last, 1, 0],
         };
-        // The last one has no way to begin.
+        // An empty entry ends the list.
         let end = KeySpec {
             notes: null(),
             flags: 0,
@@ -145,7 +145,7 @@ impl Registration {
             find_keys_type: 0,
             find_keys: [0; 3],
         };
-        // Further keys are looked at alone.
+        // Further keys are only read.
         let further =
             if spec.last_key < 0 { keys(api::KEY_RO | api::KEY_ACCESS, 2, -1) } else { end };
         let specs = [keys(key, 1, 0), further, end];
@@ -187,7 +187,7 @@ impl Registration {
         Ok(())
     }
 
-    /// A setting that is a text: without the module's name in front where the server allows that.
+    /// Registers a text setting, without the module's name in front if the server allows that.
     pub(crate) fn setting(&self, setting: &'static Setting) -> Result<(), Refused> {
         // SAFETY: as above.
         let version = unsafe { (api().GetServerVersion)() };
@@ -196,7 +196,7 @@ impl Registration {
         self.named(setting, if unprefixed { api::CONFIG_UNPREFIXED } else { 0 })
     }
 
-    /// A setting that is a text, with the module's name in front.
+    /// Registers a text setting with the module's name in front.
     pub(crate) fn own_setting(&self, setting: &'static Setting) -> Result<(), Refused> {
         self.named(setting, 0)
     }
@@ -217,7 +217,7 @@ impl Registration {
         }
     }
 
-    /// A setting that is a number of bytes, with the module's name in front.
+    /// Registers a setting in bytes with the module's name in front.
     pub(crate) fn bytes_setting(
         &self,
         name: &CStr,
@@ -240,22 +240,22 @@ impl Registration {
         }
     }
 
-    /// Reads the settings of the server's file.
+    /// Loads the settings in the server's configuration.
     pub(crate) fn load_settings(&self) -> Result<(), Refused> {
         // SAFETY: as above.
         done(unsafe { (api().LoadConfigs)(self.ctx) })
     }
 }
 
-/// A setting that is a text to the server.
+/// A text setting.
 pub(crate) struct Setting {
     pub(crate) name: &'static CStr,
     pub(crate) default: &'static CStr,
-    /// Takes a value, or says what is wrong with it.
+    /// Sets a value, or returns what is wrong with it.
     pub(crate) set: fn(&str) -> Result<(), String>,
-    /// The value as it is shown.
+    /// Returns the value.
     pub(crate) get: fn() -> String,
-    /// What was shown last, which the server does not free.
+    /// The last value returned, which the server does not free.
     shown: AtomicPtr<Str>,
 }
 
@@ -325,7 +325,7 @@ unsafe extern "C" fn set_bytes(
     api::OK
 }
 
-/// The arguments of `loadmodule`, as texts.
+/// Returns the arguments of `loadmodule` as texts.
 ///
 /// # Safety
 /// They are those that the server gave `RedisModule_OnLoad`.

@@ -1,4 +1,4 @@
-//! Types of values: how the server keeps them, saves them and gives them back.
+//! Types of values: how the server saves, loads, copies and frees them.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{null, null_mut};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::api::{self, DefragCtx, DigestHandle, Io, ModuleType, Str, TypeMethods, api};
 
-/// The server's handle of a type; set when the module is loaded.
+/// The server's handle of a type, set when the module is loaded.
 pub(crate) struct ServerType(AtomicPtr<ModuleType>);
 
 impl ServerType {
@@ -26,33 +26,33 @@ impl ServerType {
 
 /// A value of a key.
 pub(crate) trait Value: Sized + 'static {
-    /// Name of the type, 9 letters.
+    /// The name of the type, 9 letters.
     const NAME: &'static CStr;
-    /// Version of what is saved.
+    /// The version of its encoding.
     const VERSION: c_int;
 
     fn server_type() -> &'static ServerType;
 
-    /// From a snapshot; the error says what is wrong with it.
+    /// Loads a value from a snapshot, or returns what is wrong with it.
     fn load(fields: &mut Fields, version: c_int) -> Result<Self, String>;
     fn save(&self, fields: &mut Fields);
-    /// As commands, for the append-only file.
+    /// Writes the value as commands, for the append-only file.
     fn rewrite(&self, rewrite: &Rewrite);
-    /// Bytes of memory.
+    /// Returns its bytes in memory.
     fn bytes(&self) -> u64;
-    /// All that makes two values differ, in pieces.
+    /// Calls `add` with everything that makes two values differ.
     fn digest(&self, add: &mut dyn FnMut(&[u8]));
-    /// `None` where there is no memory for it.
+    /// Copies the value; `None` if there is no memory.
     fn copy(&self) -> Option<Self>;
 }
 
-/// A snapshot that is read or written, field by field.
+/// A snapshot that is read or written field by field.
 pub(crate) struct Fields {
     raw: *mut Io,
 }
 
 impl Fields {
-    /// What was read last, unless the snapshot ends before.
+    /// Returns what was read last, or an error if the snapshot ended.
     fn whole<T>(&self, read: T) -> Result<T, String> {
         // SAFETY: a snapshot in progress; so for all functions here.
         if unsafe { (api().IsIOError)(self.raw) } != 0 {
@@ -67,7 +67,7 @@ impl Fields {
         self.whole(read)
     }
 
-    /// A number that must fit.
+    /// Reads a number that must fit the type.
     pub(crate) fn small<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T, String> {
         let number = self.unsigned()?;
         T::try_from(number).map_err(|_| format!("{what} is {number}"))
@@ -79,7 +79,7 @@ impl Fields {
         self.whole(read)
     }
 
-    /// What `read` makes of a string.
+    /// Reads a string and calls `read` with it.
     pub(crate) fn string<T>(&mut self, read: impl FnOnce(&[u8]) -> T) -> Result<T, String> {
         let mut length = 0;
         // SAFETY: as above; the string is ours until it is freed, below.
@@ -110,14 +110,14 @@ impl Fields {
     }
 }
 
-/// An append-only file that is written anew.
+/// An append-only file that is rewritten.
 pub(crate) struct Rewrite {
     io: *mut Io,
     key: *mut Str,
 }
 
 impl Rewrite {
-    /// `COMMAND key iterator chunk`
+    /// Writes `COMMAND key iterator chunk`.
     pub(crate) fn chunk(&self, command: &CStr, iterator: u64, chunk: &[u8]) {
         // SAFETY: a file in progress; the format tells the types: a string of the server, a number, bytes.
         unsafe {
@@ -134,12 +134,12 @@ impl Rewrite {
     }
 }
 
-/// What a callback answers when it panicked: the server must not be unwound through.
+/// Calls a function and returns `otherwise` if it panics, because a panic must not reach the server.
 fn guarded<T>(otherwise: T, call: impl FnOnce() -> T) -> T {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).unwrap_or(otherwise)
 }
 
-/// The functions that the server calls for values of a type.
+/// Returns the functions that the server calls for values of a type.
 pub(super) fn methods<T: Value>() -> TypeMethods {
     TypeMethods {
         version: api::METHODS_VERSION,
@@ -190,7 +190,7 @@ unsafe extern "C" fn load<T: Value>(io: *mut Io, version: c_int) -> *mut c_void 
     })
 }
 
-/// The value behind a pointer that the server was given.
+/// Returns the value behind a pointer that the server holds.
 ///
 /// # Safety
 /// It comes from this module's `Box` of a `T`, and nothing changes it meanwhile.
@@ -231,7 +231,7 @@ unsafe extern "C" fn free<T: Value>(this: *mut c_void) {
     guarded((), || drop(unsafe { Box::from_raw(this.cast::<T>()) }));
 }
 
-/// Bytes that are given back in the time of one small value; from 64 of these on, `UNLINK` does it in the background.
+/// Bytes per unit of effort; from 64 units on, `UNLINK` frees a value in the background.
 const EFFORT: u64 = 64 << 10;
 
 unsafe extern "C" fn free_effort<T: Value>(_: *mut Str, this: *const c_void) -> usize {
@@ -247,7 +247,7 @@ unsafe extern "C" fn copy<T: Value>(_: *mut Str, _: *mut Str, this: *const c_voi
     })
 }
 
-/// Moves what the server holds; the bits behind it are few large pieces, which leave no gaps worth a copy.
+/// Moves the value itself. Its bits are a few large allocations, which do not fragment memory.
 unsafe extern "C" fn defrag<T: Value>(
     ctx: *mut DefragCtx,
     _: *mut Str,

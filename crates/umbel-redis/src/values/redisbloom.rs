@@ -1,4 +1,4 @@
-//! Values as RedisBloom saves them: a snapshot of either loads in the other.
+//! Values as RedisBloom saves them: each loads the other's snapshots.
 
 use std::ffi::{CStr, c_int};
 
@@ -18,14 +18,14 @@ pub(crate) struct Cuckoo(pub(crate) RedisBloomCuckoo);
 static BLOOM: ServerType = ServerType::new();
 static CUCKOO: ServerType = ServerType::new();
 
-/// Versions of snapshots before they had a field.
+/// The last versions of snapshots without a field.
 const BLOOM_WITHOUT_BITS: c_int = 0;
 const BLOOM_WITHOUT_OPTIONS: c_int = 1;
 const BLOOM_WITHOUT_GROWTH: c_int = 3;
 const CUCKOO_WITHOUT_SIZES: c_int = 3;
 
 impl Bloom {
-    /// From now on growth is asked for: see [`settings::fits`].
+    /// Wraps a filter. It then grows only after [`settings::fits`] allows it.
     pub(crate) fn new(mut filter: RedisBloom) -> Self {
         filter.set_limit(0);
         Self(filter)
@@ -51,7 +51,7 @@ impl Cuckoo {
     }
 }
 
-/// A copy of a string in a snapshot.
+/// Copies a string of a snapshot.
 fn array(fields: &mut Fields) -> Result<Bytes, String> {
     fields.string(|bytes| Bytes::copy_of(bytes, 0))?.map_err(|error| error.to_string())
 }

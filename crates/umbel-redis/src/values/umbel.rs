@@ -1,4 +1,4 @@
-//! Values that are umbel's own filters, saved as umbel files.
+//! Umbel's own filters as values, saved as umbel files.
 
 use std::ffi::CStr;
 
@@ -9,10 +9,10 @@ use crate::server::{Fields, Rewrite, ServerType, Value};
 /// Bytes of a part that `UM.DUMP` gives, as many as RedisBloom's chunks have.
 pub(crate) const PART: usize = 16 << 20;
 
-/// A filter of any kind. It is kept without its secret, which only those need who hash keys.
+/// A filter of any kind, without its secret, which is needed only to hash keys.
 pub(crate) type Filter = AnyFilter<Blocks, Scheme>;
 
-/// A filter, one that is coming in, or both: the one that comes replaces the one that is there.
+/// A filter, one that is being loaded and will replace it, or both.
 pub(crate) struct Umbel {
     pub(crate) filter: Option<Filter>,
     pub(crate) loader: Option<Loader<Sealed>>,
@@ -20,7 +20,7 @@ pub(crate) struct Umbel {
 
 static UMBEL: ServerType = ServerType::new();
 
-/// Pieces of a snapshot, as long as they say together.
+/// Saves the length of all pieces together, then the pieces.
 fn save_pieces<P: AsRef<[u8]>>(fields: &mut Fields, pieces: impl Iterator<Item = P>, length: u64) {
     fields.save_unsigned(length);
     pieces.filter(|piece| !piece.as_ref().is_empty()).for_each(|piece| {
@@ -44,7 +44,7 @@ fn load_pieces(fields: &mut Fields) -> Result<Option<Loader<Sealed>>, String> {
     Ok(Some(loader))
 }
 
-/// A filter's file in parts.
+/// Returns a filter's file in parts.
 fn parts(filter: &Filter) -> impl Iterator<Item = Vec<u8>> {
     let mut offset = 0;
     std::iter::from_fn(move || {
