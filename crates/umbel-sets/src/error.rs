@@ -7,6 +7,9 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The job was cancelled by [`Progress::cancel`](crate::Progress::cancel).
+    #[error("the job was cancelled")]
+    Cancelled,
     /// An input could not be read.
     #[error("{name}: {source}")]
     Read {

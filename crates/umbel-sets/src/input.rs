@@ -378,6 +378,7 @@ impl Spool {
             self.length += filled as u64;
             self.progress.expect(filled as u64);
             self.progress.advance(filled as u64);
+            self.progress.check()?;
         }
         let length = self.length - start;
         let stamp = Stamp { length, ..Stamp::default() };

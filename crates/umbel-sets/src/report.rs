@@ -1,6 +1,8 @@
 //! Reports of a job: its progress, and its results.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::Error;
 
 /// The error of an inexact answer, from the bits of the filters that gave it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,9 +39,23 @@ pub struct Progress {
     done: AtomicU64,
     total: AtomicU64,
     bad: AtomicU64,
+    cancelled: AtomicBool,
 }
 
 impl Progress {
+    /// Ends the job soon, with [`Error::Cancelled`]: at the next chunk of input or partition.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns an error if the job is cancelled.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self.cancelled.load(Ordering::Relaxed) {
+            true => Err(Error::Cancelled),
+            false => Ok(()),
+        }
+    }
+
     /// Returns the bytes of input processed, over all passes.
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)

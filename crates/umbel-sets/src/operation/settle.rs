@@ -11,7 +11,6 @@ use umbel::KeyHash;
 
 use super::counts::Counts;
 use super::rule::{Met, Rule};
-use crate::Error;
 use crate::budget::Budget;
 use crate::hash::LineHasher;
 use crate::places::Places;
@@ -19,6 +18,7 @@ use crate::records::{Layout, Record};
 use crate::spill::{Disk, Partitions, Runs, Selected, Spill, SpillReader};
 use crate::table::{Inserted, Table};
 use crate::threads::on_each;
+use crate::{Error, Progress};
 
 /// A partition.
 pub(super) struct Part {
@@ -51,6 +51,7 @@ pub(super) struct Settle<'a> {
     pub(super) budget: Budget,
     pub(super) places: &'a Places,
     pub(super) rule: Rule,
+    pub(super) progress: &'a Progress,
     /// Bytes for all threads together, or for one partition.
     pub(super) memory: u64,
 }
@@ -85,7 +86,7 @@ impl Settle<'_> {
                 };
                 state.working += 1;
                 drop(state);
-                let result = settle.part(part, &runs);
+                let result = settle.progress.check().and_then(|()| settle.part(part, &runs));
                 let mut state = queue.lock().expect("no worker panics");
                 state.working -= 1;
                 changed.notify_all();

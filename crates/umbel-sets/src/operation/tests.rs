@@ -596,3 +596,21 @@ proptest! {
         );
     }
 }
+
+#[test]
+fn a_cancelled_job_ends_with_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let inputs = write(dir.path(), &[lines(0..50_000), lines(0..50_000)]);
+    let options = options(dir.path(), b'\n');
+    options.progress.cancel();
+    for job in [
+        SetOperation::common(&inputs, 2, &options).unwrap().with_budget(cramped(2)),
+        SetOperation::distinct(&inputs, Distinct::default(), &options).unwrap(),
+        SetOperation::except(&inputs, &options).unwrap().with_error(Some(1e-3)),
+    ] {
+        let error = job.run(&mut Vec::new()).unwrap_err();
+        assert!(matches!(error, Error::Cancelled), "{error}");
+    }
+    let spooled = crate::Spool::new(&options).unwrap().add("pipe", &b"a\n"[..]);
+    assert!(matches!(spooled, Err(Error::Cancelled)));
+}

@@ -216,7 +216,7 @@ pub(crate) struct Scanner<'a> {
     chunk: usize,
     /// Lines that a worker hands on together.
     kept: usize,
-    progress: &'a Progress,
+    pub(crate) progress: &'a Progress,
 }
 
 impl<'a> Scanner<'a> {
@@ -370,6 +370,7 @@ impl<'a> Scanner<'a> {
             let fresh = filled..filled + read;
             filled += read;
             self.progress.advance(read as u64);
+            self.progress.check()?;
             let end = match ends.find_last(&buffer[fresh.clone()], &mut quoted) {
                 _ if read == 0 => filled,
                 Some(at) => fresh.start + at + 1,

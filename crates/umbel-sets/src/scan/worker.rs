@@ -101,6 +101,7 @@ impl<'a> Worker<'a> {
         self.buffer.resize((loaded - from) as usize, 0);
         reader.read_at(&mut self.buffer, from)?;
         self.scanner.progress.advance(end - chunk.start);
+        self.scanner.progress.check()?;
         let (own, inside) = ((begin - from) as usize, (end - from) as usize);
         let mut quoted = (false, false);
         if ends == Ends::OutsideQuotes {
