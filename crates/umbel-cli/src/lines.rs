@@ -1,25 +1,25 @@
-//! Opening inputs: files, pipes, standard input, compressed or not.
+//! Inputs as the command line names them: files, lists of files, standard input.
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use umbel_sets::{
-    Bad, Input, Missing, Normalization, Options, Progress, Records, Rewritten, Spool, TempFolders,
-};
+use umbel_files::inputs::{self, Named, align, rereadable};
+use umbel_sets::{Bad, Input, Missing, Normalization, Options, Progress, Records, TempFolders};
 
 use crate::args::{Form, OnBad, OnMissing, RecordArgs, Work};
+use crate::atomic;
 use crate::machine;
 use crate::output::stdout;
 use crate::report::say;
 use crate::standard::{is_standard, name, stdin};
-use crate::{atomic, compression};
+
+pub(crate) use umbel_files::inputs::{Rows, Source};
 
 /// The options of the work, with their defaults.
 pub(crate) fn options(work: &Work) -> Result<Options> {
@@ -103,50 +103,6 @@ fn records(args: &RecordArgs) -> Result<Records> {
     })
 }
 
-/// Inputs as they were named, in their order.
-pub(crate) enum Source {
-    /// Files that follow each other, which can be read any number of times.
-    Files(Vec<Input>),
-    /// What can be read once.
-    Stream(Stream),
-}
-
-/// A pipe, a device or a compressed file. The latter is opened in its turn, because a decoder uses memory.
-pub(crate) struct Stream {
-    name: String,
-    from: From,
-}
-
-enum From {
-    Open(File),
-    Named(PathBuf),
-}
-
-impl Stream {
-    /// Its name and its bytes, decompressed.
-    pub(crate) fn open(self, options: &Options) -> Result<(String, Box<dyn Read>)> {
-        let file = match self.from {
-            From::Open(file) => Ok(file),
-            From::Named(path) => File::open(path),
-        };
-        let file = file.with_context(|| self.name.clone())?;
-        let bytes = compression::decompressed(file, options.memory);
-        let bytes = bytes.with_context(|| self.name.clone())?;
-        let bytes = match umbel_sets::leaves_bad_rows_out(options) {
-            true => Box::new(Rewritten::new(&self.name, bytes, options)?),
-            false => bytes,
-        };
-        Ok((self.name, bytes))
-    }
-}
-
-/// Whether rows of all inputs are printed under the first header, or of one input only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rows {
-    OfAll,
-    OfOne,
-}
-
 /// The inputs: the files named, followed by those of a list. Without any, standard input.
 pub(crate) fn open(
     files: &[PathBuf],
@@ -155,24 +111,6 @@ pub(crate) fn open(
     options: &Options,
 ) -> Result<Vec<Source>> {
     align(open_paths(&named(files, work)?)?, rows, options)
-}
-
-/// Puts the columns of all sources in the order of the first, where that matters.
-fn align(sources: Vec<Source>, rows: Rows, options: &Options) -> Result<Vec<Source>> {
-    let sources = match sources.len() {
-        // A header is compared with those of later files.
-        2.. if umbel_sets::compares_headers(rows == Rows::OfAll, options) => {
-            vec![Source::Files(rereadable(sources, options)?)]
-        }
-        _ => sources,
-    };
-    let align = |source| match source {
-        Source::Files(inputs) => {
-            Ok(Source::Files(umbel_sets::align(inputs, rows == Rows::OfAll, options)?))
-        }
-        stream => Ok(stream),
-    };
-    sources.into_iter().map(align).collect()
 }
 
 /// What a run writes to while it reads its inputs, or in place of what was there.
@@ -223,40 +161,16 @@ fn check_beside(paths: &[PathBuf], outputs: &[Written<'_>]) -> Result<()> {
 
 /// As [`open`], of paths as they are.
 fn open_paths(paths: &[PathBuf]) -> Result<Vec<Source>> {
-    /// Inputs that stay open: a process may have 256 files open where little is allowed, and temporary files need some.
-    const MOST_OPEN: usize = 64;
     if paths.iter().filter(|path| is_standard(path)).count() > 1 {
         bail!("-: standard input can be read only once; name it once");
     }
-    let mut sources = Vec::new();
-    let mut inputs = Vec::new();
-    for path in paths {
-        match open_one(path)? {
-            Opened::Input(input) if paths.len() > MOST_OPEN && !is_standard(path) => {
-                inputs.push(input.close(path.clone())?);
-            }
-            Opened::Input(input) => inputs.push(input),
-            Opened::Stream(stream) => {
-                if !inputs.is_empty() {
-                    sources.push(Source::Files(std::mem::take(&mut inputs)));
-                }
-                sources.push(Source::Stream(stream));
-            }
-        }
-    }
-    if !inputs.is_empty() {
-        sources.push(Source::Files(inputs));
-    }
-    // Opening a named pipe waits for its writer, so it comes last. One writer may open several pipes before it writes.
-    for source in &mut sources {
-        if let Source::Stream(Stream { name, from }) = source
-            && let From::Named(path) = from
-            && path.metadata().is_ok_and(|meta| meta.file_type().is_fifo())
-        {
-            *from = From::Open(File::open(path).with_context(|| name.clone())?);
-        }
-    }
-    Ok(sources)
+    let named = |path: &PathBuf| match is_standard(path) {
+        true => Ok(Named::Open(name(path), stdin()?)),
+        false => Ok(Named::Path(path.clone())),
+    };
+    let named = paths.iter().map(named).collect::<Result<_>>()?;
+    let output = stdout().and_then(|out| Ok(out.metadata()?));
+    inputs::open(named, output.ok().filter(Metadata::is_file).as_ref())
 }
 
 /// The paths of all inputs.
@@ -331,83 +245,4 @@ pub(crate) fn open_several(
         [one] => bail!("{}: is the only file; name two or more", one.name()),
         _ => Ok(inputs),
     }
-}
-
-/// Makes sources fit to be read more than once: what is no plain file is spooled.
-pub(crate) fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>> {
-    let mut spool = None;
-    let mut inputs = Vec::new();
-    for source in sources {
-        match source {
-            Source::Files(files) => inputs.extend(files),
-            Source::Stream(stream) => {
-                let spool = match &mut spool {
-                    Some(spool) => spool,
-                    none => none.insert(Spool::new(options)?),
-                };
-                let (name, bytes) = stream.open(options)?;
-                inputs.push(spool.add(name, bytes)?);
-            }
-        }
-    }
-    Ok(inputs)
-}
-
-enum Opened {
-    Input(Input),
-    Stream(Stream),
-}
-
-fn open_one(path: &Path) -> Result<Opened> {
-    let name = name(path);
-    let not_output = |meta: &Metadata, name: &str| match is_output(meta) {
-        true => bail!("{name}: is also the output; write to another file"),
-        false => Ok(()),
-    };
-    let stream = |name, from| Ok(Opened::Stream(Stream { name, from }));
-    if is_standard(path) {
-        let file = stdin()?;
-        let meta = file.metadata().with_context(|| name.clone())?;
-        not_output(&meta, &name)?;
-        if is_plain(&name, &meta)? && !starts_midway(&file) && !is_compressed(&name, &file)? {
-            return Ok(Opened::Input(Input::file(name, file)?));
-        }
-        return stream(name, From::Open(file));
-    }
-    let meta = path.metadata().with_context(|| name.clone())?;
-    not_output(&meta, &name)?;
-    if !is_plain(&name, &meta)? {
-        return stream(name, From::Named(path.to_owned()));
-    }
-    // Opened now even if it is opened again later, so that an error comes before any work.
-    let file = File::open(path).with_context(|| name.clone())?;
-    if is_compressed(&name, &file)? {
-        return stream(name, From::Named(path.to_owned()));
-    }
-    Ok(Opened::Input(Input::file(name, file)?))
-}
-
-fn is_compressed(name: &str, file: &File) -> Result<bool> {
-    let compression = compression::of_start(|bytes, offset| file.read_at(bytes, offset));
-    Ok(compression.with_context(|| name.to_owned())?.is_some())
-}
-
-/// Whether standard output is this very file.
-fn is_output(meta: &Metadata) -> bool {
-    let output = stdout().and_then(|out| Ok(out.metadata()?));
-    output.is_ok_and(|out| out.is_file() && atomic::is_same(&out, meta))
-}
-
-/// Whether it is a file with a known length. Files of the kernel claim to be empty; only reading them shows what they
-/// have.
-fn is_plain(name: &str, meta: &Metadata) -> Result<bool> {
-    if meta.is_dir() {
-        return Err(umbel_sets::Error::Directory { name: name.to_owned() }.into());
-    }
-    Ok(meta.is_file() && meta.len() > 0)
-}
-
-/// Whether something was read from a shared descriptor before us: then the rest is a stream.
-fn starts_midway(mut file: &File) -> bool {
-    io::Seek::stream_position(&mut file).is_ok_and(|position| position > 0)
 }

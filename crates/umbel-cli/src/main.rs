@@ -22,7 +22,7 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
-use umbel_files::{atomic, compression, numbers};
+use umbel_files::{atomic, numbers};
 
 use args::{Cli, Verb};
 

@@ -5,10 +5,12 @@
 //! |---|---|
 //! | [`atomic`] | how a file takes its name only when it is complete |
 //! | [`compression`] | which format compressed bytes have, and how they are decompressed within a memory cap |
+//! | [`inputs`] | files, pipes and other lines, opened in the order they are named |
 //! | [`numbers`] | how people write and read sizes, numbers of keys, rates and times |
 //!
 //! Errors are [`anyhow::Error`]s: both callers show them to people as they are, with the path in front.
 
 pub mod atomic;
 pub mod compression;
+pub mod inputs;
 pub mod numbers;

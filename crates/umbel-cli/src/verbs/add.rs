@@ -51,7 +51,7 @@ fn in_pieces(
         return Ok(Outcome::Done);
     }
     let run = Run::start("add", args.work.voice, &options.progress);
-    let inputs = lines::rereadable(sources, options)?;
+    let inputs = umbel_files::inputs::rereadable(sources, options)?;
     let mut result = None;
     let bytes = filters::write_with(&args.filter, Existing::Replace, |out| {
         let added =

@@ -59,7 +59,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     if plan.kind() == Kind::Blocked && umbel_sets::room_beside(plan.bytes(), &options).is_err() {
-        let inputs = lines::rereadable(inputs, &options)?;
+        let inputs = umbel_files::inputs::rereadable(inputs, &options)?;
         let mut result = None;
         let bytes = filters::write_with(&args.output, existing, |out| {
             let built = umbel_sets::build_in_pieces(&inputs, &plan, hasher, &keys, out, &options);
@@ -131,7 +131,7 @@ fn build_foreign(
     let has_keys = given.keys.is_some() || !format.parameters().contains(&"keys");
     // With a size, some systems have no use for the number of keys.
     if !has_keys && (given.bits.is_none() || Foreign::plan(format, &given).is_err()) {
-        let files = lines::rereadable(inputs, options)?;
+        let files = umbel_files::inputs::rereadable(inputs, options)?;
         let keys = umbel_sets::count_keys(&files, format, key_type, options)?;
         given.keys = Some(if format.counts_keys() { keys } else { keys.max(1) });
         (inputs, report) = after_counting(files);
@@ -233,7 +233,7 @@ fn count(
     sources: Vec<Source>,
     options: &Options,
 ) -> Result<(Plan, Vec<Source>, Report)> {
-    let inputs = lines::rereadable(sources, options)?;
+    let inputs = umbel_files::inputs::rereadable(sources, options)?;
     let keys = umbel_sets::count(&inputs, options)?.max(1);
     let plan = match args.size {
         Some(size) => Plan::for_memory(args.kind, keys, size_of_plan(args, size))?,

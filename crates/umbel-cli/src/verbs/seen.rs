@@ -174,7 +174,7 @@ fn in_pieces(
         job.leave_header_out();
     }
     let (mut report, bytes, _lock) = until_stopped(&|| job.stop(), path, || {
-        let inputs = lines::rereadable(sources, options)?;
+        let inputs = umbel_files::inputs::rereadable(sources, options)?;
         let mut report = Report::default();
         let (lock, bytes) = filters::write_locked(path, |file| {
             report = large.work(path, |filter| job.run(&inputs, filter, file))?.0;

@@ -1,0 +1,219 @@
+//! Inputs: files, pipes and lines from elsewhere, compressed or not, in the order they are named.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use umbel_sets::{Input, Options, Rewritten, Spool};
+
+use crate::{atomic, compression};
+
+/// Inputs as they were named, in their order.
+pub enum Source {
+    /// Files that follow each other, which can be read any number of times.
+    Files(Vec<Input>),
+    /// What can be read once.
+    Stream(Stream),
+}
+
+/// A pipe, a device or a compressed file. The latter is opened in its turn, because a decoder uses memory.
+pub struct Stream {
+    name: String,
+    from: From,
+}
+
+enum From {
+    Open(File),
+    Named(PathBuf),
+    /// Lines as they are.
+    Lines(Box<dyn Read + Send>),
+}
+
+impl Stream {
+    /// Opens it; returns its name and its bytes, decompressed.
+    ///
+    /// # Errors
+    /// Those of the system, and of the format of compressed bytes, with the name in front.
+    pub fn open(self, options: &Options) -> Result<(String, Box<dyn Read>)> {
+        let decompressed = |file: io::Result<File>| {
+            compression::decompressed(file?, options.memory).with_context(|| self.name.clone())
+        };
+        let bytes = match self.from {
+            From::Open(file) => decompressed(Ok(file))?,
+            From::Named(path) => {
+                decompressed(Ok(File::open(path).with_context(|| self.name.clone())?))?
+            }
+            From::Lines(bytes) => bytes,
+        };
+        let bytes = match umbel_sets::leaves_bad_rows_out(options) {
+            true => Box::new(Rewritten::new(&self.name, bytes, options)?),
+            false => bytes,
+        };
+        Ok((self.name, bytes))
+    }
+}
+
+/// Whether rows of all inputs are printed under the first header, or of one input only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// Of all.
+    OfAll,
+    /// Of one.
+    OfOne,
+}
+
+/// Puts the columns of all sources in the order of the first, where that matters.
+///
+/// # Errors
+/// Those of reading the headers; columns that do not go together.
+pub fn align(sources: Vec<Source>, rows: Rows, options: &Options) -> Result<Vec<Source>> {
+    let sources = match sources.len() {
+        // A header is compared with those of later files.
+        2.. if umbel_sets::compares_headers(rows == Rows::OfAll, options) => {
+            vec![Source::Files(rereadable(sources, options)?)]
+        }
+        _ => sources,
+    };
+    let align = |source| match source {
+        Source::Files(inputs) => {
+            Ok(Source::Files(umbel_sets::align(inputs, rows == Rows::OfAll, options)?))
+        }
+        stream => Ok(stream),
+    };
+    sources.into_iter().map(align).collect()
+}
+
+/// What an input is read from.
+pub enum Named {
+    /// A file, by its path.
+    Path(PathBuf),
+    /// A file that is open, such as standard input, and its name for messages.
+    Open(String, File),
+    /// Lines from anywhere else, and their name for messages.
+    Lines(String, Box<dyn Read + Send>),
+}
+
+/// Opens inputs; none may be the file `output`, which results go to.
+///
+/// # Errors
+/// Those of the system, with the name in front.
+pub fn open(named: Vec<Named>, output: Option<&Metadata>) -> Result<Vec<Source>> {
+    /// Inputs that stay open: a process may have 256 files open where little is allowed, and temporary files need some.
+    const MOST_OPEN: usize = 64;
+    let many = named.len() > MOST_OPEN;
+    let mut sources = Vec::new();
+    let mut inputs = Vec::new();
+    for named in named {
+        let path = match &named {
+            Named::Path(path) if many => Some(path.clone()),
+            _ => None,
+        };
+        match (open_one(named, output)?, path) {
+            (Opened::Input(input), Some(path)) => inputs.push(input.close(path)?),
+            (Opened::Input(input), None) => inputs.push(input),
+            (Opened::Stream(stream), _) => {
+                if !inputs.is_empty() {
+                    sources.push(Source::Files(std::mem::take(&mut inputs)));
+                }
+                sources.push(Source::Stream(stream));
+            }
+        }
+    }
+    if !inputs.is_empty() {
+        sources.push(Source::Files(inputs));
+    }
+    // Opening a named pipe waits for its writer, so it comes last. One writer may open several pipes before it writes.
+    for source in &mut sources {
+        if let Source::Stream(Stream { name, from }) = source
+            && let From::Named(path) = from
+            && path.metadata().is_ok_and(|meta| meta.file_type().is_fifo())
+        {
+            *from = From::Open(File::open(path).with_context(|| name.clone())?);
+        }
+    }
+    Ok(sources)
+}
+
+/// Makes sources fit to be read more than once: what is no plain file is spooled.
+///
+/// # Errors
+/// Those of reading, and of temporary files.
+pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>> {
+    let mut spool = None;
+    let mut inputs = Vec::new();
+    for source in sources {
+        match source {
+            Source::Files(files) => inputs.extend(files),
+            Source::Stream(stream) => {
+                let spool = match &mut spool {
+                    Some(spool) => spool,
+                    none => none.insert(Spool::new(options)?),
+                };
+                let (name, bytes) = stream.open(options)?;
+                inputs.push(spool.add(name, bytes)?);
+            }
+        }
+    }
+    Ok(inputs)
+}
+
+enum Opened {
+    Input(Input),
+    Stream(Stream),
+}
+
+fn open_one(named: Named, output: Option<&Metadata>) -> Result<Opened> {
+    let check = |meta: &Metadata, name: &str| match output {
+        Some(output) if atomic::is_same(output, meta) => {
+            bail!("{name}: is also the output; write to another file")
+        }
+        _ => Ok(()),
+    };
+    let stream = |name, from| Ok(Opened::Stream(Stream { name, from }));
+    match named {
+        Named::Lines(name, bytes) => stream(name, From::Lines(bytes)),
+        Named::Open(name, file) => {
+            let meta = file.metadata().with_context(|| name.clone())?;
+            check(&meta, &name)?;
+            if is_plain(&name, &meta)? && !starts_midway(&file) && !is_compressed(&name, &file)? {
+                return Ok(Opened::Input(Input::file(name, file)?));
+            }
+            stream(name, From::Open(file))
+        }
+        Named::Path(path) => {
+            let name = path.display().to_string();
+            let meta = path.metadata().with_context(|| name.clone())?;
+            check(&meta, &name)?;
+            if !is_plain(&name, &meta)? {
+                return stream(name, From::Named(path));
+            }
+            // Opened now even if it is opened again later, so that an error comes before any work.
+            let file = File::open(&path).with_context(|| name.clone())?;
+            if is_compressed(&name, &file)? {
+                return stream(name, From::Named(path));
+            }
+            Ok(Opened::Input(Input::file(name, file)?))
+        }
+    }
+}
+
+fn is_compressed(name: &str, file: &File) -> Result<bool> {
+    let compression = compression::of_start(|bytes, offset| file.read_at(bytes, offset));
+    Ok(compression.with_context(|| name.to_owned())?.is_some())
+}
+
+/// Whether it is a file with a known length. Files of the kernel claim to be empty; only reading them shows what they
+/// have.
+fn is_plain(name: &str, meta: &Metadata) -> Result<bool> {
+    if meta.is_dir() {
+        return Err(umbel_sets::Error::Directory { name: name.to_owned() }.into());
+    }
+    Ok(meta.is_file() && meta.len() > 0)
+}
+
+/// Whether something was read from a shared descriptor before us: then the rest is a stream.
+fn starts_midway(mut file: &File) -> bool {
+    io::Seek::stream_position(&mut file).is_ok_and(|position| position > 0)
+}
