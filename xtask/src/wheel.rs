@@ -17,6 +17,8 @@ const PYTHON: Python = Python {
         ("duckdb", "2.0.0"),
         ("fsspec", "2026.9.0"),
         ("matplotlib", "3.11.2"),
+        ("tqdm", "4.70.1"),
+        ("typing_extensions", "4.16.0"),
         ("mypy", "2.4.1"),
         ("pytest", "9.2.0"),
         ("hypothesis", "6.170.15"),

@@ -12,6 +12,7 @@
 //! | `filter` | what all filters do |
 //! | `kinds` | how each kind is made, and what only it does |
 //! | `rows` | keys of several fields |
+//! | `jobs` | exact set operations on files and iterables of lines |
 //! | `reports` | receipts, plans and comparisons |
 //! | `errors` | which Python exception an error becomes |
 
@@ -20,6 +21,7 @@ mod columns;
 mod errors;
 mod filter;
 mod inner;
+mod jobs;
 mod keys;
 mod kinds;
 mod reports;
@@ -35,6 +37,8 @@ mod _umbel {
     use super::answers::Mask;
     #[pymodule_export]
     use super::filter::{Filter, from_bytes, open};
+    #[pymodule_export]
+    use super::jobs::{Lines, Report, job};
     #[pymodule_export]
     use super::kinds::{
         Attributes, Bloom, Bloomier, Cascade, Coded, Counting, Foreign, Map, Scalable, Stable,

@@ -11,6 +11,7 @@ A filter answers "have I seen this key?": no for certain, or maybe with a known 
 [True, False]
 """
 
+from ._files import common, dedup, diff, except_
 from ._plans import Plan, plan
 from ._umbel import (
     FORMATS,
@@ -24,8 +25,10 @@ from ._umbel import (
     Counting,
     Filter,
     Foreign,
+    Lines,
     Map,
     Receipt,
+    Report,
     Scalable,
     Stable,
     Window,
@@ -47,14 +50,20 @@ __all__ = [
     "Counting",
     "Filter",
     "Foreign",
+    "Lines",
     "Map",
     "Plan",
     "Receipt",
+    "Report",
     "Scalable",
     "Stable",
     "Window",
     "__version__",
+    "common",
     "compare",
+    "dedup",
+    "diff",
+    "except_",
     "from_bytes",
     "open",
     "plan",

@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, Self, SupportsIndex, TypeAlias, TypeVar, final, overload
 
@@ -29,13 +29,16 @@ __all__ = [
     "FORMATS",
     "Filter",
     "Foreign",
+    "Lines",
     "Map",
     "Mask",
     "Receipt",
+    "Report",
     "Scalable",
     "Stable",
     "Window",
     "__version__",
+    "_job",
     "_plan",
     "compare",
     "from_bytes",
@@ -339,6 +342,63 @@ def from_bytes(
     key_type: str | None = None,
     *,
     secret: bytes | None = None,
+) -> Any: ...
+@final
+class Report:
+    @property
+    def lines(self) -> int: ...
+    @property
+    def found(self) -> int: ...
+    @property
+    def missing(self) -> int: ...
+    @property
+    def bad(self) -> int: ...
+    @property
+    def bytes_read(self) -> int: ...
+    @property
+    def bytes_spilled(self) -> int: ...
+    @property
+    def bytes_written(self) -> int: ...
+    @property
+    def exact(self) -> bool: ...
+    @property
+    def changes(self) -> tuple[int, int, int, int] | None: ...
+    @property
+    def seconds(self) -> float: ...
+
+@final
+class Lines:
+    def __iter__(self) -> Iterator[str]: ...
+    @property
+    def report(self) -> Report: ...
+
+def _job(
+    verb: str,
+    inputs: Sequence[Any],
+    *,
+    out: _Path | None = None,
+    memory: _Size | None = None,
+    threads: int | None = None,
+    tmp: _Path | None = None,
+    records: str | None = None,
+    key: Sequence[str] = ...,
+    delimiter: str | None = None,
+    header: bool = True,
+    null: bool = False,
+    all: bool = False,
+    at_least: int | None = None,
+    fpp: float | None = None,
+    keep: str = "first",
+    counted: bool = False,
+    top: int | None = None,
+    by_count: bool = False,
+    ignore_case: bool = False,
+    trim: bool = False,
+    crlf: bool = False,
+    url: bool = False,
+    missing: str = "error",
+    bad: str = "error",
+    progress: object = None,
 ) -> Any: ...
 def compare(left: Filter, right: Filter) -> Comparison: ...
 def _plan(

@@ -1,0 +1,196 @@
+"""Exact set operations on files and iterables of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
+
+from ._umbel import Lines, Report, _job
+
+Path: TypeAlias = str | PathLike[str]
+Input: TypeAlias = Path | Iterable[str] | Iterable[bytes]
+
+
+class Options(TypedDict, total=False):
+    """What all jobs take; see docs/python.md."""
+
+    memory: int | str
+    threads: int | None
+    tmp: Path
+    records: Literal["csv", "tsv", "jsonl", "fields"] | None
+    key: str | Sequence[str]
+    delimiter: str
+    header: bool
+    null: bool
+    ignore_case: bool
+    trim: bool
+    crlf: bool
+    normalize: Literal["url"] | None
+    missing: Literal["error", "skip", "keep"]
+    bad: Literal["error", "skip"]
+    progress: bool
+
+
+@contextmanager
+def _progress(verb: str, wanted: bool) -> Iterator[Callable[[int, int], None] | None]:
+    if not wanted:
+        yield None
+        return
+    try:
+        from tqdm.auto import tqdm  # type: ignore[import-untyped,unused-ignore]
+    except ImportError:
+        raise ImportError("progress needs tqdm; pip install 'umbel[progress]'") from None
+    with tqdm(desc=verb, unit="B", unit_scale=True) as bar:
+
+        def report(done: int, total: int) -> None:
+            bar.total = total or None
+            bar.update(done - bar.n)
+
+        yield report
+
+
+def _run(verb: str, inputs: Sequence[Input], out: Path | None, given: Any, **own: Any) -> Any:
+    options = dict(given)
+    key = options.pop("key", ())
+    options["key"] = [key] if isinstance(key, str) else list(key)
+    normalize = options.pop("normalize", None)
+    if normalize not in (None, "url"):
+        raise ValueError(f"normalize: expected url, found {normalize}")
+    with _progress(verb, options.pop("progress", False)) as progress:
+        return _job(
+            verb,
+            list(inputs),
+            out=out,
+            url=normalize == "url",
+            progress=progress,
+            **own,
+            **options,
+        )
+
+
+@overload
+def common(
+    first: Input, *others: Input, out: None = None, all: bool = ..., at_least: int | None = ...,
+    fpp: float | None = ..., **options: Unpack[Options],
+) -> Lines: ...
+@overload
+def common(
+    first: Input, *others: Input, out: Path, all: bool = ..., at_least: int | None = ...,
+    fpp: float | None = ..., **options: Unpack[Options],
+) -> Report: ...
+def common(
+    first: Input,
+    *others: Input,
+    out: Path | None = None,
+    all: bool = False,
+    at_least: int | None = None,
+    fpp: float | None = None,
+    **options: Unpack[Options],
+) -> Lines | Report:
+    """The lines that all inputs have, once each, in the order of the first.
+
+    `all` keeps every row of the first input whose key is in the others (a semi-join); `at_least` keeps lines that so many
+    inputs have; `fpp` reads every input once, with that chance of an error. With `out` the result is written to that file,
+    whole or not at all, and a report is returned; otherwise the lines are.
+
+    >>> import umbel
+    >>> list(umbel.common(["a", "b", "c"], ["c", "a"]))
+    ['a', 'c']
+    """
+    if not others:
+        raise ValueError("common compares two inputs or more; found one")
+    return _run("common", (first, *others), out, options, all=all, at_least=at_least, fpp=fpp)  # type: ignore[no-any-return]
+
+
+@overload
+def except_(
+    first: Input, *others: Input, out: None = None, all: bool = ..., fpp: float | None = ...,
+    **options: Unpack[Options],
+) -> Lines: ...
+@overload
+def except_(
+    first: Input, *others: Input, out: Path, all: bool = ..., fpp: float | None = ...,
+    **options: Unpack[Options],
+) -> Report: ...
+def except_(
+    first: Input,
+    *others: Input,
+    out: Path | None = None,
+    all: bool = False,
+    fpp: float | None = None,
+    **options: Unpack[Options],
+) -> Lines | Report:
+    """The lines of the first input that no other has, once each, in its order.
+
+    `all` keeps every row of the first input whose key is not in the others (an anti-join). `out` and `fpp` as in `common`.
+
+    >>> import umbel
+    >>> list(umbel.except_(["a", "b", "c"], ["c", "a"]))
+    ['b']
+    """
+    if not others:
+        raise ValueError("except_ compares two inputs or more; found one")
+    return _run("except", (first, *others), out, options, all=all, fpp=fpp)  # type: ignore[no-any-return]
+
+
+@overload
+def dedup(
+    first: Input, *others: Input, out: None = None, repeated: bool = ..., at_least: int | None = ...,
+    keep: Literal["first", "last"] = ..., count: bool = ..., by_count: bool = ..., top: int | None = ...,
+    fpp: float | None = ..., **options: Unpack[Options],
+) -> Lines: ...
+@overload
+def dedup(
+    first: Input, *others: Input, out: Path, repeated: bool = ..., at_least: int | None = ...,
+    keep: Literal["first", "last"] = ..., count: bool = ..., by_count: bool = ..., top: int | None = ...,
+    fpp: float | None = ..., **options: Unpack[Options],
+) -> Report: ...
+def dedup(
+    first: Input,
+    *others: Input,
+    out: Path | None = None,
+    repeated: bool = False,
+    at_least: int | None = None,
+    keep: Literal["first", "last"] = "first",
+    count: bool = False,
+    by_count: bool = False,
+    top: int | None = None,
+    fpp: float | None = None,
+    **options: Unpack[Options],
+) -> Lines | Report:
+    """Each different line of all inputs, once, in the order in which they first occur.
+
+    `repeated` keeps only lines that occur more than once, `at_least` those that occur so often; `keep="last"` keeps the last
+    row of each key; `count` puts the number in front; `by_count` and `top` begin with the most frequent. `out` and `fpp` as in
+    `common`.
+
+    >>> import umbel
+    >>> list(umbel.dedup(["b", "a", "b"], ["c", "a"]))
+    ['b', 'a', 'c']
+    """
+    least = at_least if at_least is not None else 2 if repeated else 1
+    return _run(  # type: ignore[no-any-return]
+        "dedup", (first, *others), out, options,
+        at_least=least, keep=keep, counted=count, by_count=by_count, top=top, fpp=fpp,
+    )
+
+
+@overload
+def diff(old: Input, new: Input, *, out: None = None, **options: Unpack[Options]) -> Lines: ...
+@overload
+def diff(old: Input, new: Input, *, out: Path, **options: Unpack[Options]) -> Report: ...
+def diff(
+    old: Input, new: Input, *, out: Path | None = None, **options: Unpack[Options]
+) -> Lines | Report:
+    """The lines that only one of two inputs has: ``- `` in front of those removed, ``+ `` of those added.
+
+    With `records` and `key`, ``~ `` is in front of rows whose key is in both and whose other fields changed. `report.changes`
+    has the numbers.
+
+    >>> import umbel
+    >>> list(umbel.diff(["a", "b"], ["b", "c"]))
+    ['- a', '+ c']
+    """
+    return _run("diff", (old, new), out, options)  # type: ignore[no-any-return]

@@ -1,0 +1,557 @@
+//! Exact set operations on files: the jobs of the command line, on a thread of their own.
+//!
+//! The thread that called waits without the GIL. It looks for signals twenty times a second, so that Ctrl-C ends a job, and
+//! reports progress.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::num::NonZeroUsize;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use pyo3::exceptions::{PyMemoryError, PyOSError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyIterator, PyString};
+use umbel_files::atomic::{self, Existing};
+use umbel_files::inputs::{self, Named, Rows};
+use umbel_sets::{
+    Bad, Change, Diff, Distinct, Error, Input, Keep, Missing, Normalization, Options, Progress,
+    Records, SetOperation, TempFolders, Top,
+};
+
+use crate::kinds::size;
+
+/// How often signals are looked for.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What a job did.
+#[pyclass(frozen, module = "umbel")]
+pub(crate) struct Report {
+    report: umbel_sets::Report,
+    /// Seconds it took.
+    #[pyo3(get)]
+    seconds: f64,
+}
+
+#[pymethods]
+impl Report {
+    /// Lines of all inputs, or records.
+    #[getter]
+    fn lines(&self) -> u64 {
+        self.report.lines
+    }
+
+    /// Lines of the result.
+    #[getter]
+    fn found(&self) -> u64 {
+        self.report.found
+    }
+
+    /// Records left out because they lack a field of the key.
+    #[getter]
+    fn missing(&self) -> u64 {
+        self.report.missing
+    }
+
+    /// Records left out because they cannot be read.
+    #[getter]
+    fn bad(&self) -> u64 {
+        self.report.bad
+    }
+
+    /// Bytes read, over all passes.
+    #[getter]
+    fn bytes_read(&self) -> u64 {
+        self.report.bytes_read
+    }
+
+    /// Bytes written to temporary files.
+    #[getter]
+    fn bytes_spilled(&self) -> u64 {
+        self.report.bytes_spilled
+    }
+
+    /// Bytes of the result.
+    #[getter]
+    fn bytes_written(&self) -> u64 {
+        self.report.bytes_written
+    }
+
+    /// Whether the answer is exact: it is, unless `fpp` was given.
+    #[getter]
+    fn exact(&self) -> bool {
+        self.report.error.is_none()
+    }
+
+    /// Of `diff`, the numbers of rows removed, added, changed and kept; None of other jobs.
+    #[getter]
+    fn changes(&self) -> Option<(u64, u64, u64, u64)> {
+        let changes = self.report.changes?;
+        Some((changes.removed, changes.added, changes.changed, changes.kept))
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<Report: {} lines, {} found, {:.3} s{}>",
+            self.report.lines,
+            self.report.found,
+            self.seconds,
+            if self.exact() { "" } else { ", not exact" }
+        )
+    }
+}
+
+/// The lines of a result, in a temporary file that is gone when this object is. Iterating reads it from the start; lines
+/// are `str`, with bytes that are not UTF-8 as Python's ``surrogateescape`` makes them.
+#[pyclass(frozen, module = "umbel")]
+pub(crate) struct Lines {
+    file: Arc<File>,
+    separator: u8,
+    /// What the job did.
+    #[pyo3(get)]
+    report: Py<Report>,
+}
+
+#[pymethods]
+impl Lines {
+    fn __iter__(&self) -> LineIterator {
+        let (file, separator) = (Arc::clone(&self.file), self.separator);
+        LineIterator(Mutex::new(Cursor { file, separator, offset: 0, buffer: Vec::new(), at: 0 }))
+    }
+
+    fn __repr__(&self) -> String {
+        let report = self.report.get();
+        format!("<Lines: {} found>", report.report.found)
+    }
+}
+
+#[pyclass(frozen, module = "umbel")]
+pub(crate) struct LineIterator(Mutex<Cursor>);
+
+struct Cursor {
+    file: Arc<File>,
+    separator: u8,
+    /// Where the bytes after the buffer are.
+    offset: u64,
+    buffer: Vec<u8>,
+    /// Where the next line begins.
+    at: usize,
+}
+
+impl Cursor {
+    /// The next line; none after the last.
+    fn next(&mut self) -> io::Result<Option<&[u8]>> {
+        loop {
+            let rest = &self.buffer[self.at..];
+            if let Some(length) = rest.iter().position(|&byte| byte == self.separator) {
+                let start = self.at;
+                self.at += length + 1;
+                return Ok(Some(&self.buffer[start..start + length]));
+            }
+            let kept = rest.len();
+            self.buffer.drain(..self.at);
+            self.at = 0;
+            self.buffer.resize(kept + (1 << 16).max(kept), 0);
+            let read = self.file.read_at(&mut self.buffer[kept..], self.offset)?;
+            self.offset += read as u64;
+            self.buffer.truncate(kept + read);
+            if read == 0 {
+                self.at = kept;
+                return Ok((kept > 0).then_some(&self.buffer[..kept]));
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl LineIterator {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let mut cursor = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(line) = cursor.next()? else { return Ok(None) };
+        match std::str::from_utf8(line) {
+            Ok(text) => Ok(Some(PyString::new(py, text).into_any())),
+            Err(_) => {
+                let bytes = PyBytes::new(py, line);
+                bytes.call_method1("decode", ("utf-8", "surrogateescape")).map(Some)
+            }
+        }
+    }
+}
+
+/// Lines of a Python iterable, as bytes.
+struct Items {
+    iterator: Py<PyIterator>,
+    separator: u8,
+    bytes: Vec<u8>,
+    at: usize,
+    /// What went wrong in Python.
+    error: Arc<Mutex<Option<PyErr>>>,
+}
+
+impl Items {
+    fn fill(&mut self) -> PyResult<()> {
+        (self.at, self.bytes) = (0, Vec::new());
+        Python::attach(|py| {
+            let mut iterator = self.iterator.bind(py).clone();
+            while self.bytes.len() < 1 << 16 {
+                let Some(item) = iterator.next() else { break };
+                let item = item?;
+                let start = self.bytes.len();
+                if let Ok(text) = item.cast::<PyString>() {
+                    match text.to_str() {
+                        Ok(text) => self.bytes.extend_from_slice(text.as_bytes()),
+                        Err(_) => {
+                            let encoded =
+                                text.call_method1("encode", ("utf-8", "surrogateescape"))?;
+                            self.bytes.extend_from_slice(encoded.cast::<PyBytes>()?.as_bytes());
+                        }
+                    }
+                } else if let Ok(bytes) = item.cast::<PyBytes>() {
+                    self.bytes.extend_from_slice(bytes.as_bytes());
+                } else {
+                    return Err(PyTypeError::new_err(format!(
+                        "a line is str or bytes, not {}; convert it with str()",
+                        item.get_type().name()?
+                    )));
+                }
+                // Files give lines with their ends.
+                if self.bytes[start..].last() == Some(&self.separator) {
+                    self.bytes.pop();
+                }
+                if self.bytes[start..].contains(&self.separator) {
+                    return Err(PyValueError::new_err(format!(
+                        "{item:?} is more than one line; split it"
+                    )));
+                }
+                self.bytes.push(self.separator);
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Read for Items {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.bytes.len() {
+            self.fill().map_err(|error| {
+                *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                io::Error::other("the iterable failed")
+            })?;
+        }
+        let length = to.len().min(self.bytes.len() - self.at);
+        to[..length].copy_from_slice(&self.bytes[self.at..self.at + length]);
+        self.at += length;
+        Ok(length)
+    }
+}
+
+/// What is done with the inputs.
+enum Job {
+    Common { at_least: Option<usize>, all: bool, fpp: Option<f64> },
+    Except { all: bool, fpp: Option<f64> },
+    Dedup { distinct: Distinct, fpp: Option<f64> },
+    Diff,
+}
+
+impl Job {
+    fn run(
+        &self,
+        inputs: &[Input],
+        options: &Options,
+        out: &mut (dyn Write + Send),
+    ) -> Result<umbel_sets::Report, Error> {
+        match *self {
+            Self::Common { at_least, all, fpp } => {
+                let at_least = at_least.unwrap_or(inputs.len());
+                let job = SetOperation::common(inputs, at_least, options)?.with_error(fpp);
+                if all { job.every().run(out) } else { job.run(out) }
+            }
+            Self::Except { all, fpp } => {
+                let job = SetOperation::except(inputs, options)?.with_error(fpp);
+                if all { job.every().run(out) } else { job.run(out) }
+            }
+            Self::Dedup { distinct, fpp } => {
+                SetOperation::distinct(inputs, distinct, options)?.with_error(fpp).run(out)
+            }
+            Self::Diff => {
+                let mut out = BufWriter::with_capacity(1 << 18, out);
+                let report = Diff::new(inputs, options).run(&mut |change, row| {
+                    let mark = match change {
+                        Change::Removed => b"- ",
+                        Change::Added => b"+ ",
+                        Change::Changed => b"~ ",
+                        Change::Kept => return Ok(()),
+                    };
+                    [mark, row, &[options.separator]]
+                        .iter()
+                        .try_for_each(|part| out.write_all(part))
+                })?;
+                out.flush().map_err(Error::Output)?;
+                Ok(report)
+            }
+        }
+    }
+
+    /// Whether rows of all inputs are in the result.
+    fn rows(&self) -> Rows {
+        match self {
+            Self::Common { at_least: None, .. } | Self::Except { .. } => Rows::OfOne,
+            _ => Rows::OfAll,
+        }
+    }
+}
+
+/// Runs a job of the command line; the functions around it have the documentation.
+#[pyfunction]
+#[pyo3(name = "_job", signature = (
+    verb, inputs, *, out=None, memory=None, threads=None, tmp=None, records=None, key=Vec::new(), delimiter=None, header=true,
+    null=false, all=false, at_least=None, fpp=None, keep="first", counted=false, top=None, by_count=false, ignore_case=false,
+    trim=false, crlf=false, url=false, missing="error", bad="error", progress=None
+))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn job<'py>(
+    py: Python<'py>,
+    verb: &str,
+    inputs: Vec<Bound<'py, PyAny>>,
+    out: Option<PathBuf>,
+    memory: Option<Bound<'py, PyAny>>,
+    threads: Option<NonZeroUsize>,
+    tmp: Option<PathBuf>,
+    records: Option<&str>,
+    key: Vec<String>,
+    delimiter: Option<&str>,
+    header: bool,
+    null: bool,
+    all: bool,
+    at_least: Option<usize>,
+    fpp: Option<f64>,
+    keep: &str,
+    counted: bool,
+    top: Option<u64>,
+    by_count: bool,
+    ignore_case: bool,
+    trim: bool,
+    crlf: bool,
+    url: bool,
+    missing: &str,
+    bad: &str,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let memory = memory.map_or(Ok(1 << 30), |memory| size(&memory, "memory"))?;
+    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let separator = if null { 0 } else { b'\n' };
+    let options = Options {
+        memory,
+        threads: threads
+            .map_or(processors.min(umbel_sets::most_threads(memory)), NonZeroUsize::get),
+        tmp: Arc::new(TempFolders::new(&[tmp.unwrap_or_else(std::env::temp_dir)])),
+        separator,
+        records: of_records(records, key, delimiter, header)?,
+        normalization: Normalization { crlf, trim, url, ignore_case },
+        missing: match missing {
+            "error" => Missing::Refuse,
+            "skip" => Missing::Skip,
+            "keep" => Missing::Keep,
+            other => return Err(choice("missing", "error, skip or keep", other)),
+        },
+        bad: match bad {
+            "error" => Bad::Refuse,
+            "skip" => Bad::Skip,
+            other => return Err(choice("bad", "error or skip", other)),
+        },
+        progress: Arc::new(Progress::default()),
+    };
+    if fpp.is_some_and(|fpp| !(fpp > 0.0 && fpp < 1.0)) {
+        return Err(PyValueError::new_err("fpp: expected a probability above 0 and below 1"));
+    }
+    let job = match verb {
+        "common" => Job::Common { at_least, all, fpp },
+        "except" => Job::Except { all, fpp },
+        "diff" => Job::Diff,
+        _ => Job::Dedup {
+            distinct: Distinct {
+                at_least: at_least.unwrap_or(1) as u64,
+                keep: match keep {
+                    "first" => Keep::First,
+                    "last" => Keep::Last,
+                    other => return Err(choice("keep", "first or last", other)),
+                },
+                counted,
+                ranked: top.map(Top).or(by_count.then_some(Top::ALL)),
+            },
+            fpp,
+        },
+    };
+    let error = Arc::new(Mutex::new(None));
+    let named = inputs.iter().enumerate().map(|(i, input)| named(input, i, separator, &error));
+    let named = named.collect::<PyResult<Vec<_>>>()?;
+    let told = Arc::clone(&options.progress);
+    let start = Instant::now();
+    let outcome = wait(py, told, progress, move || work(named, &job, &options, out))?;
+    let seconds = start.elapsed().as_secs_f64();
+    if let Some(error) = error.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(error);
+    }
+    let (report, file) = outcome.map_err(of_job)?;
+    let report = Py::new(py, Report { report, seconds })?;
+    match file {
+        None => Ok(report.into_any()),
+        Some(file) => {
+            Ok(Py::new(py, Lines { file: Arc::new(file), separator, report })?.into_any())
+        }
+    }
+}
+
+/// Runs `work` on another thread, and waits for it; a signal that raises an exception cancels it.
+fn wait<T: Send + 'static>(
+    py: Python<'_>,
+    told: Arc<Progress>,
+    progress: Option<Bound<'_, PyAny>>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    let (done, ended) = mpsc::channel::<()>();
+    let worker = thread::spawn(move || {
+        let _done = done;
+        work()
+    });
+    let (ended, mut raised) = (Mutex::new(ended), None);
+    // Nothing is sent: the channel closes when the work ends.
+    let runs = || {
+        let ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.recv_timeout(TICK) == Err(mpsc::RecvTimeoutError::Timeout)
+    };
+    while py.detach(runs) {
+        if raised.is_some() {
+            continue;
+        }
+        let reported = progress
+            .as_ref()
+            .map_or(Ok(()), |progress| progress.call1((told.done(), told.total())).map(drop));
+        if let Err(error) = py.check_signals().and(reported) {
+            told.cancel();
+            raised = Some(error);
+        }
+    }
+    let result = py.detach(|| worker.join());
+    match (raised, result) {
+        (Some(error), _) => Err(error),
+        (None, Ok(result)) => Ok(result),
+        (None, Err(panic)) => std::panic::resume_unwind(panic),
+    }
+}
+
+type Outcome = anyhow::Result<(umbel_sets::Report, Option<File>)>;
+
+fn work(named: Vec<Named>, job: &Job, options: &Options, out: Option<PathBuf>) -> Outcome {
+    if let Some(out) = &out {
+        atomic::check_target(out, Existing::Replace)?;
+    }
+    let inputs = inputs::rereadable(inputs::open(named, None)?, options)?;
+    let inputs = umbel_sets::align(inputs, job.rows() == Rows::OfAll, options)?;
+    match out {
+        Some(out) => {
+            let mut report = None;
+            atomic::write(&out, Existing::Replace, |file| {
+                report = Some(job.run(&inputs, options, file)?);
+                Ok(())
+            })?;
+            Ok((report.expect("it is there when the file is"), None))
+        }
+        None => {
+            let folder = options.tmp.folders().next().expect("there is one");
+            let mut file =
+                tempfile::tempfile_in(folder).with_context(|| folder.display().to_string())?;
+            let report = job.run(&inputs, options, &mut file)?;
+            Ok((report, Some(file)))
+        }
+    }
+}
+
+/// The input that a value is: a path, or an iterable of lines.
+fn named(
+    input: &Bound<'_, PyAny>,
+    i: usize,
+    separator: u8,
+    error: &Arc<Mutex<Option<PyErr>>>,
+) -> PyResult<Named> {
+    if input.is_instance_of::<PyString>() || input.hasattr("__fspath__")? {
+        return Ok(Named::Path(input.extract()?));
+    }
+    let iterator = input.try_iter().map_err(|_| {
+        PyTypeError::new_err(format!(
+            "an input is a path or an iterable of lines, not {}",
+            input.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string())
+        ))
+    })?;
+    let items = Items {
+        iterator: iterator.unbind(),
+        separator,
+        bytes: Vec::new(),
+        at: 0,
+        error: Arc::clone(error),
+    };
+    Ok(Named::Lines(format!("input {}", i + 1), Box::new(items)))
+}
+
+fn of_records(
+    records: Option<&str>,
+    key: Vec<String>,
+    delimiter: Option<&str>,
+    header: bool,
+) -> PyResult<Records> {
+    if delimiter.is_some() && records != Some("csv") {
+        return Err(PyValueError::new_err("delimiter goes with records=\"csv\""));
+    }
+    if !header && !matches!(records, Some("csv" | "tsv")) {
+        return Err(PyValueError::new_err("header=False goes with records=\"csv\" or \"tsv\""));
+    }
+    Ok(match records {
+        None if key.is_empty() => Records::Lines,
+        None => {
+            return Err(PyValueError::new_err(
+                "key names a field of a record: say what a record is with records=\"csv\", \"tsv\", \"jsonl\" or \"fields\"",
+            ));
+        }
+        Some("csv") => {
+            let delimiter = match delimiter.unwrap_or(",").as_bytes() {
+                [byte] => *byte,
+                _ => return Err(PyValueError::new_err("delimiter: expected one byte")),
+            };
+            Records::Csv { delimiter, header, key }
+        }
+        Some("tsv") => Records::Tsv { header, key },
+        Some("jsonl") => Records::JsonLines { key },
+        Some("fields") => Records::Fields { key },
+        Some(other) => return Err(choice("records", "csv, tsv, jsonl or fields", other)),
+    })
+}
+
+fn choice(name: &str, expected: &str, found: &str) -> PyErr {
+    PyValueError::new_err(format!("{name}: expected {expected}, found {found}"))
+}
+
+/// The exception of a job that failed.
+fn of_job(error: anyhow::Error) -> PyErr {
+    let text = format!("{error:#}");
+    let causes = || error.chain();
+    if let Some(number) =
+        causes().find_map(|cause| cause.downcast_ref::<io::Error>()?.raw_os_error())
+    {
+        return PyOSError::new_err((number, text));
+    }
+    if causes().any(|cause| cause.downcast_ref::<io::Error>().is_some()) {
+        return PyOSError::new_err(text);
+    }
+    match error.downcast_ref::<Error>() {
+        Some(Error::NoMemory { .. }) => PyMemoryError::new_err(text),
+        _ => PyValueError::new_err(text),
+    }
+}
