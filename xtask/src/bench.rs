@@ -6,14 +6,30 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::wheel;
+use xtask::python::Python;
 use xtask::run::{cargo, root, run, target};
+
+/// The Python package, built as it is handed out, and its peers.
+const PYTHON: Python = Python {
+    name: "bench-python",
+    packages: &[
+        ("maturin", "1.16.0"),
+        ("numpy", "2.4.6"),
+        ("pyarrow", "26.0.1"),
+        ("rbloom", "1.5.4"),
+        ("fastbloom-rs", "0.5.10"),
+        ("pybloom-live", "4.0.0"),
+        ("pyprobables", "0.7.0"),
+    ],
+};
 
 /// What to measure, and the options of that bench.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
-    /// `--files [OPTIONS]` for whole commands over files, `--foreign [OPTIONS]` for other systems' filters, else the
-    /// options of the filter benchmark, such as `--kinds` for a table of every kind; add `--help` to see them.
+    /// `--files [OPTIONS]` for whole commands over files, `--foreign [OPTIONS]` for other systems' filters, `--python
+    /// [OPTIONS]` for the Python package next to others, else the options of the filter benchmark, such as `--kinds` for a table of every kind; add `--help` to see them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     options: Vec<OsString>,
 }
@@ -25,6 +41,10 @@ pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
             let script = root().join("bench/files");
             let umbel = target().join("release/umbel");
             run(Command::new("python3").arg(script).arg("--umbel").arg(umbel).args(options))
+        }
+        Some((first, options)) if first == "--python" => {
+            wheel::install(&PYTHON, "dist")?;
+            run(PYTHON.command()?.arg("bench/python/bench.py").args(options))
         }
         Some((first, options)) if first == "--foreign" => program("bench/foreign", options),
         _ => program("bench/filters/run", &arguments.options),

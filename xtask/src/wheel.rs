@@ -1,6 +1,6 @@
 //! `cargo x test python`: the wheel, built and installed into a Python of its own under the target folder, and its tests.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use xtask::python::Python;
 use xtask::run::{self, cargo, root, target};
@@ -26,17 +26,11 @@ const PYTHON: Python = Python {
 };
 
 pub(crate) fn run() -> Result<()> {
+    let program = format!("umbel{}", std::env::consts::EXE_SUFFIX);
     // Built as the tests of other crates are, so that what they share is compiled once.
     run::run(&mut cargo(&["build", "--quiet", "--locked", "--package", "umbel-cli"]))?;
-    let program = format!("umbel{}", std::env::consts::EXE_SUFFIX);
+    install(&PYTHON, "dev")?;
     let folder = target().join(PYTHON.name);
-    let package = root().join("crates/umbel-py");
-    let mut develop = PYTHON.command()?;
-    develop.args(["-m", "maturin", "develop", "--quiet", "--profile", "dev", "--locked"]);
-    develop.arg("--manifest-path").arg(package.join("Cargo.toml")).env("VIRTUAL_ENV", &folder);
-    run::run(&mut develop)?;
-    let scratch = folder.join("scratch");
-    std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     let mut tests = PYTHON.command()?;
     tests.env("UMBEL", target().join("debug").join(program)).env("PYTHONDONTWRITEBYTECODE", "1");
     tests.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", "crates/umbel-py/tests"]);
@@ -50,4 +44,16 @@ pub(crate) fn run() -> Result<()> {
         run::run(&mut types)?;
     }
     Ok(())
+}
+
+/// Builds the wheel with a profile of Cargo, and installs it into this Python.
+pub(crate) fn install(python: &Python, profile: &str) -> Result<()> {
+    let wheels = target().join(python.name).join("wheels");
+    let mut build = python.command()?;
+    build.args(["-m", "maturin", "build", "--quiet", "--locked", "--profile", profile, "--out"]);
+    build.arg(&wheels).arg("--manifest-path").arg(root().join("crates/umbel-py/Cargo.toml"));
+    run::run(&mut build)?;
+    let mut pip = python.command()?;
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]);
+    run::run(pip.args(["--no-deps", "--force-reinstall", "umbel", "--find-links"]).arg(&wheels))
 }
