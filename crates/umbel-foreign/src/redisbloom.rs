@@ -220,6 +220,32 @@ fn exponent_above(x: f64) -> Option<u8> {
     u8::try_from((exponent + 1).max(0)).ok().filter(|n2| *n2 < 64)
 }
 
+/// Of parts of these lengths, laid end to end, the one that has the byte `offset`, and which of its bytes that is.
+pub(crate) fn place(lengths: impl IntoIterator<Item = u64>, offset: u64) -> Option<(usize, u64)> {
+    let mut at = offset;
+    for (i, length) in lengths.into_iter().enumerate() {
+        if at < length {
+            return Some((i, at));
+        }
+        at -= length;
+    }
+    None
+}
+
+/// The pairs of iterator and chunk of a dump: the header, and the data from each offset on.
+pub(crate) fn dump<'a>(
+    header: Vec<u8>,
+    chunk: impl Fn(u64) -> Option<&'a [u8]>,
+) -> impl Iterator<Item = (u64, Cow<'a, [u8]>)> {
+    let mut offset = 0;
+    let data = iter::from_fn(move || {
+        let chunk = chunk(offset)?;
+        offset += chunk.len() as u64;
+        Some((offset + 1, Cow::Borrowed(chunk)))
+    });
+    iter::once((1, Cow::Owned(header))).chain(data)
+}
+
 impl RedisBloom {
     /// Makes an empty filter like `BF.RESERVE`: `keys` (100) is its capacity, `fpp` (0.01) its error, `growth` (2) its
     /// expansion, 0 for `NONSCALING`.
@@ -578,14 +604,7 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
 
     /// The link that has the byte `offset` of all arrays laid end to end, and which of its bytes that is.
     fn place(&self, offset: u64) -> Option<(usize, u64)> {
-        let mut at = offset;
-        for (i, link) in self.links.iter().enumerate() {
-            if at < link.bytes() {
-                return Some((i, at));
-            }
-            at -= link.bytes();
-        }
-        None
+        place(self.links.iter().map(Link::bytes), offset)
     }
 
     /// Returns the data chunk from the byte `offset` of all arrays, laid end to end: what `BF.SCANDUMP` returns for the
@@ -599,13 +618,7 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
     /// Returns the dump: the pairs of iterator and chunk that `BF.SCANDUMP` returns and `BF.LOADCHUNK` accepts, the
     /// header first.
     pub fn chunks(&self) -> impl Iterator<Item = (u64, Cow<'_, [u8]>)> {
-        let mut offset = 0;
-        let data = iter::from_fn(move || {
-            let chunk = self.chunk(offset)?;
-            offset += chunk.len() as u64;
-            Some((offset + 1, Cow::Borrowed(chunk)))
-        });
-        iter::once((1, Cow::Owned(self.header()))).chain(data)
+        dump(self.header(), |offset| self.chunk(offset))
     }
 
     /// Returns the items added, as RedisBloom counts them.

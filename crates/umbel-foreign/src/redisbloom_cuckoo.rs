@@ -25,7 +25,6 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
-use std::iter;
 
 use umbel::filter::{Fact, Figure};
 use umbel::math::Estimate;
@@ -34,7 +33,7 @@ use crate::arch;
 use crate::bytes::{Reader, check, refuse};
 use crate::hash::murmur2::murmur64a;
 use crate::receipt::Part;
-use crate::redisbloom::MOST_CHUNK;
+use crate::redisbloom::{self, MOST_CHUNK};
 use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
 
 const FORMAT: Format = Format::RedisBloomCuckoo;
@@ -659,15 +658,7 @@ impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
 
     /// The sub-filter that has the byte `offset` of all slots laid end to end, and which of its slots that is.
     fn place(&self, offset: u64) -> Option<(usize, u64)> {
-        let mut at = offset;
-        for i in 0..self.filters() {
-            let slots = self.array(i).len() as u64;
-            if at < slots {
-                return Some((i, at));
-            }
-            at -= slots;
-        }
-        None
+        redisbloom::place((0..self.filters()).map(|i| self.array(i).len() as u64), offset)
     }
 
     /// Returns the data chunk from the byte `offset` of all slots, laid end to end: what `CF.SCANDUMP` returns for the
@@ -680,13 +671,7 @@ impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
 
     /// Returns the dump: pairs of iterator and chunk, the header first. (`CF.SCANDUMP` returns nothing for an empty filter.)
     pub fn chunks(&self) -> impl Iterator<Item = (u64, Cow<'_, [u8]>)> {
-        let mut offset = 0;
-        let data = iter::from_fn(move || {
-            let chunk = self.chunk(offset)?;
-            offset += chunk.len() as u64;
-            Some((offset + 1, Cow::Borrowed(chunk)))
-        });
-        iter::once((1, Cow::Owned(self.header().to_vec()))).chain(data)
+        redisbloom::dump(self.header().to_vec(), |offset| self.chunk(offset))
     }
 }
 
