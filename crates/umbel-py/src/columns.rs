@@ -367,6 +367,14 @@ impl Piece {
         }
     }
 
+    /// Keys that are answered together. A dictionary is read as a whole, for each part of its array would read it again.
+    fn task(&self) -> usize {
+        match self {
+            Self::Arrow(array) if array.as_any_dictionary_opt().is_some() => array.len().max(1),
+            _ => PER_THREAD,
+        }
+    }
+
     /// Refuses an array without keys.
     fn check(&self) -> PyResult<()> {
         use arrow_schema::DataType as D;
@@ -634,8 +642,9 @@ impl Column {
         let mut tasks = Vec::new();
         let mut rest = answers;
         for piece in &self.pieces {
-            for start in (0..piece.len()).step_by(PER_THREAD) {
-                let range = start..piece.len().min(start + PER_THREAD);
+            let task = piece.task();
+            for start in (0..piece.len()).step_by(task) {
+                let range = start..piece.len().min(start + task);
                 let (part, others) = rest.split_at_mut(range.len());
                 rest = others;
                 tasks.push((piece, range, part));

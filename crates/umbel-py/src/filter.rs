@@ -11,6 +11,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::RwLockExt;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use umbel::filter::Comparison;
 use umbel::{AnyFilter, FileError, KeyDescription, MappedFile, Secret};
 use umbel_files::atomic::{self, Existing};
 use umbel_foreign::{Foreign, ForeignFilter, Format, KeyType, Parameters};
@@ -467,15 +468,13 @@ enum Join {
 
 impl Filter {
     fn combine(&self, other: &Bound<'_, Self>, join: Join) -> PyResult<()> {
-        let py = other.py();
-        if std::ptr::eq(self, other.get()) {
+        let (py, other) = (other.py(), other.get());
+        if std::ptr::eq(self, other) {
             return Ok(());
         }
-        // One lock after the other, so that two threads that merge crosswise do not wait for each other.
-        let theirs = other.get().read(py).copy()?;
-        let mut ours = self.write(py);
+        let (mut ours, theirs) = in_order(self, other, || self.write(py), || other.read(py));
         if let Inner::Foreign(ours) = &mut *ours {
-            return match (&theirs, join) {
+            return match (&*theirs, join) {
                 (Inner::Foreign(theirs), Join::Union) => {
                     Ok(ours.filter.union(&theirs.filter).map_err(Told::from)?)
                 }
@@ -486,12 +485,43 @@ impl Filter {
             };
         }
         let ours = ours.own_mut("|")?;
-        let merged = match (&theirs, join) {
-            (Inner::Own(theirs), Join::Union) => ours.union(theirs),
-            (Inner::Own(theirs), Join::Intersection) => ours.intersect(theirs),
-            _ => return Err(mixed()),
-        };
+        let merged = of_inner!(&*theirs, theirs => match join {
+            Join::Union => ours.union(theirs),
+            Join::Intersection => ours.intersect(theirs),
+        }, _other => return Err(mixed()));
         Ok(merged.map_err(Told::from)?)
+    }
+
+    /// Looks at this filter and another.
+    pub(crate) fn with<T>(
+        &self,
+        other: &Self,
+        py: Python<'_>,
+        look: impl FnOnce(&Inner, &Inner) -> T,
+    ) -> T {
+        if std::ptr::eq(self, other) {
+            // A second lock of one filter could wait for a writer that waits for the first.
+            let inner = self.read(py);
+            return look(&inner, &inner);
+        }
+        let (left, right) = in_order(self, other, || self.read(py), || other.read(py));
+        look(&left, &right)
+    }
+}
+
+/// Locks two filters, the one at the lower address first: threads that lock two filters crosswise do not wait for each other.
+fn in_order<L, R>(
+    left: &Filter,
+    right: &Filter,
+    lock_left: impl FnOnce() -> L,
+    lock_right: impl FnOnce() -> R,
+) -> (L, R) {
+    if std::ptr::from_ref(left) < std::ptr::from_ref(right) {
+        let left = lock_left();
+        (left, lock_right())
+    } else {
+        let right = lock_right();
+        (lock_left(), right)
     }
 }
 
@@ -513,36 +543,31 @@ fn equal(left: &Bound<'_, Filter>, right: &Bound<'_, Filter>) -> PyResult<bool> 
     if left.is(right) {
         return Ok(true);
     }
-    let py = left.py();
-    // A copy, for two locks together might wait for each other.
-    let right = right.get().read(py).copy()?;
-    let left = left.get().read(py);
-    Ok(match (&*left, &right) {
-        (Inner::Own(left), Inner::Own(right)) => left == right,
-        (Inner::Mapped(left), Inner::Own(right)) => left == right,
-        (Inner::Foreign(left), Inner::Foreign(right)) => {
-            left.filter.format() == right.filter.format()
-                && left.filter.encode().map_err(Told::from)?
-                    == right.filter.encode().map_err(Told::from)?
-        }
-        _ => false,
+    left.get().with(right.get(), left.py(), |left, right| {
+        Ok(of_inner!(left, left => of_inner!(right, right => left == right, _other => false), left => match right {
+            Inner::Foreign(right) => {
+                left.filter.format() == right.filter.format()
+                    && left.filter.encode().map_err(Told::from)?
+                        == right.filter.encode().map_err(Told::from)?
+            }
+            _ => false,
+        }))
     })
 }
 
 fn subset(left: &Bound<'_, Filter>, right: &Bound<'_, Filter>) -> PyResult<bool> {
-    if left.is(right) {
-        return Ok(true);
-    }
-    let py = left.py();
-    let right = right.get().read(py).copy()?;
-    let left = left.get().read(py);
-    let answer = match (&*left, &right) {
-        (Inner::Own(left), Inner::Own(right)) => left.compare(right),
-        (Inner::Mapped(left), Inner::Own(right)) => left.compare(right),
-        _ => return Err(mixed()),
-    };
-    let answer = answer.map_err(Told::from)?;
-    Ok(answer.shared_bits == answer.left_bits)
+    let found = left.get().with(right.get(), left.py(), compare)?;
+    Ok(found.shared_bits == found.left_bits)
+}
+
+/// What two filters tell about the sets in them.
+pub(crate) fn compare(left: &Inner, right: &Inner) -> PyResult<Comparison> {
+    Ok(
+        of_inner!(left, left => of_inner!(right, right => left.compare(right).map_err(Told::from)?, _other => return Err(mixed())), left => match right {
+            Inner::Foreign(right) => left.filter.compare(&right.filter).map_err(Told::from)?,
+            _ => return Err(mixed()),
+        }),
+    )
 }
 
 /// The secret of 16 bytes.

@@ -8,7 +8,6 @@ use umbel_advice::{Costs, Goal, Verdict, advise};
 
 use crate::errors::Told;
 use crate::filter::Filter;
-use crate::inner::{Inner, of_inner};
 use crate::kinds::{count, size};
 
 /// What a filter delivers now, computed from its bits.
@@ -327,19 +326,6 @@ impl Comparison {
 /// Estimates from two filters what their sets share. Both must be of one kind, size (or sizes that fold) and way of hashing.
 #[pyfunction]
 pub(crate) fn compare(left: &Bound<'_, Filter>, right: &Bound<'_, Filter>) -> PyResult<Comparison> {
-    let py = left.py();
-    // A copy, for two locks together might wait for each other.
-    let right = right.get().read(py).copy()?;
-    let left = left.get().read(py);
-    let found = match (&*left, &right) {
-        (Inner::Foreign(left), Inner::Foreign(right)) => {
-            left.filter.compare(&right.filter).map_err(Told::from)?
-        }
-        (left, Inner::Own(right)) => {
-            let found = of_inner!(left, own => Some(own.compare(right)), _other => None);
-            found.ok_or_else(crate::filter::mixed)?.map_err(Told::from)?
-        }
-        _ => return Err(crate::filter::mixed()),
-    };
+    let found = left.get().with(right.get(), left.py(), crate::filter::compare)?;
     Ok(Comparison(found))
 }

@@ -261,11 +261,6 @@ fn value(array: &ArrayRef, i: usize, rows: &mut Rows, name: &str) -> Result<(), 
         D::UInt16 => number!(UInt16Type),
         D::UInt32 => number!(UInt32Type),
         D::UInt64 => number!(UInt64Type),
-        D::Dictionary(..) => {
-            let dictionary = array.as_any_dictionary();
-            let place = dictionary.normalized_keys()[i];
-            return value(dictionary.values(), place, rows, name);
-        }
         other => {
             return Err(Told::Type(format!(
                 "column {name}: fields are text, bytes or integers, found {other}; cast it to text"
