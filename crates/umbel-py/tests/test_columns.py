@@ -3,11 +3,10 @@
 import array
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import umbel
-
-pa = pytest.importorskip("pyarrow")
 
 
 def filter_of(keys):
@@ -161,7 +160,8 @@ def test_many_keys_on_several_threads():
     count = 600_000
     numbers = np.arange(count)
     texts = pa.array([f"key {i}" if i % 7 else None for i in range(count)])
-    for column, kinds in [(numbers, np.ndarray), (texts, pa.BooleanArray)]:
+    words = texts.dictionary_encode()
+    for column, kinds in [(numbers, np.ndarray), (texts, pa.BooleanArray), (words, pa.BooleanArray)]:
         one, two = umbel.Bloom(count, 1e-6), umbel.Bloom(count, 1e-6)
         one.add_many(column, threads=1)
         two.add_many(column, threads=3)
@@ -180,7 +180,7 @@ def test_many_keys_on_several_threads():
 
 
 def test_pandas():
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
     index = [3, 1, 2]
     for values, keys in [
         (pd.Series([1, 2, 3], index=index), [1, 2, 3]),
@@ -198,7 +198,7 @@ def test_pandas():
 
 
 def test_polars():
-    pl = pytest.importorskip("polars")
+    import polars as pl
     for values, keys in [
         (pl.Series(["a", None, "日本"]), ["a", None, "日本"]),
         (pl.Series([1, None, -3]), [1, None, -3]),
@@ -212,7 +212,7 @@ def test_polars():
 
 
 def test_what_speaks_arrow():
-    duckdb = pytest.importorskip("duckdb")
+    import duckdb
     result = duckdb.sql("select 'key ' || i as key from range(1000) t(i)").arrow()
     result = result.read_all() if hasattr(result, "read_all") else result
     filter = umbel.Bloom(1000, 1e-9)

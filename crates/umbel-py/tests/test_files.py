@@ -124,7 +124,6 @@ def test_errors(tmp_path):
 
 
 def test_progress():
-    pytest.importorskip("tqdm")
     assert list(umbel.dedup(["a"], progress=True)) == ["a"]
 
 

@@ -209,7 +209,6 @@ def test_bad_files(tmp_path):
 
 
 def test_urls():
-    pytest.importorskip("fsspec")
     filter = umbel.Bloom(1000)
     filter.add("a")
     filter.save("memory://filters/seen.umbel")
@@ -409,6 +408,5 @@ def test_plans():
 
 
 def test_figures():
-    pytest.importorskip("matplotlib")
     figure = umbel.plan(1e6, 0.01).figure()
     assert len(figure.axes[0].lines) >= 2

@@ -1,10 +1,10 @@
 """Keys of several fields."""
 
+import pyarrow as pa
 import pytest
 
 import umbel
 
-pa = pytest.importorskip("pyarrow")
 
 ROWS = [("ann", 1), ("ann", 2), ("bob", 1)]
 TABLE = pa.table({"user": [user for user, _ in ROWS], "item": [item for _, item in ROWS]})
@@ -16,7 +16,7 @@ def test_rows_of_tables_and_tuples_are_the_same_keys():
     assert filters[1].add_rows(TABLE, ["user", "item"]).to_pylist() == [True] * 3
     dicts = [dict(item=item, user=user) for user, item in ROWS]
     assert filters[2].add_rows(dicts, ["user", "item"]) == [True] * 3
-    pl = pytest.importorskip("polars")
+    import polars as pl
     filters[3].add_rows(pl.from_arrow(TABLE), ["user", "item"])
     words = TABLE.set_column(0, "user", TABLE["user"].dictionary_encode())
     filters[4].add_rows(words, ["user", "item"])
