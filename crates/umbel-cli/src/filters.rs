@@ -12,13 +12,13 @@ use umbel::{
     AnyFilter, Blocks, FileError, Hashing, KeyDescription, KeyHash, Kind, Plan, Scheme, Sealed,
     Secret,
 };
+use umbel_files::journal::{self, Found};
 use umbel_foreign::{ForeignFilter, KeyType};
 use umbel_sets::{Filter, ForeignLines, LargeFilter, Options};
 
 use crate::args::{ForeignArgs, FormatArgs, NamesArgs, SecretArgs};
 use crate::atomic::{self, Existing};
 use crate::formats;
-use crate::journal::{self, Found};
 use crate::output::StdoutClosed;
 use crate::report::say;
 use crate::standard::{self, is_standard, stdin};

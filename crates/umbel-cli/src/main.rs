@@ -8,7 +8,6 @@ mod filters;
 mod formats;
 mod help;
 mod hints;
-mod journal;
 mod lines;
 mod machine;
 mod named;

@@ -36,7 +36,7 @@ pub(crate) fn write_lines<T>(
     work: impl FnOnce(&mut (dyn Write + Send)) -> Result<T>,
 ) -> Result<T> {
     match to.file() {
-        Some(path) => write_file(path, work),
+        Some(path) => atomic::replace(path, work),
         None => work(&mut stdout()?),
     }
 }
@@ -52,19 +52,6 @@ pub(crate) fn write_result<T>(
     let (told, report) = work(&mut io::sink())?;
     print(format!("{}\n", report.found))?;
     Ok((told, report))
-}
-
-/// Lets `work` write to a file, which appears whole or not at all.
-pub(crate) fn write_file<T>(
-    path: &Path,
-    work: impl FnOnce(&mut (dyn Write + Send)) -> Result<T>,
-) -> Result<T> {
-    let mut result = None;
-    atomic::write(path, Existing::Replace, |out| {
-        result = Some(work(out)?);
-        Ok(())
-    })?;
-    Ok(result.expect("it is there when the file is"))
 }
 
 /// Refuses an output in the place of a file that is read for more than its lines, such as a filter.

@@ -113,6 +113,19 @@ pub fn write(
     Ok(file)
 }
 
+/// Replaces the file at `path` as [`write()`] does, and gives what `work` gives.
+pub fn replace<T>(
+    path: &Path,
+    work: impl FnOnce(&mut (dyn Write + Send)) -> Result<T>,
+) -> Result<T> {
+    let mut result = None;
+    write(path, Existing::Replace, |out| {
+        result = Some(work(out)?);
+        Ok(())
+    })?;
+    Ok(result.expect("it is there when the file is"))
+}
+
 fn fill(file: File, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<File> {
     let mut out = BufWriter::with_capacity(1 << 18, file);
     write(&mut out)?;

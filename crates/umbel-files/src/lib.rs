@@ -4,13 +4,17 @@
 //! | module | what it alone knows |
 //! |---|---|
 //! | [`atomic`] | how a file takes its name only when it is complete |
+//! | [`changes`] | how the differences of two inputs are written |
 //! | [`compression`] | which format compressed bytes have, and how they are decompressed within a memory cap |
 //! | [`inputs`] | files, pipes and other lines, opened in the order they are named |
+//! | [`journal`] | what a run of `dedup --seen` has recorded since its filter was saved |
 //! | [`numbers`] | how people write and read sizes, numbers of keys, rates and times |
 //!
 //! Errors are [`anyhow::Error`]s: both callers show them to people as they are, with the path in front.
 
 pub mod atomic;
+pub mod changes;
 pub mod compression;
 pub mod inputs;
+pub mod journal;
 pub mod numbers;

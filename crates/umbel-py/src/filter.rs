@@ -14,6 +14,7 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use umbel::filter::Comparison;
 use umbel::{AnyFilter, FileError, KeyDescription, MappedFile, Secret};
 use umbel_files::atomic::{self, Existing};
+use umbel_files::journal;
 use umbel_foreign::{Foreign, ForeignFilter, Format, KeyType, Parameters};
 
 use crate::columns::{self, Answer, Source, Take, each_item, threads};
@@ -602,7 +603,8 @@ pub(crate) fn from_bytes(
 ///
 /// With ``mmap=True`` an umbel file is queried where it is: processes that map the same file share its memory. While it is
 /// mapped, no program may write to the file or shorten it; replacing it by another, as `save` does, is fine. The file
-/// is checked in either case, byte for byte. A keyed filter needs its ``secret`` of 16 bytes.
+/// is checked in either case, byte for byte. Lines that an interrupted ``umbel dedup --seen`` recorded next to the file are
+/// taken in, but cannot be mapped. A keyed filter needs its ``secret`` of 16 bytes.
 #[pyfunction]
 #[pyo3(signature = (path, *, mmap=false, secret=None, format=None, key_type=None))]
 pub(crate) fn open(
@@ -640,6 +642,14 @@ pub(crate) fn open(
                     "{name}: only umbel's own filters can be mapped"
                 )));
             }
+            let journal = journal::path_of(&path);
+            if journal::find(&journal).map_err(|error| of_files(error, &name))?.is_some() {
+                return Err(PyValueError::new_err(format!(
+                    "{name}: {} has lines that a run of umbel dedup --seen recorded since the filter was saved; \
+                     open it without mmap, or save them with umbel dedup --seen {name} </dev/null",
+                    journal.display()
+                )));
+            }
             // SAFETY: the documentation asks for it.
             #[allow(unsafe_code)]
             let mapped = unsafe { MappedFile::map(&file) }.map_err(io)?;
@@ -649,7 +659,11 @@ pub(crate) fn open(
         if kinds_of.0.is_none() {
             let source = BufReader::with_capacity(1 << 16, &file);
             match AnyFilter::read(source, length, secret.as_ref()) {
-                Ok(filter) => return Ok(Inner::Own(filter)),
+                Ok(mut filter) => {
+                    let taken = journal::take_in(&mut filter, &journal::path_of(&path));
+                    taken.map_err(|error| of_files(error, &name))?;
+                    return Ok(Inner::Own(filter));
+                }
                 Err(FileError::NotUmbel { .. }) => {}
                 Err(error) => return Err(about(error.into())),
             }

@@ -4,7 +4,7 @@
 //! reports progress.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -17,10 +17,11 @@ use pyo3::exceptions::{PyMemoryError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyString};
 use umbel_files::atomic::{self, Existing};
+use umbel_files::changes::{self, Files};
 use umbel_files::inputs::{self, Named, Rows};
 use umbel_sets::{
-    Bad, Change, Diff, Distinct, Error, Input, Keep, Missing, Normalization, Options, Progress,
-    Records, SetOperation, TempFolders, Top,
+    Bad, Diff, Distinct, Error, Input, Keep, Missing, Normalization, Options, Progress, Records,
+    SetOperation, TempFolders, Top,
 };
 
 use crate::kinds::size;
@@ -253,12 +254,30 @@ impl Read for Items {
     }
 }
 
+/// The files of a `diff` that writes what was added, removed and kept to a file each.
+#[derive(Default)]
+struct Separate {
+    added: Option<PathBuf>,
+    removed: Option<PathBuf>,
+    kept: Option<PathBuf>,
+}
+
+impl Separate {
+    fn files(&self) -> Files<'_> {
+        Files {
+            added: self.added.as_deref(),
+            removed: self.removed.as_deref(),
+            kept: self.kept.as_deref(),
+        }
+    }
+}
+
 /// What is done with the inputs.
 enum Job {
     Common { at_least: Option<usize>, all: bool, fpp: Option<f64> },
     Except { all: bool, fpp: Option<f64> },
     Dedup { distinct: Distinct, fpp: Option<f64> },
-    Diff,
+    Diff(Separate),
 }
 
 impl Job {
@@ -281,21 +300,8 @@ impl Job {
             Self::Dedup { distinct, fpp } => {
                 SetOperation::distinct(inputs, distinct, options)?.with_error(fpp).run(out)
             }
-            Self::Diff => {
-                let mut out = BufWriter::with_capacity(1 << 18, out);
-                let report = Diff::new(inputs, options).run(&mut |change, row| {
-                    let mark = match change {
-                        Change::Removed => b"- ",
-                        Change::Added => b"+ ",
-                        Change::Changed => b"~ ",
-                        Change::Kept => return Ok(()),
-                    };
-                    [mark, row, &[options.separator]]
-                        .iter()
-                        .try_for_each(|part| out.write_all(part))
-                })?;
-                out.flush().map_err(Error::Output)?;
-                Ok(report)
+            Self::Diff(_) => {
+                changes::write_marked(&Diff::new(inputs, options), options.separator, out)
             }
         }
     }
@@ -314,7 +320,7 @@ impl Job {
 #[pyo3(name = "_job", signature = (
     verb, inputs, *, out=None, memory=None, threads=None, tmp=None, records=None, key=Vec::new(), delimiter=None, header=true,
     null=false, all=false, at_least=None, fpp=None, keep="first", counted=false, top=None, by_count=false, ignore_case=false,
-    trim=false, crlf=false, url=false, missing="error", bad="error", progress=None
+    trim=false, crlf=false, url=false, missing="error", bad="error", progress=None, added=None, removed=None, kept=None
 ))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn job<'py>(
@@ -344,6 +350,9 @@ pub(crate) fn job<'py>(
     missing: &str,
     bad: &str,
     progress: Option<Bound<'py, PyAny>>,
+    added: Option<PathBuf>,
+    removed: Option<PathBuf>,
+    kept: Option<PathBuf>,
 ) -> PyResult<Py<PyAny>> {
     let memory = memory.map_or(Ok(1 << 30), |memory| size(&memory, "memory"))?;
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -375,7 +384,7 @@ pub(crate) fn job<'py>(
     let job = match verb {
         "common" => Job::Common { at_least, all, fpp },
         "except" => Job::Except { all, fpp },
-        "diff" => Job::Diff,
+        "diff" => Job::Diff(Separate { added, removed, kept }),
         _ => Job::Dedup {
             distinct: Distinct {
                 at_least: at_least.unwrap_or(1) as u64,
@@ -454,16 +463,21 @@ fn work(named: Vec<Named>, job: &Job, options: &Options, out: Option<PathBuf>) -
     if let Some(out) = &out {
         atomic::check_target(out, Existing::Replace)?;
     }
+    if let Job::Diff(separate) = job {
+        separate.files().check()?;
+    }
     let inputs = inputs::rereadable(inputs::open(named, None)?, options)?;
     let inputs = umbel_sets::align(inputs, job.rows() == Rows::OfAll, options)?;
+    if let Job::Diff(separate) = job
+        && !separate.files().is_empty()
+    {
+        let report = separate.files().write(&Diff::new(&inputs, options), options.separator)?;
+        return Ok((report, None));
+    }
     match out {
         Some(out) => {
-            let mut report = None;
-            atomic::write(&out, Existing::Replace, |file| {
-                report = Some(job.run(&inputs, options, file)?);
-                Ok(())
-            })?;
-            Ok((report.expect("it is there when the file is"), None))
+            let report = atomic::replace(&out, |file| Ok(job.run(&inputs, options, file)?))?;
+            Ok((report, None))
         }
         None => {
             let folder = options.tmp.folders().next().expect("there is one");

@@ -1,14 +1,16 @@
 """Filters of the command line in Python, and the other way round."""
 
 import os
+import re
 import subprocess
+import time
 
 import pytest
 
 import umbel
 
 PROGRAM = os.environ.get("UMBEL", "umbel")
-COUNT = 20_000
+COUNT = int(os.environ.get("UMBEL_PROBES", 20_000))
 
 
 def run(*arguments, input=None):
@@ -84,6 +86,29 @@ def test_rows_and_lists(tmp_path):
     run("build", "-q", "--kind", "cascade", "--fpp", 0.01, "--except", allow, "-o", theirs, block)
     ours = umbel.Cascade(MEMBERS[:1000], MEMBERS[1000:], 0.01)
     assert ours == umbel.open(theirs)
+
+
+def test_what_an_interrupted_run_recorded(tmp_path):
+    seen, journal, printed = tmp_path / "seen.umbel", tmp_path / "seen.umbel.run", tmp_path / "out"
+    run("dedup", "-q", "--seen", seen, "--keys", COUNT, input=lines(MEMBERS[:10]))
+    run_on = [PROGRAM, "dedup", "-q", "--seen", seen, "-o", printed, "--checkpoint", "0"]
+    process = subprocess.Popen(run_on, stdin=subprocess.PIPE)
+    process.stdin.write(lines(MEMBERS))
+    process.stdin.flush()
+    deadline = time.monotonic() + 60
+    # Until it has noted lines; what it printed after that counts as not printed.
+    while not (noted := journal.exists() and re.findall(rb'"found":([1-9]\d*)', journal.read_bytes())):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    recorded = printed.read_text().splitlines()[: int(noted[-1])]
+    assert recorded
+    assert all(umbel.open(seen).contains_many(recorded))
+    with pytest.raises(ValueError, match="without mmap"):
+        umbel.open(seen, mmap=True)
+    run("dedup", "-q", "--seen", seen, input=b"")
+    assert all(umbel.open(seen, mmap=True).contains_many(recorded))
 
 
 def test_formats(tmp_path):

@@ -48,6 +48,16 @@ def test_files(tmp_path):
     changed = umbel.diff(left, right)
     assert list(changed) == ["- b", "+ d"]
     assert changed.report.changes[:3] == (1, 1, 0)
+    added, removed, kept = (tmp_path / name for name in ["added", "removed", "kept"])
+    report = umbel.diff(left, right, added=added, removed=removed, kept=kept)
+    assert report.changes == (1, 1, 0, 2)
+    texts = [file.read_text() for file in [added, removed, kept]]
+    assert texts == ["d\n", "b\n", "a\nc\n"]
+    with pytest.raises(ValueError, match="two outputs"):
+        umbel.diff(left, right, added=added, kept=added)
+    with pytest.raises(ValueError, match="out"):
+        umbel.diff(left, right, added=added, out=kept)
+    [file.unlink() for file in [added, removed, kept]]
     # In place.
     umbel.dedup(left, out=left)
     assert left.read_text() == "a\nb\nc\n"

@@ -17,6 +17,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
 use umbel::{AnyFilter, KeyDescription, KeyHash, KeyHasher, Kind, Plan, Variant};
+use umbel_files::journal::{self, Found, Journal, Reached, Written};
 use umbel_sets::{Checkpoint, Options, Report, Save, SaveError, Seen, SeenInPieces};
 
 use super::explain;
@@ -24,7 +25,6 @@ use crate::Outcome;
 use crate::args::{DedupArgs, ForeignArgs};
 use crate::atomic::Existing;
 use crate::filters::{self, Large, Locked};
-use crate::journal::{self, Found, Journal, Reached, Written};
 use crate::lines::{self, Source};
 use crate::machine;
 use crate::numbers::counted;

@@ -178,19 +178,36 @@ def dedup(
 
 
 @overload
-def diff(old: Input, new: Input, *, out: None = None, **options: Unpack[Options]) -> Lines: ...
-@overload
-def diff(old: Input, new: Input, *, out: Path, **options: Unpack[Options]) -> Report: ...
 def diff(
-    old: Input, new: Input, *, out: Path | None = None, **options: Unpack[Options]
+    old: Input, new: Input, *, out: None = None, added: None = None, removed: None = None,
+    kept: None = None, **options: Unpack[Options],
+) -> Lines: ...
+@overload
+def diff(
+    old: Input, new: Input, *, out: Path | None = None, added: Path | None = None,
+    removed: Path | None = None, kept: Path | None = None, **options: Unpack[Options],
+) -> Lines | Report: ...
+def diff(
+    old: Input,
+    new: Input,
+    *,
+    out: Path | None = None,
+    added: Path | None = None,
+    removed: Path | None = None,
+    kept: Path | None = None,
+    **options: Unpack[Options],
 ) -> Lines | Report:
     """The lines that only one of two inputs has: ``- `` in front of those removed, ``+ `` of those added.
 
-    With `records` and `key`, ``~ `` is in front of rows whose key is in both and whose other fields changed. `report.changes`
-    has the numbers.
+    With `records` and `key`, ``~ `` is in front of rows whose key is in both and whose other fields changed. `added`, `removed`
+    and `kept` write rows without marks to a file each instead, and a report is returned; changed rows count as added.
+    `report.changes` has the numbers.
 
     >>> import umbel
     >>> list(umbel.diff(["a", "b"], ["b", "c"]))
     ['- a', '+ c']
     """
-    return _run("diff", (old, new), out, options)  # type: ignore[no-any-return]
+    separate = {"added": added, "removed": removed, "kept": kept}
+    if out is not None and any(separate.values()):
+        raise ValueError("out is for all changes; omit it with added, removed and kept")
+    return _run("diff", (old, new), out, options, **separate)  # type: ignore[no-any-return]

@@ -29,14 +29,15 @@ const LONGEST: usize = 16 * HASHES + 1;
 
 /// How far a run is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Reached {
-    /// The input being read, and where in it the first line starts that is not settled.
-    pub(crate) input: String,
-    pub(crate) offset: u64,
+pub struct Reached {
+    /// The input being read.
+    pub input: String,
+    /// Where in it the first line starts that is not settled.
+    pub offset: u64,
     /// Lines that were printed.
-    pub(crate) found: u64,
+    pub found: u64,
     /// The file they were written to, if one was named.
-    pub(crate) output: Option<Written>,
+    pub output: Option<Written>,
 }
 
 impl Reached {
@@ -50,10 +51,11 @@ impl Reached {
 
 /// What was written of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Written {
-    pub(crate) path: PathBuf,
+pub struct Written {
+    /// Where it is.
+    pub path: PathBuf,
     /// Bytes that it has when all that is recorded is in it, and nothing else.
-    pub(crate) length: u64,
+    pub length: u64,
 }
 
 enum Frame {
@@ -62,7 +64,7 @@ enum Frame {
 }
 
 /// The journal of the filter at a path.
-pub(crate) fn path_of(filter: &Path) -> PathBuf {
+pub fn path_of(filter: &Path) -> PathBuf {
     // Runs that name the filter by a link share its journal.
     let filter = fs::canonicalize(filter).unwrap_or_else(|_| filter.to_owned());
     let mut name = filter.file_name().unwrap_or_default().to_owned();
@@ -71,14 +73,15 @@ pub(crate) fn path_of(filter: &Path) -> PathBuf {
 }
 
 /// What a journal holds up to its last checkpoint.
-pub(crate) struct Found {
-    pub(crate) reached: Reached,
+pub struct Found {
+    /// How far the run was.
+    pub reached: Reached,
     /// Where the last checkpoint ends in the file.
     end: u64,
 }
 
 /// Looks for the last checkpoint in the journal at `path`; none when there is no journal, or nothing in it.
-pub(crate) fn find(path: &Path) -> Result<Option<Found>> {
+pub fn find(path: &Path) -> Result<Option<Found>> {
     let mut found = None;
     each_frame(path, u64::MAX, |frame, end| {
         if let Frame::Reached(reached) = frame {
@@ -90,7 +93,7 @@ pub(crate) fn find(path: &Path) -> Result<Option<Found>> {
 }
 
 /// Puts into `filter` what its journal at `path` holds and it does not.
-pub(crate) fn take_in(filter: &mut AnyFilter, path: &Path) -> Result<Option<Found>> {
+pub fn take_in(filter: &mut AnyFilter, path: &Path) -> Result<Option<Found>> {
     let Some(found) = find(path)? else { return Ok(None) };
     let forgets = filter.plan().kind().capacity() == Capacity::Last;
     let mut known = Vec::new();
@@ -109,7 +112,7 @@ pub(crate) fn take_in(filter: &mut AnyFilter, path: &Path) -> Result<Option<Foun
 }
 
 /// Shows the hashes that the journal at `path` holds up to the checkpoint `found`.
-pub(crate) fn each_hashes(
+pub fn each_hashes(
     path: &Path,
     found: &Found,
     each: &mut dyn FnMut(&[KeyHash]) -> Result<(), umbel_sets::Error>,
@@ -196,7 +199,7 @@ fn checksum(content: &[u8]) -> u64 {
 }
 
 /// A journal that a run writes.
-pub(crate) struct Journal {
+pub struct Journal {
     path: PathBuf,
     /// None as long as nothing is noted: a run that cannot start leaves no file.
     out: Option<BufWriter<File>>,
@@ -206,7 +209,7 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// The journal at `path`, truncated after what was `found` in it.
-    pub(crate) fn new(path: PathBuf, found: Option<&Found>) -> Result<Self> {
+    pub fn new(path: PathBuf, found: Option<&Found>) -> Result<Self> {
         let mut journal = Self { path, out: None, waiting: vec![0], bytes: 0 };
         if let Some(found) = found {
             let context = || journal.path.display().to_string();
@@ -219,12 +222,12 @@ impl Journal {
     }
 
     /// Bytes that it has.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Notes hashes; they count from the next [`reached`](Self::reached) on.
-    pub(crate) fn note(&mut self, hashes: &[KeyHash]) -> Result<()> {
+    pub fn note(&mut self, hashes: &[KeyHash]) -> Result<()> {
         for hash in hashes {
             let bytes = hash.to_u128().to_le_bytes();
             self.waiting.extend_from_slice(&bytes);
@@ -244,7 +247,7 @@ impl Journal {
     }
 
     /// Makes durable what was noted, and the position of the run.
-    pub(crate) fn reached(&mut self, reached: &Reached) -> Result<()> {
+    pub fn reached(&mut self, reached: &Reached) -> Result<()> {
         self.flush()?;
         self.frame(&reached.content()?)?;
         let out = self.out.as_mut().expect("a frame was just written");
@@ -254,7 +257,7 @@ impl Journal {
     }
 
     /// Empties the journal, once the filter has all that was noted.
-    pub(crate) fn begin_again(&mut self, reached: &Reached) -> Result<()> {
+    pub fn begin_again(&mut self, reached: &Reached) -> Result<()> {
         let mut bytes = START.to_vec();
         write_frame(&mut bytes, &reached.content()?)?;
         let file = atomic::write(&self.path, Existing::Replace, |out| Ok(out.write_all(&bytes)?))?;
@@ -264,7 +267,7 @@ impl Journal {
     }
 
     /// Removes the file, when the filter has all that was noted and the run is over.
-    pub(crate) fn remove(&mut self) -> Result<()> {
+    pub fn remove(&mut self) -> Result<()> {
         match self.out.take() {
             Some(_) => fs::remove_file(&self.path).with_context(|| self.path.display().to_string()),
             None => Ok(()),
