@@ -43,7 +43,7 @@ pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
             run(Command::new("python3").arg(script).arg("--umbel").arg(umbel).args(options))
         }
         Some((first, options)) if first == "--python" => {
-            wheel::install(&PYTHON, "dist")?;
+            wheel::install(&PYTHON, None, "dist")?;
             run(PYTHON.command()?.arg("bench/python/bench.py").args(options))
         }
         Some((first, options)) if first == "--foreign" => program("bench/foreign", options),

@@ -6,6 +6,7 @@
 
 mod bench;
 mod check;
+mod dist;
 mod library;
 mod portable;
 mod redis;
@@ -36,6 +37,8 @@ enum Chore {
     Portable(portable::Arguments),
     /// Measure speed: filters compared with other filters and with memory, or with --files whole commands.
     Bench(bench::Arguments),
+    /// Build the Python package as it is handed out, into target/handed-out: a wheel and a source archive.
+    Wheel,
     /// Write the golden files and their manifest; they change only with the format.
     Golden(library::Arguments),
     /// Measure error rates and compare them with the promised ones; exit 1 if one is out of bounds.
@@ -64,6 +67,7 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Test(arguments) => test::run(arguments),
         Chore::Portable(arguments) => portable::run(arguments),
         Chore::Bench(arguments) => bench::run_bench(arguments),
+        Chore::Wheel => dist::run(),
         Chore::Golden(arguments) => library::run("golden", arguments),
         Chore::Rates(arguments) => library::run("rates", arguments),
         Chore::Trial(arguments) => library::run("trial", arguments),

@@ -1,5 +1,6 @@
 //! Python environments under the target folder, each with the packages that a script needs.
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
@@ -20,18 +21,35 @@ pub const READER: Python = Python { name: "python", packages: &[("xxhash", "4.1.
 impl Python {
     /// Returns a command that starts it; creates it if necessary.
     pub fn command(&self) -> Result<Command> {
-        let folder = target().join(self.name);
+        self.command_with(None)
+    }
+
+    /// The folder that it is in, made by an interpreter or by `python3`.
+    pub fn folder(&self, interpreter: Option<&Path>) -> Result<PathBuf> {
+        let Some(interpreter) = interpreter else { return Ok(target().join(self.name)) };
+        let name = "import sysconfig; print(sysconfig.get_config_var('SOABI'))";
+        let output = Command::new(interpreter).args(["-c", name]).output();
+        let output = output.ok().filter(|output| output.status.success());
+        let output = output.with_context(|| format!("{} is no Python", interpreter.display()))?;
+        let name = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Ok(target().join(format!("{}-{name}", self.name)))
+    }
+
+    /// As [`command`](Self::command), with another interpreter than `python3`.
+    pub fn command_with(&self, interpreter: Option<&Path>) -> Result<Command> {
+        let folder = self.folder(interpreter)?;
+        let interpreter = interpreter.unwrap_or(Path::new("python3"));
         let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python3" });
         let command = || Command::new(&python);
         if self.has_packages(command()) {
             return Ok(command());
         }
-        let found = Command::new("python3").arg("--version").stdout(Stdio::null()).status();
+        let found = Command::new(interpreter).arg("--version").stdout(Stdio::null()).status();
         found.context(
             "python3 is needed and not installed; get it from python.org or with \
              `apt-get install python3 python3-venv`",
         )?;
-        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder)).context(
+        run(Command::new(interpreter).args(["-m", "venv", "--clear"]).arg(&folder)).context(
             "python3 cannot make a virtual environment; install its venv module, as with \
              `apt-get install python3-venv`",
         )?;

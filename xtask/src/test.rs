@@ -1,6 +1,8 @@
 //! `cargo x test`: the libraries, the engine, the command line, the Rust code in the pages, and the golden files read by a
 //! Python script. `cargo x test python`: the Python package. `cargo x test redis`: the module for Redis and Valkey, with the servers that it needs.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 
 use crate::{redis, wheel};
@@ -16,6 +18,9 @@ pub(crate) struct Arguments {
     /// Also run what takes minutes: long statistics, every cap with every number of threads, hundreds of kills.
     #[arg(long)]
     full: bool,
+    /// With the door `python`: another Python than `python3`.
+    #[arg(long, value_name = "INTERPRETER")]
+    python: Option<PathBuf>,
     /// Compile for a processor, such as `native` or `x86-64-v3`, in a folder of its own under the target folder;
     /// callers are then compiled for vectors, too.
     #[arg(long, value_name = "CPU")]
@@ -33,7 +38,7 @@ enum Door {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match arguments.door {
-        Some(Door::Python) => wheel::run(),
+        Some(Door::Python) => wheel::run(arguments.full, arguments.python.as_deref()),
         Some(Door::Redis) => redis::run(arguments.full),
         None => libraries(arguments),
     }

@@ -1,5 +1,7 @@
 //! `cargo x test python`: the wheel, built and installed into a Python of its own under the target folder, and its tests.
 
+use std::path::Path;
+
 use anyhow::Result;
 
 use xtask::python::Python;
@@ -25,35 +27,42 @@ const PYTHON: Python = Python {
     ],
 };
 
-pub(crate) fn run() -> Result<()> {
+/// Keys and probes of filters that the command line and Python exchange, in long tests.
+const MANY_PROBES: &str = "1000000";
+
+pub(crate) fn run(full: bool, interpreter: Option<&Path>) -> Result<()> {
     let program = format!("umbel{}", std::env::consts::EXE_SUFFIX);
     // Built as the tests of other crates are, so that what they share is compiled once.
     run::run(&mut cargo(&["build", "--quiet", "--locked", "--package", "umbel-cli"]))?;
-    install(&PYTHON, "dev")?;
-    let folder = target().join(PYTHON.name);
-    let mut tests = PYTHON.command()?;
+    install(&PYTHON, interpreter, "dev")?;
+    let folder = PYTHON.folder(interpreter)?;
+    let python = || PYTHON.command_with(interpreter);
+    let mut tests = python()?;
     tests.env("UMBEL", target().join("debug").join(program)).env("PYTHONDONTWRITEBYTECODE", "1");
     tests.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", "crates/umbel-py/tests"]);
+    if full {
+        tests.env("UMBEL_PROBES", MANY_PROBES);
+    }
     run::run(&mut tests)?;
     for arguments in [
         &["-m", "mypy", "--strict", "crates/umbel-py/python/umbel"][..],
         &["-m", "mypy.stubtest", "umbel._umbel"],
     ] {
-        let mut types = PYTHON.command()?;
-        types.args(arguments).env("MYPY_CACHE_DIR", folder.join("mypy"));
-        run::run(&mut types)?;
+        run::run(python()?.args(arguments).env("MYPY_CACHE_DIR", folder.join("mypy")))?;
     }
     Ok(())
 }
 
 /// Builds the wheel with a profile of Cargo, and installs it into this Python.
-pub(crate) fn install(python: &Python, profile: &str) -> Result<()> {
-    let wheels = target().join(python.name).join("wheels");
-    let mut build = python.command()?;
+pub(crate) fn install(python: &Python, interpreter: Option<&Path>, profile: &str) -> Result<()> {
+    let wheels = python.folder(interpreter)?.join("wheels");
+    let python = || python.command_with(interpreter);
+    let mut build = python()?;
     build.args(["-m", "maturin", "build", "--quiet", "--locked", "--profile", profile, "--out"]);
     build.arg(&wheels).arg("--manifest-path").arg(root().join("crates/umbel-py/Cargo.toml"));
+    build.arg("--interpreter").arg(python()?.get_program());
     run::run(&mut build)?;
-    let mut pip = python.command()?;
+    let mut pip = python()?;
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]);
     run::run(pip.args(["--no-deps", "--force-reinstall", "umbel", "--find-links"]).arg(&wheels))
 }
