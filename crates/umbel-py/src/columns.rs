@@ -35,6 +35,8 @@ pub(crate) trait Take {
 const BATCH: usize = 1024;
 /// Keys that are worth a thread.
 const PER_THREAD: usize = 1 << 16;
+/// Keys that are added on several threads: twice what pays for them.
+pub(crate) const MANY: usize = 1 << 18;
 
 /// A column of keys that is read without Python.
 pub(crate) struct Column {
@@ -320,15 +322,14 @@ impl Valid<'_> {
 fn hand_over<'a, K: Element + Copy>(
     valid: Valid<'_>,
     range: Range<usize>,
-    batch: usize,
     get: impl Fn(usize) -> Option<K> + 'a,
     take: &mut impl Take,
 ) -> Result<(), Told> {
-    let mut keys = Vec::with_capacity(batch.min(range.len()));
+    let mut keys = Vec::with_capacity(BATCH.min(range.len()));
     for i in range {
         if let Some(key) = valid.has(i).then(|| get(i)).flatten() {
             keys.push(key);
-            if keys.len() == batch {
+            if keys.len() == BATCH {
                 take.take(&keys)?;
                 keys.clear();
             }
@@ -345,7 +346,7 @@ fn numbers<K: Element + Copy>(
 ) -> Result<(), Told> {
     match valid.0 {
         None => take.take(&keys[range]),
-        Some(_) => hand_over(valid, range, BATCH, |i| Some(keys[i]), take),
+        Some(_) => hand_over(valid, range, |i| Some(keys[i]), take),
     }
 }
 
@@ -353,10 +354,9 @@ fn texts(
     keys: &impl Slices,
     valid: Valid<'_>,
     range: Range<usize>,
-    batch: usize,
     take: &mut impl Take,
 ) -> Result<(), Told> {
-    hand_over(valid, range, batch, |i| Some(keys.get(i)), take)
+    hand_over(valid, range, |i| Some(keys.get(i)), take)
 }
 
 impl Piece {
@@ -409,11 +409,11 @@ impl Piece {
         }
     }
 
-    /// Hands over the keys of a range, in batches of about so many where they are gathered.
-    fn walk(&self, range: Range<usize>, batch: usize, take: &mut impl Take) -> Result<(), Told> {
+    /// Hands over the keys of a range.
+    fn walk(&self, range: Range<usize>, take: &mut impl Take) -> Result<(), Told> {
         match self {
-            Self::Arrow(array) => walk_array(array, range, batch, take),
-            Self::Buffer(buffer) => walk_buffer(buffer, range, batch, take),
+            Self::Arrow(array) => walk_array(array, range, take),
+            Self::Buffer(buffer) => walk_buffer(buffer, range, take),
         }
     }
 
@@ -425,7 +425,7 @@ impl Piece {
         answer: A,
     ) -> Result<A, Told> {
         let mut answering = Answering { answer, part: &mut *part, at: 0 };
-        self.walk(range.clone(), BATCH, &mut answering)?;
+        self.walk(range.clone(), &mut answering)?;
         let Answering { answer, at: mut from, .. } = answering;
         if let Some(nulls) = self.nulls() {
             // The answers are in front; each goes to its key, the last first.
@@ -447,12 +447,7 @@ impl Piece {
     }
 }
 
-fn walk_buffer(
-    buffer: &Buffer,
-    range: Range<usize>,
-    batch: usize,
-    take: &mut impl Take,
-) -> Result<(), Told> {
+fn walk_buffer(buffer: &Buffer, range: Range<usize>, take: &mut impl Take) -> Result<(), Told> {
     let all = Valid(None);
     macro_rules! of {
         ($type:ty) => {{
@@ -472,7 +467,7 @@ fn walk_buffer(
         Items::U64 => of!(u64),
         Items::Bytes => {
             let padded = Padded { bytes: buffer.bytes(), width: buffer.width() };
-            texts(&padded, all, range, batch, take)
+            texts(&padded, all, range, take)
         }
         Items::Text => {
             let (bytes, width) = (buffer.bytes(), buffer.width());
@@ -504,12 +499,7 @@ fn walk_buffer(
     }
 }
 
-fn walk_array(
-    array: &ArrayRef,
-    range: Range<usize>,
-    batch: usize,
-    take: &mut impl Take,
-) -> Result<(), Told> {
+fn walk_array(array: &ArrayRef, range: Range<usize>, take: &mut impl Take) -> Result<(), Told> {
     use arrow_schema::DataType as D;
     let valid = Valid(array.nulls().filter(|nulls| nulls.null_count() > 0));
     macro_rules! of {
@@ -528,18 +518,18 @@ fn walk_array(
         D::UInt16 => of!(UInt16Type),
         D::UInt32 => of!(UInt32Type),
         D::UInt64 => of!(UInt64Type),
-        D::Utf8 => texts(array.as_string::<i32>(), valid, range, batch, take),
-        D::LargeUtf8 => texts(array.as_string::<i64>(), valid, range, batch, take),
-        D::Utf8View => texts(array.as_string_view(), valid, range, batch, take),
-        D::Binary => texts(array.as_binary::<i32>(), valid, range, batch, take),
-        D::LargeBinary => texts(array.as_binary::<i64>(), valid, range, batch, take),
-        D::BinaryView => texts(array.as_binary_view(), valid, range, batch, take),
-        D::FixedSizeBinary(_) => texts(array.as_fixed_size_binary(), valid, range, batch, take),
+        D::Utf8 => texts(array.as_string::<i32>(), valid, range, take),
+        D::LargeUtf8 => texts(array.as_string::<i64>(), valid, range, take),
+        D::Utf8View => texts(array.as_string_view(), valid, range, take),
+        D::Binary => texts(array.as_binary::<i32>(), valid, range, take),
+        D::LargeBinary => texts(array.as_binary::<i64>(), valid, range, take),
+        D::BinaryView => texts(array.as_binary_view(), valid, range, take),
+        D::FixedSizeBinary(_) => texts(array.as_fixed_size_binary(), valid, range, take),
         D::Dictionary(..) => {
             let array: &dyn AnyDictionaryArray = array.as_any_dictionary();
             let words = entries(array.values());
             let places = array.normalized_keys();
-            hand_over(valid, range, batch, |i| words[places[i]], take)
+            hand_over(valid, range, |i| words[places[i]], take)
         }
         other => unreachable!("{other} was checked"),
     }
@@ -612,9 +602,25 @@ impl Column {
         Some(valid)
     }
 
-    /// Hands over all keys, in order, in batches of about so many.
-    pub(crate) fn each(&self, batch: usize, take: &mut impl Take) -> Result<(), Told> {
-        self.pieces.iter().try_for_each(|piece| piece.walk(0..piece.len(), batch, take))
+    /// Hands over all keys, in order.
+    pub(crate) fn each(&self, take: &mut impl Take) -> Result<(), Told> {
+        self.part(0, 1, take)
+    }
+
+    /// Hands over one part of the keys, of so many parts.
+    pub(crate) fn part(&self, part: usize, parts: usize, take: &mut impl Take) -> Result<(), Told> {
+        let end_of = |part: usize| (self.length as u128 * part as u128 / parts as u128) as usize;
+        let (start, end, mut at) = (end_of(part), end_of(part + 1), 0);
+        for piece in &self.pieces {
+            let length = piece.len();
+            let within = |place: usize| place.clamp(at, at + length) - at;
+            let range = within(start)..within(end);
+            if !range.is_empty() {
+                piece.walk(range, take)?;
+            }
+            at += length;
+        }
+        Ok(())
     }
 
     /// As [`answer`](Self::answer), by one who answers all keys in their order.
@@ -720,6 +726,6 @@ pub(crate) fn each_item(
 }
 
 /// As many threads as are asked for, or as there are processors.
-pub(crate) fn threads(asked: Option<NonZeroUsize>) -> usize {
-    asked.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
+pub(crate) fn threads(asked: Option<NonZeroUsize>) -> NonZeroUsize {
+    asked.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
 }

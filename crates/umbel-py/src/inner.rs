@@ -1,7 +1,5 @@
 //! The filter behind a Python object: one of umbel in memory, one in a mapped file, or one of another system.
 
-use std::num::NonZeroUsize;
-
 use umbel::{AnyFilter, Kind, MappedBlocks};
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, KeyType};
 
@@ -144,26 +142,23 @@ impl Other {
 }
 
 /// Adds keys.
-pub(crate) struct Add<'a> {
-    pub(crate) inner: &'a mut Inner,
-    pub(crate) threads: usize,
-}
-
-/// Keys that are added on several threads together: twice what pays for them.
-pub(crate) const MANY: usize = 1 << 18;
+pub(crate) struct Add<'a>(pub(crate) &'a mut Inner);
 
 impl Take for Add<'_> {
     fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Told> {
-        if let Inner::Foreign(other) = self.inner {
-            return add_foreign(other, keys);
+        match &mut *self.0 {
+            Inner::Foreign(other) => add_foreign(other, keys),
+            inner => AddOwn(inner.own_mut("add_many")?).take(keys),
         }
-        match self.inner.own_mut("add_many")? {
-            AnyFilter::Blocked(filter) if self.threads > 1 && keys.len() >= MANY => {
-                filter.insert_all_on(NonZeroUsize::new(self.threads).expect("2 or more"), keys);
-                Ok(())
-            }
-            filter => Ok(filter.insert_all(keys)?),
-        }
+    }
+}
+
+/// Adds keys to one of umbel's own filters.
+pub(crate) struct AddOwn<'a>(pub(crate) &'a mut AnyFilter);
+
+impl Take for AddOwn<'_> {
+    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Told> {
+        Ok(self.0.insert_all(keys)?)
     }
 }
 

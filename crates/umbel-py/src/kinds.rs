@@ -122,7 +122,7 @@ fn of_plan(plan: &Plan, seed: u64, secret: Option<&[u8]>) -> PyResult<Filter> {
 fn hashes(keys: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<Vec<KeyHash>> {
     let mut all = Hashes { hasher, hashes: Vec::new() };
     match Source::of(keys)? {
-        Source::Column(column) => keys.py().detach(|| column.each(1024, &mut all))?,
+        Source::Column(column) => keys.py().detach(|| column.each(&mut all))?,
         Source::Items(items) => each_item(&items, false, &mut all)?,
     }
     Ok(all.hashes)

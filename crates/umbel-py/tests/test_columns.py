@@ -226,3 +226,19 @@ def test_iterables():
         filter.update(make(list(range(3000))))
         assert filter == filter_of(range(3000))
     assert umbel.Bloom(10).contains_many(iter("ab")) == [False, False]
+
+
+@pytest.mark.parametrize("kind", ["blocked", "classic", "sliced", "counting"])
+def test_threads_set_the_same_bits(kind):
+    count = 600_000
+    texts = pa.chunked_array([[f"key {i}" for i in range(start, start + count // 3)] for start in range(0, count, count // 3)])
+    words = texts.combine_chunks().dictionary_encode()
+    nulls = pa.array([None if i % 3 == 0 else i for i in range(count)])
+    for keys in [texts, words, nulls, np.arange(count)]:
+        def make():
+            return umbel.Counting(count) if kind == "counting" else umbel.Bloom(count, kind=kind)
+
+        one, many = make(), make()
+        one.add_many(keys, threads=1)
+        many.add_many(keys, threads=3)
+        assert one == many and one

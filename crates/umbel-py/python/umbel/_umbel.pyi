@@ -399,6 +399,9 @@ def _job(
     missing: str = "error",
     bad: str = "error",
     progress: object = None,
+    added: _Path | None = None,
+    removed: _Path | None = None,
+    kept: _Path | None = None,
 ) -> Any: ...
 def compare(left: Filter, right: Filter) -> Comparison: ...
 def _plan(
