@@ -29,7 +29,8 @@ const PYTHON: Python = Python {
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
     /// `--files [OPTIONS]` for whole commands over files, `--foreign [OPTIONS]` for other systems' filters, `--python
-    /// [OPTIONS]` for the Python package next to others, else the options of the filter benchmark, such as `--kinds` for a table of every kind; add `--help` to see them.
+    /// [OPTIONS]` for the Python package next to others, `--python --corpus [OPTIONS]` for its corpus recipe, else the
+    /// options of the filter benchmark, such as `--kinds` for a table of every kind; add `--help` to see them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     options: Vec<OsString>,
 }
@@ -44,7 +45,19 @@ pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
         }
         Some((first, options)) if first == "--python" => {
             wheel::install(&PYTHON, None, "dist")?;
-            run(PYTHON.command()?.arg("bench/python/bench.py").args(options))
+            let (script, options) = match options.split_first() {
+                Some((first, options)) if first == "--corpus" => ("corpus.py", options),
+                _ => ("bench.py", options),
+            };
+            let mut bench = PYTHON.command()?;
+            bench.arg(root().join("bench/python").join(script)).args(options);
+            if script == "bench.py" {
+                let rust = root().join("bench/python/rust/Cargo.toml");
+                let build = ["build", "--release", "--quiet", "--locked", "--manifest-path"];
+                run(cargo(&build).arg(rust))?;
+                bench.arg("--rust").arg(root().join("bench/target/release/bench-python-rust"));
+            }
+            run(&mut bench)
         }
         Some((first, options)) if first == "--foreign" => program("bench/foreign", options),
         _ => program("bench/filters/run", &arguments.options),
