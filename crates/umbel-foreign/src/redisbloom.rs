@@ -672,7 +672,10 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloom<S> {
     }
 
     fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
-        Ok(self.holds(self.hash(key.bytes(FORMAT)?)))
+        let hash = self.hash(key.bytes(FORMAT)?);
+        // Otherwise a wrong guess at the first bits delays the other cache misses.
+        self.ask(hash);
+        Ok(self.holds(hash))
     }
 
     fn contains_all(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
@@ -731,6 +734,7 @@ impl ForeignInsert for RedisBloom {
 
     fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
         let hash = self.hash(key.bytes(FORMAT)?);
+        self.ask(hash);
         self.insert_hash(hash)
     }
 }

@@ -1,12 +1,12 @@
 //! The commands `BF.*`: syntax, answers and errors of RedisBloom over its Bloom filters.
 
-use std::ffi::CStr;
-
 use umbel_foreign::redisbloom::RedisBloom;
-use umbel_foreign::{Error, ForeignFilter, ForeignInsert, Format, Key, Parameters};
+use umbel_foreign::{Error, ForeignFilter, ForeignInsert, Format, Parameters};
 
-use crate::server::api::Command;
-use crate::server::{Access, Answer, Argument, CommandSpec, Context, Found, Refusal, exported};
+use crate::lookup::{NOT_FOUND, exists, look, mexists};
+use crate::server::{
+    Access, Answer, Argument, CommandSpec, Context, Found, Refusal, exported, spec,
+};
 use crate::settings::{self, MOST_CAPACITY, MOST_ERROR, MOST_EXPANSION, fits};
 use crate::values::Bloom;
 
@@ -16,8 +16,20 @@ pub(crate) const COMMANDS: [CommandSpec; 11] = [
     spec(c"bf.add", exported!(add), 3, Access::Insert, c"Adds an item; creates the filter"),
     spec(c"bf.madd", exported!(madd), -3, Access::Insert, c"Adds items; creates the filter"),
     spec(c"bf.insert", exported!(insert), -4, Access::Insert, c"Adds items, with options"),
-    spec(c"bf.exists", exported!(exists), 3, Access::Read, c"Whether an item may be there"),
-    spec(c"bf.mexists", exported!(mexists), -3, Access::Read, c"Whether items may be there"),
+    spec(
+        c"bf.exists",
+        exported!(exists::<Bloom>),
+        3,
+        Access::Read,
+        c"Whether an item may be there",
+    ),
+    spec(
+        c"bf.mexists",
+        exported!(mexists::<Bloom>),
+        -3,
+        Access::Read,
+        c"Whether items may be there",
+    ),
     spec(c"bf.card", exported!(card), 2, Access::Read, c"How many items were added").fast(),
     spec(c"bf.info", exported!(info), -2, Access::Read, c"What a filter is made of")
         .fast()
@@ -28,17 +40,6 @@ pub(crate) const COMMANDS: [CommandSpec; 11] = [
     spec(c"bf.loadchunk", exported!(loadchunk), 4, Access::Insert, c"Takes a chunk of a filter"),
 ];
 
-const fn spec(
-    name: &'static CStr,
-    function: Command,
-    arity: i32,
-    access: Access,
-    summary: &'static CStr,
-) -> CommandSpec {
-    CommandSpec::new(name, function, arity, access, "bloom", summary)
-}
-
-const NOT_FOUND: Refusal = Refusal::Words("ERR not found");
 const NO_MEMORY: Refusal = Refusal::Words("ERR Insufficient memory to create filter");
 const FULL: &str = "ERR non scaling filter is full";
 const NO_GROWTH: &str = "ERR problem inserting into filter";
@@ -188,22 +189,25 @@ fn fill(context: &Context, Bloom(filter): &mut Bloom, items: &[&[u8]]) -> Outcom
     outcomes
 }
 
+fn bytes<'a>(items: &[Argument<'a>]) -> Vec<&'a [u8]> {
+    items.iter().map(|item| item.bytes()).collect()
+}
+
 /// Adds items to the filter of a key. If there is none, creates it with `creation`.
 fn add_to(
     context: &Context,
     key: Argument<'_>,
-    items: &[Argument<'_>],
+    items: &[&[u8]],
     creation: Option<&Creation>,
 ) -> Result<Outcomes, Refusal> {
-    let items: Vec<&[u8]> = items.iter().map(|item| item.bytes()).collect();
     let mut opened = context.key_for_writing(key);
     let (outcomes, made) = match opened.get::<Bloom>() {
         Found::Other => return Err(Refusal::WRONG_TYPE),
-        Found::Value(filter) => (fill(context, filter, &items), None),
+        Found::Value(filter) => (fill(context, filter, items), None),
         Found::Missing => {
             let creation = creation.ok_or(NOT_FOUND)?;
             let mut filter = creation.make(context)?;
-            let outcomes = fill(context, &mut filter, &items);
+            let outcomes = fill(context, &mut filter, items);
             opened.set(filter);
             (outcomes, Some(creation))
         }
@@ -234,7 +238,7 @@ fn reply_all(context: &Context, outcomes: &Outcomes) -> Answer {
 /// `BF.ADD key item`
 fn add(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
-    let outcomes = add_to(context, *key, &[*item], Some(&Creation::usual()))?;
+    let outcomes = add_to(context, *key, &[item.bytes()], Some(&Creation::usual()))?;
     context.reply_bool(outcomes[0].map_err(Refusal::Words)?);
     Ok(())
 }
@@ -245,7 +249,7 @@ fn madd(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     if items.is_empty() {
         return Err(Refusal::Arity);
     }
-    reply_all(context, &add_to(context, *key, items, Some(&Creation::usual()))?)
+    reply_all(context, &add_to(context, *key, &bytes(items), Some(&Creation::usual()))?)
 }
 
 /// `BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] ITEMS item...`
@@ -282,50 +286,7 @@ fn insert(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         creation.expansion = 0;
     }
     let creation = (!nocreate).then_some(&creation);
-    reply_all(context, &add_to(context, *key, items, creation)?)
-}
-
-/// `BF.EXISTS key item`; 0 if there is no filter.
-fn exists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
-    let [_, key, item] = arguments else { return Err(Refusal::Arity) };
-    let mut opened = context.key(*key);
-    let found = match opened.get::<Bloom>() {
-        Found::Value(Bloom(filter)) => filter.contains(Key::Bytes(item.bytes())).unwrap_or(true),
-        Found::Missing | Found::Other => false,
-    };
-    context.reply_bool(found);
-    Ok(())
-}
-
-/// `BF.MEXISTS key item...`
-fn mexists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
-    let [_, key, items @ ..] = arguments else { return Err(Refusal::Arity) };
-    if items.is_empty() {
-        return Err(Refusal::Arity);
-    }
-    let mut opened = context.key(*key);
-    crate::reply_found(
-        context,
-        items,
-        match opened.get::<Bloom>() {
-            Found::Value(Bloom(filter)) => Some(&*filter),
-            Found::Missing | Found::Other => None,
-        },
-    );
-    Ok(())
-}
-
-/// Calls `at` with the filter of a key, which must exist.
-fn look<R>(
-    context: &Context,
-    key: Argument<'_>,
-    at: impl FnOnce(&Bloom) -> Result<R, Refusal>,
-) -> Result<R, Refusal> {
-    match context.key(key).get::<Bloom>() {
-        Found::Missing => Err(NOT_FOUND),
-        Found::Other => Err(Refusal::WRONG_TYPE),
-        Found::Value(filter) => at(filter),
-    }
+    reply_all(context, &add_to(context, *key, &bytes(items), creation)?)
 }
 
 /// `BF.CARD key`
@@ -347,7 +308,7 @@ fn info(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         [_, key, field] => (*key, Some(*field)),
         _ => return Err(Refusal::Arity),
     };
-    look(context, key, |bloom| {
+    look(context, key, |bloom: &Bloom| {
         let filter = &bloom.0;
         let growth = filter.grows().then_some(u64::from(filter.growth()));
         let fields = [

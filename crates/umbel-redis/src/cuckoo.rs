@@ -1,12 +1,12 @@
 //! The commands `CF.*`: syntax, answers and errors of RedisBloom over its cuckoo filters.
 
-use std::ffi::CStr;
-
 use umbel_foreign::redisbloom_cuckoo::RedisBloomCuckoo;
-use umbel_foreign::{Error, ForeignFilter, ForeignInsert, Format, Key, Parameters};
+use umbel_foreign::{Error, ForeignFilter, ForeignInsert, Format, Parameters};
 
-use crate::server::api::Command;
-use crate::server::{Access, Answer, Argument, CommandSpec, Context, Found, Refusal, exported};
+use crate::lookup::{NOT_FOUND, exists, look, mexists};
+use crate::server::{
+    Access, Answer, Argument, CommandSpec, Context, Found, Refusal, exported, spec,
+};
 use crate::settings::{
     self, MOST_BUCKET_SIZE, MOST_CAPACITY, MOST_EXPANSION, MOST_ITERATIONS, fits,
 };
@@ -19,8 +19,20 @@ pub(crate) const COMMANDS: [CommandSpec; 14] = [
     spec(c"cf.addnx", exported!(addnx), 3, Access::Insert, c"Adds an item unless it is there"),
     spec(c"cf.insert", exported!(insert), -4, Access::Insert, c"Adds items, with options"),
     spec(c"cf.insertnx", exported!(insertnx), -4, Access::Insert, c"Adds items that are not there"),
-    spec(c"cf.exists", exported!(exists), 3, Access::Read, c"Whether an item may be there"),
-    spec(c"cf.mexists", exported!(mexists), -3, Access::Read, c"Whether items may be there"),
+    spec(
+        c"cf.exists",
+        exported!(exists::<Cuckoo>),
+        3,
+        Access::Read,
+        c"Whether an item may be there",
+    ),
+    spec(
+        c"cf.mexists",
+        exported!(mexists::<Cuckoo>),
+        -3,
+        Access::Read,
+        c"Whether items may be there",
+    ),
     spec(c"cf.count", exported!(count), 3, Access::Read, c"How often an item may be there"),
     spec(c"cf.del", exported!(del), 3, Access::Delete, c"Takes an item away, once"),
     spec(c"cf.compact", exported!(compact), 2, Access::Update, c"Gives back sub-filters"),
@@ -33,17 +45,6 @@ pub(crate) const COMMANDS: [CommandSpec; 14] = [
     spec(c"cf.loadchunk", exported!(loadchunk), 4, Access::Insert, c"Takes a chunk of a filter"),
 ];
 
-const fn spec(
-    name: &'static CStr,
-    function: Command,
-    arity: i32,
-    access: Access,
-    summary: &'static CStr,
-) -> CommandSpec {
-    CommandSpec::new(name, function, arity, access, "cuckoo", summary)
-}
-
-const NOT_FOUND: Refusal = Refusal::Words("ERR not found");
 const NO_MEMORY: Refusal = Refusal::Words("ERR Insufficient memory to create filter");
 const NO_GROWTH: &str = "ERR Insufficient memory";
 const FULL: Refusal = Refusal::Words("Filter is full");
@@ -291,36 +292,6 @@ fn insert_all(context: &Context, arguments: &[Argument<'_>], new: bool) -> Answe
     Ok(())
 }
 
-/// `CF.EXISTS key item`; 0 if there is no filter.
-fn exists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
-    let [_, key, item] = arguments else { return Err(Refusal::Arity) };
-    let mut opened = context.key(*key);
-    let found = match opened.get::<Cuckoo>() {
-        Found::Value(Cuckoo(filter)) => filter.contains(Key::Bytes(item.bytes())).unwrap_or(true),
-        Found::Missing | Found::Other => false,
-    };
-    context.reply_bool(found);
-    Ok(())
-}
-
-/// `CF.MEXISTS key item...`
-fn mexists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
-    let [_, key, items @ ..] = arguments else { return Err(Refusal::Arity) };
-    if items.is_empty() {
-        return Err(Refusal::Arity);
-    }
-    let mut opened = context.key(*key);
-    crate::reply_found(
-        context,
-        items,
-        match opened.get::<Cuckoo>() {
-            Found::Value(Cuckoo(filter)) => Some(&*filter),
-            Found::Missing | Found::Other => None,
-        },
-    );
-    Ok(())
-}
-
 /// `CF.COUNT key item`
 fn count(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
@@ -363,23 +334,10 @@ fn compact(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     context.reply_ok()
 }
 
-/// Calls `at` with the filter of a key, which must exist.
-fn look<R>(
-    context: &Context,
-    key: Argument<'_>,
-    at: impl FnOnce(&Cuckoo) -> Result<R, Refusal>,
-) -> Result<R, Refusal> {
-    match context.key(key).get::<Cuckoo>() {
-        Found::Missing => Err(NOT_FOUND),
-        Found::Other => Err(Refusal::WRONG_TYPE),
-        Found::Value(filter) => at(filter),
-    }
-}
-
 /// `CF.INFO key`
 fn info(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key] = arguments else { return Err(Refusal::Arity) };
-    look(context, *key, |cuckoo| {
+    look(context, *key, |cuckoo: &Cuckoo| {
         let head = cuckoo.0.head();
         let fields = [
             (c"Size", cuckoo.size()),

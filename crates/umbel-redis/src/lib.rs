@@ -10,11 +10,13 @@
 //! | `settings` | configuration, and what fits into memory |
 //! | `secrets` | secrets of keyed filters |
 //! | `bloom`, `cuckoo`, `um` | commands: syntax, answers, errors |
+//! | `lookup` | what `bloom` and `cuckoo` look up alike |
 
 mod bloom;
 mod cuckoo;
-// The server has a C interface.
+mod lookup;
 mod secrets;
+// The server has a C interface.
 #[allow(unsafe_code)]
 mod server;
 mod settings;
@@ -24,8 +26,7 @@ mod values;
 use std::ffi::c_int;
 
 use server::api::{Ctx, ERR, OK, Str};
-use server::{Argument, Context, Refused, Registration};
-use umbel_foreign::{ForeignFilter, Key};
+use server::{CommandSpec, Refused, Registration};
 
 #[global_allocator]
 static MEMORY: server::memory::ServerMemory = server::memory::ServerMemory;
@@ -58,32 +59,12 @@ fn register(module: &Registration, arguments: &[String]) -> Result<(), Refused> 
     module.value::<values::Umbel>()?;
     module.category(c"bloom");
     module.category(c"cuckoo");
-    let commands = bloom::COMMANDS.iter().chain(&cuckoo::COMMANDS).chain(&um::COMMANDS);
-    commands.into_iter().try_for_each(|spec| module.command(spec))?;
-    settings::register(module, arguments)
-}
-
-/// Items looked up at a time.
-const BATCH: usize = 64;
-
-/// Replies for each item whether the filter has it. Without a filter, none is there.
-fn reply_found(context: &Context, items: &[Argument<'_>], filter: Option<&impl ForeignFilter>) {
-    context.reply_array(items.len());
-    let Some(filter) = filter else {
-        items.iter().for_each(|_| context.reply_bool(false));
-        return;
-    };
-    for items in items.chunks(BATCH) {
-        let mut keys = [Key::Bytes(b""); BATCH];
-        for (key, item) in keys.iter_mut().zip(items) {
-            *key = Key::Bytes(item.bytes());
-        }
-        // If a lookup failed, the item might be there.
-        let mut found = [true; BATCH];
-        let (keys, found) = (&keys[..items.len()], &mut found[..items.len()]);
-        let _ = filter.contains_all(keys, found);
-        found.iter().for_each(|found| context.reply_bool(*found));
+    let families: [(&[CommandSpec], _); 3] =
+        [(&bloom::COMMANDS, "bloom"), (&cuckoo::COMMANDS, "cuckoo"), (&um::COMMANDS, "bloom")];
+    for (commands, category) in families {
+        commands.iter().try_for_each(|spec| module.command(spec, category))?;
     }
+    settings::register(module, arguments)
 }
 
 /// Formats a number as C's `%g` does: six significant digits without trailing zeros.

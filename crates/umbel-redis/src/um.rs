@@ -1,7 +1,5 @@
 //! The commands `UM.*`: umbel's own filters, of every kind that its files have.
 
-use std::ffi::CStr;
-
 use umbel::filter::{Fact, Figure};
 use umbel::{
     AnyFilter, Hashing, InsertError, KeyHash, KeyHasher, Kind, Plan, Receipt, Sealed, Variant,
@@ -9,8 +7,9 @@ use umbel::{
 };
 
 use crate::secrets;
-use crate::server::api::Command;
-use crate::server::{Access, Answer, Argument, CommandSpec, Context, Found, Refusal, exported};
+use crate::server::{
+    Access, Answer, Argument, CommandSpec, Context, Found, Refusal, exported, spec,
+};
 use crate::settings::fits;
 use crate::values::{Filter, PART, Umbel};
 
@@ -28,16 +27,6 @@ pub(crate) const COMMANDS: [CommandSpec; 11] = [
     spec(c"um.dump", exported!(dump), 3, Access::Read, c"A part of a filter's file").not_cached(),
     spec(c"um.load", exported!(load), 4, Access::Insert, c"Takes a part of a filter's file"),
 ];
-
-const fn spec(
-    name: &'static CStr,
-    function: Command,
-    arity: i32,
-    access: Access,
-    summary: &'static CStr,
-) -> CommandSpec {
-    CommandSpec::new(name, function, arity, access, "bloom", summary)
-}
 
 /// There is no filter, which does not mean that a key is absent.
 const NO_FILTER: Refusal =
@@ -57,13 +46,32 @@ fn found<'k>(found: Found<'k, Umbel>) -> Result<&'k mut Filter, Refusal> {
     }
 }
 
-/// Hashes keys; an error for filters of rows, which have no single keys.
-fn hashes(filter: &Filter, keys: &[Argument<'_>]) -> Result<Vec<KeyHash>, Refusal> {
+/// Returns the hasher of a filter's keys; an error for filters of rows, which have no single keys.
+fn hasher(filter: &Filter) -> Result<KeyHasher, Refusal> {
     if filter.kind().rows() {
         filter.check_inserts().map_err(refused)?;
     }
-    let hasher = secrets::hasher(filter.hasher().scheme()).map_err(refused)?;
-    Ok(keys.iter().map(|key| hasher.hash(key.bytes())).collect())
+    secrets::hasher(filter.hasher().scheme()).map_err(refused)
+}
+
+/// Keys that are hashed, and then added or looked up, together.
+const BATCH: usize = 128;
+
+/// Hashes keys, at most `N` together, and calls `each` with their hashes and the places for their answers.
+fn by_batch<const N: usize>(
+    hasher: &KeyHasher,
+    keys: &[Argument<'_>],
+    answers: &mut [bool],
+    mut each: impl FnMut(&[KeyHash], &mut [bool]) -> Result<(), InsertError>,
+) -> Result<(), InsertError> {
+    let mut hashes = [KeyHash::default(); N];
+    for (keys, answers) in keys.chunks(N).zip(answers.chunks_mut(N)) {
+        for (hash, key) in hashes.iter_mut().zip(keys) {
+            *hash = hasher.hash(key.bytes());
+        }
+        each(&hashes[..keys.len()], answers)?;
+    }
+    Ok(())
 }
 
 /// `UM.RESERVE key keys fpp [KIND kind] [SPAN milliseconds] [SECRET id | NONE]`
@@ -131,17 +139,18 @@ fn secret(id: Argument<'_>) -> Result<KeyHasher, Refusal> {
     })
 }
 
-/// Adds keys to the filter of a key, which grows if it fits. `at` is the time in milliseconds, for windows by time.
-fn add_to(
+/// Adds keys to the filter of a key, which grows if it fits; `new` becomes whether each was new. `at` is the time in
+/// milliseconds, for windows by time.
+fn add_to<const N: usize>(
     context: &Context,
     key: Argument<'_>,
     keys: &[Argument<'_>],
     at: Option<u64>,
-) -> Result<Vec<bool>, Refusal> {
+    new: &mut [bool],
+) -> Result<(), Refusal> {
     let mut opened = context.key_for_writing(key);
     let filter = found(opened.get())?;
-    let hashes = hashes(filter, keys)?;
-    let mut new = vec![false; hashes.len()];
+    let hasher = hasher(filter)?;
     let mut tick = None;
     if let AnyFilter::Window(window) = &mut *filter
         && window.span().is_some()
@@ -154,20 +163,22 @@ fn add_to(
         return Err(refused(InsertError::NoClock));
     }
     filter.set_limit(filter.bytes());
-    let added = loop {
-        let mut more = vec![false; hashes.len()];
-        let added = filter.insert_all_new(&hashes, &mut more);
-        // Keys added before the filter had to grow are not new in the second attempt.
-        new.iter_mut().zip(more).for_each(|(new, more)| *new |= more);
-        match added {
-            Err(InsertError::GrowthLimit { bytes, .. })
-                if fits(context, bytes, bytes - filter.bytes()) =>
-            {
-                filter.set_limit(bytes);
+    let added = by_batch::<N>(&hasher, keys, new, |hashes, new| {
+        loop {
+            let mut more = [false; N];
+            let added = filter.insert_all_new(hashes, &mut more[..hashes.len()]);
+            // Keys added before the filter had to grow are not new in the second attempt.
+            new.iter_mut().zip(more).for_each(|(new, more)| *new |= more);
+            match added {
+                Err(InsertError::GrowthLimit { bytes, .. })
+                    if fits(context, bytes, bytes - filter.bytes()) =>
+                {
+                    filter.set_limit(bytes);
+                }
+                added => break added,
             }
-            added => break added,
         }
-    };
+    });
     // In these kinds, a key that is not new changes nothing.
     let is_set = matches!(filter.kind(), Kind::Blocked | Kind::Classic | Kind::Sliced);
     drop(opened);
@@ -181,7 +192,14 @@ fn add_to(
     if new.contains(&true) {
         context.notify(c"umbel.add", key);
     }
-    Ok(new)
+    Ok(())
+}
+
+/// Adds keys and replies for each.
+fn add_all(context: &Context, key: Argument<'_>, keys: &[Argument<'_>], at: Option<u64>) -> Answer {
+    let mut new = vec![false; keys.len()];
+    add_to::<BATCH>(context, key, keys, at, &mut new)?;
+    reply_all(context, &new)
 }
 
 fn reply_all(context: &Context, answers: &[bool]) -> Answer {
@@ -193,7 +211,9 @@ fn reply_all(context: &Context, answers: &[bool]) -> Answer {
 /// `UM.ADD key item`
 fn add(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
-    context.reply_bool(add_to(context, *key, &[*item], None)?[0]);
+    let mut new = [false];
+    add_to::<1>(context, *key, &[*item], None, &mut new)?;
+    context.reply_bool(new[0]);
     Ok(())
 }
 
@@ -203,7 +223,7 @@ fn madd(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     if items.is_empty() {
         return Err(Refusal::Arity);
     }
-    reply_all(context, &add_to(context, *key, items, None)?)
+    add_all(context, *key, items, None)
 }
 
 /// `UM.ADDAT key milliseconds item...`: into a window by time, as if it were then; later than that it stays.
@@ -217,36 +237,40 @@ fn addat(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     if !context.must_obey() && time > context.milliseconds().saturating_add(A_MINUTE) {
         return Err(Refusal::Words("ERR the time is to come: nothing after it would be forgotten"));
     }
-    reply_all(context, &add_to(context, *key, items, Some(time))?)
+    add_all(context, *key, items, Some(time))
 }
 
 /// The largest tolerated difference between clocks, in milliseconds.
 const A_MINUTE: u64 = 60_000;
 
-/// Looks keys up. A window by time first forgets old ones.
-fn look_up(
+/// Looks keys up; `found` becomes the answers. A window by time first forgets old ones.
+fn look_up<const N: usize>(
     context: &Context,
     key: Argument<'_>,
     keys: &[Argument<'_>],
-) -> Result<Vec<bool>, Refusal> {
+    found: &mut [bool],
+) -> Result<(), Refusal> {
     let mut opened = context.key(key);
-    let filter = found(opened.get())?;
+    let filter = self::found(opened.get())?;
     if let AnyFilter::Window(window) = &mut *filter
         && window.span().is_some()
     {
         // Replicas forget by their own clocks, or with the next key.
         window.advance(context.milliseconds()).map_err(refused)?;
     }
-    let hashes = hashes(filter, keys)?;
-    let mut found = vec![false; hashes.len()];
-    filter.contains_all(&hashes, &mut found);
-    Ok(found)
+    let looked_up = by_batch::<N>(&hasher(filter)?, keys, found, |hashes, found| {
+        filter.contains_all(hashes, found);
+        Ok(())
+    });
+    looked_up.map_err(refused)
 }
 
 /// `UM.EXISTS key item`
 fn exists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
-    context.reply_bool(look_up(context, *key, &[*item])?[0]);
+    let mut found = [false];
+    look_up::<1>(context, *key, &[*item], &mut found)?;
+    context.reply_bool(found[0]);
     Ok(())
 }
 
@@ -256,7 +280,9 @@ fn mexists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     if items.is_empty() {
         return Err(Refusal::Arity);
     }
-    reply_all(context, &look_up(context, *key, items)?)
+    let mut found = vec![false; items.len()];
+    look_up::<BATCH>(context, *key, items, &mut found)?;
+    reply_all(context, &found)
 }
 
 /// `UM.DEL key item`: out of a counting filter; false when it is certainly not there.
@@ -264,8 +290,8 @@ fn del(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
     let mut opened = context.key_for_writing(*key);
     let filter = found(opened.get())?;
-    let hashes = hashes(filter, &[*item])?;
-    let removed = filter.removing().map_err(refused)?.remove(hashes[0]);
+    let hash = hasher(filter)?.hash(item.bytes());
+    let removed = filter.removing().map_err(refused)?.remove(hash);
     drop(opened);
     if removed {
         context.replicate();

@@ -10,7 +10,9 @@ use std::marker::PhantomData;
 
 use api::{Ctx, KeyHandle, Str, api};
 
-pub(crate) use register::{Access, CommandSpec, Refused, Registration, Setting, load_arguments};
+pub(crate) use register::{
+    Access, CommandSpec, Refused, Registration, Setting, load_arguments, spec,
+};
 pub(crate) use types::{Fields, Rewrite, ServerType, Value};
 
 /// The error that a command answers with.

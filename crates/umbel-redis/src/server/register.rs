@@ -27,8 +27,6 @@ pub(crate) struct CommandSpec {
     /// The number of arguments with the name; negative if more may follow.
     pub(crate) arity: c_int,
     pub(crate) access: Access,
-    /// Its category for access control, next to `read` or `write`.
-    pub(crate) category: &'static str,
     /// Whether it is in the category `fast`.
     pub(crate) is_fast: bool,
     /// The index of its last key; -1 if all arguments are keys.
@@ -38,19 +36,19 @@ pub(crate) struct CommandSpec {
     pub(crate) summary: &'static CStr,
 }
 
-impl CommandSpec {
-    pub(crate) const fn new(
-        name: &'static CStr,
-        function: Command,
-        arity: c_int,
-        access: Access,
-        category: &'static str,
-        summary: &'static CStr,
-    ) -> Self {
-        let (is_fast, is_cacheable, last_key) = (false, true, 1);
-        Self { name, function, arity, access, category, is_fast, last_key, is_cacheable, summary }
-    }
+/// Specifies a command, in one line of a table.
+pub(crate) const fn spec(
+    name: &'static CStr,
+    function: Command,
+    arity: c_int,
+    access: Access,
+    summary: &'static CStr,
+) -> CommandSpec {
+    let (is_fast, is_cacheable, last_key) = (false, true, 1);
+    CommandSpec { name, function, arity, access, is_fast, last_key, is_cacheable, summary }
+}
 
+impl CommandSpec {
     pub(crate) const fn many_keys(self) -> Self {
         Self { last_key: -1, ..self }
     }
@@ -121,7 +119,8 @@ impl Registration {
         }
     }
 
-    pub(crate) fn command(&self, spec: &CommandSpec) -> Result<(), Refused> {
+    /// Registers a command. `category` is its category for access control, next to `read` or `write`.
+    pub(crate) fn command(&self, spec: &CommandSpec, category: &str) -> Result<(), Refused> {
         let (flags, key) = match spec.access {
             Access::Read => (c"readonly fast", api::KEY_RO | api::KEY_ACCESS),
             Access::Insert => (c"write deny-oom", api::KEY_RW | api::KEY_INSERT),
@@ -179,7 +178,7 @@ impl Registration {
                 let access = if spec.access == Access::Read { "read" } else { "write" };
                 let fast = if spec.is_fast { " fast" } else { "" };
                 // Custom categories came after the function that sets them.
-                let own = if api().AddACLCategory.is_some() { spec.category } else { "" };
+                let own = if api().AddACLCategory.is_some() { category } else { "" };
                 let categories = super::text(&format!("{access}{fast} {own}"));
                 done(set(command, categories.as_ptr()))?;
             }

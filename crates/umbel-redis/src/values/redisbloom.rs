@@ -4,8 +4,9 @@ use std::ffi::{CStr, c_int};
 
 use umbel_foreign::redisbloom::{Link, RedisBloom};
 use umbel_foreign::redisbloom_cuckoo::{Head, RedisBloomCuckoo};
-use umbel_foreign::{Bytes, ForeignInsert};
+use umbel_foreign::{Bytes, ForeignFilter, ForeignInsert};
 
+use crate::lookup::Foreign;
 use crate::server::{Fields, Rewrite, ServerType, Value};
 use crate::settings;
 
@@ -48,6 +49,18 @@ impl Cuckoo {
     /// Bytes as `CF.INFO` counts them: 40, 16 for each sub-filter, and the slots.
     pub(crate) fn size(&self) -> u64 {
         40 + self.0.arrays().map(|slots| 16 + slots.len() as u64).sum::<u64>()
+    }
+}
+
+impl Foreign for Bloom {
+    fn filter(&self) -> &impl ForeignFilter {
+        &self.0
+    }
+}
+
+impl Foreign for Cuckoo {
+    fn filter(&self) -> &impl ForeignFilter {
+        &self.0
     }
 }
 
