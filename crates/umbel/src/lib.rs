@@ -88,7 +88,8 @@
 //! | [`Cascade`] | two known lists that must never be confused |
 //! | [`Attributes`] | rows of several attributes, any of which can be looked up |
 //!
-//! The crate [`umbel-advice`](https://docs.rs/umbel-advice) ranks them for a goal. [`Admission`] decides what a cache stores.
+//! The crate [`umbel-advice`](https://docs.rs/umbel-advice) ranks them for a goal. [`Admission`] decides what a cache stores. [`Parts`]
+//! divides a set among several filters.
 //! [`umbel-foreign`](https://docs.rs/umbel-foreign) reads and writes the filters of other systems.
 //!
 //! # What is promised
@@ -128,6 +129,7 @@ pub mod filter;
 pub mod format;
 pub mod hash;
 pub mod math;
+mod parts;
 pub mod plan;
 mod prelude;
 
@@ -147,6 +149,7 @@ pub use hash::{
     Algorithm, ByHash, Hash64, Hashing, Key, KeyHash, KeyHasher, Prehashed, Scheme, SchemeError,
     Sealed, Secret, Unlock,
 };
+pub use parts::Parts;
 pub use plan::{
     Capacity, Form, Growth, Kind, MAX_BITS, MAX_PROBES, ParseKindError, Plan, PlanError, Tags,
     Variant,

@@ -17,6 +17,7 @@ mod filter;
 mod golden;
 mod mapped;
 mod model;
+mod parts;
 mod plans;
 mod prehashed;
 mod rates;
