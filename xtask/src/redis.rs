@@ -19,6 +19,7 @@ const SERVERS: Python = Python {
         ("redis", "8.1.0"),
         ("pytest", "9.2.0"),
         ("pytest-asyncio", "1.5.0"),
+        ("xxhash", "4.1.0"),
     ],
 };
 

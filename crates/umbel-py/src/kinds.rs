@@ -103,7 +103,8 @@ fn plan_of(
     Ok(plan.map_err(Told::from)?)
 }
 
-fn hasher(seed: u64, secret: Option<&[u8]>) -> PyResult<KeyHasher> {
+/// The hasher with a seed, or a secret.
+pub(crate) fn hasher(seed: u64, secret: Option<&[u8]>) -> PyResult<KeyHasher> {
     match crate::filter::secret(secret)? {
         Some(_) if seed != 0 => {
             Err(PyValueError::new_err("seed and secret: a keyed filter has no seed; leave one out"))

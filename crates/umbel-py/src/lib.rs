@@ -11,6 +11,7 @@
 //! | `inner` | the filter behind a Python object: of umbel, mapped, or another system's |
 //! | `filter` | what all filters do |
 //! | `kinds` | how each kind is made, and what only it does |
+//! | `parts` | one set in several filters |
 //! | `rows` | keys of several fields |
 //! | `jobs` | exact set operations on files and iterables of lines |
 //! | `reports` | receipts, plans and comparisons |
@@ -24,6 +25,7 @@ mod inner;
 mod jobs;
 mod keys;
 mod kinds;
+mod parts;
 mod reports;
 mod rows;
 
@@ -44,6 +46,8 @@ mod _umbel {
         Attributes, Bloom, Bloomier, Cascade, Coded, Counting, Foreign, Map, Scalable, Stable,
         Window,
     };
+    #[pymodule_export]
+    use super::parts::Parts;
     #[pymodule_export]
     use super::reports::{Choice, Comparison, Receipt, compare, plan};
 

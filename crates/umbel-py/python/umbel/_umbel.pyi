@@ -32,6 +32,7 @@ __all__ = [
     "Lines",
     "Map",
     "Mask",
+    "Parts",
     "Receipt",
     "Report",
     "Scalable",
@@ -46,6 +47,7 @@ __all__ = [
 ]
 
 _T = TypeVar("_T")
+_K = TypeVar("_K", bound=_Key)
 
 FORMATS: list[str]
 __version__: str
@@ -281,6 +283,14 @@ class Receipt:
     def scheme(self) -> str: ...
     @property
     def facts(self) -> dict[str, int | float | str]: ...
+
+@final
+class Parts:
+    def __new__(cls, parts: int, *, seed: int = 0, secret: bytes | None = None) -> Self: ...
+    def __len__(self) -> int: ...
+    def part(self, key: _Key) -> int: ...
+    def split(self, keys: Iterable[_K]) -> list[list[_K]]: ...
+    def share(self, keys: int) -> int: ...
 
 @final
 class Mask:

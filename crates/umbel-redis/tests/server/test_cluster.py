@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from page import python
+from parts import Parts
 from resp import Refused, Simple
 from servers import Server, wait_for
 
@@ -154,3 +156,20 @@ def test_merges_stay_on_one_node(cluster):
     assert client("UM.MERGE", "{one}sum", "{one}a", "{one}b") == OK
     assert client("UM.MEXISTS", "{one}sum", "{one}a", "{one}b", "{two}c") == [1, 1, 0]
     assert client("UM.MERGE", "{one}sum", "{two}c").startswith("CROSSSLOT")
+
+
+def test_a_set_over_several_keys_answers_like_one(cluster):
+    servers, ask = cluster
+    client, page, parts = Client(servers), python(), Parts(16)
+    client.execute_command = client
+    items, absent = ([b"%s %d" % (word, i) for i in range(5000)] for word in [b"item", b"other"])
+    page["reserve"](client, parts, "seen", len(items), 0.01)
+    page["add"](client, parts, "seen", items)
+    assert all(page["contains"](client, parts, "seen", item) for item in items)
+    # 1 % of 5,000, and six deviations of the count.
+    assert sum(page["contains"](client, parts, "seen", item) for item in absent) <= 92
+    keys = [key for primary in ask[:3] for key in primary("KEYS", "seen:*")]
+    assert sorted(keys) == sorted(b"seen:{%d}" % part for part in range(16))
+    assert all(primary("DBSIZE") > 0 for primary in ask[:3]), "the parts are on every primary"
+    full = [dict(zip(*[iter(client("UM.INFO", key.decode()))] * 2))[b"over-filled"] for key in keys]
+    assert full == [0] * 16

@@ -3,14 +3,14 @@
 import os
 import re
 import subprocess
-from pathlib import Path
 
 import redis
 
+from page import PAGE, ROOT, python
+from parts import Parts
 from servers import Server, in_wheel
 
-PAGE = Path(__file__).parents[4] / "docs/redis.md"
-GOLDEN = Path(__file__).parents[4] / "testdata/golden"
+GOLDEN = ROOT / "testdata/golden"
 PROMPT = "127.0.0.1:6379> "
 
 
@@ -36,11 +36,16 @@ def test_sessions_print_what_the_page_shows():
 
 
 def test_its_python_loads_and_dumps(tmp_path):
-    code = re.search(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL).group(1)
-    names = {}
-    exec(code, names)
+    names = python()
     with Server() as server:
         client = redis.Redis(port=server.port)
         names["load"](client, "f", GOLDEN / "blocked-k8.umbel")
         names["dump"](client, "f", tmp_path / "file")
     assert (tmp_path / "file").read_bytes() == (GOLDEN / "blocked-k8.umbel").read_bytes()
+
+
+def test_its_formula_gives_the_parts_of_umbel():
+    lines = [line.split(" ") for line in (ROOT / "testdata/parts.txt").read_text().splitlines() if not line.startswith("#")]
+    assert len(lines) == 96
+    for seed, count, part, digits in lines:
+        assert Parts(int(count), int(seed)).part(bytes.fromhex(digits.strip("-"))) == int(part)

@@ -1,0 +1,65 @@
+//! Which part of a divided set a key belongs to.
+
+use std::num::NonZeroU32;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::keys::OneKey;
+use crate::kinds::{count, hasher};
+
+/// Divides keys among the parts of a set that is too large for one filter, or for one machine.
+///
+/// Each part is a filter of its own, planned for ``share(keys)`` keys. Programs that use the same filters need the same number of
+/// parts, and the same ``seed`` or ``secret``; keys that others choose need a ``secret`` of 16 bytes.
+///
+/// >>> import umbel
+/// >>> parts = umbel.Parts(16)
+/// >>> parts.part("203.0.113.7")
+/// 15
+/// >>> parts.share(1_000_000_000)
+/// 62533685
+#[pyclass(frozen, module = "umbel")]
+pub(crate) struct Parts(umbel::Parts);
+
+#[pymethods]
+impl Parts {
+    #[new]
+    #[pyo3(signature = (parts, *, seed=0, secret=None))]
+    fn new(parts: &Bound<'_, PyAny>, seed: u64, secret: Option<&[u8]>) -> PyResult<Self> {
+        let number = count(parts, "parts")?;
+        let number = u32::try_from(number).ok().and_then(NonZeroU32::new).ok_or_else(|| {
+            PyValueError::new_err(format!("parts: expected at most 4294967295, found {number}"))
+        })?;
+        Ok(Self(umbel::Parts::with_hasher(number, hasher(seed, secret)?)))
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.count() as usize
+    }
+
+    /// The part of a key, from 0.
+    fn part(&self, key: &Bound<'_, PyAny>) -> PyResult<u32> {
+        Ok(self.0.part(OneKey::of(key, false)?.key()))
+    }
+
+    /// The keys of each part, in their order: a list of lists, by part.
+    fn split<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyList>>> {
+        let lists: Vec<_> = (0..self.0.count()).map(|_| PyList::empty(keys.py())).collect();
+        for key in keys.try_iter()? {
+            let key = key?;
+            lists[self.part(&key)? as usize].append(key)?;
+        }
+        Ok(lists)
+    }
+
+    /// For how many keys to plan each part of a set of ``keys`` keys: with a probability of at least 99.9 %, none gets more.
+    fn share(&self, keys: &Bound<'_, PyAny>) -> PyResult<u64> {
+        Ok(self.0.share(count(keys, "keys")?))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<umbel.Parts: {}>", self.0.count())
+    }
+}
