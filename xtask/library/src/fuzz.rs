@@ -24,7 +24,7 @@ const SLOWEST: u32 = 20;
 /// What to fuzz, and for how long.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// `file`, `operations`, `foreign` or the name of a format, such as `guava`; all of them by default.
+    /// `file`, `operations`, `redis`, `foreign` or the name of a format, such as `guava`; all of them by default.
     targets: Vec<String>,
     /// Seconds for each target.
     #[arg(long, default_value_t = 60)]
@@ -39,6 +39,7 @@ pub(crate) struct Arguments {
 enum Target {
     File,
     Operations,
+    Redis,
     /// A filter of one format, or of the one that an input is recognized as.
     Foreign(Option<Format>),
 }
@@ -46,7 +47,7 @@ enum Target {
 impl Target {
     fn all() -> impl Iterator<Item = Self> {
         let formats = Format::ALL.into_iter().map(|format| Self::Foreign(Some(format)));
-        [Self::File, Self::Operations, Self::Foreign(None)].into_iter().chain(formats)
+        [Self::File, Self::Operations, Self::Redis, Self::Foreign(None)].into_iter().chain(formats)
     }
 
     fn name(self) -> &'static str {
@@ -60,6 +61,7 @@ impl Target {
         match self {
             Self::File => "file",
             Self::Operations => "operations",
+            Self::Redis => "redis",
             Self::Foreign(_) => "foreign",
         }
     }
@@ -176,8 +178,9 @@ fn fuzz(target: Target, seconds: u64) -> Result<Vec<String>> {
     command
         .arg(format!("-max_len={}", target.most_bytes()))
         .args(["-rss_limit_mb=1024", "-print_final_stats=1"]);
-    // Operations have no seeds to derive a length from, and short ones do little.
-    command.args((target == Target::Operations).then_some("-len_control=0"));
+    // Operations and commands have no seeds to derive a length from, and few of them do little.
+    let has_seeds = !matches!(target, Target::Operations | Target::Redis);
+    command.args((!has_seeds).then_some("-len_control=0"));
     command.stdout(Stdio::null()).stderr(fs::File::create(&log)?);
     let status = command.status().with_context(|| format!("cannot run {name}"))?;
     let text = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
@@ -215,7 +218,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
     let most = target.most_bytes();
     let mut seeds = match target {
-        Target::Operations => Vec::new(),
+        Target::Operations | Target::Redis => Vec::new(),
         Target::File => {
             let mut files = files(&root().join("testdata/golden"))?;
             files.retain(|file| file.starts_with(b"\x89UMBEL"));

@@ -247,7 +247,8 @@ unsafe extern "C" fn copy<T: Value>(_: *mut Str, _: *mut Str, this: *const c_voi
     })
 }
 
-/// Moves the value itself. Its bits are a few large allocations, which do not fragment memory.
+/// Moves the value itself. Its bits stay: above 14 KiB, jemalloc gives them pages of their own, which `DefragAlloc` never moves, and
+/// smaller ones start at a multiple of 64, which it does not keep.
 unsafe extern "C" fn defrag<T: Value>(
     ctx: *mut DefragCtx,
     _: *mut Str,
