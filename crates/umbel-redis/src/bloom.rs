@@ -151,17 +151,23 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     context.reply_ok()
 }
 
-/// The results for the items of a command; fewer if it stopped.
-type Outcomes = Vec<Result<bool, &'static str>>;
+/// The result for an item of a command.
+type Outcome = Result<bool, &'static str>;
 
-/// Adds items to a filter, which grows if it fits, until a fixed filter is full.
-fn fill(context: &Context, Bloom(filter): &mut Bloom, items: &[&[u8]]) -> Outcomes {
-    let mut outcomes = Outcomes::with_capacity(items.len());
-    while outcomes.len() < items.len() {
+/// Adds items to a filter, which grows if it fits, until a fixed filter is full. Returns how many have an outcome.
+fn fill(
+    context: &Context,
+    Bloom(filter): &mut Bloom,
+    items: &[&[u8]],
+    outcomes: &mut [Outcome],
+) -> usize {
+    let mut done = 0;
+    while done < items.len() {
         let mut stopped = None;
-        filter.insert_each(&items[outcomes.len()..], |answer| match answer {
+        filter.insert_each(&items[done..], |answer| match answer {
             Ok(new) => {
-                outcomes.push(Ok(new));
+                outcomes[done] = Ok(new);
+                done += 1;
                 true
             }
             Err(error) => {
@@ -169,47 +175,44 @@ fn fill(context: &Context, Bloom(filter): &mut Bloom, items: &[&[u8]]) -> Outcom
                 false
             }
         });
-        match stopped {
+        let failed = match stopped {
             None => break,
-            Some(Error::GrowthLimit { bytes, .. }) => {
-                let more = bytes - filter.bytes();
-                if fits(context, bytes, more) {
-                    filter.set_limit(bytes);
-                } else {
-                    outcomes.push(Err(NO_GROWTH));
-                }
+            Some(Error::GrowthLimit { bytes, .. })
+                if fits(context, bytes, bytes - filter.bytes()) =>
+            {
+                filter.set_limit(bytes);
+                continue;
             }
-            Some(Error::Full { .. }) if !filter.grows() => {
-                outcomes.push(Err(FULL));
-                break;
-            }
-            Some(_) => outcomes.push(Err(NO_GROWTH)),
+            Some(Error::Full { .. }) if !filter.grows() => FULL,
+            Some(_) => NO_GROWTH,
+        };
+        outcomes[done] = Err(failed);
+        done += 1;
+        if failed == FULL {
+            break;
         }
     }
-    outcomes
+    done
 }
 
-fn bytes<'a>(items: &[Argument<'a>]) -> Vec<&'a [u8]> {
-    items.iter().map(|item| item.bytes()).collect()
-}
-
-/// Adds items to the filter of a key. If there is none, creates it with `creation`.
+/// Adds items to the filter of a key. If there is none, creates it with `creation`. Returns how many items have an outcome.
 fn add_to(
     context: &Context,
     key: Argument<'_>,
     items: &[&[u8]],
     creation: Option<&Creation>,
-) -> Result<Outcomes, Refusal> {
+    outcomes: &mut [Outcome],
+) -> Result<usize, Refusal> {
     let mut opened = context.key_for_writing(key);
-    let (outcomes, made) = match opened.get::<Bloom>() {
+    let (done, made) = match opened.get::<Bloom>() {
         Found::Other => return Err(Refusal::WRONG_TYPE),
-        Found::Value(filter) => (fill(context, filter, items), None),
+        Found::Value(filter) => (fill(context, filter, items, outcomes), None),
         Found::Missing => {
             let creation = creation.ok_or(NOT_FOUND)?;
             let mut filter = creation.make(context)?;
-            let outcomes = fill(context, &mut filter, items);
+            let done = fill(context, &mut filter, items, outcomes);
             opened.set(filter);
-            (outcomes, Some(creation))
+            (done, Some(creation))
         }
     };
     drop(opened);
@@ -217,16 +220,25 @@ fn add_to(
         creation.replicate(context, key);
         context.notify(c"bloom.reserve", key);
     }
-    if outcomes.contains(&Ok(true)) {
+    if outcomes[..done].contains(&Ok(true)) {
         context.replicate();
         context.notify(c"bloom.add", key);
     }
-    Ok(outcomes)
+    Ok(done)
 }
 
-fn reply_all(context: &Context, outcomes: &Outcomes) -> Answer {
-    context.reply_array(outcomes.len());
-    for outcome in outcomes {
+/// Adds items and replies for each.
+fn add_all(
+    context: &Context,
+    key: Argument<'_>,
+    items: &[Argument<'_>],
+    creation: Option<&Creation>,
+) -> Answer {
+    let items: Vec<&[u8]> = items.iter().map(|item| item.bytes()).collect();
+    let mut outcomes = vec![Ok(false); items.len()];
+    let done = add_to(context, key, &items, creation, &mut outcomes)?;
+    context.reply_array(done);
+    for outcome in &outcomes[..done] {
         match outcome {
             Ok(new) => context.reply_bool(*new),
             Err(words) => context.reply_error(words),
@@ -238,8 +250,9 @@ fn reply_all(context: &Context, outcomes: &Outcomes) -> Answer {
 /// `BF.ADD key item`
 fn add(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
-    let outcomes = add_to(context, *key, &[item.bytes()], Some(&Creation::usual()))?;
-    context.reply_bool(outcomes[0].map_err(Refusal::Words)?);
+    let mut outcome = [Ok(false)];
+    add_to(context, *key, &[item.bytes()], Some(&Creation::usual()), &mut outcome)?;
+    context.reply_bool(outcome[0].map_err(Refusal::Words)?);
     Ok(())
 }
 
@@ -249,7 +262,7 @@ fn madd(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     if items.is_empty() {
         return Err(Refusal::Arity);
     }
-    reply_all(context, &add_to(context, *key, &bytes(items), Some(&Creation::usual()))?)
+    add_all(context, *key, items, Some(&Creation::usual()))
 }
 
 /// `BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] ITEMS item...`
@@ -285,8 +298,7 @@ fn insert(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     if nonscaling {
         creation.expansion = 0;
     }
-    let creation = (!nocreate).then_some(&creation);
-    reply_all(context, &add_to(context, *key, &bytes(items), creation)?)
+    add_all(context, *key, items, (!nocreate).then_some(&creation))
 }
 
 /// `BF.CARD key`
