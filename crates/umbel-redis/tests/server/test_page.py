@@ -49,3 +49,14 @@ def test_its_formula_gives_the_parts_of_umbel():
     assert len(lines) == 96
     for seed, count, part, digits in lines:
         assert Parts(int(count), int(seed)).part(bytes.fromhex(digits.strip("-"))) == int(part)
+
+
+def test_its_times_are_those_of_the_record():
+    record = (ROOT / "bench/record/2026-11-23-redis.md").read_text()
+    cases = {
+        "add 100": "MADD of 100", "look up 100, present": "MEXISTS of 100, present", "look up 100, absent": "MEXISTS of 100, absent",
+        "add one": "ADD", "look up one, present": "EXISTS, present", "look up one, absent": "EXISTS, absent",
+    }
+    for name, case in cases.items():
+        medians = [re.search(rf"^\| {case} \| {way} \| (\d+) \[", record, re.MULTILINE).group(1) for way in ["RedisBloom", "umbel BF", "umbel UM", "no filter"]]
+        assert f"| {name} | {' | '.join(medians)} |" in PAGE.read_text()
