@@ -52,7 +52,7 @@ pub(crate) fn run() -> Result<()> {
     ensure!(bytes <= LARGEST, "{}: {bytes} bytes, and at most {LARGEST}", wheel.display());
     try_out(&wheel, &folder.join("wheel"))?;
 
-    run::run(&mut maturin(&["sdist", "--quiet"])?)?;
+    run::run(&mut maturin(&["sdist"])?)?;
     let archive = the_file(&folder, "gz")?;
     with_dependencies(&archive)?;
     let built = from_archive(&archive, &folder.join("built"))?;
