@@ -32,16 +32,10 @@ const TRY: &str = "import umbel; seen = umbel.Bloom(100); assert seen.add('a') a
 pub(crate) fn run() -> Result<()> {
     let folder = target().join("handed-out");
     let _ = fs::remove_dir_all(&folder);
-    let python = PYTHON.command()?;
-    let programs = Path::new(python.get_program()).parent().context("it is in a folder")?;
-    let mut path = std::ffi::OsString::from(programs);
-    path.push(":");
-    path.push(std::env::var_os("PATH").unwrap_or_default());
     let maturin = |arguments: &[&str]| -> Result<Command> {
-        let mut command = PYTHON.command()?;
+        let mut command = python()?;
         command.args(["-m", "maturin"]).args(arguments).arg("--manifest-path");
         command.arg(root().join("crates/umbel-py/Cargo.toml")).arg("--out").arg(&folder);
-        command.env("PATH", &path);
         Ok(command)
     };
     let linux = ["--compatibility", "manylinux_2_17", "--zig"];
@@ -61,6 +55,17 @@ pub(crate) fn run() -> Result<()> {
         println!("{}: {:.1} MB", file.display(), fs::metadata(file)?.len() as f64 / 1e6);
     }
     Ok(())
+}
+
+/// This Python, with its programs in the path: maturin calls Zig's, and pip calls maturin.
+fn python() -> Result<Command> {
+    let mut command = PYTHON.command()?;
+    let programs = Path::new(command.get_program()).parent().map(Path::to_owned);
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let all = programs.into_iter().chain(std::env::split_paths(&others));
+    let all = std::env::join_paths(all)?;
+    command.env("PATH", all);
+    Ok(command)
 }
 
 /// The only file in a folder with an extension.
@@ -94,7 +99,7 @@ fn with_dependencies(archive: &Path) -> Result<()> {
 
 /// Builds a wheel from the archive, with an empty registry and without the network; quickly, and not as it is handed out.
 fn from_archive(archive: &Path, folder: &Path) -> Result<PathBuf> {
-    let mut pip = PYTHON.command()?;
+    let mut pip = python()?;
     pip.args(["-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-index"]);
     pip.args(["--no-deps", "--no-build-isolation", "--wheel-dir"]).arg(folder).arg(archive);
     pip.env("CARGO_HOME", folder.join("cargo")).env("CARGO_NET_OFFLINE", "true");
@@ -105,8 +110,8 @@ fn from_archive(archive: &Path, folder: &Path) -> Result<PathBuf> {
 
 /// Installs a wheel into a folder and uses it.
 fn try_out(wheel: &Path, folder: &Path) -> Result<()> {
-    let mut pip = PYTHON.command()?;
+    let mut pip = python()?;
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]);
     run::run(pip.args(["--no-deps", "--target"]).arg(folder).arg(wheel))?;
-    run::run(PYTHON.command()?.args(["-c", TRY]).env("PYTHONPATH", folder))
+    run::run(python()?.args(["-c", TRY]).env("PYTHONPATH", folder))
 }
