@@ -26,13 +26,16 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// A folder as the commands of a page find it: a copy of the examples, which they may change, the test data,
+/// A folder as the commands of a page find it: a copy of the example files, which they may change, the test data,
 /// and `umbel` in the path.
 fn checkout() -> Folder {
     let folder = Folder::new();
     fs::create_dir(folder.path("examples")).unwrap();
     for file in fs::read_dir(root().join("examples")).unwrap() {
         let file = file.unwrap();
+        if file.file_type().unwrap().is_dir() {
+            continue;
+        }
         fs::copy(file.path(), folder.path("examples").join(file.file_name())).unwrap();
     }
     symlink(root().join("testdata"), folder.path("testdata")).unwrap();

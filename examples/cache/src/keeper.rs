@@ -1,0 +1,192 @@
+//! The keeper: adds to the filter what the journal has and the filter lacks, and then vouches for it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use postgres::{Client, NoTls};
+use redis::{ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
+
+use crate::server::{History, Server};
+use crate::settings::Copy;
+use crate::{Error, Settings, journal, rebuild};
+
+/// Keeps the filter of a table. Every process may have one: the database elects which of them works.
+pub struct Keeper {
+    settings: Settings,
+    server: Server,
+    database: Client,
+    is_elected: bool,
+    /// The history that was seen last, and since when no other was vouched for.
+    seen: Option<(History, Instant)>,
+    trimmed: Instant,
+}
+
+/// What a round came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Round {
+    /// Another keeper works.
+    Standby,
+    /// The filter has all that was committed when the round began, and is vouched for until a lease after that.
+    Vouched {
+        /// Entries of the journal that were looked at.
+        entries: usize,
+    },
+    /// The filter has everything, but a filter in another history may still be vouched for.
+    Waiting,
+    /// There is no filter, or it is older than the journal.
+    NeedsRebuild,
+}
+
+impl Keeper {
+    /// Connects to the database.
+    ///
+    /// # Errors
+    /// When the database cannot be reached; when an address is none.
+    pub fn new(settings: Settings) -> Result<Self, Error> {
+        let database = Client::connect(&settings.postgres, NoTls)?;
+        let server = Server::new(&settings, settings.lease / 2)?;
+        let trimmed = Instant::now();
+        Ok(Self { settings, server, database, is_elected: false, seen: None, trimmed })
+    }
+
+    /// Works until `stop`, and rebuilds the filter when it must. Errors are passed to `report`, and then all is tried again.
+    pub fn run(settings: &Settings, stop: &AtomicBool, mut report: impl FnMut(Error)) {
+        let mut keeper = None;
+        while !stop.load(Ordering::Relaxed) {
+            let begun = Instant::now();
+            if let Err(error) = Self::work(&mut keeper, settings) {
+                // An error of the database may have ended the election, so it is held again.
+                if matches!(error, Error::Database(_)) {
+                    keeper = None;
+                }
+                report(error);
+            }
+            thread::sleep((settings.lease / 4).saturating_sub(begun.elapsed()));
+        }
+    }
+
+    fn work(keeper: &mut Option<Self>, settings: &Settings) -> Result<(), Error> {
+        if keeper.is_none() {
+            *keeper = Some(Self::new(settings.clone())?);
+        }
+        let round = keeper.as_mut().map(Self::round).transpose()?;
+        if round == Some(Round::NeedsRebuild) {
+            rebuild(settings)?;
+        }
+        Ok(())
+    }
+
+    /// One round: catch up, then vouch.
+    ///
+    /// # Errors
+    /// When the database or the server fails. The filter is then vouched for no longer than by the rounds before.
+    pub fn round(&mut self) -> Result<Round, Error> {
+        if !self.is_elected()? {
+            return Ok(Round::Standby);
+        }
+        // The lease is counted from before the journal is read, and by the clock that ends it.
+        let mut time = Pipeline::new();
+        time.cmd("TIME");
+        let (answers, history) = self.server.ask(&time)?;
+        let (seconds, micros): (u64, u64) = first(answers)?;
+        let begun = Duration::from_secs(seconds) + Duration::from_micros(micros);
+        let now = Instant::now();
+        let since = match &self.seen {
+            Some((seen, since)) if *seen == history => *since,
+            _ => now,
+        };
+        self.seen = Some((history.clone(), since));
+
+        let current = self.settings.current();
+        let caught_up = catch_up(&mut self.server, &mut self.database, &self.settings, &current)?;
+        let Some(CaughtUp { build, entries, position, .. }) = caught_up else {
+            return Ok(Round::NeedsRebuild);
+        };
+        if self.trimmed.elapsed() > self.settings.journal / 60 {
+            journal::trim(&mut self.database, &self.settings, position)?;
+            self.trimmed = Instant::now();
+        }
+        // An earlier round or keeper may have vouched for a filter in another history: on another server, or on this one before it restarted.
+        if now - since < self.settings.settled() {
+            return Ok(Round::Waiting);
+        }
+        let mut vouch = Pipeline::new();
+        vouch.cmd("EVAL").arg(include_str!("../scripts/vouch.lua")).arg(3);
+        vouch.arg(&current.filter).arg(&current.state).arg(self.settings.voucher());
+        let end = (begun + self.settings.lease).as_millis() as u64;
+        vouch.arg(&build).arg(history.name()).arg(end);
+        let (answers, _) = self.server.ask(&vouch)?;
+        // If a rebuild put another filter there, the next round vouches for that.
+        Ok(if first(answers)? { Round::Vouched { entries } } else { Round::Waiting })
+    }
+
+    /// Whether this keeper works. Its lock is held until the connection ends.
+    fn is_elected(&mut self) -> Result<bool, Error> {
+        if !self.is_elected {
+            self.is_elected = lock(&mut self.database, &self.settings, "keeper")?;
+            self.seen = None;
+        }
+        Ok(self.is_elected)
+    }
+}
+
+/// Whether this connection got a lock of the database, which it keeps until it ends.
+pub(crate) fn lock(
+    database: &mut Client,
+    settings: &Settings,
+    purpose: &str,
+) -> Result<bool, Error> {
+    let name = format!("umbel-cache {purpose} {}", settings.name);
+    Ok(database.query_one("SELECT pg_try_advisory_lock(hashtextextended($1, 0))", &[&name])?.get(0))
+}
+
+/// A filter that has all that was committed.
+pub(crate) struct CaughtUp {
+    pub(crate) build: String,
+    pub(crate) history: History,
+    entries: usize,
+    position: i64,
+}
+
+/// Adds to a filter what the journal has and it lacks. Nothing if there is no such filter, or the journal does not reach back to it.
+///
+/// Entries that were applied before are skipped by the script, so that a counting filter counts each once.
+pub(crate) fn catch_up(
+    server: &mut Server,
+    database: &mut Client,
+    settings: &Settings,
+    copy: &Copy,
+) -> Result<Option<CaughtUp>, Error> {
+    let mut read = Pipeline::new();
+    read.cmd("HMGET").arg(&copy.state).arg("build").arg("position");
+    read.cmd("EXISTS").arg(&copy.filter);
+    let (answers, history) = server.ask(&read)?;
+    let answers = answers.into_iter().collect::<RedisResult<Vec<_>>>()?;
+    let (state, exists): ((Option<String>, Option<i64>), bool) =
+        FromRedisValue::from_redis_value(Value::Array(answers)).map_err(RedisError::from)?;
+    let ((Some(build), Some(position)), true) = (state, exists) else { return Ok(None) };
+    let since = journal::since(database, settings, position)?;
+    if !since.is_complete {
+        return Ok(None);
+    }
+    let mut apply = journal::apply(since.entries.iter(), settings);
+    apply.cmd("EVAL").arg(include_str!("../scripts/advance.lua")).arg(2);
+    apply.arg(&copy.state).arg(&copy.done).arg(&build).arg(since.position);
+    let (answers, after) = server.ask(&apply)?;
+    let answers = answers.into_iter().collect::<RedisResult<Vec<_>>>()?;
+    // If another filter or another server took its place meanwhile, all is read again in the next round.
+    let is_same = answers.last().is_some_and(|answer| *answer == Value::Int(1));
+    if !is_same || after != history {
+        return Err(Error::Superseded);
+    }
+    let entries = since.entries.len();
+    Ok(Some(CaughtUp { build, history, entries, position: since.position }))
+}
+
+/// The first answer.
+pub(crate) fn first<T: FromRedisValue>(answers: Vec<RedisResult<Value>>) -> Result<T, Error> {
+    let missing = || RedisError::from((ErrorKind::Parse, "an answer is missing"));
+    let answer = answers.into_iter().next().ok_or_else(missing)??;
+    Ok(T::from_redis_value(answer).map_err(RedisError::from)?)
+}

@@ -1,0 +1,57 @@
+//! Keeps requests for keys that do not exist away from PostgreSQL, with a filter in Redis or Valkey.
+//!
+//! A [`Guard`] asks the filter and the cache in one round trip, and the table only for keys that neither settles. It never
+//! denies a row that exists: whatever happens to the server of the filter, a guard that cannot be sure asks the table.
+//!
+//! Three parts work together:
+//! - A trigger writes each change of the table into a *journal*, in the same transaction ([`install`]).
+//! - The guards that write add new keys to the filter, after the commit ([`Guard::write`]).
+//! - One [`Keeper`] adds what the journal has and the filter lacks, several times a second, and then *vouches* for the filter:
+//!   for this history of this server, until a lease ends. Guards believe a filter only while it is vouched for.
+//!
+//! [`rebuild`] makes a new filter from the table while the old one answers. docs/cache.md has the reasons.
+
+mod guard;
+mod journal;
+mod keeper;
+mod rebuild;
+mod server;
+mod settings;
+
+pub use guard::{Answer, Guard, Source, Why};
+pub use journal::install;
+pub use keeper::{Keeper, Round};
+pub use rebuild::{Rebuilt, rebuild};
+pub use settings::Settings;
+
+/// What can go wrong. A server of the filter that does not answer is no error for a [`Guard`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// PostgreSQL refused something, or is gone.
+    #[error("the database: {0}")]
+    Database(#[from] postgres::Error),
+    /// The server of the filter refused something, or is gone.
+    #[error("the filter's server: {0}")]
+    Server(#[from] redis::RedisError),
+    /// None of the addresses is a primary that answers.
+    #[error("none of the filter's servers answers as a primary")]
+    NoPrimary,
+    /// The builder ended with an error, and said why on standard error.
+    #[error("{program} failed: {status}")]
+    Builder {
+        /// The program.
+        program: std::path::PathBuf,
+        /// How it ended.
+        status: std::process::ExitStatus,
+    },
+    /// A file or a pipe to the builder failed.
+    #[error("the new filter's file: {0}")]
+    File(#[from] std::io::Error),
+    /// Another rebuild is running.
+    #[error("another rebuild of this filter is running")]
+    Busy,
+    /// The new filter disappeared before it could take the old one's place: the server restarted or failed over.
+    #[error("the new filter is gone; rebuild again")]
+    Superseded,
+}
