@@ -1,0 +1,34 @@
+"""umbel on Spark: filters made by a cluster, and exact set operations that prune before the shuffle.
+
+Needs PySpark 4: ``pip install 'umbel[spark]'``. The executors need umbel, too; docs/spark.md shows how it gets there.
+"""
+
+try:
+    import pyspark  # noqa: F401
+except ImportError:
+    raise ImportError("umbel.spark needs PySpark 4; pip install 'umbel[spark]'") from None
+
+from ._filters import build, maybe_in
+from ._hadoop import from_native, load, save, to_native
+from ._plan import Plan, Table
+from ._seen import New, dedup
+from ._sets import anti_join, common, diff, distinct, except_, semi_join
+
+__all__ = [
+    "New",
+    "Plan",
+    "Table",
+    "anti_join",
+    "build",
+    "common",
+    "dedup",
+    "diff",
+    "distinct",
+    "except_",
+    "from_native",
+    "load",
+    "maybe_in",
+    "save",
+    "semi_join",
+    "to_native",
+]

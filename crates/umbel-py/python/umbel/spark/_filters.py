@@ -1,0 +1,229 @@
+"""Filters made and looked up on the executors.
+
+Each task makes a partial filter from Arrow batches. Partial filters travel in pieces and are merged as a tree, a few per task,
+so that neither one core nor the driver merges them all.
+"""
+
+from __future__ import annotations
+
+import operator
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import pyarrow as pa  # type: ignore[import-untyped]
+from pyspark import TaskContext
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+import umbel
+from umbel import Filter
+
+from ._keys import filter_columns, key_hash, fields_of, names_of, quoted
+from ._sample import sample
+
+# Filters that one task merges.
+_FAN_IN = 8
+# Bytes of a filter in one row.
+_PIECE = 4 << 20
+# Bytes that the driver fetches together, so that a driver of 1 GB collects a filter of any size.
+_FETCH = 32 << 20
+# Bytes of all partial filters, which are written to the shuffle; more only if the cluster has more cores.
+_PARTIALS = 32 << 20
+
+_PIECES = "place long, at long, size long, piece binary"
+
+Batches = Iterator[pa.RecordBatch]
+P = TypeVar("P")
+
+
+def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter) -> Column:
+    """A column of booleans: False for rows whose key is certainly not in the filter.
+
+    True is wrong at the filter's false positive rate, and null means that a column of the key is null. The key of several
+    columns is that of `Filter.contains_rows`. The filter is broadcast, and each Python process of an executor holds a copy.
+
+    Raises `TypeError` unless the columns hold strings, binary or integers, `ValueError` for a filter with a secret.
+
+    >>> mail.where(maybe_in(mail, "sender", blocked))  # doctest: +SKIP
+    """
+    names = names_of(column)
+    filter_columns(df, names)
+    shared = df.sparkSession.sparkContext.broadcast(filter)
+    columns = [F.col(quoted(name)) for name in names]
+    if len(names) == 1:
+        found = arrow_function(lambda keys: shared.value.contains_many(keys, threads=1))(columns[0])
+    else:
+        # A struct whose fields have names of ours: those of the table may be there twice in a key.
+        places = [str(place) for place in range(len(names))]
+        row = F.struct(*[column.alias(place) for column, place in zip(columns, places)])
+        found = arrow_function(lambda rows: shared.value.contains_rows(rows, places))(row)
+    # A row with a null is no key.
+    return F.when(~_any_null(columns), found)
+
+
+def _any_null(columns: Sequence[Column]) -> Column:
+    missing = columns[0].isNull()
+    for column in columns[1:]:
+        missing = missing | column.isNull()
+    return missing
+
+
+def arrow_function(answer: Callable[[Any], Any]) -> Callable[[Column], Column]:
+    """A function of an Arrow column that answers with booleans."""
+    if hasattr(F, "arrow_udf"):
+
+        def of_arrow(keys: pa.Array) -> pa.Array:
+            return answer(keys)
+
+        return F.arrow_udf(of_arrow, "boolean")  # type: ignore[no-any-return]
+    return _pandas_function(answer)
+
+
+def _pandas_function(answer: Callable[[Any], Any]) -> Callable[[Column], Column]:
+    """The same in Spark 4.0, which has no functions of Arrow columns."""
+    import pandas as pd  # type: ignore[import-untyped,unused-ignore]
+    from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
+
+    def arrow_of(keys: Any) -> Any:
+        if isinstance(keys, pd.DataFrame):
+            return pa.RecordBatch.from_pandas(keys, preserve_index=False).to_struct_array()
+        return pa.Array.from_pandas(keys)
+
+    def of_pandas(batches: Iterator[Any]) -> Iterator[Any]:
+        for keys in batches:
+            yield pd.Series(answer(arrow_of(keys)).to_numpy(zero_copy_only=False))
+
+    return pandas_udf(of_pandas, "boolean", PandasUDFType.SCALAR_ITER)  # type: ignore[call-overload,no-any-return]
+
+
+def build(
+    df: DataFrame,
+    column: str | Sequence[str],
+    fpp: float | None = None,
+    *,
+    memory: int | str | None = None,
+    keys: float | None = None,
+    kind: str = "blocked",
+    format: str | None = None,
+) -> Filter:
+    """A filter of the keys in a column, or in the rows of several.
+
+    Without `keys`, their number is estimated from a sample, which reads the column once more. `fpp` (0.01), `memory` (bytes of the
+    filter, or text such as ``"64MiB"``) and `kind` are those of `umbel.Bloom`; with `format`, such as ``"spark"``, the filter is
+    another system's, as `umbel.Foreign` makes it. A row with a null is no key.
+
+    The result is on the driver, which needs memory for two copies of it; each core of an executor makes one of the same size.
+
+    Raises `TypeError` unless the columns hold strings, binary or integers, `ValueError` for impossible sizes.
+    """
+    names = names_of(column)
+    filter_columns(df, names)
+    columns = df.select(*[F.col(quoted(name)).alias(str(place)) for place, name in enumerate(names)])
+    if keys is None and (fpp is None or memory is None):
+        keys = max(1, sample(df, key_hash(fields_of(df, names), nulls=False)).planned_keys)
+    if format is None:
+        return union(columns, lambda: umbel.Bloom(keys, fpp, kind=kind, memory=memory))
+    if memory is not None:
+        raise ValueError("memory sizes umbel's own filters; give keys and fpp for another system's")
+    return union(columns, lambda: umbel.Foreign(format, keys, fpp))
+
+
+def union(df: DataFrame, make: Callable[[], Filter], empty: Filter | None = None) -> Filter:
+    """The filter that `make` makes on the executors, with the keys of all rows added to it; `empty` without rows."""
+
+    def add(filter: Filter, batch: pa.RecordBatch) -> None:
+        if batch.num_columns == 1:
+            filter.add_many(batch.column(0), threads=1)
+        else:
+            filter.add_rows(batch, batch.schema.names)
+
+    empty = make() if empty is None else empty
+    whole = gather(df, make, add, operator.ior, empty.nbytes)
+    return empty if whole is None else whole
+
+
+def gather(
+    df: DataFrame,
+    start: Callable[[], P],
+    add: Callable[[P, pa.RecordBatch], None],
+    join: Callable[[P, P], P],
+    nbytes: int,
+) -> P | None:
+    """What `join` makes of the parts that `start` and `add` make of the rows, on the executors; None without rows.
+
+    Parts are pickled, to about `nbytes`. They are joined in any order, `_FAN_IN` per task, as a tree.
+    """
+
+    def partial(batches: Batches) -> Batches:
+        part = None
+        for batch in batches:
+            if part is None:
+                part = start()
+            add(part, batch)
+        if part is not None:
+            yield from _pieces(part)
+
+    def level(batches: Batches) -> Batches:
+        joined = None
+        for part in _whole(batches):
+            joined = part if joined is None else join(joined, part)
+        if joined is not None:
+            yield from _pieces(joined)
+
+    count = max(_cores(df), min(4 * _cores(df), _PARTIALS // max(nbytes, 1)))
+    parts = df.coalesce(count).mapInArrow(partial, _PIECES)
+    while count > 1:
+        count = -(-count // _FAN_IN)
+        groups = parts.withColumn("place", F.expr(f"place div {_FAN_IN}"))
+        parts = to_partitions(groups, count, "place").mapInArrow(level, _PIECES)
+    return next(_whole(_fetched(parts, nbytes)), None)
+
+
+def _cores(df: DataFrame) -> int:
+    """How many tasks run together: cores of the executors there are, or that may be started."""
+    context = df.sparkSession.sparkContext
+    if context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true":
+        return max(context.defaultParallelism, int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200))
+    return context.defaultParallelism
+
+
+def to_partitions(df: DataFrame, count: int, place: str) -> DataFrame:
+    """Rows in the partition that a column numbers; Spark 4.0 only keeps rows of one number together."""
+    if hasattr(df, "repartitionById"):
+        return df.repartitionById(count, F.expr(f"cast(pmod({place}, {count}) as int)"))
+    return df.repartition(count, place)
+
+
+def _pieces(part: Any) -> Batches:
+    context = TaskContext.get()
+    assert context is not None, "parts are made in tasks"
+    data = pickle.dumps(part, protocol=5)
+    for at in range(0, len(data), _PIECE):
+        row = {"place": context.partitionId(), "at": at, "size": len(data), "piece": data[at : at + _PIECE]}
+        yield pa.RecordBatch.from_pylist([row])
+
+
+def _whole(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
+    """Each part, as soon as all its pieces are there, in whatever order they come."""
+    begun: dict[int, tuple[bytearray, list[int]]] = {}
+    for batch in batches:
+        for row in batch.to_pylist():
+            data, missing = begun.setdefault(row["place"], (bytearray(row["size"]), [row["size"]]))
+            data[row["at"] : row["at"] + len(row["piece"])] = row["piece"]
+            missing[0] -= len(row["piece"])
+            if missing[0] == 0:
+                del begun[row["place"]]
+                yield pickle.loads(data)
+    if begun:
+        raise RuntimeError(f"{len(begun)} parts of a filter arrived without all their pieces")
+
+
+def _fetched(parts: DataFrame, nbytes: int) -> Batches:
+    """The pieces, for the driver, about `_FETCH` bytes per job."""
+    turns = -(-nbytes // _FETCH)
+    if turns > 1:
+        turn = parts.withColumn("turn", F.expr(f"at div {_FETCH}"))
+        parts = to_partitions(turn, turns, "turn").drop("turn")
+    for row in parts.toLocalIterator():
+        yield pa.RecordBatch.from_pylist([row.asDict()])

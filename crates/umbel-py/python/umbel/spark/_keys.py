@@ -1,0 +1,143 @@
+"""Keys of rows: which columns have them, and the hash by which tables are pruned.
+
+The set operations see a key as Spark's own 64-bit hash of its columns, computed in the JVM, so that 8 bytes per row reach
+Python. Keys that Spark holds to be equal have equal hashes; keys with equal hashes need not be equal, and cost only a row
+that is not pruned. Filters that are built or looked up by name see the keys themselves, as everywhere in umbel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+#: The column of hashes in all tables of hashes.
+HASH = "umbel_hash"
+
+_INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+# Spark compares values of these types, of one type on both sides, as `xxhash64` hashes them: it takes -0.0 for 0.0, and all
+# NaN for one.
+_PLAIN = (
+    T.BinaryType,
+    T.BooleanType,
+    T.DateType,
+    T.DayTimeIntervalType,
+    T.DecimalType,
+    T.DoubleType,
+    T.FloatType,
+    T.TimestampNTZType,
+    T.TimestampType,
+    T.YearMonthIntervalType,
+)
+_BINARY_ORDER = "UTF8_BINARY"
+
+
+class Unpruned(Exception):
+    """Why tables cannot be pruned, so that Spark has to do all."""
+
+
+def _check(name: str, kind: T.DataType) -> None:
+    if isinstance(kind, T.StringType):
+        if kind.collation != _BINARY_ORDER:
+            raise Unpruned(f"{name} has the collation {kind.collation}: equal texts may differ in their bytes")
+    elif isinstance(kind, T.ArrayType):
+        _check(name, kind.elementType)
+    elif isinstance(kind, T.StructType):
+        for field in kind.fields:
+            _check(f"{name}.{field.name}", field.dataType)
+    elif not isinstance(kind, _INTEGERS + _PLAIN):
+        raise Unpruned(f"{name} is of type {kind.simpleString()}, whose equality is not that of a hash")
+
+
+def hashed_alike(left: Sequence[T.StructField], right: Sequence[T.StructField]) -> None:
+    """Raises `Unpruned` unless Spark compares these columns, pair by pair, as their hashes do."""
+    for a, b in zip(left, right, strict=True):
+        _check(a.name, a.dataType)
+        _check(b.name, b.dataType)
+        both_integers = isinstance(a.dataType, _INTEGERS) and isinstance(b.dataType, _INTEGERS)
+        # A nested type may differ in where nulls are allowed, which no hash depends on.
+        if not both_integers and a.dataType.simpleString() != b.dataType.simpleString():
+            types = f"{a.dataType.simpleString()} and {b.dataType.simpleString()}"
+            raise Unpruned(f"{a.name} is of different types, {types}; cast one side")
+
+
+def key_hash(fields: Sequence[T.StructField], *, nulls: bool) -> Column:
+    """The hash of these columns.
+
+    With `nulls`, nulls are values and equal to each other, as in set operations. Without, the hash of a key with a null is
+    null, as in joins, where such a key equals none.
+    """
+    # Integers of different widths compare as the widest.
+    columns = [
+        F.col(quoted(field.name)).cast("bigint")
+        if isinstance(field.dataType, _INTEGERS)
+        else F.col(quoted(field.name))
+        for field in fields
+    ]
+    value = F.xxhash64(*columns)
+    if nulls:
+        return value
+    return F.when(reduce(Column.__and__, [column.isNotNull() for column in columns]), value)
+
+
+# Their rows depend on the order in which tasks end.
+_UNSTABLE = {"GlobalLimit", "LocalLimit", "Offset", "Sample", "Tail"}
+
+
+def repeatable(df: DataFrame) -> None:
+    """Raises `Unpruned` unless a table has the same rows each time it is computed; what is cached has.
+
+    Pruning reads a table several times. If its rows differed, the filter of one time would drop rows of the next.
+
+    Raises `ValueError` for a stream, which cannot be read twice.
+    """
+    if df.isStreaming:
+        raise ValueError("a stream cannot be read twice; call this on the tables of foreachBatch()")
+    plan = df._jdf.queryExecution().withCachedData()
+    if not plan.deterministic():
+        raise Unpruned("a table is computed with random numbers or the like, which differ each time; persist() it")
+    plans = [plan]
+    while plans:
+        plan = plans.pop()
+        if plan.nodeName() in _UNSTABLE:
+            raise Unpruned(f"a table has a {plan.nodeName()}, whose rows may differ each time; persist() it")
+        children = plan.children()
+        plans += [children.apply(place) for place in range(children.size())]
+
+
+def quoted(name: str) -> str:
+    """The name of a column, so that dots in it do not reach into structs."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def names_of(columns: str | Sequence[str]) -> list[str]:
+    """One or several names as a list.
+
+    Raises `ValueError` when there are none, and `TypeError` for anything but names.
+    """
+    names = [columns] if isinstance(columns, str) else list(columns)
+    if not names:
+        raise ValueError("name the column of the key, or several")
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"a key is named by its columns, found {type(name).__name__}; add it with withColumn()")
+    return names
+
+
+def fields_of(df: DataFrame, names: Sequence[str]) -> list[T.StructField]:
+    """The fields of these columns, as Spark resolves names.
+
+    Raises Spark's `AnalysisException` for a column that is not there or is there twice.
+    """
+    return df.select(*[quoted(name) for name in names]).schema.fields
+
+
+def filter_columns(df: DataFrame, names: Sequence[str]) -> None:
+    """Raises `TypeError` unless these columns hold keys of filters: text, bytes or integers."""
+    for field in fields_of(df, names):
+        if not isinstance(field.dataType, _INTEGERS + (T.StringType, T.BinaryType)):
+            found = field.dataType.simpleString()
+            raise TypeError(f"column {field.name}: keys are strings, binary or integers, found {found}; cast it")

@@ -1,0 +1,103 @@
+"""Rows that no earlier run has seen."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+import umbel
+from umbel import Filter
+
+from ._filters import maybe_in, union
+from ._hadoop import _Place, load, save
+from ._keys import filter_columns, names_of, quoted
+
+
+def dedup(
+    df: DataFrame,
+    column: str | Sequence[str],
+    seen: str,
+    *,
+    keys: float | None = None,
+    fpp: float = 1e-6,
+) -> New:
+    """The rows of `df` whose key is not in the filter at the path `seen`, one for each key.
+
+    Of several rows with one key Spark keeps any, as `DataFrame.dropDuplicates` does. A row whose key has a null is kept. A row
+    is dropped wrongly at the filter's false positive rate. If there is no file at `seen`, the filter is made for `keys`
+    keys, those of all runs to come, at a rate of `fpp`.
+
+    Nothing is recorded before the rows are out: call `New.write`, or deliver `New.rows` and then call `New.commit`. Tasks
+    never change the filter; the driver replaces its file. So a task may fail, be repeated or run twice, and a driver may stop
+    at any moment: rows are then offered again, and never lost.
+
+    Raises `ValueError` if the filter is full, cannot be merged, or has to be made and `keys` is missing; `TypeError` unless
+    the columns hold strings, binary or integers.
+    """
+    names = names_of(column)
+    filter_columns(df, names)
+    if _Place(seen, df.sparkSession).exists():
+        filter: Filter = load(seen, spark=df.sparkSession)
+    elif keys is None:
+        raise ValueError(f"{seen}: there is no filter yet; give keys, the number of keys of all runs to come")
+    else:
+        filter = umbel.Bloom(keys, fpp)
+    receipt = filter.receipt()
+    if receipt.over_filled or receipt.room == 0:
+        raise ValueError(f"{seen}: the filter is full, with about {receipt.keys:,.0f} keys; build a larger one from the rows")
+    # What cannot be merged has to be refused before rows go out.
+    empty = filter.copy()
+    empty.clear()
+    empty | empty
+    fresh = df.where(~F.coalesce(maybe_in(df, names, filter), F.lit(False)))
+    missing = reduce(lambda a, b: a | b, [F.col(quoted(name)).isNull() for name in names])
+    rows = fresh.where(~missing).dropDuplicates(names).unionAll(fresh.where(missing))
+    return New(rows, names, seen, empty)
+
+
+class New:
+    """Rows that no earlier run has seen, and their way into the filter."""
+
+    def __init__(self, rows: DataFrame, names: Sequence[str], seen: str, empty: Filter) -> None:
+        #: The rows. Computing them changes nothing.
+        self.rows = rows
+        self._names = names
+        self._seen = seen
+        self._empty = empty
+
+    def write(self, out: str, format: str = "parquet", **options: str) -> umbel.Receipt:
+        """Writes the rows to the new folder `out`, in a format of Spark, and then records what is there.
+
+        If `out` was written completely by a run that stopped before it recorded it, it is only recorded. So the same call
+        can be repeated until it succeeds.
+
+        Raises `FileExistsError` if `out` exists and is not complete: remove it first.
+        """
+        spark = self.rows.sparkSession
+        if not _Place(out, spark).exists():
+            self.rows.write.format(format).options(**options).save(out)
+        elif not _Place(f"{out}/_SUCCESS", spark).exists():
+            raise FileExistsError(f"{out}: exists, but was not written completely, as _SUCCESS is missing; remove it first")
+        return self.commit(spark.read.format(format).options(**options).schema(self.rows.schema).load(out))
+
+    def commit(self, delivered: DataFrame) -> umbel.Receipt:
+        """Records the keys of rows that were delivered: read them back from where they went.
+
+        Rows that are computed again may differ from those that were delivered, and then rows that went nowhere would be
+        recorded. The file is read again first, so that keys recorded in the meantime stay. Returns the filter's receipt, and
+        warns if it is full now.
+        """
+        filter_columns(delivered, self._names)
+        spark = delivered.sparkSession
+        empty = spark.sparkContext.broadcast(self._empty)
+        new = union(delivered.select(*map(quoted, self._names)), lambda: empty.value.copy(), self._empty)
+        filter = load(self._seen, spark=spark) | new if _Place(self._seen, spark).exists() else new
+        save(filter, self._seen, spark=spark)
+        receipt = filter.receipt()
+        if receipt.over_filled:
+            warnings.warn(f"{self._seen}: the filter is full, with about {receipt.keys:,.0f} keys: more rows than planned are dropped wrongly", stacklevel=2)
+        return receipt

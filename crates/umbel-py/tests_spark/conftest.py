@@ -1,0 +1,43 @@
+"""Spark as a cluster on this machine: two workers, each with an executor that is a JVM of its own."""
+
+import os
+import sys
+
+import pytest
+
+os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", help="500 random cases instead of 60")
+
+
+def session(folder, **options):
+    """A cluster of two workers of one core and 1 GiB each."""
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.driver.memory": "1g",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        # Another scheme than file:, so that Hadoop's own renaming is tested.
+        "spark.hadoop.fs.viewfs.mounttable.test.link./": f"file://{folder}/mounted",
+        **options,
+    }
+    os.makedirs(f"{folder}/mounted", exist_ok=True)
+    builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("umbel")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    spark = session(tmp_path_factory.mktemp("spark"))
+    yield spark
+    spark.stop()
