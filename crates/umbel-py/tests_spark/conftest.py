@@ -9,10 +9,6 @@ os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 
-def pytest_addoption(parser):
-    parser.addoption("--full", action="store_true", help="500 random cases instead of 60")
-
-
 def session(folder, **options):
     """A cluster of two workers of one core and 1 GiB each."""
     from pyspark.sql import SparkSession
@@ -21,7 +17,7 @@ def session(folder, **options):
         "spark.driver.memory": "1g",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
         # Another scheme than file:, so that Hadoop's own renaming is tested.
         "spark.hadoop.fs.viewfs.mounttable.test.link./": f"file://{folder}/mounted",

@@ -31,50 +31,45 @@ TYPES = {
     "array<double>": [[], [0.0], [-0.0], [NAN], [None], [1.5, None], None],
     "struct<x:float,y:string>": [(0.0, None), (-0.0, None), (None, "a"), (NAN, "a"), None],
 }
-# Types on the left and on the right that Spark compares after a cast.
-MIXED = [("int", "bigint"), ("tinyint", "int"), ("bigint", "smallint")]
+# Columns whose types differ between the tables, so that Spark casts before it compares.
+# Their values are those of the third type.
+MIXED = [("int", "bigint", "int"), ("tinyint", "int", "tinyint"), ("bigint", "smallint", "smallint")]
+COLUMNS = [(kind, kind, kind) for kind in TYPES] + MIXED
+SCHEMAS = [
+    ", ".join(f"c{place} {kind}" for place, kind in enumerate(["int", *(column[side] for column in COLUMNS), "int"]))
+    for side in (0, 1)
+]
+KEYS = [f"c{place}" for place in range(len(COLUMNS) + 1)]
+CASES = 500
 
 
-def tables(seed, columns, cases):
-    """Two tables of so many cases, which have a number each: the first column."""
+def tables(seed):
+    """The rows of two tables of `CASES` cases.
+
+    Each case is a pair of small tables: its number, the first column, is part of all keys. Its rows differ in one to three
+    columns; in the others all have the same value.
+    """
     random_ = random.Random(seed)
-    result = []
-    for side in (0, 1):
-        rows = []
-        for case in range(cases):
-            # Some tables are empty, and some have many repeats.
-            for _ in range(random.Random(seed * 1000 + case * 2 + side).choice([0, 1, 5, 20, 40])):
-                values = [random_.choice(TYPES[column if isinstance(column, str) else column[side]]) for column in columns]
-                # Seldom a row that only one side can have.
-                rows.append((case, *values, random_.choice([None, 1, 2, side * 10 + 3])))
-        result.append(rows)
-    return result
-
-
-def frames(spark, columns, rows):
-    frames = []
-    for side in (0, 1):
-        names = [column if isinstance(column, str) else column[side] for column in columns]
-        schema = ", ".join(f"c{place} {name}" for place, name in enumerate(["int", *names, "int"]))
-        frames.append(spark.createDataFrame(rows[side], schema).repartition(3))
-    return frames
+    both = ([], [])
+    for case in range(CASES):
+        # Some tables are empty, and some have many repeats.
+        sizes = [random_.choice([0, 1, 5, 20, 40]) for _ in both]
+        different = random_.sample(range(len(COLUMNS)), random_.choice([1, 1, 2, 3]))
+        # No key of a join without nulls would equal another if a constant were null.
+        constant = [TYPES[kind][0] for _, _, kind in COLUMNS]
+        for side, rows in enumerate(both):
+            for _ in range(sizes[side]):
+                row = list(constant)
+                for place in different:
+                    row[place] = random_.choice(TYPES[COLUMNS[place][2]])
+                # Seldom a value that only one side has.
+                rows.append((case, *row, random_.choice([None, 1, 2, 3, side * 10 + 4])))
+    return both
 
 
 def bag(df):
-    """The rows with how often they occur; as text, so that NaN equals itself and -0.0 does not equal 0.0."""
-    return Counter(map(repr, df.collect()))
-
-
-def zeros(rows):
-    """The same with all zeros alike: of equal rows Spark keeps any."""
-    return Counter({text: 0 for text in ()}) + sum_of((text.replace("-0.0", "0.0"), count) for text, count in rows.items())
-
-
-def sum_of(pairs):
-    total = Counter()
-    for text, count in pairs:
-        total[text] += count
-    return total
+    """The rows with how often they occur, as text: NaN equals itself. Of equal rows Spark keeps any, so zeros are alike."""
+    return Counter(repr(row).replace("-0.0", "0.0") for row in df.collect())
 
 
 OPERATIONS = {
@@ -97,33 +92,128 @@ OPERATIONS = {
     ),
 }
 
-GROUPS = [
-    ["string"], ["binary"], ["bigint"], ["double"], ["float", "boolean"], ["int", "date"], ["tinyint", "smallint"],
-    ["decimal(10,2)", "decimal(38,10)"], ["timestamp", "timestamp_ntz"], ["interval day to second", "string"],
-    ["array<double>"], ["struct<x:float,y:string>"], *[[pair] for pair in MIXED],
-]  # fmt: skip
+@pytest.fixture(scope="module")
+def pair(spark):
+    rows = tables(22)
+    assert sum(map(len, rows)) > 5_000
+    return [spark.createDataFrame(rows[side], SCHEMAS[side], verifySchema=False).repartition(3).cache() for side in (0, 1)]
 
 
-@pytest.fixture
-def cases_per_group(request):
-    cases = 500 if request.config.getoption("--full") else 60
-    return -(-cases // len(GROUPS))
-
-
-@pytest.mark.parametrize("group", range(len(GROUPS)))
-def test_random_tables(spark, group, cases_per_group):
-    """Cases are told apart by their first column, so that many of them are one job."""
-    columns = GROUPS[group]
-    left, right = frames(spark, columns, tables(22 + group, columns, cases_per_group))
-    keys = [f"c{place}" for place in range(len(columns) + 1)]
-    # The three ways of finding candidates, in turn.
-    ways = [{}, {"limit": 0}, {"list": False}]
-    for number, (name, (ours, theirs)) in enumerate(OPERATIONS.items()):
-        way = dict(ways[(group + number) % len(ways)])
-        with pytest.MonkeyPatch.context() as patch:
-            if way.pop("list", True) is False:
-                patch.setattr("umbel.spark._sets._LISTED", -1)
-            pruned = ours(left, right, keys, prune=True, **way)
-        plain = theirs(left, right, keys)
+@pytest.mark.parametrize("way", ["listed", "filtered", "split"])
+def test_random_tables(pair, way, monkeypatch):
+    """All cases by each of the three ways to find candidates; one job per operation."""
+    left, right = pair
+    if way == "filtered":
+        monkeypatch.setattr("umbel.spark._sets._LISTED", -1)
+    how = {"limit": 0} if way == "split" else {}
+    for name, (ours, theirs) in OPERATIONS.items():
+        pruned = ours(left, right, KEYS, prune=True, **how)
+        plain = theirs(left, right, KEYS)
         assert pruned.dtypes == plain.dtypes, name
-        assert zeros(bag(pruned)) == zeros(bag(plain)), (name, columns)
+        found = bag(pruned)
+        assert found == bag(plain), name
+        assert len(found) > 500, name
+
+
+def test_self_join_and_repeated_names(spark):
+    """The same table twice, and rows with two columns of one name."""
+    table = spark.range(100).withColumn("value", F.col("id") % 7)
+    evens = table.where("id % 2 = 0")
+    assert bag(us.semi_join(table, evens, "id", prune=True)) == bag(evens)
+    assert us.anti_join(table, evens, ["id", "value"], prune=True).count() == 50
+    twice = table.toDF("same", "same")
+    assert bag(us.except_(twice, twice.limit(0).cache(), prune=True)) == bag(twice)
+    assert us.common(twice, twice, prune=True).columns == ["same", "same"]
+
+
+def test_columns_are_in_the_order_of_spark(spark):
+    left = spark.range(10).select(F.lit("x").alias("first"), "id")
+    for ours, how in [(us.semi_join, "left_semi"), (us.anti_join, "left_anti")]:
+        pruned = ours(left, spark.range(5), "id", prune=True)
+        plain = left.join(spark.range(5), "id", how)
+        assert pruned.columns == plain.columns
+        assert bag(pruned) == bag(plain)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda spark: spark.range(9).select(F.rand().alias("id")), "a table is computed with random numbers"),
+        (lambda spark: spark.range(9).limit(5), "a table has a GlobalLimit, whose rows may differ each time"),
+        (lambda spark: spark.range(9).select(F.collate(F.col("id").cast("string"), "UTF8_LCASE").alias("id")), "id has the collation UTF8_LCASE"),
+        (lambda spark: spark.range(9).select(F.create_map("id", "id").alias("id")), "type map<bigint,bigint>"),
+    ],
+)
+def test_what_is_left_to_spark(spark, make, reason):
+    table = make(spark)
+    try:
+        plan = us.distinct(table, explain=True)
+    except Exception as error:
+        # Spark itself has no equality of maps.
+        assert "map" in str(error).lower()
+        return
+    assert not plan.prunes
+    assert reason in plan.reason
+    with pytest.raises(ValueError, match="distinct cannot prune"):
+        us.distinct(table, prune=True)
+    assert us.distinct(table).count() <= 9
+
+
+def test_what_is_cached_is_the_same_each_time(spark):
+    table = spark.range(1_000).select((F.rand() * 100).cast("int").alias("id")).cache()
+    assert us.distinct(table, prune=True).count() == table.distinct().count()
+
+
+def test_collations_are_compared_by_spark(spark):
+    texts = spark.createDataFrame([("a",), ("A",), ("b",)], "t string").select(F.collate("t", "UTF8_LCASE").alias("t"))
+    other = spark.createDataFrame([("A",)], "t string").select(F.collate("t", "UTF8_LCASE").alias("t"))
+    assert us.semi_join(texts, other, "t").count() == 2
+
+
+def test_types_that_differ_are_left_to_spark(spark):
+    numbers, texts = spark.range(10), spark.range(5).select(F.col("id").cast("decimal(10,0)").alias("id"))
+    plan = us.semi_join(numbers, texts, "id", explain=True)
+    assert "id is of different types, bigint and decimal(10,0); cast one side" in str(plan)
+    assert us.semi_join(numbers, texts, "id").count() == 5
+
+
+@pytest.fixture(scope="module")
+def large(spark):
+    """Two million rows of which 1 % are common, and as many of which 90 % are."""
+    def rows(first):
+        return spark.range(first, first + 2_000_000, 1, 4).select(F.sha1(F.col("id").cast("string")).alias("key"))
+
+    return rows(0), rows(1_980_000), rows(200_000)
+
+
+def test_the_plan(spark, large):
+    left, few, many = large
+    plan = us.semi_join(left, few, "key", explain=True)
+    assert plan.prunes
+    assert plan.tables[0].common < 0.02
+    assert plan.pruned_bytes < plan.plain_bytes / 10
+    assert abs(plan.tables[0].rows - 2e6) < 1e5
+    plan = us.semi_join(left, many, "key", explain=True)
+    assert not plan.prunes
+    assert 0.87 < plan.tables[0].common < 0.93
+    assert "90% of the rows" in str(plan) or "would pass the filter, which costs more than it saves" in str(plan)
+    plain = us.semi_join(left, many, "key")
+    assert "Python" not in plain._jdf.queryExecution().toString()
+    plan = us.semi_join(left, spark.range(50_000).select(F.sha1(F.col("id").cast("string")).alias("key")), "key", explain=True)
+    assert not plan.prunes
+    assert "small enough for Spark to broadcast" in plan.reason
+
+
+def test_an_executor_is_killed(spark, large):
+    """While the filter is made: tasks are repeated on another, and the rows are the same."""
+    from cluster import executors, kill_one
+
+    left, few, _ = large
+    expected = left.join(few, "key", "left_semi").agg(F.count("*"), F.sum(F.xxhash64("key").cast("decimal(38,0)"))).first()
+    before = set(executors())
+    with kill_one(spark) as killed:
+        pruned = us.semi_join(left, few, "key", prune=True)
+        found = pruned.agg(F.count("*"), F.sum(F.xxhash64("key").cast("decimal(38,0)"))).first()
+    assert killed and killed[0] in before
+    assert found == expected
+    assert found[0] == 20_000

@@ -94,7 +94,7 @@ def _pandas_function(answer: Callable[[Any], Any]) -> Callable[[Column], Column]
         for keys in batches:
             yield pd.Series(answer(arrow_of(keys)).to_numpy(zero_copy_only=False))
 
-    return pandas_udf(of_pandas, "boolean", PandasUDFType.SCALAR_ITER)  # type: ignore[call-overload,no-any-return]
+    return pandas_udf(of_pandas, "boolean", PandasUDFType.SCALAR_ITER)
 
 
 def build(

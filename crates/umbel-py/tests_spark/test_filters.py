@@ -1,0 +1,180 @@
+"""Filters made on executors, their files, and Spark's own filters."""
+
+import os
+import subprocess
+
+import numpy as np
+import pytest
+from pyspark.sql import functions as F
+
+import umbel
+from umbel import spark as us
+from umbel.spark import _filters
+
+
+@pytest.fixture(scope="module")
+def pages(spark):
+    """50,000 rows: 40,000 addresses, 10,000 of them twice, and some nulls."""
+    address = F.concat(F.lit("https://example.org/"), (F.col("id") % 40_000).cast("string"))
+    numbers = spark.range(0, 50_000, 1, 5)
+    return numbers.select(
+        F.when(F.col("id") % 100 != 99, address).alias("url"), (F.col("id") % 40_000).alias("number")
+    ).cache()
+
+
+def test_a_filter_is_the_one_that_python_makes(pages):
+    made = us.build(pages, "url", 0.001, keys=50_000)
+    alone = umbel.Bloom(50_000, 0.001)
+    alone.update(row.url for row in pages.collect() if row.url is not None)
+    assert made == alone
+    assert made.to_bytes() == alone.to_bytes()
+
+
+@pytest.mark.parametrize("column", ["number", ["url", "number"]])
+def test_every_key_is_found(pages, column):
+    made = us.build(pages, column)
+    # Planned from a sample: 40,000 keys, or 39,600 with an address.
+    assert 39_000 < made.receipt().planned_keys < 44_000
+    assert not made.receipt().over_filled
+    answers = pages.select(us.maybe_in(pages, column, made).alias("found"), "url").collect()
+    with_nulls = isinstance(column, list)
+    assert all(row.found is True for row in answers if row.url is not None or not with_nulls)
+    assert all(row.found is None for row in answers if row.url is None and with_nulls)
+
+
+def test_misses_are_as_rare_as_the_receipt_says(spark, pages):
+    made = us.build(pages, "number", 0.01)
+    others = spark.range(10**6, 2 * 10**6)
+    found = others.where(us.maybe_in(others, "id", made)).count()
+    rate = made.receipt().fpp
+    # Seven standard deviations.
+    assert abs(found - 1e6 * rate) < 7 * (1e6 * rate) ** 0.5
+
+
+def test_memory_instead_of_a_rate(pages):
+    made = us.build(pages, "number", memory="64KiB")
+    assert made.nbytes <= 64 << 10
+    assert made.receipt().planned_keys > 39_000
+
+
+def test_a_column_with_one_frequent_key_is_sized(spark):
+    table = spark.range(100_000).select(F.when(F.col("id") < 2_000, F.col("id")).otherwise(7).alias("key"))
+    assert 1_800 < us.build(table, "key").receipt().planned_keys < 2_300
+
+
+def test_no_rows(spark):
+    empty = us.build(spark.range(0), "id")
+    assert len(empty) == 0
+    assert spark.range(10).where(us.maybe_in(spark.range(10), "id", empty)).count() == 0
+
+
+def test_without_functions_of_arrow_columns(spark, pages, monkeypatch):
+    """As in Spark 4.0."""
+    made = us.build(pages, ["url", "number"])
+    monkeypatch.setattr(_filters, "arrow_function", _filters._pandas_function)
+    for column, filter in [("url", us.build(pages, "url")), (["url", "number"], made)]:
+        found = pages.where(us.maybe_in(pages, column, filter)).count()
+        assert found == pages.where("url is not null").count()
+
+
+def test_parts_come_in_many_pieces_and_are_fetched_in_turns(pages, monkeypatch):
+    monkeypatch.setattr(_filters, "_FETCH", 16 << 10)
+    monkeypatch.setattr(_filters, "_FAN_IN", 2)
+    made = us.build(pages, "number", 1e-6, keys=40_000)
+    assert made.nbytes > 5 * (16 << 10)
+    alone = umbel.Bloom(40_000, 1e-6)
+    alone.add_many(np.arange(40_000))
+    assert made == alone
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("rate", "column rate: keys are strings, binary or integers, found double; cast it"),
+        ([], "name the column of the key, or several"),
+    ],
+)
+def test_what_is_no_key(spark, column, message):
+    table = spark.range(3).select("id", F.rand().alias("rate"))
+    with pytest.raises((TypeError, ValueError), match=message):
+        us.build(table, column)
+
+
+def test_a_filter_with_a_secret_is_refused(spark):
+    keyed = umbel.Bloom(10, secret=b"0123456789abcdef")
+    with pytest.raises(Exception, match="cannot be pickled"):
+        us.maybe_in(spark.range(3), "id", keyed)
+
+
+@pytest.mark.parametrize("scheme", ["file://{folder}/", "viewfs://test/", "{folder}/"])
+def test_files(spark, pages, scheme, request):
+    """On a local disk, and through Hadoop's own file systems."""
+    mounted = spark.conf.get("spark.hadoop.fs.viewfs.mounttable.test.link./").removeprefix("file://")
+    path = scheme.format(folder=mounted) + f"new/{request.node.callspec.indices['scheme']}.umbel"
+    with pytest.raises(FileNotFoundError, match=path.removeprefix("file://")):
+        us.load(path)
+    made = us.build(pages, "number")
+    us.save(umbel.Bloom(10), path)
+    us.save(made, path)
+    assert us.load(path) == made
+    local = f"{mounted}/new/{request.node.callspec.indices['scheme']}.umbel"
+    assert umbel.open(local) == made
+    assert [name for name in os.listdir(f"{mounted}/new") if "umbel." in name] == []
+    with open(local, "r+b") as file:
+        file.seek(300)
+        file.write(b"damage")
+    with pytest.raises((ValueError, OSError), match="checksum"):
+        us.load(path)
+
+
+def test_the_command_line_answers_alike(spark, pages, tmp_path):
+    us.save(us.build(pages, "url"), f"{tmp_path}/seen.umbel")
+    lines = "https://example.org/7\nhttps://example.org/none\n"
+    command = [os.environ["UMBEL"], "query", f"{tmp_path}/seen.umbel"]
+    told = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
+    assert told.stdout == "https://example.org/7\n"
+
+
+@pytest.mark.parametrize("version", ["V1", "V2"])
+def test_filters_of_spark(spark, pages, version):
+    """Made by Spark and read by umbel, filled by umbel and read by Spark."""
+    sketch = spark._jvm.org.apache.spark.util.sketch.BloomFilter
+    theirs = sketch.create(getattr(sketch.Version, version), 1_000, 20_000, 7)
+    for number in range(500):
+        theirs.putLong(number)
+    ours = us.from_native(theirs)
+    assert all(number in ours for number in range(500))
+    answers = [number in ours for number in range(500, 3_000)]
+    assert answers == [theirs.mightContainLong(number) for number in range(500, 3_000)]
+    ours.update(range(1_000, 1_300))
+    back = us.to_native(ours)
+    assert all(back.mightContainLong(number) for number in [*range(500), *range(1_000, 1_300)])
+    numbers = spark.range(3_000)
+    found = [row.found for row in numbers.select(us.maybe_in(numbers, "id", ours).alias("found")).collect()]
+    assert found == [back.mightContainLong(number) for number in range(3_000)]
+
+
+def test_a_filter_of_spark_is_built_alike(spark, pages):
+    theirs = us.from_native(pages._jdf.stat().bloomFilter("number", 40_000, 0.01))
+    ours = us.build(pages, "number", 0.01, keys=40_000, format="spark")
+    assert ours.to_bytes() == theirs.to_bytes()
+    with pytest.raises(TypeError, match="expected a filter of the format spark, found blocked"):
+        us.to_native(umbel.Bloom(10))
+
+
+def test_streaming(spark, pages, tmp_path):
+    """Each batch of a stream is a table: a filter screens it."""
+    blocked = umbel.Bloom(1_000, 1e-6)
+    blocked.update(f"https://example.org/{number}" for number in range(100))
+    pages.where("number < 1000").write.parquet(f"{tmp_path}/pages")
+
+    def screen(batch, number):
+        batch.where(us.maybe_in(batch, "url", blocked)).write.mode("append").parquet(f"{tmp_path}/found")
+
+    stream = spark.readStream.schema(pages.schema).option("maxFilesPerTrigger", 2).parquet(f"{tmp_path}/pages")
+    with pytest.raises(ValueError, match="a stream cannot be read twice; call this on the tables of foreachBatch"):
+        us.distinct(stream)
+    query = stream.writeStream.foreachBatch(screen).option("checkpointLocation", f"{tmp_path}/state")
+    query.trigger(availableNow=True).start().awaitTermination()
+    found = spark.read.parquet(f"{tmp_path}/found").select("number").distinct().collect()
+    assert sorted(row.number for row in found) == [number for number in range(100) if number % 100 != 99]

@@ -1,0 +1,123 @@
+"""An incremental crawl: rows are offered until they are recorded, and never lost."""
+
+import warnings
+
+import pytest
+from pyspark.sql import functions as F
+
+import umbel
+from umbel import spark as us
+from umbel.spark import _seen
+
+
+def day(spark, first, last):
+    numbers = spark.range(first, last, 1, 3)
+    return numbers.unionAll(numbers).select(F.concat(F.lit("page "), F.col("id")).alias("url"), F.col("id"))
+
+
+def numbers(df):
+    return sorted(row.id for row in df.select("id").collect())
+
+
+def test_each_key_once(spark, tmp_path):
+    seen = f"{tmp_path}/seen.umbel"
+    with pytest.raises(ValueError, match="there is no filter yet; give keys"):
+        us.dedup(day(spark, 0, 10), "url", seen)
+    us.dedup(day(spark, 0, 100), "url", seen, keys=10_000).write(f"{tmp_path}/monday")
+    receipt = us.dedup(day(spark, 50, 200), "url", seen).write(f"{tmp_path}/tuesday")
+    assert round(receipt.keys) in range(198, 203)
+    assert numbers(spark.read.parquet(f"{tmp_path}/monday")) == list(range(100))
+    assert numbers(spark.read.parquet(f"{tmp_path}/tuesday")) == list(range(100, 200))
+    assert all(f"page {number}" in umbel.open(seen) for number in range(200))
+
+
+def test_rows_without_a_key_are_kept(spark, tmp_path):
+    table = spark.createDataFrame([(None, 1), (None, 2), ("a", 3), ("a", 4)], "url string, id int")
+    new = us.dedup(table, "url", f"{tmp_path}/seen.umbel", keys=10)
+    assert [row.url for row in new.rows.collect()].count(None) == 2
+    assert new.rows.count() == 3
+
+
+def test_a_run_that_stops_before_it_records(spark, tmp_path, monkeypatch):
+    seen, out = f"{tmp_path}/seen.umbel", f"{tmp_path}/out"
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_seen, "save", stop)
+        with pytest.raises(KeyboardInterrupt):
+            us.dedup(day(spark, 0, 50), "url", seen, keys=1_000).write(out)
+    # Nothing is recorded: another folder gets the rows again.
+    assert us.dedup(day(spark, 0, 50), "url", seen, keys=1_000).rows.count() == 50
+    # And the same one is recorded as it is, although there are more rows now.
+    us.dedup(day(spark, 0, 80), "url", seen, keys=1_000).write(out)
+    assert numbers(spark.read.parquet(out)) == list(range(50))
+    assert numbers(us.dedup(day(spark, 0, 80), "url", seen).rows) == list(range(50, 80))
+
+
+def test_a_run_that_stops_while_it_writes(spark, tmp_path):
+    (tmp_path / "out").mkdir()
+    new = us.dedup(day(spark, 0, 50), "url", f"{tmp_path}/seen.umbel", keys=1_000)
+    with pytest.raises(FileExistsError, match="_SUCCESS is missing; remove it first"):
+        new.write(f"{tmp_path}/out")
+    assert not (tmp_path / "seen.umbel").exists()
+
+
+def test_tasks_that_fail_and_are_repeated(spark, tmp_path):
+    """Each first attempt of a task fails after it has looked up its rows."""
+    from pyspark import TaskContext
+
+    def fail_once(batches):
+        for batch in batches:
+            yield batch
+        if TaskContext.get().attemptNumber() == 0:
+            raise RuntimeError("the first attempt fails")
+
+    seen = f"{tmp_path}/seen.umbel"
+    table = day(spark, 0, 300)
+    us.dedup(table.mapInArrow(fail_once, table.schema), "url", seen, keys=1_000).write(f"{tmp_path}/out")
+    assert numbers(spark.read.parquet(f"{tmp_path}/out")) == list(range(300))
+    assert us.dedup(table, "url", seen).rows.count() == 0
+
+
+def test_keys_that_are_recorded_in_the_meantime_stay(spark, tmp_path):
+    seen = f"{tmp_path}/seen.umbel"
+    one = us.dedup(day(spark, 0, 50), "url", seen, keys=1_000)
+    two = us.dedup(day(spark, 50, 90), "url", seen, keys=1_000)
+    one.write(f"{tmp_path}/one")
+    two.write(f"{tmp_path}/two")
+    assert us.dedup(day(spark, 0, 90), "url", seen).rows.count() == 0
+
+
+def test_only_what_was_delivered_is_recorded(spark, tmp_path):
+    """Rows that are other ones each time: computing them again must not record what went nowhere."""
+    seen = f"{tmp_path}/seen.umbel"
+    random = spark.range(200).select((F.rand() * 1e15).cast("bigint").alias("id"))
+    us.dedup(random, "id", seen, keys=10_000).write(f"{tmp_path}/out")
+    filter, delivered = umbel.open(seen), numbers(spark.read.parquet(f"{tmp_path}/out"))
+    assert all(number in filter for number in delivered)
+    expected = umbel.Bloom(10_000, 1e-6)
+    expected.update(delivered)
+    assert filter == expected
+
+
+def test_a_full_filter_is_told_and_then_refused(spark, tmp_path):
+    seen = f"{tmp_path}/seen.umbel"
+    new = us.dedup(day(spark, 0, 300), "url", seen, keys=100)
+    with pytest.warns(UserWarning, match="the filter is full"):
+        new.write(f"{tmp_path}/out")
+    with pytest.raises(ValueError, match="the filter is full, with about"):
+        us.dedup(day(spark, 0, 10), "url", seen)
+
+
+def test_a_filter_that_cannot_be_merged_is_refused_before_rows_go_out(spark, tmp_path):
+    umbel.Bloomier(["a", "b"]).save(f"{tmp_path}/seen.umbel")
+    with pytest.raises((ValueError, TypeError)):
+        us.dedup(day(spark, 0, 10), "url", f"{tmp_path}/seen.umbel")
+
+
+def test_nothing_is_told_without_need(spark, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        us.dedup(day(spark, 0, 10), "url", f"{tmp_path}/seen.umbel", keys=100).write(f"{tmp_path}/out")
