@@ -10,6 +10,7 @@ mod dist;
 mod library;
 mod portable;
 mod redis;
+mod spark;
 mod test;
 mod wheel;
 

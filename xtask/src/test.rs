@@ -1,11 +1,12 @@
 //! `cargo x test`: the libraries, the engine, the command line, the Rust code in the pages, and the golden files read by a
 //! Python script. `cargo x test python`: the Python package. `cargo x test redis`: the module for Redis and Valkey, with the servers that it needs.
+//! `cargo x test spark`: the Python package on Spark.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::{redis, wheel};
+use crate::{redis, spark, wheel};
 use xtask::python::READER;
 use xtask::run::{self, cargo, target};
 
@@ -34,12 +35,15 @@ enum Door {
     Python,
     /// The module, in Redis 7.0, Redis 8.2 and Valkey 8.1, and the filter in front of PostgreSQL.
     Redis,
+    /// The Python package on Spark, with two workers on this machine. Needs Java 17 or later.
+    Spark,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match arguments.door {
         Some(Door::Python) => wheel::run(arguments.full, arguments.python.as_deref()),
         Some(Door::Redis) => redis::run(arguments.full),
+        Some(Door::Spark) => spark::run(),
         None => libraries(arguments),
     }
 }

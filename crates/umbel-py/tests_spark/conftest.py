@@ -6,7 +6,8 @@ import sys
 import pytest
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+# Not PYSPARK_PYTHON: a test sets another Python for the executors by spark.pyspark.python.
+os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 
 def session(folder, **options):
@@ -15,12 +16,14 @@ def session(folder, **options):
 
     settings = {
         "spark.driver.memory": "1g",
+        "spark.pyspark.python": sys.executable,
+        "spark.pyspark.driver.python": sys.executable,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
         # Another scheme than file:, so that Hadoop's own renaming is tested.
-        "spark.hadoop.fs.viewfs.mounttable.test.link./": f"file://{folder}/mounted",
+        "spark.hadoop.fs.viewfs.mounttable.test.link./data": f"file://{folder}/mounted",
         **options,
     }
     os.makedirs(f"{folder}/mounted", exist_ok=True)

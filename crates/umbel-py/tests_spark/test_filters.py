@@ -106,10 +106,10 @@ def test_a_filter_with_a_secret_is_refused(spark):
         us.maybe_in(spark.range(3), "id", keyed)
 
 
-@pytest.mark.parametrize("scheme", ["file://{folder}/", "viewfs://test/", "{folder}/"])
+@pytest.mark.parametrize("scheme", ["file://{folder}/", "viewfs://test/data/", "{folder}/"])
 def test_files(spark, pages, scheme, request):
     """On a local disk, and through Hadoop's own file systems."""
-    mounted = spark.conf.get("spark.hadoop.fs.viewfs.mounttable.test.link./").removeprefix("file://")
+    mounted = spark.conf.get("spark.hadoop.fs.viewfs.mounttable.test.link./data").removeprefix("file://")
     path = scheme.format(folder=mounted) + f"new/{request.node.callspec.indices['scheme']}.umbel"
     with pytest.raises(FileNotFoundError, match=path.removeprefix("file://")):
         us.load(path)

@@ -83,18 +83,19 @@ def arrow_function(answer: Callable[[Any], Any]) -> Callable[[Column], Column]:
 def _pandas_function(answer: Callable[[Any], Any]) -> Callable[[Column], Column]:
     """The same in Spark 4.0, which has no functions of Arrow columns."""
     import pandas as pd  # type: ignore[import-untyped,unused-ignore]
-    from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
+    from pyspark.sql.pandas.functions import pandas_udf
 
     def arrow_of(keys: Any) -> Any:
         if isinstance(keys, pd.DataFrame):
             return pa.RecordBatch.from_pandas(keys, preserve_index=False).to_struct_array()
         return pa.Array.from_pandas(keys)
 
-    def of_pandas(batches: Iterator[Any]) -> Iterator[Any]:
-        for keys in batches:
-            yield pd.Series(answer(arrow_of(keys)).to_numpy(zero_copy_only=False))
+    def of_pandas(keys: Any) -> Any:
+        return pd.Series(answer(arrow_of(keys)).to_numpy(zero_copy_only=False))
 
-    return pandas_udf(of_pandas, "boolean", PandasUDFType.SCALAR_ITER)
+    # Spark reads the kind of function from these.
+    of_pandas.__annotations__ = {"keys": pd.Series, "return": pd.Series}
+    return pandas_udf(of_pandas, "boolean")  # type: ignore[call-overload,no-any-return]
 
 
 def build(

@@ -62,11 +62,12 @@ class _Job:
         """Of tables whose keys are the columns `on`, or with None the whole rows, by the places of their columns."""
         self.operation = operation
         self.nulls = on is None
+        self.named = [table.schema.fields if on is None else fields_of(table, on) for table in tables]
+        self.fields = self.named
         if on is None:
+            # Names may be there twice; places are not.
             tables = [table.toDF(*map(str, range(len(table.columns)))) for table in tables]
             self.fields = [table.schema.fields for table in tables]
-        else:
-            self.fields = [fields_of(table, on) for table in tables]
         self.tables = tables
         self.limit = options.get("limit", LIMIT)
         self.forced = options.get("prune")
@@ -84,7 +85,7 @@ class _Job:
         if self.forced is False:
             return Plan(self.operation, False, "prune=False was given")
         try:
-            hashed_alike(self.fields[0], self.fields[-1])
+            hashed_alike(self.named[0], self.named[-1])
             for table in self.tables:
                 repeatable(table)
         except Unpruned as reason:
