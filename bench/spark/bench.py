@@ -7,7 +7,8 @@ join     semi_join of two tables of keys of 40 bytes, 1 % common, next to Spark'
 killed   the same with an executor killed midway: the rows must be the same
 common   90 % common: what the planner does
 build    a filter of keys of 40 bytes, with a driver of 1 GB, next to `umbel build` on one core
-Bytes of shuffle come from the stages of the REST interface. Each figure is a JSON object.
+Bytes of shuffle come from the stages of the REST interface. `processor` is the processor time of all processes together, in
+seconds, which other work on the machine changes less than the time. Each figure is a JSON object.
 """
 
 import argparse
@@ -84,26 +85,34 @@ def plain(spark, left, right, runtime_filters):
         spark.conf.unset("spark.sql.optimizer.runtime.bloomFilter.enabled")
 
 
-def executors():
-    """The process ids of executors that this program's JVM started."""
-    children = {}
+def processes():
+    """This process and its descendants: of each its command and its seconds of processor time."""
+    children, told = {}, {}
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            except OSError:
-                continue
-            children.setdefault(parent, []).append(int(entry.name))
-    found, todo = [], [os.getpid()]
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            command = (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        children.setdefault(int(fields[1]), []).append(int(entry.name))
+        told[int(entry.name)] = command, sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    found, todo = {}, [os.getpid()]
     while todo:
         process = todo.pop()
         todo += children.get(process, [])
-        try:
-            if b"CoarseGrainedExecutorBackend" in Path(f"/proc/{process}/cmdline").read_bytes():
-                found.append(process)
-        except OSError:
-            continue
+        found[process] = told.get(process, (b"", 0.0))
     return found
+
+
+def executors():
+    """The process ids of executors that this program's JVM started."""
+    return [process for process, (command, _) in processes().items() if b"CoarseGrainedExecutorBackend" in command]
+
+
+def processor():
+    return sum(seconds for _, seconds in processes().values())
 
 
 def main():
@@ -130,10 +139,10 @@ def main():
     shuffled = Shuffled(spark)
 
     def measure(what, work, **more):
-        before, start = shuffled.bytes(), time.perf_counter()
+        before, used, start = shuffled.bytes(), processor(), time.perf_counter()
         answer = work()
-        seconds = time.perf_counter() - start
-        report(what=what, rows=rows, seconds=round(seconds, 2), shuffled=shuffled.bytes() - before, answer=str(answer), **more)
+        figures = {"seconds": round(time.perf_counter() - start, 2), "processor": round(processor() - used, 2)}
+        report(what=what, rows=rows, **figures, shuffled=shuffled.bytes() - before, answer=str(answer), **more)
         return answer
 
     try:
@@ -150,6 +159,7 @@ def main():
                 "spark": lambda: plain(spark, left, right, False),
                 "spark with runtime filters": lambda: plain(spark, left, right, True),
                 "umbel": lambda: total(us.semi_join(left, right, "key")),
+                "umbel, split by hash range": lambda: total(us.semi_join(left, right, "key", limit=0)),
             }
             for number in range(given.rounds):
                 order = list(ways)[number % len(ways) :] + list(ways)[: number % len(ways)]
@@ -178,10 +188,10 @@ def main():
                 measure("umbel, 90 % common, forced", lambda: total(us.semi_join(left, right, "key", prune=True)), round=number)
         if "build" in wanted:
             count = round(given.build_rows)
-            start = time.perf_counter()
+            used, start = processor(), time.perf_counter()
             filter = us.build(keys(spark, 0, count), "key", 0.01, keys=count)
-            seconds = time.perf_counter() - start
-            report(what="build", rows=count, seconds=round(seconds, 2), ns_per_row=round(seconds / count * 1e9, 1), receipt=str(filter.receipt()))
+            figures = {"seconds": round(time.perf_counter() - start, 2), "processor": round(processor() - used, 2)}
+            report(what="build", rows=count, **figures, receipt=str(filter.receipt()))
             few = min(count, 10_000_000)
             lines, target = f"{folder}/lines", f"{folder}/filter.umbel"
             with open(lines, "w") as file:
@@ -189,10 +199,10 @@ def main():
                     file.write(row[0] + "\n")
             command = ["taskset", "-c", "0", given.umbel, "build", "--threads", "1", "--keys", str(few), "--force", "-o", target, lines]
             for number in range(given.rounds):
-                start = time.perf_counter()
+                used, start = processor(), time.perf_counter()
                 subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-                seconds = time.perf_counter() - start
-                report(what="umbel build, one core", rows=few, seconds=round(seconds, 2), ns_per_row=round(seconds / few * 1e9, 1))
+                figures = {"seconds": round(time.perf_counter() - start, 2), "processor": round(processor() - used, 2)}
+                report(what="umbel build, one core", rows=few, **figures)
     finally:
         spark.stop()
         shutil.rmtree(folder)

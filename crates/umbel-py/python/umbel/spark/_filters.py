@@ -176,8 +176,7 @@ def gather(
     parts = df.coalesce(count).mapInArrow(partial, _PIECES)
     while count > 1:
         count = -(-count // _FAN_IN)
-        groups = parts.withColumn("place", F.expr(f"place div {_FAN_IN}"))
-        parts = to_partitions(groups, count, "place").mapInArrow(level, _PIECES)
+        parts = to_partitions(parts, count, F.expr(f"place div {_FAN_IN}")).mapInArrow(level, _PIECES)
     return next(_whole(_fetched(parts, nbytes)), None)
 
 
@@ -189,11 +188,10 @@ def _cores(df: DataFrame) -> int:
     return context.defaultParallelism
 
 
-def to_partitions(df: DataFrame, count: int, place: str) -> DataFrame:
-    """Rows in the partition that a column numbers; Spark 4.0 only keeps rows of one number together."""
-    if hasattr(df, "repartitionById"):
-        return df.repartitionById(count, F.expr(f"cast(pmod({place}, {count}) as int)"))
-    return df.repartition(count, place)
+def to_partitions(df: DataFrame, count: int, place: Column) -> DataFrame:
+    """Rows in the partition that `place` numbers, modulo `count`; Spark 4.0 only keeps rows of one number together."""
+    number = F.pmod(place, F.lit(count)).cast("int")
+    return df.repartitionById(count, number) if hasattr(df, "repartitionById") else df.repartition(count, number)
 
 
 def _pieces(part: Any) -> Batches:
@@ -224,7 +222,6 @@ def _fetched(parts: DataFrame, nbytes: int) -> Batches:
     """The pieces, for the driver, about `_FETCH` bytes per job."""
     turns = -(-nbytes // _FETCH)
     if turns > 1:
-        turn = parts.withColumn("turn", F.expr(f"at div {_FETCH}"))
-        parts = to_partitions(turn, turns, "turn").drop("turn")
+        parts = to_partitions(parts, turns, F.expr(f"at div {_FETCH}"))
     for row in parts.toLocalIterator():
         yield pa.RecordBatch.from_pylist([row.asDict()])

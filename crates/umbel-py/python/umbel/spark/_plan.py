@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 
 import umbel
 
-# Processor time per row, in nanoseconds, and per byte of shuffle: bench/record/2026-11-23-spark.md.
-READ = 200
-HASHED = 350
+# Processor time in nanoseconds, of Spark 4.3 on an AMD EPYC: per row that is read and looked up in a table of hashes, per hash
+# that goes to Python, and per row and byte of a shuffle with a sort-merge join behind it; bench/record/2026-11-23-spark.md.
+READ = 400
+HASHED = 400
 EXCHANGED = 1_500
 PER_BYTE = 10
+# Seconds that the jobs of a filter need whatever the size of the tables: code is compiled, and Python started.
+START = 5.0
 # Bytes of a part of a filter that is split, so that each core can hold one.
 PART = 32 << 20
-# What starting the jobs takes: tables that Spark settles in less are not worth it.
-SECONDS_AT_LEAST = 2.0
 # The rate of filters that prune: a hundredth of what could be dropped is not.
 FPP = 0.01
 
@@ -107,7 +108,7 @@ def decide(operation: str, tables: Sequence[Table], keys: int, limit: int, broad
     work = WORK[operation]
     filter_bytes = filter_size(keys)
     parts = 1 if filter_bytes <= limit else -(-filter_bytes // PART)
-    plain_seconds = pruned_seconds = 0.0
+    plain_seconds, pruned_seconds = 0.0, START
     plain_bytes, pruned_bytes = 0, (filter_bytes if parts == 1 else 0)
     for place, table in enumerate(tables):
         passing = min(1.0, table.common + FPP)
@@ -127,7 +128,7 @@ def decide(operation: str, tables: Sequence[Table], keys: int, limit: int, broad
     right = tables[-1]
     if len(tables) > 1 and right.rows * right.row_bytes <= broadcast:
         return replace(plan, reason="the right table is small enough for Spark to broadcast it")
-    if plain_seconds < SECONDS_AT_LEAST:
+    if plain_seconds < START:
         return replace(plan, reason="the tables are small")
     if pruned_seconds >= plain_seconds:
         passing = sum(table.rows * table.common for table in tables) / max(1, sum(table.rows for table in tables))

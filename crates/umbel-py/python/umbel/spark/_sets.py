@@ -200,16 +200,15 @@ def _passing(few: DataFrame, many: DataFrame, keys: int) -> DataFrame:
 
 def _passing_in_parts(few: DataFrame, many: DataFrame, keys: int, parts: int) -> DataFrame:
     """The same, by a filter in so many parts: each is made and looked up in one partition, and goes nowhere."""
-    part = F.pmod(F.col(HASH), F.lit(parts)).cast("int").alias("part")
-    sided = [table.select(HASH, part, F.lit(side).alias("side")) for side, table in enumerate((few, many))]
-    together = to_partitions(sided[0].unionAll(sided[1]), parts, "part").sortWithinPartitions("side")
+    sided = [table.select(HASH, F.lit(side).alias("side")) for side, table in enumerate((few, many))]
+    together = to_partitions(sided[0].unionAll(sided[1]), parts, F.col(HASH)).sortWithinPartitions("side")
     # Hashes spread evenly: six standard deviations more than a part's share.
     planned = math.ceil(keys / parts + 6 * (keys / parts) ** 0.5) + 1
 
     def look_up(batches: Batches) -> Batches:
         filter = umbel.Bloom(planned, FPP)
         for batch in batches:
-            hashes, side = batch.column(0), batch.column(2)
+            hashes, side = batch.column(0), batch.column(1)
             filter.add_many(hashes.filter(pc.equal(side, 0)), threads=1)
             others = hashes.filter(pc.equal(side, 1))
             found = others.filter(filter.contains_many(others, threads=1))
