@@ -6,7 +6,7 @@ import sys
 import pytest
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-# Not PYSPARK_PYTHON: a test sets another Python for the executors by spark.pyspark.python.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 
@@ -16,8 +16,6 @@ def session(folder, **options):
 
     settings = {
         "spark.driver.memory": "1g",
-        "spark.pyspark.python": sys.executable,
-        "spark.pyspark.driver.python": sys.executable,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",

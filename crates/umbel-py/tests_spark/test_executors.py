@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 # What executors need; PySpark itself comes with Spark.
-PACKAGES = ["umbel", "numpy", "pandas", "pyarrow", "python-dateutil", "pytz", "six", "tzdata"]
+PACKAGES = ["umbel", "numpy", "pandas", "pyarrow", "python-dateutil", "pytz", "tzdata"]
 
 
 @pytest.fixture(scope="module")
@@ -59,18 +59,24 @@ spark.stop()
 """
 
 
-def run(tmp_path, options, more=""):
+def run(tmp_path, python, options, more=""):
     script = SCRIPT.format(tests=os.path.dirname(__file__), folder=str(tmp_path), options=options, more=more)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYSPARK_PYTHON": python},
+    )
     assert done.stdout == "reached\n", done.stdout + done.stderr[-5_000:]
 
 
 def test_archives(archive, tmp_path):
-    options = {"spark.archives": f"{archive}#environment", "spark.pyspark.python": "./environment/bin/python"}
-    run(tmp_path, options)
+    run(tmp_path, "./environment/bin/python", {"spark.archives": f"{archive}#environment"})
 
 
 def test_artifacts(archive, tmp_path):
     more = f"spark.addArtifacts('{archive}#environment', archive=True)"
-    run(tmp_path, {"spark.sql.execution.pyspark.python": "environment/bin/python"}, more)
+    # What is started without the artifact would have no umbel.
+    run(tmp_path, "/usr/bin/false", {"spark.sql.execution.pyspark.python": "environment/bin/python"}, more)
 
