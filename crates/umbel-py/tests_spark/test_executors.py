@@ -26,8 +26,8 @@ def archive(tmp_path_factory):
                 target = site / file
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(source, target)
-    packed = folder / "umbel.tar"
-    command = [sys.executable, "-m", "venv_pack", "--prefix", folder / "env", "--output", packed]
+    packed = folder / "umbel.tar.gz"
+    command = [sys.executable, "-m", "venv_pack", "--prefix", folder / "env", "--output", packed, "--compress-level", "1"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     shutil.rmtree(folder / "env")
     return packed

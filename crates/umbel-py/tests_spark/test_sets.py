@@ -140,7 +140,10 @@ def test_columns_are_in_the_order_of_spark(spark):
     [
         (lambda spark: spark.range(9).select(F.rand().alias("id")), "a table is computed with random numbers"),
         (lambda spark: spark.range(9).limit(5), "a table has a GlobalLimit, whose rows may differ each time"),
-        (lambda spark: spark.range(9).select(F.collate(F.col("id").cast("string"), "UTF8_LCASE").alias("id")), "id has the collation UTF8_LCASE"),
+        (
+            lambda spark: spark.range(9).select(F.collate(F.col("id").cast("string"), "UTF8_LCASE").alias("id")),
+            "id has the collation UTF8_LCASE",
+        ),
     ],
 )
 def test_what_is_left_to_spark(spark, make, reason):

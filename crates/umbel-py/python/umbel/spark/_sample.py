@@ -4,7 +4,8 @@ The sample is the rows whose hashes are the smallest. As hashes are spread evenl
 is in the sample, and two samples hold the same share of the keys that both tables have. Spark gathers them in one pass
 over the columns of the key, without a shuffle.
 
-Bar-Yossef, Jayram, Kumar, Sivakumar, Trevisan, 2002, "Counting distinct elements in a data stream", <https://doi.org/10.1007/3-540-45726-7_1>.
+Bar-Yossef, Jayram, Kumar, Sivakumar, Trevisan, 2002, "Counting distinct elements in a data stream",
+<https://doi.org/10.1007/3-540-45726-7_1>.
 """
 
 from __future__ import annotations

@@ -99,5 +99,6 @@ class New:
         save(filter, self._seen, spark=spark)
         receipt = filter.receipt()
         if receipt.over_filled:
-            warnings.warn(f"{self._seen}: the filter is full, with about {receipt.keys:,.0f} keys: more rows than planned are dropped wrongly", stacklevel=2)
+            full = f"the filter is full, with about {receipt.keys:,.0f} keys: more rows than planned are dropped wrongly"
+            warnings.warn(f"{self._seen}: {full}", stacklevel=2)
         return receipt
