@@ -4,7 +4,7 @@
 
 use arrow_array::array::{Array, BooleanArray};
 use arrow_array::ffi::to_ffi;
-use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyCapsule, PyDict, PyList};
@@ -44,6 +44,21 @@ pub(crate) fn library(value: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(module.to_str()?.split('.').next().unwrap_or_default().to_owned())
 }
 
+/// Answers as Arrow has them, 8 in a byte.
+fn packed(answers: &[bool]) -> BooleanBuffer {
+    /// Brings bit 8i of a product's factor to bit 56 + i.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let byte = |eight: &[bool; 8]| {
+        (u64::from_le_bytes(eight.map(u8::from)).wrapping_mul(GATHER) >> 56) as u8
+    };
+    let (eights, rest) = answers.as_chunks::<8>();
+    let mut bytes: Vec<u8> = eights.iter().map(byte).collect();
+    let mut last = [false; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    bytes.push(byte(&last));
+    BooleanBuffer::new(Buffer::from_vec(bytes), 0, answers.len())
+}
+
 /// A column of answers to `keys`, which has `length` of them: `fill` gives each its answer, without the GIL. Where `valid` is
 /// false the key is null, and in Arrow its answer too; elsewhere it is false.
 pub(crate) fn column<'py>(
@@ -59,7 +74,7 @@ pub(crate) fn column<'py>(
             let bits = py.detach(|| {
                 let mut answers = vec![false; length];
                 fill(&mut answers)?;
-                Ok::<_, Told>(BooleanBuffer::from(answers))
+                Ok::<_, Told>(packed(&answers))
             })?;
             let nulls = valid.map(NullBuffer::from);
             let mask = Bound::new(py, Mask(BooleanArray::new(bits, nulls)))?;

@@ -242,3 +242,11 @@ def test_threads_set_the_same_bits(kind):
         one.add_many(keys, threads=1)
         many.add_many(keys, threads=3)
         assert one == many and one
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 63, 64, 1000])
+def test_answers_of_any_length(length):
+    evens = umbel.Bloom(1000, 1e-9)
+    evens.update(range(0, length, 2))
+    answers = evens.contains_many(pa.array(range(length), pa.int64()))
+    assert answers.to_pylist() == [i % 2 == 0 for i in range(length)]
