@@ -3,6 +3,7 @@
 
 use std::env::consts::EXE_SUFFIX;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
@@ -55,21 +56,15 @@ pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
             let mut bench = PYTHON.command()?;
             bench.arg(root().join("bench/python").join(script)).args(options);
             if script == "bench.py" {
-                let rust = root().join("bench/python/rust/Cargo.toml");
-                let build = ["build", "--release", "--quiet", "--locked", "--manifest-path"];
-                run(cargo(&build).arg(rust))?;
-                bench.arg("--rust").arg(root().join("bench/target/release/bench-python-rust"));
+                let built = build("bench/python/rust")?;
+                bench.arg("--rust").arg(built.join(format!("bench-python-rust{EXE_SUFFIX}")));
             }
             run(&mut bench)
         }
         Some((first, options)) if first == "--redis" => {
             let module = ["build", "--profile", "dist", "--quiet", "--locked", "--package"];
             run(cargo(&module).arg("umbel-redis"))?;
-            let folder = target().join("bench-redis");
-            let manifest = root().join("bench/redis/Cargo.toml");
-            let load = ["build", "--release", "--quiet", "--locked", "--manifest-path"];
-            run(cargo(&load).arg(manifest).env("CARGO_TARGET_DIR", &folder))?;
-            let built = folder.join("release");
+            let built = build("bench/redis")?;
             let mut bench = servers::python("dist")?;
             bench.env("UMBEL_LOAD", built.join(format!("redis-load{EXE_SUFFIX}")));
             bench.env("UMBEL_LIMIT", built.join(servers::library("redis_limit")));
@@ -79,6 +74,15 @@ pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
         Some((first, options)) if first == "--foreign" => program("bench/foreign", options),
         _ => program("bench/filters/run", &arguments.options),
     }
+}
+
+/// Builds what is in a folder, and returns where it is then.
+fn build(folder: &str) -> Result<PathBuf> {
+    let to = target().join(folder.replace('/', "-"));
+    let build = ["build", "--release", "--quiet", "--locked", "--manifest-path"];
+    let manifest = root().join(folder).join("Cargo.toml");
+    run(cargo(&build).arg(manifest).env("CARGO_TARGET_DIR", &to))?;
+    Ok(to.join("release"))
 }
 
 /// Builds and runs the program of a folder.

@@ -21,7 +21,8 @@ fn in_parts<F: Send, E: Send>(
     insert: impl Fn(&mut F, usize, usize) -> Result<(), E> + Sync,
     mut merge: impl FnMut(&mut F, &F),
 ) -> Result<(), E> {
-    let most = keys as u64 * COPIED_PER_KEY / bytes;
+    // A filter of no keys may have no bytes.
+    let most = keys as u64 * COPIED_PER_KEY / bytes.max(1);
     let wanted = (threads.get() as u64 - 1).min(most);
     // Without the memory for more, those that are there do the work.
     let mut copies: Vec<F> = (0..wanted).map_while(|_| empty(filter)).collect();
