@@ -104,7 +104,7 @@ def test_random_tables(pair, way, monkeypatch):
     """All cases by each of the three ways to find candidates; one job per operation."""
     left, right = pair
     if way == "filtered":
-        monkeypatch.setattr("umbel.spark._sets._LISTED", -1)
+        monkeypatch.setattr("umbel.spark._job._LISTED", -1)
     how = {"limit": 0} if way == "split" else {}
     for name, (ours, theirs) in OPERATIONS.items():
         pruned = ours(left, right, KEYS, prune=True, **how)
@@ -124,6 +124,15 @@ def test_self_join_and_repeated_names(spark):
     twice = table.toDF("same", "same")
     assert bag(us.except_(twice, twice.limit(0).cache(), prune=True)) == bag(twice)
     assert us.common(twice, twice, prune=True).columns == ["same", "same"]
+
+
+@pytest.mark.parametrize("few", [0, 1])
+def test_either_table_may_be_smaller(spark, few):
+    """With the filter of the right table, the left one's keys that pass are settled before they are listed."""
+    small, large = spark.range(90, 110), spark.range(100).union(spark.range(50))
+    left, right = (small, large) if few == 0 else (large, small)
+    for name, (ours, theirs) in OPERATIONS.items():
+        assert bag(ours(left, right, "id", prune=True)) == bag(theirs(left, right, "id")), name
 
 
 def test_columns_are_in_the_order_of_spark(spark):
@@ -192,13 +201,27 @@ def test_the_plan(spark, large):
     assert abs(plan.tables[0].rows - 3e6) < 2e5
     plan = us.semi_join(left, many, "key", explain=True)
     assert not plan.prunes
-    assert 0.87 < plan.tables[0].common < 0.93
+    # The first rows of each partition are among those in common.
+    assert plan.tables[0].common > 0.9
     assert "of the rows would pass the filter, which costs more than it saves" in str(plan)
     plain = us.semi_join(left, many, "key")
     assert "Python" not in plain._jdf.queryExecution().toString()
     plan = us.semi_join(left, spark.range(50_000).select(F.sha1(F.col("id").cast("string")).alias("key")), "key", explain=True)
     assert not plan.prunes
     assert "small enough for Spark to broadcast" in plan.reason
+
+
+def test_first_rows_that_are_unlike_the_others(spark, large):
+    """The plan expects few candidates; there are many, and tasks stop before the driver has them all."""
+    left, _, _ = large
+    id = F.col("id").cast("string")
+    rows = spark.range(0, 3_000_000, 1, 4).select(F.sha1(F.when(F.col("id") % 750_000 > 60_000, id).otherwise("no")).alias("key"), "id")
+    assert us.semi_join(left, rows, "key", explain=True).listed
+    for how in ({}, {"prune": True}):
+        found = us.semi_join(left, rows, "key", **how)
+        pruned = "Python" in found._jdf.queryExecution().toString()
+        assert pruned == ("prune" in how)
+        assert found.count() == 4 * (750_000 - 60_001)
 
 
 def test_an_executor_is_killed(spark, large):

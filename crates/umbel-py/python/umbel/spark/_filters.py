@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
 from typing import Any, TypeVar
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -27,7 +28,7 @@ _FAN_IN = 8
 # Bytes of a filter in one row.
 _PIECE = 4 << 20
 # Bytes that the driver fetches together, so that a driver of 1 GB collects a filter of any size.
-_FETCH = 32 << 20
+_FETCH = 64 << 20
 # Bytes of all partial filters, which are written to the shuffle; more only if the cluster has more cores.
 _PARTIALS = 32 << 20
 
@@ -153,7 +154,8 @@ def gather(
 ) -> P | None:
     """What `join` makes of the parts that `start` and `add` make of the rows, on the executors; None without rows.
 
-    Parts are pickled, to about `nbytes`. They are joined in any order, `_FAN_IN` per task, as a tree.
+    Parts are pickled, to about `nbytes`. They are joined in any order, `_FAN_IN` per task, as a tree; a few small ones by the
+    driver.
     """
 
     def partial(batches: Batches) -> Batches:
@@ -174,6 +176,10 @@ def gather(
 
     count = max(_cores(df), min(4 * _cores(df), _PARTIALS // max(nbytes, 1)))
     parts = df.coalesce(count).mapInArrow(partial, _PIECES)
+    if count <= _FAN_IN and count * nbytes <= _FETCH:
+        # As little work for the driver as for a task, and no shuffle.
+        whole = list(_whole(parts.toArrow().to_batches()))
+        return reduce(join, whole) if whole else None
     while count > 1:
         count = -(-count // _FAN_IN)
         parts = to_partitions(parts, count, F.expr(f"place div {_FAN_IN}")).mapInArrow(level, _PIECES)

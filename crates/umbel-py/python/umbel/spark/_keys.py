@@ -64,6 +64,11 @@ def hashed_alike(left: Sequence[T.StructField], right: Sequence[T.StructField]) 
             raise Unpruned(f"{a.name} is of different types, {types}; cast one side")
 
 
+def through_arrow(fields: Sequence[T.StructField]) -> bool:
+    """Whether Spark sends these columns to Python, and takes them back."""
+    return not any(isinstance(field.dataType, T.YearMonthIntervalType) for field in fields)
+
+
 def key_hash(fields: Sequence[T.StructField], *, nulls: bool) -> Column:
     """The hash of these columns.
 

@@ -1,4 +1,4 @@
-"""Whether a filter pays: what Spark alone and pruning would each cost, by a sample of the keys."""
+"""Whether a filter pays: what Spark alone and pruning would each cost."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ from dataclasses import dataclass, replace
 
 import umbel
 
-# Processor time in nanoseconds, of Spark 4.3 on an AMD EPYC: per row that is read and looked up in a table of hashes, per hash
-# that goes to Python, and per row and byte of a shuffle with a sort-merge join behind it; bench/record/2026-11-23-spark.md.
-READ = 400
-HASHED = 400
-EXCHANGED = 1_500
-PER_BYTE = 10
-# Seconds that the jobs of a filter need whatever the size of the tables: code is compiled, and Python started.
-START = 5.0
+# Processor time in nanoseconds, of Spark 4.3 on an AMD EPYC, for rows with a key of 40 bytes; bench/record/2026-11-23-spark.md.
+# Per row that is read from Parquet.
+READ = 180
+# Per row whose hash goes to Python and into a filter or through one, and per byte of a key that goes with it.
+HASHED = 150
+SENT_BYTE = 3.5
+# Per row that is looked up in a list.
+LISTED = 160
+# Per row and per byte of a shuffle with a sort-merge join behind it.
+EXCHANGED = 870
+EXCHANGED_BYTE = 5
+# Seconds that the jobs of a filter need whatever the size of the tables: plans are made, code is compiled.
+START = 2.0
 # Bytes of a part of a filter that is split, so that each core can hold one.
 PART = 32 << 20
-# The rate of filters that prune: a hundredth of what could be dropped is not.
-FPP = 0.01
+# The rate of filters that prune. At 1 % the list of candidates takes longer to make and to broadcast than a smaller filter saves.
+FPP = 0.002
 
 
 @dataclass(frozen=True)
@@ -27,22 +32,35 @@ class Work:
 
     #: How often Spark alone sends the rows of each table through a shuffle.
     plain: tuple[float, ...]
-    #: How often the rows that pass the filter go through a shuffle, and the others.
+    #: With a list, how often it looks each table up, and sends the rows that are in it, or the others, through a shuffle.
+    looked: tuple[float, ...]
+    listed: tuple[float, ...]
+    unlisted: tuple[float, ...]
+    #: With a second filter instead of the list, the same.
+    hashed: tuple[float, ...]
     passing: tuple[float, ...]
     others: tuple[float, ...]
-    #: How often hashes go to Python, and how often rows are read besides.
-    hashed: tuple[float, ...]
-    read: tuple[float, ...]
 
 
 WORK = {
-    "semi_join": Work(plain=(1, 1), passing=(1, 1), others=(0, 0), hashed=(1, 1), read=(1, 1)),
-    "anti_join": Work(plain=(1, 1), passing=(1, 1), others=(0, 0), hashed=(1, 1), read=(2, 1)),
-    "common": Work(plain=(1, 1), passing=(1, 1), others=(0, 0), hashed=(1, 1), read=(1, 1)),
+    "semi_join": Work(
+        plain=(1, 1), looked=(1, 0), listed=(0, 0), unlisted=(0, 0), hashed=(1, 1), passing=(1, 1), others=(0, 0)
+    ),
+    "anti_join": Work(
+        plain=(1, 1), looked=(1, 0), listed=(0, 0), unlisted=(0, 0), hashed=(2, 1), passing=(1, 1), others=(0, 0)
+    ),
+    "common": Work(
+        plain=(1, 1), looked=(1, 0), listed=(1, 0), unlisted=(0, 0), hashed=(1, 1), passing=(1, 1), others=(0, 0)
+    ),
     # The rows that are left become distinct in a shuffle of their own.
-    "except_": Work(plain=(2, 1), passing=(2, 1), others=(1, 0), hashed=(1, 1), read=(2, 1)),
-    "diff": Work(plain=(3, 3), passing=(3, 3), others=(1, 1), hashed=(1, 1), read=(3, 3)),
-    "distinct": Work(plain=(1,), passing=(1,), others=(0,), hashed=(3,), read=(0,)),
+    "except_": Work(
+        plain=(2, 1), looked=(1, 0), listed=(0, 0), unlisted=(1, 0), hashed=(2, 1), passing=(2, 1), others=(1, 0)
+    ),
+    "diff": Work(
+        plain=(3, 3), looked=(2, 1), listed=(0, 0), unlisted=(1, 1), hashed=(3, 3), passing=(3, 3), others=(1, 1)
+    ),
+    # Never listed. The filter is made in one pass.
+    "distinct": Work(plain=(1,), looked=(0,), listed=(0,), unlisted=(0,), hashed=(2,), passing=(1,), others=(0,)),
 }
 
 
@@ -51,10 +69,11 @@ class Table:
     """What the planner knows of a table."""
 
     rows: int
-    keys: int
-    #: The share of rows whose key the other table has, or other rows of it.
+    #: About the share of rows whose key the other table has, or other rows of it; of two tables the least that their first
+    #: rows allow.
     common: float
-    #: Bytes of a row in a shuffle.
+    #: Bytes of a key, and of a row in a shuffle.
+    key_bytes: int
     row_bytes: int
 
 
@@ -74,6 +93,8 @@ class Plan:
     filter_bytes: int = 0
     #: How many parts it has, by hash range; 1 for a filter that is broadcast.
     parts: int = 1
+    #: Whether the keys that pass are few enough to be broadcast as a list, so that no row needs a shuffle to find its like.
+    listed: bool = False
     #: Bytes that Spark alone would write to the shuffle, before compression.
     plain_bytes: int = 0
     #: Bytes with pruning.
@@ -85,55 +106,87 @@ class Plan:
     def __str__(self) -> str:
         what = "a filter prunes before the shuffle" if self.prunes else "plain Spark, without a filter"
         lines = [f"{self.operation}: {what}, because {self.reason}"]
-        for name, table in zip(("left", "right") if len(self.tables) > 1 else ("table",), self.tables):
-            lines.append(
-                f"  {name:<8} about {table.rows:,} rows, {table.keys:,} keys, {table.common:.1%} of rows shared"
-                if len(self.tables) > 1
-                else f"  {name:<8} about {table.rows:,} rows, {table.keys:,} keys, {table.common:.1%} of rows repeated"
-            )
+        names, shared = (("left", "right"), "shared") if len(self.tables) > 1 else (("table",), "repeated")
+        for name, table in zip(names, self.tables):
+            lines.append(f"  {name:<8} about {table.rows:,} rows, {table.common:.1%} of them {shared}")
         if self.tables:
             where = "broadcast" if self.parts == 1 else f"in {self.parts} parts by hash range"
-            lines.append(f"  filter   {self.filter_bytes:,} bytes, {where}")
+            then = ", then a list of the keys that pass" if self.listed else ""
+            lines.append(f"  filter   {self.filter_bytes:,} bytes, {where}{then}")
             lines.append(f"  shuffle  {self.plain_bytes:,} bytes with Spark alone, {self.pruned_bytes:,} pruned")
             lines.append(f"  time     {self.plain_seconds:.1f} s of processor with Spark alone, {self.pruned_seconds:.1f} s pruned")
         return "\n".join(lines)
 
 
-def decide(operation: str, tables: Sequence[Table], keys: int, limit: int, broadcast: int) -> Plan:
-    """What to do with these tables, where the filter is for so many `keys`.
+@dataclass(frozen=True)
+class Limits:
+    """Sizes in bytes."""
 
-    A filter above `limit` bytes is split by hash range, for which all hashes go through a shuffle. Spark broadcasts a right
-    table of up to `broadcast` bytes.
-    """
+    #: Of a filter that is broadcast. A larger one is split by hash range, for which all hashes go through a shuffle.
+    filter: int
+    #: Of a list of candidates.
+    candidates: int
+    #: Of a right table that Spark broadcasts.
+    table: int
+
+
+def decide(operation: str, tables: Sequence[Table], few: int, keys: int, limits: Limits) -> Plan:
+    """What to do with these tables. The filter is for so many `keys`, of the table at the place `few`."""
     work = WORK[operation]
     filter_bytes = filter_size(keys)
-    parts = 1 if filter_bytes <= limit else -(-filter_bytes // PART)
+    parts = 1 if filter_bytes <= limits.filter else max(2, -(-filter_bytes // PART))
+    many = tables[len(tables) - 1 - few]
+    candidates = many.rows * passing(many) * (many.key_bytes + 8)
+    listed = len(tables) > 1 and parts == 1 and candidates <= limits.candidates
     plain_seconds, pruned_seconds = 0.0, START
-    plain_bytes, pruned_bytes = 0, (filter_bytes if parts == 1 else 0)
+    plain_bytes, pruned_bytes = 0, filter_bytes if parts == 1 else 0
     for place, table in enumerate(tables):
-        passing = min(1.0, table.common + FPP)
-        kept = passing * work.passing[place] + (1 - passing) * work.others[place]
-        plain_bytes += round(table.rows * table.row_bytes * work.plain[place])
+        share = passing(table)
+        plain = work.plain[place]
+        # Each table is read, and its hashes go through Python, for the filter and its answers.
+        nanoseconds = float(READ + HASHED)
+        if listed:
+            looks = work.looked[place] + (place == 1 == few)
+            kept = share * work.listed[place] + (1 - share) * work.unlisted[place]
+            nanoseconds += looks * (READ + LISTED) + (SENT_BYTE * table.key_bytes if place != few else 0)
+        else:
+            kept = share * work.passing[place] + (1 - share) * work.others[place]
+            nanoseconds += work.hashed[place] * (READ + HASHED)
+        exchanged = EXCHANGED + EXCHANGED_BYTE * table.row_bytes
+        plain_bytes += round(table.rows * table.row_bytes * plain)
         pruned_bytes += round(table.rows * table.row_bytes * kept)
-        plain_seconds += table.rows * EXCHANGED * 1e-9 * work.plain[place]
-        pruned_seconds += table.rows * 1e-9 * (HASHED * work.hashed[place] + READ * work.read[place] + EXCHANGED * kept)
+        plain_seconds += table.rows * 1e-9 * plain * (READ + exchanged)
+        pruned_seconds += table.rows * 1e-9 * (nanoseconds + kept * exchanged)
         if parts > 1:
             pruned_bytes += 8 * table.rows
             pruned_seconds += table.rows * EXCHANGED * 1e-9
-    plain_seconds += plain_bytes * PER_BYTE * 1e-9
-    pruned_seconds += pruned_bytes * PER_BYTE * 1e-9
     plan = Plan(
-        operation, False, "", tuple(tables), filter_bytes, parts, plain_bytes, pruned_bytes, plain_seconds, pruned_seconds
+        operation,
+        False,
+        "",
+        tuple(tables),
+        filter_bytes,
+        parts,
+        listed,
+        plain_bytes,
+        pruned_bytes,
+        plain_seconds,
+        pruned_seconds,
     )
     right = tables[-1]
-    if len(tables) > 1 and right.rows * right.row_bytes <= broadcast:
+    if len(tables) > 1 and right.rows * right.row_bytes <= limits.table:
         return replace(plan, reason="the right table is small enough for Spark to broadcast it")
-    if plain_seconds < START:
+    if plain_seconds < 2 * START:
         return replace(plan, reason="the tables are small")
     if pruned_seconds >= plain_seconds:
-        passing = sum(table.rows * table.common for table in tables) / max(1, sum(table.rows for table in tables))
-        return replace(plan, reason=f"{passing:.0%} of the rows would pass the filter, which costs more than it saves")
+        share = sum(table.rows * table.common for table in tables) / max(1, sum(table.rows for table in tables))
+        return replace(plan, reason=f"{share:.0%} of the rows would pass the filter, which costs more than it saves")
     return replace(plan, prunes=True, reason=f"it saves {1 - pruned_seconds / plain_seconds:.0%} of the time")
+
+
+def passing(table: Table) -> float:
+    """The share of rows that pass a filter."""
+    return min(1.0, table.common + FPP)
 
 
 def filter_size(keys: int) -> int:

@@ -1,8 +1,7 @@
-"""What is known of a table before work on it begins: a sample of its keys.
+"""What is known of a table before work on it begins: its first rows, or a sample of its keys.
 
-The sample is the rows whose hashes are the smallest. As hashes are spread evenly, the largest of them tells which share of all keys
-is in the sample, and two samples hold the same share of the keys that both tables have. Spark gathers them in one pass
-over the columns of the key, without a shuffle.
+The sample of keys is the rows whose hashes are the smallest. As hashes are spread evenly, the largest of them tells which share
+of all keys is in the sample. Spark gathers them in one pass over the columns of the key, without a shuffle.
 
 Bar-Yossef, Jayram, Kumar, Sivakumar, Trevisan, 2002, "Counting distinct elements in a data stream",
 <https://doi.org/10.1007/3-540-45726-7_1>.
@@ -12,9 +11,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -62,15 +63,6 @@ class Sample:
         """The share of rows whose key other rows have, too."""
         return float(self.counts[self.counts > 1].sum() / max(1, self.counts.sum()))
 
-    def shared_with(self, other: Sample) -> tuple[float, int]:
-        """The share of rows whose key the other table has, and at most how many such keys there are."""
-        share = min(self.share, other.share)
-        inside = self.hashes < _LOWEST + share * 2.0**64
-        found = inside & np.isin(self.hashes, other.hashes)
-        # Three standard errors of a Poisson number, and as much for none found.
-        most = found.sum() if share == 1.0 else (found.sum() + 3 * (found.sum() + 1) ** 0.5) / share
-        return float(self.counts[found].sum() / max(1, self.counts[inside].sum())), round(most)
-
 
 def sample(df: DataFrame, key_hash: Column, key_bytes: Column | None = None) -> Sample:
     """The sample of a table: one pass over the columns of its key. Rows with a null hash are not in it."""
@@ -89,3 +81,28 @@ def sample(df: DataFrame, key_hash: Column, key_bytes: Column | None = None) -> 
         return Sample(hashes, counts, 1.0, mean)
     # Not all rows of the last hash need be in the sample: it ends before.
     return Sample(hashes[:-1], counts[:-1], (float(hashes[-1]) - _LOWEST) / 2.0**64, mean)
+
+
+def heads(df: DataFrame, rows: int) -> DataFrame:
+    """The first rows of each partition, up to so many. The others are not read.
+
+    Spark has this only as the inner half of a limit, one over each partition before the one over all. Where it cannot be had,
+    it is the limit: rows of the first partitions.
+    """
+    limited = df.limit(rows)
+    jvm: Any = df.sparkSession._jvm
+    try:
+        inner = limited._jdf.queryExecution().analyzed().child()
+        taken = jvm.org.apache.spark.sql.classic.Dataset.ofRows(df.sparkSession._jsparkSession, inner)
+    except (Py4JError, TypeError):
+        return limited
+    return DataFrame(taken, df.sparkSession)
+
+
+def partitions(df: DataFrame) -> int:
+    """How many partitions a table has; for one that is shuffled, how many at most."""
+    plan = df._jdf.queryExecution().executedPlan()
+    if plan.nodeName() == "AdaptiveSparkPlan":
+        # To know them, Spark would shuffle.
+        return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+    return max(1, int(plan.execute().getNumPartitions()))

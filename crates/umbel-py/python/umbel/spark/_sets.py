@@ -1,253 +1,25 @@
 """Exact set operations on tables.
 
 Each prunes with a filter before the shuffle and lets Spark settle what is left, so the result is that of the Spark operation
-whose name its documentation gives: the same rows, nulls and repeats. Pruning finds the *candidates* first, the hashes of
-keys that both tables may have, in one pass over each table:
-
-1. the hashes of the table with fewer keys fill a filter;
-2. the hashes of the other table that pass it are the candidates; with 1 % of the keys common, that is one hash in fifty.
-
-Rows whose hash is no candidate are certainly in one table only. Filters too large to be broadcast are split by hash range: the
-hashes of both tables, but not their rows, are sent to where the part for them is made.
+whose name its documentation gives: the same rows, nulls and repeats.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Literal, TypedDict, Unpack, overload
+from typing import Literal, Unpack, overload
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 import umbel
 
-from ._filters import Batches, arrow_function, gather, to_partitions, union
-from ._keys import HASH, Unpruned, fields_of, hashed_alike, key_hash, names_of, quoted, repeatable
-from ._plan import FPP, PART, Plan, Table, decide, filter_size
-from ._sample import Sample, sample
-
-#: Bytes of a filter that is broadcast. Each Python process of an executor holds a copy.
-LIMIT = 512 << 20
-# Candidates that are listed, 8 bytes each, rather than put into a filter: Spark looks rows up in a list without Python.
-_LISTED = 1_000_000
-_CANDIDATE = "umbel_candidate"
-
-
-class Options(TypedDict, total=False):
-    """What all operations take.
-
-    `prune` makes a filter (True) or leaves all to Spark (False) whatever the plan says. `limit` is the size in bytes up to
-    which a filter is broadcast, 512 MiB unless given; each Python process of an executor holds a copy.
-    """
-
-    prune: bool | None
-    limit: int
-
-
-class _Job:
-    """One operation on one or two tables."""
-
-    def __init__(
-        self,
-        operation: str,
-        tables: Sequence[DataFrame],
-        options: Options,
-        on: Sequence[str] | None = None,
-    ) -> None:
-        """Of tables whose keys are the columns `on`, or with None the whole rows, by the places of their columns."""
-        self.operation = operation
-        self.nulls = on is None
-        self.named = [table.schema.fields if on is None else fields_of(table, on) for table in tables]
-        self.fields = self.named
-        if on is None:
-            # Names may be there twice; places are not.
-            tables = [table.toDF(*map(str, range(len(table.columns)))) for table in tables]
-            self.fields = [table.schema.fields for table in tables]
-        self.tables = tables
-        self.limit = options.get("limit", LIMIT)
-        self.forced = options.get("prune")
-        self.samples: list[Sample] = []
-        self.plan = self._plan()
-
-    def hash(self, place: int) -> Column:
-        return key_hash(self.fields[place], nulls=self.nulls)
-
-    def hashes(self, place: int) -> DataFrame:
-        keys = self.tables[place].select(self.hash(place).alias(HASH))
-        return keys if self.nulls else keys.where(F.col(HASH).isNotNull())
-
-    def _plan(self) -> Plan:
-        if self.forced is False:
-            return Plan(self.operation, False, "prune=False was given")
-        try:
-            hashed_alike(self.named[0], self.named[-1])
-            for table in self.tables:
-                repeatable(table)
-        except Unpruned as reason:
-            if self.forced:
-                raise ValueError(f"{self.operation} cannot prune: {reason}") from None
-            return Plan(self.operation, False, str(reason))
-        self.samples = [
-            sample(table, self.hash(place), _bytes_of(self.fields[place]))
-            for place, table in enumerate(self.tables)
-        ]
-        plan = self._decide()
-        if self.forced and not plan.prunes:
-            return replace(plan, prunes=True, reason=f"prune=True was given, although {plan.reason}")
-        return plan
-
-    def _decide(self) -> Plan:
-        if len(self.samples) == 1:
-            (only,) = self.samples
-            shares = [only.repeated]
-        else:
-            left, right = self.samples
-            shares = [left.shared_with(right)[0], right.shared_with(left)[0]]
-        tables = [
-            Table(each.rows, each.keys, share, round(each.key_bytes) + _other_bytes(self.sent(place), self.fields[place]))
-            for place, (each, share) in enumerate(zip(self.samples, shares))
-        ]
-        keys = max(1, min(each.planned_keys for each in self.samples))
-        return decide(self.operation, tables, keys, self.limit, self._broadcast_threshold())
-
-    def sent(self, place: int) -> T.StructType:
-        """The columns that Spark alone sends through the shuffle: of the right table of a join only its key."""
-        return self.tables[place].schema if place == 0 or self.nulls else T.StructType(list(self.fields[place]))
-
-    def _broadcast_threshold(self) -> int:
-        conf = self.tables[0].sparkSession._jsparkSession.sessionState().conf()
-        return int(conf.autoBroadcastJoinThreshold())
-
-    def split(self) -> list[tuple[DataFrame, DataFrame]]:
-        """Of each table the rows that may be in both, and the others, which certainly are not."""
-        both = self.candidates()
-        return [
-            (both.passing(table, self.hash(place)), both.others(table, self.hash(place)))
-            for place, table in enumerate(self.tables)
-        ]
-
-    def candidates(self) -> Candidates:
-        """The hashes that both tables may have."""
-        keys = [max(1, each.planned_keys) for each in self.samples]
-        few, many = (0, 1) if keys[0] < keys[1] else (1, 0)
-        size = filter_size(keys[few])
-        if size <= self.limit:
-            both = _passing(self.hashes(few), self.hashes(many), keys[few])
-        else:
-            both = _passing_in_parts(self.hashes(few), self.hashes(many), keys[few], -(-size // PART))
-        most = self.samples[many].shared_with(self.samples[few])[1] + round(1.5 * FPP * keys[many]) + 1000
-        if most <= _LISTED:
-            listed = both.distinct().toArrow().rename_columns([_CANDIDATE])
-            return Listed(F.broadcast(self.tables[0].sparkSession.createDataFrame(listed)))
-        return Filtered(union(both, lambda: umbel.Bloom(most, FPP)), self.tables[0])
-
-
-class Candidates:
-    """Splits tables into rows that may be in both and rows that certainly are not."""
-
-    def passing(self, df: DataFrame, key: Column) -> DataFrame:
-        raise NotImplementedError
-
-    def others(self, df: DataFrame, key: Column) -> DataFrame:
-        """Also rows whose key is null."""
-        raise NotImplementedError
-
-
-class Listed(Candidates):
-    """Few candidates, which Spark looks up in a hash table."""
-
-    def __init__(self, hashes: DataFrame) -> None:
-        self.list = hashes
-
-    def passing(self, df: DataFrame, key: Column) -> DataFrame:
-        return df.join(self.list, key == F.col(_CANDIDATE), "left_semi")
-
-    def others(self, df: DataFrame, key: Column) -> DataFrame:
-        return df.join(self.list, key == F.col(_CANDIDATE), "left_anti")
-
-
-class Filtered(Candidates):
-    """Many candidates, in a filter."""
-
-    def __init__(self, filter: umbel.Filter, df: DataFrame) -> None:
-        shared = df.sparkSession.sparkContext.broadcast(filter)
-        self.maybe = arrow_function(lambda keys: shared.value.contains_many(keys, threads=1))
-
-    def passing(self, df: DataFrame, key: Column) -> DataFrame:
-        return df.where(self.maybe(key))
-
-    def others(self, df: DataFrame, key: Column) -> DataFrame:
-        return df.where(key.isNull() | ~self.maybe(key))
-
-
-def _passing(few: DataFrame, many: DataFrame, keys: int) -> DataFrame:
-    """The hashes of `many` that may be among `few`, by a filter that is broadcast."""
-    shared = few.sparkSession.sparkContext.broadcast(union(few, lambda: umbel.Bloom(keys, FPP)))
-
-    def look_up(batches: Batches) -> Batches:
-        for batch in batches:
-            found = batch.filter(shared.value.contains_many(batch.column(0), threads=1))
-            if found.num_rows:
-                yield found
-
-    return many.mapInArrow(look_up, f"{HASH} long")
-
-
-def _passing_in_parts(few: DataFrame, many: DataFrame, keys: int, parts: int) -> DataFrame:
-    """The same, by a filter in so many parts: each is made and looked up in one partition, and goes nowhere."""
-    sided = [table.select(HASH, F.lit(side).alias("side")) for side, table in enumerate((few, many))]
-    together = to_partitions(sided[0].unionAll(sided[1]), parts, F.col(HASH)).sortWithinPartitions("side")
-    # Hashes spread evenly: six standard deviations more than a part's share.
-    planned = math.ceil(keys / parts + 6 * (keys / parts) ** 0.5) + 1
-
-    def look_up(batches: Batches) -> Batches:
-        filter = umbel.Bloom(planned, FPP)
-        for batch in batches:
-            hashes, side = batch.column(0), batch.column(1)
-            filter.add_many(hashes.filter(pc.equal(side, 0)), threads=1)
-            others = hashes.filter(pc.equal(side, 1))
-            found = others.filter(filter.contains_many(others, threads=1))
-            if len(found):
-                yield pa.RecordBatch.from_arrays([found], names=[HASH])
-
-    return together.mapInArrow(look_up, f"{HASH} long")
-
-
-def _bytes_of(fields: Sequence[T.StructField]) -> Column:
-    """The bytes of a key's columns."""
-    size = F.lit(0)
-    for field in fields:
-        if isinstance(field.dataType, (T.StringType, T.BinaryType)):
-            size = size + F.coalesce(F.octet_length(quoted(field.name)), F.lit(0))
-        else:
-            size = size + F.lit(_default_bytes(field.dataType))
-    return size
-
-
-def _other_bytes(schema: T.StructType, key: Sequence[T.StructField]) -> int:
-    """About the bytes of the other columns, by their types, and what a row has besides."""
-    names = {field.name for field in key}
-    return 16 + sum(_default_bytes(field.dataType) for field in schema.fields if field.name not in names)
-
-
-def _default_bytes(kind: T.DataType) -> int:
-    """What Spark's own planner assumes."""
-    if isinstance(kind, (T.ByteType, T.BooleanType)):
-        return 1
-    if isinstance(kind, (T.IntegerType, T.FloatType, T.DateType)):
-        return 4
-    if isinstance(kind, T.BinaryType):
-        return 100
-    if isinstance(kind, T.StringType):
-        return 20
-    if isinstance(kind, T.StructType):
-        return sum(_default_bytes(field.dataType) for field in kind.fields)
-    return 8
+from ._filters import gather
+from ._job import Candidates, Filtered, Job, Options
+from ._keys import names_of
+from ._plan import FPP, Plan, filter_size
 
 
 @overload
@@ -264,17 +36,18 @@ def semi_join(
     """The rows of `left` whose key is in `right`: ``left.join(right, on, "left_semi")``.
 
     All rows with such a key, with repeats; a key with a null equals none. `on` names the columns of the key, in both tables.
-    With `explain`, nothing but the samples is read, and the plan is returned.
+    With `explain`, the plan is returned; for it, the keys of the smaller table are read, and the first rows of the other.
     """
     names = names_of(on)
     plain = left.join(right, names, "left_semi")
-    job = _Job("semi_join", (left, right), options, names)
+    job = Job("semi_join", (left, right), options, names)
     if explain:
         return job.plan
-    if not job.plan.prunes:
+    if (both := job.candidates()) is None:
         return plain
-    (passing, _), (keys, _) = job.split()
-    return passing.join(keys, names, "left_semi")
+    if both.exact:
+        return _by_names(both.passing(0), right, names)
+    return both.passing(0).join(both.passing(1), names, "left_semi")
 
 
 @overload
@@ -295,15 +68,18 @@ def anti_join(
     """
     names = names_of(on)
     plain = left.join(right, names, "left_anti")
-    job = _Job("anti_join", (left, right), options, names)
+    job = Job("anti_join", (left, right), options, names)
     if explain:
         return job.plan
-    if not job.plan.prunes:
+    if (both := job.candidates()) is None:
         return plain
-    (passing, others), (keys, _) = job.split()
-    # Joined with no rows, which Spark's optimizer removes: a join by names changes the order of the columns.
-    others = others.join(right.where(F.lit(False)), names, "left_anti")
-    return others.unionAll(passing.join(keys, names, "left_anti"))
+    others = _by_names(both.others(0), right, names)
+    return others if both.exact else others.unionAll(both.passing(0).join(both.passing(1), names, "left_anti"))
+
+
+def _by_names(left: DataFrame, right: DataFrame, names: list[str]) -> DataFrame:
+    """The same rows with their columns in the order of a join by names: one with no rows, which Spark's optimizer removes."""
+    return left.join(right.where(F.lit(False)), names, "left_anti")
 
 
 @overload
@@ -320,13 +96,18 @@ def common(
     Columns are compared by their places, and nulls are equal to each other. `explain` as in `semi_join`.
     """
     plain = left.intersect(right)
-    job = _Job("common", (left, right), options)
+    job = Job("common", (left, right), options)
     if explain:
         return job.plan
-    if not job.plan.prunes:
+    if (both := job.candidates()) is None:
         return plain
-    (ours, _), (theirs, _) = job.split()
-    return ours.intersect(theirs).toDF(*plain.columns)
+    ours = both.passing(0)
+    return (ours.subtract(_nothing(job, 1)) if both.exact else ours.intersect(both.passing(1))).toDF(*plain.columns)
+
+
+def _nothing(job: Job, place: int) -> DataFrame:
+    """No rows of a table. What it is subtracted from becomes distinct, and of types that both can have."""
+    return job.tables[place].where(F.lit(False))
 
 
 @overload
@@ -343,17 +124,19 @@ def except_(
     Columns are compared by their places, and nulls are equal to each other. `explain` as in `semi_join`.
     """
     plain = left.subtract(right)
-    job = _Job("except_", (left, right), options)
+    job = Job("except_", (left, right), options)
     if explain:
         return job.plan
-    if not job.plan.prunes:
+    if (both := job.candidates()) is None:
         return plain
-    return _minus(*job.split()).toDF(*plain.columns)
+    return _minus(job, both, 0).toDF(*plain.columns)
 
 
-def _minus(left: tuple[DataFrame, DataFrame], right: tuple[DataFrame, DataFrame]) -> DataFrame:
+def _minus(job: Job, both: Candidates, place: int) -> DataFrame:
+    """The distinct rows that only the table at `place` has."""
+    others = both.others(place).subtract(_nothing(job, 1 - place))
     # Equal rows pass together or not at all, so that each part is distinct by itself.
-    return left[1].distinct().unionAll(left[0].subtract(right[0]))
+    return others if both.exact else others.unionAll(both.passing(place).subtract(both.passing(1 - place)))
 
 
 @overload
@@ -378,13 +161,12 @@ def diff(
         return sides[0].unionAll(sides[1])
 
     plain = marked(old.subtract(new), new.subtract(old))
-    job = _Job("diff", (old, new), options)
+    job = Job("diff", (old, new), options)
     if explain:
         return job.plan
-    if not job.plan.prunes:
+    if (both := job.candidates()) is None:
         return plain
-    ours, theirs = job.split()
-    return marked(_minus(ours, theirs), _minus(theirs, ours)).toDF(*plain.columns)
+    return marked(_minus(job, both, 0), _minus(job, both, 1)).toDF(*plain.columns)
 
 
 @overload
@@ -397,14 +179,13 @@ def distinct(df: DataFrame, *, explain: bool = False, **options: Unpack[Options]
     Nulls are equal to each other. Rows that certainly occur once go out without a shuffle. `explain` as in `semi_join`.
     """
     plain = df.distinct()
-    job = _Job("distinct", (df,), options)
+    job = Job("distinct", (df,), options)
     if explain:
         return job.plan
     if not job.plan.prunes:
         return plain
-    repeated = Filtered(_repeated(job.hashes(0), max(1, job.samples[0].planned_keys)), df)
-    (table,), key = job.tables, job.hash(0)
-    return repeated.others(table, key).unionAll(repeated.passing(table, key).distinct()).toDF(*plain.columns)
+    repeated = Filtered(job, _repeated(job.hashes(0), job.keys))
+    return repeated.others(0).unionAll(repeated.passing(0).distinct()).toDF(*plain.columns)
 
 
 Twice = tuple[umbel.Filter, umbel.Filter]

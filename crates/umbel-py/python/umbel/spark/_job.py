@@ -1,0 +1,379 @@
+"""Set operations that prune: what is known of the tables, the plan, and the candidates, keys that both tables may have.
+
+1. The hashes of the table with fewer rows fill a filter.
+2. The keys of the other table whose hash passes are the candidates; with 1 % of the keys common, that is one key in fifty.
+
+If they are few, Spark broadcasts them as a list, and a join with it settles a table without any shuffle. If they are many,
+their hashes fill a second filter; rows that do not pass it are certainly in one table only.
+
+A filter that is too large to be broadcast is split by hash range: the hashes of both tables, but not their rows, are sent to
+where the part for them is made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import TypedDict
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+import umbel
+
+from ._bits import in_bits
+from ._filters import Batches, arrow_function, to_partitions, union
+from ._keys import HASH, Unpruned, fields_of, hashed_alike, key_hash, quoted, repeatable, through_arrow
+from ._plan import FPP, PART, Limits, Plan, Table, decide, filter_size, passing
+from ._sample import heads, partitions, sample
+
+#: Bytes of a filter that is broadcast. Each Python process of an executor holds a copy.
+LIMIT = 512 << 20
+# Bytes of candidates that are broadcast as a list; Spark's hash table of them takes a few times as much on each executor.
+_LISTED = 32 << 20
+# Bytes of a filter whose keys are not counted first: it is made for all rows, although keys may be there twice.
+_UNCOUNTED = 64 << 20
+# Rows that are looked at first. A share of 1 % of them has a standard error of 0.04 %.
+_FIRST = 1 << 16
+_LOWEST = -(2**63)
+_CANDIDATE = "umbel_candidate"
+
+
+class Options(TypedDict, total=False):
+    """What all operations take.
+
+    `prune` makes a filter (True) or leaves all to Spark (False) whatever the plan says. `limit` is the size in bytes up to
+    which a filter is broadcast, 512 MiB unless given; each Python process of an executor holds a copy.
+    """
+
+    prune: bool | None
+    limit: int
+
+
+class Job:
+    """One operation on one or two tables."""
+
+    def __init__(
+        self,
+        operation: str,
+        tables: Sequence[DataFrame],
+        options: Options,
+        on: Sequence[str] | None = None,
+    ) -> None:
+        """Of tables whose keys are the columns `on`, or with None the whole rows, by the places of their columns."""
+        self.operation = operation
+        self.nulls = on is None
+        self.named = [table.schema.fields if on is None else fields_of(table, on) for table in tables]
+        self.fields = self.named
+        if on is None:
+            # Names may be there twice; places are not.
+            tables = [table.toDF(*map(str, range(len(table.columns)))) for table in tables]
+            self.fields = [table.schema.fields for table in tables]
+        self.tables = tables
+        self.limit = options.get("limit", LIMIT)
+        self.forced = options.get("prune")
+        #: The place of the table whose keys fill the filter, and at most how many keys it has.
+        self.few, self.keys = 0, 1
+        #: The filter of all its keys, unless that is split.
+        self.filter: umbel.Filter | None = None
+        self.plan = self._plan()
+
+    def hash(self, place: int) -> Column:
+        return key_hash(self.fields[place], nulls=self.nulls)
+
+    def hashed(self, place: int) -> DataFrame:
+        """The table with the hash as a last column."""
+        return self.tables[place].select("*", self.hash(place).alias(HASH))
+
+    def hashes(self, place: int, *others: Column) -> DataFrame:
+        """The hash of each row that has a key."""
+        keys = self.tables[place].select(self.hash(place).alias(HASH), *others)
+        return keys if self.nulls else keys.where(F.col(HASH).isNotNull())
+
+    def _plan(self) -> Plan:
+        if self.forced is False:
+            return Plan(self.operation, False, "prune=False was given")
+        try:
+            hashed_alike(self.named[0], self.named[-1])
+            for table in self.tables:
+                repeatable(table)
+        except Unpruned as reason:
+            if self.forced:
+                raise ValueError(f"{self.operation} cannot prune: {reason}") from None
+            return Plan(self.operation, False, str(reason))
+        plan = self._plan_alone() if len(self.tables) == 1 else self._plan_both()
+        if self.forced and not plan.prunes:
+            return replace(plan, prunes=True, reason=f"prune=True was given, although {plan.reason}")
+        return plan
+
+    def _plan_alone(self) -> Plan:
+        keys = sample(self.tables[0], self.hash(0), _bytes_of(self.fields[0]))
+        self.keys = max(1, keys.planned_keys)
+        return self._decide([self._table(0, keys.rows, keys.key_bytes, keys.repeated)])
+
+    def _plan_both(self) -> Plan:
+        rows = self._count()
+        self.few = 1 if 2 * rows[1] < rows[0] else 0
+        many = 1 - self.few
+        first = self._first(many)
+        # The keys of the other table are taken to be as long.
+        size = pc.mean(first.column("size")).as_py() or 0.0
+        self.keys = self._keys(rows[self.few])
+        plan = self._decide([self._table(place, rows[place], size, 0.0) for place in (0, 1)])
+        if plan.prunes or self.forced:
+            plan = self._decide(_sharing(plan.tables, many, self._share(first)))
+        return plan
+
+    def _count(self) -> list[int]:
+        """The rows of each table."""
+        # One job for both, so that no core waits.
+        counts = [table.agg(F.lit(place), F.count("*")) for place, table in enumerate(self.tables)]
+        return [rows for _, rows in sorted(reduce(DataFrame.unionAll, counts).collect())]
+
+    def _first(self, place: int) -> pa.Table:
+        """Of the first rows of each partition the hashes, the bytes of the keys, and the number of the partition."""
+        size = _bytes_of(self.fields[place]).alias("size")
+        keys = self.hashes(place, size, F.spark_partition_id().alias("partition"))
+        return heads(keys, max(16, _FIRST // partitions(keys))).toArrow()
+
+    def _keys(self, rows: int) -> int:
+        """At most how many keys the table has that fills the filter."""
+        if filter_size(max(1, rows)) <= _UNCOUNTED:
+            return max(1, rows)
+        # Five standard errors more than the estimate.
+        (keys,) = self.hashes(self.few).agg(F.approx_count_distinct(HASH, 0.02)).first() or (rows,)
+        return max(1, min(rows, round(1.1 * keys)))
+
+    def _share(self, first: pa.Table) -> float:
+        """Makes the filter. Returns the least share of rows of the other table that it may have, given the first ones."""
+        if (size := filter_size(self.keys)) <= self.limit:
+            self.filter = filter = _filter_of(self.hashes(self.few), self.keys)
+        else:
+            # A part of the filter does, for the lowest hashes.
+            part = min(1.0, PART / size)
+            end = _LOWEST + min(2**64 - 1, int(part * 2.0**64))
+            filter = _filter_of(self.hashes(self.few).where(F.col(HASH) <= end), math.ceil(1.1 * part * self.keys) + 1000)
+            first = first.filter(pc.less_equal(first.column(HASH), end))
+        found = np.asarray(filter.contains_many(first.column(HASH)))
+        _, places, rows = np.unique(first.column("partition").to_numpy(), return_inverse=True, return_counts=True)
+        shares = np.bincount(places, weights=found) / rows
+        if len(shares) < 2:
+            return 0.0
+        # Keys often come in clusters: the first rows of a partition are one observation, not many. Two standard errors less.
+        least = shares.mean() - 2 * shares.std(ddof=1) / math.sqrt(len(shares))
+        return float(max(0.0, (least - FPP) / (1 - FPP)))
+
+    def _table(self, place: int, rows: int, key_bytes: float, common: float) -> Table:
+        fields = self.fields[place]
+        return Table(rows, common, round(key_bytes), round(key_bytes) + _other_bytes(self.sent(place), fields))
+
+    def _decide(self, tables: Sequence[Table], *, listed: bool = True) -> Plan:
+        listed = listed and all(map(through_arrow, self.fields))
+        limits = Limits(self.limit, _LISTED if listed else -1, self._broadcast_threshold())
+        return decide(self.operation, tables, self.few, self.keys, limits)
+
+    def sent(self, place: int) -> T.StructType:
+        """The columns that Spark alone sends through the shuffle: of the right table of a join only its key."""
+        return self.tables[place].schema if place == 0 or self.nulls else T.StructType(list(self.fields[place]))
+
+    def _broadcast_threshold(self) -> int:
+        conf = self.tables[0].sparkSession._jsparkSession.sessionState().conf()
+        return int(conf.autoBroadcastJoinThreshold())
+
+    def candidates(self) -> Candidates | None:
+        """The keys that both tables may have. None if pruning does not pay."""
+        if self.plan.prunes and self.plan.listed:
+            if (listed := self._list()) is not None:
+                return listed
+        if not self.plan.prunes:
+            return None
+        few, many = self.hashes(self.few), self.hashes(1 - self.few)
+        if self.filter is None:
+            both = _passing_in_parts(few, many, self.keys, self.plan.parts)
+        else:
+            both = _passing(self.filter, many)
+        # The share of the plan may be too low; a filter with more keys than planned prunes less.
+        table = self.plan.tables[1 - self.few]
+        most = round(1.5 * passing(table) * table.rows) + 1000
+        return Filtered(self, _filter_of(both, most))
+
+    def _list(self) -> Listed | None:
+        """The candidates as a list. If they are too many, None, and the plan is the one for that."""
+        assert self.filter is not None, "only a filter that is not split is listed"
+        many = 1 - self.few
+        names = [F.col(quoted(field.name)).alias(f"{_CANDIDATE}_{at}") for at, field in enumerate(self.fields[many])]
+        rows = self.hashes(many, *names)
+        # Keys come in clusters, so a task has room for more than its share.
+        room = max(256 << 10, 8 * _LISTED // partitions(rows))
+
+        def within(batches: Batches) -> Batches:
+            used = 0
+            for batch in batches:
+                used += batch.nbytes
+                if used > room:
+                    # A hash that is null stands for candidates that are left out.
+                    columns = [pa.nulls(1, field.type) for field in batch.schema]
+                    yield pa.RecordBatch.from_arrays(columns, batch.schema.names)
+                    return
+                if batch.num_rows:
+                    yield batch
+
+        found = _passing(self.filter, rows, within).toArrow()
+        if not found.column(HASH).null_count and found.nbytes <= 2 * _LISTED:
+            return Listed(self, many, found)
+        table = self.plan.tables[many]
+        share = _passing(self.filter, self.hashes(many)).count() / max(1, table.rows)
+        plan = self._decide(_sharing(self.plan.tables, many, max(0.0, (share - FPP) / (1 - FPP))), listed=False)
+        self.plan = replace(plan, prunes=True) if self.forced else plan
+        return None
+
+
+def _sharing(tables: Sequence[Table], many: int, share: float) -> list[Table]:
+    """The tables, with this share of the rows of the one at `many` in the other, too."""
+    few = 1 - many
+    shares = {many: share, few: min(1.0, share * tables[many].rows / max(1, tables[few].rows))}
+    return [replace(table, common=shares[place]) for place, table in enumerate(tables)]
+
+
+class Candidates:
+    """Splits tables into rows whose key both may have, and rows that certainly are in one only."""
+
+    #: Whether both tables certainly have the keys of the rows that pass.
+    exact: bool
+
+    def passing(self, place: int) -> DataFrame:
+        raise NotImplementedError
+
+    def others(self, place: int) -> DataFrame:
+        """Also rows whose key is null."""
+        raise NotImplementedError
+
+
+class Listed(Candidates):
+    """Few candidates, which Spark looks up in a hash table."""
+
+    exact = True
+
+    def __init__(self, job: Job, place: int, keys: pa.Table) -> None:
+        """Of keys of the table at `place`, among them all that the other has."""
+        self.job = job
+        # What settles one table is a list of keys that the other has.
+        self.lists = {place: keys}
+
+    def _list_of(self, place: int) -> pa.Table:
+        """Keys of the table at `place`, among them all that both have."""
+        if place not in self.lists:
+            keys = [F.col(quoted(field.name)) for field in self.job.fields[place]]
+            self.lists[place] = self.passing(place).select(self.job.hash(place), *keys).toArrow()
+        return self.lists[place]
+
+    def passing(self, place: int) -> DataFrame:
+        keys = self._list_of(1 - place)
+        # Bits settle nearly all rows; Spark's hash table takes three times as long.
+        return self._join(in_bits(self.job.hashed(place), HASH, keys.column(0).to_numpy()), place, keys, "left_semi")
+
+    def others(self, place: int) -> DataFrame:
+        return self._join(self.job.hashed(place), place, self._list_of(1 - place), "left_anti")
+
+    def _join(self, table: DataFrame, place: int, keys: pa.Table, how: str) -> DataFrame:
+        """A join by the hash, for which Spark has a table of integers; the keys themselves are compared if it is the same."""
+        same = F.col(HASH) == F.col(_CANDIDATE)
+        for at, field in enumerate(self.job.fields[place]):
+            ours, theirs = F.col(quoted(field.name)), F.col(f"{_CANDIDATE}_{at}")
+            # As an equality, Spark would make it part of the key of its table.
+            equal = (ours <= theirs) & (ours >= theirs)
+            same = same & ((equal | (ours.isNull() & theirs.isNull())) if self.job.nulls else equal)
+        names = [_CANDIDATE, *(f"{_CANDIDATE}_{at}" for at in range(keys.num_columns - 1))]
+        listed = table.sparkSession.createDataFrame(keys.rename_columns(names))
+        return table.join(F.broadcast(listed), same, how).drop(HASH)
+
+
+class Filtered(Candidates):
+    """Many candidates, in a filter."""
+
+    exact = False
+
+    def __init__(self, job: Job, filter: umbel.Filter) -> None:
+        self.job = job
+        shared = job.tables[0].sparkSession.sparkContext.broadcast(filter)
+        self.maybe = arrow_function(lambda keys: shared.value.contains_many(keys, threads=1))
+
+    def passing(self, place: int) -> DataFrame:
+        return self.job.tables[place].where(self.maybe(self.job.hash(place)))
+
+    def others(self, place: int) -> DataFrame:
+        key = self.job.hash(place)
+        return self.job.tables[place].where(key.isNull() | ~self.maybe(key))
+
+
+def _filter_of(hashes: DataFrame, keys: int) -> umbel.Filter:
+    return union(hashes, lambda: umbel.Bloom(keys, FPP))
+
+
+def _passing(filter: umbel.Filter, rows: DataFrame, then: Callable[[Batches], Batches] = iter) -> DataFrame:
+    """The rows whose hash, the first column, passes a filter, which is broadcast; after `then`."""
+    shared = rows.sparkSession.sparkContext.broadcast(filter)
+
+    def look_up(batches: Batches) -> Batches:
+        return then(batch.filter(shared.value.contains_many(batch.column(0), threads=1)) for batch in batches)
+
+    schema = T.StructType([T.StructField(field.name, field.dataType) for field in rows.schema.fields])
+    return rows.mapInArrow(look_up, schema)
+
+
+def _passing_in_parts(few: DataFrame, many: DataFrame, keys: int, parts: int) -> DataFrame:
+    """The same, by a filter in so many parts: each is made and looked up in one partition, and goes nowhere."""
+    sided = [table.select(HASH, F.lit(side).alias("side")) for side, table in enumerate((few, many))]
+    together = to_partitions(sided[0].unionAll(sided[1]), parts, F.col(HASH)).sortWithinPartitions("side")
+    # Hashes spread evenly: six standard deviations more than a part's share.
+    planned = math.ceil(keys / parts + 6 * (keys / parts) ** 0.5) + 1
+
+    def look_up(batches: Batches) -> Batches:
+        filter = umbel.Bloom(planned, FPP)
+        for batch in batches:
+            hashes, side = batch.column(0), batch.column(1)
+            filter.add_many(hashes.filter(pc.equal(side, 0)), threads=1)
+            others = hashes.filter(pc.equal(side, 1))
+            found = others.filter(filter.contains_many(others, threads=1))
+            if len(found):
+                yield pa.RecordBatch.from_arrays([found], names=[HASH])
+
+    return together.mapInArrow(look_up, f"{HASH} long")
+
+
+def _bytes_of(fields: Sequence[T.StructField]) -> Column:
+    """The bytes of a key's columns."""
+    size = F.lit(0)
+    for field in fields:
+        if isinstance(field.dataType, (T.StringType, T.BinaryType)):
+            size = size + F.coalesce(F.octet_length(quoted(field.name)), F.lit(0))
+        else:
+            size = size + F.lit(_default_bytes(field.dataType))
+    return size
+
+
+def _other_bytes(schema: T.StructType, key: Sequence[T.StructField]) -> int:
+    """About the bytes of the other columns, by their types, and what a row has besides."""
+    names = {field.name for field in key}
+    return 16 + sum(_default_bytes(field.dataType) for field in schema.fields if field.name not in names)
+
+
+def _default_bytes(kind: T.DataType) -> int:
+    """What Spark's own planner assumes."""
+    if isinstance(kind, (T.ByteType, T.BooleanType)):
+        return 1
+    if isinstance(kind, (T.IntegerType, T.FloatType, T.DateType)):
+        return 4
+    if isinstance(kind, T.BinaryType):
+        return 100
+    if isinstance(kind, T.StringType):
+        return 20
+    if isinstance(kind, T.StructType):
+        return sum(_default_bytes(field.dataType) for field in kind.fields)
+    return 8
