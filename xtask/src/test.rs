@@ -56,6 +56,7 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         "umbel-advice",
         "umbel-sets",
         "umbel-files",
+        "umbel-share",
         "umbel-cli",
         "xtask-pages",
     ];

@@ -180,10 +180,15 @@ impl Large<'_> {
 
 /// Opens a filter for its receipt, or to merge it: needs no secret.
 pub(crate) fn read_sealed(path: &Path, format: &FormatArgs) -> Result<Filter<Scheme>> {
-    let file = open(path, &std::env::temp_dir())?;
-    of_any_system(&file, path, format, None, None, || {
+    sealed(&open(path, &std::env::temp_dir())?, path, format)
+}
+
+/// As [`read_sealed`], from an open file.
+pub(crate) fn sealed(mut file: &File, path: &Path, format: &FormatArgs) -> Result<Filter<Scheme>> {
+    file.rewind().with_context(|| path.display().to_string())?;
+    of_any_system(file, path, format, None, None, || {
         let filter =
-            read_file(&file, path, |source, length| AnyFilter::read(source, length, Sealed));
+            read_file(file, path, |source, length| AnyFilter::read(source, length, Sealed));
         if journal::find(&journal::path_of(path))?.is_some() {
             say(&format!(
                 "umbel: warning: {0}: lines that a run of umbel dedup --seen has recorded since the filter was saved are left out; \

@@ -137,6 +137,15 @@ const ENDINGS: &[Ending] = &[
         one: None,
     },
     Ending {
+        verb: "audit",
+        examples: &[
+            ("umbel audit seen.umbel --candidates urls.txt", "which guesses it confirms"),
+            ("umbel audit seen.umbel --universe ipv4", "what trying all addresses would list"),
+        ],
+        zero: DONE,
+        one: None,
+    },
+    Ending {
         verb: "convert",
         examples: &[(
             "umbel convert -o shipped.umbel held.umbel --to blocked",
@@ -233,7 +242,10 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Compare files of lines", &["common", "except", "diff", "dedup"]),
     (
         "Use filters",
-        &["build", "query", "add", "remove", "merge", "convert", "info", "compare", "parquet"],
+        &[
+            "build", "query", "add", "remove", "merge", "convert", "info", "compare", "audit",
+            "parquet",
+        ],
     ),
     ("Choose a filter", &["plan", "show"]),
     ("Set up", &["completions", "man", "help"]),

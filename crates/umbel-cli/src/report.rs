@@ -1,6 +1,7 @@
 //! What a run prints while it works and at its end.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -11,6 +12,7 @@ use serde_json::{Map, Value, json};
 use umbel::filter::{Fact, Figure, Part};
 use umbel::{Capacity, Estimate};
 use umbel_sets::{Changes, ErrorBound, Progress, Receipt, Report};
+use umbel_share::audit::Guessable;
 
 use crate::args::Voice;
 use crate::machine;
@@ -299,6 +301,18 @@ pub(crate) fn foreign_inside(receipt: &umbel_foreign::Receipt) -> String {
         0 => format!("{} per key", counted(receipt.probes.into(), "probe")),
         parts => counted(parts as u64, "part"),
     }
+}
+
+/// Warns of a filter whose keys somebody can try, which is not keyed.
+pub(crate) fn warn_guessable(filter: &Path, keys: Guessable) {
+    let how = match keys.universe() {
+        Some(count) => format!("all {} of which can be looked up in it", Count(count)),
+        None => "lists of which can be looked up in it".to_owned(),
+    };
+    say(&format!(
+        "umbel: warning: {}: the keys look like {keys}, {how} by whoever has the file; build it with --secret-file, or see umbel audit",
+        filter.display()
+    ));
 }
 
 /// The warning of an over-filled filter.

@@ -1,6 +1,8 @@
 //! Reports of a job: its progress, and its results.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::Error;
 
@@ -40,9 +42,40 @@ pub struct Progress {
     total: AtomicU64,
     bad: AtomicU64,
     cancelled: AtomicBool,
+    /// Keys still to see for the sample.
+    unsampled: AtomicUsize,
+    sample: Mutex<BTreeSet<Vec<u8>>>,
 }
 
 impl Progress {
+    /// Makes the progress of a job that keeps a sample: the different ones among the first `keys` keys that its threads
+    /// see.
+    pub fn with_sample(keys: usize) -> Self {
+        Self { unsampled: keys.into(), ..Self::default() }
+    }
+
+    /// Returns the sample of keys, in the order of their bytes; of long keys, the first 64 bytes.
+    pub fn sample(&self) -> Vec<Vec<u8>> {
+        self.sample.lock().expect("no worker panics").iter().cloned().collect()
+    }
+
+    /// Adds to the sample, if it wants more. Otherwise this costs a load per batch.
+    #[inline]
+    pub(crate) fn see<'k>(&self, keys: impl ExactSizeIterator<Item = &'k [u8]>) {
+        if self.unsampled.load(Ordering::Relaxed) > 0 {
+            self.keep(keys);
+        }
+    }
+
+    #[cold]
+    fn keep<'k>(&self, keys: impl ExactSizeIterator<Item = &'k [u8]>) {
+        const LONGEST: usize = 64;
+        let mut sample = self.sample.lock().expect("no worker panics");
+        let wanted = self.unsampled.load(Ordering::Relaxed);
+        self.unsampled.store(wanted.saturating_sub(keys.len()), Ordering::Relaxed);
+        sample.extend(keys.take(wanted).map(|key| key[..key.len().min(LONGEST)].to_vec()));
+    }
+
     /// Ends the job soon, with [`Error::Cancelled`]: at the next chunk of input or partition.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);

@@ -1,15 +1,17 @@
 //! `umbel build`: build a filter from lines.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use umbel::{AnyFilter, Attributes, KeyDescription, KeyHasher, Kind, Plan};
 use umbel_foreign::{Foreign, ForeignInsert, Format};
-use umbel_sets::{AtOnce, Filter, ForeignLines, Input, Options, Receipt, Report};
+use umbel_sets::{AtOnce, Filter, ForeignLines, Input, Options, Progress, Receipt, Report};
+use umbel_share::audit::Guessable;
 
 use super::explain;
 use crate::Outcome;
-use crate::args::BuildArgs;
+use crate::args::{BuildArgs, Voice};
 use crate::atomic::Existing;
 use crate::lines::{self, Rows, Source, Written};
 use crate::numbers::{Bytes, Count};
@@ -18,13 +20,15 @@ use crate::report::Run;
 use crate::{filters, formats, report};
 
 const DEFAULT_FPP: f64 = 0.01;
+/// Keys that show whether all can be guessed.
+const SAMPLE: usize = 1024;
 
 pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     let _lock = filters::claim_output(&args.output, existing)?;
     let secret = args.secret.secret_file.as_ref();
     refuse_in_place_of(Some(&args.output), &[secret])?;
-    let options = lines::options(&args.work)?;
+    let mut options = lines::options(&args.work)?;
     if let Some(format) = args.foreign.format.format {
         return build_foreign(args, format, existing, &options);
     }
@@ -33,6 +37,22 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
             "--key-type requires --format: the keys of umbel's own filters are the bytes of the lines; omit it"
         );
     }
+    options.progress = Arc::new(Progress::with_sample(SAMPLE));
+    build_own(args, existing, &options)?;
+    let Voice { json, quiet, .. } = args.work.voice;
+    if secret.is_none()
+        && !args.work.explain
+        && !json
+        && !quiet
+        && let Some(keys) = Guessable::of(options.progress.sample())
+    {
+        report::warn_guessable(&args.output, keys);
+    }
+    Ok(Outcome::Done)
+}
+
+/// A filter of umbel.
+fn build_own(args: &BuildArgs, existing: Existing, options: &Options) -> Result<()> {
     let hasher = match filters::secret(&args.secret)? {
         Some(secret) => KeyHasher::keyed(secret),
         None => KeyHasher::with_seed(args.seed),
@@ -40,29 +60,29 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     if args.kind.kind().rows() && options.records.key().is_empty() {
         return Err(umbel::RowError::NoAttributes.into());
     }
-    let keys = umbel_sets::keys_of(args.kind.kind(), &options, &args.names.names)?;
+    let keys = umbel_sets::keys_of(args.kind.kind(), options, &args.names.names)?;
     if args.kind.kind() == Kind::Cascade {
-        return build_lists(args, existing, hasher, keys, &options);
+        return build_lists(args, existing, hasher, keys, options);
     }
     if !args.except.is_empty() {
         bail!("--except requires --kind cascade: other kinds have no exceptions");
     }
     let known = planned_without_lines(args)?;
-    let sources = open(args, &options)?;
+    let sources = open(args, options)?;
     let run = Run::start("build", args.work.voice, &options.progress);
     let (plan, inputs, mut report) = match known {
         Some(plan) => (plan, sources, Report::default()),
-        None => count(args, sources, &options)?,
+        None => count(args, sources, options)?,
     };
     if args.work.explain {
         print(explain::plan(&plan, args.work.voice.json))?;
-        return Ok(Outcome::Done);
+        return Ok(());
     }
-    if plan.kind() == Kind::Blocked && umbel_sets::room_beside(plan.bytes(), &options).is_err() {
-        let inputs = umbel_files::inputs::rereadable(inputs, &options)?;
+    if plan.kind() == Kind::Blocked && umbel_sets::room_beside(plan.bytes(), options).is_err() {
+        let inputs = umbel_files::inputs::rereadable(inputs, options)?;
         let mut result = None;
         let bytes = filters::write_with(&args.output, existing, |out| {
-            let built = umbel_sets::build_in_pieces(&inputs, &plan, hasher, &keys, out, &options);
+            let built = umbel_sets::build_in_pieces(&inputs, &plan, hasher, &keys, out, options);
             result = Some(built?);
             Ok(())
         })?;
@@ -70,15 +90,15 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         report::add(&mut report, &part);
         report.bytes_written += bytes;
         run.finish(&report, "", Some(&Receipt::Own(receipt)));
-        return Ok(Outcome::Done);
+        return Ok(());
     }
     let mut filter = if plan.kind().built_at_once() {
-        let mut lines = AtOnce::new(&plan, hasher, &options)?;
+        let mut lines = AtOnce::new(&plan, hasher, options)?;
         for source in inputs {
             match source {
                 Source::Files(inputs) => lines.inputs(&inputs)?,
                 Source::Stream(stream) => {
-                    let (name, bytes) = stream.open(&options)?;
+                    let (name, bytes) = stream.open(options)?;
                     lines.stream(&name, bytes)?;
                 }
             }
@@ -91,14 +111,14 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
             true => Attributes::with_names(&plan, options.records.key(), hasher)?.into(),
             false => AnyFilter::with_plan(&plan, hasher)?,
         });
-        add_lines(inputs, &mut filter, &args.output, &options, &mut report)?;
+        add_lines(inputs, &mut filter, &args.output, options, &mut report)?;
         filters::own(filter, &args.output, "build")?
     };
     filter.describe(keys);
     let filter = Filter::Own(filter);
     report.bytes_written += filters::write(&filter, &args.output, existing)?;
     run.finish(&report, "", Some(&filter.receipt()));
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// The inputs, none of which the filter may replace.
@@ -172,7 +192,7 @@ fn build_lists(
     hasher: KeyHasher,
     keys: KeyDescription,
     options: &Options,
-) -> Result<Outcome> {
+) -> Result<()> {
     if args.size.is_some() {
         bail!(
             "--size: the size of a cascade follows from its lines and exceptions; give --fpp instead"
@@ -191,7 +211,7 @@ fn build_lists(
         let included = umbel_sets::count(&include, options)?;
         let plan = plan(included, umbel_sets::count(&exclude, options)?)?;
         print(explain::plan(&plan, args.work.voice.json))?;
-        return Ok(Outcome::Done);
+        return Ok(());
     }
     let (mut filter, mut report) =
         umbel_sets::build_lists(&include, &exclude, plan, hasher, options)?;
@@ -199,7 +219,7 @@ fn build_lists(
     let filter = Filter::Own(AnyFilter::Cascade(filter));
     report.bytes_written += filters::write(&filter, &args.output, existing)?;
     run.finish(&report, "", Some(&filter.receipt()));
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// The plan, when it does not depend on how many lines there are.

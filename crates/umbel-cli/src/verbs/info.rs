@@ -5,11 +5,12 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use umbel::filter::{Fact, Figure, Part};
-use umbel::{Capacity, KeyDescription};
+use umbel::{Algorithm, Capacity, KeyDescription};
 use umbel_sets::{Filter, Receipt};
+use umbel_share::audit::Guessable;
 
 use crate::Outcome;
-use crate::args::InfoArgs;
+use crate::args::{InfoArgs, Voice};
 use crate::numbers::{Count, Rate, Size, counted, in_threes};
 use crate::output::{check_target, refuse_in_place_of, write_text};
 use crate::standard::is_standard;
@@ -47,7 +48,16 @@ fn one(path: &Path, args: &InfoArgs) -> Result<String> {
     }
     let picture = args.plot.as_ref().map(|picture| picture.display().to_string());
     let receipt = filter.receipt();
-    if args.voice.json {
+    let Voice { json, quiet, .. } = args.voice;
+    if let (Filter::Own(filter), Receipt::Own(receipt)) = (&filter, &receipt)
+        && receipt.scheme.algorithm != Algorithm::Sip13
+        && !json
+        && !quiet
+        && let Some(keys) = guessable(filter.description())
+    {
+        report::warn_guessable(path, keys);
+    }
+    if json {
         let mut object = report::receipt_json(&receipt);
         object["type"] = json!("info");
         object["file"] = json!(path.display().to_string());
@@ -70,6 +80,12 @@ fn one(path: &Path, args: &InfoArgs) -> Result<String> {
         rows.push(row("picture", picture));
     }
     Ok(format!("{name}\n{}", aligned(&rows)))
+}
+
+/// Keys that somebody can try, by the names of their fields; `None` if one of these says nothing.
+fn guessable(keys: &KeyDescription) -> Option<Guessable> {
+    let sorts: Option<Vec<_>> = keys.values("field").map(Guessable::of_field).collect();
+    sorts?.first().copied()
 }
 
 /// The description of the keys in a filter's file: a row for each name, values in their order.

@@ -1,6 +1,7 @@
 //! The verbs, a file each.
 
 mod add;
+mod audit;
 mod build;
 mod common;
 mod compare;
@@ -22,6 +23,7 @@ mod show;
 mod table;
 
 pub(crate) use add::add;
+pub(crate) use audit::audit;
 pub(crate) use build::build;
 pub(crate) use common::common;
 pub(crate) use compare::compare;

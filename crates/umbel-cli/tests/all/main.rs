@@ -4,6 +4,7 @@
 mod util;
 
 mod attributes;
+mod audit;
 mod cascade;
 mod common;
 mod compare;

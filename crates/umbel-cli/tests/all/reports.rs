@@ -34,6 +34,8 @@ fn with_filters() -> Folder {
     folder.umbel("build -o guava --format guava --key-type utf16 a").run().done();
     folder.umbel("build -q -o full --keys 2 a").run().done();
     folder.umbel("build -q -o keyed --csv -k id --trim rows.csv").run().done();
+    folder.write("key", "00112233445566778899aabbccddeeff\n");
+    folder.umbel("build -q -o secret --secret-file key a").run().done();
     let parquet = root().join("testdata/foreign/parquet/groups.parquet");
     folder.write("groups.parquet", fs::read(parquet).unwrap());
     folder
@@ -61,6 +63,8 @@ const RUNS: &[(&str, &[&str])] = &[
     ("info blocked held grown rows guava full", &["info"]),
     ("compare blocked other", &["compare"]),
     ("compare blocked held", &["compare"]),
+    ("audit blocked --candidates b --universe ipv4", &["audit"]),
+    ("audit secret --candidates b", &["audit"]),
     ("common a b --explain", &["explain"]),
     ("dedup a --explain --fpp 1%", &["explain"]),
     ("diff a b --explain", &["explain"]),

@@ -2,7 +2,7 @@
 
 use crate::util::{Folder, Umbel};
 
-const VERBS: [&str; 17] = [
+const VERBS: [&str; 18] = [
     "common",
     "except",
     "diff",
@@ -14,6 +14,7 @@ const VERBS: [&str; 17] = [
     "info",
     "merge",
     "compare",
+    "audit",
     "convert",
     "parquet",
     "plan",

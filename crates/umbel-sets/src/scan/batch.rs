@@ -160,6 +160,7 @@ impl<'a> Batch<'a> {
         self.keep.resize(spans.len(), false);
         let copied = &self.copied.bytes;
         let lines = Lines { bytes, origin, spans, hashes, keys: &self.keys, copied };
+        self.scanner.progress.see((0..lines.len()).map(|i| lines.key(i)));
         visit.batch(local, &lines, &mut self.keep)?;
         for (i, _) in self.keep.iter().enumerate().filter(|(_, keep)| **keep) {
             self.kept.push(self.spans[i]);
