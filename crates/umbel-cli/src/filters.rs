@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 use umbel::filter::ShardReader;
 use umbel::format::Reader;
 use umbel::{
-    AnyFilter, Blocks, FileError, Hashing, KeyDescription, KeyHash, Kind, Plan, Scheme, Sealed,
-    Secret,
+    AnyFilter, Blocks, FileError, Hashing, KeyDescription, KeyHash, Kind, Plan, Scheme,
+    SchemeError, Sealed, Secret,
 };
 use umbel_files::journal::{self, Found};
 use umbel_foreign::{ForeignFilter, KeyType};
@@ -62,15 +62,19 @@ fn read_within(
     foreign: &ForeignArgs,
     options: &Options,
 ) -> Result<(Filter, Option<Found>)> {
+    let rewind = || {
+        let mut file = file;
+        file.rewind().with_context(|| path.display().to_string())
+    };
     let own = || {
+        rewind()?;
         read_file(file, path, |source, length| {
             // The header gives the size before the bits are read.
             let bytes = Reader::new(source, length)?.header().payload_length();
             Ok(umbel_sets::room_beside(bytes, options).map(drop))
         })??;
-        let mut rewound = file;
-        rewound.rewind().with_context(|| path.display().to_string())?;
-        read_file(rewound, path, |source, length| AnyFilter::read(source, length, secret))
+        rewind()?;
+        read_file(file, path, |source, length| AnyFilter::read(source, length, secret))
     };
     let mut filter =
         of_any_system(file, path, &foreign.format, foreign.key_type, Some(options), own)?;
@@ -236,6 +240,11 @@ fn of_any_system<H: Hashing>(
     };
     let lines = ForeignLines::new(filter, key_type).with_context(|| path.display().to_string())?;
     Ok(lines.into())
+}
+
+/// Whether a filter was not read because it is keyed and no secret was given.
+pub(crate) fn needs_secret(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(FileError::Scheme(SchemeError::SecretNeeded { .. })))
 }
 
 fn is_not_umbel(error: &anyhow::Error) -> bool {

@@ -137,6 +137,15 @@ const ENDINGS: &[Ending] = &[
         one: None,
     },
     Ending {
+        verb: "noisy",
+        examples: &[
+            ("umbel noisy urls.txt -o urls", "urls.1.umbel to urls.5.umbel, each half wrong"),
+            ("umbel noisy urls.txt -o few --copies 2 --fpp 10%", "two copies at 10 %"),
+        ],
+        zero: "the filters are written",
+        one: None,
+    },
+    Ending {
         verb: "audit",
         examples: &[
             ("umbel audit seen.umbel --candidates urls.txt", "which guesses it confirms"),
@@ -242,11 +251,9 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Compare files of lines", &["common", "except", "diff", "dedup"]),
     (
         "Use filters",
-        &[
-            "build", "query", "add", "remove", "merge", "convert", "info", "compare", "audit",
-            "parquet",
-        ],
+        &["build", "query", "add", "remove", "merge", "convert", "info", "compare", "parquet"],
     ),
+    ("Share filters", &["audit", "noisy"]),
     ("Choose a filter", &["plan", "show"]),
     ("Set up", &["completions", "man", "help"]),
 ];

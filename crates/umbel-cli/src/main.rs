@@ -51,6 +51,7 @@ fn main() -> ExitCode {
         Verb::Info(args) => verbs::info(&args),
         Verb::Merge(args) => verbs::merge(&args),
         Verb::Compare(args) => verbs::compare(&args),
+        Verb::Noisy(args) => verbs::noisy(&args),
         Verb::Audit(args) => verbs::audit(&args),
         Verb::Convert(args) => verbs::convert(&args),
         Verb::Parquet(args) => verbs::parquet(&args),

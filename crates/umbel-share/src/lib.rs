@@ -1,5 +1,7 @@
-//! Sharing filters with others: what those who hold them learn.
+//! Sharing filters with others: what those who hold them learn, and how to tell them less.
 //!
 //! - [`audit`] computes what a filter tells about keys that somebody can guess.
+//! - [`noisy`] makes copies of a list that tell little alone, and more together.
 
 pub mod audit;
+pub mod noisy;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
-use umbel::{Algorithm, AnyFilter, FileError, KeyHash, SchemeError};
+use umbel::{Algorithm, AnyFilter, KeyHash};
 use umbel_sets::{Filter, Options, Query};
 use umbel_share::audit::{Hits, Listing, posterior};
 
@@ -41,7 +41,7 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Outcome> {
             tested(filter, args, &options)?
         }
         // Without its secret the audit sees what any other holder sees.
-        Err(error) if needs_secret(&error) => {
+        Err(error) if filters::needs_secret(&error) => {
             let sealed = filters::sealed(&file, path, &FormatArgs::default())?;
             Findings::new(filters::own(sealed, path, "audit")?.receipt())
         }
@@ -53,10 +53,6 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Outcome> {
     };
     write_text(&args.output, |put| put(&text))?;
     Ok(Outcome::Done)
-}
-
-fn needs_secret(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(FileError::Scheme(SchemeError::SecretNeeded { .. })))
 }
 
 /// What an audit finds.
@@ -113,7 +109,7 @@ fn tested(filter: Filter, args: &AuditArgs, options: &Options) -> Result<Finding
 fn look_up(filter: &Filter, args: &AuditArgs, options: &Options) -> Result<Hits> {
     let sources = lines::open(&args.candidates, &args.work, Rows::OfAll, options)?;
     let mut nowhere = io::sink();
-    let mut query = Query::new(filter, false, &mut nowhere, options)?;
+    let mut query = Query::new(filter, &[], false, &mut nowhere, options)?;
     for source in sources {
         match source {
             Source::Files(inputs) => query.inputs(&inputs)?,

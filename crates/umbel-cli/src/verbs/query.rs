@@ -3,12 +3,14 @@
 use std::io;
 
 use anyhow::{Result, bail};
-use umbel_sets::{ErrorBound, Options, Query, Report};
+use umbel::Secret;
+use umbel_sets::{ErrorBound, Filter, Options, Query, Report};
 
 use super::explain;
 use crate::Outcome;
 use crate::args::QueryArgs;
 use crate::filters::{self, Large};
+use crate::formats;
 use crate::lines::{self, Rows, Source};
 use crate::output::{check_target, print, refuse_in_place_of, write_result};
 use crate::report::Run;
@@ -16,37 +18,82 @@ use crate::standard::is_standard;
 
 pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     check_target(&args.output.to)?;
+    let paths = || std::iter::once(&args.filter).chain(&args.and);
     let lines_from_stdin = args.files.iter().any(|path| is_standard(path))
         || args.files.is_empty() && args.work.files_from.is_none();
-    if is_standard(&args.filter) && lines_from_stdin {
-        bail!(
+    match paths().filter(|path| is_standard(path)).count() {
+        0 => {}
+        1 if !lines_from_stdin => {}
+        1 => bail!(
             "-: standard input can be read only once, and the filter is read from it; name files of lines"
-        );
+        ),
+        _ => bail!("-: standard input can be read only once; name it once"),
     }
     let options = lines::options(&args.work)?;
-    let read = [Some(&args.filter), args.secret.secret_file.as_ref()];
+    let read: Vec<_> = paths().map(Some).chain([args.secret.secret_file.as_ref()]).collect();
     refuse_in_place_of(args.output.to.file(), &read)?;
     let secret = filters::secret(&args.secret)?;
-    let file = filters::open_beside(&args.filter, &options)?;
     let secret = secret.as_ref();
+    if !args.and.is_empty() {
+        return several(args, secret, &options);
+    }
+    let file = filters::open_beside(&args.filter, &options)?;
     if let Some(large) = filters::large(&file, &args.filter, secret, &args.foreign, &options)? {
         return in_pieces(&large, args, &options);
     }
     let filter = filters::read(&file, &args.filter, secret, &args.foreign, &options)?;
     filters::check_keys(&filter, &args.filter, &options, &args.names)?;
-    let sources = lines::open(&args.files, &args.work, Rows::OfAll, &options)?;
+    look_up(&[filter], args, &options)
+}
+
+/// As [`query`], in several filters: all of them fit within the memory cap.
+fn several(args: &QueryArgs, secret: Option<&Secret>, options: &Options) -> Result<Outcome> {
+    let paths = || std::iter::once(&args.filter).chain(&args.and);
+    let mut files = Vec::new();
+    let mut bytes = 0u64;
+    for path in paths() {
+        let file = filters::open_beside(path, options)?;
+        bytes = bytes.saturating_add(formats::length(&file, path)?);
+        files.push(file);
+    }
+    umbel_sets::room_beside(bytes, options)?;
+    let (mut all, mut keyed) = (Vec::new(), false);
+    for (file, path) in files.iter().zip(paths()) {
+        // Those that are not keyed need no secret.
+        let filter = match filters::read(file, path, None, &args.foreign, options) {
+            Err(error) if secret.is_some() && filters::needs_secret(&error) => {
+                keyed = true;
+                filters::read(file, path, secret, &args.foreign, options)?
+            }
+            read => read?,
+        };
+        filters::check_keys(&filter, path, options, &args.names)?;
+        all.push(filter);
+    }
+    if secret.is_some() && !keyed {
+        bail!("--secret-file: none of the filters is keyed; omit it");
+    }
+    look_up(&all, args, options)
+}
+
+/// Prints the lines that may be in all filters, or those that are not.
+fn look_up(all: &[Filter], args: &QueryArgs, options: &Options) -> Result<Outcome> {
+    let (filter, others) = all.split_first().expect("one at least");
+    let sources = lines::open(&args.files, &args.work, Rows::OfAll, options)?;
     if args.work.explain {
-        print(explain::has(&filter, args.work.voice.json))?;
+        for filter in all {
+            print(explain::has(filter, args.work.voice.json))?;
+        }
         return Ok(Outcome::Done);
     }
     let run = Run::start("query", args.work.voice, &options.progress);
     let ask = |out: &mut (dyn io::Write + Send)| {
-        let mut query = Query::new(&filter, args.invert, out, &options)?;
+        let mut query = Query::new(filter, others, args.invert, out, options)?;
         for source in sources {
             match source {
                 Source::Files(inputs) => query.inputs(&inputs)?,
                 Source::Stream(stream) => {
-                    let (name, bytes) = stream.open(&options)?;
+                    let (name, bytes) = stream.open(options)?;
                     query.stream(&name, bytes)?;
                 }
             }
@@ -54,7 +101,7 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
         Ok((query.fpp(), query.finish()?))
     };
     let (rate, mut total) = write_result(&args.output, ask)?;
-    total.assumed_type = filter.assumed_type();
+    total.assumed_type = all.iter().find_map(Filter::assumed_type);
     Ok(finish(run, args, total, rate))
 }
 

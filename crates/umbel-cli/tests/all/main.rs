@@ -20,6 +20,7 @@ mod info;
 mod inputs;
 mod keys;
 mod large;
+mod noisy;
 mod numbers;
 mod output;
 mod parquet;

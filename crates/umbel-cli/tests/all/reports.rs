@@ -63,6 +63,8 @@ const RUNS: &[(&str, &[&str])] = &[
     ("info blocked held grown rows guava full", &["info"]),
     ("compare blocked other", &["compare"]),
     ("compare blocked held", &["compare"]),
+    ("noisy a -o copies", &["report"]),
+    ("query copies.1.umbel --and copies.2.umbel b", &["report"]),
     ("audit blocked --candidates b --universe ipv4", &["audit"]),
     ("audit secret --candidates b", &["audit"]),
     ("common a b --explain", &["explain"]),

@@ -2,7 +2,7 @@
 
 use crate::util::{Folder, Umbel};
 
-const VERBS: [&str; 18] = [
+const VERBS: [&str; 19] = [
     "common",
     "except",
     "diff",
@@ -15,6 +15,7 @@ const VERBS: [&str; 18] = [
     "merge",
     "compare",
     "audit",
+    "noisy",
     "convert",
     "parquet",
     "plan",

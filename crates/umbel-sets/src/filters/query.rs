@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::sync::Mutex;
 
-use umbel::{AnyFilter, Attributes};
+use umbel::{AnyFilter, Attributes, KeyHash, Scheme};
 use umbel_foreign::ForeignFilter;
 
 use super::count::one_field;
@@ -16,7 +16,7 @@ use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
 use crate::{Error, Options};
 
-/// A query of a filter: which lines may be in it, or which certainly are not. Results are in the order of the lines;
+/// A query of one filter or several: which lines may be in all of them, or which certainly are not. Results are in the order of the lines;
 /// the header of the first input that has one comes first.
 pub struct Query<'a> {
     scanner: Scanner<'a>,
@@ -26,47 +26,49 @@ pub struct Query<'a> {
 }
 
 impl<'a> Query<'a> {
-    /// Queries for lines that may be in `filter`, or with `absent` for those that certainly are not.
+    /// Queries for lines that may be in `filter` and in all of the `others`, or with `absent` for those that certainly are
+    /// not in one of them.
     ///
     /// # Errors
     /// [`Error::Memory`]; errors of contradictory [`Records`](crate::Records).
     pub fn new(
         filter: &'a Filter,
+        others: &'a [Filter],
         absent: bool,
         out: &'a mut (dyn Write + Send),
         options: &'a Options,
     ) -> Result<Self, Error> {
         let scanner = Scanner::new(options, filter.hasher())?;
-        let asked = match filter {
-            Filter::Foreign(lines) => {
-                one_field(lines.filter().format(), options)?;
-                Asked::Foreign(lines)
-            }
-            Filter::Own(own) => match (own, Places::asked(own, options)?) {
-                (AnyFilter::Attributes(rows), Some(places)) => Asked::Rows(rows, places),
-                _ => Asked::Keys(own),
-            },
-        };
+        let hashed = filter.hasher().scheme();
+        let filters = || std::iter::once(filter).chain(others);
+        let asked = filters()
+            .map(|filter| Asked::new(filter, hashed, options))
+            .collect::<Result<_, _>>()?;
+        let bytes = filters().map(Filter::bytes).fold(0, u64::saturating_add);
         let ask = Ask {
             asked,
             absent,
             flush: false,
             out: Mutex::new(Sink::new(out, options.separator)),
-            room: room_beside(filter.bytes(), options)?,
+            room: room_beside(bytes, options)?,
         };
         Ok(Self { scanner, ask, options, report: Report::default() })
     }
 
-    /// Returns the probability that a line passes that was never inserted. For a filter of rows, the worst case for
-    /// this query, which is 1 if values of different rows pass together.
+    /// Returns the probability that a line passes that is in none of the filters; for a filter of rows, in the worst case
+    /// for this query, which is 1 if values of different rows pass together.
+    ///
+    /// Filters that hash differently are independent, so their rates are multiplied. Filters of one scheme are not: of
+    /// these, the lowest rate counts, which is an upper bound. Those of other systems are taken to hash alike.
     pub fn fpp(&self) -> f64 {
-        match &self.ask.asked {
-            Asked::Rows(filter, places) => {
-                filter.fpp_asked(&places.mask()).expect("the filter's own attributes")
+        let mut lowest: Vec<(Option<Scheme>, f64)> = Vec::new();
+        for (scheme, fpp) in self.ask.asked.iter().map(|asked| (asked.scheme(), asked.fpp())) {
+            match lowest.iter_mut().find(|(own, _)| *own == scheme) {
+                Some((_, least)) => *least = least.min(fpp),
+                None => lowest.push((scheme, fpp)),
             }
-            Asked::Keys(filter) => filter.receipt().fpp,
-            Asked::Foreign(lines) => lines.filter().receipt().fpp,
         }
+        lowest.into_iter().map(|(_, fpp)| fpp).product()
     }
 
     /// Looks up the lines of files.
@@ -105,13 +107,67 @@ impl<'a> Query<'a> {
 
 /// What is queried, and for what.
 enum Asked<'a> {
+    /// A filter under the scheme by which the scanner hashes.
     Keys(&'a AnyFilter),
+    /// One that hashes keys itself.
+    OtherKeys(&'a AnyFilter),
     Rows(&'a Attributes, Places),
     Foreign(&'a ForeignLines),
 }
 
+impl<'a> Asked<'a> {
+    /// `hashed` is the scheme of the scanner.
+    fn new(filter: &'a Filter, hashed: Scheme, options: &Options) -> Result<Self, Error> {
+        Ok(match filter {
+            Filter::Foreign(lines) => {
+                one_field(lines.filter().format(), options)?;
+                Self::Foreign(lines)
+            }
+            Filter::Own(own) => match (own, Places::asked(own, options)?) {
+                (AnyFilter::Attributes(rows), Some(places)) => Self::Rows(rows, places),
+                _ if own.hasher().scheme() == hashed => Self::Keys(own),
+                _ => Self::OtherKeys(own),
+            },
+        })
+    }
+
+    /// Whether each line may be in it.
+    fn ask(&self, lines: &Lines<'_>, found: &mut [bool]) -> Result<(), Error> {
+        match self {
+            Self::Rows(filter, places) => places.ask(filter, lines, found)?,
+            Self::Keys(filter) => filter.contains_all(lines.hashes(), found),
+            Self::OtherKeys(filter) => {
+                let hash = |i| filter.hasher().hash(lines.key(i));
+                let hashes: Vec<KeyHash> = (0..lines.len()).map(hash).collect();
+                filter.contains_all(&hashes, found);
+            }
+            Self::Foreign(foreign) => foreign.ask(lines, found)?,
+        }
+        Ok(())
+    }
+
+    /// How it hashes; `None` for another system's filter.
+    fn scheme(&self) -> Option<Scheme> {
+        match self {
+            Self::Keys(filter) | Self::OtherKeys(filter) => Some(filter.hasher().scheme()),
+            Self::Rows(filter, _) => Some(filter.hasher().scheme()),
+            Self::Foreign(_) => None,
+        }
+    }
+
+    fn fpp(&self) -> f64 {
+        match self {
+            Self::Rows(filter, places) => {
+                filter.fpp_asked(&places.mask()).expect("the filter's own attributes")
+            }
+            Self::Keys(filter) | Self::OtherKeys(filter) => filter.receipt().fpp,
+            Self::Foreign(lines) => lines.filter().receipt().fpp,
+        }
+    }
+}
+
 struct Ask<'a> {
-    asked: Asked<'a>,
+    asked: Vec<Asked<'a>>,
     absent: bool,
     flush: bool,
     out: Mutex<Sink<'a>>,
@@ -130,10 +186,14 @@ impl Visit for Ask<'_> {
     }
 
     fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        match &self.asked {
-            Asked::Rows(filter, places) => places.ask(filter, lines, keep)?,
-            Asked::Keys(filter) => filter.contains_all(lines.hashes(), keep),
-            Asked::Foreign(foreign) => foreign.ask(lines, keep)?,
+        let mut asked = self.asked.iter();
+        if let Some(first) = asked.next() {
+            first.ask(lines, keep)?;
+        }
+        for other in asked {
+            let mut found = vec![false; lines.len()];
+            other.ask(lines, &mut found)?;
+            keep.iter_mut().zip(found).for_each(|(keep, found)| *keep &= found);
         }
         if self.absent {
             for keep in keep {

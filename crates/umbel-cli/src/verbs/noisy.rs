@@ -1,0 +1,65 @@
+//! `umbel noisy`: copies of one list that tell little alone.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use umbel::AnyFilter;
+use umbel_sets::{Filter, Report};
+use umbel_share::noisy::Copies;
+
+use super::explain;
+use crate::Outcome;
+use crate::args::NoisyArgs;
+use crate::atomic::Existing;
+use crate::lines::{self, Rows, Written};
+use crate::output::print;
+use crate::report::{self, Run};
+use crate::{filters, standard};
+
+pub(crate) fn noisy(args: &NoisyArgs) -> Result<Outcome> {
+    let existing = if args.force { Existing::Replace } else { Existing::Keep };
+    if standard::is_standard(&args.output) {
+        bail!("-: several filters are written, so standard output cannot take them; name a prefix");
+    }
+    let paths: Vec<PathBuf> = (1..=args.copies).map(|number| path(args, number)).collect();
+    let claim = |path: &PathBuf| filters::claim_output(path, existing);
+    let _locks = paths.iter().map(claim).collect::<Result<Vec<_>>>()?;
+    let options = lines::options(&args.work)?;
+    let names = umbel_sets::keys_of(umbel::Kind::Blocked, &options, &args.names.names)?;
+    let outputs: Vec<_> = paths.iter().map(|path| Written::Filter(path)).collect();
+    let sources = lines::open_beside(&args.files, &args.work, &outputs, Rows::OfOne, &options)?;
+    let run = Run::start("noisy", args.work.voice, &options.progress);
+    // Each copy is made in a pass of its own.
+    let inputs = umbel_files::inputs::rereadable(sources, &options)?;
+    let keys = match args.keys {
+        Some(keys) => keys.0,
+        None => umbel_sets::count(&inputs, &options)?.max(1),
+    };
+    let copies = Copies::new(keys, args.fpp.0, args.copies, args.seed)?;
+    if args.work.explain {
+        print(explain::plan(copies.plan(), args.work.voice.json))?;
+        return Ok(Outcome::Done);
+    }
+    umbel_sets::room_beside(copies.plan().bytes(), &options)?;
+    let mut report = Report::default();
+    let mut last = None;
+    for (path, hasher) in paths.iter().zip(copies.hashers()) {
+        let mut filter = AnyFilter::with_plan(copies.plan(), hasher)?;
+        filter.describe(names.clone());
+        let mut filter = Filter::Own(filter);
+        let part = umbel_sets::insert(&inputs, &mut filter, &options);
+        report::add(&mut report, &part.map_err(|error| filters::about(error, path))?);
+        report.bytes_written += filters::write(&filter, path, existing)?;
+        last = Some(filter.receipt());
+    }
+    report.lines /= u64::from(args.copies);
+    run.finish(&report, "", last.as_ref());
+    Ok(Outcome::Done)
+}
+
+/// The file of a copy, by its number from 1.
+fn path(args: &NoisyArgs, number: u32) -> PathBuf {
+    let mut path = args.output.clone().into_os_string();
+    path.push(format!(".{number}.umbel"));
+    path.into()
+}
