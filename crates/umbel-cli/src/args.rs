@@ -47,6 +47,7 @@ pub(crate) enum Verb {
     Info(InfoArgs),
     Merge(MergeArgs),
     Compare(CompareArgs),
+    Key(KeyArgs),
     Audit(AuditArgs),
     Noisy(NoisyArgs),
     Convert(ConvertArgs),
@@ -249,7 +250,7 @@ pub(crate) struct Voice {
 /// How a keyed filter is opened.
 #[derive(Debug, Args)]
 pub(crate) struct SecretArgs {
-    /// File with the secret of a keyed filter: 16 bytes, or 32 hexadecimal digits
+    /// File with the secret of a keyed filter: 16 bytes, or 32 hexadecimal digits (see umbel key)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) secret_file: Option<PathBuf>,
 }
@@ -669,6 +670,40 @@ pub(crate) struct CompareArgs {
     pub(crate) voice: Voice,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
+}
+
+/// Make a secret for keyed filters, or print the id of one
+///
+/// A keyed filter hashes its keys under a secret that is not in its file (--secret-file), so that only those who have the
+/// secret can look keys up. One secret serves a whole group. Filters carry its id; filters of different secrets do not
+/// compare or merge. Nobody computes the secret from its id or from filters.
+#[derive(Debug, Args)]
+#[command(
+    subcommand_value_name = "WHAT",
+    subcommand_help_heading = "What",
+    disable_help_subcommand = true
+)]
+pub(crate) struct KeyArgs {
+    #[command(subcommand)]
+    pub(crate) verb: KeyVerb,
+    #[command(flatten)]
+    pub(crate) voice: Voice,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyVerb {
+    /// Write a new random secret, which only its owner may read, and print its id
+    New {
+        /// File to write, which must not exist; - is standard output, without the id
+        #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        output: PathBuf,
+    },
+    /// Print the id of a secret
+    Id {
+        /// File with the secret
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        key: PathBuf,
+    },
 }
 
 /// Estimate what whoever holds a filter learns about its keys

@@ -25,7 +25,11 @@ use crate::standard::{self, is_standard, stdin};
 
 /// The secret named, if any.
 pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
-    let Some(path) = &args.secret_file else { return Ok(None) };
+    args.secret_file.as_deref().map(read_secret).transpose()
+}
+
+/// The secret in a file.
+pub(crate) fn read_secret(path: &Path) -> Result<Secret> {
     let bytes = fs::read(path).with_context(|| path.display().to_string())?;
     let hex = || {
         let digits = bytes.trim_ascii();
@@ -35,7 +39,7 @@ pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
     };
     let secret = <[u8; 16]>::try_from(&bytes[..]).ok().or_else(|| hex()?.try_into().ok());
     match secret {
-        Some(secret) => Ok(Some(Secret::new(secret))),
+        Some(secret) => Ok(Secret::new(secret)),
         None => bail!(
             "{}: a secret has 16 bytes, or 32 hexadecimal digits; found {} bytes",
             path.display(),

@@ -137,6 +137,15 @@ const ENDINGS: &[Ending] = &[
         one: None,
     },
     Ending {
+        verb: "key",
+        examples: &[
+            ("umbel key new -o group.key", "a secret, for --secret-file"),
+            ("umbel key id group.key", "its id, which filters carry"),
+        ],
+        zero: DONE,
+        one: None,
+    },
+    Ending {
         verb: "noisy",
         examples: &[
             ("umbel noisy urls.txt -o urls", "urls.1.umbel to urls.5.umbel, each half wrong"),
@@ -253,7 +262,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Use filters",
         &["build", "query", "add", "remove", "merge", "convert", "info", "compare", "parquet"],
     ),
-    ("Share filters", &["audit", "noisy"]),
+    ("Share filters", &["audit", "key", "noisy"]),
     ("Choose a filter", &["plan", "show"]),
     ("Set up", &["completions", "man", "help"]),
 ];

@@ -13,6 +13,7 @@ mod machine;
 mod named;
 mod output;
 mod pictures;
+mod private;
 mod report;
 mod standard;
 mod verbs;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Verb::Merge(args) => verbs::merge(&args),
         Verb::Compare(args) => verbs::compare(&args),
         Verb::Noisy(args) => verbs::noisy(&args),
+        Verb::Key(args) => verbs::key(&args),
         Verb::Audit(args) => verbs::audit(&args),
         Verb::Convert(args) => verbs::convert(&args),
         Verb::Parquet(args) => verbs::parquet(&args),

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use serde_json::json;
 use umbel::filter::Comparison;
-use umbel::{Estimate, Scheme};
+use umbel::{Algorithm, Estimate, Scheme};
 use umbel_sets::{Filter, Receipt};
 
 use crate::Outcome;
@@ -108,6 +108,7 @@ fn text(args: &CompareArgs, receipts: &[Receipt; 2], told: &Told) -> String {
             );
         }
     }
+    row("learned", learned(&receipts[0]).to_owned());
     row(
         "merge",
         match merged {
@@ -116,6 +117,18 @@ fn text(args: &CompareArgs, receipts: &[Receipt; 2], told: &Told) -> String {
         },
     );
     text
+}
+
+/// What those who hold both filters, or this report, have learned.
+fn learned(receipt: &Receipt) -> &'static str {
+    match receipt {
+        Receipt::Own(receipt) if receipt.scheme.algorithm == Algorithm::Sip13 => {
+            "by whoever has both files: these figures, and with the secret, whether any key they can guess is in A or B"
+        }
+        _ => {
+            "by whoever has both files: these figures, and whether any key they can guess is in A or B"
+        }
+    }
 }
 
 fn share(estimate: &Estimate) -> String {

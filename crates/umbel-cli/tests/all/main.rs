@@ -28,6 +28,7 @@ mod pictures;
 mod plan;
 mod reports;
 mod rows;
+mod secrets;
 mod seen;
 mod show;
 mod stable;

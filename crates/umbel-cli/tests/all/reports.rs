@@ -63,6 +63,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("info blocked held grown rows guava full", &["info"]),
     ("compare blocked other", &["compare"]),
     ("compare blocked held", &["compare"]),
+    ("key new -o fresh", &["key"]),
     ("noisy a -o copies", &["report"]),
     ("query copies.1.umbel --and copies.2.umbel b", &["report"]),
     ("audit blocked --candidates b --universe ipv4", &["audit"]),

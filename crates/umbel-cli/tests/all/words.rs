@@ -2,7 +2,7 @@
 
 use crate::util::{Folder, Umbel};
 
-const VERBS: [&str; 19] = [
+const VERBS: [&str; 20] = [
     "common",
     "except",
     "diff",
@@ -14,6 +14,7 @@ const VERBS: [&str; 19] = [
     "info",
     "merge",
     "compare",
+    "key",
     "audit",
     "noisy",
     "convert",

@@ -1,0 +1,101 @@
+//! `umbel key`, and filters of different secrets, as black boxes.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::util::{Folder, lines, urls};
+
+fn key(folder: &Folder, name: &str) -> String {
+    folder.umbel(&format!("key new -o {name}")).run().text()
+}
+
+#[test]
+fn a_new_secret_is_random_and_private() {
+    let folder = Folder::new();
+    let (first, second) = (key(&folder, "first"), key(&folder, "second"));
+    assert_ne!(first, second);
+    assert_ne!(folder.read("first"), folder.read("second"));
+    assert_eq!(folder.umbel("key id first").run().text(), first);
+    let bytes = folder.read("first");
+    assert!(bytes.len() == 33 && bytes[..32].iter().all(u8::is_ascii_hexdigit));
+    let mode = std::fs::metadata(folder.path("first")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    folder.umbel("key new -o first").run().fails(&["first: already exists", "never replaced"]);
+    assert_eq!(folder.read("first"), bytes);
+    let piped = folder.umbel("key new -o -").run().text();
+    folder.write("piped", &piped);
+    assert_eq!(folder.umbel("key id piped").run().text().len(), 17);
+    // The id of FORMAT.md's example, from 16 bytes or as many in hexadecimal digits.
+    folder.write("raw", (0..16).collect::<Vec<u8>>());
+    assert_eq!(folder.umbel("key id raw").run().text(), "163d19d5742f2273\n");
+    folder.write("hex", "000102030405060708090A0B0C0D0E0F");
+    assert_eq!(folder.umbel("key id hex").run().text(), "163d19d5742f2273\n");
+}
+
+#[test]
+fn what_is_no_secret_is_refused() {
+    let folder = Folder::new();
+    for (name, bytes) in [("short", &b"0011"[..]), ("empty", b""), ("words", &[b'x'; 32])] {
+        folder.write(name, bytes);
+        folder.umbel(&format!("key id {name}")).run().fails(&[name, "32 hexadecimal digits"]);
+    }
+    folder.umbel("key id none").run().fails(&["none", "No such file"]);
+    folder.umbel("key new -o none/key").run().fails(&["none/key", "No such file"]);
+    folder.umbel("key new").run().fails(&["--output"]);
+    let alone = folder.umbel("key").run();
+    assert_eq!((alone.status.code(), alone.stdout), (Some(2), Vec::new()));
+    assert!(alone.stderr.contains("Usage: umbel key"), "{}", alone.stderr);
+    let full = folder.umbel_on_small_disk(0, "key new -o full").run();
+    full.fails(&["full"]);
+    assert!(!folder.path("full").exists());
+}
+
+/// One secret serves a group; filters of two secrets neither compare nor merge nor answer for each other, and the error
+/// names both ids.
+#[test]
+fn filters_of_different_secrets_do_not_mix() {
+    let folder = Folder::new();
+    let ids = ["ours", "theirs"].map(|name| key(&folder, name).trim_end().to_owned());
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    folder.write("list", urls(0..1_000));
+    folder.write("other", urls(500..1_500));
+    for (filter, list, key) in
+        [("a", "list", "ours"), ("b", "other", "ours"), ("c", "other", "theirs")]
+    {
+        let build = format!("build -q -o {filter} --keys 2000 --secret-file {key} {list}");
+        folder.umbel(&build).run().done();
+    }
+    folder.umbel("build -q -o open --keys 2000 list").run().done();
+    assert!(folder.umbel("info a").run().text().contains(ids[0]));
+    let same = folder.umbel("compare a b").run().text();
+    assert!(same.contains("in both      about ") && same.contains("merge        yes"), "{same}");
+    assert!(
+        same.contains("learned      by whoever has both files: these figures, and with the secret"),
+        "{same}"
+    );
+    let different = folder.umbel("compare a c").run().text();
+    assert!(ids.iter().all(|id| different.contains(id)), "{different}");
+    assert!(
+        different.contains("shared       unknown: the filters hash keys differently"),
+        "{different}"
+    );
+    for other in ["c", "open"] {
+        folder
+            .umbel(&format!("merge -o m a {other}"))
+            .run()
+            .fails(&["hash keys differently", ids[0]]);
+        folder
+            .umbel(&format!("merge -o m --intersect a {other}"))
+            .run()
+            .fails(&["hash keys differently"]);
+    }
+    folder.umbel("merge -o m a b").run().done();
+    folder.umbel("query m list --secret-file theirs").run().fails(&ids);
+    assert!(folder.umbel("query m list --secret-file ours").run().done() == folder.read("list"));
+    let open = folder.umbel("compare open open").run().text();
+    assert!(
+        open.contains("learned      by whoever has both files: these figures, and whether"),
+        "{open}"
+    );
+    folder.write("guesses", lines(["x"]));
+    folder.umbel("query a guesses").run().fails(&["keyed", ids[0], "--secret-file"]);
+}
