@@ -48,6 +48,7 @@ pub(crate) enum Verb {
     Merge(MergeArgs),
     Compare(CompareArgs),
     Key(KeyArgs),
+    Group(GroupArgs),
     Audit(AuditArgs),
     Noisy(NoisyArgs),
     Convert(ConvertArgs),
@@ -670,6 +671,105 @@ pub(crate) struct CompareArgs {
     pub(crate) voice: Voice,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
+}
+
+/// Make the filter of a group's lists without showing anybody a member's own
+///
+/// In four steps over files. Each member joins and hands its card to the others; masks its filter; and, when it is clear
+/// whose masked lists have arrived, reveals what removes its masks from the sum, and those that it has in common with
+/// members that dropped out. The collector adds everything up: the result is the filter that umbel merge would make.
+/// Nobody sees a member's filter or how many members have a bit.
+///
+/// This protects from a collector who follows the steps, as long as not all other members collude with it. Members must
+/// get the cards from each other unaltered, and all must name the same members as dropped out. All filters need the same
+/// plan and hash (umbel build with the same --keys, --fpp and --seed or --secret-file). See docs/privacy.md.
+#[derive(Debug, Args)]
+#[command(
+    subcommand_value_name = "STEP",
+    subcommand_help_heading = "Steps",
+    disable_help_subcommand = true
+)]
+pub(crate) struct GroupArgs {
+    #[command(subcommand)]
+    pub(crate) verb: GroupVerb,
+    #[command(flatten)]
+    pub(crate) voice: Voice,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GroupVerb {
+    /// Make a new secret for one list, and its card for the others
+    Join(JoinArgs),
+    /// Mask a filter for the sum, and print the id of the round, which all members can compare
+    Mask(MaskArgs),
+    /// Reveal to the collector what removes the masks of this member from the sum
+    Reveal(RevealArgs),
+    /// Add up masked lists: the filter of all
+    Sum(SumArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JoinArgs {
+    /// File for the secret, which must not exist, and which only its owner may read
+    #[arg(short, long, value_name = "SECRET", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// File for the card
+    #[arg(long, value_name = "CARD", value_hint = ValueHint::FilePath)]
+    pub(crate) card: PathBuf,
+    /// Replace an existing card
+    #[arg(long, short)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MaskArgs {
+    /// Filter to mask: blocked, classic or sliced
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) filter: PathBuf,
+    /// Secret of this member; it masks one filter, and is marked as used
+    #[arg(long = "as", value_name = "SECRET", value_hint = ValueHint::FilePath)]
+    pub(crate) secret: PathBuf,
+    /// Cards of all members, this one included; at least three
+    #[arg(long, value_name = "CARD", required = true, num_args = 1.., value_hint = ValueHint::FilePath)]
+    pub(crate) cards: Vec<PathBuf>,
+    /// Masked list to write: 64 times the size of the filter
+    #[arg(short, long, value_name = "MASKED", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Replace an existing file
+    #[arg(long, short)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RevealArgs {
+    /// Secret of this member
+    #[arg(long = "as", value_name = "SECRET", value_hint = ValueHint::FilePath)]
+    pub(crate) secret: PathBuf,
+    /// Cards of the members that dropped out before their masked lists arrived
+    #[arg(long, value_name = "CARD", num_args = 1.., value_hint = ValueHint::FilePath)]
+    pub(crate) dropped: Vec<PathBuf>,
+    /// Share to write, for the collector
+    #[arg(short, long, value_name = "SHARE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Replace an existing file
+    #[arg(long, short)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SumArgs {
+    /// Masked lists of all members that did not drop out
+    #[arg(required = true, value_name = "MASKED", value_hint = ValueHint::FilePath)]
+    pub(crate) masked: Vec<PathBuf>,
+    /// Shares of the same members
+    #[arg(long, value_name = "SHARE", required = true, num_args = 1.., value_hint = ValueHint::FilePath)]
+    pub(crate) shares: Vec<PathBuf>,
+    /// Filter to write; - is standard output
+    #[arg(short, long, value_name = "FILTER", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Replace an existing file
+    #[arg(long, short)]
+    pub(crate) force: bool,
 }
 
 /// Make a secret for keyed filters, or print the id of one

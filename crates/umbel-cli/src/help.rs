@@ -137,6 +137,26 @@ const ENDINGS: &[Ending] = &[
         one: None,
     },
     Ending {
+        verb: "group",
+        examples: &[
+            ("umbel group join -o ann.secret --card ann.card", "1. each member, once per list"),
+            (
+                "umbel group mask seen.umbel --as ann.secret --cards *.card -o ann.masked",
+                "2. each member, with the cards of all",
+            ),
+            (
+                "umbel group reveal --as ann.secret -o ann.share",
+                "3. each member that is left, when the lists are there",
+            ),
+            (
+                "umbel group sum *.masked --shares *.share -o group.umbel",
+                "4. the collector: the filter of all lists",
+            ),
+        ],
+        zero: DONE,
+        one: None,
+    },
+    Ending {
         verb: "key",
         examples: &[
             ("umbel key new -o group.key", "a secret, for --secret-file"),
@@ -262,7 +282,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Use filters",
         &["build", "query", "add", "remove", "merge", "convert", "info", "compare", "parquet"],
     ),
-    ("Share filters", &["audit", "key", "noisy"]),
+    ("Share filters", &["audit", "key", "noisy", "group"]),
     ("Choose a filter", &["plan", "show"]),
     ("Set up", &["completions", "man", "help"]),
 ];

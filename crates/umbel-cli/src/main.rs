@@ -54,6 +54,7 @@ fn main() -> ExitCode {
         Verb::Compare(args) => verbs::compare(&args),
         Verb::Noisy(args) => verbs::noisy(&args),
         Verb::Key(args) => verbs::key(&args),
+        Verb::Group(args) => verbs::group(&args),
         Verb::Audit(args) => verbs::audit(&args),
         Verb::Convert(args) => verbs::convert(&args),
         Verb::Parquet(args) => verbs::parquet(&args),

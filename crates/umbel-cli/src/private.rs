@@ -1,6 +1,6 @@
 //! Files that only their owner may read: secrets.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -18,4 +18,20 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
     };
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     written.inspect_err(|_| drop(fs::remove_file(path))).with_context(name)
+}
+
+/// Replaces a file by another one with mode 0600, whole or not at all.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let name = || path.display().to_string();
+    // Through a link, the file it leads to is replaced.
+    let path = &fs::canonicalize(path).with_context(name)?;
+    let mut new = path.clone().into_os_string();
+    new.push(".new");
+    let new = Path::new(&new);
+    // Left by a run that was killed.
+    let _ = fs::remove_file(new);
+    write_new(new, bytes)?;
+    fs::rename(new, path).with_context(name)?;
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    File::open(folder).and_then(|folder| folder.sync_all()).with_context(name)
 }

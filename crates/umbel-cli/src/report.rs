@@ -86,7 +86,7 @@ impl Run {
         }
         let lines = match self.verb {
             // Of filters, not of lines.
-            "merge" | "convert" => Vec::new(),
+            "merge" | "convert" | "group" => Vec::new(),
             _ => of_lines(report, found),
         };
         if self.voice.json {

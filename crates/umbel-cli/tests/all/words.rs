@@ -2,7 +2,7 @@
 
 use crate::util::{Folder, Umbel};
 
-const VERBS: [&str; 20] = [
+const VERBS: [&str; 21] = [
     "common",
     "except",
     "diff",
@@ -15,6 +15,7 @@ const VERBS: [&str; 20] = [
     "merge",
     "compare",
     "key",
+    "group",
     "audit",
     "noisy",
     "convert",

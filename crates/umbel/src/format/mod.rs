@@ -59,6 +59,24 @@ pub fn length_of(start: &[u8]) -> Result<u64, FileError> {
     Header::parse(start)?.file_length()
 }
 
+/// Writes a file with this header and payload, and the checksums that follow.
+///
+/// # Errors
+/// The errors of `out`.
+///
+/// # Panics
+/// If the length of `payload` differs from the one the header declares.
+#[cfg(feature = "std")]
+pub fn write_file(
+    out: impl std::io::Write,
+    header: &Header,
+    payload: &[u8],
+) -> std::io::Result<()> {
+    let mut writer = Writer::new(Out(out), header)?;
+    writer.write(payload)?;
+    writer.finish()
+}
+
 /// Returns the bytes of a whole file with a header of `header` bytes and a payload of `payload`; `None` if it would
 /// pass 2⁶⁴.
 ///
