@@ -139,19 +139,13 @@ const ENDINGS: &[Ending] = &[
     Ending {
         verb: "group",
         examples: &[
-            ("umbel group join -o ann.secret --card ann.card", "1. each member, once per list"),
+            ("umbel group join -o a.secret --card a.card", "each member, for each list"),
             (
-                "umbel group mask seen.umbel --as ann.secret --cards *.card -o ann.masked",
-                "2. each member, with the cards of all",
+                "umbel group mask a.umbel --as a.secret --cards *.card -o a.masked",
+                "each member, with all cards",
             ),
-            (
-                "umbel group reveal --as ann.secret -o ann.share",
-                "3. each member that is left, when the lists are there",
-            ),
-            (
-                "umbel group sum *.masked --shares *.share -o group.umbel",
-                "4. the collector: the filter of all lists",
-            ),
+            ("umbel group reveal --as a.secret -o a.share", "each member that is left"),
+            ("umbel group sum *.masked --shares *.share -o all.umbel", "the filter of all lists"),
         ],
         zero: DONE,
         one: None,

@@ -20,7 +20,8 @@
 //!   see a vector; a member can spoil the result. The result is a filter like any other: see [`audit`](crate::audit).
 //!
 //! K. Bonawitz et al. 2017, "Practical Secure Aggregation for Privacy-Preserving Machine Learning", section 4, without its
-//! secret sharing: a member that masks and drops out before it sends its share stops the round.
+//! secret sharing: a member that drops out after others have made their shares, and before its own, stops the round.
+//! FORMAT.md, section 22, has every byte.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};

@@ -16,6 +16,7 @@ mod errors;
 mod faults;
 mod filters;
 mod foreign;
+mod group;
 mod info;
 mod inputs;
 mod keys;

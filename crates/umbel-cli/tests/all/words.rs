@@ -171,10 +171,22 @@ fn with_examples() -> Folder {
         folder.umbel(&format!("build -o {name}.umbel urls.txt")).run().done();
     }
     folder.umbel("build -o held.umbel --kind counting urls.txt").run().done();
+    for name in ["bob", "eve"] {
+        folder.umbel(&format!("group join -o {name}.secret --card {name}.card")).run().done();
+    }
     let parquet =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/foreign/parquet/groups.parquet");
     folder.write("events.parquet", std::fs::read(parquet).unwrap());
     folder
+}
+
+/// What other members than the one in the examples do.
+fn others_mask_and_reveal(folder: &Folder) {
+    for name in ["bob", "eve"] {
+        let mask = "group mask a.umbel --cards a.card bob.card eve.card";
+        folder.umbel(&format!("{mask} --as {name}.secret -o {name}.masked")).run().done();
+        folder.umbel(&format!("group reveal --as {name}.secret -o {name}.share")).run().done();
+    }
 }
 
 #[test]
@@ -195,6 +207,9 @@ fn every_help_ends_with_examples_that_work_and_with_what_the_exit_status_means()
             // A filter that is there is replaced by the next example.
             if verb == "build" {
                 let _ = std::fs::remove_file(folder.path("seen.umbel"));
+            }
+            if command.starts_with("umbel group sum") {
+                others_mask_and_reveal(&folder);
             }
             let outcome = run.run();
             assert!(matches!(outcome.status.code(), Some(0 | 1)), "{command}: {}", outcome.stderr);

@@ -326,3 +326,29 @@ fn a_damaged_masked_list_is_refused() {
         Err((Some(1), GroupError::Damaged { .. }))
     ));
 }
+
+/// The vectors of FORMAT.md: secrets 00 01 … 1F and 20 21 … 3F, and a round whose id is all zeros.
+#[test]
+fn keys_and_masks_are_those_of_the_format() {
+    let counted =
+        |first: u8| Member { secret: std::array::from_fn(|i| first + i as u8), used: None };
+    let (one, two) = (counted(0), counted(32));
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let round = [0; 32];
+    let pair = one.pair(&round, &two.card()).unwrap();
+    assert_eq!(pair, two.pair(&round, &one.card()).unwrap());
+    let mut first = [0; 1];
+    Mask::new(pair, true).apply(&mut first, &mut Vec::new());
+    let found = [
+        hex(&one.card().0),
+        hex(&two.card().0),
+        hex(&pair),
+        hex(&one.own(&round)),
+        hex(&first[0].to_le_bytes()),
+        one.card().to_text().lines().last().unwrap().to_owned(),
+    ];
+    let format = include_str!("../../../../FORMAT.md");
+    for found in &found {
+        assert!(format.contains(found), "not in FORMAT.md: {found}");
+    }
+}
