@@ -152,3 +152,26 @@ pub struct Report {
     /// The error that the answer may have; `None` if it is exact.
     pub error: Option<crate::ErrorBound>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_has_the_first_keys_once() {
+        let seen = |progress: &Progress, keys: &[&str]| {
+            progress.see(keys.iter().map(|key| key.as_bytes()));
+            progress.sample().into_iter().map(|key| String::from_utf8(key).unwrap()).collect()
+        };
+        let progress = Progress::with_sample(5);
+        let long = "x".repeat(100);
+        let first: Vec<String> = seen(&progress, &["b", "a", "b", &long]);
+        assert_eq!(first, ["a", "b", &long[..64]]);
+        let all: Vec<String> = seen(&progress, &["c", "d", "e"]);
+        assert_eq!(all, ["a", "b", "c", &long[..64]]);
+        let full: Vec<String> = seen(&progress, &["f"]);
+        assert_eq!(full, all);
+        let none: Vec<String> = seen(&Progress::default(), &["a"]);
+        assert!(none.is_empty());
+    }
+}
