@@ -16,8 +16,8 @@ use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
 use crate::{Error, Options};
 
-/// A query of one filter or several: which lines may be in all of them, or which certainly are not. Results are in the order of the lines;
-/// the header of the first input that has one comes first.
+/// A query of one filter or several: which lines may be in all of them, or which certainly are not. Results are in the
+/// order of the lines; the header of the first input that has one comes first.
 pub struct Query<'a> {
     scanner: Scanner<'a>,
     ask: Ask<'a>,
