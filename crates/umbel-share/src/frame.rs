@@ -295,7 +295,7 @@ mod tests {
         }
         assert_eq!(round_trip(&random(FRAME, 0.5, 1)), (STORED, FRAME + 13));
         assert_eq!(round_trip(&vec![0; FRAME]), (EQUAL, 14));
-        assert_eq!(round_trip(&vec![255; 64]), (EQUAL, 14));
+        assert_eq!(round_trip(&[255; 64]), (EQUAL, 14));
     }
 
     #[test]

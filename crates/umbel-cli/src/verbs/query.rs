@@ -27,7 +27,7 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     let read = [Some(&args.filter), args.secret.secret_file.as_ref()];
     refuse_in_place_of(args.output.to.file(), &read)?;
     let secret = filters::secret(&args.secret)?;
-    let file = filters::open_beside(&args.filter, &options)?;
+    let file = filters::open_beside(&args.filter, &options, &args.trust)?;
     let secret = secret.as_ref();
     if let Some(large) = filters::large(&file, &args.filter, secret, &args.foreign, &options)? {
         return in_pieces(&large, args, &options);

@@ -124,12 +124,7 @@ pub(super) fn for_sending(keys: u64, fpp: f64, probes: u32) -> Result<Plan, Plan
     of_shape(&shape, keys, fpp, Plan::promised_fpp)
 }
 
-fn of_shape(
-    shape: &Shape,
-    keys: u64,
-    fpp: f64,
-    rate: fn(&Plan) -> f64,
-) -> Result<Plan, PlanError> {
+fn of_shape(shape: &Shape, keys: u64, fpp: f64, rate: fn(&Plan) -> f64) -> Result<Plan, PlanError> {
     let mut blocks = checked_blocks(keys as f64 / shape.load)?;
     let mut plan = shape.plan(keys, fpp, size_at_least(blocks));
     // The shape's load is for large filters, and for the mean: the exact rate of a tiny filter is higher, and larger
