@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use umbel_share::ShareError;
+use umbel_share::delta;
 use umbel_share::pack::{self, Decoder};
 use umbel_share::sign::{PublicKey, SecretKey, Signature, Signer};
 
@@ -79,6 +80,12 @@ pub(crate) fn unwrap(
     if !file.metadata().with_context(name)?.is_file() {
         return Ok((file, Wrapping::default()));
     }
+    if starts_with(&file, path, delta::MAGIC)? {
+        bail!(
+            "{0}: is a delta, not a filter; apply it to its base: umbel patch FILTER {0}",
+            path.display()
+        );
+    }
     if !is_packed(&file, path)? {
         let signature = signature(&file, path, trust)?;
         let signer = signature.map(|signature| signature.signer());
@@ -107,14 +114,18 @@ pub(crate) fn unwrap(
     Ok((unpacked, Wrapping { packed: Some(packed), signer }))
 }
 
-/// Whether a regular file is a packed filter. Reads from its start, and returns there.
-pub(crate) fn is_packed(mut file: &File, path: &Path) -> Result<bool> {
+/// Whether a regular file is a packed filter, which is read from its start then.
+pub(crate) fn is_packed(file: &File, path: &Path) -> Result<bool> {
+    starts_with(file, path, pack::MAGIC)
+}
+
+fn starts_with(mut file: &File, path: &Path, magic: [u8; 8]) -> Result<bool> {
     let mut start = Vec::new();
     file.rewind()
-        .and_then(|()| file.take(pack::MAGIC.len() as u64).read_to_end(&mut start))
+        .and_then(|()| file.take(magic.len() as u64).read_to_end(&mut start))
         .and_then(|_| file.rewind())
         .with_context(|| path.display().to_string())?;
-    Ok(start == pack::MAGIC)
+    Ok(start == magic)
 }
 
 /// Refuses a filter that cannot be replaced by a changed one: packed, or signed if the new one will not be.

@@ -52,7 +52,7 @@ fn text(all: &[Sent], keys: u64, fpp: f64) -> String {
         };
         text += &format!(
             "\nbits sent, bits in memory: per key. Packed filters are smaller until they are full.\n\
-             Build one with: umbel build --ship{probes} --keys {keys} --fpp {fpp} -o FILTER FILE…; then umbel pack FILTER\n",
+             Build one with: umbel build --ship{probes} --keys {keys} --fpp {fpp} -o FILTER FILE…; then umbel pack FILTER -o PACKED\n",
         );
     }
     text

@@ -27,6 +27,7 @@ mod plan;
 mod reports;
 mod rows;
 mod seen;
+mod sharing;
 mod show;
 mod stable;
 mod table;

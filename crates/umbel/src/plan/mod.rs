@@ -193,7 +193,7 @@ impl Plan {
     /// Plans a classic filter that is sent packed, with `probes` probes per key: the fewest bits for that many probes.
     ///
     /// Fewer probes than [`for_keys`](Self::for_keys) chooses need more bits in memory, but fewer of them are set, and
-    /// [packed](https://docs.rs/umbel-share) they are fewer: at 1 %, 8.1 bits sent per key with one probe and 99 in memory, 9.0 and
+    /// [packed](https://docs.rs/umbel-share) they are fewer: at 1 %, 8.0 bits sent per key with one probe and 100 in memory, 8.9 and
     /// 19 with two, where the smallest filter in memory has 9.6. The rate is kept as by [`for_keys`](Self::for_keys).
     ///
     /// # Errors
