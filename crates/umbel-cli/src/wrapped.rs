@@ -12,6 +12,7 @@ use umbel_share::pack::{self, Decoder};
 use umbel_share::sign::{PublicKey, SecretKey, Signature, Signer};
 
 use crate::args::{SignArgs, TrustArgs};
+use crate::output::refuse_in_place_of;
 
 /// How a filter's file came.
 #[derive(Debug, Default)]
@@ -22,8 +23,9 @@ pub(crate) struct Wrapping {
     pub(crate) signer: Option<String>,
 }
 
-/// The key that the options name to sign with.
-pub(crate) fn key_to_sign(args: &SignArgs) -> Result<Option<SecretKey>> {
+/// The key that the options name to sign with, which what is signed must not replace.
+pub(crate) fn key_to_sign(args: &SignArgs, output: &Path) -> Result<Option<SecretKey>> {
+    refuse_in_place_of(Some(output), &[args.sign.as_ref()])?;
     args.sign.as_deref().map(secret_key).transpose()
 }
 

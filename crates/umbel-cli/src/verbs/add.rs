@@ -21,7 +21,7 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let output = [Written::Filter(&args.filter)];
     let sources = lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, &options)?;
     let (path, secret) = (&args.filter, secret.as_ref());
-    let key = wrapped::key_to_sign(&args.sign)?;
+    let key = wrapped::key_to_sign(&args.sign, &args.filter)?;
     let lock = filters::open_locked(path, key.is_some())?;
     let trust = wrapped::key_to_trust(&args.trust)?;
     wrapped::check_trust(&lock, path, trust.as_ref())?;

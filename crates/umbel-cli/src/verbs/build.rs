@@ -24,8 +24,8 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     let _lock = filters::claim_output(&args.output, existing)?;
     let secret = args.secret.secret_file.as_ref();
-    refuse_in_place_of(Some(&args.output), &[secret, args.sign.sign.as_ref()])?;
-    let key = wrapped::key_to_sign(&args.sign)?;
+    refuse_in_place_of(Some(&args.output), &[secret])?;
+    let key = wrapped::key_to_sign(&args.sign, &args.output)?;
     let options = lines::options(&args.work)?;
     if let Some(format) = args.foreign.format.format {
         return build_foreign(args, format, existing, key.as_ref(), &options);

@@ -16,7 +16,7 @@ use crate::{filters, wrapped};
 pub(crate) fn convert(args: &ConvertArgs) -> Result<Outcome> {
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     let _lock = filters::claim_output(&args.output, existing)?;
-    let key = wrapped::key_to_sign(&args.sign)?;
+    let key = wrapped::key_to_sign(&args.sign, &args.output)?;
     let run = Run::start("convert", args.voice, &std::sync::Arc::new(Progress::default()));
     let filter = filters::read_sealed(&args.filter, &args.format, &args.trust)?;
     let converted = converted(&filter, args).with_context(|| args.filter.display().to_string())?;

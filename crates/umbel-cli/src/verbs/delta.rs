@@ -19,7 +19,7 @@ use crate::{filters, wrapped};
 pub(crate) fn delta(args: &DeltaArgs) -> Result<Outcome> {
     let existing = pack::existing(&args.to);
     let _lock = filters::claim_output(&args.to.output, existing)?;
-    let key = wrapped::key_to_sign(&args.sign)?;
+    let key = wrapped::key_to_sign(&args.sign, &args.to.output)?;
     let trust = wrapped::key_to_trust(&args.trust)?;
     let old = open(&args.old, trust.as_ref())?;
     let new = open(&args.new, trust.as_ref())?;

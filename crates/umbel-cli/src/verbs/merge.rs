@@ -14,7 +14,7 @@ use crate::{filters, wrapped};
 pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     let _lock = filters::claim_output(&args.output, existing)?;
-    let key = wrapped::key_to_sign(&args.sign)?;
+    let key = wrapped::key_to_sign(&args.sign, &args.output)?;
     let run = Run::start("merge", args.voice, &std::sync::Arc::new(Progress::default()));
     let mut report = Report::default();
     let (first, others) = args.filters.split_first().context("at least one filter")?;

@@ -19,7 +19,7 @@ pub(crate) fn pack(args: &PackArgs) -> Result<Outcome> {
     let existing = existing(&args.to);
     let _lock = filters::claim_output(&args.to.output, existing)?;
     let name = || args.filter.display().to_string();
-    let key = wrapped::key_to_sign(&args.sign)?;
+    let key = wrapped::key_to_sign(&args.sign, &args.to.output)?;
     let (file, _, length) = open(&args.filter, wrapped::key_to_trust(&args.trust)?.as_ref())?;
     if wrapped::is_packed(&file, &args.filter)? {
         bail!("{}: is packed already", args.filter.display());

@@ -21,7 +21,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     let sources = lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, &options)?;
     let foreign = ForeignArgs::default();
     // The lock is kept to the end.
-    let key = wrapped::key_to_sign(&args.sign)?;
+    let key = wrapped::key_to_sign(&args.sign, &args.filter)?;
     let lock = filters::open_locked(&args.filter, key.is_some())?;
     let trust = wrapped::key_to_trust(&args.trust)?;
     wrapped::check_trust(&lock, &args.filter, trust.as_ref())?;

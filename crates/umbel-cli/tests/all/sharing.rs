@@ -198,6 +198,8 @@ fn key_pairs() {
     assert!(folder.read("ours.pub").starts_with(b"umbel-public-key-1 "));
     assert!(folder.read("ours.pub") != folder.read("theirs.pub"));
     folder.keeps("sign --new ours", &["ours: already exists"]);
+    folder.write("keys", urls(0..10));
+    folder.keeps("build -f -o ours keys --sign ours", &["ours: is also read"]);
     folder.keeps("sign --new no/such", &["no", "does not exist"]);
     folder.keeps("sign", &["--new"]);
     folder.keeps("sign --sign ours", &["FILE"]);

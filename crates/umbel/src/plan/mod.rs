@@ -483,6 +483,29 @@ mod tests {
     const RATES: [f64; 8] = [0.5, 0.1, 0.05, 0.01, 0.001, 1e-4, 1e-6, 1e-9];
 
     #[test]
+    fn plans_for_sending_keep_their_rate_with_the_fewest_bits() {
+        for (fpp, probes) in [(0.01, 1), (0.01, 2), (0.01, 6), (0.001, 1), (0.001, 3), (1e-6, 5)] {
+            for keys in [1_000, 100_000, 10_000_000] {
+                let plan = Plan::for_sending(keys, fpp, probes).unwrap();
+                assert_eq!(
+                    (plan.kind(), plan.probes(), plan.keys()),
+                    (Kind::Classic, probes, keys)
+                );
+                assert!(plan.predicted_fpp() <= fpp);
+                // The margin, and sizes in steps of blocks or 0.1 %.
+                let least = classic::bits_per_key_with(fpp, probes);
+                let most = if keys < 100_000 { 1.07 } else { 1.02 };
+                assert!(plan.bits_per_key() < most * least, "{keys} {fpp} {probes}");
+            }
+        }
+        assert!(matches!(Plan::for_sending(0, 0.01, 1), Err(PlanError::ZeroKeys)));
+        assert!(matches!(Plan::for_sending(9, 0.01, 33), Err(PlanError::Field(_))));
+        assert!(matches!(Plan::for_sending(9, 0.01, 0), Err(PlanError::Field(_))));
+        let out_of_reach = Plan::for_sending(9, 1e-6, 1);
+        assert!(matches!(out_of_reach, Err(PlanError::FppOutOfReach { .. })));
+    }
+
+    #[test]
     fn keys_apart_by_a_power_of_two_have_sizes_that_fold() {
         let kinds = [Kind::Blocked, Kind::Classic, Kind::Sliced, Kind::Counting];
         for kind in kinds.into_iter().chain([Kind::Attributes]) {
