@@ -55,6 +55,7 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         "umbel-foreign",
         "umbel-advice",
         "umbel-sets",
+        "umbel-share",
         "umbel-files",
         "umbel-share",
         "umbel-cli",
@@ -74,5 +75,7 @@ fn libraries(arguments: &Arguments) -> Result<()> {
     }
     run::run(&mut tests)?;
     let mut reader = READER.command()?;
-    run::run(reader.args(["testdata/reader.py", "testdata/golden/manifest.json"]))
+    run::run(reader.args(["testdata/reader.py", "testdata/golden/manifest.json"]))?;
+    let mut reader = READER.command()?;
+    run::run(reader.args(["testdata/unpack.py", "testdata/shared/manifest.json"]))
 }

@@ -25,6 +25,7 @@ mod error;
 mod explain;
 mod prices;
 mod profile;
+mod sending;
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -33,6 +34,7 @@ pub use error::Error;
 pub use explain::Step;
 pub use prices::{MEASURED_ON, Price};
 pub use profile::{Load, Profile, Section, Stretch};
+pub use sending::{Sent, by_bits_sent};
 
 use umbel::format::{self, Header};
 use umbel::{Capacity, Form, Kind, Plan, PlanError, Variant};

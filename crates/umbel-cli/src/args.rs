@@ -1,5 +1,7 @@
 //! The command line: verbs, options and their help.
 
+mod sharing;
+
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -9,6 +11,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use umbel::{Kind, Variant};
 use umbel_foreign::KeyType;
+
+pub(crate) use sharing::{
+    DeltaArgs, PackArgs, PatchArgs, SignArgs, SignVerbArgs, TrustArgs, UnpackArgs, WriteArgs,
+};
 
 use crate::formats::{self, Param};
 use crate::named;
@@ -53,6 +59,11 @@ pub(crate) enum Verb {
     Noisy(NoisyArgs),
     Convert(ConvertArgs),
     Parquet(ParquetArgs),
+    Pack(PackArgs),
+    Unpack(UnpackArgs),
+    Delta(DeltaArgs),
+    Patch(PatchArgs),
+    Sign(SignVerbArgs),
     Plan(PlanArgs),
     Show(ShowArgs),
     Completions(CompletionsArgs),
@@ -488,6 +499,11 @@ pub(crate) struct BuildArgs {
     /// Size of the filter, e.g. 64MiB; it determines the rate, or with --fpp the number of keys
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) size: Option<Bytes>,
+    /// Plan a classic filter for the bits sent when packed: fewer probes per key, fewer bits sent, more memory (umbel plan
+    /// --ship lists them)
+    #[arg(long, value_name = "PROBES", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    #[arg(value_parser = numbers::number::<u32>(1..=umbel::MAX_PROBES.into()), conflicts_with_all = ["kind", "size", "format"])]
+    pub(crate) ship: Option<u32>,
     /// Kind of filter; some take a number, as in counting:8 (docs/reports.md lists them)
     #[arg(long, default_value = "blocked", conflicts_with = "format")]
     #[arg(value_parser = named::kinds::<Variant>())]
@@ -510,6 +526,8 @@ pub(crate) struct BuildArgs {
     pub(crate) names: NamesArgs,
     #[command(flatten)]
     pub(crate) foreign: ForeignArgs,
+    #[command(flatten)]
+    pub(crate) sign: SignArgs,
 }
 
 /// Add lines to a filter
@@ -533,6 +551,10 @@ pub(crate) struct AddArgs {
     pub(crate) names: NamesArgs,
     #[command(flatten)]
     pub(crate) foreign: ForeignArgs,
+    #[command(flatten)]
+    pub(crate) sign: SignArgs,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
 }
 
 /// Remove lines from a counting filter
@@ -558,6 +580,10 @@ pub(crate) struct RemoveArgs {
     pub(crate) work: Work,
     #[command(flatten)]
     pub(crate) names: NamesArgs,
+    #[command(flatten)]
+    pub(crate) sign: SignArgs,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
 }
 
 /// Print the lines that may be in a filter
@@ -598,6 +624,8 @@ pub(crate) struct QueryArgs {
     pub(crate) names: NamesArgs,
     #[command(flatten)]
     pub(crate) foreign: ForeignArgs,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
 }
 
 /// Print what a filter holds: size, fill, estimated keys and false positive rate now
@@ -622,6 +650,8 @@ pub(crate) struct InfoArgs {
     pub(crate) voice: Voice,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
 }
 
 /// Merge filters into one that holds the keys of all
@@ -649,6 +679,10 @@ pub(crate) struct MergeArgs {
     pub(crate) voice: Voice,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
+    #[command(flatten)]
+    pub(crate) sign: SignArgs,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
 }
 
 /// Estimate from two filters how much their lists share
@@ -671,6 +705,8 @@ pub(crate) struct CompareArgs {
     pub(crate) voice: Voice,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
 }
 
 /// Make the filter of a group's lists without showing anybody a member's own
@@ -833,6 +869,8 @@ pub(crate) struct AuditArgs {
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
     #[command(flatten)]
+    pub(crate) trust: TrustArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) work: Work,
@@ -928,6 +966,10 @@ pub(crate) struct ConvertArgs {
     pub(crate) voice: Voice,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
+    #[command(flatten)]
+    pub(crate) sign: SignArgs,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
 }
 
 /// List the Bloom filters of a Parquet file, or the row groups that may hold a key
@@ -972,9 +1014,10 @@ pub(crate) struct PlanArgs {
     /// Most memory for the filter, e.g. 4GiB
     #[arg(short, long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) memory: Option<Bytes>,
-    /// Largest size of the filter's file, if it is sent to others, e.g. 12MB
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
-    pub(crate) ship: Option<Bytes>,
+    /// Largest size of the filter's file, if it is sent to others, e.g. 12MB; without SIZE, list filters planned for the
+    /// bits sent when packed
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, num_args = 0..=1)]
+    pub(crate) ship: Option<Option<Bytes>>,
     /// Print the formulas too, with the numbers in them
     #[arg(long)]
     pub(crate) explain: bool,

@@ -15,13 +15,15 @@ use umbel::{
 use umbel_files::journal::{self, Found};
 use umbel_foreign::{ForeignFilter, KeyType};
 use umbel_sets::{Filter, ForeignLines, LargeFilter, Options};
+use umbel_share::sign::SecretKey;
 
-use crate::args::{ForeignArgs, FormatArgs, NamesArgs, SecretArgs};
+use crate::args::{ForeignArgs, FormatArgs, NamesArgs, SecretArgs, TrustArgs};
 use crate::atomic::{self, Existing};
 use crate::formats;
 use crate::output::StdoutClosed;
 use crate::report::say;
 use crate::standard::{self, is_standard, stdin};
+use crate::wrapped::{self, Wrapping};
 
 /// The secret named, if any.
 pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
@@ -187,8 +189,22 @@ impl Large<'_> {
 }
 
 /// Opens a filter for its receipt, or to merge it: needs no secret.
-pub(crate) fn read_sealed(path: &Path, format: &FormatArgs) -> Result<Filter<Scheme>> {
-    sealed(&open(path, &std::env::temp_dir())?, path, format)
+pub(crate) fn read_sealed(
+    path: &Path,
+    format: &FormatArgs,
+    trust: &TrustArgs,
+) -> Result<Filter<Scheme>> {
+    Ok(read_wrapped(path, format, trust)?.0)
+}
+
+/// As [`read_sealed`], and how the file came.
+pub(crate) fn read_wrapped(
+    path: &Path,
+    format: &FormatArgs,
+    trust: &TrustArgs,
+) -> Result<(Filter<Scheme>, Wrapping)> {
+    let (file, wrapping) = open_unwrapped(path, &std::env::temp_dir(), trust)?;
+    Ok((sealed(&file, path, format)?, wrapping))
 }
 
 /// As [`read_sealed`], from an open file.
@@ -263,8 +279,16 @@ pub(crate) struct Locked {
     pub(crate) found: Option<Found>,
 }
 
-/// Opens the file of a filter to replace it. Waits for another process that does so.
-pub(crate) fn open_locked(path: &Path) -> Result<File> {
+/// Opens the file of a filter to replace it by a changed one, which `signs` says will be signed. Waits for another process
+/// that replaces it.
+pub(crate) fn open_locked(path: &Path, signs: bool) -> Result<File> {
+    let file = open_in_place_locked(path)?;
+    wrapped::check_changeable(&file, path, signs)?;
+    Ok(file)
+}
+
+/// Opens a file to replace it, whatever is in it. Waits for another process that does so.
+pub(crate) fn open_in_place_locked(path: &Path) -> Result<File> {
     lock(open_in_place(path)?, path)
 }
 
@@ -352,13 +376,14 @@ pub(crate) fn check_same_keys<H: Hashing>(
     umbel_sets::check_keys(left.plan().kind(), left.description(), right.description())
 }
 
-/// Writes a filter to a file, or to standard output when the path is `-`; gives the bytes written.
+/// Writes a filter to a file, or to standard output when the path is `-`, signed if there is a key; gives the bytes written.
 pub(crate) fn write<H: Hashing>(
     filter: &Filter<H>,
     path: &Path,
     existing: Existing,
+    key: Option<&SecretKey>,
 ) -> Result<u64> {
-    write_with(path, existing, |out| Ok(filter.write(out)?))
+    write_with(path, existing, key, |out| Ok(filter.write(out)?))
 }
 
 /// Replaces a filter that is [locked](Locked); gives the lock of the new file, and the bytes written.
@@ -377,9 +402,11 @@ pub(crate) fn write_locked(
 pub(crate) fn write_with(
     path: &Path,
     existing: Existing,
+    key: Option<&SecretKey>,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
 ) -> Result<u64> {
     let mut bytes = 0;
+    let write = |out: &mut (dyn Write + Send)| wrapped::write_signed(out, key, write);
     if is_standard(path) {
         let mut out = io::BufWriter::with_capacity(1 << 18, io::stdout());
         let written = write(&mut Counted { out: &mut out, bytes: &mut bytes });
@@ -454,9 +481,16 @@ pub(crate) fn about(error: umbel_sets::Error, path: &Path) -> anyhow::Error {
     }
 }
 
-/// Opens a filter to query it, as [`open`].
-pub(crate) fn open_beside(path: &Path, options: &Options) -> Result<File> {
-    open(path, options.tmp.folders().next().expect("there is at least one"))
+/// Opens a filter to query it, as [`open_unwrapped`].
+pub(crate) fn open_beside(path: &Path, options: &Options, trust: &TrustArgs) -> Result<File> {
+    let tmp = options.tmp.folders().next().expect("there is at least one");
+    Ok(open_unwrapped(path, tmp, trust)?.0)
+}
+
+/// Opens a filter as [`open`], unpacks it if it is packed, and checks its signature if its signer must be trusted.
+fn open_unwrapped(path: &Path, tmp: &Path, trust: &TrustArgs) -> Result<(File, Wrapping)> {
+    let trust = wrapped::key_to_trust(trust)?;
+    wrapped::unwrap(open(path, tmp)?, path, tmp, trust.as_ref())
 }
 
 /// Opens a filter to read it; `-` is standard input. A filter from a pipe is copied to a temporary file in the folder

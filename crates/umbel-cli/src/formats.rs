@@ -11,6 +11,7 @@ use umbel_foreign::{Bytes, Foreign, Format, Parameters};
 use umbel_sets::Options;
 
 use crate::numbers::{Fpp, Keys, whole};
+use crate::wrapped;
 
 /// Reads a file in a given format.
 pub(crate) fn read(
@@ -87,13 +88,18 @@ fn content(mut file: &File, path: &Path, options: Option<&Options>) -> Result<By
     Ok(content)
 }
 
-/// Bytes of a filter's file.
+/// Bytes of a filter's file, without a signature at its end. It is read from its start then.
 pub(crate) fn length(file: &File, path: &Path) -> Result<u64> {
     let meta = file.metadata().with_context(|| path.display().to_string())?;
     if meta.is_dir() {
         bail!("{}: is a directory; name a filter file", path.display());
     }
-    Ok(meta.len())
+    match meta.is_file() {
+        true => {
+            Ok(wrapped::signature(file, path, None)?.map_or(meta.len(), |found| found.length()))
+        }
+        false => Ok(meta.len()),
+    }
 }
 
 /// The parameters that a file of a format does not declare.

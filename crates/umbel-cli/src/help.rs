@@ -196,10 +196,48 @@ const ENDINGS: &[Ending] = &[
         one: Some("there are no filters, or no row group may hold any of the keys"),
     },
     Ending {
+        verb: "pack",
+        examples: &[("umbel pack seen.umbel -o seen.packed", "as small as its bits allow")],
+        zero: "the packed filter is written",
+        one: None,
+    },
+    Ending {
+        verb: "unpack",
+        examples: &[("umbel unpack seen.packed -o seen.umbel", "as it was before, byte for byte")],
+        zero: "the filter is written",
+        one: None,
+    },
+    Ending {
+        verb: "delta",
+        examples: &[("umbel delta monday.umbel tuesday.umbel -o tuesday.delta", "what changed")],
+        zero: "the delta is written",
+        one: None,
+    },
+    Ending {
+        verb: "patch",
+        examples: &[
+            ("umbel patch seen.umbel tuesday.delta", "the new version, in place"),
+            ("umbel patch monday.umbel tuesday.delta -o tuesday.umbel", "or in another file"),
+        ],
+        zero: "the new version is written",
+        one: None,
+    },
+    Ending {
+        verb: "sign",
+        examples: &[
+            ("umbel sign --new lists.key", "a key pair: lists.key, lists.key.pub"),
+            ("umbel sign --sign lists.key seen.packed", "sign a file"),
+            ("umbel sign --trust lists.key.pub seen.packed", "check who signed it"),
+        ],
+        zero: "all files are signed, or signed by the trusted key",
+        one: None,
+    },
+    Ending {
         verb: "plan",
         examples: &[
             ("umbel plan --keys 5G --fpp 1%", "kinds of filters for 5 billion keys at 1 %"),
             ("umbel plan --keys 5G --memory 4GiB", "the rate in 4 GiB"),
+            ("umbel plan --keys 5G --fpp 1% --ship", "filters by the bits sent"),
             ("umbel plan --keys 1M --fpp 1% --plot pictures", "with pictures"),
             ("umbel plan --table", "rates by bits and probes per key"),
         ],
@@ -276,6 +314,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Use filters",
         &["build", "query", "add", "remove", "merge", "convert", "info", "compare", "parquet"],
     ),
+    ("Send filters", &["pack", "unpack", "delta", "patch", "sign"]),
     ("Share filters", &["audit", "key", "noisy", "group"]),
     ("Choose a filter", &["plan", "show"]),
     ("Set up", &["completions", "man", "help"]),

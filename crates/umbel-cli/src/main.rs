@@ -17,6 +17,7 @@ mod private;
 mod report;
 mod standard;
 mod verbs;
+mod wrapped;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -58,6 +59,11 @@ fn main() -> ExitCode {
         Verb::Audit(args) => verbs::audit(&args),
         Verb::Convert(args) => verbs::convert(&args),
         Verb::Parquet(args) => verbs::parquet(&args),
+        Verb::Pack(args) => verbs::pack(&args),
+        Verb::Unpack(args) => verbs::unpack(&args),
+        Verb::Delta(args) => verbs::delta(&args),
+        Verb::Patch(args) => verbs::patch(&args),
+        Verb::Sign(args) => verbs::sign(&args),
         Verb::Plan(args) => verbs::plan(&args),
         Verb::Show(args) => verbs::show(&args),
         Verb::Completions(args) => verbs::completions(&args),

@@ -87,6 +87,9 @@ impl Run {
         let lines = match self.verb {
             // Of filters, not of lines.
             "merge" | "convert" | "group" => Vec::new(),
+            "pack" | "unpack" | "delta" | "patch" => {
+                vec![format!("{} to {}", Size(report.bytes_read), Size(report.bytes_written))]
+            }
             _ => of_lines(report, found),
         };
         if self.voice.json {

@@ -1,9 +1,23 @@
-//! Sharing filters with others: what those who hold them learn, and how to tell them less.
+//! Sharing filters of the crate [`umbel`]: how they travel, what those who hold them learn, and how to tell them less.
 //!
+//! - [`pack`] compresses a file to its entropy, [`delta`] sends only what changed, [`sign`] shows who made it. All
+//!   three work front to back in pieces of 1 MiB, so that the size of a filter does not matter.
 //! - [`audit`] computes what a filter tells about keys that somebody can guess.
-//! - [`group`] makes the list of a group without showing anybody a member's own.
 //! - [`noisy`] makes copies of a list that tell little alone, and more together.
+//! - [`group`] makes the list of a group without showing anybody a member's own.
+//!
+//! FORMAT.md at the root of the repository fixes every byte. Nothing here knows paths or terminals.
 
 pub mod audit;
+mod body;
+pub mod delta;
+mod error;
+mod frame;
+mod gaps;
 pub mod group;
 pub mod noisy;
+pub mod pack;
+mod rans;
+pub mod sign;
+
+pub use error::ShareError;

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use umbel_sets::{LargeFilter, Options, Receipt, Report};
+use umbel_share::sign::SecretKey;
 
 use super::build::add_lines;
 use super::explain;
@@ -12,6 +13,7 @@ use crate::filters::{self, Large};
 use crate::lines::{self, Rows, Source, Written};
 use crate::output::print;
 use crate::report::Run;
+use crate::wrapped;
 
 pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
@@ -19,9 +21,12 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let output = [Written::Filter(&args.filter)];
     let sources = lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, &options)?;
     let (path, secret) = (&args.filter, secret.as_ref());
-    let lock = filters::open_locked(path)?;
+    let key = wrapped::key_to_sign(&args.sign, &args.filter)?;
+    let lock = filters::open_locked(path, key.is_some())?;
+    let trust = wrapped::key_to_trust(&args.trust)?;
+    wrapped::check_trust(&lock, path, trust.as_ref())?;
     if let Some(large) = filters::large(&lock, path, secret, &args.foreign, &options)? {
-        return in_pieces(&large, args, sources, &options);
+        return in_pieces(&large, args, sources, key.as_ref(), &options);
     }
     let mut locked = filters::read_locked(lock, path, secret, &args.foreign, &options)?;
     filters::check_keys(&locked.filter, &args.filter, &options, &args.names)?;
@@ -32,7 +37,8 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let run = Run::start("add", args.work.voice, &options.progress);
     let mut report = Report::default();
     add_lines(sources, &mut locked.filter, &args.filter, &options, &mut report)?;
-    report.bytes_written += filters::write(&locked.filter, &args.filter, Existing::Replace)?;
+    report.bytes_written +=
+        filters::write(&locked.filter, &args.filter, Existing::Replace, key.as_ref())?;
     report.assumed_type = locked.filter.assumed_type();
     run.finish(&report, "", Some(&locked.filter.receipt()));
     Ok(Outcome::Done)
@@ -43,6 +49,7 @@ fn in_pieces(
     large: &Large<'_>,
     args: &AddArgs,
     sources: Vec<Source>,
+    key: Option<&SecretKey>,
     options: &Options,
 ) -> Result<Outcome> {
     large.check_keys(&args.filter, options, &args.names)?;
@@ -53,7 +60,7 @@ fn in_pieces(
     let run = Run::start("add", args.work.voice, &options.progress);
     let inputs = umbel_files::inputs::rereadable(sources, options)?;
     let mut result = None;
-    let bytes = filters::write_with(&args.filter, Existing::Replace, |out| {
+    let bytes = filters::write_with(&args.filter, Existing::Replace, key, |out| {
         let added =
             |filter: &LargeFilter<'_>| umbel_sets::add_in_pieces(&inputs, filter, out, options);
         result = Some(large.work(&args.filter, added)?);

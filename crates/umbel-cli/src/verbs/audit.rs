@@ -31,7 +31,7 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
     let (path, foreign) = (&args.filter, ForeignArgs::default());
-    let file = filters::open_beside(path, &options)?;
+    let file = filters::open_beside(path, &options, &args.trust)?;
     let findings = match filters::read(&file, path, secret.as_ref(), &foreign, &options) {
         Ok(filter) => {
             if args.work.explain {

@@ -8,6 +8,7 @@ use umbel::{AnyFilter, Attributes, KeyDescription, KeyHasher, Kind, Plan};
 use umbel_foreign::{Foreign, ForeignInsert, Format};
 use umbel_sets::{AtOnce, Filter, ForeignLines, Input, Options, Progress, Receipt, Report};
 use umbel_share::audit::Guessable;
+use umbel_share::sign::SecretKey;
 
 use super::explain;
 use crate::Outcome;
@@ -17,7 +18,7 @@ use crate::lines::{self, Rows, Source, Written};
 use crate::numbers::{Bytes, Count};
 use crate::output::{print, refuse_in_place_of};
 use crate::report::Run;
-use crate::{filters, formats, report};
+use crate::{filters, formats, report, wrapped};
 
 const DEFAULT_FPP: f64 = 0.01;
 /// Keys that show whether all can be guessed.
@@ -28,9 +29,10 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     let _lock = filters::claim_output(&args.output, existing)?;
     let secret = args.secret.secret_file.as_ref();
     refuse_in_place_of(Some(&args.output), &[secret])?;
+    let key = wrapped::key_to_sign(&args.sign, &args.output)?;
     let mut options = lines::options(&args.work)?;
     if let Some(format) = args.foreign.format.format {
-        return build_foreign(args, format, existing, &options);
+        return build_foreign(args, format, existing, key.as_ref(), &options);
     }
     if args.foreign.key_type.is_some() {
         bail!(
@@ -38,7 +40,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         );
     }
     options.progress = Arc::new(Progress::with_sample(SAMPLE));
-    build_own(args, existing, &options)?;
+    build_own(args, existing, key.as_ref(), &options)?;
     let Voice { json, quiet, .. } = args.work.voice;
     if secret.is_none()
         && !args.work.explain
@@ -52,7 +54,12 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
 }
 
 /// A filter of umbel.
-fn build_own(args: &BuildArgs, existing: Existing, options: &Options) -> Result<()> {
+fn build_own(
+    args: &BuildArgs,
+    existing: Existing,
+    key: Option<&SecretKey>,
+    options: &Options,
+) -> Result<()> {
     let hasher = match filters::secret(&args.secret)? {
         Some(secret) => KeyHasher::keyed(secret),
         None => KeyHasher::with_seed(args.seed),
@@ -62,7 +69,7 @@ fn build_own(args: &BuildArgs, existing: Existing, options: &Options) -> Result<
     }
     let keys = umbel_sets::keys_of(args.kind.kind(), options, &args.names.names)?;
     if args.kind.kind() == Kind::Cascade {
-        return build_lists(args, existing, hasher, keys, options);
+        return build_lists(args, existing, key, hasher, keys, options);
     }
     if !args.except.is_empty() {
         bail!("--except requires --kind cascade: other kinds have no exceptions");
@@ -81,7 +88,7 @@ fn build_own(args: &BuildArgs, existing: Existing, options: &Options) -> Result<
     if plan.kind() == Kind::Blocked && umbel_sets::room_beside(plan.bytes(), options).is_err() {
         let inputs = umbel_files::inputs::rereadable(inputs, options)?;
         let mut result = None;
-        let bytes = filters::write_with(&args.output, existing, |out| {
+        let bytes = filters::write_with(&args.output, existing, key, |out| {
             let built = umbel_sets::build_in_pieces(&inputs, &plan, hasher, &keys, out, options);
             result = Some(built?);
             Ok(())
@@ -116,7 +123,7 @@ fn build_own(args: &BuildArgs, existing: Existing, options: &Options) -> Result<
     };
     filter.describe(keys);
     let filter = Filter::Own(filter);
-    report.bytes_written += filters::write(&filter, &args.output, existing)?;
+    report.bytes_written += filters::write(&filter, &args.output, existing, key)?;
     run.finish(&report, "", Some(&filter.receipt()));
     Ok(())
 }
@@ -132,6 +139,7 @@ fn build_foreign(
     args: &BuildArgs,
     format: Format,
     existing: Existing,
+    key: Option<&SecretKey>,
     options: &Options,
 ) -> Result<Outcome> {
     if args.secret.secret_file.is_some() {
@@ -171,7 +179,7 @@ fn build_foreign(
     if let Filter::Foreign(lines) = &mut filter {
         lines.filter_mut().finish()?;
     }
-    report.bytes_written += filters::write(&filter, &args.output, existing)?;
+    report.bytes_written += filters::write(&filter, &args.output, existing, key)?;
     let receipt = filter.receipt();
     if let (Receipt::Foreign(receipt), Some(planned)) = (&receipt, given.keys)
         && !format.grows()
@@ -189,6 +197,7 @@ fn build_foreign(
 fn build_lists(
     args: &BuildArgs,
     existing: Existing,
+    key: Option<&SecretKey>,
     hasher: KeyHasher,
     keys: KeyDescription,
     options: &Options,
@@ -217,7 +226,7 @@ fn build_lists(
         umbel_sets::build_lists(&include, &exclude, plan, hasher, options)?;
     filter.describe(keys);
     let filter = Filter::Own(AnyFilter::Cascade(filter));
-    report.bytes_written += filters::write(&filter, &args.output, existing)?;
+    report.bytes_written += filters::write(&filter, &args.output, existing, key)?;
     run.finish(&report, "", Some(&filter.receipt()));
     Ok(())
 }
@@ -229,9 +238,7 @@ fn planned_without_lines(args: &BuildArgs) -> Result<Option<Plan>> {
         (Some(_), Some(_), Some(_)) => {
             bail!("--keys, --fpp and --size: two of them determine the third; omit one")
         }
-        (Some(keys), fpp, None) => {
-            Some(Plan::for_keys(args.kind, keys.0, fpp.unwrap_or(DEFAULT_FPP))?)
-        }
+        (Some(keys), _, None) => Some(for_keys(args, keys.0)?),
         (Some(keys), None, Some(size)) => {
             Some(Plan::for_memory(args.kind, keys.0, size_of_plan(args, size))?)
         }
@@ -239,6 +246,15 @@ fn planned_without_lines(args: &BuildArgs) -> Result<Option<Plan>> {
             Some(Plan::for_capacity(args.kind, fpp, size_of_plan(args, size))?)
         }
         (None, _, _) => None,
+    })
+}
+
+/// The plan for so many keys, at the rate given.
+fn for_keys(args: &BuildArgs, keys: u64) -> Result<Plan> {
+    let fpp = args.fpp.map_or(DEFAULT_FPP, |fpp| fpp.0);
+    Ok(match args.ship {
+        Some(probes) => Plan::for_sending(keys, fpp, probes)?,
+        None => Plan::for_keys(args.kind, keys, fpp)?,
     })
 }
 
@@ -257,7 +273,7 @@ fn count(
     let keys = umbel_sets::count(&inputs, options)?.max(1);
     let plan = match args.size {
         Some(size) => Plan::for_memory(args.kind, keys, size_of_plan(args, size))?,
-        None => Plan::for_keys(args.kind, keys, args.fpp.map_or(DEFAULT_FPP, |fpp| fpp.0))?,
+        None => for_keys(args, keys)?,
     };
     let (sources, report) = after_counting(inputs);
     Ok((plan, sources, report))

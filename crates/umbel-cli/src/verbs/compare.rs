@@ -15,8 +15,8 @@ use crate::{filters, report};
 pub(crate) fn compare(args: &CompareArgs) -> Result<Outcome> {
     check_target(&args.output)?;
     refuse_in_place_of(args.output.file(), &[Some(&args.left), Some(&args.right)])?;
-    let mut left = filters::read_sealed(&args.left, &args.format)?;
-    let right = filters::read_sealed(&args.right, &args.format)?;
+    let mut left = filters::read_sealed(&args.left, &args.format, &args.trust)?;
+    let right = filters::read_sealed(&args.right, &args.format, &args.trust)?;
     let receipts = [left.receipt(), right.receipt()];
     let told = told(&mut left, &right)?;
     let text = match args.voice.json {

@@ -10,18 +10,19 @@ use umbel_sets::{Filter, ForeignLines, Progress, Report};
 use crate::Outcome;
 use crate::args::{ConvertArgs, Target};
 use crate::atomic::Existing;
-use crate::filters;
 use crate::report::Run;
+use crate::{filters, wrapped};
 
 pub(crate) fn convert(args: &ConvertArgs) -> Result<Outcome> {
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     let _lock = filters::claim_output(&args.output, existing)?;
+    let key = wrapped::key_to_sign(&args.sign, &args.output)?;
     let run = Run::start("convert", args.voice, &std::sync::Arc::new(Progress::default()));
-    let filter = filters::read_sealed(&args.filter, &args.format)?;
+    let filter = filters::read_sealed(&args.filter, &args.format, &args.trust)?;
     let converted = converted(&filter, args).with_context(|| args.filter.display().to_string())?;
     let mut report = Report::default();
     report.bytes_read = filter.bytes();
-    report.bytes_written = filters::write(&converted, &args.output, existing)?;
+    report.bytes_written = filters::write(&converted, &args.output, existing, key.as_ref())?;
     report.passes = 1;
     run.finish(&report, "", Some(&converted.receipt()));
     Ok(Outcome::Done)

@@ -14,7 +14,7 @@ use umbel_share::group::{Card, GroupError, Member, Round, Share, sum as sum_list
 
 use crate::Outcome;
 use crate::args::{
-    FormatArgs, GroupArgs, GroupVerb, JoinArgs, MaskArgs, RevealArgs, SumArgs, Voice,
+    FormatArgs, GroupArgs, GroupVerb, JoinArgs, MaskArgs, RevealArgs, SumArgs, TrustArgs, Voice,
 };
 use crate::atomic::{self, Existing};
 use crate::output::{print, refuse_in_place_of};
@@ -88,7 +88,7 @@ fn sum(args: &SumArgs, voice: Voice) -> Result<()> {
     let shares = args.shares.iter().map(|path| read_text(path, Share::from_text));
     let shares = shares.collect::<Result<Vec<_>>>()?;
     report.passes = masked.len() as u32;
-    report.bytes_written = filters::write_with(&args.output, existing, |out| {
+    report.bytes_written = filters::write_with(&args.output, existing, None, |out| {
         sum_lists(masked, &shares, out).map_err(|(index, error)| match index {
             Some(index) => {
                 anyhow::Error::new(error).context(args.masked[index].display().to_string())
@@ -98,7 +98,10 @@ fn sum(args: &SumArgs, voice: Voice) -> Result<()> {
     })?;
     let receipt = match is_standard(&args.output) {
         true => None,
-        false => Some(filters::read_sealed(&args.output, &FormatArgs::default())?.receipt()),
+        false => {
+            let (format, trust) = (FormatArgs::default(), TrustArgs::default());
+            Some(filters::read_sealed(&args.output, &format, &trust)?.receipt())
+        }
     };
     run.finish(&report, "", receipt.as_ref());
     Ok(())

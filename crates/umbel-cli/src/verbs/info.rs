@@ -14,6 +14,7 @@ use crate::args::{InfoArgs, Voice};
 use crate::numbers::{Count, Rate, Size, counted, in_threes};
 use crate::output::{check_target, refuse_in_place_of, write_text};
 use crate::standard::is_standard;
+use crate::wrapped::Wrapping;
 use crate::{filters, pictures, report, standard};
 
 pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
@@ -38,7 +39,7 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
 
 /// The receipt of one filter.
 fn one(path: &Path, args: &InfoArgs) -> Result<String> {
-    let filter = filters::read_sealed(path, &args.format)?;
+    let (filter, wrapping) = filters::read_wrapped(path, &args.format, &args.trust)?;
     let name = standard::name(path);
     if let Some(picture) = &args.plot {
         let Filter::Own(filter) = &filter else {
@@ -67,6 +68,7 @@ fn one(path: &Path, args: &InfoArgs) -> Result<String> {
         if let Some(picture) = picture {
             object["picture"] = json!(picture);
         }
+        add_wrapping(&mut object, &wrapping, args);
         return Ok(format!("{object}\n"));
     }
     let mut rows = match &receipt {
@@ -76,6 +78,7 @@ fn one(path: &Path, args: &InfoArgs) -> Result<String> {
     if let Filter::Own(filter) = &filter {
         rows.extend(key_rows(filter.description()));
     }
+    rows.extend(wrapping_rows(&wrapping, &receipt, args));
     if let Some(picture) = picture {
         rows.push(row("picture", picture));
     }
@@ -86,6 +89,39 @@ fn one(path: &Path, args: &InfoArgs) -> Result<String> {
 fn guessable(keys: &KeyDescription) -> Option<Guessable> {
     let sorts: Option<Vec<_>> = keys.values("field").map(Guessable::of_field).collect();
     sorts?.first().copied()
+}
+
+/// Whether the file is packed, and by whom it is signed.
+fn wrapping_rows(wrapping: &Wrapping, receipt: &Receipt, args: &InfoArgs) -> Vec<Row> {
+    let packed = wrapping.packed.map(|bytes| {
+        let (size, keys) = match receipt {
+            Receipt::Own(receipt) => (receipt.bytes(), receipt.plan.keys()),
+            Receipt::Foreign(receipt) => (receipt.bytes, 0),
+        };
+        let per_key = match keys {
+            0 => String::new(),
+            keys => format!(", {:.2} bits per planned key", 8.0 * bytes as f64 / keys as f64),
+        };
+        let share = 100.0 * bytes as f64 / size as f64;
+        row("packed", format!("{}, {share:.1} % of its size{per_key}", Size(bytes)))
+    });
+    let signed = wrapping.signer.as_ref().map(|signer| {
+        let checked =
+            if args.trust.trust.is_some() { "verified" } else { "not checked: no --trust" };
+        row("signed by", format!("{signer} ({checked})"))
+    });
+    packed.into_iter().chain(signed).collect()
+}
+
+/// As [`wrapping_rows`], for programs.
+fn add_wrapping(object: &mut Value, wrapping: &Wrapping, args: &InfoArgs) {
+    if let Some(bytes) = wrapping.packed {
+        object["packed_bytes"] = json!(bytes);
+    }
+    if let Some(signer) = &wrapping.signer {
+        object["signer"] = json!(signer);
+        object["signature_verified"] = json!(args.trust.trust.is_some());
+    }
 }
 
 /// The description of the keys in a filter's file: a row for each name, values in their order.

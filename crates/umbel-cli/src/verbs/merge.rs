@@ -8,25 +8,26 @@ use umbel_sets::{Filter, ForeignLines, Progress, Report};
 use crate::Outcome;
 use crate::args::MergeArgs;
 use crate::atomic::Existing;
-use crate::filters;
 use crate::report::Run;
+use crate::{filters, wrapped};
 
 pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     let _lock = filters::claim_output(&args.output, existing)?;
+    let key = wrapped::key_to_sign(&args.sign, &args.output)?;
     let run = Run::start("merge", args.voice, &std::sync::Arc::new(Progress::default()));
     let mut report = Report::default();
     let (first, others) = args.filters.split_first().context("at least one filter")?;
-    let mut merged = filters::read_sealed(first, &args.format)?;
+    let mut merged = filters::read_sealed(first, &args.format, &args.trust)?;
     report.bytes_read += merged.bytes();
     for path in others {
-        let other = filters::read_sealed(path, &args.format)?;
+        let other = filters::read_sealed(path, &args.format, &args.trust)?;
         report.bytes_read += other.bytes();
         join(&mut merged, &other, args.intersect)
             .with_context(|| format!("{} and {}", first.display(), path.display()))?;
     }
     report.passes = args.filters.len() as u32;
-    report.bytes_written = filters::write(&merged, &args.output, existing)?;
+    report.bytes_written = filters::write(&merged, &args.output, existing, key.as_ref())?;
     run.finish(&report, "", Some(&merged.receipt()));
     Ok(Outcome::Done)
 }

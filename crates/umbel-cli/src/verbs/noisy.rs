@@ -49,7 +49,7 @@ pub(crate) fn noisy(args: &NoisyArgs) -> Result<Outcome> {
         let mut filter = Filter::Own(filter);
         let part = umbel_sets::insert(&inputs, &mut filter, &options);
         report::add(&mut report, &part.map_err(|error| filters::about(error, path))?);
-        report.bytes_written += filters::write(&filter, path, existing)?;
+        report.bytes_written += filters::write(&filter, path, existing, None)?;
         last = Some(filter.receipt());
     }
     report.lines /= u64::from(args.copies);

@@ -19,6 +19,10 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
         write_text(&args.output, |put| put(&text))?;
         return Ok(Outcome::Done);
     }
+    if let Some(text) = super::ship::asked_for(args)? {
+        write_text(&args.output, |put| put(&text))?;
+        return Ok(Outcome::Done);
+    }
     let goal = goal(args);
     let advice = advise(&goal)?;
     let pictures = match &args.pictures.plot {
@@ -64,7 +68,7 @@ fn goal(args: &PlanArgs) -> Goal {
         keys: args.keys.map(|keys| keys.0),
         fpp: args.fpp.map(|fpp| fpp.0),
         memory: args.memory.map(|memory| memory.0),
-        ship: args.ship.map(|ship| ship.0),
+        ship: args.ship.flatten().map(|ship| ship.0),
         deletes: args.deletes,
         grows: args.grows,
         known: args.known,

@@ -37,7 +37,7 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     if !args.and.is_empty() {
         return several(args, secret, &options);
     }
-    let file = filters::open_beside(&args.filter, &options)?;
+    let file = filters::open_beside(&args.filter, &options, &args.trust)?;
     if let Some(large) = filters::large(&file, &args.filter, secret, &args.foreign, &options)? {
         return in_pieces(&large, args, &options);
     }
@@ -52,7 +52,7 @@ fn several(args: &QueryArgs, secret: Option<&Secret>, options: &Options) -> Resu
     let mut files = Vec::new();
     let mut bytes = 0u64;
     for path in paths() {
-        let file = filters::open_beside(path, options)?;
+        let file = filters::open_beside(path, options, &args.trust)?;
         bytes = bytes.saturating_add(formats::length(&file, path)?);
         files.push(file);
     }

@@ -12,6 +12,7 @@ use crate::lines::{self, Rows, Source, Written};
 use crate::numbers::{Count, Rate};
 use crate::output::print;
 use crate::report::{self, Run, say};
+use crate::wrapped;
 
 pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
@@ -20,13 +21,12 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     let sources = lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, &options)?;
     let foreign = ForeignArgs::default();
     // The lock is kept to the end.
-    let Locked { filter, lock: _lock, .. } = filters::read_locked(
-        filters::open_locked(&args.filter)?,
-        &args.filter,
-        secret.as_ref(),
-        &foreign,
-        &options,
-    )?;
+    let key = wrapped::key_to_sign(&args.sign, &args.filter)?;
+    let lock = filters::open_locked(&args.filter, key.is_some())?;
+    let trust = wrapped::key_to_trust(&args.trust)?;
+    wrapped::check_trust(&lock, &args.filter, trust.as_ref())?;
+    let Locked { filter, lock: _lock, .. } =
+        filters::read_locked(lock, &args.filter, secret.as_ref(), &foreign, &options)?;
     filters::check_keys(&filter, &args.filter, &options, &args.names)?;
     let mut filter = filters::own(filter, &args.filter, "remove")?;
     // Refused before any line is read.
@@ -50,7 +50,8 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     }
     let filter = Filter::Own(filter);
     if total.found > 0 {
-        total.bytes_written += filters::write(&filter, &args.filter, Existing::Replace)?;
+        total.bytes_written +=
+            filters::write(&filter, &args.filter, Existing::Replace, key.as_ref())?;
     }
     let absent = total.lines - total.found;
     total.absent = Some(absent);

@@ -71,7 +71,7 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
         }
     }
     let foreign = ForeignArgs::default();
-    let lock = filters::open_locked(path)?;
+    let lock = filters::open_locked(path, false)?;
     if let Some(large) = filters::large(&lock, path, secret.as_ref(), &foreign, &options)? {
         return in_pieces(&large, path, args, sources, &options);
     }
@@ -132,10 +132,10 @@ fn make(
         Ok(_) => {
             let mut empty = AnyFilter::with_plan(plan, hasher)?;
             empty.describe(keys);
-            filters::write(&empty.into(), path, Existing::Keep)?;
+            filters::write(&empty.into(), path, Existing::Keep, None)?;
         }
         Err(umbel_sets::Error::Memory { .. }) if plan.kind() == Kind::Blocked => {
-            filters::write_with(path, Existing::Keep, |out| {
+            filters::write_with(path, Existing::Keep, None, |out| {
                 umbel_sets::build_in_pieces(&[], plan, hasher, &keys, out, options)?;
                 Ok(())
             })?;

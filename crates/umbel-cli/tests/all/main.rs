@@ -31,6 +31,7 @@ mod reports;
 mod rows;
 mod secrets;
 mod seen;
+mod sharing;
 mod show;
 mod stable;
 mod table;

@@ -28,9 +28,7 @@ pub use error::FileError;
 pub(crate) use fields::{Body, Fields};
 pub use header::Header;
 #[cfg(feature = "std")]
-pub(crate) use reader::Payload;
-#[cfg(feature = "std")]
-pub use reader::Reader;
+pub use reader::{Payload, Reader};
 #[cfg(feature = "std")]
 pub(crate) use writer::Out;
 pub(crate) use writer::{Sink, Writer};

@@ -24,8 +24,12 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    /// Like [`new`](Self::new), but leaves the fields of the kind, and then the length, to the caller.
-    pub(crate) fn begin(mut source: R, length: u64) -> Result<Self, FileError> {
+    /// Like [`new`](Self::new), but leaves the fields of the kind, and then the length, to the caller: the file may be
+    /// longer than its header declares.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), of the header.
+    pub fn begin(mut source: R, length: u64) -> Result<Self, FileError> {
         let mut bytes = Vec::with_capacity(Header::LENGTH);
         source.by_ref().take(Header::LENGTH as u64).read_to_end(&mut bytes)?;
         let rest = Header::declared_length(&bytes).saturating_sub(bytes.len());
@@ -37,8 +41,8 @@ impl<R: Read> Reader<R> {
         Ok(Self { source, header: Header::parse(&bytes)? })
     }
 
-    /// Continues after a header that was read and checked.
-    pub(crate) fn of(source: R, header: Header) -> Self {
+    /// Continues after a header that was read and checked: `source` is at the first byte of the payload.
+    pub fn of(source: R, header: Header) -> Self {
         Self { source, header }
     }
 
@@ -73,11 +77,11 @@ impl<R: Read> Reader<R> {
     ) -> Result<(), FileError> {
         let mut payload = self.payload();
         parts.into_iter().try_for_each(|part| payload.read(part))?;
-        payload.finish()
+        payload.finish().map(drop)
     }
 
-    /// The payload, to be read piece by piece.
-    pub(crate) fn payload(self) -> Payload<R> {
+    /// Returns the payload, to be read piece by piece.
+    pub fn payload(self) -> Payload<R> {
         let found = self.header.bytes().len() as u64;
         let chunk = Xxh3::with_seed(0);
         Payload { reader: self, found, chunk, in_chunk: 0, sums: Vec::new() }
@@ -100,7 +104,7 @@ impl<R: Read> Reader<R> {
 /// checksums.
 ///
 /// Memory: 8 bytes per MiB.
-pub(crate) struct Payload<R> {
+pub struct Payload<R> {
     reader: Reader<R>,
     /// Bytes of the file read so far.
     found: u64,
@@ -117,7 +121,7 @@ impl<R: Read> Payload<R> {
     ///
     /// # Panics
     /// If the payload has fewer.
-    pub(crate) fn read(&mut self, mut bytes: &mut [u8]) -> Result<(), FileError> {
+    pub fn read(&mut self, mut bytes: &mut [u8]) -> Result<(), FileError> {
         let end = self.end();
         assert!(bytes.len() as u64 <= end - self.found, "no more than the header declares");
         while !bytes.is_empty() {
@@ -136,7 +140,7 @@ impl<R: Read> Payload<R> {
         Ok(())
     }
 
-    /// Checks what was read against the checksums that follow it.
+    /// Checks what was read against the checksums that follow it, and returns those as they are in the file.
     ///
     /// # Errors
     /// [`FileError::PayloadDamaged`] with the damaged range, [`FileError::ChecksumsDamaged`], and those of
@@ -144,11 +148,12 @@ impl<R: Read> Payload<R> {
     ///
     /// # Panics
     /// If not all of it was read.
-    pub(crate) fn finish(mut self) -> Result<(), FileError> {
+    pub fn finish(mut self) -> Result<Vec<u8>, FileError> {
         assert!(self.found == self.end() && self.in_chunk == 0, "all of the payload");
         let mut stored = vec![0; 8 * self.sums.len() + 8];
         self.reader.fill(&mut stored, &mut self.found)?;
-        check_sums(&self.sums, &stored, &self.reader.header)
+        check_sums(&self.sums, &stored, &self.reader.header)?;
+        Ok(stored)
     }
 
     /// What it is read from.

@@ -114,7 +114,17 @@ pub(super) fn expected(keys: u64, fpp: f64) -> Result<Plan, PlanError> {
 
 /// The smallest filter whose rate, as `rate` gives it, is at most `fpp`.
 fn smallest(kind: Kind, keys: u64, fpp: f64, rate: fn(&Plan) -> f64) -> Result<Plan, PlanError> {
-    let shape = Shape::for_fpp(kind, fpp)?;
+    of_shape(&Shape::for_fpp(kind, fpp)?, keys, fpp, rate)
+}
+
+/// The smallest classic filter with so many probes.
+pub(super) fn for_sending(keys: u64, fpp: f64, probes: u32) -> Result<Plan, PlanError> {
+    let load = BLOCK_BITS as f64 / classic::bits_per_key_with(fpp, probes);
+    let shape = Shape { kind: Kind::Classic, probes, load }.checked(fpp)?;
+    of_shape(&shape, keys, fpp, Plan::promised_fpp)
+}
+
+fn of_shape(shape: &Shape, keys: u64, fpp: f64, rate: fn(&Plan) -> f64) -> Result<Plan, PlanError> {
     let mut blocks = checked_blocks(keys as f64 / shape.load)?;
     let mut plan = shape.plan(keys, fpp, size_at_least(blocks));
     // The shape's load is for large filters, and for the mean: the exact rate of a tiny filter is higher, and larger
@@ -179,11 +189,14 @@ impl Shape {
                 .max_by(|&a, &b| load(a).total_cmp(&load(b)));
             probes = lanes.unwrap_or(probes);
         }
-        let shape = Self { kind, probes, load: load(probes) };
-        if shape.load < BLOCK_BITS as f64 / 4096.0 {
-            return Err(PlanError::FppOutOfReach { kind, fpp });
+        Self { kind, probes, load: load(probes) }.checked(fpp)
+    }
+
+    fn checked(self, fpp: f64) -> Result<Self, PlanError> {
+        if self.load < BLOCK_BITS as f64 / 4096.0 {
+            return Err(PlanError::FppOutOfReach { kind: self.kind, fpp });
         }
-        Ok(shape)
+        Ok(self)
     }
 
     fn plan(&self, keys: u64, fpp: f64, blocks: u64) -> Plan {

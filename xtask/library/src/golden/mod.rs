@@ -1,6 +1,7 @@
 //! `cargo x golden`: writes the golden files and their manifest, the same bytes every time.
 
 mod changes;
+mod shared;
 
 use std::fs;
 
@@ -295,7 +296,8 @@ pub(crate) fn run() -> Result<()> {
     manifest.changes = changes::all(read)?;
     let mut text = serde_json::to_string_pretty(&manifest)?;
     text.push('\n');
-    write(&folder.join("manifest.json"), text.as_bytes())
+    write(&folder.join("manifest.json"), text.as_bytes())?;
+    shared::write(&folder, &root().join("testdata/shared"))
 }
 
 fn write(path: &std::path::Path, bytes: &[u8]) -> Result<()> {

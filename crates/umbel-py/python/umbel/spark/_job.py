@@ -30,7 +30,7 @@ import umbel
 from ._bits import in_bits
 from ._filters import Batches, arrow_function, to_partitions, union
 from ._keys import HASH, Unpruned, fields_of, hashed_alike, key_hash, quoted, repeatable, through_arrow
-from ._plan import FPP, PART, Limits, Plan, Table, decide, filter_size, passing
+from ._plan import FPP, PART, Limits, Plan, Table, decide, filter_size
 from ._sample import heads, partitions, sample
 
 #: Bytes of a filter that is broadcast. Each Python process of an executor holds a copy.
@@ -82,6 +82,8 @@ class Job:
         self.few, self.keys = 0, 1
         #: The filter of all its keys, unless that is split.
         self.filter: umbel.Filter | None = None
+        #: The most that may be the share of the other table's rows that pass.
+        self.most = 1.0
         self.plan = self._plan()
 
     def hash(self, place: int) -> Column:
@@ -165,9 +167,11 @@ class Job:
         shares = np.bincount(places, weights=found) / rows
         if len(shares) < 2:
             return 0.0
-        # Keys often come in clusters: the first rows of a partition are one observation, not many. Two standard errors less.
-        least = shares.mean() - 2 * shares.std(ddof=1) / math.sqrt(len(shares))
-        return float(max(0.0, (least - FPP) / (1 - FPP)))
+        # Keys often come in clusters: the first rows of a partition are one observation, not many.
+        error = float(shares.std(ddof=1)) / math.sqrt(len(shares))
+        mean = float(shares.mean())
+        self.most = min(1.0, mean + 2 * error)
+        return max(0.0, (mean - 2 * error - FPP) / (1 - FPP))
 
     def _table(self, place: int, rows: int, key_bytes: float, common: float) -> Table:
         fields = self.fields[place]
@@ -198,9 +202,7 @@ class Job:
             both = _passing_in_parts(few, many, self.keys, self.plan.parts)
         else:
             both = _passing(self.filter, many)
-        # The share of the plan may be too low; a filter with more keys than planned prunes less.
-        table = self.plan.tables[1 - self.few]
-        most = round(1.5 * passing(table) * table.rows) + 1000
+        most = round(1.2 * (self.most + FPP) * self.plan.tables[1 - self.few].rows) + 1000
         return Filtered(self, _filter_of(both, most))
 
     def _list(self) -> Listed | None:
@@ -228,7 +230,7 @@ class Job:
         if not found.column(HASH).null_count and found.nbytes <= 2 * _LISTED:
             return Listed(self, many, found)
         table = self.plan.tables[many]
-        share = _passing(self.filter, self.hashes(many)).count() / max(1, table.rows)
+        self.most = share = _passing(self.filter, self.hashes(many)).count() / max(1, table.rows)
         plan = self._decide(_sharing(self.plan.tables, many, max(0.0, (share - FPP) / (1 - FPP))), listed=False)
         self.plan = replace(plan, prunes=True) if self.forced else plan
         return None

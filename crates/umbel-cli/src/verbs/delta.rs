@@ -1,0 +1,80 @@
+//! `umbel delta` and `umbel patch`: what changed in a filter, and its new version.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use umbel_sets::Progress;
+use umbel_share::delta::{Decoder, Encoder};
+use umbel_share::sign::{PublicKey, Signature};
+
+use super::pack::{self, finish};
+use crate::Outcome;
+use crate::args::{DeltaArgs, PatchArgs, TrustArgs};
+use crate::atomic::Existing;
+use crate::report::Run;
+use crate::{filters, wrapped};
+
+pub(crate) fn delta(args: &DeltaArgs) -> Result<Outcome> {
+    let existing = pack::existing(&args.to);
+    let _lock = filters::claim_output(&args.to.output, existing)?;
+    let key = wrapped::key_to_sign(&args.sign, &args.to.output)?;
+    let trust = wrapped::key_to_trust(&args.trust)?;
+    let old = open(&args.old, trust.as_ref())?;
+    let new = open(&args.new, trust.as_ref())?;
+    let read = old.1 + new.1;
+    let names = || format!("{} and {}", args.old.display(), args.new.display());
+    let run = Run::start("delta", args.voice, &std::sync::Arc::new(Progress::default()));
+    let encoder = Encoder::new(buffered(&old), buffered(&new)).with_context(names)?;
+    let written = filters::write_with(&args.to.output, existing, key.as_ref(), |out| {
+        encoder.write(out).map(drop).map_err(|error| wrapped::about(error, names()))
+    })?;
+    finish(run, read, written)
+}
+
+pub(crate) fn patch(args: &PatchArgs) -> Result<Outcome> {
+    let (output, existing) = match &args.output {
+        None => (&args.old, Existing::Replace),
+        Some(output) if args.force => (output, Existing::Replace),
+        Some(output) => (output, Existing::Keep),
+    };
+    // Locked until it is replaced: what another run adds to it meanwhile would be lost.
+    let _lock = match &args.output {
+        None => {
+            let lock = filters::open_in_place_locked(&args.old)?;
+            wrapped::check_changeable(&lock, &args.old, true)?;
+            Some(lock)
+        }
+        Some(_) => filters::claim_output(output, existing)?,
+    };
+    let trust = wrapped::key_to_trust(&TrustArgs { trust: args.trust.clone() })?;
+    let (delta, signature, length) = pack::open(&args.delta, trust.as_ref())?;
+    let old = open(&args.old, None)?;
+    let run = Run::start("patch", args.voice, &std::sync::Arc::new(Progress::default()));
+    let source = signature.as_ref().map_or(length, Signature::length);
+    let source = BufReader::with_capacity(1 << 18, &delta).take(source);
+    let mut decoder = Decoder::new(buffered(&old), source).with_context(|| about(args))?;
+    let written = filters::write_with(output, existing, None, |out| {
+        io::copy(&mut decoder, out).map(drop).map_err(|error| wrapped::about(error, about(args)))
+    })?;
+    finish(run, length + old.1, written)
+}
+
+fn about(args: &PatchArgs) -> String {
+    format!("{} on {}", args.delta.display(), args.old.display())
+}
+
+/// A filter's file, unpacked, and its length with the signature.
+fn open(path: &Path, trust: Option<&PublicKey>) -> Result<(File, u64)> {
+    let tmp = std::env::temp_dir();
+    let file = filters::open(path, &tmp)?;
+    let (file, _) = wrapped::unwrap(file, path, &tmp, trust)?;
+    crate::formats::length(&file, path)?;
+    let length = file.metadata().with_context(|| path.display().to_string())?.len();
+    Ok((file, length))
+}
+
+fn buffered((file, length): &(File, u64)) -> (BufReader<&File>, u64) {
+    (BufReader::with_capacity(1 << 18, file), *length)
+}

@@ -1,0 +1,76 @@
+//! `umbel pack` and `umbel unpack`: filters as small as they can be sent.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use umbel_sets::{Progress, Report};
+use umbel_share::pack::{Decoder, Encoder};
+use umbel_share::sign::{PublicKey, Signature};
+
+use crate::Outcome;
+use crate::args::{PackArgs, UnpackArgs, WriteArgs};
+use crate::atomic::Existing;
+use crate::report::Run;
+use crate::{filters, wrapped};
+
+pub(crate) fn pack(args: &PackArgs) -> Result<Outcome> {
+    let existing = existing(&args.to);
+    let _lock = filters::claim_output(&args.to.output, existing)?;
+    let name = || args.filter.display().to_string();
+    let key = wrapped::key_to_sign(&args.sign, &args.to.output)?;
+    let (file, _, length) = open(&args.filter, wrapped::key_to_trust(&args.trust)?.as_ref())?;
+    if wrapped::is_packed(&file, &args.filter)? {
+        bail!("{}: is packed already", args.filter.display());
+    }
+    let run = Run::start("pack", args.voice, &std::sync::Arc::new(Progress::default()));
+    let source = BufReader::with_capacity(1 << 18, &file);
+    let encoder = Encoder::new(source, length).with_context(name)?;
+    let written = filters::write_with(&args.to.output, existing, key.as_ref(), |out| {
+        encoder.write(out).map(drop).map_err(|error| wrapped::about(error, name()))
+    })?;
+    finish(run, length, written)
+}
+
+pub(crate) fn unpack(args: &UnpackArgs) -> Result<Outcome> {
+    let existing = existing(&args.to);
+    let _lock = filters::claim_output(&args.to.output, existing)?;
+    let name = || args.filter.display().to_string();
+    let (file, signature, length) =
+        open(&args.filter, wrapped::key_to_trust(&args.trust)?.as_ref())?;
+    let packed = signature.as_ref().map_or(length, Signature::length);
+    let run = Run::start("unpack", args.voice, &std::sync::Arc::new(Progress::default()));
+    let source = BufReader::with_capacity(1 << 18, &file).take(packed);
+    let mut decoder = Decoder::new(source).with_context(name)?;
+    let written = filters::write_with(&args.to.output, existing, None, |out| {
+        io::copy(&mut decoder, out).map(drop).map_err(|error| wrapped::about(error, name()))
+    })?;
+    finish(run, length, written)
+}
+
+/// A file to be read from its start, its signature, and its length with that.
+pub(super) fn open(
+    path: &Path,
+    trust: Option<&PublicKey>,
+) -> Result<(File, Option<Signature>, u64)> {
+    let file = filters::open(path, &std::env::temp_dir())?;
+    crate::formats::length(&file, path)?;
+    let signature = wrapped::signature(&file, path, trust)?;
+    let length = file.metadata().with_context(|| path.display().to_string())?.len();
+    Ok((file, signature, length))
+}
+
+pub(super) fn existing(to: &WriteArgs) -> Existing {
+    if to.force { Existing::Replace } else { Existing::Keep }
+}
+
+/// Reports how much was read and written.
+pub(super) fn finish(run: Run, read: u64, written: u64) -> Result<Outcome> {
+    let mut report = Report::default();
+    report.bytes_read = read;
+    report.bytes_written = written;
+    report.passes = 1;
+    run.finish(&report, "", None);
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,288 @@
+//! What packed files and deltas share: an envelope around a filter's file, whose payload is in frames.
+//!
+//! ```text
+//!  0  magic, 8 bytes                            header_length  the header of the filter's file
+//!  8  version        u16                        8              XXH3-64 of all before
+//! 10  zeros, 2 bytes                            …              frames of 1 MiB of the payload
+//! 12  header_length  u32                        tail_length    the rest of the filter's file
+//! 16  tail_length    u64                        8              XXH3-64 of the filter's file
+//! 24  more fields of a delta                    8              XXH3-64 of the tail and that, seeded with the frames
+//! ```
+//! The header of the filter's file says how long its payload is.
+
+use std::hash::Hasher;
+use std::io::{Read, Seek, SeekFrom, Write};
+
+use twox_hash::XxHash3_64;
+use twox_hash::xxhash3_64::Hasher as Xxh3;
+use umbel::FileError;
+use umbel::format::{self, Header, Payload};
+
+use crate::frame::{self, FRAME};
+use crate::{ShareError, sign};
+
+const VERSION: u16 = 1;
+/// Fields that packed files and deltas share.
+const COMMON: usize = 24;
+
+/// Which of the two a file is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    pub(crate) magic: [u8; 8],
+    pub(crate) what: &'static str,
+    /// Bytes of its own fields.
+    pub(crate) fields: usize,
+}
+
+/// The file of a filter, maybe signed, read front to back.
+pub(crate) struct Source<R> {
+    source: R,
+    header: Header,
+    /// Bytes of the file, with the signature.
+    length: u64,
+}
+
+/// What a filter's file is known by: the checksum of its header, and that of its table of checksums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Id {
+    pub(crate) header: u64,
+    pub(crate) table: u64,
+}
+
+impl<R: Read> Source<R> {
+    pub(crate) fn new(mut source: R, length: u64) -> Result<Self, ShareError> {
+        let header = format::Reader::begin(&mut source, length)?.header().clone();
+        let declared = format::length_of(header.bytes())?;
+        if length != declared && length.checked_sub(declared) != Some(sign::BLOCK as u64) {
+            return Err(FileError::Length { expected: declared, found: length }.into());
+        }
+        Ok(Self { source, header, length })
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Its payload alone, without what follows it.
+    pub(crate) fn into_payload(self) -> Payload<R> {
+        format::Reader::of(self.source, self.header).payload()
+    }
+
+    /// Bytes after the payload.
+    fn tail_length(&self) -> u64 {
+        self.length - self.header.bytes().len() as u64 - self.header.payload_length()
+    }
+
+    /// The signature, after the payload was read to its end; nothing if there is none.
+    fn signature(&mut self) -> Result<Vec<u8>, ShareError> {
+        let mut block = Vec::new();
+        self.source.by_ref().take(sign::BLOCK as u64 + 1).read_to_end(&mut block)?;
+        match self.length - format::length_of(self.header.bytes())? {
+            expected if expected == block.len() as u64 => Ok(block),
+            _ => Err(ShareError::Appended { what: "filter" }),
+        }
+    }
+}
+
+impl<R: Read + Seek> Source<R> {
+    /// What the file is known by, without reading its payload.
+    pub(crate) fn id(&mut self) -> Result<Id, ShareError> {
+        let start = self.header.bytes().len() as u64;
+        let end = format::length_of(self.header.bytes())?;
+        let mut table = [0; 8];
+        self.source.seek(SeekFrom::Start(end - 8))?;
+        self.source.read_exact(&mut table)?;
+        self.source.seek(SeekFrom::Start(start))?;
+        let header = self.header.bytes().last_chunk().expect("a header has more bytes");
+        Ok(Id { header: u64::from_le_bytes(*header), table: u64::from_le_bytes(table) })
+    }
+}
+
+/// Writes `source` in its envelope; `mask` turns a piece of the payload into what is coded.
+pub(crate) fn write<R: Read>(
+    source: &mut Source<R>,
+    form: Form,
+    fields: &[u8],
+    out: &mut impl Write,
+    mut mask: impl FnMut(&mut [u8]) -> Result<(), ShareError>,
+) -> Result<u64, ShareError> {
+    let header = source.header.bytes();
+    let mut start = form.magic.to_vec();
+    start.extend_from_slice(&VERSION.to_le_bytes());
+    start.extend_from_slice(&[0; 2]);
+    start.extend_from_slice(&(header.len() as u32).to_le_bytes());
+    start.extend_from_slice(&source.tail_length().to_le_bytes());
+    start.extend_from_slice(fields);
+    start.extend_from_slice(header);
+    let sum = XxHash3_64::oneshot(&start);
+    start.extend_from_slice(&sum.to_le_bytes());
+    out.write_all(&start)?;
+    let mut written = start.len() as u64;
+
+    let mut whole = Xxh3::with_seed(0);
+    whole.write(header);
+    let mut left = source.header.payload_length();
+    let mut piece = vec![0; left.min(FRAME as u64) as usize];
+    let mut payload = format::Reader::of(&mut source.source, source.header.clone()).payload();
+    let mut frames = 0;
+    while left > 0 {
+        let piece = &mut piece[..left.min(FRAME as u64) as usize];
+        payload.read(piece)?;
+        whole.write(piece);
+        mask(piece)?;
+        written += frame::write(piece, frames, out)?;
+        frames += 1;
+        left -= piece.len() as u64;
+    }
+    let mut end = payload.finish()?;
+    end.extend(source.signature()?);
+    whole.write(&end);
+    end.extend_from_slice(&whole.finish().to_le_bytes());
+    let sum = XxHash3_64::oneshot_with_seed(frames, &end);
+    end.extend_from_slice(&sum.to_le_bytes());
+    out.write_all(&end)?;
+    Ok(written + end.len() as u64)
+}
+
+/// Reads a filter's file out of its envelope.
+pub(crate) struct Body<R> {
+    source: R,
+    what: &'static str,
+    header: Header,
+    fields: Vec<u8>,
+    tail_length: usize,
+    left: u64,
+    frames: u64,
+    whole: Xxh3,
+    stage: Stage,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Header,
+    Payload,
+    Tail,
+    Done,
+}
+
+impl<R: Read> Body<R> {
+    /// Reads and checks everything before the frames.
+    pub(crate) fn new(mut source: R, form: Form) -> Result<Self, ShareError> {
+        let what = form.what;
+        let damaged = || ShareError::HeaderDamaged { what };
+        let mut start = Vec::new();
+        source.by_ref().take(COMMON as u64).read_to_end(&mut start)?;
+        let magic = &start[..start.len().min(8)];
+        if magic != form.magic {
+            return Err(ShareError::Other { expected: what, found: magic.to_vec() });
+        }
+        if start.len() < COMMON {
+            return Err(ShareError::Truncated { what });
+        }
+        let version = u16::from_le_bytes([start[8], start[9]]);
+        if version != VERSION {
+            return Err(ShareError::Version { what, found: version });
+        }
+        let length = u32::from_le_bytes(start[12..16].try_into().expect("four bytes")) as usize;
+        let tail_length = u64::from_le_bytes(start[16..24].try_into().expect("eight bytes"));
+        // No header of a filter is longer.
+        if length > 1 << 17 {
+            return Err(damaged());
+        }
+        start.resize(COMMON + form.fields + length + 8, 0);
+        source.read_exact(&mut start[COMMON..]).map_err(|error| frame::early(error, what))?;
+        let (covered, sum) = start.split_at(start.len() - 8);
+        if XxHash3_64::oneshot(covered).to_le_bytes() != sum || start[10..12] != [0; 2] {
+            return Err(damaged());
+        }
+        let (fields, header) = covered[COMMON..].split_at(form.fields);
+        let whole_length = format::length_of(header)?;
+        let header = format::Reader::new(header, whole_length)?.header().clone();
+        let sums = whole_length - length as u64 - header.payload_length();
+        if header.bytes().len() != length
+            || ![sums, sums + sign::BLOCK as u64].contains(&tail_length)
+        {
+            return Err(damaged());
+        }
+        Ok(Self {
+            fields: fields.to_vec(),
+            left: header.payload_length(),
+            tail_length: usize::try_from(tail_length).map_err(|_| damaged())?,
+            source,
+            what,
+            header,
+            frames: 0,
+            whole: Xxh3::with_seed(0),
+            stage: Stage::Header,
+        })
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        &self.header
+    }
+
+    pub(crate) fn fields(&self) -> &[u8] {
+        &self.fields
+    }
+
+    /// Bytes of the filter's file.
+    pub(crate) fn length(&self) -> u64 {
+        let header = self.header.bytes().len() as u64;
+        header + self.header.payload_length() + self.tail_length as u64
+    }
+
+    /// Gives the next piece of the filter's file; an empty one after the last, when all checksums are verified. `unmask`
+    /// turns what was coded into the payload.
+    pub(crate) fn next(
+        &mut self,
+        piece: &mut Vec<u8>,
+        unmask: impl FnOnce(&mut [u8]) -> Result<(), ShareError>,
+    ) -> Result<(), ShareError> {
+        piece.clear();
+        match self.stage {
+            Stage::Header => {
+                piece.extend_from_slice(self.header.bytes());
+                self.stage = Stage::Payload;
+            }
+            Stage::Payload if self.left > 0 => {
+                piece.resize(self.left.min(FRAME as u64) as usize, 0);
+                frame::read(&mut self.source, self.frames, piece, self.what)?;
+                unmask(piece)?;
+                self.frames += 1;
+                self.left -= piece.len() as u64;
+            }
+            Stage::Payload | Stage::Tail => {
+                self.read_tail(piece)?;
+                self.stage = Stage::Done;
+                return Ok(());
+            }
+            Stage::Done => return Ok(()),
+        }
+        self.whole.write(piece);
+        if self.stage == Stage::Payload && self.left == 0 {
+            self.stage = Stage::Tail;
+        }
+        Ok(())
+    }
+
+    /// Reads the end and checks it, and what was given before it.
+    fn read_tail(&mut self, tail: &mut Vec<u8>) -> Result<(), ShareError> {
+        let what = self.what;
+        tail.resize(self.tail_length + 16, 0);
+        self.source.read_exact(tail).map_err(|error| frame::early(error, what))?;
+        let (covered, sum) = tail.split_at(self.tail_length + 8);
+        let whole_sum = &covered[self.tail_length..];
+        self.whole.write(&covered[..self.tail_length]);
+        let intact = XxHash3_64::oneshot_with_seed(self.frames, covered).to_le_bytes() == sum
+            && self.whole.finish().to_le_bytes() == whole_sum;
+        if !intact {
+            return Err(ShareError::EndDamaged { what });
+        }
+        tail.truncate(self.tail_length);
+        if self.source.read(&mut [0])? > 0 {
+            return Err(ShareError::Appended { what });
+        }
+        Ok(())
+    }
+}

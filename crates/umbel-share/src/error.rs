@@ -1,0 +1,131 @@
+//! Why a packed file, a delta or a signature is refused.
+
+use std::io;
+
+use umbel::FileError;
+
+/// Why a file was not packed, unpacked, patched or trusted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ShareError {
+    /// The first bytes are not those of the file expected.
+    #[error("not a {expected} of umbel: it begins with \"{}\"", found.escape_ascii())]
+    Other {
+        /// What it should be.
+        expected: &'static str,
+        /// The bytes found, at most 8.
+        found: Vec<u8>,
+    },
+    /// The file has a version that this release does not read.
+    #[error("version {found} of a {what}; this release reads version 1; use a newer umbel")]
+    Version {
+        /// What it is.
+        what: &'static str,
+        /// Version in the file.
+        found: u16,
+    },
+    /// The checksum of the header does not match, or a field is impossible.
+    #[error("the header of the {what} is damaged; copy the file again")]
+    HeaderDamaged {
+        /// What it is.
+        what: &'static str,
+    },
+    /// A frame does not match its checksum, or is no code of the coder.
+    #[error("frame {number} of the {what} is damaged; copy the file again")]
+    FrameDamaged {
+        /// What it is.
+        what: &'static str,
+        /// Number of the frame, from 0.
+        number: u64,
+    },
+    /// The end does not match its checksum, or the result does not.
+    #[error("the end of the {what} is damaged: a checksum does not match; copy the file again")]
+    EndDamaged {
+        /// What it is.
+        what: &'static str,
+    },
+    /// The file ends early.
+    #[error("the {what} ends early; truncated? copy it again")]
+    Truncated {
+        /// What it is.
+        what: &'static str,
+    },
+    /// Bytes follow that are no part of the file.
+    #[error("something was appended to the {what}; copy it again")]
+    Appended {
+        /// What it is.
+        what: &'static str,
+    },
+    /// Two filters of which no delta is made.
+    #[error(
+        "the filters have a different {field}, so the delta would be as large as the new one; send the new one, packed"
+    )]
+    Unlike {
+        /// What differs.
+        field: &'static str,
+    },
+    /// A delta is applied to a filter that it was not made from.
+    #[error(
+        "the delta was made from another filter: its base has the checksums {expected:016x} and {expected_table:016x}, this filter {found:016x} and {found_table:016x}"
+    )]
+    OtherBase {
+        /// Checksum of the base's header.
+        expected: u64,
+        /// Checksum of the base's table of checksums.
+        expected_table: u64,
+        /// Checksum of this filter's header.
+        found: u64,
+        /// Checksum of this filter's table of checksums.
+        found_table: u64,
+    },
+    /// A delta is applied to the filter that it makes.
+    #[error("the filter is already what the delta makes; it was applied before")]
+    AlreadyPatched,
+    /// The file has no signature.
+    #[error("the file is not signed; get a signed one")]
+    NotSigned,
+    /// The file has a signature of another key.
+    #[error("the file is signed by {found}, and not by the trusted key {expected}")]
+    OtherSigner {
+        /// Who signed, as the text of a public key.
+        found: String,
+        /// Who should have signed.
+        expected: String,
+    },
+    /// The signature is not one of this file.
+    #[error("the signature does not match: the file was altered or forged; do not use it")]
+    Forged,
+    /// The block of the signature is damaged.
+    #[error("the signature block at the end is damaged; copy the file again")]
+    SignatureDamaged,
+    /// The text or the bytes are no key.
+    #[error("not a {expected} key of umbel: expected one line, {tag} and 64 hexadecimal digits")]
+    Key {
+        /// Which key was expected.
+        expected: &'static str,
+        /// How its line begins.
+        tag: &'static str,
+    },
+    /// The filter itself is refused.
+    #[error(transparent)]
+    Filter(#[from] FileError),
+    /// Reading or writing failed.
+    #[error(transparent)]
+    Io(io::Error),
+}
+
+impl From<io::Error> for ShareError {
+    /// Takes out the error of this crate that came through a reader.
+    fn from(error: io::Error) -> Self {
+        error.downcast::<Self>().unwrap_or_else(Self::Io)
+    }
+}
+
+impl From<ShareError> for io::Error {
+    fn from(error: ShareError) -> Self {
+        match error {
+            ShareError::Io(error) => error,
+            error => Self::new(io::ErrorKind::InvalidData, error),
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Signatures: who made a file, and that it was not altered since.
+//!
+//! A signature is a block of 128 bytes after the last byte of a filter's file, a packed file or a delta. It covers all
+//! bytes before it (Ed25519ph, RFC 8032, section 5.1, <https://www.rfc-editor.org/rfc/rfc8032>): the file is hashed
+//! once, front to back. The checksums in the files notice accidents; only a signature notices intent.
+//!
+//! ```text
+//!   0  magic, 8 bytes                24  public key of the signer, 32 bytes
+//!   8  version        u16            56  signature, 64 bytes
+//!  10  algorithm      u16           120  XXH3-64 of the block before it
+//!  12  zeros, 4 bytes
+//!  16  length of the file before the block, u64
+//! ```
+//!
+//! ```
+//! use umbel_share::ShareError;
+//! use umbel_share::sign::{SecretKey, Signature, Signer};
+//!
+//! let key = SecretKey::generate()?;
+//! let mut signer = Signer::new(Vec::new());
+//! std::io::Write::write_all(&mut signer, b"the bytes of a file")?;
+//! let mut file = signer.finish(&key)?;
+//!
+//! let signature = Signature::of_bytes(&file)?.expect("it was signed");
+//! signature.check(&file[..], &key.public())?;
+//! file[0] ^= 1;
+//! assert!(matches!(signature.check(&file[..], &key.public()), Err(ShareError::Forged)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::fmt;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::str::FromStr;
+
+use ed25519_dalek::{SigningKey, VerifyingKey};
+use sha2::{Digest, Sha512};
+use twox_hash::XxHash3_64;
+
+use crate::ShareError;
+
+/// Bytes of the block with a signature.
+pub const BLOCK: usize = 128;
+
+/// The first bytes of every signature.
+pub const MAGIC: [u8; 8] = *b"\x89UMSIG\r\n";
+
+const VERSION: u16 = 1;
+/// Ed25519ph.
+const ALGORITHM: u16 = 1;
+/// Bytes of the block that the signature covers, after the file.
+const COVERED: usize = 56;
+/// The context of RFC 8032: a signature of umbel is none of another program (part of the format).
+const CONTEXT: &[u8] = b"umbel file";
+
+/// How the line of a secret key begins.
+const SECRET_TAG: &str = "umbel-signing-key-1";
+/// How the line of a public key begins.
+const PUBLIC_TAG: &str = "umbel-public-key-1";
+
+/// The key that signs. Whoever has it can sign in your name.
+///
+/// As text (`to_text`, [`FromStr`]) it is one line; the memory is cleared when it is dropped.
+pub struct SecretKey(SigningKey);
+
+impl SecretKey {
+    /// Makes a new key from the system's random numbers.
+    ///
+    /// # Errors
+    /// [`ShareError::Io`] if the system has none.
+    pub fn generate() -> Result<Self, ShareError> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(|error| ShareError::Io(error.into()))?;
+        Ok(Self::from_bytes(bytes))
+    }
+
+    /// Makes the key with these 32 bytes, which must be random and secret.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(SigningKey::from_bytes(&bytes))
+    }
+
+    /// Returns the key that checks its signatures.
+    pub fn public(&self) -> PublicKey {
+        PublicKey(self.0.verifying_key())
+    }
+
+    /// Returns the key as one line of text, without a line feed.
+    pub fn to_text(&self) -> String {
+        format!("{SECRET_TAG} {}", hex(self.0.as_bytes()))
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SecretKey(of {})", self.public())
+    }
+}
+
+impl FromStr for SecretKey {
+    type Err = ShareError;
+
+    fn from_str(text: &str) -> Result<Self, ShareError> {
+        let wrong = || ShareError::Key { expected: "signing", tag: SECRET_TAG };
+        unhex(text, SECRET_TAG).map(Self::from_bytes).ok_or_else(wrong)
+    }
+}
+
+/// The key that checks signatures, to be given to everyone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublicKey(VerifyingKey);
+
+impl PublicKey {
+    /// Returns its 32 bytes.
+    pub fn to_bytes(&self) -> [u8; 32] {
+        self.0.to_bytes()
+    }
+}
+
+impl fmt::Display for PublicKey {
+    /// One line of text, as it is parsed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PUBLIC_TAG} {}", hex(self.0.as_bytes()))
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = ShareError;
+
+    fn from_str(text: &str) -> Result<Self, ShareError> {
+        let key = unhex(text, PUBLIC_TAG).and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
+        // A weak key accepts signatures that nobody made.
+        let key = key.filter(|key| !key.is_weak());
+        key.map(Self).ok_or(ShareError::Key { expected: "public", tag: PUBLIC_TAG })
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The key in a line of text.
+fn unhex(text: &str, tag: &str) -> Option<[u8; 32]> {
+    let digits = text.trim_ascii().strip_prefix(tag)?.trim_ascii_start().as_bytes();
+    let (pairs, rest) = digits.as_chunks::<2>();
+    let digit = |digit: u8| char::from(digit).to_digit(16).map(|digit| digit as u8);
+    let pairs: Option<Vec<u8>> =
+        pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect();
+    if rest.is_empty() { pairs?.try_into().ok() } else { None }
+}
+
+/// Writes a file and hashes it, to sign it at the end.
+pub struct Signer<W> {
+    out: W,
+    hash: Sha512,
+    length: u64,
+}
+
+impl<W: Write> Signer<W> {
+    /// Writes to `out`.
+    pub fn new(out: W) -> Self {
+        Self { out, hash: Sha512::new(), length: 0 }
+    }
+
+    /// Writes the signature, and returns what was written to.
+    ///
+    /// # Errors
+    /// [`ShareError::Io`].
+    pub fn finish(mut self, key: &SecretKey) -> Result<W, ShareError> {
+        let mut block = start_of(self.length, &key.public());
+        self.hash.update(&block);
+        // Only a context above 255 bytes is refused.
+        let signature = key.0.sign_prehashed(self.hash, Some(CONTEXT)).expect("the context fits");
+        block.extend_from_slice(&signature.to_bytes());
+        let sum = XxHash3_64::oneshot(&block);
+        block.extend_from_slice(&sum.to_le_bytes());
+        self.out.write_all(&block)?;
+        Ok(self.out)
+    }
+}
+
+impl<W: Write> Write for Signer<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.out.write(bytes)?;
+        self.hash.update(&bytes[..count]);
+        self.length += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// The covered part of the block.
+fn start_of(length: u64, key: &PublicKey) -> Vec<u8> {
+    let mut block = MAGIC.to_vec();
+    block.extend_from_slice(&VERSION.to_le_bytes());
+    block.extend_from_slice(&ALGORITHM.to_le_bytes());
+    block.extend_from_slice(&[0; 4]);
+    block.extend_from_slice(&length.to_le_bytes());
+    block.extend_from_slice(&key.to_bytes());
+    block
+}
+
+/// The signature at the end of a file. It shows nothing until it is [checked](Self::check).
+#[derive(Clone, Debug)]
+pub struct Signature {
+    length: u64,
+    signer: [u8; 32],
+    block: [u8; BLOCK],
+}
+
+impl Signature {
+    /// Returns the signature at the end of a file in memory; `None` if it has none.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn of_bytes(file: &[u8]) -> Result<Option<Self>, ShareError> {
+        let block = file.last_chunk::<BLOCK>();
+        block.map_or(Ok(None), |block| Self::parse(*block, file.len() as u64))
+    }
+
+    /// Returns the signature at the end of a file; `None` if it has none. Reads its last 128 bytes, and returns to the
+    /// start.
+    ///
+    /// # Errors
+    /// [`ShareError::SignatureDamaged`]; [`ShareError::Version`]; [`ShareError::Io`].
+    pub fn find(mut file: impl Read + Seek) -> Result<Option<Self>, ShareError> {
+        let length = file.seek(SeekFrom::End(0))?;
+        let mut block = [0; BLOCK];
+        let there = length >= BLOCK as u64;
+        if there {
+            file.seek(SeekFrom::End(-(BLOCK as i64)))?;
+            file.read_exact(&mut block)?;
+        }
+        file.rewind()?;
+        if there { Self::parse(block, length) } else { Ok(None) }
+    }
+
+    fn parse(block: [u8; BLOCK], length: u64) -> Result<Option<Self>, ShareError> {
+        if block[..8] != MAGIC {
+            return Ok(None);
+        }
+        let version = u16::from_le_bytes([block[8], block[9]]);
+        if version != VERSION {
+            return Err(ShareError::Version { what: "signature", found: version });
+        }
+        let signer: [u8; 32] = block[24..COVERED].try_into().expect("32 bytes");
+        let before = length - BLOCK as u64;
+        let intact = XxHash3_64::oneshot(&block[..BLOCK - 8]).to_le_bytes() == block[BLOCK - 8..];
+        let known = block[10..16] == [ALGORITHM as u8, 0, 0, 0, 0, 0];
+        if !intact || !known || block[16..24] != before.to_le_bytes() {
+            return Err(ShareError::SignatureDamaged);
+        }
+        Ok(Some(Self { length: before, signer, block }))
+    }
+
+    /// Returns the length of the file before the signature, in bytes.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Returns the key that the signature claims to be of, as text.
+    pub fn signer(&self) -> String {
+        format!("{PUBLIC_TAG} {}", hex(&self.signer))
+    }
+
+    /// Checks that the owner of a key signed this file, which is read once, from its start.
+    ///
+    /// # Errors
+    /// [`ShareError::OtherSigner`], [`ShareError::Forged`], [`ShareError::Io`].
+    pub fn check(&self, file: impl Read, trusted: &PublicKey) -> Result<(), ShareError> {
+        if self.signer != trusted.to_bytes() {
+            return Err(ShareError::OtherSigner {
+                found: self.signer(),
+                expected: trusted.to_string(),
+            });
+        }
+        let mut hash = Sha512::new();
+        let read = io::copy(&mut file.take(self.length), &mut Hashing(&mut hash))?;
+        hash.update(&self.block[..COVERED]);
+        let signature = self.block[COVERED..BLOCK - 8].try_into().expect("64 bytes");
+        let signature = ed25519_dalek::Signature::from_bytes(signature);
+        let genuine = trusted.0.verify_prehashed_strict(hash, Some(CONTEXT), &signature);
+        if read == self.length && genuine.is_ok() { Ok(()) } else { Err(ShareError::Forged) }
+    }
+}
+
+/// Hashes what is written.
+struct Hashing<'a>(&'a mut Sha512);
+
+impl Write for Hashing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

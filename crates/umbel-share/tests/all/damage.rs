@@ -1,0 +1,153 @@
+//! Damage and forgery: refused, whatever was altered.
+
+use umbel::Kind;
+use umbel_share::ShareError;
+use umbel_share::sign::{BLOCK, PublicKey, SecretKey, Signature};
+
+use crate::{Random, add, delta_of, filter, key, packed, patched, signed, unpacked};
+
+/// Ten thousand files with one bit flipped, at places drawn with a fixed seed and all those of the first 400 bytes.
+const FLIPS: u64 = 10_000;
+
+fn each_flip(file: &[u8], mut check: impl FnMut(&[u8], u64)) {
+    let mut random = Random(2002);
+    let mut file = file.to_vec();
+    let bits = 8 * file.len() as u64;
+    for flip in 0..FLIPS {
+        let bit = if flip < 3_200 { flip % bits } else { random.below(bits) };
+        file[(bit / 8) as usize] ^= 1 << (bit % 8);
+        check(&file, bit);
+        file[(bit / 8) as usize] ^= 1 << (bit % 8);
+    }
+}
+
+fn versions() -> (Vec<u8>, Vec<u8>) {
+    let mut growing = filter(Kind::Classic, 2_000, 0.01, 1_000);
+    let old = growing.to_bytes();
+    add(&mut growing, 1_000..1_010);
+    (old, growing.to_bytes())
+}
+
+#[test]
+fn flipped_bits_of_packed_files() {
+    let (old, _) = versions();
+    each_flip(&packed(&old), |file, bit| assert!(unpacked(file).is_err(), "bit {bit}"));
+}
+
+#[test]
+fn flipped_bits_of_deltas() {
+    let (old, new) = versions();
+    let delta = delta_of(&old, &new).unwrap();
+    each_flip(&delta, |file, bit| assert!(patched(&old, file).is_err(), "bit {bit}"));
+    each_flip(&old, |file, bit| assert!(patched(file, &delta).is_err(), "bit {bit} of the base"));
+}
+
+#[test]
+fn flipped_bits_of_signed_files() {
+    let (old, new) = versions();
+    let trusted = key(1).public();
+    let trust = |file: &[u8]| -> Result<(), ShareError> {
+        let signature = Signature::of_bytes(file)?.ok_or(ShareError::NotSigned)?;
+        signature.check(file, &trusted)
+    };
+    for file in [delta_of(&old, &new).unwrap(), packed(&old)] {
+        let file = signed(&file, &key(1));
+        trust(&file).unwrap();
+        each_flip(&file, |file, bit| assert!(trust(file).is_err(), "bit {bit}"));
+    }
+    // The block alone is checked in a filter's file: the library refuses it by its own checksums elsewhere.
+    let file = signed(&old, &key(1));
+    trust(&file).unwrap();
+    let body = file.len() - BLOCK;
+    for bit in 8 * body..8 * file.len() {
+        let mut file = file.clone();
+        file[bit / 8] ^= 1 << (bit % 8);
+        assert!(trust(&file).is_err(), "bit {bit}");
+        // Also by who trusts nobody: either the block is refused, or it is none, and the file too long.
+        let untrusted = Signature::of_bytes(&file);
+        assert!(matches!(untrusted, Err(_) | Ok(None)), "bit {bit}");
+    }
+}
+
+#[test]
+fn every_truncation() {
+    let (old, new) = versions();
+    let packed = packed(&old);
+    for length in 0..packed.len() {
+        assert!(unpacked(&packed[..length]).is_err(), "{length}");
+    }
+    let delta = delta_of(&old, &new).unwrap();
+    for length in 0..delta.len() {
+        assert!(patched(&old, &delta[..length]).is_err(), "{length}");
+    }
+    let appended = |file: &[u8]| [file, &[0]].concat();
+    assert!(matches!(unpacked(&appended(&packed)), Err(ShareError::Appended { .. })));
+    assert!(matches!(patched(&old, &appended(&delta)), Err(ShareError::Appended { .. })));
+}
+
+#[test]
+fn what_is_something_else() {
+    let (old, new) = versions();
+    let (packed, delta) = (packed(&old), delta_of(&old, &new).unwrap());
+    for file in [&old, &delta, &vec![], &b"lines of text, not a filter\n".to_vec()] {
+        assert!(matches!(unpacked(file), Err(ShareError::Other { .. })));
+    }
+    assert!(matches!(patched(&old, &packed), Err(ShareError::Other { .. })));
+    let mut newer = packed.clone();
+    newer[8] = 2;
+    assert!(matches!(unpacked(&newer), Err(ShareError::Version { found: 2, .. })));
+}
+
+#[test]
+fn only_the_trusted_key_is_trusted() {
+    let (old, _) = versions();
+    let file = signed(&old, &key(1));
+    let signature = Signature::of_bytes(&file).unwrap().unwrap();
+    assert_eq!(signature.length(), old.len() as u64);
+    assert_eq!(signature.signer(), key(1).public().to_string());
+    let error = signature.check(&file[..], &key(2).public()).unwrap_err();
+    assert!(matches!(error, ShareError::OtherSigner { .. }), "{error}");
+    assert!(Signature::of_bytes(&old).unwrap().is_none());
+    assert!(Signature::of_bytes(&[]).unwrap().is_none());
+
+    // A block of the trusted key from another file, with checksums that are right.
+    let other = signed(&old[..old.len() - 1], &key(1));
+    let block = &other[other.len() - BLOCK..];
+    let forged = [&old[..old.len() - 1], block].concat();
+    Signature::of_bytes(&forged).unwrap().unwrap().check(&forged[..], &key(1).public()).unwrap();
+    let mut altered = forged.clone();
+    altered[500] ^= 1;
+    let signature = Signature::of_bytes(&altered).unwrap().unwrap();
+    assert!(matches!(signature.check(&altered[..], &key(1).public()), Err(ShareError::Forged)));
+}
+
+#[test]
+fn keys_are_lines_of_text() {
+    let secret = SecretKey::generate().unwrap();
+    let again: SecretKey = format!("{}\n", secret.to_text()).parse().unwrap();
+    assert_eq!(again.public(), secret.public());
+    assert_ne!(SecretKey::generate().unwrap().public(), secret.public());
+    let public: PublicKey = secret.public().to_string().parse().unwrap();
+    assert_eq!(public, secret.public());
+    assert!(!format!("{secret:?}").contains(&secret.to_text()[20..]));
+    for wrong in ["", "umbel-public-key-1", "umbel-public-key-1 00", &secret.to_text(), "00"] {
+        assert!(matches!(wrong.parse::<PublicKey>(), Err(ShareError::Key { .. })), "{wrong}");
+    }
+    // The neutral element of the curve, which accepts signatures that nobody made.
+    let weak = format!("umbel-public-key-1 01{}", "00".repeat(31));
+    assert!(weak.parse::<PublicKey>().is_err());
+    assert!(secret.public().to_string().parse::<SecretKey>().is_err());
+}
+
+/// RFC 8032, section 7.3, has no context; a key pair of section 7.1 checks the arithmetic of keys.
+#[test]
+fn keys_as_in_the_rfc() {
+    let secret: SecretKey =
+        "umbel-signing-key-1 9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
+            .parse()
+            .unwrap();
+    assert_eq!(
+        secret.public().to_string(),
+        "umbel-public-key-1 d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
+    );
+}

@@ -1,0 +1,119 @@
+//! Packed files, deltas and signatures, through the public interface alone.
+
+mod damage;
+mod golden;
+mod round_trips;
+mod sizes;
+
+use std::io::{Cursor, Read};
+
+use umbel::{AnyFilter, InsertError, KeyHasher, Kind, Plan};
+use umbel_share::sign::{SecretKey, Signer};
+use umbel_share::{ShareError, delta, pack};
+
+/// Packs a filter's file.
+fn packed(file: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let encoder = pack::Encoder::new(file, file.len() as u64).unwrap();
+    let length = encoder.write(&mut out).unwrap();
+    assert_eq!(length, out.len() as u64);
+    out
+}
+
+fn unpacked(packed: &[u8]) -> Result<Vec<u8>, ShareError> {
+    let mut decoder = pack::Decoder::new(packed)?;
+    let mut file = Vec::new();
+    decoder.read_to_end(&mut file)?;
+    assert_eq!(decoder.length(), file.len() as u64);
+    Ok(file)
+}
+
+/// A file in memory and its length.
+fn file(bytes: &[u8]) -> (Cursor<Vec<u8>>, u64) {
+    (Cursor::new(bytes.to_vec()), bytes.len() as u64)
+}
+
+fn delta_of(old: &[u8], new: &[u8]) -> Result<Vec<u8>, ShareError> {
+    let mut out = Vec::new();
+    let length = delta::Encoder::new(file(old), file(new))?.write(&mut out)?;
+    assert_eq!(length, out.len() as u64);
+    Ok(out)
+}
+
+fn patched(old: &[u8], delta: &[u8]) -> Result<Vec<u8>, ShareError> {
+    let mut decoder = delta::Decoder::new(file(old), delta)?;
+    let mut new = Vec::new();
+    decoder.read_to_end(&mut new)?;
+    assert_eq!(decoder.length(), new.len() as u64);
+    Ok(new)
+}
+
+/// A file with a signature.
+fn signed(file: &[u8], key: &SecretKey) -> Vec<u8> {
+    let mut signer = Signer::new(Vec::new());
+    std::io::Write::write_all(&mut signer, file).unwrap();
+    signer.finish(key).unwrap()
+}
+
+/// A key for tests.
+fn key(number: u8) -> SecretKey {
+    SecretKey::from_bytes([number; 32])
+}
+
+/// The kinds that are filled key by key.
+const FILLED: [Kind; 8] = [
+    Kind::Blocked,
+    Kind::Classic,
+    Kind::Sliced,
+    Kind::Counting,
+    Kind::Scalable,
+    Kind::Stable,
+    Kind::Window,
+    Kind::Coded,
+];
+
+/// A filter planned for `planned` keys that holds those below `keys`.
+fn filter(kind: Kind, planned: u64, fpp: f64, keys: u64) -> AnyFilter {
+    let mut filter =
+        AnyFilter::with_plan(&Plan::for_keys(kind, planned, fpp).unwrap(), KeyHasher::default())
+            .unwrap();
+    add(&mut filter, 0..keys);
+    filter
+}
+
+fn add(filter: &mut AnyFilter, keys: std::ops::Range<u64>) {
+    match filter.insert_all(&keys.collect::<Vec<u64>>()) {
+        // A table of cells has no more room, and holds the others.
+        Err(InsertError::Full { kind: Kind::Coded, .. }) => {}
+        inserted => inserted.map(drop).unwrap(),
+    }
+}
+
+/// The files of testdata/golden.
+fn golden_filters() -> Vec<(String, Vec<u8>)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden");
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "umbel"))
+        .map(|path| {
+            (path.file_name().unwrap().to_str().unwrap().to_owned(), std::fs::read(&path).unwrap())
+        })
+        .collect();
+    files.sort();
+    assert!(files.len() > 60, "testdata/golden has files of all kinds");
+    files
+}
+
+/// SplitMix64, for tests with a fixed seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((u128::from(x ^ (x >> 31)) * u128::from(end)) >> 64) as u64
+    }
+}

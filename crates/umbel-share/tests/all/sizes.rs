@@ -1,0 +1,91 @@
+//! How small packed files and deltas are, next to theory.
+
+use umbel::math::compressed::entropy;
+use umbel::{AnyFilter, KeyHasher, Kind, Plan};
+
+use crate::{add, delta_of, filter, packed};
+
+/// A classic filter of the paper: `ratio` bits per key, so many probes.
+fn sent(keys: u64, ratio: f64, probes: u32) -> AnyFilter {
+    let fpp = umbel::math::classic::fpp_limit_of(ratio, probes);
+    let plan = Plan::for_sending(keys, fpp, probes).unwrap();
+    // The margin of the promise: below 1 %.
+    assert!((plan.bits_per_key() / ratio - 1.0).abs() < 0.01 && plan.probes() == probes);
+    let mut filter = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
+    add(&mut filter, 0..keys);
+    // Surely, from so many keys on.
+    assert!(keys < 100_000 || filter.receipt().fpp <= fpp);
+    filter
+}
+
+/// The three filters of the paper's table, within 2 % of m·H(fill).
+fn as_in_the_paper(keys: u64) {
+    for (ratio, probes) in [(8.0, 6), (14.0, 2), (92.0, 1)] {
+        let filter = sent(keys, ratio, probes);
+        let receipt = filter.receipt();
+        let least = receipt.bits as f64 * entropy(receipt.fill) / 8.0;
+        let length = packed(&filter.to_bytes()).len() as f64;
+        println!(
+            "{keys} keys, m/n {ratio}, k {probes}: {:.3} bits sent per key, {:.4} x the entropy, rate {:.3} %",
+            8.0 * length / keys as f64,
+            length / least,
+            100.0 * receipt.fpp
+        );
+        assert!(length < least * 1.005 + 200.0, "{length} of {least}");
+    }
+}
+
+#[test]
+fn a_million_keys_as_in_the_paper() {
+    as_in_the_paper(10_000);
+    as_in_the_paper(1_000_000);
+}
+
+#[test]
+#[ignore = "ten million keys in 115 MB: cargo x test --full"]
+fn ten_million_keys_as_in_the_paper() {
+    as_in_the_paper(10_000_000);
+}
+
+/// One percent more keys: the delta is at most 1/15 of the whole file, and a few percent above the entropy of what
+/// changed.
+#[test]
+fn one_percent_more_keys() {
+    for (kind, most) in [
+        (Kind::Blocked, 15),
+        (Kind::Classic, 15),
+        (Kind::Sliced, 15),
+        (Kind::Counting, 15),
+        (Kind::Window, 15),
+        (Kind::Coded, 15),
+        (Kind::Scalable, 15),
+    ] {
+        let keys = 300_000;
+        let mut growing = filter(kind, keys + keys / 100, 0.01, keys);
+        let old = growing.to_bytes();
+        add(&mut growing, keys..keys + keys / 100);
+        let new = growing.to_bytes();
+        let delta = delta_of(&old, &new).unwrap();
+        let times = new.len() as f64 / delta.len() as f64;
+        println!("{kind}: delta {} of {}, 1/{times:.1}", delta.len(), new.len());
+        assert!(most * delta.len() <= new.len(), "{kind}: 1/{times}");
+        if matches!(kind, Kind::Blocked | Kind::Classic) {
+            let changed: u32 =
+                old.iter().zip(&new).map(|(old, new)| (old ^ new).count_ones()).sum();
+            let bits = 8.0 * new.len() as f64;
+            let least = bits * entropy(f64::from(changed) / bits) / 8.0;
+            assert!((delta.len() as f64) < 1.05 * least + 400.0, "{} of {least}", delta.len());
+        }
+    }
+}
+
+#[test]
+fn few_changes_cost_little() {
+    let mut growing = filter(Kind::Blocked, 4_000_000, 0.01, 1_000_000);
+    let old = growing.to_bytes();
+    add(&mut growing, 1_000_000..1_000_010);
+    let delta = delta_of(&old, &growing.to_bytes()).unwrap();
+    // 10 keys of 8 bits, about 19 bits each; envelope, header and the frames of 1 MiB.
+    let frames = growing.to_bytes().len().div_ceil(1 << 20);
+    assert!(delta.len() < 10 * 8 * 20 / 8 + 250 + (5 + 5 + 8 + 8) * frames, "{}", delta.len());
+}
