@@ -308,12 +308,14 @@ pub(crate) fn foreign_inside(receipt: &umbel_foreign::Receipt) -> String {
 
 /// Warns of a filter whose keys somebody can try, which is not keyed.
 pub(crate) fn warn_guessable(filter: &Path, keys: Guessable) {
-    let how = match keys.universe() {
-        Some(count) => format!("all {} of which can be looked up in it", Count(count)),
-        None => "lists of which can be looked up in it".to_owned(),
+    let (what, how) = match (keys, keys.universe()) {
+        // Only some of the keys were looked at; others may have more digits.
+        (Guessable::Numbers { .. }, _) => ("numbers".to_owned(), "all of which".to_owned()),
+        (_, Some(count)) => (keys.to_string(), format!("all {} of which", Count(count))),
+        (_, None) => (keys.to_string(), "lists of which".to_owned()),
     };
     say(&format!(
-        "umbel: warning: {}: the keys look like {keys}, {how} by whoever has the file; build it with --secret-file, or see umbel audit",
+        "umbel: warning: {}: the keys look like {what}, {how} can be looked up in it by whoever has the file; build it with --secret-file, or see umbel audit",
         filter.display()
     ));
 }
