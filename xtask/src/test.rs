@@ -57,7 +57,6 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         "umbel-sets",
         "umbel-share",
         "umbel-files",
-        "umbel-share",
         "umbel-cli",
         "xtask-pages",
     ];
