@@ -504,6 +504,10 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "PROBES", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     #[arg(value_parser = numbers::number::<u32>(1..=umbel::MAX_PROBES.into()), conflicts_with_all = ["kind", "size", "format"])]
     pub(crate) ship: Option<u32>,
+    /// Plan and hash the filter as this older one, and write what changed to FILTER.delta, for umbel patch
+    #[arg(long, value_name = "OLD", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["keys", "fpp", "size", "ship", "kind", "seed", "except", "format"])]
+    pub(crate) since: Option<PathBuf>,
     /// Kind of filter; some take a number, as in counting:8 (docs/reports.md lists them)
     #[arg(long, default_value = "blocked", conflicts_with = "format")]
     #[arg(value_parser = named::kinds::<Variant>())]

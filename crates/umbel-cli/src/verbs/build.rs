@@ -11,6 +11,7 @@ use umbel_share::audit::Guessable;
 use umbel_share::sign::SecretKey;
 
 use super::explain;
+use super::since::Base;
 use crate::Outcome;
 use crate::args::{BuildArgs, Voice};
 use crate::atomic::Existing;
@@ -53,28 +54,52 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// A filter of umbel.
+/// A filter of umbel, and the delta to it if there is an older one.
 fn build_own(
     args: &BuildArgs,
     existing: Existing,
     key: Option<&SecretKey>,
     options: &Options,
 ) -> Result<()> {
-    let hasher = match filters::secret(&args.secret)? {
-        Some(secret) => KeyHasher::keyed(secret),
-        None => KeyHasher::with_seed(args.seed),
+    let secret = filters::secret(&args.secret)?;
+    let base = Base::open(args, existing, secret.as_ref(), options)?;
+    let hasher = match (&base, secret) {
+        (Some(base), _) => base.hasher,
+        (None, Some(secret)) => KeyHasher::keyed(secret),
+        (None, None) => KeyHasher::with_seed(args.seed),
     };
-    if args.kind.kind().rows() && options.records.key().is_empty() {
+    let kind = base.as_ref().map_or(args.kind.kind(), |base| base.plan.kind());
+    if kind.rows() && options.records.key().is_empty() {
         return Err(umbel::RowError::NoAttributes.into());
     }
-    let keys = umbel_sets::keys_of(args.kind.kind(), options, &args.names.names)?;
-    if args.kind.kind() == Kind::Cascade {
+    let keys = umbel_sets::keys_of(kind, options, &args.names.names)?;
+    if kind == Kind::Cascade {
         return build_lists(args, existing, key, hasher, keys, options);
     }
     if !args.except.is_empty() {
         bail!("--except requires --kind cascade: other kinds have no exceptions");
     }
-    let known = planned_without_lines(args)?;
+    let Some(base) = base else {
+        let known = planned_without_lines(args)?;
+        return build_lines(args, existing, key, known, hasher, keys, options);
+    };
+    build_lines(args, existing, key, Some(base.plan), hasher, keys, options)?;
+    if !args.work.explain {
+        base.write_delta(&args.output, key, args)?;
+    }
+    Ok(())
+}
+
+/// A filter of the lines of all files, with the plan that is known, or else one for as many lines as there are.
+fn build_lines(
+    args: &BuildArgs,
+    existing: Existing,
+    key: Option<&SecretKey>,
+    known: Option<Plan>,
+    hasher: KeyHasher,
+    keys: KeyDescription,
+    options: &Options,
+) -> Result<()> {
     let sources = open(args, options)?;
     let run = Run::start("build", args.work.voice, &options.progress);
     let (plan, inputs, mut report) = match known {

@@ -3,11 +3,12 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use umbel_sets::Progress;
 use umbel_share::delta::{Decoder, Encoder};
-use umbel_share::sign::{PublicKey, Signature};
+use umbel_share::sign::{PublicKey, SecretKey, Signature};
 
 use super::pack::{self, finish};
 use crate::Outcome;
@@ -23,11 +24,23 @@ pub(crate) fn delta(args: &DeltaArgs) -> Result<Outcome> {
     let trust = wrapped::key_to_trust(&args.trust)?;
     let old = open(&args.old, trust.as_ref())?;
     let new = open(&args.new, trust.as_ref())?;
+    let run = Run::start("delta", args.voice, &Arc::new(Progress::default()));
+    write((&old, &args.old), (&new, &args.new), (&args.to.output, existing), key.as_ref(), run)
+}
+
+/// Writes the delta between two files that are read from their starts, and reports it.
+pub(super) fn write(
+    (old, old_path): (&File, &Path),
+    (new, new_path): (&File, &Path),
+    (output, existing): (&Path, Existing),
+    key: Option<&SecretKey>,
+    run: Run,
+) -> Result<Outcome> {
+    let names = || format!("{} and {}", old_path.display(), new_path.display());
+    let (old, new) = (buffered(old, old_path)?, buffered(new, new_path)?);
     let read = old.1 + new.1;
-    let names = || format!("{} and {}", args.old.display(), args.new.display());
-    let run = Run::start("delta", args.voice, &std::sync::Arc::new(Progress::default()));
-    let encoder = Encoder::new(buffered(&old), buffered(&new)).with_context(names)?;
-    let written = filters::write_with(&args.to.output, existing, key.as_ref(), |out| {
+    let encoder = Encoder::new(old, new).with_context(names)?;
+    let written = filters::write_with(output, existing, key, |out| {
         encoder.write(out).map(drop).map_err(|error| wrapped::about(error, names()))
     })?;
     finish(run, read, written)
@@ -51,30 +64,33 @@ pub(crate) fn patch(args: &PatchArgs) -> Result<Outcome> {
     let trust = wrapped::key_to_trust(&TrustArgs { trust: args.trust.clone() })?;
     let (delta, signature, length) = pack::open(&args.delta, trust.as_ref())?;
     let old = open(&args.old, None)?;
-    let run = Run::start("patch", args.voice, &std::sync::Arc::new(Progress::default()));
+    let run = Run::start("patch", args.voice, &Arc::new(Progress::default()));
     let source = signature.as_ref().map_or(length, Signature::length);
     let source = BufReader::with_capacity(1 << 18, &delta).take(source);
-    let mut decoder = Decoder::new(buffered(&old), source).with_context(|| about(args))?;
+    let old = buffered(&old, &args.old)?;
+    let read = length + old.1;
+    let mut decoder = Decoder::new(old, source).with_context(|| about(args))?;
     let written = filters::write_with(output, existing, None, |out| {
         io::copy(&mut decoder, out).map(drop).map_err(|error| wrapped::about(error, about(args)))
     })?;
-    finish(run, length + old.1, written)
+    finish(run, read, written)
 }
 
 fn about(args: &PatchArgs) -> String {
     format!("{} on {}", args.delta.display(), args.old.display())
 }
 
-/// A filter's file, unpacked, and its length with the signature.
-fn open(path: &Path, trust: Option<&PublicKey>) -> Result<(File, u64)> {
+/// A filter's file, unpacked, to be read from its start.
+fn open(path: &Path, trust: Option<&PublicKey>) -> Result<File> {
     let tmp = std::env::temp_dir();
     let file = filters::open(path, &tmp)?;
     let (file, _) = wrapped::unwrap(file, path, &tmp, trust)?;
     crate::formats::length(&file, path)?;
-    let length = file.metadata().with_context(|| path.display().to_string())?.len();
-    Ok((file, length))
+    Ok(file)
 }
 
-fn buffered((file, length): &(File, u64)) -> (BufReader<&File>, u64) {
-    (BufReader::with_capacity(1 << 18, file), *length)
+/// A file that is read from its start, and its length with the signature.
+fn buffered<'a>(file: &'a File, path: &Path) -> Result<(BufReader<&'a File>, u64)> {
+    let length = file.metadata().with_context(|| path.display().to_string())?.len();
+    Ok((BufReader::with_capacity(1 << 18, file), length))
 }

@@ -27,6 +27,7 @@ mod seen;
 mod ship;
 mod show;
 mod sign;
+mod since;
 mod table;
 
 pub(crate) use add::add;

@@ -332,3 +332,58 @@ fn plans_for_sending_are_built() {
     folder.keeps("build --ship=40 -o out keys", &["--ship"]);
     folder.keeps("build --ship --kind blocked -o out keys", &["--ship", "--kind"]);
 }
+
+#[test]
+fn builds_since_an_older_filter() {
+    let folder = folder();
+    // Some lines went and some came: the bits of both change.
+    folder.write("today", urls(100..1005));
+    for (options, secret) in [
+        ("--kind classic --keys 2000 --seed 7", ""),
+        ("--kind counting:8 --keys 2000", ""),
+        ("--kind sliced --keys 2000 --secret-file secret", " --secret-file secret"),
+        // 36 MiB under a cap of 16 MiB: piece by piece.
+        ("--keys 30M --memory 16MiB", " --memory 16MiB"),
+    ] {
+        folder.write("secret", "0123456789abcdef");
+        folder.umbel(&format!("build -q -f -o old keys {options}")).run().done();
+        folder.umbel(&format!("build -q -f -o new today {options}")).run().done();
+        folder.umbel(&format!("build -q -f -o N --since old today{secret}")).run().done();
+        assert!(folder.read("N") == folder.read("new"), "{options}");
+        folder.umbel("patch -q old N.delta -o patched").run().done();
+        assert!(folder.read("patched") == folder.read("new"), "{options}");
+        fs::remove_file(folder.path("patched")).unwrap();
+    }
+
+    // In place of the older one, packed, and signed.
+    folder.sign_keys();
+    folder.umbel("build -q --ship --keys 2000 -o expected today").run().done();
+    folder.umbel("build -q -o signed --since packed today --sign ours").run().done();
+    folder.umbel("patch -q packed signed.delta --trust ours.pub -o made").run().done();
+    assert!(folder.umbel("query made today").run().done() == folder.read("today"));
+    fs::copy(folder.path("seen"), folder.path("list")).unwrap();
+    folder.umbel("build -q -f -o list --since list today").run().done();
+    assert!(folder.read("list") == folder.read("expected"));
+    folder.umbel("patch -q seen list.delta").run().done();
+    assert!(folder.read("seen") == folder.read("expected"));
+
+    folder.umbel("build -q --kind scalable --keys 100 -o grown keys").run().done();
+    folder.write("blank", "x");
+    for (arguments, words) in [
+        (
+            "build -o X --since seen --kind classic today",
+            &["'--since <OLD>'", "'--kind <KIND>'"][..],
+        ),
+        ("build -o - --since seen today", &["FILTER.delta", "-o"]),
+        ("build -o X --since grown today", &["grown: a filter of the kind scalable"]),
+        ("build -o X --since blank today", &["blank: "]),
+        ("build -o X --since no-such today", &["no-such: "]),
+        ("build -o list --since seen today", &["list: already exists"]),
+        ("build -f -o X --since seen today --secret-file secret", &["seen: "]),
+    ] {
+        folder.keeps(arguments, words);
+    }
+    // The delta's name is taken.
+    folder.write("Y.delta", "mine");
+    folder.keeps("build -o Y --since seen today", &["Y.delta: already exists"]);
+}
