@@ -199,10 +199,11 @@ impl<R: Read> Body<R> {
         let (fields, header) = covered[COMMON..].split_at(form.fields);
         let whole_length = format::length_of(header)?;
         let header = format::Reader::new(header, whole_length)?.header().clone();
+        if header.bytes().len() != length {
+            return Err(damaged());
+        }
         let sums = whole_length - length as u64 - header.payload_length();
-        if header.bytes().len() != length
-            || ![sums, sums + sign::BLOCK as u64].contains(&tail_length)
-        {
+        if ![sums, sums + sign::BLOCK as u64].contains(&tail_length) {
             return Err(damaged());
         }
         Ok(Self {

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
+use umbel::format::Reader;
 use umbel::{AnyFilter, Attributes, Hash64, KeyDescription, KeyHasher, Kind, Plan, Prehashed};
 use umbel_foreign::{Foreign, ForeignFilter, Format, Key, Parameters};
+use umbel_share::group::{Member, Round};
 
 use crate::statistics::splitmix;
 use xtask::run::{self, root};
@@ -24,7 +26,7 @@ const SLOWEST: u32 = 20;
 /// What to fuzz, and for how long.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// `file`, `operations`, `redis`, `foreign` or the name of a format, such as `guava`; all of them by default.
+    /// `file`, `operations`, `redis`, `shared`, `foreign` or the name of a format, such as `guava`; all of them by default.
     targets: Vec<String>,
     /// Seconds for each target.
     #[arg(long, default_value_t = 60)]
@@ -40,6 +42,7 @@ enum Target {
     File,
     Operations,
     Redis,
+    Shared,
     /// A filter of one format, or of the one that an input is recognized as.
     Foreign(Option<Format>),
 }
@@ -47,7 +50,9 @@ enum Target {
 impl Target {
     fn all() -> impl Iterator<Item = Self> {
         let formats = Format::ALL.into_iter().map(|format| Self::Foreign(Some(format)));
-        [Self::File, Self::Operations, Self::Redis, Self::Foreign(None)].into_iter().chain(formats)
+        let programs =
+            [Self::File, Self::Operations, Self::Redis, Self::Shared, Self::Foreign(None)];
+        programs.into_iter().chain(formats)
     }
 
     fn name(self) -> &'static str {
@@ -62,6 +67,7 @@ impl Target {
             Self::File => "file",
             Self::Operations => "operations",
             Self::Redis => "redis",
+            Self::Shared => "shared",
             Self::Foreign(_) => "foreign",
         }
     }
@@ -225,6 +231,12 @@ fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
             files.extend(described()?);
             files
         }
+        Target::Shared => {
+            let mut files = files(&root().join("testdata/shared"))?;
+            files.retain(|file| file.starts_with(b"\x89UMPAK") || file.starts_with(b"\x89UMDLT"));
+            files.extend(texts()?);
+            files
+        }
         Target::Foreign(only) => {
             let mut seeds = files(&root().join("testdata/foreign"))?;
             for folder in ["redisbloom", "redisbloom-cuckoo"] {
@@ -270,6 +282,20 @@ fn described() -> Result<Vec<Vec<u8>>> {
         Ok(filter.to_bytes())
     };
     Kind::ALL.into_iter().map(file).collect()
+}
+
+/// The texts of a group: a secret that was used, its card and its share.
+fn texts() -> Result<Vec<Vec<u8>>> {
+    let filter = umbel::Classic::new(10, 0.1)?.to_bytes();
+    let header = Reader::new(&filter[..], filter.len() as u64)?.header().clone();
+    let mut members = [Member::new()?, Member::new()?, Member::new()?, Member::new()?];
+    let cards = members.each_ref().map(Member::card);
+    let round = Round::new(cards, &header)?;
+    let [member, .., dropped] = &mut members;
+    member.enter(&round, b"payload")?;
+    let share = member.share(&[dropped.card()].into())?;
+    let texts = [cards[0].to_text(), member.to_text(), share.to_text()];
+    Ok(texts.map(String::into_bytes).to_vec())
 }
 
 /// The contents of all files of a folder and of those in it.

@@ -1,5 +1,6 @@
 //! Damage and forgery: refused, whatever was altered.
 
+use twox_hash::XxHash3_64;
 use umbel::Kind;
 use umbel_share::ShareError;
 use umbel_share::sign::{BLOCK, PublicKey, SecretKey, Signature};
@@ -67,6 +68,21 @@ fn flipped_bits_of_signed_files() {
         let untrusted = Signature::of_bytes(&file);
         assert!(matches!(untrusted, Err(_) | Ok(None)), "bit {bit}");
     }
+}
+
+/// All checksums hold, and the filter's header is shorter than declared.
+#[test]
+fn a_header_longer_than_itself() {
+    let (old, _) = versions();
+    let mut file = packed(&old);
+    let header = u32::from_le_bytes(file[12..16].try_into().unwrap());
+    let longer = header + old.len() as u32;
+    file[12..16].copy_from_slice(&longer.to_le_bytes());
+    file.truncate(24 + header as usize);
+    file.resize(24 + longer as usize, 0);
+    let sum = XxHash3_64::oneshot(&file);
+    file.extend_from_slice(&sum.to_le_bytes());
+    assert!(matches!(unpacked(&file), Err(ShareError::HeaderDamaged { .. })));
 }
 
 #[test]

@@ -1,0 +1,175 @@
+//! Files that travel: any bytes are either refused, or are a packed file, a delta or a text of a group that makes what it
+//! declares, in pieces of any size, and that comes out the same when it is made again.
+//!
+//! Checksums would stop nearly every change of a fuzzer. So the bytes are tried unchanged, and then with all checksums
+//! corrected.
+
+#![no_main]
+
+use std::io::{Cursor, Read};
+
+use libfuzzer_sys::fuzz_target;
+use twox_hash::XxHash3_64;
+use umbel::format::{Reader, length_of};
+use umbel::{AnyFilter, Sealed};
+use umbel_fuzz::{file, memory};
+use umbel_share::group::{Card, Member, Share};
+use umbel_share::sign::Signature;
+use umbel_share::{ShareError, delta, pack};
+
+#[global_allocator]
+static MEMORY: memory::Counted = memory::Counted;
+
+/// The filters that deltas are made from.
+const BASES: [&[u8]; 3] = [
+    include_bytes!("../../testdata/golden/blocked-k8.umbel"),
+    include_bytes!("../../testdata/golden/counting-4.umbel"),
+    include_bytes!("../../testdata/golden/scalable-one.umbel"),
+];
+
+/// Bytes of a payload in a frame: FORMAT.md, section 20.
+const FRAME: u64 = 1 << 20;
+/// Larger payloads are not read to their end; 14 bytes can stand for a whole frame.
+const MOST: u64 = 4 << 20;
+/// What reading needs besides the bytes it is given: a frame, its code, the old frame of a delta, the coder's tables.
+const ROOM: usize = 4 << 20;
+
+fuzz_target!(|bytes: &[u8]| {
+    texts(bytes);
+    for base in [None].into_iter().chain(BASES.map(Some)) {
+        unfolded(bytes, base);
+        if let Some(repaired) = repaired(bytes, base).filter(|repaired| repaired != bytes) {
+            unfolded(&repaired, base);
+        }
+    }
+});
+
+/// Files of a group are text; a signature is at the end of any file.
+fn texts(bytes: &[u8]) {
+    let _ = Signature::of_bytes(bytes);
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    if let Ok(card) = Card::from_text(text) {
+        assert_eq!(Card::from_text(&card.to_text()).unwrap(), card);
+    }
+    if let Ok(member) = Member::from_text(text) {
+        let written = member.to_text();
+        assert_eq!(Member::from_text(&written).unwrap().to_text(), written);
+    }
+    if let Ok(share) = Share::from_text(text) {
+        let written = share.to_text();
+        assert_eq!(Share::from_text(&written).unwrap().to_text(), written);
+    }
+}
+
+fn whole(file: &[u8]) -> (Cursor<&[u8]>, u64) {
+    (Cursor::new(file), file.len() as u64)
+}
+
+/// The file that a packed file holds, or that a delta makes from `base`, and the length it declares.
+fn reader<'a>(
+    bytes: &'a [u8],
+    base: Option<&'a [u8]>,
+) -> Result<(Box<dyn Read + 'a>, u64), ShareError> {
+    Ok(match base {
+        None => {
+            let decoder = pack::Decoder::new(bytes)?;
+            let length = decoder.length();
+            (Box::new(decoder), length)
+        }
+        Some(base) => {
+            let decoder = delta::Decoder::new(whole(base), bytes)?;
+            let length = decoder.length();
+            (Box::new(decoder), length)
+        }
+    })
+}
+
+/// Reads what the bytes hold; if they are taken, it must be as long as declared, and come out again of what is made from it.
+fn unfolded(bytes: &[u8], base: Option<&[u8]>) {
+    let Ok((mut decoder, length)) = memory::within(ROOM, || reader(bytes, base)) else { return };
+    if length > MOST {
+        return;
+    }
+    let mut made = Vec::with_capacity(length as usize + 1);
+    if memory::within(ROOM, || decoder.read_to_end(&mut made)).is_err() {
+        return;
+    }
+    assert_eq!(made.len() as u64, length);
+
+    let (mut pieces, _) = reader(bytes, base).unwrap();
+    let mut again = Vec::new();
+    let mut piece = [0; 1013];
+    loop {
+        match pieces.read(&mut piece).unwrap() {
+            0 => break,
+            count => again.extend_from_slice(&piece[..count]),
+        }
+    }
+    assert!(again == made);
+
+    let mut folded = Vec::new();
+    let written = match base {
+        None => pack::Encoder::new(&made[..], length).unwrap().write(&mut folded),
+        Some(base) => {
+            let encoder = delta::Encoder::new(whole(base), whole(&made)).unwrap();
+            encoder.write(&mut folded)
+        }
+    };
+    // The filter's own checksums may be wrong: the envelope covers its bytes, not what they mean.
+    if written.is_ok() {
+        let mut again = Vec::new();
+        reader(&folded, base).unwrap().0.read_to_end(&mut again).unwrap();
+        assert!(again == made);
+    }
+    let signed = Signature::of_bytes(&made).ok().flatten();
+    let filter = &made[..signed.map_or(made.len(), |signature| signature.length() as usize)];
+    if let Ok(read) = AnyFilter::read(filter, filter.len() as u64, Sealed) {
+        let _ = file(&read);
+    }
+}
+
+/// The bytes with all checksums corrected, and of a delta the names of its base and of its result: those of the filter's
+/// header, of all before the frames, of each frame, of the filter's file and of the end.
+fn repaired(bytes: &[u8], base: Option<&[u8]>) -> Option<Vec<u8>> {
+    let fields: usize = if base.is_some() { 48 } else { 24 };
+    let mut file = bytes.to_vec();
+    if let Some(base) = base {
+        let header = Reader::new(base, length_of(base).ok()?).ok()?.header().bytes().len();
+        file.get_mut(24..32)?.copy_from_slice(&base[header - 8..header]);
+        file.get_mut(32..40)?.copy_from_slice(base.last_chunk::<8>()?);
+    }
+    let length = u32::from_le_bytes(*file.get(12..)?.first_chunk()?) as usize;
+    let start = fields.checked_add(length)?;
+    put_sum(&mut file, fields, start.checked_sub(8)?, 0)?;
+    put_sum(&mut file, 0, start, 0)?;
+
+    let header = file.get(fields..start)?;
+    let payload = Reader::new(header, length_of(header).ok()?).ok()?.header().payload_length();
+    let mut at = start + 8;
+    let mut frames = 0;
+    while frames < payload.div_ceil(FRAME) {
+        let coded = u32::from_le_bytes(*file.get(at..)?.get(1..)?.first_chunk()?) as usize;
+        let end = at.checked_add(coded)?.checked_add(5)?;
+        put_sum(&mut file, at, end, frames)?;
+        (at, frames) = (end + 8, frames + 1);
+    }
+    let tail = usize::try_from(u64::from_le_bytes(*file.get(16..)?.first_chunk()?)).ok()?;
+    let end = at.checked_add(tail).filter(|&end| end < 1 << 20)?;
+    file.resize(end + 16, 0);
+
+    // Header and payload come out before the end is checked.
+    let mut made = Vec::new();
+    let most = (length as u64).checked_add(payload).filter(|&most| most <= MOST)?;
+    reader(&file, base).ok()?.0.take(most).read_to_end(&mut made).ok()?;
+    made.extend_from_slice(&file[at..end]);
+    file[end..end + 8].copy_from_slice(&XxHash3_64::oneshot(&made).to_le_bytes());
+    put_sum(&mut file, at, end + 8, frames)?;
+    Some(file)
+}
+
+/// Puts the checksum of `file[from..to]` after it.
+fn put_sum(file: &mut [u8], from: usize, to: usize, seed: u64) -> Option<()> {
+    let sum = XxHash3_64::oneshot_with_seed(seed, file.get(from..to)?);
+    *file.get_mut(to..)?.first_chunk_mut()? = sum.to_le_bytes();
+    Some(())
+}
