@@ -1,27 +1,17 @@
-//! What a filter's file may be wrapped in: packed, signed or both. Taken off where filters are opened, put on where they are
-//! written.
+//! What a filter's file may be wrapped in, as the options name it: packed, signed or both. Taken off where filters are
+//! opened, put on where they are written.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+pub(crate) use umbel_files::wrapped::{Wrapping, is_packed, signature, unwrap};
 use umbel_share::ShareError;
-use umbel_share::delta;
-use umbel_share::pack::{self, Decoder};
-use umbel_share::sign::{PublicKey, SecretKey, Signature, Signer};
+use umbel_share::sign::{PublicKey, SecretKey, Signer};
 
 use crate::args::{SignArgs, TrustArgs};
 use crate::output::refuse_in_place_of;
-
-/// How a filter's file came.
-#[derive(Debug, Default)]
-pub(crate) struct Wrapping {
-    /// Bytes of the packed file.
-    pub(crate) packed: Option<u64>,
-    /// The key that signed it, as text; verified only if it was to be trusted.
-    pub(crate) signer: Option<String>,
-}
 
 /// The key that the options name to sign with, which what is signed must not replace.
 pub(crate) fn key_to_sign(args: &SignArgs, output: &Path) -> Result<Option<SecretKey>> {
@@ -47,87 +37,6 @@ pub(crate) fn public_key(path: &Path) -> Result<PublicKey> {
     let name = || path.display().to_string();
     let text = fs::read(path).with_context(name)?;
     String::from_utf8_lossy(&text).parse().with_context(name)
-}
-
-/// The signature at the end of a file, read from its start then; checked if its signer is to be trusted.
-pub(crate) fn signature(
-    file: &File,
-    path: &Path,
-    trust: Option<&PublicKey>,
-) -> Result<Option<Signature>> {
-    let name = || path.display().to_string();
-    let signature = Signature::find(file).with_context(name)?;
-    match (&signature, trust) {
-        (None, Some(_)) => Err(ShareError::NotSigned).with_context(name),
-        (Some(found), Some(trust)) => {
-            found.check(BufReader::with_capacity(1 << 18, file), trust).with_context(name)?;
-            let mut file = file;
-            file.rewind().with_context(name)?;
-            Ok(signature)
-        }
-        _ => Ok(signature),
-    }
-}
-
-/// The file of the filter itself: of a packed one, unpacked into a temporary file in the folder `tmp`. The signature of the
-/// packed file counts, or else that of the filter in it.
-pub(crate) fn unwrap(
-    file: File,
-    path: &Path,
-    tmp: &Path,
-    trust: Option<&PublicKey>,
-) -> Result<(File, Wrapping)> {
-    let name = || path.display().to_string();
-    // A directory is refused by who reads it.
-    if !file.metadata().with_context(name)?.is_file() {
-        return Ok((file, Wrapping::default()));
-    }
-    if starts_with(&file, path, delta::MAGIC)? {
-        bail!(
-            "{0}: is a delta, not a filter; apply it to its base: umbel patch FILTER {0}",
-            path.display()
-        );
-    }
-    if !is_packed(&file, path)? {
-        let signature = signature(&file, path, trust)?;
-        let signer = signature.map(|signature| signature.signer());
-        return Ok((file, Wrapping { packed: None, signer }));
-    }
-    let outer = Signature::find(&file).with_context(name)?;
-    let outer = match outer {
-        Some(_) => signature(&file, path, trust)?,
-        None => None,
-    };
-    let packed = file.metadata().with_context(name)?.len();
-    let length = outer.as_ref().map_or(packed, Signature::length);
-    let mut decoder =
-        Decoder::new(BufReader::with_capacity(1 << 18, &file).take(length)).with_context(name)?;
-    let mut unpacked = tempfile::tempfile_in(tmp).with_context(|| tmp.display().to_string())?;
-    let mut out = BufWriter::with_capacity(1 << 18, &unpacked);
-    io::copy(&mut decoder, &mut out)
-        .and_then(|_| out.flush())
-        .with_context(|| format!("{}: unpacking it to {}", path.display(), tmp.display()))?;
-    drop(out);
-    unpacked.rewind().with_context(|| tmp.display().to_string())?;
-    let signer = match outer {
-        Some(outer) => Some(outer.signer()),
-        None => signature(&unpacked, path, trust)?.map(|inner| inner.signer()),
-    };
-    Ok((unpacked, Wrapping { packed: Some(packed), signer }))
-}
-
-/// Whether a regular file is a packed filter, which is read from its start then.
-pub(crate) fn is_packed(file: &File, path: &Path) -> Result<bool> {
-    starts_with(file, path, pack::MAGIC)
-}
-
-fn starts_with(mut file: &File, path: &Path, magic: [u8; 8]) -> Result<bool> {
-    let mut start = Vec::new();
-    file.rewind()
-        .and_then(|()| file.take(magic.len() as u64).read_to_end(&mut start))
-        .and_then(|_| file.rewind())
-        .with_context(|| path.display().to_string())?;
-    Ok(start == magic)
 }
 
 /// Refuses a filter that cannot be replaced by a changed one: packed, or signed if the new one will not be.

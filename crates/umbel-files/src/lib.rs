@@ -9,6 +9,7 @@
 //! | [`inputs`] | files, pipes and other lines, opened in the order they are named |
 //! | [`journal`] | what a run of `dedup --seen` has recorded since its filter was saved |
 //! | [`numbers`] | how people write and read sizes, numbers of keys, rates and times |
+//! | [`wrapped`] | which filters are packed or signed, and what is in them |
 //!
 //! Errors are [`anyhow::Error`]s: both callers show them to people as they are, with the path in front.
 
@@ -18,3 +19,4 @@ pub mod compression;
 pub mod inputs;
 pub mod journal;
 pub mod numbers;
+pub mod wrapped;

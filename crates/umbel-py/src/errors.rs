@@ -82,6 +82,15 @@ impl From<umbel_foreign::Error> for Told {
     }
 }
 
+impl From<umbel_share::ShareError> for Told {
+    fn from(error: umbel_share::ShareError) -> Self {
+        match error {
+            umbel_share::ShareError::Io(error) => Self::Io(error),
+            error => Self::Value(error.to_string()),
+        }
+    }
+}
+
 impl From<umbel_advice::Error> for Told {
     fn from(error: umbel_advice::Error) -> Self {
         Self::Value(error.to_string())
@@ -120,6 +129,17 @@ pub(crate) fn of_file(error: &io::Error, path: &str) -> PyErr {
             PyOSError::new_err((number, text, path.to_owned()))
         }
         None => PyOSError::new_err(format!("{path}: {error}")),
+    }
+}
+
+/// The error of a file that was packed or signed: of what is wrong with it, or of the system.
+pub(crate) fn of_wrapped(error: anyhow::Error, path: &str) -> PyErr {
+    let damaged = |error: &io::Error| error.kind() == io::ErrorKind::InvalidData;
+    let wrong = error.downcast_ref::<umbel_share::ShareError>().is_some()
+        || error.downcast_ref::<io::Error>().is_none_or(damaged);
+    match wrong {
+        true => PyValueError::new_err(format!("{error:#}")),
+        false => of_files(error, path),
     }
 }
 

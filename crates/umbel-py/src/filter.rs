@@ -14,15 +14,15 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use umbel::filter::Comparison;
 use umbel::{AnyFilter, FileError, KeyDescription, MappedFile, Secret};
 use umbel_files::atomic::{self, Existing};
-use umbel_files::journal;
+use umbel_files::{journal, wrapped};
 use umbel_foreign::{Foreign, ForeignFilter, Format, KeyType, Parameters};
 
 use crate::columns::{self, Answer, Source, Take, each_item};
-use crate::errors::{Told, of_file, of_files};
-use crate::inner::{Add, AddNew, AddOwn, Inner, LookUp, Other, of_inner};
+use crate::errors::{Told, of_file, of_files, of_wrapped};
+use crate::inner::{Add, AddNew, AddOwn, Inner, LookUp, Other, not_for, of_inner};
 use crate::keys::{Element, OneKey};
 use crate::reports::Receipt;
-use crate::{answers, kinds, rows};
+use crate::{answers, kinds, rows, sharing};
 
 /// A filter: `key in filter` is False for certain, or True with the filter's false positive rate.
 ///
@@ -45,6 +45,12 @@ impl Filter {
     /// To look at it. Nothing that panics leaves a filter half changed: keys go in one by one.
     pub(crate) fn read(&self, py: Python<'_>) -> RwLockReadGuard<'_, Inner> {
         self.lock.read_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its file, if it is of umbel.
+    fn own_file(&self, what: &str) -> Result<Vec<u8>, Told> {
+        let inner = self.lock.read().unwrap_or_else(PoisonError::into_inner);
+        of_inner!(&*inner, own => Ok(own.to_bytes()), other => Err(not_for(other, what)))
     }
 
     pub(crate) fn write(&self, py: Python<'_>) -> RwLockWriteGuard<'_, Inner> {
@@ -410,23 +416,68 @@ impl Filter {
     }
 
     /// The bytes of its file: an umbel file, or what the other system would write.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let lock = &self.lock;
-        let bytes = py.detach(|| lock.read().unwrap_or_else(PoisonError::into_inner).to_bytes())?;
+    ///
+    /// With ``packed=True`` the file of an umbel filter is as small as its bits allow, to be sent; a filter with half of its
+    /// bits set does not get smaller. :func:`open` and :func:`from_bytes` read it.
+    #[pyo3(signature = (*, packed=false))]
+    fn to_bytes<'py>(&self, py: Python<'py>, packed: bool) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = match packed {
+            true => py.detach(|| sharing::packed(&self.own_file("packed=True")?))?,
+            false => {
+                py.detach(|| self.lock.read().unwrap_or_else(PoisonError::into_inner).to_bytes())?
+            }
+        };
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Writes its file, which appears whole or not at all, and replaces one that is there.
+    /// What changed from this filter to ``new``, a later version of it: small if few keys came. Whoever has this filter makes
+    /// the new one with :meth:`patched`.
+    fn delta<'py>(&self, py: Python<'py>, new: &Self) -> PyResult<Bound<'py, PyBytes>> {
+        let made = py.detach(|| {
+            let (old, new) = (self.own_file("delta")?, new.own_file("delta")?);
+            sharing::delta(&old, &new)
+        });
+        Ok(PyBytes::new(py, &made?))
+    }
+
+    /// The new version of this filter, by a delta made from exactly this one; any other is refused. With ``trust``, the file
+    /// of a public key, the delta must be signed by its owner. ``secret`` is that of a keyed filter.
+    #[pyo3(signature = (delta, *, secret=None, trust=None))]
+    fn patched(
+        &self,
+        py: Python<'_>,
+        delta: &[u8],
+        secret: Option<&[u8]>,
+        trust: Option<PathBuf>,
+    ) -> PyResult<Py<PyAny>> {
+        let (secret, trust) = (self::secret(secret)?, sharing::trusted(trust)?);
+        let inner = py.detach(|| {
+            let new = sharing::patched(&self.own_file("patched")?, delta, trust.as_ref())?;
+            decode(&new, (None, None), secret.as_ref())
+        });
+        kinds::wrap(py, inner?)
+    }
+
+    /// Writes its file, which appears whole or not at all, and replaces one that is there. With ``packed=True`` it is
+    /// packed, as by :meth:`to_bytes`.
     ///
     /// A URL such as ``s3://bucket/seen.umbel`` is written through fsspec, if that is installed.
-    fn save(slf: &Bound<'_, Self>, path: &Bound<'_, PyAny>) -> PyResult<()> {
+    #[pyo3(signature = (path, *, packed=false))]
+    fn save(slf: &Bound<'_, Self>, path: &Bound<'_, PyAny>, packed: bool) -> PyResult<()> {
         let py = slf.py();
         if is_url(path) {
-            let bytes = slf.get().to_bytes(py)?;
+            let bytes = slf.get().to_bytes(py, packed)?;
             py.import("umbel._remote")?.call_method1("write", (path, bytes))?;
             return Ok(());
         }
         let path: PathBuf = path.extract()?;
+        if packed {
+            let name = path.display().to_string();
+            let bytes = slf.get().to_bytes(py, packed)?;
+            let written =
+                atomic::write(&path, Existing::Replace, |out| Ok(out.write_all(bytes.as_bytes())?));
+            return written.map(drop).map_err(|error| of_files(error, &name));
+        }
         let name = path.display().to_string();
         let lock = &slf.get().lock;
         let written = py.detach(|| {
@@ -458,7 +509,7 @@ impl Filter {
                 _ => (None, None),
             }
         };
-        let bytes = slf.get().to_bytes(py)?;
+        let bytes = slf.get().to_bytes(py, false)?;
         let module = py.import("umbel._umbel")?;
         Ok((module.getattr("from_bytes")?, (bytes, format, key_type)))
     }
@@ -590,19 +641,22 @@ pub(crate) fn secret(bytes: Option<&[u8]>) -> PyResult<Option<Secret>> {
     Ok(Some(Secret::new(secret)))
 }
 
-/// The filter in bytes: of umbel, or of the format named.
+/// The filter in bytes: of umbel, which may be packed or signed, or of the format named. With ``trust``, the file of a public
+/// key, the bytes must be signed by its owner.
 #[pyfunction]
-#[pyo3(signature = (data, format=None, key_type=None, *, secret=None))]
+#[pyo3(signature = (data, format=None, key_type=None, *, secret=None, trust=None))]
 pub(crate) fn from_bytes(
     py: Python<'_>,
     data: &[u8],
     format: Option<&str>,
     key_type: Option<&str>,
     secret: Option<&[u8]>,
+    trust: Option<PathBuf>,
 ) -> PyResult<Py<PyAny>> {
-    let secret = self::secret(secret)?;
+    let (secret, trust) = (self::secret(secret)?, sharing::trusted(trust)?);
     let kinds_of = kinds_of(format, key_type)?;
-    let inner = py.detach(|| decode(data, kinds_of, secret.as_ref()))?;
+    let inner = py
+        .detach(|| decode(&sharing::unwrapped(data, trust.as_ref())?, kinds_of, secret.as_ref()))?;
     kinds::wrap(py, inner)
 }
 
@@ -612,8 +666,11 @@ pub(crate) fn from_bytes(
 /// mapped, no program may write to the file or shorten it; replacing it by another, as `save` does, is fine. The file
 /// is checked in either case, byte for byte. Lines that an interrupted ``umbel dedup --seen`` recorded next to the file are
 /// taken in, but cannot be mapped. A keyed filter needs its ``secret`` of 16 bytes.
+///
+/// A packed file is unpacked into a temporary file first. With ``trust``, the file of a public key, a filter is refused unless
+/// the owner of that key signed it.
 #[pyfunction]
-#[pyo3(signature = (path, *, mmap=false, secret=None, format=None, key_type=None))]
+#[pyo3(signature = (path, *, mmap=false, secret=None, format=None, key_type=None, trust=None))]
 pub(crate) fn open(
     py: Python<'_>,
     path: &Bound<'_, PyAny>,
@@ -621,8 +678,9 @@ pub(crate) fn open(
     secret: Option<&[u8]>,
     format: Option<&str>,
     key_type: Option<&str>,
+    trust: Option<PathBuf>,
 ) -> PyResult<Py<PyAny>> {
-    let secret = self::secret(secret)?;
+    let (secret, trust) = (self::secret(secret)?, sharing::trusted(trust)?);
     let kinds_of = kinds_of(format, key_type)?;
     if is_url(path) {
         if mmap {
@@ -630,7 +688,8 @@ pub(crate) fn open(
         }
         let data = py.import("umbel._remote")?.call_method1("read", (path,))?;
         let data = data.cast_into::<PyBytes>()?;
-        let inner = decode(data.as_bytes(), kinds_of, secret.as_ref());
+        let inner = sharing::unwrapped(data.as_bytes(), trust.as_ref())
+            .and_then(|data| decode(&data, kinds_of, secret.as_ref()));
         return kinds::wrap(py, inner.map_err(|error| error.about(&path.to_string()))?);
     }
     let path: PathBuf = path.extract()?;
@@ -638,15 +697,26 @@ pub(crate) fn open(
     let work = || -> PyResult<Inner> {
         let io = |error: std::io::Error| of_file(&error, &name);
         let about = |error: Told| PyErr::from(error.about(&name));
-        let mut file = File::open(&path).map_err(io)?;
+        let wrong = |error| of_wrapped(error, &name);
+        let file = File::open(&path).map_err(io)?;
         if file.metadata().map_err(io)?.is_dir() {
             return Err(of_file(&std::io::Error::from_raw_os_error(21), &name));
         }
+        let tmp = std::env::temp_dir();
+        let (mut file, wrapping) =
+            wrapped::unwrap(file, &path, &tmp, trust.as_ref()).map_err(wrong)?;
         let length = file.metadata().map_err(io)?.len();
+        let signature = wrapped::signature(&file, &path, None).map_err(wrong)?;
+        let length = signature.map_or(length, |signature| signature.length());
         if mmap {
             if format.is_some() {
                 return Err(PyValueError::new_err(format!(
                     "{name}: only umbel's own filters can be mapped"
+                )));
+            }
+            if wrapping.packed.is_some() || wrapping.signer.is_some() {
+                return Err(PyValueError::new_err(format!(
+                    "{name}: a packed or signed file cannot be mapped; open it without mmap"
                 )));
             }
             let journal = journal::path_of(&path);
@@ -664,7 +734,7 @@ pub(crate) fn open(
             return Ok(Inner::Mapped(filter.map_err(|error| about(error.into()))?));
         }
         if kinds_of.0.is_none() {
-            let source = BufReader::with_capacity(1 << 16, &file);
+            let source = BufReader::with_capacity(1 << 16, &file).take(length);
             match AnyFilter::read(source, length, secret.as_ref()) {
                 Ok(mut filter) => {
                     let taken = journal::take_in(&mut filter, &journal::path_of(&path));
@@ -677,7 +747,7 @@ pub(crate) fn open(
             file.rewind().map_err(io)?;
         }
         let mut content = Vec::new();
-        file.read_to_end(&mut content).map_err(io)?;
+        file.take(length).read_to_end(&mut content).map_err(io)?;
         decode(&content, kinds_of, secret.as_ref()).map_err(about)
     };
     let inner = py.detach(work)?;

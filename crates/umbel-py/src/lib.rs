@@ -14,6 +14,7 @@
 //! | `parts` | one set in several filters |
 //! | `rows` | keys of several fields |
 //! | `jobs` | exact set operations on files and iterables of lines |
+//! | `sharing` | packed files, deltas and signatures |
 //! | `reports` | receipts, plans and comparisons |
 //! | `errors` | which Python exception an error becomes |
 
@@ -28,6 +29,7 @@ mod kinds;
 mod parts;
 mod reports;
 mod rows;
+mod sharing;
 
 use pyo3::prelude::*;
 
