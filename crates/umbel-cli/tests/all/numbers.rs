@@ -613,7 +613,7 @@ fn overlap_noise(bits: f64, probes: f64, fill: f64) -> f64 {
     bits.sqrt() * fill / ((1.0 - fill) * probes)
 }
 
-/// The rate in percent, and the bits sent per key, by the formula and through a range coder.
+/// The rate in percent, and the bits sent per key, by the formula and packed.
 fn sent(bits_per_key: f64, probes: u32) -> Vec<f64> {
     let rate = classic::fpp_limit_of(bits_per_key, probes);
     let computed = compressed::sent_per_key(bits_per_key, f64::from(probes));
@@ -661,7 +661,7 @@ fn deviations(fpp: f64) -> Vec<f64> {
 
 /// What filters measured in the record of `cargo x trial mathematics`, in a row below a heading.
 fn by_trial(heading: &str, row: &str) -> f64 {
-    let record = read("bench/record/2026-11-22-mathematics.txt");
+    let record = read("bench/record/2026-11-23-mathematics.txt");
     let rows = record.split(heading).nth(1).unwrap();
     let row = rows.lines().find_map(|line| line.trim_start().strip_prefix(row)).unwrap();
     // Before the bounds, LOW to HIGH.
