@@ -1,4 +1,4 @@
-"""Reads umbel's packed files, deltas and signatures, written from FORMAT.md, sections 20 and 21, alone.
+"""Reads umbel's packed files, deltas, signatures and messages of summaries, written from FORMAT.md, sections 20, 21 and 23, alone.
 
     unpack.py manifest.json            checks the golden files
     unpack.py F.packed > F             unpacks a filter
@@ -109,6 +109,21 @@ def decode(form, code, length):
     return code_of_bytes(table, code, length)
 
 
+def frames_of(data, at, left, old):
+    """The bytes in frames from `at` on, XOR old ones, continued with zeros; the end of the frames; their number."""
+    payload, frames = b"", 0
+    while left:
+        length = min(left, FRAME)
+        form, coded = struct.unpack_from("<BI", data, at)
+        end = at + 5 + coded
+        require(coded <= length and data[end:end + 8] == xxh3(data[at:end], frames), f"frame {frames}")
+        piece = decode(form, data[at + 5:end], length)
+        mask = old[len(payload):len(payload) + length].ljust(length, b"\0")
+        payload += (int.from_bytes(piece, "little") ^ int.from_bytes(mask, "little")).to_bytes(length, "little")
+        at, left, frames = end + 8, left - length, frames + 1
+    return payload, at, frames
+
+
 def unpack(data, base=None):
     """The filter's file in a packed file, or made from its base by a delta."""
     data = without_signature(data)
@@ -128,18 +143,7 @@ def unpack(data, base=None):
         require(base[old_header - 8:old_header] == data[24:32] and base[-8:] == data[32:40], "another base")
         old = base[old_header:old_header + struct.unpack_from("<Q", base, 40)[0]]
     left = struct.unpack_from("<Q", header, 40)[0]
-    payload, frames = b"", 0
-    while left:
-        length = min(left, FRAME)
-        form, coded = struct.unpack_from("<BI", data, at)
-        end = at + 5 + coded
-        require(coded <= length and data[end:end + 8] == xxh3(data[at:end], frames), f"frame {frames}")
-        piece = decode(form, data[at + 5:end], length)
-        if base is not None:
-            mask = old[len(payload):len(payload) + length].ljust(length, b"\0")
-            piece = (int.from_bytes(piece, "little") ^ int.from_bytes(mask, "little")).to_bytes(length, "little")
-        payload += piece
-        at, left, frames = end + 8, left - length, frames + 1
+    payload, at, frames = frames_of(data, at, left, old)
     tail = data[at:at + tail_length]
     whole = header + payload + tail
     end = at + tail_length + 8
@@ -147,6 +151,32 @@ def unpack(data, base=None):
     require(data[end:] == xxh3(data[at:end], frames), "end")
     require(base is None or without_signature(whole)[-8:] == data[40:48], "result_table")
     return whole
+
+
+FORMS = {1: "full", 2: "delta", 3: "beat", 4: "request"}
+
+
+def message(data, base=None):
+    """The form, the cache and the filter of a message of a summary; a delta is applied to the file of its base."""
+    require(data[:8] == b"\x89UMSUM\r\n", "magic")
+    version, form, zeros = struct.unpack_from("<HHI", data, 8)
+    require((version, zeros) == (1, 0) and form in FORMS, "version or form")
+    require(data[-8:] == xxh3(data[:-8]), "checksum")
+    cache, epoch, sequence, state, keys, came, left, base_state = struct.unpack_from("<8Q", data, 16)
+    body, file = data[80:-8], None
+    if FORMS[form] == "full":
+        file = unpack(body)
+    elif FORMS[form] == "delta":
+        require(xxh3(base) == data[72:80], "another base")
+        start, length = struct.unpack_from("<I", base, 12)[0], struct.unpack_from("<Q", base, 40)[0]
+        payload, end, _ = frames_of(body, 0, length, base[start:start + length])
+        require(end == len(body), "frames")
+        sums = b"".join(xxh3(payload[at:at + FRAME], at // FRAME) for at in range(0, length, FRAME))
+        file = base[:start] + payload + sums + xxh3(sums, len(sums) // 8)
+    else:
+        require(not body, "body")
+    require(file is None or xxh3(file) == data[40:48], "state")
+    return FORMS[form], data[16:24], file
 
 
 def check_manifest(path):
@@ -164,7 +194,12 @@ def check_manifest(path):
         require(without_signature(signed) == read(case["of"]) and len(signed) == len(read(case["of"])) + 128, case["file"])
         require(case["public"] == "umbel-public-key-1 " + signed[-104:-72].hex(), case["file"])
         count += 1
-    print(f"{count} packed files, deltas and signatures passed")
+    for case in manifest["messages"]:
+        base, result = (read(case[name]) if name in case else None for name in ("base", "result"))
+        found = message(read(case["file"]), base)
+        require(found == (case["form"], xxh3(case["cache"].encode()), result), case["file"])
+        count += 1
+    print(f"{count} packed files, deltas, signatures and messages passed")
 
 
 def main():

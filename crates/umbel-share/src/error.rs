@@ -98,6 +98,33 @@ pub enum ShareError {
     /// The block of the signature is damaged.
     #[error("the signature block at the end is damaged; copy the file again")]
     SignatureDamaged,
+    /// A message of a summary does not match its checksum, or a field is impossible.
+    #[error("the message is damaged; request a full copy")]
+    MessageDamaged,
+    /// A message is about a cache that is no peer, or asks for the filter of another.
+    #[error(
+        "the message is about an unknown cache, {id:016x}; add it as a peer, with the name that it uses"
+    )]
+    UnknownCache {
+        /// What messages call the cache.
+        id: u64,
+    },
+    /// A message that is not a request was given to a summary.
+    #[error("the message is not a request; give it to the peers")]
+    NotRequest,
+    /// A request was given to the peers.
+    #[error("the message is a request; give it to the summary")]
+    IsRequest,
+    /// The filter of a peer is larger than accepted.
+    #[error(
+        "the peer's filter has {bytes} bytes, more than the limit of {most}; raise the limit, or plan fewer bits per key"
+    )]
+    TooLarge {
+        /// Bytes of the file.
+        bytes: u64,
+        /// The limit.
+        most: u64,
+    },
     /// The text or the bytes are no key.
     #[error("not a {expected} key of umbel: expected one line, {tag} and 64 hexadecimal digits")]
     Key {

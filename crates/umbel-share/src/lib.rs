@@ -2,6 +2,7 @@
 //!
 //! - [`pack`] compresses a file to its entropy, [`delta`] sends only what changed, [`sign`] shows who made it. All
 //!   three work front to back in pieces of 1 MiB, so that the size of a filter does not matter.
+//! - [`summary`] tells caches which of them has a key, by filters that they keep up to date with deltas.
 //! - [`audit`] computes what a filter tells about keys that somebody can guess.
 //! - [`noisy`] makes copies of a list that tell little alone, and more together.
 //! - [`group`] makes the list of a group without showing anybody a member's own.
@@ -19,5 +20,6 @@ pub mod noisy;
 pub mod pack;
 mod rans;
 pub mod sign;
+pub mod summary;
 
 pub use error::ShareError;

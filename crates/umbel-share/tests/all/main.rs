@@ -1,9 +1,10 @@
-//! Packed files, deltas and signatures, through the public interface alone.
+//! Packed files, deltas, signatures and summaries, through the public interface alone.
 
 mod damage;
 mod golden;
 mod round_trips;
 mod sizes;
+mod summary;
 
 use std::io::{Cursor, Read};
 

@@ -1,13 +1,15 @@
-//! The golden files of packed filters, deltas and signatures, made from those of filters.
+//! The golden files of packed filters, deltas and signatures, made from those of filters, and messages of summaries.
 
 use std::fs;
 use std::io::{Cursor, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::json;
 use umbel::{AnyFilter, KeyHasher, Kind, Plan};
 use umbel_share::sign::{SecretKey, Signer};
+use umbel_share::summary::{Limits, Peers, Settings, Summary};
 use umbel_share::{delta, pack};
 
 /// Filters that need, with the deltas, each form of a frame, some of several frames, and with headers of every length.
@@ -82,8 +84,54 @@ pub(super) fn write(golden: &Path, folder: &Path) -> Result<()> {
         "filter": "classic-tiny-signed.umbel",
     }));
 
-    let manifest = json!({"packed": packed, "deltas": deltas, "signed": signed});
+    let messages = messages(folder)?;
+    let manifest =
+        json!({"packed": packed, "deltas": deltas, "signed": signed, "messages": messages});
     put("manifest.json", format!("{}\n", serde_json::to_string_pretty(&manifest)?).as_bytes())
+}
+
+/// A message of each form, from one cache, and the filters that they make.
+fn messages(folder: &Path) -> Result<Vec<serde_json::Value>> {
+    let put = |name: &str, bytes: &[u8]| super::write(&folder.join(name), bytes);
+    let name = "cache-1.example:3128";
+    let settings = Settings { bits_per_key: 8.0, threshold: 0.05 };
+    let mut sender = Summary::new(name, 7, 300, settings, KeyHasher::default())?;
+    let mut receiver = Peers::new(KeyHasher::default(), Limits::default());
+    receiver.add(name);
+    let now = Duration::ZERO;
+    let page = |number: u64| format!("/page/{number}");
+    let nothing = Vec::<u64>::new;
+
+    let request = receiver.request(name, now).context("a peer")?;
+    (0..250).for_each(|number| sender.insert(page(number)));
+    sender.publish(nothing)?;
+    let full = sender.full();
+    receiver.receive(&full, now)?;
+    put("summary-full.umbel", &receiver.filter(name).context("a filter")?.to_bytes())?;
+    for number in 0..10 {
+        sender.remove(page(number));
+        sender.insert(page(250 + number));
+    }
+    let beat = sender.beat();
+    (260..263).for_each(|number| sender.insert(page(number)));
+    let delta = sender.publish(nothing)?.context("13 of 253 keys are above 5 %")?;
+    receiver.receive(&delta, now)?;
+    put("summary-delta.umbel", &receiver.filter(name).context("a filter")?.to_bytes())?;
+
+    let mut listed = Vec::new();
+    for (form, bytes) in [("request", request), ("full", full), ("beat", beat), ("delta", delta)] {
+        let file = format!("summary-{form}.message");
+        put(&file, &bytes)?;
+        let mut case = json!({"file": file, "form": form, "cache": name});
+        if let "full" | "delta" = form {
+            case["result"] = json!(format!("summary-{form}.umbel"));
+        }
+        if form == "delta" {
+            case["base"] = json!("summary-full.umbel");
+        }
+        listed.push(case);
+    }
+    Ok(listed)
 }
 
 /// A filter planned for sending, whose frame is coded by set bits.

@@ -1,0 +1,245 @@
+//! The side that publishes: a counting filter of what a cache holds, and the messages that keep others up to date.
+
+use umbel::{Counting, Key, KeyHasher, Kind, OutOfMemory, Plan, PlanError};
+
+use super::message::{Changes, Form, Message, Point, id_of, state_of};
+use super::payload;
+use crate::frame::{self, FRAME};
+use crate::{ShareError, pack};
+
+/// How a [`Summary`] is sized, and when it is published.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Bits per key of the published filter, above 0: 16 by default. The counting filter in the cache's memory has four
+    /// times as many.
+    pub bits_per_key: f64,
+    /// The share of its keys that may come or leave before the filter is published again, above 0 and below 1: 0.01 by
+    /// default. Fan et al. recommend 0.01 to 0.1.
+    pub threshold: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { bits_per_key: 16.0, threshold: 0.01 }
+    }
+}
+
+/// What a cache holds, and the messages that tell its peers.
+///
+/// Memory: per planned key, 4 · [`bits_per_key`](Settings::bits_per_key) bits for the counters and as many as that once
+/// for the published filter. Time: an insertion or removal is that of a [`Counting`] filter; a publication is a few
+/// passes over the published filter, which at a threshold of 1 % and 16 bits per key are about a kilobyte per change.
+pub struct Summary {
+    cache: u64,
+    settings: Settings,
+    held: Counting,
+    /// Those it was planned for.
+    planned: u64,
+    /// The file of the published filter.
+    published: Vec<u8>,
+    point: Point,
+    changes: Changes,
+}
+
+impl Summary {
+    /// Makes the summary of an empty cache, planned for `keys` keys: about as many as the cache will hold.
+    ///
+    /// Peers know the cache by `name`. `epoch` must be greater at each start of the cache: nanoseconds of the clock, or
+    /// a number in a file. If it is not, peers notice and ask, and [`answer`](Self::answer) continues from a greater one.
+    ///
+    /// # Errors
+    /// [`PlanError`] if no filter has `keys` keys and that many bits.
+    ///
+    /// # Panics
+    /// If a setting is out of its range.
+    pub fn new(
+        name: &str,
+        epoch: u64,
+        keys: u64,
+        settings: Settings,
+        hasher: KeyHasher,
+    ) -> Result<Self, PlanError> {
+        let Settings { bits_per_key, threshold } = settings;
+        assert!(bits_per_key > 0.0 && threshold > 0.0 && threshold < 1.0, "{settings:?}");
+        let held = Counting::with_plan(&plan(keys, bits_per_key)?, hasher)?;
+        let mut summary = Self {
+            cache: id_of(name),
+            settings,
+            held,
+            planned: keys,
+            published: Vec::new(),
+            point: Point { epoch, ..Point::default() },
+            changes: Changes::default(),
+        };
+        summary.published = summary.file()?;
+        summary.point.state = state_of(&summary.published);
+        Ok(summary)
+    }
+
+    /// Notes that a key came into the cache. Call it once per key that the cache holds, not for a new version of a value.
+    pub fn insert(&mut self, key: impl Key) {
+        self.held.insert(key);
+        self.changes.keys += 1;
+        self.changes.came += 1;
+    }
+
+    /// Notes that a key left the cache. It must have been inserted: removing others may make present keys absent, as in any
+    /// [counting filter](Counting). A key that is certainly absent changes nothing, and gives `false`.
+    pub fn remove(&mut self, key: impl Key) -> bool {
+        let removed = self.held.remove(key);
+        if removed {
+            self.changes.keys = self.changes.keys.saturating_sub(1);
+            self.changes.left += 1;
+        }
+        removed
+    }
+
+    /// Returns the keys that the cache holds now.
+    pub fn keys(&self) -> u64 {
+        self.changes.keys
+    }
+
+    /// Returns the keys that its filter is planned for now.
+    pub fn planned(&self) -> u64 {
+        self.planned
+    }
+
+    /// Returns the plan of the filter that is published.
+    ///
+    /// Its kind is blocked: a counting filter drops its counts to a blocked one, bit for bit, and a peer asks it at the
+    /// price of one cache line. A classic one of 16 bits per key would have 0.7 times its false positive rate, which the
+    /// keys that come and left hide: at a threshold of 1 % they are 0.5 % of the keys in the mean.
+    pub fn plan(&self) -> Plan {
+        let plan = self.held.plan();
+        Plan::of(Kind::Blocked, plan.keys(), plan.fpp(), plan.bits() / COUNTER, plan.probes())
+            .expect("a counting filter's plan is a blocked one's with counters")
+    }
+
+    /// Publishes the filter if the [threshold](Settings::threshold) is reached: returns a message for every peer, or
+    /// nothing. Call it after changes.
+    ///
+    /// If the cache has outgrown the plan, the filter is planned for twice the keys it holds, `held` is called for them, and the message is
+    /// a full copy; otherwise it is a delta.
+    ///
+    /// # Errors
+    /// [`PlanError`] if the larger filter is impossible or has no room in memory; then the old one goes on, at a higher rate.
+    pub fn publish<K: Key, I: IntoIterator<Item = K>>(
+        &mut self,
+        held: impl FnOnce() -> I,
+    ) -> Result<Option<Vec<u8>>, PlanError> {
+        let Changes { keys, came, left } = self.changes;
+        let due = (self.settings.threshold * keys as f64).ceil().max(1.0);
+        if (came.max(left) as f64) < due {
+            return Ok(None);
+        }
+        if keys > self.planned {
+            self.replan(held())?;
+            return Ok(Some(self.full()));
+        }
+        let file = self.file()?;
+        let body = delta(&self.published, &file);
+        let base = self.point.state;
+        self.note(file);
+        Ok(Some(self.message(Form::Delta, base, &body)))
+    }
+
+    /// Plans the filter for twice the keys that the cache holds, and inserts them again.
+    fn replan<K: Key>(&mut self, keys: impl IntoIterator<Item = K>) -> Result<(), PlanError> {
+        let planned = 2 * self.changes.keys;
+        let plan = plan(planned, self.settings.bits_per_key)?;
+        let mut held = Counting::with_plan(&plan, *self.held.hasher())?;
+        let mut count = 0;
+        for key in keys {
+            held.insert(key);
+            count += 1;
+        }
+        self.held = held;
+        self.planned = planned;
+        self.changes.keys = count;
+        let file = self.file()?;
+        self.note(file);
+        Ok(())
+    }
+
+    /// Makes a file the published filter.
+    fn note(&mut self, file: Vec<u8>) {
+        self.point.sequence += 1;
+        self.point.state = state_of(&file);
+        self.published = file;
+        self.changes = Changes { keys: self.changes.keys, ..Changes::default() };
+    }
+
+    /// Returns the published filter as a message: what a new peer needs first.
+    pub fn full(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        pack::Encoder::new(&self.published[..], self.published.len() as u64)
+            .and_then(|encoder| encoder.write(&mut body))
+            .expect("a filter's file in memory, written by this process");
+        self.message(Form::Full, 0, &body)
+    }
+
+    /// Returns a message that says which filter is the published one, and what has changed since: 88 bytes. Send it to
+    /// every peer now and then. A peer that missed the last message notices, and one that hears nothing knows that the
+    /// cache may be gone.
+    pub fn beat(&self) -> Vec<u8> {
+        self.message(Form::Beat, 0, &[])
+    }
+
+    /// Answers a [request](super::Step::Missing) of a peer, with a message for that peer alone: a full copy, or a
+    /// [beat](Self::beat) if the peer has the published filter.
+    ///
+    /// A peer that has a later filter of this cache got it before a restart, and the epoch was not a greater one: then the
+    /// epoch becomes greater than the peer's, as in OSPF a router takes up its own number (RFC 2328, section 13.4).
+    ///
+    /// # Errors
+    /// [`ShareError::UnknownCache`] if the request is for another cache; those of [`Peers::receive`](super::Peers::receive)
+    /// for bytes that are no message; [`ShareError::NotRequest`].
+    pub fn answer(&mut self, request: &[u8]) -> Result<Vec<u8>, ShareError> {
+        let request = Message::read(request)?;
+        if request.form != Form::Request {
+            return Err(ShareError::NotRequest);
+        }
+        if request.cache != self.cache {
+            return Err(ShareError::UnknownCache { id: request.cache });
+        }
+        let found = request.point;
+        if found == self.point {
+            return Ok(self.beat());
+        }
+        if found.order() >= self.point.order() {
+            self.point.epoch = found.epoch.saturating_add(1);
+            self.point.sequence = 0;
+        }
+        Ok(self.full())
+    }
+
+    fn message(&self, form: Form, base: u64, body: &[u8]) -> Vec<u8> {
+        let (cache, point, changes) = (self.cache, self.point, self.changes);
+        Message { form, cache, point, changes, base, body }.write()
+    }
+
+    /// The file of the filter that drops the counts.
+    fn file(&self) -> Result<Vec<u8>, OutOfMemory> {
+        Ok(self.held.to_blocked()?.to_bytes())
+    }
+}
+
+/// Bits of a counter: with the keys it is planned for, one sticks in fewer than 10⁻⁹ of all filters.
+const COUNTER: u64 = 4;
+
+/// The counting filter with this many bits per key once it drops its counts.
+fn plan(keys: u64, bits_per_key: f64) -> Result<Plan, PlanError> {
+    let bytes = (keys as f64 * bits_per_key / 8.0).ceil().max(64.0) as u64;
+    Plan::for_memory(Kind::Counting, keys, COUNTER.saturating_mul(bytes))
+}
+
+/// The frames of what changed between two files of one plan.
+fn delta(old: &[u8], new: &[u8]) -> Vec<u8> {
+    let (old, new) = (payload(old), payload(new));
+    let mut frames = Vec::new();
+    for (number, (old, new)) in (0..).zip(old.chunks(FRAME).zip(new.chunks(FRAME))) {
+        let changed: Vec<u8> = old.iter().zip(new).map(|(old, new)| old ^ new).collect();
+        frame::write(&changed, number, &mut frames).expect("a vector takes all bytes");
+    }
+    frames
+}

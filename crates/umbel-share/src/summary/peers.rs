@@ -1,0 +1,446 @@
+//! The side that asks: the filters of the peers, and which of them may have a key.
+
+use std::io::Read;
+use std::time::Duration;
+
+use umbel::format::{self, Header};
+use umbel::{Blocked, Blocks, Hashing, Key, KeyHasher, Scheme};
+
+use super::message::{Changes, Form, Message, Point, id_of, state_of};
+use super::payload;
+use crate::frame::{self, FRAME};
+use crate::{ShareError, pack};
+
+/// How patient [`Peers`] are, and how much memory they give to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The time after which a request is repeated: 1 s by default. Longer than a full copy takes.
+    pub retry: Duration,
+    /// The time after which a peer that was not heard from is not named any more: 10 s by default. A few times the time
+    /// between [beats](super::Summary::beat).
+    pub silence: Duration,
+    /// The largest filter accepted, in bytes: 256 MiB by default.
+    pub bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let (retry, silence) = (Duration::from_secs(1), Duration::from_secs(10));
+        Self { retry, silence, bytes: 256 << 20 }
+    }
+}
+
+/// The filters of the peers of a cache.
+///
+/// Times are of any clock that does not go back, the same in all calls, such as `Instant::elapsed` of one instant.
+pub struct Peers {
+    hasher: KeyHasher,
+    limits: Limits,
+    peers: Vec<Peer>,
+}
+
+struct Peer {
+    name: String,
+    id: u64,
+    replica: Option<Replica>,
+    /// The latest filter that was heard of, which may be later than the replica.
+    latest: Option<Point>,
+    /// When a message showed that the replica is the published filter.
+    confirmed: Option<Duration>,
+    heard: Option<Duration>,
+    requested: Option<Duration>,
+    /// How often the peer had, and had not, what its filter named; halved when they are many.
+    hits: f64,
+    asked: f64,
+}
+
+/// A filter of a peer.
+struct Replica {
+    filter: Blocked<Blocks, Scheme>,
+    point: Point,
+    changes: Changes,
+    fpp: f64,
+}
+
+/// What a message did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The peer that it is about.
+    pub peer: String,
+    /// What happened.
+    pub step: Step,
+}
+
+/// What a message did to the filter of a peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The filter is a later one now.
+    Applied,
+    /// The filter is the published one.
+    Confirmed,
+    /// The message was late, or repeated; nothing changed.
+    Old,
+    /// The filter is not the published one: messages were lost, came in another order, or the cache has restarted. Send the
+    /// bytes to the peer, whose [`Summary::answer`](super::Summary::answer) is the full copy. There are none if that was requested less than
+    /// [`Limits::retry`] ago.
+    Missing(Option<Vec<u8>>),
+}
+
+/// A peer that may have a key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate<'a> {
+    /// Its name.
+    pub peer: &'a str,
+    /// The chance that it has the key, from the outcomes noted so far, and before there are any from what left the cache
+    /// since its filter was published.
+    pub chance: f64,
+    /// The time since its filter was known to be the published one.
+    pub age: Duration,
+}
+
+/// What is known about a peer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Status<'a> {
+    /// Its name.
+    pub peer: &'a str,
+    /// Whether its filter is the latest one heard of; also false if there is none.
+    pub is_current: bool,
+    /// Publications that were missed, within an epoch.
+    pub behind: u64,
+    /// The time since its filter was known to be the published one; none if it never was.
+    pub age: Option<Duration>,
+    /// The time since any message; none if there was none.
+    pub silent: Option<Duration>,
+    /// The number of the start of the cache, and that of the publication in it; none without a filter.
+    pub version: Option<(u64, u64)>,
+    /// Keys that the peer held when last heard of.
+    pub keys: u64,
+    /// Of the keys that its filter was made from, the share that has left since, when last heard of: the chance of a false
+    /// hit if such keys are requested like others.
+    pub gone: f64,
+    /// Of the keys that the peer holds, the share that came since, when last heard of: the chance of a false miss if such
+    /// keys are requested like others.
+    pub unseen: f64,
+    /// The rate of false positives of its filter, from its own bits; 0 without one.
+    pub fpp: f64,
+    /// Of the outcomes noted, the share of hits; none if there was no outcome.
+    pub hit_rate: Option<f64>,
+    /// Bytes of its filter's bits.
+    pub bytes: u64,
+}
+
+/// Weight of what is expected before outcomes are noted, in outcomes.
+const PRIOR: f64 = 8.0;
+/// Outcomes after which all are halved, so that old ones fade.
+const MOST: f64 = 1024.0;
+
+impl Peers {
+    /// Makes an empty list of peers, whose keys are hashed by `hasher`.
+    pub fn new(hasher: KeyHasher, limits: Limits) -> Self {
+        Self { hasher, limits, peers: Vec::new() }
+    }
+
+    /// Adds a peer by the name of its [`Summary`](super::Summary), without a filter yet; `false` if there is one of that
+    /// name. Messages of others are refused.
+    pub fn add(&mut self, name: &str) -> bool {
+        let id = id_of(name);
+        let is_new = self.peers.iter().all(|peer| peer.id != id);
+        if is_new {
+            self.peers.push(Peer {
+                name: name.to_owned(),
+                id,
+                replica: None,
+                latest: None,
+                confirmed: None,
+                heard: None,
+                requested: None,
+                hits: 0.0,
+                asked: 0.0,
+            });
+        }
+        is_new
+    }
+
+    /// Removes a peer; `false` if there is none of that name.
+    pub fn remove(&mut self, name: &str) -> bool {
+        let count = self.peers.len();
+        self.peers.retain(|peer| peer.name != name);
+        self.peers.len() < count
+    }
+
+    /// Takes a message, in any order and however often. Cost: a delta or full copy is a few passes over the filter.
+    ///
+    /// # Errors
+    /// The message is refused, and nothing has changed: [`ShareError::Other`], [`ShareError::Version`],
+    /// [`ShareError::Truncated`], [`ShareError::MessageDamaged`], and of a full copy the errors of [`pack::Decoder`];
+    /// [`ShareError::UnknownCache`]; [`ShareError::IsRequest`] for a request, which is for a summary;
+    /// [`ShareError::TooLarge`]; [`ShareError::Unlike`] if its keys are hashed otherwise.
+    pub fn receive(&mut self, message: &[u8], now: Duration) -> Result<Received, ShareError> {
+        let message = Message::read(message)?;
+        let (scheme, limits) = (self.hasher.scheme(), self.limits);
+        let id = message.cache;
+        let peer = self.peers.iter_mut().find(|peer| peer.id == id);
+        let peer = peer.ok_or(ShareError::UnknownCache { id })?;
+        let step = peer.receive(&message, now, scheme, limits)?;
+        Ok(Received { peer: peer.name.clone(), step })
+    }
+
+    /// Returns the request for a full copy of a peer's filter, to be sent to it; none if there is no such peer. A cache
+    /// that starts sends one to each.
+    pub fn request(&mut self, name: &str, now: Duration) -> Option<Vec<u8>> {
+        let peer = self.peers.iter_mut().find(|peer| peer.name == name)?;
+        peer.requested = Some(now);
+        Some(peer.request())
+    }
+
+    /// Returns the peers that may have a key, best first: by the chance that they have it, then by how fresh their filters
+    /// are. Cost: one hash, and one cache line per peer.
+    ///
+    /// A peer without a filter, or silent for [`Limits::silence`], is not named. One whose filter is not the latest is:
+    /// most of its keys are still there.
+    pub fn ask(&self, key: impl Key, now: Duration) -> Vec<Candidate<'_>> {
+        let hash = self.hasher.hash(key);
+        let mut candidates: Vec<_> = self
+            .peers
+            .iter()
+            .filter(|peer| peer.silent(now).is_some_and(|time| time < self.limits.silence))
+            .filter_map(|peer| {
+                let replica = peer.replica.as_ref().filter(|one| one.filter.contains(hash))?;
+                let age = peer.age(now).unwrap_or(Duration::MAX);
+                Some(Candidate { peer: &peer.name, chance: peer.chance(replica), age })
+            })
+            .collect();
+        let order = |a: &Candidate<'_>, b: &Candidate<'_>| {
+            b.chance.total_cmp(&a.chance).then(a.age.cmp(&b.age))
+        };
+        candidates.sort_by(order);
+        candidates
+    }
+
+    /// Notes whether a peer that [`ask`](Self::ask) named had the key.
+    pub fn note(&mut self, name: &str, had_it: bool) {
+        let Some(peer) = self.peers.iter_mut().find(|peer| peer.name == name) else { return };
+        peer.asked += 1.0;
+        peer.hits += f64::from(u8::from(had_it));
+        if peer.asked >= MOST {
+            peer.asked /= 2.0;
+            peer.hits /= 2.0;
+        }
+    }
+
+    /// Reports on each peer, in the order in which they were added.
+    pub fn status(&self, now: Duration) -> Vec<Status<'_>> {
+        self.peers.iter().map(|peer| peer.status(now)).collect()
+    }
+
+    /// Returns the filter that is kept of a peer, to write it or compare it.
+    pub fn filter(&self, name: &str) -> Option<&Blocked<Blocks, Scheme>> {
+        let peer = self.peers.iter().find(|peer| peer.name == name)?;
+        peer.replica.as_ref().map(|replica| &replica.filter)
+    }
+}
+
+impl Peer {
+    fn receive(
+        &mut self,
+        message: &Message<'_>,
+        now: Duration,
+        scheme: Scheme,
+        limits: Limits,
+    ) -> Result<Step, ShareError> {
+        let ours = self.replica.as_ref().map(|replica| replica.point);
+        let step = match (message.form, ours) {
+            (Form::Request, _) => return Err(ShareError::IsRequest),
+            (_, Some(ours)) if ours == message.point => {
+                self.confirm(message.changes, now);
+                Step::Confirmed
+            }
+            // Late or repeated, unless nothing has confirmed the replica for some time: a restart with an old epoch.
+            (_, Some(ours)) if message.point.order() < ours.order() => {
+                if self.age(now).is_some_and(|age| age < limits.retry) {
+                    Step::Old
+                } else {
+                    self.missing(now, limits)
+                }
+            }
+            (Form::Full, _) => {
+                let filter = unpack(message, scheme, limits)?;
+                self.replace(filter, message, now);
+                Step::Applied
+            }
+            (Form::Delta, Some(ours)) if follows(message, &ours) => {
+                let replica = self.replica.as_ref().expect("it has a point");
+                let filter = patch(&replica.filter, message)?;
+                self.replace(filter, message, now);
+                Step::Applied
+            }
+            (Form::Delta | Form::Beat, _) => {
+                self.later(message.point);
+                self.missing(now, limits)
+            }
+        };
+        self.heard = Some(now);
+        Ok(step)
+    }
+
+    /// The replica is the published filter.
+    fn confirm(&mut self, changes: Changes, now: Duration) {
+        let replica = self.replica.as_mut().expect("only a replica is confirmed");
+        replica.changes = changes;
+        self.confirmed = Some(now);
+        self.latest = Some(replica.point);
+        self.requested = None;
+    }
+
+    fn replace(&mut self, filter: Blocked<Blocks, Scheme>, message: &Message<'_>, now: Duration) {
+        let fpp = filter.receipt().fpp;
+        let (point, changes) = (message.point, message.changes);
+        self.replica = Some(Replica { filter, point, changes, fpp });
+        self.confirm(changes, now);
+    }
+
+    /// A later filter was published. What the cache held before a restart says nothing about now.
+    fn later(&mut self, point: Point) {
+        if self.latest.is_none_or(|latest| latest.order() <= point.order()) {
+            self.latest = Some(point);
+        }
+        if self.replica.as_ref().is_some_and(|replica| replica.point.epoch < point.epoch) {
+            self.replica = None;
+        }
+    }
+
+    fn missing(&mut self, now: Duration, limits: Limits) -> Step {
+        if self.requested.is_some_and(|then| now.saturating_sub(then) < limits.retry) {
+            return Step::Missing(None);
+        }
+        self.requested = Some(now);
+        Step::Missing(Some(self.request()))
+    }
+
+    fn request(&self) -> Vec<u8> {
+        let point = self.replica.as_ref().map(|replica| replica.point).unwrap_or_default();
+        let changes = Changes::default();
+        let (form, cache) = (Form::Request, self.id);
+        Message { form, cache, point, changes, base: 0, body: &[] }.write()
+    }
+
+    fn age(&self, now: Duration) -> Option<Duration> {
+        self.confirmed.map(|then| now.saturating_sub(then))
+    }
+
+    fn silent(&self, now: Duration) -> Option<Duration> {
+        self.heard.map(|then| now.saturating_sub(then))
+    }
+
+    fn chance(&self, replica: &Replica) -> f64 {
+        let expected = (1.0 - replica.gone()) * (1.0 - replica.fpp);
+        (self.hits + PRIOR * expected) / (self.asked + PRIOR)
+    }
+
+    fn status(&self, now: Duration) -> Status<'_> {
+        let replica = self.replica.as_ref();
+        let point = replica.map(|replica| replica.point);
+        let behind = match (point, self.latest) {
+            (Some(ours), Some(latest)) => latest.sequence.saturating_sub(ours.sequence),
+            _ => 0,
+        };
+        Status {
+            peer: &self.name,
+            is_current: point.is_some() && point == self.latest,
+            behind,
+            age: self.age(now),
+            silent: self.silent(now),
+            version: point.map(|point| point.order()),
+            keys: replica.map_or(0, |replica| replica.changes.keys),
+            gone: replica.map_or(0.0, Replica::gone),
+            unseen: replica.map_or(0.0, Replica::unseen),
+            fpp: replica.map_or(0.0, |replica| replica.fpp),
+            hit_rate: (self.asked > 0.0).then(|| self.hits / self.asked),
+            bytes: replica.map_or(0, |replica| replica.filter.bytes()),
+        }
+    }
+}
+
+impl Replica {
+    fn gone(&self) -> f64 {
+        let Changes { keys, came, left } = self.changes;
+        share(left, keys.saturating_add(left).saturating_sub(came))
+    }
+
+    fn unseen(&self) -> f64 {
+        share(self.changes.came, self.changes.keys)
+    }
+}
+
+/// A part of keys. A key that came and left again counts as both, so that it may be more than all.
+fn share(part: u64, all: u64) -> f64 {
+    if part == 0 { 0.0 } else { (part as f64 / all.max(1) as f64).min(1.0) }
+}
+
+/// Whether a delta was made from the replica.
+fn follows(delta: &Message<'_>, ours: &Point) -> bool {
+    delta.point.epoch == ours.epoch
+        && ours.sequence.checked_add(1) == Some(delta.point.sequence)
+        && delta.base == ours.state
+}
+
+/// The filter in a full copy.
+fn unpack(
+    message: &Message<'_>,
+    scheme: Scheme,
+    limits: Limits,
+) -> Result<Blocked<Blocks, Scheme>, ShareError> {
+    let mut decoder = pack::Decoder::new(message.body)?;
+    let bytes = decoder.length();
+    if bytes > limits.bytes {
+        return Err(ShareError::TooLarge { bytes, most: limits.bytes });
+    }
+    let mut file = Vec::new();
+    decoder.read_to_end(&mut file)?;
+    opened(&file, message, scheme)
+}
+
+/// The filter that a delta makes.
+fn patch(
+    filter: &Blocked<Blocks, Scheme>,
+    message: &Message<'_>,
+) -> Result<Blocked<Blocks, Scheme>, ShareError> {
+    let base = filter.to_bytes();
+    let mut bits = payload(&base).to_vec();
+    let mut frames = message.body;
+    let mut changed = vec![0; FRAME.min(bits.len())];
+    for (number, piece) in (0..).zip(bits.chunks_mut(FRAME)) {
+        let changed = &mut changed[..piece.len()];
+        frame::read(&mut frames, number, changed, "message")?;
+        piece.iter_mut().zip(changed).for_each(|(bits, changed)| *bits ^= *changed);
+    }
+    if !frames.is_empty() {
+        return Err(ShareError::Appended { what: "message" });
+    }
+    let header = header(&base);
+    let mut file = Vec::with_capacity(base.len());
+    format::write_file(&mut file, &header, &bits)?;
+    opened(&file, message, filter.hasher().scheme())
+}
+
+/// The filter of a file, if it is the one that the message is about.
+fn opened(
+    file: &[u8],
+    message: &Message<'_>,
+    scheme: Scheme,
+) -> Result<Blocked<Blocks, Scheme>, ShareError> {
+    if state_of(file) != message.point.state {
+        return Err(ShareError::MessageDamaged);
+    }
+    let filter = Blocked::from_bytes(file, umbel::Sealed)?;
+    if filter.hasher().scheme() != scheme {
+        return Err(ShareError::Unlike { field: "hash scheme" });
+    }
+    Ok(filter)
+}
+
+/// The header of a file in memory that this process wrote.
+fn header(file: &[u8]) -> Header {
+    let reader = format::Reader::new(file, file.len() as u64);
+    reader.expect("a filter's file in memory, written by this process").header().clone()
+}

@@ -1,0 +1,568 @@
+//! Summaries and their messages: no filter but one that the peer published, whatever happens to messages; damage; golden
+//! bytes; and what replicas get wrong, next to the formula.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::Value;
+use umbel::{Blocked, KeyHasher, Secret};
+use umbel_share::ShareError;
+use umbel_share::summary::stale::{Errors, Mix, errors, mean_staleness};
+use umbel_share::summary::{Limits, Peers, Settings, Step, Summary};
+
+use crate::Random;
+
+const BEAT: usize = 88;
+
+fn summary(name: &str, epoch: u64, keys: u64, threshold: f64) -> Summary {
+    let settings = Settings { bits_per_key: 8.0, threshold };
+    Summary::new(name, epoch, keys, settings, KeyHasher::default()).unwrap()
+}
+
+fn peers(name: &str) -> Peers {
+    let mut peers = Peers::new(KeyHasher::default(), Limits::default());
+    assert!(peers.add(name) && !peers.add(name));
+    peers
+}
+
+const fn at(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// The file of the filter that a summary of these keys publishes.
+fn expected<'a>(summary: &Summary, keys: impl IntoIterator<Item = &'a u64>) -> Vec<u8> {
+    let mut filter = Blocked::with_plan(&summary.plan(), KeyHasher::default()).unwrap();
+    filter.extend(keys);
+    filter.to_bytes()
+}
+
+fn kept(peers: &Peers, name: &str) -> Option<Vec<u8>> {
+    peers.filter(name).map(|filter| filter.to_bytes())
+}
+
+/// Epoch and sequence number of a message.
+fn version(message: &[u8]) -> (u64, u64) {
+    let field = |at: usize| u64::from_le_bytes(message[at..at + 8].try_into().unwrap());
+    (field(24), field(32))
+}
+
+/// What may happen to a cache, to messages under way, and to time.
+#[derive(Clone, Debug)]
+enum Event {
+    Insert(u8),
+    Remove(usize),
+    Beat,
+    /// A message under way arrives; it may be any of them.
+    Arrive(usize),
+    /// It arrives, and will again.
+    ArriveTwice(usize),
+    Lose(usize),
+    /// A bit of it flips.
+    Damage(usize, usize),
+    /// With a later epoch, the same one, or an earlier one.
+    Restart(i8),
+    Wait(u16),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        12 => (1u8..40).prop_map(Event::Insert),
+        6 => any::<usize>().prop_map(Event::Remove),
+        2 => Just(Event::Beat),
+        8 => any::<usize>().prop_map(Event::Arrive),
+        2 => any::<usize>().prop_map(Event::ArriveTwice),
+        3 => any::<usize>().prop_map(Event::Lose),
+        1 => (any::<usize>(), any::<usize>()).prop_map(|(message, bit)| Event::Damage(message, bit)),
+        1 => (-1i8..2).prop_map(Event::Restart),
+        3 => (0u16..1500).prop_map(Event::Wait),
+    ]
+}
+
+/// A cache, a peer of it, and the messages between them.
+struct World {
+    summary: Summary,
+    epoch: u64,
+    keys: Vec<u64>,
+    next_key: u64,
+    peers: Peers,
+    now: Duration,
+    under_way: Vec<Vec<u8>>,
+    /// Filters made from the keys themselves, by epoch and sequence; several if an epoch was used twice.
+    published: HashMap<(u64, u64), HashSet<Vec<u8>>>,
+    latest: Vec<u8>,
+    requests: u64,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut world = Self {
+            summary: summary("a", 5, 50, 0.05),
+            epoch: 5,
+            keys: Vec::new(),
+            next_key: 0,
+            peers: peers("a"),
+            now: Duration::ZERO,
+            under_way: Vec::new(),
+            published: HashMap::new(),
+            latest: Vec::new(),
+            requests: 0,
+        };
+        world.note();
+        world
+    }
+
+    /// Notes the filter that is published now.
+    fn note(&mut self) {
+        self.latest = expected(&self.summary, &self.keys);
+        self.record();
+    }
+
+    fn record(&mut self) {
+        let version = version(&self.summary.beat());
+        self.published.entry(version).or_default().insert(self.latest.clone());
+    }
+
+    fn changed(&mut self) {
+        let message = self.summary.publish(|| &self.keys).unwrap();
+        if let Some(message) = message {
+            self.note();
+            self.under_way.push(message);
+        }
+    }
+
+    fn restart(&mut self, later: i8) {
+        self.epoch = self.epoch.saturating_add_signed(i64::from(later));
+        self.summary = summary("a", self.epoch, 50, 0.05);
+        self.keys.clear();
+        self.note();
+    }
+
+    /// A message reaches the side that it is for.
+    fn arrive(&mut self, message: &[u8]) {
+        if message[10] == 4 {
+            if let Ok(answer) = self.summary.answer(message) {
+                // Its epoch may be a later one.
+                self.record();
+                self.under_way.push(answer);
+            }
+            return;
+        }
+        let Ok(received) = self.peers.receive(message, self.now) else { return };
+        if let Step::Missing(Some(request)) = received.step {
+            self.requests += 1;
+            self.under_way.push(request);
+        }
+    }
+
+    fn check(&self) {
+        let status = &self.peers.status(self.now)[0];
+        match (status.version, kept(&self.peers, "a")) {
+            (None, None) => {}
+            (Some(version), Some(file)) => {
+                let published = self.published.get(&version);
+                assert!(published.is_some_and(|files| files.contains(&file)), "{version:?}");
+            }
+            other => panic!("{:?}", other.0),
+        }
+    }
+
+    fn happen(&mut self, event: &Event) {
+        let count = self.under_way.len();
+        match *event {
+            Event::Insert(more) => {
+                for _ in 0..more {
+                    self.keys.push(self.next_key);
+                    self.summary.insert(self.next_key);
+                    self.next_key += 1;
+                }
+                self.changed();
+            }
+            Event::Remove(index) if !self.keys.is_empty() => {
+                let key = self.keys.swap_remove(index % self.keys.len());
+                assert!(self.summary.remove(key));
+                self.changed();
+            }
+            Event::Beat => self.under_way.push(self.summary.beat()),
+            Event::Arrive(index) if count > 0 => {
+                let message = self.under_way.remove(index % count);
+                self.arrive(&message);
+            }
+            Event::ArriveTwice(index) if count > 0 => {
+                let message = self.under_way[index % count].clone();
+                self.arrive(&message);
+            }
+            Event::Lose(index) if count > 0 => {
+                self.under_way.remove(index % count);
+            }
+            Event::Damage(index, bit) if count > 0 => {
+                let message = &mut self.under_way[index % count];
+                let bit = bit % (8 * message.len());
+                message[bit / 8] ^= 1 << (bit % 8);
+            }
+            Event::Restart(later) => self.restart(later),
+            Event::Wait(milliseconds) => self.now += Duration::from_millis(u64::from(milliseconds)),
+            _ => {}
+        }
+        self.check();
+    }
+
+    /// The network works again: two beats heal, each a retry after what was before.
+    fn heal(&mut self) {
+        for _ in 0..2 {
+            self.now += Limits::default().retry;
+            self.under_way.push(self.summary.beat());
+            while !self.under_way.is_empty() {
+                let message = self.under_way.remove(0);
+                self.arrive(&message);
+                self.check();
+            }
+        }
+        assert!(kept(&self.peers, "a").is_some_and(|file| file == self.latest));
+        let status = &self.peers.status(self.now)[0];
+        assert!(status.is_current && status.behind == 0, "{status:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn whatever_happens_to_messages(events in prop::collection::vec(event(), 0..120)) {
+        let mut world = World::new();
+        events.iter().for_each(|event| world.happen(event));
+        world.heal();
+        world.requests = 0;
+        // And no more requests once it is healed.
+        world.happen(&Event::Insert(39));
+        world.under_way.push(world.summary.beat());
+        for _ in 0..world.under_way.len() {
+            world.happen(&Event::Arrive(0));
+        }
+        prop_assert_eq!(world.requests, 0);
+        prop_assert!(kept(&world.peers, "a").is_some_and(|file| file == world.latest));
+    }
+}
+
+#[test]
+fn each_fault_is_noticed() {
+    let mut sender = summary("a", 1, 1_000, 0.01);
+    let mut receiver = peers("a");
+    let mut messages = Vec::new();
+    for key in 0..200u64 {
+        sender.insert(key);
+        messages.extend(sender.publish(Vec::<u64>::new).unwrap());
+    }
+    // Without the first filter a delta is of no use, and it is requested once per second.
+    let first = receiver.receive(&messages[0], at(0)).unwrap();
+    let Step::Missing(Some(request)) = first.step else { panic!("{first:?}") };
+    assert_eq!(receiver.receive(&messages[1], at(0)).unwrap().step, Step::Missing(None));
+    let step =
+        |message: &[u8], receiver: &mut Peers, now| receiver.receive(message, now).unwrap().step;
+    assert!(matches!(step(&messages[1], &mut receiver, at(1)), Step::Missing(Some(_))));
+    let full = sender.answer(&request).unwrap();
+    assert_eq!(step(&full, &mut receiver, at(1)), Step::Applied);
+    assert_eq!(step(&full, &mut receiver, at(1)), Step::Confirmed);
+    assert_eq!(step(&messages[3], &mut receiver, at(1)), Step::Old);
+    assert!(receiver.ask(100u64, at(2)).len() == 1 && receiver.ask(5_000_001u64, at(2)).is_empty());
+
+    // Reordered: the second of two comes first.
+    let mut next = |more: std::ops::Range<u64>| {
+        more.clone().for_each(|key| sender.insert(key));
+        (sender.publish(Vec::<u64>::new).unwrap().unwrap(), sender.beat())
+    };
+    let ((one, _), (two, beat)) = (next(200..210), next(210..220));
+    let Step::Missing(Some(request)) = step(&two, &mut receiver, at(2)) else { panic!() };
+    let status = receiver.status(at(2)).remove(0);
+    assert!(!status.is_current && status.behind == 2 && status.age == Some(at(1)), "{status:?}");
+    assert_eq!(step(&one, &mut receiver, at(2)), Step::Applied);
+    assert_eq!(step(&two, &mut receiver, at(2)), Step::Applied, "both are here now");
+    assert_eq!(step(&beat, &mut receiver, at(2)), Step::Confirmed);
+    assert_eq!(step(&sender.answer(&request).unwrap(), &mut receiver, at(2)), Step::Confirmed);
+
+    // A restart: what it held says nothing any more.
+    let mut sender = summary("a", 2, 1_000, 0.01);
+    let Step::Missing(Some(request)) = step(&sender.beat(), &mut receiver, at(3)) else { panic!() };
+    assert!(receiver.ask(100u64, at(3)).is_empty());
+    assert_eq!(step(&sender.answer(&request).unwrap(), &mut receiver, at(3)), Step::Applied);
+    assert_eq!(step(&beat, &mut receiver, at(3)), Step::Old, "of before the restart");
+
+    // Silence.
+    sender.insert(7u64);
+    let message = sender.publish(Vec::<u64>::new).unwrap().unwrap();
+    assert_eq!(step(&message, &mut receiver, at(4)), Step::Applied);
+    assert_eq!(receiver.ask(7u64, at(13)).len(), 1);
+    assert!(receiver.ask(7u64, at(14)).is_empty());
+}
+
+#[test]
+fn an_outgrown_filter_is_planned_anew() {
+    let mut sender = summary("a", 1, 100, 0.1);
+    let mut receiver = peers("a");
+    receiver.receive(&sender.full(), at(0)).unwrap();
+    let mut keys = Vec::new();
+    let mut fulls = 0;
+    for key in 0..1_000u64 {
+        keys.push(key);
+        sender.insert(key);
+        if let Some(message) = sender.publish(|| &keys).unwrap() {
+            fulls += u32::from(message[10] == 1);
+            assert_eq!(receiver.receive(&message, at(0)).unwrap().step, Step::Applied);
+            assert!(kept(&receiver, "a").unwrap() == expected(&sender, &keys));
+        }
+    }
+    // After 100, some 220, some 480: each plan is for twice the keys.
+    assert_eq!(fulls, 4);
+    assert!(sender.planned() >= 1_000 && sender.keys() == 1_000);
+    let rate = receiver.status(at(0))[0].fpp;
+    assert!(rate < 0.03, "8 bits per key at most, {rate}");
+}
+
+#[test]
+fn messages_are_refused_when_damaged_or_for_others() {
+    let mut sender = summary("a", 1, 300, 0.01);
+    let mut receiver = peers("a");
+    receiver.receive(&sender.full(), at(0)).unwrap();
+    (0..40u64).for_each(|key| sender.insert(key));
+    let delta = sender.publish(Vec::<u64>::new).unwrap().unwrap();
+    let before = kept(&receiver, "a");
+    let request = receiver.request("a", at(0)).unwrap();
+    for message in [&delta, &sender.full(), &sender.beat(), &request] {
+        for bit in 0..8 * message.len() {
+            let mut damaged = message.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(receiver.receive(&damaged, at(0)).is_err(), "bit {bit}");
+            assert!(sender.answer(&damaged).is_err(), "bit {bit}");
+        }
+        for length in 0..message.len() {
+            assert!(receiver.receive(&message[..length], at(0)).is_err(), "{length}");
+        }
+        assert!(receiver.receive(&[message, &[0][..]].concat(), at(0)).is_err());
+    }
+    assert!(kept(&receiver, "a") == before, "nothing has changed");
+
+    let unknown = summary("b", 1, 300, 0.01).full();
+    let error = receiver.receive(&unknown, at(0)).unwrap_err();
+    assert!(matches!(error, ShareError::UnknownCache { .. }), "{error}");
+    assert!(matches!(receiver.receive(&request, at(0)), Err(ShareError::IsRequest)));
+    assert!(matches!(sender.answer(&delta), Err(ShareError::NotRequest)));
+    let other = peers("b").request("b", at(0)).unwrap();
+    assert!(matches!(sender.answer(&other), Err(ShareError::UnknownCache { .. })));
+
+    let hasher = KeyHasher::keyed(Secret::new([1; 16]));
+    let keyed = Summary::new("a", 2, 300, Settings::default(), hasher).unwrap();
+    let error = receiver.receive(&keyed.full(), at(0)).unwrap_err();
+    assert!(matches!(error, ShareError::Unlike { field: "hash scheme" }), "{error}");
+    let limits = Limits { bytes: 200, ..Limits::default() };
+    let mut small = Peers::new(KeyHasher::default(), limits);
+    small.add("a");
+    let error = small.receive(&sender.full(), at(0)).unwrap_err();
+    assert!(matches!(error, ShareError::TooLarge { most: 200, .. }), "{error}");
+    assert!(receiver.remove("a") && !receiver.remove("a") && receiver.status(at(0)).is_empty());
+}
+
+#[test]
+fn the_best_peer_comes_first() {
+    let mut receiver = peers("a");
+    receiver.add("b");
+    receiver.add("c");
+    for (name, seconds) in [("a", 0), ("b", 2), ("c", 1)] {
+        let mut sender = summary(name, 1, 100, 0.1);
+        sender.insert("page");
+        sender.publish(Vec::<u64>::new).unwrap();
+        receiver.receive(&sender.full(), at(seconds)).unwrap();
+    }
+    let order = |receiver: &Peers| -> Vec<String> {
+        receiver.ask("page", at(3)).iter().map(|one| one.peer.to_owned()).collect()
+    };
+    assert_eq!(order(&receiver), ["b", "c", "a"], "by freshness, as all have the same chance");
+    receiver.note("b", false);
+    (0..3).for_each(|_| receiver.note("a", true));
+    assert_eq!(order(&receiver), ["a", "c", "b"], "by what they had");
+    let chances: Vec<f64> = receiver.ask("page", at(3)).iter().map(|one| one.chance).collect();
+    assert!(chances.is_sorted_by(|a, b| a >= b) && chances[2] < 0.9, "{chances:?}");
+    // Old outcomes fade: a peer that has failed for long recovers.
+    (0..100_000).for_each(|_| receiver.note("b", false));
+    (0..3_000).for_each(|_| receiver.note("b", true));
+    assert!(receiver.status(at(3))[1].hit_rate.unwrap() > 0.8);
+}
+
+/// A message of a few changes is little more than its header, and of many about the entropy of the changed bits.
+#[test]
+fn deltas_are_small() {
+    let settings = Settings::default();
+    let mut sender = Summary::new("a", 1, 10_000, settings, KeyHasher::default()).unwrap();
+    (0..9_900u64).for_each(|key| sender.insert(key));
+    sender.publish(Vec::<u64>::new).unwrap();
+    assert_eq!(sender.beat().len(), BEAT);
+    let full = sender.full().len();
+    assert!((19_000..20_600).contains(&full), "{full} bytes, 16 bits per key");
+    for key in 0..99 {
+        assert!(sender.remove(key));
+        sender.insert(10_000 + key);
+    }
+    let delta = sender.publish(Vec::<u64>::new).unwrap().unwrap().len();
+    // 198 keys of up to 11 probes in 160,000 bits: each bit that changes is 1 of about 74, and costs 7.6 bits.
+    assert!((1_000..2_400).contains(&delta), "{delta} bytes");
+}
+
+#[test]
+fn golden_messages() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/shared");
+    let text = fs::read_to_string(folder.join("manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&text).unwrap();
+    let messages = manifest["messages"].as_array().unwrap();
+    // As `cargo x golden` makes them.
+    let mut sender = summary("cache-1.example:3128", 7, 300, 0.05);
+    let mut receiver = peers("cache-1.example:3128");
+    let mut made = vec![receiver.request("cache-1.example:3128", at(0)).unwrap()];
+    (0..250u64).for_each(|key| sender.insert(format!("/page/{key}")));
+    sender.publish(Vec::<u64>::new).unwrap();
+    made.push(sender.full());
+    receiver.receive(&made[1], at(0)).unwrap();
+    for key in 0..10u64 {
+        assert!(sender.remove(format!("/page/{key}")));
+        sender.insert(format!("/page/{}", 250 + key));
+    }
+    made.push(sender.beat());
+    (260..263u64).for_each(|key| sender.insert(format!("/page/{key}")));
+    made.push(sender.publish(Vec::<u64>::new).unwrap().unwrap());
+    receiver.receive(&made[3], at(0)).unwrap();
+    assert_eq!(messages.len(), made.len());
+    for (case, made) in messages.iter().zip(&made) {
+        let file = fs::read(folder.join(case["file"].as_str().unwrap())).unwrap();
+        assert!(file == *made, "{case} would be written otherwise");
+    }
+    let result = fs::read(folder.join(messages[3]["result"].as_str().unwrap())).unwrap();
+    assert!(kept(&receiver, "cache-1.example:3128").unwrap() == result);
+}
+
+/// A cache that replaces its oldest key by a new one, its replica, and requests of a known mix.
+struct Simulation {
+    keys: u64,
+    threshold: f64,
+    /// Replacements before a message arrives.
+    delay: usize,
+    mix: Mix,
+}
+
+/// Keys that just came or left are requested more often until this share of all keys has come since.
+const WINDOW: f64 = 0.2;
+const REQUESTS: u64 = 400_000;
+/// Requests per replacement.
+const PACE: u64 = 4;
+
+impl Simulation {
+    /// Counts false hits and false misses; gives the filter's plan too.
+    fn run(&self, seed: u64) -> (u64, u64, umbel::Plan) {
+        let mut random = Random(seed);
+        let mut sender = summary("a", 1, self.keys, self.threshold);
+        let mut receiver = peers("a");
+        // Below the first key, there are some that have left.
+        let (mut oldest, mut newest) = (self.keys, 2 * self.keys);
+        (oldest..newest).for_each(|key| sender.insert(key));
+        sender.publish(Vec::<u64>::new).unwrap();
+        receiver.receive(&sender.full(), at(0)).unwrap();
+        let mut under_way: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
+        let (mut false_hits, mut false_misses) = (0, 0);
+        // Not counted: until the first messages have arrived.
+        let warm = 2 * PACE * self.keys;
+        for request in 0..warm + REQUESTS {
+            if request % PACE == 0 {
+                assert!(sender.remove(oldest));
+                sender.insert(newest);
+                (oldest, newest) = (oldest + 1, newest + 1);
+                if let Some(message) = sender.publish(Vec::<u64>::new).unwrap() {
+                    under_way.push_back((newest + self.delay as u64, message));
+                }
+                while under_way.front().is_some_and(|(due, _)| *due <= newest) {
+                    let (_, message) = under_way.pop_front().unwrap();
+                    assert_eq!(receiver.receive(&message, at(0)).unwrap().step, Step::Applied);
+                }
+            }
+            let key = self.draw(&mut random, oldest, newest);
+            let is_held = (oldest..newest).contains(&key);
+            let is_named = !receiver.ask(key, at(0)).is_empty();
+            if request >= warm {
+                false_hits += u64::from(is_named && !is_held);
+                false_misses += u64::from(!is_named && is_held);
+            }
+        }
+        (false_hits, false_misses, sender.plan())
+    }
+
+    /// A key by the mix: held ones are from `oldest` to `newest`, those that left are below.
+    fn draw(&self, random: &mut Random, oldest: u64, newest: u64) -> u64 {
+        let unit = |random: &mut Random| random.below(1 << 52) as f64 / (1u64 << 52) as f64;
+        let window = (WINDOW * self.keys as f64) as u64;
+        let Mix { held, new, departed } = self.mix;
+        let choice = unit(random);
+        if choice < held {
+            let young = unit(random) < new * WINDOW;
+            if young {
+                newest - 1 - random.below(window)
+            } else {
+                oldest + random.below(self.keys - window)
+            }
+        } else if choice < held + departed * held * WINDOW {
+            oldest - 1 - random.below(window)
+        } else {
+            // Nobody's.
+            (1 << 40) + random.below(1 << 40)
+        }
+    }
+}
+
+#[test]
+fn replicas_err_as_computed() {
+    let uniform = Mix::uniform(0.4);
+    let recent = Mix { held: 0.3, new: 3.0, departed: 2.0 };
+    let absent = Mix { held: 0.02, new: 1.0, departed: 0.5 };
+    let cases = [
+        (0.01, 0, uniform),
+        (0.1, 0, uniform),
+        (0.05, 0, recent),
+        (0.02, 100, recent),
+        (0.1, 0, absent),
+    ];
+    for (seed, (threshold, delay, mix)) in (1..).zip(cases) {
+        let simulation = Simulation { keys: 2_000, threshold, delay, mix };
+        let (false_hits, false_misses, plan) = simulation.run(seed);
+        // Time is counted in replacements: the rate is 1.
+        let stale = mean_staleness(simulation.keys, threshold, 1.0, delay as f64);
+        let rate = plan.predicted_fpp_at(simulation.keys);
+        let errors = errors(stale, rate, mix);
+        // Given the filters, each request errs independently: a sum of Bernoulli variables, whose variance is below its
+        // mean. The filters' own rates vary around the predicted one by their spread; they have much in common, so all
+        // of it counts. 6 deviations, which are 2 to 30 % of these counts.
+        let spread = plan.fpp_spread().deviation * REQUESTS as f64;
+        for (what, count, error, spread) in [
+            ("false hits", false_hits, errors.false_hits, spread),
+            ("false misses", false_misses, errors.false_misses, 0.0),
+        ] {
+            let mean = error * REQUESTS as f64;
+            let deviation = (mean + spread * spread).sqrt();
+            let off = (count as f64 - mean) / deviation;
+            println!(
+                "{threshold} {delay} {mix:?}: {count} {what}, {mean:.0} computed, {off:.1} deviations"
+            );
+            assert!(
+                off.abs() < 6.0,
+                "{threshold} {delay} {mix:?}: {count} {what}, {mean:.0} computed"
+            );
+        }
+    }
+}
+
+#[test]
+fn errors_have_limits() {
+    let mix = Mix { held: 0.4, new: 2.0, departed: 3.0 };
+    assert_eq!(errors(0.0, 0.0, mix), Errors { false_hits: 0.0, false_misses: 0.0 });
+    assert_eq!(errors(1.0, 0.0, mix), Errors { false_hits: 0.6, false_misses: 0.4 });
+    assert_eq!(errors(0.0, 0.5, mix).false_hits, 0.3);
+    assert_eq!(mean_staleness(0, 0.01, 0.0, 0.0), 0.0);
+    assert_eq!(mean_staleness(1_000, 0.01, 0.0, 0.0), 0.0045);
+    assert_eq!(mean_staleness(1_000, 0.01, 100.0, 100.0), 1.0);
+}
