@@ -9,6 +9,7 @@ mod check;
 mod dist;
 mod library;
 mod portable;
+mod proxies;
 mod redis;
 mod spark;
 mod test;

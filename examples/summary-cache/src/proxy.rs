@@ -336,7 +336,7 @@ impl Proxy {
             self.count(&self.counts.local);
             return answer(StatusCode::OK, page);
         }
-        if let Some(page) = self.from_peers(&url).await {
+        if let Some(page) = self.find_at_peers(&url).await {
             self.count(&self.counts.remote);
             self.keep(&url, page.clone());
             return answer(StatusCode::OK, page);
@@ -352,7 +352,7 @@ impl Proxy {
     }
 
     /// The page, if a peer has it.
-    async fn from_peers(&self, url: &str) -> Option<Bytes> {
+    async fn find_at_peers(&self, url: &str) -> Option<Bytes> {
         let names: Vec<String> = match self.settings.strategy {
             Strategy::Alone => return None,
             Strategy::AskAll => return self.fetch(&self.ask_all(url).await?, url).await,
@@ -616,7 +616,8 @@ impl Proxy {
                 _ => return answer(StatusCode::BAD_REQUEST, "no such weather"),
             }
         }
-        self.link.set_weather(weather, self.settings.me.datagrams.port().into());
+        let seed = self.settings.me.name.bytes().map(u64::from).sum();
+        self.link.set_weather(weather, seed);
         answer(StatusCode::OK, "")
     }
 }

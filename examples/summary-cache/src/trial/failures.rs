@@ -81,9 +81,13 @@ pub(super) async fn run(program: &Path, requests: usize) -> Result<()> {
     let after = proxies.load(requests / 10).await?;
     ensure!(after.failures == 0, "a dead peer is asked");
 
+    let before = proxies.counts().await?;
     proxies.launch(2).await?;
     let healed = proxies.heal().await?;
-    proxies.load(requests).await?.print("it restarts, empty", healed)?;
+    let mut phase = Phase::default();
+    phase.add(before, proxies.counts().await?);
+    phase.print("it restarts, empty", healed)?;
+    proxies.load(requests).await?.print("it fills", proxies.heal().await?)?;
 
     proxies.cut(true).await?;
     let phase = proxies.load(requests).await?;
@@ -102,6 +106,13 @@ pub(super) async fn run(program: &Path, requests: usize) -> Result<()> {
 }
 
 impl Phase {
+    /// Adds what was counted between two moments.
+    fn add(&mut self, before: [u64; 3], after: [u64; 3]) {
+        self.false_hits += after[0] - before[0];
+        self.failures += after[1] - before[1];
+        self.full_copies += after[2] - before[2];
+    }
+
     fn print(&self, what: &str, healed: Duration) -> Result<()> {
         let Self { requests, errors, false_hits, failures, full_copies } = self;
         println!(
@@ -174,22 +185,20 @@ impl Proxies {
                 phase.errors += u64::from(!matches!(answered, Ok((StatusCode::OK, _))));
             }
         }
-        let after = self.counts().await?;
-        let sum = |which: usize| -> u64 {
-            after.iter().zip(&before).map(|(after, before)| after[which] - before[which]).sum()
-        };
-        (phase.false_hits, phase.failures, phase.full_copies) = (sum(0), sum(1), sum(2));
+        phase.add(before, self.counts().await?);
         Ok(phase)
     }
 
-    async fn counts(&self) -> Result<Vec<[u64; 3]>> {
-        let mut all = Vec::new();
+    /// What the proxies that run have counted since each of them started: false hits, failures, full copies.
+    async fn counts(&self) -> Result<[u64; 3]> {
+        let mut sums = [0; 3];
         for number in self.alive() {
             let status = self.status(number).await?;
-            let count = |name: &str| status[name].as_u64().unwrap_or(0);
-            all.push([count("false_hits"), count("failures"), count("full_copies")]);
+            for (sum, name) in sums.iter_mut().zip(["false_hits", "failures", "full_copies"]) {
+                *sum += status[name].as_u64().context("a status has counts")?;
+            }
         }
-        Ok(all)
+        Ok(sums)
     }
 
     /// Waits until every filter is the published one.

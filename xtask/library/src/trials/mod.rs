@@ -8,6 +8,7 @@ mod growth;
 mod mathematics;
 mod penetration;
 mod rows;
+mod summary_cache;
 mod window;
 
 use anyhow::Result;
@@ -34,6 +35,8 @@ enum Trial {
     Rows,
     /// Requests for absent keys in front of PostgreSQL: which reach it, through filters of Redis, with servers that fail.
     Penetration(penetration::Arguments),
+    /// Caching proxies that ask all peers, or their summaries: hits and messages, then proxies and links that fail.
+    SummaryCache(summary_cache::Arguments),
     /// 4·10^7 addresses blocked and 4·10^6 allowed: a classic filter's rate, then both lists without error.
     BlockList,
 }
@@ -46,6 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Trial::Mathematics => mathematics::run(),
         Trial::Rows => rows::run(),
         Trial::Penetration(arguments) => penetration::run(arguments),
+        Trial::SummaryCache(arguments) => summary_cache::run(arguments),
         Trial::BlockList => block_list::run(),
     }
 }
