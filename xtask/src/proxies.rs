@@ -1,4 +1,5 @@
-//! `cargo x test summary-cache`: the caching proxies of `examples/summary-cache`, whose tests run the trial in its quick form.
+//! `cargo x test summary-cache`: the caching proxies of `examples/summary-cache`, whose tests run the trial in its
+//! quick form.
 
 use anyhow::Result;
 

@@ -1,7 +1,7 @@
 //! Datagrams between proxies: counted, and for trials cut, lost, repeated and reordered.
 //!
-//! A message longer than a datagram goes in parts, and counts only when all of them have arrived. What is lost is for the
-//! protocol above to notice.
+//! A message longer than a datagram goes in parts, and counts only when all of them have arrived. What is lost is for
+//! the protocol above to notice.
 
 use std::collections::HashMap;
 use std::io;

@@ -1,12 +1,12 @@
 //! A caching proxy and its peers.
 //!
-//! What is not in its own cache it looks for in those of its peers, by its [`Strategy`], and then at the source. Between
-//! proxies go
+//! What is not in its own cache it looks for in those of its peers, by its [`Strategy`], and then at the source.
+//! Between proxies go
 //!
 //! - datagrams: queries and answers of [ICP](crate::icp), or deltas and beats of a summary;
 //! - `POST /umbel/summary`: a request for a full copy, which is the answer;
-//! - `GET` of a page with `Cache-Control: only-if-cached`, which is answered with 504 if it is not there, as between Squid
-//!   servers.
+//! - `GET` of a page with `Cache-Control: only-if-cached`, which is answered with 504 if it is not there, as between
+//!   Squid servers.
 //!
 //! `GET /umbel/status` is a report as JSON, `/umbel/filter` the filter that is published, and `/umbel/filter?NAME` the
 //! one kept of a peer.
@@ -102,7 +102,8 @@ pub struct Truth {
     pub pairs: u64,
     /// Those where the peer has the page.
     pub held: u64,
-    /// Of those where the peer has the page, how many its replica cannot know of, expected from when the page came alone.
+    /// Of those where the peer has the page, how many its replica cannot know of, expected from when the page came
+    /// alone.
     pub unseen: f64,
     /// Of those where it does not, how many its replica must name, expected from when the page left alone.
     pub gone: f64,
@@ -229,7 +230,7 @@ impl Proxy {
 
     /// Lets it look into all proxies of a trial, to count what summaries get wrong.
     pub fn look_into(&self, proxies: &[Arc<Self>]) {
-        let others = proxies.iter().filter(|proxy| !std::ptr::eq(&raw const ***proxy, self));
+        let others = proxies.iter().filter(|proxy| proxy.settings.me != self.settings.me);
         let _ = self.others.set(others.map(Arc::downgrade).collect());
     }
 
@@ -256,16 +257,6 @@ impl Proxy {
         let peers = self.peers();
         let status = peers.status(self.now());
         status.iter().map(|peer| peer.fpp).sum::<f64>() / status.len().max(1) as f64
-    }
-
-    /// Returns whether each peer's filter is the latest one heard of.
-    pub fn is_current(&self) -> bool {
-        self.peers().status(self.now()).iter().all(|peer| peer.is_current)
-    }
-
-    /// Returns the link, for trials that let it fail.
-    pub fn link(&self) -> &Link {
-        &self.link
     }
 
     fn is_summarized(&self) -> bool {

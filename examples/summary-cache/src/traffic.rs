@@ -1,5 +1,5 @@
-//! Requests with the locality of those to web proxies: popular pages by Zipf's law, some popular everywhere and some at one
-//! proxy alone, and pages that are requested again soon.
+//! Requests with the locality of those to web proxies: popular pages by Zipf's law, some popular everywhere and some
+//! at one proxy alone, and pages that are requested again soon.
 
 /// Pages that are popular at all proxies, and those popular at one.
 const SHARED: usize = 60_000;
@@ -9,8 +9,8 @@ const EXPONENT: f64 = 0.8;
 /// Of 100 requests, those for a page of the latest ones again, and of the others those for shared pages.
 const AGAIN: u64 = 30;
 const FOR_SHARED: u64 = 60;
-/// How many of the latest requests may be repeated; one at distance d is with a chance proportional to 1/d. Not the very
-/// last ones, which another client of the proxy may still be waiting for.
+/// How many of the latest requests may be repeated; one at distance d is with a chance proportional to 1/d. Not the
+/// very last ones, which another client of the proxy may still be waiting for.
 const LATEST: usize = 2_000;
 const EARLIEST: f64 = 10.0;
 

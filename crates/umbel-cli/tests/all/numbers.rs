@@ -1033,6 +1033,22 @@ fn the_tables_of_whole_files_are_those_of_their_records() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
+/// Rows and sentences with figures of the trial are copied.
+#[test]
+fn the_tables_of_summaries_are_those_of_their_record() {
+    let record = read("bench/record/2026-11-23-summary-cache.md");
+    let page = read("docs/summary-cache.md");
+    let measured = page.split("## ").find(|section| section.starts_with("Measured")).unwrap();
+    let copied: Vec<&str> = measured
+        .lines()
+        .filter(|line| line.starts_with('|') || line.starts_with("With "))
+        .collect();
+    assert!(copied.len() > 20, "{} lines", copied.len());
+    for line in copied {
+        assert!(record.lines().any(|recorded| recorded == line), "not in the record: {line}");
+    }
+}
+
 /// A median with the least and the most, where there are several.
 fn spread(numbers: Vec<f64>, decimals: usize) -> String {
     let middle = median(numbers.iter().copied());

@@ -1,12 +1,13 @@
-//! Summaries: caches that know from each other's filters which of them has a key (L. Fan, P. Cao, J. Almeida, A. Z. Broder
-//! 2000, "Summary Cache", <https://doi.org/10.1109/90.851975>).
+//! Summaries: caches that know from each other's filters which of them has a key (L. Fan, P. Cao, J. Almeida, A. Z.
+//! Broder 2000, "Summary Cache", <https://doi.org/10.1109/90.851975>).
 //!
-//! Each cache has a [`Summary`] of what it holds, and [`Peers`] with the summaries of others. Before it goes to the source for
-//! a key, it asks its own memory which peer may have it, and no peer needs to be asked in vain.
+//! Each cache has a [`Summary`] of what it holds, and [`Peers`] with the summaries of others. Before it goes to the
+//! source for a key, it asks its own memory which peer may have it, and no peer needs to be asked in vain.
 //!
 //! Messages are bytes, which the caller sends. They may be lost, repeated or reordered. Each one names the cache, the
-//! *epoch* (which start of the cache), the *sequence* number of the published filter, and its checksum; a delta also names the checksum
-//! of the filter that it changes. A replica is always a filter that the peer published, byte for byte.
+//! *epoch* (which start of the cache), the *sequence* number of the published filter, and its checksum; a delta also
+//! names the checksum of the filter that it changes. A replica is always a filter that the peer published, byte for
+//! byte.
 //!
 //! | message | when | bytes |
 //! |---|---|---|

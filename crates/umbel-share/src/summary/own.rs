@@ -44,8 +44,9 @@ pub struct Summary {
 impl Summary {
     /// Makes the summary of an empty cache, planned for `keys` keys: about as many as the cache will hold.
     ///
-    /// Peers know the cache by `name`. `epoch` must be greater at each start of the cache: nanoseconds of the clock, or
-    /// a number in a file. If it is not, peers notice and ask, and [`answer`](Self::answer) continues from a greater one.
+    /// Peers know the cache by `name`. `epoch` must be greater at each start of the cache: nanoseconds of the clock,
+    /// or a number in a file. If it is not, peers notice and ask, and [`answer`](Self::answer) continues from a
+    /// greater one.
     ///
     /// # Errors
     /// [`PlanError`] if no filter has `keys` keys and that many bits.
@@ -76,15 +77,16 @@ impl Summary {
         Ok(summary)
     }
 
-    /// Notes that a key came into the cache. Call it once per key that the cache holds, not for a new version of a value.
+    /// Notes that a key came into the cache. Call it once per key that the cache holds, not for a new version of a
+    /// value.
     pub fn insert(&mut self, key: impl Key) {
         self.held.insert(key);
         self.changes.keys += 1;
         self.changes.came += 1;
     }
 
-    /// Notes that a key left the cache. It must have been inserted: removing others may make present keys absent, as in any
-    /// [counting filter](Counting). A key that is certainly absent changes nothing, and gives `false`.
+    /// Notes that a key left the cache. It must have been inserted: removing others may make present keys absent, as
+    /// in any [counting filter](Counting). A key that is certainly absent changes nothing, and gives `false`.
     pub fn remove(&mut self, key: impl Key) -> bool {
         let removed = self.held.remove(key);
         if removed {
@@ -116,10 +118,10 @@ impl Summary {
 
     /// Returns the plan of the filter that is published.
     ///
-    /// Its kind is blocked: a counting filter drops its counts to a blocked one, bit for bit, and a peer asks it at the
-    /// price of one cache line. A classic one of 16 bits per key would have half of its false positive rate, 0.05 % instead
-    /// of 0.09 %, but 11 bits that change per key instead of 8, so that deltas would be a third larger; and keys that have left weigh more:
-    /// at a threshold of 1 % they are 0.5 % of the keys in the mean.
+    /// Its kind is blocked: a counting filter drops its counts to a blocked one, bit for bit, and a peer asks it at
+    /// the price of one cache line. A classic one of 16 bits per key would have half of its false positive rate, 0.05
+    /// % instead of 0.09 %, but 11 bits that change per key instead of 8, so that deltas would be a third larger; and
+    /// keys that have left weigh more: at a threshold of 1 % they are 0.5 % of the keys in the mean.
     pub fn plan(&self) -> Plan {
         let plan = self.held.plan();
         Plan::of(Kind::Blocked, plan.keys(), plan.fpp(), plan.bits() / COUNTER, plan.probes())
@@ -129,11 +131,12 @@ impl Summary {
     /// Publishes the filter if the [threshold](Settings::threshold) is reached: returns a message for every peer, or
     /// nothing. Call it after changes.
     ///
-    /// If the cache has outgrown the plan, the filter is planned for twice the keys it holds, `held` is called for them, and the message is
-    /// a full copy; otherwise it is a delta.
+    /// If the cache has outgrown the plan, the filter is planned for twice the keys it holds, `held` is called for
+    /// them, and the message is a full copy; otherwise it is a delta.
     ///
     /// # Errors
-    /// [`PlanError`] if the larger filter is impossible or has no room in memory; then the old one goes on, at a higher rate.
+    /// [`PlanError`] if the larger filter is impossible or has no room in memory; then the old one goes on, at a
+    /// higher rate.
     pub fn publish<K: Key, I: IntoIterator<Item = K>>(
         &mut self,
         held: impl FnOnce() -> I,
@@ -199,12 +202,13 @@ impl Summary {
     /// Answers a [request](super::Step::Missing) of a peer, with a message for that peer alone: a full copy, or a
     /// [beat](Self::beat) if the peer has the published filter.
     ///
-    /// A peer that has a later filter of this cache got it before a restart, and the epoch was not a greater one: then the
-    /// epoch becomes greater than the peer's, as in OSPF a router takes up its own number (RFC 2328, section 13.4).
+    /// A peer that has a later filter of this cache got it before a restart, and the epoch was not a greater one:
+    /// then the epoch becomes greater than the peer's, as in OSPF a router takes up its own number (RFC 2328, section
+    /// 13.4).
     ///
     /// # Errors
-    /// [`ShareError::UnknownCache`] if the request is for another cache; those of [`Peers::receive`](super::Peers::receive)
-    /// for bytes that are no message; [`ShareError::NotRequest`].
+    /// [`ShareError::UnknownCache`] if the request is for another cache; those of
+    /// [`Peers::receive`](super::Peers::receive) for bytes that are no message; [`ShareError::NotRequest`].
     pub fn answer(&mut self, request: &[u8]) -> Result<Vec<u8>, ShareError> {
         let request = Message::read(request)?;
         if request.form != Form::Request {

@@ -80,9 +80,9 @@ pub enum Step {
     Confirmed,
     /// The message was late, or repeated; nothing changed.
     Old,
-    /// The filter is not the published one: messages were lost, came in another order, or the cache has restarted. Send the
-    /// bytes to the peer, whose [`Summary::answer`](super::Summary::answer) is the full copy. There are none if that was requested less than
-    /// [`Limits::retry`] ago.
+    /// The filter is not the published one: messages were lost, came in another order, or the cache has restarted.
+    /// Send the bytes to the peer, whose [`Summary::answer`](super::Summary::answer) is the full copy. There are none
+    /// if that was requested less than [`Limits::retry`] ago.
     Missing(Option<Vec<u8>>),
 }
 
@@ -91,8 +91,8 @@ pub enum Step {
 pub struct Candidate<'a> {
     /// Its name.
     pub peer: &'a str,
-    /// The chance that it has the key, from the outcomes noted so far, and before there are any from what left the cache
-    /// since its filter was published.
+    /// The chance that it has the key, from the outcomes noted so far, and before there are any from what left the
+    /// cache since its filter was published.
     pub chance: f64,
     /// The time since its filter was known to be the published one.
     pub age: Duration,
@@ -115,11 +115,11 @@ pub struct Status<'a> {
     pub version: Option<(u64, u64)>,
     /// Keys that the peer held when last heard of.
     pub keys: u64,
-    /// Of the keys that its filter was made from, the share that has left since, when last heard of: the chance of a false
-    /// hit if such keys are requested like others.
+    /// Of the keys that its filter was made from, the share that has left since, when last heard of: the chance of a
+    /// false hit if such keys are requested like others.
     pub gone: f64,
-    /// Of the keys that the peer holds, the share that came since, when last heard of: the chance of a false miss if such
-    /// keys are requested like others.
+    /// Of the keys that the peer holds, the share that came since, when last heard of: the chance of a false miss if
+    /// such keys are requested like others.
     pub unseen: f64,
     /// The rate of false positives of its filter, from its own bits; 0 without one.
     pub fpp: f64,
@@ -140,8 +140,8 @@ impl Peers {
         Self { hasher, limits, peers: Vec::new() }
     }
 
-    /// Adds a peer by the name of its [`Summary`](super::Summary), without a filter yet; `false` if there is one of that
-    /// name. Messages of others are refused.
+    /// Adds a peer by the name of its [`Summary`](super::Summary), without a filter yet; `false` if there is one of
+    /// that name. Messages of others are refused.
     pub fn add(&mut self, name: &str) -> bool {
         let id = id_of(name);
         let is_new = self.peers.iter().all(|peer| peer.id != id);
@@ -193,8 +193,8 @@ impl Peers {
         Some(peer.request())
     }
 
-    /// Returns the peers that may have a key, best first: by the chance that they have it, then by how fresh their filters
-    /// are. Cost: one hash, and one cache line per peer.
+    /// Returns the peers that may have a key, best first: by the chance that they have it, then by how fresh their
+    /// filters are. Cost: one hash, and one cache line per peer.
     ///
     /// A peer without a filter, or silent for [`Limits::silence`], is not named. One whose filter is not the latest is:
     /// most of its keys are still there.

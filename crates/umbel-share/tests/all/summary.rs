@@ -1,5 +1,5 @@
-//! Summaries and their messages: no filter but one that the peer published, whatever happens to messages; damage; golden
-//! bytes; and what replicas get wrong, next to the formula.
+//! Summaries and their messages: no filter but one that the peer published, whatever happens to messages; damage;
+//! golden bytes; and what replicas get wrong, next to the formula.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs;

@@ -1,7 +1,8 @@
-//! Proxies in processes of their own, killed and restarted, and links that are cut or lose, repeat and reorder datagrams.
+//! Proxies in processes of their own, killed and restarted, and links that are cut or lose, repeat and reorder
+//! datagrams.
 //!
-//! After each failure the filter that each proxy keeps of each other one must become the published one, byte for byte, within
-//! [`HEALS_WITHIN`], and no client may notice anything.
+//! After each failure the filter that each proxy keeps of each other one must become the published one, byte for
+//! byte, within [`HEALS_WITHIN`], and no client may notice anything.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

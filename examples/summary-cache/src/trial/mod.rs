@@ -13,7 +13,8 @@ use umbel_share::summary::Settings as SummarySettings;
 use crate::proxy::Strategy;
 use compare::{Run, Size};
 
-/// Messages of asking everyone, in those of summaries with 16 bits per key and 1 %: at least. Fan et al. found 25 to 60.
+/// Messages of asking everyone, in those of summaries with 16 bits per key and 1 %: at least. Fan et al. found 25 to
+/// 60.
 const FEWER_MESSAGES: f64 = 25.0;
 /// How much the share of hits may be below that of asking everyone: 1 % of all requests.
 const FEWER_HITS: f64 = 0.01;
@@ -38,7 +39,8 @@ pub async fn run(program: &Path) -> Result<()> {
     failures::run(program, 3_000).await
 }
 
-/// Runs it in a quick form, with small caches, whose filters are published more often: bounds that depend on that are wider.
+/// Runs it in a quick form, with small caches, whose filters are published more often: bounds that depend on that are
+/// wider.
 ///
 /// # Errors
 /// As [`run`].

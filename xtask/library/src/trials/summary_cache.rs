@@ -1,5 +1,5 @@
-//! Proxies that find pages in each other's caches by asking everyone or by summaries, and what becomes of them while proxies
-//! and links fail. `examples/summary-cache` does it; docs/summary-cache.md has the result.
+//! Proxies that find pages in each other's caches by asking everyone or by summaries, and what becomes of them while
+//! proxies and links fail. `examples/summary-cache` does it; docs/summary-cache.md has the result.
 
 use std::ffi::OsString;
 
