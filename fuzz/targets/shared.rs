@@ -1,5 +1,6 @@
-//! Files that travel: any bytes are either refused, or are a packed file, a delta or a text of a group that makes what it
-//! declares, in pieces of any size, and that comes out the same when it is made again.
+//! What travels: any bytes are either refused, or are a packed file, a delta, a message or a text of a group. Files make what
+//! they declare, in pieces of any size, and it comes out the same when it is folded again; messages leave a peer with a filter
+//! that answers.
 //!
 //! Checksums would stop nearly every change of a fuzzer. So the bytes are tried unchanged, and then with all checksums
 //! corrected.
@@ -7,14 +8,16 @@
 #![no_main]
 
 use std::io::{Cursor, Read};
+use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use twox_hash::XxHash3_64;
 use umbel::format::{Reader, length_of};
-use umbel::{AnyFilter, Sealed};
+use umbel::{AnyFilter, KeyHasher, Sealed};
 use umbel_fuzz::{file, memory};
 use umbel_share::group::{Card, Member, Share};
 use umbel_share::sign::Signature;
+use umbel_share::summary::{Limits, Peers, Received, Settings, Step, Summary};
 use umbel_share::{ShareError, delta, pack};
 
 #[global_allocator]
@@ -27,6 +30,10 @@ const BASES: [&[u8]; 3] = [
     include_bytes!("../../testdata/golden/scalable-one.umbel"),
 ];
 
+/// The golden full copy, and the cache that it is from.
+const FULL: &[u8] = include_bytes!("../../testdata/shared/summary-full.message");
+const CACHE: &str = "cache-1.example:3128";
+
 /// Bytes of a payload in a frame: FORMAT.md, section 20.
 const FRAME: u64 = 1 << 20;
 /// Larger payloads are not read to their end; 14 bytes can stand for a whole frame.
@@ -36,6 +43,10 @@ const ROOM: usize = 4 << 20;
 
 fuzz_target!(|bytes: &[u8]| {
     texts(bytes);
+    message(bytes);
+    if let Some(repaired) = repaired_message(bytes) {
+        message(&repaired);
+    }
     for base in [None].into_iter().chain(BASES.map(Some)) {
         unfolded(bytes, base);
         if let Some(repaired) = repaired(bytes, base).filter(|repaired| repaired != bytes) {
@@ -43,6 +54,38 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
 });
+
+/// A message to a peer that has the filter of the golden full copy, and to the cache that it is from.
+fn message(bytes: &[u8]) {
+    let mut peers = Peers::new(KeyHasher::default(), Limits { bytes: MOST, ..Limits::default() });
+    peers.add(CACHE);
+    let now = Duration::from_secs(1);
+    peers.receive(FULL, now).expect("a golden message");
+    let received = memory::within(4 * ROOM, || peers.receive(bytes, now));
+    let current = peers.ask("0", now).len();
+    assert!(current <= 1);
+    for status in peers.status(now) {
+        let shares = [status.gone, status.unseen, status.fpp];
+        assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)), "{status:?}");
+    }
+    let mut summary =
+        Summary::new(CACHE, 1, 100, Settings::default(), KeyHasher::default()).unwrap();
+    if let Ok(Received { step: Step::Missing(Some(request)), .. }) = received {
+        // What is requested is answered with what is taken.
+        let answer = summary.answer(&request).unwrap();
+        peers.receive(&answer, now).unwrap();
+    }
+    let _ = summary.answer(bytes);
+}
+
+/// A message of the golden cache with a checksum that holds: FORMAT.md, section 23.
+fn repaired_message(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut message = bytes.to_vec();
+    let end = message.len().checked_sub(8)?;
+    message.get_mut(16..24)?.copy_from_slice(&FULL[16..24]);
+    put_sum(&mut message, 0, end, 0)?;
+    Some(message)
+}
 
 /// Files of a group are text; a signature is at the end of any file.
 fn texts(bytes: &[u8]) {

@@ -233,7 +233,7 @@ fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
         }
         Target::Shared => {
             let mut files = files(&root().join("testdata/shared"))?;
-            files.retain(|file| file.starts_with(b"\x89UMPAK") || file.starts_with(b"\x89UMDLT"));
+            files.retain(|file| !file.starts_with(b"\x89UMBEL") && file.starts_with(b"\x89UM"));
             files.extend(texts()?);
             files
         }
