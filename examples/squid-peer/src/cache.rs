@@ -1,0 +1,158 @@
+//! What is held: objects by URL, up to a number of bytes; the one not used for longest leaves first.
+
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use http_cache_semantics::{BeforeRequest, CachePolicy};
+use hyper::Response;
+use hyper::body::Bytes;
+use hyper::header::{DATE, HeaderValue};
+use hyper::http::request;
+use lru::LruCache;
+use serde::Serialize;
+
+/// An object with what decides how long it may be used, and for which requests.
+pub(crate) struct Object {
+    pub(crate) policy: CachePolicy,
+    pub(crate) date: HeaderValue,
+    pub(crate) body: Bytes,
+}
+
+/// The cache.
+pub(crate) struct Cache {
+    held: Mutex<Held>,
+    limit: u64,
+}
+
+struct Held {
+    objects: LruCache<String, Arc<Object>>,
+    bytes: u64,
+    evicted: u64,
+}
+
+/// The figures of the cache.
+#[derive(Serialize)]
+pub(crate) struct Figures {
+    objects: usize,
+    bytes: u64,
+    limit: u64,
+    evicted: u64,
+}
+
+/// What headers and bookkeeping of an object use, roughly.
+const OVERHEAD: u64 = 1024;
+
+impl Cache {
+    pub(crate) fn new(limit: u64) -> Self {
+        let held = Held { objects: LruCache::unbounded(), bytes: 0, evicted: 0 };
+        Self { held: Mutex::new(held), limit }
+    }
+
+    /// Returns the answer to a request, if it is held and fresh.
+    pub(crate) fn answer(&self, request: &request::Parts) -> Option<Response<Bytes>> {
+        let object = self.lock().objects.get(&request.uri.to_string()).cloned()?;
+        let BeforeRequest::Fresh(mut head) =
+            object.policy.before_request(request, SystemTime::now())
+        else {
+            return None;
+        };
+        // The policy writes the time of this answer, although `Age` counts from that of the origin.
+        head.headers.insert(DATE, object.date.clone());
+        Some(Response::from_parts(head, object.body.clone()))
+    }
+
+    /// Stores an object in the place of an older one, and evicts others.
+    pub(crate) fn store(&self, url: String, object: Object) {
+        let size = size(&url, &object);
+        let mut held = self.lock();
+        held.bytes += size;
+        if let Some((url, old)) = held.objects.push(url, Arc::new(object)) {
+            held.bytes -= self::size(&url, &old);
+        }
+        while held.bytes > self.limit {
+            let (url, old) = held.objects.pop_lru().expect("bytes are those of objects");
+            held.bytes -= self::size(&url, &old);
+            held.evicted += 1;
+        }
+    }
+
+    /// Returns the URLs of the objects that will still be fresh at that time.
+    pub(crate) fn fresh_at(&self, time: SystemTime) -> Vec<String> {
+        let held = self.lock();
+        let fresh = held.objects.iter().filter(|(_, object)| !object.policy.is_stale(time));
+        fresh.map(|(url, _)| url.clone()).collect()
+    }
+
+    pub(crate) fn figures(&self) -> Figures {
+        let held = self.lock();
+        Figures {
+            objects: held.objects.len(),
+            bytes: held.bytes,
+            limit: self.limit,
+            evicted: held.evicted,
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Held> {
+        self.held.lock().expect("no panic while it was held")
+    }
+}
+
+fn size(url: &str, object: &Object) -> u64 {
+    (url.len() + object.body.len()) as u64 + OVERHEAD
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use hyper::Request;
+
+    use super::*;
+
+    fn request(url: &str) -> request::Parts {
+        Request::get(url).body(()).unwrap().into_parts().0
+    }
+
+    fn object(url: &str, seconds: u32, bytes: usize) -> Object {
+        let fresh = format!("max-age={seconds}");
+        let response = Response::builder().header("cache-control", fresh).body(()).unwrap();
+        let policy = CachePolicy::new(&request(url), &response);
+        let date = HeaderValue::from_static("Mon, 23 Nov 2026 12:00:00 GMT");
+        Object { policy, date, body: vec![7; bytes].into() }
+    }
+
+    #[test]
+    fn the_least_recently_used_leave_first() {
+        let cache = Cache::new(3 * 2048);
+        let urls = ["http://a/1", "http://a/2", "http://a/3", "http://a/4"];
+        for url in &urls[..3] {
+            cache.store((*url).to_owned(), object(url, 60, 1000));
+        }
+        assert!(cache.answer(&request(urls[0])).is_some());
+        cache.store(urls[3].to_owned(), object(urls[3], 60, 1000));
+        let held = urls.map(|url| cache.answer(&request(url)).is_some());
+        assert_eq!(held, [true, false, true, true]);
+        for _ in 0..9 {
+            cache.store(urls[0].to_owned(), object(urls[0], 60, 500));
+        }
+        let figures = cache.figures();
+        assert_eq!((figures.objects, figures.evicted), (3, 1));
+        assert_eq!(figures.bytes, 2500 + 3 * (1024 + 10), "replaced, not added");
+    }
+
+    #[test]
+    fn only_fresh_objects_answer_and_are_announced() {
+        let cache = Cache::new(1 << 20);
+        let [soon, late] = ["http://a/soon", "http://a/late"];
+        cache.store(soon.to_owned(), object(soon, 30, 1));
+        cache.store(late.to_owned(), object(late, 90, 1));
+        let in_a_minute = SystemTime::now() + Duration::from_secs(60);
+        assert_eq!(cache.fresh_at(in_a_minute), [late]);
+        let answer = cache.answer(&request(soon)).unwrap();
+        assert_eq!(answer.headers()["date"], "Mon, 23 Nov 2026 12:00:00 GMT");
+        let stale = object(soon, 0, 1);
+        cache.store(soon.to_owned(), stale);
+        assert!(cache.answer(&request(soon)).is_none());
+    }
+}

@@ -1,0 +1,359 @@
+//! The way of a request: what is held, then the siblings whose digest has it, then the origin.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::Result;
+use futures_util::stream::{self, StreamExt};
+use http_body_util::{BodyExt, BodyStream, Full, StreamBody};
+use http_cache_semantics::CachePolicy;
+use hyper::body::{Body as _, Bytes, Frame, Incoming};
+use hyper::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, DATE, EXPIRES, HOST,
+    HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED, PRAGMA, TE, TRAILER, TRANSFER_ENCODING,
+    UPGRADE, VIA,
+};
+use hyper::http::request;
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::Settings;
+use crate::cache::{Cache, Object};
+use crate::own::OwnDigest;
+use crate::sibling::{DIGEST_PATH, DIGEST_TYPE, Sibling};
+use crate::upstream::{self, Body, Upstream};
+use crate::uri::canonical;
+
+/// How long an origin may take for the head of its answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The bytes of a digest before its bits.
+const DIGEST_HEADER: usize = 128;
+/// How long a sibling has to read the header of a digest.
+const MOMENT: Duration = Duration::from_millis(200);
+
+/// The proxy.
+pub(crate) struct Proxy {
+    address: SocketAddr,
+    via: HeaderValue,
+    largest: usize,
+    cache: Cache,
+    digest: OwnDigest,
+    siblings: Vec<Arc<Sibling>>,
+    origin: Upstream,
+    started: Instant,
+    counts: Counts,
+}
+
+#[derive(Default, serde::Serialize)]
+struct Counts {
+    requests: AtomicU64,
+    hits: AtomicU64,
+    sibling_hits: AtomicU64,
+    origin: AtomicU64,
+    /// Requests of siblings, for what is held only.
+    asked: AtomicU64,
+    /// What was not held: false hits of the siblings.
+    denied: AtomicU64,
+    digests_served: AtomicU64,
+}
+
+/// An answer, and where it is from, in the words of Squid's access log.
+struct Answer {
+    response: Response<Body>,
+    result: &'static str,
+    from: String,
+}
+
+impl Proxy {
+    pub(crate) fn new(settings: &Settings, address: SocketAddr) -> Result<Self> {
+        let siblings = settings.siblings.iter().map(|address| Sibling::new(address).map(Arc::new));
+        Ok(Self {
+            address,
+            via: HeaderValue::try_from(format!("1.1 {}", settings.name))?,
+            largest: usize::try_from(settings.largest)?,
+            cache: Cache::new(settings.memory),
+            digest: OwnDigest::new(settings.bits_per_entry, settings.digest_period),
+            siblings: siblings.collect::<Result<_>>()?,
+            origin: upstream::direct(),
+            started: Instant::now(),
+            counts: Counts::default(),
+        })
+    }
+
+    pub(crate) fn siblings(&self) -> &[Arc<Sibling>] {
+        &self.siblings
+    }
+
+    /// Answers a request, and writes a line of the access log.
+    pub(crate) async fn answer(
+        &self,
+        request: Request<Incoming>,
+        client: SocketAddr,
+    ) -> Response<Body> {
+        let started = Instant::now();
+        let (method, url) = (request.method().clone(), request.uri().clone());
+        let Answer { response, result, from } = match canonical(&url) {
+            _ if self.is_own(&url) => self.internal(url.path()),
+            Some(url) => self.fetch(request, url).await,
+            None => refuse(StatusCode::NOT_IMPLEMENTED, "only http:// URLs are proxied"),
+        };
+        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        println!(
+            "{}.{:03} {:6} {} {result}/{} {} {method} {url} - {from} {}",
+            time.as_secs(),
+            time.subsec_millis(),
+            started.elapsed().as_millis(),
+            client.ip(),
+            response.status().as_u16(),
+            size(&response).map_or("-".to_owned(), |bytes| bytes.to_string()),
+            response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or("-"),
+        );
+        response
+    }
+
+    /// Whether a URL is one of this proxy itself: a path alone, or with its address.
+    fn is_own(&self, url: &Uri) -> bool {
+        match url.authority() {
+            None => url.path().starts_with('/'),
+            Some(authority) => authority.as_str() == self.address.to_string(),
+        }
+    }
+
+    fn internal(&self, path: &str) -> Answer {
+        let response = match path {
+            DIGEST_PATH => self.serve_digest(),
+            "/status" => Ok(self.status().map(whole)),
+            _ => return refuse(StatusCode::NOT_FOUND, "see /status"),
+        };
+        match response {
+            Ok(response) => answer(response, "TCP_MEM_HIT", "HIER_NONE/-"),
+            Err(error) => refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+        }
+    }
+
+    /// The digest. It is never "not modified": Squid cannot use that answer for a digest that it has on disk only.
+    fn serve_digest(&self) -> Result<Response<Body>> {
+        let edition = self.digest.current(&self.cache)?;
+        self.counts.digests_served.fetch_add(1, Relaxed);
+        Ok(Response::builder()
+            .header(CONTENT_TYPE, DIGEST_TYPE)
+            .header(LAST_MODIFIED, httpdate::fmt_http_date(edition.made))
+            .header(EXPIRES, httpdate::fmt_http_date(edition.expires))
+            .header(CONTENT_LENGTH, edition.file.len())
+            .body(in_two_parts(edition.file))?)
+    }
+
+    fn status(&self) -> Response<Bytes> {
+        let digest = self.digest.last().map(|last| {
+            json!({
+                "age_seconds": last.made.elapsed().unwrap_or_default().as_secs(),
+                "bytes": last.file.len(),
+                "entries": last.entries,
+                "rate": last.rate,
+            })
+        });
+        let siblings: Vec<_> = self.siblings.iter().map(|sibling| sibling.figures()).collect();
+        let status = json!({
+            "uptime_seconds": self.started.elapsed().as_secs(),
+            "requests": self.counts,
+            "cache": self.cache.figures(),
+            "digest": digest,
+            "siblings": siblings,
+        });
+        let mut response = Response::new(format!("{status:#}\n").into());
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(CONTENT_TYPE, json);
+        response
+    }
+
+    /// Answers a request for a URL, which is spelled as Squid does.
+    async fn fetch(&self, request: Request<Incoming>, url: Uri) -> Answer {
+        self.counts.requests.fetch_add(1, Relaxed);
+        let (mut head, body) = request.into_parts();
+        let is_simple = body.is_end_stream();
+        let only_if_cached = asks(&head.headers, "only-if-cached");
+        remove_hop_by_hop(&mut head.headers);
+        let host = url.authority().and_then(|host| HeaderValue::try_from(host.as_str()).ok());
+        head.headers.insert(HOST, host.expect("a canonical URL has a host"));
+        head.headers.append(VIA, self.via.clone());
+        head.uri = url;
+
+        if only_if_cached {
+            self.counts.asked.fetch_add(1, Relaxed);
+        }
+        if matches!(head.method, Method::GET | Method::HEAD)
+            && let Some(response) = self.cache.answer(&head)
+        {
+            self.counts.hits.fetch_add(1, Relaxed);
+            return answer(response.map(whole), "TCP_MEM_HIT", "HIER_NONE/-");
+        }
+        if only_if_cached {
+            self.counts.denied.fetch_add(1, Relaxed);
+            return refuse(StatusCode::GATEWAY_TIMEOUT, "not held");
+        }
+        if is_simple
+            && may_come_from_sibling(&head)
+            && let Some(answer) = self.ask_siblings(&head).await
+        {
+            return answer;
+        }
+        self.ask_origin(head, body).await
+    }
+
+    /// Asks the siblings whose digest has the URL, those first that disappointed least.
+    async fn ask_siblings(&self, head: &request::Parts) -> Option<Answer> {
+        let url = head.uri.to_string();
+        let mut may: Vec<_> = self.siblings.iter().filter(|it| it.may_hold(&url)).collect();
+        may.sort_by(|a, b| a.disappointment().total_cmp(&b.disappointment()));
+        for sibling in may {
+            if let Some(response) = sibling.ask(head).await
+                && let Ok(response) = self.keep(head, response).await
+            {
+                self.counts.sibling_hits.fetch_add(1, Relaxed);
+                let from = format!("CD_SIBLING_HIT/{}", sibling.address());
+                return Some(answer(response, "TCP_MISS", &from));
+            }
+        }
+        None
+    }
+
+    async fn ask_origin(&self, head: request::Parts, body: Incoming) -> Answer {
+        self.counts.origin.fetch_add(1, Relaxed);
+        let mut request = Request::new(body.boxed_unsync());
+        *request.method_mut() = head.method.clone();
+        *request.uri_mut() = head.uri.clone();
+        *request.headers_mut() = head.headers.clone();
+        let response = match timeout(PATIENCE, self.origin.request(request)).await {
+            Ok(Ok(response)) => self.keep(&head, response).await,
+            Ok(Err(error)) => return refuse(StatusCode::BAD_GATEWAY, &error.to_string()),
+            Err(_) => return refuse(StatusCode::GATEWAY_TIMEOUT, "the origin does not answer"),
+        };
+        let from = format!("HIER_DIRECT/{}", head.uri.authority().map_or("-", |it| it.as_str()));
+        match response {
+            Ok(response) => answer(response, "TCP_MISS", &from),
+            Err(error) => refuse(StatusCode::BAD_GATEWAY, &error.to_string()),
+        }
+    }
+
+    /// Stores a response if it may be, and returns it for the client.
+    async fn keep(
+        &self,
+        request: &request::Parts,
+        response: Response<Incoming>,
+    ) -> hyper::Result<Response<Body>> {
+        let (mut head, body) = response.into_parts();
+        remove_hop_by_hop(&mut head.headers);
+        head.headers.append(VIA, self.via.clone());
+        let now = SystemTime::now();
+        let date = || HeaderValue::try_from(httpdate::fmt_http_date(now)).expect("a date is ASCII");
+        let date = head.headers.entry(DATE).or_insert_with(date).clone();
+        let policy = CachePolicy::new(request, &head);
+        let is_wanted = request.method == Method::GET
+            && head.status == StatusCode::OK
+            && policy.is_storable()
+            && !policy.is_stale(now);
+        if !is_wanted {
+            return Ok(Response::from_parts(head, body.boxed_unsync()));
+        }
+        let body = match read(body, self.largest).await? {
+            Extent::Whole(body) => {
+                let object = Object { policy, date, body: body.clone() };
+                self.cache.store(request.uri.to_string(), object);
+                whole(body)
+            }
+            Extent::Larger(body) => body,
+        };
+        Ok(Response::from_parts(head, body))
+    }
+}
+
+/// A body that was read up to a limit.
+enum Extent {
+    Whole(Bytes),
+    /// A larger one: what was read, and then the rest.
+    Larger(Body),
+}
+
+async fn read(mut body: Incoming, limit: usize) -> hyper::Result<Extent> {
+    let mut read = Vec::new();
+    while body.size_hint().lower() + read.len() as u64 <= limit as u64 {
+        let Some(frame) = body.frame().await else {
+            return Ok(Extent::Whole(read.into()));
+        };
+        if let Ok(data) = frame?.into_data() {
+            read.extend_from_slice(&data);
+        }
+    }
+    let read = stream::iter([Ok(Frame::data(Bytes::from(read)))]);
+    Ok(Extent::Larger(StreamBody::new(read.chain(BodyStream::new(body))).boxed_unsync()))
+}
+
+/// A digest: first its header, and a moment later the rest. A Squid with bug 5510 (5.7 has it, and all since 2002) that
+/// receives more than the header at first puts all but 128 bytes of it into the wrong place, and then misses most
+/// objects of a sibling with up to some thousands.
+fn in_two_parts(digest: Bytes) -> Body {
+    let (header, mask) = (digest.slice(..DIGEST_HEADER), digest.slice(DIGEST_HEADER..));
+    let later = async {
+        tokio::time::sleep(MOMENT).await;
+        Ok(Frame::data(mask))
+    };
+    StreamBody::new(stream::iter([Ok(Frame::data(header))]).chain(stream::once(later)))
+        .boxed_unsync()
+}
+
+fn whole(body: Bytes) -> Body {
+    Full::new(body).map_err(|never| match never {}).boxed_unsync()
+}
+
+fn answer(response: Response<Body>, result: &'static str, from: &str) -> Answer {
+    Answer { response, result, from: from.to_owned() }
+}
+
+fn refuse(status: StatusCode, why: &str) -> Answer {
+    let mut response = Response::new(whole(format!("squid-peer: {why}\n").into()));
+    *response.status_mut() = status;
+    answer(response, "TCP_MISS", "HIER_NONE/-")
+}
+
+/// The bytes of a body, if they are known before it ends.
+fn size(response: &Response<Body>) -> Option<u64> {
+    let declared = || response.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok();
+    response.body().size_hint().exact().or_else(declared)
+}
+
+/// Whether a request has a directive in `Cache-Control`.
+fn asks(headers: &HeaderMap, directive: &str) -> bool {
+    let values = headers.get_all(CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|it| it.trim().eq_ignore_ascii_case(directive))
+}
+
+/// Whether siblings may answer a request: digests have what `GET` returns to everybody.
+fn may_come_from_sibling(head: &request::Parts) -> bool {
+    let wants_new = ["no-cache", "no-store"].iter().any(|directive| asks(&head.headers, directive));
+    head.method == Method::GET
+        && !wants_new
+        && !head.headers.contains_key(PRAGMA)
+        && !head.headers.contains_key(AUTHORIZATION)
+}
+
+/// Removes what concerns one connection only (RFC 9110, section 7.6.1).
+fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    let named: Vec<_> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| HeaderName::try_from(name.trim()).ok())
+        .collect();
+    let others = ["keep-alive", "proxy-connection", "proxy-authorization", "proxy-authenticate"];
+    let others = others.map(HeaderName::from_static);
+    for name in
+        named.into_iter().chain(others).chain([CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE])
+    {
+        headers.remove(name);
+    }
+}

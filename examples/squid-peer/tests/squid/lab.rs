@@ -1,0 +1,344 @@
+//! Servers on loopback: an origin, Squid, and the program. All stop when they are dropped.
+
+use std::collections::HashMap;
+use std::fs::{self, File, Permissions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use umbel_foreign::squid::Squid;
+use umbel_foreign::{ForeignFilter, Format, Key, Parameters};
+
+/// A digest as it was served.
+pub(crate) type Digest = Squid<Vec<u8>>;
+
+/// Where Squid serves its digest.
+const DIGEST_PATH: &str = "/squid-internal-periodic/store_digest";
+
+/// Waits until something is there; the text says what.
+pub(crate) fn wait<T>(what: &str, seconds: u64, mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + Duration::from_secs(seconds);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < end, "not within {seconds} s: {what}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A port that nobody listens on, below those that the system gives to clients.
+pub(crate) fn free_port() -> u16 {
+    static NEXT: Mutex<u16> = Mutex::new(0);
+    let mut next = NEXT.lock().unwrap();
+    loop {
+        *next += 1;
+        let port =
+            16_384 + (std::process::id() as u16).wrapping_mul(31).wrapping_add(*next) % 16_384;
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+/// An answer of a server.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Sends a request, by HTTP/1.0, so that no answer is in chunks; nothing if no server answers.
+pub(crate) fn request(port: u16, method: &str, target: &str, header: &str) -> Option<Answer> {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
+    write!(stream, "{method} {target} HTTP/1.0\r\nHost: 127.0.0.1\r\n{header}\r\n").ok()?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).ok()?;
+    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
+    let head = String::from_utf8_lossy(&answer[..end]).into_owned();
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    Some(Answer { status, body: answer[end + 4..].to_vec() })
+}
+
+/// A folder that goes away if the test passes, and is named if it fails.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        let name = format!("umbel-squid-{}", std::process::id());
+        let folder = Self(std::env::temp_dir().join(name));
+        folder.make("");
+        folder
+    }
+
+    /// A folder in it that Squid can write to, also if it is started by root and becomes somebody else.
+    fn make(&self, name: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::create_dir_all(&path).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o777)).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("the logs are in {}", self.0.display());
+        } else {
+            fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+}
+
+/// A process that ends when it is dropped.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// A web server that counts requests. Everything in it stays fresh for an hour; paths with `big` have 200 KiB.
+pub(crate) struct Origin {
+    pub(crate) port: u16,
+    requests: Arc<Mutex<HashMap<String, u32>>>,
+}
+
+impl Origin {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let requests = Arc::new(Mutex::new(HashMap::new()));
+        let counts = Arc::clone(&requests);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let counts = Arc::clone(&counts);
+                thread::spawn(move || serve(stream.unwrap(), &counts));
+            }
+        });
+        Self { port, requests }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// How often a URL was requested here.
+    pub(crate) fn count(&self, url: &str) -> u32 {
+        let path = url.strip_prefix(&self.url("")).unwrap();
+        self.requests.lock().unwrap().get(path).copied().unwrap_or(0)
+    }
+}
+
+/// What the origin has under a path.
+fn content(url: &str) -> Vec<u8> {
+    let path = url.splitn(4, '/').nth(3).unwrap();
+    let copies = if path.contains("big") { 200 * 1024 / path.len() } else { 1 };
+    path.repeat(copies).into_bytes()
+}
+
+/// Answers one request. A client that goes away ends the thread.
+fn serve(mut stream: TcpStream, counts: &Mutex<HashMap<String, u32>>) {
+    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+    let path = first.split(' ').nth(1).unwrap();
+    *counts.lock().unwrap().entry(path.to_owned()).or_default() += 1;
+    let body = content(&format!("http://origin{path}"));
+    // Without a date, Squid takes an answer for stale.
+    let date = httpdate::fmt_http_date(SystemTime::now());
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nDate: {date}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\
+         Cache-Control: max-age=3600\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+}
+
+/// A proxy: Squid or the program.
+pub(crate) struct Proxy {
+    pub(crate) name: &'static str,
+    pub(crate) port: u16,
+    log: PathBuf,
+    _process: Process,
+}
+
+/// What a line of an access log says.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Line {
+    /// As `TCP_MISS/200`.
+    pub(crate) result: String,
+    /// Who was asked, as `CD_SIBLING_HIT`.
+    pub(crate) hierarchy: String,
+    /// The port of the server that was asked; 0 for none.
+    pub(crate) port: u16,
+}
+
+impl Line {
+    pub(crate) fn new(result: &str, hierarchy: &str, port: u16) -> Self {
+        Self { result: result.to_owned(), hierarchy: hierarchy.to_owned(), port }
+    }
+
+    /// Reads `time elapsed client result/status bytes method url user hierarchy/server type`, if it is about the URL.
+    fn read(line: &str, url: &str) -> Option<Self> {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let [_, _, _, result, _, _, found, _, from, _] = words[..] else { return None };
+        let (hierarchy, server) = from.split_once('/')?;
+        let port = server.rsplit(':').next()?.parse().unwrap_or(0);
+        (found == url).then(|| Self::new(result, hierarchy, port))
+    }
+}
+
+impl Proxy {
+    /// Requests an object, checks it, and returns what the access log says.
+    #[track_caller]
+    pub(crate) fn get(&self, url: &str) -> Line {
+        let before = self.lines(url).len();
+        self.fetch(url, "");
+        let what = format!("{} logs {url}", self.name);
+        wait(&what, 10, || self.lines(url).get(before).cloned())
+    }
+
+    /// Requests an object with another header, and checks it.
+    #[track_caller]
+    pub(crate) fn fetch(&self, url: &str, header: &str) {
+        let answer = request(self.port, "GET", url, header).expect("an answer");
+        assert_eq!(answer.status, 200, "{url} from {}", self.name);
+        assert_eq!(answer.body, content(url), "{url} from {}", self.name);
+    }
+
+    /// The lines of the access log about a URL.
+    pub(crate) fn lines(&self, url: &str) -> Vec<Line> {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        log.lines().filter_map(|line| Line::read(line, url)).collect()
+    }
+
+    /// The digest that it serves now.
+    pub(crate) fn digest(&self) -> Option<Digest> {
+        let answer = request(self.port, "GET", DIGEST_PATH, "").filter(|it| it.status == 200)?;
+        Some(Squid::decode(Format::Squid, answer.body, &Parameters::default()).unwrap())
+    }
+
+    /// The program's figures.
+    pub(crate) fn status(&self) -> serde_json::Value {
+        serde_json::from_str(&self.page("/status")).unwrap()
+    }
+
+    /// A page about it.
+    pub(crate) fn page(&self, path: &str) -> String {
+        let answer = request(self.port, "GET", path, "").expect("an answer");
+        assert_eq!(answer.status, 200, "{path} of {}", self.name);
+        String::from_utf8(answer.body).unwrap()
+    }
+}
+
+/// Whether a digest has a URL.
+pub(crate) fn has(digest: &Digest, url: &str) -> bool {
+    digest.contains(Key::from(url)).unwrap()
+}
+
+/// Starts the program.
+pub(crate) fn program(folder: &Folder, port: u16, options: &[String]) -> Proxy {
+    let log = folder.make("program").join("access.log");
+    let errors = File::create(log.with_file_name("errors")).unwrap();
+    let child = Command::new(env!("CARGO_BIN_EXE_squid-peer"))
+        .arg("--listen")
+        .arg(format!("127.0.0.1:{port}"))
+        .args(options)
+        .stdout(File::create(&log).unwrap())
+        .stderr(errors)
+        .spawn()
+        .unwrap();
+    let proxy = Proxy { name: "program", port, log, _process: Process(child) };
+    wait("the program listens", 20, || request(port, "GET", "/status", ""));
+    proxy
+}
+
+/// Starts a Squid with siblings at these ports. Requests with a header `X-Alone` go to the origin directly.
+pub(crate) fn squid(folder: &Folder, name: &'static str, port: u16, siblings: &[u16]) -> Proxy {
+    let own = folder.make(name);
+    let path = |file: &str| own.join(file).display().to_string();
+    let mut settings = include_str!("squid.conf").to_owned();
+    settings += &format!(
+        "http_port 127.0.0.1:{port}\n\
+         visible_hostname {name}\n\
+         cache_effective_user nobody\n\
+         pid_filename {}\n\
+         access_log stdio:{} with_ports\n\
+         cache_log {}\n\
+         coredump_dir {}\n\
+         mime_table {}\n\
+         icon_directory {}\n\
+         cache_dir aufs {} 16 2 2\n",
+        path("pid"),
+        path("access.log"),
+        path("cache.log"),
+        path(""),
+        path("mime"),
+        path(""),
+        path("cache"),
+    );
+    for (at, sibling) in siblings.iter().enumerate() {
+        settings +=
+            &format!("cache_peer 127.0.0.1 sibling {sibling} 0 no-query name=sibling-{at}\n");
+    }
+    if let Some(root) = unpacked() {
+        let (errors, unlinkd) = ("usr/share/squid-langpack/en", "usr/lib/squid/unlinkd");
+        settings += &format!("error_directory {}\n", root.join(errors).display());
+        settings += &format!("unlinkd_program {}\n", root.join(unlinkd).display());
+    }
+    fs::write(own.join("squid.conf"), settings).unwrap();
+    // The icons of FTP files, without which it does not start: none.
+    fs::write(own.join("mime"), "").unwrap();
+
+    let folders = command(&own, "folders").arg("-z").status().unwrap();
+    assert!(folders.success(), "{}", output(&own));
+    let child = command(&own, "output").spawn().unwrap();
+    let mut process = Process(child);
+    wait(&format!("{name} listens"), 20, || {
+        let ended = process.0.try_wait().unwrap();
+        assert_eq!(ended, None, "{name} ended: {}", output(&own));
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()
+    });
+    Proxy { name, port, log: own.join("access.log"), _process: process }
+}
+
+/// Squid in the foreground, with its output in a file.
+fn command(own: &Path, output: &str) -> Command {
+    let mut command = if let Some(root) = unpacked() {
+        let libraries = fs::read_dir(root.join("usr/lib")).unwrap().map(|it| it.unwrap().path());
+        let libraries: Vec<_> =
+            libraries.filter(|path| path.to_string_lossy().ends_with("-linux-gnu")).collect();
+        let mut command = Command::new(root.join("usr/sbin/squid"));
+        command.env("LD_LIBRARY_PATH", &libraries[0]);
+        command
+    } else {
+        let places = ["/usr/sbin/squid", "/usr/local/squid/sbin/squid", "/usr/bin/squid"];
+        let found = places.into_iter().find(|path| Path::new(path).exists());
+        Command::new(
+            found.expect("no squid here: `apt-get install squid`, or run `cargo x test squid`"),
+        )
+    };
+    let file = File::create(own.join(output)).unwrap();
+    command.arg("-N").arg("-f").arg(own.join("squid.conf"));
+    command.stdout(file.try_clone().unwrap()).stderr(file);
+    command
+}
+
+fn output(own: &Path) -> String {
+    ["folders", "output", "cache.log"]
+        .map(|file| fs::read_to_string(own.join(file)).unwrap_or_default())
+        .concat()
+}
+
+/// Where `cargo x test squid` has unpacked Debian's package, if none is installed.
+fn unpacked() -> Option<PathBuf> {
+    std::env::var_os("SQUID_ROOT").map(PathBuf::from)
+}
