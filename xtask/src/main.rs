@@ -12,6 +12,7 @@ mod portable;
 mod proxies;
 mod redis;
 mod spark;
+mod squid;
 mod test;
 mod wheel;
 

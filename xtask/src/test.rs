@@ -1,12 +1,13 @@
 //! `cargo x test`: the libraries, the engine, the command line, the Rust code in the pages, and the golden files read by a
 //! Python script. `cargo x test python`: the Python package. `cargo x test redis`: the module for Redis and Valkey, with the servers that it needs.
 //! `cargo x test spark`: the Python package on Spark. `cargo x test summary-cache`: proxies with summaries.
+//! `cargo x test squid`: `examples/squid-peer` between two Squid servers.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::{proxies, redis, spark, wheel};
+use crate::{proxies, redis, spark, squid, wheel};
 use xtask::python::READER;
 use xtask::run::{self, cargo, target};
 
@@ -39,6 +40,8 @@ enum Door {
     Spark,
     /// Caching proxies that know from summaries which peer has a page.
     SummaryCache,
+    /// A proxy that exchanges cache digests with Squid, between two servers of Squid.
+    Squid,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -47,6 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Some(Door::Redis) => redis::run(arguments.full),
         Some(Door::Spark) => spark::run(),
         Some(Door::SummaryCache) => proxies::summary_cache(),
+        Some(Door::Squid) => squid::squid(),
         None => libraries(arguments),
     }
 }

@@ -21,6 +21,7 @@ pub(crate) type Digest = Squid<Vec<u8>>;
 const DIGEST_PATH: &str = "/squid-internal-periodic/store_digest";
 
 /// Waits until something is there; the text says what.
+#[track_caller]
 pub(crate) fn wait<T>(what: &str, seconds: u64, mut look: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + Duration::from_secs(seconds);
     loop {
@@ -202,8 +203,14 @@ impl Proxy {
     pub(crate) fn get(&self, url: &str) -> Line {
         let before = self.lines(url).len();
         self.fetch(url, "");
-        let what = format!("{} logs {url}", self.name);
-        wait(&what, 10, || self.lines(url).get(before).cloned())
+        self.line(url, before)
+    }
+
+    /// Returns a line of the access log about a URL, counted from 0, which may be about to come.
+    #[track_caller]
+    pub(crate) fn line(&self, url: &str, number: usize) -> Line {
+        let what = format!("line {number} of {} about {url}", self.name);
+        wait(&what, 10, || self.lines(url).get(number).cloned())
     }
 
     /// Requests an object with another header, and checks it.
