@@ -235,7 +235,7 @@ impl Format {
             Self::Hadoop => "at most 2^31 - 1 bits",
             Self::Hive => "at most 2^31 - 1 words; its rate is always planned for 0.05",
             Self::Orc => "at most 2^31 - 1 bits",
-            Self::Squid => "the mask is counted in 32 bits; always 4 probes per key",
+            Self::Squid => "2^31 - 9 bits; always 4 probes per key",
             Self::RedisBloom => "a first link of at most 2^30 entries; growth of at most 32768",
             Self::RedisBloomCuckoo => {
                 "fingerprints of 8 bits: some 2 * bucket size / 255 of absent keys pass, in each sub-filter"

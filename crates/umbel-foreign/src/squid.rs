@@ -52,6 +52,10 @@ const GET: u8 = 1;
 const RESERVED: usize = 106;
 /// The range of the count.
 const COUNT: Range<usize> = 8..12;
+/// The most entries times bits per entry, 2^31 - 9: Squid 5.7 makes no larger digest, and aborts when a peer sends one.
+const MOST_BITS: u64 = i32::MAX as u64 - 8;
+/// Below this many bits per entry, a full digest has about 65 % of its bits set or more: 1 - e^(-4/4) is 63 %.
+const FEW_BITS_PER_ENTRY: f64 = 4.0;
 /// The default of `digest_bits_per_entry`.
 const USUAL_BITS_PER_ENTRY: f64 = 5.0;
 
@@ -80,16 +84,22 @@ impl Layout for Fields {
                 "a whole number from 1 to 255",
             ));
         }
+        if u64::from(capacity) * per_entry as u64 > MOST_BITS {
+            let expected = "2^31 - 9 at most, times the bits per key";
+            return Err(Parameters::refuse(format, "keys", keys, expected));
+        }
         let bytes = mask_bytes(capacity, per_entry as u8);
-        let Ok(mask) = u32::try_from(bytes) else {
-            return Err(Error::TooLarge { bits: bytes as f64 * 8.0 });
-        };
+        let mask = bytes as u32;
         let mut head = Vec::new();
         head.extend([VERSION, REQUIRED].map(u16::to_be_bytes).as_flattened());
         head.extend([capacity, 0, 0, mask].map(u32::to_be_bytes).as_flattened());
         head.extend([per_entry as u8, PROBES]);
         head.extend([0; RESERVED]);
-        Ok(Plan::new(format, (8 * bytes, PROBES.into()), head, bytes, Vec::new()))
+        let plan = Plan::new(format, (8 * bytes, PROBES.into()), head, bytes, Vec::new());
+        Ok(plan.warn(
+            per_entry < FEW_BITS_PER_ENTRY,
+            "Squid ignores a peer's digest if more than 65 % of its bits are set, as they will be before this one is full",
+        ))
     }
 
     fn parse(format: Format, content: &[u8], _: &Parameters) -> Result<Self, Error> {
@@ -105,11 +115,13 @@ impl Layout for Fields {
             "5 at most, and no later than the version",
         )?;
         let capacity = reader.u32_be()?;
-        check(format, "capacity", capacity, capacity > 0, "at least 1")?;
         let (count, deletions) = (reader.u32_be()?, reader.u32_be()?);
         let mask = u64::from(reader.u32_be()?);
         let bits_per_entry = reader.u8()?;
         check(format, "bits per entry", bits_per_entry, bits_per_entry > 0, "at least 1")?;
+        let bits = u64::from(capacity) * u64::from(bits_per_entry);
+        let possible = (1..=MOST_BITS).contains(&bits);
+        check(format, "capacity", capacity, possible, "at least 1, and 2^31 - 9 bits at most")?;
         let right = mask == mask_bytes(capacity, bits_per_entry);
         check(format, "mask size", mask, right, "capacity times bits per entry, in bytes")?;
         let probes = reader.u8()?;
@@ -218,5 +230,40 @@ mod tests {
         }
         let given = Parameters { keys: Some(10), bits_per_key: Some(4.5), ..Parameters::default() };
         assert!(Squid::new(Format::Squid, &given).is_err());
+    }
+
+    /// A Squid 5.7 aborts on a digest with this header, but takes one for an entry less.
+    #[test]
+    fn a_digest_that_aborts_squid_is_neither_made_nor_read() {
+        let plan = |keys, bits: f64| {
+            let given =
+                Parameters { bits_per_key: Some(bits), keys: Some(keys), ..Default::default() };
+            Squid::plan(Format::Squid, &given)
+        };
+        let most = plan(429_496_727, 5.0).unwrap();
+        assert_eq!((most.bytes, most.bits), (128 + 268_435_455, 8 * 268_435_455));
+        assert!(matches!(plan(429_496_728, 5.0), Err(Error::Parameter { parameter: "keys", .. })));
+        assert!(plan(MOST_BITS, 1.0).is_ok() && plan(MOST_BITS + 1, 1.0).is_err());
+
+        let decode = |head: &[u8]| Squid::decode(Format::Squid, head, &Parameters::default()).err();
+        let mut head = most.head;
+        assert!(matches!(decode(&head), Some(Error::Length { .. })), "without its mask");
+        head[7] += 1;
+        assert!(matches!(decode(&head), Some(Error::Field { field: "capacity", .. })));
+    }
+
+    #[test]
+    fn a_digest_too_full_for_squid_gets_a_warning() {
+        for (bits, warnings) in [(3.0, 1), (4.0, 0), (5.0, 0)] {
+            let given =
+                Parameters { bits_per_key: Some(bits), keys: Some(100_000), ..Default::default() };
+            let mut filter = Squid::new(Format::Squid, &given).unwrap();
+            for i in 0..100_000 {
+                filter.insert(Key::from(format!("http://a/{i}").as_str())).unwrap();
+            }
+            assert_eq!(filter.receipt().fill > 0.65, warnings == 1, "{bits} bits per entry");
+            let plan = Squid::plan(Format::Squid, &given).unwrap();
+            assert_eq!(plan.warnings.len(), warnings, "{bits} bits per entry");
+        }
     }
 }
