@@ -505,6 +505,11 @@ const SENTENCES: &[Sentence] = &[
         let of = |lines| growth("umbel common, --memory 64MiB", lines);
         vec![of(200_000_000) / of(20_000_000)]
     }),
+    (
+        "docs/formats.md",
+        "a full digest lets {} % of absent URLs pass; at 8, the program's default, {} %",
+        || [5.0, 8.0].map(|bits| 100.0 * classic::fpp_limit_of(bits, 4)).to_vec(),
+    ),
     ("docs/formats.md", "| umbel, batch | hashes | {} | | the same bits", || {
         foreign("| Parquet, mapped | umbel 0.1.0 | hashed | batch |")
     }),

@@ -251,16 +251,17 @@ pub(crate) fn has(digest: &Digest, url: &str) -> bool {
     digest.contains(Key::from(url)).unwrap()
 }
 
-/// Starts the program.
-pub(crate) fn program(folder: &Folder, port: u16, options: &[String]) -> Proxy {
+/// Starts the program with siblings at these ports.
+pub(crate) fn program(folder: &Folder, port: u16, siblings: &[u16], options: &[&str]) -> Proxy {
     let log = folder.make("program").join("access.log");
-    let errors = File::create(log.with_file_name("errors")).unwrap();
+    let shown = page_block("squid-peer ").split_once("--sibling").expect("a sibling").0;
+    let shown = shown.replace("3130", &port.to_string());
     let child = Command::new(env!("CARGO_BIN_EXE_squid-peer"))
-        .arg("--listen")
-        .arg(format!("127.0.0.1:{port}"))
+        .args(shown.split_whitespace().skip(1))
+        .args(siblings.iter().map(|port| format!("--sibling=127.0.0.1:{port}")))
         .args(options)
         .stdout(File::create(&log).unwrap())
-        .stderr(errors)
+        .stderr(File::create(log.with_file_name("errors")).unwrap())
         .spawn()
         .unwrap();
     let proxy = Proxy { name: "program", port, log, _process: Process(child) };
@@ -268,11 +269,24 @@ pub(crate) fn program(folder: &Folder, port: u16, options: &[String]) -> Proxy {
     proxy
 }
 
-/// Starts a Squid with siblings at these ports. Requests with a header `X-Alone` go to the origin directly.
+/// Starts a Squid as docs/formats.md shows it, with siblings at these ports. Requests with a header `X-Alone` go to the origin directly.
 pub(crate) fn squid(folder: &Folder, name: &'static str, port: u16, siblings: &[u16]) -> Proxy {
     let own = folder.make(name);
     let path = |file: &str| own.join(file).display().to_string();
-    let mut settings = include_str!("squid.conf").to_owned();
+    let mut settings = String::new();
+    for line in page_block("# squid.conf").lines() {
+        settings += &match line.strip_prefix("cache_peer 127.0.0.1 sibling 3130 ") {
+            Some(options) => siblings
+                .iter()
+                .map(|port| format!("cache_peer 127.0.0.1 sibling {port} {options} name={port}\n"))
+                .collect(),
+            // Squid looks through all its folders before it makes a digest: 10 s with these.
+            None => {
+                line.replace("/var/spool/squid", &path("cache")).replace("16 256", "2 2") + "\n"
+            }
+        };
+    }
+    settings += include_str!("squid.conf");
     settings += &format!(
         "http_port 127.0.0.1:{port}\n\
          visible_hostname {name}\n\
@@ -282,20 +296,14 @@ pub(crate) fn squid(folder: &Folder, name: &'static str, port: u16, siblings: &[
          cache_log {}\n\
          coredump_dir {}\n\
          mime_table {}\n\
-         icon_directory {}\n\
-         cache_dir aufs {} 16 2 2\n",
+         icon_directory {}\n",
         path("pid"),
         path("access.log"),
         path("cache.log"),
         path(""),
         path("mime"),
         path(""),
-        path("cache"),
     );
-    for (at, sibling) in siblings.iter().enumerate() {
-        settings +=
-            &format!("cache_peer 127.0.0.1 sibling {sibling} 0 no-query name=sibling-{at}\n");
-    }
     if let Some(root) = unpacked() {
         let (errors, unlinkd) = ("usr/share/squid-langpack/en", "usr/lib/squid/unlinkd");
         settings += &format!("error_directory {}\n", root.join(errors).display());
@@ -315,6 +323,13 @@ pub(crate) fn squid(folder: &Folder, name: &'static str, port: u16, siblings: &[
         TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()
     });
     Proxy { name, port, log: own.join("access.log"), _process: process }
+}
+
+/// The block of docs/formats.md that starts with a line or a word.
+fn page_block(start: &str) -> &'static str {
+    let page = include_str!("../../../../docs/formats.md");
+    let blocks = page.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.into_iter().find(|block| block.starts_with(start)).expect("the page shows it")
 }
 
 /// Squid in the foreground, with its output in a file.

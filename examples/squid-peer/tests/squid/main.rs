@@ -24,7 +24,7 @@ struct Caches {
 impl Caches {
     /// Starts them, and gives each objects of its own.
     fn start(folder: &Folder, origin: &Origin) -> Self {
-        let ports @ [a, b, c] = [(); 3].map(|()| free_port());
+        let [a, b, c] = [(); 3].map(|()| free_port());
         let squids = [squid(folder, "squid-a", a, &[c, b]), squid(folder, "squid-b", b, &[c, a])];
         let given = [A, B, PROGRAM].map(|cache| {
             let paths = (0..OBJECTS[cache]).map(|i| format!("/of/{cache}/{i}"));
@@ -38,10 +38,8 @@ impl Caches {
             });
         }
         // The program fetches digests when it starts, and then not again.
-        let siblings = [a, b].map(|port| format!("--sibling=127.0.0.1:{port}"));
         let options = ["--digest-gap=3600", "--memory=1500000"];
-        let options = siblings.into_iter().chain(options.map(str::to_owned));
-        let program = program(folder, ports[PROGRAM], &options.collect::<Vec<_>>());
+        let program = program(folder, c, &[a, b], &options);
         wait("the program has both digests", 20, || {
             let siblings = &program.status()["siblings"];
             [A, B].iter().all(|at| siblings[at]["digest"].is_object()).then_some(())
