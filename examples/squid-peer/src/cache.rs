@@ -76,6 +76,14 @@ impl Cache {
         }
     }
 
+    /// Drops an object that may no longer be what the origin has.
+    pub(crate) fn forget(&self, url: &str) {
+        let mut held = self.lock();
+        if let Some(old) = held.objects.pop(url) {
+            held.bytes -= size(url, &old);
+        }
+    }
+
     /// Returns the URLs of the objects that will still be fresh at that time.
     pub(crate) fn fresh_at(&self, time: SystemTime) -> Vec<String> {
         let held = self.lock();
@@ -139,6 +147,8 @@ mod tests {
         let figures = cache.figures();
         assert_eq!((figures.objects, figures.evicted), (3, 1));
         assert_eq!(figures.bytes, 2500 + 3 * (1024 + 10), "replaced, not added");
+        urls.iter().for_each(|url| cache.forget(url));
+        assert_eq!(cache.figures().bytes, 0);
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::sibling::{DIGEST_PATH, DIGEST_TYPE, Sibling};
 use crate::upstream::{self, Body, Upstream};
 use crate::uri::canonical;
 
-/// How long an origin may take for the head of its answer.
+/// How long an origin may take for the head of its answer, and a sibling for all that is stored.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The bytes of a digest before its bits.
@@ -50,7 +50,7 @@ pub(crate) struct Proxy {
 
 #[derive(Default, serde::Serialize)]
 struct Counts {
-    requests: AtomicU64,
+    all: AtomicU64,
     hits: AtomicU64,
     sibling_hits: AtomicU64,
     origin: AtomicU64,
@@ -172,7 +172,7 @@ impl Proxy {
 
     /// Answers a request for a URL, which is spelled as Squid does.
     async fn fetch(&self, request: Request<Incoming>, url: Uri) -> Answer {
-        self.counts.requests.fetch_add(1, Relaxed);
+        self.counts.all.fetch_add(1, Relaxed);
         let (mut head, body) = request.into_parts();
         let is_simple = body.is_end_stream();
         let only_if_cached = asks(&head.headers, "only-if-cached");
@@ -185,9 +185,7 @@ impl Proxy {
         if only_if_cached {
             self.counts.asked.fetch_add(1, Relaxed);
         }
-        if matches!(head.method, Method::GET | Method::HEAD)
-            && let Some(response) = self.cache.answer(&head)
-        {
+        if let Some(response) = self.held(&head) {
             self.counts.hits.fetch_add(1, Relaxed);
             return answer(response.map(whole), "TCP_MEM_HIT", "HIER_NONE/-");
         }
@@ -204,6 +202,19 @@ impl Proxy {
         self.ask_origin(head, body).await
     }
 
+    /// The answer to `GET` that is held; it also serves for `HEAD`, since the server sends only its head then.
+    fn held(&self, head: &request::Parts) -> Option<Response<Bytes>> {
+        match head.method {
+            Method::GET => self.cache.answer(head),
+            Method::HEAD => {
+                let mut get = head.clone();
+                get.method = Method::GET;
+                self.cache.answer(&get)
+            }
+            _ => None,
+        }
+    }
+
     /// Asks the siblings whose digest has the URL, those first that disappointed least.
     async fn ask_siblings(&self, head: &request::Parts) -> Option<Answer> {
         let url = head.uri.to_string();
@@ -211,7 +222,7 @@ impl Proxy {
         may.sort_by(|a, b| a.disappointment().total_cmp(&b.disappointment()));
         for sibling in may {
             if let Some(response) = sibling.ask(head).await
-                && let Ok(response) = self.keep(head, response).await
+                && let Ok(Ok(response)) = timeout(PATIENCE, self.keep(head, response)).await
             {
                 self.counts.sibling_hits.fetch_add(1, Relaxed);
                 let from = format!("CD_SIBLING_HIT/{}", sibling.address());
@@ -223,13 +234,19 @@ impl Proxy {
 
     async fn ask_origin(&self, head: request::Parts, body: Incoming) -> Answer {
         self.counts.origin.fetch_add(1, Relaxed);
+        if !head.method.is_safe() {
+            self.cache.forget(&head.uri.to_string());
+        }
         let mut request = Request::new(body.boxed_unsync());
         *request.method_mut() = head.method.clone();
         *request.uri_mut() = head.uri.clone();
         *request.headers_mut() = head.headers.clone();
         let response = match timeout(PATIENCE, self.origin.request(request)).await {
             Ok(Ok(response)) => self.keep(&head, response).await,
-            Ok(Err(error)) => return refuse(StatusCode::BAD_GATEWAY, &error.to_string()),
+            Ok(Err(error)) => {
+                let why = format!("{:#}", anyhow::Error::from(error));
+                return refuse(StatusCode::BAD_GATEWAY, &why);
+            }
             Err(_) => return refuse(StatusCode::GATEWAY_TIMEOUT, "the origin does not answer"),
         };
         let from = format!("HIER_DIRECT/{}", head.uri.authority().map_or("-", |it| it.as_str()));

@@ -70,8 +70,8 @@ pub(crate) fn request(port: u16, method: &str, target: &str, header: &str) -> Op
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    pub(crate) fn new() -> Self {
-        let name = format!("umbel-squid-{}", std::process::id());
+    pub(crate) fn new(test: &str) -> Self {
+        let name = format!("umbel-squid-peer-{test}-{}", std::process::id());
         let folder = Self(std::env::temp_dir().join(name));
         folder.make("");
         folder
@@ -106,7 +106,8 @@ impl Drop for Process {
     }
 }
 
-/// A web server that counts requests. Everything in it stays fresh for an hour; paths with `big` have 200 KiB.
+/// A web server that counts requests. Everything in it stays fresh for an hour, except under paths
+/// with `unstored`; under those with `big` are 200 KiB.
 pub(crate) struct Origin {
     pub(crate) port: u16,
     requests: Arc<Mutex<HashMap<String, u32>>>,
@@ -139,7 +140,7 @@ impl Origin {
 }
 
 /// What the origin has under a path.
-fn content(url: &str) -> Vec<u8> {
+pub(crate) fn content(url: &str) -> Vec<u8> {
     let path = url.splitn(4, '/').nth(3).unwrap();
     let copies = if path.contains("big") { 200 * 1024 / path.len() } else { 1 };
     path.repeat(copies).into_bytes()
@@ -153,11 +154,12 @@ fn serve(mut stream: TcpStream, counts: &Mutex<HashMap<String, u32>>) {
     let path = first.split(' ').nth(1).unwrap();
     *counts.lock().unwrap().entry(path.to_owned()).or_default() += 1;
     let body = content(&format!("http://origin{path}"));
+    let control = if path.contains("unstored") { "no-store" } else { "max-age=3600" };
     // Without a date, Squid takes an answer for stale.
     let date = httpdate::fmt_http_date(SystemTime::now());
     let head = format!(
         "HTTP/1.1 200 OK\r\nDate: {date}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\
-         Cache-Control: max-age=3600\r\nConnection: close\r\n\r\n",
+         Cache-Control: {control}\r\nConnection: close\r\n\r\n",
         body.len()
     );
     stream.write_all(&[head.as_bytes(), &body].concat()).unwrap();
@@ -252,8 +254,14 @@ pub(crate) fn has(digest: &Digest, url: &str) -> bool {
 }
 
 /// Starts the program with siblings at these ports.
-pub(crate) fn program(folder: &Folder, port: u16, siblings: &[u16], options: &[&str]) -> Proxy {
-    let log = folder.make("program").join("access.log");
+pub(crate) fn program(
+    folder: &Folder,
+    name: &'static str,
+    port: u16,
+    siblings: &[u16],
+    options: &[&str],
+) -> Proxy {
+    let log = folder.make(name).join("access.log");
     let shown = page_block("squid-peer ").split_once("--sibling").expect("a sibling").0;
     let shown = shown.replace("3130", &port.to_string());
     let child = Command::new(env!("CARGO_BIN_EXE_squid-peer"))
@@ -264,8 +272,8 @@ pub(crate) fn program(folder: &Folder, port: u16, siblings: &[u16], options: &[&
         .stderr(File::create(log.with_file_name("errors")).unwrap())
         .spawn()
         .unwrap();
-    let proxy = Proxy { name: "program", port, log, _process: Process(child) };
-    wait("the program listens", 20, || request(port, "GET", "/status", ""));
+    let proxy = Proxy { name, port, log, _process: Process(child) };
+    wait(&format!("{name} listens"), 20, || request(port, "GET", "/status", ""));
     proxy
 }
 

@@ -3,9 +3,9 @@
 //! A Squid fetches one digest per minute, and each again after five minutes. So the test takes a little over a minute,
 //! and siblings still believe the digests of then when objects leave the caches.
 
-mod lab;
-
-use lab::{Digest, Folder, Line, Origin, Proxy, free_port, has, program, request, squid, wait};
+use crate::lab::{
+    Digest, Folder, Line, Origin, Proxy, free_port, has, program, request, squid, wait,
+};
 
 /// Objects that each cache gets at first. The digests of the Squids are of 126 bytes: larger ones, another Squid may read
 /// wrongly (bug 5510), unless they are sent as the program does it.
@@ -39,7 +39,7 @@ impl Caches {
         }
         // The program fetches digests when it starts, and then not again.
         let options = ["--digest-gap=3600", "--memory=1500000"];
-        let program = program(folder, c, &[a, b], &options);
+        let program = program(folder, "program", c, &[a, b], &options);
         wait("the program has both digests", 20, || {
             let siblings = &program.status()["siblings"];
             [A, B].iter().all(|at| siblings[at]["digest"].is_object()).then_some(())
@@ -98,7 +98,7 @@ impl Caches {
 
 #[test]
 fn each_cache_finds_objects_of_the_others_by_their_digests() {
-    let folder = Folder::new();
+    let folder = Folder::new("squid");
     let origin = Origin::start();
     let mut caches = Caches::start(&folder, &origin);
     let ports = caches.proxies.each_ref().map(|proxy| proxy.port);

@@ -1,0 +1,98 @@
+//! The program without Squid.
+
+use crate::lab::{Folder, Line, Origin, Proxy, content, free_port, has, program, request, wait};
+
+fn hit() -> Line {
+    Line::new("TCP_MEM_HIT/200", "HIER_NONE", 0)
+}
+
+fn from_origin(origin: &Origin) -> Line {
+    Line::new("TCP_MISS/200", "HIER_DIRECT", origin.port)
+}
+
+/// The figure of a sibling.
+fn figure(proxy: &Proxy, name: &str) -> u64 {
+    proxy.status()["siblings"][0][name].as_u64().unwrap()
+}
+
+#[test]
+fn it_stores_what_may_be_stored() {
+    let (folder, origin) = (Folder::new("stores"), Origin::start());
+    let proxy = program(&folder, "alone", free_port(), &[], &["--largest=100000"]);
+    let status = |method: &str, target: &str, header: &str| {
+        request(proxy.port, method, target, header).unwrap().status
+    };
+
+    let url = origin.url("/page");
+    assert_eq!(status("GET", &url, "Cache-Control: only-if-cached\r\n"), 504);
+    assert_eq!((proxy.get(&url), origin.count(&url)), (from_origin(&origin), 1));
+    assert_eq!((proxy.get(&url), origin.count(&url)), (hit(), 1));
+    assert_eq!(status("GET", &url, "Cache-Control: max-age=9, only-if-cached\r\n"), 200);
+    assert!(request(proxy.port, "HEAD", &url, "").unwrap().body.is_empty());
+    assert_eq!(origin.count(&url), 1);
+    proxy.fetch(&url, "Cache-Control: no-cache\r\n");
+    assert_eq!(origin.count(&url), 2);
+    assert_eq!(status("POST", &url, "Content-Length: 0\r\n"), 200);
+    assert_eq!((proxy.get(&url), origin.count(&url)), (from_origin(&origin), 4), "may be outdated");
+
+    for path in ["/unstored", "/big"] {
+        let url = origin.url(path);
+        assert_eq!([(); 2].map(|()| proxy.get(&url)), [(); 2].map(|()| from_origin(&origin)));
+    }
+
+    let url = |host: &str| origin.url("/Spelled").replace("127.0.0.1", host);
+    proxy.fetch(&url("LocalHost"), "");
+    assert_eq!(proxy.get(&url("localhost.")), hit());
+    let digest = proxy.digest().unwrap();
+    assert!(has(&digest, &url("localhost")) && !has(&digest, &url("LocalHost")));
+}
+
+#[test]
+fn it_refuses_what_it_cannot_do() {
+    let (folder, origin) = (Folder::new("refuses"), Origin::start());
+    let proxy = program(&folder, "alone", free_port(), &[], &[]);
+    let status =
+        |method: &str, target: &str| request(proxy.port, method, target, "").unwrap().status;
+    assert_eq!(status("CONNECT", "a.example:443"), 501);
+    assert_eq!(status("GET", "https://a.example/"), 501);
+    assert_eq!(status("GET", "/other"), 404);
+    assert_eq!(status("GET", &format!("http://127.0.0.1:{}/", free_port())), 502);
+    // It serves its own digest only.
+    let digest = "/squid-internal-periodic/store_digest";
+    assert_eq!(status("GET", &format!("http://127.0.0.1:{}{digest}", proxy.port)), 200);
+    assert_eq!(proxy.get(&origin.url(digest)), from_origin(&origin));
+}
+
+#[test]
+fn it_does_without_siblings_that_fail() {
+    let (folder, origin) = (Folder::new("fails"), Origin::start());
+    let ports = [free_port(), free_port()];
+    let other = program(&folder, "other", ports[1], &[], &["--digest-period=0.1"]);
+    let proxy = program(&folder, "proxy", ports[0], &[ports[1]], &["--digest-gap=0.1"]);
+
+    let urls = ["/1", "/2"].map(|path| origin.url(path));
+    urls.iter().for_each(|url| other.fetch(url, ""));
+    wait("the digest has both", 20, || {
+        let keys = proxy.status()["siblings"][0]["digest"]["keys"].as_f64();
+        (keys > Some(1.5)).then_some(())
+    });
+    assert_eq!(proxy.get(&urls[0]), Line::new("TCP_MISS/200", "CD_SIBLING_HIT", ports[1]));
+    drop(other);
+    wait("the digest cannot be fetched", 20, || {
+        (figure(&proxy, "failed_digests") > 0).then_some(())
+    });
+    assert_eq!(proxy.get(&urls[1]), from_origin(&origin), "asked in vain");
+    assert_eq!(["asked", "hits", "failures"].map(|name| figure(&proxy, name)), [2, 1, 1]);
+    assert_eq!(["hits", "false_hits"].map(|name| figure(&proxy, name)), [1, 0]);
+}
+
+/// The origin serves a text under every path, also under that of a digest.
+#[test]
+fn it_does_without_a_digest_that_is_none() {
+    let (folder, origin) = (Folder::new("none"), Origin::start());
+    let proxy = program(&folder, "proxy", free_port(), &[origin.port], &[]);
+    wait("the digest is refused", 20, || (figure(&proxy, "failed_digests") == 1).then_some(()));
+    let url = origin.url("/page");
+    assert_eq!(proxy.get(&url), from_origin(&origin));
+    assert_eq!(content(&url), b"page");
+}
