@@ -4,6 +4,8 @@ use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 
+use crate::hash::{GOLDEN, KeyHash, mix};
+
 /// An address that has prefixes: IPv4 or IPv6.
 pub trait Address: Copy + Ord + fmt::Debug + fmt::Display + FromStr + sealed::Sealed {
     /// Bits of an address.
@@ -14,24 +16,33 @@ pub trait Address: Copy + Ord + fmt::Debug + fmt::Display + FromStr + sealed::Se
 }
 
 pub(super) mod sealed {
+    use crate::hash::KeyHash;
+
     /// What the structures need to know of an address.
     pub trait Sealed: Copy {
+        /// Lengths at which a list notes whether longer prefixes are below; ascending.
+        const GUARDS: &'static [u8];
+
         /// The bytes of a key: those of the address, and the length.
         type Key: AsRef<[u8]>;
         /// Lengths from 1 on, length n as bit n − 1.
         type Mask: Copy + Default + Eq + Ord;
 
         fn key(self, length: u8) -> Self::Key;
+        /// A hash for lists in memory: half the time of that of a key's bytes, and other hashes for other tags.
+        fn tagged_hash(self, tag: u8, seed: u64) -> KeyHash;
         /// The first `bits` bits, at most 24.
         fn top(self, bits: u8) -> usize;
         fn with(mask: Self::Mask, length: u8) -> Self::Mask;
+        /// The lengths above this one, and whether they are several; then the others.
+        fn split(mask: Self::Mask, length: u8) -> (bool, Self::Mask);
         /// Takes the greatest length out.
         fn take_longest(mask: &mut Self::Mask) -> Option<u8>;
     }
 }
 
 macro_rules! address {
-    ($address:ty, $bits:ty, $key:literal) => {
+    ($address:ty, $bits:ty, $key:literal, $guards:expr) => {
         impl Address for $address {
             const BITS: u8 = <$bits>::BITS as u8;
 
@@ -46,6 +57,17 @@ macro_rules! address {
         impl sealed::Sealed for $address {
             type Key = [u8; $key];
             type Mask = $bits;
+            const GUARDS: &'static [u8] = &$guards;
+
+            #[inline]
+            fn tagged_hash(self, tag: u8, seed: u64) -> KeyHash {
+                let bits = self.to_bits() as u128;
+                let word = match <$bits>::BITS {
+                    128 => mix(seed ^ (bits >> 64) as u64) ^ bits as u64,
+                    _ => seed ^ bits as u64,
+                };
+                KeyHash::from_u64(mix(word ^ u64::from(tag).wrapping_mul(GOLDEN)))
+            }
 
             #[inline]
             fn key(self, length: u8) -> Self::Key {
@@ -66,6 +88,12 @@ macro_rules! address {
             }
 
             #[inline]
+            fn split(mask: $bits, length: u8) -> (bool, $bits) {
+                let longer = mask >> length;
+                (longer & longer.wrapping_sub(1) != 0, mask ^ longer << length)
+            }
+
+            #[inline]
             fn take_longest(mask: &mut $bits) -> Option<u8> {
                 let length = <$bits>::BITS - mask.leading_zeros();
                 let bit = (1 as $bits).checked_shl(length.checked_sub(1)?)?;
@@ -76,8 +104,8 @@ macro_rules! address {
     };
 }
 
-address!(Ipv4Addr, u32, 5);
-address!(Ipv6Addr, u128, 17);
+address!(Ipv4Addr, u32, 5, [24]);
+address!(Ipv6Addr, u128, 17, [24, 32, 40]);
 
 /// A prefix: the first bits of addresses, a network in CIDR notation.
 ///

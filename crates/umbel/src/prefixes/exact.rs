@@ -32,6 +32,7 @@ pub struct Prefixes<A: Address, V = ()> {
     /// The sets of lengths that roots have below them, each once.
     masks: Vec<A::Mask>,
     filter: Blocked,
+    seed: u64,
     table: Table<Entry<A, V>>,
     lengths: Lengths,
     len: usize,
@@ -109,9 +110,17 @@ impl<A: Address, V> Prefixes<A, V> {
         if len >= NONE as usize / 2 {
             return Err(PlanError::TooLarge { bits: len as f64 * 8.0 });
         }
-        let longer = prefixes.iter().filter(|(prefix, _)| prefix.length() > root_bits).count();
-        let plan = Plan::for_keys(Kind::Blocked, longer.max(1) as u64, TABLE_FPP)?;
+        let seed = hasher.hash("seed of a list").low;
+        let longer = || {
+            prefixes.iter().map(|(prefix, _)| *prefix).filter(|prefix| prefix.length() > root_bits)
+        };
+        let guards = guards(longer(), root_bits);
+        let keys = longer().count() + guards.len();
+        let plan = Plan::for_keys(Kind::Blocked, keys.max(1) as u64, TABLE_FPP)?;
         let mut filter = Blocked::with_plan(&plan, hasher)?;
+        for guard in guards {
+            filter.insert(guard.address().tagged_hash(!guard.length(), seed));
+        }
         let mut table = Table::for_entries(len);
         let mut lengths = Lengths::default();
         let mut best = vec![NONE; 1 << root_bits];
@@ -119,7 +128,7 @@ impl<A: Address, V> Prefixes<A, V> {
         for (prefix, value) in prefixes {
             let length = prefix.length();
             lengths.insert(length);
-            let hash = hasher.hash(prefix.key().as_ref());
+            let hash = prefix.address().tagged_hash(length, seed);
             let slot = table.insert(hash, Entry::new(prefix, value));
             let root = prefix.address().top(root_bits);
             if length > root_bits {
@@ -137,17 +146,17 @@ impl<A: Address, V> Prefixes<A, V> {
             Root { best, below }
         };
         let roots = best.into_iter().zip(below).map(root).collect();
-        Ok(Self { roots, root_bits, masks, filter, table, lengths, len })
+        Ok(Self { roots, root_bits, masks, filter, seed, table, lengths, len })
     }
 
     /// Returns the longest prefix of an address in the list, and its value.
     #[inline]
     pub fn longest(&self, address: A) -> Option<(Prefix<A>, &V)> {
         let root = self.roots[address.top(self.root_bits)];
-        let mut below = self.masks[root.below as usize];
+        let mut below = self.unguarded(address, self.masks[root.below as usize]);
         while let Some(length) = A::take_longest(&mut below) {
             let masked = address.masked(length);
-            let hash = self.filter.hasher().hash(masked.key(length).as_ref());
+            let hash = masked.tagged_hash(length, self.seed);
             if self.filter.contains(hash)
                 && let Some(entry) = self
                     .table
@@ -157,6 +166,22 @@ impl<A: Address, V> Prefixes<A, V> {
             }
         }
         self.table.get(root.best as usize).map(|entry| (entry.prefix(), &entry.value))
+    }
+
+    /// The lengths that may be below an address: guards leave the long ones out where there are none.
+    #[inline]
+    fn unguarded(&self, address: A, below: A::Mask) -> A::Mask {
+        for &guard in A::GUARDS.iter().filter(|&&guard| guard > self.root_bits) {
+            let (several, shorter) = A::split(below, guard);
+            if !several {
+                break;
+            }
+            let hash = address.masked(guard).tagged_hash(!guard, self.seed);
+            if !self.filter.contains(hash) {
+                return shorter;
+            }
+        }
+        below
     }
 
     /// Returns the longest prefix in the list that all addresses of another prefix have, and its value. Asks the table for each
@@ -169,7 +194,7 @@ impl<A: Address, V> Prefixes<A, V> {
 
     /// Returns the value of a prefix that is in the list itself.
     pub fn get(&self, prefix: Prefix<A>) -> Option<&V> {
-        let hash = self.filter.hasher().hash(prefix.key().as_ref());
+        let hash = prefix.address().tagged_hash(prefix.length(), self.seed);
         let entry = self.table.find(hash, |entry| {
             entry.address == prefix.address() && entry.length() == prefix.length()
         })?;
@@ -203,7 +228,8 @@ impl<A: Address, V> Prefixes<A, V> {
     /// prefix. Cost: as [`longest`](Self::longest), and a pass over the filter's bits.
     pub fn false_probes(&self, address: A) -> f64 {
         let found = self.longest(address).map_or(0, |(prefix, _)| prefix.length());
-        let mut below = self.masks[self.roots[address.top(self.root_bits)].below as usize];
+        let below = self.masks[self.roots[address.top(self.root_bits)].below as usize];
+        let mut below = self.unguarded(address, below);
         let asked = core::iter::from_fn(|| A::take_longest(&mut below));
         asked.filter(|&length| length > found).count() as f64 * self.filter.receipt().fpp
     }
@@ -220,6 +246,19 @@ impl<A: Address, V> fmt::Debug for Prefixes<A, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Prefixes").field("len", &self.len).field("lengths", &self.lengths).finish()
     }
+}
+
+/// What the guards note: the first bits of each prefix that is longer than a guard, each once.
+fn guards<A: Address>(prefixes: impl Iterator<Item = Prefix<A>>, root_bits: u8) -> Vec<Prefix<A>> {
+    let of_one = |prefix: Prefix<A>| {
+        let guards =
+            A::GUARDS.iter().filter(move |&&guard| (root_bits..prefix.length()).contains(&guard));
+        guards.filter_map(move |&guard| Prefix::new(prefix.address(), guard))
+    };
+    let mut guards: Vec<_> = prefixes.flat_map(of_one).collect();
+    guards.sort_unstable();
+    guards.dedup();
+    guards
 }
 
 /// The first bits of an address that select a root: 8 bytes for every 2 to 4 prefixes, and at most 2¹⁸ roots, 2 MiB.
