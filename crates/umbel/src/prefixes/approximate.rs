@@ -1,5 +1,7 @@
 //! Prefixes in a filter alone: smaller, and a file like any other, with the error of all its questions together.
 
+use core::fmt;
+
 use super::lengths::Lengths;
 use super::network::Network;
 use super::suffixes::{labels, suffixes};
@@ -209,7 +211,6 @@ impl PrefixKeys {
 /// assert!(read.fpp() <= 0.01 && read.longest_network("192.0.2.77".parse()?).is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct PrefixFilter<S: AsRef<[Block]> = Blocks, H: Hashing = KeyHasher> {
     filter: AnyFilter<S, H>,
     keys: PrefixKeys,
@@ -301,6 +302,15 @@ impl<S: AsRef<[Block]>, H: Hashing> TryFrom<AnyFilter<S, H>> for PrefixFilter<S,
                 unreachable!("the check fails")
             }
         }
+    }
+}
+
+impl<S: AsRef<[Block]>, H: Hashing> fmt::Debug for PrefixFilter<S, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PrefixFilter")
+            .field("filter", &self.filter)
+            .field("keys", &self.keys)
+            .finish()
     }
 }
 
