@@ -110,6 +110,8 @@ const ENDINGS: &[Ending] = &[
         examples: &[
             ("umbel query seen.umbel today.txt", "lines that may be in the filter"),
             ("umbel query -v seen.umbel today.txt", "lines that are certainly not in it"),
+            ("umbel query --prefixes ip nets.txt ips.txt", "addresses in listed networks"),
+            ("umbel query --prefixes domain ads.txt hosts.txt", "hosts under listed domains"),
         ],
         zero: "lines were found",
         one: Some("no line was found"),

@@ -65,7 +65,8 @@ fn one(path: &Path, args: &InfoArgs) -> Result<String> {
         object["file"] = json!(path.display().to_string());
         if let Filter::Own(filter) = &filter {
             add_keys(&mut object, filter.description());
-            if let (Some(keys), Receipt::Own(receipt)) = (prefixes(filter.description()), &receipt) {
+            if let (Some(keys), Receipt::Own(receipt)) = (prefixes(filter.description()), &receipt)
+            {
                 object["prefix_questions"] = json!(keys.questions());
                 object["prefix_fpp"] = json!(keys.joint_fpp(receipt.fpp));
             }
@@ -171,7 +172,9 @@ fn prefix_row(keys: &KeyDescription, receipt: &Receipt) -> Option<Row> {
     };
     let questions = counted(keys.questions().into(), "question");
     let rate = Rate(keys.joint_fpp(receipt.fpp));
-    let words = format!("for umbel query --prefixes {of}: up to {questions} per line, rate of a line now {rate}");
+    let words = format!(
+        "for umbel query --prefixes {of}: up to {questions} per line, rate of a line now {rate}"
+    );
     Some(row("prefixes", words))
 }
 

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use umbel::prefixes::{Family, PrefixKeys};
 use umbel::{AnyFilter, Blocks, KeyDescription, Plan, Scheme, Secret};
 use umbel_files::inputs::{self, Named};
-use umbel_sets::{Input, Options, PrefixList, PrefixQuery, PrefixText};
+use umbel_sets::{Input, Missing, Options, PrefixList, PrefixQuery, PrefixText};
 
 use super::build::{for_keys, fpp_of, size_of_plan};
 use super::{explain, query};
@@ -26,6 +26,9 @@ pub(super) fn look_up(
     secret: Option<&Secret>,
     mut options: Options,
 ) -> Result<Outcome> {
+    if options.missing == Missing::Keep {
+        return Err(umbel_sets::Error::KeptWithoutKey.into());
+    }
     if options.records.key().len() > 1 {
         bail!("--prefixes looks one field up, and --key names several; name one");
     }
