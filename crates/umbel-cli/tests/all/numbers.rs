@@ -21,7 +21,7 @@ const SENTENCES: &[Sentence] = &[
     ("docs/prefixes.md", "| four, such as labels 2 to 5 | 4 | {} | {} |", || bits_of_prefixes(4)),
     ("docs/prefixes.md", "| /8 to /32 of IPv4 | 25 | {} | {} |", || bits_of_prefixes(25)),
     ("docs/prefixes.md", "| /16 to /64 of IPv6 | 49 | {} | {} |", || bits_of_prefixes(49)),
-    ("docs/prefixes.md", "| umbel | {} | {} | {} | {} | {} | {} |", || of_networks("umbel")),
+    ("docs/prefixes.md", "| `Prefixes` | {} | {} | {} | {} | {} | {} |", || of_networks("umbel")),
     ("docs/prefixes.md", "| prefix-trie | {} | {} | {} | {} | {} | {} |", || {
         of_networks("prefix-trie")
     }),
@@ -40,14 +40,14 @@ const SENTENCES: &[Sentence] = &[
     ("docs/prefixes.md", "| DIR-24-8 | {} | {} | {} | – | – | – |", || {
         of_prefixes("IPv4", "DIR-24-8")
     }),
-    ("docs/prefixes.md", "| umbel | {} | {} | {} |\n", || of_prefixes("Domains", "umbel")),
-    ("docs/prefixes.md", "| a hash map of names | {} | {} | {} |\n", || {
+    ("docs/prefixes.md", "| `Suffixes` | {} | {} | {} |", || of_prefixes("Domains", "umbel")),
+    ("docs/prefixes.md", "| a hash map of names | {} | {} | {} |", || {
         of_prefixes("Domains", "a hash map of names")
     }),
-    ("docs/prefixes.md", "| fst of reversed labels | {} | {} | {} |\n", || {
+    ("docs/prefixes.md", "| fst of reversed labels | {} | {} | {} |", || {
         of_prefixes("Domains", "fst of reversed labels")
     }),
-    ("docs/prefixes.md", "| radix_trie of reversed labels | {} | {} | {} |\n", || {
+    ("docs/prefixes.md", "| radix_trie of reversed labels | {} | {} | {} |", || {
         of_prefixes("Domains", "radix_trie of reversed labels")
     }),
     ("docs/mathematics.md", "| exact ÷ textbook | {} | {} | {} | {} | {} |", || {

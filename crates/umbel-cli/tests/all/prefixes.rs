@@ -165,9 +165,10 @@ fn the_rate_of_a_filter_is_that_of_a_line() {
     let rate = object["prefix_fpp"].as_f64().unwrap();
     assert!(rate > 0.01 && rate <= 0.02, "{rate}");
     let found = folder.umbel("query -q --prefixes ip --total f lines").run().text();
-    let found: f64 = found.trim().parse().unwrap();
-    // Lines share some of their shortest networks, so the count spreads wider than the binomial: 20 % either way.
-    assert!((found / 200_000.0 / rate - 1.0).abs() < 0.2, "{found} at {rate}");
+    let found: u64 = found.trim().parse().unwrap();
+    // No two lines share a network of 40 bits, so their questions all differ.
+    let (least, most) = umbel::math::binomial_bounds(200_000, rate, 1e-9);
+    assert!((least..=most).contains(&found), "{found} at {rate}");
 }
 
 #[test]
