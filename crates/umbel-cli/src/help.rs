@@ -89,6 +89,7 @@ const ENDINGS: &[Ending] = &[
         examples: &[
             ("umbel build -o seen.umbel urls.txt", "a filter of the lines, at 1 %"),
             ("umbel build -o seen.umbel --keys 5M --fpp 0.1% urls.txt", "room for 5 million keys"),
+            ("umbel build -o nets.umbel --prefixes ip nets.txt", "a filter of networks"),
         ],
         zero: "the filter is written",
         one: None,

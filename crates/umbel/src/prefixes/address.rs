@@ -61,7 +61,7 @@ macro_rules! address {
 
             #[inline]
             fn tagged_hash(self, tag: u8, seed: u64) -> KeyHash {
-                let bits = self.to_bits() as u128;
+                let bits = u128::from(self.to_bits());
                 let word = match <$bits>::BITS {
                     128 => mix(seed ^ (bits >> 64) as u64) ^ bits as u64,
                     _ => seed ^ bits as u64,
