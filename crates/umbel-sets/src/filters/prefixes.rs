@@ -36,13 +36,20 @@ pub fn survey_prefixes(
     Ok((all, count))
 }
 
+/// Those of both families.
+#[derive(Debug)]
+struct Networks {
+    four: Prefixes<Ipv4Addr>,
+    six: Prefixes<Ipv6Addr>,
+}
+
 /// A list of prefixes.
 #[derive(Debug)]
 pub struct PrefixList(List);
 
 #[derive(Debug)]
 enum List {
-    Networks(Prefixes<Ipv4Addr>, Prefixes<Ipv6Addr>),
+    Networks(Box<Networks>),
     Domains(Suffixes),
     /// Approximate.
     Filter(AnyFilter, PrefixKeys),
@@ -90,7 +97,7 @@ impl PrefixList {
     /// Returns the bytes of memory that it uses.
     pub fn bytes(&self) -> u64 {
         match &self.0 {
-            List::Networks(four, six) => four.bytes() + six.bytes(),
+            List::Networks(all) => all.four.bytes() + all.six.bytes(),
             List::Domains(names) => names.bytes(),
             List::Filter(filter, _) => filter.bytes(),
         }
@@ -99,7 +106,7 @@ impl PrefixList {
     /// Returns the number of different prefixes; of a filter, an estimate.
     pub fn len(&self) -> u64 {
         match &self.0 {
-            List::Networks(four, six) => (four.len() + six.len()) as u64,
+            List::Networks(all) => (all.four.len() + all.six.len()) as u64,
             List::Domains(names) => names.len() as u64,
             List::Filter(filter, _) => filter.len(),
         }
@@ -160,9 +167,9 @@ impl PrefixList {
     /// The longest prefix of a key in the list, as text.
     fn find<'k>(&self, key: &'k [u8]) -> Option<Cow<'k, str>> {
         match &self.0 {
-            List::Networks(four, six) => match Network::of_key(key)? {
-                Network::V4(network) => longest(four, network),
-                Network::V6(network) => longest(six, network),
+            List::Networks(all) => match Network::of_key(key)? {
+                Network::V4(network) => longest(&all.four, network),
+                Network::V6(network) => longest(&all.six, network),
             },
             List::Domains(names) => {
                 let host = str::from_utf8(key).ok()?;
@@ -211,7 +218,8 @@ fn networks(inputs: &[Input], room: u64, options: &Options) -> Result<PrefixList
         }
         room_beside(40 * four.len() as u64 + 90 * six.len() as u64, options).map(drop)
     })?;
-    Ok(PrefixList(List::Networks(Prefixes::new(four)?, Prefixes::new(six)?)))
+    let all = Networks { four: Prefixes::new(four)?, six: Prefixes::new(six)? };
+    Ok(PrefixList(List::Networks(Box::new(all))))
 }
 
 fn domains(inputs: &[Input], room: u64, options: &Options) -> Result<PrefixList, Error> {

@@ -136,7 +136,7 @@ fn name(text: &str, out: &mut Vec<u8>) -> Option<()> {
     } else {
         match Host::parse(text).ok()? {
             Host::Domain(name) => {
-                out.extend_from_slice(name.strip_suffix('.').unwrap_or(&name).as_bytes())
+                out.extend_from_slice(name.strip_suffix('.').unwrap_or(&name).as_bytes());
             }
             Host::Ipv4(address) => out.extend_from_slice(address.to_string().as_bytes()),
             Host::Ipv6(address) => {
