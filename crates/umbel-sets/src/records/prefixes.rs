@@ -162,9 +162,12 @@ fn is_plain(name: &str) -> bool {
         && !name.as_bytes().windows(4).any(|four| four.eq_ignore_ascii_case(b"xn--"))
 }
 
-/// Whether DNS can carry a name: labels of 1 to 63 bytes, 253 in all.
+/// Whether a name can be one of a host: labels of 1 to 63 letters, digits, hyphens and underscores, 253 bytes in all. The URL
+/// standard allows other characters too, such as the `*` of a wildcard in the middle of a name.
 fn fits(name: &[u8]) -> bool {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
     name.len() <= 253
+        && name.iter().all(plain)
         && name.split(|&byte| byte == b'.').all(|label| (1..=63).contains(&label.len()))
 }
 
@@ -238,6 +241,8 @@ mod tests {
             ("a..example", Err(NO_HOST)),
             (".", Err(NO_HOST)),
             ("*", Err(NO_HOST)),
+            ("a.*.example", Err(NO_HOST)),
+            ("||ads.example^", Err(NO_HOST)),
             ("xn--a.example", Err(NO_HOST)),
             (&long, Err(NO_HOST)),
         ] {
