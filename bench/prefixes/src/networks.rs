@@ -55,7 +55,9 @@ fn of_umbel<A: Address + std::hash::Hash + 'static>(
     ways.push(way(
         "a hash map alone",
         || (map(), lengths),
-        move |(map, lengths), &address: &A| lengths.iter().find_map(|length| get(map, address, length)),
+        move |(map, lengths), &address: &A| {
+            lengths.iter().find_map(|length| get(map, address, length))
+        },
     ));
     ways
 }
@@ -185,7 +187,17 @@ pub fn four(table: &Table<Ipv4Addr>) -> Vec<Way<Ipv4Addr>> {
         key[16] = length;
         key
     });
-    tries!(ways, table, Ipv4Addr, Ipv4Net, Ipv4Network, Ipv4Prefix, Ipv4RTrieMap<u32>, Ipv4LCTrieMap<u32>, longest_match_ipv4);
+    tries!(
+        ways,
+        table,
+        Ipv4Addr,
+        Ipv4Net,
+        Ipv4Network,
+        Ipv4Prefix,
+        Ipv4RTrieMap<u32>,
+        Ipv4LCTrieMap<u32>,
+        longest_match_ipv4
+    );
     ways.push(way("DIR-24-8", || Direct::new(table), |direct, &address| direct.get(address)));
     ways
 }
@@ -196,6 +208,16 @@ pub fn six(table: &Table<Ipv6Addr>) -> Vec<Way<Ipv6Addr>> {
         key[..16].copy_from_slice(&address.octets());
         key
     });
-    tries!(ways, table, Ipv6Addr, Ipv6Net, Ipv6Network, Ipv6Prefix, Ipv6RTrieMap<u32>, Ipv6LCTrieMap<u32>, longest_match_ipv6);
+    tries!(
+        ways,
+        table,
+        Ipv6Addr,
+        Ipv6Net,
+        Ipv6Network,
+        Ipv6Prefix,
+        Ipv6RTrieMap<u32>,
+        Ipv6LCTrieMap<u32>,
+        longest_match_ipv6
+    );
     ways
 }
