@@ -17,7 +17,7 @@ use crate::prelude::*;
 /// See the [module](super) for how. With all routes of the Internet (1.07 million of IPv4, 176 thousand of IPv6) a look-up takes 65 to
 /// 130 ns, which is mostly waiting for memory.
 ///
-/// Memory, with values of 4 bytes: of IPv4, 15 bytes per prefix in the table, 1 in the filter and 2 to 4 in the array; of IPv6, 30, 1 and up to 8. While it
+/// Memory, with values of 4 bytes: of IPv4, 15 bytes per prefix in the table, 1 in the filter and 2 to 4 in the array; of IPv6, 30, 1 and 2 to 4. While it
 /// is built, also the list itself and two arrays.
 ///
 /// Lists that others can choose may have entries that collide in the table: give [`with_hasher`](Self::with_hasher) a random
@@ -139,6 +139,8 @@ impl<A: Address, V> Prefixes<A, V> {
         let mut masks = below.clone();
         masks.sort_unstable();
         masks.dedup();
+        // Few are left of one for each root.
+        masks.shrink_to_fit();
         let root = |(best, below)| {
             let below = masks.binary_search(&below).expect("it has all") as u32;
             Root { best, below }
