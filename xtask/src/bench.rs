@@ -31,7 +31,8 @@ const PYTHON: Python = Python {
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
-    /// `--files [OPTIONS]` for whole commands over files, `--foreign [OPTIONS]` for other systems' filters, `--python
+    /// `--files [OPTIONS]` for whole commands over files, `--foreign [OPTIONS]` for other systems' filters, `--prefixes
+    /// [OPTIONS]` for longest prefixes next to tries, `--python
     /// [OPTIONS]` for the Python package next to others, `--python --corpus [OPTIONS]` for its corpus recipe, `--redis
     /// [OPTIONS]` for the module next to RedisBloom, `--spark [OPTIONS]` for Spark pruned by umbel, else the options of the
     /// filter benchmark, such as `--kinds` for a table of every kind; add `--help` to see them.
@@ -72,6 +73,7 @@ pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
         }
         Some((first, options)) if first == "--spark" => spark::bench(options),
         Some((first, options)) if first == "--foreign" => program("bench/foreign", options),
+        Some((first, options)) if first == "--prefixes" => program("bench/prefixes", options),
         _ => program("bench/filters/run", &arguments.options),
     }
 }

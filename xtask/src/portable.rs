@@ -37,6 +37,7 @@ const SLOW: &[&str] = &[
     "coded::the_rate_promised_is_kept",
     "compare::intervals_cover",
     "math::coded::tests::chains_are_never_too_long_as_planned",
+    "prefixes::a_million_look_ups",
     "scalable::batches_of_any_size_give_the_same_filter",
     "scalable::growth_can_be_refused_and_loses_nothing",
     "stable::the_stable_point_is_reached_and_kept",

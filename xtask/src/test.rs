@@ -83,5 +83,7 @@ fn libraries(arguments: &Arguments) -> Result<()> {
     let mut reader = READER.command()?;
     run::run(reader.args(["testdata/reader.py", "testdata/golden/manifest.json"]))?;
     let mut reader = READER.command()?;
-    run::run(reader.args(["testdata/unpack.py", "testdata/shared/manifest.json"]))
+    run::run(reader.args(["testdata/unpack.py", "testdata/shared/manifest.json"]))?;
+    let mut reader = READER.command()?;
+    run::run(reader.args(["testdata/prefixes.py", "testdata/prefixes/manifest.json"]))
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use umbel::prefixes::Family;
 use umbel::{Kind, Variant};
 use umbel_foreign::KeyType;
 
@@ -184,6 +185,27 @@ pub(crate) enum Form {
     /// The serialization of the WHATWG URL Standard, without the fragment
     Url,
 }
+
+/// What a list has prefixes of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PrefixesOf {
+    /// IP addresses, in networks such as 192.0.2.0/24
+    Ip,
+    /// Hosts, under domains
+    Domain,
+}
+
+impl From<PrefixesOf> for Family {
+    fn from(of: PrefixesOf) -> Self {
+        match of {
+            PrefixesOf::Ip => Self::Ip,
+            PrefixesOf::Domain => Self::Domain,
+        }
+    }
+}
+
+/// What `--prefixes` has no use for: it normalizes addresses and names itself, and looks any field up.
+const NO_PREFIXES: [&str; 5] = ["ignore_case", "trim", "crlf", "normalize", "names"];
 
 /// Which of the records with the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -515,6 +537,11 @@ pub(crate) struct BuildArgs {
     /// File of lines that must not be found (--kind cascade); no line may be in both lists
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "format")]
     pub(crate) except: Vec<PathBuf>,
+    /// Read lines as prefixes: networks, or domains, for umbel query --prefixes (it describes the lists); --fpp is then the rate of a
+    /// look-up, with all its questions
+    #[arg(long, value_name = "OF", conflicts_with_all = ["format", "key_type", "except", "since"])]
+    #[arg(conflicts_with_all = NO_PREFIXES)]
+    pub(crate) prefixes: Option<PrefixesOf>,
     /// Seed of the hash; filters merge only if they have the same seed
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["secret_file", "format"])]
     #[arg(allow_negative_numbers = true, value_parser = numbers::number::<u64>(0..=u64::MAX))]
@@ -604,6 +631,15 @@ pub(crate) struct RemoveArgs {
 ///
 /// With --and, a line that is in none of the filters passes at their joint rate, which the report states: the product of
 /// the rates of filters with different seeds (see umbel noisy); of filters with the same seed, at most the lowest rate.
+///
+/// With --prefixes, FILTER is a list of networks or domains, and lines are addresses or hosts: those in a listed network,
+/// or under a listed domain, are printed. A list is a text, which gives exact answers, or a filter built with
+/// umbel build --prefixes. One entry per line, and comments after #:
+///
+/// ip: 192.0.2.0/24, 192.0.2.7, 2001:db8::/32; comments also after ;. Bits after the prefix do not count.
+///
+/// domain: example.com, *.example.com and .example.com all mean the domain and everything under it; also lines of a hosts
+/// file, such as 0.0.0.0 ads.example.com. Lines to look up may also be URLs and mail addresses.
 #[derive(Debug, Args)]
 pub(crate) struct QueryArgs {
     /// Filter to query; - is standard input
@@ -618,6 +654,15 @@ pub(crate) struct QueryArgs {
     /// Print the other lines: those that are certainly not in the filter, or not in one of several
     #[arg(short = 'v', long)]
     pub(crate) invert: bool,
+    /// Look addresses up in a list of networks, or hosts in a list of domains
+    #[arg(long, value_name = "OF", conflicts_with_all = ["and", "format", "key_type"])]
+    #[arg(conflicts_with_all = NO_PREFIXES)]
+    pub(crate) prefixes: Option<PrefixesOf>,
+    /// Print the longest listed prefix in front of each line, followed by a tab
+    ///
+    /// With --csv, followed by the delimiter; with --jsonl, as {"prefix":"192.0.2.0/24","record":…}.
+    #[arg(long, requires = "prefixes", conflicts_with_all = ["invert", "total"])]
+    pub(crate) show_prefix: bool,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
     #[command(flatten)]

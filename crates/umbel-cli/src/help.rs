@@ -89,6 +89,7 @@ const ENDINGS: &[Ending] = &[
         examples: &[
             ("umbel build -o seen.umbel urls.txt", "a filter of the lines, at 1 %"),
             ("umbel build -o seen.umbel --keys 5M --fpp 0.1% urls.txt", "room for 5 million keys"),
+            ("umbel build -o nets.umbel --prefixes ip nets.txt", "a filter of networks"),
         ],
         zero: "the filter is written",
         one: None,
@@ -110,6 +111,8 @@ const ENDINGS: &[Ending] = &[
         examples: &[
             ("umbel query seen.umbel today.txt", "lines that may be in the filter"),
             ("umbel query -v seen.umbel today.txt", "lines that are certainly not in it"),
+            ("umbel query --prefixes ip nets.txt ips.txt", "addresses in listed networks"),
+            ("umbel query --prefixes domain ads.txt hosts.txt", "hosts under listed domains"),
         ],
         zero: "lines were found",
         one: Some("no line was found"),

@@ -43,7 +43,14 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
         Error::Temporary { .. } => "--tmp",
         Error::AtLeast { .. } => "--at-least",
         Error::Quote { .. } => "--bad skip leaves it out, --tsv reads quotes as text",
-        Error::Json { .. } | Error::Ragged { .. } => "--bad skip",
+        Error::Json { .. } | Error::Ragged { .. } | Error::Prefix { .. } => "--bad skip",
+        Error::OtherPrefixes { .. } => "umbel build --prefixes",
+        Error::OtherKeys { filter, .. } if filter.starts_with("prefixes of") => {
+            "umbel query --prefixes ip"
+        }
+        Error::OtherKeys { filter, .. } if filter.starts_with("domains of") => {
+            "umbel query --prefixes domain"
+        }
         Error::KeptWithoutKey => "--missing skip",
         Error::NoField { .. } => "--missing skip",
         Error::OtherColumns { .. } => "--no-header ignores names",

@@ -71,7 +71,8 @@ fn warn_if_in_memory(folder: &Path) {
 
 fn normalization(args: &RecordArgs) -> Normalization {
     let RecordArgs { ignore_case, trim, crlf, .. } = *args;
-    Normalization { crlf, trim, url: args.normalize == Some(Form::Url), ignore_case }
+    let url = args.normalize == Some(Form::Url);
+    Normalization { crlf, trim, url, ignore_case, prefixes: None }
 }
 
 fn records(args: &RecordArgs) -> Result<Records> {

@@ -106,6 +106,32 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
+    /// As [`header`](Self::header), after the name of a column in front.
+    pub(crate) fn header_after(&mut self, name: &str, column: u8, row: &[u8]) -> Result<(), Error> {
+        if std::mem::replace(&mut self.headed, true) {
+            return Ok(());
+        }
+        self.write(&[name.as_bytes(), &[column], row])
+    }
+
+    /// Writes a row after a text that needs no quotes: as a column that ends with a byte, or without one as members of a
+    /// JSON object.
+    pub(crate) fn row_after(
+        &mut self,
+        (name, text): (&str, &str),
+        column: Option<u8>,
+        row: &[u8],
+    ) -> Result<(), Error> {
+        self.lines += 1;
+        match column {
+            Some(column) => self.write(&[text.as_bytes(), &[column], row]),
+            None => {
+                let front = format!("{{\"{name}\":\"{text}\",\"record\":");
+                self.write(&[front.as_bytes(), row, b"}"])
+            }
+        }
+    }
+
     fn write(&mut self, parts: &[&[u8]]) -> Result<(), Error> {
         for part in parts.iter().chain([&&[self.separator][..]]) {
             self.out.write_all(part).map_err(Error::Output)?;

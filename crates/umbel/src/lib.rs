@@ -89,7 +89,7 @@
 //! | [`Attributes`] | rows of several attributes, any of which can be looked up |
 //!
 //! The crate [`umbel-advice`](https://docs.rs/umbel-advice) ranks them for a goal. [`Admission`] decides what a cache stores. [`Parts`]
-//! divides a set among several filters.
+//! divides a set among several filters. [`prefixes`] finds the longest listed prefix of an address, and the listed domain of a host.
 //! [`umbel-foreign`](https://docs.rs/umbel-foreign) reads and writes the filters of other systems.
 //!
 //! # What is promised
@@ -114,6 +114,7 @@
 //! | `bits` | words, blocks and the kernels that set and test them |
 //! | [`filter`] | the kinds of filters and their receipts |
 //! | [`mod@format`] | the bytes of an umbel file |
+//! | [`prefixes`] | lengths of prefixes, and the order in which they are asked |
 //!
 //! The crate uses no paths, no terminal, and no threads but those of [`insert_all_on`](Filter::insert_all_on).
 
@@ -131,6 +132,7 @@ pub mod hash;
 pub mod math;
 mod parts;
 pub mod plan;
+pub mod prefixes;
 mod prelude;
 
 pub use admission::Admission;

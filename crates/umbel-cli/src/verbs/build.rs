@@ -6,12 +6,14 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use umbel::{AnyFilter, Attributes, KeyDescription, KeyHasher, Kind, Plan};
 use umbel_foreign::{Foreign, ForeignInsert, Format};
-use umbel_sets::{AtOnce, Filter, ForeignLines, Input, Options, Progress, Receipt, Report};
+use umbel_sets::{
+    AtOnce, Filter, ForeignLines, Input, Options, PrefixText, Progress, Receipt, Report,
+};
 use umbel_share::audit::Guessable;
 use umbel_share::sign::SecretKey;
 
-use super::explain;
 use super::since::Base;
+use super::{explain, prefixes};
 use crate::Outcome;
 use crate::args::{BuildArgs, Voice};
 use crate::atomic::Existing;
@@ -41,9 +43,14 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
         );
     }
     options.progress = Arc::new(Progress::with_sample(SAMPLE));
+    if let Some(of) = args.prefixes {
+        prefixes::check_build(args)?;
+        options.normalization.prefixes = Some(PrefixText { family: of.into(), listed: true });
+    }
     build_own(args, existing, key.as_ref(), &options)?;
     let Voice { json, quiet, .. } = args.work.voice;
     if secret.is_none()
+        && args.prefixes.is_none()
         && !args.work.explain
         && !json
         && !quiet
@@ -97,14 +104,21 @@ fn build_lines(
     key: Option<&SecretKey>,
     known: Option<Plan>,
     hasher: KeyHasher,
-    keys: KeyDescription,
+    mut keys: KeyDescription,
     options: &Options,
 ) -> Result<()> {
     let sources = open(args, options)?;
     let run = Run::start("build", args.work.voice, &options.progress);
-    let (plan, inputs, mut report) = match known {
-        Some(plan) => (plan, sources, Report::default()),
-        None => count(args, sources, options)?,
+    let (plan, inputs, mut report) = match (args.prefixes, known) {
+        (Some(of), _) => {
+            let inputs = umbel_files::inputs::rereadable(sources, options)?;
+            let (plan, described) = prefixes::plan(args, &inputs, of.into(), options)?;
+            keys = described;
+            let (inputs, report) = after_counting(inputs);
+            (plan, inputs, report)
+        }
+        (None, Some(plan)) => (plan, sources, Report::default()),
+        (None, None) => count(args, sources, options)?,
     };
     if args.work.explain {
         print(explain::plan(&plan, args.work.voice.json))?;
@@ -232,7 +246,7 @@ fn build_lists(
             "--size: the size of a cascade follows from its lines and exceptions; give --fpp instead"
         );
     }
-    let fpp = args.fpp.map_or(DEFAULT_FPP, |fpp| fpp.0);
+    let fpp = fpp_of(args);
     let plan = |included: u64, excluded: u64| {
         let keys = args.keys.map_or(included.max(1), |keys| keys.0);
         Plan::for_lists(args.kind, keys, excluded, fpp)
@@ -263,7 +277,7 @@ fn planned_without_lines(args: &BuildArgs) -> Result<Option<Plan>> {
         (Some(_), Some(_), Some(_)) => {
             bail!("--keys, --fpp and --size: two of them determine the third; omit one")
         }
-        (Some(keys), _, None) => Some(for_keys(args, keys.0)?),
+        (Some(keys), _, None) => Some(for_keys(args, keys.0, fpp_of(args))?),
         (Some(keys), None, Some(size)) => {
             Some(Plan::for_memory(args.kind, keys.0, size_of_plan(args, size))?)
         }
@@ -274,9 +288,13 @@ fn planned_without_lines(args: &BuildArgs) -> Result<Option<Plan>> {
     })
 }
 
-/// The plan for so many keys, at the rate given.
-fn for_keys(args: &BuildArgs, keys: u64) -> Result<Plan> {
-    let fpp = args.fpp.map_or(DEFAULT_FPP, |fpp| fpp.0);
+/// The rate given.
+pub(super) fn fpp_of(args: &BuildArgs) -> f64 {
+    args.fpp.map_or(DEFAULT_FPP, |fpp| fpp.0)
+}
+
+/// The plan for so many keys at a rate.
+pub(super) fn for_keys(args: &BuildArgs, keys: u64, fpp: f64) -> Result<Plan> {
     Ok(match args.ship {
         Some(probes) => Plan::for_sending(keys, fpp, probes)?,
         None => Plan::for_keys(args.kind, keys, fpp)?,
@@ -284,7 +302,7 @@ fn for_keys(args: &BuildArgs, keys: u64) -> Result<Plan> {
 }
 
 /// The part of the size of the whole filter that is for a plan.
-fn size_of_plan(args: &BuildArgs, size: Bytes) -> u64 {
+pub(super) fn size_of_plan(args: &BuildArgs, size: Bytes) -> u64 {
     args.kind.share(args.work.records.key.len(), size.0)
 }
 
@@ -298,7 +316,7 @@ fn count(
     let keys = umbel_sets::count(&inputs, options)?.max(1);
     let plan = match args.size {
         Some(size) => Plan::for_memory(args.kind, keys, size_of_plan(args, size))?,
-        None => for_keys(args, keys)?,
+        None => for_keys(args, keys, fpp_of(args))?,
     };
     let (sources, report) = after_counting(inputs);
     Ok((plan, sources, report))

@@ -4,7 +4,7 @@ use serde_json::json;
 use umbel::Plan;
 use umbel::math::classic;
 use umbel_foreign::{ForeignFilter, Format};
-use umbel_sets::{Filter, Input, Options, SetPlan, Strategy};
+use umbel_sets::{Filter, Input, Options, PrefixList, SetPlan, Strategy};
 
 use crate::numbers::{Count, Rate, Size, counted};
 
@@ -147,6 +147,18 @@ pub(super) fn has(filter: &Filter, as_json: bool) -> String {
             of_format(format, bits, probes, bytes, as_json)
         }
     }
+}
+
+/// What a list of prefixes is.
+pub(super) fn prefixes(list: &PrefixList, as_json: bool) -> String {
+    let (bytes, count) = match list.filter() {
+        Some(filter) => return plan(filter.plan(), as_json),
+        None => (list.bytes(), list.len()),
+    };
+    if as_json {
+        return format!("{}\n", json!({ "type": "plan", "prefixes": count, "bytes": bytes }));
+    }
+    format!("list     {} different prefixes, {} in memory\n", Count(count), Size(bytes))
 }
 
 /// What another system makes of its parameters.

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use umbel::filter::{Fact, Figure, Part};
+use umbel::prefixes::{Family, PrefixKeys};
 use umbel::{Algorithm, Capacity, KeyDescription};
 use umbel_sets::{Filter, Receipt};
 use umbel_share::audit::Guessable;
@@ -64,6 +65,11 @@ fn one(path: &Path, args: &InfoArgs) -> Result<String> {
         object["file"] = json!(path.display().to_string());
         if let Filter::Own(filter) = &filter {
             add_keys(&mut object, filter.description());
+            if let (Some(keys), Receipt::Own(receipt)) = (prefixes(filter.description()), &receipt)
+            {
+                object["prefix_questions"] = json!(keys.questions());
+                object["prefix_fpp"] = json!(keys.joint_fpp(receipt.fpp));
+            }
         }
         if let Some(picture) = picture {
             object["picture"] = json!(picture);
@@ -77,6 +83,7 @@ fn one(path: &Path, args: &InfoArgs) -> Result<String> {
     };
     if let Filter::Own(filter) = &filter {
         rows.extend(key_rows(filter.description()));
+        rows.extend(prefix_row(filter.description(), &receipt));
     }
     rows.extend(wrapping_rows(&wrapping, &receipt, args));
     if let Some(picture) = picture {
@@ -149,6 +156,26 @@ fn add_keys(object: &mut Value, keys: &KeyDescription) {
         object["key_type"] = json!(keys.values("type").next());
         object["key_normalization"] = json!(values("normalization"));
     }
+}
+
+/// How prefixes are looked up in a filter that holds some.
+fn prefixes(keys: &KeyDescription) -> Option<PrefixKeys> {
+    PrefixKeys::of(keys).ok().flatten()
+}
+
+/// What a look-up of a prefix costs in questions, and how often all of them together pass wrongly.
+fn prefix_row(keys: &KeyDescription, receipt: &Receipt) -> Option<Row> {
+    let (Some(keys), Receipt::Own(receipt)) = (prefixes(keys), receipt) else { return None };
+    let of = match keys.family() {
+        Family::Ip => "ip",
+        Family::Domain => "domain",
+    };
+    let questions = counted(keys.questions().into(), "question");
+    let rate = Rate(keys.joint_fpp(receipt.fpp));
+    let words = format!(
+        "for umbel query --prefixes {of}: up to {questions} per line, rate of a line now {rate}"
+    );
+    Some(row("prefixes", words))
 }
 
 /// A name and its value.

@@ -5,6 +5,7 @@ use umbel::Scheme;
 use umbel_foreign::ForeignFilter;
 use umbel_sets::{Filter, ForeignLines, Progress, Report};
 
+use super::prefixes;
 use crate::Outcome;
 use crate::args::MergeArgs;
 use crate::atomic::Existing;
@@ -33,8 +34,11 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
 }
 
 fn join(merged: &mut Filter<Scheme>, other: &Filter<Scheme>, intersect: bool) -> Result<()> {
-    if let (Filter::Own(left), Filter::Own(right)) = (&*merged, other) {
+    if let (Filter::Own(left), Filter::Own(right)) = (&mut *merged, other) {
         filters::check_same_keys(left, right)?;
+        if prefixes::join(left, right, intersect)? {
+            return Ok(());
+        }
     }
     match (merged, other) {
         (Filter::Own(left), Filter::Own(right)) if intersect => left.intersect(right)?,

@@ -21,6 +21,7 @@ mod operation;
 mod pack;
 mod parquet;
 mod plan;
+mod prefixes;
 mod query;
 mod remove;
 mod seen;

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use umbel::Secret;
 use umbel_sets::{ErrorBound, Filter, Options, Query, Report};
 
-use super::explain;
+use super::{explain, prefixes};
 use crate::Outcome;
 use crate::args::QueryArgs;
 use crate::filters::{self, Large};
@@ -34,6 +34,9 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     refuse_in_place_of(args.output.to.file(), &read)?;
     let secret = filters::secret(&args.secret)?;
     let secret = secret.as_ref();
+    if let Some(of) = args.prefixes {
+        return prefixes::look_up(args, of.into(), secret, options);
+    }
     if !args.and.is_empty() {
         return several(args, secret, &options);
     }
@@ -102,7 +105,7 @@ fn look_up(all: &[Filter], args: &QueryArgs, options: &Options) -> Result<Outcom
     };
     let (rate, mut total) = write_result(&args.output, ask)?;
     total.assumed_type = all.iter().find_map(Filter::assumed_type);
-    Ok(finish(run, args, total, rate))
+    Ok(finish(run, args, total, Some(rate)))
 }
 
 /// As [`query`], with a filter larger than the memory cap.
@@ -122,16 +125,18 @@ fn in_pieces(large: &Large<'_>, args: &QueryArgs, options: &Options) -> Result<O
             Ok((receipt, report))
         })
     })?;
-    Ok(finish(run, args, report, receipt.fpp))
+    Ok(finish(run, args, report, Some(receipt.fpp)))
 }
 
 /// A line that was never put in passes wrongly with the chance `rate`; none that was is left out. The other way round,
-/// such a line is wrongly left out.
-fn finish(run: Run, args: &QueryArgs, mut report: Report, rate: f64) -> Outcome {
-    report.error = Some(if args.invert {
-        ErrorBound { extra: 0.0, missing: rate }
-    } else {
-        ErrorBound { extra: rate, missing: 0.0 }
+/// such a line is wrongly left out. Without a rate the answer is exact.
+pub(super) fn finish(run: Run, args: &QueryArgs, mut report: Report, rate: Option<f64>) -> Outcome {
+    report.error = rate.map(|rate| {
+        if args.invert {
+            ErrorBound { extra: 0.0, missing: rate }
+        } else {
+            ErrorBound { extra: rate, missing: 0.0 }
+        }
     });
     run.finish(&report, if args.invert { "absent" } else { "found" }, None);
     if report.found > 0 { Outcome::Done } else { Outcome::Nothing }

@@ -27,6 +27,7 @@ mod output;
 mod parquet;
 mod pictures;
 mod plan;
+mod prefixes;
 mod reports;
 mod rows;
 mod secrets;

@@ -10,12 +10,46 @@ use std::path::Path;
 use serde::Deserialize;
 use umbel::math::blocked::{Pattern, bit_chance};
 use umbel::math::{Coverage, classic, compressed, hash_collisions};
+use umbel::prefixes::{Family, Network, PrefixKeys};
 use umbel::{Classic, KeyHash, KeyHasher, Kind, Plan, Variant};
 
 /// A document, a passage of it, and the numbers in the passage.
 type Sentence = (&'static str, &'static str, fn() -> Vec<f64>);
 
 const SENTENCES: &[Sentence] = &[
+    ("docs/prefixes.md", "| one | 1 | {} | {} |", || bits_of_prefixes(1)),
+    ("docs/prefixes.md", "| four, such as labels 2 to 5 | 4 | {} | {} |", || bits_of_prefixes(4)),
+    ("docs/prefixes.md", "| /8 to /32 of IPv4 | 25 | {} | {} |", || bits_of_prefixes(25)),
+    ("docs/prefixes.md", "| /16 to /64 of IPv6 | 49 | {} | {} |", || bits_of_prefixes(49)),
+    ("docs/prefixes.md", "| `Prefixes` | {} | {} | {} | {} | {} | {} |", || of_networks("umbel")),
+    ("docs/prefixes.md", "| prefix-trie | {} | {} | {} | {} | {} | {} |", || {
+        of_networks("prefix-trie")
+    }),
+    ("docs/prefixes.md", "| poptrie | {} | {} | {} | {} | {} | {} |", || of_networks("poptrie")),
+    (
+        "docs/prefixes.md",
+        "| ip_network_table (tree bitmap) | {} | {} | {} | {} | {} | {} |",
+        || of_networks("ip_network_table (tree bitmap)"),
+    ),
+    ("docs/prefixes.md", "| iptrie, level-compressed | {} | {} | {} | {} | {} | {} |", || {
+        of_networks("iptrie, level-compressed")
+    }),
+    ("docs/prefixes.md", "| a hash map alone | {} | {} | {} | {} | {} | {} |", || {
+        of_networks("a hash map alone")
+    }),
+    ("docs/prefixes.md", "| DIR-24-8 | {} | {} | {} | – | – | – |", || {
+        of_prefixes("IPv4", "DIR-24-8")
+    }),
+    ("docs/prefixes.md", "| `Suffixes` | {} | {} | {} |", || of_prefixes("Domains", "umbel")),
+    ("docs/prefixes.md", "| a hash map of names | {} | {} | {} |", || {
+        of_prefixes("Domains", "a hash map of names")
+    }),
+    ("docs/prefixes.md", "| fst of reversed labels | {} | {} | {} |", || {
+        of_prefixes("Domains", "fst of reversed labels")
+    }),
+    ("docs/prefixes.md", "| radix_trie of reversed labels | {} | {} | {} |", || {
+        of_prefixes("Domains", "radix_trie of reversed labels")
+    }),
     ("docs/mathematics.md", "| exact ÷ textbook | {} | {} | {} | {} | {} |", || {
         of_small_filters(classic::fpp_textbook)
     }),
@@ -741,6 +775,30 @@ fn recorded(record: &str, heading: &str, row: &str) -> String {
         .find(|line| line.starts_with(row))
         .unwrap_or_else(|| panic!("no {row}"))
         .to_owned()
+}
+
+/// Bytes, and nanoseconds for both sorts of look-ups, in the record of longest prefixes.
+fn of_prefixes(of: &str, structure: &str) -> Vec<f64> {
+    let record = read("bench/record/2026-11-23-prefixes.md");
+    let table = record.split(&format!("## {of}: ")).nth(1).unwrap();
+    let row = table.lines().find(|line| line.starts_with(&format!("| {structure} |"))).unwrap();
+    [2, 4, 6].map(|cell| number(row, cell)).to_vec()
+}
+
+/// The same for IPv4 and IPv6.
+fn of_networks(structure: &str) -> Vec<f64> {
+    ["IPv4", "IPv6"].into_iter().flat_map(|of| of_prefixes(of, structure)).collect()
+}
+
+/// Bits per prefix for as many questions per look-up, at 1 % and at 0.1 %.
+fn bits_of_prefixes(questions: u8) -> Vec<f64> {
+    let mut keys = PrefixKeys::new(Family::Ip);
+    (1..=questions).for_each(|length| {
+        let address = std::net::Ipv6Addr::UNSPECIFIED.into();
+        keys.insert(Network::new(address, length).unwrap().key().as_ref());
+    });
+    let bits = |fpp| plan(Kind::Blocked, 1_000_000, keys.fpp_for(fpp)).bits_per_key();
+    [0.01, 0.001].map(bits).to_vec()
 }
 
 /// The first number of a cell: the median where its range follows.

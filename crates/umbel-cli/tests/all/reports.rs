@@ -39,6 +39,8 @@ fn with_filters() -> Folder {
     }
     folder.write("key", "00112233445566778899aabbccddeeff\n");
     folder.umbel("build -q -o secret --secret-file key a").run().done();
+    folder.write("domains", "example.org\n");
+    folder.umbel("build -q --prefixes domain -o under domains").run().done();
     let parquet = root().join("testdata/foreign/parquet/groups.parquet");
     folder.write("groups.parquet", fs::read(parquet).unwrap());
     folder
@@ -61,6 +63,10 @@ const RUNS: &[(&str, &[&str])] = &[
     ("query --invert guava --key-type utf16 b", &["report"]),
     ("query guava b", &["report"]),
     ("info keyed", &["info"]),
+    ("info under", &["info"]),
+    ("query --prefixes domain under a", &["report"]),
+    ("query --prefixes domain domains a", &["report"]),
+    ("query --prefixes domain --explain domains a", &["plan"]),
     ("merge -f -o new blocked other", &["report"]),
     ("convert -f -o new held --to blocked", &["report"]),
     ("info blocked held grown rows guava full", &["info"]),

@@ -164,6 +164,11 @@ fn with_examples() -> Folder {
         folder.write(name, "1\n2\n2\n");
     }
     folder.write("gone.txt", "1\n");
+    for (list, entry) in
+        [("nets", "10.0.0.0/8"), ("ips", "10.1.2.3"), ("ads", "a.example"), ("hosts", "a.example")]
+    {
+        folder.write(&format!("{list}.txt"), entry);
+    }
     folder.write("ids.txt", "7\n");
     folder.write("a.csv", "id,name\n1,x\n2,y\n");
     folder.write("b.csv", "id,name\n2,z\n");

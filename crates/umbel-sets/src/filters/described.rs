@@ -3,6 +3,7 @@
 //! Hashes do not depend on where a key came from, so a filter of one column accepts keys of another, and answers that
 //! all of them are absent. The description in its file distinguishes them.
 
+use umbel::prefixes::{Family, PrefixKeys};
 use umbel::{KeyDescription, Kind};
 
 use crate::{Error, Missing, Normalization, Options};
@@ -51,7 +52,7 @@ pub fn keys_of(kind: Kind, options: &Options, names: &[String]) -> Result<KeyDes
 
 /// The steps of normalization, in order. Part of the format.
 fn steps(normalization: Normalization) -> impl Iterator<Item = &'static str> {
-    let Normalization { crlf, trim, url, ignore_case } = normalization;
+    let Normalization { crlf, trim, url, ignore_case, prefixes: _ } = normalization;
     let steps = [(crlf, "crlf"), (trim, "trim"), (url, "url"), (ignore_case, "ignore-case")];
     steps.into_iter().filter(|(done, _)| *done).map(|(_, name)| name)
 }
@@ -85,8 +86,19 @@ fn types(keys: &KeyDescription) -> impl Iterator<Item = &str> {
     keys.values(TYPE).chain(none.then_some(TEXT))
 }
 
+/// What a filter of prefixes holds, for a message.
+pub(super) fn held(family: Family) -> &'static str {
+    match family {
+        Family::Ip => "prefixes of IP addresses",
+        Family::Domain => "domains of hosts",
+    }
+}
+
 /// A description of keys for a message.
 fn in_words(keys: &KeyDescription) -> String {
+    if let Ok(Some(prefixes)) = PrefixKeys::of(keys) {
+        return held(prefixes.family()).to_owned();
+    }
     let quoted: Vec<_> = keys.values(FIELD).map(|field| format!("{field:?}")).collect();
     let mut words = match &quoted[..] {
         [] => "whole lines".to_owned(),

@@ -21,6 +21,7 @@
 mod columns;
 mod json;
 mod normalize;
+mod prefixes;
 mod rewrite;
 mod stored;
 
@@ -29,6 +30,7 @@ use std::hash::{BuildHasher, RandomState};
 use memchr::{memchr, memchr_iter, memchr2_iter, memrchr};
 
 pub use normalize::Normalization;
+pub use prefixes::PrefixText;
 pub use rewrite::{Rewritten, align, compares_headers, leaves_bad_rows_out};
 pub(crate) use stored::{Layout, MOST_HEADER, Record};
 
@@ -378,6 +380,7 @@ impl Format {
                 Error::Json { at: place(source.column().saturating_sub(1)), source }
             }
             Flaw::Ragged { found, columns } => Error::Ragged { at: place(0), found, columns },
+            Flaw::Prefix(source) => Error::Prefix { at: place(0), source: source.into() },
             Flaw::GiantKey(length) => Error::GiantLine { at: place(0), length },
         }
     }
@@ -464,6 +467,8 @@ pub(crate) enum Flaw {
     },
     /// A key of this many bytes, 2³² or more.
     GiantKey(u64),
+    /// It is neither a prefix nor what prefixes are looked up for.
+    Prefix(prefixes::NoPrefix),
 }
 
 /// The result of reading a record.
@@ -525,7 +530,12 @@ impl Cut<'_> {
         Ok((
             length,
             match found {
-                Ok(()) => Found::Key(self.key(row, copied)?),
+                Ok(()) => match self.key(row, copied) {
+                    Ok(Some(key)) => Found::Key(key),
+                    Ok(None) => Found::Blank,
+                    Err(Flaw::Prefix(_)) if format.bad == Bad::Skip => Found::Bad,
+                    Err(flaw) => return Err(flaw),
+                },
                 Err(Flaw::Json(_)) if format.bad == Bad::Skip => Found::Bad,
                 Err(Flaw::NoField { .. }) if format.missing == Missing::Skip => Found::Missing,
                 Err(Flaw::NoField { .. }) if format.missing == Missing::Keep => {
@@ -585,8 +595,8 @@ impl Cut<'_> {
         Err(Flaw::NoField { field, found: format!("{count} field{s}") })
     }
 
-    /// The key of a row in which the values were found.
-    fn key(&self, row: &[u8], copied: &mut Copied) -> Result<KeyAt, Flaw> {
+    /// The key of a row in which the values were found; `None` for a comment in a list of prefixes.
+    fn key(&self, row: &[u8], copied: &mut Copied) -> Result<Option<KeyAt>, Flaw> {
         let text = self.text(row);
         let format = self.format;
         if format.fields.is_empty() || format.by_row {
@@ -600,7 +610,11 @@ impl Cut<'_> {
             copied.values.clear();
             copied.values.push(Value { start, end, written: Written::Plain });
         }
-        copied.key(text, format.normalization)
+        let key = copied.key(text, format.normalization)?;
+        match format.normalization.prefixes {
+            Some(prefixes) => copied.prefix(key, prefixes),
+            None => Ok(Some(key)),
+        }
     }
 
     /// A row without the carriage return that belongs to its end.
@@ -676,6 +690,17 @@ impl Copied {
             (Ok(start), Ok(length)) => Ok(KeyAt::Copied { start, length }),
             _ => Err(Flaw::GiantKey(length as u64)),
         }
+    }
+
+    /// Replaces a key just copied by that of the prefix in it.
+    fn prefix(&mut self, key: KeyAt, prefixes: PrefixText) -> Result<Option<KeyAt>, Flaw> {
+        let KeyAt::Copied { start, .. } = key else {
+            unreachable!("keys that are normalized are copied")
+        };
+        let text = self.bytes.split_off(start as usize);
+        let read = prefixes.read(&text, &mut self.bytes).map_err(Flaw::Prefix)?;
+        let length = (self.bytes.len() - start as usize) as u32;
+        Ok(read.then_some(KeyAt::Copied { start, length }))
     }
 
     /// A unique key.

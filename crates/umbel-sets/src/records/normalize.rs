@@ -3,6 +3,8 @@
 use caseless::Caseless;
 use url::Url;
 
+use super::prefixes::PrefixText;
+
 /// Which differences between keys to ignore. Output is not changed.
 ///
 /// The steps are applied in the order of the fields here, to each field of a key by itself.
@@ -17,6 +19,8 @@ pub struct Normalization {
     pub url: bool,
     /// Ignores the case of letters, by Unicode's default caseless matching; bytes that are not UTF-8 are unchanged.
     pub ignore_case: bool,
+    /// Reads the key as a prefix, or as what prefixes are looked up for, which need none of the other steps.
+    pub prefixes: Option<PrefixText>,
 }
 
 /// How many times longer than a key its normalized form may be: a letter of 2 bytes may fold to 6, and a byte of a URL may
@@ -108,7 +112,7 @@ mod tests {
         ] {
             assert_eq!(normalized(rule, key), expected, "{key:?}");
         }
-        let all = Normalization { crlf: true, trim: true, url: true, ignore_case: true };
+        let all = Normalization { crlf: true, trim: true, url: true, ignore_case: true, ..none };
         assert_eq!(normalized(all, "  HTTPS://A.example:443/X#y \r"), "https://a.example/x");
     }
 

@@ -19,6 +19,7 @@ mod mapped;
 mod model;
 mod parts;
 mod plans;
+mod prefixes;
 mod prehashed;
 mod rates;
 mod scalable;

@@ -1,0 +1,143 @@
+//! `--prefixes`: lists of networks and domains, and the addresses and hosts that have a prefix in them.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+
+use anyhow::{Context, Result, bail};
+use umbel::prefixes::{Family, PrefixKeys};
+use umbel::{AnyFilter, Blocks, KeyDescription, Plan, Scheme, Secret};
+use umbel_files::inputs::{self, Named};
+use umbel_sets::{Input, Missing, Options, PrefixList, PrefixQuery, PrefixText};
+
+use super::build::{for_keys, fpp_of, size_of_plan};
+use super::{explain, query};
+use crate::Outcome;
+use crate::args::{BuildArgs, QueryArgs};
+use crate::filters;
+use crate::lines::{self, Rows, Source};
+use crate::output::{print, write_result};
+use crate::report::Run;
+use crate::standard;
+
+/// `umbel query --prefixes`.
+pub(super) fn look_up(
+    args: &QueryArgs,
+    family: Family,
+    secret: Option<&Secret>,
+    mut options: Options,
+) -> Result<Outcome> {
+    if options.missing == Missing::Keep {
+        return Err(umbel_sets::Error::KeptWithoutKey.into());
+    }
+    if options.records.key().len() > 1 {
+        bail!("--prefixes looks one field up, and --key names several; name one");
+    }
+    let list = read(args, family, secret, &options)?;
+    options.normalization.prefixes = Some(PrefixText { family, listed: false });
+    let options = &options;
+    let sources = lines::open(&args.files, &args.work, Rows::OfAll, options)?;
+    if args.work.explain {
+        print(explain::prefixes(&list, args.work.voice.json))?;
+        return Ok(Outcome::Done);
+    }
+    let run = Run::start("query", args.work.voice, &options.progress);
+    let ((), report) = write_result(&args.output, |out| {
+        let mut query = PrefixQuery::new(&list, args.invert, args.show_prefix, out, options)?;
+        for source in sources {
+            match source {
+                Source::Files(inputs) => query.inputs(&inputs)?,
+                Source::Stream(stream) => {
+                    let (name, bytes) = stream.open(options)?;
+                    query.stream(&name, bytes)?;
+                }
+            }
+        }
+        Ok(((), query.finish()?))
+    })?;
+    Ok(query::finish(run, args, report, list.fpp()))
+}
+
+/// The list: a filter, or a text.
+fn read(
+    args: &QueryArgs,
+    family: Family,
+    secret: Option<&Secret>,
+    options: &Options,
+) -> Result<PrefixList> {
+    let path = &args.filter;
+    let name = || standard::name(path);
+    let mut file = filters::open_beside(path, options, &args.trust)?;
+    if is_filter(&mut file).with_context(name)? {
+        let filter = filters::read(&file, path, secret, &args.foreign, options)?;
+        return PrefixList::of_filter(filter, family).with_context(name);
+    }
+    if secret.is_some() {
+        bail!("{}: a list of text is not keyed; omit --secret-file", name());
+    }
+    let sources = inputs::open(vec![Named::Open(name(), file)], None)?;
+    let inputs = inputs::rereadable(sources, options)?;
+    Ok(PrefixList::read(&inputs, family, options)?)
+}
+
+/// Whether a file begins as those of umbel do, whatever follows.
+fn is_filter(file: &mut File) -> io::Result<bool> {
+    const MAGIC: [u8; 3] = *b"\x89UM";
+    let mut start = Vec::new();
+    file.rewind()?;
+    file.take(MAGIC.len() as u64).read_to_end(&mut start)?;
+    file.rewind()?;
+    Ok(start == MAGIC)
+}
+
+/// Refuses what `umbel build --prefixes` cannot do.
+pub(super) fn check_build(args: &BuildArgs) -> Result<()> {
+    let kind = args.kind.kind();
+    if kind.rows() || kind == umbel::Kind::Cascade {
+        bail!("--prefixes: a filter of the kind {kind} cannot hold prefixes; choose another kind");
+    }
+    if args.work.records.key.len() > 1 {
+        bail!("--prefixes reads one field, and --key names several; name one");
+    }
+    Ok(())
+}
+
+/// The plan for a filter of the prefixes in `inputs`, whose look-ups together have the rate given, and its description.
+pub(super) fn plan(
+    args: &BuildArgs,
+    inputs: &[Input],
+    family: Family,
+    options: &Options,
+) -> Result<(Plan, KeyDescription)> {
+    let (keys, count) = umbel_sets::survey_prefixes(inputs, family, options)?;
+    let count = args.keys.map_or(count.max(1), |keys| keys.0);
+    let fpp = keys.fpp_for(fpp_of(args));
+    let plan = match (args.size, args.fpp, args.keys) {
+        (None, ..) => for_keys(args, count, fpp)?,
+        (Some(size), Some(_), None) => {
+            Plan::for_capacity(args.kind, fpp, size_of_plan(args, size))?
+        }
+        (Some(size), ..) => Plan::for_memory(args.kind, count, size_of_plan(args, size))?,
+    };
+    Ok((plan, keys.describe()?))
+}
+
+/// Merges two filters of prefixes of one family, with the lengths of both; returns false if they are of something else.
+pub(super) fn join(
+    left: &mut AnyFilter<Blocks, Scheme>,
+    right: &AnyFilter<Blocks, Scheme>,
+    intersect: bool,
+) -> Result<bool> {
+    let keys = (PrefixKeys::of(left.description())?, PrefixKeys::of(right.description())?);
+    let (Some(mut keys), Some(others)) = keys else { return Ok(false) };
+    if intersect {
+        bail!(
+            "--intersect: a network or domain of one list may contain some of the other, so what both contain is no filter of prefixes; query both lists, one after the other"
+        );
+    }
+    keys.union(&others);
+    // The descriptions differ in the lengths; with one of them empty, the library compares neither.
+    left.describe(KeyDescription::default());
+    left.union(right)?;
+    left.describe(keys.describe()?);
+    Ok(true)
+}

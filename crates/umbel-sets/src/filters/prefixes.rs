@@ -1,0 +1,357 @@
+//! Finds the lines whose address or host has a prefix in a list, exactly or by a filter.
+
+use std::borrow::Cow;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Mutex;
+
+use umbel::prefixes::{Family, Network, Prefix, PrefixKeys, Prefixes, Suffixes};
+use umbel::{AnyFilter, KeyHash, KeyHasher};
+
+use super::described::held;
+use super::filter::Filter;
+use super::room::room_beside;
+use crate::input::{Input, lengths};
+use crate::report::Report;
+use crate::scan::{Lines, Scanner, Visit};
+use crate::sink::Sink;
+use crate::{Error, Normalization, Options, PrefixText, Records, keys};
+
+/// Reads which lengths the prefixes in `inputs` have, and how many there are. The options read lines as listed prefixes.
+///
+/// # Errors
+/// Those of reading; [`Error::Prefix`].
+pub fn survey_prefixes(
+    inputs: &[Input],
+    family: Family,
+    options: &Options,
+) -> Result<(PrefixKeys, u64), Error> {
+    let room = room_beside(0, options)?;
+    let (mut all, mut count) = (PrefixKeys::new(family), 0);
+    keys(inputs, room, options, |lines| {
+        lines.iter().for_each(|key| all.insert(key));
+        count += lines.iter().len() as u64;
+        Ok(())
+    })?;
+    Ok((all, count))
+}
+
+/// Those of both families.
+#[derive(Debug)]
+struct Networks {
+    four: Prefixes<Ipv4Addr>,
+    six: Prefixes<Ipv6Addr>,
+}
+
+/// A list of prefixes.
+#[derive(Debug)]
+pub struct PrefixList(List);
+
+#[derive(Debug)]
+enum List {
+    Networks(Box<Networks>),
+    Domains(Suffixes),
+    /// Approximate.
+    Filter(AnyFilter, PrefixKeys),
+}
+
+impl PrefixList {
+    /// Reads a list from lines of text.
+    ///
+    /// Memory, at most: 40 bytes for a network of IPv4, 90 for one of IPv6, and for a domain 80 and three times its name;
+    /// half of that when it is read.
+    ///
+    /// # Errors
+    /// Those of reading; [`Error::Prefix`]; [`Error::Memory`], with a cap that suffices for what was read so far.
+    pub fn read(inputs: &[Input], family: Family, options: &Options) -> Result<Self, Error> {
+        let prefixes = Some(PrefixText { family, listed: true });
+        let options = &Options {
+            records: Records::Lines,
+            normalization: Normalization { prefixes, ..Normalization::default() },
+            ..options.clone()
+        };
+        let room = room_beside(0, options)?;
+        match family {
+            Family::Ip => networks(inputs, room, options),
+            Family::Domain => domains(inputs, room, options),
+        }
+    }
+
+    /// Uses a filter that was built from prefixes.
+    ///
+    /// # Errors
+    /// [`Error::OtherPrefixes`]; [`Error::Filter`] for a description that is damaged.
+    pub fn of_filter(filter: Filter, family: Family) -> Result<Self, Error> {
+        let wanted = held(family);
+        let Filter::Own(filter) = filter else {
+            return Err(Error::OtherPrefixes { filter: "keys of another system", wanted });
+        };
+        let keys = PrefixKeys::of(filter.description()).map_err(umbel::Error::from);
+        match keys.map_err(Error::Filter)? {
+            Some(keys) if keys.family() == family => Ok(Self(List::Filter(filter, keys))),
+            Some(keys) => Err(Error::OtherPrefixes { filter: held(keys.family()), wanted }),
+            None => Err(Error::OtherPrefixes { filter: "lines", wanted }),
+        }
+    }
+
+    /// Returns the bytes of memory that it uses.
+    pub fn bytes(&self) -> u64 {
+        match &self.0 {
+            List::Networks(all) => all.four.bytes() + all.six.bytes(),
+            List::Domains(names) => names.bytes(),
+            List::Filter(filter, _) => filter.bytes(),
+        }
+    }
+
+    /// Returns the number of different prefixes; of a filter, an estimate.
+    pub fn len(&self) -> u64 {
+        match &self.0 {
+            List::Networks(all) => (all.four.len() + all.six.len()) as u64,
+            List::Domains(names) => names.len() as u64,
+            List::Filter(filter, _) => filter.len(),
+        }
+    }
+
+    /// Returns whether there are none, for certain.
+    pub fn is_empty(&self) -> bool {
+        match &self.0 {
+            List::Filter(filter, _) => filter.is_empty(),
+            _ => self.len() == 0,
+        }
+    }
+
+    /// Returns the filter that it is; `None` for a text.
+    pub fn filter(&self) -> Option<&AnyFilter> {
+        match &self.0 {
+            List::Filter(filter, _) => Some(filter),
+            _ => None,
+        }
+    }
+
+    /// Returns the probability that a line passes that has no prefix in the list; `None` if the answer is exact.
+    pub fn fpp(&self) -> Option<f64> {
+        match &self.0 {
+            List::Filter(filter, keys) => Some(keys.joint_fpp(filter.receipt().fpp)),
+            _ => None,
+        }
+    }
+
+    /// Sets `found` for the lines whose key has a prefix in the list.
+    fn find_all(&self, lines: &Lines<'_>, found: &mut [bool]) {
+        let List::Filter(filter, keys) = &self.0 else {
+            for (i, found) in found.iter_mut().enumerate() {
+                *found = self.find(lines.key(i)).is_some();
+            }
+            return;
+        };
+        // All questions of all lines together, so that cache misses overlap.
+        let mut questions: Vec<KeyHash> = Vec::new();
+        let ends: Vec<usize> = (0..lines.len())
+            .map(|i| {
+                find(keys, lines.key(i), |key| {
+                    questions.push(filter.hasher().hash(key));
+                    false
+                });
+                questions.len()
+            })
+            .collect();
+        let mut passed = vec![false; questions.len()];
+        filter.contains_all(&questions, &mut passed);
+        let mut start = 0;
+        for (found, end) in found.iter_mut().zip(ends) {
+            *found = passed[start..end].contains(&true);
+            start = end;
+        }
+    }
+
+    /// The longest prefix of a key in the list, as text.
+    fn find<'k>(&self, key: &'k [u8]) -> Option<Cow<'k, str>> {
+        match &self.0 {
+            List::Networks(all) => match Network::of_key(key)? {
+                Network::V4(network) => longest(&all.four, network),
+                Network::V6(network) => longest(&all.six, network),
+            },
+            List::Domains(names) => {
+                let host = str::from_utf8(key).ok()?;
+                let (name, ()) = names.longest(host)?;
+                Some(Cow::Borrowed(&host[host.len() - name.len()..]))
+            }
+            List::Filter(filter, keys) => find(keys, key, |key| filter.contains(key)),
+        }
+    }
+}
+
+/// The longest prefix of a key for which `ask` is true, as text.
+fn find<'k>(
+    keys: &PrefixKeys,
+    key: &'k [u8],
+    ask: impl FnMut(&[u8]) -> bool,
+) -> Option<Cow<'k, str>> {
+    match keys.family() {
+        Family::Ip => {
+            let network = keys.find_network(Network::of_key(key)?, ask)?;
+            Some(Cow::Owned(network.to_string()))
+        }
+        Family::Domain => keys.find_domain(str::from_utf8(key).ok()?, ask).map(Cow::Borrowed),
+    }
+}
+
+fn longest<A: umbel::prefixes::Address>(
+    list: &Prefixes<A>,
+    network: Prefix<A>,
+) -> Option<Cow<'static, str>> {
+    let (prefix, ()) = match network.length() == A::BITS {
+        true => list.longest(network.address())?,
+        false => list.covering(network)?,
+    };
+    Some(Cow::Owned(prefix.to_string()))
+}
+
+fn networks(inputs: &[Input], room: u64, options: &Options) -> Result<PrefixList, Error> {
+    let (mut four, mut six) = (Vec::new(), Vec::new());
+    keys(inputs, room, options, |lines| {
+        for network in lines.iter().filter_map(Network::of_key) {
+            match network {
+                Network::V4(prefix) => four.push((prefix, ())),
+                Network::V6(prefix) => six.push((prefix, ())),
+            }
+        }
+        room_beside(40 * four.len() as u64 + 90 * six.len() as u64, options).map(drop)
+    })?;
+    let all = Networks { four: Prefixes::new(four)?, six: Prefixes::new(six)? };
+    Ok(PrefixList(List::Networks(Box::new(all))))
+}
+
+fn domains(inputs: &[Input], room: u64, options: &Options) -> Result<PrefixList, Error> {
+    let (mut names, mut ends) = (String::new(), Vec::new());
+    keys(inputs, room, options, |lines| {
+        for name in lines.iter().filter_map(|key| str::from_utf8(key).ok()) {
+            names.push_str(name);
+            ends.push(names.len());
+        }
+        room_beside(3 * names.len() as u64 + 80 * ends.len() as u64, options).map(drop)
+    })?;
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let all = starts.zip(&ends).map(|(start, &end)| (&names[start..end], ()));
+    Ok(PrefixList(List::Domains(Suffixes::new(all)?)))
+}
+
+/// A query of a list of prefixes: which lines have one in it. Results are in the order of the lines; the header of the first
+/// input that has one comes first.
+pub struct PrefixQuery<'a> {
+    scanner: Scanner<'a>,
+    ask: Ask<'a>,
+    options: &'a Options,
+    report: Report,
+}
+
+impl<'a> PrefixQuery<'a> {
+    /// Queries for lines whose key has a prefix in the list, or with `absent` for the others. With `shown`, each line comes
+    /// after its longest prefix in the list, as a column, or with JSON lines as `{"prefix":"192.0.2.0/24","record":…}`.
+    ///
+    /// The [`Normalization`] of the options reads the keys as addresses or hosts.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]; errors of contradictory [`Records`].
+    pub fn new(
+        list: &'a PrefixList,
+        absent: bool,
+        shown: bool,
+        out: &'a mut (dyn Write + Send),
+        options: &'a Options,
+    ) -> Result<Self, Error> {
+        let ask = Ask {
+            list,
+            absent,
+            shown,
+            column: options.records.column(),
+            flush: false,
+            out: Mutex::new(Sink::new(out, options.separator)),
+            room: room_beside(list.bytes(), options)?,
+        };
+        let scanner = Scanner::new(options, KeyHasher::default())?;
+        Ok(Self { scanner, ask, options, report: Report::default() })
+    }
+
+    /// Looks up the lines of files.
+    ///
+    /// # Errors
+    /// Those of reading; [`Error::Prefix`]; [`Error::Output`].
+    pub fn inputs(&mut self, inputs: &[Input]) -> Result<(), Error> {
+        self.options.progress.expect(lengths(inputs));
+        self.ask.flush = false;
+        self.report.passed(inputs, &self.scanner.scan(inputs, &self.ask)?);
+        self.ask.out.lock().expect("no worker panics").flush()
+    }
+
+    /// Looks up lines from a stream: each result is flushed as soon as it is known.
+    ///
+    /// # Errors
+    /// As [`inputs`](Self::inputs).
+    pub fn stream(&mut self, name: &str, source: impl Read) -> Result<(), Error> {
+        let before = self.options.progress.done();
+        self.ask.flush = true;
+        let tally = self.scanner.stream(name, source, &self.ask)?;
+        self.report.streamed(&tally, self.options.progress.done() - before);
+        Ok(())
+    }
+
+    /// Writes the rest and returns the report.
+    ///
+    /// # Errors
+    /// [`Error::Output`].
+    pub fn finish(self) -> Result<Report, Error> {
+        let Self { ask, mut report, .. } = self;
+        ask.out.into_inner().expect("no worker panics").finish(&mut report)?;
+        Ok(report)
+    }
+}
+
+struct Ask<'a> {
+    list: &'a PrefixList,
+    absent: bool,
+    shown: bool,
+    /// The byte after a column in front; none for JSON lines.
+    column: Option<u8>,
+    flush: bool,
+    out: Mutex<Sink<'a>>,
+    room: u64,
+}
+
+impl Visit for Ask<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn header(&self, row: &[u8]) -> Result<(), Error> {
+        let mut out = self.out.lock().expect("no worker panics");
+        match self.column.filter(|_| self.shown) {
+            Some(column) => out.header_after("prefix", column, row)?,
+            None => out.header(Some(row))?,
+        }
+        if self.flush { out.flush() } else { Ok(()) }
+    }
+
+    fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        self.list.find_all(lines, keep);
+        keep.iter_mut().for_each(|keep| *keep ^= self.absent);
+        Ok(())
+    }
+
+    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
+        let mut out = self.out.lock().expect("no worker panics");
+        if self.shown {
+            for i in 0..lines.len() {
+                let prefix = self.list.find(lines.key(i)).unwrap_or_default();
+                out.row_after(("prefix", &prefix), self.column, lines.row(i))?;
+            }
+        } else {
+            out.rows(lines, 0..lines.len())?;
+        }
+        if self.flush { out.flush() } else { Ok(()) }
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}

@@ -1,0 +1,302 @@
+//! Addresses, hosts, and the lists of prefixes that they are looked up in, as text.
+//!
+//! Both become keys of [`PrefixKeys`](umbel::prefixes::PrefixKeys): a network its address and length, a domain its name in lower
+//! case and ASCII.
+
+use std::net::IpAddr;
+
+use umbel::prefixes::{Family, Network};
+use url::Host;
+
+/// Lines that are prefixes, or what prefixes are looked up for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrefixText {
+    /// Of addresses, or of hosts.
+    pub family: Family,
+    /// Whether it is a list, which may have comments and the forms of block lists.
+    pub listed: bool,
+}
+
+/// Why a text is not what it should be.
+#[derive(Debug, thiserror::Error)]
+#[error("{text:?} is {why}; correct it, or leave it out")]
+pub(crate) struct NoPrefix {
+    text: String,
+    why: &'static str,
+}
+
+const NO_NETWORK: &str = "not an IP address or a network such as 192.0.2.0/24";
+const NO_HOST: &str = "not the name of a host or domain";
+const ADDRESS: &str = "an address, but the list is of domains";
+const SEVERAL: &str = "several names on a line";
+
+impl PrefixText {
+    /// Reads a text, and appends its key to `out`. Returns false, and appends nothing, for a blank one or a comment.
+    pub(crate) fn read(self, text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
+        let flaw = |why| NoPrefix { text: shown(text), why };
+        let text = str::from_utf8(text)
+            .map_err(|_| flaw(if self.family == Family::Ip { NO_NETWORK } else { NO_HOST }))?;
+        let text = self.without_comment(text).trim();
+        if text.is_empty() {
+            return Ok(false);
+        }
+        match (self.family, self.listed) {
+            (Family::Ip, _) => {
+                let network: Network = text.parse().map_err(|_| flaw(NO_NETWORK))?;
+                out.extend_from_slice(network.key().as_ref());
+                Ok(true)
+            }
+            (Family::Domain, true) => listed(text, out).map_err(flaw),
+            (Family::Domain, false) => {
+                name(host_in(text), out).ok_or_else(|| flaw(NO_HOST))?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Lists of networks have comments after `;` too, such as Spamhaus's DROP.
+    fn without_comment(self, text: &str) -> &str {
+        let marks: &[char] = match (self.listed, self.family) {
+            (false, _) => return text,
+            (true, Family::Ip) => &['#', ';'],
+            (true, Family::Domain) => &['#'],
+        };
+        text.split(marks).next().unwrap_or(text)
+    }
+}
+
+/// The start of a text, for a message.
+fn shown(text: &[u8]) -> String {
+    const MOST: usize = 80;
+    String::from_utf8_lossy(text).trim().chars().take(MOST).collect()
+}
+
+/// An entry of a list: a domain, perhaps after `*.` or a dot, or a line of a hosts file. In these, names of one label are the
+/// machine's own, such as `localhost`.
+fn listed(text: &str, out: &mut Vec<u8>) -> Result<bool, &'static str> {
+    let mut words = text.split_ascii_whitespace();
+    let first = words.next().expect("it is not blank");
+    let domain = match (words.next(), words.next()) {
+        (None, _) => first,
+        (Some(host), None) if is_address(first) => {
+            if !host.contains('.') || is_address(host) {
+                return Ok(false);
+            }
+            host
+        }
+        _ => return Err(SEVERAL),
+    };
+    let domain = domain.strip_prefix("*.").or(domain.strip_prefix('.')).unwrap_or(domain);
+    if is_address(domain) {
+        return Err(ADDRESS);
+    }
+    let start = out.len();
+    name(domain, out).ok_or(NO_HOST)?;
+    // What the URL standard takes for an address, such as 127.1.
+    if out[start..]
+        .rsplit(|&byte| byte == b'.')
+        .next()
+        .is_some_and(|last| last.iter().all(u8::is_ascii_digit))
+    {
+        out.truncate(start);
+        return Err(ADDRESS);
+    }
+    Ok(true)
+}
+
+/// Whether it is an address, perhaps with a zone, as in `fe80::1%lo0`.
+fn is_address(text: &str) -> bool {
+    text.split('%').next().is_some_and(|text| text.parse::<IpAddr>().is_ok())
+}
+
+/// The host in a URL, in the address of a mailbox, or before a port; else the text itself.
+fn host_in(text: &str) -> &str {
+    let text = match text.split_once("://") {
+        Some((_, rest)) => rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest),
+        None => text,
+    };
+    let host = text.rsplit_once('@').map_or(text, |(_, host)| host);
+    match host.rsplit_once(':') {
+        Some((name, port))
+            if !name.contains(':') && port.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            name
+        }
+        _ => host,
+    }
+}
+
+/// Appends the normal form of a name: lower case and ASCII by the URL standard (IDNA), without a dot at the end. `None` if it is
+/// no name, or one that DNS cannot carry. An address of IPv4 keeps its digits: no listed domain ends with them.
+fn name(text: &str, out: &mut Vec<u8>) -> Option<()> {
+    let text = text.strip_suffix('.').unwrap_or(text);
+    let start = out.len();
+    if is_plain(text) {
+        out.extend(text.bytes().map(|byte| byte.to_ascii_lowercase()));
+    } else {
+        match Host::parse(text).ok()? {
+            Host::Domain(name) => {
+                out.extend_from_slice(name.strip_suffix('.').unwrap_or(&name).as_bytes());
+            }
+            Host::Ipv4(address) => out.extend_from_slice(address.to_string().as_bytes()),
+            Host::Ipv6(address) => {
+                out.extend_from_slice(address.to_string().as_bytes());
+                return Some(());
+            }
+        }
+    }
+    if fits(&out[start..]) {
+        return Some(());
+    }
+    out.truncate(start);
+    None
+}
+
+/// Whether IDNA leaves a name as it is but for its case: most are such, and cost a sixth of the others.
+fn is_plain(name: &str) -> bool {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    // Labels that begin with xn-- are decoded and checked, and a number at the end makes an address.
+    name.bytes().all(plain)
+        && !last.starts_with(|first: char| first.is_ascii_digit())
+        && !name.as_bytes().windows(4).any(|four| four.eq_ignore_ascii_case(b"xn--"))
+}
+
+/// Whether a name can be one of a host: labels of 1 to 63 letters, digits, hyphens and underscores, 253 bytes in all. The URL
+/// standard allows other characters too, such as the `*` of a wildcard in the middle of a name.
+fn fits(name: &[u8]) -> bool {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    name.len() <= 253
+        && name.iter().all(plain)
+        && name.split(|&byte| byte == b'.').all(|label| (1..=63).contains(&label.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(family: Family, listed: bool, text: &str) -> Result<Option<String>, String> {
+        let mut out = b"before".to_vec();
+        let read = PrefixText { family, listed }.read(text.as_bytes(), &mut out);
+        let key = out.split_off(6);
+        match read {
+            Ok(true) if family == Family::Ip => {
+                Ok(Some(Network::of_key(&key).unwrap().to_string()))
+            }
+            Ok(true) => Ok(Some(String::from_utf8(key).unwrap())),
+            Ok(false) => Ok(None),
+            Err(error) => {
+                assert!(key.is_empty());
+                Err(error.why.to_owned())
+            }
+        }
+    }
+
+    #[test]
+    fn lists_of_networks() {
+        for (text, expected) in [
+            ("192.0.2.0/24", Ok(Some("192.0.2.0/24"))),
+            (" 192.0.2.7 # a comment\r", Ok(Some("192.0.2.7/32"))),
+            ("1.10.16.0/20 ; SBL256894", Ok(Some("1.10.16.0/20"))),
+            ("2001:DB8::/32", Ok(Some("2001:db8::/32"))),
+            ("::ffff:192.0.2.7", Ok(Some("192.0.2.7/32"))),
+            ("# all of it", Ok(None)),
+            ("", Ok(None)),
+            ("192.0.2.0/33", Err(NO_NETWORK)),
+            ("192.0.2.1-192.0.2.9", Err(NO_NETWORK)),
+            ("example.com", Err(NO_NETWORK)),
+        ] {
+            let read = read(Family::Ip, true, text);
+            assert_eq!(
+                read,
+                expected.map(|text| text.map(str::to_owned)).map_err(str::to_owned),
+                "{text:?}"
+            );
+        }
+        assert!(read(Family::Ip, false, "192.0.2.7 # a comment").is_err());
+    }
+
+    #[test]
+    fn lists_of_domains() {
+        let long = format!("{}.example", "x".repeat(64));
+        for (text, expected) in [
+            ("Example.COM.", Ok(Some("example.com"))),
+            ("*.example.com", Ok(Some("example.com"))),
+            (".example.com # and all below", Ok(Some("example.com"))),
+            ("bücher.example", Ok(Some("xn--bcher-kva.example"))),
+            ("XN--bcher-kva.example", Ok(Some("xn--bcher-kva.example"))),
+            ("_dmarc.example.com", Ok(Some("_dmarc.example.com"))),
+            ("zip", Ok(Some("zip"))),
+            ("0.0.0.0 ads.example.com", Ok(Some("ads.example.com"))),
+            ("127.0.0.1\tlocalhost", Ok(None)),
+            ("fe80::1%lo0 localhost", Ok(None)),
+            ("0.0.0.0 0.0.0.0", Ok(None)),
+            ("0.0.0.0 a.example b.example", Err(SEVERAL)),
+            ("a.example b.example", Err(SEVERAL)),
+            ("192.0.2.7", Err(ADDRESS)),
+            ("127.1", Err(ADDRESS)),
+            ("2001:db8::1", Err(ADDRESS)),
+            ("a..example", Err(NO_HOST)),
+            (".", Err(NO_HOST)),
+            ("*", Err(NO_HOST)),
+            ("a.*.example", Err(NO_HOST)),
+            ("||ads.example^", Err(NO_HOST)),
+            ("xn--a.example", Err(NO_HOST)),
+            (&long, Err(NO_HOST)),
+        ] {
+            let read = read(Family::Domain, true, text);
+            assert_eq!(
+                read,
+                expected.map(|text| text.map(str::to_owned)).map_err(str::to_owned),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn hosts_come_alone_and_in_urls_and_mail_addresses() {
+        for (text, expected) in [
+            ("WWW.Example.com", "www.example.com"),
+            ("https://user:x@www.example.com:8443/path?q#f", "www.example.com"),
+            ("http://bücher.example", "xn--bcher-kva.example"),
+            ("someone@mail.example.com", "mail.example.com"),
+            ("example.com:443", "example.com"),
+            ("http://192.0.2.7/", "192.0.2.7"),
+            ("http://[2001:db8::1]/", "2001:db8::1"),
+        ] {
+            assert_eq!(
+                read(Family::Domain, false, text),
+                Ok(Some(expected.to_owned())),
+                "{text:?}"
+            );
+        }
+        for text in ["two words", "http://", "a..b", "@", "exa<mple"] {
+            assert!(read(Family::Domain, false, text).is_err(), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_short_way_gives_what_the_url_standard_does(name in "[a-zA-Z0-9_.-]{1,20}") {
+            if is_plain(&name) && !name.ends_with('.') {
+                let parsed = Host::parse(&name);
+                let lower = name.to_ascii_lowercase();
+                let short = super::name(&name, &mut Vec::new()).is_some();
+                // The standard allows empty labels in the middle, which DNS does not.
+                prop_assert_eq!(short, fits(lower.as_bytes()));
+                prop_assert_eq!(parsed, Ok(Host::Domain(lower)));
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            for (family, listed) in [(Family::Ip, true), (Family::Domain, true), (Family::Domain, false)] {
+                let mut out = Vec::new();
+                let read = PrefixText { family, listed }.read(&bytes, &mut out);
+                prop_assert_eq!(matches!(read, Ok(true)), !out.is_empty());
+            }
+        }
+    }
+}

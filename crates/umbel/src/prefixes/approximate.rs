@@ -1,0 +1,370 @@
+//! Prefixes in a filter alone: smaller, and a file like any other, with the error of all its questions together.
+
+use core::fmt;
+
+use super::lengths::Lengths;
+use super::network::Network;
+use super::suffixes::{labels, suffixes};
+use crate::bits::Block;
+use crate::error::{FieldError, check_field};
+use crate::filter::{AnyFilter, Blocked};
+use crate::format::{FileError, KeyDescription};
+use crate::hash::{Hashing, KeyHasher};
+use crate::plan::{Kind, Plan, PlanError};
+use crate::prelude::*;
+use crate::{Blocks, Error};
+
+/// What a list has prefixes of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4 and IPv6 addresses: networks.
+    Ip,
+    /// Hosts: domains.
+    Domain,
+}
+
+/// The names of families as types of keys, and the groups of their lengths. Part of the format.
+const IP: (&str, &[(&str, u8, u8)]) = ("ip-prefix", &[("ipv4", 0, 32), ("ipv6", 0, 128)]);
+const DOMAIN: (&str, &[(&str, u8, u8)]) = ("domain-suffix", &[("labels", 1, 127)]);
+/// The name of the entries with lengths. Part of the format.
+const LENGTHS: &str = "lengths";
+
+impl Family {
+    /// Returns the name of the type in the description of a filter's keys.
+    pub fn key_type(self) -> &'static str {
+        self.names().0
+    }
+
+    fn names(self) -> (&'static str, &'static [(&'static str, u8, u8)]) {
+        match self {
+            Self::Ip => IP,
+            Self::Domain => DOMAIN,
+        }
+    }
+}
+
+/// How a filter holds a list of prefixes: of which family, and which lengths there are. A look-up asks for these.
+///
+/// The key of a network is [`Network::key`], that of a domain is its name: in lower case, in ASCII, without a dot at the end.
+/// FORMAT.md, section 24, defines both, and the description that a file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrefixKeys {
+    family: Family,
+    /// IPv4 and IPv6, or labels and nothing.
+    lengths: [Lengths; 2],
+}
+
+impl PrefixKeys {
+    /// Makes the keys of an empty list.
+    pub fn new(family: Family) -> Self {
+        Self { family, lengths: Default::default() }
+    }
+
+    /// Returns the family.
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
+    /// Adds the length of a prefix, by its key. Other bytes are left out.
+    pub fn insert(&mut self, key: &[u8]) {
+        match self.family {
+            Family::Ip => match Network::of_key(key) {
+                Some(Network::V4(prefix)) => self.lengths[0].insert(prefix.length()),
+                Some(Network::V6(prefix)) => self.lengths[1].insert(prefix.length()),
+                None => {}
+            },
+            Family::Domain => {
+                if let Ok(name) = str::from_utf8(key) {
+                    self.lengths[0].insert(labels(name).min(127));
+                }
+            }
+        }
+    }
+
+    /// Adds the lengths of another list of the same family, and returns whether it is of the same one.
+    pub fn union(&mut self, other: &Self) -> bool {
+        let same = self.family == other.family;
+        if same {
+            self.lengths
+                .iter_mut()
+                .zip(other.lengths)
+                .for_each(|(ours, theirs)| ours.union(theirs));
+        }
+        same
+    }
+
+    /// Returns the most keys that a look-up asks for: for addresses, those of the family that has more lengths.
+    pub fn questions(&self) -> u32 {
+        self.lengths.iter().map(Lengths::len).max().unwrap_or(0)
+    }
+
+    /// Returns the probability that a look-up passes wrongly if each question does with probability `fpp`: 1 − (1 − fpp)^q for
+    /// q [questions](Self::questions), the worst case.
+    pub fn joint_fpp(&self, fpp: f64) -> f64 {
+        -(f64::from(self.questions()) * (-fpp).ln_1p()).exp_m1()
+    }
+
+    /// Returns the rate for a filter whose look-ups pass wrongly with a probability of at most `joint`.
+    pub fn fpp_for(&self, joint: f64) -> f64 {
+        let questions = f64::from(self.questions().max(1));
+        -((-joint).ln_1p() / questions).exp_m1()
+    }
+
+    /// Calls `ask` with the keys of all prefixes of a network that the list may have, the longest first, until it returns true;
+    /// returns that prefix. The network itself is one of its prefixes.
+    pub fn find_network(
+        &self,
+        network: Network,
+        mut ask: impl FnMut(&[u8]) -> bool,
+    ) -> Option<Network> {
+        let lengths = match network {
+            Network::V4(_) => self.lengths[0],
+            Network::V6(_) => self.lengths[1],
+        };
+        let prefixes = lengths.iter().filter_map(|length| network.shortened(length));
+        prefixes.into_iter().find(|prefix| ask(prefix.key().as_ref()))
+    }
+
+    /// As [`find_network`](Self::find_network), for a host and the domains above it.
+    pub fn find_domain<'h>(
+        &self,
+        host: &'h str,
+        mut ask: impl FnMut(&[u8]) -> bool,
+    ) -> Option<&'h str> {
+        suffixes(host, self.lengths[0]).find(|name| ask(name.as_bytes()))
+    }
+
+    /// Returns the description that a filter's file has.
+    ///
+    /// # Errors
+    /// Never: the lengths of all families fit.
+    pub fn describe(&self) -> Result<KeyDescription, FieldError> {
+        let (key_type, groups) = self.family.names();
+        let mut keys = KeyDescription::default();
+        keys.push("type", key_type)?;
+        for ((group, ..), lengths) in groups.iter().zip(self.lengths) {
+            let mut value = String::from(*group);
+            let mut sorted: Vec<u8> = lengths.iter().collect();
+            sorted.reverse();
+            sorted.iter().for_each(|length| value.push_str(&format!(" {length}")));
+            if !lengths.is_empty() {
+                keys.push(LENGTHS, &value)?;
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Reads a description; `None` if the filter holds no prefixes.
+    ///
+    /// # Errors
+    /// [`FieldError`] for lengths that are not as FORMAT.md says: a look-up by them would miss prefixes.
+    pub fn of(keys: &KeyDescription) -> Result<Option<Self>, FieldError> {
+        let mut types = keys.values("type");
+        let family = match (types.next(), types.next()) {
+            (Some(one), None) if one == IP.0 => Family::Ip,
+            (Some(one), None) if one == DOMAIN.0 => Family::Domain,
+            _ => return Ok(None),
+        };
+        let mut all = Self::new(family);
+        for value in keys.values(LENGTHS) {
+            let mut words = value.split(' ');
+            let group = words.next();
+            let groups = family.names().1;
+            let at = groups.iter().position(|(name, ..)| Some(*name) == group);
+            let known = at.filter(|&at| all.lengths[at].is_empty());
+            check_field(
+                LENGTHS,
+                0,
+                known.is_some(),
+                "each group of lengths of its type at most once",
+            )?;
+            let at = at.expect("checked");
+            let (_, least, most) = groups[at];
+            let mut before = None;
+            for word in words {
+                let length: u8 = word.parse().unwrap_or(u8::MAX);
+                let right = (least..=most).contains(&length) && before < Some(length);
+                check_field(LENGTHS, length.into(), right, "lengths of the family, ascending")?;
+                all.lengths[at].insert(length);
+                before = Some(length);
+            }
+        }
+        Ok(Some(all))
+    }
+}
+
+/// A list of prefixes in a filter: what may be in the list, at a rate over all questions of a look-up together.
+///
+/// At a rate of 1 % and with 8 lengths a prefix takes 13.4 bits: each of the 8 questions has a rate of 0.13 %. A list of which
+/// all lengths are asked and one that has few differ by little; [`PrefixKeys::fpp_for`] is the rate of a question.
+///
+/// ```
+/// use umbel::prefixes::{Network, PrefixFilter};
+///
+/// let list = ["192.0.2.0/24", "2001:db8::/32"].map(|text| text.parse::<Network>().unwrap());
+/// let filter = PrefixFilter::of_networks(&list, 0.01)?;
+/// assert_eq!(filter.longest_network("192.0.2.77".parse()?), Some(list[0]));
+///
+/// // A file like that of any filter.
+/// let read = umbel::AnyFilter::from_bytes(&filter.filter().to_bytes(), None)?;
+/// let read = PrefixFilter::try_from(read)?;
+/// assert!(read.fpp() <= 0.01 && read.longest_network("192.0.2.77".parse()?).is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct PrefixFilter<S: AsRef<[Block]> = Blocks, H: Hashing = KeyHasher> {
+    filter: AnyFilter<S, H>,
+    keys: PrefixKeys,
+}
+
+impl PrefixFilter {
+    /// Makes a blocked filter of networks, whose look-ups pass wrongly with a probability of at most `fpp`.
+    ///
+    /// # Errors
+    /// As [`Plan::for_keys`]; [`PlanError::OutOfMemory`].
+    pub fn of_networks(networks: &[Network], fpp: f64) -> Result<Self, Error> {
+        let keys: Vec<_> = networks.iter().map(|network| network.key()).collect();
+        Self::of_keys(Family::Ip, &keys, fpp)
+    }
+
+    /// Makes a blocked filter of domains, as [`Suffixes`](super::Suffixes) takes them, whose look-ups pass wrongly with a
+    /// probability of at most `fpp`.
+    ///
+    /// # Errors
+    /// As [`of_networks`](Self::of_networks).
+    pub fn of_domains(domains: &[impl AsRef<str>], fpp: f64) -> Result<Self, Error> {
+        let keys: Vec<_> = domains.iter().map(|name| name.as_ref().as_bytes()).collect();
+        Self::of_keys(Family::Domain, &keys, fpp)
+    }
+
+    fn of_keys(family: Family, all: &[impl AsRef<[u8]>], fpp: f64) -> Result<Self, Error> {
+        if !(fpp > 0.0 && fpp < 1.0) {
+            return Err(PlanError::Fpp(fpp).into());
+        }
+        let mut keys = PrefixKeys::new(family);
+        all.iter().for_each(|key| keys.insert(key.as_ref()));
+        let plan = Plan::for_keys(Kind::Blocked, all.len().max(1) as u64, keys.fpp_for(fpp))?;
+        let mut filter = Blocked::with_plan(&plan, KeyHasher::default())?;
+        all.iter().for_each(|key| {
+            filter.insert(key.as_ref());
+        });
+        filter.describe(keys.describe()?);
+        Ok(Self { filter: filter.into(), keys })
+    }
+}
+
+impl<S: AsRef<[Block]>> PrefixFilter<S> {
+    /// Returns the longest prefix of a network or address that may be in the list. A listed one is never missed; a longer
+    /// one may pass wrongly before it.
+    pub fn longest_network(&self, network: Network) -> Option<Network> {
+        self.keys.find_network(network, |key| self.filter.contains(key))
+    }
+
+    /// As [`longest_network`](Self::longest_network), for a host and the domains above it.
+    pub fn longest_domain<'h>(&self, host: &'h str) -> Option<&'h str> {
+        self.keys.find_domain(host, |key| self.filter.contains(key))
+    }
+}
+
+impl<S: AsRef<[Block]>, H: Hashing> PrefixFilter<S, H> {
+    /// Returns the filter, to write it to a file.
+    pub fn filter(&self) -> &AnyFilter<S, H> {
+        &self.filter
+    }
+
+    /// Returns the family and the lengths.
+    pub fn keys(&self) -> &PrefixKeys {
+        &self.keys
+    }
+
+    /// Returns the probability that a look-up of something unlisted passes, from the filter's own bits, in the worst case: if
+    /// it asks for all lengths. One pass over the bits.
+    pub fn fpp(&self) -> f64 {
+        self.keys.joint_fpp(self.filter.receipt().fpp)
+    }
+
+    /// Returns the expected number of questions that pass wrongly in a look-up of something unlisted, in the worst case: what a
+    /// table behind the filter is read in vain. The paper's section IV-A.
+    pub fn false_probes(&self) -> f64 {
+        f64::from(self.keys.questions()) * self.filter.receipt().fpp
+    }
+}
+
+impl<S: AsRef<[Block]>, H: Hashing> TryFrom<AnyFilter<S, H>> for PrefixFilter<S, H> {
+    type Error = FileError;
+
+    /// # Errors
+    /// [`FileError::Field`] if the filter's description is not that of prefixes.
+    fn try_from(filter: AnyFilter<S, H>) -> Result<Self, FileError> {
+        match PrefixKeys::of(filter.description())? {
+            Some(keys) => Ok(Self { filter, keys }),
+            None => {
+                check_field("type", 0, false, "the type ip-prefix or domain-suffix")?;
+                unreachable!("the check fails")
+            }
+        }
+    }
+}
+
+impl<S: AsRef<[Block]>, H: Hashing> fmt::Debug for PrefixFilter<S, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PrefixFilter")
+            .field("filter", &self.filter)
+            .field("keys", &self.keys)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(entries: &[(&str, &str)]) -> KeyDescription {
+        let mut keys = KeyDescription::default();
+        entries.iter().for_each(|(name, value)| keys.push(name, value).unwrap());
+        keys
+    }
+
+    #[test]
+    fn descriptions_are_read_as_written_and_others_refused() {
+        let mut all = PrefixKeys::new(Family::Ip);
+        for text in ["0.0.0.0/0", "10.0.0.0/8", "1.2.3.4", "2001:db8::/32"] {
+            all.insert(text.parse::<Network>().unwrap().key().as_ref());
+        }
+        let written = all.describe().unwrap();
+        let entries: Vec<_> = written.entries().collect();
+        let expected = [("type", "ip-prefix"), ("lengths", "ipv4 0 8 32"), ("lengths", "ipv6 32")];
+        assert_eq!(entries, expected);
+        assert_eq!(PrefixKeys::of(&written), Ok(Some(all)));
+        assert_eq!(all.questions(), 3);
+
+        for other in
+            [keys(&[]), keys(&[("type", "text")]), keys(&[("type", "ip-prefix"), ("type", "u64")])]
+        {
+            assert_eq!(PrefixKeys::of(&other), Ok(None));
+        }
+        for lengths in [
+            "ipv5 1", "ipv4 33", "ipv4 8 8", "ipv4 9 8", "ipv4  8", "ipv4 x", "", "labels 2",
+            "ipv4 256",
+        ] {
+            let wrong = keys(&[("type", "ip-prefix"), ("lengths", lengths)]);
+            assert!(PrefixKeys::of(&wrong).is_err(), "{lengths:?}");
+        }
+        let twice = keys(&[("type", "ip-prefix"), ("lengths", "ipv4 8"), ("lengths", "ipv4 16")]);
+        assert!(PrefixKeys::of(&twice).is_err());
+        let zero = keys(&[("type", "domain-suffix"), ("lengths", "labels 0")]);
+        assert!(PrefixKeys::of(&zero).is_err());
+    }
+
+    #[test]
+    fn the_joint_rate_is_that_of_all_questions() {
+        let mut all = PrefixKeys::new(Family::Domain);
+        for name in ["a", "b.a", "c.b.a", "d.c.b.a"] {
+            all.insert(name.as_bytes());
+        }
+        let fpp = all.fpp_for(0.01);
+        assert!((all.joint_fpp(fpp) - 0.01).abs() < 1e-15, "{fpp}");
+        assert!((fpp - 0.0025).abs() < 1e-5, "{fpp}");
+        let none = PrefixKeys::new(Family::Ip);
+        assert_eq!((none.joint_fpp(0.5), none.fpp_for(0.5)), (0.0, 0.5));
+    }
+}
