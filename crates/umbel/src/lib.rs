@@ -87,6 +87,7 @@
 //! | [`Coded`] | rates below 1e-4 |
 //! | [`Cascade`] | two known lists that must never be confused |
 //! | [`Attributes`] | rows of several attributes, any of which can be looked up |
+//! | [`States`] | a small state per key that changes, such as that of a connection: no filter, but a table |
 //!
 //! The crate [`umbel-advice`](https://docs.rs/umbel-advice) ranks them for a goal. [`Admission`] decides what a cache stores. [`Parts`]
 //! divides a set among several filters.
@@ -113,6 +114,7 @@
 //! | [`plan`] | from a goal (two of keys, fpp, memory) to the parameters of a filter |
 //! | `bits` | words, blocks and the kernels that set and test them |
 //! | [`filter`] | the kinds of filters and their receipts |
+//! | [`states`] | keys with a state, in cells that change and age |
 //! | [`mod@format`] | the bytes of an umbel file |
 //!
 //! The crate uses no paths, no terminal, and no threads but those of [`insert_all_on`](Filter::insert_all_on).
@@ -132,6 +134,7 @@ pub mod math;
 mod parts;
 pub mod plan;
 mod prelude;
+pub mod states;
 
 pub use admission::Admission;
 pub use bits::{Block, Blocks};
@@ -154,6 +157,7 @@ pub use plan::{
     Capacity, Form, Growth, Kind, MAX_BITS, MAX_PROBES, ParseKindError, Plan, PlanError, Tags,
     Variant,
 };
+pub use states::{StateError, States};
 
 /// Any error of this crate. Every other error type converts to it, so that `?` works throughout.
 #[derive(Debug, thiserror::Error)]
@@ -171,6 +175,9 @@ pub enum Error {
     /// Rows could not be inserted or looked up.
     #[error(transparent)]
     Row(#[from] RowError),
+    /// A table of states could not be planned, or refused a key.
+    #[error(transparent)]
+    State(#[from] StateError),
     /// Two filters could not be combined or compared.
     #[error(transparent)]
     Merge(#[from] MergeError),

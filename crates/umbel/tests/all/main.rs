@@ -24,4 +24,5 @@ mod rates;
 mod scalable;
 mod shared;
 mod stable;
+mod states;
 mod window;
