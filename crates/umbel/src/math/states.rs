@@ -1,9 +1,9 @@
 //! Tables of states: the chance that two keys share a fingerprint, and what follows from it for each kind of answer.
 //!
-//! A key has two homes, one among the B buckets of each of two tables, and a fingerprint of r bits. The second home is
-//! the first plus an offset that the fingerprint gives, modulo B. So a cell's place and fingerprint determine both
-//! homes of its key, two keys that agree in one place agree in both, and the table is an exact one of the F = B·2^r
-//! pairs of home and fingerprint, as in the counting filters of F. Bonomi, M. Mitzenmacher, R. Panigrahy, S. Singh, G.
+//! A key has two homes, one among the B buckets of each of two tables, and a fingerprint of r bits, 8 of which are not
+//! all zero. The second home is the first plus an offset that the fingerprint gives, modulo B. So a cell's place and
+//! fingerprint determine both homes of its key, two keys that agree in one place agree in both, and the table is an
+//! exact one of the F = B·255·2^(r − 8) pairs of home and fingerprint, as in the counting filters of F. Bonomi, M. Mitzenmacher, R. Panigrahy, S. Singh, G.
 //! Varghese 2006 ("An improved construction for counting Bloom filters", <https://doi.org/10.1007/11841036_61>), whose
 //! permutations of home and fingerprint serve the same end.
 
@@ -23,12 +23,12 @@ use crate::prelude::*;
 pub(crate) const FREE_CELLS: f64 = 2.0;
 
 /// The number F of pairs of a home and a fingerprint of r bits.
-pub(crate) fn fingerprints(buckets: u64, fingerprint_bits: u32) -> f64 {
-    buckets as f64 * f64::from(fingerprint_bits).exp2()
+pub(crate) fn pairs(buckets: u64, fingerprint_bits: u32) -> f64 {
+    buckets as f64 * 255.0 * f64::from(fingerprint_bits - 8).exp2()
 }
 
 /// Returns the probability 1 − (1 − 1/F)^n that a key shares its pair with one of n = `keys` others, for F equally
-/// likely pairs: that of a false positive, and the bound for *unknown*.
+/// likely pairs: that of a false positive.
 ///
 /// ```
 /// use umbel::math::states::collision;
@@ -41,10 +41,17 @@ pub fn collision(keys: u64, pairs: f64) -> f64 {
 /// Returns the probability 1 − (1 − d/F)^(n − 1) that one of n keys, all inserted and none changed yet, is answered
 /// with *unknown*: another shares its pair and has another state, as two keys have with probability d = `differ`.
 ///
-/// After changes it lies between this and [`collision`]: while two keys share a pair, a change of one makes the
-/// other's state unknown, too.
+/// After changes it lies between this and [`unknown_at_most`].
 pub fn unknown(keys: u64, pairs: f64, differ: f64) -> f64 {
     collision(keys.saturating_sub(1), pairs / differ)
+}
+
+/// Returns the most that the probability of *unknown* can be for one of n keys that are inserted, changed and removed:
+/// that of [`collision`], while one shares its pair, and as that of [`false_negative`] if another, now removed, shared
+/// it when this one was last written. Lives are exponential here: a key that is never changed itself while many lives
+/// of others pass meets more of them.
+pub fn unknown_at_most(keys: u64, pairs: f64, writes: f64) -> f64 {
+    (collision(keys, pairs) + false_negative(keys, pairs, writes)).min(1.0)
 }
 
 /// Returns the probability that one of n keys is answered with another's state, if all are written in random order,

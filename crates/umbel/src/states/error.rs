@@ -1,6 +1,6 @@
 //! Why tables of states are not planned, and refuse keys.
 
-use super::plan::{LEAST_ERROR, MOST_STATES};
+use super::plan::LEAST_ERROR;
 use crate::error::OutOfMemory;
 use crate::plan::{MAX_BITS, PlanError};
 
@@ -8,12 +8,9 @@ use crate::plan::{MAX_BITS, PlanError};
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateError {
-    /// The table has no such number of states.
-    #[error("{found} states; a table has 1 to {MOST_STATES}")]
-    StateCount {
-        /// The number requested.
-        found: u8,
-    },
+    /// The plan is for no states.
+    #[error("zero states: a table is planned for at least 1")]
+    NoStates,
     /// The error is lower than the widest fingerprints reach.
     #[error("an error of {error:e} is out of reach, the lowest is {LEAST_ERROR:e}; use a hash map")]
     ErrorOutOfReach {

@@ -12,10 +12,13 @@
 //! - A timing wheel has up to 16 slots, where the paper's flag has two.
 //!
 //! ```text
-//! bucket   | cell 0, w bits | cell 1 | … | cell s − 1 | 512 − s·w zeros |        s = ⌊512/w⌋
-//! cell     | fingerprint, r bits | value, v bits | slot, a bits |                w = r + v + a
-//! value    0: empty, and then all bits are 0; 1 to states: the state plus 1; states + 1: unknown
+//! bucket   | tags: s bytes | rest 0, w − 8 bits | … | rest s − 1 | zeros up to 512 |     s = ⌊512/w⌋
+//! tag      0: the cell is empty, and then its rest is zeros; 1 to 255: part of the fingerprint
+//! rest     | fingerprint, r − 8 bits | value, v bits | slot, a bits |                    w = r + v + a
+//! value    0 to states − 1: the state; states: unknown
 //! ```
+//!
+//! The tags of a bucket are compared together, and the rest of a cell only if its tag is the key's.
 
 mod error;
 mod plan;
@@ -25,10 +28,8 @@ use core::fmt;
 pub use error::StateError;
 pub use plan::StatesPlan;
 
-use crate::bits::packed::{self, Padded};
-use crate::bits::{self, AHEAD, BLOCK_BITS, Block, Blocks};
+use crate::bits::{self, AHEAD, BLOCK_BITS, Block, Blocks, packed};
 use crate::hash::{Hashing, Key, KeyHash, KeyHasher, mix};
-use crate::math::states::fingerprints;
 use crate::prelude::*;
 
 /// What a table of states answers for a key.
@@ -52,7 +53,7 @@ pub enum Answer {
 /// | | answer | probability, at most | if keys are only `set` |
 /// |---|---|---|---|
 /// | false positive | a state, or unknown, for an absent key | ε | ε |
-/// | don't know | unknown, for a present key | ε | 0 |
+/// | don't know | unknown, for a present key | 2ε | 0 |
 /// | false return | another state, for a present key | 0 | ε/2 |
 /// | false negative | absent, for a present key | 0 | ε |
 ///
@@ -68,7 +69,7 @@ pub enum Answer {
 /// lifetime are removed by [`advance`](Self::advance).
 ///
 /// **Size.** 512/(s − 2) bits per key, with s cells of r + v + a bits in a bucket of 512: r bits of a fingerprint, v of
-/// a value (2^v is at least the number of states plus 2), and a for 2^a slots of a wheel.
+/// a value (2^v is at least the number of states plus 1), and a for 2^a slots of a wheel.
 ///
 /// | error | 2 states | 6 states | 6 states, wheel of 4 slots | 14 states |
 /// |---|---|---|---|---|
@@ -135,33 +136,39 @@ struct Clock {
     slot: u64,
 }
 
-/// A bucket's cells, as bits of a word: those with a fingerprint, and those in use.
-#[derive(Clone, Copy)]
-struct Scan {
-    found: u64,
-    used: u64,
+/// What is stored of a key besides its place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Fingerprint {
+    /// Never 0.
+    tag: u8,
+    /// The r − 8 bits of it that are not in the tag.
+    rest: u64,
 }
 
-/// The cells of a key: both homes, its fingerprint, and what its homes hold.
+/// The cells of a key: both homes, its fingerprint, and which cells there have it, as bits of a word.
 struct Place {
     homes: [usize; 2],
-    fingerprint: u64,
-    scans: [Scan; 2],
+    fingerprint: Fingerprint,
+    found: [u64; 2],
 }
 
 impl Place {
     /// The cells with its fingerprint: bucket and number.
     fn found(&self) -> impl Iterator<Item = (usize, u32)> + use<> {
-        let Self { homes, scans, .. } = *self;
-        [0, 1].into_iter().flat_map(move |side: usize| {
-            let mut left = scans[side].found;
-            core::iter::from_fn(move || {
-                let number = left.trailing_zeros();
-                left &= left.wrapping_sub(1);
-                (number < 64).then_some((homes[side], number))
-            })
-        })
+        let Self { homes, found, .. } = *self;
+        [0, 1]
+            .into_iter()
+            .flat_map(move |side: usize| ones(found[side]).map(move |number| (homes[side], number)))
     }
+}
+
+/// The places of the bits set in a word.
+fn ones(mut word: u64) -> impl Iterator<Item = u32> {
+    core::iter::from_fn(move || {
+        let number = word.trailing_zeros();
+        word &= word.wrapping_sub(1);
+        (number < 64).then_some(number)
+    })
 }
 
 impl States {
@@ -276,9 +283,9 @@ impl<H: Hashing> States<H> {
             return Ok(before);
         };
         match after {
-            Some(state) => self.put(bucket, number, place.fingerprint, self.value(state)),
+            Some(state) => self.put(bucket, number, place.fingerprint, state.into()),
             None => {
-                packed::set(&mut self.buckets[bucket], self.plan.cell_bits(), number, 0);
+                self.empty(bucket, number);
                 self.held -= 1;
             }
         }
@@ -287,7 +294,7 @@ impl<H: Hashing> States<H> {
         // be that of the other key.
         for (bucket, number) in found {
             let value = match before {
-                Answer::State(state) => self.value(state),
+                Answer::State(state) => state.into(),
                 _ => self.unknown(),
             };
             self.put(bucket, number, place.fingerprint, value);
@@ -346,24 +353,21 @@ impl<H: Hashing> States<H> {
 
     /// Returns what the table holds and delivers now. One pass over it.
     pub fn receipt(&self) -> StatesReceipt {
-        let (width, plan) = (self.plan.cell_bits(), &self.plan);
-        let mut by_value = vec![0; usize::from(plan.states()) + 2];
+        let plan = &self.plan;
+        let mut by_value = vec![0; usize::from(plan.states()) + 1];
         let mut full = 0;
-        for bucket in &*self.buckets {
-            let mut is_full = true;
-            for cell in packed::cells(bucket, width) {
-                by_value[self.value_of(cell) as usize] += 1;
-                is_full &= cell != 0;
-            }
-            full += u64::from(is_full);
+        for bucket in 0..self.buckets.len() {
+            let used = self.used(bucket);
+            ones(used).for_each(|number| by_value[self.value_at(bucket, number) as usize] += 1);
+            full += u64::from(used.count_ones() == plan.cells_per_bucket());
         }
         let cells = self.buckets.len() as f64 * f64::from(plan.cells_per_bucket());
-        let pairs = fingerprints(plan.buckets, plan.fingerprint);
+        let pairs = plan.pairs();
         StatesReceipt {
             plan: *plan,
             keys: self.held,
             unknown: by_value.pop().expect("a value for unknown"),
-            by_state: by_value.split_off(1),
+            by_state: by_value,
             load: self.held as f64 / cells,
             full_buckets: full,
             // Each pair has a cell of its own, or is shared.
@@ -402,18 +406,19 @@ impl<H> States<H> {
 
     /// Both homes of a key, and its fingerprint.
     #[inline]
-    fn homes(&self, hash: KeyHash) -> ([usize; 2], u64) {
-        let fingerprint = hash.low >> (64 - self.plan.fingerprint);
+    fn homes(&self, hash: KeyHash) -> ([usize; 2], Fingerprint) {
+        // The tag is of the high bits of the word, the rest of its low ones.
+        let tag = 1 + bits::place(hash.low, 255) as u8;
+        let fingerprint = Fingerprint { tag, rest: hash.low & self.rest_mask() };
         let first = bits::place(hash.high, self.plan.buckets);
         ([first as usize, self.other_home(first, fingerprint) as usize], fingerprint)
     }
 
-    /// The other home of a key, from one of them: the table's inverse is its own inverse.
+    /// The other home of a key, from either.
     #[inline]
-    fn other_home(&self, home: u64, fingerprint: u64) -> u64 {
+    fn other_home(&self, home: u64, fingerprint: Fingerprint) -> u64 {
         let count = self.plan.buckets;
-        // Plus one, because zero is mixed to zero.
-        let offset = bits::place(mix(fingerprint + 1), count);
+        let offset = bits::place(mix(u64::from(fingerprint.tag) << 32 | fingerprint.rest), count);
         // Divisions by comparison: both sums are below twice the count.
         if home < count {
             let sum = home + offset;
@@ -427,22 +432,27 @@ impl<H> States<H> {
     #[inline]
     fn find(&self, hash: KeyHash) -> Place {
         let (homes, fingerprint) = self.homes(hash);
-        let scans = homes.map(|home| self.scan(home, fingerprint));
-        Place { homes, fingerprint, scans }
+        let found = homes.map(|home| self.with_fingerprint(home, fingerprint));
+        Place { homes, fingerprint, found }
     }
 
-    /// Compares every cell of a bucket, without branches or dependencies between them.
+    /// The cells of a bucket with a fingerprint, as bits of a word.
     #[inline]
-    fn scan(&self, bucket: usize, fingerprint: u64) -> Scan {
-        let (width, mask) = (self.plan.cell_bits(), (1 << self.plan.fingerprint) - 1);
-        let cells = Padded::of(&self.buckets[bucket]);
-        let (mut found, mut used) = (0, 0);
-        for number in 0..packed::count(width) {
-            let cell = cells.get(width, number);
-            found |= u64::from(cell & mask == fingerprint) << number;
-            used |= u64::from(cell != 0) << number;
-        }
-        Scan { found: found & used, used }
+    fn with_fingerprint(&self, bucket: usize, fingerprint: Fingerprint) -> u64 {
+        let candidates =
+            packed::bytes_equal(&self.buckets[bucket], fingerprint.tag) & self.all_cells();
+        let is =
+            |&number: &u32| self.rest_at(bucket, number) & self.rest_mask() == fingerprint.rest;
+        ones(candidates).filter(is).fold(0, |found, number| found | 1 << number)
+    }
+
+    /// The cells of a bucket in use, as bits of a word.
+    fn used(&self, bucket: usize) -> u64 {
+        !packed::bytes_equal(&self.buckets[bucket], 0) & self.all_cells()
+    }
+
+    fn all_cells(&self) -> u64 {
+        u64::MAX >> (64 - self.plan.cells_per_bucket())
     }
 
     #[inline]
@@ -450,7 +460,7 @@ impl<H> States<H> {
         let mut values = place.found().map(|(bucket, number)| self.value_at(bucket, number));
         let Some(value) = values.next() else { return Answer::Absent };
         match value != self.unknown() && values.all(|other| other == value) {
-            true => Answer::State((value - 1) as u8),
+            true => Answer::State(value as u8),
             false => Answer::Unknown,
         }
     }
@@ -460,67 +470,81 @@ impl<H> States<H> {
         if state < states { Ok(()) } else { Err(StateError::State { found: state, states }) }
     }
 
-    fn value(&self, state: u8) -> u64 {
-        u64::from(state) + 1
-    }
-
+    /// The value of a cell whose state is not known.
     fn unknown(&self) -> u64 {
-        u64::from(self.plan.states()) + 1
+        self.plan.states().into()
     }
 
-    fn value_of(&self, cell: u64) -> u64 {
-        cell >> self.plan.fingerprint & ((1 << self.plan.state_bits()) - 1)
+    fn rest_mask(&self) -> u64 {
+        (1 << (self.plan.fingerprint - 8)) - 1
+    }
+
+    /// The first bit of a cell's rest, and its width.
+    fn rest_bits(&self, number: u32) -> (u32, u32) {
+        let width = self.plan.cell_bits() - 8;
+        (8 * self.plan.cells_per_bucket() + number * width, width)
+    }
+
+    fn rest_at(&self, bucket: usize, number: u32) -> u64 {
+        let (at, width) = self.rest_bits(number);
+        packed::bits(&self.buckets[bucket], at, width)
     }
 
     fn value_at(&self, bucket: usize, number: u32) -> u64 {
-        self.value_of(self.cell(bucket, number))
+        let value = self.rest_at(bucket, number) >> (self.plan.fingerprint - 8);
+        value & ((1 << self.plan.state_bits()) - 1)
     }
 
-    fn cell(&self, bucket: usize, number: u32) -> u64 {
-        Padded::of(&self.buckets[bucket]).get(self.plan.cell_bits(), number)
+    fn slot_at(&self, bucket: usize, number: u32) -> u64 {
+        self.rest_at(bucket, number) >> (self.plan.fingerprint - 8 + self.plan.state_bits())
     }
 
     /// Sets a cell, touched now.
-    fn put(&mut self, bucket: usize, number: u32, fingerprint: u64, value: u64) {
-        let cell = self.new_cell(fingerprint, value);
-        packed::set(&mut self.buckets[bucket], self.plan.cell_bits(), number, cell);
+    fn put(&mut self, bucket: usize, number: u32, fingerprint: Fingerprint, value: u64) {
+        let bits = self.plan.fingerprint - 8;
+        let aged = self.clock.slot << (bits + self.plan.state_bits());
+        self.write(bucket, number, fingerprint.tag, fingerprint.rest | value << bits | aged);
     }
 
-    /// A cell touched now.
-    fn new_cell(&self, fingerprint: u64, value: u64) -> u64 {
-        let StatesPlan { fingerprint: bits, .. } = self.plan;
-        fingerprint | value << bits | self.clock.slot << (bits + self.plan.state_bits())
+    fn empty(&mut self, bucket: usize, number: u32) {
+        self.write(bucket, number, 0, 0);
+    }
+
+    fn write(&mut self, bucket: usize, number: u32, tag: u8, rest: u64) {
+        let (at, width) = self.rest_bits(number);
+        let bucket = &mut self.buckets[bucket];
+        packed::set(bucket, 8, number, tag.into());
+        packed::set_bits(bucket, at, width, rest);
     }
 
     /// Puts a new cell into the home with more room, or moves another key out of its way.
     fn add(&mut self, place: &Place, state: u8) -> Result<(), StateError> {
-        let cell = self.new_cell(place.fingerprint, self.value(state));
-        let [first, second] = place.scans.map(|scan| scan.used.count_ones());
+        let used = place.homes.map(|home| self.used(home));
         // Ties to the left, which fills the tables unevenly and so leaves fewer full pairs of homes.
-        let side = usize::from(second < first);
-        let (width, count) = (self.plan.cell_bits(), self.plan.cells_per_bucket());
-        let (bucket, number) = match place.scans[side].used.trailing_ones() {
-            free if free < count => (place.homes[side], free),
+        let side = usize::from(used[1].count_ones() < used[0].count_ones());
+        let (bucket, number) = match used[side].trailing_ones() {
+            free if free < self.plan.cells_per_bucket() => (place.homes[side], free),
             _ => self
                 .make_room(place.homes)
                 .ok_or(StateError::Full { keys: self.plan.keys(), held: self.held })?,
         };
-        packed::set(&mut self.buckets[bucket], width, number, cell);
+        self.put(bucket, number, place.fingerprint, state.into());
         self.held += 1;
         Ok(())
     }
 
     /// Moves a key of two full buckets to its other home, if one of these has room. Returns its former cell.
     fn make_room(&mut self, homes: [usize; 2]) -> Option<(usize, u32)> {
-        let (width, count) = (self.plan.cell_bits(), self.plan.cells_per_bucket());
+        let count = self.plan.cells_per_bucket();
         for home in homes {
             for number in 0..count {
-                let cell = self.cell(home, number);
-                let fingerprint = cell & ((1 << self.plan.fingerprint) - 1);
+                let tag = packed::bits(&self.buckets[home], 8 * number, 8) as u8;
+                let rest = self.rest_at(home, number);
+                let fingerprint = Fingerprint { tag, rest: rest & self.rest_mask() };
                 let other = self.other_home(home as u64, fingerprint) as usize;
-                let free = self.scan(other, 0).used.trailing_ones();
+                let free = self.used(other).trailing_ones();
                 if free < count {
-                    packed::set(&mut self.buckets[other], width, free, cell);
+                    self.write(other, free, tag, rest);
                     return Some((home, number));
                 }
             }
@@ -530,14 +554,10 @@ impl<H> States<H> {
 
     /// Removes the keys whose slot is chosen.
     fn remove_if(&mut self, chosen: impl Fn(u64) -> bool) {
-        let (width, shift) =
-            (self.plan.cell_bits(), self.plan.fingerprint + self.plan.state_bits());
-        for bucket in &mut *self.buckets {
-            let cells = Padded::of(bucket);
-            for number in 0..packed::count(width) {
-                let cell = cells.get(width, number);
-                if cell != 0 && chosen(cell >> shift) {
-                    packed::set(bucket, width, number, 0);
+        for bucket in 0..self.buckets.len() {
+            for number in ones(self.used(bucket)) {
+                if chosen(self.slot_at(bucket, number)) {
+                    self.empty(bucket, number);
                     self.held -= 1;
                 }
             }

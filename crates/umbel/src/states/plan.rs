@@ -2,16 +2,14 @@
 
 use super::StateError;
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES, packed};
-use crate::math::states::{FREE_CELLS, collision, fingerprints};
+use crate::math::states::{FREE_CELLS, collision, pairs};
 use crate::plan::{MAX_BITS, PlanError};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// The most states: with those for an empty cell and for an unknown state, 8 bits.
-pub(super) const MOST_STATES: u8 = 254;
-/// Below 8 bits a fingerprint gives its key too few second homes.
+/// Bits of a fingerprint: a byte, and more. Fewer would give a key too few second homes.
 const FINGERPRINTS: core::ops::RangeInclusive<u32> = 8..=40;
-/// With fingerprints of 40 bits, 8 bits of state and 4 of age, 7 keys share each of two buckets: 2·7/2⁴⁰.
+/// With fingerprints of 40 bits, 8 bits of state and 4 of age, 7 keys share each of two buckets: 2·7/(255·2³²).
 pub(super) const LEAST_ERROR: f64 = 2e-11;
 
 /// A plan for a table of [`States`](super::States): its size, its error, and how its keys age.
@@ -69,13 +67,13 @@ impl Wheel {
 }
 
 impl StatesPlan {
-    /// Plans a table of `keys` keys, each in one of `states` states, 1 to 254.
+    /// Plans a table of `keys` keys, each in one of `states` states, at least 1.
     ///
     /// `error` bounds the false positives and, for a key that is present, the answer *unknown*; see
     /// [`States`](super::States). 0.01 to 0.0001 is usual.
     ///
     /// # Errors
-    /// [`StateError::StateCount`], [`StateError::ErrorOutOfReach`] below 2e-11; [`PlanError::ZeroKeys`],
+    /// [`StateError::NoStates`], [`StateError::ErrorOutOfReach`] below 2e-11; [`PlanError::ZeroKeys`],
     /// [`PlanError::Fpp`] unless 0 < `error` < 1, [`PlanError::TooLarge`].
     pub fn for_keys(keys: u64, error: f64, states: u8) -> Result<Self, StateError> {
         Self::sized(keys, Goal::Error(error), states, None)
@@ -84,7 +82,7 @@ impl StatesPlan {
     /// Plans a table of at most `bytes` bytes, with the lowest error it can have.
     ///
     /// # Errors
-    /// [`StateError::StateCount`], [`StateError::MemoryTooSmall`]; [`PlanError::ZeroKeys`].
+    /// [`StateError::NoStates`], [`StateError::MemoryTooSmall`]; [`PlanError::ZeroKeys`].
     pub fn for_memory(keys: u64, bytes: u64, states: u8) -> Result<Self, StateError> {
         let buckets = bytes.min(MAX_BITS / 8) / (2 * BLOCK_BYTES);
         Self::sized(keys, Goal::Buckets(buckets), states, None)
@@ -109,8 +107,8 @@ impl StatesPlan {
         if keys == 0 {
             return Err(PlanError::ZeroKeys.into());
         }
-        if !(1..=MOST_STATES).contains(&states) {
-            return Err(StateError::StateCount { found: states });
+        if states == 0 {
+            return Err(StateError::NoStates);
         }
         let plan = |fingerprint, buckets| Self { keys, goal, states, wheel, fingerprint, buckets };
         // Keys of both homes together.
@@ -121,7 +119,7 @@ impl StatesPlan {
                     return Err(StateError::ErrorOutOfReach { error });
                 }
                 let buckets = |fingerprint: u32| {
-                    let for_error = keys as f64 / error / f64::from(fingerprint).exp2();
+                    let for_error = keys as f64 / error / pairs(1, fingerprint);
                     (keys as f64 / shared(fingerprint)).max(for_error).ceil().max(1.0)
                 };
                 let best = FINGERPRINTS.min_by(|&a, &b| buckets(a).total_cmp(&buckets(b)));
@@ -166,7 +164,12 @@ impl StatesPlan {
 
     /// Like [`error`](Self::error), with this many keys.
     pub fn error_at(&self, keys: u64) -> f64 {
-        collision(keys, fingerprints(self.buckets, self.fingerprint))
+        collision(keys, self.pairs())
+    }
+
+    /// Returns F, the number of pairs of home and fingerprint: two keys that share one are indistinguishable.
+    pub fn pairs(&self) -> f64 {
+        pairs(self.buckets, self.fingerprint)
     }
 
     /// Returns the bits of a fingerprint, 8 to 40.
@@ -208,9 +211,9 @@ impl StatesPlan {
         self.wheel
     }
 
-    /// Bits for the states, an empty cell and an unknown state.
+    /// Bits for the states and an unknown one.
     pub(super) fn state_bits(&self) -> u32 {
-        (u32::from(self.states) + 2).next_power_of_two().trailing_zeros()
+        (u32::from(self.states) + 1).next_power_of_two().trailing_zeros()
     }
 
     /// Keys of a bucket as planned.
@@ -227,7 +230,7 @@ mod tests {
     fn plans_keep_the_error_and_the_free_cells() {
         for keys in [1, 2, 7, 100, 65_536, 1_000_000_007] {
             for error in [0.9, 0.1, 0.01, 1e-3, 1e-6, 2e-11] {
-                for states in [1, 2, 6, 14, 254] {
+                for states in [1, 2, 6, 14, 255] {
                     let still = StatesPlan::for_keys(keys, error, states).unwrap();
                     for plan in
                         [still, still.with_wheel(1, 2).unwrap(), still.with_wheel(9, 16).unwrap()]
@@ -265,8 +268,7 @@ mod tests {
         assert_eq!(refused(1, 1.0, 2), PlanError::Fpp(1.0).into());
         assert!(matches!(refused(1, f64::NAN, 2), StateError::Plan(PlanError::Fpp(_))));
         assert_eq!(refused(1, 1e-11, 2), StateError::ErrorOutOfReach { error: 1e-11 });
-        assert_eq!(refused(1, 0.1, 0), StateError::StateCount { found: 0 });
-        assert_eq!(refused(1, 0.1, 255), StateError::StateCount { found: 255 });
+        assert_eq!(refused(1, 0.1, 0), StateError::NoStates);
         assert!(matches!(refused(u64::MAX, 0.1, 2), StateError::Plan(PlanError::TooLarge { .. })));
         let plan = StatesPlan::for_keys(1, 0.1, 2).unwrap();
         for (lifetime, slots) in [(0, 4), (1, 0), (1, 1), (1, 3), (1, 32)] {
