@@ -125,6 +125,53 @@ pub struct States<H = KeyHasher> {
     hasher: H,
     held: u64,
     clock: Clock,
+    cells: Cells,
+}
+
+/// Where the parts of a cell are, computed once from the plan.
+#[derive(Clone, Copy)]
+struct Cells {
+    /// Cells of a bucket, s.
+    count: u32,
+    /// Bits of a rest.
+    rest: u32,
+    /// Those of them that are the fingerprint's.
+    fingerprint: u32,
+    /// Those of the value.
+    value: u32,
+}
+
+impl Cells {
+    fn of(plan: &StatesPlan) -> Self {
+        Self {
+            count: plan.cells_per_bucket(),
+            rest: plan.cell_bits() - 8,
+            fingerprint: plan.fingerprint - 8,
+            value: plan.state_bits(),
+        }
+    }
+
+    /// All cells, as bits of a word.
+    fn all(self) -> u64 {
+        u64::MAX >> (64 - self.count)
+    }
+
+    /// The first bit of a cell's rest.
+    fn rest_at(self, number: u32) -> u32 {
+        8 * self.count + number * self.rest
+    }
+
+    fn fingerprint_of(self, rest: u64) -> u64 {
+        rest & ((1 << self.fingerprint) - 1)
+    }
+
+    fn value_of(self, rest: u64) -> u64 {
+        rest >> self.fingerprint & ((1 << self.value) - 1)
+    }
+
+    fn slot_of(self, rest: u64) -> u64 {
+        rest >> (self.fingerprint + self.value)
+    }
 }
 
 /// Where the wheel is.
@@ -149,25 +196,31 @@ struct Fingerprint {
 struct Place {
     homes: [usize; 2],
     fingerprint: Fingerprint,
-    found: [u64; 2],
+    /// Bit 64·h + i for cell i of home h.
+    found: u128,
 }
 
 impl Place {
     /// The cells with its fingerprint: bucket and number.
+    #[inline]
     fn found(&self) -> impl Iterator<Item = (usize, u32)> + use<> {
-        let Self { homes, found, .. } = *self;
-        [0, 1]
-            .into_iter()
-            .flat_map(move |side: usize| ones(found[side]).map(move |number| (homes[side], number)))
+        cells_of(self.homes, self.found)
     }
 }
 
+/// The buckets and numbers of cells in two homes. One sequence of both, as the processor cannot predict in which a key is.
+#[inline]
+fn cells_of(homes: [usize; 2], cells: u128) -> impl Iterator<Item = (usize, u32)> {
+    ones(cells).map(move |bit| (homes[(bit / 64) as usize], bit % 64))
+}
+
 /// The places of the bits set in a word.
-fn ones(mut word: u64) -> impl Iterator<Item = u32> {
+#[inline]
+fn ones(mut word: u128) -> impl Iterator<Item = u32> {
     core::iter::from_fn(move || {
         let number = word.trailing_zeros();
         word &= word.wrapping_sub(1);
-        (number < 64).then_some(number)
+        (number < 128).then_some(number)
     })
 }
 
@@ -191,7 +244,8 @@ impl<H: Hashing> States<H> {
     /// If the memory cannot be allocated.
     pub fn with_plan(plan: &StatesPlan, hasher: H) -> Result<Self, StateError> {
         let buckets = Blocks::zeroed(plan.buckets())?;
-        Ok(Self { plan: *plan, buckets, hasher, held: 0, clock: Clock::default() })
+        let cells = Cells::of(plan);
+        Ok(Self { plan: *plan, buckets, hasher, held: 0, clock: Clock::default(), cells })
     }
 
     /// Returns the state of a key. Does not touch it.
@@ -358,7 +412,8 @@ impl<H: Hashing> States<H> {
         let mut full = 0;
         for bucket in 0..self.buckets.len() {
             let used = self.used(bucket);
-            ones(used).for_each(|number| by_value[self.value_at(bucket, number) as usize] += 1);
+            ones(used.into())
+                .for_each(|number| by_value[self.value_at(bucket, number) as usize] += 1);
             full += u64::from(used.count_ones() == plan.cells_per_bucket());
         }
         let cells = self.buckets.len() as f64 * f64::from(plan.cells_per_bucket());
@@ -409,7 +464,7 @@ impl<H> States<H> {
     fn homes(&self, hash: KeyHash) -> ([usize; 2], Fingerprint) {
         // The tag is of the high bits of the word, the rest of its low ones.
         let tag = 1 + bits::place(hash.low, 255) as u8;
-        let fingerprint = Fingerprint { tag, rest: hash.low & self.rest_mask() };
+        let fingerprint = Fingerprint { tag, rest: self.cells.fingerprint_of(hash.low) };
         let first = bits::place(hash.high, self.plan.buckets);
         ([first as usize, self.other_home(first, fingerprint) as usize], fingerprint)
     }
@@ -432,27 +487,22 @@ impl<H> States<H> {
     #[inline]
     fn find(&self, hash: KeyHash) -> Place {
         let (homes, fingerprint) = self.homes(hash);
-        let found = homes.map(|home| self.with_fingerprint(home, fingerprint));
+        let tagged = |home: usize| packed::bytes_equal(&self.buckets[home], fingerprint.tag);
+        let [first, second] = homes.map(|home| u128::from(tagged(home) & self.cells.all()));
+        let mut found = first | second << 64;
+        // One in five absent keys shares its tag with some cell.
+        for bit in ones(found) {
+            let rest = self.rest(homes[(bit / 64) as usize], bit % 64);
+            if self.cells.fingerprint_of(rest) != fingerprint.rest {
+                found ^= 1 << bit;
+            }
+        }
         Place { homes, fingerprint, found }
-    }
-
-    /// The cells of a bucket with a fingerprint, as bits of a word.
-    #[inline]
-    fn with_fingerprint(&self, bucket: usize, fingerprint: Fingerprint) -> u64 {
-        let candidates =
-            packed::bytes_equal(&self.buckets[bucket], fingerprint.tag) & self.all_cells();
-        let is =
-            |&number: &u32| self.rest_at(bucket, number) & self.rest_mask() == fingerprint.rest;
-        ones(candidates).filter(is).fold(0, |found, number| found | 1 << number)
     }
 
     /// The cells of a bucket in use, as bits of a word.
     fn used(&self, bucket: usize) -> u64 {
-        !packed::bytes_equal(&self.buckets[bucket], 0) & self.all_cells()
-    }
-
-    fn all_cells(&self) -> u64 {
-        u64::MAX >> (64 - self.plan.cells_per_bucket())
+        !packed::bytes_equal(&self.buckets[bucket], 0) & self.cells.all()
     }
 
     #[inline]
@@ -475,35 +525,19 @@ impl<H> States<H> {
         self.plan.states().into()
     }
 
-    fn rest_mask(&self) -> u64 {
-        (1 << (self.plan.fingerprint - 8)) - 1
-    }
-
-    /// The first bit of a cell's rest, and its width.
-    fn rest_bits(&self, number: u32) -> (u32, u32) {
-        let width = self.plan.cell_bits() - 8;
-        (8 * self.plan.cells_per_bucket() + number * width, width)
-    }
-
-    fn rest_at(&self, bucket: usize, number: u32) -> u64 {
-        let (at, width) = self.rest_bits(number);
-        packed::bits(&self.buckets[bucket], at, width)
+    fn rest(&self, bucket: usize, number: u32) -> u64 {
+        packed::bits(&self.buckets[bucket], self.cells.rest_at(number), self.cells.rest)
     }
 
     fn value_at(&self, bucket: usize, number: u32) -> u64 {
-        let value = self.rest_at(bucket, number) >> (self.plan.fingerprint - 8);
-        value & ((1 << self.plan.state_bits()) - 1)
-    }
-
-    fn slot_at(&self, bucket: usize, number: u32) -> u64 {
-        self.rest_at(bucket, number) >> (self.plan.fingerprint - 8 + self.plan.state_bits())
+        self.cells.value_of(self.rest(bucket, number))
     }
 
     /// Sets a cell, touched now.
     fn put(&mut self, bucket: usize, number: u32, fingerprint: Fingerprint, value: u64) {
-        let bits = self.plan.fingerprint - 8;
-        let aged = self.clock.slot << (bits + self.plan.state_bits());
-        self.write(bucket, number, fingerprint.tag, fingerprint.rest | value << bits | aged);
+        let Cells { fingerprint: bits, value: value_bits, .. } = self.cells;
+        let rest = fingerprint.rest | value << bits | self.clock.slot << (bits + value_bits);
+        self.write(bucket, number, fingerprint.tag, rest);
     }
 
     fn empty(&mut self, bucket: usize, number: u32) {
@@ -511,10 +545,9 @@ impl<H> States<H> {
     }
 
     fn write(&mut self, bucket: usize, number: u32, tag: u8, rest: u64) {
-        let (at, width) = self.rest_bits(number);
-        let bucket = &mut self.buckets[bucket];
+        let (cells, bucket) = (self.cells, &mut self.buckets[bucket]);
         packed::set(bucket, 8, number, tag.into());
-        packed::set_bits(bucket, at, width, rest);
+        packed::set_bits(bucket, cells.rest_at(number), cells.rest, rest);
     }
 
     /// Puts a new cell into the home with more room, or moves another key out of its way.
@@ -523,7 +556,7 @@ impl<H> States<H> {
         // Ties to the left, which fills the tables unevenly and so leaves fewer full pairs of homes.
         let side = usize::from(used[1].count_ones() < used[0].count_ones());
         let (bucket, number) = match used[side].trailing_ones() {
-            free if free < self.plan.cells_per_bucket() => (place.homes[side], free),
+            free if free < self.cells.count => (place.homes[side], free),
             _ => self
                 .make_room(place.homes)
                 .ok_or(StateError::Full { keys: self.plan.keys(), held: self.held })?,
@@ -535,15 +568,14 @@ impl<H> States<H> {
 
     /// Moves a key of two full buckets to its other home, if one of these has room. Returns its former cell.
     fn make_room(&mut self, homes: [usize; 2]) -> Option<(usize, u32)> {
-        let count = self.plan.cells_per_bucket();
         for home in homes {
-            for number in 0..count {
+            for number in 0..self.cells.count {
                 let tag = packed::bits(&self.buckets[home], 8 * number, 8) as u8;
-                let rest = self.rest_at(home, number);
-                let fingerprint = Fingerprint { tag, rest: rest & self.rest_mask() };
+                let rest = self.rest(home, number);
+                let fingerprint = Fingerprint { tag, rest: self.cells.fingerprint_of(rest) };
                 let other = self.other_home(home as u64, fingerprint) as usize;
                 let free = self.used(other).trailing_ones();
-                if free < count {
+                if free < self.cells.count {
                     self.write(other, free, tag, rest);
                     return Some((home, number));
                 }
@@ -555,8 +587,8 @@ impl<H> States<H> {
     /// Removes the keys whose slot is chosen.
     fn remove_if(&mut self, chosen: impl Fn(u64) -> bool) {
         for bucket in 0..self.buckets.len() {
-            for number in ones(self.used(bucket)) {
-                if chosen(self.slot_at(bucket, number)) {
+            for number in ones(self.used(bucket).into()) {
+                if chosen(self.cells.slot_of(self.rest(bucket, number))) {
                     self.empty(bucket, number);
                     self.held -= 1;
                 }

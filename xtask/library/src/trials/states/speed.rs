@@ -42,7 +42,11 @@ pub(super) fn run() -> Result<()> {
             ("HashMap<u64, u8>", bits / flows as f64, best[1]),
         ] {
             print!("  {:<28}{bits:>10.1}", format!("{name}, {flows} flows"));
-            row.iter().for_each(|time| print!("{time:>13.1}"));
+            for time in row {
+                // Of what a map does not have, no round was kept.
+                let shown = if time.is_finite() { format!("{time:.1}") } else { "-".to_owned() };
+                print!("{shown:>13}");
+            }
             println!();
         }
     }
