@@ -12,10 +12,11 @@ use crate::prelude::*;
 
 /// The cells of a bucket that are free on average in a table with as many keys as planned.
 ///
-/// With keys that come and go, between 3 and 17 % of buckets are then full, and 1 to 3 % of insertions find both homes
-/// full and move a key to its other home. That fails if the other homes of all keys in both buckets are full, 14
-/// at the fewest and 48 for usual plans: in simulations of 10⁷ insertions each, 10, 14, 20 or 28 cells per bucket and
-/// 2 free, no more than 6 were tried. With half as many free, of 20 tried for 10 cells all were full once.
+/// With keys that come and go, 12 to 17 % of buckets are then full, and 1 to 3 % of insertions find both homes full
+/// and move a key to its other home. That fails only if the other homes of all keys in both buckets are full, of 18 keys
+/// at the fewest and 48 in usual plans. Measured once by hand, in 10⁷ insertions each: with 10, 14, 20 or 28 cells per
+/// bucket and 2 free, no more than 8 other homes were read until one had room; with 10 cells and 1 free, all 20 were full
+/// once.
 ///
 /// Without moves, as d-left hashing has it, d tables need much more room once keys come and go: at a load of 3/4 an
 /// insertion into 3 tables with 8 cells per bucket fails with probability 1e-7, though while they are first filled it

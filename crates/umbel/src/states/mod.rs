@@ -60,7 +60,8 @@ pub enum Answer {
 /// The third column holds if the program follows the life of its keys: [`insert`](Self::insert) a key that is not
 /// present, because an event says so (a connection is opened, an order placed), and [`change`](Self::change) or
 /// [`remove`](Self::remove) keys that are. Then **an answered state is the right one**, and no present key is answered
-/// with absent. Where an event may be a key's first or not, use [`set`](Self::set), and the last column holds: a new
+/// with absent, unless it is older than its lifetime. Half of the 2ε are keys that shared their fingerprint with one
+/// that was removed since they last changed; their next change makes their state certain again. Where an event may be a key's first or not, use [`set`](Self::set), and the last column holds: a new
 /// key may take over another's cell. Changing or removing an absent key does the same with probability n/F. The
 /// [formulas](crate::math::states) give the exact probabilities.
 ///
@@ -78,7 +79,7 @@ pub enum Answer {
 /// | 1e-4 | 23.3 | 24.4 | 26.9 | 25.6 |
 /// | 1e-6 | 32.0 | 32.0 | 34.1 | 34.1 |
 ///
-/// A `HashMap<u64, u8>` takes 136 to 311, and its keys are exact: use it if memory is no concern.
+/// A `HashMap<u64, u8>` takes 155 to 311, and is exact: use it if memory is no concern.
 ///
 /// **Cost.** Two cache lines per call, and for 1 to 3 % of insertions in a full table a few more. A turn of the wheel
 /// is one pass over the table, as often as every lifetime/(slots − 1) ticks.
@@ -204,14 +205,9 @@ impl Place {
     /// The cells with its fingerprint: bucket and number.
     #[inline]
     fn found(&self) -> impl Iterator<Item = (usize, u32)> + use<> {
-        cells_of(self.homes, self.found)
+        let homes = self.homes;
+        ones(self.found).map(move |bit| (homes[(bit / 64) as usize], bit % 64))
     }
-}
-
-/// The buckets and numbers of cells in two homes. One sequence of both, as the processor cannot predict in which a key is.
-#[inline]
-fn cells_of(homes: [usize; 2], cells: u128) -> impl Iterator<Item = (usize, u32)> {
-    ones(cells).map(move |bit| (homes[(bit / 64) as usize], bit % 64))
 }
 
 /// The places of the bits set in a word.
@@ -490,7 +486,8 @@ impl<H> States<H> {
         let tagged = |home: usize| packed::bytes_equal(&self.buckets[home], fingerprint.tag);
         let [first, second] = homes.map(|home| u128::from(tagged(home) & self.cells.all()));
         let mut found = first | second << 64;
-        // One in five absent keys shares its tag with some cell.
+        // Both homes in one loop, since the processor cannot predict in which a key is. One in six absent keys shares its
+        // tag with a cell.
         for bit in ones(found) {
             let rest = self.rest(homes[(bit / 64) as usize], bit % 64);
             if self.cells.fingerprint_of(rest) != fingerprint.rest {

@@ -248,6 +248,18 @@ mod tests {
     }
 
     #[test]
+    fn sizes_are_those_of_the_documentation() {
+        let text = include_str!("mod.rs");
+        for (shown, error) in [("1 %", 0.01), ("0.1 %", 1e-3), ("1e-4", 1e-4), ("1e-6", 1e-6)] {
+            let plan = |states| StatesPlan::for_keys(1_000_000, error, states).unwrap();
+            let plans = [plan(2), plan(6), plan(6).with_wheel(60, 4).unwrap(), plan(14)];
+            let [a, b, c, d] = plans.map(|plan| plan.bits_per_key());
+            let row = format!("/// | {shown} | {a:.1} | {b:.1} | {c:.1} | {d:.1} |");
+            assert!(text.contains(&row), "{row}");
+        }
+    }
+
+    #[test]
     fn memory_gives_the_lowest_error() {
         let plan = StatesPlan::for_keys(1_000_000, 1e-3, 6).unwrap();
         let same = StatesPlan::for_memory(1_000_000, plan.bytes() + 127, 6).unwrap();
