@@ -87,6 +87,7 @@
 //! | [`Coded`] | rates below 1e-4 |
 //! | [`Cascade`] | two known lists that must never be confused |
 //! | [`Attributes`] | rows of several attributes, any of which can be looked up |
+//! | [`States`] | a small state per key that changes, such as that of a connection: no filter, but a table |
 //!
 //! The crate [`umbel-advice`](https://docs.rs/umbel-advice) ranks them for a goal. [`Admission`] decides what a cache stores. [`Parts`]
 //! divides a set among several filters. [`prefixes`] finds the longest listed prefix of an address, and the listed domain of a host.
@@ -113,6 +114,7 @@
 //! | [`plan`] | from a goal (two of keys, fpp, memory) to the parameters of a filter |
 //! | `bits` | words, blocks and the kernels that set and test them |
 //! | [`filter`] | the kinds of filters and their receipts |
+//! | [`states`] | keys with a state, in cells that change and age |
 //! | [`mod@format`] | the bytes of an umbel file |
 //! | [`prefixes`] | lengths of prefixes, and the order in which they are asked |
 //!
@@ -134,6 +136,7 @@ mod parts;
 pub mod plan;
 pub mod prefixes;
 mod prelude;
+pub mod states;
 
 pub use admission::Admission;
 pub use bits::{Block, Blocks};
@@ -156,6 +159,7 @@ pub use plan::{
     Capacity, Form, Growth, Kind, MAX_BITS, MAX_PROBES, ParseKindError, Plan, PlanError, Tags,
     Variant,
 };
+pub use states::{StateError, States};
 
 /// Any error of this crate. Every other error type converts to it, so that `?` works throughout.
 #[derive(Debug, thiserror::Error)]
@@ -173,6 +177,9 @@ pub enum Error {
     /// Rows could not be inserted or looked up.
     #[error(transparent)]
     Row(#[from] RowError),
+    /// A table of states could not be planned, or refused a key.
+    #[error(transparent)]
+    State(#[from] StateError),
     /// Two filters could not be combined or compared.
     #[error(transparent)]
     Merge(#[from] MergeError),

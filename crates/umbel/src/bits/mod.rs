@@ -6,6 +6,7 @@
 pub(crate) mod arch;
 pub(crate) mod cells;
 pub(crate) mod counters;
+pub(crate) mod packed;
 pub(crate) mod slots;
 
 pub(crate) use arch::AHEAD;

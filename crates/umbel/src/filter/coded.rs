@@ -18,12 +18,13 @@ use alloc::collections::BTreeMap;
 use super::bloom::only;
 use super::core::{Core, InsertCore, MakeCore, one_part, sealed};
 use super::{Fact, Figure, Filter, InsertError, Receipt};
+use crate::bits::packed::{self, Padded};
 use crate::bits::{self, AHEAD, BLOCK_BYTES, Block, Blocks};
 use crate::error::check_field;
 use crate::format::{Body, FileError, Header};
 use crate::hash::{KeyHash, KeyHasher, Scheme};
 use crate::math::Estimate;
-use crate::math::coded::{self, MOST_CHAIN, MOST_CODE, cells, codes};
+use crate::math::coded::{self, MOST_CHAIN, cells, codes};
 use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
 
@@ -74,71 +75,24 @@ pub struct CodedCore<S = Blocks> {
     blocks: S,
 }
 
-/// Cells of a bucket by the width of a code, to avoid a division.
-const CELLS: [u32; MOST_CODE as usize + 1] = {
-    let mut table = [0; MOST_CODE as usize + 1];
-    let mut code = 1;
-    while code <= MOST_CODE {
-        table[code as usize] = cells(code);
-        code += 1;
-    }
-    table
-};
-
-/// A bucket padded with zeros, so that 8 bytes can be read from any of its own.
-type Padded = [u8; 72];
-
-#[inline(always)]
-fn padded(bucket: &Block) -> Padded {
-    let mut bytes = [0; 72];
-    bytes[..64].copy_from_slice(bytemuck::bytes_of(bucket));
-    bytes
-}
-
-/// A cell: at most 7 bits into its first byte, 47 bits at most.
-#[inline(always)]
-fn cell(bytes: &Padded, width: u32, number: u32) -> u64 {
-    let at = number * width;
-    // Below 64 for every cell; the compiler then omits the bounds check.
-    let start = (at / 8) as usize % 64;
-    let word = bytes[start..start + 8].try_into().expect("8 bytes");
-    u64::from_le_bytes(word) >> (at % 8) & ((1 << width) - 1)
-}
-
-/// The cells of a bucket, in order.
-fn cells_of(bucket: &Block, width: u32) -> impl Iterator<Item = u64> {
-    let bytes = padded(bucket);
-    (0..CELLS[width as usize]).map(move |number| cell(&bytes, width, number))
-}
-
 /// Whether a code is in a bucket, and whether the bucket is full.
 ///
 /// Compares every cell, without branches or dependencies between them: half the time of a loop that stops at the code
 /// or at the first empty cell and shifts its way through the words.
 #[inline]
 fn look(bucket: &Block, width: u32, code: u64) -> (bool, bool) {
-    let bytes = padded(bucket);
-    let count = CELLS[width as usize];
+    let cells = Padded::of(bucket);
+    let count = packed::count(width);
     let mut found = false;
     for number in 0..count {
-        found |= cell(&bytes, width, number) == code;
+        found |= cells.get(width, number) == code;
     }
-    (found, cell(&bytes, width, count - 1) != 0)
-}
-
-/// Puts a code into an empty cell.
-fn put(bucket: &mut Block, width: u32, number: u32, code: u64) {
-    let at = number * width;
-    let (word, shift) = ((at / 64) as usize, at % 64);
-    bucket.0[word] |= (code << shift).to_le();
-    if shift + width > 64 {
-        bucket.0[word + 1] |= (code >> (64 - shift)).to_le();
-    }
+    (found, cells.get(width, count - 1) != 0)
 }
 
 /// Whether all cells are used: the last one is.
 fn is_full(bucket: &Block, width: u32) -> bool {
-    cells_of(bucket, width).last() != Some(0)
+    packed::cells(bucket, width).last() != Some(0)
 }
 
 /// The code of a key, never 0. Part of the format.
@@ -176,7 +130,8 @@ impl<S: AsRef<[Block]>> CodedCore<S> {
     fn walks(&self) -> Walks {
         let (width, blocks) = (self.plan.detail, self.blocks());
         let longest = (MOST_CHAIN as usize).min(blocks.len());
-        let used = |at: usize| cells_of(&blocks[at % blocks.len()], width).take_while(|&c| c != 0);
+        let used =
+            |at: usize| packed::cells(&blocks[at % blocks.len()], width).take_while(|&c| c != 0);
         let is_full = |at: usize| is_full(&blocks[at % blocks.len()], width);
         let mut walks = Walks { used: 0, full: 0, longest: 1, compared: 0 };
         // How often each code is in the buckets from the home to `end`.
@@ -261,7 +216,7 @@ impl<S: AsRef<[Block]>> Core for CodedCore<S> {
     }
 
     fn load(&self, group: &[Block]) -> u32 {
-        let codes = group.iter().flat_map(|bucket| cells_of(bucket, self.plan.detail));
+        let codes = group.iter().flat_map(|bucket| packed::cells(bucket, self.plan.detail));
         codes.filter(|&code| code != 0).count() as u32
     }
 
@@ -280,7 +235,7 @@ impl<S: AsRef<[Block]>> Core for CodedCore<S> {
         let (plan, blocks) = (declared(header)?, only(parts));
         let (width, spare) = (plan.detail, cells(plan.detail) * plan.detail);
         let right = |bucket: &Block| {
-            let mut rest = cells_of(bucket, width).skip_while(|&code| code != 0);
+            let mut rest = packed::cells(bucket, width).skip_while(|&code| code != 0);
             let behind = (spare..512)
                 .any(|bit| u64::from_le(bucket.0[bit as usize / 64]) >> (bit % 64) & 1 == 1);
             !behind && rest.all(|code| code == 0)
@@ -350,8 +305,8 @@ impl<S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for CodedCore<S> {
                 (true, _) => return Ok(false),
                 (false, true) => at = if at + 1 == blocks.len() { 0 } else { at + 1 },
                 (false, false) => {
-                    let used = cells_of(&blocks[at], width).filter(|&code| code != 0).count();
-                    put(&mut blocks[at], width, used as u32, code);
+                    let used = packed::cells(&blocks[at], width).filter(|&code| code != 0).count();
+                    packed::set(&mut blocks[at], width, used as u32, code);
                     return Ok(true);
                 }
             }
@@ -406,7 +361,7 @@ mod tests {
     /// Computes [`CodedCore::walks`] walk by walk.
     fn plain_walks(filter: &CodedCore) -> Walks {
         let (width, blocks) = (filter.plan.detail, filter.blocks());
-        let codes = |bucket| cells_of(bucket, width).take_while(|&code| code != 0);
+        let codes = |bucket| packed::cells(bucket, width).take_while(|&code| code != 0);
         let mut walks = Walks { used: 0, full: 0, longest: 1, compared: 0 };
         for (home, bucket) in blocks.iter().enumerate() {
             walks.used += codes(bucket).count() as u64;
@@ -453,7 +408,7 @@ mod tests {
         for (i, bucket) in filter.blocks.iter_mut().enumerate() {
             for number in 0..per_bucket {
                 let code = crate::hash::mix(i as u64 * per_bucket + number) % 0xffff + 1;
-                put(bucket, 16, number as u32, code);
+                packed::set(bucket, 16, number as u32, code);
             }
         }
         let walks = filter.walks();

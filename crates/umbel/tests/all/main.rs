@@ -25,4 +25,5 @@ mod rates;
 mod scalable;
 mod shared;
 mod stable;
+mod states;
 mod window;

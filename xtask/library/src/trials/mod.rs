@@ -8,6 +8,7 @@ mod growth;
 mod mathematics;
 mod penetration;
 mod rows;
+mod states;
 mod summary_cache;
 mod window;
 
@@ -33,6 +34,8 @@ enum Trial {
     Mathematics,
     /// Rows of three attributes: how many pass before they are inserted, and recombined rows with and without tags.
     Rows,
+    /// Flows followed through tables of states: errors by kind, full buckets, the timing wheel, and speed next to a hash map.
+    States,
     /// Requests for absent keys in front of PostgreSQL: which reach it, through filters of Redis, with servers that fail.
     Penetration(penetration::Arguments),
     /// Caching proxies that ask all peers, or their summaries: hits and messages, then proxies and links that fail.
@@ -48,6 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Trial::Growth => growth::run(),
         Trial::Mathematics => mathematics::run(),
         Trial::Rows => rows::run(),
+        Trial::States => states::run(),
         Trial::Penetration(arguments) => penetration::run(arguments),
         Trial::SummaryCache(arguments) => summary_cache::run(arguments),
         Trial::BlockList => block_list::run(),
