@@ -422,7 +422,7 @@ impl Proxy {
         for url in &left {
             summary.remove(url);
         }
-        // Without memory for a larger filter, the old one goes on.
+        // Without memory for a larger filter, peers keep the one they have.
         if let Ok(Some(message)) = summary.publish(|| store.urls()) {
             let _ = self.publications.send(message);
         }

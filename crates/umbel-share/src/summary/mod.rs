@@ -44,7 +44,7 @@
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//! Whoever can send messages can send wrong ones: authenticate the connection, or [sign](crate::sign) the bytes.
+//! Whoever can send messages can send wrong ones: authenticate the connection.
 
 mod message;
 mod own;

@@ -135,8 +135,8 @@ impl Summary {
     /// them, and the message is a full copy; otherwise it is a delta.
     ///
     /// # Errors
-    /// [`PlanError`] if the larger filter is impossible or has no room in memory; then the old one goes on, at a
-    /// higher rate.
+    /// [`PlanError`] if the larger filter is impossible or has no room in memory. Then nothing is published, peers keep
+    /// the filter that they have, and the next call tries again.
     pub fn publish<K: Key, I: IntoIterator<Item = K>>(
         &mut self,
         held: impl FnOnce() -> I,
@@ -167,10 +167,10 @@ impl Summary {
             held.insert(key);
             count += 1;
         }
+        let file = held.to_blocked()?.to_bytes();
         self.held = held;
         self.planned = planned;
         self.changes.keys = count;
-        let file = self.file()?;
         self.note(file);
         Ok(())
     }

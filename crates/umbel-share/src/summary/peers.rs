@@ -8,6 +8,7 @@ use umbel::{Blocked, Blocks, Hashing, Key, KeyHasher, Scheme};
 
 use super::message::{Changes, Form, Message, Point, id_of, state_of};
 use super::payload;
+use super::stale::{Errors, Mix, errors};
 use crate::frame::{self, FRAME};
 use crate::{ShareError, pack};
 
@@ -116,7 +117,7 @@ pub struct Status<'a> {
     /// Keys that the peer held when last heard of.
     pub keys: u64,
     /// Of the keys that its filter was made from, the share that has left since, when last heard of: the chance of a
-    /// false hit if such keys are requested like others.
+    /// false hit if such keys are requested like others. Too low while `behind` is not 0, as is `unseen`.
     pub gone: f64,
     /// Of the keys that the peer holds, the share that came since, when last heard of: the chance of a false miss if
     /// such keys are requested like others.
@@ -127,6 +128,14 @@ pub struct Status<'a> {
     pub hit_rate: Option<f64>,
     /// Bytes of its filter's bits.
     pub bytes: u64,
+}
+
+impl Status<'_> {
+    /// Returns what its filter gets wrong now, per request that it is asked for, by the formulas of [`stale`](super::stale).
+    pub fn errors(&self, mix: Mix) -> Errors {
+        let false_hits = errors(self.gone, self.fpp, mix).false_hits;
+        Errors { false_hits, ..errors(self.unseen, self.fpp, mix) }
+    }
 }
 
 /// Weight of what is expected before outcomes are noted, in outcomes.

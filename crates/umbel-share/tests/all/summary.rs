@@ -389,6 +389,28 @@ fn the_best_peer_comes_first() {
     assert!(receiver.status(at(3))[1].hit_rate.unwrap() > 0.8);
 }
 
+#[test]
+fn the_status_says_what_a_filter_gets_wrong() {
+    let mut sender = summary("a", 1, 1_000, 0.1);
+    let mut receiver = peers("a");
+    (0..1_000u64).for_each(|key| sender.insert(key));
+    sender.publish(Vec::<u64>::new).unwrap();
+    receiver.receive(&sender.full(), at(0)).unwrap();
+    // 50 leave and 30 come: 5 % of what the filter was made from, and 3 in 98 of what is held.
+    (0..50u64).for_each(|key| assert!(sender.remove(key)));
+    (1_000..1_030u64).for_each(|key| sender.insert(key));
+    receiver.receive(&sender.beat(), at(1)).unwrap();
+    let status = receiver.status(at(3)).remove(0);
+    assert_eq!((status.keys, status.gone, status.unseen), (980, 0.05, 30.0 / 980.0));
+    assert_eq!((status.age, status.silent, status.hit_rate), (Some(at(2)), Some(at(2)), None));
+    assert!((0.02..0.03).contains(&status.fpp) && status.bytes == 960, "{status:?}");
+    let errors = status.errors(Mix::uniform(0.4));
+    let computed = [0.02 + status.fpp * 0.58, 0.4 * 30.0 / 980.0 * (1.0 - status.fpp)];
+    for (error, computed) in [errors.false_hits, errors.false_misses].iter().zip(computed) {
+        assert!((error - computed).abs() < 1e-12, "{errors:?}");
+    }
+}
+
 /// A message of a few changes is little more than its header, and of many about the entropy of the changed bits.
 #[test]
 fn deltas_are_small() {
