@@ -80,10 +80,12 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         tests.args(["--package", "xtask-library", "--", "--include-ignored"]);
     }
     run::run(&mut tests)?;
-    let mut reader = READER.command()?;
-    run::run(reader.args(["testdata/reader.py", "testdata/golden/manifest.json"]))?;
-    let mut reader = READER.command()?;
-    run::run(reader.args(["testdata/unpack.py", "testdata/shared/manifest.json"]))?;
-    let mut reader = READER.command()?;
-    run::run(reader.args(["testdata/prefixes.py", "testdata/prefixes/manifest.json"]))
+    for [script, manifest] in [
+        ["testdata/reader.py", "testdata/golden/manifest.json"],
+        ["testdata/unpack.py", "testdata/shared/manifest.json"],
+        ["testdata/prefixes.py", "testdata/prefixes/manifest.json"],
+    ] {
+        run::run(READER.command()?.args([script, manifest]))?;
+    }
+    Ok(())
 }
