@@ -341,3 +341,139 @@ export class CoreError extends Error {
     this.name = "CoreError";
   }
 }
+
+// ---------------------------------------------------------------- the core itself
+
+/** What a file's bytes are read from. */
+export interface Readable {
+  name: string;
+  size: number;
+  /** Fills `into` from byte `offset` on; throws if the file has changed or cannot be read. */
+  read(offset: number, into: Uint8Array): void;
+}
+
+/** A file that was chosen or dropped, read in place; only in a worker. */
+export function readable(file: File): Readable {
+  const reader = new FileReaderSync();
+  return {
+    name: file.name,
+    size: file.size,
+    read(offset, into) {
+      const piece = reader.readAsArrayBuffer(file.slice(offset, offset + into.length));
+      into.set(new Uint8Array(piece));
+    },
+  };
+}
+
+/** The functions of crates/umbel-page/src/lib.rs. */
+interface Exports {
+  memory: WebAssembly.Memory;
+  allocate(length: number): number;
+  call(pointer: number, length: number): number;
+  answer_length(): number;
+}
+
+/** Modules of the core: with vector instructions where the browser has them. */
+export interface Modules {
+  plain: BufferSource;
+  simd?: BufferSource;
+}
+
+export class Core {
+  readonly #exports: Exports;
+  readonly #files: (Readable | null)[] = [];
+  readonly #progress: (done: number, total: number) => void;
+  #panic = "";
+  #reading = "";
+
+  private constructor(
+    instantiate: (imports: WebAssembly.Imports) => WebAssembly.Instance,
+    progress: (done: number, total: number) => void,
+  ) {
+    this.#progress = progress;
+    this.#exports = instantiate({ umbel: this.#imports() }).exports as unknown as Exports;
+  }
+
+  /** `progress` hears of bytes read while a file is opened. */
+  static async start(
+    modules: Modules,
+    progress: (done: number, total: number) => void = () => {},
+  ): Promise<Core> {
+    const { plain, simd } = modules;
+    const code = simd !== undefined && WebAssembly.validate(simd) ? simd : plain;
+    const module = await WebAssembly.compile(code);
+    return new Core((imports) => new WebAssembly.Instance(module, imports), progress);
+  }
+
+  /** Gives the number by which `open` knows a file. */
+  add(file: Readable): number {
+    return this.#files.push(file) - 1;
+  }
+
+  /** Answers a request; throws a `CoreError`. */
+  call<N extends Name>(request: Request<N> & { type: N }): Answer<N> {
+    const { allocate, call, answer_length } = this.#exports;
+    let text = request as unknown as Json;
+    if (request.type === "open") {
+      const file = this.#files[(request as Request<"open">).file];
+      if (!file) throw new CoreError("this file was not added", "file");
+      text = { ...(text as object), name: file.name, bytes: file.size };
+    }
+    const bytes = new TextEncoder().encode(JSON.stringify(text));
+    this.#panic = "";
+    let answer: { ok: Answer<N> } | { error: { message: string; field?: string } };
+    try {
+      const pointer = allocate(bytes.length);
+      new Uint8Array(this.#exports.memory.buffer, pointer, bytes.length).set(bytes);
+      const start = call(pointer, bytes.length);
+      const found = new Uint8Array(this.#exports.memory.buffer, start >>> 0, answer_length());
+      answer = JSON.parse(new TextDecoder().decode(found));
+    } catch (error) {
+      throw new CoreError(this.#trapped(error), undefined, true);
+    }
+    if ("error" in answer) throw new CoreError(answer.error.message, answer.error.field);
+    return answer.ok;
+  }
+
+  /** Bytes of memory that the core holds; it never shrinks. */
+  get memory(): number {
+    return this.#exports.memory.buffer.byteLength;
+  }
+
+  #trapped(error: unknown): string {
+    if (this.#panic) return `an error in umbel itself, please report it: ${this.#panic}`;
+    const held = Math.round(this.memory / 2 ** 20);
+    return `this browser cannot hold what that takes in memory: it ended at ${held} MiB (${error})`;
+  }
+
+  #imports(): WebAssembly.ModuleImports {
+    const text = (pointer: number, length: number) =>
+      new TextDecoder().decode(
+        new Uint8Array(this.#exports.memory.buffer, pointer >>> 0, length >>> 0),
+      );
+    return {
+      /** Reads `length` bytes of a file; 0, or the length of a message that `message` then copies. */
+      read: (file: number, offset: number, pointer: number, length: number): number => {
+        try {
+          const into = new Uint8Array(this.#exports.memory.buffer, pointer >>> 0, length >>> 0);
+          const source = this.#files[file];
+          if (!source) throw new Error("the file is closed");
+          source.read(offset, into);
+          return 0;
+        } catch (error) {
+          this.#reading = error instanceof Error ? error.message : String(error);
+          return new TextEncoder().encode(this.#reading).length || 1;
+        }
+      },
+      message: (pointer: number, length: number): void => {
+        const into = new Uint8Array(this.#exports.memory.buffer, pointer >>> 0, length >>> 0);
+        into.set(new TextEncoder().encode(this.#reading).subarray(0, into.length));
+      },
+      progress: (done: number, total: number): void => this.#progress(done, total),
+      panicked: (pointer: number, length: number): void => {
+        this.#panic = text(pointer, length);
+      },
+      now: (): number => performance.now(),
+    };
+  }
+}
