@@ -317,9 +317,11 @@ export interface Requests {
   close: { request: { handle: number }; answer: Record<string, never> };
   toy: { request: Toy; answer: Told };
   /** The published example: apples, plums and mango in 14 bits. */
-  example: { request: Record<string, never>; answer: Told };
+  example: { request: object; answer: Told };
+  /** Two small filters that share half of their keys, to look at without a file of one's own. */
+  sample: { request: object; answer: { files: { name: string; base64: string }[] } };
   about: {
-    request: Record<string, never>;
+    request: object;
     answer: { version: string; simd: boolean; kinds: string[]; formats: string[]; most_bytes: number };
   };
 }
