@@ -51,12 +51,12 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
         Error::FieldNumber { .. } => "--key; for names, omit --no-header",
         Error::Delimiter { .. } => "--delimiter",
         Error::KeyFields { .. } => "--key",
-        Error::OtherKeys { filter, wanted }
-            if [filter, wanted].iter().any(|keys| keys.contains(" with ")) =>
+        Error::OtherKeys(keys)
+            if [&keys.filter, &keys.wanted].iter().any(|keys| keys.contains(" with ")) =>
         {
             "--key; --ignore-case, --trim, --crlf, --normalize"
         }
-        Error::OtherKeys { .. } => "--key, or --as if only the names differ",
+        Error::OtherKeys(_) => "--key, or --as if only the names differ",
         Error::Names { .. } | Error::NamesOfRows => "--as",
         _ => return None,
     })

@@ -6,6 +6,7 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use umbel_report::receipt::Wrapping;
 use umbel_share::ShareError;
 use umbel_share::delta;
 use umbel_share::pack::{self, Decoder};
@@ -13,15 +14,6 @@ use umbel_share::sign::{PublicKey, SecretKey, Signature, Signer};
 
 use crate::args::{SignArgs, TrustArgs};
 use crate::output::refuse_in_place_of;
-
-/// How a filter's file came.
-#[derive(Debug, Default)]
-pub(crate) struct Wrapping {
-    /// Bytes of the packed file.
-    pub(crate) packed: Option<u64>,
-    /// The key that signed it, as text; verified only if it was to be trusted.
-    pub(crate) signer: Option<String>,
-}
 
 /// The key that the options name to sign with, which what is signed must not replace.
 pub(crate) fn key_to_sign(args: &SignArgs, output: &Path) -> Result<Option<SecretKey>> {
@@ -78,6 +70,7 @@ pub(crate) fn unwrap(
     trust: Option<&PublicKey>,
 ) -> Result<(File, Wrapping)> {
     let name = || path.display().to_string();
+    let verified = trust.is_some();
     // A directory is refused by who reads it.
     if !file.metadata().with_context(name)?.is_file() {
         return Ok((file, Wrapping::default()));
@@ -91,7 +84,7 @@ pub(crate) fn unwrap(
     if !is_packed(&file, path)? {
         let signature = signature(&file, path, trust)?;
         let signer = signature.map(|signature| signature.signer());
-        return Ok((file, Wrapping { packed: None, signer }));
+        return Ok((file, Wrapping { packed: None, signer, verified }));
     }
     let outer = Signature::find(&file).with_context(name)?;
     let outer = match outer {
@@ -113,7 +106,7 @@ pub(crate) fn unwrap(
         Some(outer) => Some(outer.signer()),
         None => signature(&unpacked, path, trust)?.map(|inner| inner.signer()),
     };
-    Ok((unpacked, Wrapping { packed: Some(packed), signer }))
+    Ok((unpacked, Wrapping { packed: Some(packed), signer, verified }))
 }
 
 /// Whether a regular file is a packed filter, which is read from its start then.

@@ -17,4 +17,5 @@ pub mod changes;
 pub mod compression;
 pub mod inputs;
 pub mod journal;
-pub mod numbers;
+
+pub use umbel_advice::numbers;
