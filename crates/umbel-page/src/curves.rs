@@ -10,21 +10,27 @@ use umbel_report::plan;
 use crate::goal::Typed;
 use crate::request::Refused;
 
-pub(crate) fn answer(typed: &Typed) -> Result<Value, Refused> {
+/// The charts with these ids; all if there are none.
+pub(crate) fn answer(typed: &Typed, ids: &[String]) -> Result<Value, Refused> {
+    let wanted = |id: &str| ids.is_empty() || ids.iter().any(|other| other == id);
     let goal = typed.goal()?;
     let advice = advise(&goal).map_err(|error| Refused::from(anyhow::Error::new(error)))?;
     let plans = plan::plans(&advice);
     let mut charts = Vec::new();
     if let Some(about) = Goal::of(&plans) {
-        charts.extend([
-            overfill_chart(&about),
-            keys_chart(&about),
-            probes_chart(),
-            bits_chart(&about),
-            exponent_chart(&about),
-        ]);
+        let all: [(&str, fn(&Goal<'_>) -> Value); 5] = [
+            ("overfill", overfill_chart),
+            ("keys", keys_chart),
+            ("probes", probes_chart),
+            ("bits", bits_chart),
+            ("exponent", exponent_chart),
+        ];
+        let all = all.into_iter().filter(|(id, _)| wanted(id));
+        charts.extend(all.map(|(_, chart)| chart(&about)));
     }
-    charts.extend(time_chart(&advice));
+    if wanted("time") {
+        charts.extend(time_chart(&advice));
+    }
     Ok(json!({ "charts": charts }))
 }
 
@@ -127,7 +133,7 @@ fn keys_chart(goal: &Goal<'_>) -> Value {
     )
 }
 
-fn probes_chart() -> Value {
+fn probes_chart(_: &Goal<'_>) -> Value {
     let mut all = Vec::new();
     for tenths in probes::TENTHS.into_iter().rev() {
         let best = classic::best_probes(tenths as f64, 10.0);

@@ -15,6 +15,8 @@ enum Request {
     },
     Curves {
         goal: goal::Typed,
+        #[serde(default)]
+        charts: Vec<String>,
     },
     Open(crate::files::Open),
     Unlock {
@@ -89,7 +91,7 @@ impl<H: Host> Core<H> {
     fn work(&mut self, request: Request) -> Result<Value, Refused> {
         match request {
             Request::Advise { goal } => advise::answer(&goal),
-            Request::Curves { goal } => curves::answer(&goal),
+            Request::Curves { goal, charts } => curves::answer(&goal, &charts),
             Request::Open(open) => Ok(self.files.open(&open)?),
             Request::Unlock { handle, secret } => self.files.unlock(handle, &secret),
             Request::Map(asked) => map::answer(&mut self.files, &asked),

@@ -2,6 +2,7 @@
 //! in an empty filter, and every state is read from the filter's own cells.
 
 use anyhow::{Result, anyhow};
+use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use umbel::{AnyFilter, Blocked, Classic, KeyHasher, Kind, Plan, Scalable, Variant, Window};
@@ -102,7 +103,7 @@ pub(crate) fn sample() -> Result<Value> {
         let mut filter = Blocked::with_plan(&plan, KeyHasher::default())?;
         let keys: Vec<String> = keys.map(|number| format!("key-{number}")).collect();
         filter.insert_all(&keys);
-        Ok(json!({ "name": name, "bytes": filter.to_bytes() }))
+        Ok(json!({ "name": name, "base64": BASE64_STANDARD.encode(filter.to_bytes()) }))
     };
     Ok(
         json!({ "files": [file("monday.umbel", 0..20_000)?, file("tuesday.umbel", 10_000..30_000)?] }),
@@ -111,8 +112,8 @@ pub(crate) fn sample() -> Result<Value> {
 
 fn classic(toy: &Toy) -> Result<Value, Refused> {
     let (bits, probes) = (toy.bits.unwrap_or(14), toy.probes.unwrap_or(3));
-    if !(1..=512).contains(&bits) {
-        return Err(Refused::of("bits", format!("1 to 512 bits; found {bits}")));
+    if !(1..=4096).contains(&bits) {
+        return Err(Refused::of("bits", format!("1 to 4096 bits; found {bits}")));
     }
     for Given { word, bits: given } in &toy.at {
         if given.iter().any(|bit| *bit >= bits) || given.len() != probes as usize {
@@ -227,23 +228,23 @@ impl Model {
                 let plan = Plan::of(variant, 1, 0.5, 4 * bits, probes)?;
                 AnyFilter::with_plan(&plan, hasher)?
             }
-            // Links and generations for so few words that they fill up at once.
-            Kind::Scalable => AnyFilter::with_plan(&Plan::for_keys(kind, 2, 0.01)?, hasher)?,
+            // Links and generations for few words, so that something happens soon.
+            Kind::Scalable => AnyFilter::with_plan(&Plan::for_keys(kind, 20, 0.1)?, hasher)?,
             Kind::Window => {
-                let plan = Plan::for_keys(kind, 12, 0.01)?;
-                Window::by_time(&plan, hasher, SPAN)?.into()
+                let plan = Plan::for_keys(kind, 24, 0.1)?;
+                match toy.operations.iter().any(|operation| operation.op == Op::Advance) {
+                    true => Window::by_time(&plan, hasher, SPAN)?.into(),
+                    false => Window::with_plan(&plan, hasher)?.into(),
+                }
             }
-            _ => AnyFilter::with_plan(&Plan::for_keys(Kind::Stable, 4, 0.1)?, hasher)?,
+            _ => AnyFilter::with_plan(&Plan::for_keys(Kind::Stable, 20, 0.1)?, hasher)?,
         };
         Ok(Self { filter, hasher, tick: 0, setters: Vec::new(), words: Vec::new() })
     }
 
     /// An empty filter like it, of one link.
     fn empty(&self) -> Result<AnyFilter> {
-        Ok(match &self.filter {
-            AnyFilter::Window(filter) => Window::by_time(filter.plan(), self.hasher, SPAN)?.into(),
-            filter => AnyFilter::with_plan(filter.plan(), self.hasher)?,
-        })
+        Ok(AnyFilter::with_plan(self.filter.plan(), self.hasher)?)
     }
 
     fn state(&self) -> State {
@@ -272,8 +273,8 @@ impl Model {
                 Ok(places)
             }
             AnyFilter::Window(filter) => {
-                let mut empty = Window::by_time(filter.plan(), self.hasher, SPAN)?;
-                empty.insert_at(word, 0)?;
+                let mut empty = Window::with_plan(filter.plan(), self.hasher)?;
+                empty.insert(word);
                 let cells = used(&empty.into());
                 let generations = self.state().len();
                 Ok((0..generations)
@@ -319,7 +320,12 @@ impl Model {
                 "A scalable filter whose first link is for {}",
                 counted(plan.keys(), "word")
             ),
-            AnyFilter::Window(_) => format!("A window over the last {SPAN} ticks"),
+            AnyFilter::Window(filter) if filter.span().is_some() => {
+                format!("A window over the last {SPAN} ticks")
+            }
+            AnyFilter::Window(_) => {
+                format!("A window over the last {}", counted(plan.keys(), "word"))
+            }
             _ => "A stable filter: each insertion lowers some cells, then sets those of the word"
                 .to_owned(),
         }
@@ -332,7 +338,9 @@ impl Model {
         let mut text = match op {
             Op::Insert => {
                 let new = match &mut self.filter {
-                    AnyFilter::Window(filter) => filter.insert_at(&word[..], self.tick)?,
+                    AnyFilter::Window(filter) if filter.span().is_some() => {
+                        filter.insert_at(&word[..], self.tick)?
+                    }
                     filter => filter.insert(&word[..])?,
                 };
                 self.words.push(word.clone());
@@ -428,6 +436,10 @@ impl Model {
             ),
             (AnyFilter::Stable(_), Op::Insert) => {
                 format!(" {} were lowered first: old words fade.", counted(faded as u64, "cell"))
+            }
+            (AnyFilter::Window(_), Op::Insert) if faded > 0 => {
+                " The newest generation is full: a new one begins, and the oldest one is forgotten."
+                    .to_owned()
             }
             (AnyFilter::Window(_), Op::Advance) => match faded {
                 0 => " A new generation begins; nothing is forgotten.".to_owned(),

@@ -296,7 +296,8 @@ export interface Told {
 
 export interface Requests {
   advise: { request: { goal: Goal }; answer: Advice };
-  curves: { request: { goal: Goal }; answer: Curves };
+  /** All charts, or only those named: `bits` needs much longer than the others. */
+  curves: { request: { goal: Goal; charts?: Chart["id"][] }; answer: Curves };
   /** `file` is what `Core.add` gave. */
   open: {
     request: { file: number; format?: string; params?: string };
