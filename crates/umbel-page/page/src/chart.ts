@@ -5,7 +5,7 @@ import uPlot from "uplot";
 
 import type { Axis, Chart, Series } from "./core";
 import { colour, h, unique } from "./dom";
-import { drawMarker, lookOf, swatch } from "./looks";
+import { STAR, drawMarker, lookOf, swatch, type Look } from "./looks";
 import { words } from "./words";
 
 /** A chart of the core, or one made of another of its answers. */
@@ -163,7 +163,7 @@ export class Figure {
     const items = this.what.series.map((one, number) => {
       const value = h("span", { class: "value" });
       this.values.push(value);
-      return h("li", {}, swatch(lookOf(one.kinds[0], number)), h("span", { class: "name" }, one.name), value);
+      return h("li", {}, swatch(looks(one, number)), h("span", { class: "name" }, one.name), value);
     });
     return h("ul", { class: "legend" }, ...items);
   }
@@ -228,9 +228,9 @@ export class Figure {
     const ink = colour("--soft");
     const grid = colour("--grid");
     const paper = colour("--card");
-    const looks = this.what.series.map((one, number) => {
-      const look = lookOf(one.kinds[0], number);
-      return { look, stroke: colour(look.colour), bold: one.kinds.includes(this.chosen) };
+    const drawn = this.what.series.map((one, number) => {
+      const look = looks(one, number);
+      return { look, stroke: colour(look.colour), bold: one.kinds.includes(this.chosen), points: one.style === "points" };
     });
     const options: uPlot.Options = {
       width,
@@ -242,9 +242,9 @@ export class Figure {
       axes: [axis(this.what.x, 2, ink, grid), axis(this.what.y, 3, ink, grid)],
       series: [
         {},
-        ...looks.map(({ look, stroke, bold }) => ({
+        ...drawn.map(({ look, stroke, bold, points }) => ({
           stroke,
-          width: bold ? 3.5 : 1.75,
+          width: points ? 0 : bold ? 3.5 : 1.75,
           dash: look.dash,
           spanGaps: true,
           points: { show: false },
@@ -253,8 +253,8 @@ export class Figure {
       hooks: {
         draw: [
           (u) => {
-            this.drawMarks(u, ink);
-            looks.forEach(({ look, stroke, bold }, number) => this.drawMarkers(u, number, () => ({ look, stroke, paper, bold })));
+            this.drawMarks(u, ink, paper);
+            drawn.forEach((one, number) => this.drawMarkers(u, number, { ...one, paper }));
           },
         ],
         setCursor: [
@@ -277,23 +277,20 @@ export class Figure {
   private drawMarkers(
     u: uPlot,
     number: number,
-    style: () => { look: ReturnType<typeof lookOf>; stroke: string; paper: string; bold: boolean },
+    { look, stroke, paper, bold, points }: { look: Look; stroke: string; paper: string; bold: boolean; points: boolean },
   ): void {
-    const { look, stroke, paper, bold } = style();
+    if (look.marker === "none") return;
     const { x: xs, y: ys } = this.what.series[number]!;
-    const step = Math.max(1, Math.round(xs.length / 6));
+    const step = points ? 1 : Math.max(1, Math.round(xs.length / 6));
     const first = xs.length < 6 ? 0 : (number * 3) % step;
     for (let index = first; index < xs.length; index += step) {
-      const x = u.valToPos(xs[index]!, "x", true);
-      const y = u.valToPos(ys[index]!, "y", true);
-      const { left, top, width, height } = u.bbox;
-      const inside = x >= left - 1 && x <= left + width + 1 && y >= top - 1 && y <= top + height + 1;
-      if (inside) drawMarker(u.ctx, look, stroke, paper, { x, y, radius: (bold ? 5 : 4) * devicePixelRatio });
+      const at = inside(u, xs[index]!, ys[index]!);
+      if (at) drawMarker(u.ctx, look, stroke, paper, { ...at, radius: (bold ? 5 : 4) * devicePixelRatio });
     }
   }
 
-  /** Lines across the chart: the plan, the promise, a textbook's value. */
-  private drawMarks(u: uPlot, ink: string): void {
+  /** Lines across the chart and points in it: the plan, the promise, a textbook's value. */
+  private drawMarks(u: uPlot, ink: string, paper: string): void {
     const { left, top, width, height } = u.bbox;
     const context = u.ctx;
     context.save();
@@ -304,7 +301,14 @@ export class Figure {
     context.font = `${13 * devicePixelRatio}px system-ui, sans-serif`;
     for (const mark of this.what.marks) {
       context.beginPath();
-      if (mark.x != null) {
+      if (mark.x != null && mark.y != null) {
+        const at = inside(u, mark.x, mark.y);
+        if (!at) continue;
+        drawMarker(context, STAR, colour(STAR.colour), paper, { ...at, radius: 5 * devicePixelRatio });
+        context.fillStyle = ink;
+        context.textAlign = at.x > left + width * 0.6 ? "right" : "left";
+        context.fillText(mark.label, at.x + (context.textAlign === "right" ? -12 : 12) * devicePixelRatio, at.y + 4 * devicePixelRatio);
+      } else if (mark.x != null) {
         const x = u.valToPos(mark.x, "x", true);
         if (x < left - 1 || x > left + width + 1) continue;
         context.moveTo(x, top);
@@ -324,6 +328,18 @@ export class Figure {
     }
     context.restore();
   }
+}
+
+function looks(one: Series, number: number): Look {
+  return lookOf(one.kinds[0], number, one.style === "reference");
+}
+
+/** Where a point is on the canvas; `null` outside of the axes. */
+function inside(u: uPlot, x: number, y: number): { x: number; y: number } | null {
+  const at = { x: u.valToPos(x, "x", true), y: u.valToPos(y, "y", true) };
+  const { left, top, width, height } = u.bbox;
+  const there = at.x >= left - 1 && at.x <= left + width + 1 && at.y >= top - 1 && at.y <= top + height + 1;
+  return there ? at : null;
 }
 
 /** Bars side by side: for each series its two values, the first one key at a time, the second in a batch. */

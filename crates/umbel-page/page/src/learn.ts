@@ -62,7 +62,7 @@ export class Learn {
       this.act("insert");
     });
     const links = lessons.map(({ id }, index) => {
-      const link = h("a", { href: `#learn?lesson=${id}` }, here.list[index]!.title);
+      const link = h("a", { href: `#learn?lesson=${id}` }, here.list[index]!.short);
       this.links.set(id, link);
       return h("li", {}, link);
     });
@@ -186,8 +186,10 @@ export class Learn {
     const steps = this.all();
     const { at } = this;
     this.shown.forEach((stage, index) => stage.show(this.told[index]!, at));
-    const texts = this.told.map(({ steps }) => steps[at - 1]?.text ?? here.start);
-    this.caption.textContent = [...new Set(texts)].join(" ");
+    // Filters side by side have captions of their own; here is what is done with both.
+    const step = steps[at - 1];
+    const done = this.told.length > 1 ? step && here.ops[step.op](step.word) : step?.text;
+    this.caption.textContent = done ?? here.start;
     this.place.textContent = here.step(at, steps.length);
     this.first.disabled = this.back.disabled = at === 0;
     this.next.disabled = at === steps.length;

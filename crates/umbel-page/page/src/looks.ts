@@ -5,7 +5,7 @@
 
 import { svg } from "./dom";
 
-export type Marker = "disc" | "ring" | "square" | "box" | "up" | "down" | "diamond" | "cross" | "plus" | "star";
+export type Marker = "disc" | "ring" | "square" | "box" | "up" | "down" | "diamond" | "cross" | "plus" | "star" | "none";
 
 export interface Look {
   /** The custom property in style.css. */
@@ -45,8 +45,15 @@ const OTHERS: Look[] = [
   { colour: "--soft", dash: SOLID, marker: "plus" },
 ];
 
+/** Of what curves are compared with, such as a bound. */
+const REFERENCE: Look = { colour: "--soft", dash: MIXED, marker: "none" };
+
+/** Of a point that is marked, such as the plan. */
+export const STAR: Look = { colour: "--ink", dash: SOLID, marker: "star" };
+
 /** The look of a kind (`cascade:1` looks as `cascade`), or of the curve with this number. */
-export function lookOf(kind: string | undefined, number = 0): Look {
+export function lookOf(kind: string | undefined, number = 0, reference = false): Look {
+  if (reference) return REFERENCE;
   const look = kind === undefined ? undefined : LOOKS[kind.split(":")[0]!];
   return look ?? OTHERS[number % OTHERS.length]!;
 }
@@ -55,6 +62,7 @@ export function lookOf(kind: string | undefined, number = 0): Look {
 const SHAPES: Record<Marker, [number, number][] | null> = {
   disc: null,
   ring: null,
+  none: [],
   square: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]],
   box: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]],
   up: [[0, -1.2], [1.2, 1], [-1.2, 1]],
@@ -69,6 +77,7 @@ const HOLLOW: Marker[] = ["ring", "box", "cross", "plus"];
 
 function outline(marker: Marker, x: number, y: number, radius: number): string {
   const shape = SHAPES[marker];
+  if (marker === "none") return "";
   if (shape === null) {
     const r = radius;
     return `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0Z`;
@@ -88,6 +97,7 @@ export function drawMarker(
   context.fillStyle = HOLLOW.includes(look.marker) ? paper : ink;
   context.strokeStyle = ink;
   context.lineWidth = at.radius * 0.45;
+  context.setLineDash([]);
   if (look.marker !== "cross" && look.marker !== "plus") context.fill(path);
   if (HOLLOW.includes(look.marker)) context.stroke(path);
 }

@@ -70,7 +70,7 @@ export class FillMap {
       this.reading,
       this.scale,
       this.caption,
-      h("p", { class: "hint", id: keys }, here.keys),
+      h("p", { class: "hint map-keys", id: keys }, here.keys),
       this.behind,
     );
     new ResizeObserver(this.resized).observe(this.root);

@@ -53,7 +53,7 @@ export class Plan {
       "section",
       { class: "view plan" },
       h("header", { class: "head" }, h("h1", { tabindex: -1 }, here.title), h("p", { class: "lede" }, here.lede)),
-      h("div", { class: "columns" }, h("div", { class: "side" }, form, examples), h("div", { class: "results" }, this.verdict, this.ranking, this.detail)),
+      h("div", { class: "columns" }, form, h("div", { class: "results" }, this.verdict, this.ranking, this.detail), examples),
       this.lower,
     );
   }

@@ -21,8 +21,11 @@ export class Stage {
   private parts: ToyPart[] = [];
   private step: ToyStep | undefined;
 
-  constructor(title: string | null) {
-    fill(this.root, title !== null && h("h3", {}, title), this.small, this.large, this.found);
+  private readonly caption = h("p", { class: "stage-caption" });
+
+  /** `title` is that of one of several filters, which then has its own caption. */
+  constructor(private readonly title: string | null) {
+    fill(this.root, title !== null && h("h3", {}, title), title !== null && this.caption, this.small, this.large, this.found);
     new ResizeObserver(() => this.redraw()).observe(this.root);
   }
 
@@ -31,6 +34,7 @@ export class Stage {
     this.step = told.steps[at - 1];
     this.parts = this.step?.parts ?? told.empty;
     const small = this.parts.length === 1 && this.parts[0]!.cells.length <= BOXES;
+    if (this.title !== null) this.caption.textContent = this.step?.text ?? here.start;
     this.small.hidden = !small;
     this.large.hidden = small;
     if (small) this.drawBoxes();
@@ -75,7 +79,7 @@ export class Stage {
     const paths = (this.step?.probes ?? []).map(({ cell, set, changed }) => {
       const box = this.boxes.children[cell]!.getBoundingClientRect();
       const x = box.left + box.width / 2 - frame.left;
-      const y = box.top - frame.top;
+      const y = box.top - frame.top - 2;
       const half = (y - y0) / 2;
       const name = changed ? "changed" : set ? "hit" : "miss";
       return svg("path", { d: `M${x0} ${y0}C${x0} ${y0 + half} ${x} ${y - half} ${x} ${y}`, class: `wire ${name}` });
@@ -113,7 +117,8 @@ export class Stage {
     const line = Number(canvas.dataset.line);
     const cells = this.parts[number]!.cells.slice(line * LINE, (line + 1) * LINE);
     const most = Math.max(1, ...this.parts.flatMap((part) => part.cells));
-    const columns = width >= 480 ? 64 : 32;
+    // Cache lines one above the other are flat, so that all of them can be seen.
+    const columns = width >= 480 || this.parts[number]!.cells.length > LINE ? 64 : 32;
     const size = width / columns;
     const ratio = devicePixelRatio;
     const height = Math.ceil(cells.length / columns) * size;
