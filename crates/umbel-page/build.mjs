@@ -5,6 +5,7 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { deflateRawSync } from "node:zlib";
 
 import * as esbuild from "esbuild";
 
@@ -18,7 +19,8 @@ if (!options.wasm || !options.out) {
 const page = join(dirname(fileURLToPath(import.meta.url)), "page");
 const shared = { bundle: true, minify: true, target: "es2022", format: "iife", legalComments: "none", logLevel: "warning" };
 
-/** The modules of the core, as bytes in the script: the page's policy allows no connection to fetch them. */
+/** The modules of the core, as bytes in the script: the page's policy allows no connection to fetch them. They are
+ * compressed here, because hosts compress base64 badly. */
 const modules = {
   name: "modules",
   setup(build) {
@@ -26,7 +28,7 @@ const modules = {
     build.onLoad({ filter: /.*/, namespace: "modules" }, async ({ path }) => {
       const file = path === "umbel:plain" ? options.wasm : options["wasm-simd"];
       if (!file) return { contents: "null", loader: "json" };
-      return { contents: await readFile(file), loader: "binary" };
+      return { contents: deflateRawSync(await readFile(file), { level: 9 }), loader: "binary" };
     });
   },
 };

@@ -3,7 +3,7 @@
 import { Figure, citation } from "./chart";
 import { Dropped, type Client } from "./client";
 import { copyButton } from "./copy";
-import { CoreError, type Advice, type Curves, type PlanRow } from "./core";
+import { CoreError, type Advice, type Chart, type Curves, type PlanRow } from "./core";
 import { debounce, fill, h, unique } from "./dom";
 import { FLAGS, TEXTS, read, write, type State } from "./goal";
 import { lookOf, swatch } from "./looks";
@@ -11,7 +11,13 @@ import { words } from "./words";
 
 const here = words.plan;
 type Text = (typeof TEXTS)[number];
+type ChartId = Chart["id"];
 type Flag = (typeof FLAGS)[number];
+
+/** In the order in which they are shown. */
+const CHARTS: ChartId[] = ["overfill", "probes", "bits", "time", "keys", "exponent"];
+const SLOW: ChartId[] = ["bits"];
+const QUICK = CHARTS.filter((name) => !SLOW.includes(name));
 
 const MAIN: Text[] = ["keys", "fpp", "memory", "ship"];
 const COSTS: Text[] = ["except", "lookup", "false_answer", "absent"];
@@ -27,7 +33,7 @@ export class Plan {
   private readonly detail = h("section", { class: "detail" });
   private readonly charts = h("div", { class: "charts" });
   private readonly lower = h("section", { class: "what-if" }, h("h2", {}, here.charts), h("p", { class: "lede" }, here.chartsLede), this.charts);
-  private figures: Figure[] = [];
+  private readonly figures = new Map<ChartId, Figure>();
   private advice: Advice | undefined;
   private state: State = read("");
   private readonly later = debounce(150, () => this.ask());
@@ -121,7 +127,7 @@ export class Plan {
 
   /** Draws charts again, as after a change of colours. */
   redraw(): void {
-    for (const figure of this.figures) figure.draw();
+    for (const figure of this.figures.values()) figure.draw();
   }
 
   private ask(): void {
@@ -135,11 +141,16 @@ export class Plan {
       },
       (error: Error) => this.refused(error),
     );
-    this.client.ask({ type: "curves", goal }, { replaces: "curves" }).then(
-      (curves) => this.draw(curves),
+    // The slow chart comes after the others, and all of them after the ranking.
+    this.client.ask({ type: "curves", goal, charts: QUICK }, { replaces: "curves" }).then(
+      (curves) => this.draw(curves, QUICK),
       (error: Error) => {
-        if (!(error instanceof Dropped)) this.draw({ charts: [] });
+        if (!(error instanceof Dropped)) this.draw({ charts: [] }, CHARTS);
       },
+    );
+    this.client.ask({ type: "curves", goal, charts: SLOW }, { replaces: "slow-curves" }).then(
+      (curves) => this.draw(curves, SLOW),
+      () => {},
     );
   }
 
@@ -250,7 +261,7 @@ export class Plan {
     }
     if (!row) return fill(this.detail);
     fill(this.detail, this.code(row), this.formulas(row));
-    for (const figure of this.figures) figure.choose(row.kind);
+    for (const figure of this.figures.values()) figure.choose(row.kind);
     if (scroll) this.detail.scrollIntoView({ block: "nearest" });
   }
 
@@ -291,12 +302,18 @@ export class Plan {
     return h("div", { class: "make" }, h("h2", {}, here.make(row.variant)), h("div", { class: "snippets" }, ...blocks));
   }
 
-  private draw({ charts }: Curves): void {
+  /** Replaces the charts of these names. */
+  private draw({ charts }: Curves, names: ChartId[]): void {
     const kind = this.chosen()?.kind ?? "";
-    // A chart that is read or whose table is open stays so.
-    const open = new Set(this.figures.filter((figure) => figure.open).map((figure) => figure.id));
-    this.figures = charts.map((chart) => new Figure(chart, kind, open.has(chart.id)));
-    fill(this.charts, ...this.figures.map((figure) => figure.root));
-    this.lower.hidden = charts.length === 0;
+    for (const name of names) {
+      // A chart whose table is open stays so.
+      const open = this.figures.get(name)?.open ?? false;
+      const chart = charts.find(({ id }) => id === name);
+      if (chart) this.figures.set(name, new Figure(chart, kind, open));
+      else this.figures.delete(name);
+    }
+    const figures = CHARTS.flatMap((name) => this.figures.get(name) ?? []);
+    fill(this.charts, ...figures.map((figure) => figure.root));
+    this.lower.hidden = figures.length === 0;
   }
 }

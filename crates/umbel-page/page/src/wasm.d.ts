@@ -1,4 +1,4 @@
-/** The core's modules, which build.mjs embeds. */
+/** The core's modules, which build.mjs embeds, in raw deflate. */
 declare module "umbel:plain" {
   const bytes: Uint8Array<ArrayBuffer>;
   export default bytes;

@@ -31,7 +31,17 @@ function progress(done: number, total: number): void {
   reply({ id: current, progress: { done, total } });
 }
 
-const started = Core.start(simd ? { plain, simd } : { plain }, progress);
+async function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return new Response(stream).arrayBuffer();
+}
+
+async function start(): Promise<Core> {
+  const modules = { plain: await inflate(plain) };
+  return Core.start(simd ? { ...modules, simd: await inflate(simd) } : modules, progress);
+}
+
+const started = start();
 
 async function answer({ id, request, file }: Question): Promise<void> {
   const core = await started;
