@@ -7,7 +7,7 @@ import { start } from "./browser.mjs";
 
 let site;
 before(async () => (site = await start()));
-after(() => site.close());
+after(() => site?.close());
 
 const open = async (hash, options) => {
   const page = await site.open(hash, options);

@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, rm } from "node:fs/promises";
 import { createServer } from "node:http";
-import { createRequire } from "node:module";
 import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -16,12 +15,14 @@ export const repository = join(here, "..", "..", "..");
 const site = process.env.PAGE ?? join(repository, "target", "page");
 export const umbel = process.env.UMBEL ?? join(repository, "target", "debug", "umbel");
 
+const packed = join(dirname(fileURLToPath(import.meta.resolve("@sparticuz/chromium"))), "..");
+
 /** Chromium comes in a package with the few libraries that it needs, so it runs without root; it is unpacked once. */
 async function browserPath() {
   if (process.platform !== "linux" || process.arch !== "x64") {
     throw new Error("the package's Chromium is for Linux on x86-64: run these tests there");
   }
-  const { version } = createRequire(import.meta.url)("@sparticuz/chromium/package.json");
+  const { version } = JSON.parse(await readFile(join(packed, "package.json"), "utf8"));
   const parent = join(repository, "target", "chromium");
   const folder = join(parent, version);
   if (!existsSync(folder)) {
@@ -38,12 +39,11 @@ async function browserPath() {
 async function unpack(folder) {
   // The package unpacks to the folder for temporary files, and nowhere else.
   process.env.TMPDIR = folder;
-  const { default: packed, inflate, setupLambdaEnvironment } = await import("@sparticuz/chromium");
-  const bin = join(dirname(fileURLToPath(import.meta.resolve("@sparticuz/chromium"))), "..", "bin");
-  await inflate(join(bin, "al2023.tar.br"));
+  const { default: chromium, inflate, setupLambdaEnvironment } = await import("@sparticuz/chromium");
+  await inflate(join(packed, "bin", "al2023.tar.br"));
   process.env.FONTCONFIG_PATH = join(folder, "fonts");
   setupLambdaEnvironment(join(folder, "al2023", "lib"));
-  const path = await packed.executablePath();
+  const path = await chromium.executablePath();
   delete process.env.TMPDIR;
   return path;
 }
@@ -69,14 +69,16 @@ async function serve() {
 /** A browser and the page's address. `open` makes pages; `close` checks what they have asked for and logged. */
 export async function start() {
   assert(existsSync(join(site, "index.html")), `no page in ${site}: cargo x page builds it`);
-  const { server, base } = await serve();
   const browser = await chromium.launch({ executablePath: await browserPath(), args: ["--no-sandbox"] });
+  const { server, base } = await serve();
   const requested = new Set();
   const logged = [];
 
   async function open(hash = "", { width = 1280, dark = false, ...more } = {}) {
     const context = await browser.newContext({
       viewport: { width, height: 800 },
+      // Without one, headless Chromium says "en-US@posix", which Intl refuses.
+      locale: "en-US",
       colorScheme: dark ? "dark" : "light",
       ...more,
     });

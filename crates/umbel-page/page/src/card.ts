@@ -8,6 +8,8 @@ import { FillMap } from "./map";
 import { words } from "./words";
 
 const here = words.look;
+/** More pasted letters than this are not shown. */
+const SHOWN = 50_000;
 /** More answers than this are counted, not listed. */
 const LISTED = 200;
 
@@ -93,7 +95,7 @@ export class FilterCard {
     if (!part || part.cells === 0) return fill(this.picture, h("p", { class: "hint" }, here.map.none));
     this.map = new FillMap(this.client, () => this.opened.handle, number, part);
     fill(this.picture, this.map.root);
-    this.client.ask({ type: "profile", handle: this.opened.handle, part: number }, { replaces: "profile" }).then(
+    this.client.ask({ type: "profile", handle: this.opened.handle }, { replaces: "profile" }).then(
       (profile) => this.showProfile(profile),
       () => {},
     );
@@ -170,8 +172,33 @@ export class FilterCard {
   private asking(): HTMLElement[] {
     const id = unique("keys");
     const { fields, key_types } = this.opened;
-    const ask = debounce(200, () => this.ask(text.value, field?.value, type?.value, answers, summary));
-    const text = h("textarea", { id, rows: 5, spellcheck: "false", autocapitalize: "off", "aria-describedby": `${id}-hint`, oninput: ask });
+    // Keys that were pasted and are too many to show.
+    let pasted: string | null = null;
+    const ask = debounce(200, () => this.ask(pasted ?? text.value, field?.value, type?.value, answers, summary));
+    const many = h("p", { class: "hint", role: "status" });
+    const text = h("textarea", {
+      id,
+      rows: 5,
+      wrap: "off",
+      spellcheck: "false",
+      autocapitalize: "off",
+      "aria-describedby": `${id}-hint`,
+      oninput: () => {
+        pasted = null;
+        many.textContent = "";
+        ask();
+      },
+      onpaste: (event: ClipboardEvent) => {
+        const clip = event.clipboardData?.getData("text/plain") ?? "";
+        if (clip.length < SHOWN) return;
+        // Browsers need seconds to lay out so many lines, and the page would stand still.
+        event.preventDefault();
+        pasted = clip;
+        text.value = clip.slice(0, clip.lastIndexOf("\n", SHOWN / 10) + 1);
+        many.textContent = here.query.pasted;
+        ask();
+      },
+    });
     const choice = (label: string, options: string[]) => {
       const select = h("select", { onchange: ask }, ...options.map((option) => h("option", {}, option)));
       return { select, label: h("label", { class: "field" }, label, " ", select) };
@@ -186,6 +213,7 @@ export class FilterCard {
       ...(fieldChoice ? [fieldChoice.label] : []),
       ...(typeChoice ? [typeChoice.label] : []),
       h("p", { class: "field" }, h("label", { for: id }, here.query.label), text, h("span", { class: "hint", id: `${id}-hint` }, here.query.hint)),
+      many,
       summary,
       answers,
     ];
@@ -202,7 +230,7 @@ export class FilterCard {
     }
     this.client.ask({ type: "query", handle: this.opened.handle, keys, field, key_type }, { replaces: "query" }).then(
       (answer) => {
-        summary.textContent = [here.query.summary(answer.found, keys.length), answer.text].join(" ");
+        summary.textContent = answer.text;
         fill(answers, answerTable(answer));
       },
       (error: Error) => {

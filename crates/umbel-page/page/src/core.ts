@@ -309,7 +309,7 @@ export interface Requests {
     request: { handle: number; part?: number; from?: number; to?: number; cells: number };
     answer: MapAnswer;
   };
-  profile: { request: { handle: number; part?: number }; answer: Profile };
+  profile: { request: { handle: number }; answer: Profile };
   query: {
     request: { handle: number; keys: string[]; key_type?: string; field?: string };
     answer: QueryAnswer;

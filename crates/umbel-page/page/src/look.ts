@@ -134,9 +134,13 @@ export class Look {
       };
       fill(
         this.busy,
-        h("p", {}, `${file.name}: ${message}`),
-        h("p", {}, here.which),
+        h("p", { class: "question" }, message),
+        h("span", {}, here.which),
         ...formats.map((format) => h("button", { type: "button", onclick: () => choose(format) }, format)),
+        h("button", { type: "button", class: "quiet", onclick: () => {
+          fill(this.busy);
+          resolve(undefined);
+        } }, here.none),
       );
       this.busy.querySelector("button")?.focus();
     });

@@ -81,7 +81,6 @@ export class FillMap {
     const width = this.root.clientWidth;
     if (width === 0) return;
     const columns = width >= 900 ? 96 : width >= 500 ? 64 : 32;
-    this.canvas.style.height = `${Math.round((width / columns) * ROWS)}px`;
     if (columns !== this.columns || !this.answer) {
       this.columns = columns;
       this.load();
@@ -136,8 +135,11 @@ export class FillMap {
     const width = canvas.clientWidth;
     if (!answer || width === 0) return;
     const ratio = devicePixelRatio;
+    const rows = Math.ceil(answer.values.length / this.columns);
+    const height = Math.round((width / this.columns) * rows);
+    canvas.style.height = `${height}px`;
     canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(canvas.clientHeight * ratio);
+    canvas.height = Math.round(height * ratio);
     const context = canvas.getContext("2d")!;
     const low = channels("--map-low");
     const high = channels("--map-high");

@@ -1,7 +1,7 @@
 //! Plan: a goal, the ranking of all kinds for it, where each figure comes from, the code that makes the filter, and curves.
 
 import { Figure, citation } from "./chart";
-import { Dropped, type Client } from "./client";
+import { Client, Dropped } from "./client";
 import { copyButton } from "./copy";
 import { CoreError, type Advice, type Chart, type Curves, type PlanRow } from "./core";
 import { debounce, fill, h, unique } from "./dom";
@@ -37,6 +37,8 @@ export class Plan {
   private advice: Advice | undefined;
   private state: State = read("");
   private readonly later = debounce(150, () => this.ask());
+
+  private readonly plotter = new Client();
 
   /** `changed` takes the state for the page's address. */
   constructor(private readonly client: Client, private readonly changed: (query: string) => void) {
@@ -141,17 +143,17 @@ export class Plan {
       },
       (error: Error) => this.refused(error),
     );
-    // The slow chart comes after the others, and all of them after the ranking.
-    this.client.ask({ type: "curves", goal, charts: QUICK }, { replaces: "curves" }).then(
-      (curves) => this.draw(curves, QUICK),
-      (error: Error) => {
-        if (!(error instanceof Dropped)) this.draw({ charts: [] }, CHARTS);
-      },
-    );
-    this.client.ask({ type: "curves", goal, charts: SLOW }, { replaces: "slow-curves" }).then(
-      (curves) => this.draw(curves, SLOW),
-      () => {},
-    );
+    // Charts have a worker of their own, so that the ranking never waits for them; the slow one comes last.
+    for (const charts of [QUICK, SLOW]) {
+      this.plotter.ask({ type: "curves", goal, charts }, { replaces: charts[0]! }).then(
+        (curves) => {
+          if (goal === this.state.goal) this.draw(curves, charts);
+        },
+        (error: Error) => {
+          if (!(error instanceof Dropped)) this.draw({ charts: [] }, charts);
+        },
+      );
+    }
   }
 
   private refused(error: Error): void {

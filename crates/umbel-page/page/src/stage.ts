@@ -146,7 +146,7 @@ export class Stage {
       const [x, y] = place(cell);
       context.strokeStyle = colour(name);
       context.lineWidth = wide;
-      context.strokeRect(x - 0.5, y - 0.5, size, size);
+      context.strokeRect(x + 0.5, y + 0.5, size - 2, size - 2);
     };
     const inside = (place: { part: number; cell: number }) => place.part === number && Math.floor(place.cell / LINE) === line;
     for (const { cell } of (this.step?.faded ?? []).filter(inside)) ring(cell % LINE, "--soft", 1);
@@ -172,27 +172,25 @@ export class Stage {
       );
     });
     const lines = new Set(step.probes.map(({ part, cell }) => `${part} ${Math.floor(cell / LINE)}`)).size;
-    const large = !this.large.hidden;
-    return h(
-      "div",
+    const table = h(
+      "table",
       {},
-      large && h("p", { class: "touched" }, here.touched(lines)),
+      h("caption", { class: "visually-hidden" }, here.probes),
       h(
-        "table",
+        "thead",
         {},
-        h("caption", {}, here.probes),
         h(
-          "thead",
+          "tr",
           {},
-          h(
-            "tr",
-            {},
-            several && h("th", { scope: "col" }, here.part),
-            ...[here.cell, here.state, here.by].map((name) => h("th", { scope: "col" }, name)),
-          ),
+          several && h("th", { scope: "col" }, here.part),
+          ...[here.cell, here.state, here.by].map((name) => h("th", { scope: "col" }, name)),
         ),
-        h("tbody", {}, ...rows),
       ),
+      h("tbody", {}, ...rows),
     );
+    const large = !this.large.hidden;
+    return large
+      ? h("div", {}, h("p", { class: "touched" }, here.touched(lines)), h("details", { class: "behind" }, h("summary", {}, here.probes), table))
+      : h("div", {}, h("h3", {}, here.probes), table);
   }
 }
