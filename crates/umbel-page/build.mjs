@@ -1,11 +1,10 @@
-//! Bundles the explorer: `node build.mjs --wasm FILE [--wasm-simd FILE] --out DIR` writes index.html, style.css, main.js and
+//! Bundles the explorer: `node build.mjs --wasm FILE.xz [--wasm-simd FILE.xz] --out DIR` writes index.html, style.css, main.js and
 //! core.js. `cargo x page` calls it.
 
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { deflateRawSync } from "node:zlib";
 
 import * as esbuild from "esbuild";
 
@@ -13,7 +12,7 @@ const { values: options } = parseArgs({
   options: { wasm: { type: "string" }, "wasm-simd": { type: "string" }, out: { type: "string" } },
 });
 if (!options.wasm || !options.out) {
-  console.error("usage: node build.mjs --wasm FILE [--wasm-simd FILE] --out DIR");
+  console.error("usage: node build.mjs --wasm FILE.xz [--wasm-simd FILE.xz] --out DIR");
   process.exit(2);
 }
 const page = join(dirname(fileURLToPath(import.meta.url)), "page");
@@ -28,7 +27,7 @@ const modules = {
     build.onLoad({ filter: /.*/, namespace: "modules" }, async ({ path }) => {
       const file = path === "umbel:plain" ? options.wasm : options["wasm-simd"];
       if (!file) return { contents: "null", loader: "json" };
-      return { contents: deflateRawSync(await readFile(file), { level: 9 }), loader: "binary" };
+      return { contents: await readFile(file), loader: "binary" };
     });
   },
 };

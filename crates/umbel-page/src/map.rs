@@ -288,11 +288,7 @@ fn cells(part: &dyn Cells, range: Range<u64>, fill: bool) -> Vec<f64> {
     vec![used as f64 / found.len().max(1) as f64]
 }
 
-pub(crate) fn profile<H: Host>(
-    files: &mut Files<H>,
-    handle: u32,
-    _part: usize,
-) -> Result<Value, Refused> {
+pub(crate) fn profile<H: Host>(files: &mut Files<H>, handle: u32) -> Result<Value, Refused> {
     let file = files.get_mut(handle)?;
     let name = file.name.clone();
     file.profiled();

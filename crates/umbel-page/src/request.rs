@@ -6,41 +6,34 @@ use serde_json::{Value, json};
 use crate::files::Files;
 use crate::{Host, advise, curves, goal, map, query, toy};
 
-/// A request; `page/src/core.ts` describes each.
+/// What a request is; `page/src/core.ts` describes each.
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
-enum Request {
-    Advise {
-        goal: goal::Typed,
-    },
-    Curves {
-        goal: goal::Typed,
-        #[serde(default)]
-        charts: Vec<String>,
-    },
-    Open(crate::files::Open),
-    Unlock {
-        handle: u32,
-        secret: String,
-    },
-    Map(map::Asked),
-    Profile {
-        handle: u32,
-        #[serde(default)]
-        part: usize,
-    },
-    Query(query::Asked),
-    Compare {
-        left: u32,
-        right: u32,
-    },
-    Close {
-        handle: u32,
-    },
-    Toy(toy::Toy),
-    Example {},
-    Sample {},
-    About {},
+struct Name<'a> {
+    #[serde(rename = "type", borrow)]
+    name: &'a str,
+}
+
+/// A goal, and which of its charts are wanted.
+#[derive(Deserialize)]
+struct Planned {
+    goal: goal::Typed,
+    #[serde(default)]
+    charts: Vec<String>,
+}
+
+/// An open file.
+#[derive(Deserialize)]
+struct Opened {
+    handle: u32,
+    #[serde(default)]
+    secret: String,
+}
+
+/// Two open files.
+#[derive(Deserialize)]
+struct Pair {
+    left: u32,
+    right: u32,
 }
 
 /// Why a request was not answered.
@@ -76,9 +69,7 @@ impl<H: Host> Core<H> {
 
     /// Answers a request, the text of a JSON document: with `{"ok": …}`, or `{"error": {"message": …}}`.
     pub fn answer(&mut self, request: &[u8]) -> String {
-        let answer = serde_json::from_slice(request)
-            .map_err(|error| Refused { message: format!("not a request: {error}"), field: None })
-            .and_then(|request| self.work(request));
+        let answer = self.work(request);
         match answer {
             Ok(answer) => json!({ "ok": answer }),
             Err(Refused { message, field }) => {
@@ -88,30 +79,47 @@ impl<H: Host> Core<H> {
         .to_string()
     }
 
-    fn work(&mut self, request: Request) -> Result<Value, Refused> {
-        match request {
-            Request::Advise { goal } => advise::answer(&goal),
-            Request::Curves { goal, charts } => curves::answer(&goal, &charts),
-            Request::Open(open) => Ok(self.files.open(&open)?),
-            Request::Unlock { handle, secret } => self.files.unlock(handle, &secret),
-            Request::Map(asked) => map::answer(&mut self.files, &asked),
-            Request::Profile { handle, part } => map::profile(&mut self.files, handle, part),
-            Request::Query(asked) => query::answer(&self.files, &asked),
-            Request::Compare { left, right } => Ok(self.files.compare(left, right)?),
-            Request::Close { handle } => {
-                self.files.close(handle);
+    fn work(&mut self, request: &[u8]) -> Result<Value, Refused> {
+        let Name { name } = read(request)?;
+        match name {
+            "advise" => advise::answer(&read::<Planned>(request)?.goal),
+            "curves" => {
+                let Planned { goal, charts } = read(request)?;
+                curves::answer(&goal, &charts)
+            }
+            "open" => Ok(self.files.open(&read(request)?)?),
+            "unlock" => {
+                let Opened { handle, secret } = read(request)?;
+                self.files.unlock(handle, &secret)
+            }
+            "map" => map::answer(&mut self.files, &read(request)?),
+            "profile" => map::profile(&mut self.files, read::<Opened>(request)?.handle),
+            "query" => query::answer(&self.files, &read(request)?),
+            "compare" => {
+                let Pair { left, right } = read(request)?;
+                Ok(self.files.compare(left, right)?)
+            }
+            "close" => {
+                self.files.close(read::<Opened>(request)?.handle);
                 Ok(json!({}))
             }
-            Request::Toy(toy) => toy::answer(&toy),
-            Request::Example {} => Ok(toy::example()),
-            Request::Sample {} => Ok(toy::sample()?),
-            Request::About {} => Ok(json!({
+            "toy" => toy::answer(&read(request)?),
+            "example" => Ok(toy::example()),
+            "sample" => Ok(toy::sample()?),
+            "about" => Ok(json!({
                 "version": env!("CARGO_PKG_VERSION"),
                 "simd": cfg!(target_feature = "simd128"),
                 "kinds": umbel::Kind::ALL.map(umbel::Kind::name),
                 "formats": umbel_foreign::Format::ALL.map(umbel_foreign::Format::name),
                 "most_bytes": crate::files::MOST_BYTES,
             })),
+            _ => Err(Refused::of("type", format!("there is no request {name:?}"))),
         }
     }
+}
+
+/// Reads a request, or what of it is asked for.
+fn read<'a, T: Deserialize<'a>>(request: &'a [u8]) -> Result<T, Refused> {
+    serde_json::from_slice(request)
+        .map_err(|error| Refused { message: format!("not a request: {error}"), field: None })
 }

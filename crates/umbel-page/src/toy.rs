@@ -141,12 +141,11 @@ fn classic(toy: &Toy) -> Result<Value, Refused> {
                 (text, filter.ask(word, &bits_of), None, step.new)
             }
             Op::Query => {
-                let text = format!(
-                    "{} {}. {}",
-                    before.question(""),
-                    before.reasons(filter.len()).join(", "),
-                    before.verdict()
-                );
+                let reasons = before.reasons(1);
+                let reasons = reasons.iter().map(|reason| format!("{}. ", capital(reason)));
+                let is = if before.found { "It" } else { "It is" };
+                let (question, reasons) = (before.question(""), reasons.collect::<String>());
+                let text = format!("{question} {reasons}{is} {}", before.verdict());
                 let found = Some(before.found);
                 (text, before, found, Vec::new())
             }
@@ -180,6 +179,11 @@ fn classic(toy: &Toy) -> Result<Value, Refused> {
         "text": filter.chance(probes),
         "fpp": filter.fpp(probes),
     }))
+}
+
+fn capital(sentence: &str) -> String {
+    let (first, rest) = sentence.split_at(1);
+    first.to_uppercase() + rest
 }
 
 fn shown(filter: &Shown) -> Value {
@@ -461,22 +465,22 @@ impl Model {
         state: &State,
     ) -> String {
         let clear = places.iter().filter(|(part, cell)| state[*part].1[*cell] == 0).count();
-        let where_ = match &self.filter {
-            AnyFilter::Blocked(_) | AnyFilter::Counting(_) | AnyFilter::Stable(_) => {
-                format!("{} of its {} are clear", clear, counted(places.len() as u64, "cell"))
-            }
-            AnyFilter::Scalable(_) => "every link is asked".to_owned(),
-            _ => "every generation is asked".to_owned(),
+        let seen = match (&self.filter, clear) {
+            (AnyFilter::Scalable(_), _) => "every link is asked".to_owned(),
+            (AnyFilter::Window(_), _) => "every generation is asked".to_owned(),
+            (_, 0) => "none of its cells is clear".to_owned(),
+            (_, 1) => "one of its cells is clear".to_owned(),
+            (_, clear) => format!("{clear} of its {} cells are clear", places.len()),
         };
         let verdict = match (found, inserted) {
-            (true, true) => "may be in. It was inserted.",
+            (true, true) => "It may be in, and it was inserted.",
             (true, false) => {
-                "may be in, which is wrong: it was never inserted, or removed or forgotten since. Other words set all its cells."
+                "It may be in, which is wrong: it was never inserted, or it was removed. Other words set all its cells."
             }
-            (false, true) => "not in: it was inserted, but the filter has forgotten it.",
-            (false, false) => "certainly not in.",
+            (false, true) => "It is not in: it was inserted, but the filter has forgotten it.",
+            (false, false) => "It is certainly not in.",
         };
-        format!("Look up {}: {where_}; {verdict}", quoted(word))
+        format!("Look up {}: {seen}. {verdict}", quoted(word))
     }
 }
 

@@ -1,6 +1,8 @@
 //! The worker: answers the page's requests one after the other with the core, off the thread that draws.
 
 import { Core, CoreError, readable, type Request } from "./core";
+import { XzReadableStream } from "xz-decompress";
+
 import plain from "umbel:plain";
 import simd from "umbel:simd";
 
@@ -31,14 +33,13 @@ function progress(done: number, total: number): void {
   reply({ id: current, progress: { done, total } });
 }
 
-async function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-  return new Response(stream).arrayBuffer();
+async function unpack(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
+  return new Response(new XzReadableStream(new Blob([bytes]).stream())).arrayBuffer();
 }
 
 async function start(): Promise<Core> {
-  const modules = { plain: await inflate(plain) };
-  return Core.start(simd ? { ...modules, simd: await inflate(simd) } : modules, progress);
+  const modules = { plain: await unpack(plain) };
+  return Core.start(simd ? { ...modules, simd: await unpack(simd) } : modules, progress);
 }
 
 const started = start();
