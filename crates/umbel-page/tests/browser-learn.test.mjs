@@ -100,7 +100,7 @@ test("a stable filter fades", async () => {
 test("a blocked filter reads one cache line where a classic one reads several", async () => {
   const page = await open("#learn?lesson=blocked");
   await page.locator(".steps li button").last().click();
-  const [classic, blocked] = await page.$$eval(".touched", (lines) => lines.filter((line) => line.matches("p")).map((line) => Number(/\d+/.exec(line.textContent))));
+  const [classic, blocked] = await page.$$eval(".stage-caption", (captions) => captions.map((caption) => Number(/\d+/.exec(caption.textContent))));
   assert(classic >= 3, `classic: ${classic}`);
   assert.equal(blocked, 1);
 });

@@ -78,7 +78,7 @@ test("the lines to copy make the filter that was planned", (t) => {
   const kinds = new Set();
   for (const { goal } of cases) {
     for (const { variant, kind, fits, document, snippets } of core.call({ type: "advise", goal }).rows) {
-      if (!fits || document.bytes > 1 << 26 || kind === "attributes") continue;
+      if (!fits || document.bytes > 1 << 24 || kind === "attributes") continue;
       // These are sized by the keys that there are, not by those planned.
       if (["bloomier", "cascade"].includes(kind)) continue;
       if (kinds.has(`${variant}${Object.keys(goal)}`)) continue;

@@ -244,7 +244,7 @@ export class Figure {
         {},
         ...drawn.map(({ look, stroke, bold, points }) => ({
           stroke,
-          width: points ? 0 : bold ? 3.5 : 1.75,
+          width: points ? 0 : bold ? 3.5 : look.marker === "none" ? 1.25 : 1.75,
           dash: look.dash,
           spanGaps: true,
           points: { show: false },

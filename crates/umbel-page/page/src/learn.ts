@@ -186,7 +186,7 @@ export class Learn {
     const steps = this.all();
     const { at } = this;
     this.shown.forEach((stage, index) => stage.show(this.told[index]!, at));
-    // Filters side by side have captions of their own; here is what is done with both.
+    // What is said of filters side by side is at each of them; here is what is done with both.
     const step = steps[at - 1];
     const done = this.told.length > 1 ? step && here.ops[step.op](step.word) : step?.text;
     this.caption.textContent = done ?? here.start;

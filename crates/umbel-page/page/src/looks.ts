@@ -45,15 +45,17 @@ const OTHERS: Look[] = [
   { colour: "--soft", dash: SOLID, marker: "plus" },
 ];
 
-/** Of what curves are compared with, such as a bound. */
-const REFERENCE: Look = { colour: "--soft", dash: MIXED, marker: "none" };
+/** Of what curves are compared with, such as a bound, or of families of curves: thin lines without markers. */
+const REFERENCES: Look[] = ["--soft", "--ink", "--purple", "--sky"].flatMap((colour) =>
+  [MIXED, DOTTED, DASHED].map((dash): Look => ({ colour, dash, marker: "none" })),
+);
 
 /** Of a point that is marked, such as the plan. */
 export const STAR: Look = { colour: "--ink", dash: SOLID, marker: "star" };
 
 /** The look of a kind (`cascade:1` looks as `cascade`), or of the curve with this number. */
 export function lookOf(kind: string | undefined, number = 0, reference = false): Look {
-  if (reference) return REFERENCE;
+  if (reference) return REFERENCES[number % REFERENCES.length]!;
   const look = kind === undefined ? undefined : LOOKS[kind.split(":")[0]!];
   return look ?? OTHERS[number % OTHERS.length]!;
 }

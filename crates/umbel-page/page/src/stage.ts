@@ -23,8 +23,8 @@ export class Stage {
 
   private readonly caption = h("p", { class: "stage-caption" });
 
-  /** `title` is that of one of several filters, which then has its own caption. */
-  constructor(private readonly title: string | null) {
+  /** `title` is that of one of several filters, of which then is said how many cache lines they read. */
+  constructor(title: string | null) {
     fill(this.root, title !== null && h("h3", {}, title), title !== null && this.caption, this.small, this.large, this.found);
     new ResizeObserver(() => this.redraw()).observe(this.root);
   }
@@ -34,7 +34,7 @@ export class Stage {
     this.step = told.steps[at - 1];
     this.parts = this.step?.parts ?? told.empty;
     const small = this.parts.length === 1 && this.parts[0]!.cells.length <= BOXES;
-    if (this.title !== null) this.caption.textContent = this.step?.text ?? here.start;
+    this.caption.textContent = this.step ? here.touched(this.touched(this.step)) : here.start;
     this.small.hidden = !small;
     this.large.hidden = small;
     if (small) this.drawBoxes();
@@ -158,6 +158,11 @@ export class Stage {
 
   // ------------------------------------------------------------ in words
 
+  /** Cache lines that have a probe of the word. */
+  private touched(step: ToyStep): number {
+    return new Set(step.probes.map(({ part, cell }) => `${part} ${Math.floor(cell / LINE)}`)).size;
+  }
+
   private table(step: ToyStep): HTMLElement {
     const several = this.parts.length > 1;
     const rows = step.probes.map(({ part, cell, changed, by }) => {
@@ -171,7 +176,6 @@ export class Stage {
         h("td", {}, by ?? here.nobody),
       );
     });
-    const lines = new Set(step.probes.map(({ part, cell }) => `${part} ${Math.floor(cell / LINE)}`)).size;
     const table = h(
       "table",
       {},
@@ -190,7 +194,7 @@ export class Stage {
     );
     const large = !this.large.hidden;
     return large
-      ? h("div", {}, h("p", { class: "touched" }, here.touched(lines)), h("details", { class: "behind" }, h("summary", {}, here.probes), table))
+      ? h("div", {}, h("details", { class: "behind" }, h("summary", {}, here.probes), table))
       : h("div", {}, h("h3", {}, here.probes), table);
   }
 }

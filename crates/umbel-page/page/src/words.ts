@@ -218,8 +218,8 @@ export const words = {
     nobody: "–",
     changed: "changed",
     line: (number: number) => `cache line ${number}`,
-    touched: (count: number) => (count === 1 ? "It is in 1 cache line." : `It is in ${count} cache lines.`),
-    part_of: (label: string, used: number, cells: number) => `${label}: ${used} of ${cells} cells in use`,
+    touched: (count: number) => (count === 1 ? "All probes are in 1 cache line." : `The probes are in ${count} cache lines.`),
+    part_of: (label: string, used: number, cells: number) => `${label === "" ? "" : `${label}: `}${used} of ${cells} cells in use`,
     all: "In the end",
     fruits:
       "apples plums cherries pears quinces figs dates grapes lemons limes oranges melons papayas mangoes kiwis lychees guavas peaches apricots nectarines currants gooseberries blackberries blueberries raspberries strawberries cranberries mulberries elderberries rowanberries medlars persimmons pomegranates pineapples bananas plantains coconuts avocados olives tamarinds durians rambutans longans loquats kumquats tangerines satsumas clementines pomelos grapefruits".split(

@@ -45,9 +45,9 @@ async function start(): Promise<Core> {
 const started = start();
 
 async function answer({ id, request, file }: Question): Promise<void> {
-  const core = await started;
-  current = id;
   try {
+    const core = await started;
+    current = id;
     const begin = performance.now();
     const complete = file ? { ...request, file: core.add(readable(file)) } : request;
     const found: unknown = core.call(complete as Request<"advise">);
