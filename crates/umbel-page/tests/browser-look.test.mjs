@@ -188,6 +188,9 @@ test("there is an example for those without a file", async () => {
   await page.getByRole("button", { name: "Open an example" }).click();
   await page.waitForSelector(".comparison .receipt");
   assert.equal((await page.$$(".card")).length, 2);
+  await page.waitForSelector(".card:last-child .answers td");
+  const found = await page.$$eval(".card:last-child .answers tbody tr", (rows) => rows.map((row) => row.className));
+  assert.deepEqual(found, ["no", "yes", "yes", "no"], "keys of the first file, of both, of the second, of none");
 });
 
 test("files that are no filters, or damaged, are refused with a reason", async () => {
@@ -232,7 +235,7 @@ test("files that are no filters, or damaged, are refused with a reason", async (
 test("a large file shows its progress and can be cancelled", async () => {
   const filter = file("large.umbel");
   writeFileSync(file("one.txt"), "key\n");
-  execFileSync(umbel, ["build", "-q", "--size", "600MiB", "--keys", "100M", "-o", filter, file("one.txt")]);
+  execFileSync(umbel, ["build", "-q", "--size", "300MiB", "--keys", "100M", "-o", filter, file("one.txt")]);
   const page = await open(golden("blocked-k8.umbel"));
   await page.setInputFiles("input[type=file]", filter);
   await page.waitForFunction(() => document.querySelector("progress")?.value > 0);

@@ -38,6 +38,14 @@ export class FilterCard {
     this.fill();
   }
 
+  /** Looks these keys up, as if they had been typed. */
+  look(keys: string): void {
+    const text = this.root.querySelector("textarea");
+    if (!text) return;
+    text.value = keys;
+    text.dispatchEvent(new Event("input"));
+  }
+
   /** A or B, when there are two. */
   name(letter: string): void {
     this.badge.textContent = letter;

@@ -84,6 +84,7 @@ export class Look {
       const { files } = await this.client.ask({ type: "sample" });
       const made = files.map(({ name, base64 }) => new File([Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))], name));
       await this.openAll(made);
+      for (const card of this.cards) card.look(here.sampleKeys);
     } catch (error) {
       this.refused(here.sample, error as Error);
     }

@@ -129,6 +129,7 @@ export class Stage {
     context.scale(ratio, ratio);
     const clear = colour("--clear");
     const set = colour("--blue");
+    const paper = colour("--card");
     const place = (cell: number) => [(cell % columns) * size, Math.floor(cell / columns) * size] as const;
     cells.forEach((value, cell) => {
       const [x, y] = place(cell);
@@ -137,10 +138,16 @@ export class Stage {
       context.fillRect(x, y, size - 1, size - 1);
       if (value === 0) return;
       // The lower a counter, the smaller its square: colour is not all that shows it.
-      const side = (size - 1) * (0.5 + 0.5 * (value / most));
+      const side = (size - 1) * (0.6 + 0.4 * (value / most));
       const inset = (size - 1 - side) / 2;
       context.fillStyle = set;
       context.fillRect(x + inset, y + inset, side, side);
+      if (value === 1 || size < 10) return;
+      context.fillStyle = paper;
+      context.font = `600 ${Math.round(size * 0.75)}px ui-monospace, monospace`;
+      context.textAlign = "center";
+      context.textBaseline = "middle";
+      context.fillText(String(value), x + (size - 1) / 2, y + size / 2);
     });
     const ring = (cell: number, name: string, wide: number) => {
       const [x, y] = place(cell);

@@ -100,6 +100,8 @@ export const words = {
     choose: "choose a file",
     two: "Open two files to compare them.",
     sample: "Open an example",
+    /** Keys of the example's first file, of both, of the second and of none. */
+    sampleKeys: "key-1\nkey-15000\nkey-25000\nno such key",
     opening: (name: string) => `Opening ${name}`,
     progress: (done: string, total: string) => `${done} of ${total}`,
     cancel: "Cancel",
