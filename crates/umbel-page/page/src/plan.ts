@@ -162,7 +162,8 @@ export class Plan {
     this.root.removeAttribute("aria-busy");
     this.advice = undefined;
     this.wrong(field, error.message);
-    this.verdict.textContent = error.message;
+    // What is wrong with a field is said there.
+    this.verdict.textContent = field === undefined ? error.message : here.correct(here.fields[field as Text]?.label ?? field);
     this.verdict.classList.add("refused");
     fill(this.ranking);
     fill(this.detail);

@@ -24,9 +24,14 @@ export class Stage {
   private readonly caption = h("p", { class: "stage-caption" });
 
   /** `title` is that of one of several filters, of which then is said how many cache lines they read. */
-  constructor(title: string | null) {
+  constructor(private readonly title: string | null) {
     fill(this.root, title !== null && h("h3", {}, title), title !== null && this.caption, this.small, this.large, this.found);
     new ResizeObserver(() => this.redraw()).observe(this.root);
+  }
+
+  /** A text about this filter, with its name if there are several. */
+  named(text: string): string {
+    return this.title === null ? text : `${this.title}: ${text}`;
   }
 
   /** Shows the state after a step; before the first one it is that of the empty filter. */

@@ -90,6 +90,7 @@ export const words = {
     charts: "What if …",
     chartsLede: "Curves for your goal. The chosen kind is drawn bold. Move the slider under a chart to read it.",
     working: "Computing …",
+    correct: (field: string) => `Correct “${field}” to see the ranking.`,
   },
 
   look: {
@@ -121,7 +122,7 @@ export const words = {
     map: {
       title: "Its bits",
       unit: (unit: string) => `Its ${unit}`,
-      lede: "Each cell shows how full a stretch of the filter is. By chance nearly all are within the marked range.",
+      lede: "Each cell shows how full a stretch of the filter is. The darker, or in dark colours the lighter, the fuller.",
       keys: "Arrow keys move, + and − zoom, Home shows everything.",
       label: (text: string) => `Map. ${text}`,
       in: "Zoom in",
@@ -131,11 +132,11 @@ export const words = {
       all: "Show all",
       empty: "0 %",
       full: "100 %",
-      expected: (low: string, high: string) => `expected by chance: ${low} to ${high}`,
+      expected: (low: string, high: string) => `By chance, nearly all are within ${low} and ${high};`,
       stretch: (from: string, to: string, unit: string, fill: string) => `${unit} ${from} to ${to}: ${fill} in use`,
       cell: (at: string, unit: string, value: number) => `${unit} ${at}: ${value}`,
       contrast: "Stretch the contrast",
-      outside: (count: number) => `● outside of that: ${count}`,
+      outside: (count: number) => `${count} ${count === 1 ? "is" : "are"} not: ●`,
       caption: (per: string, unit: string) => `${per} ${unit} per cell`,
       one: (unit: string) => `One cell for each of the ${unit}`,
       table: "Map",
