@@ -160,7 +160,7 @@ test("the map zooms to single bits, by keys and by buttons", async () => {
   await page.waitForFunction(() => !/ 0 to/.test(document.querySelector(".reading-line").textContent));
   const behind = page.locator(".map-view details");
   await behind.locator("summary").click();
-  assert((await behind.locator("tbody tr").count()) > 100);
+  await page.waitForFunction(() => document.querySelectorAll(".map-view tbody tr").length > 100);
 });
 
 test("two files are compared", async () => {

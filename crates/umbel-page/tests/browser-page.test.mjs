@@ -5,8 +5,9 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
 
-import { repository, start } from "./browser.mjs";
+import { folder, repository, start } from "./browser.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const filter = join(repository, "testdata", "golden", "blocked-chunks.umbel");
@@ -212,4 +213,11 @@ test("an address with an unknown view or lesson shows the first one", async () =
   await page.goto(`${site.base}#learn?lesson=none&at=-3`);
   await page.waitForSelector(".steps li");
   assert.match(await page.textContent(".lesson h2"), /Apples/);
+});
+
+test("the page opens from a folder, without any server", async () => {
+  const page = await site.browser.newPage({ locale: "en-US" });
+  await page.goto(pathToFileURL(join(folder, "index.html")).href);
+  await page.waitForSelector(".plans");
+  await page.close();
 });

@@ -12,7 +12,7 @@ import { chromium } from "playwright-core";
 const here = dirname(fileURLToPath(import.meta.url));
 export const repository = join(here, "..", "..", "..");
 /** The built page, and the command line that makes filters for it. */
-const site = process.env.PAGE ?? join(repository, "target", "page");
+export const folder = process.env.PAGE ?? join(repository, "target", "page");
 export const umbel = process.env.UMBEL ?? join(repository, "target", "debug", "umbel");
 
 const packed = join(dirname(fileURLToPath(import.meta.resolve("@sparticuz/chromium"))), "..");
@@ -24,34 +24,34 @@ async function browserPath() {
   }
   const { version } = JSON.parse(await readFile(join(packed, "package.json"), "utf8"));
   const parent = join(repository, "target", "chromium");
-  const folder = join(parent, version);
-  if (!existsSync(folder)) {
+  const place = join(parent, version);
+  if (!existsSync(place)) {
     // Other test files may do the same at this moment: whoever is first gives the folder its name.
-    const own = `${folder}.${process.pid}`;
+    const own = `${place}.${process.pid}`;
     await mkdir(own, { recursive: true });
     await unpack(own);
-    await rename(own, folder).catch(() => rm(own, { recursive: true }));
+    await rename(own, place).catch(() => rm(own, { recursive: true }));
   }
-  return unpack(folder);
+  return unpack(place);
 }
 
 /** Unpacks what is not there yet, and sets the environment for it. */
-async function unpack(folder) {
+async function unpack(place) {
   // The package unpacks to the folder for temporary files, and nowhere else.
-  process.env.TMPDIR = folder;
+  process.env.TMPDIR = place;
   const { default: chromium, inflate, setupLambdaEnvironment } = await import("@sparticuz/chromium");
   await inflate(join(packed, "bin", "al2023.tar.br"));
-  await useFonts(folder);
-  setupLambdaEnvironment(join(folder, "al2023", "lib"));
+  await useFonts(place);
+  setupLambdaEnvironment(join(place, "al2023", "lib"));
   const path = await chromium.executablePath();
   delete process.env.TMPDIR;
   return path;
 }
 
 /** Lets Chromium find the package's fonts, which alone it uses: their own configuration looks below /tmp. */
-async function useFonts(folder) {
-  const configuration = join(folder, "fonts.conf");
-  const places = `<dir>${join(folder, "fonts")}</dir><cachedir>${join(folder, "fonts-cache")}</cachedir>`;
+async function useFonts(place) {
+  const configuration = join(place, "fonts.conf");
+  const places = `<dir>${join(place, "fonts")}</dir><cachedir>${join(place, "fonts-cache")}</cachedir>`;
   await writeFile(configuration, `<?xml version="1.0"?><fontconfig>${places}</fontconfig>\n`);
   process.env.FONTCONFIG_FILE = configuration;
 }
@@ -64,7 +64,7 @@ async function serve() {
     const path = new URL(request.url, "http://localhost").pathname;
     const name = path === "/some/path/" ? "index.html" : path.replace("/some/path/", "");
     try {
-      const body = await readFile(join(site, name));
+      const body = await readFile(join(folder, name));
       response.writeHead(200, { "content-type": TYPES[extname(name)] }).end(body);
     } catch {
       response.writeHead(404).end();
@@ -76,7 +76,7 @@ async function serve() {
 
 /** A browser and the page's address. `open` makes pages; `close` checks what they have asked for and logged. */
 export async function start() {
-  assert(existsSync(join(site, "index.html")), `no page in ${site}: cargo x page builds it`);
+  assert(existsSync(join(folder, "index.html")), `no page in ${folder}: cargo x page builds it`);
   const browser = await chromium.launch({ executablePath: await browserPath(), args: ["--no-sandbox"] });
   const { server, base } = await serve();
   const requested = new Set();

@@ -23,8 +23,9 @@ const { outputFiles } = await build({
 const { Core, CoreError } = await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
 export { CoreError };
 
-/** A core, which hears of bytes read. */
-export const start = (progress) => Core.start({ plain: readFileSync(wasm) }, progress);
+/** A core of a module; `progress` hears of bytes read. */
+export const core = (path, progress) => Core.start({ plain: readFileSync(path) }, progress);
+export const start = (progress) => core(wasm, progress);
 
 /** A file of this machine, as a browser gives one. */
 export function file(path, name = basename(path)) {

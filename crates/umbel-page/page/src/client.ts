@@ -50,9 +50,6 @@ export class Client {
   private current: Waiting | undefined;
   private last = 0;
 
-  /** `lost` hears when the worker ended, and its handles with it. */
-  constructor(private readonly lost: () => void = () => {}) {}
-
   /** Loads the core before it is needed. */
   warm(): void {
     this.worker ??= this.start();
@@ -73,7 +70,8 @@ export class Client {
     });
   }
 
-  /** Ends what runs and what waits. The core starts again with the next request; its files are closed. */
+  /** Ends what runs and what waits. The core starts again with the next request, without its files: handles end, as
+   * they do after an error that is `fatal`. */
   cancel(): void {
     const dropped = [...(this.current ? [this.current] : []), ...this.queue];
     this.current = undefined;
@@ -85,7 +83,6 @@ export class Client {
   private end(): void {
     this.worker?.then((worker) => worker.terminate()).catch(() => {});
     this.worker = undefined;
-    this.lost();
   }
 
   private async start(): Promise<Worker> {
@@ -120,7 +117,7 @@ export class Client {
     if ("error" in reply) {
       const { message, field, fatal } = reply.error;
       if (fatal) this.end();
-      waiting.reject(new CoreError(message, field, fatal));
+      waiting.reject(new CoreError(message, field ?? undefined, fatal));
     } else {
       waiting.resolve(reply.answer as never);
     }

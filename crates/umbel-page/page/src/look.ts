@@ -1,7 +1,7 @@
 //! Look: files that are opened, at most two, and how they compare.
 
 import { Client, Dropped } from "./client";
-import type { Ambiguous, Comparison, Opened } from "./core";
+import { CoreError, type Ambiguous, type Comparison, type Opened } from "./core";
 import { fill, h, unique } from "./dom";
 import { FilterCard, receipt } from "./card";
 import { words } from "./words";
@@ -122,6 +122,7 @@ export class Look {
     } catch (error) {
       fill(this.busy);
       this.refused(file.name, error as Error);
+      if (error instanceof CoreError && error.fatal) await this.reopen();
       return undefined;
     }
   }
@@ -152,14 +153,24 @@ export class Look {
     fill(this.alert, h("p", {}, h("strong", {}, here.refused(name)), " ", error.message));
   }
 
-  /** Ends the worker, which is the only way to stop it at once, and opens again what was open. */
-  private async cancel(name: string): Promise<void> {
+  /** Ends the worker, which is the only way to stop it at once. */
+  private cancel(name: string): Promise<void> {
     this.client.cancel();
     this.status.textContent = here.cancelled(name);
-    for (const card of this.cards) {
+    return this.reopen();
+  }
+
+  /** Opens again what was open in a worker that ended; what cannot be is closed. */
+  private async reopen(): Promise<void> {
+    const cards = this.cards;
+    this.cards = [];
+    for (const card of cards) {
       const opened = await this.open(card.file);
-      if (opened) card.opened = opened;
+      if (!opened) continue;
+      card.opened = opened;
+      this.cards.push(card);
     }
+    this.arrange();
   }
 
   private add(file: File, opened: Opened): void {

@@ -80,7 +80,6 @@ export const words = {
     unfit: "These do not fit",
     notes: "What the columns mean",
     chosen: (kind: string) => `How the figures of ${kind} come about`,
-    formula: "Formula",
     why: (kind: string) => `Why ${kind} does not fit`,
     make: (kind: string) => `Make this ${kind} filter`,
     snippets: { command: "Command line", rust: "Rust", python: "Python", redis: "Redis, Valkey" },
@@ -107,7 +106,6 @@ export const words = {
     progress: (done: string, total: string) => `${done} of ${total}`,
     cancel: "Cancel",
     cancelled: (name: string) => `Cancelled: ${name} is not open.`,
-    lost: "Opened files were closed with it. Open them again.",
     refused: (name: string) => `${name} was not opened`,
     only: "Two files are open; the older one was closed.",
     close: (name: string) => `Close ${name}`,
@@ -162,7 +160,6 @@ export const words = {
       type: "Keys are",
       secret: "Secret of this keyed filter, 32 hexadecimal digits",
       unlock: "Unlock",
-      unlocked: "Unlocked.",
       maybe: "may be in",
       no: "not in",
       groups: (groups: number[]) => (groups.length === 0 ? "in no row group" : `row groups ${groups.join(", ")}`),
@@ -223,7 +220,6 @@ export const words = {
     line: (number: number) => `cache line ${number}`,
     touched: (count: number) => (count === 1 ? "All probes are in 1 cache line." : `The probes are in ${count} cache lines.`),
     part_of: (label: string, used: number, cells: number) => `${label === "" ? "" : `${label}: `}${used} of ${cells} cells in use`,
-    all: "In the end",
     fruits:
       "apples plums cherries pears quinces figs dates grapes lemons limes oranges melons papayas mangoes kiwis lychees guavas peaches apricots nectarines currants gooseberries blackberries blueberries raspberries strawberries cranberries mulberries elderberries rowanberries medlars persimmons pomegranates pineapples bananas plantains coconuts avocados olives tamarinds durians rambutans longans loquats kumquats tangerines satsumas clementines pomelos grapefruits".split(
         " ",
