@@ -238,11 +238,15 @@ test("a large file shows its progress and can be cancelled", async () => {
   execFileSync(umbel, ["build", "-q", "--size", "300MiB", "--keys", "100M", "-o", filter, file("one.txt")]);
   const page = await open(golden("blocked-k8.umbel"));
   await page.setInputFiles("input[type=file]", filter);
-  await page.waitForFunction(() => document.querySelector("progress")?.value > 0);
-  await page.getByRole("button", { name: "Cancel" }).click();
+  // As soon as there is progress: a fast machine needs less than a second.
+  await page.waitForFunction(() => {
+    const begun = document.querySelector("progress")?.value > 0;
+    if (begun) document.querySelector(".busy button").click();
+    return begun;
+  });
   await page.waitForFunction(() => /Cancelled: large/.test(document.querySelector(".status").textContent));
   // What was open before still answers.
-  await page.waitForFunction(() => document.querySelector(".busy").childElementCount === 0);
+  await page.waitForFunction(() => document.querySelector(".busy").childElementCount === 0 && !document.querySelector(".shelf").inert);
   const [found] = await ask(page, ["member-1"]);
   assert.equal(found[1], "may be in");
 

@@ -120,6 +120,8 @@ export class Look {
       if ("handle" in answer) return answer;
       return await this.ask(file, answer);
     } catch (error) {
+      // Whoever cancelled it has something else to show.
+      if (error instanceof Dropped) return undefined;
       fill(this.busy);
       this.refused(file.name, error as Error);
       if (error instanceof CoreError && error.fatal) await this.reopen();
@@ -149,13 +151,13 @@ export class Look {
   }
 
   private refused(name: string, error: Error): void {
-    if (error instanceof Dropped) return;
     fill(this.alert, h("p", {}, h("strong", {}, here.refused(name)), " ", error.message));
   }
 
   /** Ends the worker, which is the only way to stop it at once. */
   private cancel(name: string): Promise<void> {
     this.client.cancel();
+    fill(this.busy);
     this.status.textContent = here.cancelled(name);
     return this.reopen();
   }
@@ -164,12 +166,15 @@ export class Look {
   private async reopen(): Promise<void> {
     const cards = this.cards;
     this.cards = [];
+    // Until then their handles are nobody's, or another file's.
+    this.shelf.inert = true;
     for (const card of cards) {
       const opened = await this.open(card.file);
       if (!opened) continue;
       card.opened = opened;
       this.cards.push(card);
     }
+    this.shelf.inert = false;
     this.arrange();
   }
 
