@@ -3,6 +3,7 @@
 use umbel::math::{bloomier, classic, hash_collisions};
 use umbel::{Growth, Kind, Plan, Variant};
 
+use crate::sources::{self, Source};
 use crate::{Choice, Costs, Goal};
 
 /// A figure and its derivation.
@@ -12,6 +13,8 @@ pub struct Step {
     pub what: &'static str,
     /// The formula, and the same with numbers filled in.
     pub how: String,
+    /// Where the formula comes from.
+    pub source: Source,
 }
 
 pub(crate) fn explain(choice: &Choice, goal: &Goal) -> Vec<Step> {
@@ -25,12 +28,12 @@ pub(crate) fn explain(choice: &Choice, goal: &Goal) -> Vec<Step> {
             number(plan.predicted_fpp()),
             choice.memory - plan.bytes()
         );
-        steps.push(Step { what: "levels", how });
+        steps.push(Step { what: "levels", how, source: sources::of(plan.variant()) });
     }
     if plan.kind() == Kind::Scalable {
         let more = plan.keys().saturating_mul(10);
         let how = format!("{} bytes in all links with 10 n = {more} keys", plan.bytes_at(more));
-        steps.push(Step { what: "growth", how });
+        steps.push(Step { what: "growth", how, source: sources::of(plan.variant()) });
     }
     let bound = -choice.fpp.log2();
     let bits = 8.0 * choice.memory as f64 / plan.keys() as f64;
@@ -40,6 +43,7 @@ pub(crate) fn explain(choice: &Choice, goal: &Goal) -> Vec<Step> {
             "log2(1/p) = {bound:.2} bits per key at least; it has {bits:.2}, {:.2} times as many",
             bits / bound
         ),
+        source: sources::BOUND,
     });
     steps.push(Step {
         what: "hash",
@@ -47,6 +51,7 @@ pub(crate) fn explain(choice: &Choice, goal: &Goal) -> Vec<Step> {
             "keys of equal hashes add n·2^-128 = {} to the rate",
             number(hash_collisions(plan.keys(), 128))
         ),
+        source: sources::OURS,
     });
     if let (Some(costs), Some(price), Some(cost)) = (goal.costs, choice.price, choice.cost) {
         let Costs { lookup, false_answer, absent } = costs;
@@ -60,7 +65,7 @@ pub(crate) fn explain(choice: &Choice, goal: &Goal) -> Vec<Step> {
             number(cost),
             number(lookup)
         );
-        steps.push(Step { what: "cost", how });
+        steps.push(Step { what: "cost", how, source: sources::OURS });
     }
     steps
 }
@@ -130,7 +135,7 @@ fn size(plan: &Plan) -> Step {
         // A kind that is newer than these formulas.
         _ => format!("{bits} bits"),
     };
-    Step { what: "size", how }
+    Step { what: "size", how, source: sources::of(plan.variant()) }
 }
 
 fn rate(plan: &Plan) -> Step {
@@ -165,7 +170,11 @@ fn rate(plan: &Plan) -> Step {
         }
         _ => predicted,
     };
-    Step { what: "rate", how }
+    let source = match plan.kind() {
+        Kind::Classic => sources::EXACT,
+        _ => sources::of(plan.variant()),
+    };
+    Step { what: "rate", how, source }
 }
 
 /// Three or four digits.

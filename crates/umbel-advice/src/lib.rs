@@ -23,9 +23,11 @@
 
 mod error;
 mod explain;
+pub mod numbers;
 mod prices;
 mod profile;
 mod sending;
+pub mod sources;
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -35,6 +37,7 @@ pub use explain::Step;
 pub use prices::{MEASURED_ON, Price};
 pub use profile::{Load, Profile, Section, Stretch};
 pub use sending::{Sent, by_bits_sent};
+pub use sources::Source;
 
 use umbel::format::{self, Header};
 use umbel::{Capacity, Form, Kind, Plan, PlanError, Variant};

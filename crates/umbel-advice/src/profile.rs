@@ -105,14 +105,19 @@ pub struct Section {
 }
 
 impl Profile {
+    /// Returns the [`cells`](Self::cells) of a filter's profile.
+    pub fn cells_of<S: AsRef<[Block]>, H: Hashing>(filter: &AnyFilter<S, H>) -> &'static str {
+        match filter.kind() {
+            Kind::Coded => "codes",
+            kind => kind.cells(),
+        }
+    }
+
     /// Computes the profile of a filter, with its fill along the file in `stretches` stretches. Two passes over its
     /// bits.
     pub fn of<S: AsRef<[Block]>, H: Hashing>(filter: &AnyFilter<S, H>, stretches: usize) -> Self {
         let plan = filter.plan();
-        let cells = match plan.kind() {
-            Kind::Coded => "codes",
-            kind => kind.cells(),
-        };
+        let cells = Self::cells_of(filter);
         let interleaved = match plan.variant() {
             Variant::Window { generations } => generations as usize,
             _ => 1,

@@ -12,6 +12,7 @@ use clap_complete::Shell;
 use umbel::prefixes::Family;
 use umbel::{Kind, Variant};
 use umbel_foreign::KeyType;
+use umbel_report::words::At;
 
 pub(crate) use sharing::{
     DeltaArgs, PackArgs, PatchArgs, SignArgs, SignVerbArgs, TrustArgs, UnpackArgs, WriteArgs,
@@ -1214,23 +1215,4 @@ pub(crate) struct ManArgs {
     /// Folder to write umbel.1, umbel-common.1 and the others to
     #[arg(long, value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
-}
-
-/// Words whose places are given: `word=3,12,11`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct At {
-    pub(crate) word: String,
-    pub(crate) bits: Vec<u64>,
-}
-
-impl FromStr for At {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not a word with its bits, such as apples=3,12,11");
-        let (word, bits) = text.rsplit_once('=').ok_or_else(wrong)?;
-        let bits: Result<Vec<u64>, _> = bits.split(',').map(|bit| bit.trim().parse()).collect();
-        let bits = bits.map_err(|_| wrong())?;
-        Ok(Self { word: word.to_owned(), bits })
-    }
 }

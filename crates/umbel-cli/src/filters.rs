@@ -15,6 +15,7 @@ use umbel::{
 use umbel_files::journal::{self, Found};
 use umbel_foreign::{ForeignFilter, KeyType};
 use umbel_sets::{Filter, ForeignLines, LargeFilter, Options};
+use umbel_share::Wrapping;
 use umbel_share::sign::SecretKey;
 
 use crate::args::{ForeignArgs, FormatArgs, NamesArgs, SecretArgs, TrustArgs};
@@ -23,7 +24,7 @@ use crate::formats;
 use crate::output::StdoutClosed;
 use crate::report::say;
 use crate::standard::{self, is_standard, stdin};
-use crate::wrapped::{self, Wrapping};
+use crate::wrapped;
 
 /// The secret named, if any.
 pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
@@ -362,18 +363,6 @@ fn check_description(
     umbel_sets::keys_of(kind, options, &names.names)
         .and_then(|wanted| umbel_sets::check_keys(kind, keys, &wanted))
         .with_context(|| path.display().to_string())
-}
-
-/// Checks that the keys of two filters are alike, where these are of keys or both of rows; of others, the library says why
-/// they do not go together.
-pub(crate) fn check_same_keys<H: Hashing>(
-    left: &AnyFilter<Blocks, H>,
-    right: &AnyFilter<Blocks, H>,
-) -> Result<(), umbel_sets::Error> {
-    if left.plan().kind().rows() != right.plan().kind().rows() {
-        return Ok(());
-    }
-    umbel_sets::check_keys(left.plan().kind(), left.description(), right.description())
 }
 
 /// Writes a filter to a file, or to standard output when the path is `-`, signed if there is a key; gives the bytes written.

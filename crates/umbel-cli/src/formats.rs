@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use umbel_foreign::{Bytes, Foreign, Format, Parameters};
+use umbel_report::recognize::{Recognized, perhaps, unknown};
 use umbel_sets::Options;
 
 use crate::numbers::{Fpp, Keys, whole};
@@ -42,26 +43,14 @@ pub(crate) fn recognize(
     refused: &anyhow::Error,
     options: Option<&Options>,
 ) -> Result<Foreign> {
-    let unknown =
-        format!("{refused:#}, or give the format with --format if another system wrote it");
     // A file that does not fit in memory is hardly a filter; more likely a file of lines was named by mistake.
-    let Ok(bytes) = content(file, path, options) else { bail!(unknown) };
-    let found = umbel_foreign::recognize(&bytes);
-    let certain = found.iter().filter(|(_, certain)| *certain).count();
-    // Those certain come first.
-    let likely = if certain > 0 { &found[..certain] } else { &found };
-    match likely {
-        [(format, true)] => {
-            Foreign::decode(*format, bytes).with_context(|| path.display().to_string())
+    let Ok(bytes) = content(file, path, options) else { bail!(unknown(refused)) };
+    match Recognized::of(&bytes) {
+        Recognized::One(format) => {
+            Foreign::decode(format, bytes).with_context(|| path.display().to_string())
         }
-        [] => bail!(unknown),
-        [(first, _), ..] => {
-            let names: Vec<_> = likely.iter().map(|(format, _)| format.name()).collect();
-            bail!(
-                "{refused:#}, or give the format if another system wrote it; the content fits {} (--format {first})",
-                names.join(", ")
-            )
-        }
+        Recognized::Perhaps(formats) => bail!(perhaps(refused, &formats)),
+        Recognized::Unknown => bail!(unknown(refused)),
     }
 }
 

@@ -45,10 +45,10 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
         Error::Quote { .. } => "--bad skip leaves it out, --tsv reads quotes as text",
         Error::Json { .. } | Error::Ragged { .. } | Error::Prefix { .. } => "--bad skip",
         Error::OtherPrefixes { .. } => "umbel build --prefixes",
-        Error::OtherKeys { filter, .. } if filter.starts_with("prefixes of") => {
+        Error::OtherKeys(keys) if keys.filter.starts_with("prefixes of") => {
             "umbel query --prefixes ip"
         }
-        Error::OtherKeys { filter, .. } if filter.starts_with("domains of") => {
+        Error::OtherKeys(keys) if keys.filter.starts_with("domains of") => {
             "umbel query --prefixes domain"
         }
         Error::KeptWithoutKey => "--missing skip",
@@ -58,12 +58,12 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
         Error::FieldNumber { .. } => "--key; for names, omit --no-header",
         Error::Delimiter { .. } => "--delimiter",
         Error::KeyFields { .. } => "--key",
-        Error::OtherKeys { filter, wanted }
-            if [filter, wanted].iter().any(|keys| keys.contains(" with ")) =>
+        Error::OtherKeys(keys)
+            if [&keys.filter, &keys.wanted].iter().any(|keys| keys.contains(" with ")) =>
         {
             "--key; --ignore-case, --trim, --crlf, --normalize"
         }
-        Error::OtherKeys { .. } => "--key, or --as if only the names differ",
+        Error::OtherKeys(_) => "--key, or --as if only the names differ",
         Error::Names { .. } | Error::NamesOfRows => "--as",
         _ => return None,
     })

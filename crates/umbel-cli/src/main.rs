@@ -3,7 +3,6 @@
 //! This file maps verbs to work and results to exit codes: 0 done or found, 1 nothing found, 2 error.
 
 mod args;
-mod columns;
 mod filters;
 mod formats;
 mod help;

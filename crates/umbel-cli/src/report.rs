@@ -8,9 +8,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::{Map, Value, json};
-use umbel::filter::{Fact, Figure, Part};
-use umbel::{Capacity, Estimate};
+use serde_json::{Value, json};
+use umbel::Capacity;
+use umbel_report::receipt::{estimated_keys, foreign_inside, inside, over_filled, warning_of};
 use umbel_sets::{Changes, ErrorBound, Progress, Receipt, Report};
 use umbel_share::audit::Guessable;
 
@@ -146,7 +146,7 @@ impl Run {
             object["absent"] = json!(absent);
         }
         if let Some(receipt) = filter {
-            object["filter"] = receipt_json(receipt);
+            object["filter"] = shown(receipt).json();
         }
         object
     }
@@ -286,179 +286,17 @@ fn own_summary(receipt: &umbel::Receipt) -> String {
     )
 }
 
-/// What a filter is made of.
-pub(crate) fn inside(receipt: &umbel::Receipt) -> String {
-    match &receipt.parts[..] {
-        [] => format!("{} per key", counted(receipt.plan.probes().into(), "probe")),
-        parts => {
-            let alike = parts.chunk_by(|left, right| left.what == right.what);
-            let count = |parts: &[Part]| counted(parts.len() as u64, parts[0].what);
-            alike.map(count).collect::<Vec<_>>().join(" and ")
-        }
-    }
-}
-
-/// What another system's filter is made of.
-pub(crate) fn foreign_inside(receipt: &umbel_foreign::Receipt) -> String {
-    match receipt.parts.len() {
-        0 => format!("{} per key", counted(receipt.probes.into(), "probe")),
-        parts => counted(parts as u64, "part"),
-    }
-}
-
 /// Warns of a filter whose keys somebody can try, which is not keyed.
 pub(crate) fn warn_guessable(filter: &Path, keys: Guessable) {
-    let (what, how) = match (keys, keys.universe()) {
-        // Only some of the keys were looked at; others may have more digits.
-        (Guessable::Numbers { .. }, _) => ("numbers".to_owned(), "all of which".to_owned()),
-        (_, Some(count)) => (keys.to_string(), format!("all {} of which", Count(count))),
-        (_, None) => (keys.to_string(), "lists of which".to_owned()),
-    };
-    say(&format!(
-        "umbel: warning: {}: the keys look like {what}, {how} can be looked up in it by whoever has the file; build it with --secret-file, or see umbel audit",
-        filter.display()
-    ));
+    say(&format!("umbel: warning: {}: {}", filter.display(), warning_of(keys)));
 }
 
-/// The warning of an over-filled filter.
-pub(crate) fn over_filled(receipt: &umbel::Receipt) -> String {
-    let planned =
-        format!("{} at {}", counted(receipt.plan.keys(), "key"), Rate(receipt.plan.fpp()));
-    beyond(&planned, &receipt.keys, receipt.fpp)
-}
-
-/// The warning of a filter that holds more than was planned.
-pub(crate) fn beyond(planned: &str, keys: &Estimate, fpp: f64) -> String {
-    format!(
-        "the filter is over-filled: planned for {planned}, it holds {} and its rate is now {}; build a larger one",
-        estimate(keys),
-        Rate(fpp)
-    )
-}
-
-/// The estimated number of keys.
-pub(crate) fn estimate(keys: &Estimate) -> String {
-    if keys.value.is_finite() {
-        format!("about {}", Count(keys.value.round() as u64))
-    } else {
-        format!("more than {}", Count(keys.low as u64))
-    }
-}
-
-/// The same, with what is counted.
-pub(crate) fn estimated_keys(keys: &Estimate) -> String {
-    let s = if keys.value.round() == 1.0 { "" } else { "s" };
-    format!("{} key{s}", estimate(keys))
-}
-
-/// The estimated number of keys, with its interval.
-pub(crate) fn estimate_within(keys: &Estimate) -> String {
-    let about = estimate(keys);
-    if !keys.high.is_finite() {
-        return about;
-    }
-    format!("{about} (95 %: {} to {})", Count(keys.low as u64), Count(keys.high.ceil() as u64))
-}
-
-/// A receipt as JSON. What is infinite, a full filter's estimate, is null.
-pub(crate) fn receipt_json(receipt: &Receipt) -> Value {
+/// A receipt to be shown.
+pub(crate) fn shown(receipt: &Receipt) -> umbel_report::Receipt<'_> {
     match receipt {
-        Receipt::Own(receipt) => own_json(receipt),
-        Receipt::Foreign(receipt) => foreign_json(receipt),
+        Receipt::Own(receipt) => umbel_report::Receipt::Own(receipt),
+        Receipt::Foreign(receipt) => umbel_report::Receipt::Foreign(receipt),
     }
-}
-
-/// As [`receipt_json`], of another system's filter.
-pub(crate) fn foreign_json(receipt: &umbel_foreign::Receipt) -> Value {
-    let declared = |facts: &[Fact]| {
-        let figures = facts.iter().filter_map(|fact| Some((fact.name, figure(fact)?)));
-        figures.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>()
-    };
-    let mut object = json!({
-        "format": receipt.format.name(),
-        "scheme": receipt.scheme,
-        "bits": receipt.bits,
-        "bytes": receipt.bytes,
-        "probes": receipt.probes,
-        "declared": declared(&receipt.facts),
-    });
-    add_figures(&mut object, receipt.set_bits, receipt.fill, &receipt.keys, receipt.fpp);
-    if !receipt.parts.is_empty() {
-        let part = |part: &umbel_foreign::Part| {
-            json!({
-                "bits": part.bits,
-                "probes": part.probes,
-                "set_bits": part.set_bits,
-                "keys": part.keys.value,
-                "fpp": part.fpp,
-                "declared": declared(&part.facts),
-            })
-        };
-        object["parts"] = receipt.parts.iter().map(part).collect();
-    }
-    object
-}
-
-/// Adds what was computed from the bits of a filter.
-fn add_figures(object: &mut Value, set_bits: u64, fill: f64, keys: &Estimate, fpp: f64) {
-    object["set_bits"] = json!(set_bits);
-    object["fill"] = json!(fill);
-    object["keys"] = json!(keys.value);
-    object["keys_low"] = json!(keys.low);
-    object["keys_high"] = json!(keys.high);
-    object["fpp"] = json!(fpp);
-}
-
-fn figure(fact: &Fact) -> Option<Value> {
-    Some(match &fact.figure {
-        Figure::Count(count) => json!(count),
-        Figure::Number(number) | Figure::Rate(number) => json!(number),
-        Figure::Text(text) => json!(text),
-        _ => return None,
-    })
-}
-
-/// As [`receipt_json`], of a filter of umbel.
-fn own_json(receipt: &umbel::Receipt) -> Value {
-    let plan = &receipt.plan;
-    let mut object = json!({
-        "kind": plan.kind().name(),
-        "scheme": receipt.scheme.algorithm.to_string(),
-        "seed": receipt.scheme.seed,
-        "key_id": format!("{:016x}", receipt.scheme.key_id),
-        "bits": receipt.bits,
-        "bytes": receipt.bytes(),
-        "probes": plan.probes(),
-        "planned_keys": plan.keys(),
-        "planned_fpp": plan.fpp(),
-        "over_filled": receipt.over_filled,
-    });
-    add_figures(&mut object, receipt.set_bits, receipt.fill, &receipt.keys, receipt.fpp);
-    if !receipt.parts.is_empty() {
-        object["parts"] = receipt.parts.iter().map(part_json).collect();
-    }
-    for fact in &receipt.facts {
-        if let Some(figure) = figure(fact) {
-            object[fact.name] = figure;
-        }
-    }
-    object
-}
-
-fn part_json(part: &Part) -> Value {
-    let mut object = json!({
-        "part": part.what,
-        "keys": part.keys,
-        "planned_keys": part.plan.keys(),
-        "planned_fpp": part.plan.fpp(),
-        "fpp": part.fpp,
-        "bits": part.plan.bits(),
-        "probes": part.plan.probes(),
-    });
-    if let Some(name) = &part.name {
-        object["name"] = json!(name);
-    }
-    object
 }
 
 /// Adds one source's part to the report of all.

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-pub(crate) use umbel_files::wrapped::{Wrapping, is_packed, signature, unwrap};
+pub(crate) use umbel_files::wrapped::{is_packed, signature, unwrap};
 use umbel_share::ShareError;
 use umbel_share::sign::{PublicKey, SecretKey, Signer};
 

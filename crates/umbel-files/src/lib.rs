@@ -18,5 +18,6 @@ pub mod changes;
 pub mod compression;
 pub mod inputs;
 pub mod journal;
-pub mod numbers;
 pub mod wrapped;
+
+pub use umbel_advice::numbers;

@@ -5,19 +5,10 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use umbel_share::ShareError;
 use umbel_share::delta;
 use umbel_share::pack::{self, Decoder};
 use umbel_share::sign::{PublicKey, Signature};
-
-/// How a filter's file came.
-#[derive(Debug, Default)]
-pub struct Wrapping {
-    /// Bytes of the packed file.
-    pub packed: Option<u64>,
-    /// The key that signed it, as text; verified only if it was to be trusted.
-    pub signer: Option<String>,
-}
+use umbel_share::{ShareError, Wrapping};
 
 /// The signature at the end of a file, read from its start then; checked if its signer is to be trusted.
 pub fn signature(file: &File, path: &Path, trust: Option<&PublicKey>) -> Result<Option<Signature>> {
@@ -44,6 +35,7 @@ pub fn unwrap(
     trust: Option<&PublicKey>,
 ) -> Result<(File, Wrapping)> {
     let name = || path.display().to_string();
+    let verified = trust.is_some();
     // A directory is refused by who reads it.
     if !file.metadata().with_context(name)?.is_file() {
         return Ok((file, Wrapping::default()));
@@ -57,7 +49,7 @@ pub fn unwrap(
     if !is_packed(&file, path)? {
         let signature = signature(&file, path, trust)?;
         let signer = signature.map(|signature| signature.signer());
-        return Ok((file, Wrapping { packed: None, signer }));
+        return Ok((file, Wrapping { packed: None, signer, verified }));
     }
     let outer = Signature::find(&file).with_context(name)?;
     let outer = match outer {
@@ -79,7 +71,7 @@ pub fn unwrap(
         Some(outer) => Some(outer.signer()),
         None => signature(&unpacked, path, trust)?.map(|inner| inner.signer()),
     };
-    Ok((unpacked, Wrapping { packed: Some(packed), signer }))
+    Ok((unpacked, Wrapping { packed: Some(packed), signer, verified }))
 }
 
 /// Whether a regular file is a packed filter, which is read from its start then.

@@ -1,8 +1,10 @@
 """What all filters do, against sets."""
 
 import copy
+import json
 import pickle
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -391,6 +393,35 @@ def test_descriptions():
     filter.describe([("field", "email"), ("type", "text")])
     opened = umbel.from_bytes(filter.to_bytes())
     assert opened.description == [("field", "email"), ("type", "text")]
+
+
+def test_plans_of_the_table_of_goals():
+    """The goals of testdata/plans.json, which the other front ends are tested with too."""
+    seconds = {"1ms": 1e-3, "50ns": 50e-9, "1us": 1e-6, "100us": 1e-4}
+    cases = json.loads((Path(__file__).parents[3] / "testdata/plans.json").read_text())
+    assert len(cases) == 40
+    for case in cases:
+        goal = dict(case["goal"])
+        for name in ("lookup", "false_answer"):
+            if name in goal:
+                goal[name] = seconds[goal[name]]
+        for name in ("fpp", "absent"):
+            if name in goal:
+                text = goal[name]
+                goal[name] = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        if "keys" in goal:
+            goal["keys"] = float(goal["keys"].replace(",", "").replace("_", "").replace("M", "e6"))
+        if "except" in goal:
+            goal["excluded"] = int(float(goal.pop("except")))
+        plan = umbel.plan(**goal)
+        take = case["take"] or ("nothing" if case["filter"] else "no filter")
+        assert plan.verdict == take, goal
+        for choice, row in zip(plan.choices, case["rows"], strict=True):
+            assert (choice.kind, choice.fits) == (row["variant"], row["fits"]), goal
+            if "bits" in row:
+                assert (choice.keys, choice.probes) == (row["keys"], row["probes"]), goal
+                assert (choice.nbytes, choice.ship) == (row["bytes"], row["ship_bytes"]), goal
+                assert choice.fpp == pytest.approx(row["predicted_fpp"], rel=1e-9), goal
 
 
 def test_plans():

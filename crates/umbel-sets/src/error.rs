@@ -254,9 +254,9 @@ pub enum Error {
     #[error("the filter holds {filter}, not {wanted}; build one of these")]
     OtherPrefixes {
         /// What it holds.
-        filter: &'static str,
+        filter: String,
         /// What was to be looked up.
-        wanted: &'static str,
+        wanted: String,
     },
     /// The work with keys refuses a key.
     #[error("{at}: {source}")]
@@ -275,15 +275,8 @@ pub enum Error {
         fields: usize,
     },
     /// The filter holds other keys than those looked up.
-    #[error(
-        "the filter was built from {filter}, so it cannot answer for {wanted}; look up the same fields in the same order, compared in the same way, or rebuild the filter"
-    )]
-    OtherKeys {
-        /// A description of its keys.
-        filter: String,
-        /// A description of the job's keys.
-        wanted: String,
-    },
+    #[error(transparent)]
+    OtherKeys(#[from] umbel::format::OtherKeys),
     /// The number of names differs from the number of fields.
     #[error("{names} names for the {fields} fields of the key; give one for each, in their order")]
     Names {

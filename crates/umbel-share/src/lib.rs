@@ -23,3 +23,14 @@ pub mod sign;
 pub mod summary;
 
 pub use error::ShareError;
+
+/// How the file of a filter came.
+#[derive(Clone, Debug, Default)]
+pub struct Wrapping {
+    /// The bytes of the packed file, if it was packed.
+    pub packed: Option<u64>,
+    /// The public key that it was signed with, if it was signed.
+    pub signer: Option<String>,
+    /// Whether the signature was verified with a key that is trusted.
+    pub verified: bool,
+}

@@ -2,30 +2,14 @@
 //!
 //! In bits, curves from 1 to 60 per key would lie on top of each other: what kinds differ by is a few percent.
 
-use umbel::{Kind, Plan};
+use umbel::Kind;
+use umbel_report::curves::bits::{RANGE, TOP, curve};
 
-use super::canvas::{Area, Canvas, Point};
+use super::canvas::{Area, Canvas};
 use super::chart::{Axis, Chart, Legend, titled};
 use super::style::{BLACK, DOTTED, GREY, Look, MIXED};
-use super::{Curve, Goal, log_steps};
+use super::{Curve, Drawn, Goal};
 use crate::numbers::{Rate, counted};
-
-const RANGE: (f64, f64) = (0.5, 1e-9);
-/// Where the axis ends. Kinds that are always above it are named below the legend.
-const TOP: f64 = 4.0;
-
-fn rates() -> impl Iterator<Item = f64> + Clone {
-    log_steps(RANGE.0, RANGE.1, 40)
-}
-
-/// Bits per key of a kind's plans over the bound; without the rates that it cannot keep.
-fn curve(kind: Kind, keys: u64) -> Vec<Point> {
-    let times = |fpp: f64| {
-        let plan = Plan::for_keys(kind, keys, fpp).ok()?;
-        Some((fpp, plan.bits_per_key() / -fpp.log2()))
-    };
-    rates().filter_map(times).collect()
-}
 
 pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let (keys, fpp) = (goal.classic.keys(), goal.classic.fpp());
@@ -83,32 +67,4 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     chart.curve(&mut canvas, &[(RANGE.0, bloom), (RANGE.1, bloom)], formula);
     legend.draw(&mut canvas, (655.0, 100.0));
     canvas
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_kind_is_below_the_bound() {
-        for kind in Kind::ALL {
-            let points = curve(kind, 1_000_000);
-            assert!(points.len() >= 35, "{kind}: {}", points.len());
-            for &(fpp, times) in &points {
-                // A stable filter and a window hold more keys than those they remember for certain.
-                assert!(times > 1.0, "{kind} at {fpp}: {times}");
-            }
-            // Codes of another width have another margin.
-            let most = if kind == Kind::Coded { 1.02 } else { 1.001 };
-            let less = points.windows(2).all(|pair| {
-                let [first, second] = [pair[0], pair[1]].map(|(fpp, times)| times * -fpp.log2());
-                first <= second * most
-            });
-            assert!(less, "{kind}: a lower rate takes no fewer bits");
-        }
-        let classic = curve(Kind::Classic, 1_000_000);
-        for (fpp, times) in classic {
-            assert!((0.999..1.1).contains(&(times * f64::ln(2.0))), "{fpp}: {times}");
-        }
-    }
 }

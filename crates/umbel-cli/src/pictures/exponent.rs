@@ -8,35 +8,15 @@
 use std::f64::consts::LN_2;
 
 use umbel::math::classic::{self, log_fpp_at_clear};
+use umbel_report::curves::exponent::{curve, step, whole_probes};
 
 use super::Goal;
-use super::canvas::{Anchor, Area, Canvas, Point};
+use super::canvas::{Anchor, Area, Canvas};
 use super::chart::{Axis, Chart, Legend, power_of_ten, titled};
 use super::style::{
     BLUE, DASHED, DOTTED, GREEN, GREY, LABEL, Look, MIXED, Marker, NAME, ORANGE, SOLID, VERMILION,
 };
 use crate::numbers::Rate;
-
-fn curve(bits_per_key: f64) -> Vec<Point> {
-    (1..400).map(|i| f64::from(i) / 400.0).map(|u| (u, log_fpp_at_clear(bits_per_key, u))).collect()
-}
-
-/// Every first, fifth or 25th number of probes: so that they do not crowd.
-fn step(bits_per_key: f64) -> usize {
-    match bits_per_key {
-        ..14.0 => 1,
-        14.0..70.0 => 5,
-        _ => 25,
-    }
-}
-
-/// Where some whole numbers of probes are on a curve, as far as u = 0.1.
-fn whole_probes(bits_per_key: f64) -> Vec<Point> {
-    let clear = |k: u32| (-f64::from(k) / bits_per_key).exp();
-    let step = step(bits_per_key);
-    let points = (step as u32..).step_by(step).map(clear).take_while(|&u| u > 0.1);
-    points.map(|u| (u, log_fpp_at_clear(bits_per_key, u))).collect()
-}
 
 pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let own = goal.classic.bits_per_key();
@@ -92,32 +72,4 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     chart.markers(&mut canvas, &whole_probes(own), mine);
     legend.draw(&mut canvas, (670.0, 100.0));
     canvas
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn least_at_half_and_the_rate_there() {
-        for bits in [1.0, 9.6, 30.0] {
-            let points = curve(bits);
-            let least = points.iter().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
-            assert_eq!(least.0, 0.5);
-            let back = classic::bits_per_key(least.1.exp());
-            assert!((back / bits - 1.0).abs() < 1e-12);
-            assert!(
-                (log_fpp_at_clear(bits, 0.3) - log_fpp_at_clear(bits, 0.7)).abs() < 1e-12,
-                "symmetric"
-            );
-        }
-    }
-
-    #[test]
-    fn whole_probes_lie_on_the_curve_at_their_rates() {
-        for (k, (_, g)) in (1..).zip(whole_probes(8.0)) {
-            let rate = classic::fpp_limit(1_000_000, 8_000_000, k);
-            assert!((g.exp() / rate - 1.0).abs() < 1e-9, "{k}");
-        }
-    }
 }

@@ -1,32 +1,13 @@
 //! Rate against keys over those planned: what it costs to put more in, and what is gained while there are fewer.
 
-use umbel::{Kind, Plan};
+use umbel::Kind;
+use umbel_report::curves::overfill::{RANGE, curve};
 
-use super::canvas::{Anchor, Area, Canvas, Point};
+use super::canvas::{Anchor, Area, Canvas};
 use super::chart::{Axis, Chart, Legend, titled};
 use super::style::{BLACK, DASHED, GREY, LABEL, Look, SOLID};
-use super::{Curve, Goal, log_steps};
+use super::{Curve, Drawn, Goal};
 use crate::numbers::{Count, Rate};
-
-const RANGE: (f64, f64) = (0.1, 4.0);
-
-/// Rates at 0.1 to 4 times the planned keys. None of a kind that is built from all its keys at once, and none
-/// beyond the plan of one that can be full, as the coded kind is with 1/0.875 of its keys.
-fn curve(plan: &Plan) -> Vec<Point> {
-    if plan.kind().built_at_once() {
-        return Vec::new();
-    }
-    let most = if plan.kind() == Kind::Coded { 1.0 } else { RANGE.1 };
-    let steps = log_steps(RANGE.0, RANGE.1, 61).take_while(|&times| times <= most * 1.000_001);
-    let rate = |times: f64| {
-        // A plan for few keys has no tenths of them.
-        let keys = (plan.keys() as f64 * times).round().max(1.0);
-        (keys / plan.keys() as f64, plan.predicted_fpp_at(keys as u64))
-    };
-    let mut points: Vec<_> = steps.map(rate).collect();
-    points.dedup();
-    points
-}
 
 pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let fpp = goal.classic.fpp();
@@ -76,42 +57,4 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     chart.curve(&mut canvas, &[(RANGE.0, fpp), (RANGE.1, fpp)], promise);
     legend.draw(&mut canvas, (655.0, 105.0));
     canvas
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::plans_for;
-    use super::*;
-
-    #[test]
-    fn the_promise_is_kept_up_to_the_plan_and_broken_beyond() {
-        for plan in plans_for(100_000, 0.01) {
-            let points = curve(&plan);
-            if plan.kind().built_at_once() {
-                assert!(points.is_empty());
-                continue;
-            }
-            assert!(
-                points.windows(2).all(|pair| pair[0].1 <= pair[1].1 * 1.000_001),
-                "{}",
-                plan.kind()
-            );
-            let upto = points.iter().filter(|point| point.0 <= 1.0);
-            assert!(upto.clone().count() > 30 && upto.clone().all(|point| point.1 <= 0.01));
-            let (_, last) = points[points.len() - 1];
-            match plan.kind() {
-                Kind::Scalable | Kind::Stable | Kind::Window | Kind::Coded => assert!(last <= 0.01),
-                kind => assert!(last > 0.2, "{kind}: {last}"),
-            }
-        }
-        assert_eq!(curve(&Plan::for_keys(Kind::Blocked, 1, 0.01).unwrap()).len(), 4, "1 to 4 keys");
-    }
-
-    #[test]
-    fn kinds_with_the_same_rates_share_a_curve() {
-        let plans = plans_for(1_000_000, 0.01);
-        let curves = Curve::joined(plans.iter().map(|plan| (plan.kind(), curve(plan))));
-        let names: Vec<_> = curves.iter().map(Curve::name).collect();
-        assert!(names.iter().any(|name| name.starts_with("blocked, counting")), "{names:?}");
-    }
 }

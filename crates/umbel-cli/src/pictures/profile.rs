@@ -3,76 +3,28 @@
 
 use umbel::{AnyFilter, Blocks, Hashing};
 use umbel_advice::Profile;
+use umbel_report::fill::{self, bars, mean};
+use umbel_report::receipt::estimated_keys;
 
 use super::canvas::{Anchor, Area, Canvas, Point, width_of};
 use super::chart::{Axis, Chart, Legend, titled};
 use super::style::{BLACK, BLUE, DASHED, GREY, LABEL, LIGHT, Look, SOLID, VERMILION};
-use crate::numbers::{Rate, Size, counted};
-use crate::report;
 
 /// Stretches that the fill is drawn in.
 const STRETCHES: usize = 200;
-/// Most bars of the histogram: wider than 3 pixels each.
-const BARS: usize = 120;
-/// Fewest bars where there are that many numbers, for a filter of few blocks.
-const FEWEST_BARS: usize = 8;
 /// Most blocks that each have a bar of their own along the file.
 const FEW_BLOCKS: u64 = 24;
-
-/// Bars of blocks by how many cells are set: the first number of cells, how many numbers it stands for, blocks
-/// counted and, where known, expected.
-struct Bar {
-    first: usize,
-    width: usize,
-    counted: u64,
-    expected: f64,
-}
-
-/// Bars of equal width over all that was counted or is to be expected.
-fn bars(profile: &Profile) -> Vec<Bar> {
-    let expected = |load: usize| profile.expected.as_ref().map_or(0.0, |expected| expected[load]);
-    // A block expected in a hundred filters does not make room for itself.
-    let shows = |load: &usize| profile.loads[*load] > 0 || expected(*load) >= 0.01;
-    let all = 0..profile.loads.len();
-    let first = all.clone().find(shows).unwrap_or(0);
-    let last = all.rev().find(shows).unwrap_or(0);
-    // As many as make the histogram of a sample smooth enough to be compared: more blocks, finer bars.
-    let wanted = (4.0 * (profile.blocks as f64).cbrt()) as usize;
-    let width = (last + 1 - first).div_ceil(wanted.clamp(FEWEST_BARS, BARS));
-    let bar = |first: usize| {
-        let loads = first..(first + width).min(profile.loads.len());
-        Bar {
-            first,
-            width,
-            counted: profile.loads[loads.clone()].iter().sum(),
-            expected: loads.map(expected).sum(),
-        }
-    };
-    (first..=last).step_by(width).map(bar).collect()
-}
 
 pub(super) fn picture<H: Hashing>(filter: &AnyFilter<Blocks, H>, name: &str) -> Canvas {
     let (profile, receipt) = (Profile::of(filter, STRETCHES), filter.receipt());
     let mut canvas = titled(&short(name, 85), 1000.0, 530.0);
-    let mut facts = format!(
-        "{}, {}, {}; {} keys; rate now {}",
-        receipt.plan.kind(),
-        counted(profile.blocks, "block"),
-        Size(receipt.bytes()),
-        report::estimate(&receipt.keys),
-        Rate(receipt.fpp)
-    );
-    if receipt.over_filled {
-        let plan = &receipt.plan;
-        let planned = counted(plan.keys(), "key");
-        facts += &format!("; over-filled: planned for {planned} at {}", Rate(plan.fpp()));
-    }
+    let facts = fill::facts(&profile, &receipt);
     canvas.text(&facts, (16.0, 46.0), LABEL, Anchor::Start);
 
     let mut legend = Legend::new();
     legend.add(BLOCKS, "blocks counted");
     if profile.expected.is_some() {
-        let words = format!("predicted by chance, for {}", report::estimated_keys(&receipt.keys));
+        let words = format!("predicted by chance, for {}", estimated_keys(&receipt.keys));
         legend.add(PREDICTED, words);
     }
     legend.draw(&mut canvas, (95.0, 468.0));
@@ -134,12 +86,6 @@ fn histogram(canvas: &mut Canvas, profile: &Profile) {
     if profile.expected.is_some() {
         chart.curve(canvas, &expected, PREDICTED);
     }
-}
-
-/// The fill of all blocks.
-fn mean(profile: &Profile) -> f64 {
-    let sum: f64 = profile.stretches.iter().map(|one| one.fill * one.blocks as f64).sum();
-    sum / profile.blocks as f64
 }
 
 /// A legend of the fill, with that of all blocks.
@@ -262,35 +208,7 @@ fn short(text: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use umbel::{KeyHasher, Kind, Plan};
-
     use super::*;
-
-    fn filter(kind: Kind, keys: u64) -> AnyFilter {
-        let plan = Plan::for_keys(kind, keys.max(1), 0.01).unwrap();
-        let hasher = KeyHasher::default();
-        let hashes: Vec<_> = (0..keys).map(|key| hasher.hash(key)).collect();
-        AnyFilter::build(&plan, &hashes, hasher).unwrap()
-    }
-
-    #[test]
-    fn bars_hold_all_blocks() {
-        for (kind, keys) in [
-            (Kind::Blocked, 0),
-            (Kind::Blocked, 50_000),
-            (Kind::Coded, 1_000),
-            (Kind::Scalable, 999),
-        ] {
-            let profile = Profile::of(&filter(kind, keys), STRETCHES);
-            let bars = bars(&profile);
-            assert!(bars.len() <= BARS);
-            assert_eq!(bars.iter().map(|bar| bar.counted).sum::<u64>(), profile.blocks);
-            if profile.expected.is_some() {
-                let expected: f64 = bars.iter().map(|bar| bar.expected).sum();
-                assert!((expected - profile.blocks as f64).abs() < 2.0, "{kind}: {expected}");
-            }
-        }
-    }
 
     #[test]
     fn long_names_keep_their_ends() {

@@ -15,9 +15,9 @@ use crate::args::{AuditArgs, ForeignArgs, FormatArgs};
 use crate::lines::{self, Rows, Source};
 use crate::numbers::{Count, Rate};
 use crate::output::{check_target, print, refuse_in_place_of, write_text};
-use crate::report::{self, estimate_within};
 use crate::standard::is_standard;
 use crate::{filters, standard};
+use umbel_report::receipt::estimate_within;
 
 pub(crate) fn audit(args: &AuditArgs) -> Result<Outcome> {
     check_target(&args.output)?;
@@ -227,7 +227,7 @@ impl Findings {
             "file": args.filter.display().to_string(),
             "keyed": is_keyed(receipt),
             "tested": tested,
-            "filter": report::receipt_json(&umbel_sets::Receipt::Own(receipt.clone())),
+            "filter": umbel_report::Receipt::Own(receipt).json(),
         });
         if let Some(hits) = hits {
             let members = hits.members();

@@ -225,7 +225,7 @@ fn build_foreign(
         && receipt.keys.low > planned as f64
     {
         let planned = format!("{} keys", Count(planned));
-        let words = report::beyond(&planned, &receipt.keys, receipt.fpp);
+        let words = umbel_report::receipt::beyond(&planned, &receipt.keys, receipt.fpp);
         report::say(&format!("umbel: warning: {words}"));
     }
     run.finish(&report, "", Some(&receipt));

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail};
 use umbel::Scheme;
 use umbel_foreign::ForeignFilter;
+use umbel_report::compare::check_same_keys;
 use umbel_sets::{Filter, ForeignLines, Progress, Report};
 
 use super::prefixes;
@@ -35,7 +36,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
 
 fn join(merged: &mut Filter<Scheme>, other: &Filter<Scheme>, intersect: bool) -> Result<()> {
     if let (Filter::Own(left), Filter::Own(right)) = (&mut *merged, other) {
-        filters::check_same_keys(left, right)?;
+        check_same_keys(left, right).map_err(umbel_sets::Error::from)?;
         if prefixes::join(left, right, intersect)? {
             return Ok(());
         }

@@ -1,16 +1,19 @@
 //! `umbel parquet`: the Bloom filters in a Parquet file, and which row groups may hold a key.
 
-use anyhow::{Context, Result};
+use std::fs::File;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use umbel_foreign::ForeignFilter;
 use umbel_foreign::parquet::{Parquet, hash};
+use umbel_report::parquet::{Chunk, ParquetFile, TITLES, Values};
 use umbel_sets::{Error, ErrorBound, Keys, Options, Report, room_beside};
 
 use crate::Outcome;
 use crate::args::ParquetArgs;
-use crate::columns::{Chunk, ParquetFile, Values};
 use crate::lines::{self, Rows, Source};
-use crate::numbers::{Count, Rate, Size};
+use crate::numbers::{Count, Size};
 use crate::output::{check_target, refuse_in_place_of, write_lines, write_text};
 use crate::report::{self, Run, say};
 
@@ -18,7 +21,7 @@ pub(crate) fn parquet(args: &ParquetArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     check_target(&args.output)?;
     refuse_in_place_of(args.output.file(), &[Some(&args.file)])?;
-    let file = ParquetFile::open(&args.file, &options)?;
+    let file = open(&args.file, &options)?;
     let asks = !args.keys.is_empty();
     let column = match &args.column {
         None if !asks => None,
@@ -31,9 +34,25 @@ pub(crate) fn parquet(args: &ParquetArgs) -> Result<Outcome> {
     }
 }
 
+/// Opens a file and reads its footer.
+fn open(path: &Path, options: &Options) -> Result<ParquetFile<File>> {
+    let name = path.display().to_string();
+    let file = File::open(path).with_context(|| name.clone())?;
+    let meta = file.metadata().with_context(|| name.clone())?;
+    if meta.is_dir() {
+        bail!("{name}: is a directory; name one of its Parquet files");
+    }
+    if !meta.is_file() {
+        bail!(
+            "{name}: is not a regular file; a Parquet file is read from its end, so copy it to disk first"
+        );
+    }
+    ParquetFile::open(name, file, meta.len(), |bytes| Ok(room_beside(bytes, options).map(drop)?))
+}
+
 /// Lists the filters.
 fn list(
-    file: &ParquetFile,
+    file: &ParquetFile<File>,
     column: Option<usize>,
     args: &ParquetArgs,
     options: &Options,
@@ -50,29 +69,11 @@ fn list(
         let receipt = filter.receipt();
         bytes += receipt.bytes;
         if voice.json {
-            let mut object = report::foreign_json(&receipt);
-            object["type"] = json!("parquet_filter");
-            object["file"] = json!(file.name());
-            object["row_group"] = json!(chunk.row_group);
-            object["rows"] = json!(chunk.rows);
-            object["column"] = json!(chunk.column());
-            object["physical_type"] = json!(chunk.physical_type());
-            object["values"] = json!(chunk.values().to_string());
-            object["offset"] = json!(chunk.offset());
-            objects += &format!("{object}\n");
+            objects += &format!("{}\n", chunk.document(&receipt));
             lines.push(Vec::new());
             continue;
         }
-        lines.push(vec![
-            chunk.row_group.to_string(),
-            chunk.column(),
-            chunk.values().to_string(),
-            Count(chunk.rows).to_string(),
-            Size(receipt.bytes).to_string(),
-            format!("{} ({:.1} %)", Count(receipt.set_bits), receipt.fill * 100.0),
-            report::estimate(&receipt.keys),
-            Rate(receipt.fpp).to_string(),
-        ]);
+        lines.push(chunk.cells(&receipt));
     }
     if lines.is_empty() {
         say(&format!("umbel parquet: {}: {}", file.name(), file.no_filters()));
@@ -81,18 +82,7 @@ fn list(
     let text = if voice.json {
         objects
     } else {
-        let count = lines.len();
-        let s = |count: usize| if count == 1 { "" } else { "s" };
-        let groups = file.row_groups();
-        let head = format!(
-            "{}: {} row group{}, {} Bloom filter{} of {}\n",
-            file.name(),
-            Count(groups as u64),
-            s(groups),
-            Count(count as u64),
-            s(count),
-            Size(bytes)
-        );
+        let head = file.heading(lines.len(), bytes) + "\n";
         head + &table(lines)
     };
     write_text(&args.output, |put| put(&text))?;
@@ -101,16 +91,6 @@ fn list(
 
 /// Columns as wide as they need be, numbers to the right.
 fn table(mut lines: Vec<Vec<String>>) -> String {
-    const TITLES: [(&str, bool); 8] = [
-        ("group", true),
-        ("column", false),
-        ("type", false),
-        ("rows", true),
-        ("size", true),
-        ("set bits", true),
-        ("keys", true),
-        ("rate now", true),
-    ];
     lines.insert(0, TITLES.map(|(title, _)| title.to_owned()).into());
     let width = |i: usize| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..TITLES.len()).map(width).collect();
@@ -129,7 +109,7 @@ fn table(mut lines: Vec<Vec<String>>) -> String {
 
 /// Prints the row groups that may hold each key.
 fn ask(
-    file: &ParquetFile,
+    file: &ParquetFile<File>,
     column: usize,
     args: &ParquetArgs,
     options: &Options,
@@ -184,7 +164,7 @@ struct Groups<'a> {
 }
 
 struct Group<'a> {
-    chunk: Chunk<'a>,
+    chunk: Chunk<'a, File>,
     filter: Filter,
     /// Whether it may hold any key so far.
     to_read: bool,
@@ -201,7 +181,7 @@ enum Filter {
 
 impl<'a> Groups<'a> {
     /// Reads as many filters as the memory cap allows, with room for the largest of the others.
-    fn open(file: &'a ParquetFile, column: usize, options: &Options) -> Result<Self> {
+    fn open(file: &'a ParquetFile<File>, column: usize, options: &Options) -> Result<Self> {
         // Half of the memory is for lines and one filter that is not held.
         let mut taken = file.memory();
         let held = taken + room_beside(taken, options)? / 2;

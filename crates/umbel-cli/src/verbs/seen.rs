@@ -115,7 +115,7 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
     run.finish(&report, "new", None);
     let receipt = filter.receipt();
     if receipt.over_filled {
-        say(&format!("umbel: warning: {}", crate::report::over_filled(&receipt)));
+        say(&format!("umbel: warning: {}", umbel_report::receipt::over_filled(&receipt)));
     }
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }

@@ -3,7 +3,6 @@
 //! Hashes do not depend on where a key came from, so a filter of one column accepts keys of another, and answers that
 //! all of them are absent. The description in its file distinguishes them.
 
-use umbel::prefixes::{Family, PrefixKeys};
 use umbel::{KeyDescription, Kind};
 
 use crate::{Error, Missing, Normalization, Options};
@@ -57,63 +56,12 @@ fn steps(normalization: Normalization) -> impl Iterator<Item = &'static str> {
     steps.into_iter().filter(|(done, _)| *done).map(|(_, name)| name)
 }
 
-/// Checks that a filter of a kind with `keys` can answer for keys that are `wanted`.
-///
-/// Both must consist of the same fields in the same order, except that the key of one field is just its bytes: it may
-/// be looked up in a filter that names no fields, and a whole line in a filter of one field. The fields of a filter of
-/// rows are its attributes, which a question names itself, so they are not compared. Both must have the same types, text by
-/// default, and the same normalization. Other entries are not compared.
+/// Checks that a filter of a kind with `keys` can answer for keys that are `wanted`; see [`KeyDescription::check`].
 ///
 /// # Errors
 /// [`Error::OtherKeys`], which names both.
 pub fn check_keys(kind: Kind, keys: &KeyDescription, wanted: &KeyDescription) -> Result<(), Error> {
-    let same = |name| keys.values(name).eq(wanted.values(name));
-    let one = |keys: &KeyDescription| keys.values(FIELD).count() == 1;
-    let none = |keys: &KeyDescription| keys.values(FIELD).next().is_none();
-    let bytes_alike = (one(keys) && none(wanted)) || (none(keys) && one(wanted));
-    let fields_alike = kind.rows() || same(FIELD) || bytes_alike;
-    // A description by another program may give several types: all of them count.
-    let types_alike = types(keys).eq(types(wanted));
-    if fields_alike && types_alike && same(NORMALIZATION) {
-        return Ok(());
-    }
-    Err(Error::OtherKeys { filter: in_words(keys), wanted: in_words(wanted) })
-}
-
-/// The types of keys: text where none is given.
-fn types(keys: &KeyDescription) -> impl Iterator<Item = &str> {
-    let none = keys.values(TYPE).next().is_none();
-    keys.values(TYPE).chain(none.then_some(TEXT))
-}
-
-/// What a filter of prefixes holds, for a message.
-pub(super) fn held(family: Family) -> &'static str {
-    match family {
-        Family::Ip => "prefixes of IP addresses",
-        Family::Domain => "domains of hosts",
-    }
-}
-
-/// A description of keys for a message.
-fn in_words(keys: &KeyDescription) -> String {
-    if let Ok(Some(prefixes)) = PrefixKeys::of(keys) {
-        return held(prefixes.family()).to_owned();
-    }
-    let quoted: Vec<_> = keys.values(FIELD).map(|field| format!("{field:?}")).collect();
-    let mut words = match &quoted[..] {
-        [] => "whole lines".to_owned(),
-        [field] => format!("the field {field}"),
-        fields => format!("the fields {}", fields.join(", ")),
-    };
-    let types: Vec<_> = types(keys).collect();
-    if types != [TEXT] {
-        words.push_str(&format!(" of type {}", types.join(", ")));
-    }
-    let steps: Vec<_> = keys.values(NORMALIZATION).collect();
-    if !steps.is_empty() {
-        words.push_str(&format!(" with {}", steps.join(", ")));
-    }
-    words
+    Ok(keys.check(kind, wanted)?)
 }
 
 #[cfg(test)]

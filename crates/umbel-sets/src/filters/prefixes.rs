@@ -8,7 +8,6 @@ use std::sync::Mutex;
 use umbel::prefixes::{Family, Network, Prefix, PrefixKeys, Prefixes, Suffixes};
 use umbel::{AnyFilter, KeyHash, KeyHasher};
 
-use super::described::held;
 use super::filter::Filter;
 use super::room::room_beside;
 use crate::input::{Input, lengths};
@@ -82,15 +81,18 @@ impl PrefixList {
     /// # Errors
     /// [`Error::OtherPrefixes`]; [`Error::Filter`] for a description that is damaged.
     pub fn of_filter(filter: Filter, family: Family) -> Result<Self, Error> {
-        let wanted = held(family);
+        let wanted = family.to_string();
         let Filter::Own(filter) = filter else {
-            return Err(Error::OtherPrefixes { filter: "keys of another system", wanted });
+            return Err(Error::OtherPrefixes {
+                filter: "keys of another system".to_owned(),
+                wanted,
+            });
         };
         let keys = PrefixKeys::of(filter.description()).map_err(umbel::Error::from);
         match keys.map_err(Error::Filter)? {
             Some(keys) if keys.family() == family => Ok(Self(List::Filter(filter, keys))),
-            Some(keys) => Err(Error::OtherPrefixes { filter: held(keys.family()), wanted }),
-            None => Err(Error::OtherPrefixes { filter: "lines", wanted }),
+            Some(keys) => Err(Error::OtherPrefixes { filter: keys.family().to_string(), wanted }),
+            None => Err(Error::OtherPrefixes { filter: "lines".to_owned(), wanted }),
         }
     }
 

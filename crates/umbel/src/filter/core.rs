@@ -72,6 +72,12 @@ pub trait Core: sealed::Sealed + Sized {
     fn load(&self, group: &[Block]) -> u32 {
         group.iter().map(Block::count_ones).sum()
     }
+    /// Calls `each` with the value of every cell of a group of blocks: bits are 0 or 1.
+    #[doc(hidden)]
+    fn cells(&self, group: &[Block], mut each: impl FnMut(u64)) {
+        let bits = group.len() as u64 * bits::BLOCK_BITS;
+        (0..bits).for_each(|bit| each(u64::from(bits::get(group, bit))));
+    }
     /// The same core with other storage for each part, in their order.
     #[doc(hidden)]
     fn with_parts<'a, T: AsRef<[Block]>, E>(

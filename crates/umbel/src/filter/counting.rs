@@ -197,6 +197,10 @@ impl<S: AsRef<[Block]>> Core for CountingCore<S> {
         counters::used(group).count_ones()
     }
 
+    fn cells(&self, group: &[Block], each: impl FnMut(u64)) {
+        counters::each(group, each);
+    }
+
     one_part!(CountingCore { plan, kernel });
 
     fn body(&self) -> Body {

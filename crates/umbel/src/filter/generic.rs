@@ -226,6 +226,34 @@ impl<C: Core, H: Hashing> Filter<C, H> {
         }
     }
 
+    /// As [`loads`](Self::loads), of some blocks of a part.
+    ///
+    /// # Panics
+    /// If the part has fewer blocks, or there are fewer parts.
+    pub fn loads_of(&self, part: usize, blocks: Range<usize>, mut each: impl FnMut(u32)) {
+        self.groups(part, blocks).for_each(|group| each(self.core.load(group)));
+    }
+
+    /// Calls `each` with the value of every cell of some blocks of a part, in their order: 0 or 1 for bits, the count
+    /// of a counter, the code of a coded filter.
+    ///
+    /// # Panics
+    /// As [`loads_of`](Self::loads_of).
+    pub fn cells_of(&self, part: usize, blocks: Range<usize>, mut each: impl FnMut(u64)) {
+        self.groups(part, blocks).for_each(|group| self.core.cells(group, &mut each));
+    }
+
+    /// Returns the blocks of each part, as [`loads`](Self::loads) counts them.
+    pub fn part_blocks(&self) -> Vec<usize> {
+        self.blocks().map(|blocks| blocks.len() / self.core.group()).collect()
+    }
+
+    fn groups(&self, part: usize, blocks: Range<usize>) -> impl Iterator<Item = &[Block]> {
+        let size = self.core.group();
+        let all = self.blocks().nth(part).expect("there is such a part");
+        all[blocks.start * size..blocks.end * size].chunks(size)
+    }
+
     /// Estimates the number of different keys; `u64::MAX` if the filter is too full to tell. One pass over its bits;
     /// the [`receipt`](Self::receipt) reports how precise the estimate is.
     pub fn len(&self) -> u64 {

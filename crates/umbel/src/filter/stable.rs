@@ -211,6 +211,10 @@ impl<S: AsRef<[Block]>> Core for StableCore<S> {
         cells::used(self.plan.detail, group) as u32
     }
 
+    fn cells(&self, group: &[Block], each: impl FnMut(u64)) {
+        cells::each(self.plan.detail, group, each);
+    }
+
     one_part!(StableCore { plan, lowered, insertions });
 
     fn body(&self) -> Body {

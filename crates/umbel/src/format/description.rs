@@ -1,6 +1,8 @@
 //! A description of a filter's keys that programs can compare.
 
 use crate::error::{FieldError, check_field};
+use crate::plan::Kind;
+use crate::prefixes::PrefixKeys;
 use crate::prelude::*;
 
 /// A description of a filter's keys, for people who find the file, and for programs that check that they look up what
@@ -32,6 +34,25 @@ pub struct KeyDescription {
     /// Its bytes in a header.
     length: usize,
 }
+
+/// A filter holds other keys than those that are looked up in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the filter was built from {filter}, so it cannot answer for {wanted}; look up the same fields in the same order, compared in the same way, or rebuild the filter"
+)]
+pub struct OtherKeys {
+    /// The filter's keys, in words.
+    pub filter: String,
+    /// Those looked up, in words.
+    pub wanted: String,
+}
+
+/// The names with a meaning. Part of the format.
+const FIELD: &str = "field";
+const TYPE: &str = "type";
+const NORMALIZATION: &str = "normalization";
+/// The type of keys where none is given.
+const TEXT: &str = "text";
 
 /// The maximum bytes of a description in a header. Part of the format.
 const MOST: usize = 1 << 15;
@@ -69,6 +90,57 @@ impl KeyDescription {
     /// Returns whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// Checks that a filter of a kind with keys of this description can answer for keys that are `wanted`.
+    ///
+    /// Both must consist of the same fields in the same order, except that the key of one field is just its bytes: it
+    /// may be looked up in a filter that names no fields, and a whole line in a filter of one field. The fields of a
+    /// filter of rows are its attributes, which a question names itself, so they are not compared. Both must have the
+    /// same types, text by default, and the same normalization. Other entries are not compared.
+    ///
+    /// # Errors
+    /// [`OtherKeys`], which names both.
+    pub fn check(&self, kind: Kind, wanted: &Self) -> Result<(), OtherKeys> {
+        let same = |name| self.values(name).eq(wanted.values(name));
+        let one = |keys: &Self| keys.values(FIELD).count() == 1;
+        let none = |keys: &Self| keys.values(FIELD).next().is_none();
+        let bytes_alike = (one(self) && none(wanted)) || (none(self) && one(wanted));
+        let fields_alike = kind.rows() || same(FIELD) || bytes_alike;
+        // A description by another program may give several types: all of them count.
+        let types_alike = self.types().eq(wanted.types());
+        if fields_alike && types_alike && same(NORMALIZATION) {
+            return Ok(());
+        }
+        Err(OtherKeys { filter: self.in_words(), wanted: wanted.in_words() })
+    }
+
+    /// The types of keys: text where none is given.
+    fn types(&self) -> impl Iterator<Item = &str> {
+        let none = self.values(TYPE).next().is_none();
+        self.values(TYPE).chain(none.then_some(TEXT))
+    }
+
+    /// For a message.
+    fn in_words(&self) -> String {
+        if let Ok(Some(prefixes)) = PrefixKeys::of(self) {
+            return prefixes.family().to_string();
+        }
+        let quoted: Vec<_> = self.values(FIELD).map(|field| format!("{field:?}")).collect();
+        let mut words = match &quoted[..] {
+            [] => "whole lines".to_owned(),
+            [field] => format!("the field {field}"),
+            fields => format!("the fields {}", fields.join(", ")),
+        };
+        let types: Vec<_> = self.types().collect();
+        if types != [TEXT] {
+            words.push_str(&format!(" of type {}", types.join(", ")));
+        }
+        let steps: Vec<_> = self.values(NORMALIZATION).collect();
+        if !steps.is_empty() {
+            words.push_str(&format!(" with {}", steps.join(", ")));
+        }
+        words
     }
 
     /// Encodes it for a header.

@@ -198,8 +198,11 @@ impl Header {
         parts.iter().map(place).collect()
     }
 
-    /// Bytes of the whole file.
-    pub(crate) fn file_length(&self) -> Result<u64, FileError> {
+    /// Returns the bytes of the whole file.
+    ///
+    /// # Errors
+    /// [`FileError::Field`] if it would pass 2⁶⁴.
+    pub fn file_length(&self) -> Result<u64, FileError> {
         let payload = self.payload_length();
         let length = super::file_length(self.bytes.len() as u64, payload);
         let possible = length.is_some();

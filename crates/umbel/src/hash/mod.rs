@@ -58,10 +58,10 @@ impl KeyHash {
         Self { high: hash, low: hash.wrapping_mul(GOLDEN).rotate_right(16) }
     }
 
-    /// The hash of the key in part `n` of a filter whose parts hash it differently: part 0 uses it unchanged. Counts
+    /// Returns the hash of the key in part `n` of a filter whose parts hash it differently: part 0 uses it unchanged. Counts
     /// down where the blocked kind counts up from the low half, so that no two parts share a word. Part of the format.
     #[inline]
-    pub(crate) const fn in_part(self, n: u64) -> Self {
+    pub const fn in_part(self, n: u64) -> Self {
         if n == 0 {
             return self;
         }

@@ -68,14 +68,23 @@ impl Planner for Coded {
         }
         let buckets = (keys as f64 / load).ceil().max(1.0);
         check_bits(buckets * BLOCK_BITS as f64)?;
-        let mut buckets = buckets as u64;
+        let buckets = buckets as u64;
         // The spread of large tables is small, and the search takes equally small steps.
         let step = if keys < SURE_FROM { 1 } else { 1 + buckets / 10_000 };
-        while plan(buckets).promised_fpp() > rate {
-            buckets += step;
+        let keeps = |steps: u64| plan(buckets + steps * step).promised_fpp() <= rate;
+        // Each look at the promise takes a walk over the buckets, so the steps are doubled, and then halved.
+        let mut most = u64::from(!keeps(0));
+        while most > 0 && !keeps(most) {
+            most *= 2;
         }
-        check_bits(plan(buckets).bits as f64)?;
-        Ok(plan(buckets))
+        let mut least = most / 2;
+        while most - least > 1 {
+            let middle = least.midpoint(most);
+            *(if keeps(middle) { &mut most } else { &mut least }) = middle;
+        }
+        let plan = plan(buckets + most * step);
+        check_bits(plan.bits as f64)?;
+        Ok(plan)
     }
 
     /// Uses all buckets, and the widest codes that leave cells free as planned: one more bit halves the rate, and costs

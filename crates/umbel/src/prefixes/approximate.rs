@@ -29,6 +29,15 @@ const DOMAIN: (&str, &[(&str, u8, u8)]) = ("domain-suffix", &[("labels", 1, 127)
 /// The name of the entries with lengths. Part of the format.
 const LENGTHS: &str = "lengths";
 
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ip => "prefixes of IP addresses",
+            Self::Domain => "domains of hosts",
+        })
+    }
+}
+
 impl Family {
     /// Returns the name of the type in the description of a filter's keys.
     pub fn key_type(self) -> &'static str {

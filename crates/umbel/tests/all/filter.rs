@@ -588,6 +588,37 @@ fn borrowed_filters_answer_alike() {
     }
 }
 
+/// The cells of a block are those that its load counts, and of a counter its lowest one is the key's count.
+#[test]
+fn cells_are_seen_one_by_one() {
+    let keys = texts(500);
+    for kind in Kind::ALL {
+        let filter = filled(kind, &keys);
+        let mut loads = vec![Vec::new(); filter.part_blocks().len()];
+        filter.loads(|part, load| loads[part].push(load));
+        for (part, (&blocks, loads)) in filter.part_blocks().iter().zip(&loads).enumerate() {
+            assert_eq!(blocks, loads.len(), "{kind}");
+            let (mut some, from) = (Vec::new(), blocks / 3);
+            filter.loads_of(part, from..blocks, |load| some.push(load));
+            assert_eq!(some, loads[from..], "{kind}");
+            for (block, load) in loads.iter().enumerate() {
+                let mut cells = Vec::new();
+                filter.cells_of(part, block..block + 1, |cell| cells.push(cell));
+                assert_eq!(cells.len(), filter.block_cells() as usize, "{kind}");
+                let used = cells.iter().filter(|cell| **cell > 0).count();
+                assert_eq!(used, *load as usize, "{kind}");
+            }
+        }
+    }
+    let plan = Plan::for_keys(Kind::Counting, 10, 0.001).unwrap();
+    let mut filter = Counting::with_plan(&plan, KeyHasher::default()).unwrap();
+    (0..7).for_each(|_| assert!(filter.insert("seven") || filter.contains("seven")));
+    let mut cells = Vec::new();
+    filter.cells_of(0, 0..filter.part_blocks()[0], |cell| cells.push(cell));
+    assert!(cells.iter().all(|cell| [0, 7].contains(cell)));
+    assert_eq!(cells.iter().filter(|cell| **cell == 7).count(), plan.probes() as usize);
+}
+
 /// Numbers that do not go together make no plan, whoever writes them down.
 #[test]
 fn plans_made_to_measure_are_checked() {

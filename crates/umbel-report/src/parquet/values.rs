@@ -5,15 +5,15 @@
 
 use std::fmt;
 
+use ::parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
+use ::parquet::schema::types::ColumnDescriptor;
 use anyhow::{Result, bail};
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
-use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
-use parquet::schema::types::ColumnDescriptor;
 use umbel_foreign::Key;
 
 /// The values of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Values {
+pub struct Values {
     physical: Type,
     /// Bytes of a value of fixed length.
     length: usize,
@@ -71,7 +71,8 @@ impl From<TimeUnit> for Unit {
 }
 
 impl Values {
-    pub(crate) fn of(column: &ColumnDescriptor) -> Self {
+    /// Returns those of a column.
+    pub fn of(column: &ColumnDescriptor) -> Self {
         let decimal = || Meaning::Decimal {
             scale: column.type_scale().try_into().unwrap_or(0),
             precision: column.type_precision().try_into().unwrap_or(0),
@@ -130,7 +131,7 @@ impl Values {
     ///
     /// # Errors
     /// If the text is no value of the column; the message has an example of one.
-    pub(crate) fn read<'a>(&self, line: &'a [u8], buffer: &'a mut Vec<u8>) -> Result<Key<'a>> {
+    pub fn read<'a>(&self, line: &'a [u8], buffer: &'a mut Vec<u8>) -> Result<Key<'a>> {
         match self.value(line, buffer) {
             Some(Value::Line) => Ok(Key::Bytes(line)),
             Some(Value::Buffer) => Ok(Key::Bytes(buffer)),

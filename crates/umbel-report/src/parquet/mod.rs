@@ -5,39 +5,40 @@
 
 mod values;
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
-use parquet::file::metadata::{
+use ::parquet::file::metadata::{
     ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader,
     ParquetStatisticsPolicy,
 };
+use anyhow::{Context, Result, anyhow, bail};
+use serde_json::{Value, json};
+use umbel_advice::numbers::{Count, Rate, Size, counted};
 use umbel_foreign::parquet::{Parquet, declared_extent};
 use umbel_foreign::{Format, Parameters};
-use umbel_sets::{Options, room_beside};
 
-use crate::numbers::counted;
+use crate::receipt::{estimate, foreign_json};
 
-pub(crate) use values::Values;
+pub use values::Values;
 
 /// A Parquet file whose footer was read.
-pub(crate) struct ParquetFile {
+#[derive(Debug)]
+pub struct ParquetFile<F> {
     name: String,
-    file: File,
+    file: F,
     length: u64,
     footer: ParquetMetaData,
     memory: u64,
 }
 
 /// A column of a row group.
-#[derive(Clone, Copy)]
-pub(crate) struct Chunk<'a> {
-    file: &'a ParquetFile,
-    pub(crate) row_group: usize,
-    pub(crate) rows: u64,
+#[derive(Debug)]
+pub struct Chunk<'a, F> {
+    file: &'a ParquetFile<F>,
+    /// The number of the row group.
+    pub row_group: usize,
+    /// The rows of the row group.
+    pub rows: u64,
     about: &'a ColumnChunkMetaData,
 }
 
@@ -49,39 +50,66 @@ const FOOTER_GROWS: u64 = 10;
 /// Bytes to read where the length of a filter's header is not known; those made now have at most 19.
 const HEADER: u64 = 256;
 
-impl ParquetFile {
-    /// Opens a file and reads its footer.
-    pub(crate) fn open(path: &Path, options: &Options) -> Result<Self> {
-        let name = path.display().to_string();
-        let file = File::open(path).with_context(|| name.clone())?;
-        let meta = file.metadata().with_context(|| name.clone())?;
-        if meta.is_dir() {
-            bail!("{name}: is a directory; name one of its Parquet files");
-        }
-        if !meta.is_file() {
-            bail!(
-                "{name}: is not a regular file; a Parquet file is read from its end, so copy it to disk first"
-            );
-        }
-        let (footer, memory) = footer(&file, meta.len(), options).with_context(|| name.clone())?;
-        Ok(Self { name, file, length: meta.len(), footer, memory })
+/// The titles of the table of filters, and whether the cells are numbers.
+pub const TITLES: [(&str, bool); 8] = [
+    ("group", true),
+    ("column", false),
+    ("type", false),
+    ("rows", true),
+    ("size", true),
+    ("set bits", true),
+    ("keys", true),
+    ("rate now", true),
+];
+
+/// A file that is read at any place.
+pub trait ReadAt {
+    /// Fills `bytes` from byte `offset` of the file on.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
+}
+
+#[cfg(unix)]
+impl ReadAt for std::fs::File {
+    fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        std::os::unix::fs::FileExt::read_exact_at(self, bytes, offset)
+    }
+}
+
+impl<F: ReadAt> ParquetFile<F> {
+    /// Reads the footer of a file of `length` bytes, after `admit` allowed the memory for it.
+    ///
+    /// # Errors
+    /// What is wrong with the file, with its name in front.
+    pub fn open(
+        name: String,
+        file: F,
+        length: u64,
+        admit: impl FnOnce(u64) -> Result<()>,
+    ) -> Result<Self> {
+        let (footer, memory) = footer(&file, length, admit).with_context(|| name.clone())?;
+        Ok(Self { name, file, length, footer, memory })
     }
 
-    pub(crate) fn name(&self) -> &str {
+    /// Returns its name.
+    pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Bytes of memory that its footer uses, at most.
-    pub(crate) fn memory(&self) -> u64 {
+    /// Returns the bytes of memory that its footer uses, at most.
+    pub fn memory(&self) -> u64 {
         self.memory
     }
 
-    pub(crate) fn row_groups(&self) -> usize {
+    /// Returns the number of row groups.
+    pub fn row_groups(&self) -> usize {
         self.footer.num_row_groups()
     }
 
-    /// The columns of all row groups, or in each the one with this number in the schema.
-    pub(crate) fn chunks(&self, column: Option<usize>) -> impl Iterator<Item = Chunk<'_>> {
+    /// Returns the columns of all row groups, or in each the one with this number in the schema.
+    pub fn chunks(&self, column: Option<usize>) -> impl Iterator<Item = Chunk<'_, F>> {
         let groups = self.footer.row_groups().iter().enumerate();
         groups.flat_map(move |(row_group, group)| {
             let rows = group.num_rows().try_into().unwrap_or(0);
@@ -98,19 +126,19 @@ impl ParquetFile {
         columns.map(|column| column.path().string()).enumerate()
     }
 
-    /// The columns that have a filter in any row group.
-    fn filtered(&self) -> Vec<(usize, String)> {
+    /// Returns the numbers and names of the columns that have a filter in any row group.
+    pub fn filtered(&self) -> Vec<(usize, String)> {
         let filtered = |(number, _): &(usize, String)| {
             self.chunks(Some(*number)).any(|chunk| chunk.has_filter())
         };
         self.columns().filter(filtered).collect()
     }
 
-    /// The number of the column that is named, or of the only one with filters.
+    /// Returns the number of the column that is named, or of the only one with filters.
     ///
     /// # Errors
     /// When there is none, or several.
-    pub(crate) fn column(&self, name: Option<&str>) -> Result<usize> {
+    pub fn column(&self, name: Option<&str>) -> Result<usize> {
         let filtered = self.filtered();
         let known = name.is_none_or(|name| self.columns().any(|(_, path)| path == name));
         if filtered.is_empty() && known {
@@ -149,8 +177,19 @@ impl ParquetFile {
         }
     }
 
-    /// What to say where there are none.
-    pub(crate) fn no_filters(&self) -> String {
+    /// Returns the head of the table of filters, of which there are `filters` with `bytes` bytes.
+    pub fn heading(&self, filters: usize, bytes: u64) -> String {
+        format!(
+            "{}: {}, {} of {}",
+            self.name,
+            counted(self.row_groups() as u64, "row group"),
+            counted(filters as u64, "Bloom filter"),
+            Size(bytes)
+        )
+    }
+
+    /// Returns what to say where there are none.
+    pub fn no_filters(&self) -> String {
         format!(
             "no Bloom filters in {} of {}; writers add them on request: \
              bloom_filter_options in pyarrow, parquet.bloom.filter.enabled#COLUMN in Spark and parquet-java",
@@ -161,7 +200,11 @@ impl ParquetFile {
 }
 
 /// The footer, and the memory that it may take.
-fn footer(file: &File, length: u64, options: &Options) -> Result<(ParquetMetaData, u64)> {
+fn footer(
+    file: &impl ReadAt,
+    length: u64,
+    admit: impl FnOnce(u64) -> Result<()>,
+) -> Result<(ParquetMetaData, u64)> {
     let mut head = [0; 4];
     let mut tail = [0; TAIL as usize];
     if length >= TAIL + 4 {
@@ -186,7 +229,7 @@ fn footer(file: &File, length: u64, options: &Options) -> Result<(ParquetMetaDat
         );
     }
     let memory = FOOTER_GROWS * size;
-    room_beside(memory, options)?;
+    admit(memory)?;
     let mut footer = vec![0; size as usize];
     file.read_exact_at(&mut footer, length - TAIL - size)?;
     let skip = ParquetMetaDataOptions::new()
@@ -198,36 +241,42 @@ fn footer(file: &File, length: u64, options: &Options) -> Result<(ParquetMetaDat
     Ok((footer, memory))
 }
 
-impl Chunk<'_> {
-    /// The names of the column and what it is in, separated by dots.
-    pub(crate) fn column(&self) -> String {
+impl<F: ReadAt> Chunk<'_, F> {
+    /// Returns the names of the column and what it is in, separated by dots.
+    pub fn column(&self) -> String {
         self.about.column_path().string()
     }
 
-    pub(crate) fn values(&self) -> Values {
+    /// Returns how texts become its values.
+    pub fn values(&self) -> Values {
         Values::of(self.about.column_descr())
     }
 
-    pub(crate) fn physical_type(&self) -> String {
+    /// Returns the type of its values in the file.
+    pub fn physical_type(&self) -> String {
         self.about.column_type().to_string()
     }
 
-    /// Bytes of its pages in the file.
-    pub(crate) fn bytes(&self) -> u64 {
+    /// Returns the bytes of its pages in the file.
+    pub fn bytes(&self) -> u64 {
         self.about.compressed_size().try_into().unwrap_or(0)
     }
 
-    pub(crate) fn has_filter(&self) -> bool {
+    /// Returns whether it has a filter.
+    pub fn has_filter(&self) -> bool {
         self.about.bloom_filter_offset().is_some()
     }
 
-    /// Where in the file its filter begins.
-    pub(crate) fn offset(&self) -> Option<u64> {
+    /// Returns where in the file its filter begins.
+    pub fn offset(&self) -> Option<u64> {
         self.about.bloom_filter_offset()?.try_into().ok()
     }
 
-    /// Its filter, if it has one, read after `admit` allowed its bytes of memory.
-    pub(crate) fn filter(
+    /// Reads its filter, if it has one, after `admit` allowed its bytes of memory.
+    ///
+    /// # Errors
+    /// What is wrong with the file, with its name, column and row group in front.
+    pub fn filter(
         &self,
         admit: impl FnOnce(u64) -> Result<()>,
     ) -> Result<Option<Parquet<Vec<u8>>>> {
@@ -274,6 +323,34 @@ impl Chunk<'_> {
             )
         })?;
         Ok(Some(filter))
+    }
+
+    /// Returns the document of its filter.
+    pub fn document(&self, receipt: &umbel_foreign::Receipt) -> Value {
+        let mut object = foreign_json(receipt);
+        object["type"] = json!("parquet_filter");
+        object["file"] = json!(self.file.name());
+        object["row_group"] = json!(self.row_group);
+        object["rows"] = json!(self.rows);
+        object["column"] = json!(self.column());
+        object["physical_type"] = json!(self.physical_type());
+        object["values"] = json!(self.values().to_string());
+        object["offset"] = json!(self.offset());
+        object
+    }
+
+    /// Returns the cells of its filter in the table, below the [`TITLES`].
+    pub fn cells(&self, receipt: &umbel_foreign::Receipt) -> Vec<String> {
+        vec![
+            self.row_group.to_string(),
+            self.column(),
+            self.values().to_string(),
+            Count(self.rows).to_string(),
+            Size(receipt.bytes).to_string(),
+            format!("{} ({:.1} %)", Count(receipt.set_bits), receipt.fill * 100.0),
+            estimate(&receipt.keys),
+            Rate(receipt.fpp).to_string(),
+        ]
     }
 
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {

@@ -1,0 +1,61 @@
+//! Bundles the explorer: `node build.mjs --wasm FILE.xz [--wasm-simd FILE.xz] --out DIR` writes index.html, style.css, main.js and
+//! core.js. `cargo x page` calls it.
+
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+import * as esbuild from "esbuild";
+
+const { values: options } = parseArgs({
+  options: { wasm: { type: "string" }, "wasm-simd": { type: "string" }, out: { type: "string" } },
+});
+if (!options.wasm || !options.out) {
+  console.error("usage: node build.mjs --wasm FILE.xz [--wasm-simd FILE.xz] --out DIR");
+  process.exit(2);
+}
+const page = join(dirname(fileURLToPath(import.meta.url)), "page");
+const shared = { bundle: true, minify: true, target: "es2022", format: "iife", legalComments: "none", logLevel: "warning" };
+
+/** The modules of the core, as bytes in the script: the page's policy allows no connection to fetch them. They are
+ * compressed here, because hosts compress base64 badly. */
+const modules = {
+  name: "modules",
+  setup(build) {
+    build.onResolve({ filter: /^umbel:/ }, ({ path }) => ({ path, namespace: "modules" }));
+    build.onLoad({ filter: /.*/, namespace: "modules" }, async ({ path }) => {
+      const file = path === "umbel:plain" ? options.wasm : options["wasm-simd"];
+      if (!file) return { contents: "null", loader: "json" };
+      return { contents: await readFile(file), loader: "binary" };
+    });
+  },
+};
+
+async function bundle(entry, more = {}) {
+  const { outputFiles } = await esbuild.build({ ...shared, ...more, entryPoints: [join(page, entry)], write: false });
+  return outputFiles[0].text;
+}
+
+const [main, worker, style] = await Promise.all([
+  bundle("src/main.ts"),
+  bundle("src/worker.ts", { plugins: [modules] }),
+  bundle("style.css"),
+]);
+const { words } = await import(
+  `data:text/javascript;base64,${Buffer.from(await bundle("src/words.ts", { format: "esm" })).toString("base64")}`
+);
+const html = (await readFile(join(page, "index.html"), "utf8")).replace(/\{\{([\w.]+)\}\}/g, (_, path) => {
+  const word = path.split(".").reduce((all, name) => all?.[name], words);
+  if (typeof word !== "string") throw new Error(`index.html: words.ts has no ${path}`);
+  return word.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+});
+
+await rm(options.out, { recursive: true, force: true });
+await mkdir(options.out, { recursive: true });
+await Promise.all([
+  writeFile(join(options.out, "index.html"), html),
+  writeFile(join(options.out, "style.css"), style),
+  writeFile(join(options.out, "main.js"), main),
+  writeFile(join(options.out, "core.js"), `umbelCore=${JSON.stringify(worker)};\n`),
+]);

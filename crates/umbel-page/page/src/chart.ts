@@ -1,0 +1,384 @@
+//! Charts: curves on a canvas (uPlot draws them), a slider that reads them out, a legend, and a table with the same
+//! values. All numbers come from the core.
+
+import uPlot from "uplot";
+
+import type { Axis, Chart, Series } from "./core";
+import { colour, h, unique } from "./dom";
+import { STAR, drawMarker, lookOf, swatch, type Look } from "./looks";
+import { words } from "./words";
+
+/** A chart of the core, or one made of another of its answers. */
+type Drawn = Omit<Chart, "id"> & { id: string };
+
+const HEIGHT = 300;
+
+/** A number with three digits, as people write it: 0.00977, 12.5, 3.1e-7. */
+export function short(value: number): string {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 1e15 || size < 1e-4) {
+    return value.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e");
+  }
+  if (size >= 1000) return Math.round(value).toLocaleString("en");
+  return String(Number(value.toPrecision(3)));
+}
+
+/** Ticks of a logarithmic axis: powers of ten, at most `most`; of a range below a decade 1, 2 and 5 as well. */
+function logTicks(low: number, high: number, most: number): number[] {
+  const from = Math.log10(Math.min(low, high));
+  const to = Math.log10(Math.max(low, high));
+  if (to - from <= 2.1) {
+    const ticks: number[] = [];
+    for (let power = Math.floor(from); power <= to; power += 1) {
+      for (const digit of [1, 2, 5]) ticks.push(Number(`${digit}e${power}`));
+    }
+    return ticks.filter((tick) => Math.log10(tick) > from - 1e-9 && Math.log10(tick) < to + 1e-9);
+  }
+  const step = Math.max(1, Math.ceil((to - from) / most));
+  const ticks: number[] = [];
+  for (let power = Math.ceil(from - 1e-9); power <= to + 1e-9; power += 1) {
+    if (power % step === 0) ticks.push(Number(`1e${power}`));
+  }
+  return ticks;
+}
+
+function power(value: number): string {
+  return value >= 1e4 || value < 1e-3 ? value.toExponential(0).replace("e+", "e") : short(value);
+}
+
+function axis(kind: Axis, side: number, ink: string, grid: string): uPlot.Axis {
+  const options: uPlot.Axis = {
+    side,
+    stroke: ink,
+    label: side === 2 ? kind.label : undefined,
+    labelSize: side === 2 ? 24 : 0,
+    labelFont: "14px system-ui, sans-serif",
+    font: "13px system-ui, sans-serif",
+    size: side === 2 ? 34 : 58,
+    grid: { stroke: grid, width: 1 },
+    ticks: { stroke: grid, width: 1, size: 4 },
+  };
+  if (kind.log) {
+    options.splits = () => logTicks(kind.low, kind.high, side === 2 ? 6 : 7);
+    options.values = (_, splits) => splits.map(power);
+    // uPlot leaves out most ticks of a logarithmic axis otherwise.
+    options.filter = (_, splits) => splits;
+  } else {
+    options.values = (_, splits) => splits.map(short);
+    options.space = side === 2 ? 60 : 36;
+  }
+  return options;
+}
+
+function scale(kind: Axis): uPlot.Scale {
+  const low = Math.min(kind.low, kind.high);
+  const high = Math.max(kind.low, kind.high);
+  return {
+    time: false,
+    distr: kind.log ? 3 : 1,
+    range: [low, high],
+    dir: kind.low > kind.high ? -1 : 1,
+  };
+}
+
+/** One table of all curves: their points side by side, `null` where one has none. */
+function joined(series: Series[]): uPlot.AlignedData {
+  return uPlot.join(series.map((one) => [one.x, one.y]));
+}
+
+/** Where the curve is at this x, if it has a point there. */
+function valueAt(data: uPlot.AlignedData, index: number, number: number): number | null {
+  return (data[number + 1] as (number | null | undefined)[])[index] ?? null;
+}
+
+/** The figure of a chart. `chosen` is the kind whose curve is drawn bolder. */
+export class Figure {
+  readonly root: HTMLElement;
+  private readonly plot = h("div", { class: "plot" });
+  private readonly slider: HTMLInputElement;
+  private readonly at = h("output", { class: "at" });
+  private readonly values: HTMLElement[] = [];
+  private readonly data: uPlot.AlignedData;
+  private readonly behind: HTMLDetailsElement;
+  private chart: uPlot | undefined;
+  private chosen: string;
+
+  constructor(private readonly what: Drawn, chosen: string, open: boolean) {
+    this.chosen = chosen;
+    const bars = what.series.some((one) => one.style === "bar");
+    this.data = joined(what.series);
+    this.behind = tableBehind(what.title, () => this.table());
+    this.behind.open = open;
+    const title = unique("chart");
+    this.slider = h("input", {
+      type: "range",
+      min: 0,
+      max: this.data[0].length - 1,
+      step: 1,
+      value: this.start(),
+      class: "reader",
+      "aria-label": words.charts.read(what.x.label, what.title),
+      oninput: () => this.read(Number(this.slider.value), true),
+    });
+    this.root = h(
+      "figure",
+      { class: "chart", "aria-labelledby": title, id: `chart-${what.id}` },
+      h("h3", { id: title }, what.title),
+      ...(bars
+        ? [barsOf(what)]
+        : [h("p", { class: "yname" }, what.y.label), this.plot, h("div", { class: "reading" }, this.slider, this.at), this.legend()]),
+      ...what.notes.map((note) => h("p", { class: "note" }, note)),
+      what.formula !== "" && h("p", { class: "formula" }, h("code", {}, what.formula), " ", citation(what.source)),
+      this.behind,
+    );
+    if (bars) return;
+    this.plot.setAttribute("aria-hidden", "true");
+    new ResizeObserver(() => this.resize()).observe(this.plot);
+    this.read(Number(this.slider.value), false);
+  }
+
+  get id(): string {
+    return this.what.id;
+  }
+
+  /** Whether its table is open. */
+  get open(): boolean {
+    return this.behind.open;
+  }
+
+  /** The first reading is at the chart's vertical mark, such as the plan, or in the middle. */
+  private start(): number {
+    const xs = this.data[0] as number[];
+    const mark = this.what.marks.find((mark) => mark.x != null)?.x;
+    if (mark == null) return Math.floor(xs.length / 2);
+    let nearest = 0;
+    xs.forEach((x, index) => {
+      if (Math.abs(Math.log(x / mark)) < Math.abs(Math.log(xs[nearest]! / mark))) nearest = index;
+    });
+    return nearest;
+  }
+
+  private legend(): HTMLElement {
+    const items = this.what.series.map((one, number) => {
+      const value = h("span", { class: "value" });
+      this.values.push(value);
+      return h("li", {}, swatch(looks(one, number)), h("span", { class: "name" }, one.name), value);
+    });
+    return h("ul", { class: "legend" }, ...items);
+  }
+
+  private read(index: number, point: boolean): void {
+    const x = this.data[0][index];
+    if (x === undefined || x === null) return;
+    const at = `${this.what.x.label} ${short(x)}`;
+    this.at.textContent = at;
+    const read: string[] = [];
+    this.what.series.forEach((one, number) => {
+      const value = valueAt(this.data, index, number);
+      const text = value === null ? words.charts.none : short(value);
+      this.values[number]!.textContent = text;
+      if (value !== null) read.push(`${one.name} ${text}`);
+    });
+    this.slider.value = String(index);
+    this.slider.setAttribute("aria-valuetext", `${at}: ${read.join(", ")}`);
+    if (point && this.chart) {
+      this.chart.setCursor({ left: this.chart.valToPos(x, "x"), top: -10 }, false);
+    }
+  }
+
+  private table(): HTMLElement {
+    const rows = (this.data[0] as number[]).map((x, index) =>
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, short(x)),
+        ...this.what.series.map((_, number) => {
+          const value = valueAt(this.data, index, number);
+          return h("td", {}, value === null ? words.charts.none : short(value));
+        }),
+      ),
+    );
+    return h(
+      "table",
+      {},
+      h("caption", {}, `${this.what.title}: ${this.what.y.label}`),
+      h(
+        "thead",
+        {},
+        h("tr", {}, h("th", { scope: "col" }, this.what.x.label), ...this.what.series.map((one) => h("th", { scope: "col" }, one.name))),
+      ),
+      h("tbody", {}, ...rows),
+    );
+  }
+
+  /** Emphasizes another kind. */
+  choose(kind: string): void {
+    if (kind === this.chosen) return;
+    this.chosen = kind;
+    this.draw();
+  }
+
+  /** Draws it again, as after a change of colours. */
+  draw(): void {
+    this.chart?.destroy();
+    this.chart = undefined;
+    const width = this.plot.clientWidth;
+    if (width === 0) return;
+    const ink = colour("--soft");
+    const grid = colour("--grid");
+    const paper = colour("--card");
+    const drawn = this.what.series.map((one, number) => {
+      const look = looks(one, number);
+      return { look, stroke: colour(look.colour), bold: one.kinds.includes(this.chosen), points: one.style === "points" };
+    });
+    const options: uPlot.Options = {
+      width,
+      height: HEIGHT,
+      padding: [8, 12, 0, 0],
+      legend: { show: false },
+      cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
+      scales: { x: scale(this.what.x), y: scale(this.what.y) },
+      axes: [axis(this.what.x, 2, ink, grid), axis(this.what.y, 3, ink, grid)],
+      series: [
+        {},
+        ...drawn.map(({ look, stroke, bold, points }) => ({
+          stroke,
+          width: points ? 0 : bold ? 3.5 : look.marker === "none" ? 1.25 : 1.75,
+          dash: look.dash,
+          spanGaps: true,
+          points: { show: false },
+        })),
+      ],
+      hooks: {
+        draw: [
+          (u) => {
+            this.drawMarks(u, ink, paper);
+            drawn.forEach((one, number) => this.drawMarkers(u, number, { ...one, paper }));
+          },
+        ],
+        setCursor: [
+          (u) => {
+            if (u.cursor.idx != null && (u.cursor.left ?? -1) >= 0) this.read(u.cursor.idx, false);
+          },
+        ],
+      },
+    };
+    this.chart = new uPlot(options, this.data, this.plot);
+  }
+
+  private resize(): void {
+    const width = this.plot.clientWidth;
+    if (!this.chart) this.draw();
+    else if (width > 0 && width !== this.chart.width) this.chart.setSize({ width, height: HEIGHT });
+  }
+
+  /** A marker on every few points of a curve, not the same ones as its neighbours. */
+  private drawMarkers(
+    u: uPlot,
+    number: number,
+    { look, stroke, paper, bold, points }: { look: Look; stroke: string; paper: string; bold: boolean; points: boolean },
+  ): void {
+    if (look.marker === "none") return;
+    const { x: xs, y: ys } = this.what.series[number]!;
+    const step = points ? 1 : Math.max(1, Math.round(xs.length / 6));
+    const first = xs.length < 6 ? 0 : (number * 3) % step;
+    for (let index = first; index < xs.length; index += step) {
+      const at = inside(u, xs[index]!, ys[index]!);
+      if (at) drawMarker(u.ctx, look, stroke, paper, { ...at, radius: (bold ? 5 : 4) * devicePixelRatio });
+    }
+  }
+
+  /** Lines across the chart and points in it: the plan, the promise, a textbook's value. */
+  private drawMarks(u: uPlot, ink: string, paper: string): void {
+    const { left, top, width, height } = u.bbox;
+    const context = u.ctx;
+    context.save();
+    context.strokeStyle = ink;
+    context.fillStyle = ink;
+    context.lineWidth = devicePixelRatio;
+    context.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+    context.font = `${13 * devicePixelRatio}px system-ui, sans-serif`;
+    for (const mark of this.what.marks) {
+      context.beginPath();
+      if (mark.x != null && mark.y != null) {
+        const at = inside(u, mark.x, mark.y);
+        if (!at) continue;
+        drawMarker(context, STAR, colour(STAR.colour), paper, { ...at, radius: 5 * devicePixelRatio });
+        context.fillStyle = ink;
+        context.textAlign = at.x > left + width * 0.6 ? "right" : "left";
+        context.fillText(mark.label, at.x + (context.textAlign === "right" ? -12 : 12) * devicePixelRatio, at.y + 4 * devicePixelRatio);
+      } else if (mark.x != null) {
+        const x = u.valToPos(mark.x, "x", true);
+        if (x < left - 1 || x > left + width + 1) continue;
+        context.moveTo(x, top);
+        context.lineTo(x, top + height);
+        context.textAlign = x > left + width * 0.6 ? "right" : "left";
+        const gap = (context.textAlign === "right" ? -5 : 5) * devicePixelRatio;
+        context.fillText(mark.label, x + gap, top + 14 * devicePixelRatio);
+      } else if (mark.y != null) {
+        const y = u.valToPos(mark.y, "y", true);
+        if (y < top - 1 || y > top + height + 1) continue;
+        context.moveTo(left, y);
+        context.lineTo(left + width, y);
+        context.textAlign = "right";
+        context.fillText(mark.label, left + width - 4 * devicePixelRatio, y - 5 * devicePixelRatio);
+      }
+      context.stroke();
+    }
+    context.restore();
+  }
+}
+
+function looks(one: Series, number: number): Look {
+  return lookOf(one.kinds[0], number, one.style === "reference");
+}
+
+/** Where a point is on the canvas; `null` outside of the axes. */
+function inside(u: uPlot, x: number, y: number): { x: number; y: number } | null {
+  const at = { x: u.valToPos(x, "x", true), y: u.valToPos(y, "y", true) };
+  const { left, top, width, height } = u.bbox;
+  const there = at.x >= left - 1 && at.x <= left + width + 1 && at.y >= top - 1 && at.y <= top + height + 1;
+  return there ? at : null;
+}
+
+/** Bars side by side: for each series its two values, the first one key at a time, the second in a batch. */
+function barsOf(what: Drawn): HTMLElement {
+  const most = Math.max(...what.series.flatMap((one) => one.y));
+  const bar = (value: number | undefined, name: string, style: string) => {
+    if (value === undefined) return null;
+    const line = h("span", { class: `bar ${style}` });
+    line.style.width = `${(80 * value) / most}%`;
+    return h("span", { class: "row" }, line, h("span", { class: "value" }, h("span", { class: "visually-hidden" }, `${name}: `), short(value)));
+  };
+  return h(
+    "div",
+    { class: "bars" },
+    h("p", { class: "yname" }, what.y.label),
+    h(
+      "ul",
+      {},
+      ...what.series.map((one) =>
+        h("li", {}, h("span", { class: "name" }, one.name), h("span", { class: "pair" }, bar(one.y[0], words.charts.bars, "one"), bar(one.y[1], words.charts.batch, "batch"))),
+      ),
+    ),
+    h("p", { class: "key" }, h("span", { class: "bar one" }), words.charts.bars, h("span", { class: "bar batch" }), words.charts.batch),
+  );
+}
+
+/** Whose formula it is, with a link where there is one. */
+export function citation(source: { text: string; url?: string | null } | null | undefined): Node {
+  if (!source) return document.createTextNode("");
+  if (!source.url) return h("cite", {}, source.text);
+  return h("cite", {}, h("a", { href: source.url, rel: "noreferrer external", target: "_blank" }, source.text));
+}
+
+/** A table that is made when it is opened first. */
+export function tableBehind(title: string, make: () => HTMLElement): HTMLDetailsElement {
+  const inside = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": words.charts.table(title) });
+  const details = h("details", { class: "behind" }, h("summary", {}, words.charts.values), inside);
+  details.addEventListener("toggle", () => {
+    if (details.open && inside.childElementCount === 0) inside.append(make());
+  });
+  return details;
+}

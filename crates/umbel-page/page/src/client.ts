@@ -1,0 +1,135 @@
+//! The page's side of the worker: requests are promises, and can be replaced or cancelled.
+
+import { CoreError, type Answer, type Name, type Request } from "./core";
+import { words } from "./words";
+import type { Question, Reply } from "./worker";
+
+declare global {
+  /** The worker's script, which core.js sets. */
+  var umbelCore: string | undefined;
+}
+
+/** The worker's script as a blob: such a worker has the page's Content-Security-Policy, on any host. */
+let script: Promise<string> | undefined;
+function source(): Promise<string> {
+  script ??= new Promise((resolve, reject) => {
+    const element = document.createElement("script");
+    element.src = "core.js";
+    element.onerror = () => reject(new Error(words.failed.core));
+    element.onload = () => {
+      const code = new Blob([globalThis.umbelCore ?? ""], { type: "text/javascript" });
+      globalThis.umbelCore = undefined;
+      resolve(URL.createObjectURL(code));
+    };
+    document.head.append(element);
+  });
+  return script;
+}
+
+export interface Options {
+  file?: File;
+  progress?: (done: number, total: number) => void;
+  /** A request that waits and has the same name is given up: only the latest counts. */
+  replaces?: string;
+}
+
+interface Waiting {
+  question: Question;
+  options: Options;
+  resolve: (answer: never) => void;
+  reject: (error: Error) => void;
+}
+
+/** Rejects a request that was cancelled or replaced; nobody has to be told. */
+export class Dropped extends Error {}
+
+/** One worker, with the files that it has open. */
+export class Client {
+  private worker: Promise<Worker> | undefined;
+  private queue: Waiting[] = [];
+  private current: Waiting | undefined;
+  private last = 0;
+
+  /** Loads the core before it is needed. */
+  warm(): void {
+    this.worker ??= this.start();
+    this.worker.catch(() => {});
+  }
+
+  ask<N extends Name>(request: Request<N> & { type: N }, options: Options = {}): Promise<Answer<N>> {
+    return new Promise((resolve, reject) => {
+      if (options.replaces) {
+        const stale = this.queue.filter((one) => one.options.replaces === options.replaces);
+        this.queue = this.queue.filter((one) => !stale.includes(one));
+        for (const one of stale) one.reject(new Dropped());
+      }
+      this.last += 1;
+      const question: Question = { id: this.last, request: request as Request, file: options.file };
+      this.queue.push({ question, options, resolve: resolve as (answer: never) => void, reject });
+      this.next();
+    });
+  }
+
+  /** Ends what runs and what waits. The core starts again with the next request, without its files: handles end, as
+   * they do after an error that is `fatal`. */
+  cancel(): void {
+    const dropped = [...(this.current ? [this.current] : []), ...this.queue];
+    this.current = undefined;
+    this.queue = [];
+    this.end();
+    for (const one of dropped) one.reject(new Dropped());
+  }
+
+  private end(): void {
+    this.worker?.then((worker) => worker.terminate()).catch(() => {});
+    this.worker = undefined;
+  }
+
+  private async start(): Promise<Worker> {
+    const worker = new Worker(await source());
+    worker.onmessage = (event: MessageEvent<Reply>) => this.hear(event.data);
+    worker.onerror = (event) => this.fail(event.message || words.failed.core);
+    return worker;
+  }
+
+  private next(): void {
+    if (this.current) return;
+    const waiting = this.queue.shift();
+    if (!waiting) return;
+    this.current = waiting;
+    this.warm();
+    this.worker!.then(
+      (worker) => {
+        if (this.current === waiting) worker.postMessage(waiting.question);
+      },
+      (error: Error) => this.fail(error.message),
+    );
+  }
+
+  private hear(reply: Reply): void {
+    const waiting = this.current;
+    if (!waiting || waiting.question.id !== reply.id) return;
+    if ("progress" in reply) {
+      waiting.options.progress?.(reply.progress.done, reply.progress.total);
+      return;
+    }
+    this.current = undefined;
+    if ("error" in reply) {
+      const { message, field, fatal } = reply.error;
+      if (fatal) this.end();
+      waiting.reject(new CoreError(message, field ?? undefined, fatal));
+    } else {
+      waiting.resolve(reply.answer as never);
+    }
+    this.next();
+  }
+
+  /** The worker broke: whoever waits hears it. */
+  private fail(message: string): void {
+    const waiting = this.current;
+    this.current = undefined;
+    this.end();
+    waiting?.reject(new CoreError(message, undefined, true));
+    this.next();
+  }
+}

@@ -1,0 +1,75 @@
+//! The lessons: which filter each one shows, and what is done with it first. Its words are in words.ts.
+
+import type { Toy } from "./core";
+import { words } from "./words";
+
+export type Operation = Toy["operations"][number];
+
+export interface Lesson {
+  id: string;
+  /** The filters that are shown side by side; none for the published example. */
+  toys: Omit<Toy, "operations">[];
+  /** What is done first. */
+  script: Operation[];
+  /** What can be done with own words. */
+  can: { remove?: boolean; advance?: boolean; bulk?: number };
+}
+
+const fruits = words.learn.fruits;
+const insert = (list: string[]): Operation[] => list.map((word) => ({ op: "insert", word }));
+const query = (word: string): Operation => ({ op: "query", word });
+const remove = (word: string): Operation => ({ op: "remove", word });
+
+export const lessons: Lesson[] = [
+  { id: "first", toys: [], script: [], can: {} },
+  {
+    id: "words",
+    toys: [{ kind: "classic", bits: 32, probes: 3 }],
+    script: [...insert(["apples", "plums", "cherries"]), query("plums"), query("mango")],
+    can: { bulk: 5 },
+  },
+  {
+    id: "counting",
+    toys: [{ kind: "counting", blocks: 1 }],
+    script: [...insert(["apples", "plums", "apples"]), remove("apples"), query("apples"), remove("apples"), query("apples"), query("plums")],
+    can: { remove: true, bulk: 10 },
+  },
+  {
+    id: "scalable",
+    toys: [{ kind: "scalable", blocks: 1 }],
+    script: [...insert(fruits.slice(0, 48)), query("apples"), query("mango")],
+    can: { bulk: 10 },
+  },
+  {
+    id: "window",
+    toys: [{ kind: "window", blocks: 1 }],
+    script: [
+      ...insert(fruits.slice(0, 3)),
+      query("apples"),
+      { op: "advance" },
+      ...insert(fruits.slice(3, 5)),
+      { op: "advance" },
+      query("apples"),
+      { op: "advance" },
+      { op: "advance" },
+      query("apples"),
+      query("pears"),
+    ],
+    can: { advance: true, bulk: 10 },
+  },
+  {
+    id: "stable",
+    toys: [{ kind: "stable", blocks: 1 }],
+    script: [...insert(fruits.slice(0, 40)), query(fruits[39]!), query(fruits[0]!)],
+    can: { bulk: 10 },
+  },
+  {
+    id: "blocked",
+    toys: [
+      { kind: "classic", bits: 4096, probes: 8 },
+      { kind: "blocked", blocks: 8, probes: 8 },
+    ],
+    script: [...insert(fruits.slice(0, 4)), query("plums"), query("mango")],
+    can: { bulk: 25 },
+  },
+];

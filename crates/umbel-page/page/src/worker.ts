@@ -1,0 +1,62 @@
+//! The worker: answers the page's requests one after the other with the core, off the thread that draws.
+
+import { Core, CoreError, readable, type Request } from "./core";
+import { XzReadableStream } from "xz-decompress";
+
+import plain from "umbel:plain";
+import simd from "umbel:simd";
+
+/** What the page sends. `file` is for `open`. */
+export interface Question {
+  id: number;
+  request: Request;
+  file?: File;
+}
+
+/** What comes back: any number of `progress`, then an answer or an error. */
+export type Reply =
+  | { id: number; progress: { done: number; total: number } }
+  | { id: number; answer: unknown; milliseconds: number }
+  | { id: number; error: { message: string; field?: string; fatal: boolean } };
+
+const page = self as unknown as DedicatedWorkerGlobalScope;
+const reply = (message: Reply) => page.postMessage(message);
+
+let current = 0;
+let heard = 0;
+
+/** Reports at most every 50 ms, which is as often as anyone can see. */
+function progress(done: number, total: number): void {
+  const now = performance.now();
+  if (now - heard < 50) return;
+  heard = now;
+  reply({ id: current, progress: { done, total } });
+}
+
+async function unpack(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
+  return new Response(new XzReadableStream(new Blob([bytes]).stream())).arrayBuffer();
+}
+
+async function start(): Promise<Core> {
+  const modules = { plain: await unpack(plain) };
+  return Core.start(simd ? { ...modules, simd: await unpack(simd) } : modules, progress);
+}
+
+const started = start();
+
+async function answer({ id, request, file }: Question): Promise<void> {
+  try {
+    const core = await started;
+    current = id;
+    const begin = performance.now();
+    const complete = file ? { ...request, file: core.add(readable(file)) } : request;
+    const found: unknown = core.call(complete as Request<"advise">);
+    reply({ id, answer: found, milliseconds: performance.now() - begin });
+  } catch (error) {
+    const known = error instanceof CoreError;
+    const message = error instanceof Error ? error.message : String(error);
+    reply({ id, error: { message, field: known ? error.field : undefined, fatal: known && error.fatal } });
+  }
+}
+
+page.onmessage = (event: MessageEvent<Question>) => void answer(event.data);

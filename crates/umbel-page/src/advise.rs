@@ -1,0 +1,192 @@
+//! Plans: the ranking of all kinds for a goal, and for each the lines of code that make the filter.
+
+use serde_json::{Map, Value, json};
+use umbel::{Kind, Variant};
+use umbel_advice::numbers::in_threes;
+use umbel_advice::{Choice, Goal, Verdict, advise};
+use umbel_report::plan;
+
+use crate::goal::Typed;
+use crate::request::Refused;
+
+pub(crate) fn answer(typed: &Typed) -> Result<Value, Refused> {
+    let goal = typed.goal()?;
+    let advice = advise(&goal).map_err(|error| Refused::from(anyhow::Error::new(error)))?;
+    let columns = plan::columns(&goal);
+    let documents = plan::documents(&goal, &advice, true);
+    let row = |(choice, document): (&Choice, Value)| {
+        let cells: Map<String, Value> = columns
+            .iter()
+            .zip(plan::cells(choice))
+            .map(|(column, cell)| (column.id.to_owned(), json!(cell)))
+            .collect();
+        let steps = choice.explain(&goal);
+        let formulas: Vec<Value> = steps
+            .iter()
+            .map(|step| {
+                let source = json!({ "text": step.source.text, "url": step.source.url });
+                json!({ "name": step.what, "text": in_threes(&step.how), "source": source })
+            })
+            .collect();
+        json!({
+            "kind": choice.variant.kind().name(),
+            "variant": choice.variant.to_string(),
+            "fits": choice.fits(),
+            "rank": document.get("rank"),
+            "obstacles": plan::obstacles(choice),
+            "cells": cells,
+            "document": document,
+            "formulas": formulas,
+            "snippets": choice.fits().then(|| snippets(choice, &goal)),
+        })
+    };
+    let rows: Vec<Value> = advice.choices.iter().zip(documents).map(row).collect();
+    let take = match advice.verdict {
+        Verdict::Take(variant) => json!(variant.to_string()),
+        _ => Value::Null,
+    };
+    let columns: Vec<Value> = columns
+        .iter()
+        .map(|column| json!({ "id": column.id, "title": column.title, "help": column.help }))
+        .collect();
+    Ok(json!({
+        "verdict": plan::verdict(&goal, &advice),
+        "take": take,
+        "command": typed.command(),
+        "columns": columns,
+        "rows": rows,
+        "notes": plan::notes(&advice).map(|note| note.replace("\n    ", " ")),
+        "document": plan::last_document(&advice),
+    }))
+}
+
+/// What a filter is planned from: two of keys, rate and bytes.
+enum From {
+    Keys { keys: u64, fpp: f64 },
+    Memory { keys: u64, bytes: u64 },
+    Capacity { fpp: f64, bytes: u64 },
+}
+
+impl From {
+    fn of(choice: &Choice, goal: &Goal) -> Self {
+        let bytes = choice.memory;
+        match (goal.keys, goal.fpp) {
+            (Some(keys), Some(fpp)) => Self::Keys { keys, fpp },
+            (Some(keys), None) => Self::Memory { keys, bytes },
+            (None, Some(fpp)) => Self::Capacity { fpp, bytes },
+            (None, None) => unreachable!("a goal has keys or a rate"),
+        }
+    }
+}
+
+/// The lines that make the filter of a choice.
+fn snippets(choice: &Choice, goal: &Goal) -> Value {
+    let from = From::of(choice, goal);
+    let plan = choice.plan.as_ref().expect("it fits, so there is a plan");
+    json!({
+        "command": command(choice.variant, &from, goal),
+        "rust": rust(choice.variant, &from, goal),
+        "python": python(choice.variant, &from, goal),
+        "redis": redis(choice.variant, plan.keys(), plan.fpp()),
+    })
+}
+
+fn command(variant: Variant, from: &From, goal: &Goal) -> String {
+    let mut command = "umbel build".to_owned();
+    if variant != Kind::Blocked.into() {
+        command += &format!(" --kind {variant}");
+    }
+    command += &match from {
+        From::Keys { keys, fpp } => format!(" --keys {keys} --fpp {fpp}"),
+        From::Memory { keys, bytes } => format!(" --keys {keys} --size {bytes}"),
+        From::Capacity { fpp, bytes } => format!(" --fpp {fpp} --size {bytes}"),
+    };
+    if variant.kind() == Kind::Cascade && goal.except > 0 {
+        command += " --except others.txt";
+    }
+    command + " -o seen.umbel keys.txt"
+}
+
+fn rust(variant: Variant, from: &From, goal: &Goal) -> String {
+    let kind = type_name(variant.kind());
+    let usual = variant == variant.kind().into();
+    let which = match usual {
+        true => format!("Kind::{kind}"),
+        false => format!("\"{variant}\".parse::<Variant>()?"),
+    };
+    let planned = match from {
+        From::Keys { keys, fpp } => format!("for_keys({which}, {}, {fpp:?})", digits(*keys)),
+        From::Memory { keys, bytes } => {
+            format!("for_memory({which}, {}, {})", digits(*keys), digits(*bytes))
+        }
+        From::Capacity { fpp, bytes } => {
+            format!("for_capacity({which}, {fpp:?}, {})", digits(*bytes))
+        }
+    };
+    let types = if usual { "KeyHasher, Kind, Plan" } else { "KeyHasher, Plan, Variant" };
+    match (variant.kind(), from) {
+        (Kind::Bloomier, _) => format!(
+            "use umbel::{{Bloomier, {types}}};\n\nlet plan = Plan::{planned}?;\nlet seen = Bloomier::build(&plan, &keys, KeyHasher::default())?;"
+        ),
+        (Kind::Cascade, _) => format!(
+            "use umbel::{{Cascade, {types}}};\n\nlet plan = Plan::{}?;\nlet seen = Cascade::build_planned(&plan, &keys, &others, KeyHasher::default())?;",
+            match from {
+                From::Keys { keys, fpp } if goal.except > 0 => format!(
+                    "for_lists({which}, {}, {}, {fpp:?})",
+                    digits(*keys),
+                    digits(goal.except)
+                ),
+                _ => planned,
+            }
+        ),
+        (_, From::Keys { keys, fpp }) if usual => format!(
+            "use umbel::{kind};\n\nlet mut seen = {kind}::new({}, {fpp:?})?;\nseen.insert(\"key\");",
+            digits(*keys)
+        ),
+        _ => format!(
+            "use umbel::{{{kind}, {types}}};\n\nlet plan = Plan::{planned}?;\nlet mut seen = {kind}::with_plan(&plan, KeyHasher::default())?;\nseen.insert(\"key\");"
+        ),
+    }
+}
+
+fn python(variant: Variant, from: &From, goal: &Goal) -> String {
+    let options = match from {
+        From::Keys { keys, fpp } => format!("{}, {fpp}", digits(*keys)),
+        From::Memory { keys, bytes } => format!("{}, memory={}", digits(*keys), digits(*bytes)),
+        From::Capacity { fpp, bytes } => format!("fpp={fpp}, memory={}", digits(*bytes)),
+    };
+    let fpp = match from {
+        From::Keys { fpp, .. } | From::Capacity { fpp, .. } => format!(", {fpp}"),
+        From::Memory { .. } => String::new(),
+    };
+    let made = match variant {
+        Variant::Blocked => format!("Bloom({options})"),
+        Variant::Classic | Variant::Sliced => format!("Bloom({options}, kind=\"{variant}\")"),
+        Variant::Bloomier { .. } => format!("Bloomier(keys{fpp})"),
+        Variant::Cascade { .. } if goal.except == 0 => format!("Cascade(keys, []{fpp})"),
+        Variant::Cascade { .. } => format!("Cascade(keys, others{fpp})"),
+        _ => format!("{}({options})", type_name(variant.kind())),
+    };
+    let added = if variant.kind().built_at_once() { "" } else { "\nseen.add(\"key\")" };
+    format!("import umbel\n\nseen = umbel.{made}{added}")
+}
+
+fn redis(variant: Variant, keys: u64, fpp: f64) -> Option<String> {
+    let kind = match variant {
+        Variant::Blocked => String::new(),
+        variant if variant.kind().inserts() => format!(" KIND {variant}"),
+        _ => return None,
+    };
+    Some(format!("UM.RESERVE seen {keys} {fpp}{kind}\nUM.ADD seen key"))
+}
+
+/// The type of a kind in Rust and Python.
+fn type_name(kind: Kind) -> String {
+    let name = kind.name();
+    name[..1].to_uppercase() + &name[1..]
+}
+
+/// A number as both languages write it.
+fn digits(number: u64) -> String {
+    umbel_advice::numbers::Count(number).to_string().replace(',', "_")
+}

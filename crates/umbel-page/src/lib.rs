@@ -1,0 +1,44 @@
+//! The core of the explorer: answers the requests of a page in a browser, all of them JSON.
+//!
+//! It holds no formula and no bit: plans come from `umbel-advice`, filters from `umbel` and `umbel-foreign`, and documents,
+//! tables and sentences from `umbel-report`, as on the command line. `page/src/core.ts` has the types of requests and answers.
+//! Bad input is an answer, never a panic; what a browser gives is behind the trait [`Host`], so that everything is tested
+//! without one.
+//!
+//! | module | what it answers |
+//! |---|---|
+//! | `goal`, `advise`, `curves` | a plan: the ranking of all kinds, ready-made lines of code, the data of its pictures |
+//! | `files` | files: what they are, and their receipts |
+//! | `map`, `query` | the bits of a filter, and keys looked up in it |
+//! | `toy` | filters so small that every bit can be followed |
+//! | `abi` | the functions that WebAssembly exports and imports; all its unsafe code |
+
+#[cfg(target_arch = "wasm32")]
+mod abi;
+mod advise;
+mod curves;
+mod files;
+mod goal;
+mod map;
+mod query;
+mod request;
+mod toy;
+
+use std::io;
+
+pub use request::Core;
+
+/// What a core needs from the program that it is part of.
+pub trait Host {
+    /// Fills `bytes` from byte `offset` of a file on; `file` is the number that the request named.
+    ///
+    /// # Errors
+    /// If it cannot be read, or has changed.
+    fn read(&self, file: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
+
+    /// Hears that `done` of `total` bytes of a file were read.
+    fn progress(&self, done: u64, total: u64);
+
+    /// Returns a time in nanoseconds, to measure with.
+    fn now(&self) -> f64;
+}

@@ -1,0 +1,335 @@
+//! The bits of a filter: how full each stretch of a part is, and single cells when there is room for them.
+
+use std::io::Write;
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use umbel::{AnyFilter, Blocks, Hashing};
+use umbel_advice::Profile;
+use umbel_advice::numbers::Count;
+use umbel_foreign::ForeignFilter;
+use umbel_report::fill;
+
+use crate::Host;
+use crate::files::{COARSE, Content, File, Files, STRETCHES};
+use crate::request::Refused;
+
+/// Which cells are wanted.
+#[derive(Deserialize)]
+pub(crate) struct Asked {
+    handle: u32,
+    #[serde(default)]
+    part: usize,
+    #[serde(default)]
+    from: u64,
+    /// The cell after the last one; all when absent.
+    to: Option<u64>,
+    /// The most values to answer with.
+    cells: u64,
+}
+
+/// The most values of an answer.
+const MOST_VALUES: u64 = 1 << 16;
+
+/// A part whose cells can be seen: blocks of cells.
+trait Cells {
+    fn blocks(&self) -> usize;
+    /// Cells of a block.
+    fn block(&self) -> u64;
+    /// Calls `each` with the cells in use of each block.
+    fn loads(&self, blocks: Range<usize>, each: &mut dyn FnMut(u32));
+    /// Calls `each` with every cell.
+    fn cells(&self, blocks: Range<usize>, each: &mut dyn FnMut(u64));
+}
+
+/// A part of a filter of umbel.
+struct Own<'a, H> {
+    filter: &'a AnyFilter<Blocks, H>,
+    part: usize,
+    blocks: usize,
+}
+
+impl<H: Hashing> Cells for Own<'_, H> {
+    fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    fn block(&self) -> u64 {
+        self.filter.block_cells().into()
+    }
+
+    fn loads(&self, blocks: Range<usize>, each: &mut dyn FnMut(u32)) {
+        self.filter.loads_of(self.part, blocks, each);
+    }
+
+    fn cells(&self, blocks: Range<usize>, each: &mut dyn FnMut(u64)) {
+        self.filter.cells_of(self.part, blocks, each);
+    }
+}
+
+/// The bits of another system's file, from the lowest of each byte on; a block has 64 bytes.
+struct Foreign<'a>(&'a dyn ForeignFilter);
+
+const BLOCK: usize = 64;
+
+impl Foreign<'_> {
+    /// Some bytes of the file, in pieces that begin with a block.
+    fn bytes(&self, range: Range<usize>, each: &mut dyn FnMut(&[u8])) {
+        let mut cut = Cut { at: 0, range, bytes: Vec::new() };
+        // It writes to memory alone, so nothing fails.
+        let _ = self.0.write_to(&mut cut);
+        cut.bytes.chunks(BLOCK).for_each(each);
+    }
+}
+
+/// Keeps a range of the bytes written.
+struct Cut {
+    at: usize,
+    range: Range<usize>,
+    bytes: Vec<u8>,
+}
+
+impl Write for Cut {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let within = |place: usize| place.saturating_sub(self.at).min(bytes.len());
+        self.bytes.extend_from_slice(&bytes[within(self.range.start)..within(self.range.end)]);
+        self.at += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Cells for Foreign<'_> {
+    fn blocks(&self) -> usize {
+        (self.0.bytes() as usize).div_ceil(BLOCK)
+    }
+
+    fn block(&self) -> u64 {
+        8 * BLOCK as u64
+    }
+
+    fn loads(&self, blocks: Range<usize>, each: &mut dyn FnMut(u32)) {
+        // Not all of a large file at once.
+        for first in blocks.clone().step_by(COARSE) {
+            let some = first..blocks.end.min(first + COARSE);
+            self.bytes(some.start * BLOCK..some.end * BLOCK, &mut |block| {
+                each(block.iter().map(|byte| byte.count_ones()).sum());
+            });
+        }
+    }
+
+    fn cells(&self, blocks: Range<usize>, each: &mut dyn FnMut(u64)) {
+        self.bytes(blocks.start * BLOCK..blocks.end * BLOCK, &mut |block| {
+            for byte in block {
+                (0..8).for_each(|bit| each(u64::from(byte >> bit & 1)));
+            }
+        });
+    }
+}
+
+impl<H: Host> File<H> {
+    /// A part whose cells can be seen.
+    fn part(&self, part: usize) -> Option<Box<dyn Cells + '_>> {
+        match &self.content {
+            Content::Own { filter, .. } => {
+                let blocks = *filter.part_blocks().get(part)?;
+                Some(Box::new(Own { filter, part, blocks }))
+            }
+            Content::Sealed { filter, .. } => {
+                let blocks = *filter.part_blocks().get(part)?;
+                Some(Box::new(Own { filter, part, blocks }))
+            }
+            Content::Foreign { filter, .. } => {
+                (part == 0).then(|| Box::new(Foreign(filter)) as Box<dyn Cells + '_>)
+            }
+            Content::Parquet { filters, .. } => Some(Box::new(Foreign(&filters.get(part)?.filter))),
+        }
+    }
+
+    /// The profile, computed once.
+    fn profiled(&mut self) -> Option<&Profile> {
+        if self.profile.is_none() {
+            self.profile = match &self.content {
+                Content::Own { filter, .. } => Some(Profile::of(filter, STRETCHES)),
+                Content::Sealed { filter, .. } => Some(Profile::of(filter, STRETCHES)),
+                _ => None,
+            };
+        }
+        self.profile.as_ref()
+    }
+
+    /// Adds up the loads of a part once.
+    fn summed(&mut self, part: usize) {
+        if self.coarse.len() <= part {
+            self.coarse.resize_with(part + 1, Vec::new);
+        }
+        if !self.coarse[part].is_empty() {
+            return;
+        }
+        let sums = self.part(part).map(|cells| {
+            let mut sums = vec![0; cells.blocks().div_ceil(COARSE)];
+            let mut block = 0;
+            cells.loads(0..cells.blocks(), &mut |load| {
+                sums[block / COARSE] += u64::from(load);
+                block += 1;
+            });
+            sums
+        });
+        self.coarse[part] = sums.unwrap_or_default();
+    }
+}
+
+pub(crate) fn answer<H: Host>(files: &mut Files<H>, asked: &Asked) -> Result<Value, Refused> {
+    let file = files.get_mut(asked.handle)?;
+    file.summed(asked.part);
+    let one_part = matches!(&file.content, Content::Own { filter, .. } if filter.part_blocks().len() == 1)
+        || matches!(&file.content, Content::Sealed { filter, .. } if filter.part_blocks().len() == 1);
+    if one_part {
+        file.profiled();
+    }
+    let sums = &file.coarse[asked.part];
+    let Some(part) = file.part(asked.part) else {
+        return Err(Refused::of("part", format!("there is no part {}", asked.part)));
+    };
+    let (block, blocks) = (part.block(), part.blocks());
+    let all = block * blocks as u64;
+    let to = asked.to.unwrap_or(all).min(all);
+    let from = asked.from.min(to);
+    let wanted = asked.cells.clamp(1, MOST_VALUES);
+    let mut per = (to - from).div_ceil(wanted).max(1);
+    // Stretches begin with a block, or with many whose loads are known.
+    let coarse = COARSE as u64 * block;
+    let unit = if per > 8 * coarse {
+        coarse
+    } else if per > block {
+        block
+    } else {
+        1
+    };
+    per = per.div_ceil(unit) * unit;
+    let from = from / unit * unit;
+    let stretches = (from..to).step_by(per as usize);
+    let fill = per > 1;
+    let values: Vec<f64> = stretches
+        .flat_map(|start| {
+            let end = (start + per).min(all);
+            let used = match unit {
+                1 => return cells(&*part, start..end, fill),
+                unit if unit == coarse => {
+                    let end = (end.div_ceil(unit) as usize).min(sums.len());
+                    sums[(start / unit) as usize..end].iter().sum()
+                }
+                _ => {
+                    let mut sum = 0;
+                    let some = (start / block) as usize..(end / block) as usize;
+                    part.loads(some, &mut |load| sum += u64::from(load));
+                    sum
+                }
+            };
+            vec![used as f64 / (end - start) as f64]
+        })
+        .collect();
+    let mean = sums.iter().sum::<u64>() as f64 / all as f64;
+    let most = if fill { 1.0 } else { values.iter().copied().fold(1.0, f64::max) };
+    let expected = match &file.profile {
+        Some(profile) if one_part && per >= block => {
+            fill::by_chance(profile, per as f64 / block as f64)
+        }
+        _ => None,
+    };
+    let (least, largest) = values
+        .iter()
+        .fold((f64::MAX, 0f64), |(least, largest), &value| (least.min(value), largest.max(value)));
+    let text = match fill {
+        true => format!(
+            "Cells {} to {}: stretches of {}, from {:.2} % to {:.2} % full; {:.2} % of all cells are in use.",
+            Count(from),
+            Count(to),
+            Count(per),
+            least * 100.0,
+            largest * 100.0,
+            mean * 100.0
+        ),
+        false => format!(
+            "Cells {} to {}, each by itself: {} of {} are in use.",
+            Count(from),
+            Count(to),
+            Count(values.iter().filter(|value| **value > 0.0).count() as u64),
+            Count(values.len() as u64)
+        ),
+    };
+    Ok(json!({
+        "from": from, "to": to, "per": per, "values": values, "most": most, "fill": fill, "mean": mean,
+        "expected": expected.map(|range| json!({ "low": range.start, "high": range.end })),
+        "text": text,
+    }))
+}
+
+/// Single cells, or the share of a few in use.
+fn cells(part: &dyn Cells, range: Range<u64>, fill: bool) -> Vec<f64> {
+    let block = part.block();
+    let first = range.start / block;
+    let blocks = first as usize..range.end.div_ceil(block) as usize;
+    let (mut at, mut found) = (first * block, Vec::new());
+    part.cells(blocks, &mut |cell| {
+        if range.contains(&at) {
+            found.push(cell as f64);
+        }
+        at += 1;
+    });
+    if !fill {
+        return found;
+    }
+    let used = found.iter().filter(|cell| **cell > 0.0).count();
+    vec![used as f64 / found.len().max(1) as f64]
+}
+
+pub(crate) fn profile<H: Host>(files: &mut Files<H>, handle: u32) -> Result<Value, Refused> {
+    let file = files.get_mut(handle)?;
+    let name = file.name.clone();
+    file.profiled();
+    let (Some(profile), Content::Own { receipt, .. } | Content::Sealed { receipt, .. }) =
+        (&file.profile, &file.content)
+    else {
+        return Err(Refused::of("handle", format!("{name}: only filters of umbel have a profile")));
+    };
+    let bars = fill::bars(profile);
+    let column = |of: fn(&umbel_advice::Stretch) -> f64| {
+        profile.stretches.iter().map(of).collect::<Vec<f64>>()
+    };
+    let generation = |of: fn(&umbel_advice::Load) -> f64| {
+        profile.generations.iter().map(of).collect::<Vec<f64>>()
+    };
+    let sections: Vec<Value> = profile
+        .sections
+        .iter()
+        .map(|one| json!({ "name": one.name, "start": one.start, "blocks": one.blocks }))
+        .collect();
+    Ok(json!({
+        "title": name,
+        "facts": fill::facts(profile, receipt),
+        "histogram": {
+            "from": bars.iter().map(|bar| bar.first).collect::<Vec<_>>(),
+            "width": bars.first().map_or(1, |bar| bar.width),
+            "counted": bars.iter().map(|bar| bar.counted).collect::<Vec<_>>(),
+            "expected": profile.expected.as_ref().map(|_| {
+                bars.iter().map(|bar| bar.expected).collect::<Vec<_>>()
+            }),
+        },
+        "cells": profile.cells,
+        "per_block": profile.loads.len() - 1,
+        "stretches": {
+            "start": profile.stretches.iter().map(|one| one.start).collect::<Vec<_>>(),
+            "fill": column(|one| one.fill), "min": column(|one| one.min), "max": column(|one| one.max),
+        },
+        "sections": sections,
+        "generations": {
+            "fill": generation(|one| one.fill), "min": generation(|one| one.min),
+            "max": generation(|one| one.max),
+        },
+    }))
+}

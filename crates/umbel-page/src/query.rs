@@ -1,0 +1,185 @@
+//! Keys that are looked up.
+
+use anyhow::{Context, Result, anyhow};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use umbel::AnyFilter;
+use umbel_advice::numbers::{Count, Rate};
+use umbel_foreign::parquet::hash;
+use umbel_foreign::{Foreign, ForeignFilter, KeyType};
+use umbel_report::parquet::ParquetFile;
+
+use crate::Host;
+use crate::files::{Content, Files, Found, Reader};
+use crate::request::Refused;
+
+/// What to look up.
+#[derive(Deserialize)]
+pub(crate) struct Asked {
+    handle: u32,
+    keys: Vec<String>,
+    #[serde(default)]
+    key_type: String,
+    #[serde(default)]
+    field: String,
+}
+
+/// The answer for a key.
+#[derive(Clone, Default)]
+struct Answer {
+    found: bool,
+    value: Option<u64>,
+    row_groups: Option<Vec<usize>>,
+    error: Option<String>,
+}
+
+/// Fewer keys are looked up too quickly to be timed.
+const TIMED: usize = 1000;
+
+pub(crate) fn answer<H: Host>(files: &Files<H>, asked: &Asked) -> Result<Value, Refused> {
+    let file = files.get(asked.handle)?;
+    let started = files.host.now();
+    let (answers, fpp) = match &file.content {
+        Content::Own { filter, receipt } => {
+            file.answers_for(filter)?;
+            (own(filter, asked)?, receipt.fpp)
+        }
+        Content::Sealed { .. } => {
+            let text = format!("{}: is keyed; give its secret", file.name);
+            return Err(Refused::of("secret", text));
+        }
+        Content::Foreign { filter, receipt } => (foreign(filter, asked)?, receipt.fpp),
+        Content::Parquet { file, filters } => parquet(file, filters, asked)?,
+    };
+    let spent = files.host.now() - started;
+    let found = answers.iter().filter(|answer| answer.found).count();
+    let wrong = answers.iter().filter(|answer| answer.error.is_some()).count();
+    let refused = match wrong {
+        0 => String::new(),
+        _ => format!(" {} could not be looked up.", Count(wrong as u64)),
+    };
+    let text = format!(
+        "{} of {} may be in; the others certainly are not. An absent key passes with a chance of {}.{refused}",
+        Count(found as u64),
+        Count(answers.len() as u64),
+        Rate(fpp)
+    );
+    let keys: Vec<Value> = asked
+        .keys
+        .iter()
+        .zip(&answers)
+        .map(|(key, answer)| {
+            json!({
+                "key": key, "found": answer.found, "value": answer.value.map(|value| value.to_string()),
+                "row_groups": answer.row_groups, "error": answer.error,
+            })
+        })
+        .collect();
+    let nanoseconds = (keys.len() >= TIMED).then(|| spent / keys.len() as f64);
+    Ok(
+        json!({ "keys": keys, "found": found, "fpp": fpp, "text": text, "nanoseconds": nanoseconds }),
+    )
+}
+
+fn own(filter: &AnyFilter, asked: &Asked) -> Result<Vec<Answer>> {
+    if let AnyFilter::Bloomier(map) = filter
+        && map.value_bits() > 0
+    {
+        let value = |key: &String| {
+            let value = map.get(key);
+            Answer { found: value.is_some(), value, ..Answer::default() }
+        };
+        return Ok(asked.keys.iter().map(value).collect());
+    }
+    let mut found = vec![false; asked.keys.len()];
+    match filter.rows() {
+        Ok(rows) => {
+            let place = rows.places(&[&asked.field])?[0];
+            let row = |key: &'_ String| {
+                let mut row = vec![None; rows.names().len()];
+                row[place] = Some(key.clone());
+                row
+            };
+            let all: Vec<_> = asked.keys.iter().map(row).collect();
+            rows.contains_rows(&all, &mut found)?;
+        }
+        Err(_) => filter.contains_all(&asked.keys, &mut found),
+    }
+    Ok(found.into_iter().map(|found| Answer { found, ..Answer::default() }).collect())
+}
+
+fn foreign(filter: &Foreign, asked: &Asked) -> Result<Vec<Answer>> {
+    let format = filter.format();
+    let key_type: KeyType = match &asked.key_type[..] {
+        "" => format.key_types()[0],
+        name => name.parse()?,
+    };
+    if !format.key_types().contains(&key_type) {
+        let found = key_type.name();
+        return Err(umbel_foreign::Error::KeyType { format, found }.into());
+    }
+    let mut buffers = vec![Vec::new(); asked.keys.len()];
+    let lines = asked.keys.iter().zip(&mut buffers);
+    let keys: Vec<_> = lines.map(|(key, buffer)| key_type.read(key.as_bytes(), buffer)).collect();
+    // Those that can be read and are not refused, together; the others with what is wrong.
+    let good: Vec<_> = keys.iter().filter_map(|key| key.as_ref().ok().copied()).collect();
+    let mut found = vec![false; good.len()];
+    let together = filter.contains_all(&good, &mut found).is_ok();
+    let mut found = found.into_iter();
+    let answer = |key: Result<umbel_foreign::Key<'_>, umbel_foreign::Error>| {
+        let found = key.and_then(|key| match together {
+            true => Ok(found.next().unwrap_or_default()),
+            false => filter.contains(key),
+        });
+        match found {
+            Ok(found) => Answer { found, ..Answer::default() },
+            Err(error) => Answer { error: Some(error.to_string()), ..Answer::default() },
+        }
+    };
+    Ok(keys.into_iter().map(answer).collect())
+}
+
+/// The row groups that may hold each key, and the chance that some may for a key that is nowhere.
+fn parquet<H: Host>(
+    file: &ParquetFile<Reader<H>>,
+    filters: &[Found],
+    asked: &Asked,
+) -> Result<(Vec<Answer>, f64)> {
+    let name = Some(&asked.field[..]).filter(|name| !name.is_empty());
+    let column = file.column(name)?;
+    let chunks: Vec<_> = file.chunks(Some(column)).collect();
+    let first = chunks.first().context("the file has no row group")?;
+    let (values, column) = (first.values(), first.column());
+    let mut buffer = Vec::new();
+    let hashes: Vec<Result<u64>> =
+        asked.keys.iter().map(|key| values.read(key.as_bytes(), &mut buffer).map(hash)).collect();
+    let good: Vec<u64> = hashes.iter().filter_map(|hash| hash.as_ref().ok().copied()).collect();
+    let mut groups = vec![Vec::new(); good.len()];
+    let mut spared = 1.0;
+    for chunk in &chunks {
+        let of = |found: &&Found| found.row_group == chunk.row_group && found.column == column;
+        let mut passes = vec![true; good.len()];
+        match filters.iter().find(of) {
+            Some(found) => {
+                spared *= 1.0 - found.receipt.fpp;
+                found.filter.contains_hashes(&good, &mut passes);
+            }
+            // A group without a filter may hold any key.
+            None => spared = 0.0,
+        }
+        for (groups, _) in groups.iter_mut().zip(&passes).filter(|(_, passes)| **passes) {
+            groups.push(chunk.row_group);
+        }
+    }
+    let mut groups = groups.into_iter();
+    let answer = |hash: Result<u64>| match hash {
+        Ok(_) => {
+            let groups = groups.next().unwrap_or_default();
+            let found = !groups.is_empty();
+            Ok(Answer { found, row_groups: Some(groups), ..Answer::default() })
+        }
+        Err(error) => Ok(Answer { error: Some(format!("{error:#}")), ..Answer::default() }),
+    };
+    let answers = hashes.into_iter().map(answer).collect::<Result<_>>();
+    Ok((answers.map_err(|error: anyhow::Error| anyhow!(error))?, 1.0 - spared))
+}

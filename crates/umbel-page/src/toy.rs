@@ -1,0 +1,554 @@
+//! Filters so small that every cell can be followed. They are real ones: where a word falls is where the library sets cells
+//! in an empty filter, and every state is read from the filter's own cells.
+
+use anyhow::{Result, anyhow};
+use base64::prelude::{BASE64_STANDARD, Engine};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use umbel::{AnyFilter, Blocked, Classic, KeyHasher, Kind, Plan, Scalable, Variant, Window};
+use umbel_advice::numbers::{Rate, counted};
+use umbel_report::words::{Answer, At, Shown, Step, example as published, quoted};
+
+use crate::request::Refused;
+
+/// A toy, and what is done with it.
+#[derive(Deserialize)]
+pub(crate) struct Toy {
+    kind: String,
+    bits: Option<u64>,
+    blocks: Option<u64>,
+    probes: Option<u32>,
+    #[serde(default)]
+    seed: u64,
+    #[serde(default)]
+    at: Vec<Given>,
+    operations: Vec<Operation>,
+}
+
+/// A word whose bits are given.
+#[derive(Deserialize)]
+struct Given {
+    word: String,
+    bits: Vec<u64>,
+}
+
+#[derive(Clone, Deserialize)]
+struct Operation {
+    op: Op,
+    #[serde(default)]
+    word: String,
+}
+
+#[derive(Clone, Copy, Deserialize, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Op {
+    Insert,
+    Remove,
+    Query,
+    Advance,
+}
+
+/// The most operations: each shows all cells.
+const MOST_OPERATIONS: usize = 200;
+/// Ticks that the window of a toy remembers.
+const SPAN: u64 = 3;
+
+pub(crate) fn answer(toy: &Toy) -> Result<Value, Refused> {
+    if toy.operations.len() > MOST_OPERATIONS {
+        let text = format!("at most {MOST_OPERATIONS} steps; found {}", toy.operations.len());
+        return Err(Refused::of("operations", text));
+    }
+    let kind: Kind = toy.kind.parse().map_err(|error| Refused::of("kind", error))?;
+    match kind {
+        Kind::Classic => classic(toy),
+        Kind::Blocked | Kind::Counting | Kind::Scalable | Kind::Stable | Kind::Window => {
+            let model = Model::new(kind, toy).map_err(|error| Refused::of("blocks", error))?;
+            Ok(model.told(toy)?)
+        }
+        _ => Err(Refused::of("kind", format!("there is no toy of kind {kind}"))),
+    }
+}
+
+/// The example of the texts: apples, plums and mango.
+pub(crate) fn example() -> Value {
+    let given = published().into_iter().map(|At { word, bits }| Given { word, bits });
+    let operation = |op, word: &str| Operation { op, word: word.to_owned() };
+    let toy = Toy {
+        kind: Kind::Classic.name().to_owned(),
+        bits: Some(14),
+        blocks: None,
+        probes: Some(3),
+        seed: 0,
+        at: given.collect(),
+        operations: vec![
+            operation(Op::Insert, "apples"),
+            operation(Op::Insert, "plums"),
+            operation(Op::Query, "apples"),
+            operation(Op::Query, "mango"),
+            operation(Op::Query, "kiwi"),
+        ],
+    };
+    let mut told = classic(&toy).expect("the example is possible");
+    told["title"] = json!(format!(
+        "{} (published by M. Ceglowski, 2004)",
+        told["title"].as_str().unwrap_or_default()
+    ));
+    told
+}
+
+/// The files of two filters with half of their keys in common, to look into.
+pub(crate) fn sample() -> Result<Value> {
+    let plan = Plan::for_keys(Kind::Blocked, 20_000, 0.01)?;
+    let file = |name: &str, keys: std::ops::Range<u32>| -> Result<Value> {
+        let mut filter = Blocked::with_plan(&plan, KeyHasher::default())?;
+        let keys: Vec<String> = keys.map(|number| format!("key-{number}")).collect();
+        filter.insert_all(&keys);
+        Ok(json!({ "name": name, "base64": BASE64_STANDARD.encode(filter.to_bytes()) }))
+    };
+    Ok(
+        json!({ "files": [file("monday.umbel", 0..20_000)?, file("tuesday.umbel", 10_000..30_000)?] }),
+    )
+}
+
+fn classic(toy: &Toy) -> Result<Value, Refused> {
+    let (bits, probes) = (toy.bits.unwrap_or(14), toy.probes.unwrap_or(3));
+    if !(1..=4096).contains(&bits) {
+        return Err(Refused::of("bits", format!("1 to 4096 bits; found {bits}")));
+    }
+    for Given { word, bits: given } in &toy.at {
+        if given.iter().any(|bit| *bit >= bits) || given.len() != probes as usize {
+            let text = format!("{}: {probes} bits below {bits}", quoted(word));
+            return Err(Refused::of("at", text));
+        }
+    }
+    // Its rate is not what it is about: it is planned for one key.
+    let hashed = Plan::of(Kind::Classic, 1, 0.5, bits, probes)
+        .and_then(|plan| Classic::with_plan(&plan, KeyHasher::with_seed(toy.seed)))
+        .map_err(|error| Refused::of("probes", error))?;
+    let places = |word: &str| match toy.at.iter().find(|given| given.word == word) {
+        Some(given) => given.bits.clone(),
+        None => hashed.positions(word).collect(),
+    };
+    let mut filter = Shown::new(bits);
+    let mut steps = Vec::new();
+    for Operation { op, word } in &toy.operations {
+        let bits_of = places(word);
+        let before = filter.ask(word, &bits_of);
+        let (text, answer, found, changed) = match op {
+            Op::Insert => {
+                let step: Step = filter.insert(word, &bits_of);
+                let text = step.sentences("").join(" ");
+                (text, filter.ask(word, &bits_of), None, step.new)
+            }
+            Op::Query => {
+                let reasons = before.reasons(1);
+                let reasons = reasons.iter().map(|reason| format!("{}. ", capital(reason)));
+                let is = if before.found { "It" } else { "It is" };
+                let (question, reasons) = (before.question(""), reasons.collect::<String>());
+                let text = format!("{question} {reasons}{is} {}", before.verdict());
+                let found = Some(before.found);
+                (text, before, found, Vec::new())
+            }
+            Op::Remove | Op::Advance => {
+                let text = "a classic filter only inserts and answers; keys cannot be removed";
+                return Err(Refused::of("operations", text));
+            }
+        };
+        let Answer { probes, inserted, .. } = answer;
+        let probes: Vec<Value> = probes
+            .iter()
+            .map(|(bit, by)| {
+                json!({
+                    "part": 0, "cell": bit, "changed": changed.contains(bit), "set": by.is_some(), "by": by,
+                })
+            })
+            .collect();
+        steps.push(json!({
+            "op": name_of(*op), "word": word, "text": text, "parts": [shown(&filter)], "probes": probes,
+            "faded": [], "found": found, "inserted": inserted,
+        }));
+    }
+    Ok(json!({
+        "title": format!(
+            "A classic filter of {}, {} per word",
+            counted(bits, "bit"),
+            counted(probes.into(), "probe")
+        ),
+        "empty": [shown(&Shown::new(bits))],
+        "steps": steps,
+        "text": filter.chance(probes),
+        "fpp": filter.fpp(probes),
+    }))
+}
+
+fn capital(sentence: &str) -> String {
+    let (first, rest) = sentence.split_at(1);
+    first.to_uppercase() + rest
+}
+
+fn shown(filter: &Shown) -> Value {
+    let cells: Vec<u8> = filter.bits().into_iter().map(u8::from).collect();
+    json!({ "label": "", "cells": cells, "block": filter.len() })
+}
+
+fn name_of(op: Op) -> &'static str {
+    match op {
+        Op::Insert => "insert",
+        Op::Remove => "remove",
+        Op::Query => "query",
+        Op::Advance => "advance",
+    }
+}
+
+/// The cells of each part, and what the part is called.
+type State = Vec<(String, Vec<u64>)>;
+
+/// A filter of another kind, with what nobody could know from the filter alone: who set which cell.
+struct Model {
+    filter: AnyFilter,
+    hasher: KeyHasher,
+    tick: u64,
+    /// For each part and cell the word that set it first, as long as it is in use.
+    setters: Vec<Vec<Option<String>>>,
+    words: Vec<String>,
+}
+
+impl Model {
+    fn new(kind: Kind, toy: &Toy) -> Result<Self> {
+        let hasher = KeyHasher::with_seed(toy.seed);
+        let blocks = toy.blocks.unwrap_or(1);
+        if !(1..=8).contains(&blocks) {
+            return Err(anyhow!("1 to 8 blocks; found {blocks}"));
+        }
+        let bits = 512 * blocks;
+        let probes = toy.probes.unwrap_or(4);
+        let filter = match kind {
+            Kind::Blocked => {
+                let plan = Plan::of(kind, 1, 0.5, bits, probes)?;
+                AnyFilter::with_plan(&plan, hasher)?
+            }
+            Kind::Counting => {
+                let variant = Variant::Counting { counter_bits: 4 };
+                let plan = Plan::of(variant, 1, 0.5, 4 * bits, probes)?;
+                AnyFilter::with_plan(&plan, hasher)?
+            }
+            // Links and generations for few words, so that something happens soon.
+            Kind::Scalable => AnyFilter::with_plan(&Plan::for_keys(kind, 20, 0.1)?, hasher)?,
+            Kind::Window => {
+                let plan = Plan::for_keys(kind, 24, 0.1)?;
+                match toy.operations.iter().any(|operation| operation.op == Op::Advance) {
+                    true => Window::by_time(&plan, hasher, SPAN)?.into(),
+                    false => Window::with_plan(&plan, hasher)?.into(),
+                }
+            }
+            _ => AnyFilter::with_plan(&Plan::for_keys(Kind::Stable, 20, 0.1)?, hasher)?,
+        };
+        Ok(Self { filter, hasher, tick: 0, setters: Vec::new(), words: Vec::new() })
+    }
+
+    /// An empty filter like it, of one link.
+    fn empty(&self) -> Result<AnyFilter> {
+        Ok(AnyFilter::with_plan(self.filter.plan(), self.hasher)?)
+    }
+
+    fn state(&self) -> State {
+        state_of(&self.filter)
+    }
+
+    /// The places of a word: parts and cells that it would set in an empty filter. In each link and generation, it has
+    /// places.
+    fn places(&self, word: &str) -> Result<Vec<(usize, usize)>> {
+        let used = |filter: &AnyFilter| {
+            let parts = state_of(filter).into_iter().enumerate();
+            let cells = parts.flat_map(|(part, (_, cells))| {
+                let used = cells.into_iter().enumerate().filter(|(_, cell)| *cell > 0);
+                used.map(move |(cell, _)| (part, cell)).collect::<Vec<_>>()
+            });
+            cells.collect::<Vec<_>>()
+        };
+        match &self.filter {
+            AnyFilter::Scalable(filter) => {
+                let mut places = Vec::new();
+                for (part, link) in filter.links().iter().enumerate() {
+                    let mut empty = Blocked::with_plan(link.plan(), self.hasher)?;
+                    empty.insert(self.hasher.hash(word).in_part(part as u64));
+                    places.extend(used(&empty.into()).into_iter().map(|(_, cell)| (part, cell)));
+                }
+                Ok(places)
+            }
+            AnyFilter::Window(filter) => {
+                let mut empty = Window::with_plan(filter.plan(), self.hasher)?;
+                empty.insert(word);
+                let cells = used(&empty.into());
+                let generations = self.state().len();
+                Ok((0..generations)
+                    .flat_map(|part| cells.iter().map(move |(_, cell)| (part, *cell)))
+                    .collect())
+            }
+            _ => {
+                let mut empty = self.empty()?;
+                empty.insert(word)?;
+                Ok(used(&empty))
+            }
+        }
+    }
+
+    fn told(mut self, toy: &Toy) -> Result<Value> {
+        let empty = parts_of(&self.state(), self.filter.block_cells());
+        let title = self.title();
+        let steps =
+            toy.operations.iter().map(|step| self.step(step)).collect::<Result<Vec<_>>>()?;
+        let receipt = self.filter.receipt();
+        let text = format!(
+            "{:.2} % of the cells are in use, so a word that was not inserted passes with a chance of {}.",
+            receipt.fill * 100.0,
+            Rate(receipt.fpp)
+        );
+        Ok(json!({
+            "title": title, "empty": empty, "steps": steps, "text": text, "fpp": receipt.fpp,
+        }))
+    }
+
+    fn title(&self) -> String {
+        let plan = self.filter.plan();
+        let probes = counted(plan.probes().into(), "probe");
+        let blocks = counted(self.filter.bytes() / 64, "block");
+        match &self.filter {
+            AnyFilter::Blocked(_) => {
+                format!("A blocked filter of {blocks}, {probes} per word, all in one block")
+            }
+            AnyFilter::Counting(_) => {
+                "A counting filter: a counter of 4 bits in place of each bit".to_owned()
+            }
+            AnyFilter::Scalable(_) => format!(
+                "A scalable filter whose first link is for {}",
+                counted(plan.keys(), "word")
+            ),
+            AnyFilter::Window(filter) if filter.span().is_some() => {
+                format!("A window over the last {SPAN} ticks")
+            }
+            AnyFilter::Window(_) => {
+                format!("A window over the last {}", counted(plan.keys(), "word"))
+            }
+            _ => "A stable filter: each insertion lowers some cells, then sets those of the word"
+                .to_owned(),
+        }
+    }
+
+    /// Does one operation.
+    fn step(&mut self, Operation { op, word }: &Operation) -> Result<Value> {
+        let before = self.state();
+        let mut found = None;
+        let mut text = match op {
+            Op::Insert => {
+                let new = match &mut self.filter {
+                    AnyFilter::Window(filter) if filter.span().is_some() => {
+                        filter.insert_at(&word[..], self.tick)?
+                    }
+                    filter => filter.insert(&word[..])?,
+                };
+                self.words.push(word.clone());
+                inserted_text(word, new)
+            }
+            Op::Remove => {
+                let removed = self.filter.removing()?.remove(&word[..]);
+                if let Some(at) = self.words.iter().position(|other| other == word) {
+                    self.words.remove(at);
+                }
+                match removed {
+                    true => {
+                        format!("Remove {}: each of its counters is lowered by one.", quoted(word))
+                    }
+                    false => format!(
+                        "Remove {}: it is certainly not in, so nothing changes.",
+                        quoted(word)
+                    ),
+                }
+            }
+            Op::Query => {
+                found = Some(self.filter.contains(&word[..]));
+                String::new()
+            }
+            Op::Advance => {
+                let AnyFilter::Window(filter) = &mut self.filter else {
+                    return Err(anyhow!("only a window has a clock"));
+                };
+                self.tick += 1;
+                filter.advance(self.tick)?;
+                format!("The clock ticks: {}.", self.tick)
+            }
+        };
+        let after = self.state();
+        let places = match op {
+            Op::Advance => Vec::new(),
+            _ => self.places(word)?,
+        };
+        let (changed, faded) = changes(&before, &after, &places);
+        self.remember(&after, &changed, word);
+        text += &self.consequences(*op, word, &before, &after, faded.len());
+        let inserted = self.words.contains(word);
+        if let Some(found) = found {
+            text += &self.answer_text(word, found, inserted, &places, &after);
+        }
+        let probes: Vec<Value> = places
+            .iter()
+            .map(|&(part, cell)| {
+                let by = &self.setters[part][cell];
+                json!({
+                    "part": part, "cell": cell, "changed": changed.contains(&(part, cell)),
+                    "set": after[part].1[cell] > 0, "by": by,
+                })
+            })
+            .collect();
+        let faded: Vec<Value> =
+            faded.iter().map(|(part, cell)| json!({ "part": part, "cell": cell })).collect();
+        Ok(json!({
+            "op": name_of(*op), "word": word, "text": text,
+            "parts": parts_of(&after, self.filter.block_cells()),
+            "probes": probes, "faded": faded, "found": found, "inserted": inserted,
+        }))
+    }
+
+    /// Notes who set what, and forgets it for cells that are no longer in use.
+    fn remember(&mut self, after: &State, changed: &[(usize, usize)], word: &str) {
+        self.setters.resize_with(after.len(), Vec::new);
+        for (part, (setters, (_, cells))) in self.setters.iter_mut().zip(after).enumerate() {
+            setters.resize(cells.len(), None);
+            for (number, (setter, cell)) in setters.iter_mut().zip(cells).enumerate() {
+                if *cell == 0 {
+                    *setter = None;
+                } else if setter.is_none() && changed.contains(&(part, number)) {
+                    *setter = Some(word.to_owned());
+                }
+            }
+        }
+    }
+
+    /// What an operation did beyond its word.
+    fn consequences(
+        &self,
+        op: Op,
+        word: &str,
+        before: &State,
+        after: &State,
+        faded: usize,
+    ) -> String {
+        match (&self.filter, op) {
+            (AnyFilter::Scalable(filter), Op::Insert) if after.len() > before.len() => format!(
+                " The last link was full, so a new one was added, for {} at a lower rate.",
+                counted(filter.links().last().map_or(0, |link| link.plan().keys()), "word")
+            ),
+            (AnyFilter::Stable(_), Op::Insert) => {
+                format!(" {} were lowered first: old words fade.", counted(faded as u64, "cell"))
+            }
+            (AnyFilter::Window(_), Op::Insert) if faded > 0 => {
+                " The newest generation is full: a new one begins, and the oldest one is forgotten."
+                    .to_owned()
+            }
+            (AnyFilter::Window(_), Op::Advance) => match faded {
+                0 => " A new generation begins; nothing is forgotten.".to_owned(),
+                _ => " A new generation begins, and the oldest one is forgotten.".to_owned(),
+            },
+            (AnyFilter::Counting(filter), Op::Insert) => {
+                format!(" The least of its counters is now {}.", filter.count(word))
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn answer_text(
+        &self,
+        word: &str,
+        found: bool,
+        inserted: bool,
+        places: &[(usize, usize)],
+        state: &State,
+    ) -> String {
+        let clear = places.iter().filter(|(part, cell)| state[*part].1[*cell] == 0).count();
+        let seen = match (&self.filter, clear) {
+            (AnyFilter::Scalable(_), _) => "every link is asked".to_owned(),
+            (AnyFilter::Window(_), _) => "every generation is asked".to_owned(),
+            (_, 0) => "none of its cells is clear".to_owned(),
+            (_, 1) => "one of its cells is clear".to_owned(),
+            (_, clear) => format!("{clear} of its {} cells are clear", places.len()),
+        };
+        let verdict = match (found, inserted) {
+            (true, true) => "It may be in, and it was inserted.",
+            (true, false) => {
+                "It may be in, which is wrong: it was never inserted, or it was removed. Other words set all its cells."
+            }
+            (false, true) => "It is not in: it was inserted, but the filter has forgotten it.",
+            (false, false) => "It is certainly not in.",
+        };
+        format!("Look up {}: {seen}. {verdict}", quoted(word))
+    }
+}
+
+fn inserted_text(word: &str, new: bool) -> String {
+    match new {
+        true => format!("Insert {}: it was certainly new.", quoted(word)),
+        false => format!("Insert {}: the filter may have had it already.", quoted(word)),
+    }
+}
+
+/// The cells that changed: those of the word, and others.
+fn changes(
+    before: &State,
+    after: &State,
+    places: &[(usize, usize)],
+) -> (Vec<(usize, usize)>, Vec<(usize, usize)>) {
+    let mut all = Vec::new();
+    for (part, (_, cells)) in after.iter().enumerate() {
+        for (number, &cell) in cells.iter().enumerate() {
+            let old = before.get(part).map_or(0, |(_, cells)| cells[number]);
+            if cell != old {
+                all.push((part, number));
+            }
+        }
+    }
+    all.into_iter().partition(|place| places.contains(place))
+}
+
+/// The cells of every part; the generations of a window are interleaved in its blocks.
+fn state_of(filter: &AnyFilter) -> State {
+    let cells = |part: usize, blocks: usize| {
+        let mut cells = Vec::new();
+        filter.cells_of(part, 0..blocks, |cell| cells.push(cell));
+        cells
+    };
+    let parts = filter.part_blocks();
+    match filter {
+        AnyFilter::Window(_) => {
+            let Variant::Window { generations } = filter.plan().variant() else {
+                return Vec::new();
+            };
+            let (all, block) = (cells(0, parts[0]), filter.block_cells() as usize);
+            (0..generations as usize)
+                .map(|turn| {
+                    let own = all.chunks(block).skip(turn).step_by(generations as usize);
+                    (format!("generation {}", turn + 1), own.flatten().copied().collect())
+                })
+                .collect()
+        }
+        AnyFilter::Scalable(filter) => {
+            let label = |part: usize| {
+                let link: &umbel::filter::Link = &Scalable::links(filter)[part];
+                format!("link {}: {} of {} words", part + 1, link.taken(), link.plan().keys())
+            };
+            let part = |(part, &blocks): (usize, &usize)| (label(part), cells(part, blocks));
+            parts.iter().enumerate().map(part).collect()
+        }
+        _ => parts
+            .iter()
+            .enumerate()
+            .map(|(part, &blocks)| (String::new(), cells(part, blocks)))
+            .collect(),
+    }
+}
+
+fn parts_of(state: &State, block: u32) -> Vec<Value> {
+    state
+        .iter()
+        .map(|(label, cells)| json!({ "label": label, "cells": cells, "block": block }))
+        .collect()
+}

@@ -1,0 +1,120 @@
+//! Learn: each lesson steps through, and takes own words.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { start } from "./browser.mjs";
+
+let site;
+before(async () => (site = await start()));
+after(() => site?.close());
+
+const open = async (hash, options) => {
+  const page = await site.open(hash, options);
+  await page.waitForSelector(".steps li");
+  return page;
+};
+const next = (page) => page.getByRole("button", { name: "Next", exact: true }).click();
+const caption = (page) => page.textContent(".caption");
+const set = (page) => page.$$eval(".box", (boxes) => boxes.flatMap((box, bit) => (box.classList.contains("set") ? [bit] : [])));
+
+test("apples, plums and mango, step by step", async () => {
+  const page = await open("#learn");
+  assert.deepEqual(await set(page), []);
+  await next(page);
+  assert.match(await caption(page), /apples/);
+  assert.deepEqual(await set(page), [3, 11, 12]);
+  await next(page);
+  assert.deepEqual(await set(page), [1, 3, 8, 11, 12]);
+  await next(page);
+  await next(page);
+  assert.match(await caption(page), /mango.*never inserted/s);
+  const probes = await page.$$eval(".found tbody tr", (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+  assert.deepEqual(probes, [["8", "1", "plums"], ["3", "1", "apples"], ["12", "1", "apples"]]);
+  assert.equal(await page.textContent(".steps [aria-current] .tag"), "may be in: wrong");
+  assert.equal((await page.$$(".wire")).length, 3);
+  await next(page);
+  assert.match(await caption(page), /kiwi.*certainly not/s);
+  assert.match(await page.textContent(".in-the-end"), /\(5\/14\)\^3 = 0\.0456/);
+  assert(await page.getByRole("button", { name: "Next", exact: true }).isDisabled());
+  await page.getByRole("button", { name: "First step" }).click();
+  assert.deepEqual(await set(page), []);
+});
+
+test("own words are inserted and looked up, and stay in the address", async () => {
+  const page = await open("#learn?lesson=words");
+  await page.getByRole("button", { name: "Start with an empty filter" }).click();
+  const word = page.getByLabel("Word");
+  await word.fill("umbrella");
+  await word.press("Enter");
+  await page.waitForFunction(() => /umbrella/.test(document.querySelector(".caption").textContent));
+  const bits = await set(page);
+  assert(bits.length >= 1 && bits.length <= 3, `${bits}`);
+  await page.getByRole("button", { name: "Look up" }).click();
+  await page.waitForFunction(() => document.querySelectorAll(".steps li").length === 3);
+  assert.equal(await page.textContent(".steps [aria-current] .tag"), "may be in");
+
+  const again = await open(new URL(page.url()).hash);
+  assert.deepEqual(await set(again), bits);
+  assert.equal(await caption(again), await caption(page));
+});
+
+test("a filter that is filled with fruits lets almost everything pass", async () => {
+  const page = await open("#learn?lesson=words");
+  for (let i = 0; i < 6; i += 1) await page.getByRole("button", { name: "Insert 5 fruits" }).click();
+  await page.waitForFunction(() => document.querySelectorAll(".box.set").length >= 26);
+});
+
+/** The rows of the probes' table: cell, value, by whom. */
+const values = (page) => page.$$eval(".found tbody tr", (rows) => rows.map((row) => Number.parseInt(row.cells[1].textContent, 10)));
+
+test("a counting filter forgets a word that is removed as often as it was inserted", async () => {
+  const page = await open("#learn?lesson=counting");
+  const tags = await page.$$eval(".steps li", (items) => items.map((item) => item.querySelector(".tag")?.textContent ?? ""));
+  // Inserted twice: in after one removal, and out after the second.
+  assert.deepEqual(tags, ["", "", "", "", "", "may be in", "", "not in", "may be in"]);
+  for (let i = 0; i < 3; i += 1) await next(page);
+  assert((await values(page)).every((value) => value >= 2), "apples are in twice");
+});
+
+test("a scalable filter gets another part", async () => {
+  const page = await open("#learn?lesson=scalable");
+  assert.equal((await page.$$(".line-map")).length, 1);
+  await page.locator(".steps li button").last().click();
+  assert((await page.$$(".part-label")).length >= 2);
+});
+
+test("a window forgets what is older than its generations", async () => {
+  const page = await open("#learn?lesson=window");
+  const tags = await page.$$eval(".steps li", (items) => items.flatMap((item) => item.querySelector(".tag")?.textContent ?? []));
+  assert.equal(tags[0], "may be in");
+  assert(tags.includes("not in"), `${tags}`);
+});
+
+test("a stable filter fades", async () => {
+  const page = await open("#learn?lesson=stable");
+  const tags = await page.$$eval(".steps li", (items) => items.flatMap((item) => item.querySelector(".tag")?.textContent ?? []));
+  assert.deepEqual(tags, ["may be in", "not in"], "the last word is in, the first has faded");
+});
+
+test("a blocked filter reads one cache line where a classic one reads several", async () => {
+  const page = await open("#learn?lesson=blocked");
+  await page.locator(".steps li button").last().click();
+  const [classic, blocked] = await page.$$eval(".stage-caption", (captions) => captions.map((caption) => Number(/\d+/.exec(caption.textContent))));
+  assert(classic >= 3, `classic: ${classic}`);
+  assert.equal(blocked, 1);
+});
+
+test("play goes on by itself, and pauses", async () => {
+  const page = await open("#learn");
+  await page.getByRole("button", { name: "Play" }).click();
+  await page.waitForFunction(() => /Step 2/.test(document.querySelector(".place").textContent));
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByRole("button", { name: "Play" }).waitFor();
+});
+
+test("nothing moves where less motion is asked for", async () => {
+  const page = await open("#learn", { reducedMotion: "reduce" });
+  const durations = await page.$$eval("*", (all) => all.map((one) => getComputedStyle(one)).filter((style) => style.animationName !== "none" || !/^0s?(, 0s)*$/.test(style.transitionDuration)).length);
+  assert.equal(durations, 0);
+});

@@ -1,0 +1,255 @@
+//! Look: files are opened, shown, mapped, queried and compared; bad ones are refused with a reason.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { repository, start, umbel } from "./browser.mjs";
+
+const golden = (name) => join(repository, "testdata", "golden", name);
+const foreign = (name) => join(repository, "testdata", "foreign", name);
+const folder = mkdtempSync(join(tmpdir(), "umbel-look-"));
+const file = (name) => join(folder, name);
+
+let site;
+before(async () => (site = await start()));
+after(async () => {
+  rmSync(folder, { recursive: true });
+  await site?.close();
+});
+
+/** A view with these files open. */
+async function open(files, options) {
+  const page = await site.open("#look", options);
+  await page.setInputFiles("input[type=file]", files);
+  await page.waitForFunction((count) => document.querySelectorAll(".card").length === count, [files].flat().length);
+  return page;
+}
+
+const receipt = (page) => page.$$eval(".card .receipt > *", (all) => all.map((one) => one.textContent));
+const list = (page) => page.$$eval(".answers tbody tr", (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent.replace(/^[●○!] /, ""))));
+
+/** Types keys, and waits for as many answers as there are keys listed. */
+async function ask(page, keys) {
+  await page.locator("textarea").first().fill(keys.join("\n"));
+  await page.waitForFunction((count) => document.querySelectorAll(".answers tbody tr").length === count, Math.min(200, keys.length));
+  return list(page);
+}
+
+test("a receipt is the command line's", async () => {
+  const page = await open(golden("blocked-k8.umbel"));
+  const lines = execFileSync(umbel, ["info", golden("blocked-k8.umbel")], { encoding: "utf8" }).trimEnd().split("\n").slice(1);
+  const rows = lines.flatMap((line) => line.trim().split(/ {2,}/));
+  assert.deepEqual(await receipt(page), rows);
+  assert.equal(await page.textContent(".card h2"), "blocked-k8.umbel");
+  assert.match(await page.textContent(".status"), /blocked-k8\.umbel is open/);
+});
+
+test("a file that is dropped is opened", async () => {
+  const page = await site.open("#look");
+  const bytes = [...readFileSync(golden("classic-odd.umbel"))];
+  const data = await page.evaluateHandle((bytes) => {
+    const data = new DataTransfer();
+    data.items.add(new File([new Uint8Array(bytes)], "dropped.umbel"));
+    return data;
+  }, bytes);
+  await page.dispatchEvent(".drop", "dragover", { dataTransfer: data });
+  await page.dispatchEvent(".drop", "drop", { dataTransfer: data });
+  await page.waitForSelector(".card");
+  assert.equal(await page.textContent(".card h2"), "dropped.umbel");
+});
+
+test("typed keys are looked up", async () => {
+  const page = await open(golden("blocked-k8.umbel"));
+  const found = await ask(page, ["member-0", "member-999", "probe-0", "probe-374", "probe-480"]);
+  // The manifest lists 374 and 480 as the first false positives.
+  assert.deepEqual(found.map(([, answer]) => answer), ["may be in", "may be in", "not in", "may be in", "may be in"]);
+  assert.match(await page.textContent(".summary"), /4 of 5/);
+});
+
+test("100,000 pasted keys are looked up, and the page goes on", async () => {
+  const page = await open(golden("blocked-k8.umbel"));
+  await page.evaluate(() => {
+    window.frames_seen = 0;
+    const count = () => requestAnimationFrame(() => {
+      window.frames_seen += 1;
+      count();
+    });
+    count();
+  });
+  await page.$eval("textarea", (text) => {
+    const data = new DataTransfer();
+    data.setData("text/plain", Array.from({ length: 100_000 }, (_, i) => `member-${i % 2000}`).join("\n"));
+    text.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+  });
+  await page.waitForFunction(() => /of 100,000/.test(document.querySelector(".summary").textContent));
+  const summary = await page.textContent(".summary");
+  const found = Number(/([\d,]+) of 100,000/.exec(summary)[1].replaceAll(",", ""));
+  assert(found >= 50_000 && found < 52_000, summary);
+  assert.match(await page.textContent(".answers"), /and 99,800 more keys/);
+  assert((await page.evaluate(() => window.frames_seen)) > 5, "frames are drawn meanwhile");
+});
+
+test("a keyed filter opens with its secret only", async () => {
+  const page = await open(golden("blocked-keyed.umbel"));
+  assert.equal(await page.$("textarea"), null);
+  const secret = page.getByLabel(/Secret/);
+  await secret.fill("ff0102030405060708090a0b0c0d0e0f");
+  await page.getByRole("button", { name: "Unlock" }).click();
+  await page.waitForFunction(() => document.querySelector(".card .error").textContent !== "");
+  await secret.fill("000102030405060708090a0b0c0d0e0f");
+  await page.getByRole("button", { name: "Unlock" }).click();
+  await page.waitForSelector("textarea");
+  const found = await ask(page, ["member-7", "probe-0", "probe-301"]);
+  assert.deepEqual(found.map(([, answer]) => answer), ["may be in", "not in", "may be in"]);
+});
+
+test("a map gives values, and rows of fields are looked up field by field", async () => {
+  const page = await open(golden("bloomier-map.umbel"));
+  const [found] = await ask(page, ["member-3"]);
+  assert.match(found[2], /^\d+$/);
+
+  const rows = await open(golden("described-attributes.umbel"));
+  assert.deepEqual(await rows.$$eval("select option", (options) => options.map((option) => option.textContent)).then((all) => ["host", "user"].every((name) => all.includes(name))), true);
+});
+
+test("other systems' filters are recognized, and asked which where several fit", async () => {
+  const page = await open(foreign("guava/utf8-p03.bin"));
+  assert.match(await page.textContent(".card .title"), /[Gg]uava/);
+  const found = await ask(page, ["key-000001", "key-001000", "probe-000001"]);
+  assert.deepEqual(found.map(([, answer]) => answer), ["may be in", "may be in", "not in"]);
+
+  const other = await site.open("#look");
+  await other.setInputFiles("input[type=file]", foreign("leveldb/bpk10.bin"));
+  await other.getByRole("button", { name: "leveldb", exact: true }).click();
+  await other.waitForSelector(".card");
+  assert.match(await other.textContent(".card"), /leveldb/i);
+});
+
+test("a Parquet file shows its filters, and which row groups may hold a key", async () => {
+  const page = await open(foreign("parquet/groups.parquet"));
+  assert(await page.$$eval(".card table tbody tr", (rows) => rows.length) > 5);
+  const field = page.getByLabel("Field");
+  assert.deepEqual((await field.locator("option").allTextContents()).slice(0, 2), ["id", "name"]);
+  await field.selectOption("id");
+  const [answer] = await ask(page, ["1"]);
+  assert.match(answer[1], /row group/);
+});
+
+test("the map zooms to single bits, by keys and by buttons", async () => {
+  const page = await open(golden("blocked-chunks.umbel"));
+  const map = page.locator("canvas.map");
+  await page.waitForFunction(() => /in use/.test(document.querySelector(".reading-line").textContent));
+  const reading = () => page.textContent(".reading-line");
+  const before = await reading();
+  await map.focus();
+  await page.keyboard.press("ArrowRight");
+  await page.waitForFunction((before) => document.querySelector(".reading-line").textContent !== before, before);
+  for (let i = 0; i < 8; i += 1) {
+    await page.keyboard.press("+");
+    await page.waitForTimeout(60);
+  }
+  await page.waitForFunction(() => /^bits? [\d,]+: [01]$/.test(document.querySelector(".reading-line").textContent));
+  await page.getByRole("button", { name: "Show all" }).click();
+  await page.waitForFunction((before) => document.querySelector(".reading-line").textContent === before, before);
+  await page.getByRole("button", { name: "Zoom in" }).click();
+  await page.getByRole("button", { name: "Later" }).click();
+  await page.waitForFunction(() => !/ 0 to/.test(document.querySelector(".reading-line").textContent));
+  const behind = page.locator(".map-view details");
+  await behind.locator("summary").click();
+  await page.waitForFunction(() => document.querySelectorAll(".map-view tbody tr").length > 100);
+});
+
+test("two files are compared", async () => {
+  const [left, right] = ["monday", "tuesday"].map((day) => {
+    const filter = file(`${day}.umbel`);
+    execFileSync(umbel, ["build", "-q", "--keys", "1000", "-o", filter, join(repository, "examples", `${day}.txt`)]);
+    return filter;
+  });
+  const page = await open([left, right]);
+  await page.waitForSelector(".comparison .receipt");
+  const rows = await page.$$eval(".comparison .receipt > *", (all) => all.map((one) => one.textContent));
+  const printed = execFileSync(umbel, ["compare", left, right], { encoding: "utf8" }).trimEnd().split("\n").slice(2);
+  for (const line of printed) {
+    const [name, value] = line.split(/ {2,}/);
+    assert.equal(rows[rows.indexOf(name) + 1], value, name);
+  }
+  assert.equal((await page.$$(".pieces .piece")).length, 3);
+  await page.getByRole("button", { name: "Close monday.umbel" }).click();
+  await page.waitForFunction(() => document.querySelectorAll(".card").length === 1);
+  assert.equal(await page.$(".comparison .receipt"), null);
+});
+
+test("there is an example for those without a file", async () => {
+  const page = await site.open("#look");
+  await page.getByRole("button", { name: "Open an example" }).click();
+  await page.waitForSelector(".comparison .receipt");
+  assert.equal((await page.$$(".card")).length, 2);
+  await page.waitForSelector(".card:last-child .answers td");
+  const found = await page.$$eval(".card:last-child .answers tbody tr", (rows) => rows.map((row) => row.className));
+  assert.deepEqual(found, ["no", "yes", "yes", "no"], "keys of the first file, of both, of the second, of none");
+});
+
+test("files that are no filters, or damaged, are refused with a reason", async () => {
+  const whole = readFileSync(golden("blocked-k8.umbel"));
+  const flipped = Buffer.from(whole);
+  flipped[700] ^= 1;
+  const header = Buffer.from(whole);
+  header[20] ^= 4;
+  const bad = {
+    "empty.umbel": [Buffer.alloc(0), /it is empty/],
+    "cut.umbel": [whole.subarray(0, 900), /the header declares 1424 bytes, the file has 900/],
+    "flipped.umbel": [flipped, /the payload is damaged between bytes 128 and 1408/],
+    "header.umbel": [header, /the header is damaged/],
+    "photo.jpg": [Buffer.from("ffd8ffe000104a46494600010101004800480000", "hex"), /not an umbel file: it begins with/],
+  };
+  for (const [name, [bytes]] of Object.entries(bad)) writeFileSync(file(name), bytes);
+  writeFileSync(file("huge.umbel"), whole);
+  truncateSync(file("huge.umbel"), 3 * 2 ** 30);
+  const page = await site.open("#look");
+  for (const [name, reason] of [...Object.entries(bad).map(([name, [, reason]]) => [name, reason]), ["huge.umbel", /has 3.00 GiB, and a page can hold 2.00 GiB/]]) {
+    await page.setInputFiles("input[type=file]", file(name));
+    await page.waitForFunction((name) => document.querySelector(".alert").textContent.startsWith(`${name} was not opened`), name);
+    const message = (await page.textContent(".alert")).replace(`${name} was not opened`, "");
+    assert.match(message, reason, name);
+    assert.equal((await page.$$(".card")).length, 0);
+  }
+  // What may be a filter that no header names is asked about.
+  for (const [name, bytes] of [["magic.umbel", whole.subarray(0, 7)], ["text.txt", "https://example.org/\n".repeat(50)], ["zeros.bin", Buffer.alloc(4096)]]) {
+    writeFileSync(file(name), bytes);
+    await page.setInputFiles("input[type=file]", file(name));
+    await page.waitForFunction((name) => document.querySelector(".busy").textContent.includes(`${name}: not an umbel file`), name);
+    await page.getByRole("button", { name: "None of these" }).click();
+    assert.equal(await page.textContent(".busy"), "");
+    assert.equal((await page.$$(".card")).length, 0);
+  }
+  // After all that a whole file still opens.
+  await page.setInputFiles("input[type=file]", golden("blocked-k8.umbel"));
+  await page.waitForSelector(".card");
+  assert.equal(await page.textContent(".alert"), "");
+});
+
+test("a large file shows its progress and can be cancelled", async () => {
+  const filter = file("large.umbel");
+  writeFileSync(file("one.txt"), "key\n");
+  execFileSync(umbel, ["build", "-q", "--size", "300MiB", "--keys", "100M", "-o", filter, file("one.txt")]);
+  const page = await open(golden("blocked-k8.umbel"));
+  await page.setInputFiles("input[type=file]", filter);
+  // As soon as there is progress: a fast machine needs less than a second.
+  await page.waitForFunction(() => {
+    const begun = document.querySelector("progress")?.value > 0;
+    if (begun) document.querySelector(".busy button").click();
+    return begun;
+  });
+  await page.waitForFunction(() => /Cancelled: large/.test(document.querySelector(".status").textContent));
+  // What was open before still answers.
+  await page.waitForFunction(() => document.querySelector(".busy").childElementCount === 0 && !document.querySelector(".shelf").inert);
+  const [found] = await ask(page, ["member-1"]);
+  assert.equal(found[1], "may be in");
+
+  await page.setInputFiles("input[type=file]", filter);
+  await page.waitForFunction(() => document.querySelectorAll(".card").length === 2, undefined, { timeout: 30_000 });
+});

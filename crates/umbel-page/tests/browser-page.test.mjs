@@ -1,0 +1,223 @@
+//! The page as a whole: accessibility, small screens, the keyboard, colours, and that nothing leaves it.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+
+import { folder, repository, start } from "./browser.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const filter = join(repository, "testdata", "golden", "blocked-chunks.umbel");
+
+let site;
+before(async () => (site = await start()));
+after(() => site?.close());
+
+/** Every view, filled. */
+const views = {
+  plan: async (options) => {
+    const page = await site.open("#plan?keys=4G&fpp=1.3%25&except=1M&known", options);
+    await page.waitForSelector("#chart-bits");
+    await page.click(".notes summary");
+    await page.click("#chart-overfill summary");
+    return page;
+  },
+  refused: async (options) => {
+    const page = await site.open("#plan?keys=many&fpp=1%25", options);
+    await page.waitForSelector(".verdict.refused");
+    return page;
+  },
+  look: async (options) => {
+    const page = await site.open("#look", options);
+    await page.setInputFiles("input[type=file]", [filter, join(repository, "testdata", "golden", "blocked-k8.umbel")]);
+    await page.waitForSelector(".comparison h2");
+    await page.locator("textarea").first().fill("member-1\nprobe-1");
+    await page.waitForSelector(".answers td");
+    await page.locator(".map-view summary").first().click();
+    return page;
+  },
+  wrong: async (options) => {
+    const page = await site.open("#look", options);
+    await page.setInputFiles("input[type=file]", { name: "wrong.bin", mimeType: "", buffer: Buffer.from("no filter") });
+    await page.waitForSelector(".alert p");
+    return page;
+  },
+  parquet: async (options) => {
+    const page = await site.open("#look", options);
+    await page.setInputFiles("input[type=file]", join(repository, "testdata", "foreign", "parquet", "groups.parquet"));
+    await page.waitForSelector(".card table");
+    return page;
+  },
+  ...Object.fromEntries(
+    ["first", "words", "counting", "scalable", "window", "stable", "blocked"].map((lesson) => [
+      `learn ${lesson}`,
+      async (options) => {
+        const page = await site.open(`#learn?lesson=${lesson}&at=4`, options);
+        await page.waitForSelector(".steps [aria-current]");
+        return page;
+      },
+    ]),
+  ),
+};
+
+for (const [name, open] of Object.entries(views)) {
+  test(`${name}: axe finds nothing, light or dark; 360 pixels are enough`, async () => {
+    const page = await open({ bypassCSP: true });
+    await page.evaluate(axe);
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      await page.waitForTimeout(250);
+      const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+      const said = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ target }) => target).join(" | ")}`);
+      assert.deepEqual(said, [], colorScheme);
+    }
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.waitForTimeout(250);
+    const { scroll, wide } = await page.evaluate(() => ({
+      scroll: document.documentElement.scrollWidth,
+      wide: [...document.querySelectorAll("main *")].filter((one) => one.getBoundingClientRect().right > 361 && !one.closest(".scroll, pre, .visually-hidden, svg, thead")).map((one) => one.className || one.tagName),
+    }));
+    assert.equal(scroll, 360, `too wide: ${wide}`);
+    assert.deepEqual(wide, []);
+  });
+}
+
+/** What has the focus, as a screen reader would name it. */
+const focused = (page) =>
+  page.evaluate(() => {
+    const one = document.activeElement;
+    return one.getAttribute("aria-label") ?? one.labels?.[0]?.textContent.trim() ?? one.textContent.trim();
+  });
+
+/** Presses Tab until this has the focus. */
+async function tabTo(page, name) {
+  for (let i = 0; i < 90; i += 1) {
+    await page.keyboard.press("Tab");
+    if (name.test(await focused(page))) {
+      const outline = await page.evaluate(() => {
+        const one = document.activeElement;
+        // A file's button is the label next to it.
+        const shown = one.type === "file" ? one.nextElementSibling : one;
+        return getComputedStyle(shown).outlineStyle;
+      });
+      assert.notEqual(outline, "none", `${name} has the focus, and shows it`);
+      return;
+    }
+  }
+  assert.fail(`Tab does not reach ${name}`);
+}
+
+test("everything works by keyboard alone", async () => {
+  const page = await site.open("#plan");
+  await page.waitForSelector(".plans");
+  await page.keyboard.press("Tab");
+  assert.equal(await focused(page), "Skip to the content");
+  await page.keyboard.press("Enter");
+  await tabTo(page, /^Keys$/);
+  await page.keyboard.press("Control+A");
+  await page.keyboard.type("5e9");
+  await page.waitForFunction(() => /5\.91 GiB/.test(document.querySelector(".verdict").textContent));
+  await tabTo(page, /^Some are removed again$/);
+  await page.keyboard.press("Space");
+  await page.waitForFunction(() => document.querySelector(".verdict").textContent.startsWith("Choose counting"));
+  await tabTo(page, /^classic$/);
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => /figures of classic/.test(document.querySelector(".formulas h2").textContent));
+  await page.waitForSelector("#chart-overfill");
+  await tabTo(page, /^Read values at/);
+  await page.keyboard.press("End");
+
+  await page.goto(`${site.base}#look`);
+  await page.waitForSelector(".drop");
+  const chooser = page.waitForEvent("filechooser");
+  await tabTo(page, /choose a file/);
+  await page.keyboard.press("Enter");
+  await (await chooser).setFiles(filter);
+  await page.waitForSelector(".card");
+  await tabTo(page, /^Map\./);
+  await page.keyboard.press("+");
+  await tabTo(page, /^Keys, one per line$/);
+  await page.keyboard.type("member-1");
+  await page.waitForSelector(".answers .yes");
+
+  await page.goto(`${site.base}#learn`);
+  await page.waitForSelector(".steps li");
+  await tabTo(page, /^Next$/);
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".box.set");
+  await tabTo(page, /Look up mango/);
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => /Step 4/.test(document.querySelector(".place").textContent));
+});
+
+test("landmarks, headings and live regions are there", async () => {
+  const page = await site.open("#plan");
+  for (const role of ["banner", "main", "contentinfo"]) assert.equal(await page.getByRole(role).count(), 1, role);
+  assert.equal(await page.getByRole("heading", { level: 1 }).count(), 1);
+  assert.equal(await page.getAttribute(".verdict", "role"), "status");
+  await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: "Learn" }).click();
+  await page.waitForSelector(".learn");
+  assert.equal(await page.evaluate(() => document.activeElement.tagName), "H1", "a new view has the focus");
+  assert.match(await page.title(), /^Learn/);
+});
+
+test("colours follow the system, or the switch, which is remembered", async () => {
+  const page = await site.open("#plan", { dark: true });
+  const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const dark = await paper();
+  await page.getByLabel("Colours").selectOption("light");
+  const light = await paper();
+  assert.notEqual(light, dark);
+  await page.reload();
+  assert.equal(await paper(), light);
+  await page.getByLabel("Colours").selectOption("auto");
+  assert.equal(await paper(), dark);
+});
+
+test("the page cannot connect, nor can its workers, and it works offline", async () => {
+  const page = await site.open("#plan");
+  await page.waitForSelector("#chart-bits");
+  const count = site.logged.length;
+  const tries = await page.evaluate(async () => {
+    const attempt = (how) => how().then(() => "connected", () => "refused");
+    const script = "fetch('https://example.org/').then(() => postMessage('connected'), () => postMessage('refused'))";
+    const worker = new Worker(URL.createObjectURL(new Blob([script])));
+    const inWorker = new Promise((resolve) => (worker.onmessage = ({ data }) => resolve(data)));
+    const image = new Promise((resolve) => {
+      const image = new Image();
+      image.onload = () => resolve("connected");
+      image.onerror = () => resolve("refused");
+      image.src = "https://example.org/image.png";
+    });
+    return [await attempt(() => fetch("https://example.org/")), await attempt(() => fetch("index.html")), await inWorker, await image];
+  });
+  assert.deepEqual(tries, ["refused", "refused", "refused", "refused"]);
+  // The refusals are logged, and nothing else may be.
+  const refusals = site.logged.splice(count);
+  assert(refusals.length >= 3 && refusals.every((line) => /Content Security Policy|violates/.test(line)), refusals.join("\n"));
+
+  await page.context().setOffline(true);
+  await page.getByRole("link", { name: "Look", exact: true }).click();
+  await page.setInputFiles("input[type=file]", filter);
+  await page.waitForSelector(".card");
+  await page.getByRole("link", { name: "Learn", exact: true }).click();
+  await page.waitForSelector(".steps li");
+});
+
+test("an address with an unknown view or lesson shows the first one", async () => {
+  const page = await site.open("#nothing?x=%E0%A4%A");
+  await page.waitForSelector(".plan .verdict");
+  await page.goto(`${site.base}#learn?lesson=none&at=-3`);
+  await page.waitForSelector(".steps li");
+  assert.match(await page.textContent(".lesson h2"), /Apples/);
+});
+
+test("the page opens from a folder, without any server", async () => {
+  const page = await site.browser.newPage({ locale: "en-US" });
+  await page.goto(pathToFileURL(join(folder, "index.html")).href);
+  await page.waitForSelector(".plans");
+  await page.close();
+});

@@ -1,0 +1,152 @@
+//! Plan: goals typed and in the address, the ranking, formulas, code to copy, and charts.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { after, before, test } from "node:test";
+
+import { start, umbel } from "./browser.mjs";
+
+let site;
+before(async () => (site = await start()));
+after(() => site?.close());
+
+/** The ranking as rows of text: the variant, then its figures. */
+async function ranking(page) {
+  await page.waitForSelector(".plan:not([aria-busy]) .plans");
+  return page.$$eval(".plans tbody tr", (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent.trim())));
+}
+
+/** The rows of `umbel plan`, their columns a space apart. */
+function printed(...goal) {
+  const [verdict, , , ...lines] = execFileSync(umbel, ["plan", ...goal], { encoding: "utf8" }).split("\n");
+  const rows = lines.slice(0, lines.indexOf(""));
+  return { verdict, rows: rows.map((row) => row.replace(/ +/g, " ").trim()) };
+}
+
+test("the page starts with a plan, the one that the command line prints", async () => {
+  const page = await site.open();
+  const { verdict, rows } = printed("--keys", "1M", "--fpp", "1%");
+  const found = await ranking(page);
+  assert.deepEqual(found.map((cells) => cells.join(" ")), rows);
+  assert.equal(await page.textContent(".verdict"), verdict);
+  assert.match(await page.title(), /^Plan: umbel/);
+});
+
+test("each example's ranking is the command line's", async () => {
+  const page = await site.open();
+  const links = await page.$$eval(".examples a", (links) => links.map((link) => link.hash.replace("#plan?", "")));
+  assert(links.length >= 7);
+  for (const query of links) {
+    const goal = [...new URLSearchParams(query)].flatMap(([name, value]) => (value ? [`--${name}`, value] : [`--${name}`]));
+    const { verdict } = printed(...goal);
+    await page.click(`.examples a[href="#plan?${query}"]`);
+    await page.waitForFunction((verdict) => document.querySelector(".verdict").textContent === verdict, verdict);
+  }
+});
+
+test("what is typed is planned, and stays in the address", async () => {
+  const page = await site.open();
+  const typed = { Keys: "100M", "False positive rate": "1%", "Look-up that a filter saves": "1ms", "Share of absent keys": "0.9" };
+  await page.click(".goal summary");
+  for (const [label, text] of Object.entries(typed)) await page.getByLabel(label, { exact: true }).fill(text);
+  await page.getByLabel("Some are removed again").check();
+  await page.waitForFunction(() => document.querySelector(".verdict").textContent.startsWith("Choose counting"));
+  const before = await ranking(page);
+  const { hash } = new URL(page.url());
+  assert.equal(hash, "#plan?keys=100M&fpp=1%25&lookup=1ms&absent=0.9&deletes");
+
+  const again = await site.open(hash);
+  assert.deepEqual(await ranking(again), before);
+  for (const [label, text] of Object.entries(typed)) {
+    assert.equal(await again.getByLabel(label, { exact: true }).inputValue(), text);
+  }
+  assert(await again.getByLabel("Some are removed again").isChecked());
+});
+
+test("a kind is chosen, with its formulas, and stays in the address", async () => {
+  const page = await site.open("#plan?keys=5e9&fpp=1%25");
+  await ranking(page);
+  await page.getByRole("button", { name: "classic", exact: true }).click();
+  assert.match(await page.textContent(".formulas"), /-k·n \/ ln\(1 - p\^\(1\/k\)\)/);
+  assert(await page.$(".formulas cite a[href^='https://']"), "a source");
+  const again = await site.open(new URL(page.url()).hash);
+  await ranking(again);
+  const pressed = again.getByRole("button", { name: "classic", exact: true });
+  assert.equal(await pressed.getAttribute("aria-pressed"), "true");
+  // A kind that does not fit says why.
+  await page.getByRole("button", { name: "window", exact: true }).click();
+  assert.match(await page.textContent(".formulas"), /Why window does not fit: forgets old keys/);
+});
+
+test("wrong numbers are told at their field, in the command line's words", async () => {
+  const page = await site.open();
+  await ranking(page);
+  const keys = page.getByLabel("Keys", { exact: true });
+  await keys.fill("many");
+  await page.waitForSelector("input[aria-invalid=true]");
+  assert.equal(await keys.getAttribute("aria-invalid"), "true");
+  const said = await page.textContent(".field:has(input[aria-invalid=true]) .error");
+  assert.equal(said, '"many" is not a number of keys such as 1000000, 5e9, 1.5M or 1,000,000');
+  assert.equal(await page.$(".plans"), null, "no ranking of an older goal");
+  await keys.fill("1000");
+  await ranking(page);
+  assert.equal(await page.$("input[aria-invalid=true]"), null);
+
+  const rate = page.getByLabel("False positive rate", { exact: true });
+  await rate.fill("");
+  await page.waitForSelector(".verdict.refused");
+  assert.match(await page.textContent(".verdict"), /two of/);
+  await rate.fill("2");
+  await page.waitForSelector("input[name=fpp][aria-invalid=true]");
+});
+
+test("a goal that no kind meets says so", async () => {
+  const page = await site.open("#plan?keys=1M&fpp=1%25&memory=1KiB");
+  await page.waitForSelector(".unfit");
+  assert.equal(await page.$(".plans"), null);
+  assert.match(await page.textContent(".unfit"), /blocked.*needs 1.21 MiB of memory; the limit is 1.00 KiB/);
+});
+
+test("every line of code is copied", async () => {
+  const page = await site.open("#plan?keys=1M&fpp=1%25", { permissions: ["clipboard-read", "clipboard-write"] });
+  await ranking(page);
+  for (const name of ["Command line", "Rust", "Python", "Redis, Valkey"]) {
+    await page.getByRole("button", { name: `Copy: ${name}` }).click();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    const shown = await page.getByRole("region", { name, exact: true }).textContent();
+    assert(copied.length > 10 && copied === shown, `${name}: ${copied}`);
+  }
+  await page.getByRole("button", { name: "Copy: Copy a link to this goal" }).click();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), page.url());
+});
+
+test("charts are drawn, read by keys, and have their values in a table", async () => {
+  const page = await site.open();
+  await page.waitForSelector("#chart-bits");
+  const ids = await page.$$eval(".chart", (charts) => charts.map((chart) => chart.id));
+  assert.deepEqual([...ids].sort(), ["chart-bits", "chart-exponent", "chart-keys", "chart-overfill", "chart-probes", "chart-time"]);
+  for (const id of ids.filter((id) => id !== "chart-time")) {
+    // Something other than axes is on the canvas: many colours.
+    const colours = await page.$eval(`#${id} canvas`, (canvas) => {
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      return new Set(new Uint32Array(data.buffer)).size;
+    });
+    assert(colours > 20, `${id}: ${colours} colours`);
+    assert.match(await page.textContent(`#${id} .formula`), /\S/);
+  }
+  const slider = page.locator("#chart-overfill input[type=range]");
+  const before = await slider.getAttribute("aria-valuetext");
+  await slider.focus();
+  await page.keyboard.press("ArrowRight");
+  const read = await slider.getAttribute("aria-valuetext");
+  assert.notEqual(read, before);
+  assert.match(read, /blocked.* 0\.\d+/);
+
+  await page.click("#chart-overfill summary");
+  const rows = await page.$$eval("#chart-overfill tbody tr", (rows) => rows.map((row) => row.textContent));
+  assert(rows.length > 30);
+  // An over-filled filter has a higher rate.
+  await page.getByLabel("Keys", { exact: true }).fill("2M");
+  await page.waitForFunction(() => document.querySelector(".plans td")?.textContent === "2,000,000");
+  await page.waitForSelector("#chart-overfill details[open]");
+});

@@ -1,0 +1,220 @@
+//! Files: the same receipts, comparisons and answers as on the command line; and what is said of bad files.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { ftruncateSync, openSync, readFileSync, readdirSync, closeSync, writeFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { before, test } from "node:test";
+
+import { CoreError, bytes, close, documents, file, folder, root, run, start, umbel } from "./core.mjs";
+
+const golden = join(root, "testdata/golden");
+let core;
+const heard = [];
+before(async () => (core = await start((done, total) => heard.push([done, total]))));
+
+const open = (path) => core.call({ type: "open", file: core.add(file(path)) });
+const refusal = (source, more = {}) => {
+  try {
+    const { formats, message } = core.call({ type: "open", file: core.add(source), ...more });
+    // Or it may be of several systems, by chance.
+    if (formats) return message;
+  } catch (error) {
+    assert(error instanceof CoreError && !error.fatal, error.message);
+    return error.message;
+  }
+  return assert.fail(`${source.name} was opened`);
+};
+
+/** The secret of the keyed golden files. */
+const manifest = JSON.parse(readFileSync(join(golden, "manifest.json"), "utf8"));
+
+test("every golden file has the receipt of umbel info", () => {
+  const paths = readdirSync(golden).filter((name) => name.endsWith(".umbel") && !name.startsWith("caller"));
+  assert(paths.length > 60);
+  const expected = documents(["info", "--json", ...paths.map((name) => join(golden, name))]);
+  for (const [i, name] of paths.entries()) {
+    const opened = open(join(golden, name));
+    close(opened.documents[0], { ...expected[i], file: name }, name);
+    const shown = run(["info", join(golden, name)]).split("\n").slice(1).filter(Boolean);
+    const lines = opened.rows.map(([title, words]) => `${title} ${words}`.replace(/ +/g, " ").trim());
+    assert.deepEqual(lines, shown.map((line) => line.replace(/ +/g, " ").trim()), name);
+    for (const [part, { cells, block }] of opened.parts.entries()) {
+      const whole = core.call({ type: "map", handle: opened.handle, part, cells: 100 });
+      assert.equal(whole.to, cells);
+      const some = core.call({ type: "map", handle: opened.handle, part, from: 0, to: Math.min(block, cells), cells: block });
+      assert.equal(some.fill, false, name);
+      assert(some.values.length <= block && some.values.every(Number.isFinite), name);
+    }
+    core.call({ type: "profile", handle: opened.handle });
+    core.call({ type: "close", handle: opened.handle });
+  }
+});
+
+test("packed and signed files are opened as what they hold, and say how they came", (t) => {
+  const path = folder(t);
+  const keys = Array.from({ length: 5000 }, (_, i) => `key ${i}`).join("\n");
+  writeFileSync(join(path, "keys.txt"), keys);
+  const secret = join(path, "me");
+  run(["sign", "--new", secret]);
+  run(["build", "--fpp", "0.001", "--kind", "classic", "--sign", secret, "-o", join(path, "a.umbel"), join(path, "keys.txt")]);
+  run(["pack", join(path, "a.umbel"), "-o", join(path, "a.packed")]);
+  for (const name of ["a.umbel", "a.packed"]) {
+    const opened = open(join(path, name));
+    const [expected] = documents(["info", "--json", join(path, name)]);
+    close(opened.documents[0], { ...expected, file: name }, name);
+    assert(opened.wrapping.some((words) => words.startsWith("signed by ")), name);
+    assert.equal(opened.wrapping.includes("packed"), name === "a.packed");
+    const { keys: answers } = core.call({ type: "query", handle: opened.handle, keys: ["key 0", "key 4999", "nobody"] });
+    assert.deepEqual(answers.map((answer) => answer.found), [true, true, false]);
+  }
+});
+
+test("answers are those of umbel query, kind by kind", (t) => {
+  const path = folder(t);
+  const present = Array.from({ length: 3000 }, (_, i) => `user-${i}`);
+  const asked = Array.from({ length: 9000 }, (_, i) => `user-${i}`);
+  writeFileSync(join(path, "keys"), present.join("\n"));
+  writeFileSync(join(path, "asked"), asked.join("\n"));
+  for (const kind of ["blocked", "classic", "sliced", "counting:8", "scalable", "stable", "window", "bloomier", "coded", "cascade"]) {
+    const filter = join(path, "f.umbel");
+    run(["build", "--force", "--kind", kind, "--fpp", "0.02", "-o", filter, join(path, "keys")]);
+    const expected = new Set(run(["query", filter, join(path, "asked")]).trim().split("\n"));
+    const opened = open(filter);
+    const answer = core.call({ type: "query", handle: opened.handle, keys: asked });
+    for (const { key, found } of answer.keys) assert.equal(found, expected.has(key), `${kind}: ${key}`);
+    assert.equal(answer.found, expected.size);
+    assert(answer.nanoseconds > 0);
+    core.call({ type: "close", handle: opened.handle });
+  }
+});
+
+test("a keyed filter answers with its secret, and with no other", (t) => {
+  const path = folder(t);
+  const secret = "000102030405060708090a0b0c0d0e0f";
+  writeFileSync(join(path, "secret"), secret);
+  writeFileSync(join(path, "keys"), "a\nb\nc\n");
+  run(["build", "--secret-file", join(path, "secret"), "-o", join(path, "k.umbel"), join(path, "keys")]);
+  const { handle, query, query_why } = open(join(path, "k.umbel"));
+  assert.deepEqual([query, /keyed/.test(query_why)], ["secret", true]);
+  assert.throws(() => core.call({ type: "query", handle, keys: ["a"] }), /keyed/);
+  assert.throws(() => core.call({ type: "unlock", handle, secret: "abc" }), (error) => error.field === "secret" && /32 hexadecimal digits/.test(error.message));
+  assert.throws(() => core.call({ type: "unlock", handle, secret: secret.replace("0f", "10") }), /secret|key/);
+  assert.equal(core.call({ type: "unlock", handle, secret }).query, "yes");
+  const { keys } = core.call({ type: "query", handle, keys: ["a", "z"] });
+  assert.deepEqual(keys.map((key) => key.found), [true, false]);
+});
+
+test("maps give values, and rows are looked up by field", (t) => {
+  const path = folder(t);
+  writeFileSync(join(path, "rows.csv"), "name,town\nann,Oslo\nbob,Rome\n");
+  run(["build", "--csv", "--kind", "attributes", "--key", "name", "--key", "town", "-o", join(path, "rows.umbel"), join(path, "rows.csv")]);
+  const opened = open(join(path, "rows.umbel"));
+  assert.deepEqual(opened.fields, ["name", "town"]);
+  const ask = (field, keys) => core.call({ type: "query", handle: opened.handle, field, keys }).keys.map((key) => key.found);
+  assert.deepEqual(ask("name", ["ann", "Oslo"]), [true, false]);
+  assert.deepEqual(ask("town", ["ann", "Oslo"]), [false, true]);
+  assert.throws(() => ask("age", ["7"]), /age/);
+});
+
+test("comparisons are those of umbel compare", (t) => {
+  const path = folder(t);
+  const keys = (from, to) => Array.from({ length: to - from }, (_, i) => `k${from + i}`).join("\n");
+  for (const [name, from, to, more] of [["a", 0, 4000, []], ["b", 2000, 6000, []], ["seeded", 0, 4000, ["--seed", "7"]]]) {
+    writeFileSync(join(path, "keys"), keys(from, to));
+    run(["build", ...more, "--keys", "4000", "-o", join(path, `${name}.umbel`), join(path, "keys")]);
+  }
+  for (const [one, other] of [["a", "b"], ["a", "a"], ["a", "seeded"]]) {
+    const [left, right] = [one, other].map((name) => open(join(path, `${name}.umbel`)).handle);
+    const found = core.call({ type: "compare", left, right });
+    const [expected] = documents(["compare", "--json", ...[one, other].map((name) => join(path, `${name}.umbel`))]);
+    expected.left.file = `${one}.umbel`;
+    expected.right.file = `${other}.umbel`;
+    close(found.document, expected, `${one} and ${other}`);
+  }
+});
+
+/** Bad files, and what is said about each. */
+test("ten bad files: each has a message that says what is wrong", (t) => {
+  const path = folder(t);
+  const good = readFileSync(join(golden, "blocked-k8.umbel"));
+  const flipped = Buffer.from(good);
+  flipped[good.length >> 1] ^= 4;
+  const newer = Buffer.from(good);
+  newer[8] = 99;
+  const packed = readFileSync(join(root, "testdata/shared", readdirSync(join(root, "testdata/shared")).find((name) => name.endsWith(".packed"))));
+  const badly = Buffer.from(packed);
+  badly[packed.length - 40] ^= 1;
+  const delta = readFileSync(join(root, "testdata/shared", readdirSync(join(root, "testdata/shared")).find((name) => name.endsWith(".delta"))));
+  const jpeg = Buffer.concat([Buffer.from("ffd8ffe000104a46494600010100", "hex"), Buffer.alloc(3000, "picture")]);
+  const parquet = readFileSync(join(root, "testdata/foreign/parquet/groups.parquet"));
+  const cases = [
+    ["empty.umbel", Buffer.alloc(0), /^empty\.umbel: not an umbel file: it is empty; name a filter of umbel/],
+    ["cut.umbel", good.subarray(0, good.length - 100), /^cut\.umbel: the header declares \d+ bytes, the file has \d+; truncated\? copy it again/],
+    ["long.umbel", Buffer.concat([good, Buffer.from("more")]), /something was appended; copy it again/],
+    ["flipped.umbel", flipped, /^flipped\.umbel: .*(checksum|damaged)/],
+    ["newer.umbel", newer, /format version 99; this release reads versions 1 to \d+/],
+    ["photo.jpg", jpeg, /^photo\.jpg: not an umbel file: it begins with "\\xff\\xd8\\xff\\xe0/],
+    ["lines.txt", Buffer.from("apples\nplums\n".repeat(100)), /^lines\.txt: not an umbel file: it begins with "apples/],
+    ["broken.packed", badly, /damaged|checksum/],
+    ["change.delta", delta, /^change\.delta: is a delta, not a filter; apply it to its base: umbel patch FILTER change\.delta/],
+    ["cut.parquet", parquet.subarray(0, parquet.length - 9), /^cut\.parquet: does not end with PAR1, as a Parquet file does; truncated\? copy it again/],
+  ];
+  for (const [name, content, message] of cases) {
+    const said = refusal(bytes(name, content));
+    assert.match(said, message);
+    // The command line says the same, with its own way of naming the file.
+    writeFileSync(join(path, name), content);
+    const verb = name.endsWith(".parquet") ? "parquet" : "info";
+    const { stderr } = spawnSync(umbel, [verb, join(path, name)], { encoding: "utf8" });
+    const native = stderr.trim().replaceAll(join(path, name), name).replace(/^umbel: |unpacking it to [^:]*: /g, "");
+    assert.equal(said, native, name);
+  }
+  assert.match(refusal(bytes("x", good), { format: "guava" }), /^x: /);
+  assert.match(refusal(bytes("x", good), { format: "nonsense" }), /nonsense/);
+});
+
+test("a file that is too large, and one that shrinks while it is read", (t) => {
+  const path = join(folder(t), "large.umbel");
+  const large = openSync(path, "w");
+  writeSync(large, readFileSync(join(golden, "blocked-k8.umbel")));
+  ftruncateSync(large, 3e9);
+  closeSync(large);
+  assert.match(refusal(file(path)), /^large\.umbel: has 2\.79 GiB, and a page can hold 2\.00 GiB at most; look into it on the command line: umbel info large\.umbel/);
+  const good = readFileSync(join(golden, "blocked-k8.umbel"));
+  const shrinking = { ...bytes("s.umbel", good), read() { throw new Error("the file has changed"); } };
+  assert.match(refusal(shrinking), /^s\.umbel: the file has changed/);
+  // The core goes on after all of this.
+  assert.equal(open(join(golden, "blocked-k8.umbel")).format, "umbel");
+});
+
+test("a file that tells of more than there is memory for is refused, and the core goes on", () => {
+  const good = readFileSync(join(golden, "blocked-k8.umbel"));
+  for (let at = 8; at < 160; at += 1) {
+    for (const bit of [1, 128]) {
+      const bad = Buffer.from(good);
+      bad[at] ^= bit;
+      assert.match(refusal(bytes("f.umbel", bad)), /^f\.umbel: /);
+    }
+  }
+  assert(heard.length > 0 && heard.every(([done, total]) => 0 < done && done <= total));
+  assert(manifest);
+});
+
+test("every toy shows what its operations did", () => {
+  const words = ["apple", "plum", "fig", "kiwi", "pear"];
+  for (const kind of ["classic", "blocked", "counting", "scalable", "stable", "window"]) {
+    const operations = [...words.map((word) => ({ op: "insert", word })), { op: "query", word: "apple" }, { op: "query", word: "nobody" }];
+    const told = core.call({ type: "toy", kind, bits: 64, operations });
+    assert.equal(told.steps.length, operations.length);
+    assert.equal(told.steps[5].found, true, kind);
+    assert(told.empty.every((part) => part.cells.every((cell) => cell === 0)));
+    for (const { op, probes, parts, text } of told.steps) {
+      assert(/^[A-Z]/.test(text), text);
+      for (const { part, cell, set } of probes) assert.equal(set, parts[part].cells[cell] > 0);
+      if (op === "insert") assert(probes.length > 0);
+    }
+  }
+  const { steps } = core.call({ type: "example" });
+  assert.deepEqual(steps[3].probes.map(({ cell, by }) => [cell, by]), [[8, "plums"], [3, "apples"], [12, "apples"]]);
+});

@@ -1,0 +1,115 @@
+//! Plans: the 40 goals of testdata/plans.json, which the command line and the Python package are tested with too.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { CoreError, close, documents, root, run, folder, start } from "./core.mjs";
+import { writeFileSync } from "node:fs";
+
+const cases = JSON.parse(readFileSync(join(root, "testdata/plans.json"), "utf8"));
+const core = await start();
+
+/** The options of the command line for a goal. */
+const options = (goal) =>
+  Object.entries(goal).flatMap(([name, value]) => [`--${name.replace("_", "-")}`, ...(value === true ? [] : [value])]);
+
+test("40 goals have the plans of the command line, document by document", () => {
+  assert.equal(cases.length, 40);
+  for (const { goal, take, rows } of cases) {
+    const what = JSON.stringify(goal);
+    const advice = core.call({ type: "advise", goal });
+    const expected = documents(["plan", "--json", "--explain", ...options(goal)]);
+    close([...advice.rows.map((row) => row.document), advice.document], expected, what);
+    assert.equal(advice.take, take, what);
+    rows.forEach((row, i) => {
+      const { document } = advice.rows[i];
+      const found = Object.fromEntries(Object.keys(row).map((name) => [name, document[name]]));
+      close(found, row, what);
+    });
+  }
+});
+
+test("the table is the one that the command line prints", () => {
+  for (const { goal } of cases.filter((one) => one.take)) {
+    const text = run(["plan", ...options(goal)]);
+    const advice = core.call({ type: "advise", goal });
+    const words = (line) => line.trim().split(/ {2,}| (?=\d)/).join(" ");
+    assert.equal(text.split("\n")[0], advice.verdict);
+    for (const { variant, cells } of advice.rows.filter((row) => row.fits)) {
+      const line = [variant, ...advice.columns.map((column) => cells[column.id])].join(" ");
+      assert(text.split("\n").map(words).includes(line), `${JSON.stringify(goal)}: ${line}\n${text}`);
+    }
+    for (const note of advice.notes) assert(text.replaceAll(/\n +/g, " ").includes(note), note);
+  }
+});
+
+test("what is wrong with a goal names the member that it is about", () => {
+  for (const [goal, field, message] of [
+    [{}, undefined, /give two of keys, fpp and a size/],
+    [{ keys: "1M" }, undefined, /give two of/],
+    [{ keys: "many", fpp: "1%" }, "keys", /"many" is not a number of keys such as/],
+    [{ keys: "0", fpp: "1%" }, "keys", /zero keys/],
+    [{ keys: "1,5", fpp: "1%" }, "keys", /"1,5" is not a number of keys/],
+    [{ keys: "1M", fpp: "2" }, "fpp", /between 0 and 1|2/],
+    [{ keys: "1M", fpp: "" , memory: "4 gigs" }, "memory", /is not a size such as/],
+    [{ keys: "1M", fpp: "1%", except: "5" }, "except", /--known/],
+    [{ keys: "1M", fpp: "1%", absent: "0.5" }, "absent", /--lookup/],
+    [{ keys: "1M", fpp: "1%", lookup: "1 day" }, "lookup", /is not a time such as/],
+    [{ keys: "1M", fpp: "1%", lookup: "1ms", absent: "2" }, "absent", /is not a share/],
+    [{ keys: "1M", surprise: "1" }, undefined, /unknown field `surprise`/],
+  ]) {
+    assert.throws(
+      () => core.call({ type: "advise", goal }),
+      (error) => error instanceof CoreError && !error.fatal && (error.field ?? undefined) === field && message.test(error.message),
+      JSON.stringify(goal),
+    );
+  }
+  assert.throws(() => core.call({ type: "nonsense" }), /there is no request "nonsense"/);
+  assert.throws(() => core.call({ type: "map", handle: 7, cells: 10 }), /this file is closed/);
+});
+
+test("the lines to copy make the filter that was planned", (t) => {
+  const path = folder(t);
+  writeFileSync(join(path, "keys.txt"), "a\nb\nc\n");
+  writeFileSync(join(path, "others.txt"), "d\ne\n");
+  let made = 0;
+  const kinds = new Set();
+  for (const { goal } of cases) {
+    for (const { variant, kind, fits, document, snippets } of core.call({ type: "advise", goal }).rows) {
+      if (!fits || document.bytes > 1 << 24 || kind === "attributes") continue;
+      // These are sized by the keys that there are, not by those planned.
+      if (["bloomier", "cascade"].includes(kind)) continue;
+      if (kinds.has(`${variant}${Object.keys(goal)}`)) continue;
+      kinds.add(`${variant}${Object.keys(goal)}`);
+      const words = snippets.command.split(" ").slice(1);
+      const files = { "seen.umbel": "seen.umbel", "keys.txt": "keys.txt", "others.txt": "others.txt" };
+      const args = words.map((word) => (files[word] ? join(path, word) : word));
+      run([...args, "--force"]);
+      const [receipt] = documents(["info", "--json", join(path, "seen.umbel")]);
+      assert.equal(receipt.kind, kind);
+      assert.equal(receipt.bytes, document.bytes, `${snippets.command}: ${receipt.bytes}, planned ${document.bytes}`);
+      made += 1;
+    }
+  }
+  assert(made > 40, `${made}`);
+});
+
+test("charts have points within their axes, and a source", () => {
+  const { charts } = core.call({ type: "curves", goal: { keys: "1000", fpp: "1%" } });
+  assert.deepEqual(charts.map((chart) => chart.id), ["overfill", "keys", "probes", "bits", "exponent", "time"]);
+  for (const { id, x, y, series, source, formula } of charts) {
+    assert(series.length > 0 && formula && /^https:/.test(source.url), id);
+    for (const one of series) {
+      assert.equal(one.x.length, one.y.length);
+      assert(one.x.every(Number.isFinite) && one.y.every(Number.isFinite), `${id}: ${one.name}`);
+      assert(one.x.some((at, i) => x.low <= at && at <= x.high && y.low <= one.y[i] && one.y[i] <= y.high), `${id}: ${one.name}`);
+    }
+  }
+  // A filter planned for 1 % has this rate at 1 times its keys.
+  const overfill = charts[0].series.find((one) => one.kinds.includes("classic"));
+  const planned = overfill.x.findIndex((times) => Math.abs(times - 1) < 1e-3);
+  if (planned >= 0) assert(Math.abs(overfill.y[planned] - 0.01) < 0.001);
+  assert.deepEqual(core.call({ type: "curves", goal: { keys: "1000", fpp: "1%" }, charts: ["time"] }).charts.map((chart) => chart.id), ["time"]);
+});

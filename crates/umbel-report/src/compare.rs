@@ -1,0 +1,179 @@
+//! What two filters share: the report of `umbel compare`.
+
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+use umbel::filter::Comparison;
+use umbel::{Algorithm, AnyFilter, Blocks, Estimate, Hashing};
+use umbel_advice::numbers::{Count, Size};
+use umbel_foreign::Foreign;
+
+use crate::receipt::{Receipt, Row, estimate_within, foreign_inside, inside};
+
+/// How two filters compare, and whether they merge; or why not.
+#[derive(Debug)]
+pub struct Compared {
+    found: Result<Comparison, String>,
+    merged: Result<(), String>,
+}
+
+impl Compared {
+    /// Compares two filters of umbel. The library decides whether they merge, so `left` may become their union.
+    pub fn own<H: Hashing, I: Hashing>(
+        left: &mut AnyFilter<Blocks, H>,
+        right: &AnyFilter<Blocks, I>,
+    ) -> Self {
+        if let Err(error) = check_same_keys(left, right) {
+            let why = error.to_string();
+            return Self { found: Err(why.clone()), merged: Err(why) };
+        }
+        let found = left.compare(right).map_err(|error| error.to_string());
+        Self { found, merged: left.union(right).map_err(|error| error.to_string()) }
+    }
+
+    /// Compares two filters of other systems, as [`own`](Self::own).
+    pub fn foreign(left: &mut Foreign, right: &Foreign) -> Self {
+        let found = left.compare(right).map_err(|error| error.to_string());
+        Self { found, merged: left.union(right).map_err(|error| error.to_string()) }
+    }
+
+    /// Refuses to compare a filter of umbel and one of another system.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn mixed() -> Result<Self> {
+        bail!(
+            "a filter of umbel and one of another system cannot be compared: they put keys in different positions; build both \
+             in one format"
+        )
+    }
+
+    /// Returns the report as rows.
+    pub fn rows(&self, names: &[String; 2], receipts: [Receipt<'_>; 2]) -> Vec<Row> {
+        let Self { found, merged } = self;
+        let mut rows = Vec::new();
+        let mut row = |what: &str, value: String| rows.push((what.to_owned(), value));
+        for ((name, path), receipt) in ["A", "B"].iter().zip(names).zip(receipts) {
+            let (form, bytes, inside, fill) = match receipt {
+                Receipt::Own(receipt) => {
+                    let kind = receipt.plan.kind().to_string();
+                    (kind, receipt.bytes(), inside(receipt), receipt.fill)
+                }
+                Receipt::Foreign(receipt) => {
+                    let inside = foreign_inside(receipt);
+                    (receipt.format.to_string(), receipt.bytes, inside, receipt.fill)
+                }
+            };
+            let (size, fill) = (Size(bytes), fill * 100.0);
+            row(name, format!("{path}: {form} filter of {size}, {inside}, {fill:.2} % full"));
+        }
+        let keys = match found {
+            Ok(found) => [found.left, found.right],
+            Err(_) => receipts.map(Receipt::keys),
+        };
+        row("keys in A", estimate_within(&keys[0]));
+        row("keys in B", estimate_within(&keys[1]));
+        match found {
+            Err(error) => row("shared", format!("unknown: {error}")),
+            Ok(found) => {
+                match &found.overlap {
+                    None => row("shared", "unknown: no bit is clear in both".to_owned()),
+                    Some(overlap) => {
+                        row("in either", estimate_within(&overlap.union));
+                        row("in both", estimate_within(&overlap.intersection));
+                        row("Jaccard", share(&overlap.jaccard));
+                        row("A in B", share(&overlap.left_in_right));
+                        row("B in A", share(&overlap.right_in_left));
+                    }
+                }
+                row(
+                    "bits",
+                    format!(
+                        "{} in A, {} in B, {} in both; {} expected in both by chance if no key were shared",
+                        Count(found.left_bits),
+                        Count(found.right_bits),
+                        Count(found.shared_bits),
+                        Count(found.bits_by_chance.round() as u64)
+                    ),
+                );
+            }
+        }
+        row("learned", learned(receipts[0]).to_owned());
+        row(
+            "merge",
+            match merged {
+                Ok(()) => "yes".to_owned(),
+                Err(error) => format!("no: {error}"),
+            },
+        );
+        rows
+    }
+
+    /// Returns the report for programs.
+    pub fn json(&self, names: &[String; 2], receipts: [Receipt<'_>; 2]) -> Value {
+        let Self { found, merged } = self;
+        let mut object = json!({
+            "type": "compare",
+            "left": receipts[0].json(),
+            "right": receipts[1].json(),
+            "mergeable": merged.is_ok(),
+            "not_mergeable": merged.as_ref().err(),
+            "not_comparable": found.as_ref().err(),
+        });
+        object["left"]["file"] = json!(names[0]);
+        object["right"]["file"] = json!(names[1]);
+        if let Ok(found) = found {
+            object["bits"] = json!(found.bits);
+            object["left_bits"] = json!(found.left_bits);
+            object["right_bits"] = json!(found.right_bits);
+            object["shared_bits"] = json!(found.shared_bits);
+            object["bits_by_chance"] = json!(found.bits_by_chance);
+            if let Some(overlap) = &found.overlap {
+                let estimates = [
+                    ("union", overlap.union),
+                    ("intersection", overlap.intersection),
+                    ("jaccard", overlap.jaccard),
+                    ("left_in_right", overlap.left_in_right),
+                    ("right_in_left", overlap.right_in_left),
+                ];
+                for (name, Estimate { value, low, high, .. }) in estimates {
+                    object[name] = json!(value);
+                    object[format!("{name}_low")] = json!(low);
+                    object[format!("{name}_high")] = json!(high);
+                }
+            }
+        }
+        object
+    }
+}
+
+/// Checks that the keys of two filters are alike, where these are of keys or both of rows; of others, the library says
+/// why they do not go together.
+///
+/// # Errors
+/// [`umbel::format::OtherKeys`], which names both.
+pub fn check_same_keys<H: Hashing, I: Hashing>(
+    left: &AnyFilter<Blocks, H>,
+    right: &AnyFilter<Blocks, I>,
+) -> Result<(), umbel::format::OtherKeys> {
+    if left.kind().rows() != right.kind().rows() {
+        return Ok(());
+    }
+    left.description().check(left.kind(), right.description())
+}
+
+/// What those who hold both filters, or this report, have learned.
+fn learned(receipt: Receipt<'_>) -> &'static str {
+    match receipt {
+        Receipt::Own(receipt) if receipt.scheme.algorithm == Algorithm::Sip13 => {
+            "by whoever has both files: these figures, and with the secret, whether any key they can guess is in A or B"
+        }
+        _ => {
+            "by whoever has both files: these figures, and whether any key they can guess is in A or B"
+        }
+    }
+}
+
+fn share(estimate: &Estimate) -> String {
+    let [value, low, high] = [estimate.value, estimate.low, estimate.high].map(|part| part * 100.0);
+    format!("{value:.2} % (95 %: {low:.2} to {high:.2} %)")
+}

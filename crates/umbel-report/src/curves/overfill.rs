@@ -1,0 +1,64 @@
+//! Rate against keys over those planned: what it costs to put more in, and what is gained while there are fewer.
+
+use umbel::{Kind, Plan};
+
+use super::{Point, log_steps};
+
+/// Keys as multiples of those planned.
+pub const RANGE: (f64, f64) = (0.1, 4.0);
+
+/// Returns the rates at 0.1 to 4 times the planned keys. None of a kind that is built from all its keys at once, and none
+/// beyond the plan of one that can be full, as the coded kind is with 1/0.875 of its keys.
+pub fn curve(plan: &Plan) -> Vec<Point> {
+    if plan.kind().built_at_once() {
+        return Vec::new();
+    }
+    let most = if plan.kind() == Kind::Coded { 1.0 } else { RANGE.1 };
+    let steps = log_steps(RANGE.0, RANGE.1, 61).take_while(|&times| times <= most * 1.000_001);
+    let rate = |times: f64| {
+        // A plan for few keys has no tenths of them.
+        let keys = (plan.keys() as f64 * times).round().max(1.0);
+        (keys / plan.keys() as f64, plan.predicted_fpp_at(keys as u64))
+    };
+    let mut points: Vec<_> = steps.map(rate).collect();
+    points.dedup();
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Curve, plans_for};
+    use super::*;
+
+    #[test]
+    fn the_promise_is_kept_up_to_the_plan_and_broken_beyond() {
+        for plan in plans_for(100_000, 0.01) {
+            let points = curve(&plan);
+            if plan.kind().built_at_once() {
+                assert!(points.is_empty());
+                continue;
+            }
+            assert!(
+                points.windows(2).all(|pair| pair[0].1 <= pair[1].1 * 1.000_001),
+                "{}",
+                plan.kind()
+            );
+            let upto = points.iter().filter(|point| point.0 <= 1.0);
+            assert!(upto.clone().count() > 30 && upto.clone().all(|point| point.1 <= 0.01));
+            let (_, last) = points[points.len() - 1];
+            match plan.kind() {
+                Kind::Scalable | Kind::Stable | Kind::Window | Kind::Coded => assert!(last <= 0.01),
+                kind => assert!(last > 0.2, "{kind}: {last}"),
+            }
+        }
+        assert_eq!(curve(&Plan::for_keys(Kind::Blocked, 1, 0.01).unwrap()).len(), 4, "1 to 4 keys");
+    }
+
+    #[test]
+    fn kinds_with_the_same_rates_share_a_curve() {
+        let plans = plans_for(1_000_000, 0.01);
+        let curves = Curve::joined(plans.iter().map(|plan| (plan.kind(), curve(plan))));
+        let names: Vec<_> = curves.iter().map(Curve::name).collect();
+        assert!(names.iter().any(|name| name.starts_with("blocked, counting")), "{names:?}");
+    }
+}

@@ -1,0 +1,26 @@
+//! What umbel reports: plans, filters, comparisons and Parquet files, as rows of text and as JSON documents, and the data of
+//! pictures. The command line and the explorer print the same, so it is composed here.
+//!
+//! | module | what it composes |
+//! |---|---|
+//! | [`plan`] | the ranking of all kinds for a goal |
+//! | [`curves`] | the data of the pictures of a plan |
+//! | [`receipt`] | what a filter is and delivers |
+//! | [`fill`] | how full its blocks are |
+//! | [`compare`] | what two filters share |
+//! | [`parquet`] | the filters in a Parquet file, and its keys |
+//! | [`recognize`] | what a file of an unknown format is |
+//! | [`words`] | a filter so small that its bits can be followed |
+//!
+//! Errors are [`anyhow::Error`]s: they are shown as they are.
+
+pub mod compare;
+pub mod curves;
+pub mod fill;
+pub mod parquet;
+pub mod plan;
+pub mod receipt;
+pub mod recognize;
+pub mod words;
+
+pub use receipt::Receipt;

@@ -1,0 +1,426 @@
+//! What a filter is and delivers: the receipts that `umbel info` prints, and their figures in words.
+
+use serde_json::{Map, Value, json};
+use umbel::filter::{Fact, Figure, Part};
+use umbel::prefixes::{Family, PrefixKeys};
+use umbel::{Capacity, Estimate, KeyDescription};
+use umbel_advice::numbers::{Count, Rate, Size, counted, in_threes};
+use umbel_share::Wrapping;
+use umbel_share::audit::Guessable;
+
+/// What a filter is made of.
+pub fn inside(receipt: &umbel::Receipt) -> String {
+    match &receipt.parts[..] {
+        [] => format!("{} per key", counted(receipt.plan.probes().into(), "probe")),
+        parts => {
+            let alike = parts.chunk_by(|left, right| left.what == right.what);
+            let count = |parts: &[Part]| counted(parts.len() as u64, parts[0].what);
+            alike.map(count).collect::<Vec<_>>().join(" and ")
+        }
+    }
+}
+
+/// What another system's filter is made of.
+pub fn foreign_inside(receipt: &umbel_foreign::Receipt) -> String {
+    match receipt.parts.len() {
+        0 => format!("{} per key", counted(receipt.probes.into(), "probe")),
+        parts => counted(parts as u64, "part"),
+    }
+}
+
+/// The warning of an over-filled filter.
+pub fn over_filled(receipt: &umbel::Receipt) -> String {
+    let planned =
+        format!("{} at {}", counted(receipt.plan.keys(), "key"), Rate(receipt.plan.fpp()));
+    beyond(&planned, &receipt.keys, receipt.fpp)
+}
+
+/// The warning of a filter that holds more than was planned.
+pub fn beyond(planned: &str, keys: &Estimate, fpp: f64) -> String {
+    format!(
+        "the filter is over-filled: planned for {planned}, it holds {} and its rate is now {}; build a larger one",
+        estimate(keys),
+        Rate(fpp)
+    )
+}
+
+/// The estimated number of keys.
+pub fn estimate(keys: &Estimate) -> String {
+    if keys.value.is_finite() {
+        format!("about {}", Count(keys.value.round() as u64))
+    } else {
+        format!("more than {}", Count(keys.low as u64))
+    }
+}
+
+/// The same, with what is counted.
+pub fn estimated_keys(keys: &Estimate) -> String {
+    let s = if keys.value.round() == 1.0 { "" } else { "s" };
+    format!("{} key{s}", estimate(keys))
+}
+
+/// The estimated number of keys, with its interval.
+pub fn estimate_within(keys: &Estimate) -> String {
+    let about = estimate(keys);
+    if !keys.high.is_finite() {
+        return about;
+    }
+    format!("{about} (95 %: {} to {})", Count(keys.low as u64), Count(keys.high.ceil() as u64))
+}
+
+/// A receipt of a filter of umbel or of another system.
+#[derive(Clone, Copy, Debug)]
+pub enum Receipt<'a> {
+    /// Of umbel.
+    Own(&'a umbel::Receipt),
+    /// Of another system.
+    Foreign(&'a umbel_foreign::Receipt),
+}
+
+impl Receipt<'_> {
+    /// Returns it as JSON. What is infinite, a full filter's estimate, is null.
+    pub fn json(self) -> Value {
+        match self {
+            Self::Own(receipt) => own_json(receipt),
+            Self::Foreign(receipt) => foreign_json(receipt),
+        }
+    }
+
+    /// Returns it as rows.
+    pub fn rows(self) -> Vec<Row> {
+        match self {
+            Self::Own(receipt) => rows(receipt),
+            Self::Foreign(receipt) => foreign_rows(receipt),
+        }
+    }
+
+    /// Returns the estimated number of keys.
+    pub fn keys(self) -> Estimate {
+        match self {
+            Self::Own(receipt) => receipt.keys,
+            Self::Foreign(receipt) => receipt.keys,
+        }
+    }
+}
+
+/// As [`Receipt::json`], of another system's filter.
+pub fn foreign_json(receipt: &umbel_foreign::Receipt) -> Value {
+    let declared = |facts: &[Fact]| {
+        let figures = facts.iter().filter_map(|fact| Some((fact.name, figure(fact)?)));
+        figures.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>()
+    };
+    let mut object = json!({
+        "format": receipt.format.name(),
+        "scheme": receipt.scheme,
+        "bits": receipt.bits,
+        "bytes": receipt.bytes,
+        "probes": receipt.probes,
+        "declared": declared(&receipt.facts),
+    });
+    add_figures(&mut object, receipt.set_bits, receipt.fill, &receipt.keys, receipt.fpp);
+    if !receipt.parts.is_empty() {
+        let part = |part: &umbel_foreign::Part| {
+            json!({
+                "bits": part.bits,
+                "probes": part.probes,
+                "set_bits": part.set_bits,
+                "keys": part.keys.value,
+                "fpp": part.fpp,
+                "declared": declared(&part.facts),
+            })
+        };
+        object["parts"] = receipt.parts.iter().map(part).collect();
+    }
+    object
+}
+
+/// Adds what was computed from the bits of a filter.
+fn add_figures(object: &mut Value, set_bits: u64, fill: f64, keys: &Estimate, fpp: f64) {
+    object["set_bits"] = json!(set_bits);
+    object["fill"] = json!(fill);
+    object["keys"] = json!(keys.value);
+    object["keys_low"] = json!(keys.low);
+    object["keys_high"] = json!(keys.high);
+    object["fpp"] = json!(fpp);
+}
+
+fn figure(fact: &Fact) -> Option<Value> {
+    Some(match &fact.figure {
+        Figure::Count(count) => json!(count),
+        Figure::Number(number) | Figure::Rate(number) => json!(number),
+        Figure::Text(text) => json!(text),
+        _ => return None,
+    })
+}
+
+/// As [`Receipt::json`], of a filter of umbel.
+fn own_json(receipt: &umbel::Receipt) -> Value {
+    let plan = &receipt.plan;
+    let mut object = json!({
+        "kind": plan.kind().name(),
+        "scheme": receipt.scheme.algorithm.to_string(),
+        "seed": receipt.scheme.seed,
+        "key_id": format!("{:016x}", receipt.scheme.key_id),
+        "bits": receipt.bits,
+        "bytes": receipt.bytes(),
+        "probes": plan.probes(),
+        "planned_keys": plan.keys(),
+        "planned_fpp": plan.fpp(),
+        "over_filled": receipt.over_filled,
+    });
+    add_figures(&mut object, receipt.set_bits, receipt.fill, &receipt.keys, receipt.fpp);
+    if !receipt.parts.is_empty() {
+        object["parts"] = receipt.parts.iter().map(part_json).collect();
+    }
+    for fact in &receipt.facts {
+        if let Some(figure) = figure(fact) {
+            object[fact.name] = figure;
+        }
+    }
+    object
+}
+
+fn part_json(part: &Part) -> Value {
+    let mut object = json!({
+        "part": part.what,
+        "keys": part.keys,
+        "planned_keys": part.plan.keys(),
+        "planned_fpp": part.plan.fpp(),
+        "fpp": part.fpp,
+        "bits": part.plan.bits(),
+        "probes": part.plan.probes(),
+    });
+    if let Some(name) = &part.name {
+        object["name"] = json!(name);
+    }
+    object
+}
+
+/// Returns the rows about a packed or signed file.
+pub fn wrapping_rows(wrapping: &Wrapping, receipt: Receipt<'_>) -> Vec<Row> {
+    let packed = wrapping.packed.map(|bytes| {
+        let (size, keys) = match receipt {
+            Receipt::Own(receipt) => (receipt.bytes(), receipt.plan.keys()),
+            Receipt::Foreign(receipt) => (receipt.bytes, 0),
+        };
+        let per_key = match keys {
+            0 => String::new(),
+            keys => format!(", {:.2} bits per planned key", 8.0 * bytes as f64 / keys as f64),
+        };
+        let share = 100.0 * bytes as f64 / size as f64;
+        row("packed", format!("{}, {share:.1} % of its size{per_key}", Size(bytes)))
+    });
+    let signed = wrapping.signer.as_ref().map(|signer| {
+        let checked = if wrapping.verified { "verified" } else { "not checked: no --trust" };
+        row("signed by", format!("{signer} ({checked})"))
+    });
+    packed.into_iter().chain(signed).collect()
+}
+
+/// As [`wrapping_rows`], for programs.
+pub fn add_wrapping(object: &mut Value, wrapping: &Wrapping) {
+    if let Some(bytes) = wrapping.packed {
+        object["packed_bytes"] = json!(bytes);
+    }
+    if let Some(signer) = &wrapping.signer {
+        object["signer"] = json!(signer);
+        object["signature_verified"] = json!(wrapping.verified);
+    }
+}
+
+/// The description of the keys in a filter's file: a row for each name, values in their order.
+pub fn key_rows(keys: &KeyDescription, receipt: Receipt<'_>) -> Vec<Row> {
+    let mut names: Vec<_> = keys.entries().map(|(name, _)| name).collect();
+    names.dedup();
+    let one = |name| {
+        let values = keys.values(name).map(|value| value.escape_debug().to_string());
+        let title = match name {
+            "field" => "fields",
+            "type" => "key type",
+            "normalization" => "normalized",
+            other => other,
+        };
+        row(title, values.collect::<Vec<_>>().join(", "))
+    };
+    names.into_iter().map(one).chain(prefix_row(keys, receipt)).collect()
+}
+
+/// How prefixes are looked up in a filter that holds some.
+fn prefixes(keys: &KeyDescription) -> Option<PrefixKeys> {
+    PrefixKeys::of(keys).ok().flatten()
+}
+
+/// What a look-up of a prefix costs in questions, and how often all of them together pass wrongly.
+fn prefix_row(keys: &KeyDescription, receipt: Receipt<'_>) -> Option<Row> {
+    let (Some(keys), Receipt::Own(receipt)) = (prefixes(keys), receipt) else { return None };
+    let of = match keys.family() {
+        Family::Ip => "ip",
+        Family::Domain => "domain",
+    };
+    let questions = counted(keys.questions().into(), "question");
+    let rate = Rate(keys.joint_fpp(receipt.fpp));
+    let words = format!(
+        "for umbel query --prefixes {of}: up to {questions} per line, rate of a line now {rate}"
+    );
+    Some(row("prefixes", words))
+}
+
+/// As [`key_rows`], for programs.
+pub fn add_keys(object: &mut Value, keys: &KeyDescription, receipt: Receipt<'_>) {
+    let values = |name| keys.values(name).collect::<Vec<_>>();
+    if !keys.is_empty() {
+        object["key_fields"] = json!(values("field"));
+        object["key_type"] = json!(keys.values("type").next());
+        object["key_normalization"] = json!(values("normalization"));
+    }
+    if let (Some(keys), Receipt::Own(receipt)) = (prefixes(keys), receipt) {
+        object["prefix_questions"] = json!(keys.questions());
+        object["prefix_fpp"] = json!(keys.joint_fpp(receipt.fpp));
+    }
+}
+
+/// Keys that somebody can try, by the names of their fields; `None` if one of these says nothing.
+pub fn guessable(keys: &KeyDescription) -> Option<Guessable> {
+    let sorts: Option<Vec<_>> = keys.values("field").map(Guessable::of_field).collect();
+    sorts?.first().copied()
+}
+
+/// The warning of a filter whose keys somebody can try, which is not keyed.
+pub fn warning_of(keys: Guessable) -> String {
+    let (what, how) = match (keys, keys.universe()) {
+        // Only some of the keys were looked at; others may have more digits.
+        (Guessable::Numbers { .. }, _) => ("numbers".to_owned(), "all of which".to_owned()),
+        (_, Some(count)) => (keys.to_string(), format!("all {} of which", Count(count))),
+        (_, None) => (keys.to_string(), "lists of which".to_owned()),
+    };
+    format!(
+        "the keys look like {what}, {how} can be looked up in it by whoever has the file; build it with --secret-file, or see umbel audit"
+    )
+}
+
+/// A name and its value.
+pub type Row = (String, String);
+
+fn row(name: impl Into<String>, words: impl Into<String>) -> Row {
+    (name.into(), words.into())
+}
+
+/// Rows below each other, their words in one column.
+pub fn aligned(rows: &[Row]) -> String {
+    // As wide in most receipts, so that several can be compared; a long name of a part does not push all others away.
+    const LEAST: usize = 10;
+    const MOST: usize = 24;
+    let widths = rows.iter().map(|(name, _)| name.chars().count());
+    let width = widths.filter(|&width| width <= MOST).fold(LEAST, usize::max);
+    rows.iter().map(|(name, words)| format!("  {name:<width$} {words}\n")).collect()
+}
+
+/// The receipt of another system's filter.
+fn foreign_rows(receipt: &umbel_foreign::Receipt) -> Vec<Row> {
+    let part = |(number, part): (usize, &umbel_foreign::Part)| {
+        let facts = part.facts.iter().filter_map(fact_row);
+        let facts = facts.map(|(name, value)| format!(", {name} {value}")).collect::<String>();
+        let words = format!(
+            "{}, {} of {} bits set, {}, rate now {}{facts}",
+            estimated_keys(&part.keys),
+            Count(part.set_bits),
+            Count(part.bits),
+            counted(part.probes.into(), "probe"),
+            Rate(part.fpp),
+        );
+        row(format!("part {number}"), words)
+    };
+    let fill = format!("{} bits set, {:.2} %", Count(receipt.set_bits), receipt.fill * 100.0);
+    let mut rows = vec![
+        row("format", format!("{}, {}", receipt.format, foreign_inside(receipt))),
+        row("scheme", receipt.scheme.to_string()),
+        row("size", format!("{}, {}", Size(receipt.bytes), counted(receipt.bits, "bit"))),
+        row("fill", fill),
+        row("keys", estimate_within(&receipt.keys)),
+        row("rate now", format!("{}, from its own bits", Rate(receipt.fpp))),
+    ];
+    rows.extend(receipt.facts.iter().filter_map(fact_row));
+    rows.extend((1..).zip(&receipt.parts).map(part));
+    rows
+}
+
+fn rows(receipt: &umbel::Receipt) -> Vec<Row> {
+    let plan = &receipt.plan;
+    let rate = Rate(plan.fpp());
+    let room = counted(receipt.room, "more key");
+    let (planned, state) = match plan.kind().capacity() {
+        Capacity::First => (
+            format!(", then growing, at a rate of {rate} over all growth"),
+            format!("within its promise, room for {room} before it grows"),
+        ),
+        Capacity::Last => (
+            format!(", the last ones, at a rate of {rate} at all times"),
+            "within its promise, takes any number of keys and forgets old ones".to_owned(),
+        ),
+        _ if plan.kind().built_at_once() => (
+            format!(" at a rate of {rate} ({:.2} bits per key)", plan.bits_per_key()),
+            "within its plan, built from all its keys at once; takes no more".to_owned(),
+        ),
+        _ => (
+            format!(
+                " at a rate of {rate} ({:.2} bits per key)",
+                receipt.bits as f64 / plan.keys() as f64
+            ),
+            match receipt.room {
+                0 => "within its plan, and full".to_owned(),
+                _ => format!("within its plan, room for about {room}"),
+            },
+        ),
+    };
+    let state = if receipt.over_filled { over_filled(receipt) } else { state };
+    let cells = plan.kind().cells();
+    let set = if cells == "bits" { "set" } else { "in use" };
+    let used = Count(receipt.set_bits);
+    let fill = format!("{used} {cells} {set}, {:.2} %", receipt.fill * 100.0);
+    let mut rows = vec![
+        row("kind", format!("{}, {}", plan.kind(), inside(receipt))),
+        row("scheme", receipt.scheme.to_string()),
+        row("size", format!("{}, {}", Size(receipt.bytes()), counted(receipt.bits, "bit"))),
+        row("planned", format!("{}{planned}", counted(plan.keys(), "key"))),
+        row("fill", fill),
+        row("keys", estimate_within(&receipt.keys)),
+        row("rate now", format!("{}, from its own bits", Rate(receipt.fpp))),
+        row("state", state),
+    ];
+    let facts = receipt.facts.iter().filter_map(fact_row);
+    rows.extend(facts.map(|(name, value)| row(name, in_threes(&value))));
+    rows.extend((1..).zip(&receipt.parts).map(|(number, part)| part_row(number, part)));
+    rows
+}
+
+fn fact_row(fact: &Fact) -> Option<Row> {
+    let value = match &fact.figure {
+        Figure::Count(count) => Count(*count).to_string(),
+        Figure::Number(number) => format!("{number:.3}"),
+        Figure::Rate(rate) => Rate(*rate).to_string(),
+        Figure::Text(text) => text.clone(),
+        _ => return None,
+    };
+    Some(row(fact.name.replace('_', " "), value))
+}
+
+/// A part by its own name, or by its number.
+fn part_name(number: usize, part: &Part) -> String {
+    match &part.name {
+        Some(name) => format!("{} {}", part.what, name.escape_debug()),
+        None => format!("{} {number}", part.what),
+    }
+}
+
+fn part_row(number: usize, part: &Part) -> Row {
+    let words = format!(
+        "{} of {}, {}, {}, rate now {} of {}",
+        Count(part.keys.round() as u64),
+        counted(part.plan.keys(), "key"),
+        Size(part.plan.bytes()),
+        counted(part.plan.probes().into(), "probe"),
+        Rate(part.fpp),
+        Rate(part.plan.fpp())
+    );
+    row(part_name(number, part), words)
+}
