@@ -101,12 +101,13 @@ export class Figure {
   private readonly values: HTMLElement[] = [];
   private readonly data: uPlot.AlignedData;
   private readonly behind: HTMLDetailsElement;
+  private readonly bars: boolean;
   private chart: uPlot | undefined;
   private chosen: string;
 
   constructor(private readonly what: Drawn, chosen: string, open: boolean) {
     this.chosen = chosen;
-    const bars = what.series.some((one) => one.style === "bar");
+    this.bars = what.series.some((one) => one.style === "bar");
     this.data = joined(what.series);
     this.behind = tableBehind(what.title, () => this.table());
     this.behind.open = open;
@@ -125,14 +126,14 @@ export class Figure {
       "figure",
       { class: "chart", "aria-labelledby": title, id: `chart-${what.id}` },
       h("h3", { id: title }, what.title),
-      ...(bars
+      ...(this.bars
         ? [barsOf(what)]
         : [h("p", { class: "yname" }, what.y.label), this.plot, h("div", { class: "reading" }, this.slider, this.at), this.legend()]),
       ...what.notes.map((note) => h("p", { class: "note" }, note)),
       what.formula !== "" && h("p", { class: "formula" }, h("code", {}, what.formula), " ", citation(what.source)),
       this.behind,
     );
-    if (bars) return;
+    if (this.bars) return;
     this.plot.setAttribute("aria-hidden", "true");
     new ResizeObserver(() => this.resize()).observe(this.plot);
     this.read(Number(this.slider.value), false);
@@ -187,28 +188,25 @@ export class Figure {
     }
   }
 
+  /** All values: a row for each x, or for each name of bars. */
   private table(): HTMLElement {
-    const rows = (this.data[0] as number[]).map((x, index) =>
-      h(
-        "tr",
-        {},
-        h("th", { scope: "row" }, short(x)),
-        ...this.what.series.map((_, number) => {
-          const value = valueAt(this.data, index, number);
-          return h("td", {}, value === null ? words.charts.none : short(value));
-        }),
-      ),
-    );
+    const { series, title, x, y } = this.what;
+    const value = (number: number | null | undefined) => h("td", {}, number == null ? words.charts.none : short(number));
+    const [head, rows] = this.bars
+      ? [["", words.charts.bars, words.charts.batch], series.map((one) => ({ name: one.name, values: one.y }))]
+      : [
+          [x.label, ...series.map((one) => one.name)],
+          (this.data[0] as number[]).map((at, index) => ({
+            name: short(at),
+            values: series.map((_, number) => valueAt(this.data, index, number)),
+          })),
+        ];
     return h(
       "table",
       {},
-      h("caption", {}, `${this.what.title}: ${this.what.y.label}`),
-      h(
-        "thead",
-        {},
-        h("tr", {}, h("th", { scope: "col" }, this.what.x.label), ...this.what.series.map((one) => h("th", { scope: "col" }, one.name))),
-      ),
-      h("tbody", {}, ...rows),
+      h("caption", {}, `${title}: ${y.label}`),
+      h("thead", {}, h("tr", {}, ...head.map((name) => (name ? h("th", { scope: "col" }, name) : h("td"))))),
+      h("tbody", {}, ...rows.map(({ name, values }) => h("tr", {}, h("th", { scope: "row" }, name), ...values.map(value)))),
     );
   }
 
