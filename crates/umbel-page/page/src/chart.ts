@@ -87,17 +87,14 @@ function joined(series: Series[]): uPlot.AlignedData {
   return uPlot.join(series.map((one) => [one.x, one.y]));
 }
 
-/** Where the curve is at this x, if it has a point there. */
-function valueAt(data: uPlot.AlignedData, index: number, number: number): number | null {
-  return (data[number + 1] as (number | null | undefined)[])[index] ?? null;
-}
-
 /** The figure of a chart. `chosen` is the kind whose curve is drawn bolder. */
 export class Figure {
   readonly root: HTMLElement;
   private readonly plot = h("div", { class: "plot" });
   private readonly slider: HTMLInputElement;
-  private readonly at = h("output", { class: "at" });
+  // The slider says it too.
+  private readonly at = h("span", { class: "at", "aria-hidden": "true" });
+  private readonly resized = new ResizeObserver(() => this.resize());
   private readonly values: HTMLElement[] = [];
   private readonly data: uPlot.AlignedData;
   private readonly behind: HTMLDetailsElement;
@@ -135,17 +132,20 @@ export class Figure {
     );
     if (this.bars) return;
     this.plot.setAttribute("aria-hidden", "true");
-    new ResizeObserver(() => this.resize()).observe(this.plot);
+    this.resized.observe(this.plot);
     this.read(Number(this.slider.value), false);
-  }
-
-  get id(): string {
-    return this.what.id;
   }
 
   /** Whether its table is open. */
   get open(): boolean {
     return this.behind.open;
+  }
+
+  /** Where a curve is, if it has a point there. A line across, such as a promise, is the same everywhere. */
+  private value(index: number, number: number): number | null {
+    const { y } = this.what.series[number]!;
+    if (y.every((value) => value === y[0])) return y[0] ?? null;
+    return (this.data[number + 1] as (number | null | undefined)[])[index] ?? null;
   }
 
   /** The first reading is at the chart's vertical mark, such as the plan, or in the middle. */
@@ -176,7 +176,7 @@ export class Figure {
     this.at.textContent = at;
     const read: string[] = [];
     this.what.series.forEach((one, number) => {
-      const value = valueAt(this.data, index, number);
+      const value = this.value(index, number);
       const text = value === null ? words.charts.none : short(value);
       this.values[number]!.textContent = text;
       if (value !== null) read.push(`${one.name} ${text}`);
@@ -198,7 +198,7 @@ export class Figure {
           [x.label, ...series.map((one) => one.name)],
           (this.data[0] as number[]).map((at, index) => ({
             name: short(at),
-            values: series.map((_, number) => valueAt(this.data, index, number)),
+            values: series.map((_, number) => this.value(index, number)),
           })),
         ];
     return h(
@@ -263,6 +263,12 @@ export class Figure {
       },
     };
     this.chart = new uPlot(options, this.data, this.plot);
+  }
+
+  /** Gives up what listens to the window, when another figure takes its place. */
+  end(): void {
+    this.resized.disconnect();
+    this.chart?.destroy();
   }
 
   private resize(): void {
