@@ -247,7 +247,7 @@ export const words = {
         id: "scalable",
         title: "Scalable: it grows",
         short: "Scalable",
-        text: "Nobody knows how many words will come. When a filter is full, a larger one with a lower rate is added. A look-up asks all of them, and the rates add up to no more than promised.",
+        text: "Nobody knows how many words will come. When a filter is full, a larger one with a lower rate is added. A look-up queries all of them, and the rates add up to no more than promised.",
       },
       {
         id: "window",
