@@ -32,14 +32,22 @@ const modules = {
   },
 };
 
+/** The licence of a package that is bundled, as a comment: it asks to be where its code is. */
+async function licence(name) {
+  const folder = join(dirname(page), "node_modules", name);
+  const { version, license, author } = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
+  const text = await readFile(join(folder, "LICENSE"), "utf8").catch(() => `${license}, ${author?.name ?? author}`);
+  return `/*! ${name} ${version}\n\n${text.trim()}\n*/`;
+}
+
 async function bundle(entry, more = {}) {
   const { outputFiles } = await esbuild.build({ ...shared, ...more, entryPoints: [join(page, entry)], write: false });
   return outputFiles[0].text;
 }
 
 const [main, worker, style] = await Promise.all([
-  bundle("src/main.ts"),
-  bundle("src/worker.ts", { plugins: [modules] }),
+  bundle("src/main.ts", { banner: { js: await licence("uplot") } }),
+  bundle("src/worker.ts", { plugins: [modules], banner: { js: await licence("xz-decompress") } }),
   bundle("style.css"),
 ]);
 const { words } = await import(

@@ -142,7 +142,12 @@ test("charts are drawn, read by keys, and have their values in a table", async (
   assert.notEqual(read, before);
   assert.match(read, /blocked.* 0\.\d+/);
 
+  await page.click("#chart-time summary");
+  await page.waitForSelector("#chart-time tbody tr");
+  const times = await page.$$eval("#chart-time tr", (rows) => rows.slice(0, 2).map((row) => [...row.cells].map((cell) => cell.textContent)));
+  assert.deepEqual(times, [["", "one key per call", "in a batch"], ["blocked", "21", "6.4"]]);
   await page.click("#chart-overfill summary");
+  await page.waitForSelector("#chart-overfill tbody tr");
   const rows = await page.$$eval("#chart-overfill tbody tr", (rows) => rows.map((row) => row.textContent));
   assert(rows.length > 30);
   // An over-filled filter has a higher rate.

@@ -99,6 +99,7 @@ export class FilterCard {
     const part = this.opened.parts[number];
     fill(this.picture);
     fill(this.profile);
+    this.figure?.end();
     this.map = this.figure = undefined;
     if (!part || part.cells === 0) return fill(this.picture, h("p", { class: "hint" }, here.map.none));
     this.map = new FillMap(this.client, () => this.opened.handle, number, part);

@@ -87,26 +87,24 @@ function joined(series: Series[]): uPlot.AlignedData {
   return uPlot.join(series.map((one) => [one.x, one.y]));
 }
 
-/** Where the curve is at this x, if it has a point there. */
-function valueAt(data: uPlot.AlignedData, index: number, number: number): number | null {
-  return (data[number + 1] as (number | null | undefined)[])[index] ?? null;
-}
-
 /** The figure of a chart. `chosen` is the kind whose curve is drawn bolder. */
 export class Figure {
   readonly root: HTMLElement;
   private readonly plot = h("div", { class: "plot" });
   private readonly slider: HTMLInputElement;
-  private readonly at = h("output", { class: "at" });
+  // The slider says it too.
+  private readonly at = h("span", { class: "at", "aria-hidden": "true" });
+  private readonly resized = new ResizeObserver(() => this.resize());
   private readonly values: HTMLElement[] = [];
   private readonly data: uPlot.AlignedData;
   private readonly behind: HTMLDetailsElement;
+  private readonly bars: boolean;
   private chart: uPlot | undefined;
   private chosen: string;
 
   constructor(private readonly what: Drawn, chosen: string, open: boolean) {
     this.chosen = chosen;
-    const bars = what.series.some((one) => one.style === "bar");
+    this.bars = what.series.some((one) => one.style === "bar");
     this.data = joined(what.series);
     this.behind = tableBehind(what.title, () => this.table());
     this.behind.open = open;
@@ -125,26 +123,29 @@ export class Figure {
       "figure",
       { class: "chart", "aria-labelledby": title, id: `chart-${what.id}` },
       h("h3", { id: title }, what.title),
-      ...(bars
+      ...(this.bars
         ? [barsOf(what)]
         : [h("p", { class: "yname" }, what.y.label), this.plot, h("div", { class: "reading" }, this.slider, this.at), this.legend()]),
       ...what.notes.map((note) => h("p", { class: "note" }, note)),
       what.formula !== "" && h("p", { class: "formula" }, h("code", {}, what.formula), " ", citation(what.source)),
       this.behind,
     );
-    if (bars) return;
+    if (this.bars) return;
     this.plot.setAttribute("aria-hidden", "true");
-    new ResizeObserver(() => this.resize()).observe(this.plot);
+    this.resized.observe(this.plot);
     this.read(Number(this.slider.value), false);
-  }
-
-  get id(): string {
-    return this.what.id;
   }
 
   /** Whether its table is open. */
   get open(): boolean {
     return this.behind.open;
+  }
+
+  /** Where a curve is, if it has a point there. A line across, such as a promise, is the same everywhere. */
+  private value(index: number, number: number): number | null {
+    const { y } = this.what.series[number]!;
+    if (y.every((value) => value === y[0])) return y[0] ?? null;
+    return (this.data[number + 1] as (number | null | undefined)[])[index] ?? null;
   }
 
   /** The first reading is at the chart's vertical mark, such as the plan, or in the middle. */
@@ -175,7 +176,7 @@ export class Figure {
     this.at.textContent = at;
     const read: string[] = [];
     this.what.series.forEach((one, number) => {
-      const value = valueAt(this.data, index, number);
+      const value = this.value(index, number);
       const text = value === null ? words.charts.none : short(value);
       this.values[number]!.textContent = text;
       if (value !== null) read.push(`${one.name} ${text}`);
@@ -187,28 +188,25 @@ export class Figure {
     }
   }
 
+  /** All values: a row for each x, or for each name of bars. */
   private table(): HTMLElement {
-    const rows = (this.data[0] as number[]).map((x, index) =>
-      h(
-        "tr",
-        {},
-        h("th", { scope: "row" }, short(x)),
-        ...this.what.series.map((_, number) => {
-          const value = valueAt(this.data, index, number);
-          return h("td", {}, value === null ? words.charts.none : short(value));
-        }),
-      ),
-    );
+    const { series, title, x, y } = this.what;
+    const value = (number: number | null | undefined) => h("td", {}, number == null ? words.charts.none : short(number));
+    const [head, rows] = this.bars
+      ? [["", words.charts.bars, words.charts.batch], series.map((one) => ({ name: one.name, values: one.y }))]
+      : [
+          [x.label, ...series.map((one) => one.name)],
+          (this.data[0] as number[]).map((at, index) => ({
+            name: short(at),
+            values: series.map((_, number) => this.value(index, number)),
+          })),
+        ];
     return h(
       "table",
       {},
-      h("caption", {}, `${this.what.title}: ${this.what.y.label}`),
-      h(
-        "thead",
-        {},
-        h("tr", {}, h("th", { scope: "col" }, this.what.x.label), ...this.what.series.map((one) => h("th", { scope: "col" }, one.name))),
-      ),
-      h("tbody", {}, ...rows),
+      h("caption", {}, `${title}: ${y.label}`),
+      h("thead", {}, h("tr", {}, ...head.map((name) => (name ? h("th", { scope: "col" }, name) : h("td"))))),
+      h("tbody", {}, ...rows.map(({ name, values }) => h("tr", {}, h("th", { scope: "row" }, name), ...values.map(value)))),
     );
   }
 
@@ -265,6 +263,12 @@ export class Figure {
       },
     };
     this.chart = new uPlot(options, this.data, this.plot);
+  }
+
+  /** Gives up what listens to the window, when another figure takes its place. */
+  end(): void {
+    this.resized.disconnect();
+    this.chart?.destroy();
   }
 
   private resize(): void {

@@ -54,7 +54,7 @@ export class FillMap {
     this.root = h(
       "section",
       { class: "map-view" },
-      h("h3", {}, part.unit === "bits" ? here.title : here.unit(part.unit)),
+      h("h3", {}, part.unit.startsWith("bits") ? here.title : here.unit(part.unit)),
       h("p", { class: "lede" }, here.lede),
       h(
         "div",

@@ -311,6 +311,7 @@ export class Plan {
     for (const name of names) {
       // A chart whose table is open stays so.
       const open = this.figures.get(name)?.open ?? false;
+      this.figures.get(name)?.end();
       const chart = charts.find(({ id }) => id === name);
       if (chart) this.figures.set(name, new Figure(chart, kind, open));
       else this.figures.delete(name);

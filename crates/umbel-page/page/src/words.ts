@@ -132,7 +132,7 @@ export const words = {
       full: "100 %",
       expected: (low: string, high: string) => `By chance, nearly all are within ${low} and ${high};`,
       stretch: (from: string, to: string, unit: string, fill: string) => `${unit} ${from} to ${to}: ${fill} in use`,
-      cell: (at: string, unit: string, value: number) => `${unit} ${at}: ${value}`,
+      cell: (at: string, unit: string, value: number) => `${unit.replace(/s\b.*/, "")} ${at}: ${value}`,
       contrast: "Stretch the contrast",
       outside: (count: number) => `${count} ${count === 1 ? "is" : "are"} not: ●`,
       caption: (per: string, unit: string) => `${per} ${unit} per cell`,
@@ -247,7 +247,7 @@ export const words = {
         id: "scalable",
         title: "Scalable: it grows",
         short: "Scalable",
-        text: "Nobody knows how many words will come. When a filter is full, a larger one with a lower rate is added. A look-up asks all of them, and the rates add up to no more than promised.",
+        text: "Nobody knows how many words will come. When a filter is full, a larger one with a lower rate is added. A look-up queries all of them, and the rates add up to no more than promised.",
       },
       {
         id: "window",
