@@ -9,7 +9,7 @@ use super::Table;
 /// Place `number` of a key among `places`.
 fn place(hash: KeyHash, number: u64, places: usize) -> usize {
     let word = hash.high.wrapping_add(number.wrapping_mul(hash.low | 1));
-    (u128::from(crate::statistics::splitmix(word)) * places as u128 >> 64) as usize
+    ((u128::from(crate::statistics::splitmix(word)) * places as u128) >> 64) as usize
 }
 
 /// The direct Bloom filter: a counting filter of pairs of key and state, with counters of 4 bits.
@@ -130,11 +130,13 @@ const CELLS: usize = 8;
 /// Keys over cells.
 const LOAD: f64 = 0.75;
 
+/// A fingerprint and its state, or don't know.
+type Cell = Option<(u64, Option<u8>)>;
+
 /// The fingerprint-compressed filter: fingerprints with states by d-left hashing, one cell for keys that share a
 /// fingerprint.
 pub(super) struct Fingerprints {
-    /// Fingerprint and state, or don't know.
-    buckets: Vec<[Option<(u64, Option<u8>)>; CELLS]>,
+    buckets: Vec<[Cell; CELLS]>,
     bits: u32,
     hasher: KeyHasher,
     /// Keys for which all buckets were full.
@@ -166,7 +168,7 @@ impl Fingerprints {
     fn cell(&self, key: u64) -> Option<(usize, usize)> {
         let (homes, fingerprint) = self.places(key);
         homes.into_iter().find_map(|bucket| {
-            let is = |cell: &Option<(u64, _)>| cell.is_some_and(|(other, _)| other == fingerprint);
+            let is = |cell: &Cell| cell.is_some_and(|(other, _)| other == fingerprint);
             Some((bucket, self.buckets[bucket].iter().position(is)?))
         })
     }
