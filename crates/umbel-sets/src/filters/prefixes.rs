@@ -61,7 +61,7 @@ impl PrefixList {
     /// half of that when it is read.
     ///
     /// # Errors
-    /// Those of reading; [`Error::Prefix`]; [`Error::Memory`], with a cap that suffices for what was read so far.
+    /// Those of reading; [`Error::Prefix`]; [`Error::Memory`], with a cap that suffices.
     pub fn read(inputs: &[Input], family: Family, options: &Options) -> Result<Self, Error> {
         let prefixes = Some(PrefixText { family, listed: true });
         let options = &Options {
@@ -210,29 +210,43 @@ fn longest<A: umbel::prefixes::Address>(
 }
 
 fn networks(inputs: &[Input], room: u64, options: &Options) -> Result<PrefixList, Error> {
-    let (mut four, mut six) = (Vec::new(), Vec::new());
+    let (mut four, mut six, mut bytes) = (Vec::new(), Vec::new(), 0);
     keys(inputs, room, options, |lines| {
+        let fits = room_beside(bytes, options).is_ok();
         for network in lines.iter().filter_map(Network::of_key) {
             match network {
-                Network::V4(prefix) => four.push((prefix, ())),
-                Network::V6(prefix) => six.push((prefix, ())),
+                Network::V4(prefix) => {
+                    bytes += 40;
+                    fits.then(|| four.push((prefix, ())));
+                }
+                Network::V6(prefix) => {
+                    bytes += 90;
+                    fits.then(|| six.push((prefix, ())));
+                }
             }
         }
-        room_beside(40 * four.len() as u64 + 90 * six.len() as u64, options).map(drop)
+        Ok(())
     })?;
+    // Only now is it known how much all of them need.
+    room_beside(bytes, options)?;
     let all = Networks { four: Prefixes::new(four)?, six: Prefixes::new(six)? };
     Ok(PrefixList(List::Networks(Box::new(all))))
 }
 
 fn domains(inputs: &[Input], room: u64, options: &Options) -> Result<PrefixList, Error> {
-    let (mut names, mut ends) = (String::new(), Vec::new());
+    let (mut names, mut ends, mut bytes) = (String::new(), Vec::new(), 0);
     keys(inputs, room, options, |lines| {
+        let fits = room_beside(bytes, options).is_ok();
         for name in lines.iter().filter_map(|key| str::from_utf8(key).ok()) {
-            names.push_str(name);
-            ends.push(names.len());
+            bytes += 80 + 3 * name.len() as u64;
+            if fits {
+                names.push_str(name);
+                ends.push(names.len());
+            }
         }
-        room_beside(3 * names.len() as u64 + 80 * ends.len() as u64, options).map(drop)
+        Ok(())
     })?;
+    room_beside(bytes, options)?;
     let starts = std::iter::once(0).chain(ends.iter().copied());
     let all = starts.zip(&ends).map(|(start, &end)| (&names[start..end], ()));
     Ok(PrefixList(List::Domains(Suffixes::new(all)?)))
