@@ -22,6 +22,7 @@ export const words = {
     dark: "Dark",
   },
   failed: {
+    old: "This browser is too old for the explorer: it has no vector instructions in WebAssembly, which browsers have had since 2023.",
     core: "The file core.js could not be loaded. It belongs next to index.html.",
   },
   copy: {

@@ -3,8 +3,7 @@
 import { Core, CoreError, readable, type Request } from "./core";
 import { XzReadableStream } from "xz-decompress";
 
-import plain from "umbel:plain";
-import simd from "umbel:simd";
+import packed from "umbel:core";
 
 /** What the page sends. `file` is for `open`. */
 export interface Question {
@@ -33,13 +32,9 @@ function progress(done: number, total: number): void {
   reply({ id: current, progress: { done, total } });
 }
 
-async function unpack(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
-  return new Response(new XzReadableStream(new Blob([bytes]).stream())).arrayBuffer();
-}
-
 async function start(): Promise<Core> {
-  const modules = { plain: await unpack(plain) };
-  return Core.start(simd ? { ...modules, simd: await unpack(simd) } : modules, progress);
+  const stream = new XzReadableStream(new Blob([packed]).stream());
+  return Core.start({ plain: await new Response(stream).arrayBuffer() }, progress);
 }
 
 const started = start();
