@@ -1,12 +1,12 @@
 //! `cargo x test`: the libraries, the engine, the command line, the Rust code in the pages, and the golden files read by a
 //! Python script. `cargo x test python`: the Python package. `cargo x test redis`: the module for Redis and Valkey, with the servers that it needs.
-//! `cargo x test spark`: the Python package on Spark.
+//! `cargo x test spark`: the Python package on Spark. `cargo x test page`: the explorer, in a browser.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::{redis, spark, wheel};
+use crate::{page, redis, spark, wheel};
 use xtask::python::READER;
 use xtask::run::{self, cargo, target};
 
@@ -37,6 +37,8 @@ enum Door {
     Redis,
     /// The Python package on Spark, with two workers on this machine. Needs Java 17 or later.
     Spark,
+    /// The explorer, in Node and in a browser that npm brings along.
+    Page,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -44,6 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Some(Door::Python) => wheel::run(arguments.full, arguments.python.as_deref()),
         Some(Door::Redis) => redis::run(arguments.full),
         Some(Door::Spark) => spark::run(),
+        Some(Door::Page) => page::test(),
         None => libraries(arguments),
     }
 }
@@ -57,6 +60,7 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         "umbel-sets",
         "umbel-share",
         "umbel-files",
+        "umbel-report",
         "umbel-cli",
         "xtask-pages",
     ];

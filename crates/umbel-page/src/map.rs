@@ -72,6 +72,8 @@ impl<H: Hashing> Cells for Own<'_, H> {
 struct Foreign<'a>(&'a dyn ForeignFilter);
 
 const BLOCK: usize = 64;
+/// Blocks that are copied together.
+const PIECE: usize = 1 << 14;
 
 impl Foreign<'_> {
     /// Some bytes of the file, in pieces that begin with a block.
@@ -114,8 +116,8 @@ impl Cells for Foreign<'_> {
 
     fn loads(&self, blocks: Range<usize>, each: &mut dyn FnMut(u32)) {
         // Not all of a large file at once.
-        for first in blocks.clone().step_by(COARSE) {
-            let some = first..blocks.end.min(first + COARSE);
+        for first in blocks.clone().step_by(PIECE) {
+            let some = first..blocks.end.min(first + PIECE);
             self.bytes(some.start * BLOCK..some.end * BLOCK, &mut |block| {
                 each(block.iter().map(|byte| byte.count_ones()).sum());
             });
@@ -203,7 +205,7 @@ pub(crate) fn answer<H: Host>(files: &mut Files<H>, asked: &Asked) -> Result<Val
     let mut per = (to - from).div_ceil(wanted).max(1);
     // Stretches begin with a block, or with many whose loads are known.
     let coarse = COARSE as u64 * block;
-    let unit = if per > 8 * coarse {
+    let unit = if per >= 4 * coarse {
         coarse
     } else if per > block {
         block
