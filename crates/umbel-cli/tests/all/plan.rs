@@ -47,8 +47,7 @@ fn situations_and_their_answers() {
 #[test]
 fn the_table_of_goals() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/plans.json");
-    let cases: Vec<Value> =
-        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let cases: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     assert_eq!(cases.len(), 40);
     for case in &cases {
         let option = |(name, value): (&String, &Value)| match value.as_str() {
