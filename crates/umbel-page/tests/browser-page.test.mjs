@@ -221,10 +221,3 @@ test("the page opens from a folder, without any server", async () => {
   await page.waitForSelector(".plans");
   await page.close();
 });
-
-test("a browser without vector instructions is told so", async () => {
-  const page = await site.open();
-  await page.addInitScript(() => (WebAssembly.validate = () => false));
-  await page.reload();
-  await page.waitForFunction(() => document.querySelector(".verdict").textContent.includes("This browser is too old"));
-});

@@ -9,16 +9,10 @@ declare global {
   var umbelCore: string | undefined;
 }
 
-/** A module with one vector instruction: browsers without them cannot run the core. */
-const VECTORS = new Uint8Array([
-  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11,
-]);
-
 /** The worker's script as a blob: such a worker has the page's Content-Security-Policy, on any host. */
 let script: Promise<string> | undefined;
 function source(): Promise<string> {
   script ??= new Promise((resolve, reject) => {
-    if (!WebAssembly.validate(VECTORS)) return reject(new Error(words.failed.old));
     const element = document.createElement("script");
     element.src = "core.js";
     element.onerror = () => reject(new Error(words.failed.core));

@@ -13,7 +13,7 @@ export const words = {
     skip: "Skip to the content",
     views: "Views",
     foot: "Computed in this page by umbel’s own code. Nothing that you type or open leaves your computer.",
-    version: (version: string, simd: boolean) => `umbel ${version}${simd ? ", with vector instructions" : ""}`,
+    version: (version: string) => `umbel ${version}`,
   },
   theme: {
     label: "Colours",
@@ -22,7 +22,6 @@ export const words = {
     dark: "Dark",
   },
   failed: {
-    old: "This browser is too old for the explorer: it has no vector instructions in WebAssembly, which browsers have had since 2023.",
     core: "The file core.js could not be loaded. It belongs next to index.html.",
   },
   copy: {
