@@ -98,15 +98,13 @@ fn install() -> Result<()> {
     run::run(&mut npm)
 }
 
-/// Compiles the core for browsers with vector instructions, which all have had since 2023; gives its file.
+/// Compiles the core; gives its file. Vector instructions are left out: they made nothing faster, see
+/// `bench/record/2026-11-23-page.md`.
 fn wasm() -> Result<PathBuf> {
     // Nothing in a page asks for random numbers: filters are only read there. Paths of this machine stay out of messages.
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
-    let mut flags = vec![
-        "--cfg=getrandom_backend=\"unsupported\"".to_owned(),
-        "-Ctarget-feature=+simd128".to_owned(),
-    ];
+    let mut flags = vec!["--cfg=getrandom_backend=\"unsupported\"".to_owned()];
     flags.push(format!("--remap-path-prefix={}=/umbel", root().display()));
     flags.extend(home.map(|home| format!("--remap-path-prefix={}=/cargo", home.display())));
     let built = target().join("wasm");

@@ -35,7 +35,7 @@ function progress(done: number, total: number): void {
 
 async function start(): Promise<Core> {
   const stream = new XzReadableStream(new Blob([packed]).stream());
-  return Core.start({ plain: await new Response(stream).arrayBuffer() }, progress);
+  return Core.start(await new Response(stream).arrayBuffer(), progress);
 }
 
 const started = start();
