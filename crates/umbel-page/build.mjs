@@ -1,5 +1,5 @@
-//! Bundles the explorer: `node build.mjs --wasm FILE.xz [--wasm-simd FILE.xz] --out DIR` writes index.html, style.css, main.js and
-//! core.js. `cargo x page` calls it.
+//! Bundles the explorer: `node build.mjs --wasm FILE.xz --out DIR` writes index.html, style.css, main.js and core.js.
+//! `cargo x page` calls it.
 
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -9,26 +9,22 @@ import { parseArgs } from "node:util";
 import * as esbuild from "esbuild";
 
 const { values: options } = parseArgs({
-  options: { wasm: { type: "string" }, "wasm-simd": { type: "string" }, out: { type: "string" } },
+  options: { wasm: { type: "string" }, out: { type: "string" } },
 });
 if (!options.wasm || !options.out) {
-  console.error("usage: node build.mjs --wasm FILE.xz [--wasm-simd FILE.xz] --out DIR");
+  console.error("usage: node build.mjs --wasm FILE.xz --out DIR");
   process.exit(2);
 }
 const page = join(dirname(fileURLToPath(import.meta.url)), "page");
 const shared = { bundle: true, minify: true, target: "es2022", format: "iife", legalComments: "none", logLevel: "warning" };
 
-/** The modules of the core, as bytes in the script: the page's policy allows no connection to fetch them. They are
- * compressed here, because hosts compress base64 badly. */
-const modules = {
-  name: "modules",
+/** The core's module, as bytes in the script: the page's policy allows no connection to fetch it. It is compressed
+ * here, because hosts compress base64 badly. */
+const core = {
+  name: "core",
   setup(build) {
-    build.onResolve({ filter: /^umbel:/ }, ({ path }) => ({ path, namespace: "modules" }));
-    build.onLoad({ filter: /.*/, namespace: "modules" }, async ({ path }) => {
-      const file = path === "umbel:plain" ? options.wasm : options["wasm-simd"];
-      if (!file) return { contents: "null", loader: "json" };
-      return { contents: await readFile(file), loader: "binary" };
-    });
+    build.onResolve({ filter: /^umbel:core$/ }, ({ path }) => ({ path, namespace: "core" }));
+    build.onLoad({ filter: /.*/, namespace: "core" }, async () => ({ contents: await readFile(options.wasm), loader: "binary" }));
   },
 };
 
@@ -47,7 +43,7 @@ async function bundle(entry, more = {}) {
 
 const [main, worker, style] = await Promise.all([
   bundle("src/main.ts", { banner: { js: await licence("uplot") } }),
-  bundle("src/worker.ts", { plugins: [modules], banner: { js: await licence("xz-decompress") } }),
+  bundle("src/worker.ts", { plugins: [core], banner: { js: await licence("xz-decompress") } }),
   bundle("style.css"),
 ]);
 const { words } = await import(

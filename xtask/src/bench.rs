@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::{spark, wheel};
+use crate::{page, spark, wheel};
 use xtask::python::Python;
 use xtask::run::{cargo, root, run, target};
 use xtask::servers;
@@ -34,7 +34,8 @@ pub(crate) struct Arguments {
     /// `--files [OPTIONS]` for whole commands over files, `--foreign [OPTIONS]` for other systems' filters, `--prefixes
     /// [OPTIONS]` for longest prefixes next to tries, `--python
     /// [OPTIONS]` for the Python package next to others, `--python --corpus [OPTIONS]` for its corpus recipe, `--redis
-    /// [OPTIONS]` for the module next to RedisBloom, `--spark [OPTIONS]` for Spark pruned by umbel, else the options of the
+    /// [OPTIONS]` for the module next to RedisBloom, `--spark [OPTIONS]` for Spark pruned by umbel, `--page [OPTIONS]` for the explorer's core next to the same code without a
+    /// browser, else the options of the
     /// filter benchmark, such as `--kinds` for a table of every kind; add `--help` to see them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     options: Vec<OsString>,
@@ -71,6 +72,7 @@ pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
             bench.env("UMBEL_LIMIT", built.join(servers::library("redis_limit")));
             run(bench.arg("bench/redis/bench.py").args(options))
         }
+        Some((first, options)) if first == "--page" => page::bench(options),
         Some((first, options)) if first == "--spark" => spark::bench(options),
         Some((first, options)) if first == "--foreign" => program("bench/foreign", options),
         Some((first, options)) if first == "--prefixes" => program("bench/prefixes", options),

@@ -8,6 +8,7 @@ mod bench;
 mod check;
 mod dist;
 mod library;
+mod page;
 mod portable;
 mod proxies;
 mod redis;
@@ -40,6 +41,8 @@ enum Chore {
     Portable(portable::Arguments),
     /// Measure speed: filters compared with other filters and with memory, or with --files whole commands.
     Bench(bench::Arguments),
+    /// Build the explorer, a page that runs the library in a browser, into target/page; with --open serve it here.
+    Page(page::Arguments),
     /// Build the Python package as it is handed out, into target/handed-out: a wheel and a source archive.
     Wheel,
     /// Write the golden files and their manifest; they change only with the format.
@@ -70,6 +73,7 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Test(arguments) => test::run(arguments),
         Chore::Portable(arguments) => portable::run(arguments),
         Chore::Bench(arguments) => bench::run_bench(arguments),
+        Chore::Page(arguments) => page::run(arguments),
         Chore::Wheel => dist::run(),
         Chore::Golden(arguments) => library::run("golden", arguments),
         Chore::Rates(arguments) => library::run("rates", arguments),

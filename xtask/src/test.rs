@@ -1,13 +1,13 @@
 //! `cargo x test`: the libraries, the engine, the command line, the Rust code in the pages, and the golden files read by a
 //! Python script. `cargo x test python`: the Python package. `cargo x test redis`: the module for Redis and Valkey, with the servers that it needs.
 //! `cargo x test spark`: the Python package on Spark. `cargo x test summary-cache`: proxies with summaries.
-//! `cargo x test squid`: `examples/squid-peer` between two Squid servers.
+//! `cargo x test squid`: `examples/squid-peer` between two Squid servers. `cargo x test page`: the explorer, in a browser.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::{proxies, redis, spark, squid, wheel};
+use crate::{page, proxies, redis, spark, squid, wheel};
 use xtask::python::READER;
 use xtask::run::{self, cargo, target};
 
@@ -42,6 +42,8 @@ enum Door {
     SummaryCache,
     /// A proxy that exchanges cache digests with Squid, between two servers of Squid.
     Squid,
+    /// The explorer, in Node and in a browser that npm brings along.
+    Page,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -51,6 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Some(Door::Spark) => spark::run(),
         Some(Door::SummaryCache) => proxies::summary_cache(),
         Some(Door::Squid) => squid::squid(),
+        Some(Door::Page) => page::test(),
         None => libraries(arguments),
     }
 }
@@ -64,6 +67,7 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         "umbel-sets",
         "umbel-share",
         "umbel-files",
+        "umbel-report",
         "umbel-cli",
         "xtask-pages",
     ];

@@ -10,6 +10,9 @@ use umbel_report::plan;
 use crate::goal::Typed;
 use crate::request::Refused;
 
+/// Makes a chart of a goal.
+type Draw = fn(&Goal<'_>) -> Value;
+
 /// The charts with these ids; all if there are none.
 pub(crate) fn answer(typed: &Typed, ids: &[String]) -> Result<Value, Refused> {
     let wanted = |id: &str| ids.is_empty() || ids.iter().any(|other| other == id);
@@ -18,7 +21,7 @@ pub(crate) fn answer(typed: &Typed, ids: &[String]) -> Result<Value, Refused> {
     let plans = plan::plans(&advice);
     let mut charts = Vec::new();
     if let Some(about) = Goal::of(&plans) {
-        let all: [(&str, fn(&Goal<'_>) -> Value); 5] = [
+        let all: [(&str, Draw); 5] = [
             ("overfill", overfill_chart),
             ("keys", keys_chart),
             ("probes", probes_chart),

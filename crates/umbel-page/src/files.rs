@@ -31,8 +31,8 @@ use crate::request::Refused;
 pub(crate) const MOST_BYTES: u64 = (1 << 31) - (1 << 20);
 /// Bytes that the filters of a Parquet file may use together.
 const MOST_OF_PARQUET: u64 = 1 << 30;
-/// Blocks whose loads are added up once, for a picture of the whole filter: 256 KiB.
-pub(crate) const COARSE: usize = 4096;
+/// Blocks whose loads are added up once, for pictures of a whole filter: 4 KiB.
+pub(crate) const COARSE: usize = 64;
 /// Stretches of a profile.
 pub(crate) const STRETCHES: usize = 200;
 

@@ -22,6 +22,8 @@ mod goal;
 mod map;
 mod query;
 mod request;
+#[cfg(test)]
+mod tests;
 mod toy;
 
 use std::io;

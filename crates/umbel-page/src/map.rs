@@ -72,6 +72,8 @@ impl<H: Hashing> Cells for Own<'_, H> {
 struct Foreign<'a>(&'a dyn ForeignFilter);
 
 const BLOCK: usize = 64;
+/// Blocks that are copied together.
+const PIECE: usize = 1 << 14;
 
 impl Foreign<'_> {
     /// Some bytes of the file, in pieces that begin with a block.
@@ -114,8 +116,8 @@ impl Cells for Foreign<'_> {
 
     fn loads(&self, blocks: Range<usize>, each: &mut dyn FnMut(u32)) {
         // Not all of a large file at once.
-        for first in blocks.clone().step_by(COARSE) {
-            let some = first..blocks.end.min(first + COARSE);
+        for first in blocks.clone().step_by(PIECE) {
+            let some = first..blocks.end.min(first + PIECE);
             self.bytes(some.start * BLOCK..some.end * BLOCK, &mut |block| {
                 each(block.iter().map(|byte| byte.count_ones()).sum());
             });
@@ -203,7 +205,7 @@ pub(crate) fn answer<H: Host>(files: &mut Files<H>, asked: &Asked) -> Result<Val
     let mut per = (to - from).div_ceil(wanted).max(1);
     // Stretches begin with a block, or with many whose loads are known.
     let coarse = COARSE as u64 * block;
-    let unit = if per > 8 * coarse {
+    let unit = if per >= 4 * coarse {
         coarse
     } else if per > block {
         block
@@ -212,27 +214,25 @@ pub(crate) fn answer<H: Host>(files: &mut Files<H>, asked: &Asked) -> Result<Val
     };
     per = per.div_ceil(unit) * unit;
     let from = from / unit * unit;
-    let stretches = (from..to).step_by(per as usize);
     let fill = per > 1;
-    let values: Vec<f64> = stretches
-        .flat_map(|start| {
+    let values: Vec<f64> = if unit == 1 {
+        cell_by_cell(&*part, from..to, per)
+    } else {
+        let stretch = |start: u64| {
             let end = (start + per).min(all);
-            let used = match unit {
-                1 => return cells(&*part, start..end, fill),
-                unit if unit == coarse => {
-                    let end = (end.div_ceil(unit) as usize).min(sums.len());
-                    sums[(start / unit) as usize..end].iter().sum()
-                }
-                _ => {
-                    let mut sum = 0;
-                    let some = (start / block) as usize..(end / block) as usize;
-                    part.loads(some, &mut |load| sum += u64::from(load));
-                    sum
-                }
+            let used = if unit == coarse {
+                let end = (end.div_ceil(unit) as usize).min(sums.len());
+                sums[(start / unit) as usize..end].iter().sum()
+            } else {
+                let mut sum = 0;
+                let some = (start / block) as usize..(end / block) as usize;
+                part.loads(some, &mut |load| sum += u64::from(load));
+                sum
             };
-            vec![used as f64 / (end - start) as f64]
-        })
-        .collect();
+            used as f64 / (end - start) as f64
+        };
+        (from..to).step_by(per as usize).map(stretch).collect()
+    };
     let mean = sums.iter().sum::<u64>() as f64 / all as f64;
     let most = if fill { 1.0 } else { values.iter().copied().fold(1.0, f64::max) };
     let expected = match &file.profile {
@@ -269,23 +269,25 @@ pub(crate) fn answer<H: Host>(files: &mut Files<H>, asked: &Asked) -> Result<Val
     }))
 }
 
-/// Single cells, or the share of a few in use.
-fn cells(part: &dyn Cells, range: Range<u64>, fill: bool) -> Vec<f64> {
+/// Single cells, or the share in use of every `per`.
+fn cell_by_cell(part: &dyn Cells, range: Range<u64>, per: u64) -> Vec<f64> {
     let block = part.block();
     let first = range.start / block;
     let blocks = first as usize..range.end.div_ceil(block) as usize;
-    let (mut at, mut found) = (first * block, Vec::new());
+    let (mut at, mut values) = (first * block, Vec::new());
+    let (mut used, mut seen) = (0u64, 0);
     part.cells(blocks, &mut |cell| {
         if range.contains(&at) {
-            found.push(cell as f64);
+            used += if per == 1 { cell } else { cell.min(1) };
+            seen += 1;
+            if seen == per || at + 1 == range.end {
+                values.push(used as f64 / seen as f64);
+                (used, seen) = (0, 0);
+            }
         }
         at += 1;
     });
-    if !fill {
-        return found;
-    }
-    let used = found.iter().filter(|cell| **cell > 0.0).count();
-    vec![used as f64 / found.len().max(1) as f64]
+    values
 }
 
 pub(crate) fn profile<H: Host>(files: &mut Files<H>, handle: u32) -> Result<Value, Refused> {

@@ -1,8 +1,7 @@
 //! Keys that are looked up.
 
 use anyhow::{Context, Result, anyhow};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use umbel::AnyFilter;
 use umbel_advice::numbers::{Count, Rate};
 use umbel_foreign::parquet::hash;
@@ -25,10 +24,11 @@ pub(crate) struct Asked {
 }
 
 /// The answer for a key.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize)]
 struct Answer {
     found: bool,
-    value: Option<u64>,
+    /// As text: there are more than numbers in a page can be.
+    value: Option<String>,
     row_groups: Option<Vec<usize>>,
     error: Option<String>,
 }
@@ -36,7 +36,7 @@ struct Answer {
 /// Fewer keys are looked up too quickly to be timed.
 const TIMED: usize = 1000;
 
-pub(crate) fn answer<H: Host>(files: &Files<H>, asked: &Asked) -> Result<Value, Refused> {
+pub(crate) fn answer<H: Host>(files: &Files<H>, asked: &Asked) -> Result<String, Refused> {
     let file = files.get(asked.handle)?;
     let started = files.host.now();
     let (answers, fpp) = match &file.content {
@@ -64,21 +64,27 @@ pub(crate) fn answer<H: Host>(files: &Files<H>, asked: &Asked) -> Result<Value, 
         Count(answers.len() as u64),
         Rate(fpp)
     );
-    let keys: Vec<Value> = asked
-        .keys
-        .iter()
-        .zip(&answers)
-        .map(|(key, answer)| {
-            json!({
-                "key": key, "found": answer.found, "value": answer.value.map(|value| value.to_string()),
-                "row_groups": answer.row_groups, "error": answer.error,
-            })
-        })
-        .collect();
-    let nanoseconds = (keys.len() >= TIMED).then(|| spent / keys.len() as f64);
-    Ok(
-        json!({ "keys": keys, "found": found, "fpp": fpp, "text": text, "nanoseconds": nanoseconds }),
-    )
+    let nanoseconds = (asked.keys.len() >= TIMED).then(|| spent / asked.keys.len() as f64);
+    let keys = asked.keys.iter().zip(answers).map(|(key, answer)| Told { key, answer }).collect();
+    let all = Answers { keys, found, fpp, text, nanoseconds };
+    serde_json::to_string(&all).map_err(|error| Refused::from(anyhow!(error)))
+}
+
+/// The answers, as they are told.
+#[derive(Serialize)]
+struct Answers<'a> {
+    keys: Vec<Told<'a>>,
+    found: usize,
+    fpp: f64,
+    text: String,
+    nanoseconds: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    key: &'a str,
+    #[serde(flatten)]
+    answer: Answer,
 }
 
 fn own(filter: &AnyFilter, asked: &Asked) -> Result<Vec<Answer>> {
@@ -87,6 +93,7 @@ fn own(filter: &AnyFilter, asked: &Asked) -> Result<Vec<Answer>> {
     {
         let value = |key: &String| {
             let value = map.get(key);
+            let value = value.map(|value| value.to_string());
             Answer { found: value.is_some(), value, ..Answer::default() }
         };
         return Ok(asked.keys.iter().map(value).collect());

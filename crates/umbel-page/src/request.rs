@@ -71,17 +71,19 @@ impl<H: Host> Core<H> {
     pub fn answer(&mut self, request: &[u8]) -> String {
         let answer = self.work(request);
         match answer {
-            Ok(answer) => json!({ "ok": answer }),
+            Ok(answer) => format!("{{\"ok\":{answer}}}"),
             Err(Refused { message, field }) => {
-                json!({ "error": { "message": message, "field": field } })
+                json!({ "error": { "message": message, "field": field } }).to_string()
             }
         }
-        .to_string()
     }
 
-    fn work(&mut self, request: &[u8]) -> Result<Value, Refused> {
+    /// The text of an answer.
+    fn work(&mut self, request: &[u8]) -> Result<String, Refused> {
         let Name { name } = read(request)?;
-        match name {
+        let answer = match name {
+            // The one that may be long.
+            "query" => return query::answer(&self.files, &read(request)?),
             "advise" => advise::answer(&read::<Planned>(request)?.goal),
             "curves" => {
                 let Planned { goal, charts } = read(request)?;
@@ -94,7 +96,6 @@ impl<H: Host> Core<H> {
             }
             "map" => map::answer(&mut self.files, &read(request)?),
             "profile" => map::profile(&mut self.files, read::<Opened>(request)?.handle),
-            "query" => query::answer(&self.files, &read(request)?),
             "compare" => {
                 let Pair { left, right } = read(request)?;
                 Ok(self.files.compare(left, right)?)
@@ -114,7 +115,8 @@ impl<H: Host> Core<H> {
                 "most_bytes": crate::files::MOST_BYTES,
             })),
             _ => Err(Refused::of("type", format!("there is no request {name:?}"))),
-        }
+        };
+        answer.map(|answer: Value| answer.to_string())
     }
 }
 

@@ -200,6 +200,9 @@ fn name_of(op: Op) -> &'static str {
     }
 }
 
+/// A part, and a cell in it.
+type Place = (usize, usize);
+
 /// The cells of each part, and what the part is called.
 type State = Vec<(String, Vec<u64>)>;
 
@@ -257,7 +260,7 @@ impl Model {
 
     /// The places of a word: parts and cells that it would set in an empty filter. In each link and generation, it has
     /// places.
-    fn places(&self, word: &str) -> Result<Vec<(usize, usize)>> {
+    fn places(&self, word: &str) -> Result<Vec<Place>> {
         let used = |filter: &AnyFilter| {
             let parts = state_of(filter).into_iter().enumerate();
             let cells = parts.flat_map(|(part, (_, cells))| {
@@ -410,7 +413,7 @@ impl Model {
     }
 
     /// Notes who set what, and forgets it for cells that are no longer in use.
-    fn remember(&mut self, after: &State, changed: &[(usize, usize)], word: &str) {
+    fn remember(&mut self, after: &State, changed: &[Place], word: &str) {
         self.setters.resize_with(after.len(), Vec::new);
         for (part, (setters, (_, cells))) in self.setters.iter_mut().zip(after).enumerate() {
             setters.resize(cells.len(), None);
@@ -461,7 +464,7 @@ impl Model {
         word: &str,
         found: bool,
         inserted: bool,
-        places: &[(usize, usize)],
+        places: &[Place],
         state: &State,
     ) -> String {
         let clear = places.iter().filter(|(part, cell)| state[*part].1[*cell] == 0).count();
@@ -492,11 +495,7 @@ fn inserted_text(word: &str, new: bool) -> String {
 }
 
 /// The cells that changed: those of the word, and others.
-fn changes(
-    before: &State,
-    after: &State,
-    places: &[(usize, usize)],
-) -> (Vec<(usize, usize)>, Vec<(usize, usize)>) {
+fn changes(before: &State, after: &State, places: &[Place]) -> (Vec<Place>, Vec<Place>) {
     let mut all = Vec::new();
     for (part, (_, cells)) in after.iter().enumerate() {
         for (number, &cell) in cells.iter().enumerate() {

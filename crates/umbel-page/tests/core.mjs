@@ -24,7 +24,7 @@ const { Core, CoreError } = await import(`data:text/javascript;base64,${Buffer.f
 export { CoreError };
 
 /** A core of a module; `progress` hears of bytes read. */
-export const core = (path, progress) => Core.start({ plain: readFileSync(path) }, progress);
+export const core = (path, progress) => Core.start(readFileSync(path), progress);
 export const start = (progress) => core(wasm, progress);
 
 /** A file of this machine, as a browser gives one. */

@@ -376,12 +376,6 @@ interface Exports {
   answer_length(): number;
 }
 
-/** Modules of the core: with vector instructions where the browser has them. */
-export interface Modules {
-  plain: BufferSource;
-  simd?: BufferSource;
-}
-
 export class Core {
   readonly #exports: Exports;
   readonly #files: (Readable | null)[] = [];
@@ -399,11 +393,9 @@ export class Core {
 
   /** `progress` hears of bytes read while a file is opened. */
   static async start(
-    modules: Modules,
+    code: BufferSource,
     progress: (done: number, total: number) => void = () => {},
   ): Promise<Core> {
-    const { plain, simd } = modules;
-    const code = simd !== undefined && WebAssembly.validate(simd) ? simd : plain;
     const module = await WebAssembly.compile(code);
     return new Core((imports) => new WebAssembly.Instance(module, imports), progress);
   }

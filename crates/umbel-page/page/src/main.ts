@@ -87,8 +87,8 @@ addEventListener("hashchange", route);
 for (const kind of ["dragover", "drop"]) addEventListener(kind, (event) => event.preventDefault());
 route();
 quick.ask({ type: "about" }).then(
-  ({ version: number, simd }) => {
-    version.textContent = words.site.version(number, simd);
+  ({ version: number }) => {
+    version.textContent = words.site.version(number);
   },
   () => {},
 );

@@ -1,9 +1,5 @@
-/** The core's modules, which build.mjs embeds, in raw deflate. */
-declare module "umbel:plain" {
+/** The core's module in xz, which build.mjs embeds. */
+declare module "umbel:core" {
   const bytes: Uint8Array<ArrayBuffer>;
-  export default bytes;
-}
-declare module "umbel:simd" {
-  const bytes: Uint8Array<ArrayBuffer> | null;
   export default bytes;
 }

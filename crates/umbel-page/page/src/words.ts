@@ -13,7 +13,7 @@ export const words = {
     skip: "Skip to the content",
     views: "Views",
     foot: "Computed in this page by umbel’s own code. Nothing that you type or open leaves your computer.",
-    version: (version: string, simd: boolean) => `umbel ${version}${simd ? ", with vector instructions" : ""}`,
+    version: (version: string) => `umbel ${version}`,
   },
   theme: {
     label: "Colours",

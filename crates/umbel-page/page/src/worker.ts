@@ -1,10 +1,10 @@
 //! The worker: answers the page's requests one after the other with the core, off the thread that draws.
 
-import { Core, CoreError, readable, type Request } from "./core";
 import { XzReadableStream } from "xz-decompress";
 
-import plain from "umbel:plain";
-import simd from "umbel:simd";
+import packed from "umbel:core";
+
+import { Core, CoreError, readable, type Request } from "./core";
 
 /** What the page sends. `file` is for `open`. */
 export interface Question {
@@ -16,7 +16,7 @@ export interface Question {
 /** What comes back: any number of `progress`, then an answer or an error. */
 export type Reply =
   | { id: number; progress: { done: number; total: number } }
-  | { id: number; answer: unknown; milliseconds: number }
+  | { id: number; answer: unknown }
   | { id: number; error: { message: string; field?: string; fatal: boolean } };
 
 const page = self as unknown as DedicatedWorkerGlobalScope;
@@ -33,13 +33,9 @@ function progress(done: number, total: number): void {
   reply({ id: current, progress: { done, total } });
 }
 
-async function unpack(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
-  return new Response(new XzReadableStream(new Blob([bytes]).stream())).arrayBuffer();
-}
-
 async function start(): Promise<Core> {
-  const modules = { plain: await unpack(plain) };
-  return Core.start(simd ? { ...modules, simd: await unpack(simd) } : modules, progress);
+  const stream = new XzReadableStream(new Blob([packed]).stream());
+  return Core.start(await new Response(stream).arrayBuffer(), progress);
 }
 
 const started = start();
@@ -48,10 +44,8 @@ async function answer({ id, request, file }: Question): Promise<void> {
   try {
     const core = await started;
     current = id;
-    const begin = performance.now();
     const complete = file ? { ...request, file: core.add(readable(file)) } : request;
-    const found: unknown = core.call(complete as Request<"advise">);
-    reply({ id, answer: found, milliseconds: performance.now() - begin });
+    reply({ id, answer: core.call(complete as Request<"advise">) });
   } catch (error) {
     const known = error instanceof CoreError;
     const message = error instanceof Error ? error.message : String(error);

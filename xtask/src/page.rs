@@ -1,0 +1,162 @@
+//! `cargo x page`: the explorer, built into target/page. `cargo x test page`: its tests, in Node and in a browser.
+//! `cargo x bench --page`: the speed of its core.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use xtask::run::{self, cargo, root, target};
+
+/// The options.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Serve it on this machine alone, and open it in the browser.
+    #[arg(long)]
+    open: bool,
+}
+
+const TARGET: &str = "wasm32-unknown-unknown";
+/// The oldest version of Node that runs the bundler and the tests.
+const NODE: u32 = 20;
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let (page, _) = build()?;
+    println!("{}", page.display());
+    if arguments.open {
+        run::run(Command::new("node").arg(folder().join("serve.mjs")).arg(&page).arg("--open"))?;
+    }
+    Ok(())
+}
+
+/// The crate, with its front end and the tests of that.
+fn folder() -> PathBuf {
+    root().join("crates/umbel-page")
+}
+
+/// Builds the page; gives the folder that any server can serve, and the file of the core.
+fn build() -> Result<(PathBuf, PathBuf)> {
+    let node = node()?;
+    ensure!(
+        node >= NODE,
+        "found version {node} of node, and the page needs {NODE}; install a newer one: https://nodejs.org"
+    );
+    add_target()?;
+    install()?;
+    let core = wasm()?;
+    let packed = core.with_extension("wasm.xz");
+    let mut squeeze =
+        cargo(&["run", "--quiet", "--locked", "--package", "umbel-page", "--example", "xz", "--"]);
+    run::run(squeeze.arg(&core).arg(&packed))?;
+    let page = target().join("page");
+    let mut bundle = Command::new("node");
+    run::run(
+        bundle.arg(folder().join("build.mjs")).arg("--wasm").arg(packed).arg("--out").arg(&page),
+    )?;
+    Ok((page, core))
+}
+
+/// The major version of Node.
+fn node() -> Result<u32> {
+    let output = Command::new("node").arg("--version").output();
+    let output = output.context(
+        "the page needs node and npm: apt-get install nodejs npm, or https://nodejs.org",
+    )?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let major = text.trim().trim_start_matches('v').split('.').next().and_then(|n| n.parse().ok());
+    major.with_context(|| format!("node --version printed {text:?}"))
+}
+
+/// Installs the standard library for WebAssembly, if rustup is there.
+fn add_target() -> Result<()> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or("rustc".into());
+    let ask = ["--print", "target-libdir", "--target", TARGET];
+    let output = Command::new(rustc).args(ask).output().context("cannot run rustc")?;
+    let there = String::from_utf8_lossy(&output.stdout);
+    if Path::new(there.trim()).is_dir() {
+        return Ok(());
+    }
+    if Command::new("rustup").arg("--version").output().is_err() {
+        bail!("the page needs Rust's target {TARGET}, which rustup installs: https://rustup.rs");
+    }
+    run::run(Command::new("rustup").args(["target", "add", TARGET]))
+}
+
+/// Installs what package-lock.json lists, unless it is there.
+fn install() -> Result<()> {
+    let age = |path: PathBuf| path.metadata().and_then(|meta| meta.modified()).ok();
+    let installed: Option<SystemTime> = age(folder().join("node_modules/.package-lock.json"));
+    if installed.is_some() && installed >= age(folder().join("package-lock.json")) {
+        return Ok(());
+    }
+    let mut npm = Command::new("npm");
+    npm.args(["ci", "--no-audit", "--no-fund", "--prefix"]).arg(folder());
+    run::run(&mut npm)
+}
+
+/// Compiles the core; gives its file. Vector instructions are left out: they made nothing faster, see
+/// `bench/record/2026-11-23-page.md`.
+fn wasm() -> Result<PathBuf> {
+    // Nothing in a page asks for random numbers: filters are only read there. Paths of this machine stay out of messages.
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+    let mut flags = vec!["--cfg=getrandom_backend=\"unsupported\"".to_owned()];
+    flags.push(format!("--remap-path-prefix={}=/umbel", root().display()));
+    flags.extend(home.map(|home| format!("--remap-path-prefix={}=/cargo", home.display())));
+    let built = target().join("wasm");
+    let mut build = cargo(&["build", "--quiet", "--locked", "--profile", "page"]);
+    build.args(["--package", "umbel-page", "--lib", "--target", TARGET]);
+    build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
+    run::run(build.arg("--target-dir").arg(&built))?;
+    Ok(built.join(TARGET).join("page/umbel_page.wasm"))
+}
+
+/// Measures the core with a filter of 100 million keys, next to the same code compiled for this machine.
+pub(crate) fn bench(options: &[OsString]) -> Result<()> {
+    let (_, core) = build()?;
+    let release = ["build", "--release", "--quiet", "--locked"];
+    run::run(cargo(&release).args(["--package", "umbel-page", "--example", "native"]))?;
+    run::run(cargo(&release).args(["--package", "umbel-cli"]))?;
+    let filter = target().join("100M.umbel");
+    if !filter.exists() {
+        let mut build = Command::new(target().join("release/umbel"));
+        build.args(["build", "--quiet", "--keys", "100M", "--fpp", "0.01", "-o"]).arg(&filter);
+        let mut child = build.stdin(Stdio::piped()).spawn().context("cannot run umbel")?;
+        let mut lines = BufWriter::new(child.stdin.take().context("a pipe")?);
+        (1..=100_000_000).try_for_each(|number: u32| writeln!(lines, "{number}"))?;
+        drop(lines);
+        ensure!(child.wait()?.success(), "umbel build failed");
+    }
+    let mut bench = Command::new("node");
+    bench.arg(folder().join("bench.mjs")).arg("--filter").arg(filter).arg("--wasm").arg(core);
+    bench.arg("--native").arg(target().join("release/examples/native"));
+    run::run(bench.args(options))
+}
+
+/// The tests: types, the core as it is and compiled, and the page in a browser.
+pub(crate) fn test() -> Result<()> {
+    let (page, core) = build()?;
+    run::run(&mut cargo(&["test", "--quiet", "--locked", "--package", "umbel-page"]))?;
+    // Makes the filters that are looked into, and answers what the page must answer.
+    run::run(&mut cargo(&["build", "--quiet", "--locked", "--package", "umbel-cli"]))?;
+    run::run(
+        Command::new("node")
+            .arg(folder().join("node_modules/typescript/bin/tsc"))
+            .arg("--project")
+            .arg(folder()),
+    )?;
+    let mut tests = Command::new("node");
+    tests.args(["--test", "--test-concurrency=2", "--test-reporter=dot"]);
+    tests.env("PAGE", page).env("WASM", core).env("UMBEL", target().join("debug/umbel"));
+    // Node before version 21 expands no patterns.
+    let named = |name: &str| name.ends_with(".test.mjs");
+    let files = fs::read_dir(folder().join("tests"))?.collect::<Result<Vec<_>, _>>()?;
+    let mut files: Vec<_> = files.iter().map(fs::DirEntry::path).collect();
+    files.retain(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(named));
+    files.sort();
+    run::run(tests.args(files))
+}
