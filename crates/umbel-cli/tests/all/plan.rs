@@ -7,7 +7,9 @@ use crate::util::Folder;
 /// The choices, and the advice under them.
 fn plan(question: &str) -> (Vec<Value>, Value) {
     let folder = Folder::new();
-    let text = folder.umbel(&format!("plan --json {question}")).run().text();
+    // Whether a kind fits is its exit status, too; the advice says it as well.
+    let run = folder.umbel(&format!("plan --json {question}")).run();
+    let text = String::from_utf8(run.stdout).unwrap();
     let mut rows: Vec<Value> =
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let advice = rows.pop().expect("advice comes last");
