@@ -415,9 +415,10 @@ def test_plans_of_the_table_of_goals():
             goal["excluded"] = int(float(goal.pop("except")))
         plan = umbel.plan(**goal)
         take = case["take"] or ("nothing" if case["filter"] else "no filter")
-        assert plan.verdict == take, goal
+        # A choice names its kind without the kind's parameter.
+        assert plan.verdict == take.partition(":")[0], goal
         for choice, row in zip(plan.choices, case["rows"], strict=True):
-            assert (choice.kind, choice.fits) == (row["variant"], row["fits"]), goal
+            assert (choice.kind, choice.fits) == (row["variant"].partition(":")[0], row["fits"]), goal
             if "bits" in row:
                 assert (choice.keys, choice.probes) == (row["keys"], row["probes"]), goal
                 assert (choice.nbytes, choice.ship) == (row["bytes"], row["ship_bytes"]), goal
