@@ -32,6 +32,8 @@ pub(crate) fn of_line_ends(inputs: &[Input], options: &Options) -> Option<String
 }
 
 fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
+    use umbel::format::OtherKeys;
+    use umbel::prefixes::Family;
     use umbel_sets::Error;
     Some(match error {
         Error::Filter(error) => return of_filters(error),
@@ -45,12 +47,10 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
         Error::Quote { .. } => "--bad skip leaves it out, --tsv reads quotes as text",
         Error::Json { .. } | Error::Ragged { .. } | Error::Prefix { .. } => "--bad skip",
         Error::OtherPrefixes { .. } => "umbel build --prefixes",
-        Error::OtherKeys(keys) if keys.filter.starts_with("prefixes of") => {
-            "umbel query --prefixes ip"
-        }
-        Error::OtherKeys(keys) if keys.filter.starts_with("domains of") => {
-            "umbel query --prefixes domain"
-        }
+        Error::OtherKeys(OtherKeys { prefixes: Some(family), .. }) => match family {
+            Family::Ip => "umbel query --prefixes ip",
+            Family::Domain => "umbel query --prefixes domain",
+        },
         Error::KeptWithoutKey => "--missing skip",
         Error::NoField { .. } => "--missing skip",
         Error::OtherColumns { .. } => "--no-header ignores names",

@@ -12,7 +12,7 @@ use umbel_share::audit::{Hits, Listing, posterior};
 use super::explain;
 use crate::Outcome;
 use crate::args::{AuditArgs, ForeignArgs, FormatArgs};
-use crate::lines::{self, Rows, Source};
+use crate::lines::{self, Rows};
 use crate::numbers::{Count, Rate};
 use crate::output::{check_target, print, refuse_in_place_of, write_text};
 use crate::standard::is_standard;
@@ -110,15 +110,7 @@ fn look_up(filter: &Filter, args: &AuditArgs, options: &Options) -> Result<Hits>
     let sources = lines::open(&args.candidates, &args.work, Rows::OfAll, options)?;
     let mut nowhere = io::sink();
     let mut query = Query::new(filter, &[], false, &mut nowhere, options)?;
-    for source in sources {
-        match source {
-            Source::Files(inputs) => query.inputs(&inputs)?,
-            Source::Stream(stream) => {
-                let (name, bytes) = stream.open(options)?;
-                query.stream(&name, bytes)?;
-            }
-        }
-    }
+    super::query::each_source(&mut query, sources, options)?;
     let fpp = query.fpp();
     let report = query.finish()?;
     Ok(Hits { candidates: report.lines, hits: report.found, fpp })

@@ -7,14 +7,14 @@ use anyhow::{Context, Result, bail};
 use umbel::prefixes::{Family, PrefixKeys};
 use umbel::{AnyFilter, Blocks, KeyDescription, Plan, Scheme, Secret};
 use umbel_files::inputs::{self, Named};
-use umbel_sets::{Input, Missing, Options, PrefixList, PrefixQuery, PrefixText};
+use umbel_sets::{Input, Missing, Options, PrefixList, PrefixText, Query};
 
 use super::build::{for_keys, fpp_of, size_of_plan};
 use super::{explain, query};
 use crate::Outcome;
 use crate::args::{BuildArgs, QueryArgs};
 use crate::filters;
-use crate::lines::{self, Rows, Source};
+use crate::lines::{self, Rows};
 use crate::output::{print, write_result};
 use crate::report::Run;
 use crate::standard;
@@ -42,16 +42,8 @@ pub(super) fn look_up(
     }
     let run = Run::start("query", args.work.voice, &options.progress);
     let ((), report) = write_result(&args.output, |out| {
-        let mut query = PrefixQuery::new(&list, args.invert, args.show_prefix, out, options)?;
-        for source in sources {
-            match source {
-                Source::Files(inputs) => query.inputs(&inputs)?,
-                Source::Stream(stream) => {
-                    let (name, bytes) = stream.open(options)?;
-                    query.stream(&name, bytes)?;
-                }
-            }
-        }
+        let mut query = Query::of_prefixes(&list, args.invert, args.show_prefix, out, options)?;
+        query::each_source(&mut query, sources, options)?;
         Ok(((), query.finish()?))
     })?;
     Ok(query::finish(run, args, report, list.fpp()))

@@ -92,20 +92,30 @@ fn look_up(all: &[Filter], args: &QueryArgs, options: &Options) -> Result<Outcom
     let run = Run::start("query", args.work.voice, &options.progress);
     let ask = |out: &mut (dyn io::Write + Send)| {
         let mut query = Query::new(filter, others, args.invert, out, options)?;
-        for source in sources {
-            match source {
-                Source::Files(inputs) => query.inputs(&inputs)?,
-                Source::Stream(stream) => {
-                    let (name, bytes) = stream.open(options)?;
-                    query.stream(&name, bytes)?;
-                }
-            }
-        }
+        each_source(&mut query, sources, options)?;
         Ok((query.fpp(), query.finish()?))
     };
     let (rate, mut total) = write_result(&args.output, ask)?;
     total.assumed_type = all.iter().find_map(Filter::assumed_type);
     Ok(finish(run, args, total, Some(rate)))
+}
+
+/// Looks up the lines of all sources.
+pub(super) fn each_source(
+    query: &mut Query<'_>,
+    sources: Vec<Source>,
+    options: &Options,
+) -> Result<()> {
+    for source in sources {
+        match source {
+            Source::Files(inputs) => query.inputs(&inputs)?,
+            Source::Stream(stream) => {
+                let (name, bytes) = stream.open(options)?;
+                query.stream(&name, bytes)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// As [`query`], with a filter larger than the memory cap.

@@ -22,7 +22,7 @@ pub use filter::{Filter, ForeignLines, Receipt};
 pub use insert::{insert, insert_stream};
 pub use lists::build_lists;
 pub use pieces::{LargeFilter, Noted, add_in_pieces, build_in_pieces, query_in_pieces};
-pub use prefixes::{PrefixList, PrefixQuery, survey_prefixes};
+pub use prefixes::{PrefixList, survey_prefixes};
 pub use query::Query;
 pub use remove::{remove, remove_stream};
 pub use room::room_beside;

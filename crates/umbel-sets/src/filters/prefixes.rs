@@ -1,19 +1,15 @@
 //! Finds the lines whose address or host has a prefix in a list, exactly or by a filter.
 
 use std::borrow::Cow;
-use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::Mutex;
 
 use umbel::prefixes::{Family, Network, Prefix, PrefixKeys, Prefixes, Suffixes};
-use umbel::{AnyFilter, KeyHash, KeyHasher};
+use umbel::{AnyFilter, KeyHash};
 
 use super::filter::Filter;
 use super::room::room_beside;
-use crate::input::{Input, lengths};
-use crate::report::Report;
-use crate::scan::{Lines, Scanner, Visit};
-use crate::sink::Sink;
+use crate::input::Input;
+use crate::scan::Lines;
 use crate::{Error, Normalization, Options, PrefixText, Records, keys};
 
 /// Reads which lengths the prefixes in `inputs` have, and how many there are. The options read lines as listed prefixes.
@@ -139,7 +135,7 @@ impl PrefixList {
     }
 
     /// Sets `found` for the lines whose key has a prefix in the list.
-    fn find_all(&self, lines: &Lines<'_>, found: &mut [bool]) {
+    pub(super) fn find_all(&self, lines: &Lines<'_>, found: &mut [bool]) {
         let List::Filter(filter, keys) = &self.0 else {
             for (i, found) in found.iter_mut().enumerate() {
                 *found = self.find(lines.key(i)).is_some();
@@ -167,7 +163,7 @@ impl PrefixList {
     }
 
     /// The longest prefix of a key in the list, as text.
-    fn find<'k>(&self, key: &'k [u8]) -> Option<Cow<'k, str>> {
+    pub(super) fn find<'k>(&self, key: &'k [u8]) -> Option<Cow<'k, str>> {
         match &self.0 {
             List::Networks(all) => match Network::of_key(key)? {
                 Network::V4(network) => longest(&all.four, network),
@@ -250,124 +246,4 @@ fn domains(inputs: &[Input], room: u64, options: &Options) -> Result<PrefixList,
     let starts = std::iter::once(0).chain(ends.iter().copied());
     let all = starts.zip(&ends).map(|(start, &end)| (&names[start..end], ()));
     Ok(PrefixList(List::Domains(Suffixes::new(all)?)))
-}
-
-/// A query of a list of prefixes: which lines have one in it. Results are in the order of the lines; the header of the first
-/// input that has one comes first.
-pub struct PrefixQuery<'a> {
-    scanner: Scanner<'a>,
-    ask: Ask<'a>,
-    options: &'a Options,
-    report: Report,
-}
-
-impl<'a> PrefixQuery<'a> {
-    /// Queries for lines whose key has a prefix in the list, or with `absent` for the others. With `shown`, each line comes
-    /// after its longest prefix in the list, as a column, or with JSON lines as `{"prefix":"192.0.2.0/24","record":…}`.
-    ///
-    /// The [`Normalization`] of the options reads the keys as addresses or hosts.
-    ///
-    /// # Errors
-    /// [`Error::Memory`]; errors of contradictory [`Records`].
-    pub fn new(
-        list: &'a PrefixList,
-        absent: bool,
-        shown: bool,
-        out: &'a mut (dyn Write + Send),
-        options: &'a Options,
-    ) -> Result<Self, Error> {
-        let ask = Ask {
-            list,
-            absent,
-            shown,
-            column: options.records.column(),
-            flush: false,
-            out: Mutex::new(Sink::new(out, options.separator)),
-            room: room_beside(list.bytes(), options)?,
-        };
-        let scanner = Scanner::new(options, KeyHasher::default())?;
-        Ok(Self { scanner, ask, options, report: Report::default() })
-    }
-
-    /// Looks up the lines of files.
-    ///
-    /// # Errors
-    /// Those of reading; [`Error::Prefix`]; [`Error::Output`].
-    pub fn inputs(&mut self, inputs: &[Input]) -> Result<(), Error> {
-        self.options.progress.expect(lengths(inputs));
-        self.ask.flush = false;
-        self.report.passed(inputs, &self.scanner.scan(inputs, &self.ask)?);
-        self.ask.out.lock().expect("no worker panics").flush()
-    }
-
-    /// Looks up lines from a stream: each result is flushed as soon as it is known.
-    ///
-    /// # Errors
-    /// As [`inputs`](Self::inputs).
-    pub fn stream(&mut self, name: &str, source: impl Read) -> Result<(), Error> {
-        let before = self.options.progress.done();
-        self.ask.flush = true;
-        let tally = self.scanner.stream(name, source, &self.ask)?;
-        self.report.streamed(&tally, self.options.progress.done() - before);
-        Ok(())
-    }
-
-    /// Writes the rest and returns the report.
-    ///
-    /// # Errors
-    /// [`Error::Output`].
-    pub fn finish(self) -> Result<Report, Error> {
-        let Self { ask, mut report, .. } = self;
-        ask.out.into_inner().expect("no worker panics").finish(&mut report)?;
-        Ok(report)
-    }
-}
-
-struct Ask<'a> {
-    list: &'a PrefixList,
-    absent: bool,
-    shown: bool,
-    /// The byte after a column in front; none for JSON lines.
-    column: Option<u8>,
-    flush: bool,
-    out: Mutex<Sink<'a>>,
-    room: u64,
-}
-
-impl Visit for Ask<'_> {
-    type Local = ();
-
-    fn local(&self) {}
-
-    fn header(&self, row: &[u8]) -> Result<(), Error> {
-        let mut out = self.out.lock().expect("no worker panics");
-        match self.column.filter(|_| self.shown) {
-            Some(column) => out.header_after("prefix", column, row)?,
-            None => out.header(Some(row))?,
-        }
-        if self.flush { out.flush() } else { Ok(()) }
-    }
-
-    fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        self.list.find_all(lines, keep);
-        keep.iter_mut().for_each(|keep| *keep ^= self.absent);
-        Ok(())
-    }
-
-    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
-        let mut out = self.out.lock().expect("no worker panics");
-        if self.shown {
-            for i in 0..lines.len() {
-                let prefix = self.list.find(lines.key(i)).unwrap_or_default();
-                out.row_after(("prefix", &prefix), self.column, lines.row(i))?;
-            }
-        } else {
-            out.rows(lines, 0..lines.len())?;
-        }
-        if self.flush { out.flush() } else { Ok(()) }
-    }
-
-    fn room(&self) -> u64 {
-        self.room
-    }
 }

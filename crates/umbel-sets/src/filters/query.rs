@@ -1,13 +1,14 @@
-//! Finds the lines that may be in a filter, or those that certainly are not.
+//! Finds the lines that may be in a filter or have a prefix in a list, or the others.
 
 use std::io::{Read, Write};
 use std::sync::Mutex;
 
-use umbel::{AnyFilter, Attributes, KeyHash, Scheme};
+use umbel::{AnyFilter, Attributes, KeyHash, KeyHasher, Scheme};
 use umbel_foreign::ForeignFilter;
 
 use super::count::one_field;
 use super::filter::{Filter, ForeignLines};
+use super::prefixes::PrefixList;
 use super::room::room_beside;
 use super::rows::Places;
 use crate::input::{Input, lengths};
@@ -16,8 +17,9 @@ use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
 use crate::{Error, Options};
 
-/// A query of one filter or several: which lines may be in all of them, or which certainly are not. Results are in the
-/// order of the lines; the header of the first input that has one comes first.
+/// A query of one filter or several: which lines may be in all of them, or which certainly are not; or of a list of
+/// prefixes: which lines have one in it, or none. Results are in the order of the lines; the header of the first input that
+/// has one comes first.
 pub struct Query<'a> {
     scanner: Scanner<'a>,
     ask: Ask<'a>,
@@ -46,7 +48,7 @@ impl<'a> Query<'a> {
             .collect::<Result<_, _>>()?;
         let bytes = filters().map(Filter::bytes).fold(0, u64::saturating_add);
         let ask = Ask {
-            asked,
+            wanted: Wanted::Filters(asked),
             absent,
             flush: false,
             out: Mutex::new(Sink::new(out, options.separator)),
@@ -55,14 +57,43 @@ impl<'a> Query<'a> {
         Ok(Self { scanner, ask, options, report: Report::default() })
     }
 
+    /// Queries for lines whose key has a prefix in the list, or with `absent` for the others. With `shown`, each line comes
+    /// after its longest prefix in the list, as a column, or with JSON lines as `{"prefix":"192.0.2.0/24","record":…}`.
+    ///
+    /// The [`Normalization`](crate::Normalization) of the options reads the keys as addresses or hosts.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]; errors of contradictory [`Records`](crate::Records).
+    pub fn of_prefixes(
+        list: &'a PrefixList,
+        absent: bool,
+        shown: bool,
+        out: &'a mut (dyn Write + Send),
+        options: &'a Options,
+    ) -> Result<Self, Error> {
+        let ask = Ask {
+            wanted: Wanted::Prefixes { list, shown, column: options.records.column() },
+            absent,
+            flush: false,
+            out: Mutex::new(Sink::new(out, options.separator)),
+            room: room_beside(list.bytes(), options)?,
+        };
+        let scanner = Scanner::new(options, KeyHasher::default())?;
+        Ok(Self { scanner, ask, options, report: Report::default() })
+    }
+
     /// Returns the probability that a line passes that is in none of the filters; for a filter of rows, in the worst case
-    /// for this query, which is 1 if values of different rows pass together.
+    /// for this query, which is 1 if values of different rows pass together; for a list of text 0.
     ///
     /// Filters that hash differently are independent, so their rates are multiplied. Filters of one scheme are not: of
     /// these, the lowest rate counts, which is an upper bound. Those of other systems are taken to hash alike.
     pub fn fpp(&self) -> f64 {
+        let asked = match &self.ask.wanted {
+            Wanted::Filters(asked) => asked,
+            Wanted::Prefixes { list, .. } => return list.fpp().unwrap_or(0.0),
+        };
         let mut lowest: Vec<(Option<Scheme>, f64)> = Vec::new();
-        for (scheme, fpp) in self.ask.asked.iter().map(|asked| (asked.scheme(), asked.fpp())) {
+        for (scheme, fpp) in asked.iter().map(|asked| (asked.scheme(), asked.fpp())) {
             match lowest.iter_mut().find(|(own, _)| *own == scheme) {
                 Some((_, least)) => *least = least.min(fpp),
                 None => lowest.push((scheme, fpp)),
@@ -74,7 +105,7 @@ impl<'a> Query<'a> {
     /// Looks up the lines of files.
     ///
     /// # Errors
-    /// Those of reading; [`Error::Output`].
+    /// Those of reading; [`Error::Prefix`]; [`Error::Output`].
     pub fn inputs(&mut self, inputs: &[Input]) -> Result<(), Error> {
         self.options.progress.expect(lengths(inputs));
         self.ask.flush = false;
@@ -105,7 +136,20 @@ impl<'a> Query<'a> {
     }
 }
 
-/// What is queried, and for what.
+/// What a line must be in.
+enum Wanted<'a> {
+    /// All of these.
+    Filters(Vec<Asked<'a>>),
+    /// One of them.
+    Prefixes {
+        list: &'a PrefixList,
+        shown: bool,
+        /// The byte after a column in front; none for JSON lines.
+        column: Option<u8>,
+    },
+}
+
+/// A filter that is queried, and for what.
 enum Asked<'a> {
     /// A filter under the scheme by which the scanner hashes.
     Keys(&'a AnyFilter),
@@ -167,7 +211,7 @@ impl<'a> Asked<'a> {
 }
 
 struct Ask<'a> {
-    asked: Vec<Asked<'a>>,
+    wanted: Wanted<'a>,
     absent: bool,
     flush: bool,
     out: Mutex<Sink<'a>>,
@@ -181,35 +225,53 @@ impl Visit for Ask<'_> {
 
     fn header(&self, row: &[u8]) -> Result<(), Error> {
         let mut out = self.out.lock().expect("no worker panics");
-        out.header(Some(row))?;
+        match self.wanted {
+            Wanted::Prefixes { shown: true, column: Some(column), .. } => {
+                out.header_after("prefix", column, row)?;
+            }
+            _ => out.header(Some(row))?,
+        }
         if self.flush { out.flush() } else { Ok(()) }
     }
 
     fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        let mut asked = self.asked.iter();
-        if let Some(first) = asked.next() {
-            first.ask(lines, keep)?;
+        match &self.wanted {
+            Wanted::Filters(asked) => in_all(asked, lines, keep)?,
+            Wanted::Prefixes { list, .. } => list.find_all(lines, keep),
         }
-        for other in asked {
-            let mut found = vec![false; lines.len()];
-            other.ask(lines, &mut found)?;
-            keep.iter_mut().zip(found).for_each(|(keep, found)| *keep &= found);
-        }
-        if self.absent {
-            for keep in keep {
-                *keep = !*keep;
-            }
-        }
+        keep.iter_mut().for_each(|keep| *keep ^= self.absent);
         Ok(())
     }
 
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         let mut out = self.out.lock().expect("no worker panics");
-        out.rows(lines, 0..lines.len())?;
+        match self.wanted {
+            Wanted::Prefixes { list, shown: true, column } => {
+                for i in 0..lines.len() {
+                    let prefix = list.find(lines.key(i)).unwrap_or_default();
+                    out.row_after(("prefix", &prefix), column, lines.row(i))?;
+                }
+            }
+            _ => out.rows(lines, 0..lines.len())?,
+        }
         if self.flush { out.flush() } else { Ok(()) }
     }
 
     fn room(&self) -> u64 {
         self.room
     }
+}
+
+/// Whether each line may be in all filters.
+fn in_all(asked: &[Asked<'_>], lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+    let mut asked = asked.iter();
+    if let Some(first) = asked.next() {
+        first.ask(lines, keep)?;
+    }
+    for other in asked {
+        let mut found = vec![false; lines.len()];
+        other.ask(lines, &mut found)?;
+        keep.iter_mut().zip(found).for_each(|(keep, found)| *keep &= found);
+    }
+    Ok(())
 }

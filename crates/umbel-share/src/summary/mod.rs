@@ -12,7 +12,7 @@
 //! | message | when | bytes |
 //! |---|---|---|
 //! | delta | the threshold is reached | 101, and the changed bits near their entropy |
-//! | full copy | the filter was planned anew; somebody requests it | about those of the filter |
+//! | full copy | the filter was replanned; somebody requests it | about those of the filter |
 //! | beat | now and then, by a timer | 88 |
 //! | request | something is missing | 88 |
 //!

@@ -2,7 +2,7 @@
 
 use crate::error::{FieldError, check_field};
 use crate::plan::Kind;
-use crate::prefixes::PrefixKeys;
+use crate::prefixes::{Family, PrefixKeys};
 use crate::prelude::*;
 
 /// A description of a filter's keys, for people who find the file, and for programs that check that they look up what
@@ -45,6 +45,8 @@ pub struct OtherKeys {
     pub filter: String,
     /// Those looked up, in words.
     pub wanted: String,
+    /// What the filter holds prefixes of; none if its keys are others.
+    pub prefixes: Option<Family>,
 }
 
 /// The names with a meaning. Part of the format.
@@ -112,7 +114,8 @@ impl KeyDescription {
         if fields_alike && types_alike && same(NORMALIZATION) {
             return Ok(());
         }
-        Err(OtherKeys { filter: self.in_words(), wanted: wanted.in_words() })
+        let prefixes = self.prefixes();
+        Err(OtherKeys { filter: self.in_words(), wanted: wanted.in_words(), prefixes })
     }
 
     /// The types of keys: text where none is given.
@@ -121,10 +124,14 @@ impl KeyDescription {
         self.values(TYPE).chain(none.then_some(TEXT))
     }
 
+    fn prefixes(&self) -> Option<Family> {
+        PrefixKeys::of(self).ok().flatten().map(|keys| keys.family())
+    }
+
     /// For a message.
     fn in_words(&self) -> String {
-        if let Ok(Some(prefixes)) = PrefixKeys::of(self) {
-            return prefixes.family().to_string();
+        if let Some(family) = self.prefixes() {
+            return family.to_string();
         }
         let quoted: Vec<_> = self.values(FIELD).map(|field| format!("{field:?}")).collect();
         let mut words = match &quoted[..] {

@@ -12,6 +12,8 @@ mod states;
 mod summary_cache;
 mod window;
 
+use std::ffi::OsString;
+
 use anyhow::Result;
 use clap::Subcommand;
 
@@ -20,6 +22,15 @@ use clap::Subcommand;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     trial: Trial,
+}
+
+/// The options of a trial that another program runs.
+#[derive(clap::Args)]
+#[command(disable_help_flag = true)]
+struct PassedOn {
+    /// `--help` lists them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    options: Vec<OsString>,
 }
 
 #[derive(Subcommand)]
@@ -37,9 +48,9 @@ enum Trial {
     /// Flows followed through tables of states: errors by kind, full buckets, the timing wheel, and speed next to a hash map.
     States,
     /// Requests for absent keys in front of PostgreSQL: which reach it, through filters of Redis, with servers that fail.
-    Penetration(penetration::Arguments),
+    Penetration(PassedOn),
     /// Caching proxies that ask all peers, or their summaries: hits and messages, then proxies and links that fail.
-    SummaryCache(summary_cache::Arguments),
+    SummaryCache(PassedOn),
     /// 4·10^7 addresses blocked and 4·10^6 allowed: a classic filter's rate, then both lists without error.
     BlockList,
 }
