@@ -7,6 +7,7 @@
 mod bench;
 mod check;
 mod dist;
+mod first;
 mod library;
 mod page;
 mod portable;
@@ -41,6 +42,8 @@ enum Chore {
     Portable(portable::Arguments),
     /// Measure speed: filters compared with other filters and with memory, or with --files whole commands.
     Bench(bench::Arguments),
+    /// Measure the README's commands from an empty target folder, next to the build of ripgrep.
+    First(first::Arguments),
     /// Build the explorer, a page that runs the library in a browser, into target/page; with --open serve it here.
     Page(page::Arguments),
     /// Build the Python package as it is handed out, into target/handed-out: a wheel and a source archive.
@@ -73,6 +76,7 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Test(arguments) => test::run(arguments),
         Chore::Portable(arguments) => portable::run(arguments),
         Chore::Bench(arguments) => bench::run_bench(arguments),
+        Chore::First(arguments) => first::run(arguments),
         Chore::Page(arguments) => page::run(arguments),
         Chore::Wheel => dist::run(),
         Chore::Golden(arguments) => library::run("golden", arguments),

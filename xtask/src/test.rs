@@ -17,7 +17,8 @@ pub(crate) struct Arguments {
     /// Run the tests of one more front end instead.
     #[arg(value_enum)]
     door: Option<Door>,
-    /// Also run what takes minutes: long statistics, every cap with every number of threads, hundreds of kills.
+    /// Also run what takes minutes: long statistics, every cap with every number of threads, hundreds of kills, threads in
+    /// every order.
     #[arg(long)]
     full: bool,
     /// With the door `python`: another Python than `python3`.
@@ -58,6 +59,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
+/// Threads in every order, by a model checker that is compiled for nothing else.
+fn interleavings() -> Result<()> {
+    let mut tests =
+        cargo(&["test", "--quiet", "--locked", "--package", "umbel", "--lib", "shared"]);
+    tests.env("RUSTFLAGS", "--cfg umbel_loom").env("CARGO_TARGET_DIR", target().join("loom"));
+    run::run(&mut tests)
+}
+
 fn libraries(arguments: &Arguments) -> Result<()> {
     let mut tests = cargo(&["test", "--quiet", "--locked"]);
     let crates = [
@@ -81,9 +90,13 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         tests.env("CARGO_TARGET_DIR", target().join(cpu));
     }
     if arguments.full {
+        tests.env("UMBEL_TEST_FULL", "1");
         tests.args(["--package", "xtask-library", "--", "--include-ignored"]);
     }
     run::run(&mut tests)?;
+    if arguments.full {
+        interleavings()?;
+    }
     for [script, manifest] in [
         ["testdata/reader.py", "testdata/golden/manifest.json"],
         ["testdata/unpack.py", "testdata/shared/manifest.json"],
