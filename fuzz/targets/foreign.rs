@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use umbel_foreign::{
-    Error, Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters, recognize,
+    Content, Error, Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters, recognize,
 };
 use umbel_fuzz::{figures, memory};
 
@@ -129,7 +129,7 @@ fn check(format: Format, content: &[u8]) {
 }
 
 /// Its answers, which must be the same in a batch as one by one.
-fn ask<S: AsRef<[u8]>>(filter: &Foreign<S>, keys: &[Key<'_>]) -> Vec<Option<bool>> {
+fn ask<S: Content>(filter: &Foreign<S>, keys: &[Key<'_>]) -> Vec<Option<bool>> {
     let answers: Vec<_> = keys.iter().map(|key| filter.contains(*key)).collect();
     let (hashed, single): (Vec<_>, Vec<_>) = keys
         .iter()

@@ -7,7 +7,7 @@ mod util;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
-use util::{Folder, Outcome};
+use util::{Folder, Outcome, long};
 
 const MIB: u64 = 1 << 20;
 const SLACK: u64 = 32 * MIB;
@@ -122,13 +122,13 @@ fn holds(seed: u64) {
 
 #[test]
 fn the_cap_holds_for_inputs_of_any_shape() {
-    (0..16).for_each(holds);
+    (0..long(16, 5)).for_each(holds);
 }
 
 /// Blocks of a few MB come and go by the hundred: the allocator must not keep them.
 #[test]
 fn the_cap_holds_while_many_long_lines_are_spilled() {
-    let (cap, lines) = (64, 80);
+    let (cap, lines) = (64, long(80, 32));
     let folder = Folder::new();
     for name in ["a", "b"] {
         let mut out = BufWriter::new(File::create(folder.path(name)).unwrap());

@@ -66,6 +66,13 @@ pub fn write(
     existing: Existing,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
 ) -> Result<File> {
+    let mut write = Some(write);
+    let mut once = |out: &mut (dyn Write + Send)| write.take().expect("called once")(out);
+    write_by(path, existing, &mut once)
+}
+
+/// As [`write()`]; calls `write` once. Compiled once, and not for every caller.
+fn write_by(path: &Path, existing: Existing, write: &mut Fill<'_>) -> Result<File> {
     check_target(path, existing)?;
     // Through a link, the file it leads to is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -126,7 +133,10 @@ pub fn replace<T>(
     Ok(result.expect("it is there when the file is"))
 }
 
-fn fill(file: File, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<File> {
+/// Writes the content of a file.
+type Fill<'a> = dyn FnMut(&mut (dyn Write + Send)) -> Result<()> + 'a;
+
+fn fill(file: File, write: &mut Fill<'_>) -> Result<File> {
     let mut out = BufWriter::with_capacity(1 << 18, file);
     write(&mut out)?;
     Ok(out.into_inner().map_err(io::IntoInnerError::into_error)?)

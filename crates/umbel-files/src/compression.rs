@@ -97,7 +97,7 @@ pub fn of_start(
 
 /// The lines in `source`: its bytes, decompressed if they are compressed, within the memory that a cap of `memory` leaves to a
 /// decoder. At first, no more of a pipe is read than needed to recognize it.
-pub fn decompressed(mut source: impl Read + 'static, memory: u64) -> Result<Box<dyn Read>> {
+pub fn decompressed(mut source: Box<dyn Read>, memory: u64) -> Result<Box<dyn Read>> {
     let mut start = Vec::new();
     let compression = of_start(|bytes, _| {
         let read = source.read(bytes)?;

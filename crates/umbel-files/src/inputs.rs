@@ -38,7 +38,8 @@ impl Stream {
     /// Those of the system, and of the format of compressed bytes, with the name in front.
     pub fn open(self, options: &Options) -> Result<(String, Box<dyn Read>)> {
         let decompressed = |file: io::Result<File>| {
-            compression::decompressed(file?, options.memory).with_context(|| self.name.clone())
+            compression::decompressed(Box::new(file?), options.memory)
+                .with_context(|| self.name.clone())
         };
         let bytes = match self.from {
             From::Open(file) => decompressed(Ok(file))?,
@@ -151,8 +152,8 @@ pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>>
                     Some(spool) => spool,
                     none => none.insert(Spool::new(options)?),
                 };
-                let (name, bytes) = stream.open(options)?;
-                inputs.push(spool.add(name, bytes)?);
+                let (name, mut bytes) = stream.open(options)?;
+                inputs.push(spool.add(name, &mut *bytes)?);
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::leveldb::LevelDb;
 use crate::measure::Measure;
 use crate::orc::Orc;
 use crate::parquet::Parquet;
+use crate::plain::sealed;
 use crate::pybloom::{Pybloom, PybloomScalable};
 use crate::redisbloom::RedisBloom;
 use crate::redisbloom_cuckoo::RedisBloomCuckoo;
@@ -28,7 +29,7 @@ macro_rules! systems {
     ($($(#[$doc:meta])* $name:ident($type:ty, $owned:ty): $($format:ident)|+;)*) => {
         /// A foreign filter of any format. The front ends work on this type.
         ///
-        /// `S` holds the content: [`Bytes`] owns it, `&[u8]` or a map borrows it.
+        /// `S` holds the [`Content`]: [`Bytes`] and `Vec<u8>` own it, `&[u8]` borrows it.
         #[derive(Clone, Debug)]
         #[non_exhaustive]
         pub enum Foreign<S = Bytes> {
@@ -57,6 +58,7 @@ macro_rules! systems {
                 }
             }
 
+            #[inline(never)]
             fn get_mut(&mut self) -> &mut dyn ForeignInsert {
                 match self {
                     $(Self::$name(filter) => filter,)*
@@ -68,17 +70,21 @@ macro_rules! systems {
             /// # Errors
             /// [`Error::FormatsDiffer`]; [`Error::Differ`], which names what else differs: the scheme with its seed,
             /// the bits, or the probes; [`Error::NoUnion`] if the format has none. `self` is unchanged then.
-            pub fn union<T: AsRef<[u8]>>(&mut self, other: &Foreign<T>) -> Result<(), Error> {
+            pub fn union<T: Content>(&mut self, other: &Foreign<T>) -> Result<(), Error> {
+                T::add(other, self)
+            }
+
+            fn add<T: AsRef<[u8]>>(&mut self, other: &Foreign<T>) -> Result<(), Error> {
                 match (self, other) {
                     $((Self::$name(left), Foreign::$name(right)) => left.union(right),)*
                     (left, right) => {
-                        Err(Error::FormatsDiffer { left: left.format(), right: right.format() })
+                        Err(Error::FormatsDiffer { left: left.format(), right: right.of_any().format() })
                     }
                 }
             }
         }
 
-        impl<S: AsRef<[u8]>> Foreign<S> {
+        impl<S: Content> Foreign<S> {
             /// Decodes the filter that `content` holds, which must be the filter and nothing else.
             ///
             /// # Errors
@@ -94,9 +100,7 @@ macro_rules! systems {
             /// # Errors
             /// As [`decode`](Self::decode).
             pub fn decode_with(format: Format, content: S, given: &Parameters) -> Result<Self, Error> {
-                match format {
-                    $($(Format::$format)|+ => Ok(Self::$name(<$type>::decode(format, content, given)?)),)*
-                }
+                S::decode(format, content, given)
             }
 
             /// Copies the filter; the copy owns its content and accepts keys.
@@ -104,12 +108,28 @@ macro_rules! systems {
             /// # Errors
             /// [`Error::OutOfMemory`].
             pub fn to_owned(&self) -> Result<Foreign, Error> {
+                S::copy(self)
+            }
+
+            fn get(&self) -> &dyn ForeignFilter {
+                S::get(self)
+            }
+        }
+
+        impl<S: AsRef<[u8]>> Foreign<S> {
+            fn read(format: Format, content: S, given: &Parameters) -> Result<Self, Error> {
+                match format {
+                    $($(Format::$format)|+ => Ok(Self::$name(<$type>::decode(format, content, given)?)),)*
+                }
+            }
+
+            fn copied(&self) -> Result<Foreign, Error> {
                 match self {
                     $(Self::$name(filter) => Ok(Foreign::$name(filter.to_owned()?)),)*
                 }
             }
 
-            fn get(&self) -> &dyn ForeignFilter {
+            fn of_any(&self) -> &dyn ForeignFilter {
                 match self {
                     $(Self::$name(filter) => filter,)*
                 }
@@ -157,6 +177,54 @@ systems! {
     SaltedSha1(SaltedSha1<S>, SaltedSha1): SaltedSha1;
 }
 
+/// What holds the content of a [`Foreign`] filter: [`Bytes`], `Vec<u8>` or `&[u8]`. Sealed.
+///
+/// What such a filter does is compiled here, once for each of them, and not in every crate that uses one.
+pub trait Content: AsRef<[u8]> + Sized + sealed::Sealed {
+    #[doc(hidden)]
+    fn get(filter: &Foreign<Self>) -> &dyn ForeignFilter;
+    #[doc(hidden)]
+    fn decode(format: Format, content: Self, given: &Parameters) -> Result<Foreign<Self>, Error>;
+    #[doc(hidden)]
+    fn copy(filter: &Foreign<Self>) -> Result<Foreign, Error>;
+    #[doc(hidden)]
+    fn add(filter: &Foreign<Self>, to: &mut Foreign) -> Result<(), Error>;
+}
+
+macro_rules! contents {
+    ($($content:ty),*) => {$(
+        impl sealed::Sealed for $content {}
+
+        impl Content for $content {
+            #[inline(never)]
+            fn get(filter: &Foreign<Self>) -> &dyn ForeignFilter {
+                filter.of_any()
+            }
+
+            #[inline(never)]
+            fn decode(
+                format: Format,
+                content: Self,
+                given: &Parameters,
+            ) -> Result<Foreign<Self>, Error> {
+                Foreign::read(format, content, given)
+            }
+
+            #[inline(never)]
+            fn copy(filter: &Foreign<Self>) -> Result<Foreign, Error> {
+                filter.copied()
+            }
+
+            #[inline(never)]
+            fn add(filter: &Foreign<Self>, to: &mut Foreign) -> Result<(), Error> {
+                to.add(filter)
+            }
+        }
+    )*};
+}
+
+contents!(Bytes, Vec<u8>, &[u8]);
+
 impl Foreign {
     /// Builds a filter of these keys as the system does. If its size follows from the number of keys, and none is
     /// given, they are counted first, the way the system counts them.
@@ -189,13 +257,13 @@ impl Foreign {
     }
 }
 
-impl<S: AsRef<[u8]>> Foreign<S> {
+impl<S: Content> Foreign<S> {
     /// Estimates what the sets of two filters share, from their bits. Copies one of them.
     ///
     /// # Errors
     /// As [`union`](Foreign::union); [`Error::NotComparable`] for a filter of several parts, and for one that answers
     /// without reading bits.
-    pub fn compare<T: AsRef<[u8]>>(&self, other: &Foreign<T>) -> Result<Comparison, Error> {
+    pub fn compare<T: Content>(&self, other: &Foreign<T>) -> Result<Comparison, Error> {
         let mut union = self.to_owned()?;
         union.union(other)?;
         let measures = [self.measured(), other.measured(), union.measured()];
@@ -283,7 +351,7 @@ impl KeyCounter {
     }
 }
 
-impl<S: AsRef<[u8]>> ForeignFilter for Foreign<S> {
+impl<S: Content> ForeignFilter for Foreign<S> {
     fn format(&self) -> Format {
         self.get().format()
     }

@@ -55,7 +55,7 @@ pub mod squid;
 
 use std::io::Write;
 
-pub use any::{Foreign, KeyCounter};
+pub use any::{Content, Foreign, KeyCounter};
 pub use bytes::Bytes;
 pub use error::{Error, Value};
 pub use format::Format;

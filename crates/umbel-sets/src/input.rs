@@ -283,7 +283,7 @@ impl Reader<'_> {
 }
 
 /// Fills `bytes` as far as the source has bytes.
-pub(crate) fn read_up_to(source: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn read_up_to(source: &mut dyn Read, bytes: &mut [u8]) -> io::Result<usize> {
     let mut read = 0;
     while read < bytes.len() {
         match source.read(&mut bytes[read..]) {
@@ -364,12 +364,12 @@ impl Spool {
     ///
     /// # Errors
     /// [`Error::Read`], [`Error::Temporary`].
-    pub fn add(&mut self, name: impl Into<String>, mut source: impl Read) -> Result<Input, Error> {
+    pub fn add(&mut self, name: impl Into<String>, source: &mut dyn Read) -> Result<Input, Error> {
         let (name, start) = (name.into(), self.length);
         let mut piece = vec![0; 1 << 18];
         loop {
             // Pipes deliver little at a time.
-            let filled = match read_up_to(&mut source, &mut piece) {
+            let filled = match read_up_to(source, &mut piece) {
                 Ok(0) => break,
                 Ok(filled) => filled,
                 Err(source) => return Err(read_error(name, source)),

@@ -56,7 +56,7 @@ pub fn keys(
 /// As [`keys`].
 pub fn keys_stream(
     name: &str,
-    source: impl Read,
+    source: &mut dyn Read,
     room: u64,
     options: &Options,
     see: impl FnMut(&Keys<'_>) -> Result<(), Error> + Send,

@@ -11,6 +11,11 @@ use proptest::prelude::{Strategy, any, prop_oneof};
 use crate::budget::Budget;
 use crate::{Input, Options, Progress, Records, TempFolders};
 
+/// How much a long test does: a part, unless `cargo x test --full` asks for all.
+pub(crate) fn long<T>(all: T, part: T) -> T {
+    if std::env::var_os("UMBEL_TEST_FULL").is_some() { all } else { part }
+}
+
 pub(crate) fn input(dir: &Path, name: &str, bytes: &[u8]) -> Input {
     let path = dir.join(name);
     File::create(&path).unwrap().write_all(bytes).unwrap();

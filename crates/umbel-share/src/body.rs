@@ -98,12 +98,31 @@ impl<R: Read + Seek> Source<R> {
     }
 }
 
+/// The checksum of a filter's file. It is compiled here, optimized, and not where files are read.
+struct Whole(Xxh3);
+
+impl Default for Whole {
+    fn default() -> Self {
+        Self(Xxh3::with_seed(0))
+    }
+}
+
+impl Whole {
+    fn add(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+
+    fn sum(&self) -> u64 {
+        self.0.finish()
+    }
+}
+
 /// Writes `source` in its envelope; `mask` turns a piece of the payload into what is coded.
 pub(crate) fn write<R: Read>(
     source: &mut Source<R>,
     form: Form,
     fields: &[u8],
-    out: &mut impl Write,
+    out: &mut dyn Write,
     mut mask: impl FnMut(&mut [u8]) -> Result<(), ShareError>,
 ) -> Result<u64, ShareError> {
     let header = source.header.bytes();
@@ -119,8 +138,8 @@ pub(crate) fn write<R: Read>(
     out.write_all(&start)?;
     let mut written = start.len() as u64;
 
-    let mut whole = Xxh3::with_seed(0);
-    whole.write(header);
+    let mut whole = Whole::default();
+    whole.add(header);
     let mut left = source.header.payload_length();
     let mut piece = vec![0; left.min(FRAME as u64) as usize];
     let mut payload = format::Reader::of(&mut source.source, source.header.clone()).payload();
@@ -128,7 +147,7 @@ pub(crate) fn write<R: Read>(
     while left > 0 {
         let piece = &mut piece[..left.min(FRAME as u64) as usize];
         payload.read(piece)?;
-        whole.write(piece);
+        whole.add(piece);
         mask(piece)?;
         written += frame::write(piece, frames, out)?;
         frames += 1;
@@ -136,8 +155,8 @@ pub(crate) fn write<R: Read>(
     }
     let mut end = payload.finish()?;
     end.extend(source.signature()?);
-    whole.write(&end);
-    end.extend_from_slice(&whole.finish().to_le_bytes());
+    whole.add(&end);
+    end.extend_from_slice(&whole.sum().to_le_bytes());
     let sum = XxHash3_64::oneshot_with_seed(frames, &end);
     end.extend_from_slice(&sum.to_le_bytes());
     out.write_all(&end)?;
@@ -153,7 +172,7 @@ pub(crate) struct Body<R> {
     tail_length: usize,
     left: u64,
     frames: u64,
-    whole: Xxh3,
+    whole: Whole,
     stage: Stage,
 }
 
@@ -214,7 +233,7 @@ impl<R: Read> Body<R> {
             what,
             header,
             frames: 0,
-            whole: Xxh3::with_seed(0),
+            whole: Whole::default(),
             stage: Stage::Header,
         })
     }
@@ -260,7 +279,7 @@ impl<R: Read> Body<R> {
             }
             Stage::Done => return Ok(()),
         }
-        self.whole.write(piece);
+        self.whole.add(piece);
         if self.stage == Stage::Payload && self.left == 0 {
             self.stage = Stage::Tail;
         }
@@ -274,9 +293,9 @@ impl<R: Read> Body<R> {
         self.source.read_exact(tail).map_err(|error| frame::early(error, what))?;
         let (covered, sum) = tail.split_at(self.tail_length + 8);
         let whole_sum = &covered[self.tail_length..];
-        self.whole.write(&covered[..self.tail_length]);
+        self.whole.add(&covered[..self.tail_length]);
         let intact = XxHash3_64::oneshot_with_seed(self.frames, covered).to_le_bytes() == sum
-            && self.whole.finish().to_le_bytes() == whole_sum;
+            && self.whole.sum().to_le_bytes() == whole_sum;
         if !intact {
             return Err(ShareError::EndDamaged { what });
         }

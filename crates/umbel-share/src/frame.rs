@@ -36,7 +36,7 @@ const GAPS: u8 = 4;
 const BYTES_WITH: [u64; 9] = [1, 8, 28, 56, 70, 56, 28, 8, 1];
 
 /// Writes a frame; gives its length.
-pub(crate) fn write(bytes: &[u8], number: u64, out: &mut impl Write) -> Result<u64, ShareError> {
+pub(crate) fn write(bytes: &[u8], number: u64, out: &mut dyn Write) -> Result<u64, ShareError> {
     let mut frame = vec![0; 5];
     frame[0] = encode(bytes, &mut frame);
     let coded = frame.len() as u32 - 5;
@@ -49,7 +49,7 @@ pub(crate) fn write(bytes: &[u8], number: u64, out: &mut impl Write) -> Result<u
 
 /// Reads a frame into `bytes`, which it fills; gives its length.
 pub(crate) fn read(
-    source: &mut impl Read,
+    source: &mut dyn Read,
     number: u64,
     bytes: &mut [u8],
     what: &'static str,

@@ -144,8 +144,8 @@ fn build_lines(
             match source {
                 Source::Files(inputs) => lines.inputs(&inputs)?,
                 Source::Stream(stream) => {
-                    let (name, bytes) = stream.open(options)?;
-                    lines.stream(&name, bytes)?;
+                    let (name, mut bytes) = stream.open(options)?;
+                    lines.stream(&name, &mut *bytes)?;
                 }
             }
         }
@@ -342,8 +342,8 @@ pub(super) fn add_lines(
         let part = match source {
             Source::Files(inputs) => umbel_sets::insert(&inputs, filter, options),
             Source::Stream(stream) => {
-                let (name, bytes) = stream.open(options)?;
-                umbel_sets::insert_stream(&name, bytes, filter, options)
+                let (name, mut bytes) = stream.open(options)?;
+                umbel_sets::insert_stream(&name, &mut *bytes, filter, options)
             }
         };
         report::add(report, &part.map_err(|error| filters::about(error, path))?);

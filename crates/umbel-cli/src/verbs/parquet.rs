@@ -132,8 +132,8 @@ fn ask(
             let part = match source {
                 Source::Files(inputs) => umbel_sets::keys(&inputs, room, options, &mut see),
                 Source::Stream(stream) => {
-                    let (name, bytes) = stream.open(options)?;
-                    umbel_sets::keys_stream(&name, bytes, room, options, &mut see)
+                    let (name, mut bytes) = stream.open(options)?;
+                    umbel_sets::keys_stream(&name, &mut *bytes, room, options, &mut see)
                 }
             };
             report::add(&mut total, &part?);

@@ -110,8 +110,8 @@ pub(super) fn each_source(
         match source {
             Source::Files(inputs) => query.inputs(&inputs)?,
             Source::Stream(stream) => {
-                let (name, bytes) = stream.open(options)?;
-                query.stream(&name, bytes)?;
+                let (name, mut bytes) = stream.open(options)?;
+                query.stream(&name, &mut *bytes)?;
             }
         }
     }

@@ -42,8 +42,8 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
         let part = match source {
             Source::Files(inputs) => umbel_sets::remove(&inputs, &mut filter, &options),
             Source::Stream(stream) => {
-                let (name, bytes) = stream.open(&options)?;
-                umbel_sets::remove_stream(&name, bytes, &mut filter, &options)
+                let (name, mut bytes) = stream.open(&options)?;
+                umbel_sets::remove_stream(&name, &mut *bytes, &mut filter, &options)
             }
         };
         report::add(&mut total, &part.map_err(|error| filters::about(error, &args.filter))?);

@@ -103,8 +103,8 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
             match source {
                 Source::Files(inputs) => job.inputs(&inputs)?,
                 Source::Stream(stream) => {
-                    let (name, bytes) = stream.open(&options)?;
-                    job.stream(&name, bytes)?;
+                    let (name, mut bytes) = stream.open(&options)?;
+                    job.stream(&name, &mut *bytes)?;
                 }
             }
         }

@@ -169,11 +169,11 @@ fn exactly_once(kills: u64, options: &str) {
 
 #[test]
 fn a_killed_run_goes_on_behind_what_is_recorded() {
-    exactly_once(20, "--keys 2e5");
+    exactly_once(8, "--keys 2e5");
     // A small filter is saved at many checkpoints.
-    exactly_once(10, "--kind scalable");
+    exactly_once(4, "--kind scalable");
     // Larger than the memory cap.
-    exactly_once(10, "--keys 4e6 --memory 16MiB");
+    exactly_once(4, "--keys 4e6 --memory 16MiB");
 }
 
 #[test]

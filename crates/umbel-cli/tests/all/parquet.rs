@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-use parquet::data_type::Int64Type;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::parser::parse_message_type;
 use serde_json::Value;
+use umbel_foreign::parquet::Parquet;
+use umbel_foreign::{ForeignInsert, Format, Key, Parameters};
 
 use crate::util::{Folder, gzip, least_memory, lines};
 
@@ -332,26 +330,81 @@ fn files_that_are_truncated_encrypted_or_no_parquet_are_refused() {
     folder.umbel("parquet .").run().fails(&["is a directory"]);
 }
 
-/// Row groups of as many numbers as a filter of 512 KiB takes at a rate of 1e-9.
+/// A field of a structure in Thrift's compact protocol: the number after the last one's, its type, its value.
+fn field(to: &mut Vec<u8>, after: u8, kind: u8, value: &[u8]) {
+    to.push(after << 4 | kind);
+    to.extend(value);
+}
+
+fn zigzag(number: i64) -> Vec<u8> {
+    varint((number << 1 ^ number >> 63) as u64)
+}
+
+fn varint(mut number: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes
+}
+
+fn text(text: &str) -> Vec<u8> {
+    [&varint(text.len() as u64), text.as_bytes()].concat()
+}
+
+fn list(kind: u8, elements: &[Vec<u8>]) -> Vec<u8> {
+    [&[0xf0 | kind][..], &varint(elements.len() as u64), &elements.concat()].concat()
+}
+
+/// A file without pages: row groups of as many numbers as a filter of 512 KiB takes at a rate of 1e-9, and a footer
+/// (`apache/parquet-format`, `parquet.thrift`).
 fn write_large(path: &Path, row_groups: i64) -> i64 {
     const ROWS: i64 = 40_000;
-    let schema = parse_message_type("message large { required int64 id; }").unwrap();
-    let properties = WriterProperties::builder()
-        .set_bloom_filter_enabled(true)
-        .set_bloom_filter_max_ndv(ROWS as u64)
-        .set_bloom_filter_fpp(1e-9)
-        .build();
-    let file = std::fs::File::create(path).unwrap();
-    let mut writer = SerializedFileWriter::new(file, schema.into(), properties.into()).unwrap();
-    for group in 0..row_groups {
-        let mut columns = writer.next_row_group().unwrap();
-        let mut column = columns.next_column().unwrap().unwrap();
-        let ids: Vec<_> = (group * ROWS..(group + 1) * ROWS).collect();
-        column.typed::<Int64Type>().write_batch(&ids, None, None).unwrap();
-        column.close().unwrap();
-        columns.close().unwrap();
+    const I32: u8 = 5;
+    const I64: u8 = 6;
+    const TEXT: u8 = 8;
+    const LIST: u8 = 9;
+    const STRUCT: u8 = 12;
+    let mut file = b"PAR1".to_vec();
+    let mut groups = Vec::new();
+    for number in 0..row_groups {
+        let size = Parameters { bits: Some(8 << 19), ..Parameters::default() };
+        let mut filter = Parquet::new(Format::Parquet, &size).unwrap();
+        for id in number * ROWS..(number + 1) * ROWS {
+            filter.insert(Key::I64(id)).unwrap();
+        }
+        let mut about = Vec::new();
+        field(&mut about, 1, I32, &zigzag(2));
+        field(&mut about, 2, LIST, &list(TEXT, &[text("id")]));
+        field(&mut about, 11, I64, &zigzag(file.len() as i64));
+        field(&mut about, 1, I32, &zigzag(filter.content().len() as i64));
+        about.push(0);
+        let mut chunk = Vec::new();
+        field(&mut chunk, 3, STRUCT, &about);
+        chunk.push(0);
+        let mut group = Vec::new();
+        field(&mut group, 1, LIST, &list(STRUCT, &[chunk]));
+        field(&mut group, 2, I64, &zigzag(ROWS));
+        group.push(0);
+        groups.push(group);
+        file.extend(filter.content());
     }
-    writer.close().unwrap();
+    let (mut root, mut id) = (Vec::new(), Vec::new());
+    field(&mut root, 4, TEXT, &text("large"));
+    field(&mut root, 1, I32, &zigzag(1));
+    field(&mut id, 1, I32, &zigzag(2));
+    field(&mut id, 3, TEXT, &text("id"));
+    [&mut root, &mut id].into_iter().for_each(|element| element.push(0));
+    let start = file.len();
+    field(&mut file, 2, LIST, &list(STRUCT, &[root, id]));
+    field(&mut file, 2, LIST, &list(STRUCT, &groups));
+    file.push(0);
+    let length = (file.len() - start) as u32;
+    file.extend(length.to_le_bytes());
+    file.extend(b"PAR1");
+    std::fs::write(path, file).unwrap();
     ROWS
 }
 

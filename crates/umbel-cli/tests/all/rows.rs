@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::util::Folder;
+use crate::util::{Folder, long};
 
 fn text(folder: &Folder, arguments: &str) -> String {
     folder.umbel(arguments).run().text()
@@ -26,7 +26,9 @@ fn refused(folder: &Folder, arguments: &str, words: &str) {
 #[test]
 fn random_tables_come_out_as_of_sqlite_and_python() {
     let models = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/models.py");
-    let run = Command::new("python3").args([models, env!("CARGO_BIN_EXE_umbel"), "500"]).output();
+    let run = Command::new("python3")
+        .args([models, env!("CARGO_BIN_EXE_umbel"), long("500", "100")])
+        .output();
     let run = run.expect("python3 is needed: apt-get install python3, or python.org");
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
 }

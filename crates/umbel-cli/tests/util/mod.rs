@@ -377,6 +377,11 @@ pub(crate) fn lines<T: AsRef<[u8]>>(lines: impl IntoIterator<Item = T>) -> Vec<u
     }
     bytes
 }
+/// How much a long test does: a part, unless `cargo x test --full` asks for all.
+#[allow(dead_code)] // not all programs have long tests
+pub(crate) fn long<T>(all: T, part: T) -> T {
+    if std::env::var_os("UMBEL_TEST_FULL").is_some() { all } else { part }
+}
 
 /// A line of 66 bytes with its end, as long as URLs are; neighbours differ in many places.
 pub(crate) fn url(number: u64) -> String {

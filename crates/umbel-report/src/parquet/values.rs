@@ -5,11 +5,10 @@
 
 use std::fmt;
 
-use ::parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
-use ::parquet::schema::types::ColumnDescriptor;
 use anyhow::{Result, bail};
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 use umbel_foreign::Key;
+use umbel_foreign::parquet::{Column, Meaning, Physical as Type, Unit};
 
 /// The values of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,108 +19,27 @@ pub struct Values {
     meaning: Meaning,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Meaning {
-    /// Only the physical type is known.
-    Plain,
-    Text,
-    Integer {
-        bits: u32,
-        signed: bool,
-    },
-    Decimal {
-        scale: usize,
-        precision: u32,
-    },
-    Date,
-    Time(Unit),
-    Timestamp {
-        unit: Unit,
-        utc: bool,
-    },
-    Uuid,
-}
-
-/// Ticks of a clock.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Unit {
-    Millis,
-    Micros,
-    Nanos,
-}
-
-impl Unit {
-    fn nanos(self) -> i128 {
-        match self {
-            Self::Millis => 1_000_000,
-            Self::Micros => 1000,
-            Self::Nanos => 1,
-        }
-    }
-}
-
-impl From<TimeUnit> for Unit {
-    fn from(unit: TimeUnit) -> Self {
-        match unit {
-            TimeUnit::MILLIS => Self::Millis,
-            TimeUnit::MICROS => Self::Micros,
-            TimeUnit::NANOS => Self::Nanos,
-        }
+/// Nanoseconds of a tick.
+fn nanos(unit: Unit) -> i128 {
+    match unit {
+        Unit::Millis => 1_000_000,
+        Unit::Micros => 1000,
+        Unit::Nanos => 1,
     }
 }
 
 impl Values {
     /// Returns those of a column.
-    pub fn of(column: &ColumnDescriptor) -> Self {
-        let decimal = || Meaning::Decimal {
-            scale: column.type_scale().try_into().unwrap_or(0),
-            precision: column.type_precision().try_into().unwrap_or(0),
-        };
-        let meaning = match column.logical_type_ref() {
-            Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) => Meaning::Text,
-            Some(LogicalType::Integer(integer)) => Meaning::Integer {
-                bits: integer.bit_width.try_into().unwrap_or(64),
-                signed: integer.is_signed,
-            },
-            Some(LogicalType::Decimal(_)) => decimal(),
-            Some(LogicalType::Date) => Meaning::Date,
-            Some(LogicalType::Time(time)) => Meaning::Time(time.unit.into()),
-            Some(LogicalType::Timestamp(time)) => {
-                Meaning::Timestamp { unit: time.unit.into(), utc: time.is_adjusted_to_u_t_c }
-            }
-            Some(LogicalType::Uuid) => Meaning::Uuid,
-            Some(_) => Meaning::Plain,
-            // Files older than logical types; their times are in UTC.
-            None => match column.converted_type() {
-                ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON => Meaning::Text,
-                ConvertedType::DECIMAL => decimal(),
-                ConvertedType::DATE => Meaning::Date,
-                ConvertedType::TIME_MILLIS => Meaning::Time(Unit::Millis),
-                ConvertedType::TIME_MICROS => Meaning::Time(Unit::Micros),
-                ConvertedType::TIMESTAMP_MILLIS => {
-                    Meaning::Timestamp { unit: Unit::Millis, utc: true }
-                }
-                ConvertedType::TIMESTAMP_MICROS => {
-                    Meaning::Timestamp { unit: Unit::Micros, utc: true }
-                }
-                ConvertedType::UINT_8 => Meaning::Integer { bits: 8, signed: false },
-                ConvertedType::UINT_16 => Meaning::Integer { bits: 16, signed: false },
-                ConvertedType::UINT_32 => Meaning::Integer { bits: 32, signed: false },
-                ConvertedType::UINT_64 => Meaning::Integer { bits: 64, signed: false },
-                ConvertedType::INT_8 => Meaning::Integer { bits: 8, signed: true },
-                ConvertedType::INT_16 => Meaning::Integer { bits: 16, signed: true },
-                _ => Meaning::Plain,
-            },
-        };
-        Self::new(column.physical_type(), column.type_length().try_into().unwrap_or(0), meaning)
+    pub fn of(column: &Column) -> Self {
+        Self::new(column.physical, column.length, column.meaning)
     }
 
     fn new(physical: Type, length: usize, meaning: Meaning) -> Self {
         let meaning = match (meaning, physical) {
-            (Meaning::Plain, Type::INT32) => Meaning::Integer { bits: 32, signed: true },
-            (Meaning::Plain, Type::INT64) => Meaning::Integer { bits: 64, signed: true },
+            (Meaning::Plain, Type::Int32) => Meaning::Integer { bits: 32, signed: true },
+            (Meaning::Plain, Type::Int64) => Meaning::Integer { bits: 64, signed: true },
             // What Impala and older Spark write of times, without any word about it.
-            (Meaning::Plain, Type::INT96) => Meaning::Timestamp { unit: Unit::Nanos, utc: true },
+            (Meaning::Plain, Type::Int96) => Meaning::Timestamp { unit: Unit::Nanos, utc: true },
             (meaning, _) => meaning,
         };
         Self { physical, length, meaning }
@@ -147,13 +65,13 @@ impl Values {
     fn value(&self, line: &[u8], buffer: &mut Vec<u8>) -> Option<Value> {
         let text = || std::str::from_utf8(line).ok();
         let number = match self.meaning {
-            Meaning::Text => return (self.physical == Type::BYTE_ARRAY).then_some(Value::Line),
+            Meaning::Text => return (self.physical == Type::ByteArray).then_some(Value::Line),
             Meaning::Plain | Meaning::Uuid => {
                 return match self.physical {
-                    Type::BYTE_ARRAY => Some(Value::Line),
-                    Type::FLOAT => Some(Value::Number(Key::F32(text()?.parse().ok()?))),
-                    Type::DOUBLE => Some(Value::Number(Key::F64(text()?.parse().ok()?))),
-                    Type::FIXED_LEN_BYTE_ARRAY => self.fixed(line, buffer),
+                    Type::ByteArray => Some(Value::Line),
+                    Type::Float => Some(Value::Number(Key::F32(text()?.parse().ok()?))),
+                    Type::Double => Some(Value::Number(Key::F64(text()?.parse().ok()?))),
+                    Type::FixedLenByteArray => self.fixed(line, buffer),
                     _ => None,
                 };
             }
@@ -162,11 +80,12 @@ impl Values {
             Meaning::Date => date(text()?)?,
             Meaning::Time(unit) => time(text()?, unit)?,
             Meaning::Timestamp { unit, utc } => timestamp(text()?, unit, utc)?,
+            _ => return None,
         };
         match self.physical {
-            Type::INT32 => Some(Value::Number(Key::I32(number.try_into().ok()?))),
-            Type::INT64 => Some(Value::Number(Key::I64(number.try_into().ok()?))),
-            Type::INT96 => {
+            Type::Int32 => Some(Value::Number(Key::I32(number.try_into().ok()?))),
+            Type::Int64 => Some(Value::Number(Key::I64(number.try_into().ok()?))),
+            Type::Int96 => {
                 const DAY: i128 = 86_400_000_000_000;
                 /// The Julian day number of 1970-01-01.
                 const EPOCH: i128 = 2_440_588;
@@ -176,11 +95,11 @@ impl Values {
                 buffer.extend(day.to_le_bytes());
                 Some(Value::Buffer)
             }
-            Type::BYTE_ARRAY => {
+            Type::ByteArray => {
                 big_endian(number, None, buffer)?;
                 Some(Value::Buffer)
             }
-            Type::FIXED_LEN_BYTE_ARRAY => {
+            Type::FixedLenByteArray => {
                 big_endian(number, Some(self.length), buffer)?;
                 Some(Value::Buffer)
             }
@@ -225,8 +144,8 @@ impl Values {
                     .to_owned()
             }
             (Meaning::Uuid, _) => "expected 32 hexadecimal digits".to_owned(),
-            (_, Type::FLOAT | Type::DOUBLE) => "expected a number such as 0.5 or 1e-3".to_owned(),
-            (_, Type::FIXED_LEN_BYTE_ARRAY) => {
+            (_, Type::Float | Type::Double) => "expected a number such as 0.5 or 1e-3".to_owned(),
+            (_, Type::FixedLenByteArray) => {
                 format!("expected {} bytes, or two hexadecimal digits for each", self.length)
             }
             _ => "no system writes filters of such columns".to_owned(),
@@ -238,7 +157,7 @@ impl fmt::Display for Values {
     /// The physical type and, in parentheses, its meaning.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = self.physical.to_string();
-        if self.physical == Type::FIXED_LEN_BYTE_ARRAY {
+        if self.physical == Type::FixedLenByteArray {
             text = format!("FIXED[{}]", self.length);
         }
         let unit = |unit| match unit {
@@ -247,11 +166,10 @@ impl fmt::Display for Values {
             Unit::Nanos => "ns",
         };
         let meaning = match self.meaning {
-            Meaning::Plain => String::new(),
-            Meaning::Integer { bits: 32, signed: true } if self.physical == Type::INT32 => {
+            Meaning::Integer { bits: 32, signed: true } if self.physical == Type::Int32 => {
                 String::new()
             }
-            Meaning::Integer { bits: 64, signed: true } if self.physical == Type::INT64 => {
+            Meaning::Integer { bits: 64, signed: true } if self.physical == Type::Int64 => {
                 String::new()
             }
             Meaning::Text => "text".to_owned(),
@@ -264,6 +182,7 @@ impl fmt::Display for Values {
                 format!("timestamp {}{}", unit(ticks), if utc { ", UTC" } else { "" })
             }
             Meaning::Uuid => "uuid".to_owned(),
+            _ => String::new(),
         };
         if !meaning.is_empty() {
             text += &format!(" ({meaning})");
@@ -314,12 +233,12 @@ fn date(text: &str) -> Option<i128> {
 }
 
 fn time(text: &str, unit: Unit) -> Option<i128> {
-    let nanos = |time: NaiveTime| time.signed_duration_since(NaiveTime::MIN).num_nanoseconds();
+    let since = |time: NaiveTime| time.signed_duration_since(NaiveTime::MIN).num_nanoseconds();
     let time = ["%H:%M:%S%.f", "%H:%M"]
         .into_iter()
         .find_map(|format| NaiveTime::parse_from_str(text, format).ok());
     match time {
-        Some(time) => ticks(nanos(time)?.into(), unit),
+        Some(time) => ticks(since(time)?.into(), unit),
         None => text.parse().ok(),
     }
 }
@@ -342,9 +261,9 @@ fn timestamp(text: &str, unit: Unit, utc: bool) -> Option<i128> {
     }
 }
 
-/// A time that falls between ticks is none of the column's.
-fn ticks(nanos: i128, unit: Unit) -> Option<i128> {
-    (nanos % unit.nanos() == 0).then_some(nanos / unit.nanos())
+/// A time in nanoseconds as ticks; one that falls between ticks is none of the column's.
+fn ticks(time: i128, unit: Unit) -> Option<i128> {
+    (time % nanos(unit) == 0).then_some(time / nanos(unit))
 }
 
 /// Two's complement, highest byte first, in `length` bytes, or in as few as possible.
@@ -393,24 +312,24 @@ mod tests {
     fn integers() {
         let of =
             |physical, bits, signed| Values::new(physical, 0, Meaning::Integer { bits, signed });
-        let plain = Values::new(Type::INT32, 0, Meaning::Plain);
+        let plain = Values::new(Type::Int32, 0, Meaning::Plain);
         assert_eq!(read(plain, "-17"), i32(-17));
         assert_eq!(
             (read(plain, "2147483648"), read(plain, "1.0"), read(plain, "")),
             (None, None, None)
         );
-        let wide = Values::new(Type::INT64, 0, Meaning::Plain);
+        let wide = Values::new(Type::Int64, 0, Meaning::Plain);
         assert_eq!(read(wide, "-9223372036854775808"), i64(i64::MIN));
-        let small = of(Type::INT32, 8, true);
+        let small = of(Type::Int32, 8, true);
         assert_eq!((read(small, "-128"), read(small, "128")), (i32(-128), None));
-        let byte = of(Type::INT32, 8, false);
+        let byte = of(Type::Int32, 8, false);
         assert_eq!(
             (read(byte, "200"), read(byte, "256"), read(byte, "-1")),
             (i32(200), None, None)
         );
-        assert_eq!(read(of(Type::INT32, 32, false), "4294967295"), i32(-1));
-        assert_eq!(read(of(Type::INT64, 64, false), "18446744073709551615"), i64(-1));
-        assert_eq!(read(of(Type::INT64, 64, false), "18446744073709551616"), None);
+        assert_eq!(read(of(Type::Int32, 32, false), "4294967295"), i32(-1));
+        assert_eq!(read(of(Type::Int64, 64, false), "18446744073709551615"), i64(-1));
+        assert_eq!(read(of(Type::Int64, 64, false), "18446744073709551616"), None);
     }
 
     #[test]
@@ -418,7 +337,7 @@ mod tests {
         let of = |physical, length, precision| {
             Values::new(physical, length, Meaning::Decimal { scale: 2, precision })
         };
-        let int = of(Type::INT32, 0, 9);
+        let int = of(Type::Int32, 0, 9);
         for (text, number) in
             [("12.34", 1234), ("-0.5", -50), ("7", 700), ("1.500", 150), (".25", 25)]
         {
@@ -427,12 +346,12 @@ mod tests {
         for text in ["12.345", "10000000", "", ".", "-", "1e3", "0x1", "1.2.3", "--1", "+-1"] {
             assert_eq!(read(int, text), None, "{text}");
         }
-        let fixed = of(Type::FIXED_LEN_BYTE_ARRAY, 3, 6);
+        let fixed = of(Type::FixedLenByteArray, 3, 6);
         assert_eq!(read(fixed, "-0.01"), Some(vec![255; 3]));
         assert_eq!(read(fixed, "1.28"), Some(vec![0, 0, 128]));
-        let long = of(Type::FIXED_LEN_BYTE_ARRAY, 18, 38);
+        let long = of(Type::FixedLenByteArray, 18, 38);
         assert_eq!(read(long, "-0.02").unwrap(), [&[255; 17][..], &[254]].concat());
-        let bytes = of(Type::BYTE_ARRAY, 0, 38);
+        let bytes = of(Type::ByteArray, 0, 38);
         // As BigInteger.toByteArray in Java has them.
         for (text, expected) in [
             ("0", &[0][..]),
@@ -447,14 +366,14 @@ mod tests {
 
     #[test]
     fn times() {
-        let date = Values::new(Type::INT32, 0, Meaning::Date);
+        let date = Values::new(Type::Int32, 0, Meaning::Date);
         assert_eq!((read(date, "1970-01-02"), read(date, "1969-12-31")), (i32(1), i32(-1)));
         assert_eq!((read(date, "20778"), read(date, "2026-02-30")), (i32(20778), None));
         let time = |unit, physical| Values::new(physical, 0, Meaning::Time(unit));
-        assert_eq!(read(time(Unit::Millis, Type::INT32), "00:01:00.5"), i32(60_500));
-        assert_eq!(read(time(Unit::Micros, Type::INT64), "23:59"), i64(86_340_000_000));
-        assert_eq!(read(time(Unit::Millis, Type::INT32), "00:00:00.0005"), None);
-        let stamp = |unit, utc| Values::new(Type::INT64, 0, Meaning::Timestamp { unit, utc });
+        assert_eq!(read(time(Unit::Millis, Type::Int32), "00:01:00.5"), i32(60_500));
+        assert_eq!(read(time(Unit::Micros, Type::Int64), "23:59"), i64(86_340_000_000));
+        assert_eq!(read(time(Unit::Millis, Type::Int32), "00:00:00.0005"), None);
+        let stamp = |unit, utc| Values::new(Type::Int64, 0, Meaning::Timestamp { unit, utc });
         let utc = stamp(Unit::Millis, true);
         for text in [
             "2001-09-09T01:46:40Z",
@@ -470,33 +389,33 @@ mod tests {
         assert_eq!(read(local, "1970-01-01T00:00:00Z"), None, "has no zone");
         assert_eq!(read(local, "1970-01-02"), i64(86_400_000_000_000));
         assert_eq!(read(local, "9999-01-01"), None, "beyond 64 bits");
-        let old = Values::new(Type::INT96, 0, Meaning::Plain);
+        let old = Values::new(Type::Int96, 0, Meaning::Plain);
         let expected = [&1u64.to_le_bytes()[..], &2_440_588u32.to_le_bytes()].concat();
         assert_eq!(read(old, "1970-01-01T00:00:00.000000001Z"), Some(expected));
     }
 
     #[test]
     fn bytes_and_floats() {
-        let fixed = Values::new(Type::FIXED_LEN_BYTE_ARRAY, 4, Meaning::Plain);
+        let fixed = Values::new(Type::FixedLenByteArray, 4, Meaning::Plain);
         assert_eq!(read(fixed, "abcd"), Some(b"abcd".to_vec()));
         assert_eq!(read(fixed, "00ff10Aa"), Some(vec![0, 255, 16, 170]));
         assert_eq!((read(fixed, "abc"), read(fixed, "00ff10Ag")), (None, None));
-        let uuid = Values::new(Type::FIXED_LEN_BYTE_ARRAY, 16, Meaning::Uuid);
+        let uuid = Values::new(Type::FixedLenByteArray, 16, Meaning::Uuid);
         let text = "00112233-4455-6677-8899-aabbccddeeff";
         let expected: Vec<u8> = (0..16).map(|i| i * 17).collect();
         assert_eq!(read(uuid, text).as_ref(), Some(&expected));
         assert_eq!(read(uuid, &text.replace('-', "")), Some(expected));
-        let text = Values::new(Type::BYTE_ARRAY, 0, Meaning::Text);
+        let text = Values::new(Type::ByteArray, 0, Meaning::Text);
         assert_eq!(read(text, ""), Some(Vec::new()));
         assert_eq!(
-            read(Values::new(Type::FLOAT, 0, Meaning::Plain), "0.5"),
+            read(Values::new(Type::Float, 0, Meaning::Plain), "0.5"),
             Some(vec![0, 0, 0, 63])
         );
-        let double = Values::new(Type::DOUBLE, 0, Meaning::Plain);
+        let double = Values::new(Type::Double, 0, Meaning::Plain);
         assert_eq!(
             (read(double, "1e400x"), read(double, "-0")),
             (None, Some(vec![0, 0, 0, 0, 0, 0, 0, 128]))
         );
-        assert_eq!(read(Values::new(Type::BOOLEAN, 0, Meaning::Plain), "true"), None);
+        assert_eq!(read(Values::new(Type::Boolean, 0, Meaning::Plain), "true"), None);
     }
 }

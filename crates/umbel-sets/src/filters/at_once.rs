@@ -66,7 +66,7 @@ impl<'a> AtOnce<'a> {
     ///
     /// # Errors
     /// As [`inputs`](Self::inputs).
-    pub fn stream(&mut self, name: &str, source: impl Read) -> Result<(), Error> {
+    pub fn stream(&mut self, name: &str, source: &mut dyn Read) -> Result<(), Error> {
         let before = self.options.progress.done();
         let tally = self.scanner.stream(name, source, &self.gather)?;
         self.report.streamed(&tally, self.options.progress.done() - before);

@@ -58,10 +58,10 @@ impl<H: Hashing> Filter<H> {
     ///
     /// # Errors
     /// The errors of `out`.
-    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Own(filter) => filter.write(out),
-            Self::Foreign(lines) => lines.filter.write_to(&mut out).map_err(|error| match error {
+            Self::Foreign(lines) => lines.filter.write_to(out).map_err(|error| match error {
                 umbel_foreign::Error::Io(error) => error,
                 other => io::Error::other(other),
             }),

@@ -46,7 +46,7 @@ pub fn insert(inputs: &[Input], filter: &mut Filter, options: &Options) -> Resul
 /// As [`insert`].
 pub fn insert_stream(
     name: &str,
-    source: impl Read,
+    source: &mut dyn Read,
     filter: &mut Filter,
     options: &Options,
 ) -> Result<Report, Error> {

@@ -75,7 +75,7 @@ pub fn build_in_pieces(
     plan: &Plan,
     hasher: KeyHasher,
     keys: &KeyDescription,
-    out: impl Write,
+    out: &mut dyn Write,
     options: &Options,
 ) -> Result<(Report, Receipt), Error> {
     let scanner = Scanner::new(options, hasher)?;
@@ -103,7 +103,7 @@ pub fn build_in_pieces(
 pub fn add_in_pieces(
     inputs: &[Input],
     filter: &LargeFilter<'_>,
-    out: impl Write,
+    out: &mut dyn Write,
     options: &Options,
 ) -> Result<(Report, Receipt), Error> {
     let (mut old, scanner, split) = filter.open(false, options)?;

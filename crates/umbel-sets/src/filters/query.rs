@@ -117,7 +117,7 @@ impl<'a> Query<'a> {
     ///
     /// # Errors
     /// As [`inputs`](Self::inputs).
-    pub fn stream(&mut self, name: &str, source: impl Read) -> Result<(), Error> {
+    pub fn stream(&mut self, name: &str, source: &mut dyn Read) -> Result<(), Error> {
         let before = self.options.progress.done();
         self.ask.flush = true;
         let tally = self.scanner.stream(name, source, &self.ask)?;

@@ -37,7 +37,7 @@ pub fn remove(
 /// As [`remove`].
 pub fn remove_stream(
     name: &str,
-    source: impl Read,
+    source: &mut dyn Read,
     filter: &mut AnyFilter,
     options: &Options,
 ) -> Result<Report, Error> {

@@ -128,7 +128,7 @@ impl<'a> Seen<'a> {
     ///
     /// # Errors
     /// As [`inputs`](Self::inputs).
-    pub fn stream(&self, name: &str, source: impl Read) -> Result<(), Error> {
+    pub fn stream(&self, name: &str, source: &mut dyn Read) -> Result<(), Error> {
         let before = self.options.progress.done();
         self.skip.begin(Some(name), true)?;
         let tally = self.scanner.stream(name, source, &self.skip);

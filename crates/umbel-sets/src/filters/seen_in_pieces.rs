@@ -52,7 +52,7 @@ impl<'a> SeenInPieces<'a> {
         &self,
         inputs: &[Input],
         filter: &LargeFilter<'_>,
-        file: impl Write,
+        file: &mut dyn Write,
     ) -> Result<(Report, Receipt), Error> {
         let options = self.options;
         let (mut old, scanner, split) = filter.open(true, options)?;

@@ -10,7 +10,7 @@ use umbel::{KeyHasher, Kind, Plan};
 
 use super::*;
 use crate::report::ErrorBound;
-use crate::testing::{Files, cramped, files, input, lines, lines_of, options};
+use crate::testing::{Files, cramped, files, input, lines, lines_of, long, options};
 
 const DISTINCT: Ask =
     Ask::Distinct(Distinct { at_least: 1, keep: Keep::First, counted: false, ranked: None });
@@ -139,7 +139,7 @@ fn write(dir: &std::path::Path, bytes: &[Vec<u8>]) -> Vec<Input> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: long(3000, 400), ..ProptestConfig::default() })]
 
     #[test]
     fn equals_the_model_for_any_budget((files, ask) in cases()) {
@@ -165,7 +165,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: long(1000, 200), ..ProptestConfig::default() })]
 
     #[test]
     fn one_pass_errs_as_stated_and_repeats_nothing((files, at_least) in files(2..5).prop_flat_map(|files| {
@@ -219,8 +219,8 @@ fn every_strategy_is_taken_and_right() {
             let inputs = write(dir.path(), bytes);
             let expected = model(bytes, b'\n', ask);
             for rest in [40_000, 400_000, 4_000_000] {
-                for threads in [1, 3] {
-                    let budget = Budget { rest, ..cramped(threads) };
+                for threads in long(&[1, 3][..], &[2]) {
+                    let budget = Budget { rest, ..cramped(*threads) };
                     let job = job(&inputs, ask, budget, &options);
                     let strategy = job.plan().unwrap().strategy;
                     let (found, report) = run(&job);
@@ -552,7 +552,7 @@ fn differences(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: long(1000, 200), ..ProptestConfig::default() })]
 
     #[test]
     fn a_diff_equals_the_model(
@@ -611,6 +611,6 @@ fn a_cancelled_job_ends_with_an_error() {
         let error = job.run(&mut Vec::new()).unwrap_err();
         assert!(matches!(error, Error::Cancelled), "{error}");
     }
-    let spooled = crate::Spool::new(&options).unwrap().add("pipe", &b"a\n"[..]);
+    let spooled = crate::Spool::new(&options).unwrap().add("pipe", &mut &b"a\n"[..]);
     assert!(matches!(spooled, Err(Error::Cancelled)));
 }

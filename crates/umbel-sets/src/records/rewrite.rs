@@ -56,7 +56,7 @@ pub fn align(inputs: Vec<Input>, rows: bool, options: &Options) -> Result<Vec<In
                 Some(spool) => spool,
                 none => none.insert(Spool::new(options)?),
             };
-            aligned.push(spool.add(input.name(), rewritten)?);
+            aligned.push(spool.add(input.name(), &mut rewritten)?);
         } else {
             drop(reader);
             aligned.push(input);

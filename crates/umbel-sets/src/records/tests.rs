@@ -87,7 +87,7 @@ fn options(dir: &Path, records: Records) -> Options {
 
 fn input(dir: &Path, bytes: &[u8]) -> [Input; 1] {
     let options = options(dir, Records::Lines);
-    [Spool::new(&options).unwrap().add("input", bytes).unwrap()]
+    [Spool::new(&options).unwrap().add("input", &mut &*bytes).unwrap()]
 }
 
 /// What a scan reads of `bytes`, in chunks by threads or as a stream, with the header.
@@ -103,7 +103,7 @@ fn see(
     let collect = Collect { room: budget.rest, ..Collect::default() };
     let tally = match drip {
         None => scanner.scan(&input(dir.path(), bytes), &collect)?[0],
-        Some(size) => scanner.stream("input", Drip(bytes, size), &collect)?,
+        Some(size) => scanner.stream("input", &mut Drip(bytes, size), &collect)?,
     };
     let seen = collect.seen.into_inner().unwrap();
     assert_eq!(tally.lines, seen.len() as u64);

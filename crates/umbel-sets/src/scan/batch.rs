@@ -3,7 +3,7 @@
 use umbel::KeyHash;
 
 use super::turns::Halt;
-use super::{Lines, Scanner, Span, Tally, Visit};
+use super::{Lines, Scanner, Span, Tally, Work};
 use crate::line_ends::LineEnds;
 use crate::records::{Copied, Cut, Found, KeyAt};
 
@@ -57,17 +57,16 @@ impl<'a> Batch<'a> {
 
     /// Passes on the lines of `bytes`, the last of which may have no end. Waits for `turn` before kept lines are handed
     /// on in order.
-    pub(super) fn lines<V: Visit>(
+    pub(super) fn lines(
         &mut self,
         bytes: &[u8],
         origin: Origin<'_>,
         cut: &Cut<'_>,
-        visit: &V,
-        local: &mut V::Local,
-        turn: impl Fn() -> Result<(), Halt>,
+        work: &mut dyn Work,
+        turn: &dyn Fn() -> Result<(), Halt>,
     ) -> Result<(), Halt> {
         if !self.scanner.format.is_lines() {
-            return self.records(bytes, origin, cut, visit, local, turn);
+            return self.records(bytes, origin, cut, work, turn);
         }
         let separator = self.scanner.format.ends().byte();
         let mut start = 0;
@@ -75,25 +74,24 @@ impl<'a> Batch<'a> {
             self.spans.push(Span { start, length: (end - start) as u32 });
             start = end + 1;
             if self.spans.len() == BATCH {
-                self.show(bytes, origin, visit, local, &turn)?;
+                self.show(bytes, origin, work, turn)?;
             }
         }
         if start < bytes.len() {
             self.spans.push(Span { start, length: (bytes.len() - start) as u32 });
         }
-        self.show(bytes, origin, visit, local, &turn)?;
-        self.hand_on(bytes, origin, visit, local, &turn)
+        self.show(bytes, origin, work, turn)?;
+        self.hand_on(bytes, origin, work, turn)
     }
 
     /// Like [`lines`](Self::lines), for records with keys.
-    fn records<V: Visit>(
+    fn records(
         &mut self,
         bytes: &[u8],
         origin: Origin<'_>,
         cut: &Cut<'_>,
-        visit: &V,
-        local: &mut V::Local,
-        turn: impl Fn() -> Result<(), Halt>,
+        work: &mut dyn Work,
+        turn: &dyn Fn() -> Result<(), Halt>,
     ) -> Result<(), Halt> {
         let half = (self.scanner.chunk / 2).max(1);
         let mut start = 0;
@@ -114,8 +112,8 @@ impl<'a> Batch<'a> {
                 }
                 Err(flaw) => {
                     // The records before it are fine, in this chunk and in those before.
-                    self.show(bytes, origin, visit, local, &turn)?;
-                    self.hand_on(bytes, origin, visit, local, &turn)?;
+                    self.show(bytes, origin, work, turn)?;
+                    self.hand_on(bytes, origin, work, turn)?;
                     turn()?;
                     let offset = origin.offset + start as u64;
                     let format = &self.scanner.format;
@@ -124,20 +122,19 @@ impl<'a> Batch<'a> {
             };
             start += length + 1;
             if self.spans.len() == BATCH || self.copied.bytes.len() >= half {
-                self.show(bytes, origin, visit, local, &turn)?;
+                self.show(bytes, origin, work, turn)?;
             }
         }
-        self.show(bytes, origin, visit, local, &turn)?;
-        self.hand_on(bytes, origin, visit, local, &turn)
+        self.show(bytes, origin, work, turn)?;
+        self.hand_on(bytes, origin, work, turn)
     }
 
-    fn show<V: Visit>(
+    fn show(
         &mut self,
         bytes: &[u8],
         origin: Origin<'_>,
-        visit: &V,
-        local: &mut V::Local,
-        turn: impl Fn() -> Result<(), Halt>,
+        work: &mut dyn Work,
+        turn: &dyn Fn() -> Result<(), Halt>,
     ) -> Result<(), Halt> {
         let Scanner { hasher, chunk, kept, .. } = self.scanner;
         let (spans, hashes) = (&self.spans, &mut self.hashes);
@@ -161,7 +158,7 @@ impl<'a> Batch<'a> {
         let copied = &self.copied.bytes;
         let lines = Lines { bytes, origin, spans, hashes, keys: &self.keys, copied };
         self.scanner.progress.see((0..lines.len()).map(|i| lines.key(i)));
-        visit.batch(local, &lines, &mut self.keep)?;
+        work.batch(&lines, &mut self.keep)?;
         for (i, _) in self.keep.iter().enumerate().filter(|(_, keep)| **keep) {
             self.kept.push(self.spans[i]);
             self.kept_hashes.push(self.hashes[i]);
@@ -173,34 +170,30 @@ impl<'a> Batch<'a> {
         self.keys.clear();
         self.copied.clear(*chunk);
         if self.kept.len() + BATCH > *kept || self.kept_copied.bytes.len() >= (*chunk / 2).max(1) {
-            self.hand_on(bytes, origin, visit, local, turn)?;
+            self.hand_on(bytes, origin, work, turn)?;
         }
         Ok(())
     }
 
-    fn hand_on<V: Visit>(
+    fn hand_on(
         &mut self,
         bytes: &[u8],
         origin: Origin<'_>,
-        visit: &V,
-        local: &mut V::Local,
-        turn: impl Fn() -> Result<(), Halt>,
+        work: &mut dyn Work,
+        turn: &dyn Fn() -> Result<(), Halt>,
     ) -> Result<(), Halt> {
-        if !self.kept.is_empty() || visit.carries(local) {
-            if visit.ordered() {
+        if !self.kept.is_empty() || work.carries() {
+            if work.ordered() {
                 turn()?;
             }
-            visit.kept(
-                local,
-                &Lines {
-                    bytes,
-                    origin,
-                    spans: &self.kept,
-                    hashes: &self.kept_hashes,
-                    keys: &self.kept_keys,
-                    copied: &self.kept_copied.bytes,
-                },
-            )?;
+            work.kept(&Lines {
+                bytes,
+                origin,
+                spans: &self.kept,
+                hashes: &self.kept_hashes,
+                keys: &self.kept_keys,
+                copied: &self.kept_copied.bytes,
+            })?;
             self.kept.clear();
             self.kept_hashes.clear();
             self.kept_keys.clear();

@@ -15,7 +15,7 @@ impl Scanner<'_> {
         loaded: &Loaded<'_>,
         longer: usize,
         room: u64,
-        source: &mut impl Read,
+        source: &mut dyn Read,
     ) -> Result<(), Error> {
         let &Loaded { name, buffer, first, offset } = loaded;
         // A mark precedes the first record until the head is found.
@@ -63,7 +63,7 @@ pub(super) fn grown(length: usize) -> usize {
 }
 
 /// Reads up to the end of the line; returns the bytes before it, and whether it was found.
-pub(crate) fn skip_line(source: &mut impl Read, ends: Ends, quoted: &mut bool) -> (u64, bool) {
+pub(crate) fn skip_line(source: &mut dyn Read, ends: Ends, quoted: &mut bool) -> (u64, bool) {
     let mut piece = vec![0; 1 << 16];
     let mut length = 0;
     while let Ok(read @ 1..) = source.read(&mut piece) {

@@ -18,6 +18,7 @@ mod batch;
 mod course;
 mod long;
 mod turns;
+mod visit;
 mod worker;
 
 use std::io::{self, Read};
@@ -39,61 +40,9 @@ use course::Course;
 pub(crate) use long::skip_line;
 use long::{Loaded, grown};
 use turns::{Halt, StopOnDrop, Turns};
+pub(crate) use visit::Visit;
+use visit::{Visitor, Work};
 use worker::Worker;
-
-/// Processes the lines of inputs.
-pub(crate) trait Visit: Sync {
-    /// The state of a worker, from batch to batch.
-    type Local: Send;
-
-    fn local(&self) -> Self::Local;
-
-    /// Receives the header of the first input that has one, before any line.
-    fn header(&self, _row: &[u8]) -> Result<(), Error> {
-        Ok(())
-    }
-
-    /// Processes lines, in any order, on any thread; sets `keep[i]` for those to hand on in order: by default, all of
-    /// them.
-    fn batch(
-        &self,
-        _local: &mut Self::Local,
-        _lines: &Lines<'_>,
-        keep: &mut [bool],
-    ) -> Result<(), Error> {
-        keep.fill(true);
-        Ok(())
-    }
-
-    /// Receives the lines kept by this worker since the last call, all from one input; if it is
-    /// [`ordered`](Self::ordered), one thread at a time, in the order of the inputs.
-    fn kept(&self, _local: &mut Self::Local, _lines: &Lines<'_>) -> Result<(), Error> {
-        Ok(())
-    }
-
-    /// Whether a worker has something to hand on even if no line was kept.
-    fn carries(&self, _local: &Self::Local) -> bool {
-        false
-    }
-
-    /// Whether kept lines are handed on in order: a worker that is ahead then waits for its turn.
-    fn ordered(&self) -> bool {
-        true
-    }
-
-    /// Receives the final state of a worker.
-    fn finish(&self, _local: Self::Local) -> Result<(), Error> {
-        Ok(())
-    }
-
-    /// How many consecutive inputs may be processed at the same time.
-    fn inputs_at_once(&self) -> usize {
-        usize::MAX
-    }
-
-    /// Bytes that one line too long for a chunk may use in memory now. Called in the order of the inputs.
-    fn room(&self) -> u64;
-}
 
 /// Some lines of an input, with their hashes.
 pub(crate) struct Lines<'a> {
@@ -282,16 +231,16 @@ impl<'a> Scanner<'a> {
     }
 
     /// Passes every line of all `inputs` to `visit`; returns the tally of each.
-    pub(crate) fn scan<V: Visit>(&self, inputs: &[Input], visit: &V) -> Result<Vec<Tally>, Error> {
+    pub(crate) fn scan(&self, inputs: &[Input], visit: &dyn Visitor) -> Result<Vec<Tally>, Error> {
         self.scan_some(inputs, 0..inputs.len(), visit)
     }
 
     /// Like [`scan`](Self::scan), for the inputs in `range`; places and indexes are those among all.
-    pub(crate) fn scan_some<V: Visit>(
+    pub(crate) fn scan_some(
         &self,
         inputs: &[Input],
         range: Range<usize>,
-        visit: &V,
+        visit: &dyn Visitor,
     ) -> Result<Vec<Tally>, Error> {
         if let Some(row) = self.header(&inputs[range.clone()])? {
             visit.header(&row)?;
@@ -299,25 +248,25 @@ impl<'a> Scanner<'a> {
         let course = Course::new(inputs, range.clone(), self.chunk as u64);
         let next = AtomicU64::new(0);
         let turns = Turns::default();
-        let work = || -> Result<Vec<(usize, Tally)>, Halt> {
+        let run = || -> Result<Vec<(usize, Tally)>, Halt> {
             let stop = StopOnDrop(&turns);
             let mut worker = Worker::new(self, &course, &turns);
-            let mut local = visit.local();
+            let mut work = visit.work();
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= course.chunks() {
                     break;
                 }
-                worker.chunk(number, visit, &mut local)?;
+                worker.chunk(number, visit, &mut *work)?;
                 turns.done(number);
             }
-            visit.finish(local)?;
+            work.finish()?;
             std::mem::forget(stop);
             Ok(worker.finish())
         };
         let workers = (self.budget.threads as u64).min(course.chunks()).max(1);
         let mut tallies = vec![Tally::default(); range.len()];
-        for result in on_each(workers as usize, work) {
+        for result in on_each(workers as usize, run) {
             match result {
                 Ok(parts) => {
                     for (input, part) in parts {
@@ -334,16 +283,16 @@ impl<'a> Scanner<'a> {
     }
 
     /// Passes every line of `source` to `visit`, on this thread, as soon as it is there.
-    pub(crate) fn stream<V: Visit>(
+    pub(crate) fn stream(
         &self,
         name: &str,
-        mut source: impl Read,
-        visit: &V,
+        source: &mut dyn Read,
+        visit: &dyn Visitor,
     ) -> Result<Tally, Error> {
         let ends = self.format.ends();
         let mut batch = Batch::new(self);
         let mut head: Option<Head<'_>> = None;
-        let mut local = visit.local();
+        let mut work = visit.work();
         let mut buffer = vec![0; self.chunk];
         // `buffer[begin..filled]` is the start of a line, which begins at `offset` in the source; `quoted` is whether
         // it ends within quotes.
@@ -358,7 +307,7 @@ impl<'a> Scanner<'a> {
             if filled == buffer.len() {
                 let longer = grown(filled);
                 let loaded = Loaded { name, buffer: &buffer[..filled], first: 0, offset };
-                self.check_long(&loaded, longer, visit.room(), &mut source)
+                self.check_long(&loaded, longer, visit.room(), source)
                     .map_err(|error| passed.locate(error, &buffer, offset))?;
                 buffer.resize(longer, 0);
             }
@@ -394,13 +343,13 @@ impl<'a> Scanner<'a> {
             let origin = Origin { input: 0, name, place: 0, offset };
             let bytes = &buffer[begin..end];
             batch
-                .lines(bytes, origin, cut, visit, &mut local, || Ok(()))
+                .lines(bytes, origin, cut, &mut *work, &|| Ok(()))
                 .map_err(|halt| passed.locate(halt.into_error(), bytes, offset))?;
             passed.pass(bytes);
             offset += (end - begin) as u64;
             begin = end;
             if read == 0 {
-                visit.finish(local)?;
+                work.finish()?;
                 return Ok(batch.tally);
             }
         }

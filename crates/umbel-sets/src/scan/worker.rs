@@ -6,7 +6,7 @@ use super::batch::{Batch, Origin};
 use super::course::{Chunk, Course};
 use super::long::{Loaded, grown};
 use super::turns::{Halt, Turns};
-use super::{Scanner, Tally, Visit};
+use super::{Scanner, Tally, Visitor, Work};
 use crate::Error;
 use crate::input::Reader;
 use crate::records::{Ends, Head};
@@ -61,11 +61,11 @@ impl<'a> Worker<'a> {
         Ok(Open { input, reader, head })
     }
 
-    pub(super) fn chunk<V: Visit>(
+    pub(super) fn chunk(
         &mut self,
         number: u64,
-        visit: &V,
-        local: &mut V::Local,
+        visit: &dyn Visitor,
+        work: &mut dyn Work,
     ) -> Result<(), Halt> {
         let chunk = self.course.chunk(number);
         if !self.turns.wait(self.course.first_of(chunk.input, visit.inputs_at_once())) {
@@ -75,19 +75,19 @@ impl<'a> Worker<'a> {
         if let (true, Some(row)) = (chunk.first, &open.head.row) {
             self.batch.tally.see(self.scanner.hasher.hash(row));
         }
-        self.records(number, chunk, &open, visit, local)?;
+        self.records(number, chunk, &open, visit, work)?;
         self.open = Some(open);
         Ok(())
     }
 
     /// Processes the records that start in a chunk.
-    fn records<V: Visit>(
+    fn records(
         &mut self,
         number: u64,
         chunk: Chunk,
         open: &Open<'_>,
-        visit: &V,
-        local: &mut V::Local,
+        visit: &dyn Visitor,
+        work: &mut dyn Work,
     ) -> Result<(), Halt> {
         /// Bytes read beyond the chunk in the same call: most lines end within them.
         const SLACK: u64 = 4 << 10;
@@ -125,7 +125,7 @@ impl<'a> Worker<'a> {
                 offset: from + first as u64,
             };
             let bytes = &self.buffer[first..last];
-            self.batch.lines(bytes, origin, &head.cut, visit, local, turn)?;
+            self.batch.lines(bytes, origin, &head.cut, work, &turn)?;
         }
         if self.buffer.capacity() > 3 * self.scanner.chunk {
             self.buffer = Vec::new();
@@ -142,7 +142,7 @@ impl<'a> Worker<'a> {
         mut quoted: bool,
         from: u64,
         reader: &Reader<'_>,
-        visit: &impl Visit,
+        visit: &dyn Visitor,
     ) -> Result<usize, Halt> {
         let scanner = self.scanner;
         let ends = scanner.format.ends();

@@ -15,6 +15,7 @@ use super::coded::CodedCore;
 use super::core::Core;
 use super::counting::CountingCore;
 use super::file::{self, Opened};
+use super::generic::same_file;
 use super::scalable::ScalableCore;
 use super::stable::StableCore;
 use super::window::WindowCore;
@@ -300,7 +301,7 @@ impl AnyFilter {
         length: u64,
         unlock: U,
     ) -> Result<AnyFilter<Blocks, U::Hasher>, FileError> {
-        AnyFilter::open(file::read(source, length, unlock, layout)?)
+        AnyFilter::open(file::read(source, length, unlock, &layout)?)
     }
 
     /// Like [`read`](Self::read), from an umbel file in memory, at any address. The bits are copied.
@@ -311,7 +312,7 @@ impl AnyFilter {
         bytes: &[u8],
         unlock: U,
     ) -> Result<AnyFilter<Blocks, U::Hasher>, FileError> {
-        AnyFilter::open(file::copy(bytes, unlock, layout)?)
+        AnyFilter::open(file::copy(bytes, unlock, &layout)?)
     }
 }
 
@@ -346,7 +347,7 @@ impl<'a> AnyFilter<&'a [Block]> {
         bytes: &'a [u8],
         unlock: U,
     ) -> Result<AnyFilter<&'a [Block], U::Hasher>, FileError> {
-        AnyFilter::open(file::view(bytes, unlock, layout)?)
+        AnyFilter::open(file::view(bytes, unlock, &layout)?)
     }
 }
 
@@ -363,7 +364,7 @@ impl AnyFilter<MappedBlocks> {
         file: &MappedFile,
         unlock: U,
     ) -> Result<AnyFilter<MappedBlocks, U::Hasher>, FileError> {
-        AnyFilter::open(file::map(file, unlock, layout)?)
+        AnyFilter::open(file::map(file, unlock, &layout)?)
     }
 }
 
@@ -525,7 +526,16 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
 
     /// Returns the length of its umbel file in bytes.
     pub fn file_length(&self) -> u64 {
-        of_any!(self, filter => filter.header().file_length().expect("there are fewer than 2⁶⁴"))
+        self.header().file_length().expect("there are fewer than 2⁶⁴")
+    }
+
+    fn header(&self) -> Header {
+        of_any!(self, filter => filter.header())
+    }
+
+    /// Its blocks of 64 bytes, in parts as in its file.
+    fn blocks(&self) -> Vec<&[Block]> {
+        of_any!(self, filter => filter.blocks().collect())
     }
 
     /// Returns at most `most` bytes of its umbel file from `offset` on; none past the end.
@@ -572,7 +582,8 @@ impl<S: AsRef<[Block]>, T: AsRef<[Block]>, H: Hashing, I: Hashing> PartialEq<Any
     for AnyFilter<S, H>
 {
     fn eq(&self, other: &AnyFilter<T, I>) -> bool {
-        of_any!(self, left => of_any!(other, right => left == right))
+        let (ours, theirs) = (self.blocks(), other.blocks());
+        same_file(&self.header(), &other.header(), &mut ours.into_iter(), &mut theirs.into_iter())
     }
 }
 

@@ -10,7 +10,7 @@ use crate::error::OutOfMemory;
 #[cfg(feature = "std")]
 use crate::format::Reader;
 use crate::format::{self, FileError, Header, KeyDescription};
-use crate::hash::Unlock;
+use crate::hash::{Scheme, SchemeError, Unlock};
 use crate::prelude::*;
 
 /// A file whose header and checksums were verified.
@@ -22,30 +22,82 @@ pub(super) struct Opened<S, H> {
     pub(super) parts: Vec<S>,
 }
 
+/// Checks the fields of the kind, and returns the bytes of each part.
+type Layout<'a> = &'a dyn Fn(&Header) -> Result<Vec<u64>, FileError>;
+
+/// What is opened, before it has a hasher. The functions that make it are compiled once, and not for each way to unlock a
+/// file or to read one.
+struct Locked<S> {
+    header: Header,
+    description: KeyDescription,
+    parts: Vec<S>,
+}
+
+/// Makes the hasher of a file's scheme, or refuses.
+type Admit<'a> = &'a mut dyn FnMut(Scheme) -> Result<(), SchemeError>;
+
+/// What `open` returns, which calls its argument with the scheme of the file, and the hasher of that.
+fn unlocked<T, U: Unlock>(
+    unlock: U,
+    open: impl FnOnce(Admit<'_>) -> Result<T, FileError>,
+) -> Result<(T, U::Hasher), FileError> {
+    let (mut unlock, mut hasher) = (Some(unlock), None);
+    let opened = open(&mut |scheme| {
+        let unlock = unlock.take().expect("called once");
+        hasher = Some(unlock.unlock(scheme)?);
+        Ok(())
+    })?;
+    Ok((opened, hasher.expect("just made")))
+}
+
+impl<S, H> From<(Locked<S>, H)> for Opened<S, H> {
+    fn from((Locked { header, description, parts }, hasher): (Locked<S>, H)) -> Self {
+        Self { header, hasher, description, parts }
+    }
+}
+
 /// Reads a file of `length` bytes. `layout` checks the fields of the kind and returns the bytes of each part.
 #[cfg(feature = "std")]
 pub(super) fn read<U: Unlock>(
-    source: impl Read,
+    mut source: impl Read,
     length: u64,
     unlock: U,
-    layout: impl Fn(&Header) -> Result<Vec<u64>, FileError>,
+    layout: Layout<'_>,
 ) -> Result<Opened<Blocks, U::Hasher>, FileError> {
+    Ok(unlocked(unlock, |admit| read_locked(&mut source, length, admit, layout))?.into())
+}
+
+#[cfg(feature = "std")]
+fn read_locked(
+    source: &mut dyn Read,
+    length: u64,
+    admit: Admit<'_>,
+    layout: Layout<'_>,
+) -> Result<Locked<Blocks>, FileError> {
     let reader = Reader::begin(source, length)?;
     let header = reader.header().clone();
-    let (layout, hasher, description) = checked(&header, length, unlock, layout)?;
+    let (layout, description) = checked(&header, length, admit, layout)?;
     let mut parts = zeroed(&layout)?;
     reader.read_parts(parts.iter_mut().map(|part| bytemuck::cast_slice_mut(&mut part[..])))?;
-    Ok(Opened { header, hasher, description, parts })
+    Ok(Locked { header, description, parts })
 }
 
 /// Copies the filter out of a file in memory.
 pub(super) fn copy<U: Unlock>(
     bytes: &[u8],
     unlock: U,
-    layout: impl Fn(&Header) -> Result<Vec<u64>, FileError>,
+    layout: Layout<'_>,
 ) -> Result<Opened<Blocks, U::Hasher>, FileError> {
+    Ok(unlocked(unlock, |admit| copy_locked(bytes, admit, layout))?.into())
+}
+
+fn copy_locked(
+    bytes: &[u8],
+    admit: Admit<'_>,
+    layout: Layout<'_>,
+) -> Result<Locked<Blocks>, FileError> {
     let header = Header::parse(bytes)?;
-    let (layout, hasher, description) = checked(&header, bytes.len() as u64, unlock, layout)?;
+    let (layout, description) = checked(&header, bytes.len() as u64, admit, layout)?;
     let mut payload = format::payload_of(&header, bytes)?;
     let mut parts = zeroed(&layout)?;
     for part in &mut parts {
@@ -54,17 +106,25 @@ pub(super) fn copy<U: Unlock>(
         to.copy_from_slice(from);
         payload = rest;
     }
-    Ok(Opened { header, hasher, description, parts })
+    Ok(Locked { header, description, parts })
 }
 
 /// Borrows the filter from a file in memory.
-pub(super) fn view<U: Unlock>(
-    bytes: &[u8],
+pub(super) fn view<'a, U: Unlock>(
+    bytes: &'a [u8],
     unlock: U,
-    layout: impl Fn(&Header) -> Result<Vec<u64>, FileError>,
-) -> Result<Opened<&[Block], U::Hasher>, FileError> {
+    layout: Layout<'_>,
+) -> Result<Opened<&'a [Block], U::Hasher>, FileError> {
+    Ok(unlocked(unlock, |admit| view_locked(bytes, admit, layout))?.into())
+}
+
+fn view_locked<'a>(
+    bytes: &'a [u8],
+    admit: Admit<'_>,
+    layout: Layout<'_>,
+) -> Result<Locked<&'a [Block]>, FileError> {
     let header = Header::parse(bytes)?;
-    let (layout, hasher, description) = checked(&header, bytes.len() as u64, unlock, layout)?;
+    let (layout, description) = checked(&header, bytes.len() as u64, admit, layout)?;
     let payload = format::payload_of(&header, bytes)?;
     let mut blocks: &[Block] =
         bytemuck::try_cast_slice(payload).map_err(|_| FileError::Misaligned)?;
@@ -74,7 +134,7 @@ pub(super) fn view<U: Unlock>(
         part
     });
     let parts = parts.collect();
-    Ok(Opened { header, hasher, description, parts })
+    Ok(Locked { header, description, parts })
 }
 
 /// The filter in a mapped file.
@@ -82,30 +142,47 @@ pub(super) fn view<U: Unlock>(
 pub(super) fn map<U: Unlock>(
     file: &MappedFile,
     unlock: U,
-    layout: impl Fn(&Header) -> Result<Vec<u64>, FileError>,
+    layout: Layout<'_>,
 ) -> Result<Opened<MappedBlocks, U::Hasher>, FileError> {
-    let header = Header::parse(file.bytes())?;
-    let (layout, hasher, description) =
-        checked(&header, file.bytes().len() as u64, unlock, layout)?;
-    format::payload_of(&header, file.bytes())?;
-    let part = |place| file.blocks(place).ok_or(FileError::Misaligned);
-    let parts = header.places(&layout)?.into_iter().map(part).collect::<Result<_, _>>()?;
-    Ok(Opened { header, hasher, description, parts })
+    let opened = unlocked(unlock, |admit| {
+        let header = Header::parse(file.bytes())?;
+        let (layout, description) = checked(&header, file.bytes().len() as u64, admit, layout)?;
+        format::payload_of(&header, file.bytes())?;
+        let part = |place| file.blocks(place).ok_or(FileError::Misaligned);
+        let parts = header.places(&layout)?.into_iter().map(part).collect::<Result<_, _>>()?;
+        Ok(Locked { header, description, parts })
+    })?;
+    Ok(opened.into())
 }
 
-/// The layout of a header, its hasher, and what the keys are; all its fields are checked, then the length of the file.
-pub(super) fn checked<U: Unlock>(
+/// The layout of a header, and what the keys are; all its fields are checked, then the length of the file, then its scheme
+/// is admitted.
+fn checked(
     header: &Header,
     length: u64,
-    unlock: U,
-    layout: impl Fn(&Header) -> Result<Vec<u64>, FileError>,
-) -> Result<(Vec<u64>, U::Hasher, KeyDescription), FileError> {
+    admit: Admit<'_>,
+    layout: Layout<'_>,
+) -> Result<(Vec<u64>, KeyDescription), FileError> {
     let layout = layout(header)?;
     header.check_parts(&layout)?;
     let scheme = header.scheme()?;
     let description = header.description()?;
     format::check_declared(header, length)?;
-    Ok((layout, unlock.unlock(scheme)?, description))
+    admit(scheme)?;
+    Ok((layout, description))
+}
+
+/// As [`checked`], with the hasher.
+#[cfg(feature = "std")]
+pub(super) fn checked_by<U: Unlock>(
+    header: &Header,
+    length: u64,
+    unlock: U,
+    layout: Layout<'_>,
+) -> Result<(Vec<u64>, U::Hasher, KeyDescription), FileError> {
+    let ((layout, description), hasher) =
+        unlocked(unlock, |admit| checked(header, length, admit, layout))?;
+    Ok((layout, hasher, description))
 }
 
 pub(super) fn zeroed(layout: &[u64]) -> Result<Vec<Blocks>, OutOfMemory> {

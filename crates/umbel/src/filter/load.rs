@@ -151,7 +151,7 @@ impl<U: Unlock> Loader<U> {
                 let unlock = self.unlock.take().expect("asked for once");
                 let declared = parsed.file_length()?;
                 let (layout, hasher, description) =
-                    file::checked(&parsed, declared, unlock, self.layout)?;
+                    file::checked_by(&parsed, declared, unlock, &self.layout)?;
                 let mut loading = Box::new(Loading {
                     parts: file::zeroed(&layout)?,
                     payload: Reader::of(Queue::default(), parsed.clone()).payload(),

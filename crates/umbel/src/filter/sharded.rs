@@ -224,7 +224,7 @@ impl<R: Read, H: Hashing> ShardReader<R, H> {
             found => return Err(FileError::Kind { expected: Kind::Blocked, found }),
         }
         let layout = BloomCore::<BlockedLayout, &[Block]>::layout;
-        let (_, hasher, description) = file::checked(header, length, unlock, layout)?;
+        let (_, hasher, description) = file::checked_by(header, length, unlock, &layout)?;
         let plan = declared(header)?;
         plan.check(Kind::Blocked)?;
         let course = Course::new(&plan, hasher, bytes);

@@ -348,8 +348,8 @@ impl<H: Hashing> Shared<H> {
     }
 }
 
-/// Every interleaving of threads, and every order of memory that the language allows.
-#[cfg(all(test, target_pointer_width = "64"))]
+/// Every interleaving of threads, and every order of memory that the language allows: `cargo x test --full`.
+#[cfg(all(test, umbel_loom, target_pointer_width = "64"))]
 mod tests {
     use loom::sync::Arc;
     use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -31,7 +31,9 @@ pub use header::Header;
 pub use reader::{Payload, Reader};
 #[cfg(feature = "std")]
 pub(crate) use writer::Out;
-pub(crate) use writer::{Sink, Writer};
+#[cfg(feature = "std")]
+pub(crate) use writer::Writer;
+pub(crate) use writer::{Sink, put_parts};
 
 /// The newest format version that this release reads. It writes version 1 if that can express the filter (keys without
 /// a description), so that older releases can read it.

@@ -83,8 +83,7 @@ impl<R: Read> Reader<R> {
     /// Returns the payload, to be read piece by piece.
     pub fn payload(self) -> Payload<R> {
         let found = self.header.bytes().len() as u64;
-        let chunk = Xxh3::with_seed(0);
-        Payload { reader: self, found, chunk, in_chunk: 0, sums: Vec::new() }
+        Payload { reader: self, found, sums: Sums::new() }
     }
 
     fn fill(&mut self, bytes: &mut [u8], found: &mut u64) -> Result<(), FileError> {
@@ -108,9 +107,36 @@ pub struct Payload<R> {
     reader: Reader<R>,
     /// Bytes of the file read so far.
     found: u64,
+    sums: Sums,
+}
+
+/// The checksums of the chunks read so far. They are compiled here, optimized, and not for every reader.
+struct Sums {
     chunk: Xxh3,
     in_chunk: usize,
     sums: Vec<u64>,
+}
+
+impl Sums {
+    fn new() -> Self {
+        Self { chunk: Xxh3::with_seed(0), in_chunk: 0, sums: Vec::new() }
+    }
+
+    /// Bytes up to the end of the chunk.
+    fn left(&self) -> usize {
+        CHUNK - self.in_chunk
+    }
+
+    /// Adds at most the rest of the chunk; `ends` if it is the last of all.
+    fn add(&mut self, piece: &[u8], ends: bool) {
+        core::hash::Hasher::write(&mut self.chunk, piece);
+        self.in_chunk += piece.len();
+        if self.in_chunk == CHUNK || ends {
+            self.sums.push(core::hash::Hasher::finish(&self.chunk));
+            self.chunk = Xxh3::with_seed(self.sums.len() as u64);
+            self.in_chunk = 0;
+        }
+    }
 }
 
 impl<R: Read> Payload<R> {
@@ -125,17 +151,11 @@ impl<R: Read> Payload<R> {
         let end = self.end();
         assert!(bytes.len() as u64 <= end - self.found, "no more than the header declares");
         while !bytes.is_empty() {
-            let (piece, rest) = bytes.split_at_mut(bytes.len().min(CHUNK - self.in_chunk));
+            let (piece, rest) = bytes.split_at_mut(bytes.len().min(self.sums.left()));
             self.reader.fill(piece, &mut self.found)?;
-            // Checksummed while the piece is still in cache.
-            core::hash::Hasher::write(&mut self.chunk, piece);
-            self.in_chunk += piece.len();
+            // While the piece is still in cache.
+            self.sums.add(piece, self.found == end);
             bytes = rest;
-            if self.in_chunk == CHUNK || self.found == end {
-                self.sums.push(core::hash::Hasher::finish(&self.chunk));
-                self.chunk = Xxh3::with_seed(self.sums.len() as u64);
-                self.in_chunk = 0;
-            }
         }
         Ok(())
     }
@@ -149,10 +169,10 @@ impl<R: Read> Payload<R> {
     /// # Panics
     /// If not all of it was read.
     pub fn finish(mut self) -> Result<Vec<u8>, FileError> {
-        assert!(self.found == self.end() && self.in_chunk == 0, "all of the payload");
-        let mut stored = vec![0; 8 * self.sums.len() + 8];
+        assert!(self.found == self.end() && self.sums.in_chunk == 0, "all of the payload");
+        let mut stored = vec![0; 8 * self.sums.sums.len() + 8];
         self.reader.fill(&mut stored, &mut self.found)?;
-        check_sums(&self.sums, &stored, &self.reader.header)?;
+        check_sums(&self.sums.sums, &stored, &self.reader.header)?;
         Ok(stored)
     }
 

@@ -58,6 +58,37 @@ impl<W: io::Write> Sink for Out<W> {
     }
 }
 
+impl<E> Sink for &mut dyn Sink<Error = E> {
+    type Error = E;
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), E> {
+        (**self).put(bytes)
+    }
+
+    fn end(&mut self) -> Result<(), E> {
+        (**self).end()
+    }
+}
+
+/// Writes a whole file. It is compiled for two types of error, not for every kind of filter and destination.
+///
+/// # Errors
+/// The errors of `out`.
+///
+/// # Panics
+/// If the length of the parts differs from the one the header declares.
+pub(crate) fn put_parts<E>(
+    out: &mut dyn Sink<Error = E>,
+    header: &Header,
+    parts: &mut dyn Iterator<Item = &[u8]>,
+) -> Result<(), E> {
+    let mut writer = Writer::new(out, header)?;
+    for part in parts {
+        writer.write(part)?;
+    }
+    writer.finish()
+}
+
 /// Writes an umbel file in one pass: header, payload in pieces of any size, checksums.
 ///
 /// Memory: 8 bytes per MiB of payload.

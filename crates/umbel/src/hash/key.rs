@@ -39,6 +39,10 @@ pub trait Key<H = KeyHasher> {
     /// Returns the key's hash.
     fn key_hash(&self, hasher: &H) -> KeyHash;
 
+    /// Whether keys are [`KeyHash`]es: code that hashes batches is then not compiled.
+    #[doc(hidden)]
+    const ARE_HASHES: bool = false;
+
     /// Returns the hashes of keys that are hashes already.
     #[doc(hidden)]
     fn hashes(keys: &[Self]) -> Hashes<'_>
@@ -68,6 +72,8 @@ macro_rules! hashes {
             fn key_hash(&self, _: &$hasher) -> KeyHash {
                 *self
             }
+
+            const ARE_HASHES: bool = true;
 
             #[inline(always)]
             fn hashes(keys: &[Self]) -> Hashes<'_> {

@@ -11,7 +11,7 @@ use umbel::math::binomial_bounds;
 use umbel::prefixes::{Address, Network, Prefix, PrefixFilter, Prefixes, Suffixes};
 use umbel::{AnyFilter, KeyHasher, Secret};
 
-use crate::statistics::ALPHA;
+use crate::statistics::{ALPHA, long};
 
 /// SplitMix64.
 struct Random(u64);
@@ -154,7 +154,7 @@ fn as_the_trie<A: Address>(lengths: &[(u8, u32)], of_bits: fn(u128) -> A) {
     let table = table(lengths, 100_000, of_bits, &mut random);
     let (list, trie) = (Prefixes::new(table.iter().copied()).unwrap(), Trie::new(&table));
     let (mut found, mut wrong_probes, mut expected_probes) = (BTreeMap::new(), 0u32, 0.0);
-    for i in 0..1_000_000 {
+    for i in 0..long(1_000_000, 200_000) {
         let near = to_bits(table[random.below(table.len())].0.address());
         let bits = match i % 4 {
             0 => random.wide() >> 4,
@@ -214,8 +214,8 @@ fn a_million_look_ups_of_hosts_are_those_of_trying_all_domains() {
     let names: Vec<_> = listed.keys().cloned().collect();
     let list = Suffixes::new(listed.iter().map(|(name, value)| (name, *value))).unwrap();
     assert_eq!(list.len(), listed.len());
-    let mut found = 0;
-    for i in 0..1_000_000 {
+    let (mut found, all) = (0, long(1_000_000, 200_000));
+    for i in 0..all {
         let near = &names[random.below(names.len())];
         let host = match i % 4 {
             0 => name(&mut random),
@@ -225,9 +225,9 @@ fn a_million_look_ups_of_hosts_are_those_of_trying_all_domains() {
         };
         let expected = by_trying(&listed, &host);
         assert_eq!(list.longest(&host).map(|(name, value)| (name, *value)), expected, "{host}");
-        found += u32::from(expected.is_some());
+        found += u64::from(expected.is_some());
     }
-    assert!((500_000..900_000).contains(&found), "{found}");
+    assert!((all / 2..all / 10 * 9).contains(&found), "{found}");
 }
 
 /// Prefixes close together, of all lengths.

@@ -43,6 +43,10 @@ impl Keys {
         }
     }
 }
+/// How many trials a long test makes: a part of them, unless `cargo x test --full` asks for all.
+pub(crate) fn long(all: u64, part: u64) -> u64 {
+    if std::env::var_os("UMBEL_TEST_FULL").is_some() { all } else { part }
+}
 
 /// Output `number` of SplitMix64 with seed 0: a bijection of 64 bits.
 pub(crate) fn splitmix(number: u64) -> u64 {

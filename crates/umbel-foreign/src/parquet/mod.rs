@@ -15,18 +15,22 @@
 //! ```
 //!
 //! The hashed value is the plain encoding without a length: text as UTF-8, numbers little-endian, floats by their IEEE
-//! bits. In a Parquet file the footer's `ColumnMetaData` locates a filter: field 14 is its offset, field 15, if
-//! present, its length.
+//! bits. In a Parquet file the [`Footer`] locates the filters.
+
+mod footer;
+mod thrift;
 
 use std::ops::Range;
 
 use crate::arch::{LineKernel, SALT};
 use crate::bits::{Order, count_ones, or};
-use crate::bytes::{Reader, check, refuse};
+use crate::bytes::{check, refuse};
 use crate::hash::xxh64;
 use crate::measure::Measure;
 use crate::plain::{Layout, Plain, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
+pub use footer::{Chunk, Column, Footer, Meaning, Physical, RowGroup, Unit};
+use thrift::Thrift;
 
 /// A split-block filter of Parquet.
 ///
@@ -119,8 +123,7 @@ pub fn extent(content: &[u8]) -> Result<Range<usize>, Error> {
 /// As [`extent`].
 pub fn declared_extent(content: &[u8]) -> Result<Range<usize>, Error> {
     let format = Format::Parquet;
-    let mut reader = Reader::new(format, content);
-    let mut thrift = Thrift { reader: &mut reader };
+    let mut thrift = Thrift::new(content);
     let (mut field, mut bytes, mut unions) = (0, None, [false; 3]);
     const UNIONS: [(&str, &str); 3] = [
         ("algorithm", "1 (BLOCK), the only one there is"),
@@ -150,100 +153,8 @@ pub fn declared_extent(content: &[u8]) -> Result<Range<usize>, Error> {
     let bytes = bytes.ok_or_else(|| refuse(format, "numBytes", "missing", expected))?;
     let right = bytes > 0 && bytes <= i64::from(i32::MAX) && bytes % BLOCK as i64 == 0;
     check(format, "numBytes", bytes, right, expected)?;
-    let start = reader.at();
+    let start = thrift.at();
     Ok(start..start + bytes as usize)
-}
-
-/// The part of Thrift's compact protocol that a header needs.
-struct Thrift<'r, 'a> {
-    reader: &'r mut Reader<'a>,
-}
-
-impl Thrift<'_, '_> {
-    const I32: u8 = 5;
-    const STRUCT: u8 = 12;
-    /// The maximum depth of nested structures to skip: no known header has any.
-    const DEPTH: u32 = 8;
-
-    /// Returns the type of the next field, and stores its number in `field`; `None` at the end of the structure.
-    fn field(&mut self, field: &mut i64) -> Result<Option<u8>, Error> {
-        let byte = self.reader.u8()?;
-        if byte == 0 {
-            return Ok(None);
-        }
-        *field = match byte >> 4 {
-            0 => self.integer()?,
-            delta => field.saturating_add(delta.into()),
-        };
-        Ok(Some(byte & 15))
-    }
-
-    fn varint(&mut self) -> Result<u64, Error> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.reader.u8()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(value);
-            }
-        }
-        Err(refuse(Format::Parquet, "varint", "longer than 10 bytes", "at most 10 bytes"))
-    }
-
-    fn integer(&mut self) -> Result<i64, Error> {
-        let zigzag = self.varint()?;
-        Ok((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
-    }
-
-    /// Skips a value of an unknown type.
-    fn skip(&mut self, kind: u8, depth: u32) -> Result<(), Error> {
-        let format = Format::Parquet;
-        check(format, "header", "nested", depth < Self::DEPTH, "no structures this deep")?;
-        match kind {
-            1 | 2 => {}
-            3 => drop(self.reader.u8()?),
-            4..=6 => drop(self.varint()?),
-            7 => drop(self.reader.take(8)?),
-            8 => {
-                let length = self.varint()?;
-                let length = usize::try_from(length).unwrap_or(usize::MAX);
-                self.reader.take(length)?;
-            }
-            // Lists and sets, then maps: trusting the count is harmless, since every element takes a byte.
-            9 | 10 => {
-                let head = self.reader.u8()?;
-                let count = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
-                for _ in 0..count {
-                    self.skip_element(head & 15, depth)?;
-                }
-            }
-            11 => {
-                let count = self.varint()?;
-                let kinds = if count > 0 { self.reader.u8()? } else { 0 };
-                for _ in 0..count {
-                    self.skip_element(kinds >> 4, depth)?;
-                    self.skip_element(kinds & 15, depth)?;
-                }
-            }
-            12 => {
-                let mut field = 0;
-                while let Some(kind) = self.field(&mut field)? {
-                    self.skip(kind, depth + 1)?;
-                }
-            }
-            13 => drop(self.reader.take(16)?),
-            other => return Err(refuse(format, "header", other, "a type of Thrift's, 1 to 13")),
-        }
-        Ok(())
-    }
-
-    /// Skips an element of a list or a map, where booleans take a byte.
-    fn skip_element(&mut self, kind: u8, depth: u32) -> Result<(), Error> {
-        match kind {
-            1 | 2 => self.reader.u8().map(drop),
-            kind => self.skip(kind, depth + 1),
-        }
-    }
 }
 
 impl sealed::Sealed for Fields {}

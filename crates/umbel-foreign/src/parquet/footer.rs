@@ -1,0 +1,520 @@
+//! The footer of a Parquet file: its columns, and where their filters are.
+//! `apache/parquet-format`, `parquet.thrift` and `LogicalTypes.md`.
+
+use std::fmt;
+
+use super::thrift::Thrift;
+use crate::bytes::{check, refuse};
+use crate::{Error, Format};
+
+/// What the footer of a Parquet file says about columns and their filters.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Footer {
+    /// The columns that have values, in the order of the schema.
+    pub columns: Vec<Column>,
+    /// The row groups, in the order of the file.
+    pub row_groups: Vec<RowGroup>,
+}
+
+/// A column that has values.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Column {
+    /// Its name, after those of the structures that it is in, separated by dots.
+    pub path: String,
+    /// How its values are stored.
+    pub physical: Physical,
+    /// Bytes of a value of fixed length; 0 for other columns.
+    pub length: usize,
+    /// What its values mean.
+    pub meaning: Meaning,
+}
+
+/// Some rows, stored column by column.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct RowGroup {
+    /// The number of rows.
+    pub rows: u64,
+    /// The columns, as many as the footer lists, in the same order.
+    pub chunks: Vec<Chunk>,
+}
+
+/// A column in a row group.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Chunk {
+    /// Bytes of its pages in the file.
+    pub bytes: u64,
+    /// Where in the file its filter begins, if it has one.
+    pub filter_offset: Option<i64>,
+    /// Bytes of the filter with its header, where the writer noted them.
+    pub filter_length: Option<i32>,
+}
+
+/// How values are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of the format")]
+pub enum Physical {
+    Boolean,
+    Int32,
+    Int64,
+    Int96,
+    Float,
+    Double,
+    ByteArray,
+    FixedLenByteArray,
+}
+
+/// What values mean: the logical type, or in older files the converted type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Meaning {
+    /// Only the physical type is known.
+    Plain,
+    /// Text in UTF-8, an enumeration or JSON.
+    Text,
+    /// An integer.
+    Integer {
+        /// Its width: 8, 16, 32 or 64.
+        bits: u32,
+        /// Whether it has a sign.
+        signed: bool,
+    },
+    /// A whole number of units of 10^−`scale`.
+    Decimal {
+        /// Digits after the point.
+        scale: usize,
+        /// Digits in all.
+        precision: u32,
+    },
+    /// Days since 1970-01-01.
+    Date,
+    /// Ticks since midnight.
+    Time(Unit),
+    /// Ticks since 1970-01-01.
+    Timestamp {
+        /// What a tick is.
+        unit: Unit,
+        /// Whether it is an instant, in UTC, or the time on a clock somewhere.
+        utc: bool,
+    },
+    /// 16 bytes, the highest first.
+    Uuid,
+}
+
+/// A tick of a clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Unit {
+    Millis,
+    Micros,
+    Nanos,
+}
+
+impl fmt::Display for Physical {
+    /// The name in the format, such as `INT64`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Boolean => "BOOLEAN",
+            Self::Int32 => "INT32",
+            Self::Int64 => "INT64",
+            Self::Int96 => "INT96",
+            Self::Float => "FLOAT",
+            Self::Double => "DOUBLE",
+            Self::ByteArray => "BYTE_ARRAY",
+            Self::FixedLenByteArray => "FIXED_LEN_BYTE_ARRAY",
+        })
+    }
+}
+
+/// Names of columns may take as many bytes as the footer, which repeats them in every row group, and this many more.
+const MORE_NAMES: usize = 1 << 20;
+/// Structures within structures.
+const DEPTH: usize = 128;
+
+impl Footer {
+    /// Reads a footer: the bytes between the last page or index of a file and its last 8 bytes, which hold the length of
+    /// the footer and `PAR1`.
+    ///
+    /// Memory: at most 10 times the bytes of the footer and 1 MiB; usually less than them.
+    ///
+    /// # Errors
+    /// [`Error::Field`], [`Error::Length`]. Never panics, for any input.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let mut thrift = Thrift::new(bytes);
+        let mut footer = Self::default();
+        let mut tree = Tree { most: bytes.len() + MORE_NAMES, ..Tree::default() };
+        thrift.structure(&mut |thrift, field, kind| match (field, kind) {
+            (2, Thrift::LIST) => {
+                thrift.list("schema", Thrift::STRUCT, &mut |thrift| {
+                    footer.columns.extend(tree.column(Element::read(thrift)?)?);
+                    Ok(())
+                })?;
+                Ok(true)
+            }
+            (4, Thrift::LIST) => {
+                thrift.list("row_groups", Thrift::STRUCT, &mut |thrift| {
+                    footer.row_groups.push(RowGroup::read(thrift)?);
+                    Ok(())
+                })?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        })?;
+        let complete = tree.root && tree.open.is_empty();
+        check(Format::Parquet, "schema", "incomplete", complete, "a root with all its columns")?;
+        for group in &footer.row_groups {
+            let (found, right) = (group.chunks.len(), group.chunks.len() == footer.columns.len());
+            check(Format::Parquet, "columns", found, right, "as many as the schema has")?;
+        }
+        Ok(footer)
+    }
+}
+
+/// The structures around the element that is read next: the schema is a tree, written depth first.
+#[derive(Default)]
+struct Tree {
+    /// Whether the root was read.
+    root: bool,
+    /// For each structure, its elements still to come, and the length of its path.
+    open: Vec<(u32, usize)>,
+    /// The path of the last one.
+    path: String,
+    /// Bytes of all paths, and the most there may be.
+    bytes: usize,
+    most: usize,
+}
+
+impl Tree {
+    /// Adds an element; a column if it has values.
+    fn column(&mut self, element: Element<'_>) -> Result<Option<Column>, Error> {
+        let wrong = |field, found: &'static str, expected| {
+            Err(refuse(Format::Parquet, field, found, expected))
+        };
+        if !self.root {
+            // Its name is in no path.
+            self.root = true;
+            let children = element.children.unwrap_or(0);
+            self.open.extend((children > 0).then_some((children, 0)));
+            return Ok(None);
+        }
+        let Some((left, length)) = self.open.last_mut() else {
+            return wrong("schema", "more elements", "as many as num_children say");
+        };
+        *left -= 1;
+        self.path.truncate(*length);
+        if self.open.len() > 1 {
+            self.path.push('.');
+        }
+        self.path.push_str(&String::from_utf8_lossy(element.name));
+        let column = match (element.children, element.physical) {
+            (Some(children @ 1..), _) => {
+                if self.open.len() == DEPTH {
+                    return wrong(
+                        "schema",
+                        "nested deeper",
+                        "at most 128 structures in each other",
+                    );
+                }
+                self.open.push((children, self.path.len()));
+                None
+            }
+            (_, Some(physical)) => Some(Column {
+                path: self.path.clone(),
+                physical,
+                length: element.length.try_into().unwrap_or(0),
+                meaning: element.meaning(),
+            }),
+            // A structure without columns.
+            (Some(0), None) => None,
+            (None, None) => return wrong("type", "missing", "a type for every column"),
+        };
+        self.bytes += column.as_ref().map_or(0, |column| column.path.len());
+        if self.bytes > self.most || self.path.len() > self.most {
+            return wrong("name", "longer", "names that fit in the footer");
+        }
+        while self.open.last().is_some_and(|(left, _)| *left == 0) {
+            self.open.pop();
+        }
+        Ok(column)
+    }
+}
+
+/// An element of the schema: a structure or a column.
+#[derive(Default)]
+struct Element<'a> {
+    name: &'a [u8],
+    physical: Option<Physical>,
+    length: i64,
+    children: Option<u32>,
+    converted: Option<i64>,
+    scale: i64,
+    precision: i64,
+    logical: Option<Meaning>,
+}
+
+impl<'a> Element<'a> {
+    fn read(thrift: &mut Thrift<'a>) -> Result<Self, Error> {
+        let mut element = Self::default();
+        thrift.structure(&mut |thrift, field, kind| {
+            match (field, kind) {
+                (1, Thrift::I32) => element.physical = Some(physical(thrift.integer()?)?),
+                (2, Thrift::I32) => element.length = thrift.integer()?,
+                (4, Thrift::BINARY) => element.name = thrift.binary()?,
+                (5, Thrift::I32) => {
+                    let children = thrift.integer()?;
+                    let right = u32::try_from(children).ok();
+                    element.children = Some(right.ok_or_else(|| {
+                        refuse(Format::Parquet, "num_children", children, "0 or more")
+                    })?);
+                }
+                (6, Thrift::I32) => element.converted = Some(thrift.integer()?),
+                (7, Thrift::I32) => element.scale = thrift.integer()?,
+                (8, Thrift::I32) => element.precision = thrift.integer()?,
+                (10, Thrift::STRUCT) => element.logical = Some(element.logical(thrift)?),
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        Ok(element)
+    }
+
+    /// Reads the logical type, a union.
+    fn logical(&mut self, thrift: &mut Thrift<'a>) -> Result<Meaning, Error> {
+        let mut meaning = Meaning::Plain;
+        thrift.structure(&mut |thrift, which, kind| {
+            if kind != Thrift::STRUCT {
+                return Ok(false);
+            }
+            let (mut numbers, mut flag, mut unit) = ([0; 2], false, None);
+            thrift.structure(&mut |thrift, field, kind| {
+                match (field, kind) {
+                    (1, Thrift::BYTE) => numbers[0] = i64::from(thrift.byte()?),
+                    (1 | 2, Thrift::I32) => numbers[field as usize - 1] = thrift.integer()?,
+                    (1 | 2, Thrift::TRUE | Thrift::FALSE) => flag = kind == Thrift::TRUE,
+                    (2, Thrift::STRUCT) => thrift.structure(&mut |_, chosen, _| {
+                        unit = match chosen {
+                            1 => Some(Unit::Millis),
+                            2 => Some(Unit::Micros),
+                            3 => Some(Unit::Nanos),
+                            _ => None,
+                        };
+                        Ok(false)
+                    })?,
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+            meaning = match (which, unit) {
+                (1 | 4 | 12, _) => Meaning::Text,
+                (5, _) => {
+                    [self.scale, self.precision] = numbers;
+                    self.decimal()
+                }
+                (6, _) => Meaning::Date,
+                (7, Some(unit)) => Meaning::Time(unit),
+                (8, Some(unit)) => Meaning::Timestamp { unit, utc: flag },
+                (10, _) => Meaning::Integer { bits: numbers[0] as u32, signed: flag },
+                (14, _) => Meaning::Uuid,
+                _ => Meaning::Plain,
+            };
+            Ok(true)
+        })?;
+        Ok(meaning)
+    }
+
+    fn decimal(&self) -> Meaning {
+        Meaning::Decimal {
+            scale: self.scale.try_into().unwrap_or(0),
+            precision: self.precision.try_into().unwrap_or(0),
+        }
+    }
+
+    /// The logical type, or else the converted one, whose times are in UTC.
+    fn meaning(&self) -> Meaning {
+        let integer = |bits, signed| Meaning::Integer { bits, signed };
+        let timestamp = |unit| Meaning::Timestamp { unit, utc: true };
+        match (self.logical, self.converted) {
+            (Some(logical), _) => logical,
+            (None, Some(0 | 4 | 19)) => Meaning::Text,
+            (None, Some(5)) => self.decimal(),
+            (None, Some(6)) => Meaning::Date,
+            (None, Some(7)) => Meaning::Time(Unit::Millis),
+            (None, Some(8)) => Meaning::Time(Unit::Micros),
+            (None, Some(9)) => timestamp(Unit::Millis),
+            (None, Some(10)) => timestamp(Unit::Micros),
+            (None, Some(unsigned @ 11..=14)) => integer(8 << (unsigned - 11), false),
+            (None, Some(signed @ 15..=18)) => integer(8 << (signed - 15), true),
+            (None, _) => Meaning::Plain,
+        }
+    }
+}
+
+fn physical(number: i64) -> Result<Physical, Error> {
+    Ok(match number {
+        0 => Physical::Boolean,
+        1 => Physical::Int32,
+        2 => Physical::Int64,
+        3 => Physical::Int96,
+        4 => Physical::Float,
+        5 => Physical::Double,
+        6 => Physical::ByteArray,
+        7 => Physical::FixedLenByteArray,
+        other => return Err(refuse(Format::Parquet, "type", other, "0 to 7")),
+    })
+}
+
+impl RowGroup {
+    fn read(thrift: &mut Thrift<'_>) -> Result<Self, Error> {
+        let mut group = Self::default();
+        thrift.structure(&mut |thrift, field, kind| {
+            match (field, kind) {
+                (1, Thrift::LIST) => thrift.list("columns", Thrift::STRUCT, &mut |thrift| {
+                    group.chunks.push(Chunk::read(thrift)?);
+                    Ok(())
+                })?,
+                (3, Thrift::I64) => group.rows = thrift.integer()?.try_into().unwrap_or(0),
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        Ok(group)
+    }
+}
+
+impl Chunk {
+    /// Reads a `ColumnChunk`, whose field 3 is its `ColumnMetaData`.
+    fn read(thrift: &mut Thrift<'_>) -> Result<Self, Error> {
+        let mut chunk = None;
+        thrift.structure(&mut |thrift, field, kind| {
+            if (field, kind) != (3, Thrift::STRUCT) {
+                return Ok(false);
+            }
+            let chunk = chunk.insert(Self::default());
+            thrift.structure(&mut |thrift, field, kind| {
+                match (field, kind) {
+                    (7, Thrift::I64) => chunk.bytes = thrift.integer()?.try_into().unwrap_or(0),
+                    (14, Thrift::I64) => chunk.filter_offset = Some(thrift.integer()?),
+                    (15, Thrift::I32) => chunk.filter_length = thrift.integer()?.try_into().ok(),
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+            Ok(true)
+        })?;
+        chunk.ok_or_else(|| {
+            let expected = "one for each column; is the column encrypted?";
+            refuse(Format::Parquet, "meta_data", "missing", expected)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of pyarrow 26.0.1; `testdata/foreign/README.md` lists its columns.
+    const FILE: &[u8] = include_bytes!("../../../../testdata/foreign/parquet/groups.parquet");
+
+    fn footer() -> &'static [u8] {
+        let (rest, length) = FILE[..FILE.len() - 4].split_last_chunk().unwrap();
+        &rest[rest.len() - u32::from_le_bytes(*length) as usize..]
+    }
+
+    #[test]
+    fn columns_and_filters_of_pyarrow() {
+        let footer = Footer::decode(footer()).unwrap();
+        let integer = |bits, signed| Meaning::Integer { bits, signed };
+        let expected = [
+            ("id", Physical::Int64, 0, Meaning::Plain),
+            ("name", Physical::ByteArray, 0, Meaning::Text),
+            ("day", Physical::Int32, 0, Meaning::Date),
+            ("at", Physical::Int64, 0, Meaning::Timestamp { unit: Unit::Micros, utc: true }),
+            ("price", Physical::FixedLenByteArray, 4, Meaning::Decimal { scale: 2, precision: 9 }),
+            ("port", Physical::Int32, 0, integer(32, false)),
+            ("code", Physical::FixedLenByteArray, 4, Meaning::Plain),
+            ("tags.list.element", Physical::ByteArray, 0, Meaning::Text),
+            ("user.id", Physical::Int64, 0, Meaning::Plain),
+            ("user.host", Physical::ByteArray, 0, Meaning::Text),
+        ];
+        let found: Vec<_> = footer
+            .columns
+            .iter()
+            .map(|column| (&*column.path, column.physical, column.length, column.meaning))
+            .collect();
+        assert_eq!(found, expected);
+        assert_eq!(footer.row_groups.iter().map(|group| group.rows).collect::<Vec<_>>(), [100; 3]);
+        for group in &footer.row_groups {
+            for (column, chunk) in footer.columns.iter().zip(&group.chunks) {
+                assert_eq!(chunk.filter_offset.is_some(), column.path != "user.host");
+                let Some(offset) = chunk.filter_offset else { continue };
+                let extent = super::super::extent(&FILE[offset as usize..]).unwrap();
+                assert_eq!(chunk.filter_length, Some(extent.end as i32), "{}", column.path);
+                assert!(chunk.bytes > 0);
+            }
+        }
+    }
+
+    /// Other bytes are refused, or are another footer: never a panic, nor more memory than promised.
+    #[test]
+    fn damage_does_no_harm() {
+        let footer = footer();
+        for length in 0..footer.len() {
+            assert!(Footer::decode(&footer[..length]).is_err(), "{length} bytes");
+        }
+        for at in 0..footer.len() {
+            for bit in 0..8 {
+                let mut changed = footer.to_vec();
+                changed[at] ^= 1 << bit;
+                let _ = Footer::decode(&changed);
+            }
+        }
+    }
+
+    /// An element of a schema: its name, and its number of children or a column of type BOOLEAN.
+    fn element(name: &str, children: Option<u8>) -> Vec<u8> {
+        let mut bytes = if children.is_some() { vec![0x48] } else { vec![0x15, 0, 0x38] };
+        bytes.push(name.len() as u8);
+        bytes.extend(name.as_bytes());
+        bytes.extend(children.iter().flat_map(|children| [0x15, children << 1]));
+        bytes.push(0);
+        bytes
+    }
+
+    fn schema(elements: &[Vec<u8>]) -> Vec<u8> {
+        assert!(elements.len() < 128);
+        [&[0x29, 0xfc, elements.len() as u8], &elements.concat()[..], &[0]].concat()
+    }
+
+    #[test]
+    fn structures_are_names_in_front() {
+        let paths = |elements: &[Vec<u8>]| {
+            let footer = Footer::decode(&schema(elements))?;
+            Ok::<_, Error>(footer.columns.into_iter().map(|column| column.path).collect::<Vec<_>>())
+        };
+        let root = element("root", Some(3));
+        let elements = [
+            root.clone(),
+            element("a", Some(2)),
+            element("b", Some(1)),
+            element("c", None),
+            element("d", None),
+            element("empty", Some(0)),
+            element("e", None),
+        ];
+        assert_eq!(paths(&elements).unwrap(), ["a.b.c", "a.d", "e"]);
+        assert!(paths(&elements[..6]).is_err(), "a column is missing");
+        assert!(paths(&[&elements[..], &[element("f", None)]].concat()).is_err(), "one too many");
+        assert!(paths(&[]).is_err());
+        let deep: Vec<_> = (0..127).map(|_| element("x", Some(1))).collect();
+        assert!(paths(&deep).is_err(), "no end");
+    }
+
+    #[test]
+    fn a_file_without_columns_and_rows_has_neither() {
+        let footer = Footer::decode(&schema(&[element("root", Some(0))])).unwrap();
+        assert_eq!(footer, Footer::default());
+    }
+}

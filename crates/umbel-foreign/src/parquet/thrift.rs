@@ -1,0 +1,152 @@
+//! Thrift's compact protocol, as far as headers of filters and footers need it.
+//! `apache/thrift`, `doc/specs/thrift-compact-protocol.md`.
+
+use crate::bytes::{Reader, check, refuse};
+use crate::{Error, Format};
+
+/// Reads values from the front of some bytes.
+pub(super) struct Thrift<'a> {
+    reader: Reader<'a>,
+}
+
+impl<'a> Thrift<'a> {
+    pub(super) const TRUE: u8 = 1;
+    pub(super) const FALSE: u8 = 2;
+    pub(super) const BYTE: u8 = 3;
+    pub(super) const I32: u8 = 5;
+    pub(super) const I64: u8 = 6;
+    pub(super) const BINARY: u8 = 8;
+    pub(super) const LIST: u8 = 9;
+    pub(super) const STRUCT: u8 = 12;
+    /// The maximum depth of nested structures to skip; those of statistics are three deep.
+    const DEPTH: u32 = 8;
+
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { reader: Reader::new(Format::Parquet, bytes) }
+    }
+
+    /// Bytes read so far.
+    pub(super) fn at(&self) -> usize {
+        self.reader.at()
+    }
+
+    /// Reads a structure: `each` receives every field's number and type, reads its value and returns true; or returns
+    /// false, and it is skipped.
+    pub(super) fn structure(
+        &mut self,
+        each: &mut dyn FnMut(&mut Self, i64, u8) -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        let mut field = 0;
+        while let Some(kind) = self.field(&mut field)? {
+            if !each(self, field, kind)? {
+                self.skip(kind, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a list whose elements are of this type: `each` reads one. The count is not trusted: every element takes a
+    /// byte.
+    pub(super) fn list(
+        &mut self,
+        name: &'static str,
+        kind: u8,
+        each: &mut dyn FnMut(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (found, count) = self.list_head()?;
+        let right = found == kind || count == 0;
+        check(Format::Parquet, name, found, right, "elements of another type of Thrift's")?;
+        (0..count).try_for_each(|_| each(self))
+    }
+
+    /// The type of a list's elements, and their number.
+    fn list_head(&mut self) -> Result<(u8, u64), Error> {
+        let head = self.reader.u8()?;
+        let count = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
+        Ok((head & 15, count))
+    }
+
+    pub(super) fn byte(&mut self) -> Result<u8, Error> {
+        self.reader.u8()
+    }
+
+    pub(super) fn binary(&mut self) -> Result<&'a [u8], Error> {
+        let length = self.varint()?;
+        self.reader.take(usize::try_from(length).unwrap_or(usize::MAX))
+    }
+
+    /// Returns the type of the next field, and stores its number in `field`; `None` at the end of the structure.
+    pub(super) fn field(&mut self, field: &mut i64) -> Result<Option<u8>, Error> {
+        let byte = self.reader.u8()?;
+        if byte == 0 {
+            return Ok(None);
+        }
+        *field = match byte >> 4 {
+            0 => self.integer()?,
+            delta => field.saturating_add(delta.into()),
+        };
+        Ok(Some(byte & 15))
+    }
+
+    fn varint(&mut self) -> Result<u64, Error> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.reader.u8()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(refuse(Format::Parquet, "varint", "longer than 10 bytes", "at most 10 bytes"))
+    }
+
+    pub(super) fn integer(&mut self) -> Result<i64, Error> {
+        let zigzag = self.varint()?;
+        Ok((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
+    }
+
+    /// Skips a value of an unknown type.
+    pub(super) fn skip(&mut self, kind: u8, depth: u32) -> Result<(), Error> {
+        let format = Format::Parquet;
+        check(format, "header", "nested", depth < Self::DEPTH, "no structures this deep")?;
+        match kind {
+            1 | 2 => {}
+            3 => drop(self.reader.u8()?),
+            4..=6 => drop(self.varint()?),
+            7 => drop(self.reader.take(8)?),
+            8 => drop(self.binary()?),
+            // Lists and sets, then maps: trusting the count is harmless, since every element takes a byte.
+            9 | 10 => {
+                let (kind, count) = self.list_head()?;
+                for _ in 0..count {
+                    self.skip_element(kind, depth)?;
+                }
+            }
+            11 => {
+                let count = self.varint()?;
+                let kinds = if count > 0 { self.reader.u8()? } else { 0 };
+                for _ in 0..count {
+                    self.skip_element(kinds >> 4, depth)?;
+                    self.skip_element(kinds & 15, depth)?;
+                }
+            }
+            12 => {
+                let mut field = 0;
+                while let Some(kind) = self.field(&mut field)? {
+                    self.skip(kind, depth + 1)?;
+                }
+            }
+            13 => drop(self.reader.take(16)?),
+            other => return Err(refuse(format, "header", other, "a type of Thrift's, 1 to 13")),
+        }
+        Ok(())
+    }
+
+    /// Skips an element of a list or a map, where booleans take a byte.
+    fn skip_element(&mut self, kind: u8, depth: u32) -> Result<(), Error> {
+        match kind {
+            1 | 2 => self.reader.u8().map(drop),
+            kind => self.skip(kind, depth + 1),
+        }
+    }
+}

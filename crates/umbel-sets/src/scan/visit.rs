@@ -1,0 +1,132 @@
+//! What is done with the lines that are read.
+
+use super::Lines;
+use crate::Error;
+
+/// Processes the lines of inputs.
+pub(crate) trait Visit: Sync {
+    /// The state of a worker, from batch to batch.
+    type Local: Send;
+
+    fn local(&self) -> Self::Local;
+
+    /// Receives the header of the first input that has one, before any line.
+    fn header(&self, _row: &[u8]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Processes lines, in any order, on any thread; sets `keep[i]` for those to hand on in order: by default, all of
+    /// them.
+    fn batch(
+        &self,
+        _local: &mut Self::Local,
+        _lines: &Lines<'_>,
+        keep: &mut [bool],
+    ) -> Result<(), Error> {
+        keep.fill(true);
+        Ok(())
+    }
+
+    /// Receives the lines kept by this worker since the last call, all from one input; if it is
+    /// [`ordered`](Self::ordered), one thread at a time, in the order of the inputs.
+    fn kept(&self, _local: &mut Self::Local, _lines: &Lines<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Whether a worker has something to hand on even if no line was kept.
+    fn carries(&self, _local: &Self::Local) -> bool {
+        false
+    }
+
+    /// Whether kept lines are handed on in order: a worker that is ahead then waits for its turn.
+    fn ordered(&self) -> bool {
+        true
+    }
+
+    /// Receives the final state of a worker.
+    fn finish(&self, _local: Self::Local) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// How many consecutive inputs may be processed at the same time.
+    fn inputs_at_once(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Bytes that one line too long for a chunk may use in memory now. Called in the order of the inputs.
+    fn room(&self) -> u64;
+}
+
+/// A [`Visit`] whose type is not known: reading is compiled once, and not for each of them. It is called once per
+/// batch.
+pub(crate) trait Visitor: Sync {
+    /// What one worker does, with its state.
+    fn work(&self) -> Box<dyn Work + '_>;
+    /// As [`Visit::header`].
+    fn header(&self, row: &[u8]) -> Result<(), Error>;
+    /// As [`Visit::inputs_at_once`].
+    fn inputs_at_once(&self) -> usize;
+    /// As [`Visit::room`].
+    fn room(&self) -> u64;
+}
+
+impl<V: Visit> Visitor for V {
+    fn work(&self) -> Box<dyn Work + '_> {
+        Box::new(Worker { visit: self, local: self.local() })
+    }
+
+    fn header(&self, row: &[u8]) -> Result<(), Error> {
+        Visit::header(self, row)
+    }
+
+    fn inputs_at_once(&self) -> usize {
+        Visit::inputs_at_once(self)
+    }
+
+    fn room(&self) -> u64 {
+        Visit::room(self)
+    }
+}
+
+/// The part of a [`Visit`] that belongs to one worker.
+pub(crate) trait Work {
+    /// As [`Visit::batch`].
+    fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error>;
+    /// As [`Visit::kept`].
+    fn kept(&mut self, lines: &Lines<'_>) -> Result<(), Error>;
+    /// As [`Visit::carries`].
+    fn carries(&self) -> bool;
+    /// As [`Visit::ordered`].
+    fn ordered(&self) -> bool;
+    /// As [`Visit::finish`].
+    fn finish(self: Box<Self>) -> Result<(), Error>;
+}
+
+/// A visitor and the state of one worker.
+struct Worker<'v, V: Visit> {
+    visit: &'v V,
+    local: V::Local,
+}
+
+impl<V: Visit> Work for Worker<'_, V> {
+    fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        self.visit.batch(&mut self.local, lines, keep)
+    }
+
+    fn kept(&mut self, lines: &Lines<'_>) -> Result<(), Error> {
+        self.visit.kept(&mut self.local, lines)
+    }
+
+    fn carries(&self) -> bool {
+        self.visit.carries(&self.local)
+    }
+
+    fn ordered(&self) -> bool {
+        Visit::ordered(self.visit)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        let Self { visit, local } = *self;
+        visit.finish(local)
+    }
+}
