@@ -129,8 +129,8 @@ impl fmt::Display for Physical {
     }
 }
 
-/// Names of columns may take as many bytes as the footer, which repeats them in every row group, and this many more.
-const MORE_NAMES: usize = 1 << 20;
+/// Bytes that columns and row groups may take in any case.
+const LEAST_ROOM: usize = 1 << 20;
 /// Structures within structures.
 const DEPTH: usize = 128;
 
@@ -138,25 +138,30 @@ impl Footer {
     /// Reads a footer: the bytes between the last page or index of a file and its last 8 bytes, which hold the length of
     /// the footer and `PAR1`.
     ///
-    /// Memory: at most 10 times the bytes of the footer and 1 MiB; usually less than them.
+    /// Memory: at most 6 times the bytes of the footer and 3 MiB, while lists grow; usually less than its bytes.
     ///
     /// # Errors
     /// [`Error::Field`], [`Error::Length`]. Never panics, for any input.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let mut thrift = Thrift::new(bytes);
         let mut footer = Self::default();
-        let mut tree = Tree { most: bytes.len() + MORE_NAMES, ..Tree::default() };
+        let mut room = Room(2 * bytes.len() + LEAST_ROOM);
+        let mut tree = Tree::default();
         thrift.structure(&mut |thrift, field, kind| match (field, kind) {
             (2, Thrift::LIST) => {
-                thrift.list("schema", Thrift::STRUCT, &mut |thrift| {
-                    footer.columns.extend(tree.column(Element::read(thrift)?)?);
+                thrift.structures("schema", &mut |thrift| {
+                    if let Some(column) = tree.column(Element::read(thrift)?)? {
+                        room.take(size_of::<Column>() + column.path.len())?;
+                        footer.columns.push(column);
+                    }
                     Ok(())
                 })?;
                 Ok(true)
             }
             (4, Thrift::LIST) => {
-                thrift.list("row_groups", Thrift::STRUCT, &mut |thrift| {
-                    footer.row_groups.push(RowGroup::read(thrift)?);
+                thrift.structures("row_groups", &mut |thrift| {
+                    room.take(size_of::<RowGroup>())?;
+                    footer.row_groups.push(RowGroup::read(thrift, &mut room)?);
                     Ok(())
                 })?;
                 Ok(true)
@@ -173,6 +178,21 @@ impl Footer {
     }
 }
 
+/// Bytes that columns and row groups may still take: a byte of a damaged footer could stand for 32 of them. What writers
+/// make takes less than its own bytes.
+struct Room(usize);
+
+impl Room {
+    fn take(&mut self, bytes: usize) -> Result<(), Error> {
+        let left = self.0.checked_sub(bytes).ok_or_else(|| {
+            let expected = "columns and row groups about as long as what they are";
+            refuse(Format::Parquet, "footer", "entries of hardly any bytes", expected)
+        })?;
+        self.0 = left;
+        Ok(())
+    }
+}
+
 /// The structures around the element that is read next: the schema is a tree, written depth first.
 #[derive(Default)]
 struct Tree {
@@ -182,9 +202,6 @@ struct Tree {
     open: Vec<(u32, usize)>,
     /// The path of the last one.
     path: String,
-    /// Bytes of all paths, and the most there may be.
-    bytes: usize,
-    most: usize,
 }
 
 impl Tree {
@@ -231,10 +248,6 @@ impl Tree {
             (Some(0), None) => None,
             (None, None) => return wrong("type", "missing", "a type for every column"),
         };
-        self.bytes += column.as_ref().map_or(0, |column| column.path.len());
-        if self.bytes > self.most || self.path.len() > self.most {
-            return wrong("name", "longer", "names that fit in the footer");
-        }
         while self.open.last().is_some_and(|(left, _)| *left == 0) {
             self.open.pop();
         }
@@ -367,11 +380,12 @@ fn physical(number: i64) -> Result<Physical, Error> {
 }
 
 impl RowGroup {
-    fn read(thrift: &mut Thrift<'_>) -> Result<Self, Error> {
+    fn read(thrift: &mut Thrift<'_>, room: &mut Room) -> Result<Self, Error> {
         let mut group = Self::default();
         thrift.structure(&mut |thrift, field, kind| {
             match (field, kind) {
-                (1, Thrift::LIST) => thrift.list("columns", Thrift::STRUCT, &mut |thrift| {
+                (1, Thrift::LIST) => thrift.structures("columns", &mut |thrift| {
+                    room.take(size_of::<Chunk>())?;
                     group.chunks.push(Chunk::read(thrift)?);
                     Ok(())
                 })?,
@@ -510,6 +524,24 @@ mod tests {
         assert!(paths(&[]).is_err());
         let deep: Vec<_> = (0..127).map(|_| element("x", Some(1))).collect();
         assert!(paths(&deep).is_err(), "no end");
+    }
+
+    /// Bytes that stand for little take no more memory than a footer of that length may.
+    #[test]
+    fn lists_of_nothing_do_not_fill_memory() {
+        const ENTRIES: usize = 4 << 20;
+        let count = [0x80, 0x80, 0x80, 2];
+        let no_columns = schema(&[element("root", Some(0))]);
+        let groups = [&no_columns[..no_columns.len() - 1], &[0x29, 0xfc], &count].concat();
+        // Row groups without columns.
+        let read = Footer::decode(&[&groups[..], &vec![0; ENTRIES], &[0]].concat());
+        assert!(matches!(read, Err(Error::Field { field: "footer", .. })));
+        // One with as many columns that have empty metadata.
+        let group =
+            [&no_columns[..no_columns.len() - 1], &[0x29, 0x1c, 0x19, 0xfc], &count].concat();
+        let chunks = [0x3c, 0, 0].repeat(ENTRIES);
+        let read = Footer::decode(&[&group[..], &chunks, &[0, 0]].concat());
+        assert!(matches!(read, Err(Error::Field { field: "footer", .. })));
     }
 
     #[test]

@@ -45,17 +45,15 @@ impl<'a> Thrift<'a> {
         Ok(())
     }
 
-    /// Reads a list whose elements are of this type: `each` reads one. The count is not trusted: every element takes a
-    /// byte.
-    pub(super) fn list(
+    /// Reads a list of structures: `each` reads one. The count is not trusted: every element takes a byte.
+    pub(super) fn structures(
         &mut self,
         name: &'static str,
-        kind: u8,
         each: &mut dyn FnMut(&mut Self) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let (found, count) = self.list_head()?;
-        let right = found == kind || count == 0;
-        check(Format::Parquet, name, found, right, "elements of another type of Thrift's")?;
+        let right = found == Self::STRUCT || count == 0;
+        check(Format::Parquet, name, found, right, "a list of structures")?;
         (0..count).try_for_each(|_| each(self))
     }
 
