@@ -6,7 +6,7 @@ use crate::Error;
 /// Processes the lines of inputs.
 pub(crate) trait Visit: Sync {
     /// The state of a worker, from batch to batch.
-    type Local: Send;
+    type Local;
 
     fn local(&self) -> Self::Local;
 
@@ -72,7 +72,7 @@ pub(crate) trait Visitor: Sync {
 
 impl<V: Visit> Visitor for V {
     fn work(&self) -> Box<dyn Work + '_> {
-        Box::new(Worker { visit: self, local: self.local() })
+        Box::new(Visiting { visit: self, local: self.local() })
     }
 
     fn header(&self, row: &[u8]) -> Result<(), Error> {
@@ -103,12 +103,12 @@ pub(crate) trait Work {
 }
 
 /// A visitor and the state of one worker.
-struct Worker<'v, V: Visit> {
+struct Visiting<'v, V: Visit> {
     visit: &'v V,
     local: V::Local,
 }
 
-impl<V: Visit> Work for Worker<'_, V> {
+impl<V: Visit> Work for Visiting<'_, V> {
     fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         self.visit.batch(&mut self.local, lines, keep)
     }

@@ -15,7 +15,6 @@ use super::coded::CodedCore;
 use super::core::Core;
 use super::counting::CountingCore;
 use super::file::{self, Opened};
-use super::generic::same_file;
 use super::scalable::ScalableCore;
 use super::stable::StableCore;
 use super::window::WindowCore;
@@ -582,8 +581,7 @@ impl<S: AsRef<[Block]>, T: AsRef<[Block]>, H: Hashing, I: Hashing> PartialEq<Any
     for AnyFilter<S, H>
 {
     fn eq(&self, other: &AnyFilter<T, I>) -> bool {
-        let (ours, theirs) = (self.blocks(), other.blocks());
-        same_file(&self.header(), &other.header(), &mut ours.into_iter(), &mut theirs.into_iter())
+        self.header().bytes() == other.header().bytes() && self.blocks() == other.blocks()
     }
 }
 

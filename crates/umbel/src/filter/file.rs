@@ -25,12 +25,15 @@ pub(super) struct Opened<S, H> {
 /// Checks the fields of the kind, and returns the bytes of each part.
 type Layout<'a> = &'a dyn Fn(&Header) -> Result<Vec<u64>, FileError>;
 
-/// What is opened, before it has a hasher. The functions that make it are compiled once, and not for each way to unlock a
-/// file or to read one.
-struct Locked<S> {
-    header: Header,
-    description: KeyDescription,
-    parts: Vec<S>,
+/// A file that is opened before it has a hasher. The functions that do so are compiled once, and not for each way to unlock
+/// a file or to read one.
+type Locked<S> = Opened<S, ()>;
+
+impl<S> Locked<S> {
+    fn with<H>(self, hasher: H) -> Opened<S, H> {
+        let Self { header, hasher: (), description, parts } = self;
+        Opened { header, hasher, description, parts }
+    }
 }
 
 /// Makes the hasher of a file's scheme, or refuses.
@@ -50,12 +53,6 @@ fn unlocked<T, U: Unlock>(
     Ok((opened, hasher.expect("just made")))
 }
 
-impl<S, H> From<(Locked<S>, H)> for Opened<S, H> {
-    fn from((Locked { header, description, parts }, hasher): (Locked<S>, H)) -> Self {
-        Self { header, hasher, description, parts }
-    }
-}
-
 /// Reads a file of `length` bytes. `layout` checks the fields of the kind and returns the bytes of each part.
 #[cfg(feature = "std")]
 pub(super) fn read<U: Unlock>(
@@ -64,7 +61,9 @@ pub(super) fn read<U: Unlock>(
     unlock: U,
     layout: Layout<'_>,
 ) -> Result<Opened<Blocks, U::Hasher>, FileError> {
-    Ok(unlocked(unlock, |admit| read_locked(&mut source, length, admit, layout))?.into())
+    let (locked, hasher) =
+        unlocked(unlock, |admit| read_locked(&mut source, length, admit, layout))?;
+    Ok(locked.with(hasher))
 }
 
 #[cfg(feature = "std")]
@@ -79,7 +78,7 @@ fn read_locked(
     let (layout, description) = checked(&header, length, admit, layout)?;
     let mut parts = zeroed(&layout)?;
     reader.read_parts(parts.iter_mut().map(|part| bytemuck::cast_slice_mut(&mut part[..])))?;
-    Ok(Locked { header, description, parts })
+    Ok(Opened { header, hasher: (), description, parts })
 }
 
 /// Copies the filter out of a file in memory.
@@ -88,7 +87,8 @@ pub(super) fn copy<U: Unlock>(
     unlock: U,
     layout: Layout<'_>,
 ) -> Result<Opened<Blocks, U::Hasher>, FileError> {
-    Ok(unlocked(unlock, |admit| copy_locked(bytes, admit, layout))?.into())
+    let (locked, hasher) = unlocked(unlock, |admit| copy_locked(bytes, admit, layout))?;
+    Ok(locked.with(hasher))
 }
 
 fn copy_locked(
@@ -106,7 +106,7 @@ fn copy_locked(
         to.copy_from_slice(from);
         payload = rest;
     }
-    Ok(Locked { header, description, parts })
+    Ok(Opened { header, hasher: (), description, parts })
 }
 
 /// Borrows the filter from a file in memory.
@@ -115,7 +115,8 @@ pub(super) fn view<'a, U: Unlock>(
     unlock: U,
     layout: Layout<'_>,
 ) -> Result<Opened<&'a [Block], U::Hasher>, FileError> {
-    Ok(unlocked(unlock, |admit| view_locked(bytes, admit, layout))?.into())
+    let (locked, hasher) = unlocked(unlock, |admit| view_locked(bytes, admit, layout))?;
+    Ok(locked.with(hasher))
 }
 
 fn view_locked<'a>(
@@ -134,7 +135,7 @@ fn view_locked<'a>(
         part
     });
     let parts = parts.collect();
-    Ok(Locked { header, description, parts })
+    Ok(Opened { header, hasher: (), description, parts })
 }
 
 /// The filter in a mapped file.
@@ -144,15 +145,15 @@ pub(super) fn map<U: Unlock>(
     unlock: U,
     layout: Layout<'_>,
 ) -> Result<Opened<MappedBlocks, U::Hasher>, FileError> {
-    let opened = unlocked(unlock, |admit| {
+    let (locked, hasher) = unlocked(unlock, |admit| {
         let header = Header::parse(file.bytes())?;
         let (layout, description) = checked(&header, file.bytes().len() as u64, admit, layout)?;
         format::payload_of(&header, file.bytes())?;
         let part = |place| file.blocks(place).ok_or(FileError::Misaligned);
         let parts = header.places(&layout)?.into_iter().map(part).collect::<Result<_, _>>()?;
-        Ok(Locked { header, description, parts })
+        Ok(Opened { header, hasher: (), description, parts })
     })?;
-    Ok(opened.into())
+    Ok(locked.with(hasher))
 }
 
 /// The layout of a header, and what the keys are; all its fields are checked, then the length of the file, then its scheme

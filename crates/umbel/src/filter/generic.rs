@@ -572,18 +572,8 @@ impl<C: Core, H: Hashing> fmt::Debug for Filter<C, H> {
 /// age.
 impl<C: Core, D: Core, H: Hashing, I: Hashing> PartialEq<Filter<D, I>> for Filter<C, H> {
     fn eq(&self, other: &Filter<D, I>) -> bool {
-        same_file(&self.header(), &other.header(), &mut self.blocks(), &mut other.blocks())
+        self.header().bytes() == other.header().bytes() && self.blocks().eq(other.blocks())
     }
-}
-
-/// Whether two files have the same header and payload.
-pub(super) fn same_file(
-    left: &Header,
-    right: &Header,
-    ours: &mut dyn Iterator<Item = &[Block]>,
-    theirs: &mut dyn Iterator<Item = &[Block]>,
-) -> bool {
-    left.bytes() == right.bytes() && ours.eq(theirs)
 }
 
 impl<C: Core, H: Hashing> Filter<C, H> {

@@ -18,6 +18,7 @@ mod fields;
 mod header;
 #[cfg(feature = "std")]
 mod reader;
+mod sums;
 mod writer;
 
 use twox_hash::XxHash3_64;

@@ -2,10 +2,9 @@
 
 use std::io::{ErrorKind, Read};
 
-use twox_hash::xxhash3_64::Hasher as Xxh3;
-
 use super::check::{check_declared, check_sums};
-use super::{CHUNK, FileError, Header};
+use super::sums::Sums;
+use super::{FileError, Header};
 
 /// Reads an umbel file front to back.
 pub struct Reader<R> {
@@ -110,35 +109,6 @@ pub struct Payload<R> {
     sums: Sums,
 }
 
-/// The checksums of the chunks read so far. They are compiled here, optimized, and not for every reader.
-struct Sums {
-    chunk: Xxh3,
-    in_chunk: usize,
-    sums: Vec<u64>,
-}
-
-impl Sums {
-    fn new() -> Self {
-        Self { chunk: Xxh3::with_seed(0), in_chunk: 0, sums: Vec::new() }
-    }
-
-    /// Bytes up to the end of the chunk.
-    fn left(&self) -> usize {
-        CHUNK - self.in_chunk
-    }
-
-    /// Adds at most the rest of the chunk; `ends` if it is the last of all.
-    fn add(&mut self, piece: &[u8], ends: bool) {
-        core::hash::Hasher::write(&mut self.chunk, piece);
-        self.in_chunk += piece.len();
-        if self.in_chunk == CHUNK || ends {
-            self.sums.push(core::hash::Hasher::finish(&self.chunk));
-            self.chunk = Xxh3::with_seed(self.sums.len() as u64);
-            self.in_chunk = 0;
-        }
-    }
-}
-
 impl<R: Read> Payload<R> {
     /// Reads the next bytes.
     ///
@@ -154,7 +124,7 @@ impl<R: Read> Payload<R> {
             let (piece, rest) = bytes.split_at_mut(bytes.len().min(self.sums.left()));
             self.reader.fill(piece, &mut self.found)?;
             // While the piece is still in cache.
-            self.sums.add(piece, self.found == end);
+            self.sums.add(piece);
             bytes = rest;
         }
         Ok(())
@@ -169,10 +139,11 @@ impl<R: Read> Payload<R> {
     /// # Panics
     /// If not all of it was read.
     pub fn finish(mut self) -> Result<Vec<u8>, FileError> {
-        assert!(self.found == self.end() && self.sums.in_chunk == 0, "all of the payload");
-        let mut stored = vec![0; 8 * self.sums.sums.len() + 8];
+        assert!(self.found == self.end(), "all of the payload");
+        let sums = self.sums.finish();
+        let mut stored = vec![0; 8 * sums.len() + 8];
         self.reader.fill(&mut stored, &mut self.found)?;
-        check_sums(&self.sums.sums, &stored, &self.reader.header)?;
+        check_sums(&sums, &stored, &self.reader.header)?;
         Ok(stored)
     }
 

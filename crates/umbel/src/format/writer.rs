@@ -4,9 +4,8 @@ use core::convert::Infallible;
 #[cfg(feature = "std")]
 use std::io;
 
-use twox_hash::xxhash3_64::Hasher as Xxh3;
-
-use super::{CHUNK, Header, checksum};
+use super::sums::Sums;
+use super::{Header, checksum};
 use crate::prelude::*;
 
 /// The destination of a file.
@@ -95,9 +94,7 @@ pub(crate) fn put_parts<E>(
 pub(crate) struct Writer<W> {
     out: W,
     left: u64,
-    chunk: Xxh3,
-    in_chunk: usize,
-    sums: Vec<u8>,
+    sums: Sums,
 }
 
 impl<W: Sink> Writer<W> {
@@ -107,13 +104,7 @@ impl<W: Sink> Writer<W> {
     /// The errors of `out`.
     pub(crate) fn new(mut out: W, header: &Header) -> Result<Self, W::Error> {
         out.put(header.bytes())?;
-        Ok(Self {
-            out,
-            left: header.payload_length(),
-            chunk: Xxh3::with_seed(0),
-            in_chunk: 0,
-            sums: Vec::new(),
-        })
+        Ok(Self { out, left: header.payload_length(), sums: Sums::new() })
     }
 
     /// Writes the next bytes of the payload.
@@ -127,13 +118,9 @@ impl<W: Sink> Writer<W> {
         self.left =
             self.left.checked_sub(bytes.len() as u64).expect("no more than the header declares");
         while !bytes.is_empty() {
-            let (piece, rest) = bytes.split_at(bytes.len().min(CHUNK - self.in_chunk));
-            core::hash::Hasher::write(&mut self.chunk, piece);
+            let (piece, rest) = bytes.split_at(bytes.len().min(self.sums.left()));
+            self.sums.add(piece);
             self.out.put(piece)?;
-            self.in_chunk += piece.len();
-            if self.in_chunk == CHUNK {
-                self.end_chunk();
-            }
             bytes = rest;
         }
         Ok(())
@@ -148,19 +135,11 @@ impl<W: Sink> Writer<W> {
     /// If less was written than the header declares.
     pub(crate) fn finish(mut self) -> Result<(), W::Error> {
         assert_eq!(self.left, 0, "as much as the header declares");
-        if self.in_chunk > 0 {
-            self.end_chunk();
-        }
-        let sum = checksum(&self.sums, (self.sums.len() / 8) as u64);
-        self.out.put(&self.sums)?;
+        let sums = self.sums.finish();
+        let table: Vec<u8> = sums.iter().flat_map(|sum| sum.to_le_bytes()).collect();
+        let sum = checksum(&table, sums.len() as u64);
+        self.out.put(&table)?;
         self.out.put(&sum.to_le_bytes())?;
         self.out.end()
-    }
-
-    fn end_chunk(&mut self) {
-        let sum = core::hash::Hasher::finish(&self.chunk);
-        self.sums.extend_from_slice(&sum.to_le_bytes());
-        self.chunk = Xxh3::with_seed((self.sums.len() / 8) as u64);
-        self.in_chunk = 0;
     }
 }

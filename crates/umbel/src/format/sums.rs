@@ -1,0 +1,52 @@
+//! The checksums of a payload that passes by.
+
+use core::hash::Hasher;
+
+use twox_hash::xxhash3_64::Hasher as Xxh3;
+
+use super::CHUNK;
+use crate::prelude::*;
+
+/// The checksums of the chunks of a payload, read or written front to back. Compiled here, optimized, and not for every
+/// reader and writer.
+///
+/// Memory: 8 bytes per MiB.
+pub(super) struct Sums {
+    chunk: Xxh3,
+    in_chunk: usize,
+    ended: Vec<u64>,
+}
+
+impl Sums {
+    pub(super) fn new() -> Self {
+        Self { chunk: Xxh3::with_seed(0), in_chunk: 0, ended: Vec::new() }
+    }
+
+    /// Bytes up to the end of the chunk, at least 1: no more can be added together.
+    pub(super) fn left(&self) -> usize {
+        CHUNK - self.in_chunk
+    }
+
+    /// Adds the next bytes.
+    pub(super) fn add(&mut self, piece: &[u8]) {
+        self.chunk.write(piece);
+        self.in_chunk += piece.len();
+        if self.in_chunk == CHUNK {
+            self.end_chunk();
+        }
+    }
+
+    /// The sums of all chunks, the last of which may be shorter.
+    pub(super) fn finish(mut self) -> Vec<u64> {
+        if self.in_chunk > 0 {
+            self.end_chunk();
+        }
+        self.ended
+    }
+
+    fn end_chunk(&mut self) {
+        self.ended.push(self.chunk.finish());
+        self.chunk = Xxh3::with_seed(self.ended.len() as u64);
+        self.in_chunk = 0;
+    }
+}
