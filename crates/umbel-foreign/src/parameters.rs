@@ -1,6 +1,6 @@
 //! The parameters of a new filter, and the plan that a system makes from them.
 
-use crate::{Error, Format, Value};
+use crate::{Bytes, Error, Format, Value};
 
 /// The parameters of a new filter. Each format accepts some of them: [`Format::parameters`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -141,6 +141,21 @@ impl Plan {
     ) -> Self {
         let bytes = array.saturating_add((head.len() + tail.len()) as u64);
         Self { format, bits, probes, bytes, warnings: Vec::new(), head, array, tail }
+    }
+
+    /// The content of the file.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub(crate) fn content(&self) -> Result<Bytes, Error> {
+        let Self { head, tail, bytes, .. } = self;
+        let refused = || Error::OutOfMemory { bytes: *bytes };
+        let array = usize::try_from(self.array).map_err(|_| refused())?;
+        let len = array.checked_add(head.len() + tail.len()).ok_or_else(refused)?;
+        let mut content = Bytes::zeroed(len, head.len())?;
+        content[..head.len()].copy_from_slice(head);
+        content[head.len() + array..].copy_from_slice(tail);
+        Ok(content)
     }
 
     /// Adds a warning if `when` is true.

@@ -151,13 +151,7 @@ impl<L: Layout> Plain<L> {
     /// [`Error::Parameter`] for a parameter that the format does not accept, or that it needs; [`Error::Fpp`];
     /// [`Error::OutOfMemory`].
     pub fn new(format: Format, given: &Parameters) -> Result<Self, Error> {
-        let Plan { bytes, head, array, tail, .. } = Self::plan(format, given)?;
-        let refused = |_| Error::OutOfMemory { bytes };
-        let array = usize::try_from(array).map_err(refused)?;
-        let len = array.checked_add(head.len() + tail.len()).ok_or(Error::OutOfMemory { bytes })?;
-        let mut content = Bytes::zeroed(len, head.len())?;
-        content[..head.len()].copy_from_slice(&head);
-        content[head.len() + array..].copy_from_slice(&tail);
+        let content = Self::plan(format, given)?.content()?;
         Ok(Self { layout: L::parse(format, &content, given)?, content })
     }
 
@@ -205,22 +199,14 @@ impl<L: Layout> Plain<L> {
     /// [`Error::FormatsDiffer`]; [`Error::Differ`], which names what else differs: the scheme with
     /// its seed, the bits, or the probes.
     pub fn union<T: AsRef<[u8]>>(&mut self, other: &Plain<L, T>) -> Result<(), Error> {
-        let [left, right] = [self.layout.format(), other.layout.format()];
-        if left != right {
-            return Err(Error::FormatsDiffer { left, right });
-        }
-        let names = ["hash scheme", "number of bits", "number of probes"];
-        let of =
-            |scheme: String, bits: u64, probes: u32| [scheme.into(), bits.into(), probes.into()];
-        let (ours, theirs) = (&self.layout, &other.layout);
-        differ(
-            names,
-            of(ours.scheme(), ours.bits(), ours.probes()),
-            of(theirs.scheme(), theirs.bits(), theirs.probes()),
-        )?;
-        match (self.layout.fixed(), other.layout.fixed()) {
+        self.add(other.view())
+    }
+
+    fn add(&mut self, other: View<'_, L>) -> Result<(), Error> {
+        check_alike(&self.view(), &other)?;
+        match (self.layout.fixed(), other.fixed()) {
             (None, Some(false)) => {
-                self.layout.after_union(&mut self.content, &other.layout);
+                self.layout.after_union(&mut self.content, other.layout);
                 return Ok(());
             }
             (_, Some(false)) | (Some(true), _) => return Ok(()),
@@ -231,8 +217,8 @@ impl<L: Layout> Plain<L> {
             (_, None) => {}
         }
         self.layout.before_insert(&mut self.content)?;
-        bits::or(&mut self.content[self.layout.array()], other.bit_array());
-        self.layout.after_union(&mut self.content, &other.layout);
+        bits::or(&mut self.content[self.layout.array()], other.array());
+        self.layout.after_union(&mut self.content, other.layout);
         Ok(())
     }
 }
@@ -267,8 +253,7 @@ impl<L: Layout, S: AsRef<[u8]>> Plain<L, S> {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn to_owned(&self) -> Result<Plain<L>, Error> {
-        let content = Bytes::copy_of(self.content(), self.layout.array().start)?;
-        Ok(Plain { layout: self.layout.clone(), content })
+        self.view().to_owned()
     }
 
     /// Returns the hash of a key under this filter's scheme; `None` for a key that the system ignores.
@@ -283,24 +268,18 @@ impl<L: Layout, S: AsRef<[u8]>> Plain<L, S> {
     /// Returns whether a key may have been inserted, by its hash.
     #[inline]
     pub fn contains_hash(&self, hash: L::Hash<'_>) -> bool {
-        if let Some(answer) = self.layout.fixed() {
-            return answer;
-        }
-        self.layout.contains(self.bit_array(), hash)
+        self.view().contains_hash(hash)
     }
 
     pub(crate) fn measure(&self) -> Measure {
-        if let Some(answer) = self.layout.fixed() {
-            return Measure::fixed(answer, self.layout.bits());
-        }
-        let mut measure = self.layout.measure(self.bit_array());
-        measure.fpp = sampled_rate(self, measure.bits, self.layout.probes(), measure.fpp);
-        measure
+        self.view().measure()
+    }
+
+    #[inline]
+    fn view(&self) -> View<'_, L> {
+        View { layout: &self.layout, content: self.content.as_ref() }
     }
 }
-
-/// Keys that are hashed and prefetched before the first of them is tested.
-const TOGETHER: usize = 32;
 
 impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {
     fn format(&self) -> Format {
@@ -320,6 +299,86 @@ impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {
     }
 
     fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
+        self.view().contains(key)
+    }
+
+    fn contains_all(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
+        self.view().contains_all(keys, found)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.view().bytes()
+    }
+
+    fn bytes_to_fill(&self) -> u64 {
+        self.view().bytes_to_fill()
+    }
+
+    fn measured(&self) -> Option<Measure> {
+        Some(self.measure())
+    }
+
+    fn receipt(&self) -> Receipt {
+        self.view().receipt()
+    }
+
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
+        self.view().write_to(out)
+    }
+}
+
+/// A filter whose content is borrowed. What a [`Plain`] does is compiled for it, once for each layout and not for each
+/// holder of a content too.
+struct View<'a, L> {
+    layout: &'a L,
+    content: &'a [u8],
+}
+
+/// Keys that are hashed and prefetched before the first of them is tested.
+const TOGETHER: usize = 32;
+
+impl<'a, L: Layout> View<'a, L> {
+    fn array(&self) -> &'a [u8] {
+        &self.content[self.layout.array()]
+    }
+
+    #[inline]
+    fn contains_hash(&self, hash: L::Hash<'_>) -> bool {
+        if let Some(answer) = self.layout.fixed() {
+            return answer;
+        }
+        self.layout.contains(self.array(), hash)
+    }
+
+    fn to_owned(&self) -> Result<Plain<L>, Error> {
+        let content = Bytes::copy_of(self.content, self.layout.array().start)?;
+        Ok(Plain { layout: self.layout.clone(), content })
+    }
+
+    fn measure(&self) -> Measure {
+        if let Some(answer) = self.layout.fixed() {
+            return Measure::fixed(answer, self.layout.bits());
+        }
+        let mut measure = self.layout.measure(self.array());
+        measure.fpp = sampled_rate(self, measure.bits, self.layout.probes(), measure.fpp);
+        measure
+    }
+}
+
+impl<L: Layout> ForeignFilter for View<'_, L> {
+    fn format(&self) -> Format {
+        self.layout.format()
+    }
+
+    fn scheme(&self) -> String {
+        self.layout.scheme()
+    }
+
+    fn fixed(&self) -> Option<bool> {
+        self.layout.fixed()
+    }
+
+    fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
         Ok(self.layout.hash(key)?.is_some_and(|hash| self.contains_hash(hash)))
     }
 
@@ -329,7 +388,7 @@ impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {
             found.fill(answer);
             return Ok(());
         }
-        let array = self.bit_array();
+        let array = self.array();
         let mut hashes = [None; TOGETHER];
         for (keys, found) in keys.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
             for (hash, key) in hashes.iter_mut().zip(keys) {
@@ -343,37 +402,34 @@ impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {
     }
 
     fn bytes(&self) -> u64 {
-        self.content().len() as u64
+        self.content.len() as u64
     }
 
     fn bytes_to_fill(&self) -> u64 {
-        self.layout.bytes_to_fill(self.content().len())
-    }
-
-    fn measured(&self) -> Option<Measure> {
-        Some(self.measure())
+        self.layout.bytes_to_fill(self.content.len())
     }
 
     fn receipt(&self) -> Receipt {
-        let Measure { bits, set_bits, keys, fpp, .. } = self.measure();
-        Receipt {
-            format: self.format(),
-            scheme: self.scheme(),
-            bytes: self.bytes(),
-            bits,
-            set_bits,
-            fill: set_bits as f64 / bits.max(1) as f64,
-            probes: self.layout.probes(),
-            keys,
-            fpp,
-            parts: Vec::new(),
-            facts: self.layout.facts(),
-        }
+        let (measure, facts) = (self.measure(), self.layout.facts());
+        Receipt::of_one(self, measure, self.layout.probes(), facts)
     }
 
     fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
-        Ok(out.write_all(self.content())?)
+        Ok(out.write_all(self.content)?)
     }
+}
+
+/// Checks that two filters place keys alike.
+fn check_alike<L: Layout>(ours: &View<'_, L>, theirs: &View<'_, L>) -> Result<(), Error> {
+    let [left, right] = [ours.format(), theirs.format()];
+    if left != right {
+        return Err(Error::FormatsDiffer { left, right });
+    }
+    let names = ["hash scheme", "number of bits", "number of probes"];
+    let of = |view: &View<'_, L>| {
+        [view.scheme().into(), view.layout.bits().into(), view.layout.probes().into()]
+    };
+    differ(names, of(ours), of(theirs))
 }
 
 impl<L: Layout> ForeignInsert for Plain<L> {

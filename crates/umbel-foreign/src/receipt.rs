@@ -51,12 +51,31 @@ pub struct Part {
 }
 
 impl Receipt {
-    /// For a filter of parts, which a key passes if it passes any of them.
-    pub(crate) fn of_parts(
-        filter: &impl ForeignFilter,
-        parts: Vec<Part>,
+    /// For a filter of one array of bits.
+    pub(crate) fn of_one(
+        filter: &dyn ForeignFilter,
+        measure: Measure,
+        probes: u32,
         facts: Vec<Fact>,
     ) -> Self {
+        let Measure { bits, set_bits, keys, fpp, .. } = measure;
+        Self {
+            format: filter.format(),
+            scheme: filter.scheme(),
+            bytes: filter.bytes(),
+            bits,
+            set_bits,
+            fill: set_bits as f64 / bits.max(1) as f64,
+            probes,
+            keys,
+            fpp,
+            parts: Vec::new(),
+            facts,
+        }
+    }
+
+    /// For a filter of parts, which a key passes if it passes any of them.
+    pub(crate) fn of_parts(filter: &dyn ForeignFilter, parts: Vec<Part>, facts: Vec<Fact>) -> Self {
         let bits = parts.iter().map(|part| part.bits).sum();
         let set_bits = parts.iter().map(|part| part.set_bits).sum();
         Self {
@@ -86,7 +105,7 @@ impl Part {
 /// The rate of a filter whose smallest part has `least_bits` bits and whose keys have `probes` probes in all: `fpp`,
 /// unless a sample of keys shows it to be wrong; then the share of them that pass.
 pub(crate) fn sampled_rate(
-    filter: &impl ForeignFilter,
+    filter: &dyn ForeignFilter,
     least_bits: u64,
     probes: u32,
     fpp: f64,

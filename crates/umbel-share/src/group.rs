@@ -267,9 +267,18 @@ impl Member {
         &mut self,
         round: &Round,
         payload: &[u8],
-        out: impl Write,
+        mut out: impl Write,
     ) -> Result<(), GroupError> {
         self.enter(round, payload)?;
+        self.write_masked(round, payload, &mut out)
+    }
+
+    fn write_masked(
+        &self,
+        round: &Round,
+        payload: &[u8],
+        out: &mut dyn Write,
+    ) -> Result<(), GroupError> {
         let own = self.card();
         let mut masks = vec![Mask::new(self.own(&round.id), true)];
         for card in round.cards.iter().filter(|card| **card != own) {
@@ -331,9 +340,17 @@ impl Member {
 /// # Errors
 /// Every [`GroupError`] about shares, rounds and damage, with the index of the file that it is about, if there is one.
 pub fn sum<R: Read>(
-    masked: Vec<R>,
+    mut masked: Vec<R>,
     shares: &[Share],
-    out: impl Write,
+    mut out: impl Write,
+) -> Result<(), (Option<usize>, GroupError)> {
+    add_up(masked.iter_mut().map(|list| list as _).collect(), shares, &mut out)
+}
+
+fn add_up(
+    masked: Vec<&mut dyn Read>,
+    shares: &[Share],
+    out: &mut dyn Write,
 ) -> Result<(), (Option<usize>, GroupError)> {
     let about = |index: usize| move |error| (Some(index), error);
     let count = masked.len();
@@ -344,7 +361,7 @@ pub fn sum<R: Read>(
         if first.round() != list.round() {
             return Err((Some(index), GroupError::OtherRound));
         }
-        if lists.iter().any(|other: &file::Masks<R>| other.member() == list.member()) {
+        if lists.iter().any(|other: &file::Masks<'_>| other.member() == list.member()) {
             return Err((Some(index), GroupError::Twice));
         }
         lists.push(list);

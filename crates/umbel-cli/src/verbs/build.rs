@@ -262,7 +262,7 @@ fn build_lists(
         return Ok(());
     }
     let (mut filter, mut report) =
-        umbel_sets::build_lists(&include, &exclude, plan, hasher, options)?;
+        umbel_sets::build_lists(&include, &exclude, &plan, hasher, options)?;
     filter.describe(keys);
     let filter = Filter::Own(AnyFilter::Cascade(filter));
     report.bytes_written += filters::write(&filter, &args.output, existing, key)?;

@@ -25,7 +25,7 @@ use crate::{Error, Options};
 pub fn build_lists(
     include: &[Input],
     exclude: &[Input],
-    plan: impl Fn(u64, u64) -> Result<Plan, umbel::PlanError>,
+    plan: &dyn Fn(u64, u64) -> Result<Plan, umbel::PlanError>,
     hasher: KeyHasher,
     options: &Options,
 ) -> Result<(Cascade, Report), Error> {

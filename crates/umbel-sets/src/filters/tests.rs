@@ -93,7 +93,7 @@ fn a_line_on_both_lists_is_named_with_its_place() {
     let options = options(dir.path(), b'\n');
     let include = [input(dir.path(), "block", &lines(0..3000))];
     let plan = |included, excluded| Plan::for_lists(Kind::Cascade, included, excluded, 0.01);
-    let build = |exclude| build_lists(&include, exclude, plan, KeyHasher::default(), &options);
+    let build = |exclude| build_lists(&include, exclude, &plan, KeyHasher::default(), &options);
     let apart = [input(dir.path(), "allow", &lines(3000..6000))];
     let (cascade, report) = build(&apart).unwrap();
     assert_eq!((report.lines, report.passes), (6000, 4));

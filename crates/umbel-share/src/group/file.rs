@@ -270,13 +270,17 @@ impl Share {
 }
 
 /// Writes a masked list.
-pub(super) struct Masked<W> {
-    out: W,
+pub(super) struct Masked<'a> {
+    out: &'a mut dyn Write,
     sum: Sha256,
 }
 
-impl<W: Write> Masked<W> {
-    pub(super) fn write(out: W, round: &Round, member: &Card) -> Result<Self, GroupError> {
+impl<'a> Masked<'a> {
+    pub(super) fn write(
+        out: &'a mut dyn Write,
+        round: &Round,
+        member: &Card,
+    ) -> Result<Self, GroupError> {
         let mut masked = Self { out, sum: Sha256::new() };
         masked.put(MAGIC)?;
         masked.put(&(round.cards.len() as u64).to_le_bytes())?;
@@ -297,7 +301,7 @@ impl<W: Write> Masked<W> {
         Ok(self.put(&bytes)?)
     }
 
-    pub(super) fn finish(mut self) -> Result<(), GroupError> {
+    pub(super) fn finish(self) -> Result<(), GroupError> {
         let sum = self.sum.finalize();
         self.out.write_all(&sum)?;
         Ok(self.out.flush()?)
@@ -305,15 +309,15 @@ impl<W: Write> Masked<W> {
 }
 
 /// Reads a masked list, front to back.
-pub(super) struct Masks<R> {
-    source: BufReader<R>,
+pub(super) struct Masks<'a> {
+    source: BufReader<&'a mut dyn Read>,
     sum: Sha256,
     round: Round,
     member: Card,
 }
 
-impl<R: Read> Masks<R> {
-    pub(super) fn read(source: R) -> Result<Self, GroupError> {
+impl<'a> Masks<'a> {
+    pub(super) fn read(source: &'a mut dyn Read) -> Result<Self, GroupError> {
         let (mut source, mut sum) = (BufReader::with_capacity(1 << 16, source), Sha256::new());
         let mut take = |length: u64| {
             let mut bytes = Vec::new();

@@ -85,6 +85,18 @@ pub(crate) fn sum(counters: &mut [Block], other: &[Block]) {
     counters.iter_mut().for_each(|plane| plane.or(&carry));
 }
 
+/// [`sum`] of every group of `planes` blocks.
+pub(crate) fn sum_all(counters: &mut [Block], others: &[Block], planes: usize) {
+    let groups = counters.chunks_exact_mut(planes).zip(others.chunks_exact(planes));
+    groups.for_each(|(counters, other)| sum(counters, other));
+}
+
+/// [`lesser`] of every group of `planes` blocks.
+pub(crate) fn lesser_all(counters: &mut [Block], others: &[Block], planes: usize) {
+    let groups = counters.chunks_exact_mut(planes).zip(others.chunks_exact(planes));
+    groups.for_each(|(counters, other)| lesser(counters, other));
+}
+
 /// Keeps the smaller of each counter and that of `other`.
 pub(crate) fn lesser(counters: &mut [Block], other: &[Block]) {
     // Seen from the top plane on: where they first differ, the one without the bit is smaller.

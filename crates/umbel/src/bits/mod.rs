@@ -17,6 +17,8 @@ pub(crate) use arch::{Counters, Hash, Kernel, Member, NEAR, Once, Run};
 #[cfg(feature = "std")]
 pub use arch::{MappedBlocks, MappedFile};
 
+use crate::error::OutOfMemory;
+
 /// Positions whose lines are prefetched together, before any is used, in kinds where each probe has its own line.
 pub(crate) const POSITIONS: usize = 8 * AHEAD;
 
@@ -78,6 +80,43 @@ pub(crate) const fn place(hash: u64, places: u64) -> u64 {
 /// Bits set in all `blocks`.
 pub(crate) fn count_ones(blocks: &[Block]) -> u64 {
     blocks.iter().map(|block| u64::from(block.count_ones())).sum()
+}
+
+/// Whether no bit is set in any block.
+pub(crate) fn are_zero(blocks: &[Block]) -> bool {
+    blocks.iter().all(Block::is_zero)
+}
+
+/// Sets every bit that is set in the other block of the same number.
+pub(crate) fn or(blocks: &mut [Block], others: &[Block]) {
+    blocks.iter_mut().zip(others).for_each(|(block, other)| block.or(other));
+}
+
+/// Clears every bit that is clear in the other block of the same number.
+pub(crate) fn and(blocks: &mut [Block], others: &[Block]) {
+    blocks.iter_mut().zip(others).for_each(|(block, other)| block.and(other));
+}
+
+/// Bits set in the blocks of the left side, of the right, and of both at once.
+pub(crate) fn count_shared(left: &[Block], right: &[Block]) -> [u64; 3] {
+    let mut counts = [0; 3];
+    for (left, right) in left.iter().zip(right) {
+        let mut both = *left;
+        both.and(right);
+        for (count, block) in counts.iter_mut().zip([left, right, &both]) {
+            *count += u64::from(block.count_ones());
+        }
+    }
+    counts
+}
+
+/// The bits below `bits`, each moved to its position divided by `divisor`.
+pub(crate) fn fold(blocks: &[Block], bits: u64, divisor: u64) -> Result<Blocks, OutOfMemory> {
+    let mut folded = Blocks::zeroed((bits / divisor).div_ceil(BLOCK_BITS))?;
+    for position in ones(blocks, bits) {
+        set(&mut folded, position / divisor);
+    }
+    Ok(folded)
 }
 
 /// Sets bit `position` and returns whether it was clear.

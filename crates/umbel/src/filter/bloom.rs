@@ -282,12 +282,9 @@ impl<L: Layout> MergeCore for BloomCore<L> {
         let (left, right) = self.fits(other)?;
         let other = other.folded((right / left).max(1))?;
         self.fold((left / right).max(1))?;
-        let join = match how {
-            Merge::Union => Block::or,
-            Merge::Intersection => Block::and,
-        };
-        for (block, other) in self.blocks.iter_mut().zip(other.blocks()) {
-            join(block, other);
+        match how {
+            Merge::Union => bits::or(&mut self.blocks, other.blocks()),
+            Merge::Intersection => bits::and(&mut self.blocks, other.blocks()),
         }
         self.plan = self.plan.merged(other.plan());
         Ok(())

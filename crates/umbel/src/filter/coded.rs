@@ -20,7 +20,7 @@ use super::core::{Core, InsertCore, MakeCore, one_part, sealed};
 use super::{Fact, Figure, Filter, InsertError, Receipt};
 use crate::bits::packed::{self, Padded};
 use crate::bits::{self, AHEAD, BLOCK_BYTES, Block, Blocks};
-use crate::error::check_field;
+use crate::error::{FieldError, check_field};
 use crate::format::{Body, FileError, Header};
 use crate::hash::{KeyHash, KeyHasher, Scheme};
 use crate::math::Estimate;
@@ -122,6 +122,20 @@ impl<S: AsRef<[Block]>> CodedCore<S> {
     fn blocks(&self) -> &[Block] {
         self.blocks.as_ref()
     }
+}
+
+impl CodedCore<&[Block]> {
+    fn check(&self) -> Result<(), FieldError> {
+        let (width, spare) = (self.plan.detail, cells(self.plan.detail) * self.plan.detail);
+        let right = |bucket: &Block| {
+            let mut rest = packed::cells(bucket, width).skip_while(|&code| code != 0);
+            let behind = (spare..512)
+                .any(|bit| u64::from_le(bucket.0[bit as usize / 64]) >> (bit % 64) & 1 == 1);
+            !behind && rest.all(|code| code == 0)
+        };
+        let expected = "zeros after the first empty cell of a bucket and after its last cell";
+        check_field("payload", 1, self.blocks.iter().all(right), expected)
+    }
 
     /// Counts what the walks from all buckets meet.
     ///
@@ -162,6 +176,44 @@ impl<S: AsRef<[Block]>> CodedCore<S> {
             }
         }
         walks
+    }
+
+    fn measured(&self, scheme: Scheme) -> Receipt {
+        let width = self.plan.detail;
+        let blocks = self.blocks();
+        let all = blocks.len() as u64 * u64::from(cells(width));
+        let Walks { used, full, longest, compared } = self.walks();
+        let compared = compared as f64 / blocks.len() as f64;
+        let fpp = (compared / codes(width) as f64).min(1.0);
+        let stored = used as f64;
+        let keys = match fpp {
+            0.0 => Estimate::new(0.0, 0.0),
+            fpp if fpp < 1.0 => {
+                let share = |part: f64| {
+                    1.0 - coded::fpp(part * stored / blocks.len() as f64, width).min(fpp)
+                };
+                let middles = (0..32).map(|part| (f64::from(part) + 0.5) / 32.0);
+                let keys = stored / 32.0 * middles.map(|part| 1.0 / share(part)).sum::<f64>();
+                let Estimate { value, low, high, deviation } =
+                    Estimate::new(keys, (keys - stored).sqrt());
+                Estimate { value, low: low.max(stored), high, deviation }
+            }
+            // Every key passes, so any number of keys is possible.
+            _ => {
+                let (value, low) = (f64::INFINITY, stored);
+                Estimate { value, low, high: value, deviation: value }
+            }
+        };
+        let receipt = Receipt::new(self.plan, scheme, (used, all), keys, fpp);
+        let fact = |name, figure| Fact { name, figure };
+        let facts = vec![
+            fact("code_bits", Figure::Count(u64::from(width))),
+            fact("buckets", Figure::Count(blocks.len() as u64)),
+            fact("full_buckets", Figure::Count(full)),
+            fact("longest_walk", Figure::Count(longest)),
+            fact("codes_compared", Figure::Number(compared)),
+        ];
+        Receipt { facts, ..receipt }
     }
 }
 
@@ -237,55 +289,13 @@ impl<S: AsRef<[Block]>> Core for CodedCore<S> {
     }
 
     fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
-        let (plan, blocks) = (declared(header)?, only(parts));
-        let (width, spare) = (plan.detail, cells(plan.detail) * plan.detail);
-        let right = |bucket: &Block| {
-            let mut rest = packed::cells(bucket, width).skip_while(|&code| code != 0);
-            let behind = (spare..512)
-                .any(|bit| u64::from_le(bucket.0[bit as usize / 64]) >> (bit % 64) & 1 == 1);
-            !behind && rest.all(|code| code == 0)
-        };
-        let expected = "zeros after the first empty cell of a bucket and after its last cell";
-        check_field("payload", 1, blocks.as_ref().iter().all(right), expected)?;
-        Ok(Self { plan, blocks })
+        let filter = Self { plan: declared(header)?, blocks: only(parts) };
+        filter.borrowed().check()?;
+        Ok(filter)
     }
 
     fn receipt(&self, scheme: Scheme) -> Receipt {
-        let width = self.plan.detail;
-        let blocks = self.blocks();
-        let all = blocks.len() as u64 * u64::from(cells(width));
-        let Walks { used, full, longest, compared } = self.walks();
-        let compared = compared as f64 / blocks.len() as f64;
-        let fpp = (compared / codes(width) as f64).min(1.0);
-        let stored = used as f64;
-        let keys = match fpp {
-            0.0 => Estimate::new(0.0, 0.0),
-            fpp if fpp < 1.0 => {
-                let share = |part: f64| {
-                    1.0 - coded::fpp(part * stored / blocks.len() as f64, width).min(fpp)
-                };
-                let middles = (0..32).map(|part| (f64::from(part) + 0.5) / 32.0);
-                let keys = stored / 32.0 * middles.map(|part| 1.0 / share(part)).sum::<f64>();
-                let Estimate { value, low, high, deviation } =
-                    Estimate::new(keys, (keys - stored).sqrt());
-                Estimate { value, low: low.max(stored), high, deviation }
-            }
-            // Every key passes, so any number of keys is possible.
-            _ => {
-                let (value, low) = (f64::INFINITY, stored);
-                Estimate { value, low, high: value, deviation: value }
-            }
-        };
-        let receipt = Receipt::new(self.plan, scheme, (used, all), keys, fpp);
-        let fact = |name, figure| Fact { name, figure };
-        let facts = vec![
-            fact("code_bits", Figure::Count(u64::from(width))),
-            fact("buckets", Figure::Count(blocks.len() as u64)),
-            fact("full_buckets", Figure::Count(full)),
-            fact("longest_walk", Figure::Count(longest)),
-            fact("codes_compared", Figure::Number(compared)),
-        ];
-        Receipt { facts, ..receipt }
+        self.borrowed().measured(scheme)
     }
 }
 
@@ -399,7 +409,7 @@ mod tests {
                 for key in keys.by_ref().take(planned as usize / 4) {
                     let _ = filter.insert(KeyHasher::default().hash(key));
                 }
-                assert_eq!(filter.walks(), plain_walks(&filter), "{keys:?} to go");
+                assert_eq!(filter.borrowed().walks(), plain_walks(&filter), "{keys:?} to go");
             }
         }
     }
@@ -416,7 +426,7 @@ mod tests {
                 packed::set(bucket, 16, number as u32, code);
             }
         }
-        let walks = filter.walks();
+        let walks = filter.borrowed().walks();
         assert_eq!((walks.full, walks.longest), (filter.blocks.len() as u64, MOST_CHAIN));
     }
 }

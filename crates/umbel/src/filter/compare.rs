@@ -3,7 +3,7 @@
 use super::bloom::{BloomCore, Layout};
 use super::generic::same_keys;
 use super::{AnyFilter, Filter, MergeError};
-use crate::bits::Block;
+use crate::bits::{self, Block};
 use crate::hash::Hashing;
 use crate::math::{Estimate, Overlap};
 use crate::plan::Kind;
@@ -44,14 +44,7 @@ impl<L: Layout, S: AsRef<[Block]>, H: Hashing> Filter<BloomCore<L, S>, H> {
         same_keys(self, other)?;
         let [left, right] = self.core.alike(&other.core)?;
         let plan = left.plan();
-        let (mut ones, mut others, mut both) = (0, 0, 0);
-        for (left, right) in left.blocks().iter().zip(right.blocks()) {
-            ones += u64::from(left.count_ones());
-            others += u64::from(right.count_ones());
-            let mut shared = *left;
-            shared.and(right);
-            both += u64::from(shared.count_ones());
-        }
+        let [ones, others, both] = bits::count_shared(left.blocks(), right.blocks());
         let coverage = L::coverage(plan);
         let clear = |ones| (plan.bits - ones) as f64;
         Ok(Comparison {

@@ -55,7 +55,7 @@ pub trait Core: sealed::Sealed + Sized {
     /// Whether it holds no key, as far as its blocks show.
     #[doc(hidden)]
     fn is_empty(&self) -> bool {
-        self.parts().flat_map(AsRef::as_ref).all(Block::is_zero)
+        self.parts().all(|part| bits::are_zero(part.as_ref()))
     }
     /// The number of blocks that belong together, such as the planes of counters.
     #[doc(hidden)]
@@ -84,6 +84,12 @@ pub trait Core: sealed::Sealed + Sized {
         &'a self,
         each: impl FnMut(&'a Self::Storage) -> Result<T, E>,
     ) -> Result<Self::With<T>, E>;
+    /// The same core on borrowed blocks: what passes over all of them is compiled for it alone, in this crate, and not
+    /// in each that uses a filter.
+    #[doc(hidden)]
+    fn borrowed(&self) -> Self::With<&[Block]> {
+        Infallible::outcome(self.with_parts(|part| Ok(part.as_ref())))
+    }
     /// The fields of the header that only this kind has.
     #[doc(hidden)]
     fn body(&self) -> Body;

@@ -15,7 +15,7 @@ use super::core::{
 use super::generic::hash_all;
 use super::{Blocked, BlockedLayout, Fact, Figure, Filter, MergeError, Receipt};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES, Block, Blocks, Counters, counters};
-use crate::error::{OutOfMemory, check_field};
+use crate::error::{FieldError, OutOfMemory, check_field};
 use crate::format::{Body, FileError, Header};
 use crate::hash::{Hashing, Key, KeyHash, KeyHasher, Scheme};
 use crate::math::blocked;
@@ -88,22 +88,63 @@ impl<S> CountingCore<S> {
 }
 
 impl<S: AsRef<[Block]>> CountingCore<S> {
-    /// The planes of each block.
-    fn planes(&self) -> core::slice::Chunks<'_, Block> {
-        self.blocks.as_ref().chunks(self.plan.detail as usize)
-    }
-
     fn copy(&self) -> Result<CountingCore, OutOfMemory> {
         Ok(CountingCore::of(self.plan, Blocks::copy_of(self.blocks.as_ref())?))
     }
 
     pub(super) fn to_blocked(&self) -> Result<BloomCore<BlockedLayout>, OutOfMemory> {
+        self.borrowed().plain()
+    }
+}
+
+impl CountingCore<&[Block]> {
+    /// The planes of each block.
+    fn planes(&self) -> core::slice::Chunks<'_, Block> {
+        self.blocks.chunks(self.plan.detail as usize)
+    }
+
+    fn plain(&self) -> Result<BloomCore<BlockedLayout>, OutOfMemory> {
         let plan = self.plan.to_blocked();
         let mut plain = Blocks::zeroed(plan.bytes() / BLOCK_BYTES)?;
         for (to, block) in plain.iter_mut().zip(self.planes()) {
             *to = counters::used(block);
         }
         Ok(BloomCore::from_blocks(plan, plain).expect("whole blocks"))
+    }
+
+    fn check(&self) -> Result<(), FieldError> {
+        let counts = self.planes().all(counters::are_counts);
+        check_field("payload", 0, counts, "counters with a low part of 0 to have none above it")
+    }
+
+    fn measured(&self, scheme: Scheme) -> Receipt {
+        let plain = self.plan.to_blocked();
+        let (mut used, mut stuck, mut total, mut sum) = (0, 0, 0, 0.0);
+        for block in self.planes() {
+            let bits = counters::used(block);
+            used += u64::from(bits.count_ones());
+            stuck += u64::from(counters::stuck(block).count_ones());
+            total += counters::total(block);
+            sum += blocked::fpp_of_block(bits.0.map(u64::count_ones), plain.probes);
+        }
+        let keys = BlockedLayout::coverage(&plain).keys((plain.bits - used) as f64);
+        let fpp = sum / self.size() as f64;
+        let receipt = Receipt::new(self.plan, scheme, (used, plain.bits), keys, fpp);
+        let positions = BLOCK_BITS as f64 * blocked::bit_chance(plain.probes);
+        let insertions = (total as f64 / positions).round() as u64;
+        let mut facts = vec![
+            Fact { name: "insertions", figure: Figure::Count(insertions) },
+            Fact { name: "stuck_counters", figure: Figure::Count(stuck) },
+        ];
+        if stuck > 0 {
+            let top = counters::top(self.plan.detail);
+            let words = format!(
+                "counters that reached {top} are never lowered: no key is lost, but keys that share \
+                 them may still pass when they are removed; wider counters would not stick"
+            );
+            facts.push(Fact { name: "stuck", figure: Figure::Text(words) });
+        }
+        Receipt { facts, ..receipt }
     }
 }
 
@@ -214,39 +255,12 @@ impl<S: AsRef<[Block]>> Core for CountingCore<S> {
 
     fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
         let filter = Self::of(declared(header)?, only(parts));
-        let counts = filter.planes().all(counters::are_counts);
-        check_field("payload", 0, counts, "counters with a low part of 0 to have none above it")?;
+        filter.borrowed().check()?;
         Ok(filter)
     }
 
     fn receipt(&self, scheme: Scheme) -> Receipt {
-        let plain = self.plan.to_blocked();
-        let (mut used, mut stuck, mut total, mut sum) = (0, 0, 0, 0.0);
-        for block in self.planes() {
-            let bits = counters::used(block);
-            used += u64::from(bits.count_ones());
-            stuck += u64::from(counters::stuck(block).count_ones());
-            total += counters::total(block);
-            sum += blocked::fpp_of_block(bits.0.map(u64::count_ones), plain.probes);
-        }
-        let keys = BlockedLayout::coverage(&plain).keys((plain.bits - used) as f64);
-        let fpp = sum / self.size() as f64;
-        let receipt = Receipt::new(self.plan, scheme, (used, plain.bits), keys, fpp);
-        let positions = BLOCK_BITS as f64 * blocked::bit_chance(plain.probes);
-        let insertions = (total as f64 / positions).round() as u64;
-        let mut facts = vec![
-            Fact { name: "insertions", figure: Figure::Count(insertions) },
-            Fact { name: "stuck_counters", figure: Figure::Count(stuck) },
-        ];
-        if stuck > 0 {
-            let top = counters::top(self.plan.detail);
-            let words = format!(
-                "counters that reached {top} are never lowered: no key is lost, but keys that share \
-                 them may still pass when they are removed; wider counters would not stick"
-            );
-            facts.push(Fact { name: "stuck", figure: Figure::Text(words) });
-        }
-        Receipt { facts, ..receipt }
+        self.borrowed().measured(scheme)
     }
 }
 
@@ -314,13 +328,10 @@ impl MergeCore for CountingCore {
             self.fold(left / right)?;
             (&other.plan, other.blocks.as_ref())
         };
-        let join = match how {
-            Merge::Union => counters::sum,
-            Merge::Intersection => counters::lesser,
-        };
         let planes = self.plan.detail as usize;
-        for (block, other) in self.blocks.chunks_mut(planes).zip(others.chunks(planes)) {
-            join(block, other);
+        match how {
+            Merge::Union => counters::sum_all(&mut self.blocks, others, planes),
+            Merge::Intersection => counters::lesser_all(&mut self.blocks, others, planes),
         }
         self.plan = self.plan.merged(plan);
         Ok(())

@@ -276,8 +276,7 @@ impl<C: Core, H: Hashing> Filter<C, H> {
 
     /// Borrows the filter and its bits.
     pub fn view(&self) -> Filter<C::With<&[Block]>, H> {
-        let viewed = self.core.with_parts(|part| Ok::<_, Infallible>(part.as_ref()));
-        self.with(Failure::outcome(viewed))
+        self.with(self.core.borrowed())
     }
 
     /// Copies the filter; the copy owns its bits.

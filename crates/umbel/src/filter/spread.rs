@@ -118,11 +118,7 @@ impl<L: Spread> Layout for L {
 
     /// A slice of s bits folds to s/d inside itself, and its start i·s to i·s/d: so does every position.
     fn fold(blocks: &mut Blocks, plan: &Plan, divisor: u64) -> Result<(), OutOfMemory> {
-        let mut folded = Blocks::zeroed((plan.bits / divisor).div_ceil(bits::BLOCK_BITS))?;
-        for position in bits::ones(blocks, plan.bits) {
-            bits::set(&mut folded, position / divisor);
-        }
-        *blocks = folded;
+        *blocks = bits::fold(blocks, plan.bits, divisor)?;
         Ok(())
     }
 

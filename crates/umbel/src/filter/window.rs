@@ -16,7 +16,7 @@ use super::bloom::{Layout, only};
 use super::core::{Core, InsertCore, MakeCore, one_part, sealed};
 use super::{BlockedLayout, Fact, Figure, Filter, InsertError, Part, Receipt};
 use crate::bits::{self, BLOCK_BITS, BLOCK_BYTES, Block, Blocks, Kernel, Member};
-use crate::error::check_field;
+use crate::error::{FieldError, check_field};
 use crate::format::{Body, FileError, Header};
 use crate::hash::{Hashing, Key, KeyHash, KeyHasher, Scheme};
 use crate::math::{blocked, window};
@@ -298,6 +298,55 @@ impl<S> WindowCore<S> {
     fn newest(&self) -> usize {
         self.state.place(0, self.plan.detail).expect("the newest is not before the first")
     }
+}
+
+impl WindowCore<&[Block]> {
+    fn check(&self) -> Result<(), FieldError> {
+        let size = self.generations();
+        for (place, &taken) in self.state.taken[..size].iter().enumerate() {
+            let mut blocks = self.blocks[place..].iter().step_by(size);
+            let clear = taken > 0 || blocks.all(Block::is_zero);
+            check_field("payload", 1, clear, "zeros in a generation that took no keys")?;
+        }
+        Ok(())
+    }
+
+    fn measured(&self, scheme: Scheme) -> Receipt {
+        let Self { plan, each, state, .. } = self;
+        let size = self.generations();
+        let negligible = plan.fpp * 1e-9;
+        let (mut sum, mut clear) = (0.0, 0);
+        let mut passes = [0.0; MOST];
+        let mut ones = [0u64; MOST];
+        for group in self.blocks.chunks(size) {
+            let mut all = Block::default();
+            let mut words = [[0; 8]; MOST];
+            for ((block, words), at) in group.iter().zip(&mut words).zip(0..) {
+                all.or(block);
+                *words = block.0;
+                ones[at] += u64::from(block.count_ones());
+                passes[at] += blocked::fpp_of_block(block.0.map(u64::count_ones), plan.probes);
+            }
+            clear += BLOCK_BITS - u64::from(all.count_ones());
+            sum += window::fpp_of_group(&words[..size], plan.probes, negligible);
+        }
+        let groups = (each.bits / BLOCK_BITS) as f64;
+        let keys = BlockedLayout::coverage(each).keys(clear as f64);
+        let set_bits = ones.iter().sum();
+        let mut receipt = Receipt::new(*plan, scheme, (set_bits, plan.bits), keys, sum / groups);
+        receipt.room = plan.keys;
+        receipt.over_filled = false;
+        for at in 0..size {
+            let keys = BlockedLayout::coverage(each).keys((each.bits - ones[at]) as f64);
+            let fpp = passes[at] / groups;
+            let part = Receipt::new(*each, scheme, (ones[at], each.bits), keys, fpp);
+            receipt.over_filled |= part.over_filled;
+            let keys = state.taken[at] as f64;
+            receipt.parts.push(Part { what: "generation", name: None, plan: *each, keys, fpp });
+        }
+        receipt.facts = self.facts();
+        receipt
+    }
 
     fn facts(&self) -> Vec<Fact> {
         let Self { plan, each, state, .. } = self;
@@ -366,50 +415,12 @@ impl<S: AsRef<[Block]>> Core for WindowCore<S> {
         let (plan, state) = declared(header)?;
         let (each, kernel, blocks) = (plan.generation()?, Kernel::detect(plan.probes), only(parts));
         let filter = Self { plan, each, kernel, state, blocks };
-        let size = filter.generations();
-        for (place, _) in state.taken[..size].iter().enumerate().filter(|(_, taken)| **taken == 0) {
-            let mut blocks = filter.blocks.as_ref()[place..].iter().step_by(size);
-            let clear = blocks.all(Block::is_zero);
-            check_field("payload", 1, clear, "zeros in a generation that took no keys")?;
-        }
+        filter.borrowed().check()?;
         Ok(filter)
     }
 
     fn receipt(&self, scheme: Scheme) -> Receipt {
-        let Self { plan, each, state, .. } = self;
-        let size = self.generations();
-        let negligible = plan.fpp * 1e-9;
-        let (mut sum, mut clear) = (0.0, 0);
-        let mut passes = [0.0; MOST];
-        let mut ones = [0u64; MOST];
-        for group in self.blocks.as_ref().chunks(size) {
-            let mut all = Block::default();
-            let mut words = [[0; 8]; MOST];
-            for ((block, words), at) in group.iter().zip(&mut words).zip(0..) {
-                all.or(block);
-                *words = block.0;
-                ones[at] += u64::from(block.count_ones());
-                passes[at] += blocked::fpp_of_block(block.0.map(u64::count_ones), plan.probes);
-            }
-            clear += BLOCK_BITS - u64::from(all.count_ones());
-            sum += window::fpp_of_group(&words[..size], plan.probes, negligible);
-        }
-        let groups = (each.bits / BLOCK_BITS) as f64;
-        let keys = BlockedLayout::coverage(each).keys(clear as f64);
-        let set_bits = ones.iter().sum();
-        let mut receipt = Receipt::new(*plan, scheme, (set_bits, plan.bits), keys, sum / groups);
-        receipt.room = plan.keys;
-        receipt.over_filled = false;
-        for at in 0..size {
-            let keys = BlockedLayout::coverage(each).keys((each.bits - ones[at]) as f64);
-            let fpp = passes[at] / groups;
-            let part = Receipt::new(*each, scheme, (ones[at], each.bits), keys, fpp);
-            receipt.over_filled |= part.over_filled;
-            let keys = state.taken[at] as f64;
-            receipt.parts.push(Part { what: "generation", name: None, plan: *each, keys, fpp });
-        }
-        receipt.facts = self.facts();
-        receipt
+        self.borrowed().measured(scheme)
     }
 }
 

@@ -305,8 +305,14 @@ impl<S: AsRef<[Block]>> Core for BloomierCore<S> {
     }
 
     fn receipt(&self, scheme: Scheme) -> Receipt {
+        self.borrowed().measured(scheme)
+    }
+}
+
+impl BloomierCore<&[Block]> {
+    fn measured(&self, scheme: Scheme) -> Receipt {
         let shape = &self.shape;
-        let (width, bytes) = (shape.width(), bytemuck::cast_slice(self.blocks.as_ref()));
+        let (width, bytes) = (shape.width(), bytemuck::cast_slice(self.blocks));
         let in_use = |shard: u64| {
             let start = (shard * shape.shard_bits() / 8) as usize;
             let slot = |slot| slots::get::<0>(bytes, start, slot, width) & slots::mask(width);
