@@ -203,8 +203,8 @@ impl<L: Layout> Plain<L> {
     }
 
     fn add(&mut self, other: View<'_, L>) -> Result<(), Error> {
-        check_alike(&self.view(), &other)?;
-        match (self.layout.fixed(), other.fixed()) {
+        check_alike(&self.layout, other.layout)?;
+        match (self.layout.fixed(), other.layout.fixed()) {
             (None, Some(false)) => {
                 self.layout.after_union(&mut self.content, other.layout);
                 return Ok(());
@@ -307,11 +307,11 @@ impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {
     }
 
     fn bytes(&self) -> u64 {
-        self.view().bytes()
+        self.content().len() as u64
     }
 
     fn bytes_to_fill(&self) -> u64 {
-        self.view().bytes_to_fill()
+        self.layout.bytes_to_fill(self.content().len())
     }
 
     fn measured(&self) -> Option<Measure> {
@@ -319,16 +319,17 @@ impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {
     }
 
     fn receipt(&self) -> Receipt {
-        self.view().receipt()
+        let (probes, facts) = (self.layout.probes(), self.layout.facts());
+        Receipt::new(self, self.measure(), probes, Vec::new(), facts)
     }
 
     fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
-        self.view().write_to(out)
+        Ok(out.write_all(self.content())?)
     }
 }
 
-/// A filter whose content is borrowed. What a [`Plain`] does is compiled for it, once for each layout and not for each
-/// holder of a content too.
+/// A filter whose content is borrowed. What a [`Plain`] does with its bits is compiled for it, once for each layout and not
+/// for each holder of a content too.
 struct View<'a, L> {
     layout: &'a L,
     content: &'a [u8],
@@ -360,22 +361,9 @@ impl<'a, L: Layout> View<'a, L> {
             return Measure::fixed(answer, self.layout.bits());
         }
         let mut measure = self.layout.measure(self.array());
-        measure.fpp = sampled_rate(self, measure.bits, self.layout.probes(), measure.fpp);
+        let contains = |key: Key<'_>| self.contains(key);
+        measure.fpp = sampled_rate(&contains, measure.bits, self.layout.probes(), measure.fpp);
         measure
-    }
-}
-
-impl<L: Layout> ForeignFilter for View<'_, L> {
-    fn format(&self) -> Format {
-        self.layout.format()
-    }
-
-    fn scheme(&self) -> String {
-        self.layout.scheme()
-    }
-
-    fn fixed(&self) -> Option<bool> {
-        self.layout.fixed()
     }
 
     fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
@@ -400,35 +388,16 @@ impl<L: Layout> ForeignFilter for View<'_, L> {
         }
         Ok(())
     }
-
-    fn bytes(&self) -> u64 {
-        self.content.len() as u64
-    }
-
-    fn bytes_to_fill(&self) -> u64 {
-        self.layout.bytes_to_fill(self.content.len())
-    }
-
-    fn receipt(&self) -> Receipt {
-        let (measure, facts) = (self.measure(), self.layout.facts());
-        Receipt::of_one(self, measure, self.layout.probes(), facts)
-    }
-
-    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
-        Ok(out.write_all(self.content)?)
-    }
 }
 
 /// Checks that two filters place keys alike.
-fn check_alike<L: Layout>(ours: &View<'_, L>, theirs: &View<'_, L>) -> Result<(), Error> {
+fn check_alike<L: Layout>(ours: &L, theirs: &L) -> Result<(), Error> {
     let [left, right] = [ours.format(), theirs.format()];
     if left != right {
         return Err(Error::FormatsDiffer { left, right });
     }
     let names = ["hash scheme", "number of bits", "number of probes"];
-    let of = |view: &View<'_, L>| {
-        [view.scheme().into(), view.layout.bits().into(), view.layout.probes().into()]
-    };
+    let of = |layout: &L| [layout.scheme().into(), layout.bits().into(), layout.probes().into()];
     differ(names, of(ours), of(theirs))
 }
 

@@ -4,7 +4,7 @@ use umbel::filter::Fact;
 use umbel::math::Estimate;
 
 use crate::measure::Measure;
-use crate::{ForeignFilter, Format, Key};
+use crate::{Error, ForeignFilter, Format, Key};
 
 /// The receipt of a foreign filter: figures from its own bits, and what its file declares.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,11 +51,11 @@ pub struct Part {
 }
 
 impl Receipt {
-    /// For a filter of one array of bits.
-    pub(crate) fn of_one(
+    pub(crate) fn new(
         filter: &dyn ForeignFilter,
         measure: Measure,
         probes: u32,
+        parts: Vec<Part>,
         facts: Vec<Fact>,
     ) -> Self {
         let Measure { bits, set_bits, keys, fpp, .. } = measure;
@@ -69,29 +69,23 @@ impl Receipt {
             probes,
             keys,
             fpp,
-            parts: Vec::new(),
+            parts,
             facts,
         }
     }
 
     /// For a filter of parts, which a key passes if it passes any of them.
     pub(crate) fn of_parts(filter: &dyn ForeignFilter, parts: Vec<Part>, facts: Vec<Fact>) -> Self {
-        let bits = parts.iter().map(|part| part.bits).sum();
-        let set_bits = parts.iter().map(|part| part.set_bits).sum();
-        Self {
-            format: filter.format(),
-            scheme: filter.scheme(),
-            bytes: filter.bytes(),
-            bits,
-            set_bits,
-            fill: set_bits as f64 / bits.max(1) as f64,
-            probes: parts.last().map_or(0, |part| part.probes),
+        let measure = Measure {
+            bits: parts.iter().map(|part| part.bits).sum(),
+            set_bits: parts.iter().map(|part| part.set_bits).sum(),
             keys: sum(parts.iter().map(|part| part.keys)),
             // By logarithms: next to 1, the rates of many small parts would vanish.
             fpp: -parts.iter().map(|part| (-part.fpp).ln_1p()).sum::<f64>().exp_m1(),
-            parts,
-            facts,
-        }
+            coverage: None,
+        };
+        let probes = parts.last().map_or(0, |part| part.probes);
+        Self::new(filter, measure, probes, parts, facts)
     }
 }
 
@@ -102,10 +96,10 @@ impl Part {
     }
 }
 
-/// The rate of a filter whose smallest part has `least_bits` bits and whose keys have `probes` probes in all: `fpp`,
+/// The rate of a filter that answers by `contains`, whose smallest part has `least_bits` bits and whose keys have `probes` probes in all: `fpp`,
 /// unless a sample of keys shows it to be wrong; then the share of them that pass.
 pub(crate) fn sampled_rate(
-    filter: &dyn ForeignFilter,
+    contains: &dyn Fn(Key<'_>) -> Result<bool, Error>,
     least_bits: u64,
     probes: u32,
     fpp: f64,
@@ -116,7 +110,7 @@ pub(crate) fn sampled_rate(
     let count = sampled_keys(probes);
     let passes = |i: &u64| {
         let key = crate::hash::mix(*i).to_le_bytes();
-        filter.contains(Key::Bytes(&key)).is_ok_and(|found| found)
+        contains(Key::Bytes(&key)).is_ok_and(|found| found)
     };
     let hits = (1..=count).filter(passes).count() as f64;
     let (mean, keys) = (fpp * count as f64, count as f64);

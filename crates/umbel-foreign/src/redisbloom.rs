@@ -717,7 +717,7 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloom<S> {
         let probes = self.links.iter().fold(0u32, |sum, link| sum.saturating_add(link.hashes));
         let mut receipt =
             Receipt::of_parts(self, self.links.iter().enumerate().map(part).collect(), facts);
-        receipt.fpp = sampled_rate(self, least_bits, probes, receipt.fpp);
+        receipt.fpp = sampled_rate(&|key| self.contains(key), least_bits, probes, receipt.fpp);
         receipt
     }
 

@@ -85,16 +85,15 @@ pub(crate) fn sum(counters: &mut [Block], other: &[Block]) {
     counters.iter_mut().for_each(|plane| plane.or(&carry));
 }
 
-/// [`sum`] of every group of `planes` blocks.
-pub(crate) fn sum_all(counters: &mut [Block], others: &[Block], planes: usize) {
+/// Joins all groups of `planes` blocks with those of `others`, by [`sum`] or [`lesser`].
+pub(crate) fn join_all(
+    counters: &mut [Block],
+    others: &[Block],
+    planes: usize,
+    join: fn(&mut [Block], &[Block]),
+) {
     let groups = counters.chunks_exact_mut(planes).zip(others.chunks_exact(planes));
-    groups.for_each(|(counters, other)| sum(counters, other));
-}
-
-/// [`lesser`] of every group of `planes` blocks.
-pub(crate) fn lesser_all(counters: &mut [Block], others: &[Block], planes: usize) {
-    let groups = counters.chunks_exact_mut(planes).zip(others.chunks_exact(planes));
-    groups.for_each(|(counters, other)| lesser(counters, other));
+    groups.for_each(|(counters, other)| join(counters, other));
 }
 
 /// Keeps the smaller of each counter and that of `other`.

@@ -328,11 +328,11 @@ impl MergeCore for CountingCore {
             self.fold(left / right)?;
             (&other.plan, other.blocks.as_ref())
         };
-        let planes = self.plan.detail as usize;
-        match how {
-            Merge::Union => counters::sum_all(&mut self.blocks, others, planes),
-            Merge::Intersection => counters::lesser_all(&mut self.blocks, others, planes),
-        }
+        let join = match how {
+            Merge::Union => counters::sum,
+            Merge::Intersection => counters::lesser,
+        };
+        counters::join_all(&mut self.blocks, others, self.plan.detail as usize, join);
         self.plan = self.plan.merged(plan);
         Ok(())
     }
