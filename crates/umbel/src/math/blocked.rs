@@ -16,7 +16,7 @@ const LANES: i32 = 8;
 
 /// The rates of a block by its number of keys, for one number of probes.
 ///
-/// Computing one takes up to some milliseconds (k = 31); evaluating it is a sum of about 30 √λ terms.
+/// Computing one takes up to half a millisecond (k = 31); evaluating it is a sum of about 30 √λ terms.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     probes: u32,
@@ -31,22 +31,18 @@ impl Pattern {
     /// If `probes` is 0 or above [`MAX_PROBES`](super::MAX_PROBES).
     pub fn new(probes: u32) -> Self {
         assert!((1..=super::MAX_PROBES).contains(&probes), "probes {probes}");
+        // Given the load, lanes are independent of each other; scatter has one of 512 bits.
+        let (bins, each, lanes) = parts(probes);
+        let different = occupancy::choices(bins, each);
+        let mut covered = occupancy::Covered::new(bins, each);
         let mut rates = Vec::new();
-        let mut scatter = occupancy::Occupancy::new(BLOCK_BITS as u64);
         loop {
-            let rate = if probes.is_multiple_of(8) {
-                // Given the load, lanes are independent of each other.
-                let rounds = probes / 8;
-                let balls = rates.len() as f64 * f64::from(rounds);
-                occupancy::few_occupied(LANE_BITS, balls, rounds).powi(LANES)
-            } else {
-                scatter.power_mean(probes)
-            };
+            let rate = covered.mean(&different).powi(lanes);
             rates.push(rate);
             if rate > 1.0 - 1e-12 {
                 return Self { probes, rates };
             }
-            scatter.throw(u64::from(probes));
+            covered.throw(u64::from(each));
         }
     }
 
@@ -93,6 +89,16 @@ impl Pattern {
     }
 }
 
+/// The bits of a part of a block, the probes in it, and the number of parts: lanes if `probes` is a multiple of 8, or
+/// the block.
+pub(crate) fn parts(probes: u32) -> (u64, u32, i32) {
+    if probes.is_multiple_of(8) {
+        (LANE_BITS as u64, probes / 8, LANES)
+    } else {
+        (BLOCK_BITS as u64, probes, 1)
+    }
+}
+
 /// Returns the probability that a key sets a given bit of its block.
 ///
 /// Lanes: 1 − (63/64)^(k/8), from its own lane only. Scatter: 1 − (511/512)^k.
@@ -120,15 +126,14 @@ pub fn set_bits(load: f64, probes: u32) -> Vec<f64> {
     // At this load 1e-14 of the bits are clear; a fuller block is the same.
     const MOST_BALLS: f64 = 16_384.0;
     let load = load.min(MOST_BALLS / f64::from(probes));
-    let lanes = probes.is_multiple_of(8);
-    let (bins, balls) = if lanes { (64, probes / 8) } else { (BLOCK_BITS as u64, probes) };
+    let (bins, balls, lanes) = parts(probes);
     let mut occupancy = occupancy::Occupancy::new(bins);
     let (first, weights) = poisson::chances(load);
     occupancy.throw(first * u64::from(balls));
     let mut chances = vec![0.0; BLOCK_BITS as usize + 1];
     for weight in weights {
         let mut of_load = occupancy.chances();
-        if lanes {
+        if lanes > 1 {
             // 2, 4, then 8 lanes.
             for _ in 0..3 {
                 of_load = sum_of_two(&of_load);

@@ -7,12 +7,62 @@ use crate::prelude::*;
 ///
 /// With m = `bins` and kn balls this is the exact false positive rate of a filter with independent probes (P. Bose et
 /// al. 2008, <https://doi.org/10.1016/j.ipl.2008.05.018>; K. Christensen et al. 2010,
-/// <https://doi.org/10.1016/j.ipl.2010.07.024>). Both papers give alternating or Stirling sums; following the
-/// distribution of X ball by ball has only positive terms and loses no digits. Cost: O(balls · √bins).
+/// <https://doi.org/10.1016/j.ipl.2010.07.024>). Both papers give alternating or Stirling sums; see [`Covered`] for one
+/// that loses no digits. Cost: O(balls · k).
 pub(crate) fn all_occupied(bins: u64, balls: u64, k: u32) -> f64 {
-    let mut occupied = Occupancy::new(bins);
-    occupied.throw(balls);
-    occupied.power_mean(k)
+    let mut covered = Covered::new(bins, k);
+    covered.throw(balls);
+    covered.mean(&choices(bins, k))
+}
+
+/// The probability that `k` independent choices hit 0, 1, … k different bins.
+pub(crate) fn choices(bins: u64, k: u32) -> Vec<f64> {
+    let mut different = vec![0.0; k as usize + 1];
+    different[0] = 1.0;
+    for _ in 0..k {
+        for d in (1..different.len()).rev() {
+            let before = (d - 1) as f64 / bins as f64;
+            let again = d as f64 / bins as f64;
+            different[d] = different[d] * again + different[d - 1] * (1.0 - before).max(0.0);
+        }
+        different[0] = 0.0;
+    }
+    different
+}
+
+/// The probability that given bins are all occupied, for each number of them, as balls fall.
+///
+/// The first of b balls falls into one of d given bins with probability d/m; then b − 1 balls have d − 1 to occupy,
+/// otherwise all d. So all terms are positive.
+pub(crate) struct Covered {
+    /// `chance[d]`: that d given bins are all occupied.
+    chance: Vec<f64>,
+    /// d/m.
+    parts: Vec<f64>,
+}
+
+impl Covered {
+    /// No balls yet; for up to `most` given bins.
+    pub(crate) fn new(bins: u64, most: u32) -> Self {
+        let most = bins.min(u64::from(most));
+        let mut chance = vec![0.0; most as usize + 1];
+        chance[0] = 1.0;
+        Self { chance, parts: (0..=most).map(|d| d as f64 / bins as f64).collect() }
+    }
+
+    pub(crate) fn throw(&mut self, balls: u64) {
+        for _ in 0..balls {
+            for d in (1..self.chance.len()).rev() {
+                self.chance[d] =
+                    self.chance[d] * (1.0 - self.parts[d]) + self.chance[d - 1] * self.parts[d];
+            }
+        }
+    }
+
+    /// The probability that bins are all occupied if there are d of them with probability `different[d]`.
+    pub(crate) fn mean(&self, different: &[f64]) -> f64 {
+        different.iter().zip(&self.chance).map(|(different, chance)| different * chance).sum()
+    }
 }
 
 /// The distribution of the number of occupied bins.
@@ -62,39 +112,6 @@ impl Occupancy {
         chances[self.lowest as usize..][..self.chance.len()].copy_from_slice(&self.chance);
         chances
     }
-
-    pub(crate) fn power_mean(&self, k: u32) -> f64 {
-        let part = |i: usize| (self.lowest + i as u64) as f64 / self.bins as f64;
-        self.chance.iter().enumerate().map(|(i, chance)| chance * part(i).powi(k as i32)).sum()
-    }
-}
-
-/// P(d given different bins out of `bins` are all occupied), averaged over the d that `k` independent choices give, in
-/// closed form: for k ≤ 4, where the alternating sum cancels little.
-pub(crate) fn few_occupied(bins: f64, balls: f64, k: u32) -> f64 {
-    debug_assert!(k <= 4);
-    // stirling[k][d]: ways to split k choices into d different bins.
-    const STIRLING: [[f64; 5]; 5] = [
-        [1.0, 0.0, 0.0, 0.0, 0.0],
-        [0.0, 1.0, 0.0, 0.0, 0.0],
-        [0.0, 1.0, 1.0, 0.0, 0.0],
-        [0.0, 1.0, 3.0, 1.0, 0.0],
-        [0.0, 1.0, 7.0, 6.0, 1.0],
-    ];
-    (0..=k)
-        .map(|d| {
-            let different: f64 = (0..d).map(|i| (bins - f64::from(i)) / bins).product();
-            let weight =
-                STIRLING[k as usize][d as usize] * different / bins.powi(k as i32 - d as i32);
-            let mut choose = 1.0;
-            let mut all = 0.0;
-            for i in 0..=d {
-                all += choose * (1.0 - f64::from(i) / bins).powf(balls);
-                choose *= -f64::from(d - i) / f64::from(i + 1);
-            }
-            weight * all
-        })
-        .sum()
 }
 
 #[cfg(test)]
@@ -122,20 +139,23 @@ mod tests {
         for (bins, balls) in [(1, 3), (2, 5), (4, 6), (7, 5)] {
             for k in 1..=4 {
                 let exact = by_enumeration(bins, balls, k);
-                let close =
-                    |rate: f64| assert!((rate / exact - 1.0).abs() < 1e-12, "{bins} {balls} {k}");
-                close(all_occupied(bins, u64::from(balls), k));
-                close(few_occupied(bins as f64, f64::from(balls), k));
+                let rate = all_occupied(bins, u64::from(balls), k);
+                assert!((rate / exact - 1.0).abs() < 1e-12, "{bins} {balls} {k}");
             }
         }
     }
 
     #[test]
-    fn both_forms_agree_on_a_lane() {
-        for balls in [1, 10, 64, 400] {
-            for k in 1..=4 {
-                let ratio = all_occupied(64, balls, k) / few_occupied(64.0, balls as f64, k);
-                assert!((ratio - 1.0).abs() < 1e-8, "{balls} {k} {ratio}");
+    fn both_ways_agree() {
+        for (bins, balls) in [(64, 1), (64, 400), (512, 350), (512, 9_000), (4097, 3_000)] {
+            let mut occupied = Occupancy::new(bins);
+            occupied.throw(balls);
+            for k in [1, 4, 7, 32] {
+                let mean = occupied.chances().into_iter().zip(0..).map(|(chance, occupied)| {
+                    chance * (f64::from(occupied) / bins as f64).powi(k as i32)
+                });
+                let ratio = all_occupied(bins, balls, k) / mean.sum::<f64>();
+                assert!((ratio - 1.0).abs() < 1e-9, "{bins} {balls} {k} {ratio}");
             }
         }
     }

@@ -13,9 +13,8 @@
 
 use crate::bits::Once;
 
-use super::occupancy::Occupancy;
 use super::stable::Cells;
-use super::{blocked, classic as classic_rate, coded, poisson, sliced as sliced_rate};
+use super::{blocked, classic as classic_rate, coded, occupancy, poisson, sliced as sliced_rate};
 use crate::prelude::*;
 
 /// The 99.95 % quantile of the normal distribution. Half of the 0.1 % that may exceed [`Spread::upper`] covers what
@@ -165,17 +164,17 @@ impl Moments {
 
     fn new(probes: u32) -> Self {
         // R is the product of the lanes' fills to a power, lanes independent given the load; scatter has one lane.
-        let (bins, power, lanes) =
-            if probes.is_multiple_of(8) { (64, probes / 8, 8) } else { (512, probes, 1) };
-        let mut occupancy = Occupancy::new(bins);
+        let (bins, power, lanes) = blocked::parts(probes);
+        let powers = [1, 2, 3, 4].map(|j| occupancy::choices(bins, j * power));
+        let mut covered = occupancy::Covered::new(bins, 4 * power);
         let mut by_load = Vec::new();
         loop {
-            let moments = [1, 2, 3, 4].map(|j| occupancy.power_mean(j * power).powi(lanes));
+            let moments = powers.each_ref().map(|power| covered.mean(power).powi(lanes));
             by_load.push(moments);
             if moments[0] > 1.0 - 1e-12 {
                 return Self { by_load };
             }
-            occupancy.throw(u64::from(power));
+            covered.throw(u64::from(power));
         }
     }
 
