@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use memchr::memchr_iter;
+use umbel::KeyHasher;
 
 use crate::error::LineCounter;
 use crate::temporary::TempFile;
@@ -32,6 +33,8 @@ pub struct Input {
     bytes: Bytes,
     length: u64,
     stamp: Stamp,
+    /// The hash of its first and last bytes.
+    edges: u64,
     /// Whether it has grown.
     grown: AtomicBool,
 }
@@ -68,8 +71,8 @@ impl Stamp {
 }
 
 impl Input {
-    fn new(name: String, stamp: Stamp, bytes: Bytes) -> Self {
-        Self { name, length: stamp.length, stamp, bytes, grown: AtomicBool::new(false) }
+    fn new(name: String, stamp: Stamp, edges: u64, bytes: Bytes) -> Self {
+        Self { name, length: stamp.length, stamp, edges, bytes, grown: AtomicBool::new(false) }
     }
 
     /// Makes an input of a regular file, as it is now: if it grows later, only its present bytes are read. It stays
@@ -80,8 +83,10 @@ impl Input {
     pub fn file(name: impl Into<String>, file: File) -> Result<Self, Error> {
         let name = name.into();
         let stamp = stamp(&name, file.metadata())?;
+        let edges = edges(&file, stamp.length)
+            .map_err(|source| Error::Read { name: name.clone(), source })?;
         read_ahead(&file);
-        Ok(Self::new(name, stamp, Bytes::Open(file)))
+        Ok(Self::new(name, stamp, edges, Bytes::Open(file)))
     }
 
     /// Closes the file: each pass reopens `path`. For more inputs than a process may have open.
@@ -124,7 +129,7 @@ impl Input {
         let reader = Reader { input: self, file, start };
         match &self.bytes {
             Bytes::Spooled(..) => {}
-            _ => self.compare(reader.file().metadata())?,
+            _ => self.compare(reader.file())?,
         }
         Ok(reader)
     }
@@ -144,26 +149,36 @@ impl Input {
 
     /// Returns an error if it has changed.
     pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
-        let meta = match &self.bytes {
-            Bytes::Open(file) => file.metadata(),
-            Bytes::Spooled(..) => return Ok(()),
-            Bytes::Closed(path) => fs::metadata(path),
-        };
-        self.compare(meta)
+        match &self.bytes {
+            Bytes::Open(file) => self.compare(file),
+            Bytes::Spooled(..) => Ok(()),
+            Bytes::Closed(path) => match stamp(&self.name, fs::metadata(path))? {
+                same if same == self.stamp => Ok(()),
+                _ => self.open().map(drop),
+            },
+        }
     }
 
-    /// Compares what the system reports. A file that only grew still begins with its old content, or else two passes
-    /// over it differ.
-    fn compare(&self, meta: io::Result<Metadata>) -> Result<(), Error> {
-        let now = stamp(&self.name, meta)?;
+    /// Compares what the system reports. A file that only grew still begins with its old content: its edges tell at once
+    /// whether it may, and another pass over it whether it does.
+    fn compare(&self, file: &File) -> Result<(), Error> {
+        let now = stamp(&self.name, file.metadata())?;
         if now == self.stamp {
             return Ok(());
         }
-        if now.inode == self.stamp.inode && now.length > self.stamp.length {
-            self.grown.store(true, Ordering::Relaxed);
-            return Ok(());
+        if now.inode != self.stamp.inode || now.length <= self.stamp.length {
+            return Err(self.changed());
         }
-        Err(self.changed())
+        match edges(file, self.length) {
+            Ok(edges) if edges == self.edges => {
+                self.grown.store(true, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(source) if source.kind() != io::ErrorKind::UnexpectedEof => {
+                Err(Error::Read { name: self.name.clone(), source })
+            }
+            _ => Err(self.changed()),
+        }
     }
 
     /// Whether it was longer when it was opened for a pass, or read, than at first.
@@ -174,6 +189,17 @@ impl Input {
     pub(crate) fn changed(&self) -> Error {
         Error::Changed { name: self.name.clone() }
     }
+}
+
+/// The hash of the first and the last 4,096 of `length` bytes.
+fn edges(file: &File, length: u64) -> io::Result<u64> {
+    const EDGE: u64 = 4096;
+    let edge = length.min(EDGE);
+    let mut bytes = vec![0; 2 * edge as usize];
+    let (first, last) = bytes.split_at_mut(edge as usize);
+    file.read_exact_at(first, 0)?;
+    file.read_exact_at(last, length - edge)?;
+    Ok(KeyHasher::default().hash(&bytes[..]).low)
 }
 
 /// Estimates the lines of each input: of a file among a few from half a megabyte of it, among many from less.
@@ -338,7 +364,7 @@ impl SpoolWriter {
     pub(crate) fn finish(self) -> Result<Input, Error> {
         let file = Arc::new(TempFile::finish(self.out)?);
         let stamp = Stamp { length: self.length, ..Stamp::default() };
-        Ok(Input::new(self.name, stamp, Bytes::Spooled(file, 0)))
+        Ok(Input::new(self.name, stamp, 0, Bytes::Spooled(file, 0)))
     }
 }
 
@@ -382,7 +408,7 @@ impl Spool {
         }
         let length = self.length - start;
         let stamp = Stamp { length, ..Stamp::default() };
-        Ok(Input::new(name, stamp, Bytes::Spooled(Arc::clone(&self.file), start)))
+        Ok(Input::new(name, stamp, 0, Bytes::Spooled(Arc::clone(&self.file), start)))
     }
 }
 

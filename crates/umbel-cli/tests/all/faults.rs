@@ -371,6 +371,31 @@ fn an_input_that_changes_meanwhile_is_noticed() {
             let file = OpenOptions::new().write(true).open(folder.path("keys")).unwrap();
             file.write_all_at(b"X", 100).unwrap();
         });
+        // Written anew, and longer.
+        changed(arguments, |folder| folder.write("keys", urls(50_000..90_000)));
+    }
+}
+
+/// A file that grew and is another one all the same: what was read of it in the only pass is no longer there.
+#[test]
+fn an_input_that_is_written_anew_and_longer_is_noticed() {
+    for arguments in ["dedup a", "dedup a --fpp 0.01", "dedup a --seen f", "query -v f a"] {
+        let folder = Folder::new();
+        folder.write("a", urls(0..600_000));
+        folder.umbel("build -q -o f --keys 1e6").stdin("").run().done();
+        let mut run = folder.umbel(arguments).spawn();
+        // The answer is more than a pipe holds; the pass waits where it begins.
+        let mut out = run.stdout();
+        out.read_exact(&mut [0; 66]).unwrap();
+        let file = OpenOptions::new().write(true).open(folder.path("a")).unwrap();
+        file.write_all_at(&urls([7]), 66 * 1000).unwrap();
+        folder.append("a", urls([1]));
+        let rest = thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+        let outcome = run.finish();
+        rest.join().unwrap().unwrap();
+        assert_eq!(outcome.status.code(), Some(2), "{arguments}: {}", outcome.stderr);
+        let words = "umbel: a: changed while it was being read";
+        assert!(outcome.stderr.starts_with(words), "{arguments}: {}", outcome.stderr);
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) use long::skip_line;
 use long::{Loaded, grown};
 use turns::{Halt, StopOnDrop, Turns};
 pub(crate) use visit::Visit;
-use visit::{Visitor, Work};
+use visit::{Nothing, Visitor, Work};
 use worker::Worker;
 
 /// Some lines of an input, with their hashes.
@@ -245,6 +245,27 @@ impl<'a> Scanner<'a> {
         if let Some(row) = self.header(&inputs[range.clone()])? {
             visit.header(&row)?;
         }
+        let tallies = self.pass_over(inputs, range.clone(), visit)?;
+        for (input, tally) in inputs[range].iter().zip(&tallies) {
+            input.check_unchanged()?;
+            // What grew may as well have been written anew: then what was read is no longer there.
+            let again = || {
+                let nothing = Nothing { room: visit.room() };
+                self.pass_over(std::slice::from_ref(input), 0..1, &nothing)
+            };
+            if input.grew() && again()? != [*tally] {
+                return Err(input.changed());
+            }
+        }
+        Ok(tallies)
+    }
+
+    fn pass_over(
+        &self,
+        inputs: &[Input],
+        range: Range<usize>,
+        visit: &dyn Visitor,
+    ) -> Result<Vec<Tally>, Error> {
         let course = Course::new(inputs, range.clone(), self.chunk as u64);
         let next = AtomicU64::new(0);
         let turns = Turns::default();
@@ -278,7 +299,6 @@ impl<'a> Scanner<'a> {
                 Err(Halt::Stopped) => {}
             }
         }
-        inputs[range].iter().try_for_each(Input::check_unchanged)?;
         Ok(tallies)
     }
 

@@ -57,6 +57,26 @@ pub(crate) trait Visit: Sync {
     fn room(&self) -> u64;
 }
 
+/// Looks at no line: for a pass that only tallies.
+pub(super) struct Nothing {
+    pub(super) room: u64,
+}
+
+impl Visit for Nothing {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn batch(&self, _: &mut (), _: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        keep.fill(false);
+        Ok(())
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}
+
 /// A [`Visit`] whose type is not known: reading is compiled once, and not for each of them. It is called once per
 /// batch.
 pub(crate) trait Visitor: Sync {
