@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufReader, IsTerminal, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use umbel::filter::ShardReader;
@@ -12,7 +12,7 @@ use umbel::{
     AnyFilter, Blocks, FileError, Hashing, KeyDescription, KeyHash, Kind, Plan, Scheme,
     SchemeError, Sealed, Secret,
 };
-use umbel_files::journal::{self, Found};
+use umbel_files::journal::{self, Found, Notes};
 use umbel_foreign::{ForeignFilter, KeyType};
 use umbel_sets::{Filter, ForeignLines, LargeFilter, Options};
 use umbel_share::Wrapping;
@@ -21,7 +21,7 @@ use umbel_share::sign::SecretKey;
 use crate::args::{ForeignArgs, FormatArgs, NamesArgs, SecretArgs, TrustArgs};
 use crate::atomic::{self, Existing};
 use crate::formats;
-use crate::output::StdoutClosed;
+use crate::output::{StdoutClosed, check_open};
 use crate::report::say;
 use crate::standard::{self, is_standard, stdin};
 use crate::wrapped;
@@ -51,9 +51,15 @@ pub(crate) fn read_secret(path: &Path) -> Result<Secret> {
     }
 }
 
+/// A filter that is open, and the journal next to it.
+pub(crate) struct Opened {
+    pub(crate) file: File,
+    notes: Option<Notes>,
+}
+
 /// Reads a filter to look keys up in it, if it fits in memory.
 pub(crate) fn read(
-    file: &File,
+    file: &Opened,
     path: &Path,
     secret: Option<&Secret>,
     foreign: &ForeignArgs,
@@ -63,7 +69,7 @@ pub(crate) fn read(
 }
 
 fn read_within(
-    file: &File,
+    Opened { file, notes }: &Opened,
     path: &Path,
     secret: Option<&Secret>,
     foreign: &ForeignArgs,
@@ -96,7 +102,7 @@ fn read_within(
             path.display()
         ),
         Filter::Own(own) => {
-            let found = journal::take_in(own, &journal::path_of(path))?;
+            let found = notes.as_ref().map(|notes| notes.take_in(own)).transpose()?.flatten();
             Ok((filter, found))
         }
         Filter::Foreign(_) => Ok((filter, None)),
@@ -111,13 +117,13 @@ pub(crate) struct Large<'a> {
     pub(crate) plan: Plan,
     description: KeyDescription,
     /// The journal that an interrupted run left next to it.
-    journal: PathBuf,
+    pub(crate) notes: Option<&'a Notes>,
     pub(crate) found: Option<Found>,
 }
 
 /// The filter in `file`, when it is a blocked one of umbel that does not fit within the cap.
 pub(crate) fn large<'a>(
-    file: &'a File,
+    Opened { file, notes }: &'a Opened,
     path: &Path,
     secret: Option<&'a Secret>,
     foreign: &ForeignArgs,
@@ -151,9 +157,9 @@ pub(crate) fn large<'a>(
     }
     let shards = ShardReader::new(source, length, secret, 0).with_context(context)?;
     let (plan, description) = (*shards.plan(), shards.description().clone());
-    let journal = journal::path_of(path);
-    let found = journal::find(&journal)?;
-    Ok(Some(Large { file, length, secret, plan, description, journal, found }))
+    let notes = notes.as_ref();
+    let found = notes.map(Notes::find).transpose()?.flatten();
+    Ok(Some(Large { file, length, secret, plan, description, notes, found }))
 }
 
 impl Large<'_> {
@@ -173,9 +179,12 @@ impl Large<'_> {
         path: &Path,
         work: impl FnOnce(&LargeFilter<'_>) -> Result<T, umbel_sets::Error>,
     ) -> Result<T> {
-        let noted = |each: &mut dyn FnMut(&[KeyHash]) -> Result<(), umbel_sets::Error>| {
-            let Some(found) = &self.found else { return Ok(()) };
-            journal::each_hashes(&self.journal, found, each)
+        let noted = |each: &mut dyn FnMut(&[KeyHash]) -> Result<(), umbel_sets::Error>| match (
+            self.notes,
+            &self.found,
+        ) {
+            (Some(notes), Some(found)) => notes.each_hashes(found, each),
+            _ => Ok(()),
         };
         let Self { file, length, secret, .. } = *self;
         let filter = LargeFilter { file, length, secret, noted: &noted };
@@ -214,7 +223,7 @@ pub(crate) fn sealed(mut file: &File, path: &Path, format: &FormatArgs) -> Resul
     of_any_system(file, path, format, None, None, || {
         let filter =
             read_file(file, path, |source, length| AnyFilter::read(source, length, Sealed));
-        if journal::find(&journal::path_of(path))?.is_some() {
+        if has_notes(path)? {
             say(&format!(
                 "umbel: warning: {0}: lines that a run of umbel dedup --seen has recorded since the filter was saved are left out; \
                  the run is still going or was interrupted: umbel dedup --seen {0} </dev/null saves them",
@@ -223,6 +232,11 @@ pub(crate) fn sealed(mut file: &File, path: &Path, format: &FormatArgs) -> Resul
         }
         filter
     })
+}
+
+/// Whether a run has recorded what the filter at `path` has not.
+fn has_notes(path: &Path) -> Result<bool> {
+    Ok(Notes::of(path)?.map(|notes| notes.find()).transpose()?.flatten().is_some())
 }
 
 /// The filter, when it is of umbel.
@@ -276,39 +290,41 @@ fn is_not_umbel(error: &anyhow::Error) -> bool {
 pub(crate) struct Locked {
     pub(crate) filter: Filter,
     pub(crate) lock: File,
+    pub(crate) notes: Option<Notes>,
     /// What an interrupted run left; it is in the filter.
     pub(crate) found: Option<Found>,
 }
 
 /// Opens the file of a filter to replace it by a changed one, which `signs` says will be signed. Waits for another process
 /// that replaces it.
-pub(crate) fn open_locked(path: &Path, signs: bool) -> Result<File> {
+pub(crate) fn open_locked(path: &Path, signs: bool) -> Result<Opened> {
     let file = open_in_place_locked(path)?;
     wrapped::check_changeable(&file, path, signs)?;
-    Ok(file)
+    // Whoever writes the journal has the lock.
+    Ok(Opened { file, notes: Notes::of(path)? })
 }
 
 /// Opens a file to replace it, whatever is in it. Waits for another process that does so.
 pub(crate) fn open_in_place_locked(path: &Path) -> Result<File> {
-    lock(open_in_place(path)?, path)
+    lock(open_in_place(path)?, path, &|| open_in_place(path))
 }
 
 /// Reads a filter to add to it, from a file that is [locked](open_locked): otherwise what another process adds would be
 /// lost.
 pub(crate) fn read_locked(
-    lock: File,
+    lock: Opened,
     path: &Path,
     secret: Option<&Secret>,
     foreign: &ForeignArgs,
     options: &Options,
 ) -> Result<Locked> {
     let (filter, found) = read_within(&lock, path, secret, foreign, options)?;
-    Ok(Locked { filter, lock, found })
+    Ok(Locked { filter, lock: lock.file, notes: lock.notes, found })
 }
 
-/// Keeps others from replacing the file that `path` names, which was opened as `file`, as long as what this gives is open.
-/// Waits for another process that does so, and prints that it waits.
-fn lock(mut file: File, path: &Path) -> Result<File> {
+/// Keeps others from changing the file that `path` names, which `open` opens and has opened as `file`, as long as what this
+/// gives is open. Waits for another process that does so, and prints that it waits.
+pub(crate) fn lock(mut file: File, path: &Path, open: &dyn Fn() -> Result<File>) -> Result<File> {
     let context = || path.display().to_string();
     loop {
         match file.try_lock() {
@@ -328,7 +344,7 @@ fn lock(mut file: File, path: &Path) -> Result<File> {
         if atomic::is_same(&ours, &named) {
             return Ok(file);
         }
-        file = open_in_place(path)?;
+        file = open()?;
     }
 }
 
@@ -397,6 +413,7 @@ pub(crate) fn write_with(
     let mut bytes = 0;
     let write = |out: &mut (dyn Write + Send)| wrapped::write_signed(out, key, write);
     if is_standard(path) {
+        check_open()?;
         let mut out = io::BufWriter::with_capacity(1 << 18, io::stdout());
         let written = write(&mut Counted { out: &mut out, bytes: &mut bytes });
         let written = written.and_then(|()| Ok(out.flush()?));
@@ -442,9 +459,9 @@ pub(crate) fn claim_output(path: &Path, existing: Existing) -> Result<Option<Fil
     atomic::check_target(path, existing)?;
     match fs::metadata(path) {
         Ok(meta) if meta.is_file() => {
-            let lock = lock(open_in_place(path)?, path)?;
-            let journal = journal::path_of(path);
-            if journal::find(&journal)?.is_some() {
+            let lock = open_in_place_locked(path)?;
+            if has_notes(path)? {
+                let journal = journal::path_of(path);
                 bail!(
                     "{0}: {1} holds lines that a run of umbel dedup --seen has recorded and not saved; save them with umbel dedup --seen {0} </dev/null, or remove {1}",
                     path.display(),
@@ -471,9 +488,10 @@ pub(crate) fn about(error: umbel_sets::Error, path: &Path) -> anyhow::Error {
 }
 
 /// Opens a filter to query it, as [`open_unwrapped`].
-pub(crate) fn open_beside(path: &Path, options: &Options, trust: &TrustArgs) -> Result<File> {
+pub(crate) fn open_beside(path: &Path, options: &Options, trust: &TrustArgs) -> Result<Opened> {
     let tmp = options.tmp.folders().next().expect("there is at least one");
-    Ok(open_unwrapped(path, tmp, trust)?.0)
+    let notes = if is_standard(path) { None } else { Notes::of(path)? };
+    Ok(Opened { file: open_unwrapped(path, tmp, trust)?.0, notes })
 }
 
 /// Opens a filter as [`open`], unpacks it if it is packed, and checks its signature if its signer must be trusted.

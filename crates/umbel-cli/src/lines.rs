@@ -111,7 +111,7 @@ pub(crate) fn open(
     rows: Rows,
     options: &Options,
 ) -> Result<Vec<Source>> {
-    align(open_paths(&named(files, work)?)?, rows, options)
+    align(open_paths(&named(files, work)?)?, None, rows, options)
 }
 
 /// What a run writes to while it reads its inputs, or in place of what was there.
@@ -130,12 +130,21 @@ pub(crate) fn open_beside(
     rows: Rows,
     options: &Options,
 ) -> Result<Vec<Source>> {
+    align(open_unaligned(files, work, outputs)?, None, rows, options)
+}
+
+/// As [`open_beside`], of records whose columns stay as they are.
+pub(crate) fn open_unaligned(
+    files: &[PathBuf],
+    work: &Work,
+    outputs: &[Written<'_>],
+) -> Result<Vec<Source>> {
     let paths = named(files, work)?;
     check_beside(&paths, outputs)?;
     if let Some(list) = &work.files_from {
         check_beside(std::slice::from_ref(list), outputs)?;
     }
-    align(open_paths(&paths)?, rows, options)
+    open_paths(&paths)
 }
 
 fn check_beside(paths: &[PathBuf], outputs: &[Written<'_>]) -> Result<()> {
@@ -213,7 +222,7 @@ pub(crate) fn open_rereadable(
     options: &Options,
 ) -> Result<Vec<Input>> {
     let inputs = rereadable(open_paths(&named(files, work)?)?, options)?;
-    Ok(umbel_sets::align(inputs, rows == Rows::OfAll, options)?)
+    Ok(umbel_sets::align(inputs, None, rows == Rows::OfAll, options)?)
 }
 
 /// As [`open_rereadable`], for two lists of inputs and an output.
@@ -229,7 +238,7 @@ pub(crate) fn open_two(
     paths.extend_from_slice(others);
     check_beside(&paths, std::slice::from_ref(output))?;
     let inputs = rereadable(open_paths(&paths)?, options)?;
-    let mut inputs = umbel_sets::align(inputs, false, options)?;
+    let mut inputs = umbel_sets::align(inputs, None, false, options)?;
     let others = inputs.split_off(first);
     Ok([inputs, others])
 }

@@ -36,7 +36,11 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let matches = help::command().get_matches();
+    let matches = match help::command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) if error.use_stderr() => error.exit(),
+        Err(help) => return end(output::print_by(|| help.print()).map(|()| Outcome::Done)),
+    };
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     machine::return_memory();
     machine::allow_open_files();
@@ -68,6 +72,11 @@ fn main() -> ExitCode {
         Verb::Completions(args) => verbs::completions(&args),
         Verb::Man(args) => verbs::man(&args),
     };
+    end(result)
+}
+
+/// Reports how the work ended.
+fn end(result: anyhow::Result<Outcome>) -> ExitCode {
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Nothing) => ExitCode::from(1),

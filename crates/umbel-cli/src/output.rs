@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
+use nix::errno::Errno;
 
 use umbel_sets::Report;
 
@@ -24,8 +26,36 @@ impl std::fmt::Display for StdoutClosed {
 
 impl std::error::Error for StdoutClosed {}
 
+/// Whether standard output was closed when the program was started. Before `main`, the standard library opens /dev/null
+/// in its place, so that all output would be lost in silence.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Called before the standard library starts.
+#[used]
+#[expect(unsafe_code, reason = "nothing else runs that early")]
+// SAFETY: the section holds functions of this type, which the loader calls.
+#[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
+#[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]
+static LOOK: extern "C" fn() = {
+    extern "C" fn look() {
+        // SAFETY: asks for the flags of a number that need not be open.
+        let flags = unsafe { nix::libc::fcntl(nix::libc::STDOUT_FILENO, nix::libc::F_GETFD) };
+        CLOSED.store(flags < 0, Ordering::Relaxed);
+    }
+    look
+};
+
+/// Refuses to write to standard output if it was closed.
+pub(crate) fn check_open() -> Result<()> {
+    match CLOSED.load(Ordering::Relaxed) {
+        true => Err(StdoutClosed(Errno::EBADF.into()).into()),
+        false => Ok(()),
+    }
+}
+
 /// Standard output without a buffer of its own, for those who write in large blocks.
 pub(crate) fn stdout() -> Result<File> {
+    check_open()?;
     let stdout = io::stdout().as_fd().try_clone_to_owned();
     Ok(File::from(stdout.context("standard output")?))
 }
@@ -84,8 +114,11 @@ pub(crate) fn check_target(to: &OutputArgs) -> Result<()> {
 
 /// Prints text, noticing when nobody reads it.
 pub(crate) fn print(text: impl AsRef<[u8]>) -> Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_ref())
-        .and_then(|()| out.flush())
-        .map_err(|error| StdoutClosed(error).into())
+    print_by(|| io::stdout().write_all(text.as_ref()))
+}
+
+/// As [`print`], of what `write` writes to standard output.
+pub(crate) fn print_by(write: impl FnOnce() -> io::Result<()>) -> Result<()> {
+    check_open()?;
+    write().and_then(|()| io::stdout().flush()).map_err(|error| StdoutClosed(error).into())
 }

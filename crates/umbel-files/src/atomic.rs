@@ -23,21 +23,42 @@ pub enum Existing {
 
 /// Refuses a target that exists and must be kept, or cannot be made: before the work, not after it.
 pub fn check_target(path: &Path, existing: Existing) -> Result<()> {
-    // A link stands for its target; one without a target counts as a file itself.
-    match fs::metadata(path).or_else(|_| fs::symlink_metadata(path)) {
+    let target = target_of(path);
+    let meta = fs::metadata(&target);
+    let is_link = meta.is_err() && path.is_symlink();
+    match meta {
         Ok(meta) if meta.is_dir() => bail!("{}: is a directory; name a file", path.display()),
-        Ok(meta) if (meta.is_file() || meta.is_symlink()) && existing == Existing::Keep => {
+        meta if existing == Existing::Keep
+            && (is_link || meta.as_ref().is_ok_and(Metadata::is_file)) =>
+        {
             bail!("{}: already exists; replace it with --force", path.display())
         }
-        Err(_) if !folder(path).is_dir() => {
+        Err(_) if !folder(&target).is_dir() => {
             bail!(
                 "{}: the folder {} does not exist; create it first",
                 path.display(),
-                folder(path).display()
+                folder(&target).display()
             )
         }
         _ => Ok(()),
     }
+}
+
+/// The file that `path` leads to, or that is made if it is written to: a link stands for its target, also when that does
+/// not exist.
+fn target_of(path: &Path) -> PathBuf {
+    /// More than these in a row are a circle.
+    const MOST_LINKS: usize = 40;
+    let mut target = path.to_owned();
+    // What a link in /proc shows need not be a path.
+    for _ in 0..if path.exists() { 0 } else { MOST_LINKS } {
+        match fs::read_link(&target) {
+            // A path from the root replaces all of it.
+            Ok(next) => target = folder(&target).join(next),
+            Err(_) => break,
+        }
+    }
+    fs::canonicalize(&target).unwrap_or(target)
 }
 
 /// Whether both are of the same file.
@@ -49,7 +70,16 @@ pub fn is_same(left: &Metadata, right: &Metadata) -> bool {
 pub fn is_same_path(left: &Path, right: &Path) -> bool {
     match (fs::metadata(left), fs::metadata(right)) {
         (Ok(left), Ok(right)) => is_same(&left, &right),
-        _ => left == right,
+        _ => would_be(left) == would_be(right),
+    }
+}
+
+/// The path of a file that does not exist, from the root.
+fn would_be(path: &Path) -> PathBuf {
+    let target = target_of(path);
+    match (fs::canonicalize(folder(&target)), target.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => target,
     }
 }
 
@@ -74,8 +104,7 @@ pub fn write(
 /// As [`write()`]; calls `write` once. Compiled once, and not for every caller.
 fn write_by(path: &Path, existing: Existing, write: &mut Fill<'_>) -> Result<File> {
     check_target(path, existing)?;
-    // Through a link, the file it leads to is replaced.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let target = target_of(path);
     let before = fs::metadata(&target).ok();
     if before.as_ref().is_some_and(|meta| !meta.is_file()) {
         let file = OpenOptions::new()

@@ -33,7 +33,12 @@ impl Files<'_> {
     pub fn check(&self) -> Result<()> {
         for (i, path) in self.named().enumerate() {
             atomic::check_target(path, Existing::Replace)?;
-            if self.named().take(i).any(|other| other == path) {
+            if path == Path::new("-") {
+                bail!(
+                    "-: one kind of differences goes to a file; name one, or omit the option to print all with marks"
+                );
+            }
+            if self.named().take(i).any(|other| atomic::is_same_path(other, path)) {
                 bail!("{}: is named for two outputs; give each its own file", path.display());
             }
         }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use umbel_sets::{Input, Options, Rewritten, Spool};
+use umbel_sets::{Header, Input, Options, Rewritten, Spool};
 
 use crate::{atomic, compression};
 
@@ -65,11 +65,17 @@ pub enum Rows {
     OfOne,
 }
 
-/// Puts the columns of all sources in the order of the first, where that matters.
+/// Puts the columns of all sources in the order of the first, or of the header that they are written `under`, where that
+/// matters. A single stream stays as it is.
 ///
 /// # Errors
 /// Those of reading the headers; columns that do not go together.
-pub fn align(sources: Vec<Source>, rows: Rows, options: &Options) -> Result<Vec<Source>> {
+pub fn align(
+    sources: Vec<Source>,
+    under: Option<&Header>,
+    rows: Rows,
+    options: &Options,
+) -> Result<Vec<Source>> {
     let sources = match sources.len() {
         // A header is compared with those of later files.
         2.. if umbel_sets::compares_headers(rows == Rows::OfAll, options) => {
@@ -79,7 +85,7 @@ pub fn align(sources: Vec<Source>, rows: Rows, options: &Options) -> Result<Vec<
     };
     let align = |source| match source {
         Source::Files(inputs) => {
-            Ok(Source::Files(umbel_sets::align(inputs, rows == Rows::OfAll, options)?))
+            Ok(Source::Files(umbel_sets::align(inputs, under, rows == Rows::OfAll, options)?))
         }
         stream => Ok(stream),
     };

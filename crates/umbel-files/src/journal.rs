@@ -4,16 +4,23 @@
 //! position of the run. Readers of the filter also read the journal up to the last checkpoint. It is removed when the
 //! filter is saved at the end of the run.
 //!
+//! What is appended to the output is announced here first, by its checksums. So the next run knows which bytes behind the
+//! last checkpoint are of the one that was interrupted, and removes those and no others.
+//!
 //! ```text
-//! "UMBELRUN" | version u32 = 1 | frames
+//! "UMBELRUN" | version u32 = 2 | frames
 //! frame      length u32 | checksum u64: XXH3 of what follows | tag u8 | content
 //!   tag 0    hashes, 16 bytes each
 //!   tag 1    a checkpoint, as JSON
+//!   tag 2    what is appended to the output next: offset u64 | length u64 | XXH3 u64 of each piece, as offsets that are
+//!            multiples of 4,096 cut it
 //! ```
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -21,7 +28,11 @@ use umbel::{AnyFilter, Capacity, KeyHash, KeyHasher};
 
 use crate::atomic::{self, Existing};
 
-const START: [u8; 12] = *b"UMBELRUN\x01\0\0\0";
+const START: [u8; 12] = *b"UMBELRUN\x02\0\0\0";
+/// A process that is killed stops writing at such offsets: the size of a page.
+const PIECE: u64 = 4096;
+/// The most bytes of an announcement.
+const MOST_ANNOUNCED: usize = 1 << 20;
 /// Hashes of a frame.
 const HASHES: usize = 4096;
 /// No frame is longer: hashes, or a checkpoint with two paths.
@@ -49,18 +60,106 @@ impl Reached {
     }
 }
 
-/// What was written of a file.
+/// What was written of a file, and by what it is known again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Written {
     /// Where it is.
     pub path: PathBuf,
-    /// Bytes that it has when all that is recorded is in it, and nothing else.
+    /// Its number on its file system.
+    pub inode: u64,
+    /// Bytes that it has when all that is recorded is in it.
     pub length: u64,
+    /// XXH3 of the last 4,096 of these bytes.
+    pub tail: u64,
+}
+
+impl Written {
+    /// The file as it is now: `file`, opened as `path`.
+    ///
+    /// # Errors
+    /// Those of the system; a file that was removed, with what is written to it.
+    pub fn now(path: &Path, file: &File) -> Result<Self> {
+        let meta = file.metadata()?;
+        if meta.nlink() == 0 {
+            bail!("was removed while lines were written to it; they are not recorded");
+        }
+        let (length, inode) = (meta.len(), meta.ino());
+        Ok(Self { path: path.to_owned(), inode, length, tail: tail(file, length)? })
+    }
+
+    /// What contradicts that `file` is this one, with at least what is recorded.
+    fn contradiction(&self, file: &File, meta: &Metadata) -> io::Result<Option<&'static str>> {
+        Ok(if meta.ino() != self.inode {
+            Some("is another file than the one")
+        } else if meta.len() < self.length {
+            Some("is shorter than the file")
+        } else if tail(file, self.length)? != self.tail {
+            Some("has other lines than the file")
+        } else {
+            None
+        })
+    }
+}
+
+fn tail(file: &File, length: u64) -> io::Result<u64> {
+    let bytes = length.min(PIECE);
+    let mut tail = vec![0; bytes as usize];
+    file.read_exact_at(&mut tail, length - bytes)?;
+    Ok(checksum(&tail))
+}
+
+/// Bytes that are about to be appended to the output.
+struct Announced {
+    at: u64,
+    length: u64,
+    sums: Vec<u64>,
+}
+
+impl Announced {
+    fn new(at: u64, bytes: &[u8]) -> Self {
+        let mut sums = Vec::new();
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let next = at + (bytes.len() - rest.len()) as u64;
+            let (piece, after) = rest.split_at(rest.len().min((PIECE - next % PIECE) as usize));
+            sums.push(checksum(piece));
+            rest = after;
+        }
+        Self { at, length: bytes.len() as u64, sums }
+    }
+
+    fn content(&self) -> Vec<u8> {
+        let words = [self.at, self.length].into_iter().chain(self.sums.iter().copied());
+        [2].into_iter().chain(words.flat_map(u64::to_le_bytes)).collect()
+    }
+
+    fn from_content(content: &[u8]) -> Option<Self> {
+        let (words, []) = content.as_chunks::<8>() else { return None };
+        let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
+        let (at, length) = (words.next()?, words.next()?);
+        Some(Self { at, length, sums: words.collect() })
+    }
+
+    /// The end of the pieces of it that are in `file`, up to one that is not.
+    fn end_in(&self, file: &File) -> io::Result<u64> {
+        let (mut at, end) = (self.at, self.at + self.length);
+        let mut piece = Vec::new();
+        for sum in &self.sums {
+            let next = end.min((at / PIECE + 1) * PIECE);
+            piece.resize((next - at) as usize, 0);
+            if !whole(file.read_exact_at(&mut piece, at))? || checksum(&piece) != *sum {
+                break;
+            }
+            at = next;
+        }
+        Ok(at)
+    }
 }
 
 enum Frame {
     Hashes(Vec<KeyHash>),
     Reached(Reached),
+    Announced(Announced),
 }
 
 /// The journal of the filter at a path.
@@ -80,95 +179,166 @@ pub struct Found {
     end: u64,
 }
 
-/// Looks for the last checkpoint in the journal at `path`; none when there is no journal, or nothing in it.
-pub fn find(path: &Path) -> Result<Option<Found>> {
-    let mut found = None;
-    each_frame(path, u64::MAX, |frame, end| {
-        if let Frame::Reached(reached) = frame {
-            found = Some(Found { reached, end });
+/// The journal of a filter, open for reading.
+///
+/// It is opened before the filter is: when a run saves the filter and removes the journal meanwhile, this one still has
+/// what it had, and the filter has it too. The other way round, what was recorded could be in neither.
+pub struct Notes {
+    path: PathBuf,
+    file: File,
+}
+
+impl Notes {
+    /// The journal of the filter at a path, if there is one.
+    ///
+    /// # Errors
+    /// Those of the system; a file of that name that is no journal.
+    pub fn of(filter: &Path) -> Result<Option<Self>> {
+        let path = path_of(filter);
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file.with_context(|| path.display().to_string())?,
+        };
+        let notes = Self { path, file };
+        // Refuses what is none.
+        notes.frames(0, |_, _| Ok(()))?;
+        Ok(Some(notes))
+    }
+
+    /// Looks for the last checkpoint.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn find(&self) -> Result<Option<Found>> {
+        let mut found = None;
+        self.frames(u64::MAX, |frame, end| {
+            if let Frame::Reached(reached) = frame {
+                found = Some(Found { reached, end });
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Puts into `filter` what the journal holds and it does not.
+    ///
+    /// # Errors
+    /// Those of reading; of a filter without room.
+    pub fn take_in(&self, filter: &mut AnyFilter) -> Result<Option<Found>> {
+        let Some(found) = self.find()? else { return Ok(None) };
+        let forgets = filter.plan().kind().capacity() == Capacity::Last;
+        let mut known = Vec::new();
+        self.frames(found.end, |frame, _| {
+            let Frame::Hashes(mut hashes) = frame else { return Ok(()) };
+            if !forgets {
+                // It may have been saved after they were noted.
+                known.resize(hashes.len(), false);
+                filter.contains_all(&hashes, &mut known);
+                let mut known = known.iter();
+                hashes.retain(|_| !known.next().expect("one for each hash"));
+            }
+            Ok(filter.insert_all(&hashes)?)
+        })?;
+        Ok(Some(found))
+    }
+
+    /// Shows the hashes that the journal holds up to the checkpoint `found`.
+    ///
+    /// # Errors
+    /// Those of reading, and of `each`.
+    pub fn each_hashes(
+        &self,
+        found: &Found,
+        each: &mut dyn FnMut(&[KeyHash]) -> Result<(), umbel_sets::Error>,
+    ) -> Result<(), umbel_sets::Error> {
+        let shown = self.frames(found.end, |frame, _| match frame {
+            Frame::Hashes(hashes) => Ok(each(&hashes)?),
+            _ => Ok(()),
+        });
+        shown.map_err(|error| match error.downcast() {
+            Ok(error) => error,
+            Err(error) => umbel_sets::Error::Work(error.into()),
+        })
+    }
+
+    /// Removes from `out` what the interrupted run appended behind its last checkpoint, `found`.
+    ///
+    /// # Errors
+    /// Those of the system; a file in which anything is not as that run left it: it stays as it is.
+    pub fn take_back(&self, found: &Found, written: &Written, out: &File) -> Result<()> {
+        let meta = out.metadata()?;
+        let mut contradiction = written.contradiction(out, &meta)?;
+        let mut ours = written.length;
+        // Only of what was announced last, some may be missing.
+        let (mut least, mut last) = (ours, ours..ours);
+        self.frames(u64::MAX, |frame, end| {
+            if let Frame::Announced(announced) = frame
+                && end > found.end
+            {
+                if announced.at != last.start {
+                    least = last.end;
+                }
+                last = announced.at..announced.at + announced.length;
+                if announced.at <= ours {
+                    ours = ours.max(announced.end_in(out)?);
+                }
+            }
+            Ok(())
+        })?;
+        if contradiction.is_none() && meta.len() < least {
+            contradiction = Some("is shorter than the file");
+        }
+        if contradiction.is_none() && ours != meta.len() {
+            contradiction = Some("has lines of others behind those");
+        }
+        if let Some(contradiction) = contradiction {
+            bail!(
+                "{contradiction} that an interrupted run wrote, which {} tells; nothing was changed: put the file back as that                  run left it, or name another one with -o, to which lines are written again that the run wrote after its last                  checkpoint",
+                self.path.display()
+            );
+        }
+        if meta.len() > written.length {
+            out.set_len(written.length)?;
         }
         Ok(())
-    })?;
-    Ok(found)
-}
-
-/// Puts into `filter` what its journal at `path` holds and it does not.
-pub fn take_in(filter: &mut AnyFilter, path: &Path) -> Result<Option<Found>> {
-    let Some(found) = find(path)? else { return Ok(None) };
-    let forgets = filter.plan().kind().capacity() == Capacity::Last;
-    let mut known = Vec::new();
-    each_frame(path, found.end, |frame, _| {
-        let Frame::Hashes(mut hashes) = frame else { return Ok(()) };
-        if !forgets {
-            // It may have been saved after they were noted.
-            known.resize(hashes.len(), false);
-            filter.contains_all(&hashes, &mut known);
-            let mut known = known.iter();
-            hashes.retain(|_| !known.next().expect("one for each hash"));
-        }
-        Ok(filter.insert_all(&hashes)?)
-    })?;
-    Ok(Some(found))
-}
-
-/// Shows the hashes that the journal at `path` holds up to the checkpoint `found`.
-pub fn each_hashes(
-    path: &Path,
-    found: &Found,
-    each: &mut dyn FnMut(&[KeyHash]) -> Result<(), umbel_sets::Error>,
-) -> Result<(), umbel_sets::Error> {
-    let shown = each_frame(path, found.end, |frame, _| match frame {
-        Frame::Hashes(hashes) => Ok(each(&hashes)?),
-        Frame::Reached(_) => Ok(()),
-    });
-    shown.map_err(|error| match error.downcast() {
-        Ok(error) => error,
-        Err(error) => umbel_sets::Error::Work(error.into()),
-    })
-}
-
-/// Gives the whole frames of the journal at `path` that end before `until`, with the places of their ends.
-fn each_frame(
-    path: &Path,
-    until: u64,
-    mut each: impl FnMut(Frame, u64) -> Result<()>,
-) -> Result<()> {
-    let context = || path.display().to_string();
-    let file = match File::open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        file => file.with_context(context)?,
-    };
-    let mut file = BufReader::with_capacity(1 << 17, file);
-    let mut start = [0; START.len()];
-    if !whole(file.read_exact(&mut start)).with_context(context)? {
-        return Ok(());
     }
-    if start != START {
-        bail!(
-            "{}: has the name of a journal of umbel dedup --seen, but is none; move it away",
-            path.display()
-        );
+
+    /// Gives the whole frames that start before `until`, with the places of their ends.
+    fn frames(&self, until: u64, mut each: impl FnMut(Frame, u64) -> Result<()>) -> Result<()> {
+        let context = || self.path.display().to_string();
+        let mut file = BufReader::with_capacity(1 << 17, &self.file);
+        file.rewind().with_context(context)?;
+        let mut start = [0; START.len()];
+        if !whole(file.read_exact(&mut start)).with_context(context)? {
+            return Ok(());
+        }
+        if start != START {
+            bail!(
+                "{}: has the name of a journal of umbel dedup --seen, but is none; move it away",
+                self.path.display()
+            );
+        }
+        let mut at = START.len() as u64;
+        while at < until {
+            let (mut head, mut content) = ([0; 12], Vec::new());
+            if !whole(file.read_exact(&mut head)).with_context(context)? {
+                break;
+            }
+            let length = u32::from_le_bytes(head[..4].try_into().expect("4 bytes")) as usize;
+            if length == 0 || length > LONGEST {
+                break;
+            }
+            content.resize(length, 0);
+            if !whole(file.read_exact(&mut content)).with_context(context)? {
+                break;
+            }
+            // What a crash left of the last frame ends the journal.
+            let Some(frame) = frame(&head[4..], &content) else { break };
+            at += (head.len() + length) as u64;
+            each(frame, at)?;
+        }
+        Ok(())
     }
-    let mut at = START.len() as u64;
-    while at < until {
-        let (mut head, mut content) = ([0; 12], Vec::new());
-        if !whole(file.read_exact(&mut head)).with_context(context)? {
-            break;
-        }
-        let length = u32::from_le_bytes(head[..4].try_into().expect("4 bytes")) as usize;
-        if length == 0 || length > LONGEST {
-            break;
-        }
-        content.resize(length, 0);
-        if !whole(file.read_exact(&mut content)).with_context(context)? {
-            break;
-        }
-        // What a crash left of the last frame ends the journal.
-        let Some(frame) = frame(&head[4..], &content) else { break };
-        at += (head.len() + length) as u64;
-        each(frame, at)?;
-    }
-    Ok(())
 }
 
 /// Whether all was read, and not the end of the file met.
@@ -190,6 +360,7 @@ fn frame(sum: &[u8], content: &[u8]) -> Option<Frame> {
             Some(Frame::Hashes(hashes.collect()))
         }
         (1, json) => serde_json::from_slice(json).ok().map(Frame::Reached),
+        (2, announced) => Announced::from_content(announced).map(Frame::Announced),
         _ => None,
     }
 }
@@ -246,6 +417,14 @@ impl Journal {
         Ok(())
     }
 
+    /// Tells what is appended to the output next, at the offset `at`. It need not survive a crash of the system: then the
+    /// next run may not know the last lines again, and refuses to continue behind them.
+    fn announce(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
+        self.frame(&Announced::new(at, bytes).content())?;
+        let out = self.out.as_mut().expect("a frame was just written");
+        out.flush().with_context(|| self.path.display().to_string())
+    }
+
     /// Makes durable what was noted, and the position of the run.
     pub fn reached(&mut self, reached: &Reached) -> Result<()> {
         self.flush()?;
@@ -299,4 +478,110 @@ fn write_frame(out: &mut impl Write, content: &[u8]) -> io::Result<u64> {
     out.write_all(&checksum(content).to_le_bytes())?;
     out.write_all(content)?;
     Ok(12 + content.len() as u64)
+}
+
+/// A file that lines are appended to, each announced in a journal first.
+pub struct Output {
+    file: File,
+    journal: Arc<Mutex<Journal>>,
+}
+
+impl Output {
+    /// Appends to `file`, which was opened for that.
+    pub fn new(file: File, journal: Arc<Mutex<Journal>>) -> Self {
+        Self { file, journal }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bytes = &bytes[..bytes.len().min(MOST_ANNOUNCED)];
+        let at = self.file.metadata()?.len();
+        let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        journal.announce(at, bytes).map_err(io::Error::other)?;
+        let written = self.file.write(bytes)?;
+        if written < bytes.len() {
+            // A full disk: it may end within a piece.
+            journal.announce(at, &bytes[..written]).map_err(io::Error::other)?;
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use umbel::{Plan, Variant};
+
+    use super::*;
+
+    fn reached(output: Option<Written>) -> Reached {
+        Reached { input: "a".to_owned(), offset: 7, found: 1, output }
+    }
+
+    /// A run that ends between the opening of the journal and that of the filter takes nothing away.
+    #[test]
+    fn what_was_recorded_is_read_while_the_run_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let plan = Plan::for_keys(Variant::Blocked, 100, 1e-6).unwrap();
+        let old = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
+        let key = KeyHasher::default().hash("key");
+        let mut journal = Journal::new(path_of(&path), None).unwrap();
+        journal.note(&[key]).unwrap();
+        journal.reached(&reached(None)).unwrap();
+        let notes = Notes::of(&path).unwrap().unwrap();
+        journal.remove().unwrap();
+        assert!(Notes::of(&path).unwrap().is_none());
+        let mut filter = old.clone();
+        assert!(!filter.contains("key"));
+        notes.take_in(&mut filter).unwrap().unwrap();
+        assert!(filter.contains("key"));
+    }
+
+    /// Of all that may be behind a checkpoint, only whole pieces of what was announced are taken back.
+    #[test]
+    fn only_what_was_announced_is_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, out) = (folder.path().join("f"), folder.path().join("q"));
+        let open = || OpenOptions::new().read(true).append(true).create(true).open(&out).unwrap();
+        let mut file = open();
+        file.write_all(&[b'x'; 5000]).unwrap();
+        let written = Written::now(&out, &file).unwrap();
+        let journal = Arc::new(Mutex::new(Journal::new(path_of(&path), None).unwrap()));
+        journal.lock().unwrap().reached(&reached(Some(written.clone()))).unwrap();
+        let mut output = Output::new(open(), Arc::clone(&journal));
+        let text: Vec<u8> = (0..20_000u32).map(|i| (i * i >> 7) as u8).collect();
+        output.write_all(&text[..9000]).unwrap();
+        output.write_all(&text[9000..]).unwrap();
+        let all = fs::read(&out).unwrap();
+        let notes = Notes::of(&path).unwrap().unwrap();
+        let found = notes.find().unwrap().unwrap();
+        let mut taken_back = 0;
+        let mut tried = |content: &[u8], ours: bool| {
+            file.set_len(0).unwrap();
+            file.write_all(content).unwrap();
+            let taken = notes.take_back(&found, &written, &file);
+            assert_eq!(taken.is_ok(), ours, "{} bytes: {taken:?}", content.len());
+            let length = if ours { 5000 } else { content.len() as u64 };
+            assert_eq!(file.metadata().unwrap().len(), length);
+            taken_back += u32::from(ours);
+        };
+        for end in 0..=all.len() {
+            // The second announcement begins where the first ended.
+            let whole = end == all.len() || end.is_multiple_of(4096);
+            tried(&all[..end], end == 14_000 || end > 14_000 && whole);
+        }
+        for at in (0..all.len()).step_by(501) {
+            let mut other = all.clone();
+            other[at] ^= 1;
+            // Only the last page is known of what was written before.
+            tried(&other, at < 5000 - 4096);
+        }
+        tried(&[&all[..], b"theirs"].concat(), false);
+        assert_eq!(taken_back, 1 + 3 + 1 + 2);
+    }
 }

@@ -14,7 +14,8 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use umbel::filter::Comparison;
 use umbel::{AnyFilter, FileError, KeyDescription, MappedFile, Secret};
 use umbel_files::atomic::{self, Existing};
-use umbel_files::{journal, wrapped};
+use umbel_files::journal::{self, Notes};
+use umbel_files::wrapped;
 use umbel_foreign::{Foreign, ForeignFilter, Format, KeyType, Parameters};
 
 use crate::columns::{self, Answer, Source, Take, each_item};
@@ -698,6 +699,7 @@ pub(crate) fn open(
         let io = |error: std::io::Error| of_file(&error, &name);
         let about = |error: Told| PyErr::from(error.about(&name));
         let wrong = |error| of_wrapped(error, &name);
+        let notes = Notes::of(&path).map_err(|error| of_files(error, &name))?;
         let file = File::open(&path).map_err(io)?;
         if file.metadata().map_err(io)?.is_dir() {
             return Err(of_file(&std::io::Error::from_raw_os_error(21), &name));
@@ -719,12 +721,12 @@ pub(crate) fn open(
                     "{name}: a packed or signed file cannot be mapped; open it without mmap"
                 )));
             }
-            let journal = journal::path_of(&path);
-            if journal::find(&journal).map_err(|error| of_files(error, &name))?.is_some() {
+            let found = notes.as_ref().map(Notes::find).transpose();
+            if found.map_err(|error| of_files(error, &name))?.flatten().is_some() {
                 return Err(PyValueError::new_err(format!(
                     "{name}: {} has lines that a run of umbel dedup --seen recorded since the filter was saved; \
                      open it without mmap, or save them with umbel dedup --seen {name} </dev/null",
-                    journal.display()
+                    journal::path_of(&path).display()
                 )));
             }
             // SAFETY: the documentation asks for it.
@@ -737,8 +739,8 @@ pub(crate) fn open(
             let source = BufReader::with_capacity(1 << 16, &file).take(length);
             match AnyFilter::read(source, length, secret.as_ref()) {
                 Ok(mut filter) => {
-                    let taken = journal::take_in(&mut filter, &journal::path_of(&path));
-                    taken.map_err(|error| of_files(error, &name))?;
+                    let taken = notes.as_ref().map(|notes| notes.take_in(&mut filter));
+                    taken.transpose().map_err(|error| of_files(error, &name))?;
                     return Ok(Inner::Own(filter));
                 }
                 Err(FileError::NotUmbel { .. }) => {}

@@ -467,7 +467,7 @@ fn work(named: Vec<Named>, job: &Job, options: &Options, out: Option<PathBuf>) -
         separate.files().check()?;
     }
     let inputs = inputs::rereadable(inputs::open(named, None)?, options)?;
-    let inputs = umbel_sets::align(inputs, job.rows() == Rows::OfAll, options)?;
+    let inputs = umbel_sets::align(inputs, None, job.rows() == Rows::OfAll, options)?;
     if let Job::Diff(separate) = job
         && !separate.files().is_empty()
     {

@@ -99,7 +99,7 @@ pub use input::{Input, Spool};
 pub use keys::{Keys, keys, keys_stream};
 pub use operation::{Change, Diff, Distinct, Keep, SetOperation, SetPlan, Strategy, Top};
 pub use records::{
-    Bad, Missing, Normalization, PrefixText, Records, Rewritten, align, compares_headers,
+    Bad, Header, Missing, Normalization, PrefixText, Records, Rewritten, align, compares_headers,
     leaves_bad_rows_out,
 };
 pub use report::{Changes, ErrorBound, Progress, Report};

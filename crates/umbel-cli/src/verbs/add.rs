@@ -24,7 +24,7 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let key = wrapped::key_to_sign(&args.sign, &args.filter)?;
     let lock = filters::open_locked(path, key.is_some())?;
     let trust = wrapped::key_to_trust(&args.trust)?;
-    wrapped::check_trust(&lock, path, trust.as_ref())?;
+    wrapped::check_trust(&lock.file, path, trust.as_ref())?;
     if let Some(large) = filters::large(&lock, path, secret, &args.foreign, &options)? {
         return in_pieces(&large, args, sources, key.as_ref(), &options);
     }

@@ -42,7 +42,7 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Outcome> {
         }
         // Without its secret the audit sees what any other holder sees.
         Err(error) if filters::needs_secret(&error) => {
-            let sealed = filters::sealed(&file, path, &FormatArgs::default())?;
+            let sealed = filters::sealed(&file.file, path, &FormatArgs::default())?;
             Findings::new(filters::own(sealed, path, "audit")?.receipt())
         }
         Err(error) => return Err(error),

@@ -59,14 +59,14 @@ fn read(
     let path = &args.filter;
     let name = || standard::name(path);
     let mut file = filters::open_beside(path, options, &args.trust)?;
-    if is_filter(&mut file).with_context(name)? {
+    if is_filter(&mut file.file).with_context(name)? {
         let filter = filters::read(&file, path, secret, &args.foreign, options)?;
         return PrefixList::of_filter(filter, family).with_context(name);
     }
     if secret.is_some() {
         bail!("{}: a list of text is not keyed; omit --secret-file", name());
     }
-    let sources = inputs::open(vec![Named::Open(name(), file)], None)?;
+    let sources = inputs::open(vec![Named::Open(name(), file.file)], None)?;
     let inputs = inputs::rereadable(sources, options)?;
     Ok(PrefixList::read(&inputs, family, options)?)
 }

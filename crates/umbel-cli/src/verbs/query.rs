@@ -56,7 +56,7 @@ fn several(args: &QueryArgs, secret: Option<&Secret>, options: &Options) -> Resu
     let mut bytes = 0u64;
     for path in paths() {
         let file = filters::open_beside(path, options, &args.trust)?;
-        bytes = bytes.saturating_add(formats::length(&file, path)?);
+        bytes = bytes.saturating_add(formats::length(&file.file, path)?);
         files.push(file);
     }
     umbel_sets::room_beside(bytes, options)?;

@@ -24,7 +24,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     let key = wrapped::key_to_sign(&args.sign, &args.filter)?;
     let lock = filters::open_locked(&args.filter, key.is_some())?;
     let trust = wrapped::key_to_trust(&args.trust)?;
-    wrapped::check_trust(&lock, &args.filter, trust.as_ref())?;
+    wrapped::check_trust(&lock.file, &args.filter, trust.as_ref())?;
     let Locked { filter, lock: _lock, .. } =
         filters::read_locked(lock, &args.filter, secret.as_ref(), &foreign, &options)?;
     filters::check_keys(&filter, &args.filter, &options, &args.names)?;

@@ -1,24 +1,28 @@
 //! `umbel dedup --seen`: lines that no earlier run has seen.
 //!
 //! What is printed is noted in a [journal] next to the filter; the filter itself is saved when the run is over or the
-//! journal is larger than it. So the next run knows where an interrupted one stopped. Lines in the file of `-o` that are
-//! not recorded are removed, because they are printed again.
+//! journal is larger than it. So the next run knows where an interrupted one stopped. Lines in the file of `-o` that it
+//! wrote and did not record are removed, because they are printed again; nothing else of that file is.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Result, bail};
+use serde::de::IgnoredAny;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
 use umbel::{AnyFilter, KeyDescription, KeyHash, KeyHasher, Kind, Plan, Variant};
-use umbel_files::journal::{self, Found, Journal, Reached, Written};
-use umbel_sets::{Checkpoint, Options, Report, Save, SaveError, Seen, SeenInPieces};
+use umbel_files::inputs;
+use umbel_files::journal::{self, Found, Journal, Notes, Reached, Written};
+use umbel_sets::{
+    Checkpoint, Header, Input, Options, Records, Report, Save, SaveError, Seen, SeenInPieces,
+};
 
 use super::explain;
 use crate::Outcome;
@@ -48,8 +52,7 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
     refuse_in_place_of(named, &[args.seen.as_ref(), args.secret.secret_file.as_ref()])?;
     let outputs = named.map(lines::Written::Lines).into_iter();
     let outputs: Vec<_> = outputs.chain([lines::Written::Filter(path)]).collect();
-    let sources =
-        lines::open_beside(&args.files, &args.work, &outputs, lines::Rows::OfAll, &options)?;
+    let sources = lines::open_unaligned(&args.files, &args.work, &outputs)?;
     if !path.exists() {
         let keys = args.keys.map_or(DEFAULT_KEYS, |keys| keys.0);
         let kind = if args.keys.is_some() { Kind::Blocked } else { Kind::Scalable };
@@ -75,7 +78,7 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
     if let Some(large) = filters::large(&lock, path, secret.as_ref(), &foreign, &options)? {
         return in_pieces(&large, path, args, sources, &options);
     }
-    let Locked { filter, lock, found } =
+    let Locked { filter, lock, notes, found } =
         filters::read_locked(lock, path, secret.as_ref(), &foreign, &options)?;
     filters::check_keys(&filter, path, &options, &args.names)?;
     let mut filter = filters::own(filter, path, "dedup --seen")?;
@@ -84,19 +87,13 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
         print(explain::plan(filter.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let (mut out, goes_on) = output(path, found.as_ref(), args, &options)?;
+    let mut output = Output::open(path, notes.as_ref().zip(found.as_ref()), args, &options)?;
+    let sources = output.align(sources, &options)?;
     let run = Run::start("dedup", args.work.voice, &options.progress);
-    let mut save = Saved {
-        path,
-        journal: Journal::new(journal::path_of(path), found.as_ref())?,
-        lock,
-        named: named.map(fs::canonicalize).transpose()?,
-        out: out.try_clone()?,
-        bytes: 0,
-    };
-    let mut job = Seen::new(&mut filter, &mut out, &mut save, args.checkpoint, &options)?;
-    if goes_on {
-        job.leave_header_out();
+    let (mut out, mut save) = output.write_by(path, found.as_ref(), lock)?;
+    let mut job = Seen::new(&mut filter, &mut *out, &mut save, args.checkpoint, &options)?;
+    if let Some(under) = output.continued {
+        job.continue_output(under);
     }
     until_stopped(&|| job.stop(), path, || {
         for source in sources {
@@ -159,22 +156,17 @@ fn in_pieces(
         print(explain::plan(&large.plan, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let (mut out, goes_on) = output(path, large.found.as_ref(), args, options)?;
+    let found = large.found.as_ref();
+    let mut output = Output::open(path, large.notes.zip(found), args, options)?;
+    let sources = output.align(sources, options)?;
     let run = Run::start("dedup", args.work.voice, &options.progress);
-    let mut save = Saved {
-        path,
-        journal: Journal::new(journal::path_of(path), large.found.as_ref())?,
-        lock: large.file.try_clone()?,
-        named: args.output.to.file().map(fs::canonicalize).transpose()?,
-        out: out.try_clone()?,
-        bytes: 0,
-    };
-    let mut job = SeenInPieces::new(&mut out, &mut save, args.checkpoint, options);
-    if goes_on {
-        job.leave_header_out();
+    let (mut out, mut save) = output.write_by(path, found, large.file.try_clone()?)?;
+    let mut job = SeenInPieces::new(&mut *out, &mut save, args.checkpoint, options);
+    if let Some(under) = output.continued {
+        job.continue_output(under);
     }
     let (mut report, bytes, _lock) = until_stopped(&|| job.stop(), path, || {
-        let inputs = umbel_files::inputs::rereadable(sources, options)?;
+        let inputs = inputs::rereadable(sources, options)?;
         let mut report = Report::default();
         let (lock, bytes) = filters::write_locked(path, |file| {
             report = large.work(path, |filter| job.run(&inputs, filter, file))?.0;
@@ -183,26 +175,10 @@ fn in_pieces(
         Ok((report, bytes, lock))
     })?;
     drop(job);
-    save.journal.remove()?;
+    save.journal().remove()?;
     report.bytes_written += save.bytes + bytes;
     run.finish(&report, "new", None);
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
-}
-
-/// The output, and whether it has lines already. After an interrupted run, continues where that stopped.
-fn output(
-    filter: &Path,
-    found: Option<&Found>,
-    args: &DedupArgs,
-    options: &Options,
-) -> Result<(File, bool)> {
-    let named = args.output.to.file();
-    let mut out = named.map_or_else(stdout, appended)?;
-    if let Some(found) = found {
-        go_on_behind(filter, found, named, &out, args.work.voice.quiet)?;
-    }
-    let goes_on = goes_on(&mut out, named, options.separator)?;
-    Ok((out, goes_on))
 }
 
 /// Refuses options of a new filter that contradict the existing one.
@@ -274,7 +250,7 @@ fn until_stopped<T>(
 /// The filter, its journal and the output.
 struct Saved<'a> {
     path: &'a Path,
-    journal: Journal,
+    journal: Arc<Mutex<Journal>>,
     /// Keeps others from replacing the filter.
     lock: File,
     /// The file of -o, if any.
@@ -285,28 +261,30 @@ struct Saved<'a> {
 }
 
 impl Saved<'_> {
+    fn journal(&self) -> MutexGuard<'_, Journal> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn record(&mut self, filter: Option<&AnyFilter>, at: &Checkpoint, end: bool) -> Result<()> {
-        let output = match &self.named {
-            Some(path) => {
-                let length = self.out.metadata().with_context(|| path.display().to_string())?.len();
-                Some(Written { path: path.clone(), length })
-            }
-            None => None,
+        let written = |path: &PathBuf| {
+            Written::now(path, &self.out).with_context(|| path.display().to_string())
         };
+        let output = self.named.as_ref().map(written).transpose()?;
         let Checkpoint { input, offset, found, .. } = at.clone();
         let reached = Reached { input, offset, found, output };
         // Also before the filter is saved: what is then taken back of the file must not be in the filter.
-        let before = self.journal.bytes();
-        self.journal.reached(&reached)?;
-        self.bytes += self.journal.bytes() - before;
+        let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = journal.bytes();
+        journal.reached(&reached)?;
+        self.bytes += journal.bytes() - before;
         let Some(filter) = filter else { return Ok(()) };
-        if !end && self.journal.bytes() <= filter.bytes() {
+        if !end && journal.bytes() <= filter.bytes() {
             return Ok(());
         }
         let (lock, bytes) = filters::write_locked(self.path, |out| Ok(filter.write(out)?))?;
         self.lock = lock;
         self.bytes += bytes;
-        if end { self.journal.remove() } else { self.journal.begin_again(&reached) }
+        if end { journal.remove() } else { journal.begin_again(&reached) }
     }
 }
 
@@ -317,7 +295,7 @@ impl Save for Saved<'_> {
     }
 
     fn note(&mut self, hashes: &[KeyHash]) -> Result<(), SaveError> {
-        Ok(self.journal.note(hashes)?)
+        Ok(self.journal().note(hashes)?)
     }
 
     fn save(
@@ -330,69 +308,142 @@ impl Save for Saved<'_> {
     }
 }
 
-/// The file at `path`, opened to append lines.
-fn appended(path: &Path) -> Result<File> {
-    let file = OpenOptions::new().read(true).append(true).create(true).open(path);
-    file.with_context(|| path.display().to_string())
+/// Where the lines go.
+struct Output {
+    file: File,
+    /// The file of -o, if any.
+    named: Option<PathBuf>,
+    /// The header, if there is one, of what has lines already.
+    continued: Option<Option<Header>>,
 }
 
-/// Continues where an interrupted run stopped: removes the lines that it wrote to the same file and did not record.
-fn go_on_behind(
-    filter: &Path,
-    found: &Found,
-    named: Option<&Path>,
-    out: &File,
-    quiet: bool,
-) -> Result<()> {
-    let Reached { input, offset, found, output } = &found.reached;
-    let same = match (named, output) {
-        (Some(named), Some(output)) if fs::canonicalize(named)? == output.path => Some(output),
-        _ => None,
-    };
-    let after = match same {
-        Some(Written { path, length }) => {
-            if out.metadata()?.len() > *length {
-                out.set_len(*length).with_context(|| path.display().to_string())?;
+impl Output {
+    /// Opens it. After an interrupted run, continues where that stopped.
+    fn open(
+        filter: &Path,
+        found: Option<(&Notes, &Found)>,
+        args: &DedupArgs,
+        options: &Options,
+    ) -> Result<Self> {
+        let named = args.output.to.file();
+        let mut file = named.map_or_else(stdout, appended)?;
+        let name = || named.map_or("standard output".to_owned(), |path| path.display().to_string());
+        let named = named.map(fs::canonicalize).transpose()?;
+        if let Some((notes, found)) = found {
+            let Found { reached, .. } = found;
+            let same =
+                reached.output.as_ref().filter(|output| named.as_ref() == Some(&output.path));
+            if let Some(output) = same {
+                notes.take_back(found, output, &file).with_context(name)?;
             }
+            if !args.work.voice.quiet {
+                say(&interrupted(filter, reached, same));
+            }
+        }
+        let continued = continued(&mut file, named.is_some(), &name(), options)?;
+        Ok(Self { file, named, continued })
+    }
+
+    /// Puts the columns of the sources in the order of what is continued.
+    fn align(&self, sources: Vec<Source>, options: &Options) -> Result<Vec<Source>> {
+        let under = self.continued.as_ref().and_then(Option::as_ref);
+        inputs::align(sources, under, lines::Rows::OfAll, options)
+    }
+
+    /// A writer of lines, and what records them.
+    fn write_by<'a>(
+        &mut self,
+        path: &'a Path,
+        found: Option<&Found>,
+        lock: File,
+    ) -> Result<(Box<dyn Write + Send>, Saved<'a>)> {
+        let journal = Journal::new(journal::path_of(path), found)?;
+        let journal = Arc::new(Mutex::new(journal));
+        let (file, out) = (self.file.try_clone()?, self.file.try_clone()?);
+        let write: Box<dyn Write + Send> = match &self.named {
+            Some(_) => Box::new(journal::Output::new(file, Arc::clone(&journal))),
+            None => Box::new(file),
+        };
+        Ok((write, Saved { path, journal, lock, named: self.named.clone(), out, bytes: 0 }))
+    }
+}
+
+/// The file at `path`, opened to append lines. Waits for another run that does so: what is appended to it meanwhile would
+/// be mixed up.
+fn appended(path: &Path) -> Result<File> {
+    let open = || {
+        let file = OpenOptions::new().read(true).append(true).create(true).open(path);
+        file.with_context(|| path.display().to_string())
+    };
+    let file = open()?;
+    if file.metadata().is_ok_and(|meta| meta.is_file()) {
+        return filters::lock(file, path, &open);
+    }
+    Ok(file)
+}
+
+/// What is told about an interrupted run; `written` is the output of both.
+fn interrupted(filter: &Path, reached: &Reached, written: Option<&Written>) -> String {
+    let after = match written {
+        Some(Written { path, .. }) => {
             format!("what it wrote to {} after that is removed", path.display())
         }
         None => "what it printed after that is printed again".to_owned(),
     };
-    if !quiet {
-        say(&format!(
-            "umbel dedup: the last run was interrupted: {} records what it printed up to byte {offset} of {input}, {}; \
-             {after}; process that input again",
-            filter.display(),
-            counted(*found, "line")
-        ));
-    }
-    Ok(())
+    format!(
+        "umbel dedup: the last run was interrupted: {} records what it printed up to byte {} of {}, {}; {after}; process \
+         that input again",
+        filter.display(),
+        reached.offset,
+        reached.input,
+        counted(reached.found, "line")
+    )
 }
 
-/// Whether this run appends lines to a file that has some already. A killed run may have left half a line
-/// at its end: it is terminated here, so that it does not run into the next line; it is printed again.
-fn goes_on(out: &mut File, named: Option<&Path>, separator: u8) -> Result<bool> {
-    let name = || named.map_or("standard output".to_owned(), |path| path.display().to_string());
+/// The header, if there is one, of an output that has lines already and is continued. A killed run may have left half a
+/// line at its end: it is terminated here, so that it does not run into the next line; it is printed again.
+fn continued(
+    out: &mut File,
+    named: bool,
+    name: &str,
+    options: &Options,
+) -> Result<Option<Option<Header>>> {
     let length = match out.metadata() {
         Ok(meta) if meta.is_file() => meta.len(),
-        _ => return Ok(false),
+        _ => return Ok(None),
     };
-    let position = io::Seek::stream_position(out).with_context(name)?;
+    let position = io::Seek::stream_position(out).with_context(|| name.to_owned())?;
     if length == 0 || (position < length && !appends(out)) {
-        return Ok(false);
+        return Ok(None);
     }
     // Standard output is open for writing alone.
     let readable = match named {
-        Some(_) => out.try_clone(),
-        None => File::open("/proc/self/fd/1").or_else(|_| File::open("/dev/fd/1")),
+        true => out.try_clone(),
+        false => File::open("/proc/self/fd/1").or_else(|_| File::open("/dev/fd/1")),
     };
-    let Ok(readable) = readable else { return Ok(true) };
-    let mut last = [separator];
-    readable.read_exact_at(&mut last, length - 1).with_context(name)?;
-    if last[0] != separator {
-        out.write_all(&[separator]).with_context(name)?;
+    let Ok(readable) = readable else { return Ok(Some(None)) };
+    let begins_with_json = || -> io::Result<bool> {
+        let mut start = vec![0; length.min(1 << 16) as usize];
+        readable.read_exact_at(&mut start, 0)?;
+        let mut values = serde_json::Deserializer::from_slice(&start).into_iter::<IgnoredAny>();
+        Ok(match values.next() {
+            Some(Err(error)) => error.is_eof() && length > start.len() as u64,
+            value => value.is_some(),
+        })
+    };
+    let json = matches!(options.records, Records::JsonLines { .. });
+    if json && !begins_with_json().with_context(|| name.to_owned())? {
+        bail!(
+            "{name}: its first line is not JSON, so records of JSON do not belong behind it; name another file with -o"
+        );
     }
-    Ok(true)
+    let mut last = [options.separator];
+    readable.read_exact_at(&mut last, length - 1).with_context(|| name.to_owned())?;
+    let header = Header::of(&Input::file(name, readable)?, options)?;
+    if last[0] != options.separator {
+        out.write_all(&[options.separator]).with_context(|| name.to_owned())?;
+    }
+    Ok(Some(header))
 }
 
 /// Whether all that is written goes to the end.

@@ -14,7 +14,7 @@ use umbel_share::sign::SecretKey;
 use super::delta;
 use crate::args::{BuildArgs, ForeignArgs, TrustArgs};
 use crate::atomic::Existing;
-use crate::filters;
+use crate::filters::{self, Opened};
 use crate::formats;
 use crate::report::Run;
 use crate::standard::is_standard;
@@ -53,6 +53,7 @@ impl Base {
 
         let file = filters::open_beside(&path, options, &TrustArgs::default())?;
         let plan = plan(&file, &path, secret, args, options)?;
+        let file = file.file;
         let source = rewound(&file, &path)?;
         let length = formats::length(&file, &path)?;
         let hasher = Reader::new(source, length)
@@ -84,7 +85,7 @@ impl Base {
 
 /// The plan of a filter to which deltas are made.
 fn plan(
-    file: &File,
+    file: &Opened,
     path: &Path,
     secret: Option<&Secret>,
     args: &BuildArgs,

@@ -416,3 +416,56 @@ fn what_common_cannot_do_is_refused() {
     folder.refuses("common keys keys --threads 0", &["--threads"]);
     folder.refuses("common keys keys --threads -1", &["--threads", "-1"]);
 }
+
+#[test]
+fn what_cannot_be_printed_is_told() {
+    let folder = folder();
+    for arguments in
+        ["dedup keys", "help", "--version", "dedup --help", "info seen", "build keys -o -", "man"]
+    {
+        let run = |redirected: &str| {
+            let command = format!("exec \"$0\" {arguments} {redirected}");
+            folder.program("sh", "-c").arg(command).arg(env!("CARGO_BIN_EXE_umbel")).run()
+        };
+        run(">&-").fails(&["umbel: standard output: "]);
+        if cfg!(target_os = "linux") {
+            run("> /dev/full").fails(&["umbel: "]);
+        }
+    }
+    // What goes to a file needs none.
+    let command = "exec \"$0\" dedup keys -o out >&-";
+    folder.program("sh", "-c").arg(command).arg(env!("CARGO_BIN_EXE_umbel")).run().done();
+}
+
+#[test]
+fn a_link_is_written_through() {
+    let folder = folder();
+    fs::create_dir(folder.path("dir")).unwrap();
+    for (link, target) in [("link", "dir/there"), ("dir/back", "../none")] {
+        symlink(target, folder.path(link)).unwrap();
+    }
+    symlink("link", folder.path("chain")).unwrap();
+    folder.umbel("dedup keys -o chain").run().done();
+    assert!(folder.read("dir/there") == folder.umbel("dedup keys").run().done());
+    folder.umbel("dedup keys -o dir/back").run().done();
+    assert!(folder.path("none").is_file());
+    for link in ["link", "chain", "dir/back"] {
+        assert!(folder.path(link).is_symlink(), "{link}");
+    }
+}
+
+#[test]
+fn two_outputs_are_two_files() {
+    let folder = folder();
+    folder.write("other", "x\n");
+    fs::create_dir(folder.path("dir")).unwrap();
+    symlink("x", folder.path("link")).unwrap();
+    for (one, two) in [("x", "./x"), ("dir/../x", "x"), ("link", "x")] {
+        folder.refuses(
+            &format!("diff keys other --added {one} --removed {two}"),
+            &["is named for two outputs"],
+        );
+    }
+    folder.refuses("diff keys other --added -", &["-: ", "name one"]);
+    assert!(!folder.path("x").exists() && !folder.path("-").exists());
+}

@@ -1,13 +1,14 @@
 //! Lines that go to a file named with `-o`, as a black box: whole or not at all; with `--seen` each exactly once.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::thread;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use crate::util::{Folder, urls};
+use crate::util::{Folder, Outcome, lines, long, url, urls};
 
 fn folder() -> Folder {
     let folder = Folder::new();
@@ -123,6 +124,185 @@ fn lines_that_no_run_had_are_added_to_the_file() {
     folder.umbel("dedup --seen f -o out more out").run().fails(&["out: lines are appended to it"]);
     folder.umbel("dedup --seen f -o gone/out more").run().fails(&["gone/out"]);
     assert_eq!(folder.names(), ["f", "monday", "more", "out", "tuesday"]);
+}
+
+/// What an interrupted run left may be removed; nothing that others put there.
+#[test]
+fn lines_of_others_behind_an_interrupted_run_are_kept() {
+    let folder = Folder::new();
+    let interrupted = |folder: &Folder| {
+        folder.fifo("pipe");
+        let seen = "dedup -q --seen f --fpp 1e-9 --checkpoint 0.05 -o q pipe";
+        let mut run = folder.umbel(seen).spawn();
+        let mut pipe = run.feed(folder, "pipe");
+        for end in [500, 1000] {
+            pipe.write_all(&urls(end - 500..end)).unwrap();
+            run.until("its lines are out", || folder.read_if_there("q") == urls(0..end));
+        }
+        run.kill(Signal::SIGKILL);
+        run.finish().killed_by(Signal::SIGKILL);
+    };
+    type Change = fn(&Folder);
+    let changes: [(&str, Change); 6] = [
+        ("has lines of others", |folder| {
+            folder.umbel("dedup -q --seen other -o q").stdin(urls(5000..5100)).run().done();
+        }),
+        ("has lines of others", |folder| folder.append("q", "theirs")),
+        ("is another file", |folder| {
+            folder.write("new", urls(7000..10_000));
+            fs::rename(folder.path("new"), folder.path("q")).unwrap();
+        }),
+        ("is another file", |folder| {
+            // The old one stays, so that its number is not given again.
+            fs::rename(folder.path("q"), folder.path("old")).unwrap();
+        }),
+        ("is shorter", |folder| folder.write("q", "")),
+        ("has ", |folder| folder.write("q", urls(3000..5000))),
+    ];
+    for (words, change) in changes {
+        let folder = Folder::new();
+        interrupted(&folder);
+        change(&folder);
+        let before = folder.read_if_there("q");
+        let again = "dedup --seen f --fpp 1e-9 -o q a";
+        folder.write("a", urls(0..1000));
+        folder.umbel(again).run().fails(&["umbel: q: ", words, "f.run", "-o"]);
+        assert!(folder.read("q") == before, "{words}");
+        // The other way out: each line is somewhere.
+        let run = folder.umbel(&again.replace("-o q", "-o elsewhere")).run();
+        assert!(run.stderr.contains("printed again"), "{}", run.stderr);
+        assert!(folder.read("q") == before, "{words}");
+        folder.umbel("query -v f a").run().nothing();
+        folder.umbel("dedup --seen f -o q a").run().nothing();
+    }
+    // As it was left, it is continued.
+    interrupted(&folder);
+    folder.write("a", urls(0..2000));
+    folder.umbel("dedup -q --seen f --fpp 1e-9 -o q a").run().done();
+    assert!(folder.read("q") == urls(0..2000));
+}
+
+#[test]
+fn a_file_that_is_removed_meanwhile_is_told() {
+    let folder = Folder::new();
+    folder.fifo("pipe");
+    let mut run = folder.umbel("dedup -q --seen f -o q pipe").spawn();
+    let mut pipe = run.feed(&folder, "pipe");
+    pipe.write_all(&urls(0..10)).unwrap();
+    run.until("its lines are out", || folder.read_if_there("q") == urls(0..10));
+    fs::remove_file(folder.path("q")).unwrap();
+    drop(pipe);
+    run.finish().fails(&["q: was removed while lines were written to it"]);
+    folder.umbel("query f").stdin(urls(0..10)).run().nothing();
+}
+
+#[test]
+fn two_runs_to_one_file_wait_for_each_other() {
+    let folder = Folder::new();
+    folder.fifo("pipe");
+    let mut run = folder.umbel("dedup -q --seen f -o q pipe").spawn();
+    let mut pipe = run.feed(&folder, "pipe");
+    pipe.write_all(&urls(0..10)).unwrap();
+    run.until("its lines are out", || folder.read_if_there("q") == urls(0..10));
+    let mut other = folder.umbel("dedup --seen g -o q").stdin(urls(5..15)).spawn();
+    let mut told = String::new();
+    let mut stderr = BufReader::new(other.stderr());
+    stderr.read_line(&mut told).unwrap();
+    assert!(told.contains("q: waiting for another run"), "{told}");
+    pipe.write_all(&urls(10..20)).unwrap();
+    drop(pipe);
+    run.finish().done();
+    other.finish().done();
+    assert!(folder.read("q") == urls((0..20).chain(5..15)));
+}
+
+/// Runs over two filters that write to one file and are killed at any moment, while others append to that file or put
+/// another in its place: each line goes out exactly once, or the run refuses to go on and names the file; no byte of others
+/// is lost.
+fn any_writers(seed: u64) -> bool {
+    const LINES: u64 = 20_000;
+    let folder = Folder::new();
+    let mut state = seed;
+    // SplitMix64 (G. L. Steele, D. Lea, C. H. Flood 2014).
+    let mut below = |limit: u64| {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit
+    };
+    let line = |run: usize, number: u64| url(number + run as u64 * LINES);
+    let inputs = ["a", "b"];
+    for (run, name) in inputs.iter().enumerate() {
+        folder.write(name, lines((0..LINES).map(|number| line(run, number))));
+    }
+    let seen = |run: usize| {
+        let name = inputs[run];
+        let options = "--fpp 1e-9 --keys 4e4 --checkpoint 0.002 --threads 1";
+        folder.umbel(&format!("dedup -q --seen {name}.umbel {options} -o q {name}"))
+    };
+    folder.write("q", "");
+    // Whether a run was refused, and what others wrote.
+    let (mut refused, mut theirs) = ([false; 2], Vec::new());
+    let mut ended = |run: usize, outcome: Outcome| match outcome.status.code() {
+        Some(2) => {
+            assert!(outcome.stderr.starts_with("umbel: q: "), "{seed}: {}", outcome.stderr);
+            refused[run] = true;
+        }
+        code => assert!(matches!(code, None | Some(0 | 1)), "{seed}: {}", outcome.stderr),
+    };
+    for step in 0..6 {
+        match below(8) {
+            0 => {
+                theirs.push(format!("theirs {step}\n"));
+                folder.append("q", theirs.last().unwrap());
+            }
+            1 => {
+                theirs.push(format!("theirs {step}\n"));
+                let _ = fs::rename(folder.path("q"), folder.path(&format!("old-{step}")));
+                folder.write("q", theirs.last().unwrap());
+            }
+            choice => {
+                let run = choice as usize % 2;
+                let running = seen(run).spawn();
+                thread::sleep(Duration::from_micros(below(40_000)));
+                running.kill(Signal::SIGKILL);
+                ended(run, running.finish());
+            }
+        }
+    }
+    (0..2).for_each(|run| ended(run, seen(run).run()));
+    let mut out = String::new();
+    for name in folder.names().iter().filter(|name| *name == "q" || name.starts_with("old-")) {
+        out += std::str::from_utf8(&folder.read(name)).unwrap();
+        out.push('\n');
+    }
+    for text in &theirs {
+        assert_eq!(out.matches(text).count(), 1, "{seed}: {text}");
+    }
+    let mut times = HashMap::new();
+    out.lines().for_each(|line| *times.entry(line).or_insert(0) += 1);
+    for (run, name) in inputs.iter().enumerate() {
+        // What is recorded is out; what is out is there once.
+        let recorded = folder.umbel(&format!("query -q {name}.umbel {name}")).run().stdout;
+        let recorded = String::from_utf8(recorded).unwrap();
+        let recorded: HashSet<_> = recorded.lines().collect();
+        assert!(refused[run] || recorded.len() as u64 == LINES, "{seed}: {}", recorded.len());
+        for number in 0..LINES {
+            let line = line(run, number);
+            let times = times.get(&*line).copied().unwrap_or(0);
+            assert!(times <= 1, "{seed}: {line} {times} times");
+            assert!(times == 1 || !recorded.contains(&*line), "{seed}: {line} is lost");
+        }
+    }
+    refused != [false; 2]
+}
+
+#[test]
+fn of_any_writers_each_line_goes_out_once_or_the_file_is_named() {
+    let cases = long(500, 24);
+    let refused = (0..cases).filter(|&seed| any_writers(seed)).count();
+    assert!((1..cases as usize).contains(&refused), "{refused} of {cases} refused");
+    eprintln!("{refused} of {cases} refused");
 }
 
 /// Of runs that are killed at any moment, one after the other, each line goes out exactly once.

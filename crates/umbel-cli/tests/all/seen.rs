@@ -242,7 +242,7 @@ fn a_journal_without_a_checkpoint_says_nothing_and_something_else_is_refused() {
     folder.write("a", urls(0..1000));
     folder.umbel("dedup -q --seen f a").run().done();
     for journal in
-        [&b""[..], b"UMBELRUN\x01\0\0", b"UMBELRUN\x01\0\0\0", b"UMBELRUN\x01\0\0\0\x05\0\0\0"]
+        [&b""[..], b"UMBELRUN\x02\0\0", b"UMBELRUN\x02\0\0\0", b"UMBELRUN\x02\0\0\0\x05\0\0\0"]
     {
         folder.write("f.run", journal);
         let run = folder.umbel("dedup --seen f a").run();
@@ -250,7 +250,7 @@ fn a_journal_without_a_checkpoint_says_nothing_and_something_else_is_refused() {
         run.nothing();
         assert_eq!(folder.names(), ["a", "f"]);
     }
-    for other in [&b"notes of a run\n"[..], b"UMBELRUN\x02\0\0\0"] {
+    for other in [&b"notes of a run\n"[..], b"UMBELRUN\x01\0\0\0"] {
         folder.write("f.run", other);
         for arguments in ["dedup --seen f a", "query f a", "add f a", "build -f -o f a"] {
             folder
@@ -811,6 +811,64 @@ fn a_header_is_written_once_however_many_runs_add_to_a_file() {
         folder.umbel(&format!("dedup -q --seen f --csv --key id {day}")).stdout(out).run();
     }
     assert_eq!(folder.read("out"), b"id,name\n1,a\n2,b\n3,c\n");
+}
+
+#[test]
+fn rows_go_under_the_header_that_is_there_or_nowhere() {
+    let folder = Folder::new();
+    folder.write("a", "id,name\n1,a\n");
+    folder.write("b", "name,id\nb,2\n");
+    let seen = "dedup -q --seen f --csv --key id -o q";
+    folder.umbel(&format!("{seen} a")).run().done();
+    folder.umbel(&format!("{seen} b")).run().done();
+    folder.umbel(seen).stdin("id,name\n3,c\n").run().done();
+    let rows = b"id,name\n1,a\n2,b\n3,c\n";
+    assert_eq!(folder.read("q"), rows);
+    folder.write("json", "{\"id\": 4}\n");
+    folder.write("tabs", "id\tname\n4\td\n");
+    for (options, input, words) in [
+        ("--csv --key id", "id,other\n4,d\n", "it lacks name"),
+        ("--csv --key id", "id\n4\n", "it lacks name"),
+        ("--csv --key id", "name,id\nd,4\n", "another order"),
+        ("--csv --delimiter ; --key id", "id;name\n4;d\n", "it lacks"),
+        ("--tsv --key id", "id\tname\n4\td\n", "it lacks"),
+        ("--jsonl --key id", "{\"id\": 4}\n", "its first line is not JSON"),
+    ] {
+        let piped = folder.umbel(&format!("dedup --seen f {options} -o q")).stdin(input);
+        piped.run().fails(&["q", words]);
+        let out = append(&folder, "q");
+        let piped = folder.umbel(&format!("dedup --seen f {options}")).stdin(input).stdout(out);
+        assert_eq!(piped.run().status.code(), Some(2), "{options}");
+        if words != "another order" {
+            folder.write("in", input);
+            let file = folder.umbel(&format!("dedup --seen f {options} -o q in"));
+            file.run().fails(&["q", words]);
+        }
+        assert_eq!(folder.read("q"), rows, "{options}");
+    }
+    folder.umbel(&format!("{seen} --no-header")).stdin("4,d\n").run().fails(&["names"]);
+    assert_eq!(folder.umbel("query -v f").stdin("4\n").run().text(), "4\n", "nothing recorded");
+}
+
+#[test]
+fn a_silent_input_is_recorded_as_well() {
+    let folder = Folder::new();
+    folder.fifo("pipe");
+    for out in ["", "-o q"] {
+        let mut run =
+            folder.umbel(&format!("dedup -q --seen f --checkpoint 100ms {out} pipe")).spawn();
+        let mut pipe = run.feed(&folder, "pipe");
+        pipe.write_all(&urls(0..10)).unwrap();
+        run.until("they are recorded", || {
+            reached(&folder).is_some_and(|reached| reached["found"] == 10)
+        });
+        run.kill(Signal::SIGKILL);
+        run.finish();
+        folder.umbel("query -v f").stdin(urls(0..10)).run().nothing();
+        for name in ["f", "f.run"] {
+            fs::remove_file(folder.path(name)).unwrap();
+        }
+    }
 }
 
 #[test]

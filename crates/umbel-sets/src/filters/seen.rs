@@ -4,7 +4,9 @@
 //! always after the lines were written: a run that is killed may repeat what it wrote since, and loses nothing.
 
 use std::io::{Read, Write};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use umbel::{AnyFilter, Capacity, KeyHash};
@@ -16,7 +18,7 @@ use crate::report::ErrorBound;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
-use crate::{Error, Options};
+use crate::{Error, Header, Options};
 
 /// The progress of a run when its filter is saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,7 +74,7 @@ pub struct Seen<'a> {
 
 impl<'a> Seen<'a> {
     /// Starts a run that writes the lines not in `filter` to `out` and inserts them. The run is saved whenever `every`
-    /// has passed since the last time, and at the end.
+    /// has passed since the last time and something is new, also while a stream is silent, and at the end.
     ///
     /// # Errors
     /// [`Error::Memory`]; [`Error::SeenRows`]; errors of contradictory [`Records`](crate::Records).
@@ -100,14 +102,16 @@ impl<'a> Seen<'a> {
             budget: scanner.budget,
             recorder: Recorder::new(out, save, every, options),
             flush: false,
+            failed: None,
         };
         let skip = Skip { state: Mutex::new(state), room };
         Ok(Self { scanner, skip, options, report: Mutex::default() })
     }
 
-    /// Writes no header: the output continues one that has it already.
-    pub fn leave_header_out(&mut self) {
-        self.skip.state.get_mut().expect("no worker panics").recorder.sink.leave_header_out();
+    /// Writes no header: the output continues one that has lines already, and its header if `under` is one.
+    /// Streams must have the same; files are [aligned](crate::align) to it.
+    pub fn continue_output(&mut self, under: Option<Header>) {
+        self.skip.state.get_mut().expect("no worker panics").recorder.continue_output(under);
     }
 
     /// Processes files.
@@ -131,7 +135,18 @@ impl<'a> Seen<'a> {
     pub fn stream(&self, name: &str, source: &mut dyn Read) -> Result<(), Error> {
         let before = self.options.progress.done();
         self.skip.begin(Some(name), true)?;
-        let tally = self.scanner.stream(name, source, &self.skip);
+        let tally = thread::scope(|scope| {
+            let (ended, end) = channel::<()>();
+            scope.spawn(move || {
+                let every = self.skip.every();
+                while end.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                    self.skip.checkpoint_if_due();
+                }
+            });
+            let tally = self.scanner.stream(name, source, &self.skip);
+            drop(ended);
+            tally
+        });
         let tally = self.settle(tally)?;
         let bytes = self.options.progress.done() - before;
         self.report.lock().expect("nobody panics").streamed(&tally, bytes);
@@ -153,10 +168,14 @@ impl<'a> Seen<'a> {
 
     /// After an error other than of output or saving, what was written is recorded.
     fn settle<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        let mut state = self.skip.state.lock().expect("no worker panics");
+        if let Some(error) = state.failed.take() {
+            return Err(error);
+        }
         if let Err(error) = &result
             && !matches!(error, Error::Output(_) | Error::Save(_))
         {
-            self.skip.state.lock().expect("no worker panics").checkpoint(true)?;
+            state.checkpoint(true)?;
         }
         result
     }
@@ -186,6 +205,8 @@ struct State<'a> {
     left: u64,
     budget: Budget,
     recorder: Recorder<'a>,
+    /// Why a checkpoint was not made while no line came.
+    failed: Option<Error>,
 }
 
 /// The output of lines, and its record.
@@ -194,6 +215,11 @@ pub(super) struct Recorder<'a> {
     save: &'a mut dyn Save,
     every: Duration,
     saved: Instant,
+    /// Whether lines were passed since.
+    new: bool,
+    /// The header of the output that is continued.
+    under: Option<Header>,
+    options: &'a Options,
     pub(super) at: Checkpoint,
     /// The hashes to note next.
     noted: Vec<KeyHash>,
@@ -204,10 +230,24 @@ impl<'a> Recorder<'a> {
         out: &'a mut (dyn Write + Send),
         save: &'a mut dyn Save,
         every: Duration,
-        options: &Options,
+        options: &'a Options,
     ) -> Self {
         let (sink, at) = (Sink::new(out, options.separator), Checkpoint::default());
-        Self { sink, save, every, saved: Instant::now(), at, noted: Vec::new() }
+        let (saved, noted) = (Instant::now(), Vec::new());
+        Self { sink, save, every, saved, new: false, under: None, options, at, noted }
+    }
+
+    pub(super) fn continue_output(&mut self, under: Option<Header>) {
+        self.sink.leave_header_out();
+        self.under = under;
+    }
+
+    /// Writes the header of an input, unless the output has one, which must be the same.
+    pub(super) fn header(&mut self, row: &[u8]) -> Result<(), Error> {
+        match &self.under {
+            Some(header) => header.check(&self.at.input, row, self.options),
+            None => self.sink.header(Some(row)),
+        }
     }
 
     /// Saves the lines first, then their record, with the filter if it is in memory.
@@ -220,13 +260,13 @@ impl<'a> Recorder<'a> {
         self.save.sync().map_err(Error::Output)?;
         self.at.found = self.sink.lines();
         self.save.save(filter, &self.at, end).map_err(Error::Save)?;
-        self.saved = Instant::now();
+        (self.saved, self.new) = (Instant::now(), false);
         Ok(())
     }
 
     /// Whether it is time for a checkpoint.
     pub(super) fn is_due(&self) -> bool {
-        self.saved.elapsed() >= self.every
+        self.new && self.saved.elapsed() >= self.every
     }
 
     /// Notes hashes before their lines are written.
@@ -238,6 +278,7 @@ impl<'a> Recorder<'a> {
 
     /// Advances past the first `done` of some lines.
     pub(super) fn pass(&mut self, lines: &Lines<'_>, done: usize) {
+        self.new = true;
         if self.at.input != lines.name() {
             let found = self.at.found;
             self.at = Checkpoint { input: lines.name().to_owned(), offset: 0, found };
@@ -289,6 +330,19 @@ struct Skip<'a> {
 }
 
 impl Skip<'_> {
+    /// How long to wait before looking whether a checkpoint is due.
+    fn every(&self) -> Duration {
+        let every = self.state.lock().expect("no worker panics").recorder.every;
+        every.max(Duration::from_millis(10))
+    }
+
+    fn checkpoint_if_due(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.failed.is_none() && state.recorder.is_due() {
+            state.failed = state.checkpoint(false).err();
+        }
+    }
+
     /// Begins an input; before the first one, notes what was there already.
     fn begin(&self, input: Option<&str>, flush: bool) -> Result<(), Error> {
         let mut state = self.state.lock().expect("no worker panics");
@@ -311,12 +365,15 @@ impl Visit for Skip<'_> {
 
     fn header(&self, row: &[u8]) -> Result<(), Error> {
         let mut state = self.state.lock().expect("no worker panics");
-        state.recorder.sink.header(Some(row))?;
+        state.recorder.header(row)?;
         if state.flush { state.recorder.sink.flush() } else { Ok(()) }
     }
 
     fn kept(&self, new: &mut Vec<bool>, lines: &Lines<'_>) -> Result<(), Error> {
         let mut state = self.state.lock().expect("no worker panics");
+        if let Some(error) = state.failed.take() {
+            return Err(error);
+        }
         new.clear();
         new.resize(lines.len(), false);
         let (done, error) = state.insert(lines.hashes(), new)?;

@@ -17,7 +17,7 @@ use crate::input::{Input, lengths};
 use crate::passes::Passes;
 use crate::report::{ErrorBound, Report};
 use crate::scan::{Lines, Visit};
-use crate::{Error, Options};
+use crate::{Error, Header, Options};
 
 /// A run that selects the lines not seen before, by a filter that does not fit in memory.
 pub struct SeenInPieces<'a> {
@@ -37,9 +37,9 @@ impl<'a> SeenInPieces<'a> {
         Self { recorder: Mutex::new(Recorder::new(out, save, every, options)), options }
     }
 
-    /// Writes no header: the output continues one that has it already.
-    pub fn leave_header_out(&mut self) {
-        self.recorder.get_mut().expect("no worker panics").sink.leave_header_out();
+    /// As [`Seen::continue_output`](super::Seen::continue_output).
+    pub fn continue_output(&mut self, under: Option<Header>) {
+        self.recorder.get_mut().expect("no worker panics").continue_output(under);
     }
 
     /// Processes files. `file` receives the filter with their lines in it, to be used after this returns. Returns its
@@ -150,7 +150,7 @@ impl Visit for GoOut<'_, '_> {
     }
 
     fn header(&self, row: &[u8]) -> Result<(), Error> {
-        self.recorder.lock().expect("no worker panics").sink.header(Some(row))
+        self.recorder.lock().expect("no worker panics").header(row)
     }
 
     fn kept(&self, new: &mut Vec<usize>, lines: &Lines<'_>) -> Result<(), Error> {

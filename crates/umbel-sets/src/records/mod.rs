@@ -31,7 +31,7 @@ use memchr::{memchr, memchr_iter, memchr2_iter, memrchr};
 
 pub use normalize::Normalization;
 pub use prefixes::PrefixText;
-pub use rewrite::{Rewritten, align, compares_headers, leaves_bad_rows_out};
+pub use rewrite::{Header, Rewritten, align, compares_headers, leaves_bad_rows_out};
 pub(crate) use stored::{Layout, MOST_HEADER, Record};
 
 use crate::error::{Place, QuoteFlaw};

@@ -19,19 +19,26 @@ const SHARE: u64 = 8;
 
 /// Prepares inputs of columns for work on all of them.
 ///
-/// If `rows` of all inputs are written under the first header, or whole rows are compared, an input whose header has
-/// the same names in another order is copied to a temporary file in the order of the first. CSV is copied without the
-/// records that cannot be read if these are [left out](Bad::Skip). All other inputs are returned unchanged.
+/// If `rows` of all inputs are written under one header, or whole rows are compared, an input whose header has the same
+/// names in another order is copied to a temporary file in the order of the first, or of the header that they are written
+/// `under`. CSV is copied without the records that cannot be read if these are [left out](Bad::Skip). All other inputs are
+/// returned unchanged.
 ///
 /// # Errors
 /// [`Error::OtherColumns`] for a header with other names; those of reading and of temporary files.
-pub fn align(inputs: Vec<Input>, rows: bool, options: &Options) -> Result<Vec<Input>, Error> {
-    let together = inputs.len() > 1 && compares_headers(rows, options);
+pub fn align(
+    inputs: Vec<Input>,
+    under: Option<&Header>,
+    rows: bool,
+    options: &Options,
+) -> Result<Vec<Input>, Error> {
+    let several = inputs.len() > 1 || under.is_some();
+    let together = several && compares_headers(rows, options);
     let cleans = leaves_bad_rows_out(options);
     if !together && !cleans {
         return Ok(inputs);
     }
-    let mut first: Option<(String, Vec<Vec<u8>>)> = None;
+    let mut first = under.cloned();
     let mut spool = None;
     let mut aligned = Vec::new();
     for input in inputs {
@@ -40,14 +47,11 @@ pub fn align(inputs: Vec<Input>, rows: bool, options: &Options) -> Result<Vec<In
         let mut moves = false;
         if together && let Some(header) = rewritten.header()? {
             match &first {
-                None => first = Some((input.name().to_owned(), header)),
-                Some((name, names)) => {
-                    moves = *names != header;
-                    rewritten.order = order(names, &header).ok_or_else(|| Error::OtherColumns {
-                        name: input.name().to_owned(),
-                        first: name.clone(),
-                        difference: difference(names, &header),
-                    })?;
+                None => first = Some(Header { name: input.name().to_owned(), names: header }),
+                Some(first) => {
+                    moves = first.names != header;
+                    rewritten.order = order(&first.names, &header)
+                        .ok_or_else(|| first.other(input.name(), &header))?;
                 }
             }
         }
@@ -65,14 +69,53 @@ pub fn align(inputs: Vec<Input>, rows: bool, options: &Options) -> Result<Vec<In
     Ok(aligned)
 }
 
+/// The header of a file that lines are appended to.
+#[derive(Clone, Debug)]
+pub struct Header {
+    /// The name of the file.
+    name: String,
+    /// Those of its columns.
+    names: Vec<Vec<u8>>,
+}
+
+impl Header {
+    /// Reads the header of `input`, if records with these options have one.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn of(input: &Input, options: &Options) -> Result<Option<Self>, Error> {
+        if !has_names(options) {
+            return Ok(None);
+        }
+        let reader = input.open()?;
+        let header = Rewritten::new(input.name(), reader.from(0), options)?.header()?;
+        Ok(header.map(|names| Self { name: input.name().to_owned(), names }))
+    }
+
+    /// Refuses rows of the input `name` whose header is not this one. They are written as they come, so that the order
+    /// counts, too.
+    pub(crate) fn check(&self, name: &str, row: &[u8], options: &Options) -> Result<(), Error> {
+        let names = Format::new(options)?.cut(Vec::new()).values(row);
+        match names {
+            Ok(names) if names == self.names => Ok(()),
+            names => Err(self.other(name, &names.unwrap_or_default())),
+        }
+    }
+
+    fn other(&self, name: &str, found: &[Vec<u8>]) -> Error {
+        let (name, first) = (name.to_owned(), self.name.clone());
+        Error::OtherColumns { name, first, difference: difference(&self.names, found) }
+    }
+}
+
 /// Returns whether inputs must have headers with the same names: if `rows` of all of them are written, or whole rows
 /// are compared.
 pub fn compares_headers(rows: bool, options: &Options) -> bool {
-    let has_names = matches!(
-        options.records,
-        Records::Csv { header: true, .. } | Records::Tsv { header: true, .. }
-    );
-    has_names && (rows || options.records.key().is_empty())
+    has_names(options) && (rows || options.records.key().is_empty())
+}
+
+fn has_names(options: &Options) -> bool {
+    matches!(options.records, Records::Csv { header: true, .. } | Records::Tsv { header: true, .. })
 }
 
 /// Returns whether unreadable rows of CSV are left out, which requires a copy of the input.
@@ -108,6 +151,9 @@ fn difference(wanted: &[Vec<u8>], found: &[Vec<u8>]) -> String {
     };
     let [lacks, has] = [without(wanted, found), without(found, wanted)];
     let words = [("it lacks ", lacks), ("it also has ", has)];
+    if words.iter().all(|(_, names)| names.is_empty()) {
+        return "it has them in another order".to_owned();
+    }
     let words = words.into_iter().filter(|(_, names)| !names.is_empty());
     words.map(|(what, names)| what.to_owned() + &list(names.iter())).collect::<Vec<_>>().join(", ")
 }
