@@ -433,10 +433,11 @@ pub(crate) struct DiffArgs {
 /// A run with --seen can be interrupted at any time. At each checkpoint it records in FILTER.run what it has printed, and
 /// at the end, also after Ctrl-C or TERM, it saves the filter. Lines are printed before they are recorded, so a killed run
 /// loses none, and the next run with the same input prints the rest. With -o, lines are appended to FILE, each exactly
-/// once: the next run removes what a killed run wrote after its last checkpoint, and writes it again. A pipe may get such
-/// lines twice, and the last one cut short.
+/// once: the next run removes what a killed run wrote after its last checkpoint, and writes it again. If FILE is not as
+/// that run left it, the next one refuses to continue, and changes nothing. A pipe may get such lines twice, and the last
+/// one cut short.
 ///
-/// Runs with the same filter wait for each other. With a blocked filter larger than --memory, lines are printed after
+/// Runs with the same filter or the same FILE wait for each other. With a blocked filter larger than --memory, lines are printed after
 /// all input is read. --keys, --kind and --fpp describe a new filter; an existing one must agree with them.
 #[derive(Debug, Args)]
 pub(crate) struct DedupArgs {
