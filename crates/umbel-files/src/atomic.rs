@@ -3,12 +3,13 @@
 //! On Linux the new file has no name until it is complete and synced (`O_TMPFILE`), so that even
 //! SIGKILL leaves nothing behind; elsewhere, and on file systems without that, it is a temporary
 //! file next to the target. Replacing a file takes two steps on Linux, a link next to it and a
-//! rename; a link left by a SIGKILL between the two is removed when the file is replaced again.
+//! rename. Names next to the target are random: no file of somebody else is in the way or removed,
+//! and a SIGKILL between the two steps leaves a link `.umbel-…`.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
-use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufWriter, Seek, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
@@ -98,11 +99,41 @@ pub fn write(
 ) -> Result<File> {
     let mut write = Some(write);
     let mut once = |out: &mut (dyn Write + Send)| write.take().expect("called once")(out);
-    write_by(path, existing, &mut once)
+    write_by(path, existing, &mut once, &mut |_| Ok(()), None)
 }
 
-/// As [`write()`]; calls `write` once. Compiled once, and not for every caller.
-fn write_by(path: &Path, existing: Existing, write: &mut Fill<'_>) -> Result<File> {
+/// As [`write()`]; `check` reads the file from its start before it takes its name, and may refuse it.
+pub fn write_checked(
+    path: &Path,
+    existing: Existing,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
+    check: impl FnOnce(&File) -> Result<()>,
+) -> Result<File> {
+    let (mut write, mut check) = (Some(write), Some(check));
+    let mut once = |out: &mut (dyn Write + Send)| write.take().expect("called once")(out);
+    let mut checked = |mut file: &File| {
+        file.rewind().with_context(|| path.display().to_string())?;
+        check.take().expect("called once")(file)
+    };
+    write_by(path, existing, &mut once, &mut checked, None)
+}
+
+/// As [`write()`], for a file that only its owner may read.
+pub fn write_private(path: &Path, existing: Existing, bytes: &[u8]) -> Result<()> {
+    let mut write = |out: &mut (dyn Write + Send)| Ok(out.write_all(bytes)?);
+    let owner_only = Permissions::from_mode(0o600);
+    write_by(path, existing, &mut write, &mut |_| Ok(()), Some(owner_only)).map(drop)
+}
+
+/// As [`write_checked`]; calls each function once. A file that is replaced leaves its permissions, unless others are
+/// given. Compiled once, and not for every caller.
+fn write_by(
+    path: &Path,
+    existing: Existing,
+    write: &mut Fill<'_>,
+    check: &mut dyn FnMut(&File) -> Result<()>,
+    permissions: Option<Permissions>,
+) -> Result<File> {
     check_target(path, existing)?;
     let target = target_of(path);
     let before = fs::metadata(&target).ok();
@@ -114,24 +145,31 @@ fn write_by(path: &Path, existing: Existing, write: &mut Fill<'_>) -> Result<Fil
         return fill(file, write).with_context(|| path.display().to_string());
     }
     let dir = folder(&target);
-    let permissions = before.map(|meta| meta.permissions());
+    let mode = permissions.as_ref().map_or(0o666, PermissionsExt::mode);
+    let permissions = permissions.or_else(|| before.map(|meta| meta.permissions()));
     let context = || format!("{}: nothing was written", path.display());
-    let file = match nameless(dir) {
+    let mut complete = |file: File| {
+        let file = fill(file, write).with_context(context)?;
+        if let Some(permissions) = permissions.clone() {
+            file.set_permissions(permissions).with_context(context)?;
+        }
+        file.sync_all().with_context(context)?;
+        check(&file)?;
+        Ok::<_, anyhow::Error>(file)
+    };
+    let file = match nameless::open(dir, mode) {
         Some(file) => {
-            let file = fill(file, write).with_context(context)?;
-            prepare(&file, permissions).with_context(context)?;
+            let file = complete(file)?;
             nameless::give_name(&file, &target, existing).with_context(context)?;
             file
         }
         None => {
-            let temporary = tempfile::Builder::new()
-                .prefix(".umbel-")
-                .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
+            let temporary = beside()
+                .permissions(Permissions::from_mode(mode))
                 .tempfile_in(dir)
                 .with_context(context)?;
             let (file, name) = temporary.into_parts();
-            let file = fill(file, write).with_context(context)?;
-            prepare(&file, permissions).with_context(context)?;
+            let file = complete(file)?;
             match existing {
                 Existing::Keep => name.persist_noclobber(&target),
                 Existing::Replace => {
@@ -147,6 +185,13 @@ fn write_by(path: &Path, existing: Existing, write: &mut Fill<'_>) -> Result<Fil
     // The new name itself must survive a crash.
     File::open(dir).and_then(|dir| dir.sync_all()).with_context(context)?;
     Ok(file)
+}
+
+/// Random names of files next to a target.
+fn beside() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".umbel-");
+    builder
 }
 
 /// Replaces the file at `path` as [`write()`] does, and gives what `work` gives.
@@ -171,37 +216,26 @@ fn fill(file: File, write: &mut Fill<'_>) -> Result<File> {
     Ok(out.into_inner().map_err(io::IntoInnerError::into_error)?)
 }
 
-fn prepare(file: &File, permissions: Option<Permissions>) -> io::Result<()> {
-    if let Some(permissions) = permissions {
-        file.set_permissions(permissions)?;
-    }
-    file.sync_all()
-}
-
-/// A file in `dir` that has no name yet, where the system can do that.
-fn nameless(dir: &Path) -> Option<File> {
-    nameless::open(dir)
-}
-
 #[cfg(target_os = "linux")]
 mod nameless {
-    use std::ffi::OsString;
     use std::os::fd::AsRawFd;
+    use std::path::PathBuf;
 
-    use nix::errno::Errno;
     use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
     use nix::unistd::linkat;
 
     use super::*;
 
-    pub(super) fn open(dir: &Path) -> Option<File> {
+    /// A file in `dir` that has no name yet, where the system can do that.
+    pub(super) fn open(dir: &Path, mode: u32) -> Option<File> {
         // Naming goes through /proc.
         if !Path::new("/proc/self/fd").is_dir() {
             return None;
         }
         OpenOptions::new()
+            .read(true)
             .write(true)
-            .mode(0o666)
+            .mode(mode)
             .custom_flags(OFlag::O_TMPFILE.bits())
             .open(dir)
             .ok()
@@ -210,41 +244,14 @@ mod nameless {
     pub(super) fn give_name(file: &File, target: &Path, existing: Existing) -> io::Result<()> {
         let open = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
         let link =
-            |name: &Path| linkat(AT_FDCWD, &open, AT_FDCWD, name, AtFlags::AT_SYMLINK_FOLLOW);
+            |name: &Path| Ok(linkat(AT_FDCWD, &open, AT_FDCWD, name, AtFlags::AT_SYMLINK_FOLLOW)?);
         if existing == Existing::Keep {
-            return Ok(link(target)?);
+            return link(target);
         }
-        // A link cannot replace a file: link next to the target, then rename over it. The lock shows
-        // other processes that the linked file is about to be renamed.
+        // A link cannot replace a file: link next to the target, then rename over it.
         file.lock()?;
-        let mut name = OsString::from(".");
-        name.push(target.file_name().unwrap_or_default());
-        name.push(".umbel-new");
-        let beside = target.with_file_name(name);
-        while let Err(error) = link(&beside) {
-            if error != Errno::EEXIST {
-                return Err(error.into());
-            }
-            remove_orphan(&beside)?;
-        }
-        fs::rename(&beside, target).inspect_err(|_| {
-            let _ = fs::remove_file(&beside);
-        })
-    }
-
-    /// Waits until the file at `path` is renamed, or removes it if no process is left to do that.
-    fn remove_orphan(path: &Path) -> io::Result<()> {
-        let file = match File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            file => file?,
-        };
-        file.lock()?;
-        // A file is removed only under its lock: if it still has its name, it keeps it.
-        let (ours, named) = (file.metadata()?, fs::symlink_metadata(path));
-        match named {
-            Ok(named) if is_same(&ours, &named) => fs::remove_file(path),
-            _ => Ok(()),
-        }
+        let linked = beside().make_in(folder(target), link)?.into_temp_path();
+        linked.persist(target).map_err(|error| error.error)
     }
 }
 
@@ -252,7 +259,7 @@ mod nameless {
 mod nameless {
     use super::*;
 
-    pub(super) fn open(_: &Path) -> Option<File> {
+    pub(super) fn open(_: &Path, _: u32) -> Option<File> {
         None
     }
 

@@ -38,7 +38,9 @@ fn join(args: &JoinArgs) -> Result<()> {
     atomic::check_target(&args.card, existing)?;
     let member = Member::new()?;
     private::write_new(&args.output, member.to_text().as_bytes())?;
+    // A secret that nobody has the card of is of no use, and would be in the way.
     write(&args.card, existing, &member.card().to_text())
+        .inspect_err(|_| drop(fs::remove_file(&args.output)))
 }
 
 fn mask(args: &MaskArgs, voice: Voice) -> Result<()> {
@@ -146,7 +148,7 @@ fn with_secret<T>(
     lock.lock().with_context(name)?;
     let mut member = read_text(path, Member::from_text)?;
     let result = work(&mut member).with_context(name)?;
-    private::replace(path, member.to_text().as_bytes())?;
+    atomic::write_private(path, Existing::Replace, member.to_text().as_bytes())?;
     Ok(result)
 }
 

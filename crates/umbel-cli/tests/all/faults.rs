@@ -159,33 +159,26 @@ fn add_killed_at_any_moment_leaves_a_whole_filter() {
         folder.umbel("info store/seen").run().done();
         killed += u32::from(outcome.status.signal().is_some());
         replaced += u32::from(after == new);
-        // Between the two steps of a replacement there is a second name, which the next one takes.
-        assert!(beside().iter().all(|name| name == "seen" || name == ".seen.umbel-new"));
+        // Between the two steps of a replacement there is a second name, at random.
+        assert!(beside().iter().all(|name| name == "seen" || name.starts_with(".umbel-")));
     }
     eprintln!("{killed} of 200 were killed, {replaced} had replaced the filter; usual: {usual:?}");
     assert!(killed >= 20, "only {killed} were killed");
     folder.umbel("add -q store/seen fresh").run().done();
     folder.umbel("query -v store/seen keys fresh").run().nothing();
-    assert_eq!(beside(), ["seen"]);
+    assert!(beside().len() < 20, "that moment is short: {:?}", beside());
 }
 
+/// A name next to a file is somebody's, whatever it ends with.
 #[test]
-#[cfg(target_os = "linux")]
-fn what_a_killed_replacement_left_is_removed_by_the_next() {
+fn files_next_to_a_filter_stay() {
     let folder = folder();
-    folder.write(".seen.umbel-new", folder.read("seen"));
+    let names = [".seen.umbel-new", "seen.new", "seen.tmp", ".umbel-"];
+    names.iter().for_each(|name| folder.write(name, "mine"));
     folder.umbel("add -q seen keys").run().done();
-    assert_eq!(folder.names(), ["keys", "seen"]);
-    // Who still holds it is waited for.
-    folder.write(".seen.umbel-new", "");
-    let held = File::open(folder.path(".seen.umbel-new")).unwrap();
-    held.lock().unwrap();
-    let mut run = folder.umbel("add -q seen keys").spawn();
-    thread::sleep(Duration::from_millis(100));
-    assert!(run.runs());
-    drop(held);
-    run.finish().done();
-    assert_eq!(folder.names(), ["keys", "seen"]);
+    folder.umbel("dedup -q keys -o keys").run().done();
+    names.iter().for_each(|name| assert_eq!(folder.read(name), b"mine", "{name}"));
+    assert_eq!(folder.names().len(), 6, "{:?}", folder.names());
 }
 
 #[test]

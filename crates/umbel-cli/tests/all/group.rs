@@ -136,3 +136,32 @@ fn what_does_not_belong_together_is_refused() {
     let other = sum(&all).replace("all.umbel", "x");
     folder.umbel(&other).run().fails(&["3.masked", "another round"]);
 }
+
+/// Files that happen to have the name of a secret and an ending are somebody's.
+#[test]
+fn files_next_to_a_secret_stay() {
+    let folder = group(3, "");
+    let theirs = ["0.secret.new", ".0.secret.umbel-new", "pair.new", "key.new", ".umbel-"];
+    theirs.iter().for_each(|name| folder.write(name, "mine"));
+    let mut expected = folder.names();
+    reveal(&folder, &[0], "");
+    let cards = names(0..3, "card");
+    let mask = format!("group mask 0.umbel --as 0.secret --cards {cards} -o again");
+    folder.umbel(&mask).run().done();
+    folder.umbel("sign --new pair").run().done();
+    folder.umbel("key new -o secret").run().done();
+    theirs.iter().for_each(|name| assert_eq!(folder.read(name), b"mine", "{name}"));
+    expected.extend(["0.share", "again", "pair", "pair.pub", "secret"].map(str::to_owned));
+    expected.sort_unstable();
+    assert_eq!(folder.names(), expected);
+}
+
+/// Half a pair of keys is of no use.
+#[test]
+fn a_secret_key_is_not_left_without_its_public_one() {
+    let folder = Folder::new();
+    // The secret key has more bytes than fit: nothing of it stays, and a later run is not refused.
+    folder.umbel_on_small_disk(0, "sign --new pair").run().fails(&["pair"]);
+    assert_eq!(folder.names(), [""; 0]);
+    folder.umbel("sign --new pair").run().done();
+}

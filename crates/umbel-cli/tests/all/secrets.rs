@@ -39,7 +39,7 @@ fn what_is_no_secret_is_refused() {
         folder.umbel(&format!("key id {name}")).run().fails(&[name, "32 hexadecimal digits"]);
     }
     folder.umbel("key id none").run().fails(&["none", "No such file"]);
-    folder.umbel("key new -o none/key").run().fails(&["none/key", "No such file"]);
+    folder.umbel("key new -o none/key").run().fails(&["none/key", "folder none does not exist"]);
     folder.umbel("key new").run().fails(&["--output"]);
     let alone = folder.umbel("key").run();
     assert_eq!((alone.status.code(), alone.stdout), (Some(2), Vec::new()));
