@@ -410,6 +410,18 @@ pub(crate) fn write_with(
     key: Option<&SecretKey>,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
 ) -> Result<u64> {
+    write_checked(path, existing, key, write, |_| Ok(()))
+}
+
+/// As [`write_with`]; `check` reads a file that was written before it takes its name, and may refuse it. What goes to
+/// standard output or a pipe cannot be read back.
+pub(crate) fn write_checked(
+    path: &Path,
+    existing: Existing,
+    key: Option<&SecretKey>,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
+    check: impl FnOnce(&File) -> Result<()>,
+) -> Result<u64> {
     let mut bytes = 0;
     let write = |out: &mut (dyn Write + Send)| wrapped::write_signed(out, key, write);
     if is_standard(path) {
@@ -422,7 +434,8 @@ pub(crate) fn write_with(
             Err(error) => error,
         })?;
     } else {
-        atomic::write(path, existing, |out| write(&mut Counted { out, bytes: &mut bytes }))?;
+        let write = |out: &mut (dyn Write + Send)| write(&mut Counted { out, bytes: &mut bytes });
+        atomic::write_checked(path, existing, write, check)?;
     }
     Ok(bytes)
 }

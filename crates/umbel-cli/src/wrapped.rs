@@ -2,15 +2,17 @@
 //! opened, put on where they are written.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{BufReader, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use umbel::FileError;
 pub(crate) use umbel_files::wrapped::{is_packed, signature, unwrap};
 use umbel_share::ShareError;
 use umbel_share::sign::{PublicKey, SecretKey, Signer};
 
-use crate::args::{SignArgs, TrustArgs};
+use crate::args::{FormatArgs, SignArgs, TrustArgs};
+use crate::formats;
 use crate::output::refuse_in_place_of;
 
 /// The key that the options name to sign with, which what is signed must not replace.
@@ -62,6 +64,24 @@ pub(crate) fn check_changeable(file: &File, path: &Path, signs: bool) -> Result<
 /// Checks the signature of a filter that is changed in place, if its signer must be trusted.
 pub(crate) fn check_trust(file: &File, path: &Path, trust: Option<&PublicKey>) -> Result<()> {
     trust.map_or(Ok(()), |trust| signature(file, path, Some(trust)).map(drop))
+}
+
+/// Checks that a file is a whole filter, packed or not, or a whole delta, as far as that shows without its base.
+pub(crate) fn check_whole(file: &File, path: &Path, format: &FormatArgs) -> Result<()> {
+    let name = || path.display().to_string();
+    if let Some(named) = format.format {
+        return formats::read(file, path, named, &format.param, None).map(drop);
+    }
+    let length = formats::length(file, path)?;
+    let checked = umbel_share::check(BufReader::with_capacity(1 << 18, file), length);
+    match checked {
+        Ok(()) => Ok(()),
+        Err(ShareError::Filter(error @ FileError::NotUmbel { .. })) => {
+            let error = anyhow::Error::new(error).context(name());
+            formats::recognize(file, path, &error, None).map(drop)
+        }
+        Err(error) => Err(error).with_context(name),
+    }
 }
 
 /// An error of reading one file and writing another, with the name of the one read if that is what is wrong.

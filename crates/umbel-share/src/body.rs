@@ -18,8 +18,9 @@ use twox_hash::xxhash3_64::Hasher as Xxh3;
 use umbel::FileError;
 use umbel::format::{self, Header, Payload};
 
+use crate::ShareError;
 use crate::frame::{self, FRAME};
-use crate::{ShareError, sign};
+use crate::sign::{self, Signature};
 
 const VERSION: u16 = 1;
 /// Fields that packed files and deltas share.
@@ -53,10 +54,12 @@ impl<R: Read> Source<R> {
     pub(crate) fn new(mut source: R, length: u64) -> Result<Self, ShareError> {
         let header = format::Reader::begin(&mut source, length)?.header().clone();
         let declared = format::length_of(header.bytes())?;
-        if length != declared && length.checked_sub(declared) != Some(sign::BLOCK as u64) {
-            return Err(FileError::Length { expected: declared, found: length }.into());
+        let source = Self { source, header, length };
+        match length.checked_sub(declared) {
+            Some(0) => Ok(source),
+            Some(more) if more == sign::BLOCK as u64 => Ok(source),
+            _ => Err(source.appended(declared)),
         }
-        Ok(Self { source, header, length })
     }
 
     pub(crate) fn header(&self) -> &Header {
@@ -68,6 +71,19 @@ impl<R: Read> Source<R> {
         format::Reader::of(self.source, self.header).payload()
     }
 
+    /// Reads its payload, and compares it with the checksums.
+    pub(crate) fn check(self) -> Result<(), ShareError> {
+        let mut left = self.header.payload_length();
+        let mut piece = vec![0; left.min(FRAME as u64) as usize];
+        let mut payload = self.into_payload();
+        while left > 0 {
+            let piece = &mut piece[..left.min(FRAME as u64) as usize];
+            payload.read(piece)?;
+            left -= piece.len() as u64;
+        }
+        Ok(payload.finish().map(drop)?)
+    }
+
     /// Bytes after the payload.
     fn tail_length(&self) -> u64 {
         self.length - self.header.bytes().len() as u64 - self.header.payload_length()
@@ -77,10 +93,27 @@ impl<R: Read> Source<R> {
     fn signature(&mut self) -> Result<Vec<u8>, ShareError> {
         let mut block = Vec::new();
         self.source.by_ref().take(sign::BLOCK as u64 + 1).read_to_end(&mut block)?;
-        match self.length - format::length_of(self.header.bytes())? {
-            expected if expected == block.len() as u64 => Ok(block),
-            _ => Err(ShareError::Appended { what: "filter" }),
+        let declared = format::length_of(self.header.bytes())?;
+        if self.length - declared != block.len() as u64 {
+            return Err(ShareError::Appended { what: "filter" });
         }
+        match is_signature(&block, self.length)? {
+            true => Ok(block),
+            false => Err(self.appended(declared)),
+        }
+    }
+
+    /// The file has another length than its header declares.
+    fn appended(&self, declared: u64) -> ShareError {
+        FileError::Length { expected: declared, found: self.length }.into()
+    }
+}
+
+/// Whether what follows a filter is nothing, or the signature of a file of `length` bytes with it.
+fn is_signature(block: &[u8], length: u64) -> Result<bool, ShareError> {
+    match block.first_chunk() {
+        Some(block) => Ok(Signature::parse(*block, length)?.is_some()),
+        None => Ok(block.is_empty()),
     }
 }
 
@@ -92,6 +125,7 @@ impl<R: Read + Seek> Source<R> {
         let mut table = [0; 8];
         self.source.seek(SeekFrom::Start(end - 8))?;
         self.source.read_exact(&mut table)?;
+        self.signature()?;
         self.source.seek(SeekFrom::Start(start))?;
         let header = self.header.bytes().last_chunk().expect("a header has more bytes");
         Ok(Id { header: u64::from_le_bytes(*header), table: u64::from_le_bytes(table) })
@@ -173,6 +207,8 @@ pub(crate) struct Body<R> {
     left: u64,
     frames: u64,
     whole: Whole,
+    /// Its frames stay as they are coded, so that the checksum of the filter's file says nothing.
+    is_masked: bool,
     stage: Stage,
 }
 
@@ -234,6 +270,7 @@ impl<R: Read> Body<R> {
             header,
             frames: 0,
             whole: Whole::default(),
+            is_masked: false,
             stage: Stage::Header,
         })
     }
@@ -295,13 +332,27 @@ impl<R: Read> Body<R> {
         let whole_sum = &covered[self.tail_length..];
         self.whole.add(&covered[..self.tail_length]);
         let intact = XxHash3_64::oneshot_with_seed(self.frames, covered).to_le_bytes() == sum
-            && self.whole.sum().to_le_bytes() == whole_sum;
+            && (self.is_masked || self.whole.sum().to_le_bytes() == whole_sum);
         if !intact {
             return Err(ShareError::EndDamaged { what });
         }
         tail.truncate(self.tail_length);
+        let sums = self.header.file_length()? - (self.length() - self.tail_length as u64);
+        if !is_signature(&tail[sums as usize..], self.length())? {
+            return Err(ShareError::NoSignature { what });
+        }
         if self.source.read(&mut [0])? > 0 {
             return Err(ShareError::Appended { what });
+        }
+        Ok(())
+    }
+
+    /// Reads it to its end, and checks what there is to check without the base of a delta.
+    pub(crate) fn check(mut self) -> Result<(), ShareError> {
+        let mut piece = Vec::new();
+        self.is_masked = true;
+        while self.stage != Stage::Done {
+            self.next(&mut piece, |_| Ok(()))?;
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ use crate::body::{self, Body, Form, Id, Source};
 pub const MAGIC: [u8; 8] = *b"\x89UMDLT\r\n";
 
 /// Its own fields: `base_header`, `base_table` and `result_table`, each a u64.
-const FORM: Form = Form { magic: MAGIC, what: "delta", fields: 24 };
+pub(crate) const FORM: Form = Form { magic: MAGIC, what: "delta", fields: 24 };
 
 /// Makes the delta from an old version of a filter to a new one.
 ///

@@ -56,6 +56,14 @@ pub enum ShareError {
         /// What it is.
         what: &'static str,
     },
+    /// Bytes stand where the signature of the filter in the file would be, and are none.
+    #[error(
+        "the filter in the {what} is followed by bytes that are no signature; make the {what} again from a whole filter"
+    )]
+    NoSignature {
+        /// What it is.
+        what: &'static str,
+    },
     /// Two filters of which no delta is made.
     #[error(
         "the filters have a different {field}, so the delta would be as large as the new one; send the new one, packed"
@@ -101,6 +109,15 @@ pub enum ShareError {
     /// A message of a summary does not match its checksum, or a field is impossible.
     #[error("the message is damaged; request a full copy")]
     MessageDamaged,
+    /// A message has an epoch that no clock shows, and that no later start of the cache could exceed.
+    #[error(
+        "the message has the epoch {found}, beyond the greatest of {}: damaged or forged; authenticate the connection",
+        crate::summary::GREATEST_EPOCH
+    )]
+    Epoch {
+        /// The epoch.
+        found: u64,
+    },
     /// A message is about a cache that is no peer, or asks for the filter of another.
     #[error(
         "the message is about an unknown cache, {id:016x}; add it as a peer, with the name that it uses"

@@ -21,8 +21,10 @@ pub mod pack;
 mod rans;
 pub mod sign;
 pub mod summary;
+mod whole;
 
 pub use error::ShareError;
+pub use whole::check;
 
 /// How the file of a filter came.
 #[derive(Clone, Debug, Default)]

@@ -33,7 +33,7 @@ use crate::body::{self, Body, Form, Source};
 /// The first bytes of every packed file.
 pub const MAGIC: [u8; 8] = *b"\x89UMPAK\r\n";
 
-const FORM: Form = Form { magic: MAGIC, what: "packed file", fields: 0 };
+pub(crate) const FORM: Form = Form { magic: MAGIC, what: "packed file", fields: 0 };
 
 /// Packs a filter's file.
 ///

@@ -236,7 +236,7 @@ impl Signature {
         if there { Self::parse(block, length) } else { Ok(None) }
     }
 
-    fn parse(block: [u8; BLOCK], length: u64) -> Result<Option<Self>, ShareError> {
+    pub(crate) fn parse(block: [u8; BLOCK], length: u64) -> Result<Option<Self>, ShareError> {
         if block[..8] != MAGIC {
             return Ok(None);
         }

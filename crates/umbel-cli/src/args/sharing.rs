@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueHint};
 
-use super::Voice;
+use super::{FormatArgs, Voice};
 
 /// How a file that is written is signed.
 #[derive(Debug, Default, Args)]
@@ -109,7 +109,7 @@ pub(crate) struct PatchArgs {
     /// Replace an existing file
     #[arg(long, short, requires = "output")]
     pub(crate) force: bool,
-    /// Refuse a delta unless the owner of this public key signed it
+    /// Refuse the delta and the new filter unless the owner of this public key signed both
     #[arg(long, value_name = "PUB", value_hint = ValueHint::FilePath, help_heading = "Signatures")]
     pub(crate) trust: Option<PathBuf>,
     #[command(flatten)]
@@ -119,7 +119,7 @@ pub(crate) struct PatchArgs {
 /// Make a key pair, sign files, or check who signed them
 ///
 /// --new KEY writes a secret key to KEY, readable by its owner only, and the public key to KEY.pub. --sign KEY signs
-/// files in place: filters, packed filters and deltas. --trust PUB checks files; the exit status is 2 unless all are
+/// files in place: filters, packed filters and deltas; what is damaged or something else stays as it is. --trust PUB checks files; the exit status is 2 unless all are
 /// signed by the owner of PUB and unaltered.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).args(["new", "sign", "trust"]))]
@@ -136,4 +136,6 @@ pub(crate) struct SignVerbArgs {
     /// Filters, packed filters and deltas
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
 }

@@ -1,7 +1,10 @@
 //! `umbel add`: add lines to a filter.
 
-use anyhow::Result;
-use umbel_sets::{LargeFilter, Options, Receipt, Report};
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use umbel_foreign::ForeignFilter;
+use umbel_sets::{Filter, LargeFilter, Options, Receipt, Report};
 use umbel_share::sign::SecretKey;
 
 use super::build::add_lines;
@@ -30,6 +33,7 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     }
     let mut locked = filters::read_locked(lock, path, secret, &args.foreign, &options)?;
     filters::check_keys(&locked.filter, &args.filter, &options, &args.names)?;
+    check_type(&locked.filter, path)?;
     if args.work.explain {
         print(explain::has(&locked.filter, args.work.voice.json))?;
         return Ok(Outcome::Done);
@@ -39,9 +43,25 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     add_lines(sources, &mut locked.filter, &args.filter, &options, &mut report)?;
     report.bytes_written +=
         filters::write(&locked.filter, &args.filter, Existing::Replace, key.as_ref())?;
-    report.assumed_type = locked.filter.assumed_type();
     run.finish(&report, "", Some(&locked.filter.receipt()));
     Ok(Outcome::Done)
+}
+
+/// Refuses to guess the type of another system's keys: lines that are added as a wrong one are never found by that system.
+fn check_type(filter: &Filter, path: &Path) -> Result<()> {
+    let Filter::Foreign(lines) = filter else { return Ok(()) };
+    if filter.assumed_type().is_none() {
+        return Ok(());
+    }
+    let format = lines.filter().format();
+    let names: Vec<_> = format.key_types().iter().map(|one| one.name()).collect();
+    let (last, others) = names.split_last().expect("several types");
+    bail!(
+        "{}: a {format} filter does not record the type of its keys, and lines added as another type are not found; name it: \
+         --key-type {} or {last}",
+        path.display(),
+        others.join(", ")
+    )
 }
 
 /// As [`add`], to a filter larger than the memory cap.

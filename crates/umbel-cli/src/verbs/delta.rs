@@ -1,20 +1,22 @@
 //! `umbel delta` and `umbel patch`: what changed in a filter, and its new version.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use umbel_sets::Progress;
+use umbel_share::ShareError;
 use umbel_share::delta::{Decoder, Encoder};
 use umbel_share::sign::{PublicKey, SecretKey, Signature};
 
 use super::pack::{self, finish};
 use crate::Outcome;
-use crate::args::{DeltaArgs, PatchArgs, TrustArgs};
+use crate::args::{DeltaArgs, FormatArgs, PatchArgs, TrustArgs};
 use crate::atomic::Existing;
 use crate::report::Run;
+use crate::standard::is_standard;
 use crate::{filters, wrapped};
 
 pub(crate) fn delta(args: &DeltaArgs) -> Result<Outcome> {
@@ -37,11 +39,19 @@ pub(super) fn write(
     run: Run,
 ) -> Result<Outcome> {
     let names = || format!("{} and {}", old_path.display(), new_path.display());
-    let (old, new) = (buffered(old, old_path)?, buffered(new, new_path)?);
-    let read = old.1 + new.1;
-    let encoder = Encoder::new(old, new).with_context(names)?;
-    let written = filters::write_with(output, existing, key, |out| {
+    let (from, to) = (buffered(old, old_path)?, buffered(new, new_path)?);
+    let read = from.1 + to.1;
+    let encoder = Encoder::new(from, to).with_context(names)?;
+    let changes = |out: &mut (dyn Write + Send)| {
         encoder.write(out).map(drop).map_err(|error| wrapped::about(error, names()))
+    };
+    let written = filters::write_checked(output, existing, key, changes, |delta| {
+        // What it makes of the old filter has the checksum of the new one.
+        let length = crate::formats::length(delta, output)?;
+        let delta = BufReader::with_capacity(1 << 18, delta).take(length);
+        let made = Decoder::new(buffered(old, old_path)?, delta);
+        let made = made.and_then(|mut made| Ok(io::copy(&mut made, &mut io::sink())?));
+        made.map(drop).with_context(|| output.display().to_string())
     })?;
     finish(run, read, written)
 }
@@ -70,10 +80,36 @@ pub(crate) fn patch(args: &PatchArgs) -> Result<Outcome> {
     let old = buffered(&old, &args.old)?;
     let read = length + old.1;
     let mut decoder = Decoder::new(old, source).with_context(|| about(args))?;
-    let written = filters::write_with(output, existing, None, |out| {
+    let mut patched = |out: &mut dyn Write| {
         io::copy(&mut decoder, out).map(drop).map_err(|error| wrapped::about(error, about(args)))
-    })?;
+    };
+    let check = |new: &File| check_patched(new, args, trust.as_ref());
+    let streams = is_standard(output) || fs::metadata(output).is_ok_and(|meta| !meta.is_file());
+    let written = if trust.is_some() && streams {
+        // Nothing that is not trusted leaves.
+        let tmp = std::env::temp_dir();
+        let mut new = tempfile::tempfile_in(&tmp).with_context(|| tmp.display().to_string())?;
+        patched(&mut new)?;
+        check(&new)?;
+        new.rewind()?;
+        filters::write_with(output, existing, None, |out| Ok(io::copy(&mut new, out).map(drop)?))?
+    } else {
+        filters::write_checked(output, existing, None, |out| patched(out), check)?
+    };
     finish(run, read, written)
+}
+
+/// Checks that what a delta made is a whole filter, and that its signer is trusted: neither a delta nor the checksums of
+/// its base keep anybody from choosing the bits of the base.
+fn check_patched(new: &File, args: &PatchArgs, trust: Option<&PublicKey>) -> Result<()> {
+    let name = format!("{}: the new filter", about(args));
+    if let Some(trust) = trust {
+        let signature = Signature::find(new)?;
+        let signature = signature.ok_or(ShareError::NotSigned).with_context(|| name.clone())?;
+        let file = BufReader::with_capacity(1 << 18, new);
+        signature.check(file, trust).with_context(|| name.clone())?;
+    }
+    wrapped::check_whole(new, Path::new(&name), &FormatArgs::default())
 }
 
 fn about(args: &PatchArgs) -> String {
@@ -90,7 +126,8 @@ fn open(path: &Path, trust: Option<&PublicKey>) -> Result<File> {
 }
 
 /// A file that is read from its start, and its length with the signature.
-fn buffered<'a>(file: &'a File, path: &Path) -> Result<(BufReader<&'a File>, u64)> {
+fn buffered<'a>(mut file: &'a File, path: &Path) -> Result<(BufReader<&'a File>, u64)> {
+    file.rewind().with_context(|| path.display().to_string())?;
     let length = file.metadata().with_context(|| path.display().to_string())?.len();
     Ok((BufReader::with_capacity(1 << 18, file), length))
 }

@@ -1,7 +1,7 @@
 //! `umbel pack` and `umbel unpack`: filters as small as they can be sent.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -10,7 +10,7 @@ use umbel_share::pack::{Decoder, Encoder};
 use umbel_share::sign::{PublicKey, Signature};
 
 use crate::Outcome;
-use crate::args::{PackArgs, UnpackArgs, WriteArgs};
+use crate::args::{FormatArgs, PackArgs, UnpackArgs, WriteArgs};
 use crate::atomic::Existing;
 use crate::report::Run;
 use crate::{filters, wrapped};
@@ -27,8 +27,12 @@ pub(crate) fn pack(args: &PackArgs) -> Result<Outcome> {
     let run = Run::start("pack", args.voice, &std::sync::Arc::new(Progress::default()));
     let source = BufReader::with_capacity(1 << 18, &file);
     let encoder = Encoder::new(source, length).with_context(name)?;
-    let written = filters::write_with(&args.to.output, existing, key.as_ref(), |out| {
+    let packed = |out: &mut (dyn Write + Send)| {
         encoder.write(out).map(drop).map_err(|error| wrapped::about(error, name()))
+    };
+    let to = &args.to.output;
+    let written = filters::write_checked(to, existing, key.as_ref(), packed, |new| {
+        wrapped::check_whole(new, to, &FormatArgs::default())
     })?;
     finish(run, length, written)
 }
@@ -43,8 +47,12 @@ pub(crate) fn unpack(args: &UnpackArgs) -> Result<Outcome> {
     let run = Run::start("unpack", args.voice, &std::sync::Arc::new(Progress::default()));
     let source = BufReader::with_capacity(1 << 18, &file).take(packed);
     let mut decoder = Decoder::new(source).with_context(name)?;
-    let written = filters::write_with(&args.to.output, existing, None, |out| {
+    let unpacked = |out: &mut (dyn Write + Send)| {
         io::copy(&mut decoder, out).map(drop).map_err(|error| wrapped::about(error, name()))
+    };
+    let to = &args.to.output;
+    let written = filters::write_checked(to, existing, None, unpacked, |new| {
+        wrapped::check_whole(new, to, &FormatArgs::default())
     })?;
     finish(run, length, written)
 }

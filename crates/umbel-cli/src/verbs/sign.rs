@@ -1,19 +1,18 @@
 //! `umbel sign`: key pairs, and signatures of files.
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::{self, BufReader, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use umbel_share::sign::{SecretKey, Signature};
 
 use crate::Outcome;
-use crate::args::SignVerbArgs;
+use crate::args::{FormatArgs, SignVerbArgs};
 use crate::atomic::{self, Existing};
 use crate::output::print;
-use crate::{filters, formats, wrapped};
+use crate::{filters, formats, private, wrapped};
 
 pub(crate) fn sign(args: &SignVerbArgs) -> Result<Outcome> {
     if let Some(path) = &args.new {
@@ -21,7 +20,7 @@ pub(crate) fn sign(args: &SignVerbArgs) -> Result<Outcome> {
     }
     if let Some(key) = &args.sign {
         let key = wrapped::secret_key(key)?;
-        args.files.iter().try_for_each(|path| sign_in_place(path, &key))?;
+        args.files.iter().try_for_each(|path| sign_in_place(path, &key, &args.format))?;
     }
     if let Some(key) = &args.trust {
         let trusted = wrapped::public_key(key)?;
@@ -43,32 +42,30 @@ fn make_pair(path: &Path) -> Result<()> {
     let public = PathBuf::from(public);
     atomic::check_target(path, Existing::Keep)?;
     atomic::check_target(&public, Existing::Keep)?;
-    let name = || path.display().to_string();
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .with_context(name)?;
-    file.write_all(format!("{}\n", key.to_text()).as_bytes())
-        .and_then(|()| file.sync_all())
-        .with_context(name)?;
-    atomic::write(&public, Existing::Keep, |out| Ok(writeln!(out, "{}", key.public())?))?;
+    private::write_new(path, format!("{}\n", key.to_text()).as_bytes())?;
+    // Half a pair is of no use, and would be in the way.
+    atomic::write(&public, Existing::Keep, |out| Ok(writeln!(out, "{}", key.public())?))
+        .inspect_err(|_| drop(fs::remove_file(path)))?;
     Ok(())
 }
 
-/// Replaces a file by itself with a signature.
-fn sign_in_place(path: &Path, key: &SecretKey) -> Result<()> {
-    let file = filters::open_in_place_locked(path)?;
-    formats::length(&file, path)?;
+/// Replaces a file by itself with a signature, if it is one that is read with a signature, and whole.
+fn sign_in_place(path: &Path, key: &SecretKey, format: &FormatArgs) -> Result<()> {
+    let mut file = filters::open_in_place_locked(path)?;
+    wrapped::check_whole(&file, path, format)?;
     let length = match wrapped::signature(&file, path, None)? {
         Some(signature) => Signature::length(&signature),
         None => file.metadata().with_context(|| path.display().to_string())?.len(),
     };
+    file.rewind().with_context(|| path.display().to_string())?;
     let mut source = BufReader::with_capacity(1 << 18, &file).take(length);
-    filters::write_with(path, Existing::Replace, Some(key), |out| {
+    let copy = |out: &mut (dyn Write + Send)| {
         io::copy(&mut source, out)?;
         Ok(())
+    };
+    filters::write_checked(path, Existing::Replace, Some(key), copy, |new| {
+        wrapped::signature(new, path, Some(&key.public()))?;
+        wrapped::check_whole(new, path, format)
     })?;
     Ok(())
 }

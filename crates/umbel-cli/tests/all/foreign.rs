@@ -584,8 +584,33 @@ fn what_keys_were_taken_to_be_is_told() {
     folder.umbel("build -q -o leveldb --format leveldb members").run().done();
     let report = folder.umbel("query --json --format leveldb leveldb members").run().report();
     assert_eq!(report["chance_missing"], 0.0);
-    let run = folder.umbel("add filter members").run();
-    assert!(run.stderr.contains("assumed keys of type bytes"), "{}", run.stderr);
+}
+
+/// What is written under a wrong type is lost: the type is asked for.
+#[test]
+fn adding_needs_the_type_of_the_keys() {
+    let (folder, vector) = with("guava", "long-p05");
+    folder.write("more", lines(["5000001", "5000002"]));
+    let before = folder.read("filter");
+    for add in ["add filter more", "add --explain filter more", "add --json filter more"] {
+        folder.umbel(add).run().fails(&[
+            "filter: ",
+            "guava",
+            "does not record the type of its keys",
+            "--key-type bytes, utf16, i64 or i32",
+        ]);
+        assert!(folder.read("filter") == before, "{add}");
+    }
+    let report = folder.umbel("add --json --key-type i64 filter more").run().report();
+    assert_eq!(report["assumed_key_type"], Value::Null);
+    folder.write("members", lines(vector.members()));
+    for keys in ["more", "members"] {
+        let found = folder.umbel(&format!("query -q --key-type i64 filter {keys}")).run().done();
+        assert!(found == folder.read(keys));
+    }
+    // There is nothing to ask for where a system hashes one type.
+    folder.umbel("build -q -o leveldb --format leveldb members").run().done();
+    folder.umbel("add -q --format leveldb leveldb more").run().done();
 }
 
 #[test]

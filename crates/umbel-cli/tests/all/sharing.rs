@@ -245,6 +245,84 @@ fn only_what_the_trusted_key_signed_is_read() {
     assert!(folder.read("inner") == folder.read("signed"));
 }
 
+/// Whatever is not known to be whole keeps its bytes.
+#[test]
+fn only_whole_files_are_signed() {
+    let folder = folder();
+    folder.sign_keys();
+    folder.umbel("delta -q seen next -o D").run().done();
+    folder.umbel("build -q --format guava -o guava keys").run().done();
+    folder.umbel("build -q --format leveldb -o leveldb keys").run().done();
+    folder.write("notes.md", "# Notes\n");
+    folder.write("empty", "");
+    folder.write("long", [0; 300]);
+    for (name, words) in [
+        ("notes.md", &["notes.md: not an umbel file: it begins with \"# Notes"][..]),
+        ("empty", &["empty: not an umbel file: it is empty"]),
+        ("long", &["long: not an umbel file"]),
+        ("theirs", &["theirs: not an umbel file"]),
+        ("leveldb", &["leveldb: not an umbel file", "--format leveldb"]),
+        (".", &[".: is a directory"]),
+    ] {
+        folder.keeps(&format!("sign --sign ours {name}"), words);
+    }
+    for name in ["seen", "packed", "D", "guava"] {
+        let whole = folder.read(name);
+        for at in (0..whole.len()).step_by(whole.len() / 17).chain([whole.len() - 1]) {
+            // Other systems' files have no checksums.
+            if name != "guava" {
+                folder.flip(name, at);
+                folder.keeps(&format!("sign --sign ours {name}"), &[name]);
+                folder.flip(name, at);
+            }
+        }
+        for length in [1, 40, whole.len() / 2, whole.len() - 1] {
+            folder.write(name, &whole[..length]);
+            folder.keeps(&format!("sign --sign ours {name}"), &[name]);
+        }
+        for more in [1, 127, 128, 129] {
+            folder.write(name, [&whole[..], &vec![7; more]].concat());
+            folder.keeps(&format!("sign --sign ours {name}"), &[name]);
+        }
+        folder.write(name, &whole);
+        folder.umbel(&format!("sign --sign ours {name}")).run().done();
+        folder.umbel(&format!("sign --trust ours.pub {name}")).run().done();
+        assert!(folder.read(name)[..whole.len()] == whole, "{name}");
+    }
+    folder.umbel("sign --sign ours leveldb --format leveldb").run().done();
+    folder.umbel("query --format leveldb leveldb keys --trust ours.pub").run().done();
+    folder.umbel("query guava keys --trust ours.pub").run().done();
+    folder.umbel("patch -q seen D --trust ours.pub").run().fails(&["D on seen: ", "not signed"]);
+}
+
+/// 128 bytes behind a filter are not taken for a signature.
+#[test]
+fn bytes_behind_a_filter_are_no_signature() {
+    let folder = folder();
+    folder.sign_keys();
+    let (seen, next) = (folder.read("seen"), folder.read("next"));
+    folder.umbel("sign --sign ours next").run().done();
+    let signed = folder.read("next");
+    let mut altered = signed.clone();
+    altered[next.len()] ^= 1;
+    let garbage = [1, 127, 128, 129].map(|more| [&next[..], &vec![7; more]].concat());
+    for bad in garbage.into_iter().chain([altered]) {
+        folder.write("bad", bad);
+        for verb in
+            ["pack bad -o out", "delta seen bad -o out", "delta bad next -o out", "info bad"]
+        {
+            folder.keeps(verb, &["bad", "appended"]);
+        }
+        folder.umbel("delta -q seen next -o D").run().done();
+        folder.keeps("patch bad D", &["bad", "appended"]);
+        fs::remove_file(folder.path("D")).unwrap();
+    }
+    // A signature is none of them.
+    folder.umbel("delta -q seen next -o D").run().done();
+    folder.umbel("patch -q seen D").run().done();
+    assert!(folder.read("seen") == signed && seen != signed);
+}
+
 #[test]
 fn a_signed_filter_is_changed_only_with_a_new_signature() {
     let folder = folder();
@@ -299,8 +377,23 @@ fn a_chain_of_signed_deltas() {
     folder.umbel("sign --sign ours next").run().done();
     folder.umbel("delta -q seen next -o D2 --sign ours").run().done();
     folder.umbel("sign --sign theirs seen").run().done();
+    let base = folder.read("seen");
     folder.umbel("patch -q seen D2 --trust ours.pub").run().done();
-    assert!(folder.read("seen") == folder.read("next"));
+    let signed = folder.read("next");
+    assert!(folder.read("seen") == signed);
+    // A trusted delta vouches for nothing but itself: the new filter has a trusted signature of its own.
+    folder.write("seen", base);
+    folder.umbel("sign --sign theirs next").run().done();
+    folder.umbel("delta -q seen next -o D3 --sign ours").run().done();
+    for (delta, words) in [("D", "is not signed"), ("D3", "is signed by")] {
+        for to in ["", " -o out", " -o -"] {
+            let patch = format!("patch seen {delta} --trust ours.pub{to}");
+            folder.keeps(&patch, &[&format!("{delta} on seen: the new filter"), words]);
+        }
+    }
+    let piped = folder.umbel("patch -q seen D2 --trust ours.pub -o -").run().done();
+    assert!(piped == signed);
+    folder.umbel("patch -q seen D2 --trust ours.pub").run().done();
     folder.umbel("query seen more --trust ours.pub").run().done();
 }
 

@@ -12,6 +12,7 @@
 
 use twox_hash::XxHash3_64;
 
+use super::GREATEST_EPOCH;
 use crate::ShareError;
 
 /// The first bytes of every message.
@@ -127,6 +128,9 @@ impl<'a> Message<'a> {
         let possible = came <= keys.saturating_add(left);
         if !intact || !fits || !possible || covered[12..16] != [0; 4] {
             return Err(ShareError::MessageDamaged);
+        }
+        if field(1) > GREATEST_EPOCH {
+            return Err(ShareError::Epoch { found: field(1) });
         }
         Ok(Self {
             form,

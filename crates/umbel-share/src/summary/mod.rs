@@ -44,7 +44,8 @@
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//! Whoever can send messages can send wrong ones: authenticate the connection.
+//! Whoever can send messages can send wrong ones: authenticate the connection. Forged ones do not silence a cache for
+//! good: its next messages overcome them, as they do any loss.
 
 mod message;
 mod own;
@@ -54,6 +55,9 @@ pub mod stale;
 pub use message::MAGIC;
 pub use own::{Settings, Summary};
 pub use peers::{Candidate, Limits, Peers, Received, Status, Step};
+
+/// The greatest epoch: nanoseconds of a clock in the year 2262. Part of the format.
+pub const GREATEST_EPOCH: u64 = i64::MAX as u64;
 
 /// The bits in the file of a blocked filter that this process wrote.
 fn payload(file: &[u8]) -> &[u8] {

@@ -3,7 +3,7 @@
 use umbel::{Counting, Key, KeyHasher, Kind, OutOfMemory, Plan, PlanError};
 
 use super::message::{Changes, Form, Message, Point, id_of, state_of};
-use super::payload;
+use super::{GREATEST_EPOCH, payload};
 use crate::frame::{self, FRAME};
 use crate::{ShareError, pack};
 
@@ -52,7 +52,7 @@ impl Summary {
     /// [`PlanError`] if no filter has `keys` keys and that many bits.
     ///
     /// # Panics
-    /// If a setting is out of its range.
+    /// If a setting is out of its range, or `epoch` above [`GREATEST_EPOCH`].
     pub fn new(
         name: &str,
         epoch: u64,
@@ -61,6 +61,7 @@ impl Summary {
         hasher: KeyHasher,
     ) -> Result<Self, PlanError> {
         let Settings { bits_per_key, threshold } = settings;
+        assert!(epoch <= GREATEST_EPOCH, "epoch {epoch}");
         assert!(bits_per_key > 0.0 && threshold > 0.0 && threshold < 1.0, "{settings:?}");
         let held = Counting::with_plan(&plan(keys, bits_per_key)?, hasher)?;
         let mut summary = Self {
@@ -204,7 +205,7 @@ impl Summary {
     ///
     /// A peer that has a later filter of this cache got it before a restart, and the epoch was not a greater one:
     /// then the epoch becomes greater than the peer's, as in OSPF a router takes up its own number (RFC 2328, section
-    /// 13.4).
+    /// 13.4). If the peer's is [the greatest](GREATEST_EPOCH), it was forged, and the peer takes what it has requested.
     ///
     /// # Errors
     /// [`ShareError::UnknownCache`] if the request is for another cache; those of
@@ -221,8 +222,8 @@ impl Summary {
         if found == self.point {
             return Ok(self.beat());
         }
-        if found.order() >= self.point.order() {
-            self.point.epoch = found.epoch.saturating_add(1);
+        if found.order() >= self.point.order() && found.epoch < GREATEST_EPOCH {
+            self.point.epoch = found.epoch + 1;
             self.point.sequence = 0;
         }
         Ok(self.full())

@@ -7,8 +7,8 @@ use umbel::format::{self, Header};
 use umbel::{Blocked, Blocks, Hashing, Key, KeyHasher, Scheme};
 
 use super::message::{Changes, Form, Message, Point, id_of, state_of};
-use super::payload;
 use super::stale::{Errors, Mix, errors};
+use super::{GREATEST_EPOCH, payload};
 use crate::frame::{self, FRAME};
 use crate::{ShareError, pack};
 
@@ -181,8 +181,8 @@ impl Peers {
     ///
     /// # Errors
     /// The message is refused, and nothing has changed: [`ShareError::Other`], [`ShareError::Version`],
-    /// [`ShareError::Truncated`], [`ShareError::MessageDamaged`], and of a full copy the errors of [`pack::Decoder`];
-    /// [`ShareError::UnknownCache`]; [`ShareError::IsRequest`] for a request, which is for a summary;
+    /// [`ShareError::Truncated`], [`ShareError::MessageDamaged`], [`ShareError::Epoch`], and of a full copy the errors of
+    /// [`pack::Decoder`]; [`ShareError::UnknownCache`]; [`ShareError::IsRequest`] for a request, which is for a summary;
     /// [`ShareError::TooLarge`]; [`ShareError::Unlike`] if its keys are hashed otherwise.
     pub fn receive(&mut self, message: &[u8], now: Duration) -> Result<Received, ShareError> {
         let message = Message::read(message)?;
@@ -265,9 +265,16 @@ impl Peer {
                 Step::Confirmed
             }
             // Late or repeated, unless nothing has confirmed the replica for some time: a restart with an old epoch.
-            (_, Some(ours)) if message.point.order() < ours.order() => {
+            (form, Some(ours)) if message.point.order() < ours.order() => {
                 if self.age(now).is_some_and(|age| age < limits.retry) {
                     Step::Old
+                } else if form == Form::Full
+                    && ours.epoch == GREATEST_EPOCH
+                    && self.requested.is_some()
+                {
+                    // The answer to a request: the cache has no greater epoch to give.
+                    self.replace(unpack(message, scheme, limits)?, message, now);
+                    Step::Applied
                 } else {
                     self.missing(now, limits)
                 }

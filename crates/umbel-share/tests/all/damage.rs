@@ -101,6 +101,46 @@ fn every_truncation() {
     assert!(matches!(patched(&old, &appended(&delta)), Err(ShareError::Appended { .. })));
 }
 
+/// What stands where a signature does has to be one: in files that are sent, and in what is made of them.
+#[test]
+fn bytes_behind_a_filter_are_no_signature() {
+    let (old, new) = versions();
+    let whole = signed(&new, &key(1));
+    let packed_whole = packed(&whole);
+    let delta = delta_of(&old, &whole).unwrap();
+    assert!(unpacked(&packed_whole).unwrap() == whole && patched(&old, &delta).unwrap() == whole);
+    let mut altered = whole.clone();
+    altered[new.len()] ^= 1;
+    let mut damaged = whole.clone();
+    damaged[new.len() + 60] ^= 1;
+    for bad in [[&new[..], &[7; BLOCK]].concat(), altered, damaged] {
+        let mut out = Vec::new();
+        let encoder = umbel_share::pack::Encoder::new(&bad[..], bad.len() as u64);
+        assert!(encoder.and_then(|encoder| encoder.write(&mut out)).is_err());
+        assert!(delta_of(&old, &bad).is_err() && delta_of(&bad, &new).is_err());
+        assert!(patched(&[&old, &bad[new.len()..]].concat(), &delta).is_err());
+        // Made by a program that did not look, with checksums that are right.
+        for (file, frames) in [(&packed_whole, 1), (&delta, 1)] {
+            let mut file = file.clone();
+            let end = file.len() - 16;
+            file[end - BLOCK..end].copy_from_slice(&bad[new.len()..]);
+            file[end..end + 8].copy_from_slice(&XxHash3_64::oneshot(&bad).to_le_bytes());
+            let tail = end - BLOCK - (whole.len() - BLOCK - payload_end(&new));
+            let sum = XxHash3_64::oneshot_with_seed(frames, &file[tail..end + 8]);
+            file[end + 8..].copy_from_slice(&sum.to_le_bytes());
+            let made = if file[5] == b'A' { unpacked(&file) } else { patched(&old, &file) };
+            let error = made.unwrap_err();
+            assert!(matches!(error, ShareError::NoSignature { .. }), "{error}");
+        }
+    }
+}
+
+/// Where the payload of a filter's file ends.
+fn payload_end(file: &[u8]) -> usize {
+    let reader = umbel::format::Reader::new(file, file.len() as u64).unwrap();
+    reader.header().bytes().len() + reader.header().payload_length() as usize
+}
+
 #[test]
 fn what_is_something_else() {
     let (old, new) = versions();

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::Value;
+use twox_hash::XxHash3_64;
 use umbel::{Blocked, KeyHasher, Secret};
 use umbel_share::ShareError;
 use umbel_share::summary::stale::{Errors, Mix, errors, mean_staleness};
@@ -295,6 +296,62 @@ fn each_fault_is_noticed() {
     assert_eq!(step(&message, &mut receiver, at(4)), Step::Applied);
     assert_eq!(receiver.ask(7u64, at(13)).len(), 1);
     assert!(receiver.ask(7u64, at(14)).is_empty());
+}
+
+/// As somebody else could write it: with right checksums.
+fn forged(message: &[u8], epoch: u64, sequence: u64) -> Vec<u8> {
+    let mut message = message.to_vec();
+    message[24..32].copy_from_slice(&epoch.to_le_bytes());
+    message[32..40].copy_from_slice(&sequence.to_le_bytes());
+    let end = message.len() - 8;
+    let sum = XxHash3_64::oneshot(&message[..end]);
+    message[end..].copy_from_slice(&sum.to_le_bytes());
+    message
+}
+
+/// No message silences a cache for good: not by an epoch that no clock shows, nor by the greatest that one may.
+#[test]
+fn forged_epochs_are_refused_or_overcome() {
+    let greatest = i64::MAX as u64;
+    for epoch in [greatest, greatest - 1, greatest + 1, u64::MAX - 1, u64::MAX] {
+        let mut sender = summary("a", 7, 100, 0.1);
+        sender.insert(1u64);
+        sender.publish(Vec::<u64>::new).unwrap();
+        let mut receiver = peers("a");
+        receiver.receive(&sender.full(), at(0)).unwrap();
+        let mut stranger = summary("a", 9, 100, 0.1);
+        stranger.insert(2u64);
+        let delta = stranger.publish(Vec::<u64>::new).unwrap().unwrap();
+        let request = receiver.request("a", at(0)).unwrap();
+        for message in [&stranger.full(), &stranger.beat(), &delta] {
+            let result = receiver.receive(&forged(message, epoch, u64::MAX), at(0));
+            let implausible = matches!(result, Err(ShareError::Epoch { found }) if found == epoch);
+            assert_eq!(implausible, epoch > greatest, "{result:?}");
+        }
+        let answer = sender.answer(&forged(&request, epoch, u64::MAX));
+        assert_eq!(answer.is_err(), epoch > greatest);
+        // What follows is as after any loss: two beats, each a retry after what was before. Also when the cache restarts.
+        for restarts in [false, true] {
+            if restarts {
+                sender = summary("a", 8, 100, 0.1);
+                sender.insert(3u64);
+                sender.publish(Vec::<u64>::new).unwrap();
+            }
+            for second in [2, 4] {
+                let now = at(second + 10 * u64::from(restarts));
+                let Ok(received) = receiver.receive(&sender.beat(), now) else { panic!() };
+                if let Step::Missing(Some(request)) = received.step {
+                    let full = sender.answer(&request).unwrap();
+                    receiver.receive(&full, now).unwrap();
+                }
+            }
+            let now = at(5 + 10 * u64::from(restarts));
+            let held = if restarts { 3u64 } else { 1 };
+            assert_eq!(receiver.ask(held, now).len(), 1, "{epoch} {restarts}");
+            assert!(kept(&receiver, "a").unwrap() == sender.published(), "{epoch} {restarts}");
+            assert!(receiver.status(now)[0].is_current, "{epoch} {restarts}");
+        }
+    }
 }
 
 #[test]
