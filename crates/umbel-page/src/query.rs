@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
-use umbel::AnyFilter;
+use umbel::{AnyFilter, Capacity, Kind};
 use umbel_advice::numbers::{Count, Rate};
 use umbel_foreign::parquet::hash;
 use umbel_foreign::{Foreign, ForeignFilter, KeyType};
@@ -39,35 +39,79 @@ const TIMED: usize = 1000;
 pub(crate) fn answer<H: Host>(files: &Files<H>, asked: &Asked) -> Result<String, Refused> {
     let file = files.get(asked.handle)?;
     let started = files.host.now();
+    let mut doubt = None;
     let (answers, fpp) = match &file.content {
         Content::Own { filter, receipt } => {
             file.answers_for(filter)?;
+            doubt = Doubt::of(filter);
             (own(filter, asked)?, receipt.fpp)
         }
         Content::Sealed { .. } => {
             let text = format!("{}: is keyed; give its secret", file.name);
             return Err(Refused::of("secret", text));
         }
-        Content::Foreign { filter, receipt } => (foreign(filter, asked)?, receipt.fpp),
+        Content::Foreign { filter, receipt } => {
+            let types = filter.format().key_types();
+            doubt = Some(Doubt::Assumed(types[0]))
+                .filter(|_| asked.key_type.is_empty() && types.len() > 1);
+            (foreign(filter, asked)?, receipt.fpp)
+        }
         Content::Parquet { file, filters } => parquet(file, filters, asked)?,
     };
     let spent = files.host.now() - started;
     let found = answers.iter().filter(|answer| answer.found).count();
     let wrong = answers.iter().filter(|answer| answer.error.is_some()).count();
-    let refused = match wrong {
-        0 => String::new(),
-        _ => format!(" {} could not be looked up.", Count(wrong as u64)),
-    };
-    let text = format!(
-        "{} of {} may be in; the others certainly are not. An absent key passes with a chance of {}.{refused}",
-        Count(found as u64),
-        Count(answers.len() as u64),
-        Rate(fpp)
-    );
+    let text = meaning(answers.len(), found, wrong, doubt, fpp);
     let nanoseconds = (asked.keys.len() >= TIMED).then(|| spent / asked.keys.len() as f64);
     let keys = asked.keys.iter().zip(answers).map(|(key, answer)| Told { key, answer }).collect();
-    let all = Answers { keys, found, fpp, text, nanoseconds };
+    let all = Answers { keys, found, certain: doubt.is_none(), fpp, text, nanoseconds };
     serde_json::to_string(&all).map_err(|error| Refused::from(anyhow!(error)))
+}
+
+/// Why a key that is not found may have been inserted.
+#[derive(Clone, Copy)]
+enum Doubt {
+    /// Keys are of another system, which hashes several types, and nobody said which: of this type, they are not found.
+    Assumed(KeyType),
+    /// The filter forgets old keys, in this way.
+    Forgets(&'static str),
+}
+
+impl Doubt {
+    fn of(filter: &AnyFilter) -> Option<Self> {
+        match (filter.kind(), filter.kind().capacity()) {
+            (Kind::Window, _) => Some(Self::Forgets("have left its window and are forgotten")),
+            (_, Capacity::Last) => Some(Self::Forgets("have faded and are forgotten")),
+            _ => None,
+        }
+    }
+}
+
+/// What the answers for some keys mean, in sentences.
+fn meaning(keys: usize, found: usize, wrong: usize, doubt: Option<Doubt>, fpp: f64) -> String {
+    let absent = keys - found - wrong;
+    let number = |count: usize| Count(count as u64).to_string();
+    let are = if absent == 1 { "is" } else { "are" };
+    let mut text = format!("{} of {} may be in", number(found), number(keys));
+    text += &match doubt {
+        _ if absent == 0 => ".".to_owned(),
+        None => format!("; {} certainly {are} not.", number(absent)),
+        Some(Doubt::Assumed(_)) => format!("; {} {are} not found.", number(absent)),
+        Some(Doubt::Forgets(how)) => {
+            format!("; {} {are} not found: they were never inserted, or {how}.", number(absent))
+        }
+    };
+    if wrong > 0 {
+        text += &format!(" {} could not be looked up.", number(wrong));
+    }
+    if let Some(Doubt::Assumed(key_type)) = doubt {
+        text += &format!(
+            " This assumed keys of type {}, since the filter does not record it; choose their type, for keys of another one are \
+             not found even if they are in.",
+            key_type.name()
+        );
+    }
+    text + &format!(" An absent key passes with a chance of {}.", Rate(fpp))
 }
 
 /// The answers, as they are told.
@@ -75,6 +119,8 @@ pub(crate) fn answer<H: Host>(files: &Files<H>, asked: &Asked) -> Result<String,
 struct Answers<'a> {
     keys: Vec<Told<'a>>,
     found: usize,
+    /// Whether those not found are certainly not in.
+    certain: bool,
     fpp: f64,
     text: String,
     nanoseconds: Option<f64>,

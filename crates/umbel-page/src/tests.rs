@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use umbel::{AnyFilter, Counting};
+use umbel::{AnyFilter, Capacity, Counting, KeyHasher, Kind, Plan};
 
 use crate::{Core, Host};
 
@@ -89,6 +89,70 @@ fn golden_files_answer_as_the_library() {
         asked += 1;
     }
     assert!(asked > 30, "{asked}");
+}
+
+fn told(core: &mut Core<Memory>, keys: &[&str], key_type: &str) -> Value {
+    let query = json!({ "type": "query", "handle": 0, "keys": keys, "key_type": key_type });
+    ask(core, &query).unwrap()
+}
+
+/// Members of a filter of longs, looked up as another type, are not found: that says nothing about them.
+#[test]
+fn keys_of_an_assumed_type_promise_nothing() {
+    let longs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/foreign/guava/long-p05.bin");
+    let (mut core, opened) = opened(fs::read(longs).unwrap());
+    assert_eq!(opened.unwrap()["key_types"], json!(["bytes", "utf16", "i64", "i32"]));
+    let assumed = told(&mut core, &["1", "2"], "");
+    assert_eq!((&assumed["found"], &assumed["certain"]), (&json!(0), &json!(false)));
+    let text = assumed["text"].as_str().unwrap();
+    assert!(!text.contains("certainly"), "{text}");
+    assert!(text.contains("assumed keys of type bytes") && text.contains("choose"), "{text}");
+    // Who chooses a type is promised as on the command line.
+    let chosen = told(&mut core, &["1", "2", "x"], "i64");
+    assert_eq!((&chosen["found"], &chosen["certain"]), (&json!(2), &json!(true)));
+    let text = chosen["text"].as_str().unwrap();
+    assert!(text.starts_with("2 of 3 may be in. 1 could not be looked up."), "{text}");
+    let text = told(&mut core, &["1", "-7000000"], "i64")["text"].as_str().unwrap().to_owned();
+    assert!(text.starts_with("1 of 2 may be in; 1 certainly is not."), "{text}");
+
+    // A system that hashes one type of keys leaves no doubt.
+    let bytes = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/foreign/leveldb/bpk10.bin");
+    let content = fs::read(bytes).unwrap();
+    let mut core = Core::new(Memory(vec![content.clone()]));
+    let open = json!({
+        "type": "open", "file": 0, "name": "f", "bytes": content.len(), "format": "leveldb",
+    });
+    ask(&mut core, &open).unwrap();
+    assert_eq!(told(&mut core, &["nobody"], "")["certain"], true);
+}
+
+/// What a filter forgets it does not find: only those that forget nothing are certain of absent keys.
+#[test]
+fn only_filters_that_forget_nothing_are_certain() {
+    for kind in [Kind::Blocked, Kind::Counting, Kind::Scalable, Kind::Stable, Kind::Window] {
+        let plan = Plan::for_keys(kind, 200, 0.01).unwrap();
+        let mut filter = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
+        // One after the other, so that the first ones are forgotten.
+        (0..2_000).for_each(|i| drop(filter.insert(format!("key-{i}"))));
+        let forgets = kind.capacity() == Capacity::Last;
+        assert_eq!(filter.contains("key-0"), !forgets, "{kind}");
+        let (mut core, _) = opened(filter.to_bytes());
+        let answer = told(&mut core, &["key-0", "nobody", "none"], "");
+        assert_eq!(answer["certain"], !forgets, "{kind}");
+        let text = answer["text"].as_str().unwrap();
+        assert_eq!(text.contains("certainly"), !forgets, "{kind}: {text}");
+        assert_eq!(text.contains("forgotten"), forgets, "{kind}: {text}");
+
+        let toy = json!({
+            "type": "toy", "kind": kind.name(), "bits": 64,
+            "operations": (0..60).map(|i| json!({ "op": "insert", "word": format!("w{i}") }))
+                .chain([json!({ "op": "query", "word": "w0" }), json!({ "op": "insert", "word": "w0" })])
+                .collect::<Vec<_>>(),
+        });
+        let steps = ask(&mut core, &toy).unwrap()["steps"].as_array().unwrap().clone();
+        let said = steps[61]["text"].as_str().unwrap();
+        assert!(!said.contains("certainly new"), "{kind}: {said}");
+    }
 }
 
 #[test]

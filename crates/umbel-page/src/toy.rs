@@ -5,7 +5,9 @@ use anyhow::{Result, anyhow};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use umbel::{AnyFilter, Blocked, Classic, KeyHasher, Kind, Plan, Scalable, Variant, Window};
+use umbel::{
+    AnyFilter, Blocked, Capacity, Classic, KeyHasher, Kind, Plan, Scalable, Variant, Window,
+};
 use umbel_advice::numbers::{Rate, counted};
 use umbel_report::words::{Answer, At, Shown, Step, example as published, quoted};
 
@@ -350,8 +352,9 @@ impl Model {
                     }
                     filter => filter.insert(&word[..])?,
                 };
+                let before = self.words.contains(word);
                 self.words.push(word.clone());
-                inserted_text(word, new)
+                inserted_text(word, new, before)
             }
             Op::Remove => {
                 let removed = self.filter.removing()?.remove(&word[..]);
@@ -481,17 +484,21 @@ impl Model {
                 "It may be in, which is wrong: it was never inserted, or it was removed. Other words set all its cells."
             }
             (false, true) => "It is not in: it was inserted, but the filter has forgotten it.",
+            // The filter cannot know, but the lesson does.
+            (false, false) if self.filter.kind().capacity() == Capacity::Last => "It is not in.",
             (false, false) => "It is certainly not in.",
         };
         format!("Look up {}: {seen}. {verdict}", quoted(word))
     }
 }
 
-fn inserted_text(word: &str, new: bool) -> String {
-    match new {
-        true => format!("Insert {}: it was certainly new.", quoted(word)),
-        false => format!("Insert {}: the filter may have had it already.", quoted(word)),
-    }
+fn inserted_text(word: &str, new: bool, before: bool) -> String {
+    let what = match (new, before) {
+        (true, false) => "it was certainly new",
+        (true, true) => "the filter has forgotten that it was inserted before",
+        (false, _) => "the filter may have had it already",
+    };
+    format!("Insert {}: {what}.", quoted(word))
 }
 
 /// The cells that changed: those of the word, and others.

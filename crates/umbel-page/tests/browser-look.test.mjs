@@ -127,7 +127,18 @@ test("other systems' filters are recognized, and asked which where several fit",
   const page = await open(foreign("guava/utf8-p03.bin"));
   assert.match(await page.textContent(".card .title"), /[Gg]uava/);
   const found = await ask(page, ["key-000001", "key-001000", "probe-000001"]);
-  assert.deepEqual(found.map(([, answer]) => answer), ["may be in", "may be in", "not in"]);
+  assert.deepEqual(found.map(([, answer]) => answer), ["may be in", "may be in", "not found"]);
+  // Until the type of its keys is chosen, it promises nothing.
+  const longs = await open(foreign("guava/long-p05.bin"));
+  assert.deepEqual((await ask(longs, ["1", "2"])).map(([, answer]) => answer), ["not found", "not found"]);
+  assert.doesNotMatch(await longs.textContent(".query"), /certainly|not in\b/);
+  assert.match(await longs.textContent(".summary"), /choose their type/);
+  await longs.getByLabel("Keys are").selectOption("i64");
+  await longs.waitForFunction(() => /^2 of 2 may be in\./.test(document.querySelector(".summary").textContent));
+  assert.deepEqual((await list(longs)).map(([, answer]) => answer), ["may be in", "may be in"]);
+  await page.getByLabel("Keys are").selectOption("bytes");
+  await page.waitForFunction(() => /1 certainly is not\./.test(document.querySelector(".summary").textContent));
+  assert.deepEqual((await list(page)).map(([, answer]) => answer), ["may be in", "may be in", "not in"]);
 
   const other = await site.open("#look");
   await other.setInputFiles("input[type=file]", foreign("leveldb/bpk10.bin"));

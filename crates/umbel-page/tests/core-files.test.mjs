@@ -84,6 +84,9 @@ test("answers are those of umbel query, kind by kind", (t) => {
     const answer = core.call({ type: "query", handle: opened.handle, keys: asked });
     for (const { key, found } of answer.keys) assert.equal(found, expected.has(key), `${kind}: ${key}`);
     assert.equal(answer.found, expected.size);
+    // What forgets is certain of nothing.
+    const forgets = kind === "stable" || kind === "window";
+    assert.deepEqual([answer.certain, answer.text.includes("certainly")], [!forgets, !forgets], kind);
     assert(answer.nanoseconds > 0);
     core.call({ type: "close", handle: opened.handle });
   }

@@ -208,12 +208,12 @@ export class FilterCard {
         ask();
       },
     });
-    const choice = (label: string, options: string[]) => {
-      const select = h("select", { onchange: ask }, ...options.map((option) => h("option", {}, option)));
+    const choice = (label: string, options: string[], unknown?: string) => {
+      const select = h("select", { onchange: ask }, unknown && h("option", { value: "" }, unknown), ...options.map((option) => h("option", {}, option)));
       return { select, label: h("label", { class: "field" }, label, " ", select) };
     };
     const fieldChoice = fields.length > 0 ? choice(here.query.field, fields) : undefined;
-    const typeChoice = key_types.length > 1 ? choice(here.query.type, key_types) : undefined;
+    const typeChoice = key_types.length > 1 ? choice(here.query.type, key_types, here.query.unknown(key_types[0]!)) : undefined;
     const field = fieldChoice?.select;
     const type = typeChoice?.select;
     const answers = h("div", { class: "answers" });
@@ -251,11 +251,11 @@ export class FilterCard {
   }
 }
 
-function answerTable({ keys, nanoseconds }: QueryAnswer): HTMLElement {
+function answerTable({ keys, certain, nanoseconds }: QueryAnswer): HTMLElement {
   const listed = keys.slice(0, LISTED);
   const values = listed.some((one) => one.value !== null);
   const row = (one: QueryAnswer["keys"][number]) => {
-    const word = one.error ?? (one.row_groups ? here.query.groups(one.row_groups) : one.found ? here.query.maybe : here.query.no);
+    const word = one.error ?? (one.row_groups ? here.query.groups(one.row_groups) : one.found ? here.query.maybe : certain ? here.query.no : here.query.unfound);
     const sign = one.error ? "!" : one.found ? "●" : "○";
     return h(
       "tr",

@@ -223,6 +223,8 @@ export interface QueryAnswer {
     error: string | null;
   }[];
   found: number;
+  /** Whether keys not found are certainly not in: the filter forgets none, and the type of its keys is known. */
+  certain: boolean;
   /** How often an absent key passes. */
   fpp: number;
   /** What the answers mean, in a sentence. */

@@ -12,8 +12,6 @@ mod mix;
 mod xxh3;
 
 use core::fmt;
-#[cfg(feature = "std")]
-use std::hash::{BuildHasher, Hasher, RandomState};
 
 use siphasher::sip128::SipHasher13;
 
@@ -131,8 +129,13 @@ impl Secret {
     }
 
     /// Makes an unguessable secret, from the source of randomness that keys the standard library's hash maps.
-    #[cfg(feature = "std")]
+    ///
+    /// There is none on `wasm32-unknown-unknown`, whose hash maps are keyed by what can be guessed, and so this function
+    /// is missing there: give [`new`](Self::new) 16 bytes from `crypto.getRandomValues`.
+    #[cfg(all(feature = "std", not(all(target_family = "wasm", target_os = "unknown"))))]
     pub fn random() -> Self {
+        use std::hash::{BuildHasher, Hasher, RandomState};
+
         // Each state is keyed by 16 bytes from the system, so its SipHash of nothing does not reveal them.
         let half = || RandomState::new().build_hasher().finish().to_le_bytes();
         let mut bytes = [0; 16];
@@ -303,7 +306,7 @@ impl KeyHasher {
     ///
     /// If the seed is known, an attacker can compute keys that all set the same bits, or that a filter takes for
     /// members. To write a filter and open it again, make the secret first and keep it.
-    #[cfg(feature = "std")]
+    #[cfg(all(feature = "std", not(all(target_family = "wasm", target_os = "unknown"))))]
     pub fn random() -> Self {
         Self::keyed(Secret::random())
     }
