@@ -113,7 +113,7 @@ fn bytes_behind_a_filter_are_no_signature() {
     altered[new.len()] ^= 1;
     let mut damaged = whole.clone();
     damaged[new.len() + 60] ^= 1;
-    for bad in [[&new[..], &[7; BLOCK]].concat(), altered, damaged] {
+    for bad in [[&new[..], &[7; BLOCK]].concat(), altered, damaged.clone()] {
         let mut out = Vec::new();
         let encoder = umbel_share::pack::Encoder::new(&bad[..], bad.len() as u64);
         assert!(encoder.and_then(|encoder| encoder.write(&mut out)).is_err());
@@ -128,9 +128,13 @@ fn bytes_behind_a_filter_are_no_signature() {
             let tail = end - BLOCK - (whole.len() - BLOCK - payload_end(&new));
             let sum = XxHash3_64::oneshot_with_seed(frames, &file[tail..end + 8]);
             file[end + 8..].copy_from_slice(&sum.to_le_bytes());
-            let made = if file[5] == b'A' { unpacked(&file) } else { patched(&old, &file) };
+            let made = if file[4] == b'A' { unpacked(&file) } else { patched(&old, &file) };
             let error = made.unwrap_err();
-            assert!(matches!(error, ShareError::NoSignature { .. }), "{error}");
+            let named = match bad == damaged {
+                true => matches!(error, ShareError::SignatureDamaged),
+                false => matches!(error, ShareError::NoSignature { .. }),
+            };
+            assert!(named, "{error}");
         }
     }
 }
