@@ -710,7 +710,7 @@ fn what_was_written_is_the_size_of_the_file() {
         "build -f -o out --size 40MB --keys 1e6 --memory 16MiB keys",
         "build -f -o out --kind scalable --keys 100 keys",
         "build -f -o out --format guava --keys 1e4 keys",
-        "add out keys --format guava",
+        "add out keys --format guava --key-type bytes",
         "merge -f -o out seen seen",
         "dedup --seen out -o lines keys",
     ] {
