@@ -554,7 +554,7 @@ mod tests {
         let journal = Arc::new(Mutex::new(Journal::new(path_of(&path), None).unwrap()));
         journal.lock().unwrap().reached(&reached(Some(written.clone()))).unwrap();
         let mut output = Output::new(open(), Arc::clone(&journal));
-        let text: Vec<u8> = (0..20_000u32).map(|i| (i * i >> 7) as u8).collect();
+        let text: Vec<u8> = (0..20_000u32).map(|i| ((i * i) >> 7) as u8).collect();
         output.write_all(&text[..9000]).unwrap();
         output.write_all(&text[9000..]).unwrap();
         let all = fs::read(&out).unwrap();
