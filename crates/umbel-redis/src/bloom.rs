@@ -5,7 +5,7 @@ use umbel_foreign::{Error, ForeignFilter, ForeignInsert, Format, Parameters};
 
 use crate::lookup::{NOT_FOUND, exists, look, mexists};
 use crate::server::{
-    Access, Answer, Argument, CommandSpec, Context, Found, Refusal, exported, spec,
+    Access, Answer, Argument, CommandSpec, Context, Found, NO_WORDS, Refusal, exported, spec,
 };
 use crate::settings::{self, MOST_CAPACITY, MOST_ERROR, MOST_EXPANSION, fits};
 use crate::values::Bloom;
@@ -83,7 +83,7 @@ impl Creation {
             0 => arguments.push("NONSCALING".to_owned()),
             _ => arguments.extend(["EXPANSION".to_owned(), expansion.to_string()]),
         }
-        context.replicate_also(c"BF.RESERVE", key, &arguments);
+        context.replicate_as(c"BF.RESERVE", key, &arguments, &[]);
     }
 }
 
@@ -199,18 +199,19 @@ fn fill(
 fn add_to(
     context: &Context,
     key: Argument<'_>,
-    items: &[&[u8]],
+    items: &[Argument<'_>],
     creation: Option<&Creation>,
     outcomes: &mut [Outcome],
 ) -> Result<usize, Refusal> {
+    let bytes: Vec<&[u8]> = items.iter().map(|item| item.bytes()).collect();
     let mut opened = context.key_for_writing(key);
     let (done, made) = match opened.get::<Bloom>() {
         Found::Other => return Err(Refusal::WRONG_TYPE),
-        Found::Value(filter) => (fill(context, filter, items, outcomes), None),
+        Found::Value(filter) => (fill(context, filter, &bytes, outcomes), None),
         Found::Missing => {
             let creation = creation.ok_or(NOT_FOUND)?;
             let mut filter = creation.make(context)?;
-            let done = fill(context, &mut filter, items, outcomes);
+            let done = fill(context, &mut filter, &bytes, outcomes);
             opened.set(filter);
             (done, Some(creation))
         }
@@ -220,8 +221,11 @@ fn add_to(
         creation.replicate(context, key);
         context.notify(c"bloom.reserve", key);
     }
-    if outcomes[..done].contains(&Ok(true)) {
-        context.replicate();
+    // Only what was added: a replica or a restarted server has no limit, and would add what was refused here.
+    let added = items.iter().zip(&*outcomes).filter(|(_, outcome)| **outcome == Ok(true));
+    let added: Vec<Argument<'_>> = added.map(|(item, _)| *item).collect();
+    if !added.is_empty() {
+        context.replicate_as(c"BF.MADD", key, NO_WORDS, &added);
         context.notify(c"bloom.add", key);
     }
     Ok(done)
@@ -234,9 +238,8 @@ fn add_all(
     items: &[Argument<'_>],
     creation: Option<&Creation>,
 ) -> Answer {
-    let items: Vec<&[u8]> = items.iter().map(|item| item.bytes()).collect();
     let mut outcomes = vec![Ok(false); items.len()];
-    let done = add_to(context, key, &items, creation, &mut outcomes)?;
+    let done = add_to(context, key, items, creation, &mut outcomes)?;
     context.reply_array(done);
     for outcome in &outcomes[..done] {
         match outcome {
@@ -251,7 +254,7 @@ fn add_all(
 fn add(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
     let mut outcome = [Ok(false)];
-    add_to(context, *key, &[item.bytes()], Some(&Creation::usual()), &mut outcome)?;
+    add_to(context, *key, &[*item], Some(&Creation::usual()), &mut outcome)?;
     context.reply_bool(outcome[0].map_err(Refusal::Words)?);
     Ok(())
 }

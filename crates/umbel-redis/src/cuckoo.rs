@@ -93,7 +93,7 @@ impl Creation {
         arguments.extend(words("BUCKETSIZE", bucket_size));
         arguments.extend(words("MAXITERATIONS", max_iterations));
         arguments.extend(words("EXPANSION", expansion));
-        context.replicate_also(c"CF.RESERVE", key, &arguments);
+        context.replicate_as(c"CF.RESERVE", key, &arguments, &[]);
     }
 }
 
@@ -183,13 +183,14 @@ fn add_to(
     creation: Option<&Creation>,
 ) -> Result<Vec<Outcome>, Refusal> {
     let fill = |Cuckoo(filter): &mut Cuckoo| {
-        let most = settings::CF_MAX_EXPANSIONS.get() as u64;
-        if !context.must_obey() {
-            // RedisBloom checks this once per command and can exceed it within one.
-            filter.set_most_filters(most);
-            if filter.head().filters >= most {
-                return Err(Refusal::Words("Maximum expansions reached"));
-            }
+        let most = match context.must_obey() {
+            true => u64::MAX,
+            false => settings::CF_MAX_EXPANSIONS.get() as u64,
+        };
+        // RedisBloom checks this once per command and can exceed it within one.
+        filter.set_most_filters(most);
+        if filter.head().filters >= most {
+            return Err(Refusal::Words("Maximum expansions reached"));
         }
         let add = |item: &Argument<'_>| add_item(context, filter, item.bytes(), new);
         Ok(items.iter().map(add).collect::<Vec<_>>())
@@ -211,8 +212,11 @@ fn add_to(
         creation.replicate(context, key);
         context.notify(c"cuckoo.reserve", key);
     }
-    if outcomes.contains(&Outcome::Added) {
-        context.replicate();
+    // Only what was added: a replica or a restarted server has no limit, and would add what was refused here.
+    let added = items.iter().zip(&outcomes).filter(|(_, outcome)| **outcome == Outcome::Added);
+    let added: Vec<Argument<'_>> = added.map(|(item, _)| *item).collect();
+    if !added.is_empty() {
+        context.replicate_as(c"CF.INSERT", key, &["ITEMS"], &added);
         context.notify(c"cuckoo.add", key);
     }
     Ok(outcomes)

@@ -2,35 +2,51 @@
 
 use umbel::filter::{Fact, Figure};
 use umbel::{
-    AnyFilter, Hashing, InsertError, KeyHash, KeyHasher, Kind, Plan, Receipt, Sealed, Variant,
-    Window,
+    Algorithm, AnyFilter, Hashing, InsertError, KeyHash, KeyHasher, Kind, Loader, Plan, Receipt,
+    Scheme, Sealed, Variant, Window,
 };
 
 use crate::secrets;
 use crate::server::{
-    Access, Answer, Argument, CommandSpec, Context, Found, Refusal, exported, spec,
+    Access, Answer, Argument, CommandSpec, Context, Found, Handler, Key, Refusal, exported, spec,
 };
 use crate::settings::fits;
 use crate::values::{Filter, PART, Umbel};
 
+/// As [`exported!`], for a command that writes.
+macro_rules! writing {
+    ($handler:path) => {
+        exported!(|context: &Context, arguments: &[Argument<'_>]| follow(
+            context, arguments, $handler
+        ))
+    };
+}
+
 /// All of them.
-pub(crate) const COMMANDS: [CommandSpec; 11] = [
-    spec(c"um.reserve", exported!(reserve), -4, Access::Insert, c"Creates a filter"),
-    spec(c"um.add", exported!(add), 3, Access::Insert, c"Adds a key"),
-    spec(c"um.madd", exported!(madd), -3, Access::Insert, c"Adds keys"),
-    spec(c"um.addat", exported!(addat), -4, Access::Insert, c"Adds keys that came at a time"),
+pub(crate) const COMMANDS: [CommandSpec; 12] = [
+    spec(c"um.reserve", writing!(reserve), -4, Access::Insert, c"Creates a filter"),
+    spec(c"um.add", writing!(add), 3, Access::Insert, c"Adds a key"),
+    spec(c"um.madd", writing!(madd), -3, Access::Insert, c"Adds keys"),
+    spec(c"um.addat", writing!(addat), -4, Access::Insert, c"Adds keys that came at a time"),
     spec(c"um.exists", exported!(exists), 3, Access::Read, c"Whether a key may be there"),
     spec(c"um.mexists", exported!(mexists), -3, Access::Read, c"Whether keys may be there"),
-    spec(c"um.del", exported!(del), 3, Access::Delete, c"Takes a key out of a counting filter"),
+    spec(c"um.del", writing!(del), 3, Access::Delete, c"Takes a key out of a counting filter"),
     spec(c"um.info", exported!(info), 2, Access::Read, c"The receipt of a filter").not_cached(),
-    spec(c"um.merge", exported!(merge), -3, Access::Insert, c"Joins filters").many_keys(),
+    spec(c"um.merge", writing!(merge), -3, Access::Insert, c"Joins filters").many_keys(),
     spec(c"um.dump", exported!(dump), 3, Access::Read, c"A part of a filter's file").not_cached(),
-    spec(c"um.load", exported!(load), 4, Access::Insert, c"Takes a part of a filter's file"),
+    spec(c"um.load", writing!(load), 4, Access::Insert, c"Takes a part of a filter's file"),
+    spec(c"um.replay", writing!(replay), -4, Access::Insert, c"What a command did, as hashes"),
 ];
 
 /// There is no filter, which does not mean that a key is absent.
 const NO_FILTER: Refusal =
     Refusal::Words("NOFILTER no such filter; make it with UM.RESERVE or UM.LOAD");
+const LOADING: Refusal = Refusal::Words(
+    "NOFILTER the filter is not loaded yet; go on with UM.LOAD, or end that with an empty part at 0",
+);
+const LOST: Refusal = Refusal::Words(
+    "NOFILTER this server could not take all writes to the filter; replace it with UM.LOAD, or DEL it and build it again",
+);
 const NO_MEMORY: Refusal = Refusal::Words("ERR Insufficient memory to create filter");
 
 fn refused(error: impl std::fmt::Display) -> Refusal {
@@ -42,8 +58,15 @@ fn found<'k>(found: Found<'k, Umbel>) -> Result<&'k mut Filter, Refusal> {
     match found {
         Found::Missing => Err(NO_FILTER),
         Found::Other => Err(Refusal::WRONG_TYPE),
-        Found::Value(umbel) => umbel.filter.as_mut().ok_or(NO_FILTER),
+        Found::Value(umbel) => filter_of(umbel),
     }
+}
+
+fn filter_of(umbel: &mut Umbel) -> Result<&mut Filter, Refusal> {
+    if umbel.is_lost {
+        return Err(LOST);
+    }
+    umbel.filter.as_mut().ok_or(LOADING)
 }
 
 /// Returns the hasher of a filter's keys; an error for filters of rows, which have no single keys.
@@ -52,26 +75,6 @@ fn hasher(filter: &Filter) -> Result<KeyHasher, Refusal> {
         filter.check_inserts().map_err(refused)?;
     }
     secrets::hasher(filter.hasher().scheme()).map_err(refused)
-}
-
-/// Keys that are hashed, and then added or looked up, together.
-const BATCH: usize = 128;
-
-/// Hashes keys, at most `N` together, and calls `each` with their hashes and the places for their answers.
-fn by_batch<const N: usize>(
-    hasher: &KeyHasher,
-    keys: &[Argument<'_>],
-    answers: &mut [bool],
-    mut each: impl FnMut(&[KeyHash], &mut [bool]) -> Result<(), InsertError>,
-) -> Result<(), InsertError> {
-    let mut hashes = [KeyHash::default(); N];
-    for (keys, answers) in keys.chunks(N).zip(answers.chunks_mut(N)) {
-        for (hash, key) in hashes.iter_mut().zip(keys) {
-            *hash = hasher.hash(key.bytes());
-        }
-        each(&hashes[..keys.len()], answers)?;
-    }
-    Ok(())
 }
 
 /// `UM.RESERVE key keys fpp [KIND kind] [SPAN milliseconds] [SECRET id | NONE]`
@@ -83,7 +86,7 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let keys = keys.integer().and_then(|keys| u64::try_from(keys).ok());
     let keys = keys.ok_or(Refusal::Words("ERR the number of keys is no whole number"))?;
     let fpp = fpp.number().ok_or(Refusal::Words("ERR fpp is no number"))?;
-    let (mut kind, mut span, mut hasher) = (Variant::from(Kind::Blocked), None, None);
+    let (mut kind, mut span, mut scheme) = (Variant::from(Kind::Blocked), None, None);
     for option in options.chunks_exact(2) {
         let (name, value) = (option[0], option[1]);
         if name.is("KIND") {
@@ -94,18 +97,21 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
             let number = number.filter(|span| *span > 0);
             span = Some(number.ok_or(Refusal::Words("ERR SPAN is no number of milliseconds"))?);
         } else if name.is("SECRET") {
-            hasher = Some(secret(value)?);
+            scheme = Some(secret(context, value)?);
         } else {
             return Err(Refusal::Words("ERR expected KIND, SPAN or SECRET, each with a value"));
         }
     }
     let plan = Plan::for_keys(kind, keys, fpp).map_err(refused)?;
-    let scheme = hasher.unwrap_or_else(secrets::usual).scheme();
+    let scheme = scheme.unwrap_or_else(|| secrets::usual().scheme());
     let mut opened = context.key_for_writing(*key);
     match opened.get::<Umbel>() {
         Found::Missing => {}
         Found::Other => return Err(Refusal::WRONG_TYPE),
-        Found::Value(_) => return Err(Refusal::Words("ERR item exists")),
+        Found::Value(umbel) => {
+            filter_of(umbel)?;
+            return Err(Refusal::Words("ERR item exists"));
+        }
     }
     if !fits(context, plan.bytes(), plan.bytes()) {
         return Err(NO_MEMORY);
@@ -114,7 +120,7 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         None => AnyFilter::with_plan(&plan, scheme).map_err(refused)?,
         Some(span) => AnyFilter::Window(Window::by_time(&plan, scheme, span).map_err(refused)?),
     };
-    opened.set(Box::new(Umbel { filter: Some(filter), loader: None }));
+    opened.set(Box::new(Umbel::new(Some(filter), None)));
     drop(opened);
     // The default secret may differ on replicas, so the filter's own is named.
     let mut words = vec![keys.to_string(), format!("{fpp:e}"), "KIND".to_owned(), kind.to_string()];
@@ -123,34 +129,45 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     }
     let id = if scheme.key_id == 0 { "NONE".to_owned() } else { format!("{:016x}", scheme.key_id) };
     words.extend(["SECRET".to_owned(), id]);
-    context.replicate_also(c"UM.RESERVE", *key, &words);
+    context.replicate_as(c"UM.RESERVE", *key, &words, &[]);
     context.notify(c"umbel.reserve", *key);
     context.reply_ok()
 }
 
-fn secret(id: Argument<'_>) -> Result<KeyHasher, Refusal> {
+/// Returns the scheme of an option `SECRET`. A replica and a restarted server may lack the secret, which only clients need.
+fn secret(context: &Context, id: Argument<'_>) -> Result<Scheme, Refusal> {
     if id.is("NONE") {
-        return Ok(KeyHasher::default());
+        return Ok(KeyHasher::default().scheme());
     }
     let text = String::from_utf8_lossy(id.bytes()).into_owned();
     let key_id = u64::from_str_radix(&text, 16).ok();
-    key_id.and_then(secrets::named).ok_or_else(|| {
+    let known = key_id.filter(|id| context.must_obey() || secrets::named(*id).is_some());
+    let known = known.map(|key_id| Scheme { algorithm: Algorithm::Sip13, seed: 0, key_id });
+    known.ok_or_else(|| {
         refused(format!("no secret has the id {text}; the setting secret-files names their files"))
     })
 }
 
-/// Adds keys to the filter of a key, which grows if it fits; `new` becomes whether each was new. `at` is the time in
-/// milliseconds, for windows by time.
-fn add_to<const N: usize>(
+/// Hashes keys for a filter.
+fn hashed(filter: &Filter, keys: &[Argument<'_>]) -> Result<Vec<KeyHash>, Refusal> {
+    let hasher = hasher(filter)?;
+    Ok(keys.iter().map(|key| hasher.hash(key.bytes())).collect())
+}
+
+/// Keys that are added together; if the filter has to grow, those of them that it has are looked up again.
+const BATCH: usize = 128;
+
+/// Adds keys, which `hash` hashes, to the filter of a key. The filter grows if it fits. Returns whether each key was new. `at` is
+/// the time in milliseconds, for windows by time.
+fn add_to(
     context: &Context,
     key: Argument<'_>,
-    keys: &[Argument<'_>],
     at: Option<u64>,
-    new: &mut [bool],
-) -> Result<(), Refusal> {
+    hash: impl FnOnce(&Filter) -> Result<Vec<KeyHash>, Refusal>,
+) -> Result<Vec<bool>, Refusal> {
     let mut opened = context.key_for_writing(key);
     let filter = found(opened.get())?;
-    let hasher = hasher(filter)?;
+    let hashes = hash(filter)?;
     let mut tick = None;
     if let AnyFilter::Window(window) = &mut *filter
         && window.span().is_some()
@@ -163,9 +180,11 @@ fn add_to<const N: usize>(
         return Err(refused(InsertError::NoClock));
     }
     filter.set_limit(filter.bytes());
-    let added = by_batch::<N>(&hasher, keys, new, |hashes, new| {
+    let mut new = vec![false; hashes.len()];
+    let mut batches = hashes.chunks(BATCH).zip(new.chunks_mut(BATCH));
+    let added = batches.try_for_each(|(hashes, new)| {
         loop {
-            let mut more = [false; N];
+            let mut more = [false; BATCH];
             let added = filter.insert_all_new(hashes, &mut more[..hashes.len()]);
             // Keys added before the filter had to grow are not new in the second attempt.
             new.iter_mut().zip(more).for_each(|(new, more)| *new |= more);
@@ -179,27 +198,25 @@ fn add_to<const N: usize>(
             }
         }
     });
-    // In these kinds, a key that is not new changes nothing.
-    let is_set = matches!(filter.kind(), Kind::Blocked | Kind::Classic | Kind::Sliced);
+    // In the other kinds, a key that is not new changes nothing. They alone can be full, and what they refused is not new.
+    let counts = matches!(filter.kind(), Kind::Counting | Kind::Window | Kind::Stable);
     drop(opened);
-    match tick {
-        // Replicas must not use their own clocks.
-        Some(tick) if at.is_none() => context.replicate_items(c"UM.ADDAT", key, tick, keys),
-        _ if !is_set || new.contains(&true) => context.replicate(),
-        _ => {}
+    let taken = hashes.iter().zip(&new).filter(|(_, new)| counts || **new);
+    let taken: Vec<u8> = taken.flat_map(|(hash, _)| hash.to_u128().to_le_bytes()).collect();
+    if !taken.is_empty() {
+        replicate(context, key, tick, b"ADD", &taken);
     }
     added.map_err(refused)?;
     if new.contains(&true) {
         context.notify(c"umbel.add", key);
     }
-    Ok(())
+    Ok(new)
 }
 
-/// Adds keys and replies for each.
-fn add_all(context: &Context, key: Argument<'_>, keys: &[Argument<'_>], at: Option<u64>) -> Answer {
-    let mut new = vec![false; keys.len()];
-    add_to::<BATCH>(context, key, keys, at, &mut new)?;
-    reply_all(context, &new)
+/// Sends hashes to replicas and the append-only file. Replicas must not use their own clocks.
+fn replicate(context: &Context, key: Argument<'_>, time: Option<u64>, what: &[u8], hashes: &[u8]) {
+    let time = time.unwrap_or(0).to_string();
+    context.replicate_as(c"UM.REPLAY", key, &[time.as_bytes(), what, hashes], &[]);
 }
 
 fn reply_all(context: &Context, answers: &[bool]) -> Answer {
@@ -211,8 +228,7 @@ fn reply_all(context: &Context, answers: &[bool]) -> Answer {
 /// `UM.ADD key item`
 fn add(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
-    let mut new = [false];
-    add_to::<1>(context, *key, &[*item], None, &mut new)?;
+    let new = add_to(context, *key, None, |filter| hashed(filter, &[*item]))?;
     context.reply_bool(new[0]);
     Ok(())
 }
@@ -223,7 +239,7 @@ fn madd(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     if items.is_empty() {
         return Err(Refusal::Arity);
     }
-    add_all(context, *key, items, None)
+    reply_all(context, &add_to(context, *key, None, |filter| hashed(filter, items))?)
 }
 
 /// `UM.ADDAT key milliseconds item...`: into a window by time, as if it were then; later than that it stays.
@@ -232,45 +248,46 @@ fn addat(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     if items.is_empty() {
         return Err(Refusal::Arity);
     }
+    let time = self::time(context, *time)?;
+    reply_all(context, &add_to(context, *key, Some(time), |filter| hashed(filter, items))?)
+}
+
+fn time(context: &Context, time: Argument<'_>) -> Result<u64, Refusal> {
     let time = time.integer().and_then(|time| u64::try_from(time).ok());
     let time = time.ok_or(Refusal::Words("ERR the time is no number of milliseconds"))?;
     if !context.must_obey() && time > context.milliseconds().saturating_add(A_MINUTE) {
         return Err(Refusal::Words("ERR the time is to come: nothing after it would be forgotten"));
     }
-    add_all(context, *key, items, Some(time))
+    Ok(time)
 }
 
 /// The largest tolerated difference between clocks, in milliseconds.
 const A_MINUTE: u64 = 60_000;
 
-/// Looks keys up; `found` becomes the answers. A window by time first forgets old ones.
-fn look_up<const N: usize>(
+/// Looks keys up. A window by time first forgets old ones.
+fn look_up(
     context: &Context,
     key: Argument<'_>,
     keys: &[Argument<'_>],
-    found: &mut [bool],
-) -> Result<(), Refusal> {
+) -> Result<Vec<bool>, Refusal> {
     let mut opened = context.key(key);
     let filter = self::found(opened.get())?;
+    let hashes = hashed(filter, keys)?;
     if let AnyFilter::Window(window) = &mut *filter
         && window.span().is_some()
     {
         // Replicas forget by their own clocks, or with the next key.
         window.advance(context.milliseconds()).map_err(refused)?;
     }
-    let looked_up = by_batch::<N>(&hasher(filter)?, keys, found, |hashes, found| {
-        filter.contains_all(hashes, found);
-        Ok(())
-    });
-    looked_up.map_err(refused)
+    let mut found = vec![false; keys.len()];
+    filter.contains_all(&hashes, &mut found);
+    Ok(found)
 }
 
 /// `UM.EXISTS key item`
 fn exists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
-    let mut found = [false];
-    look_up::<1>(context, *key, &[*item], &mut found)?;
-    context.reply_bool(found[0]);
+    context.reply_bool(look_up(context, *key, &[*item])?[0]);
     Ok(())
 }
 
@@ -280,25 +297,84 @@ fn mexists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     if items.is_empty() {
         return Err(Refusal::Arity);
     }
-    let mut found = vec![false; items.len()];
-    look_up::<BATCH>(context, *key, items, &mut found)?;
-    reply_all(context, &found)
+    reply_all(context, &look_up(context, *key, items)?)
 }
 
 /// `UM.DEL key item`: out of a counting filter; false when it is certainly not there.
 fn del(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
-    let mut opened = context.key_for_writing(*key);
+    let removed = remove_from(context, *key, |filter| hashed(filter, &[*item]))?;
+    context.reply_bool(removed);
+    Ok(())
+}
+
+/// Removes a key, which `hash` hashes.
+fn remove_from(
+    context: &Context,
+    key: Argument<'_>,
+    hash: impl FnOnce(&Filter) -> Result<Vec<KeyHash>, Refusal>,
+) -> Result<bool, Refusal> {
+    let mut opened = context.key_for_writing(key);
     let filter = found(opened.get())?;
-    let hash = hasher(filter)?.hash(item.bytes());
+    let hash = hash(filter)?[0];
     let removed = filter.removing().map_err(refused)?.remove(hash);
     drop(opened);
     if removed {
-        context.replicate();
-        context.notify(c"umbel.del", *key);
+        replicate(context, key, None, b"DEL", &hash.to_u128().to_le_bytes());
+        context.notify(c"umbel.del", key);
     }
-    context.reply_bool(removed);
-    Ok(())
+    Ok(removed)
+}
+
+/// `UM.REPLAY key milliseconds ADD hashes`, `UM.REPLAY key 0 DEL hash`, `UM.REPLAY key 0 LOST`: what a command did, for replicas and
+/// the append-only file. A hash has 16 bytes. The time is 0 for filters without a clock.
+///
+/// With hashes they need no secret, and the keys that were refused are not among them.
+fn replay(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key, time, what, hashes @ ..] = arguments else { return Err(Refusal::Arity) };
+    let time = Some(self::time(context, *time)?).filter(|time| *time > 0);
+    let parsed = match hashes {
+        [hashes] => hashes.bytes().as_chunks(),
+        _ => (&[][..], &[][..]),
+    };
+    match parsed {
+        ([], []) if what.is("LOST") => lose(context, *key, "it was lost on another server"),
+        (hashes @ [_, ..], []) if what.is("ADD") || (what.is("DEL") && hashes.len() == 1) => {
+            let hashes = hashes.iter().map(|hash| KeyHash::from_u128(u128::from_le_bytes(*hash)));
+            let hash = |_: &Filter| Ok(hashes.collect());
+            match what.is("ADD") {
+                true => drop(add_to(context, *key, time, hash)?),
+                false => drop(remove_from(context, *key, hash)?),
+            }
+        }
+        _ => return Err(Refusal::Words("ERR expected ADD, DEL or LOST, and hashes of 16 bytes")),
+    }
+    context.reply_ok()
+}
+
+/// Runs a command that writes. If a server cannot do what its primary or its append-only file has it do, the filter is lost.
+fn follow(context: &Context, arguments: &[Argument<'_>], command: Handler) -> Answer {
+    let done = command(context, arguments);
+    if let (Err(refusal), [_, key, ..]) = (&done, arguments)
+        && context.must_obey()
+    {
+        lose(context, *key, refusal.words());
+    }
+    done
+}
+
+/// Drops a filter that lacks writes: it would deny their keys.
+fn lose(context: &Context, key: Argument<'_>, why: &str) {
+    let mut opened = context.key_for_writing(key);
+    match opened.get::<Umbel>() {
+        Found::Other | Found::Value(Umbel { is_lost: true, .. }) => return,
+        Found::Value(umbel) => *umbel = Umbel::LOST,
+        Found::Missing => opened.set(Box::new(Umbel::LOST)),
+    }
+    drop(opened);
+    replicate(context, key, None, b"LOST", b"");
+    let name = key.bytes().escape_ascii();
+    context.warn(&format!("umbel: the filter {name} is lost, because a write failed here: {why}"));
 }
 
 /// `UM.INFO key`: the receipt, from the bits. One pass over them.
@@ -363,7 +439,7 @@ fn merge(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         let mut opened = context.key(*source);
         let filter = match opened.get::<Umbel>() {
             Found::Missing if i == 0 => continue,
-            Found::Value(Umbel { filter: None, .. }) if i == 0 => continue,
+            Found::Value(Umbel { filter: None, is_lost: false, .. }) if i == 0 => continue,
             other => found(other)?,
         };
         match &mut union {
@@ -382,7 +458,7 @@ fn merge(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         Found::Other => return Err(Refusal::WRONG_TYPE),
         Found::Value(umbel) => umbel.filter = Some(filter),
         Found::Missing => {
-            opened.set(Box::new(Umbel { filter: Some(filter), loader: None }));
+            opened.set(Box::new(Umbel::new(Some(filter), None)));
         }
     }
     drop(opened);
@@ -410,71 +486,89 @@ fn position(offset: Argument<'_>) -> Result<u64, Refusal> {
 }
 
 /// `UM.LOAD key offset data`: the next part of an umbel file; answers the offset of the one after it, 0 with the last.
-/// Until then the old filter answers; then the new one replaces it.
+/// Until then the old filter answers; then the new one replaces it. An empty part at 0 ends a load.
 fn load(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, offset, data] = arguments else { return Err(Refusal::Arity) };
     let (offset, data) = (position(*offset)?, data.bytes());
     let mut opened = context.key_for_writing(*key);
-    let mut umbel = match opened.get::<Umbel>() {
+    let mut none = None;
+    let begun = match opened.get::<Umbel>() {
         Found::Other => return Err(Refusal::WRONG_TYPE),
-        Found::Missing => None,
-        Found::Value(umbel) => Some(umbel),
+        Found::Missing => &mut none,
+        Found::Value(umbel) => &mut umbel.loader,
     };
-    let begun = umbel.as_mut().and_then(|umbel| umbel.loader.take());
-    let was_begun = begun.is_some();
+    let expected = begun.as_ref().map_or(0, Loader::loaded);
     // A part at 0 starts over.
-    let mut loader = if offset == 0 { None } else { begun }.unwrap_or(AnyFilter::loader(Sealed));
-    if offset != loader.loaded() {
-        let expected = loader.loaded();
-        if let Some(umbel) = umbel {
-            umbel.loader = (expected > 0).then_some(loader);
-        }
+    if offset != 0 && offset != expected {
         return Err(refused(format!("the part at {expected} comes next, or that at 0")));
     }
-    // The first part has the header with the length, so a filter that does not fit is refused here.
-    let fitting = match offset {
-        0 => umbel::format::length_of(data)
-            .map_err(refused)
-            .and_then(|length| fits(context, length, length).then_some(()).ok_or(NO_MEMORY)),
-        _ => Ok(()),
+    let begun = begun.take();
+    let was_begun = begun.is_some();
+    let loaded = match (offset, data) {
+        (0, []) => Ok(None),
+        (0, _) => take_part(context, None, data).map(Some),
+        _ => take_part(context, begun, data).map(Some),
     };
-    let pushed = fitting.and_then(|()| loader.push(data).map_err(refused));
-    let answer = pushed.and_then(|()| {
-        let next = loader.loaded();
-        let loaded = if loader.is_whole() {
-            let filter = loader.finish().map_err(refused)?;
-            check_secret(context, &filter)?;
-            (Some(filter), None)
-        } else {
-            (None, Some(loader))
-        };
-        Ok((next, loaded))
-    });
-    let (next, (filter, loader)) = match answer {
-        Ok(loaded) => loaded,
-        // Replicas must drop what they have, too.
-        Err(refusal) => {
-            if was_begun {
-                context.replicate();
-            }
-            return Err(refusal);
+    let Ok(Some((next, filter, loader))) = loaded else {
+        end_load(opened);
+        if was_begun {
+            context.replicate_as(c"UM.LOAD", *key, &["0", ""], &[]);
         }
+        context.reply_count(loaded.map(|_| 0)?);
+        return Ok(());
     };
     let is_whole = filter.is_some();
-    match umbel {
-        Some(umbel) => {
+    match opened.get::<Umbel>() {
+        Found::Value(umbel) => {
+            umbel.is_lost &= !is_whole;
             umbel.filter = filter.or(umbel.filter.take());
             umbel.loader = loader;
         }
-        None => opened.set(Box::new(Umbel { filter, loader })),
+        _ => opened.set(Box::new(Umbel::new(filter, loader))),
     }
     drop(opened);
     context.replicate();
     if is_whole {
         context.notify(c"umbel.load", *key);
     }
-    context.reply_count(if is_whole { 0 } else { next });
+    context.reply_count(next);
     Ok(())
+}
+
+/// What a part came to: the offset of the next one, 0 after the last; the filter when it is whole, its loader until then.
+type Part = (u64, Option<Filter>, Option<Loader<Sealed>>);
+
+/// Takes the next part of a file, the first without a loader.
+fn take_part(
+    context: &Context,
+    loader: Option<Loader<Sealed>>,
+    data: &[u8],
+) -> Result<Part, Refusal> {
+    let mut loader = match loader {
+        Some(loader) => loader,
+        None => {
+            // The first part has the header with the length, so a filter that does not fit is refused here.
+            let length = umbel::format::length_of(data).map_err(refused)?;
+            if !fits(context, length, length) {
+                return Err(NO_MEMORY);
+            }
+            AnyFilter::loader(Sealed)
+        }
+    };
+    loader.push(data).map_err(refused)?;
+    if !loader.is_whole() {
+        return Ok((loader.loaded(), None, Some(loader)));
+    }
+    let filter = loader.finish().map_err(refused)?;
+    check_secret(context, &filter)?;
+    Ok((0, Some(filter), None))
+}
+
+/// Deletes a key that was only to be loaded. A filter stays, and so does the note that one was lost.
+fn end_load(mut opened: Key<'_>) {
+    if let Found::Value(Umbel { filter: None, is_lost: false, .. }) = opened.get() {
+        opened.delete();
+    }
 }
 
 /// Returns an error if the server cannot hash keys for the filter.

@@ -75,7 +75,7 @@ enum Change {
     Gone,
 }
 
-const OPTIONS: [&str; 26] = [
+const OPTIONS: [&str; 29] = [
     "EXPANSION",
     "NONSCALING",
     "CAPACITY",
@@ -102,6 +102,9 @@ const OPTIONS: [&str; 26] = [
     "FILTERS",
     "EXPANSION",
     "scalable:1",
+    "ADD",
+    "DEL",
+    "LOST",
 ];
 
 thread_local! {

@@ -283,6 +283,7 @@ fn function(name: &str) -> *const c_void {
         "ReplyWithNull" => reply,
         "OpenKey" => open_key,
         "CloseKey" => close_key,
+        "DeleteKey" => delete_key,
         "KeyType" => key_type,
         "ModuleTypeGetType" => value_type,
         "ModuleTypeGetValue" => value,
@@ -401,6 +402,14 @@ unsafe extern "C" fn open_key(_: *mut Context, name: *mut Str, mode: c_int) -> *
 unsafe extern "C" fn close_key(key: *mut Handle) {
     // SAFETY: opened above, and closed once.
     drop(unsafe { Box::from_raw(key) });
+}
+
+unsafe extern "C" fn delete_key(key: *mut Handle) -> c_int {
+    // SAFETY: an open key.
+    let name = unsafe { &(*key).0 };
+    let value = with(|state| state.keys.remove(name));
+    drop(value);
+    0
 }
 
 /// Calls `get` with the value of an open key.

@@ -217,6 +217,7 @@ functions! {
         fn ReplyWithNull(*mut Ctx) -> c_int;
         fn OpenKey(*mut Ctx, *mut Str, c_int) -> *mut KeyHandle;
         fn CloseKey(*mut KeyHandle);
+        fn DeleteKey(*mut KeyHandle) -> c_int;
         fn KeyType(*mut KeyHandle) -> c_int;
         fn ModuleTypeGetType(*mut KeyHandle) -> *mut ModuleType;
         fn ModuleTypeGetValue(*mut KeyHandle) -> *mut c_void;

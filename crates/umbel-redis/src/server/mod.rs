@@ -30,7 +30,18 @@ impl Refusal {
     /// The key has another type.
     pub(crate) const WRONG_TYPE: Self =
         Self::Words("WRONGTYPE Operation against a key holding the wrong kind of value");
+
+    pub(crate) fn words(&self) -> &str {
+        match self {
+            Self::Arity => "wrong number of arguments",
+            Self::Words(words) => words,
+            Self::Text(words) => words,
+        }
+    }
 }
+
+/// For [`Context::replicate_as`], between the key and the items.
+pub(crate) const NO_WORDS: &[&str] = &[];
 
 /// The result of a command: it has replied, or replies with this error.
 pub(crate) type Answer = Result<(), Refusal>;
@@ -114,7 +125,7 @@ pub(crate) unsafe fn run(
 
 /// Makes the function that the server calls for a handler.
 macro_rules! exported {
-    ($handler:path) => {{
+    ($handler:expr) => {{
         #[allow(unsafe_code)] // the only line between the server and a handler
         unsafe extern "C" fn command(
             ctx: *mut $crate::server::api::Ctx,
@@ -170,6 +181,12 @@ impl Key<'_> {
         // SAFETY: an open key, for writing; the server owns the value from now on, and gives it back to `free`.
         unsafe { (api().ModuleTypeSetValue)(self.raw, T::server_type().raw(), value.cast()) };
     }
+
+    /// Deletes it, and frees its value.
+    pub(crate) fn delete(self) {
+        // SAFETY: an open key, for writing; it is closed when dropped.
+        unsafe { (api().DeleteKey)(self.raw) };
+    }
 }
 
 impl Drop for Key<'_> {
@@ -216,42 +233,41 @@ impl Context {
         unsafe { (api().ReplicateVerbatim)(self.raw) };
     }
 
-    /// Sends another command to replicas and the append-only file, before this one.
-    pub(crate) fn replicate_also(&self, command: &CStr, key: Argument<'_>, arguments: &[String]) {
-        // SAFETY: a context and an argument of the command in progress; the format tells the types: a string, a vector of
-        // strings and their number, which the server retains where it keeps them.
+    /// Sends `COMMAND key word... item...` there instead of this command; after others that were sent.
+    pub(crate) fn replicate_as(
+        &self,
+        command: &CStr,
+        key: Argument<'_>,
+        words: &[impl AsRef<[u8]>],
+        items: &[Argument<'_>],
+    ) {
+        // SAFETY: a context and an argument of the command in progress; the format tells the types: a string, and twice a
+        // vector of strings and their number, which the server retains where it keeps them. An argument is a pointer to a
+        // string and nothing else.
         unsafe {
-            let create = |word: &String| {
+            let create = |word: &[u8]| {
                 (api().CreateString)(std::ptr::null_mut(), word.as_ptr().cast(), word.len())
             };
-            let words: Vec<*mut Str> = arguments.iter().map(create).collect();
-            let format = c"sv".as_ptr();
-            let (command, count) = (command.as_ptr(), words.len());
-            (api().Replicate)(self.raw, command, format, key.raw, words.as_ptr(), count);
+            let words: Vec<*mut Str> = words.iter().map(|word| create(word.as_ref())).collect();
+            (api().Replicate)(
+                self.raw,
+                command.as_ptr(),
+                c"svv".as_ptr(),
+                key.raw,
+                words.as_ptr(),
+                words.len(),
+                items.as_ptr().cast::<*mut Str>(),
+                items.len(),
+            );
             words.into_iter().for_each(|word| (api().FreeString)(std::ptr::null_mut(), word));
         }
     }
 
-    /// Sends `COMMAND key number item...` there instead of this command.
-    pub(crate) fn replicate_items(
-        &self,
-        command: &CStr,
-        key: Argument<'_>,
-        number: u64,
-        items: &[Argument<'_>],
-    ) {
-        // SAFETY: as above, with a number; an argument is a pointer to a string and nothing else.
-        unsafe {
-            (api().Replicate)(
-                self.raw,
-                command.as_ptr(),
-                c"slv".as_ptr(),
-                key.raw,
-                number as std::ffi::c_longlong,
-                items.as_ptr().cast::<*mut Str>(),
-                items.len(),
-            );
-        }
+    /// Writes a line into the server's log.
+    pub(crate) fn warn(&self, what: &str) {
+        let what = text(what);
+        // SAFETY: a context of the command in progress; the format takes a text.
+        unsafe { (api().Log)(self.raw, c"warning".as_ptr(), c"%s".as_ptr(), what.as_ptr()) };
     }
 
     /// Returns the milliseconds since 1970.
@@ -284,8 +300,7 @@ impl Context {
         unsafe {
             match refusal {
                 Refusal::Arity => (api().WrongArity)(self.raw),
-                Refusal::Words(words) => (api().ReplyWithError)(self.raw, text(words).as_ptr()),
-                Refusal::Text(words) => (api().ReplyWithError)(self.raw, text(words).as_ptr()),
+                other => (api().ReplyWithError)(self.raw, text(other.words()).as_ptr()),
             };
         }
     }

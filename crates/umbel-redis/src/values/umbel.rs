@@ -16,9 +16,23 @@ pub(crate) type Filter = AnyFilter<Blocks, Scheme>;
 pub(crate) struct Umbel {
     pub(crate) filter: Option<Filter>,
     pub(crate) loader: Option<Loader<Sealed>>,
+    /// Whether there was a filter, and this server could not take what was written to it. What it had would deny keys, so it is
+    /// gone until another one is loaded. The key stays: it may be renamed or copied, as on the primary.
+    pub(crate) is_lost: bool,
+}
+
+impl Umbel {
+    pub(crate) const LOST: Self = Self { filter: None, loader: None, is_lost: true };
+
+    pub(crate) fn new(filter: Option<Filter>, loader: Option<Loader<Sealed>>) -> Self {
+        Self { filter, loader, is_lost: false }
+    }
 }
 
 static UMBEL: ServerType = ServerType::new();
+
+/// The last version of snapshots that do not say whether a filter is lost.
+const WITHOUT_LOST: i32 = 1;
 
 /// Saves the length of all pieces together, then the pieces.
 fn save_pieces<P: AsRef<[u8]>>(fields: &mut Fields, pieces: impl Iterator<Item = P>, length: u64) {
@@ -56,28 +70,36 @@ fn parts(filter: &Filter) -> impl Iterator<Item = Vec<u8>> {
 
 impl Value for Umbel {
     const NAME: &'static CStr = c"umbelfltr";
-    const VERSION: i32 = 1;
+    const VERSION: i32 = 2;
 
     fn server_type() -> &'static ServerType {
         &UMBEL
     }
 
-    fn load(fields: &mut Fields, _: i32) -> Result<Self, String> {
+    fn load(fields: &mut Fields, version: i32) -> Result<Self, String> {
         let filter = load_pieces(fields)?.map(Loader::finish).transpose();
         let filter = filter.map_err(|error| error.to_string())?;
-        Ok(Self { filter, loader: load_pieces(fields)? })
+        let loader = load_pieces(fields)?;
+        let is_lost = version > WITHOUT_LOST && fields.unsigned()? != 0;
+        // Version 1 kept keys without anything, after a load that failed.
+        let is_lost = is_lost || (filter.is_none() && loader.is_none());
+        Ok(Self { filter: filter.filter(|_| !is_lost), loader, is_lost })
     }
 
     fn save(&self, fields: &mut Fields) {
-        let Self { filter, loader } = self;
+        let Self { filter, loader, is_lost } = self;
         let length = filter.as_ref().map_or(0, Filter::file_length);
         save_pieces(fields, filter.iter().flat_map(parts), length);
         let loaded = loader.as_ref().map_or(0, Loader::loaded);
         save_pieces(fields, loader.iter().flat_map(Loader::pieces), loaded);
+        fields.save_unsigned((*is_lost).into());
     }
 
     fn rewrite(&self, rewrite: &Rewrite) {
-        let Self { filter, loader } = self;
+        let Self { filter, loader, is_lost } = self;
+        if *is_lost {
+            rewrite.chunk(c"UM.REPLAY", 0, b"LOST");
+        }
         let mut offset = 0;
         for part in filter.iter().flat_map(parts) {
             rewrite.chunk(c"UM.LOAD", offset, &part);
@@ -91,14 +113,17 @@ impl Value for Umbel {
     }
 
     fn bytes(&self) -> u64 {
-        let Self { filter, loader } = self;
+        let Self { filter, loader, .. } = self;
         let loading = loader.as_ref().and_then(Loader::length).unwrap_or(0);
         filter.as_ref().map_or(0, AnyFilter::bytes) + loading + size_of::<Self>() as u64
     }
 
     fn digest(&self, add: &mut dyn FnMut(&[u8])) {
         self.filter.iter().flat_map(parts).for_each(|part| add(&part));
-        self.loader.iter().flat_map(Loader::pieces).for_each(add);
+        self.loader.iter().flat_map(Loader::pieces).for_each(&mut *add);
+        if self.is_lost {
+            add(b"lost");
+        }
     }
 
     fn copy(&self) -> Option<Self> {
@@ -107,6 +132,6 @@ impl Value for Umbel {
         if let (Some(from), Some(to)) = (&self.loader, &mut loader) {
             from.pieces().into_iter().try_for_each(|piece| to.push(piece)).ok()?;
         }
-        Some(Self { filter, loader })
+        Some(Self { filter, loader, is_lost: self.is_lost })
     }
 }
