@@ -6,6 +6,7 @@ Needs redis-py, psycopg and umbel's wheel. docs/cache.md describes the pattern.
 import contextlib
 import secrets
 import time
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import umbel
 
 SCRIPTS = Path(__file__).parent / "scripts"
 APPLY, ADVANCE, SWAP = ((SCRIPTS / f"{name}.lua").read_text() for name in ("apply", "advance", "swap"))
+KEYS = (SCRIPTS / "keys.sql").read_text()
 XMIN = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 PART = 1 << 20
 
@@ -31,6 +33,7 @@ class Settings:
     fpp: float = 0.01
     headroom: float = 1.5
     deletes: bool = True
+    secret: str | Path | None = None
     patience: float = 0.05
     lease: float = 1.0
     cached: float = 60.0
@@ -43,6 +46,18 @@ class Settings:
 
     def cached_row(self, key):
         return f"{self.table}:row:{key}"
+
+
+def printed(kind, key):
+    """A key as the database prints it, None if no row can have it: a request may spell an integer or a UUID differently."""
+    if kind == "text":
+        return None if "\0" in key else key
+    with contextlib.suppress(ValueError):
+        if kind == "uuid":
+            return str(uuid.UUID(str(key)))
+        number = int(key)
+        return str(number) if -(1 << 63) <= number < 1 << 63 else None
+    return None
 
 
 class Server:
@@ -79,10 +94,24 @@ class Guard:
         self.settings = settings
         self.server = Server(settings, settings.patience)
         self.database = psycopg.connect(settings.postgres, autocommit=True)
+        column = self.database.execute(KEYS.replace("GUARDED", settings.table).replace("'KEY'", f"'{settings.key}'")).fetchone()
+        if column is None:
+            raise ValueError(f"{settings.table} has no column {settings.key}")
+        self.kind, found = column
+        if self.kind is None:
+            raise ValueError(
+                f"{settings.table}.{settings.key} is {found}, which takes different texts for equal or prints one key differently; "
+                f"guard a column of text, integers or uuid, such as one generated as lower({settings.key})"
+            )
 
     def get(self, key):
-        """The row of a key as text, or None; and where that is known from: filter, cache, table, or open if the filter was not believed."""
+        """The row of a key as text, or None; and where that is known from: filter, cache, table, open if the filter was not believed,
+        or key if it is no integer or UUID, as the table's keys are.
+        """
         settings, source = self.settings, "open"
+        key = printed(self.kind, key)
+        if key is None:
+            return None, "key"
         with contextlib.suppress(redis.RedisError):
             mget = ("MGET", settings.cached_row(key), settings.voucher)
             (cached, exists), history = self.server.ask(mget, ("UM.EXISTS", settings.current[0], key))
@@ -93,7 +122,7 @@ class Guard:
             if exists == 0 and voucher == history:
                 return None, "filter"
             source = "table" if exists == 1 else "open"
-        read = f"SELECT ({settings.row})::text FROM {settings.table} WHERE {settings.key} = %s"
+        read = f"SELECT ({settings.row})::text FROM {settings.table} WHERE {settings.key} = %s::text::{self.kind}"
         found = self.database.execute(read, [key]).fetchone()
         if found is None:
             return None, source
@@ -137,11 +166,18 @@ def rebuild(settings):
         name = f"umbel-cache rebuild {settings.table}"
         if not database.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", [name]).fetchone()[0]:
             raise RuntimeError("another rebuild of this filter is running")
+        server, build = Server(settings, 10), secrets.token_hex(16)
+        secret = None
+        if settings.secret:
+            content = Path(settings.secret).read_bytes()
+            secret = content if len(content) == 16 else bytes.fromhex(content.decode().strip())
+        elif whole(server.ask(("HGET", settings.current[1], "keyed")))[0][0] == "1":
+            raise RuntimeError(f"{settings.current[0]} has a secret, and no file with it is set; set it, or delete the filter to have one without")
         database.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         with database.transaction():
             count = database.execute(f"SELECT count(*) FROM {settings.table}").fetchone()[0]
             planned = max(1000, int(count * settings.headroom))
-            new = (umbel.Counting if settings.deletes else umbel.Bloom)(planned, fpp=settings.fpp)
+            new = (umbel.Counting if settings.deletes else umbel.Bloom)(planned, fpp=settings.fpp, secret=secret)
             with database.cursor("keys") as rows:
                 rows.itersize = 100_000
                 rows.execute(f"SELECT ({settings.key})::text FROM {settings.table}")
@@ -151,7 +187,6 @@ def rebuild(settings):
             seen = f"SELECT xid, seq FROM {settings.table}_journal WHERE xid >= %s"
             seen = database.execute(seen, [position]).fetchall()
 
-        server, build = Server(settings, 10), secrets.token_hex(16)
         loading = f"{settings.next[0]}:{build}"
         file, offset = new.to_bytes(), 0
         while True:
@@ -163,7 +198,7 @@ def rebuild(settings):
         place = [("MULTI",), ("DEL", done)]
         if seen:
             place.append(("ZADD", done, *(part for entry in seen for part in entry)))
-        place += [("HSET", state, "build", build, "position", position), ("PERSIST", loading), ("RENAME", loading, filter), ("EXEC",)]
+        place += [("HSET", state, "build", build, "position", position, "keyed", int(secret is not None)), ("PERSIST", loading), ("RENAME", loading, filter), ("EXEC",)]
         whole(server.ask(*place))
 
         # From here on guards and keeper write into both. What they wrote before is in the journal.

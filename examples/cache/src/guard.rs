@@ -7,6 +7,7 @@ use postgres::{Client, NoTls, Statement, Transaction};
 use redis::{ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 
 use crate::journal::{self, Entry};
+use crate::key::Keys;
 use crate::server::{History, Server};
 use crate::{Error, Settings};
 
@@ -15,6 +16,7 @@ pub struct Guard {
     settings: Settings,
     server: Server,
     database: Client,
+    keys: Keys,
     read: Statement,
 }
 
@@ -30,6 +32,8 @@ pub struct Answer {
 /// Where an answer comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
+    /// The key itself: it is no integer or no UUID, as the table's keys are.
+    Key,
     /// The filter: there is no such row.
     Filter,
     /// The cache.
@@ -55,14 +59,17 @@ impl Guard {
     /// Connects to the database. The server of the filter may be down.
     ///
     /// # Errors
-    /// When the database cannot be reached, or has no such table; when an address is none.
+    /// When the database cannot be reached, or has no such table; [`Error::Key`] or [`Error::NoKey`] if the column cannot be guarded;
+    /// when an address is none.
     pub fn new(settings: Settings) -> Result<Self, Error> {
         let mut database = Client::connect(&settings.postgres, NoTls)?;
         let Settings { table, key, row, .. } = &settings;
-        let read =
-            database.prepare(&format!("SELECT ({row})::text FROM {table} WHERE {key} = $1"))?;
+        let keys = Keys::of(&mut database, &settings)?;
+        let kind = keys.sql();
+        let read = format!("SELECT ({row})::text FROM {table} WHERE {key} = $1::text::{kind}");
+        let read = database.prepare(&read)?;
         let server = Server::new(&settings, settings.patience)?;
-        Ok(Self { settings, server, database, read })
+        Ok(Self { settings, server, database, keys, read })
     }
 
     /// The row of a key: one round trip to the filter and the cache, and one to the table if they do not settle it.
@@ -70,6 +77,9 @@ impl Guard {
     /// # Errors
     /// When the table is needed and the database fails.
     pub fn get(&mut self, key: &str) -> Result<Answer, Error> {
+        let Some(key) = &self.keys.printed(key) else {
+            return Ok(Answer { row: None, source: Source::Key });
+        };
         let source = match self.ask_filter(key) {
             Ok(Reply::Cached(row)) => {
                 return Ok(Answer { row: Some(row), source: Source::Cache });
@@ -78,7 +88,7 @@ impl Guard {
             Ok(Reply::Maybe) => Source::Table,
             Err(why) => Source::Open(why),
         };
-        let row = self.database.query_opt(&self.read, &[&key])?;
+        let row = self.database.query_opt(&self.read, &[key])?;
         let row = row.map(|row| row.get::<_, Option<String>>(0).unwrap_or_default());
         if let Some(row) = &row
             && source != Source::Open(Why::Unreachable)

@@ -3,6 +3,7 @@
 use postgres::{Client, GenericClient, IsolationLevel, Row, Transaction};
 use redis::Pipeline;
 
+use crate::key::Keys;
 use crate::settings::Copy;
 use crate::{Error, Settings};
 
@@ -11,17 +12,16 @@ const XMIN: &str = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
 /// Entries that one command applies; some 3 ms of the server's time.
 const CHUNK: usize = 1000;
 
-/// Makes the journal of the table, and the trigger that writes it. Nothing happens if they are there.
+/// Makes the journal of the table, and the triggers that write it. What is there stays; triggers of an earlier version are replaced.
 ///
 /// # Errors
-/// When the database refuses.
+/// [`Error::Key`] or [`Error::NoKey`] if the column cannot be guarded; when the database refuses.
 pub fn install(settings: &Settings) -> Result<(), Error> {
     let mut database = Client::connect(&settings.postgres, postgres::NoTls)?;
+    Keys::of(&mut database, settings)?;
     let script = include_str!("../scripts/journal.sql");
-    let script = script.replace("TABLE_", &format!("{}_", settings.table));
-    let script = script.replace("ON TABLE", &format!("ON {}", settings.table));
+    let script = script.replace("GUARDED", &settings.table);
     let script = script.replace(".KEY", &format!(".{}", settings.key));
-    let script = script.replace("OF KEY", &format!("OF {}", settings.key));
     let mut transaction = database.transaction()?;
     transaction.batch_execute("SELECT pg_advisory_xact_lock(hashtext('umbel-cache install'))")?;
     transaction.batch_execute(&script)?;

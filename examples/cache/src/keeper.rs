@@ -160,12 +160,16 @@ pub(crate) fn catch_up(
 ) -> Result<Option<CaughtUp>, Error> {
     let mut read = Pipeline::new();
     read.cmd("HMGET").arg(&copy.state).arg("build").arg("position");
-    read.cmd("EXISTS").arg(&copy.filter);
-    let (answers, history) = server.ask(&read)?;
-    let answers = answers.into_iter().collect::<RedisResult<Vec<_>>>()?;
-    let (state, exists): ((Option<String>, Option<i64>), bool) =
-        FromRedisValue::from_redis_value(Value::Array(answers)).map_err(RedisError::from)?;
-    let ((Some(build), Some(position)), true) = (state, exists) else { return Ok(None) };
+    // Its answer tells nothing; only whether there is one. A filter that lost writes answers as one that is not there.
+    read.cmd("UM.EXISTS").arg(&copy.filter).arg("");
+    let (mut answers, history) = server.ask(&read)?;
+    match answers.pop() {
+        Some(Err(error)) if error.code() == Some("NOFILTER") => return Ok(None),
+        Some(Err(error)) => return Err(error.into()),
+        _ => {}
+    }
+    let state: (Option<String>, Option<i64>) = first(answers)?;
+    let (Some(build), Some(position)) = state else { return Ok(None) };
     let since = journal::since(database, settings, position)?;
     if !since.is_complete {
         return Ok(None);

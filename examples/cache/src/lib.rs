@@ -14,6 +14,7 @@
 mod guard;
 mod journal;
 mod keeper;
+mod key;
 mod rebuild;
 mod server;
 mod settings;
@@ -51,6 +52,35 @@ pub enum Error {
     /// Another rebuild is running.
     #[error("another rebuild of this filter is running")]
     Busy,
+    /// The column of keys takes different texts for equal, and the filter does not.
+    #[error(
+        "{table}.{key} is {found}, which takes different texts for equal or prints one key differently; \
+         guard a column of text, integers or uuid, such as one generated as lower({key})"
+    )]
+    Key {
+        /// The table.
+        table: String,
+        /// The column.
+        key: String,
+        /// Its type, and its collation if that is the reason.
+        found: String,
+    },
+    /// The table has no such column.
+    #[error("{table} has no column {key}")]
+    NoKey {
+        /// The table.
+        table: String,
+        /// The column.
+        key: String,
+    },
+    /// The filter is keyed, and a rebuild without the secret would replace it by one whose keys everybody can choose.
+    #[error(
+        "{filter} has a secret, and no file with it is set; set CACHE_SECRET, or delete the filter to have one without"
+    )]
+    NoSecret {
+        /// The name of the filter.
+        filter: String,
+    },
     /// The new filter disappeared before it could take the old one's place: the server restarted or failed over.
     #[error("the new filter is gone; rebuild again")]
     Superseded,

@@ -1,12 +1,12 @@
-//! The chores of a guarded table: its journal, its keeper, a rebuild.
+//! The chores of a guarded table: its journal, its keeper, a rebuild, a look at some keys.
 
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use umbel_cache::{Error, Keeper, Settings, install, rebuild};
+use umbel_cache::{Answer, Error, Guard, Keeper, Settings, install, rebuild};
 
-const USAGE: &str = "usage: umbel-cache install | keep | rebuild
+const USAGE: &str = "usage: umbel-cache install | keep | rebuild | get KEY...
   settings: CACHE_TABLE, CACHE_KEY, CACHE_ROW (an expression), REDIS (addresses, separated by commas), POSTGRES
   and, if they differ from the default: CACHE_FPP, CACHE_HEADROOM, CACHE_DELETES=no, CACHE_SECRET (a file), CACHE_JOURNAL (seconds),
   UMBEL (the program)";
@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Some("rebuild") => rebuild(&settings).map(|rebuilt| {
             eprintln!("umbel-cache: {} keys, {} bytes", rebuilt.keys, rebuilt.bytes);
         }),
+        Some("get") => get(settings),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -38,6 +39,16 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Prints the rows of keys, and where they are known from.
+fn get(settings: Settings) -> Result<(), Error> {
+    let mut guard = Guard::new(settings)?;
+    for key in std::env::args().skip(2) {
+        let Answer { row, source } = guard.get(&key)?;
+        println!("{row:?} from {source:?}");
+    }
+    Ok(())
 }
 
 /// The settings from the environment; nothing if one is missing or no number.

@@ -33,11 +33,18 @@ pub struct Rebuilt {
 /// The old filter answers until the swap. What guards and keeper add goes into both, from when the new one is loaded.
 ///
 /// # Errors
-/// [`Error::Busy`] if another one is running; when the database, the builder or the server fails. The old filter stays.
+/// [`Error::Busy`] if another one is running; [`Error::NoSecret`] if the filter has a secret and the settings have none; when the database, the builder or the server fails. The old filter stays.
 pub fn rebuild(settings: &Settings) -> Result<Rebuilt, Error> {
     let mut database = Client::connect(&settings.postgres, NoTls)?;
     if !lock(&mut database, settings, "rebuild")? {
         return Err(Error::Busy);
+    }
+    let mut server = Server::new(settings, PATIENCE)?;
+    let current = settings.current();
+    let mut keyed = Pipeline::new();
+    keyed.cmd("HGET").arg(&current.state).arg("keyed");
+    if first(server.ask(&keyed)?.0)? && settings.secret.is_none() {
+        return Err(Error::NoSecret { filter: current.filter });
     }
     let folder = TempDir::new()?;
     let path = folder.path().join("filter.umbel");
@@ -48,7 +55,6 @@ pub fn rebuild(settings: &Settings) -> Result<Rebuilt, Error> {
     let (position, seen) = journal::position(&mut snapshot, settings)?;
     snapshot.commit()?;
 
-    let mut server = Server::new(settings, PATIENCE)?;
     let mut file = File::open(&path)?;
     let bytes = file.metadata()?.len();
     let next = settings.next();
@@ -67,13 +73,13 @@ pub fn rebuild(settings: &Settings) -> Result<Rebuilt, Error> {
         }
     }
     place.cmd("HSET").arg(&next.state).arg("build").arg(&build).arg("position").arg(position);
+    place.arg("keyed").arg(u8::from(settings.secret.is_some()));
     place.cmd("PERSIST").arg(&loading).cmd("RENAME").arg(&loading).arg(&next.filter);
     all(&mut server, &place)?;
 
     // From here on guards and keeper write into both. What they wrote before is in the journal.
     let caught_up = catch_up(&mut server, &mut database, settings, &next)?;
     let CaughtUp { history, .. } = caught_up.ok_or(Error::Superseded)?;
-    let current = settings.current();
     let mut swap = Pipeline::new();
     swap.cmd("EVAL").arg(include_str!("../scripts/swap.lua")).arg(7);
     journal::keys(journal::keys(&mut swap, &current), &next).arg(settings.voucher());

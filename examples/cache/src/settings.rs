@@ -16,7 +16,7 @@ pub struct Settings {
     pub postgres: String,
     /// The table.
     pub table: String,
-    /// Its column of keys: unique, and read as text.
+    /// Its column of keys: unique, and of text, integers or uuid, where equal keys have one text.
     pub key: String,
     /// What to read of a row: an expression over its columns, read as text.
     pub row: String,
@@ -94,7 +94,7 @@ impl Settings {
 pub(crate) struct Copy {
     /// The filter.
     pub(crate) filter: String,
-    /// Which build it is from (`build`), and the xid before which it has everything (`position`).
+    /// Which build it is from (`build`), the xid before which it has everything (`position`), and whether it has a secret (`keyed`).
     pub(crate) state: String,
     /// Entries of the journal that it has, of transactions from the position on.
     pub(crate) done: String,

@@ -55,7 +55,7 @@ def database(postgres):
 def settings(postgres, *servers, **others):
     addresses = [f"redis://127.0.0.1:{server.port}" for server in servers]
     # A slow machine must not look like a server that is gone.
-    return cache.Settings("articles", "slug", "body", addresses, postgres.url, **{"patience": 2, **others})
+    return cache.Settings(**{"table": "articles", "key": "slug", "row": "body", "redis": addresses, "postgres": postgres.url, "patience": 2, **others})
 
 
 @contextlib.contextmanager
@@ -177,8 +177,8 @@ def test_a_rebuild_keeps_what_was_written_meanwhile(postgres, database, monkeypa
         counting = cache.umbel.Counting
 
         class Meanwhile:
-            def __init__(self, keys, fpp):
-                self.filter = counting(keys, fpp)
+            def __init__(self, keys, fpp, secret):
+                self.filter = counting(keys, fpp, secret=secret)
                 self.add_many = self.filter.add_many
 
             def to_bytes(self):
@@ -327,6 +327,173 @@ def test_a_primary_that_is_cut_off_is_soon_not_believed(postgres, database):
             assert opened > 190, "the others are false positives"
             until_source(guard, "nothing", "filter")
             assert redis.Redis(port=old.port).execute_command("UM.EXISTS", guard.settings.current[0], "there-0") == 0
+
+
+@contextlib.contextmanager
+def table(postgres, name, key, *statements):
+    """Another guarded table, with its journal; a function that makes settings for it, and the environment of its keeper."""
+    environment = {"CACHE_TABLE": name, "CACHE_KEY": key, "CACHE_ROW": "body"}
+    with psycopg.connect(postgres.url, autocommit=True) as database:
+        for statement in statements:
+            database.execute(statement)
+        try:
+            yield lambda *servers, **others: settings(postgres, *servers, table=name, key=key, **others), environment
+        finally:
+            database.execute(f"DROP TABLE IF EXISTS {name}, {name}_journal, {name}_journal_start CASCADE")
+
+
+def chore(postgres, *arguments, servers=(), **environment):
+    environment = {"POSTGRES": postgres.url, "UMBEL": penetration.UMBEL, "REDIS": ",".join(f"redis://127.0.0.1:{server.port}" for server in servers), **environment}
+    return subprocess.run([penetration.PROGRAMS / "umbel-cache", *arguments], env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("change", ["BEFORE", "applied"])
+def test_changes_that_no_statement_names_are_in_the_journal(postgres, database, change):
+    """A trigger that changes the key in an UPDATE of something else; and what logical replication applies: as a replica, without a search path."""
+    make = "CREATE TABLE changed (id text PRIMARY KEY, body text NOT NULL)"
+    function = "CREATE OR REPLACE FUNCTION rename() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.id = NEW.body; RETURN NEW; END $$"
+    trigger = "CREATE TRIGGER rename BEFORE UPDATE ON changed FOR EACH ROW EXECUTE FUNCTION rename()"
+    with table(postgres, "changed", "id", make, "INSERT INTO changed VALUES ('old', 'row')", function) as (guarded, environment):
+        with Server() as server:
+            assert chore(postgres, "install", servers=[server], **environment).returncode == 0
+            with keeper(postgres, server, **environment):
+                guard = cache.Guard(guarded(server))
+                until_source(guard, "new", "filter")
+                if change == "BEFORE":
+                    database.execute(trigger)
+                    with guard.write() as transaction:
+                        transaction.execute("UPDATE changed SET body = 'new'")
+                else:
+                    with psycopg.connect(postgres.url, autocommit=True) as applying:
+                        applying.execute("SET session_replication_role = replica")
+                        applying.execute("SET search_path = ''")
+                        applying.execute("INSERT INTO public.changed VALUES ('new', 'new')")
+                    time.sleep(1.1)
+                assert guard.get("new") == ("new", "table")
+                if change == "BEFORE":
+                    until_source(guard, "old", "filter")
+                # Other changes are none of its business.
+                before = database.execute("SELECT count(*) FROM changed_journal").fetchone()
+                database.execute("DROP TRIGGER IF EXISTS rename ON changed")
+                database.execute("UPDATE changed SET body = 'other'")
+                assert database.execute("SELECT count(*) FROM changed_journal").fetchone() == before
+
+
+UUID = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
+TYPES = [
+    ("bigint", "7", ["7", "007", "+7"], "8", ["x", "9223372036854775808", ""]),
+    ("smallint", "-3", ["-3", "-03"], "4", ["1.5"]),
+    ("uuid", UUID, [UUID, UUID.upper(), "{" + UUID.replace("-", "") + "}"], UUID.replace("a0", "b0"), ["7", "g" * 32]),
+    ("varchar(40)", "Key", ["Key"], "key", ["\0"]),
+    ("identifier", "12", ["12", "012"], "13", ["x"]),
+]
+
+
+@pytest.mark.parametrize("kind, key, spellings, absent, impossible", TYPES, ids=[kind for kind, *_ in TYPES])
+def test_keys_of_other_types(postgres, database, kind, key, spellings, absent, impossible):
+    database.execute("DROP DOMAIN IF EXISTS identifier CASCADE")
+    database.execute("CREATE DOMAIN identifier AS bigint CHECK (VALUE > 0)")
+    make = f"CREATE TABLE typed (id {kind} PRIMARY KEY, body text NOT NULL)"
+    with table(postgres, "typed", "id", make) as (guarded, environment), Server() as server:
+        assert chore(postgres, "install", servers=[server], **environment).stderr == ""
+        with keeper(postgres, server, **environment):
+            guard = cache.Guard(guarded(server))
+            until_source(guard, absent, "filter")
+            with guard.write() as transaction:
+                transaction.execute("INSERT INTO typed VALUES (%s, 'row')", [key])
+            ask = lambda *keys: chore(postgres, "get", *keys, servers=[server], **environment).stdout
+            for turn, source in enumerate(["table", "cache", "cache"]):
+                for spelling in spellings:
+                    assert guard.get(spelling) == ("row", source), spelling
+                    source = "cache"
+                    assert ask(spelling) == 'Some("row") from Cache\n'
+            shown = [wrong for wrong in impossible if "\0" not in wrong]
+            assert [guard.get(wrong) for wrong in impossible] == [(None, "key")] * len(impossible)
+            assert ask(*shown) == "None from Key\n" * len(shown)
+            # From the table, after a rebuild, too.
+            cache.rebuild(guard.settings)
+            redis.Redis(port=server.port).delete(guard.settings.cached_row(key))
+            until_source(guard, absent, "filter")
+            redis.Redis(port=server.port).delete(guard.settings.cached_row(key))
+            assert ask(spellings[-1]) == 'Some("row") from Table\n'
+        # Nobody vouches: the table is asked.
+        redis.Redis(port=server.port).flushall()
+        assert [guard.get(spelling)[0] for spelling in spellings] == ["row"] * len(spellings)
+
+
+def test_columns_that_take_different_texts_for_equal_are_refused(postgres, database):
+    columns = ["char(10)", "numeric", "timestamptz"]
+    if database.execute("SELECT count(*) FROM pg_available_extensions WHERE name = 'citext'").fetchone()[0]:
+        database.execute("CREATE EXTENSION IF NOT EXISTS citext")
+        columns.append("citext")
+    with contextlib.suppress(psycopg.Error):
+        database.execute("CREATE COLLATION IF NOT EXISTS folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+        columns.append("text COLLATE folded")
+    for column in columns:
+        make = f"CREATE TABLE folding (id {column} PRIMARY KEY, body text NOT NULL)"
+        with table(postgres, "folding", "id", make) as (guarded, environment), Server() as server:
+            words = r"folding.id is .*, which takes different texts for equal or prints one key differently; guard a column of text, integers or uuid"
+            with pytest.raises(ValueError, match=words):
+                cache.Guard(guarded(server))
+            refused = chore(postgres, "install", servers=[server], **environment)
+            assert refused.returncode == 1 and re.search(words, refused.stderr)
+            assert chore(postgres, "install", servers=[server], **{**environment, "CACHE_KEY": "none"}).stderr == "umbel-cache: folding has no column none\n"
+            with pytest.raises(ValueError, match="folding has no column none"):
+                cache.Guard(settings(postgres, server, table="folding", key="none"))
+
+
+def test_a_filter_with_a_secret_stays_one(postgres, database, tmp_path):
+    """Rebuilt by Python and by Rust, and on a replica without the secret that takes over: what was written is never denied there."""
+    secret = tmp_path / "secret"
+    secret.write_text("000102030405060708090a0b0c0d0e0f\n")
+    environment = {"CACHE_TABLE": "articles", "CACHE_KEY": "slug", "CACHE_ROW": "body"}
+    with Server() as server, Server() as replica:
+        knows = lambda server: redis.Redis(port=server.port, decode_responses=True).execute_command("CONFIG", "SET", "bf.secret-files", str(secret))
+        scheme = lambda: redis.Redis(port=server.port, decode_responses=True).execute_command("UM.INFO", "{articles}:filter")["scheme"]
+        knows(server)
+        cache.rebuild(settings(postgres, server, secret=secret))
+        keyed = scheme()
+        assert keyed.startswith("siphash-1-3-128 key ")
+        with pytest.raises(RuntimeError, match="{articles}:filter has a secret"):
+            cache.rebuild(settings(postgres, server))
+        assert "{articles}:filter has a secret, and no file with it is set; set CACHE_SECRET" in chore(postgres, "rebuild", servers=[server], **environment).stderr
+        assert chore(postgres, "rebuild", servers=[server], CACHE_SECRET=str(secret), **environment).returncode == 0 and scheme() == keyed
+        with replica.client() as client:
+            client("REPLICAOF", "127.0.0.1", server.port)
+            wait_for(lambda: b"master_link_status:up" in client("INFO", "replication"))
+        with keeper(postgres, server, replica, CACHE_SECRET=str(secret)):
+            guard = cache.Guard(settings(postgres, server, replica, secret=secret))
+            until_source(guard, "nothing", "filter")
+            for number in range(20):
+                with guard.write() as transaction:
+                    transaction.execute("INSERT INTO articles VALUES (%s, 'row')", [f"keyed-{number}"])
+            redis.Redis(port=server.port).execute_command("WAIT", 1, 5000)
+            server.kill()
+            with replica.client() as client:
+                client("REPLICAOF", "NO", "ONE")
+            assert [guard.get(f"keyed-{number}")[0] for number in range(20)] == ["row"] * 20
+            # It cannot hash keys, so nobody vouches.
+            time.sleep(1.5)
+            assert guard.get("nothing") == (None, "open")
+            knows(replica)
+            client = redis.Redis(port=replica.port)
+            assert client.execute_command("UM.MEXISTS", "{articles}:filter", *(f"keyed-{number}" for number in range(20))) == [1] * 20
+            until_source(guard, "nothing", "filter")
+
+
+def test_a_filter_that_lacks_writes_is_rebuilt(postgres, database):
+    """A replica could not follow: guards there are open until the keeper has rebuilt the filter, and nothing is noted as done meanwhile."""
+    with Server() as server, keeper(postgres, server):
+        guard = cache.Guard(settings(postgres, server))
+        until_source(guard, "nothing", "filter")
+        client = redis.Redis(port=server.port)
+        client.execute_command("UM.REPLAY", guard.settings.current[0], 0, "LOST")
+        with guard.write() as transaction:
+            transaction.execute("INSERT INTO articles VALUES ('meanwhile', 'row')")
+        assert guard.get("meanwhile")[0] == "row"
+        until_source(guard, "nothing", "filter")
+        client.delete(guard.settings.cached_row("meanwhile"))
+        assert guard.get("meanwhile") == ("row", "table")
 
 
 class Scripts:
