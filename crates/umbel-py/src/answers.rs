@@ -59,18 +59,45 @@ fn packed(answers: &[bool]) -> BooleanBuffer {
     BooleanBuffer::new(Buffer::from_vec(bytes), 0, answers.len())
 }
 
-/// A column of answers to `keys`, which has `length` of them: `fill` gives each its answer, without the GIL. Where `valid` is
-/// false the key is null, and in Arrow its answer too; elsewhere it is false.
-pub(crate) fn column<'py>(
-    keys: &Bound<'py, PyAny>,
-    length: usize,
-    valid: Option<Vec<bool>>,
-    fill: impl FnOnce(&mut [bool]) -> Result<(), Told> + Send,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = keys.py();
-    let library = library(keys)?;
-    match &library[..] {
-        "pyarrow" | "polars" => {
+/// Where answers go. It is made before any key changes a filter: answers without a place would be lost.
+pub(crate) enum Container<'py> {
+    /// A pyarrow array.
+    Arrow(Bound<'py, PyModule>),
+    /// A chunked one.
+    Chunked(Bound<'py, PyModule>),
+    Polars(Bound<'py, PyModule>),
+    NumPy(Bound<'py, PyModule>),
+    /// A pandas series, and its index.
+    Pandas(Bound<'py, PyModule>, Bound<'py, PyModule>, Bound<'py, PyAny>),
+    List,
+}
+
+impl<'py> Container<'py> {
+    /// That of a column of keys, or of a table.
+    pub(crate) fn of(keys: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let py = keys.py();
+        Ok(match &library(keys)?[..] {
+            "pyarrow" if keys.hasattr("chunks")? => Self::Chunked(py.import("pyarrow")?),
+            "pyarrow" => Self::Arrow(py.import("pyarrow")?),
+            "polars" => Self::Polars(py.import("polars")?),
+            // An index, or the array inside of a series, has none.
+            "pandas" if keys.hasattr("index")? => {
+                Self::Pandas(py.import("pandas")?, py.import("numpy")?, keys.getattr("index")?)
+            }
+            _ => Self::NumPy(py.import("numpy")?),
+        })
+    }
+
+    /// The answers: `fill` gives each of `length` keys its own, without the GIL. Where `valid` is false the key is null, and so
+    /// is its answer, if the library has nulls; elsewhere it is false.
+    pub(crate) fn filled(
+        self,
+        py: Python<'py>,
+        length: usize,
+        valid: Option<Vec<bool>>,
+        fill: impl FnOnce(&mut [bool]) -> Result<(), Told> + Send,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if let Self::Arrow(library) | Self::Chunked(library) | Self::Polars(library) = &self {
             let bits = py.detach(|| {
                 let mut answers = vec![false; length];
                 fill(&mut answers)?;
@@ -78,39 +105,69 @@ pub(crate) fn column<'py>(
             })?;
             let nulls = valid.map(NullBuffer::from);
             let mask = Bound::new(py, Mask(BooleanArray::new(bits, nulls)))?;
-            let library = py.import(&library[..])?;
-            if library.name()? == "polars" {
+            if let Self::Polars(_) = self {
                 return library.call_method1("Series", (mask,));
             }
             let array = library.call_method1("array", (mask,))?;
-            match keys.hasattr("chunks")? {
-                true => library.call_method1("chunked_array", (PyList::new(py, [array])?,)),
-                false => Ok(array),
+            return match self {
+                Self::Chunked(_) => {
+                    library.call_method1("chunked_array", (PyList::new(py, [array])?,))
+                }
+                _ => Ok(array),
+            };
+        }
+        let mut result = Ok(());
+        let bytes = PyByteArray::new_with(py, length, |bytes| {
+            py.detach(|| {
+                // SAFETY: all are zero, which is false, and only bools are put there.
+                let answers = unsafe {
+                    std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len())
+                };
+                result = fill(answers);
+            });
+            Ok(())
+        })?;
+        result?;
+        self.of_bools(py, &bytes)
+    }
+
+    /// The answers to Python values.
+    pub(crate) fn holding(
+        self,
+        py: Python<'py>,
+        answers: Vec<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Self::List => Ok(PyList::new(py, answers)?.into_any()),
+            array => {
+                let length = answers.len();
+                array.filled(py, length, None, |to| {
+                    to.copy_from_slice(&answers);
+                    Ok(())
+                })
             }
         }
-        _ => {
-            let mut result = Ok(());
-            let bytes = PyByteArray::new_with(py, length, |bytes| {
-                py.detach(|| {
-                    // SAFETY: all are zero, which is false, and only bools are put there.
-                    let answers = unsafe {
-                        std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len())
-                    };
-                    result = fill(answers);
-                });
-                Ok(())
-            })?;
-            result?;
-            let numpy = py.import("numpy")?;
+    }
+
+    /// A NumPy array of these bytes, or a series of it.
+    fn of_bools(
+        self,
+        py: Python<'py>,
+        bytes: &Bound<'py, PyByteArray>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let array = |numpy: &Bound<'py, PyModule>| {
             let dtype = PyDict::new(py);
             dtype.set_item("dtype", "bool")?;
-            let array = numpy.call_method("frombuffer", (bytes,), Some(&dtype))?;
-            if library == "pandas" {
+            numpy.call_method("frombuffer", (bytes,), Some(&dtype))
+        };
+        match self {
+            Self::Pandas(pandas, numpy, index) => {
                 let named = PyDict::new(py);
-                named.set_item("index", keys.getattr("index")?)?;
-                return py.import("pandas")?.call_method("Series", (array,), Some(&named));
+                named.set_item("index", index)?;
+                pandas.call_method("Series", (array(&numpy)?,), Some(&named))
             }
-            Ok(array)
+            Self::NumPy(numpy) => array(&numpy),
+            _ => unreachable!("Arrow's answers are packed, and a list holds Python's"),
         }
     }
 }

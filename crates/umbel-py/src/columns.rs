@@ -18,13 +18,14 @@ use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::types::{
     Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use pyo3::buffer::{ElementType, PyUntypedBuffer};
+use arrow_buffer::NullBuffer;
+use pyo3::buffer::{ElementType, PyBuffer, PyUntypedBuffer};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyCapsule, PyDict, PyMemoryView, PyString, PyTuple};
 
 use crate::errors::Told;
-use crate::keys::{Element, KeyRef, OneKey};
+use crate::keys::{Element, KeyRef, OneKey, of_item};
 
 /// What is done with keys, batch after batch.
 pub(crate) trait Take {
@@ -32,7 +33,7 @@ pub(crate) trait Take {
 }
 
 /// Keys gathered for a batch: their slices stay in the first-level cache.
-const BATCH: usize = 1024;
+pub(crate) const BATCH: usize = 1024;
 /// Keys that are worth a thread.
 const PER_THREAD: usize = 1 << 16;
 /// Keys that are added on several threads: twice what pays for them.
@@ -54,8 +55,11 @@ enum Piece {
 /// Where keys come from.
 pub(crate) enum Source<'py> {
     Column(Column),
-    /// Python values, to be looked at one by one.
-    Items(Bound<'py, PyAny>),
+    /// Python values, to be looked at one by one; those of a column may be missing.
+    Items {
+        items: Bound<'py, PyAny>,
+        column: bool,
+    },
 }
 
 impl<'py> Source<'py> {
@@ -72,7 +76,7 @@ impl<'py> Source<'py> {
             )));
         }
         if keys.is_instance_of::<PyDict>() {
-            return Ok(Self::Items(keys.clone()));
+            return Ok(Self::Items { items: keys.clone(), column: false });
         }
         if let Some(pieces) = arrow_of(keys)? {
             return Column::new(pieces).map(Self::Column);
@@ -90,7 +94,8 @@ impl<'py> Source<'py> {
                         &py.import("numpy")?.call_method1("ascontiguousarray", (&inside,))?,
                     )?,
                 };
-                Column::new(vec![Piece::Buffer(Buffer::of(&inside, buffer)?)]).map(Self::Column)
+                let (buffer, valid) = (Buffer::of(&inside, buffer)?, unmasked(&inside)?);
+                Column::new(vec![Piece::Buffer(Buffer { valid, ..buffer })]).map(Self::Column)
             }
             Err(error) if inside.is_instance_of::<PyMemoryView>() => Err(error),
             _ if inside.hasattr("dtype")? && !inside.hasattr("tolist")? => Err(
@@ -100,16 +105,30 @@ impl<'py> Source<'py> {
                 let kind: String = inside.getattr("dtype")?.getattr("kind")?.extract()?;
                 match &kind[..] {
                     // Objects, and text of variable width.
-                    "O" | "T" => Ok(Self::Items(inside.call_method0("tolist")?)),
+                    "O" | "T" => {
+                        Ok(Self::Items { items: inside.call_method0("tolist")?, column: true })
+                    }
                     _ => Err(PyTypeError::new_err(format!(
                         "keys are integers, text or bytes; an array of {} has none: convert it with astype()",
                         inside.getattr("dtype")?
                     ))),
                 }
             }
-            _ => Ok(Self::Items(inside)),
+            _ => Ok(Self::Items { items: inside, column: false }),
         }
     }
+}
+
+/// Which items of an array are there, if NumPy has masked some.
+fn unmasked(array: &Bound<'_, PyAny>) -> PyResult<Option<NullBuffer>> {
+    if !array.hasattr("mask")? {
+        return Ok(None);
+    }
+    let numpy = array.py().import("numpy")?;
+    let mask = numpy.getattr("ma")?.call_method1("getmaskarray", (array,))?;
+    let mask = numpy.call_method1("ascontiguousarray", (mask, "u1"))?;
+    let mask = PyBuffer::<u8>::get(&mask)?.to_vec(array.py())?;
+    Ok(Some(mask.into_iter().map(|masked| masked == 0).collect::<Vec<_>>().into()))
 }
 
 fn is_objects(buffer: &PyUntypedBuffer) -> bool {
@@ -166,6 +185,8 @@ struct Buffer {
     /// Keeps the memory where it is.
     buffer: PyUntypedBuffer,
     items: Items,
+    /// Which items are there, if some are not.
+    valid: Option<NullBuffer>,
 }
 
 /// What the items of a buffer are.
@@ -223,7 +244,7 @@ impl Buffer {
                 )));
             }
         };
-        Ok(Self { buffer, items })
+        Ok(Self { buffer, items, valid: None })
     }
 
     fn len(&self) -> usize {
@@ -242,6 +263,37 @@ impl Buffer {
         // SAFETY: the buffer, which lives as long as `self`, has so many bytes from there on, checked to follow each other.
         // As with NumPy's own functions, nobody may write to the array meanwhile; any bytes are keys.
         unsafe { std::slice::from_raw_parts(self.buffer.buf_ptr().cast(), self.buffer.len_bytes()) }
+    }
+
+    /// Refuses text that is none.
+    fn check(&self) -> Result<(), Told> {
+        if !matches!(self.items, Items::Text) {
+            return Ok(());
+        }
+        let valid = Valid(self.valid.as_ref());
+        let mut text = Vec::new();
+        (0..self.len()).filter(|&i| valid.has(i)).try_for_each(|i| {
+            text.clear();
+            self.text(i, &mut text)
+        })
+    }
+
+    /// Appends the UTF-8 of an item of text. Surrogates that stand for bytes become those, as in a `str`.
+    fn text(&self, i: usize, to: &mut Vec<u8>) -> Result<(), Told> {
+        let points = self.bytes()[i * self.width()..][..self.width()].chunks_exact(4);
+        let points = points.map(|point| u32::from_ne_bytes(point.try_into().expect("4 bytes")));
+        let length = points.clone().rposition(|point| point != 0).map_or(0, |last| last + 1);
+        for point in points.take(length) {
+            match (char::from_u32(point), point) {
+                (Some(point), _) => to.extend(point.encode_utf8(&mut [0; 4]).bytes()),
+                (None, 0xDC80..=0xDCFF) => to.push(point as u8),
+                (None, _) => {
+                    let text = format!("item {i} has {point:#x}, which is no character");
+                    return Err(Told::Value(text));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// All its items.
@@ -309,7 +361,7 @@ impl Slices for Padded<'_> {
 
 /// Which keys of an array are there.
 #[derive(Clone, Copy)]
-struct Valid<'a>(Option<&'a arrow_buffer::NullBuffer>);
+struct Valid<'a>(Option<&'a NullBuffer>);
 
 impl Valid<'_> {
     #[inline]
@@ -375,10 +427,13 @@ impl Piece {
         }
     }
 
-    /// Refuses an array without keys.
+    /// Refuses an array without keys, and text that is none.
     fn check(&self) -> PyResult<()> {
         use arrow_schema::DataType as D;
-        let Self::Arrow(array) = self else { return Ok(()) };
+        let array = match self {
+            Self::Arrow(array) => array,
+            Self::Buffer(buffer) => return Ok(buffer.check()?),
+        };
         let of = match array.data_type() {
             D::Dictionary(_, values) => values,
             other => other,
@@ -439,21 +494,22 @@ impl Piece {
     }
 
     /// Which keys are not null.
-    fn nulls(&self) -> Option<arrow_buffer::NullBuffer> {
-        match self {
-            Self::Arrow(array) => array.logical_nulls().filter(|nulls| nulls.null_count() > 0),
-            Self::Buffer(_) => None,
-        }
+    fn nulls(&self) -> Option<NullBuffer> {
+        let nulls = match self {
+            Self::Arrow(array) => array.logical_nulls(),
+            Self::Buffer(buffer) => buffer.valid.clone(),
+        };
+        nulls.filter(|nulls| nulls.null_count() > 0)
     }
 }
 
 fn walk_buffer(buffer: &Buffer, range: Range<usize>, take: &mut impl Take) -> Result<(), Told> {
-    let all = Valid(None);
+    let valid = Valid(buffer.valid.as_ref().filter(|nulls| nulls.null_count() > 0));
     macro_rules! of {
         ($type:ty) => {{
             // SAFETY: the format says that the items are of this type.
             let keys = unsafe { buffer.items::<$type>() };
-            numbers(&keys, all, range, take)
+            numbers(&keys, valid, range, take)
         }};
     }
     match buffer.items {
@@ -467,31 +523,20 @@ fn walk_buffer(buffer: &Buffer, range: Range<usize>, take: &mut impl Take) -> Re
         Items::U64 => of!(u64),
         Items::Bytes => {
             let padded = Padded { bytes: buffer.bytes(), width: buffer.width() };
-            texts(&padded, all, range, take)
+            texts(&padded, valid, range, take)
         }
         Items::Text => {
-            let (bytes, width) = (buffer.bytes(), buffer.width());
             for start in range.clone().step_by(BATCH) {
                 let end = range.end.min(start + BATCH);
-                let mut text = String::new();
+                let mut text = Vec::new();
                 let mut ends = Vec::with_capacity(BATCH);
-                for i in start..end {
-                    let points = bytes[i * width..][..width].chunks_exact(4);
-                    let points =
-                        points.map(|point| u32::from_ne_bytes(point.try_into().expect("4 bytes")));
-                    let points: Vec<_> = points.collect();
-                    let end =
-                        points.iter().rposition(|&point| point != 0).map_or(0, |last| last + 1);
-                    for &point in &points[..end] {
-                        text.push(char::from_u32(point).ok_or_else(|| {
-                            Told::Value(format!("item {i} has {point:#x}, which is no character"))
-                        })?);
-                    }
+                for i in (start..end).filter(|&i| valid.has(i)) {
+                    buffer.text(i, &mut text)?;
                     ends.push(text.len());
                 }
                 let starts = std::iter::once(0).chain(ends.iter().copied());
                 let keys: Vec<&[u8]> =
-                    starts.zip(&ends).map(|(start, &end)| &text.as_bytes()[start..end]).collect();
+                    starts.zip(&ends).map(|(start, &end)| &text[start..end]).collect();
                 take.take(&keys)?;
             }
             Ok(())
@@ -527,6 +572,9 @@ fn walk_array(array: &ArrayRef, range: Range<usize>, take: &mut impl Take) -> Re
         D::FixedSizeBinary(_) => texts(array.as_fixed_size_binary(), valid, range, take),
         D::Dictionary(..) => {
             let array: &dyn AnyDictionaryArray = array.as_any_dictionary();
+            if array.values().is_empty() {
+                return Ok(());
+            }
             let words = entries(array.values());
             let places = array.normalized_keys();
             hand_over(valid, range, |i| words[places[i]], take)
@@ -702,27 +750,36 @@ impl<A: Answer> Take for Answering<'_, A> {
     }
 }
 
-/// Hands over the keys of a Python iterable, in batches, with the GIL.
+/// Hands over the keys of a Python iterable, in batches, with the GIL. In a `column`, values may be missing.
 pub(crate) fn each_item(
     items: &Bound<'_, PyAny>,
+    column: bool,
     floats: bool,
     take: &mut impl Take,
 ) -> PyResult<()> {
-    let mut values = Vec::with_capacity(BATCH);
     let mut iterator = items.try_iter()?;
     loop {
-        values.clear();
-        for value in iterator.by_ref().take(BATCH) {
-            values.push(value?);
-        }
-        let keys =
-            values.iter().map(|value| OneKey::of(value, floats)).collect::<PyResult<Vec<_>>>()?;
-        let keys: Vec<KeyRef<'_>> = keys.iter().map(OneKey::key).collect();
+        let values = iterator.by_ref().take(BATCH).collect::<PyResult<Vec<_>>>()?;
+        let keys = keys_of(&values, column, floats)?;
+        let keys: Vec<KeyRef<'_>> = keys.iter().flatten().map(OneKey::key).collect();
         take.take(&keys)?;
         if values.len() < BATCH {
             return Ok(());
         }
     }
+}
+
+/// The keys that values are; none where one is missing in a `column`.
+pub(crate) fn keys_of<'a>(
+    values: &'a [Bound<'_, PyAny>],
+    column: bool,
+    floats: bool,
+) -> PyResult<Vec<Option<OneKey<'a>>>> {
+    let key = |value| match column {
+        true => of_item(value, floats),
+        false => OneKey::of(value, floats).map(Some),
+    };
+    values.iter().map(key).collect()
 }
 
 /// As many threads as are asked for, or as there are processors.

@@ -10,7 +10,7 @@ use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::RwLockExt;
-use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyString, PyTuple};
 use umbel::filter::Comparison;
 use umbel::{AnyFilter, FileError, KeyDescription, MappedFile, Secret};
 use umbel_files::atomic::{self, Existing};
@@ -18,12 +18,13 @@ use umbel_files::journal::{self, Notes};
 use umbel_files::wrapped;
 use umbel_foreign::{Foreign, ForeignFilter, Format, KeyType, Parameters};
 
-use crate::columns::{self, Answer, Source, Take, each_item};
+use crate::answers::Container;
+use crate::columns::{self, Answer, BATCH, Source, Take, each_item};
 use crate::errors::{Told, of_file, of_files, of_wrapped};
 use crate::inner::{Add, AddNew, AddOwn, Inner, LookUp, Other, not_for, of_inner};
 use crate::keys::{Element, OneKey};
 use crate::reports::Receipt;
-use crate::{answers, kinds, rows, sharing};
+use crate::{kinds, rows, sharing};
 
 /// A filter: `key in filter` is False for certain, or True with the filter's false positive rate.
 ///
@@ -69,23 +70,42 @@ impl Filter {
         match Source::of(keys)? {
             Source::Column(column) => {
                 let valid = column.validity();
-                answers::column(keys, column.len(), valid, |answers| {
+                Container::of(keys)?.filled(py, column.len(), valid, |answers| {
                     way.column(&self.lock, &column, answers, threads)
                 })
             }
-            Source::Items(items) => {
-                let mut all = Items { filter: self, py, way, answers: Vec::new() };
-                each_item(&items, self.floats, &mut all)?;
-                match answers::library(keys)?.as_str() {
-                    "numpy" | "pandas" => {
-                        let answers = all.answers;
-                        answers::column(keys, answers.len(), None, |to| {
-                            to.copy_from_slice(&answers);
-                            Ok(())
-                        })
-                    }
-                    _ => Ok(PyList::new(py, all.answers)?.into_any()),
-                }
+            Source::Items { items, column } => {
+                let to = if column { Container::of(keys)? } else { Container::List };
+                to.holding(py, self.answer_items(&items, column, way)?)
+            }
+        }
+    }
+
+    /// Answers Python values. Those that change the filter are all checked before the first does.
+    fn answer_items<W: Way>(
+        &self,
+        items: &Bound<'_, PyAny>,
+        column: bool,
+        way: W,
+    ) -> PyResult<Vec<bool>> {
+        let (py, mut answers) = (items.py(), Vec::new());
+        let mut iterator = items.try_iter()?;
+        let together = if W::CHANGES { usize::MAX } else { BATCH };
+        loop {
+            let values = iterator.by_ref().take(together).collect::<PyResult<Vec<_>>>()?;
+            let keys = columns::keys_of(&values, column, self.floats)?;
+            let there: Vec<_> = keys.iter().flatten().map(OneKey::key).collect();
+            if W::CHANGES {
+                self.read(py).check(&there)?;
+            }
+            let mut found = vec![false; there.len()];
+            for (keys, found) in there.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
+                way.batch(self, py, keys, found)?;
+            }
+            let mut found = found.into_iter();
+            answers.extend(keys.iter().map(|key| key.is_some() && found.next() == Some(true)));
+            if values.len() < together {
+                return Ok(answers);
             }
         }
     }
@@ -93,6 +113,9 @@ impl Filter {
 
 /// Looking up keys, or changing the filter by them.
 pub(crate) trait Way: Sync + Send {
+    /// Whether it changes the filter.
+    const CHANGES: bool;
+
     fn column(
         &self,
         lock: &RwLock<Inner>,
@@ -114,6 +137,8 @@ pub(crate) trait Way: Sync + Send {
 struct Reading;
 
 impl Way for Reading {
+    const CHANGES: bool = false;
+
     fn column(
         &self,
         lock: &RwLock<Inner>,
@@ -143,6 +168,8 @@ impl<F: Sync + Send> Way for Changing<F>
 where
     F: for<'a> Change<'a>,
 {
+    const CHANGES: bool = true;
+
     fn column(
         &self,
         lock: &RwLock<Inner>,
@@ -151,6 +178,7 @@ where
         _: usize,
     ) -> Result<(), Told> {
         let mut inner = lock.write().unwrap_or_else(PoisonError::into_inner);
+        inner.check_column(column)?;
         column.answer_in_order(answers, self.0.start(&mut inner))
     }
 
@@ -181,23 +209,7 @@ impl<'a> Change<'a> for AddingNew {
     }
 }
 
-/// The keys of an iterable, with the filter locked for one batch after the other.
-struct Items<'a, 'py, W> {
-    filter: &'a Filter,
-    py: Python<'py>,
-    way: W,
-    answers: Vec<bool>,
-}
-
-impl<W: Way> Take for Items<'_, '_, W> {
-    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Told> {
-        let start = self.answers.len();
-        self.answers.resize(start + keys.len(), false);
-        self.way.batch(self.filter, self.py, keys, &mut self.answers[start..])
-    }
-}
-
-/// The same, for keys that are added without an answer.
+/// Keys of an iterable that are added without an answer, with the filter locked for one batch after the other.
 struct Adding<'a, 'py> {
     filter: &'a Filter,
     py: Python<'py>,
@@ -249,8 +261,8 @@ impl Filter {
 
     /// Looks up many keys. Returns a boolean column of the library that the keys came in, or a list.
     ///
-    /// A null is no key: its answer is null in Arrow and Polars, and False elsewhere. Runs on several threads when there are
-    /// more than some 100,000 keys.
+    /// A missing value in a column is no key: its answer is null in Arrow and Polars, and False elsewhere. In a list or another
+    /// iterable it raises a TypeError. Runs on several threads when there are more than some 100,000 keys.
     #[pyo3(signature = (keys, *, threads=None))]
     fn contains_many<'py>(
         &self,
@@ -266,7 +278,8 @@ impl Filter {
         Ok(self.write(key.py()).add(added.key())?)
     }
 
-    /// Adds many keys. Nulls are left out.
+    /// Adds many keys. Missing values in a column are left out. Keys of an iterable are added as they come: if one is bad,
+    /// those before it stay.
     ///
     /// Columns of more than some 250,000 keys are added on several threads, each with a copy of the filter of at most 6 bytes
     /// per key; to blocked, classic and sliced filters.
@@ -285,19 +298,24 @@ impl Filter {
                                 column.part(part, parts, &mut AddOwn(own))
                             })
                         }
-                        inner => column.each(&mut Add(inner)),
+                        inner => {
+                            inner.check_column(column)?;
+                            column.each(&mut Add(inner))
+                        }
                     }
                 })?;
                 Ok(())
             }
-            Source::Items(items) => {
-                each_item(&items, self.floats, &mut Adding { filter: self, py })
+            Source::Items { items, column } => {
+                each_item(&items, column, self.floats, &mut Adding { filter: self, py })
             }
         }
     }
 
     /// Adds many keys in their order. Returns a boolean column like `contains_many`: True for keys that were certainly not
     /// there before. This is how to drop repeats: ``table.filter(seen.add_new(table["url"]))``.
+    ///
+    /// All keys are checked before the first is added; an iterator is read to its end for that.
     fn add_new<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.answer(keys, 1, Changing(AddingNew))
     }

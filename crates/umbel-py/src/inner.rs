@@ -3,7 +3,7 @@
 use umbel::{AnyFilter, Kind, MappedBlocks};
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, KeyType};
 
-use crate::columns::{Answer, Take};
+use crate::columns::{Answer, Column, Take};
 use crate::errors::Told;
 use crate::keys::{Element, ForeignKey, KeyRef};
 
@@ -67,11 +67,39 @@ impl Inner {
     /// Whether a key may be in it.
     #[inline]
     pub(crate) fn contains(&self, key: KeyRef<'_>) -> Result<bool, Told> {
+        self.check_single()?;
         of_inner!(self, own => Ok(own.contains(key)), other => {
             let mut buffer = Vec::new();
             let made = ForeignKey::of(key, other.type_of(key), &mut buffer)?;
             Ok(other.filter.contains(made.within(&buffer))?)
         })
+    }
+
+    /// Refuses a filter of rows: it has no single keys, and no answer for one.
+    fn check_single(&self) -> Result<(), Told> {
+        of_inner!(self, own => match own.rows() {
+            Ok(rows) => Err(Told::Value(format!(
+                "the filter holds rows of {}, not single keys; use contains_row() or contains_rows()",
+                rows.names().join(", ")
+            ))),
+            Err(_) => Ok(()),
+        }, _other => Ok(()))
+    }
+
+    /// Refuses keys that cannot be added, before the first of them is.
+    pub(crate) fn check<K: Element>(&self, keys: &[K]) -> Result<(), Told> {
+        match self {
+            Self::Foreign(other) => Check(other).take(keys),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same, of a column.
+    pub(crate) fn check_column(&self, column: &Column) -> Result<(), Told> {
+        match self {
+            Self::Foreign(other) => column.each(&mut Check(other)),
+            _ => Ok(()),
+        }
     }
 
     /// A copy in memory.
@@ -141,6 +169,15 @@ impl Other {
     }
 }
 
+/// Refuses keys that a filter of another system does not have.
+struct Check<'a>(&'a Other);
+
+impl Take for Check<'_> {
+    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Told> {
+        self.0.with_keys(keys, |_| Ok(()))
+    }
+}
+
 /// Adds keys.
 pub(crate) struct Add<'a>(pub(crate) &'a mut Inner);
 
@@ -193,6 +230,7 @@ pub(crate) struct LookUp<'a>(pub(crate) &'a Inner);
 
 impl Answer for LookUp<'_> {
     fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Told> {
+        self.0.check_single()?;
         of_inner!(self.0, own => {
             own.contains_all(keys, answers);
             Ok(())

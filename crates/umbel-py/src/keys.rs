@@ -156,7 +156,10 @@ impl OneKey<'_> {
     #[inline]
     pub(crate) fn of<'a>(value: &'a Bound<'_, PyAny>, floats: bool) -> PyResult<OneKey<'a>> {
         if let Ok(text) = value.cast::<PyString>() {
-            return Ok(OneKey::Ref(KeyRef::Bytes(text.to_str()?.as_bytes())));
+            return match text.to_str() {
+                Ok(text) => Ok(OneKey::Ref(KeyRef::Bytes(text.as_bytes()))),
+                Err(_) => escaped(text).map(OneKey::Owned),
+            };
         }
         if let Ok(bytes) = value.cast::<PyBytes>() {
             return Ok(OneKey::Ref(KeyRef::Bytes(bytes.as_bytes())));
@@ -170,6 +173,13 @@ impl OneKey<'_> {
         }
         of_other(value, floats)
     }
+}
+
+/// The bytes of text with surrogates, which stand for bytes that are not UTF-8 in what `os` and umbel's own lines give.
+#[cold]
+pub(crate) fn escaped(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
+    let bytes = text.call_method1("encode", ("utf-8", "surrogateescape"))?;
+    Ok(bytes.cast::<PyBytes>()?.as_bytes().to_vec())
 }
 
 fn of_int<'a>(int: &Bound<'_, PyInt>) -> PyResult<OneKey<'a>> {
@@ -205,16 +215,37 @@ fn of_other<'a>(value: &Bound<'_, PyAny>, floats: bool) -> PyResult<OneKey<'a>> 
     Err(refused(value))
 }
 
+/// The key that an item of a column is; none where it is missing.
+pub(crate) fn of_item<'a>(
+    value: &'a Bound<'_, PyAny>,
+    floats: bool,
+) -> PyResult<Option<OneKey<'a>>> {
+    match OneKey::of(value, floats) {
+        Ok(key) => Ok(Some(key)),
+        Err(_) if is_missing(value) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a value stands for a missing one: `None`, NaN, NaT, the NA of pandas, what NumPy has masked.
+fn is_missing(value: &Bound<'_, PyAny>) -> bool {
+    let name = value.get_type().name();
+    let name = name.map_or_else(|_| String::new(), |name| name.to_string());
+    // NaN and NaT differ from themselves. These two would answer the question with themselves.
+    matches!(&name[..], "NoneType" | "NAType" | "MaskedConstant")
+        || value.ne(value).unwrap_or(false)
+}
+
 /// The error of a value that is no key.
 #[cold]
 pub(crate) fn refused(value: &Bound<'_, PyAny>) -> PyErr {
     let name = value.get_type().fully_qualified_name();
     let name = name.map_or_else(|_| "unknown".to_owned(), |name| name.to_string());
     let remedy = match &name[..] {
+        _ if is_missing(value) => "; leave missing values out, or give them a key of their own",
         "float" => "; convert it with int() or str()",
         "bool" | "numpy.bool" => "; convert it with int()",
         "tuple" | "list" => "; for keys of several fields use add_rows() and contains_rows()",
-        "NoneType" => "; leave missing values out, or give them a key of their own",
         _ => "; convert it with str()",
     };
     PyTypeError::new_err(format!("a key is str, bytes or int, not {name}{remedy}"))

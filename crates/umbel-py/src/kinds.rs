@@ -124,7 +124,7 @@ fn hashes(keys: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<Vec<KeyHash>> 
     let mut all = Hashes { hasher, hashes: Vec::new() };
     match Source::of(keys)? {
         Source::Column(column) => keys.py().detach(|| column.each(&mut all))?,
-        Source::Items(items) => each_item(&items, false, &mut all)?,
+        Source::Items { items, column } => each_item(&items, column, false, &mut all)?,
     }
     Ok(all.hashes)
 }
@@ -441,16 +441,20 @@ impl Map {
             Ok(dict) => dict.items().into_any(),
             Err(_) => items.clone(),
         };
-        let mut pairs = Vec::new();
-        for item in items.try_iter()? {
-            let (key, value): (Bound<'_, PyAny>, u64) = item?.extract()?;
-            pairs.push((hasher.hash(OneKey::of(&key, false)?.key()), value));
-        }
-        let widest = pairs.iter().map(|(_, value)| 64 - value.leading_zeros()).max();
         let plan = Plan::for_keys(Kind::Bloomier, 1, fpp).map_err(Told::from)?;
         let Variant::Bloomier { fingerprint_bits: Some(fingerprint), .. } = plan.variant() else {
             unreachable!("a plan has its bits");
         };
+        let room = 64 - fingerprint;
+        let mut pairs = Vec::new();
+        for item in items.try_iter()? {
+            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item?.extract()?;
+            let hash = hasher.hash(OneKey::of(&key, false)?.key());
+            let number = value.extract::<u64>().ok().filter(|number| number >> room == 0);
+            let number = number.ok_or_else(|| not_in_map(&key, &value, room, fpp))?;
+            pairs.push((hash, number));
+        }
+        let widest = pairs.iter().map(|(_, value)| 64 - value.leading_zeros()).max();
         let map = Static::build_map(&pairs, widest.unwrap_or(0).max(1), fingerprint, hasher);
         Ok(PyClassInitializer::from(Filter::new(Inner::Own(AnyFilter::Bloomier(
             map.map_err(Told::from)?,
@@ -471,9 +475,30 @@ impl Map {
         })
     }
 
+    /// A map does not keep its keys. Without this, Python would try 0, 1, 2 and so on.
+    #[classattr]
+    #[pyo3(name = "__iter__")]
+    const ITER: Option<()> = None;
+    #[classattr]
+    #[pyo3(name = "__reversed__")]
+    const REVERSED: Option<()> = None;
+
     fn __getitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<u64> {
         Self::value(slf, key)?.ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
     }
+}
+
+/// The error of a value that a map has no bits for.
+fn not_in_map(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, room: u32, fpp: f64) -> PyErr {
+    if !value.is_instance_of::<PyInt>() {
+        let name =
+            value.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string());
+        return PyTypeError::new_err(format!("the value of {key:?} is to be an int, not {name}"));
+    }
+    PyValueError::new_err(format!(
+        "the value of {key:?} is {value}: with fpp={fpp}, a map has values from 0 to 2**{room} - 1; \
+         number the values and keep them in a list, or give a higher fpp"
+    ))
 }
 
 impl Map {

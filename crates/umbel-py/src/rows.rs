@@ -6,22 +6,21 @@
 
 use std::sync::{PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
-use arrow_array::array::{Array, ArrayRef, StructArray};
+use arrow_array::array::{Array, ArrayRef, LargeBinaryArray, StructArray};
 use arrow_array::cast::AsArray;
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType as D;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use umbel::{AnyFilter, Block};
 
-use crate::answers;
-use crate::columns::{Answer, struct_arrays};
+use crate::answers::Container;
+use crate::columns::{Answer, BATCH, struct_arrays};
 use crate::errors::Told;
 use crate::filter::Filter;
 use crate::inner::{AddNew, Inner, LookUp};
 use crate::keys::{KeyRef, OneKey};
-
-/// Rows that are worked on together.
-const BATCH: usize = 1024;
 
 /// The bytes of a field.
 pub(crate) fn field(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
@@ -234,14 +233,31 @@ pub(crate) fn contains_row(
     })
 }
 
-/// Values of a column as text.
-fn value(array: &ArrayRef, i: usize, rows: &mut Rows, name: &str) -> Result<(), Told> {
-    use arrow_schema::DataType as D;
+/// Refuses a column that has no fields of rows.
+fn check(found: &D, name: &str) -> Result<(), Told> {
+    let of = match found {
+        D::Dictionary(_, values) => values,
+        other => other,
+    };
+    let text = matches!(
+        of,
+        D::Null | D::Utf8 | D::LargeUtf8 | D::Utf8View | D::Binary | D::LargeBinary | D::BinaryView
+    );
+    if text || of.is_integer() || matches!(of, D::FixedSizeBinary(_)) {
+        return Ok(());
+    }
+    Err(Told::Type(format!(
+        "column {name}: fields are text, bytes or integers, found {found}; cast it to text"
+    )))
+}
+
+/// Appends a value as text.
+fn value(array: &ArrayRef, i: usize, rows: &mut Rows) {
     use std::io::Write;
     macro_rules! number {
         ($type:ident) => {{
             let number = array.as_primitive::<arrow_array::types::$type>().value(i);
-            write!(rows.bytes, "{number}")?;
+            write!(rows.bytes, "{number}").expect("memory takes all");
             rows.ends.push(rows.bytes.len());
         }};
     }
@@ -261,19 +277,49 @@ fn value(array: &ArrayRef, i: usize, rows: &mut Rows, name: &str) -> Result<(), 
         D::UInt16 => number!(UInt16Type),
         D::UInt32 => number!(UInt32Type),
         D::UInt64 => number!(UInt64Type),
-        other => {
-            return Err(Told::Type(format!(
-                "column {name}: fields are text, bytes or integers, found {other}; cast it to text"
-            )));
-        }
+        other => unreachable!("{other} was checked"),
     }
-    Ok(())
 }
 
-/// The rows of a table of Arrow arrays, with an answer each.
+/// The columns of a table that make the key of a row, and which rows have all of them.
+struct Table {
+    columns: Vec<ArrayRef>,
+    length: usize,
+    nulls: Option<NullBuffer>,
+}
+
+impl Table {
+    fn of(table: &StructArray, names: &[String]) -> Result<Self, Told> {
+        let columns = names.iter().map(|name| {
+            let column = table.column_by_name(name).ok_or_else(|| {
+                let has = table.column_names().join(", ");
+                Told::Python(PyKeyError::new_err(format!("no column {name}; the table has {has}")))
+            })?;
+            check(column.data_type(), name)?;
+            // A dictionary is looked up once, not for each row.
+            Ok::<_, Told>(match column.data_type() {
+                D::Dictionary(..) => plain(column),
+                _ => column.clone(),
+            })
+        });
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        // A row of a column of structs may be null itself.
+        let nulls = columns.iter().fold(table.nulls().cloned(), |nulls, column| {
+            NullBuffer::union(nulls.as_ref(), column.logical_nulls().as_ref())
+        });
+        let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
+        Ok(Self { columns, length: table.len(), nulls })
+    }
+
+    fn has(&self, i: usize) -> bool {
+        self.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(i))
+    }
+}
+
+/// Works on the rows of a table, which get an answer each; those with a null get none.
 fn on_table(
     filter: &Filter,
-    tables: &[StructArray],
+    tables: &[Table],
     work: Work,
     names: &[String],
     answers: &mut [bool],
@@ -282,52 +328,38 @@ fn on_table(
     let (mut rows, mut places) = (Rows::new(names.len()), Vec::new());
     let mut start = 0;
     for table in tables {
-        let columns = names.iter().map(|name| {
-            let column = table.column_by_name(name).ok_or_else(|| {
-                let has = table.column_names().join(", ");
-                Told::Python(PyKeyError::new_err(format!("no column {name}; the table has {has}")))
-            })?;
-            // A dictionary is looked up once, not for each row.
-            Ok::<_, Told>(match column.data_type() {
-                arrow_schema::DataType::Dictionary(..) => plain(column)?,
-                _ => column.clone(),
-            })
-        });
-        let columns = columns.collect::<Result<Vec<_>, _>>()?;
-        for i in 0..table.len() {
-            if columns.iter().all(|column| column.is_valid(i)) {
-                for (column, name) in columns.iter().zip(names) {
-                    value(column, i, &mut rows, name)?;
-                }
-                places.push(start + i);
-            }
+        for i in (0..table.length).filter(|&i| table.has(i)) {
+            table.columns.iter().for_each(|column| value(column, i, &mut rows));
+            places.push(start + i);
             if rows.len() == BATCH {
                 flush(&mut filter, names, &mut rows, &mut places, answers)?;
             }
         }
-        start += table.len();
+        start += table.length;
     }
     flush(&mut filter, names, &mut rows, &mut places, answers)
 }
 
 /// A dictionary's values, each where it is used.
-fn plain(column: &ArrayRef) -> Result<ArrayRef, Told> {
-    let dictionary = column.as_any_dictionary();
+fn plain(column: &ArrayRef) -> ArrayRef {
+    let (dictionary, nulls) = (column.as_any_dictionary(), column.logical_nulls());
+    if dictionary.values().is_empty() {
+        return std::sync::Arc::new(LargeBinaryArray::new_null(column.len()));
+    }
     let places = dictionary.normalized_keys();
     let mut rows = Rows::new(1);
     let mut texts: Vec<Option<Vec<u8>>> = Vec::with_capacity(column.len());
     for (i, &place) in places.iter().enumerate() {
-        let there = column.is_valid(i) && dictionary.values().is_valid(place);
-        texts.push(match there {
+        texts.push(match nulls.as_ref().is_none_or(|nulls| nulls.is_valid(i)) {
             false => None,
             true => {
                 rows.clear();
-                value(dictionary.values(), place, &mut rows, "of a dictionary")?;
+                value(dictionary.values(), place, &mut rows);
                 Some(rows.bytes.clone())
             }
         });
     }
-    Ok(std::sync::Arc::new(arrow_array::LargeBinaryArray::from_iter(texts)))
+    std::sync::Arc::new(LargeBinaryArray::from_iter(texts))
 }
 
 fn flush(
@@ -361,8 +393,15 @@ impl Filter {
                     "name the columns of the table that make the key",
                 ));
             }
-            let length = tables.iter().map(StructArray::len).sum();
-            return answers::column(rows, length, None, |answers| {
+            let tables = tables.iter().map(|table| Table::of(table, &names));
+            let tables = tables.collect::<Result<Vec<_>, _>>()?;
+            let length = tables.iter().map(|table| table.length).sum();
+            let valid = tables.iter().any(|table| table.nulls.is_some()).then(|| {
+                let has =
+                    |table: &Table| (0..table.length).map(|i| table.has(i)).collect::<Vec<_>>();
+                tables.iter().flat_map(has).collect()
+            });
+            return Container::of(rows)?.filled(py, length, valid, |answers| {
                 on_table(self, &tables, work, &names, answers)
             });
         }
@@ -401,7 +440,8 @@ impl Filter {
             for value in &values {
                 batch.push(&field(value)?);
             }
-            if batch.len() == BATCH {
+            // Rows that are added are all checked before the first is.
+            if work == Work::LookUp && batch.len() == BATCH {
                 self.on_batch(py, &mut batch, work, &names, &mut answers)?;
             }
         }

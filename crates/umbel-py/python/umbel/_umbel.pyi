@@ -196,6 +196,9 @@ class Map(Filter):
         seed: int = 0,
         secret: bytes | None = None,
     ) -> Self: ...
+    # It does not keep its keys.
+    __iter__: None
+    __reversed__: None
     def __getitem__(self, key: _Key, /) -> int: ...
     @overload
     def get(self, key: _Key) -> int | None: ...
