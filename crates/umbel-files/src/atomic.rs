@@ -28,18 +28,22 @@ pub fn check_target(path: &Path, existing: Existing) -> Result<()> {
     let meta = fs::metadata(&target);
     let is_link = meta.is_err() && path.is_symlink();
     match meta {
-        Ok(meta) if meta.is_dir() => bail!("{}: is a directory; name a file", path.display()),
+        Ok(meta) if meta.is_dir() => {
+            let text = format!("{}: is a directory; name a file", path.display());
+            Err(io::Error::new(io::ErrorKind::IsADirectory, text).into())
+        }
         meta if existing == Existing::Keep
             && (is_link || meta.as_ref().is_ok_and(Metadata::is_file)) =>
         {
             bail!("{}: already exists; replace it with --force", path.display())
         }
         Err(_) if !folder(&target).is_dir() => {
-            bail!(
+            let text = format!(
                 "{}: the folder {} does not exist; create it first",
                 path.display(),
                 folder(&target).display()
-            )
+            );
+            Err(io::Error::new(io::ErrorKind::NotFound, text).into())
         }
         _ => Ok(()),
     }

@@ -122,14 +122,31 @@ parts!(
 /// The error of a file that the system did not open or write, as Python's own `open` raises it: with the path, and with the
 /// class that goes with the number, such as `FileNotFoundError`.
 pub(crate) fn of_file(error: &io::Error, path: &str) -> PyErr {
-    match error.raw_os_error() {
+    match number(error) {
         Some(number) => {
             let text = error.to_string();
-            let text = text.split(" (os error").next().unwrap_or_default().to_owned();
+            let text = text.split(" (os error").next().unwrap_or_default();
+            // The path is Python's to add.
+            let text = text.strip_prefix(&format!("{path}: ")).unwrap_or(text).to_owned();
             PyOSError::new_err((number, text, path.to_owned()))
         }
         None => PyOSError::new_err(format!("{path}: {error}")),
     }
+}
+
+/// The system's number of an error; of one that a library worded itself, the number of its kind.
+pub(crate) fn number(error: &io::Error) -> Option<i32> {
+    use io::ErrorKind as K;
+    error.raw_os_error().or(match error.kind() {
+        K::NotFound => Some(2),
+        K::PermissionDenied => Some(13),
+        K::AlreadyExists => Some(17),
+        K::NotADirectory => Some(20),
+        K::IsADirectory => Some(21),
+        K::StorageFull => Some(28),
+        K::ReadOnlyFilesystem => Some(30),
+        _ => None,
+    })
 }
 
 /// The error of a file that was packed or signed: of what is wrong with it, or of the system.

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use pyo3::exceptions::{PyMemoryError, PyOSError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIsADirectoryError, PyMemoryError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyString};
 use umbel_files::atomic::{self, Existing};
@@ -24,8 +24,12 @@ use umbel_sets::{
     SetOperation, TempFolders, Top,
 };
 
+use crate::errors::number;
+use crate::keys::escaped;
 use crate::kinds::size;
 
+/// A byte order mark in UTF-8.
+const MARK: &[u8] = "\u{feff}".as_bytes();
 /// How often signals are looked for.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -190,6 +194,7 @@ impl LineIterator {
 /// Lines of a Python iterable, as bytes.
 struct Items {
     iterator: Py<PyIterator>,
+    started: bool,
     separator: u8,
     bytes: Vec<u8>,
     at: usize,
@@ -209,11 +214,7 @@ impl Items {
                 if let Ok(text) = item.cast::<PyString>() {
                     match text.to_str() {
                         Ok(text) => self.bytes.extend_from_slice(text.as_bytes()),
-                        Err(_) => {
-                            let encoded =
-                                text.call_method1("encode", ("utf-8", "surrogateescape"))?;
-                            self.bytes.extend_from_slice(encoded.cast::<PyBytes>()?.as_bytes());
-                        }
+                        Err(_) => self.bytes.extend(escaped(text)?),
                     }
                 } else if let Ok(bytes) = item.cast::<PyBytes>() {
                     self.bytes.extend_from_slice(bytes.as_bytes());
@@ -233,6 +234,10 @@ impl Items {
                     )));
                 }
                 self.bytes.push(self.separator);
+            }
+            // The engine cuts a mark at the start of a file. One in a value belongs to it: another goes in front.
+            if !std::mem::replace(&mut self.started, true) && self.bytes.starts_with(MARK) {
+                self.bytes.splice(..0, MARK.iter().copied());
             }
             Ok(())
         })
@@ -507,6 +512,7 @@ fn named(
     })?;
     let items = Items {
         iterator: iterator.unbind(),
+        started: false,
         separator,
         bytes: Vec::new(),
         at: 0,
@@ -555,16 +561,14 @@ fn choice(name: &str, expected: &str, found: &str) -> PyErr {
 /// The exception of a job that failed.
 fn of_job(error: anyhow::Error) -> PyErr {
     let text = format!("{error:#}");
-    let causes = || error.chain();
-    if let Some(number) =
-        causes().find_map(|cause| cause.downcast_ref::<io::Error>()?.raw_os_error())
-    {
-        return PyOSError::new_err((number, text));
-    }
-    if causes().any(|cause| cause.downcast_ref::<io::Error>().is_some()) {
-        return PyOSError::new_err(text);
+    if let Some(io) = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>()) {
+        return match number(io) {
+            Some(number) => PyOSError::new_err((number, text)),
+            None => PyOSError::new_err(text),
+        };
     }
     match error.downcast_ref::<Error>() {
+        Some(Error::Directory { .. }) => PyIsADirectoryError::new_err(text),
         Some(Error::NoMemory { .. }) => PyMemoryError::new_err(text),
         _ => PyValueError::new_err(text),
     }
