@@ -29,7 +29,7 @@ const PYTHON: Python = Python {
 const JAVA: u32 = 17;
 const HOW: &str = "get it as with `apt-get install openjdk-17-jre-headless`";
 
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn run(full: bool) -> Result<()> {
     java()?;
     let program = format!("umbel{}", std::env::consts::EXE_SUFFIX);
     run::run(&mut cargo(&["build", "--quiet", "--locked", "--package", "umbel-cli"]))?;
@@ -41,6 +41,9 @@ pub(crate) fn run() -> Result<()> {
     run::run(types.env("MYPY_CACHE_DIR", target().join(PYTHON.name).join("mypy")))?;
     let mut tests = PYTHON.command()?;
     tests.env("UMBEL", target().join("debug").join(program)).env("PYTHONDONTWRITEBYTECODE", "1");
+    if full {
+        tests.env("UMBEL_TEST_FULL", "1");
+    }
     run::run(tests.args([
         "-m",
         "pytest",

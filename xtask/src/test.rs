@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match arguments.door {
         Some(Door::Python) => wheel::run(arguments.full, arguments.python.as_deref()),
         Some(Door::Redis) => redis::run(arguments.full),
-        Some(Door::Spark) => spark::run(),
+        Some(Door::Spark) => spark::run(arguments.full),
         Some(Door::SummaryCache) => proxies::summary_cache(),
         Some(Door::Squid) => squid::squid(),
         Some(Door::Page) => page::test(),

@@ -179,3 +179,14 @@ def test_streaming(spark, pages, tmp_path):
     query.trigger(availableNow=True).start().awaitTermination()
     found = spark.read.parquet(f"{tmp_path}/found").select("number").distinct().collect()
     assert sorted(row.number for row in found) == [number for number in range(100) if number % 100 != 99]
+
+
+def test_filters_of_rows_are_looked_up_by_name(spark):
+    filter = umbel.Attributes(["user", "item"], 1_000, 1e-9)
+    filter.add_rows([("ann", 7), ("bob", 8)])
+    table = spark.createDataFrame([("ann", 8), ("bob", 8), ("eve", 8), (None, 8)], "user string, item int")
+    for names, expected in [("user", [True, True, False, None]), (["item", "user"], [False, True, False, None])]:
+        found = table.select(us.maybe_in(table, names, filter).alias("found")).collect()
+        assert [row.found for row in found] == expected
+    with pytest.raises(ValueError, match="holds rows of user, item, found price; rename"):
+        us.maybe_in(table.withColumnRenamed("item", "price"), "price", filter)

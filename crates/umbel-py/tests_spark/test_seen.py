@@ -102,6 +102,21 @@ def test_only_what_was_delivered_is_recorded(spark, tmp_path):
     assert filter == expected
 
 
+def test_rows_that_differ_each_time_are_offered_once(spark, tmp_path):
+    """With a key in one pass and without one in another, a row would go out in neither."""
+    from random import random
+
+    sometimes = F.udf(lambda id: id if random() < 0.5 else None, "long").asNondeterministic()
+    table = spark.range(2_000).select(sometimes("id").alias("key"), "id")
+    assert us.dedup(table, "key", f"{tmp_path}/seen.umbel", keys=10_000).rows.select("id").distinct().count() == 2_000
+
+
+def test_a_filter_of_rows_is_refused_before_rows_go_out(spark, tmp_path):
+    umbel.Attributes(["url", "id"], 100).save(f"{tmp_path}/seen.umbel")
+    with pytest.raises(ValueError, match="holds rows of url, id; dedup"):
+        us.dedup(day(spark, 0, 10), "url", f"{tmp_path}/seen.umbel")
+
+
 def test_a_full_filter_is_told_and_then_refused(spark, tmp_path):
     seen = f"{tmp_path}/seen.umbel"
     new = us.dedup(day(spark, 0, 300), "url", seen, keys=100)

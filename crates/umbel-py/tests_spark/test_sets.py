@@ -124,7 +124,7 @@ def test_self_join_and_repeated_names(spark):
     assert bag(us.semi_join(table, evens, "id", prune=True)) == bag(evens)
     assert us.anti_join(table, evens, ["id", "value"], prune=True).count() == 50
     twice = table.toDF("same", "same")
-    assert bag(us.except_(twice, twice.limit(0).cache(), prune=True)) == bag(twice)
+    assert bag(us.except_(twice, twice.limit(0).localCheckpoint(), prune=True)) == bag(twice)
     assert us.common(twice, twice, prune=True).columns == ["same", "same"]
 
 
@@ -149,8 +149,8 @@ def test_columns_are_in_the_order_of_spark(spark):
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda spark: spark.range(9).select(F.rand().alias("id")), "a table is computed with random numbers"),
-        (lambda spark: spark.range(9).limit(5), "a table has a GlobalLimit, whose rows may differ each time"),
+        (lambda spark: spark.range(9).select(F.rand().alias("id")), "a table has rand(), which differs each time"),
+        (lambda spark: spark.range(9).limit(5), "a table has a GlobalLimit, whose rows may differ each time; localCheckpoint() it first"),
         (
             lambda spark: spark.range(9).select(F.collate(F.col("id").cast("string"), "UTF8_LCASE").alias("id")),
             "id has the collation UTF8_LCASE",
@@ -167,8 +167,12 @@ def test_what_is_left_to_spark(spark, make, reason):
     assert us.distinct(table).count() <= 9
 
 
-def test_what_is_cached_is_the_same_each_time(spark):
-    table = spark.range(1_000).select((F.rand() * 100).cast("int").alias("id")).cache()
+def test_what_is_kept_is_the_same_each_time(spark):
+    """What is only cached is computed again if its executor is lost; what is checkpointed never is."""
+    table = spark.range(1_000).select((F.rand() * 100).cast("int").alias("id"))
+    with pytest.raises(ValueError, match=r"a table has rand\(\), .*, as what is only persisted may be computed again"):
+        us.distinct(table.cache(), prune=True)
+    table = table.localCheckpoint()
     assert us.distinct(table, prune=True).count() == table.distinct().count()
 
 

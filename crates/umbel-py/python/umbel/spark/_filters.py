@@ -42,21 +42,26 @@ def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter) -> Colu
     """A column of booleans: False for rows whose key is certainly not in the filter.
 
     True is wrong at the filter's false positive rate, and null means that a column of the key is null. The key of several
-    columns is that of `Filter.contains_rows`. The filter is broadcast, and each Python process of an executor holds a copy.
+    columns is that of `Filter.contains_rows`; in a filter of rows (`umbel.Attributes`) columns are looked up by their names. The
+    filter is broadcast, and each Python process of an executor holds a copy.
 
-    Raises `TypeError` unless the columns hold strings, binary or integers, `ValueError` for a filter with a secret.
+    Raises `TypeError` unless the columns hold strings, binary or integers, `ValueError` for a filter with a secret, or one of
+    rows without these fields.
 
     >>> mail.where(maybe_in(mail, "sender", blocked))  # doctest: +SKIP
     """
     names = names_of(column)
     filter_columns(df, names)
+    of_rows = isinstance(filter, umbel.Attributes)
+    if of_rows and not set(names) <= set(filter.names):
+        raise ValueError(f"the filter holds rows of {', '.join(filter.names)}, found {', '.join(names)}; rename the columns")
     shared = df.sparkSession.sparkContext.broadcast(filter)
     columns = [F.col(quoted(name)) for name in names]
-    if len(names) == 1:
+    if len(names) == 1 and not of_rows:
         found = arrow_function(lambda keys: shared.value.contains_many(keys, threads=1))(columns[0])
     else:
         # A struct whose fields have names of ours: those of the table may be there twice in a key.
-        places = [str(place) for place in range(len(names))]
+        places = names if of_rows else [str(place) for place in range(len(names))]
         row = F.struct(*[column.alias(place) for column, place in zip(columns, places)])
         found = arrow_function(lambda rows: shared.value.contains_rows(rows, places))(row)
     # A row with a null is no key.

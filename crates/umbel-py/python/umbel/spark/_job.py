@@ -29,9 +29,10 @@ import umbel
 
 from ._bits import in_bits
 from ._filters import Batches, arrow_function, to_partitions, union
-from ._keys import HASH, Unpruned, fields_of, hashed_alike, key_hash, quoted, repeatable, through_arrow
+from ._keys import HASH, Unpruned, fields_of, hashed_alike, key_hash, quoted, through_arrow
 from ._plan import FPP, PART, Limits, Plan, Table, decide, filter_size
 from ._sample import heads, partitions, sample
+from ._stable import stable
 
 #: Bytes of a filter that is broadcast. Each Python process of an executor holds a copy.
 LIMIT = 512 << 20
@@ -104,7 +105,7 @@ class Job:
         try:
             hashed_alike(self.named[0], self.named[-1])
             for table in self.tables:
-                repeatable(table)
+                stable(table)
         except Unpruned as reason:
             if self.forced:
                 raise ValueError(f"{self.operation} cannot prune: {reason}") from None

@@ -32,7 +32,7 @@ _PLAIN = (
     T.TimestampType,
     T.YearMonthIntervalType,
 )
-_BINARY_ORDER = "UTF8_BINARY"
+BINARY_ORDER = "UTF8_BINARY"
 
 
 class Unpruned(Exception):
@@ -41,7 +41,7 @@ class Unpruned(Exception):
 
 def _check(name: str, kind: T.DataType) -> None:
     if isinstance(kind, T.StringType):
-        if kind.collation != _BINARY_ORDER:
+        if kind.collation != BINARY_ORDER:
             raise Unpruned(f"{name} has the collation {kind.collation}: equal texts may differ in their bytes")
     elif isinstance(kind, T.ArrayType):
         _check(name, kind.elementType)
@@ -86,31 +86,6 @@ def key_hash(fields: Sequence[T.StructField], *, nulls: bool) -> Column:
     if nulls:
         return value
     return F.when(reduce(Column.__and__, [column.isNotNull() for column in columns]), value)
-
-
-# Their rows depend on the order in which tasks end.
-_UNSTABLE = {"GlobalLimit", "LocalLimit", "Offset", "Sample", "Tail"}
-
-
-def repeatable(df: DataFrame) -> None:
-    """Raises `Unpruned` unless a table has the same rows each time it is computed; what is cached has.
-
-    Pruning reads a table several times. If its rows differed, the filter of one time would drop rows of the next.
-
-    Raises `ValueError` for a stream, which cannot be read twice.
-    """
-    if df.isStreaming:
-        raise ValueError("a stream cannot be read twice; call this on the tables of foreachBatch()")
-    plan = df._jdf.queryExecution().withCachedData()
-    if not plan.deterministic():
-        raise Unpruned("a table is computed with random numbers or the like, which differ each time; persist() it")
-    plans = [plan]
-    while plans:
-        plan = plans.pop()
-        if plan.nodeName() in _UNSTABLE:
-            raise Unpruned(f"a table has a {plan.nodeName()}, whose rows may differ each time; persist() it")
-        children = plan.children()
-        plans += [children.apply(place) for place in range(children.size())]
 
 
 def quoted(name: str) -> str:

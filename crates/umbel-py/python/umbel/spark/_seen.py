@@ -16,6 +16,8 @@ from ._filters import maybe_in, union
 from ._hadoop import _Place, load, save
 from ._keys import filter_columns, names_of, quoted
 
+_ALONE = "umbel_alone"
+
 
 def dedup(
     df: DataFrame,
@@ -46,6 +48,8 @@ def dedup(
         raise ValueError(f"{seen}: there is no filter yet; give keys, the number of keys of all runs to come")
     else:
         filter = umbel.Bloom(keys, fpp)
+    if isinstance(filter, umbel.Attributes):
+        raise ValueError(f"{seen}: the filter holds rows of {', '.join(filter.names)}; dedup() needs one of keys, made by dedup(keys=…)")
     receipt = filter.receipt()
     if receipt.over_filled or receipt.room == 0:
         raise ValueError(f"{seen}: the filter is full, with about {receipt.keys:,.0f} keys; build a larger one from the rows")
@@ -55,7 +59,9 @@ def dedup(
     empty | empty
     fresh = df.where(~F.coalesce(maybe_in(df, names, filter), F.lit(False)))
     missing = reduce(lambda a, b: a | b, [F.col(quoted(name)).isNull() for name in names])
-    rows = fresh.where(~missing).dropDuplicates(names).unionAll(fresh.where(missing))
+    # Each row without a key is alone. In one pass: a table may have other rows in another.
+    alone = F.when(missing, F.monotonically_increasing_id()).alias(_ALONE)
+    rows = fresh.select("*", alone).dropDuplicates([*names, _ALONE]).drop(_ALONE)
     return New(rows, names, seen, empty)
 
 
