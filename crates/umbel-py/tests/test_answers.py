@@ -33,9 +33,10 @@ def test_byte_order_marks_belong_to_the_lines_of_an_iterable():
     assert list(umbel.diff([MARKED], ["a"])) == [f"- {MARKED}", "+ a"]
     once = umbel.dedup([MARKED])
     assert list(umbel.common(once, once)) == [MARKED]
-    records = [f"{MARKED}\t1", "a\t2"]
     for bad in ["error", "skip"]:
-        assert list(umbel.dedup(records, records="tsv", header=False, key="1", bad=bad)) == records
+        for records, separator in [("csv", ","), ("tsv", "\t")]:
+            rows = [f"{MARKED}{separator}1", f"a{separator}2"]
+            assert list(umbel.dedup(rows, records=records, header=False, key="1", bad=bad)) == rows
 
 
 def test_byte_order_marks_are_no_part_of_a_file(tmp_path):

@@ -242,6 +242,8 @@ impl<R: Read> Rewritten<R> {
             if !self.started && (bytes.len() >= MARK.len() || self.ended) {
                 self.started = true;
                 let mark = mark(bytes);
+                // Left to the reader, who would otherwise cut a second one.
+                self.out.extend_from_slice(&bytes[..mark]);
                 self.begin += mark;
                 self.offset += mark as u64;
                 continue;
