@@ -104,9 +104,9 @@ def test_only_what_was_delivered_is_recorded(spark, tmp_path):
 
 def test_rows_that_differ_each_time_are_offered_once(spark, tmp_path):
     """With a key in one pass and without one in another, a row would go out in neither."""
-    from random import random
+    from random import SystemRandom
 
-    sometimes = F.udf(lambda id: id if random() < 0.5 else None, "long").asNondeterministic()
+    sometimes = F.udf(lambda id: id if SystemRandom().random() < 0.5 else None, "long").asNondeterministic()
     table = spark.range(2_000).select(sometimes("id").alias("key"), "id")
     assert us.dedup(table, "key", f"{tmp_path}/seen.umbel", keys=10_000).rows.select("id").distinct().count() == 2_000
 

@@ -52,16 +52,16 @@ def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter) -> Colu
     """
     names = names_of(column)
     filter_columns(df, names)
-    of_rows = isinstance(filter, umbel.Attributes)
-    if of_rows and not set(names) <= set(filter.names):
-        raise ValueError(f"the filter holds rows of {', '.join(filter.names)}, found {', '.join(names)}; rename the columns")
+    fields = filter.names if isinstance(filter, umbel.Attributes) else None
+    if fields is not None and not set(names) <= set(fields):
+        raise ValueError(f"the filter holds rows of {', '.join(fields)}, found {', '.join(names)}; rename the columns")
     shared = df.sparkSession.sparkContext.broadcast(filter)
     columns = [F.col(quoted(name)) for name in names]
-    if len(names) == 1 and not of_rows:
+    if len(names) == 1 and fields is None:
         found = arrow_function(lambda keys: shared.value.contains_many(keys, threads=1))(columns[0])
     else:
         # A struct whose fields have names of ours: those of the table may be there twice in a key.
-        places = names if of_rows else [str(place) for place in range(len(names))]
+        places = [str(place) for place in range(len(names))] if fields is None else names
         row = F.struct(*[column.alias(place) for column, place in zip(columns, places)])
         found = arrow_function(lambda rows: shared.value.contains_rows(rows, places))(row)
     # A row with a null is no key.
