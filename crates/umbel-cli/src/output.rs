@@ -117,7 +117,7 @@ pub(crate) fn print(text: impl AsRef<[u8]>) -> Result<()> {
     print_by(|| io::stdout().write_all(text.as_ref()))
 }
 
-/// As [`print`], of what `write` writes to standard output.
+/// As [`print()`], of what `write` writes to standard output.
 pub(crate) fn print_by(write: impl FnOnce() -> io::Result<()>) -> Result<()> {
     check_open()?;
     write().and_then(|()| io::stdout().flush()).map_err(|error| StdoutClosed(error).into())
