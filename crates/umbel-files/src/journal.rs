@@ -293,7 +293,9 @@ impl Notes {
         }
         if let Some(contradiction) = contradiction {
             bail!(
-                "{contradiction} that an interrupted run wrote, which {} tells; nothing was changed: put the file back as that                  run left it, or name another one with -o, to which lines are written again that the run wrote after its last                  checkpoint",
+                "{contradiction} that an interrupted run wrote, which {} tells; nothing was changed: put the file back as that \
+                 run left it, or name another one with -o, to which lines are written again that the run wrote after its last \
+                 checkpoint",
                 self.path.display()
             );
         }
