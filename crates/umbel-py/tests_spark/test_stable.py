@@ -196,7 +196,9 @@ def test_every_call_is_known(spark, unstable):
 
 STABLE_TABLES = {
     "rows": "select * from t",
-    "projection": "select id % 11 id, upper(s) s from t where id > 3",
+    # New names: Spark's subtract applies the filter to a computed column that has the name of the filtered one, which gives
+    # rows of a table minus itself (its rule ReplaceExceptWithFilter, in 4.3).
+    "projection": "select id % 11 n, upper(s) u from t where id > 3",
     "aggregate": "select s, count(*) n, sum(id) m, min(id) a, max(s) z, bool_or(id > 7) f, approx_count_distinct(id) c from t group by s",
     "decimals": "select s, avg(cast(id as decimal(9, 2))) v, sum(cast(d as decimal(9, 2))) w from t group by s",
     "having": "select s from t group by s having count(*) > 8",
