@@ -268,17 +268,14 @@ impl Notes {
     pub fn take_back(&self, found: &Found, written: &Written, out: &File) -> Result<()> {
         let meta = out.metadata()?;
         let mut contradiction = written.contradiction(out, &meta)?;
-        let mut ours = written.length;
-        // Only of what was announced last, some may be missing.
-        let (mut least, mut last) = (ours, ours..ours);
+        // What is ours at the end, and what the file had when more was announced; the end of the journal.
+        let (mut ours, mut least, mut whole) = (written.length, written.length, found.end);
         self.frames(u64::MAX, |frame, end| {
+            whole = end;
             if let Frame::Announced(announced) = frame
                 && end > found.end
             {
-                if announced.at != last.start {
-                    least = last.end;
-                }
-                last = announced.at..announced.at + announced.length;
+                least = announced.at;
                 if announced.at <= ours {
                     ours = ours.max(announced.end_in(out)?);
                 }
@@ -300,6 +297,13 @@ impl Notes {
             );
         }
         if meta.len() > written.length {
+            // Announces that nothing follows, so that a run after one that stops here finds the shorter file as announced.
+            let context = || self.path.display().to_string();
+            let mut journal =
+                OpenOptions::new().append(true).open(&self.path).with_context(context)?;
+            journal.set_len(whole).with_context(context)?;
+            write_frame(&mut journal, &Announced::new(written.length, &[]).content())
+                .with_context(context)?;
             out.set_len(written.length)?;
         }
         Ok(())
@@ -562,6 +566,7 @@ mod tests {
         let all = fs::read(&out).unwrap();
         let notes = Notes::of(&path).unwrap().unwrap();
         let found = notes.find().unwrap().unwrap();
+        let recorded = fs::read(path_of(&path)).unwrap();
         let mut taken_back = 0;
         let mut tried = |content: &[u8], ours: bool| {
             file.set_len(0).unwrap();
@@ -570,6 +575,12 @@ mod tests {
             assert_eq!(taken.is_ok(), ours, "{} bytes: {taken:?}", content.len());
             let length = if ours { 5000 } else { content.len() as u64 };
             assert_eq!(file.metadata().unwrap().len(), length);
+            if ours {
+                // Once more, by a run after one that stopped there.
+                notes.take_back(&found, &written, &file).unwrap();
+                assert_eq!(file.metadata().unwrap().len(), length);
+                fs::write(path_of(&path), &recorded).unwrap();
+            }
             taken_back += u32::from(ours);
         };
         for end in 0..=all.len() {

@@ -369,6 +369,21 @@ fn an_input_that_changes_meanwhile_is_noticed() {
     }
 }
 
+/// Runs `arguments`; changes the file `a` when the last pass over it has begun.
+fn changed_in_the_last_pass(folder: &Folder, arguments: &str, change: impl Fn(&File)) {
+    let mut run = folder.umbel(arguments).spawn();
+    // The answer is more than a pipe holds; the pass waits where it begins.
+    let mut out = run.stdout();
+    out.read_exact(&mut [0; 66]).unwrap();
+    change(&OpenOptions::new().write(true).open(folder.path("a")).unwrap());
+    let rest = thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+    let outcome = run.finish();
+    rest.join().unwrap().unwrap();
+    assert_eq!(outcome.status.code(), Some(2), "{arguments}: {}", outcome.stderr);
+    let words = "umbel: a: changed while it was being read";
+    assert!(outcome.stderr.starts_with(words), "{arguments}: {}", outcome.stderr);
+}
+
 /// A file that grew and is another one all the same: what was read of it in the only pass is no longer there.
 #[test]
 fn an_input_that_is_written_anew_and_longer_is_noticed() {
@@ -376,19 +391,10 @@ fn an_input_that_is_written_anew_and_longer_is_noticed() {
         let folder = Folder::new();
         folder.write("a", urls(0..600_000));
         folder.umbel("build -q -o f --keys 1e6").stdin("").run().done();
-        let mut run = folder.umbel(arguments).spawn();
-        // The answer is more than a pipe holds; the pass waits where it begins.
-        let mut out = run.stdout();
-        out.read_exact(&mut [0; 66]).unwrap();
-        let file = OpenOptions::new().write(true).open(folder.path("a")).unwrap();
-        file.write_all_at(&urls([7]), 66 * 1000).unwrap();
-        folder.append("a", urls([1]));
-        let rest = thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
-        let outcome = run.finish();
-        rest.join().unwrap().unwrap();
-        assert_eq!(outcome.status.code(), Some(2), "{arguments}: {}", outcome.stderr);
-        let words = "umbel: a: changed while it was being read";
-        assert!(outcome.stderr.starts_with(words), "{arguments}: {}", outcome.stderr);
+        changed_in_the_last_pass(&folder, arguments, |file| {
+            file.write_all_at(&urls([7]), 66 * 1000).unwrap();
+            folder.append("a", urls([1]));
+        });
     }
 }
 
@@ -424,19 +430,10 @@ fn an_input_that_changes_between_passes_is_noticed() {
         let folder = Folder::new();
         folder.write("a", urls(0..600_000));
         folder.write("b", urls(900_000..1_300_000));
-        let mut run = folder.umbel(&format!("{arguments} --memory 16MiB")).spawn();
-        // The answer is more than a pipe holds; the last pass waits where it begins.
-        let mut out = run.stdout();
-        out.read_exact(&mut [0; 66]).unwrap();
-        // Another line, in a file of the same length.
-        let file = OpenOptions::new().write(true).open(folder.path("a")).unwrap();
-        file.write_all_at(&urls([7]), 66 * 500_000).unwrap();
-        let rest = thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
-        let outcome = run.finish();
-        rest.join().unwrap().unwrap();
-        assert_eq!(outcome.status.code(), Some(2), "{arguments}: {}", outcome.stderr);
-        let words = "umbel: a: changed while it was being read";
-        assert!(outcome.stderr.starts_with(words), "{arguments}: {}", outcome.stderr);
+        changed_in_the_last_pass(&folder, &format!("{arguments} --memory 16MiB"), |file| {
+            // Another line, in a file of the same length.
+            file.write_all_at(&urls([7]), 66 * 500_000).unwrap();
+        });
     }
 }
 

@@ -1,14 +1,14 @@
 //! Lines that go to a file named with `-o`, as a black box: whole or not at all; with `--seen` each exactly once.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::thread;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use crate::util::{Folder, Outcome, lines, long, url, urls};
+use crate::util::{Folder, Outcome, Running, lines, long, url, urls};
 
 fn folder() -> Folder {
     let folder = Folder::new();
@@ -182,14 +182,20 @@ fn lines_of_others_behind_an_interrupted_run_are_kept() {
     assert!(folder.read("q") == urls(0..2000));
 }
 
+/// A run that has read `urls(0..10)` from a pipe and put them out to `q`.
+fn fed(folder: &Folder) -> (Running, File) {
+    folder.fifo("pipe");
+    let mut run = folder.umbel("dedup -q --seen f -o q pipe").spawn();
+    let mut pipe = run.feed(folder, "pipe");
+    pipe.write_all(&urls(0..10)).unwrap();
+    run.until("its lines are out", || folder.read_if_there("q") == urls(0..10));
+    (run, pipe)
+}
+
 #[test]
 fn a_file_that_is_removed_meanwhile_is_told() {
     let folder = Folder::new();
-    folder.fifo("pipe");
-    let mut run = folder.umbel("dedup -q --seen f -o q pipe").spawn();
-    let mut pipe = run.feed(&folder, "pipe");
-    pipe.write_all(&urls(0..10)).unwrap();
-    run.until("its lines are out", || folder.read_if_there("q") == urls(0..10));
+    let (run, pipe) = fed(&folder);
     fs::remove_file(folder.path("q")).unwrap();
     drop(pipe);
     run.finish().fails(&["q: was removed while lines were written to it"]);
@@ -199,11 +205,7 @@ fn a_file_that_is_removed_meanwhile_is_told() {
 #[test]
 fn two_runs_to_one_file_wait_for_each_other() {
     let folder = Folder::new();
-    folder.fifo("pipe");
-    let mut run = folder.umbel("dedup -q --seen f -o q pipe").spawn();
-    let mut pipe = run.feed(&folder, "pipe");
-    pipe.write_all(&urls(0..10)).unwrap();
-    run.until("its lines are out", || folder.read_if_there("q") == urls(0..10));
+    let (run, mut pipe) = fed(&folder);
     let mut other = folder.umbel("dedup --seen g -o q").stdin(urls(5..15)).spawn();
     let mut told = String::new();
     let mut stderr = BufReader::new(other.stderr());
@@ -214,6 +216,31 @@ fn two_runs_to_one_file_wait_for_each_other() {
     run.finish().done();
     other.finish().done();
     assert!(folder.read("q") == urls((0..20).chain(5..15)));
+}
+
+/// What was taken back stays taken back, whatever happens to the run that did it.
+#[test]
+fn a_run_that_fails_after_it_took_lines_back_is_no_obstacle() {
+    let folder = Folder::new();
+    folder.fifo("pipe");
+    let seen = "dedup -q --seen f --fpp 1e-9 --checkpoint 1 -o q pipe";
+    let mut run = folder.umbel(seen).spawn();
+    let mut pipe = run.feed(&folder, "pipe");
+    pipe.write_all(&urls(0..500)).unwrap();
+    run.until("they are recorded", || {
+        String::from_utf8_lossy(&folder.read_if_there("f.run")).contains("\"found\":500")
+    });
+    for numbers in [500..800, 800..1000] {
+        pipe.write_all(&urls(numbers.clone())).unwrap();
+        run.until("its lines are out", || folder.read_if_there("q") == urls(0..numbers.end));
+    }
+    run.kill(Signal::SIGKILL);
+    run.finish().killed_by(Signal::SIGKILL);
+    let refused = folder.umbel("dedup -q --seen f --jsonl -o q").stdin("{}\n").run();
+    refused.fails(&["q: its first line is not JSON"]);
+    folder.write("a", urls(0..1000));
+    folder.umbel("dedup -q --seen f --fpp 1e-9 -o q a").run().done();
+    assert!(folder.read("q") == urls(0..1000));
 }
 
 /// Runs over two filters that write to one file and are killed at any moment, while others append to that file or put
