@@ -437,8 +437,8 @@ pub(crate) struct DiffArgs {
 /// that run left it, the next one refuses to continue, and changes nothing. A pipe may get such lines twice, and the last
 /// one cut short.
 ///
-/// Runs with the same filter or the same FILE wait for each other. With a blocked filter larger than --memory, lines are printed after
-/// all input is read. --keys, --kind and --fpp describe a new filter; an existing one must agree with them.
+/// Runs with the same filter or the same FILE wait for each other. With a blocked filter larger than --memory, lines are
+/// printed after all input is read. --keys, --kind and --fpp describe a new filter; an existing one must agree with them.
 #[derive(Debug, Args)]
 pub(crate) struct DedupArgs {
     /// Files of lines, read as one [default: standard input]

@@ -12,7 +12,7 @@ use umbel::{
     AnyFilter, Blocks, FileError, Hashing, KeyDescription, KeyHash, Kind, Plan, Scheme,
     SchemeError, Sealed, Secret,
 };
-use umbel_files::journal::{self, Found, Notes};
+use umbel_files::journal::{self, Notes};
 use umbel_foreign::{ForeignFilter, KeyType};
 use umbel_sets::{Filter, ForeignLines, LargeFilter, Options};
 use umbel_share::Wrapping;
@@ -59,22 +59,12 @@ pub(crate) struct Opened {
 
 /// Reads a filter to look keys up in it, if it fits in memory.
 pub(crate) fn read(
-    file: &Opened,
-    path: &Path,
-    secret: Option<&Secret>,
-    foreign: &ForeignArgs,
-    options: &Options,
-) -> Result<Filter> {
-    Ok(read_within(file, path, secret, foreign, options)?.0)
-}
-
-fn read_within(
     Opened { file, notes }: &Opened,
     path: &Path,
     secret: Option<&Secret>,
     foreign: &ForeignArgs,
     options: &Options,
-) -> Result<(Filter, Option<Found>)> {
+) -> Result<Filter> {
     let rewind = || {
         let mut file = file;
         file.rewind().with_context(|| path.display().to_string())
@@ -102,10 +92,10 @@ fn read_within(
             path.display()
         ),
         Filter::Own(own) => {
-            let found = notes.as_ref().map(|notes| notes.take_in(own)).transpose()?.flatten();
-            Ok((filter, found))
+            notes.as_ref().map_or(Ok(()), |notes| notes.take_in(own))?;
+            Ok(filter)
         }
-        Filter::Foreign(_) => Ok((filter, None)),
+        Filter::Foreign(_) => Ok(filter),
     }
 }
 
@@ -118,7 +108,6 @@ pub(crate) struct Large<'a> {
     description: KeyDescription,
     /// The journal that an interrupted run left next to it.
     pub(crate) notes: Option<&'a Notes>,
-    pub(crate) found: Option<Found>,
 }
 
 /// The filter in `file`, when it is a blocked one of umbel that does not fit within the cap.
@@ -157,9 +146,7 @@ pub(crate) fn large<'a>(
     }
     let shards = ShardReader::new(source, length, secret, 0).with_context(context)?;
     let (plan, description) = (*shards.plan(), shards.description().clone());
-    let notes = notes.as_ref();
-    let found = notes.map(Notes::find).transpose()?.flatten();
-    Ok(Some(Large { file, length, secret, plan, description, notes, found }))
+    Ok(Some(Large { file, length, secret, plan, description, notes: notes.as_ref() }))
 }
 
 impl Large<'_> {
@@ -179,12 +166,8 @@ impl Large<'_> {
         path: &Path,
         work: impl FnOnce(&LargeFilter<'_>) -> Result<T, umbel_sets::Error>,
     ) -> Result<T> {
-        let noted = |each: &mut dyn FnMut(&[KeyHash]) -> Result<(), umbel_sets::Error>| match (
-            self.notes,
-            &self.found,
-        ) {
-            (Some(notes), Some(found)) => notes.each_hashes(found, each),
-            _ => Ok(()),
+        let noted = |each: &mut dyn FnMut(&[KeyHash]) -> Result<(), umbel_sets::Error>| {
+            self.notes.map_or(Ok(()), |notes| notes.each_hashes(each))
         };
         let Self { file, length, secret, .. } = *self;
         let filter = LargeFilter { file, length, secret, noted: &noted };
@@ -223,7 +206,7 @@ pub(crate) fn sealed(mut file: &File, path: &Path, format: &FormatArgs) -> Resul
     of_any_system(file, path, format, None, None, || {
         let filter =
             read_file(file, path, |source, length| AnyFilter::read(source, length, Sealed));
-        if has_notes(path)? {
+        if Notes::of(path)?.is_some() {
             say(&format!(
                 "umbel: warning: {0}: lines that a run of umbel dedup --seen has recorded since the filter was saved are left out; \
                  the run is still going or was interrupted: umbel dedup --seen {0} </dev/null saves them",
@@ -232,11 +215,6 @@ pub(crate) fn sealed(mut file: &File, path: &Path, format: &FormatArgs) -> Resul
         }
         filter
     })
-}
-
-/// Whether a run has recorded what the filter at `path` has not.
-fn has_notes(path: &Path) -> Result<bool> {
-    Ok(Notes::of(path)?.map(|notes| notes.find()).transpose()?.flatten().is_some())
 }
 
 /// The filter, when it is of umbel.
@@ -290,9 +268,8 @@ fn is_not_umbel(error: &anyhow::Error) -> bool {
 pub(crate) struct Locked {
     pub(crate) filter: Filter,
     pub(crate) lock: File,
-    pub(crate) notes: Option<Notes>,
     /// What an interrupted run left; it is in the filter.
-    pub(crate) found: Option<Found>,
+    pub(crate) notes: Option<Notes>,
 }
 
 /// Opens the file of a filter to replace it by a changed one, which `signs` says will be signed. Waits for another process
@@ -318,8 +295,8 @@ pub(crate) fn read_locked(
     foreign: &ForeignArgs,
     options: &Options,
 ) -> Result<Locked> {
-    let (filter, found) = read_within(&lock, path, secret, foreign, options)?;
-    Ok(Locked { filter, lock: lock.file, notes: lock.notes, found })
+    let filter = read(&lock, path, secret, foreign, options)?;
+    Ok(Locked { filter, lock: lock.file, notes: lock.notes })
 }
 
 /// Keeps others from changing the file that `path` names, which `open` opens and has opened as `file`, as long as what this
@@ -473,7 +450,7 @@ pub(crate) fn claim_output(path: &Path, existing: Existing) -> Result<Option<Fil
     match fs::metadata(path) {
         Ok(meta) if meta.is_file() => {
             let lock = open_in_place_locked(path)?;
-            if has_notes(path)? {
+            if Notes::of(path)?.is_some() {
                 let journal = journal::path_of(path);
                 bail!(
                     "{0}: {1} holds lines that a run of umbel dedup --seen has recorded and not saved; save them with umbel dedup --seen {0} </dev/null, or remove {1}",

@@ -171,25 +171,21 @@ pub fn path_of(filter: &Path) -> PathBuf {
     filter.with_file_name(name)
 }
 
-/// What a journal holds up to its last checkpoint.
-pub struct Found {
-    /// How far the run was.
-    pub reached: Reached,
-    /// Where the last checkpoint ends in the file.
-    end: u64,
-}
-
-/// The journal of a filter, open for reading.
+/// A journal that is open for reading, up to its last checkpoint.
 ///
 /// It is opened before the filter is: when a run saves the filter and removes the journal meanwhile, this one still has
 /// what it had, and the filter has it too. The other way round, what was recorded could be in neither.
 pub struct Notes {
     path: PathBuf,
     file: File,
+    /// How far the run was.
+    pub reached: Reached,
+    /// Where the last checkpoint ends in the file.
+    end: u64,
 }
 
 impl Notes {
-    /// The journal of the filter at a path, if there is one.
+    /// The journal of the filter at a path, if it has a checkpoint.
     ///
     /// # Errors
     /// Those of the system; a file of that name that is no journal.
@@ -199,36 +195,24 @@ impl Notes {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             file => file.with_context(|| path.display().to_string())?,
         };
-        let notes = Self { path, file };
-        // Refuses what is none.
-        notes.frames(0, |_, _| Ok(()))?;
-        Ok(Some(notes))
-    }
-
-    /// Looks for the last checkpoint.
-    ///
-    /// # Errors
-    /// Those of reading.
-    pub fn find(&self) -> Result<Option<Found>> {
-        let mut found = None;
-        self.frames(u64::MAX, |frame, end| {
+        let mut last = None;
+        each_frame(&file, &path, u64::MAX, |frame, end| {
             if let Frame::Reached(reached) = frame {
-                found = Some(Found { reached, end });
+                last = Some((reached, end));
             }
             Ok(())
         })?;
-        Ok(found)
+        Ok(last.map(|(reached, end)| Self { path, file, reached, end }))
     }
 
     /// Puts into `filter` what the journal holds and it does not.
     ///
     /// # Errors
     /// Those of reading; of a filter without room.
-    pub fn take_in(&self, filter: &mut AnyFilter) -> Result<Option<Found>> {
-        let Some(found) = self.find()? else { return Ok(None) };
+    pub fn take_in(&self, filter: &mut AnyFilter) -> Result<()> {
         let forgets = filter.plan().kind().capacity() == Capacity::Last;
         let mut known = Vec::new();
-        self.frames(found.end, |frame, _| {
+        each_frame(&self.file, &self.path, self.end, |frame, _| {
             let Frame::Hashes(mut hashes) = frame else { return Ok(()) };
             if !forgets {
                 // It may have been saved after they were noted.
@@ -238,20 +222,18 @@ impl Notes {
                 hashes.retain(|_| !known.next().expect("one for each hash"));
             }
             Ok(filter.insert_all(&hashes)?)
-        })?;
-        Ok(Some(found))
+        })
     }
 
-    /// Shows the hashes that the journal holds up to the checkpoint `found`.
+    /// Shows the hashes that the journal holds.
     ///
     /// # Errors
     /// Those of reading, and of `each`.
     pub fn each_hashes(
         &self,
-        found: &Found,
         each: &mut dyn FnMut(&[KeyHash]) -> Result<(), umbel_sets::Error>,
     ) -> Result<(), umbel_sets::Error> {
-        let shown = self.frames(found.end, |frame, _| match frame {
+        let shown = each_frame(&self.file, &self.path, self.end, |frame, _| match frame {
             Frame::Hashes(hashes) => Ok(each(&hashes)?),
             _ => Ok(()),
         });
@@ -261,19 +243,19 @@ impl Notes {
         })
     }
 
-    /// Removes from `out` what the interrupted run appended behind its last checkpoint, `found`.
+    /// Removes from `out`, which is the file `written`, what the interrupted run appended behind its last checkpoint.
     ///
     /// # Errors
     /// Those of the system; a file in which anything is not as that run left it: it stays as it is.
-    pub fn take_back(&self, found: &Found, written: &Written, out: &File) -> Result<()> {
+    pub fn take_back(&self, written: &Written, out: &File) -> Result<()> {
         let meta = out.metadata()?;
         let mut contradiction = written.contradiction(out, &meta)?;
         // What is ours at the end, and what the file had when more was announced; the end of the journal.
-        let (mut ours, mut least, mut whole) = (written.length, written.length, found.end);
-        self.frames(u64::MAX, |frame, end| {
-            whole = end;
+        let (mut ours, mut least, mut journal_end) = (written.length, written.length, self.end);
+        each_frame(&self.file, &self.path, u64::MAX, |frame, end| {
+            journal_end = end;
             if let Frame::Announced(announced) = frame
-                && end > found.end
+                && end > self.end
             {
                 least = announced.at;
                 if announced.at <= ours {
@@ -290,9 +272,8 @@ impl Notes {
         }
         if let Some(contradiction) = contradiction {
             bail!(
-                "{contradiction} that an interrupted run wrote, which {} tells; nothing was changed: put the file back as that \
-                 run left it, or name another one with -o, to which lines are written again that the run wrote after its last \
-                 checkpoint",
+                "{contradiction} that an interrupted run wrote, as {} records; nothing was changed; put that file back, or name \
+                 another one with -o, which also gets the lines after the last checkpoint",
                 self.path.display()
             );
         }
@@ -301,50 +282,55 @@ impl Notes {
             let context = || self.path.display().to_string();
             let mut journal =
                 OpenOptions::new().append(true).open(&self.path).with_context(context)?;
-            journal.set_len(whole).with_context(context)?;
+            journal.set_len(journal_end).with_context(context)?;
             write_frame(&mut journal, &Announced::new(written.length, &[]).content())
                 .with_context(context)?;
             out.set_len(written.length)?;
         }
         Ok(())
     }
+}
 
-    /// Gives the whole frames that start before `until`, with the places of their ends.
-    fn frames(&self, until: u64, mut each: impl FnMut(Frame, u64) -> Result<()>) -> Result<()> {
-        let context = || self.path.display().to_string();
-        let mut file = BufReader::with_capacity(1 << 17, &self.file);
-        file.rewind().with_context(context)?;
-        let mut start = [0; START.len()];
-        if !whole(file.read_exact(&mut start)).with_context(context)? {
-            return Ok(());
-        }
-        if start != START {
-            bail!(
-                "{}: has the name of a journal of umbel dedup --seen, but is none; move it away",
-                self.path.display()
-            );
-        }
-        let mut at = START.len() as u64;
-        while at < until {
-            let (mut head, mut content) = ([0; 12], Vec::new());
-            if !whole(file.read_exact(&mut head)).with_context(context)? {
-                break;
-            }
-            let length = u32::from_le_bytes(head[..4].try_into().expect("4 bytes")) as usize;
-            if length == 0 || length > LONGEST {
-                break;
-            }
-            content.resize(length, 0);
-            if !whole(file.read_exact(&mut content)).with_context(context)? {
-                break;
-            }
-            // What a crash left of the last frame ends the journal.
-            let Some(frame) = frame(&head[4..], &content) else { break };
-            at += (head.len() + length) as u64;
-            each(frame, at)?;
-        }
-        Ok(())
+/// Gives the whole frames of the journal at `path` that start before `until`, with the places of their ends.
+fn each_frame(
+    file: &File,
+    path: &Path,
+    until: u64,
+    mut each: impl FnMut(Frame, u64) -> Result<()>,
+) -> Result<()> {
+    let context = || path.display().to_string();
+    let mut file = BufReader::with_capacity(1 << 17, file);
+    file.rewind().with_context(context)?;
+    let mut start = [0; START.len()];
+    if !whole(file.read_exact(&mut start)).with_context(context)? {
+        return Ok(());
     }
+    if start != START {
+        bail!(
+            "{}: has the name of a journal of umbel dedup --seen, but is none; move it away",
+            path.display()
+        );
+    }
+    let mut at = START.len() as u64;
+    while at < until {
+        let (mut head, mut content) = ([0; 12], Vec::new());
+        if !whole(file.read_exact(&mut head)).with_context(context)? {
+            break;
+        }
+        let length = u32::from_le_bytes(head[..4].try_into().expect("4 bytes")) as usize;
+        if length == 0 || length > LONGEST {
+            break;
+        }
+        content.resize(length, 0);
+        if !whole(file.read_exact(&mut content)).with_context(context)? {
+            break;
+        }
+        // What a crash left of the last frame ends the journal.
+        let Some(frame) = frame(&head[4..], &content) else { break };
+        at += (head.len() + length) as u64;
+        each(frame, at)?;
+    }
+    Ok(())
 }
 
 /// Whether all was read, and not the end of the file met.
@@ -385,8 +371,8 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// The journal at `path`, truncated after what was `found` in it.
-    pub fn new(path: PathBuf, found: Option<&Found>) -> Result<Self> {
+    /// The journal at `path`, truncated after the last checkpoint, if it was `found`.
+    pub fn new(path: PathBuf, found: Option<&Notes>) -> Result<Self> {
         let mut journal = Self { path, out: None, waiting: vec![0], bytes: 0 };
         if let Some(found) = found {
             let context = || journal.path.display().to_string();
@@ -544,7 +530,7 @@ mod tests {
         assert!(Notes::of(&path).unwrap().is_none());
         let mut filter = old.clone();
         assert!(!filter.contains("key"));
-        notes.take_in(&mut filter).unwrap().unwrap();
+        notes.take_in(&mut filter).unwrap();
         assert!(filter.contains("key"));
     }
 
@@ -565,19 +551,18 @@ mod tests {
         output.write_all(&text[9000..]).unwrap();
         let all = fs::read(&out).unwrap();
         let notes = Notes::of(&path).unwrap().unwrap();
-        let found = notes.find().unwrap().unwrap();
         let recorded = fs::read(path_of(&path)).unwrap();
         let mut taken_back = 0;
         let mut tried = |content: &[u8], ours: bool| {
             file.set_len(0).unwrap();
             file.write_all(content).unwrap();
-            let taken = notes.take_back(&found, &written, &file);
+            let taken = notes.take_back(&written, &file);
             assert_eq!(taken.is_ok(), ours, "{} bytes: {taken:?}", content.len());
             let length = if ours { 5000 } else { content.len() as u64 };
             assert_eq!(file.metadata().unwrap().len(), length);
             if ours {
                 // Once more, by a run after one that stopped there.
-                notes.take_back(&found, &written, &file).unwrap();
+                notes.take_back(&written, &file).unwrap();
                 assert_eq!(file.metadata().unwrap().len(), length);
                 fs::write(path_of(&path), &recorded).unwrap();
             }

@@ -739,8 +739,7 @@ pub(crate) fn open(
                     "{name}: a packed or signed file cannot be mapped; open it without mmap"
                 )));
             }
-            let found = notes.as_ref().map(Notes::find).transpose();
-            if found.map_err(|error| of_files(error, &name))?.flatten().is_some() {
+            if notes.is_some() {
                 return Err(PyValueError::new_err(format!(
                     "{name}: {} has lines that a run of umbel dedup --seen recorded since the filter was saved; \
                      open it without mmap, or save them with umbel dedup --seen {name} </dev/null",
@@ -757,8 +756,8 @@ pub(crate) fn open(
             let source = BufReader::with_capacity(1 << 16, &file).take(length);
             match AnyFilter::read(source, length, secret.as_ref()) {
                 Ok(mut filter) => {
-                    let taken = notes.as_ref().map(|notes| notes.take_in(&mut filter));
-                    taken.transpose().map_err(|error| of_files(error, &name))?;
+                    let taken = notes.map_or(Ok(()), |notes| notes.take_in(&mut filter));
+                    taken.map_err(|error| of_files(error, &name))?;
                     return Ok(Inner::Own(filter));
                 }
                 Err(FileError::NotUmbel { .. }) => {}

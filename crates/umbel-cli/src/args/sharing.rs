@@ -119,8 +119,8 @@ pub(crate) struct PatchArgs {
 /// Make a key pair, sign files, or check who signed them
 ///
 /// --new KEY writes a secret key to KEY, readable by its owner only, and the public key to KEY.pub. --sign KEY signs
-/// files in place: filters, packed filters and deltas; what is damaged or something else stays as it is. --trust PUB checks files; the exit status is 2 unless all are
-/// signed by the owner of PUB and unaltered.
+/// files in place: filters, packed filters and deltas; what is damaged or something else stays as it is. --trust PUB checks
+/// files; the exit status is 2 unless all are signed by the owner of PUB and unaltered.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).args(["new", "sign", "trust"]))]
 pub(crate) struct SignVerbArgs {

@@ -19,7 +19,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
 use umbel::{AnyFilter, KeyDescription, KeyHash, KeyHasher, Kind, Plan, Variant};
 use umbel_files::inputs;
-use umbel_files::journal::{self, Found, Journal, Notes, Reached, Written};
+use umbel_files::journal::{self, Journal, Notes, Reached, Written};
 use umbel_sets::{
     Checkpoint, Header, Input, Options, Records, Report, Save, SaveError, Seen, SeenInPieces,
 };
@@ -78,7 +78,7 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
     if let Some(large) = filters::large(&lock, path, secret.as_ref(), &foreign, &options)? {
         return in_pieces(&large, path, args, sources, &options);
     }
-    let Locked { filter, lock, notes, found } =
+    let Locked { filter, lock, notes } =
         filters::read_locked(lock, path, secret.as_ref(), &foreign, &options)?;
     filters::check_keys(&filter, path, &options, &args.names)?;
     let mut filter = filters::own(filter, path, "dedup --seen")?;
@@ -87,13 +87,13 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
         print(explain::plan(filter.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let mut output = Output::open(path, notes.as_ref().zip(found.as_ref()), args, &options)?;
+    let output = Output::open(path, notes.as_ref(), args, &options)?;
     let sources = output.align(sources, &options)?;
     let run = Run::start("dedup", args.work.voice, &options.progress);
-    let (mut out, mut save) = output.write_by(path, found.as_ref(), lock)?;
+    let (mut out, mut save) = output.write_by(path, notes.as_ref(), lock)?;
     let mut job = Seen::new(&mut filter, &mut *out, &mut save, args.checkpoint, &options)?;
-    if let Some(under) = output.continued {
-        job.continue_output(under);
+    if output.goes_on {
+        job.continue_output(output.under);
     }
     until_stopped(&|| job.stop(), path, || {
         for source in sources {
@@ -156,14 +156,13 @@ fn in_pieces(
         print(explain::plan(&large.plan, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let found = large.found.as_ref();
-    let mut output = Output::open(path, large.notes.zip(found), args, options)?;
+    let output = Output::open(path, large.notes, args, options)?;
     let sources = output.align(sources, options)?;
     let run = Run::start("dedup", args.work.voice, &options.progress);
-    let (mut out, mut save) = output.write_by(path, found, large.file.try_clone()?)?;
+    let (mut out, mut save) = output.write_by(path, large.notes, large.file.try_clone()?)?;
     let mut job = SeenInPieces::new(&mut *out, &mut save, args.checkpoint, options);
-    if let Some(under) = output.continued {
-        job.continue_output(under);
+    if output.goes_on {
+        job.continue_output(output.under);
     }
     let (mut report, bytes, _lock) = until_stopped(&|| job.stop(), path, || {
         let inputs = inputs::rereadable(sources, options)?;
@@ -313,15 +312,16 @@ struct Output {
     file: File,
     /// The file of -o, if any.
     named: Option<PathBuf>,
-    /// The header, if there is one, of what has lines already.
-    continued: Option<Option<Header>>,
+    /// Whether it has lines already, and their header, if there is one.
+    goes_on: bool,
+    under: Option<Header>,
 }
 
 impl Output {
     /// Opens it. After an interrupted run, continues where that stopped.
     fn open(
         filter: &Path,
-        found: Option<(&Notes, &Found)>,
+        notes: Option<&Notes>,
         args: &DedupArgs,
         options: &Options,
     ) -> Result<Self> {
@@ -329,35 +329,33 @@ impl Output {
         let mut file = named.map_or_else(stdout, appended)?;
         let name = || named.map_or("standard output".to_owned(), |path| path.display().to_string());
         let named = named.map(fs::canonicalize).transpose()?;
-        if let Some((notes, found)) = found {
-            let Found { reached, .. } = found;
-            let same =
-                reached.output.as_ref().filter(|output| named.as_ref() == Some(&output.path));
+        if let Some(notes) = notes {
+            let Reached { output, .. } = &notes.reached;
+            let same = output.as_ref().filter(|output| named.as_ref() == Some(&output.path));
             if let Some(output) = same {
-                notes.take_back(found, output, &file).with_context(name)?;
+                notes.take_back(output, &file).with_context(name)?;
             }
             if !args.work.voice.quiet {
-                say(&interrupted(filter, reached, same));
+                say(&interrupted(filter, &notes.reached, same));
             }
         }
-        let continued = continued(&mut file, named.is_some(), &name(), options)?;
-        Ok(Self { file, named, continued })
+        let (goes_on, under) = goes_on(&mut file, named.is_some(), &name(), options)?;
+        Ok(Self { file, named, goes_on, under })
     }
 
     /// Puts the columns of the sources in the order of what is continued.
     fn align(&self, sources: Vec<Source>, options: &Options) -> Result<Vec<Source>> {
-        let under = self.continued.as_ref().and_then(Option::as_ref);
-        inputs::align(sources, under, lines::Rows::OfAll, options)
+        inputs::align(sources, self.under.as_ref(), lines::Rows::OfAll, options)
     }
 
     /// A writer of lines, and what records them.
     fn write_by<'a>(
-        &mut self,
+        &self,
         path: &'a Path,
-        found: Option<&Found>,
+        notes: Option<&Notes>,
         lock: File,
     ) -> Result<(Box<dyn Write + Send>, Saved<'a>)> {
-        let journal = Journal::new(journal::path_of(path), found)?;
+        let journal = Journal::new(journal::path_of(path), notes)?;
         let journal = Arc::new(Mutex::new(journal));
         let (file, out) = (self.file.try_clone()?, self.file.try_clone()?);
         let write: Box<dyn Write + Send> = match &self.named {
@@ -400,28 +398,28 @@ fn interrupted(filter: &Path, reached: &Reached, written: Option<&Written>) -> S
     )
 }
 
-/// The header, if there is one, of an output that has lines already and is continued. A killed run may have left half a
-/// line at its end: it is terminated here, so that it does not run into the next line; it is printed again.
-fn continued(
+/// Whether this run appends lines to a file that has some already, and their header, if there is one. A killed run may have
+/// left half a line at its end: it is terminated here, so that it does not run into the next line; it is printed again.
+fn goes_on(
     out: &mut File,
     named: bool,
     name: &str,
     options: &Options,
-) -> Result<Option<Option<Header>>> {
+) -> Result<(bool, Option<Header>)> {
     let length = match out.metadata() {
         Ok(meta) if meta.is_file() => meta.len(),
-        _ => return Ok(None),
+        _ => return Ok((false, None)),
     };
     let position = io::Seek::stream_position(out).with_context(|| name.to_owned())?;
     if length == 0 || (position < length && !appends(out)) {
-        return Ok(None);
+        return Ok((false, None));
     }
     // Standard output is open for writing alone.
     let readable = match named {
         true => out.try_clone(),
         false => File::open("/proc/self/fd/1").or_else(|_| File::open("/dev/fd/1")),
     };
-    let Ok(readable) = readable else { return Ok(Some(None)) };
+    let Ok(readable) = readable else { return Ok((true, None)) };
     let begins_with_json = || -> io::Result<bool> {
         let mut start = vec![0; length.min(1 << 16) as usize];
         readable.read_exact_at(&mut start, 0)?;
@@ -443,7 +441,7 @@ fn continued(
     if last[0] != options.separator {
         out.write_all(&[options.separator]).with_context(|| name.to_owned())?;
     }
-    Ok(Some(header))
+    Ok((true, header))
 }
 
 /// Whether all that is written goes to the end.

@@ -68,6 +68,7 @@ pub type SaveError = Box<dyn std::error::Error + Send + Sync>;
 pub struct Seen<'a> {
     scanner: Scanner<'a>,
     skip: Skip<'a>,
+    every: Duration,
     options: &'a Options,
     report: Mutex<Report>,
 }
@@ -105,7 +106,7 @@ impl<'a> Seen<'a> {
             failed: None,
         };
         let skip = Skip { state: Mutex::new(state), room };
-        Ok(Self { scanner, skip, options, report: Mutex::default() })
+        Ok(Self { scanner, skip, every, options, report: Mutex::default() })
     }
 
     /// Writes no header: the output continues one that has lines already, and its header if `under` is one.
@@ -138,7 +139,8 @@ impl<'a> Seen<'a> {
         let tally = thread::scope(|scope| {
             let (ended, end) = channel::<()>();
             scope.spawn(move || {
-                let every = self.skip.every();
+                // Not all the time, if checkpoints are made after each batch.
+                let every = self.every.max(Duration::from_millis(10));
                 while end.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
                     self.skip.checkpoint_if_due();
                 }
@@ -330,12 +332,6 @@ struct Skip<'a> {
 }
 
 impl Skip<'_> {
-    /// How long to wait before looking whether a checkpoint is due.
-    fn every(&self) -> Duration {
-        let every = self.state.lock().expect("no worker panics").recorder.every;
-        every.max(Duration::from_millis(10))
-    }
-
     fn checkpoint_if_due(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.failed.is_none() && state.recorder.is_due() {
