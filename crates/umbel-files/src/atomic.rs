@@ -3,8 +3,8 @@
 //! On Linux the new file has no name until it is complete and synced (`O_TMPFILE`), so that even
 //! SIGKILL leaves nothing behind; elsewhere, and on file systems without that, it is a temporary
 //! file next to the target. Replacing a file takes two steps on Linux, a link next to it and a
-//! rename. Names next to the target are random: no file of somebody else is in the way or removed,
-//! and a SIGKILL between the two steps leaves a link `.umbel-…`.
+//! rename. The link is named by the number of its file, so that one left by a SIGKILL between the two
+//! is known as such, and removed when a file next to it is replaced; no file of somebody else is.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Seek, Write};
@@ -168,7 +168,8 @@ fn write_by(
             file
         }
         None => {
-            let temporary = beside()
+            let temporary = tempfile::Builder::new()
+                .prefix(BESIDE)
                 .permissions(Permissions::from_mode(mode))
                 .tempfile_in(dir)
                 .with_context(context)?;
@@ -191,12 +192,8 @@ fn write_by(
     Ok(file)
 }
 
-/// Random names of files next to a target.
-fn beside() -> tempfile::Builder<'static, 'static> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".umbel-");
-    builder
-}
+/// What names of files next to a target begin with.
+const BESIDE: &str = ".umbel-";
 
 /// Replaces the file at `path` as [`write()`] does, and gives what `work` gives.
 pub fn replace<T>(
@@ -253,9 +250,33 @@ mod nameless {
             return link(target);
         }
         // A link cannot replace a file: link next to the target, then rename over it.
+        // The lock shows other processes that it is about to be renamed.
         file.lock()?;
-        let linked = beside().make_in(folder(target), link)?.into_temp_path();
-        linked.persist(target).map_err(|error| error.error)
+        remove_orphans(folder(target));
+        let prefix = format!("{BESIDE}{:x}-", file.metadata()?.ino());
+        let linked = tempfile::Builder::new().prefix(&prefix).make_in(folder(target), link)?;
+        linked.into_temp_path().persist(target).map_err(|error| error.error)
+    }
+
+    /// Removes the links in `dir` that no process is left to rename. What cannot be removed stays.
+    fn remove_orphans(dir: &Path) {
+        let Ok(entries) = fs::read_dir(dir) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix(BESIDE)?.split_once('-'));
+            let Some(number) = number.and_then(|(hex, _)| u64::from_str_radix(hex, 16).ok()) else {
+                continue;
+            };
+            // A copy, or what somebody else named so, has another number.
+            let is_link = |meta: Metadata| meta.is_file() && meta.ino() == number;
+            if entry.metadata().is_ok_and(is_link)
+                && let Ok(file) = File::open(entry.path())
+                && file.try_lock().is_ok()
+            {
+                // If it was renamed meanwhile, nothing has this name.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 }
 
