@@ -36,6 +36,7 @@ const SLOW: &[&str] = &[
     "cascade::the_size_is_as_derived",
     "coded::the_rate_promised_is_kept",
     "compare::intervals_cover",
+    "ends::",
     "math::coded::tests::chains_are_never_too_long_as_planned",
     "prefixes::a_million_look_ups",
     "scalable::batches_of_any_size_give_the_same_filter",

@@ -127,6 +127,8 @@ extern crate alloc;
 
 mod admission;
 mod bits;
+#[cfg(test)]
+mod ends;
 mod error;
 pub mod filter;
 pub mod format;

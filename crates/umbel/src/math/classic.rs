@@ -38,7 +38,10 @@ pub fn fpp_textbook(keys: u64, bits: u64, probes: u32) -> f64 {
 pub fn fpp(keys: u64, bits: u64, probes: u32) -> f64 {
     const FOLLOWED: u64 = 4096;
     let balls = u64::from(probes).saturating_mul(keys);
-    if bits <= FOLLOWED && balls <= 40 * bits {
+    if balls == 0 {
+        return 0.0;
+    }
+    if bits <= FOLLOWED && balls <= 40 * bits && u64::from(probes) <= FOLLOWED {
         return occupancy::all_occupied(bits, balls, probes);
     }
     let (m, k) = (bits as f64, f64::from(probes));
@@ -76,7 +79,8 @@ pub fn bits_per_key_with(fpp: f64, probes: u32) -> f64 {
 ///
 /// `fpp` must be in (0, 1), and `most_probes` at least 1.
 pub fn least_bits_per_key(fpp: f64, most_probes: u32) -> (f64, u32) {
-    let all = (1..=most_probes).map(|probes| (bits_per_key_with(fpp, probes), probes));
+    // The best k is log₂ 1/p, which is below 1,075 for every number that is not 0.
+    let all = (1..=most_probes.min(2048)).map(|probes| (bits_per_key_with(fpp, probes), probes));
     all.min_by(|left, right| left.0.total_cmp(&right.0)).expect("at least one probe")
 }
 
@@ -95,7 +99,8 @@ pub fn log_fpp_at_clear(bits_per_key: f64, clear: f64) -> f64 {
 pub fn fpp_of_intersection(left: u64, right: u64, shared: u64, bits: u64, probes: u32) -> f64 {
     let one = f64::from(probes) * (-1.0 / bits as f64).ln_1p();
     let set = |keys: u64| -(keys as f64 * one).exp_m1();
-    let both = set(left) + set(right) - set(left + right - shared.min(left).min(right));
+    let both =
+        set(left) + set(right) - set(left.saturating_add(right - shared.min(left).min(right)));
     both.max(0.0).powi(probes as i32)
 }
 

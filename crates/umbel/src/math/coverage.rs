@@ -219,7 +219,8 @@ impl Parts<'_> {
     /// The standard deviation of g·(|A|, |B|, |A ∪ B|) if the sets share `shared` keys.
     fn deviation(&self, shared: f64, [a, b, union]: [f64; 3]) -> f64 {
         let of = |keys| self.coverage.covariance(keys);
-        let shared = shared.clamp(0.0, self.left.min(self.right));
+        // No clamp, which panics if a limit is no number.
+        let shared = shared.max(0.0).min(self.left.min(self.right));
         let (left, right) = (of(self.left), of(self.right));
         let all = of(self.left + self.right - shared);
         let own = a * a * left + b * b * right + union * union * all;

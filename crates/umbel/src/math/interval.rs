@@ -38,14 +38,19 @@ impl Estimate {
 ///
 /// At most `alpha` is outside `low..=high`. Cost: O(√(trials·rate)).
 pub fn binomial_bounds(trials: u64, rate: f64, alpha: f64) -> (u64, u64) {
+    if rate.is_nan() {
+        return (0, trials);
+    }
     if rate <= 0.0 {
         return (0, 0);
     }
     if rate >= 1.0 {
         return (trials, trials);
     }
+    // Also what is no number: at 1 both bounds are the median.
+    let alpha = alpha.min(1.0);
     let odds = rate / (1.0 - rate);
-    let mode = (((trials + 1) as f64 * rate) as u64).min(trials);
+    let mode = ((trials.saturating_add(1) as f64 * rate) as u64).min(trials);
     // Terms relative to the mode's, outwards until they are negligible.
     let (mut above, mut below) = (vec![1.0], Vec::new());
     for hits in mode..trials {

@@ -28,6 +28,10 @@ pub(crate) fn chances(lambda: f64) -> (u64, Vec<f64>) {
 /// Calls `f` with loads and their weights relative to the mode's, so that nothing under- or overflows, until they are
 /// `negligible`: first the mode, then the loads below it, downwards, then those above.
 fn each(lambda: f64, negligible: f64, mut f: impl FnMut(u64, f64)) {
+    // What is no number is one weight, and makes every sum over it none.
+    if !lambda.is_finite() {
+        return f(0, f64::NAN);
+    }
     let mode = lambda.floor() as u64;
     f(mode, 1.0);
     let mut weight = 1.0;

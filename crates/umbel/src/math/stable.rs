@@ -16,8 +16,8 @@ pub struct Cells {
     pub probes: f64,
     /// Cells lowered by an insertion, P.
     pub lowered: f64,
-    /// The maximum of a cell, Max = 2^d − 1.
-    pub top: u32,
+    /// The maximum of a cell, Max = 2^d − 1; cells have at most 8 bits.
+    pub top: u8,
 }
 
 impl Cells {
@@ -75,7 +75,7 @@ impl Cells {
         let mean = (1.0 + kappa) * insertions * self.lowered / self.cells;
         let mut weight = kappa / (1.0 + kappa);
         let mut sum = 0.0;
-        for above in above(mean, 0..self.top) {
+        for above in above(mean, 0..u32::from(self.top)) {
             sum += weight * above;
             weight /= 1.0 + kappa;
         }
@@ -109,9 +109,9 @@ impl Cells {
 }
 
 /// The probability that a Poisson variable of mean `mean` is below `top`.
-fn kept(mean: f64, top: u32) -> f64 {
+fn kept(mean: f64, top: u8) -> f64 {
     let (mut term, mut sum) = ((-mean).exp(), 0.0);
-    for i in 0..top {
+    for i in 0..u32::from(top) {
         sum += term;
         term *= mean / f64::from(i + 1);
     }
@@ -130,7 +130,7 @@ fn above(mean: f64, numbers: Range<u32>) -> impl Iterator<Item = f64> {
 }
 
 /// How often the cells of a key may be lowered on average until it is forgotten with probability `forgotten`.
-pub(crate) fn span(probes: u32, top: u32, forgotten: f64) -> f64 {
+pub(crate) fn span(probes: u32, top: u8, forgotten: f64) -> f64 {
     let (mut low, mut high) = (0.0, f64::from(top) + 1.0);
     for _ in 0..40 {
         let middle = (low + high) / 2.0;
@@ -155,16 +155,16 @@ mod tests {
             let cells = Cells { cells: 500.0, top, lowered, ..SOME };
             let (p, q) = (lowered / cells.cells, cells.probes / cells.cells);
             // The probability of each state, insertion by insertion, from an empty filter.
-            let mut states = vec![0.0; top as usize + 1];
+            let mut states = vec![0.0; usize::from(top) + 1];
             states[0] = 1.0;
             for insertion in 1..=6_000u32 {
-                for i in 0..top as usize {
+                for i in 0..usize::from(top) {
                     let lowered = p * states[i + 1];
                     states[i] += lowered;
                     states[i + 1] -= lowered;
                 }
                 states.iter_mut().for_each(|chance| *chance *= 1.0 - q);
-                states[top as usize] += q;
+                states[usize::from(top)] += q;
                 if insertion.is_multiple_of(50) {
                     let found = cells.fill_after(f64::from(insertion));
                     assert!((found / (1.0 - states[0]) - 1.0).abs() < 0.03, "{insertion} {found}");

@@ -28,10 +28,8 @@ impl Tags {
     pub fn a_row(self, attributes: usize) -> u64 {
         match self {
             Self::Row if attributes > 1 => 1,
-            Self::Subsets if attributes > 1 => {
-                let subsets = 1u64.checked_shl(attributes as u32).unwrap_or(u64::MAX);
-                subsets - attributes as u64 - 1
-            }
+            Self::Subsets if attributes > 63 => u64::MAX,
+            Self::Subsets if attributes > 1 => (1 << attributes) - attributes as u64 - 1,
             _ => 0,
         }
     }

@@ -72,7 +72,7 @@ impl Plan {
     /// Returns the approximate bytes of a cascade with this first level, including all levels or the list after it:
     /// approximate, because the number of caught keys depends on chance.
     pub fn bytes_for_lists(&self, included: u64, excluded: u64) -> u64 {
-        self.bytes() + (self.bits_after(included, excluded) / 8.0).ceil() as u64
+        self.bytes().saturating_add((self.bits_after(included, excluded) / 8.0).ceil() as u64)
     }
 
     /// Bits of everything after the first level.

@@ -291,7 +291,8 @@ impl Variant {
                 let wide =
                     [fingerprint_bits.unwrap_or(1), value_bits].into_iter().find(|w| *w > most);
                 // For a map, the fingerprint is never left to the rate.
-                let none = fingerprint_bits.map_or(value_bits > 0, |bits| bits + value_bits == 0);
+                let none =
+                    fingerprint_bits.map_or(value_bits > 0, |bits| bits == 0 && value_bits == 0);
                 wide.or(none.then_some(0))
             }
             Self::Coded { code_bits: Some(0) } => Some(0),

@@ -86,7 +86,7 @@ impl Candidate {
 }
 
 fn with_probes(keys: u64, fpp: f64, detail: u32, probes: u32) -> Option<Candidate> {
-    let top = (1 << detail) - 1;
+    let top = u8::MAX >> (8 - detail);
     let span = stable::span(probes, top, FORGOTTEN);
     let k = f64::from(probes);
     // P and m depend on each other: start with P for an infinite filter.
@@ -141,7 +141,7 @@ impl Plan {
             cells: cells::count(self.detail, self.bits) as f64,
             probes: f64::from(self.probes),
             lowered: lowered as f64,
-            top: (1 << self.detail) - 1,
+            top: u8::MAX >> (8 - self.detail),
         }
     }
 }
