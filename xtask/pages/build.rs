@@ -1,14 +1,14 @@
 //! Turns the Rust blocks of README.md and the pages in docs/ into functions, which `tests/pages.rs` includes.
 //!
-//! `RUN` lists those of docs/rust.md: the line, the function, and the `text` block below it, if there is one. The blocks of
-//! the other pages are only compiled.
+//! `RUN` lists those of docs/net.md and docs/rust.md: the page, the line, the function, and the `text` block below it, if there
+//! is one. The blocks of the other pages are only compiled.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// The page whose blocks are run.
-const RUN: &str = "docs/rust.md";
+/// The pages whose blocks are run.
+const RUN: [&str; 2] = ["docs/net.md", "docs/rust.md"];
 
 /// A fenced block of a page.
 struct Block<'a> {
@@ -44,11 +44,15 @@ fn main() {
             let function = format!("{function}_{}", block.line);
             let code = &block.text;
             writeln!(functions, "fn {function}() -> Outcome {{\n{code}Ok(())\n}}").unwrap();
-            if page == Path::new(RUN) {
+            if RUN.iter().any(|run| page == Path::new(run)) {
                 let shown = blocks.get(index + 1).filter(|next| next.language == "text");
                 let shown = shown.map(|block| &block.text);
-                writeln!(run, "({}, {function} as fn() -> Outcome, {shown:?}),", block.line)
-                    .unwrap();
+                writeln!(
+                    run,
+                    "({page:?}, {}, {function} as fn() -> Outcome, {shown:?}),",
+                    block.line
+                )
+                .unwrap();
             }
         }
     }

@@ -21,10 +21,10 @@ pub(crate) struct Arguments {
 }
 
 /// What is built and tested.
-const PACKAGES: &[&str] = &["--package=umbel", "--package=umbel-foreign"];
+const PACKAGES: &[&str] = &["--package=umbel", "--package=umbel-net", "--package=umbel-foreign"];
 
 /// What is built without the standard library.
-const WITHOUT_STD: &[&str] = &["--package=umbel", "--no-default-features"];
+const WITHOUT_STD: &[&str] = &["--package=umbel", "--package=umbel-net", "--no-default-features"];
 
 /// Tests left out in an emulator, by parts of their names: statistics of millions of keys, each of which takes a minute
 /// there. The positions and bytes that could differ are compared exactly by the other tests.

@@ -73,6 +73,7 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         "umbel",
         "umbel-foreign",
         "umbel-advice",
+        "umbel-net",
         "umbel-sets",
         "umbel-share",
         "umbel-files",

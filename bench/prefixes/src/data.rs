@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use umbel::prefixes::{Address, Network, Prefix};
+use umbel_net::prefixes::{Address, Network, Prefix};
 
 /// SplitMix64.
 pub struct Random(u64);

@@ -3,7 +3,7 @@
 use fst::raw::Fst;
 use hashbrown::HashMap;
 use radix_trie::Trie;
-use umbel::prefixes::Suffixes;
+use umbel_net::prefixes::Suffixes;
 
 use crate::{Way, way};
 

@@ -9,7 +9,7 @@ use ipnet::{Ipv4Net, Ipv6Net};
 use iptrie::{Ipv4LCTrieMap, Ipv4Prefix, Ipv4RTrieMap, Ipv6LCTrieMap, Ipv6Prefix, Ipv6RTrieMap};
 use poptrie::Poptrie;
 use prefix_trie::PrefixMap;
-use umbel::prefixes::{Address, Lengths, Prefix, Prefixes};
+use umbel_net::prefixes::{Address, Lengths, Prefix, Prefixes};
 use umbel::{Blocked, KeyHash, KeyHasher, Kind, Plan};
 
 use crate::data::Table;

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use umbel::prefixes::Family;
 use umbel::{Kind, Variant};
 use umbel_foreign::KeyType;
+use umbel_net::prefixes::Family;
 use umbel_report::words::At;
 
 pub(crate) use sharing::{

@@ -33,7 +33,7 @@ pub(crate) fn of_line_ends(inputs: &[Input], options: &Options) -> Option<String
 
 fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
     use umbel::format::OtherKeys;
-    use umbel::prefixes::Family;
+    use umbel_net::prefixes::Family;
     use umbel_sets::Error;
     Some(match error {
         Error::Filter(error) => return of_filters(error),

@@ -13,7 +13,7 @@ pub struct FieldError {
 }
 
 /// Returns an error for an impossible number in a plan or a header.
-pub(crate) fn check_field(
+pub fn check_field(
     field: &'static str,
     found: u64,
     right: bool,

@@ -87,11 +87,11 @@
 //! | [`Coded`] | rates below 1e-4 |
 //! | [`Cascade`] | two known lists that must never be confused |
 //! | [`Attributes`] | rows of several attributes, any of which can be looked up |
-//! | [`States`] | a small state per key that changes, such as that of a connection: no filter, but a table |
 //!
 //! The crate [`umbel-advice`](https://docs.rs/umbel-advice) ranks them for a goal. [`Admission`] decides what a cache stores. [`Parts`]
-//! divides a set among several filters. [`prefixes`] finds the longest listed prefix of an address, and the listed domain of a host.
-//! [`umbel-foreign`](https://docs.rs/umbel-foreign) reads and writes the filters of other systems.
+//! divides a set among several filters. [`umbel-net`](https://docs.rs/umbel-net) finds the longest listed prefix of an address and the
+//! listed domain of a host, and follows keys that have a state. [`umbel-foreign`](https://docs.rs/umbel-foreign) reads and writes the
+//! filters of other systems.
 //!
 //! # What is promised
 //! - **No false negatives.** An inserted key is found, unless the kind forgets (window, stable) or removes (counting).
@@ -114,9 +114,7 @@
 //! | [`plan`] | from a goal (two of keys, fpp, memory) to the parameters of a filter |
 //! | `bits` | words, blocks and the kernels that set and test them |
 //! | [`filter`] | the kinds of filters and their receipts |
-//! | [`states`] | keys with a state, in cells that change and age |
 //! | [`mod@format`] | the bytes of an umbel file |
-//! | [`prefixes`] | lengths of prefixes, and the order in which they are asked |
 //!
 //! The crate uses no paths, no terminal, and no threads but those of [`insert_all_on`](Filter::insert_all_on).
 
@@ -136,9 +134,17 @@ pub mod hash;
 pub mod math;
 mod parts;
 pub mod plan;
-pub mod prefixes;
 mod prelude;
-pub mod states;
+
+/// What the crates of this repository share with this one. No part of its interface: it may change in any version.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::bits::{ask, packed, place};
+    pub use crate::error::check_field;
+    pub use crate::hash::{GOLDEN, mix};
+    #[cfg(not(feature = "std"))]
+    pub use crate::prelude::Real;
+}
 
 pub use admission::Admission;
 pub use bits::{Block, Blocks};
@@ -161,7 +167,6 @@ pub use plan::{
     Capacity, Form, Growth, Kind, MAX_BITS, MAX_PROBES, ParseKindError, Plan, PlanError, Tags,
     Variant,
 };
-pub use states::{StateError, States};
 
 /// Any error of this crate. Every other error type converts to it, so that `?` works throughout.
 #[derive(Debug, thiserror::Error)]
@@ -179,9 +184,6 @@ pub enum Error {
     /// Rows could not be inserted or looked up.
     #[error(transparent)]
     Row(#[from] RowError),
-    /// A table of states could not be planned, or refused a key.
-    #[error(transparent)]
-    State(#[from] StateError),
     /// Two filters could not be combined or compared.
     #[error(transparent)]
     Merge(#[from] MergeError),

@@ -8,12 +8,13 @@ pub(crate) use alloc::vec;
 pub(crate) use alloc::vec::Vec;
 
 #[cfg(not(feature = "std"))]
-pub(crate) use real::Real;
+pub use real::Real;
 
 /// The methods of `f64` that the standard library adds, from `libm`.
 #[cfg(not(feature = "std"))]
+#[allow(missing_docs)] // hidden
 mod real {
-    pub(crate) trait Real {
+    pub trait Real {
         fn ceil(self) -> f64;
         fn exp(self) -> f64;
         fn exp2(self) -> f64;

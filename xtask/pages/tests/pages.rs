@@ -1,4 +1,4 @@
-//! The Rust blocks of the Markdown pages: all compile, and those of docs/rust.md print what the page shows.
+//! The Rust blocks of the Markdown pages: all compile, and those of docs/net.md and docs/rust.md print what the page shows.
 //!
 //! They run in order, in one folder. A block may use `?`. What it prints with `println!` is compared with the `text` block
 //! that follows it, if one does.
@@ -10,8 +10,8 @@ use std::fmt::Write;
 use std::sync::Mutex;
 
 type Outcome = Result<(), Box<dyn Error>>;
-/// The line of a block, the block, and what the page shows that it prints.
-type Run = (u32, fn() -> Outcome, Option<&'static str>);
+/// The page and line of a block, the block, and what the page shows that it prints.
+type Run = (&'static str, u32, fn() -> Outcome, Option<&'static str>);
 
 static PRINTED: Mutex<String> = Mutex::new(String::new());
 
@@ -29,11 +29,11 @@ fn the_blocks_print_what_the_page_shows() {
     let folder = tempfile::tempdir().unwrap();
     env::set_current_dir(&folder).unwrap();
     let mut wrong = String::new();
-    for (line, block, shown) in RUN {
-        block().unwrap_or_else(|error| panic!("docs/rust.md:{line}: {error}"));
+    for (page, line, block, shown) in RUN {
+        block().unwrap_or_else(|error| panic!("{page}:{line}: {error}"));
         let printed = std::mem::take(&mut *PRINTED.lock().unwrap());
         if printed != shown.unwrap_or_default() {
-            writeln!(wrong, "docs/rust.md:{line} prints\n{printed}").unwrap();
+            writeln!(wrong, "{page}:{line} prints\n{printed}").unwrap();
         }
     }
     assert!(RUN.len() > 8, "{} blocks: are they still found?", RUN.len());

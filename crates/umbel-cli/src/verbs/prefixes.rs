@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 
 use anyhow::{Context, Result, bail};
-use umbel::prefixes::{Family, PrefixKeys};
 use umbel::{AnyFilter, Blocks, KeyDescription, Plan, Scheme, Secret};
 use umbel_files::inputs::{self, Named};
+use umbel_net::prefixes::{Family, PrefixKeys};
 use umbel_sets::{Input, Missing, Options, PrefixList, PrefixText, Query};
 
 use super::build::{for_keys, fpp_of, size_of_plan};

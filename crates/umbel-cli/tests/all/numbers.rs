@@ -10,44 +10,40 @@ use std::path::Path;
 use serde::Deserialize;
 use umbel::math::blocked::{Pattern, bit_chance};
 use umbel::math::{Coverage, classic, compressed, hash_collisions};
-use umbel::prefixes::{Family, Network, PrefixKeys};
 use umbel::{Classic, KeyHash, KeyHasher, Kind, Plan, Variant};
+use umbel_net::prefixes::{Family, Network, PrefixKeys};
 
 /// A document, a passage of it, and the numbers in the passage.
 type Sentence = (&'static str, &'static str, fn() -> Vec<f64>);
 
 const SENTENCES: &[Sentence] = &[
-    ("docs/prefixes.md", "| one | 1 | {} | {} |", || bits_of_prefixes(1)),
-    ("docs/prefixes.md", "| four, such as labels 2 to 5 | 4 | {} | {} |", || bits_of_prefixes(4)),
-    ("docs/prefixes.md", "| /8 to /32 of IPv4 | 25 | {} | {} |", || bits_of_prefixes(25)),
-    ("docs/prefixes.md", "| /16 to /64 of IPv6 | 49 | {} | {} |", || bits_of_prefixes(49)),
-    ("docs/prefixes.md", "| `Prefixes` | {} | {} | {} | {} | {} | {} |", || of_networks("umbel")),
-    ("docs/prefixes.md", "| prefix-trie | {} | {} | {} | {} | {} | {} |", || {
-        of_networks("prefix-trie")
+    ("docs/net.md", "| one | 1 | {} | {} |", || bits_of_prefixes(1)),
+    ("docs/net.md", "| four, such as labels 2 to 5 | 4 | {} | {} |", || bits_of_prefixes(4)),
+    ("docs/net.md", "| /8 to /32 of IPv4 | 25 | {} | {} |", || bits_of_prefixes(25)),
+    ("docs/net.md", "| /16 to /64 of IPv6 | 49 | {} | {} |", || bits_of_prefixes(49)),
+    ("docs/net.md", "| `Prefixes` | {} | {} | {} | {} | {} | {} |", || of_networks("umbel")),
+    ("docs/net.md", "| prefix-trie | {} | {} | {} | {} | {} | {} |", || of_networks("prefix-trie")),
+    ("docs/net.md", "| poptrie | {} | {} | {} | {} | {} | {} |", || of_networks("poptrie")),
+    ("docs/net.md", "| ip_network_table (tree bitmap) | {} | {} | {} | {} | {} | {} |", || {
+        of_networks("ip_network_table (tree bitmap)")
     }),
-    ("docs/prefixes.md", "| poptrie | {} | {} | {} | {} | {} | {} |", || of_networks("poptrie")),
-    (
-        "docs/prefixes.md",
-        "| ip_network_table (tree bitmap) | {} | {} | {} | {} | {} | {} |",
-        || of_networks("ip_network_table (tree bitmap)"),
-    ),
-    ("docs/prefixes.md", "| iptrie, level-compressed | {} | {} | {} | {} | {} | {} |", || {
+    ("docs/net.md", "| iptrie, level-compressed | {} | {} | {} | {} | {} | {} |", || {
         of_networks("iptrie, level-compressed")
     }),
-    ("docs/prefixes.md", "| a hash map alone | {} | {} | {} | {} | {} | {} |", || {
+    ("docs/net.md", "| a hash map alone | {} | {} | {} | {} | {} | {} |", || {
         of_networks("a hash map alone")
     }),
-    ("docs/prefixes.md", "| DIR-24-8 | {} | {} | {} | – | – | – |", || {
+    ("docs/net.md", "| DIR-24-8 | {} | {} | {} | – | – | – |", || {
         of_prefixes("IPv4", "DIR-24-8")
     }),
-    ("docs/prefixes.md", "| `Suffixes` | {} | {} | {} |", || of_prefixes("Domains", "umbel")),
-    ("docs/prefixes.md", "| a hash map of names | {} | {} | {} |", || {
+    ("docs/net.md", "| `Suffixes` | {} | {} | {} |", || of_prefixes("Domains", "umbel")),
+    ("docs/net.md", "| a hash map of names | {} | {} | {} |", || {
         of_prefixes("Domains", "a hash map of names")
     }),
-    ("docs/prefixes.md", "| fst of reversed labels | {} | {} | {} |", || {
+    ("docs/net.md", "| fst of reversed labels | {} | {} | {} |", || {
         of_prefixes("Domains", "fst of reversed labels")
     }),
-    ("docs/prefixes.md", "| radix_trie of reversed labels | {} | {} | {} |", || {
+    ("docs/net.md", "| radix_trie of reversed labels | {} | {} | {} |", || {
         of_prefixes("Domains", "radix_trie of reversed labels")
     }),
     ("docs/mathematics.md", "| exact ÷ textbook | {} | {} | {} | {} | {} |", || {

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use umbel::prefixes::{Family, Network, Prefix, PrefixKeys, Prefixes, Suffixes};
 use umbel::{AnyFilter, KeyHash};
+use umbel_net::prefixes::{Family, Network, Prefix, PrefixKeys, Prefixes, Suffixes};
 
 use super::filter::Filter;
 use super::room::room_beside;
@@ -194,7 +194,7 @@ fn find<'k>(
     }
 }
 
-fn longest<A: umbel::prefixes::Address>(
+fn longest<A: umbel_net::prefixes::Address>(
     list: &Prefixes<A>,
     network: Prefix<A>,
 ) -> Option<Cow<'static, str>> {

@@ -1,11 +1,11 @@
 //! Addresses, hosts, and the lists of prefixes that they are looked up in, as text.
 //!
-//! Both become keys of [`PrefixKeys`](umbel::prefixes::PrefixKeys): a network its address and length, a domain its name in lower
+//! Both become keys of [`PrefixKeys`](umbel_net::prefixes::PrefixKeys): a network its address and length, a domain its name in lower
 //! case and ASCII.
 
 use std::net::IpAddr;
 
-use umbel::prefixes::{Family, Network};
+use umbel_net::prefixes::{Family, Network};
 use url::Host;
 
 /// Lines that are prefixes, or what prefixes are looked up for.

@@ -6,7 +6,7 @@
 pub(crate) mod arch;
 pub(crate) mod cells;
 pub(crate) mod counters;
-pub(crate) mod packed;
+pub mod packed;
 pub(crate) mod slots;
 
 pub(crate) use arch::AHEAD;
@@ -73,7 +73,7 @@ impl Block {
 /// Never a modulo: this is one multiplication, right for any `places` below 2⁶⁴, and it folds,
 /// since ⌊hash·(places/d)/2⁶⁴⌋ = ⌊place/d⌋ whenever d divides `places`. Part of the file format.
 #[inline]
-pub(crate) const fn place(hash: u64, places: u64) -> u64 {
+pub const fn place(hash: u64, places: u64) -> u64 {
     ((hash as u128 * places as u128) >> 64) as u64
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn get(blocks: &[Block], position: u64) -> bool {
 
 /// Prefetches the cache line of bit `position`.
 #[inline]
-pub(crate) fn ask(blocks: &[Block], position: u64) {
+pub fn ask(blocks: &[Block], position: u64) {
     arch::prefetch(&blocks[(position / BLOCK_BITS) as usize]);
 }
 

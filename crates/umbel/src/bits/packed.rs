@@ -4,7 +4,7 @@
 use super::{BLOCK_BITS, Block};
 
 /// A cell starts up to 7 bits into its first byte and is read as 8 bytes.
-pub(crate) const MOST_WIDTH: u32 = 64 - 7;
+pub const MOST_WIDTH: u32 = 64 - 7;
 
 /// Cells in a block, by their width, to avoid a division.
 const COUNTS: [u32; MOST_WIDTH as usize + 1] = {
@@ -19,7 +19,7 @@ const COUNTS: [u32; MOST_WIDTH as usize + 1] = {
 
 /// Cells in a block.
 #[inline(always)]
-pub(crate) const fn count(width: u32) -> u32 {
+pub const fn count(width: u32) -> u32 {
     COUNTS[width as usize]
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn cells(block: &Block, width: u32) -> impl Iterator<Item = u64> {
 
 /// The number of `width` bits from bit `at` on.
 #[inline(always)]
-pub(crate) fn bits(block: &Block, at: u32, width: u32) -> u64 {
+pub fn bits(block: &Block, at: u32, width: u32) -> u64 {
     let (word, shift) = ((at / 64) as usize % 8, at % 64);
     let low = u64::from_le(block.0[word]) >> shift;
     let high = if shift + width > 64 { u64::from_le(block.0[word + 1]) << (64 - shift) } else { 0 };
@@ -61,12 +61,12 @@ pub(crate) fn bits(block: &Block, at: u32, width: u32) -> u64 {
 }
 
 /// Sets a cell.
-pub(crate) fn set(block: &mut Block, width: u32, number: u32, value: u64) {
+pub fn set(block: &mut Block, width: u32, number: u32, value: u64) {
     set_bits(block, number * width, width, value);
 }
 
 /// Sets the number of `width` bits from bit `at` on.
-pub(crate) fn set_bits(block: &mut Block, at: u32, width: u32, value: u64) {
+pub fn set_bits(block: &mut Block, at: u32, width: u32, value: u64) {
     let (word, shift) = ((at / 64) as usize, at % 64);
     let mask = (1 << width) - 1;
     let put = |old: u64, mask: u64, value: u64| (u64::from_le(old) & !mask | value).to_le();
@@ -82,7 +82,7 @@ pub(crate) fn set_bits(block: &mut Block, at: u32, width: u32, value: u64) {
 /// Eight bytes at a time. A byte of x is zero if neither its high bit nor the sum of the others and 127 has the high
 /// bit; no sum carries into the next byte. The product collects the eight bits, each at a place of its own.
 #[inline(always)]
-pub(crate) fn bytes_equal(block: &Block, value: u8) -> u64 {
+pub fn bytes_equal(block: &Block, value: u8) -> u64 {
     const LOW: u64 = u64::from_ne_bytes([0x7f; 8]);
     let all = u64::from_ne_bytes([value; 8]);
     let mut equal = 0;

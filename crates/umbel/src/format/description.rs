@@ -1,8 +1,9 @@
 //! A description of a filter's keys that programs can compare.
 
+use core::fmt;
+
 use crate::error::{FieldError, check_field};
 use crate::plan::Kind;
-use crate::prefixes::{Family, PrefixKeys};
 use crate::prelude::*;
 
 /// A description of a filter's keys, for people who find the file, and for programs that check that they look up what
@@ -47,6 +48,34 @@ pub struct OtherKeys {
     pub wanted: String,
     /// What the filter holds prefixes of; none if its keys are others.
     pub prefixes: Option<Family>,
+}
+
+/// What a filter of prefixes has prefixes of: FORMAT.md, section 24. The crate `umbel-net` makes and asks such filters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4 and IPv6 addresses: networks.
+    Ip,
+    /// Hosts: domains.
+    Domain,
+}
+
+impl Family {
+    /// Returns the type of the keys, as a description names it. Part of the format.
+    pub fn key_type(self) -> &'static str {
+        match self {
+            Self::Ip => "ip-prefix",
+            Self::Domain => "domain-suffix",
+        }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ip => "prefixes of IP addresses",
+            Self::Domain => "domains of hosts",
+        })
+    }
 }
 
 /// The names with a meaning. Part of the format.
@@ -124,8 +153,10 @@ impl KeyDescription {
         self.values(TYPE).chain(none.then_some(TEXT))
     }
 
-    fn prefixes(&self) -> Option<Family> {
-        PrefixKeys::of(self).ok().flatten().map(|keys| keys.family())
+    /// Returns what the keys are prefixes of, by their type; `None` if they are others.
+    pub fn prefixes(&self) -> Option<Family> {
+        let is = |family: &Family| self.values(TYPE).eq([family.key_type()]);
+        [Family::Ip, Family::Domain].into_iter().find(is)
     }
 
     /// For a message.

@@ -24,7 +24,7 @@ mod writer;
 use twox_hash::XxHash3_64;
 
 pub(crate) use check::{check_declared, payload_of};
-pub use description::{KeyDescription, OtherKeys};
+pub use description::{Family, KeyDescription, OtherKeys};
 pub use error::FileError;
 pub(crate) use fields::{Body, Fields};
 pub use header::Header;

@@ -15,7 +15,8 @@ use core::fmt;
 
 use siphasher::sip128::SipHasher13;
 
-pub(crate) use mix::{GOLDEN, mix, nth_word};
+pub(crate) use mix::nth_word;
+pub use mix::{GOLDEN, mix};
 
 pub(crate) use key::Hashes;
 pub use key::{ByHash, Hash64, Key};

@@ -14,7 +14,6 @@ mod poisson;
 pub mod sliced;
 pub mod spread;
 pub mod stable;
-pub mod states;
 pub mod window;
 
 #[cfg(not(feature = "std"))]

@@ -6,9 +6,9 @@ mod paper;
 mod speed;
 
 use anyhow::{Result, ensure};
-use umbel::math::{binomial_bounds, states};
-use umbel::states::{Answer, StatesPlan};
-use umbel::{KeyHasher, States};
+use umbel::KeyHasher;
+use umbel::math::binomial_bounds;
+use umbel_net::states::{Answer, States, StatesPlan, math};
 
 use crate::statistics::{ALPHA, SIGMAS, splitmix};
 use paper::{Direct, Fingerprints, Stateful};
@@ -181,12 +181,12 @@ fn errors(wrong: &mut Vec<String>) -> Result<()> {
             follow(&mut OnlySet(States::with_plan(&plan, hasher(run))?), run, &mut only_set);
         }
         let pairs = plan.pairs();
-        let (shared, differ) = (states::collision(FLOWS, pairs), 1.0 - 1.0 / f64::from(STATES));
+        let (shared, differ) = (math::collision(FLOWS, pairs), 1.0 - 1.0 / f64::from(STATES));
         let writes = (ENDS - 1) as f64;
-        let returned = states::false_return(FLOWS, pairs, differ);
-        let missed = states::false_negative(FLOWS, pairs, writes);
-        let still = states::unknown(FLOWS, pairs, differ);
-        let most = states::unknown_at_most(FLOWS, pairs, writes);
+        let returned = math::false_return(FLOWS, pairs, differ);
+        let missed = math::false_negative(FLOWS, pairs, writes);
+        let still = math::unknown(FLOWS, pairs, differ);
+        let most = math::unknown_at_most(FLOWS, pairs, writes);
         told.print("umbel: insert, change, remove", "");
         println!(
             "  {:<34}{shared:>12.3e}{:>12}{:>12}{:>12}",

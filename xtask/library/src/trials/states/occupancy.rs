@@ -2,8 +2,8 @@
 //! table.
 
 use anyhow::Result;
-use umbel::states::{Answer, StatesPlan};
-use umbel::{KeyHasher, States};
+use umbel::KeyHasher;
+use umbel_net::states::{Answer, States, StatesPlan};
 
 use crate::statistics::splitmix;
 

@@ -1,8 +1,8 @@
 //! The structures that tables of states are compared with: those of F. Bonomi, M. Mitzenmacher, R. Panigrahy, S. Singh,
 //! G. Varghese 2006, <https://doi.org/10.1145/1159913.1159950>, without their timers.
 
-use umbel::states::Answer;
 use umbel::{KeyHash, KeyHasher};
+use umbel_net::states::Answer;
 
 use super::Table;
 

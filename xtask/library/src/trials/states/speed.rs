@@ -5,8 +5,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::Result;
-use umbel::States;
-use umbel::states::{Answer, StatesPlan};
+use umbel_net::states::{Answer, States, StatesPlan};
 
 use crate::statistics::splitmix;
 

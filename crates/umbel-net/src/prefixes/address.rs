@@ -4,7 +4,8 @@ use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 
-use crate::hash::{GOLDEN, KeyHash, mix};
+use umbel::KeyHash;
+use umbel::internals::{GOLDEN, mix};
 
 /// An address that has prefixes: IPv4 or IPv6.
 pub trait Address: Copy + Ord + fmt::Debug + fmt::Display + FromStr + sealed::Sealed {
@@ -16,7 +17,7 @@ pub trait Address: Copy + Ord + fmt::Debug + fmt::Display + FromStr + sealed::Se
 }
 
 pub(super) mod sealed {
-    use crate::hash::KeyHash;
+    use umbel::KeyHash;
 
     /// What the structures need to know of an address.
     pub trait Sealed: Copy {
@@ -111,7 +112,7 @@ address!(Ipv6Addr, u128, 17, [24, 32, 40]);
 ///
 /// ```
 /// use std::net::Ipv4Addr;
-/// use umbel::prefixes::Prefix;
+/// use umbel_net::prefixes::Prefix;
 ///
 /// let prefix: Prefix<Ipv4Addr> = "192.0.2.77/24".parse()?;
 /// assert_eq!(prefix.to_string(), "192.0.2.0/24", "bits after the prefix do not count");

@@ -7,21 +7,20 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
+use umbel::internals::{GOLDEN, mix};
 use umbel::math::binomial_bounds;
-use umbel::prefixes::{Address, Network, Prefix, PrefixFilter, Prefixes, Suffixes};
 use umbel::{AnyFilter, KeyHasher, Secret};
+use umbel_net::prefixes::{Address, Network, Prefix, PrefixFilter, Prefixes, Suffixes};
 
-use crate::statistics::{ALPHA, long};
+use crate::{ALPHA, long};
 
 /// SplitMix64.
 struct Random(u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0 = self.0.wrapping_add(GOLDEN);
+        mix(self.0)
     }
 
     fn wide(&mut self) -> u128 {

@@ -5,52 +5,24 @@ use core::fmt;
 use super::lengths::Lengths;
 use super::network::Network;
 use super::suffixes::{labels, suffixes};
-use crate::bits::Block;
-use crate::error::{FieldError, check_field};
-use crate::filter::{AnyFilter, Blocked};
-use crate::format::{FileError, KeyDescription};
-use crate::hash::{Hashing, KeyHasher};
-use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
-use crate::{Blocks, Error};
+use umbel::format::Family;
+use umbel::internals::check_field;
+use umbel::{
+    AnyFilter, Block, Blocked, Blocks, Error, FieldError, FileError, Hashing, KeyDescription,
+    KeyHasher, Kind, Plan, PlanError,
+};
 
-/// What a list has prefixes of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
-    /// IPv4 and IPv6 addresses: networks.
-    Ip,
-    /// Hosts: domains.
-    Domain,
+/// The groups of lengths of a family: name, least, most. Part of the format.
+fn groups(family: Family) -> &'static [(&'static str, u8, u8)] {
+    match family {
+        Family::Ip => &[("ipv4", 0, 32), ("ipv6", 0, 128)],
+        Family::Domain => &[("labels", 1, 127)],
+    }
 }
 
-/// The names of families as types of keys, and the groups of their lengths. Part of the format.
-const IP: (&str, &[(&str, u8, u8)]) = ("ip-prefix", &[("ipv4", 0, 32), ("ipv6", 0, 128)]);
-const DOMAIN: (&str, &[(&str, u8, u8)]) = ("domain-suffix", &[("labels", 1, 127)]);
 /// The name of the entries with lengths. Part of the format.
 const LENGTHS: &str = "lengths";
-
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ip => "prefixes of IP addresses",
-            Self::Domain => "domains of hosts",
-        })
-    }
-}
-
-impl Family {
-    /// Returns the name of the type in the description of a filter's keys.
-    pub fn key_type(self) -> &'static str {
-        self.names().0
-    }
-
-    fn names(self) -> (&'static str, &'static [(&'static str, u8, u8)]) {
-        match self {
-            Self::Ip => IP,
-            Self::Domain => DOMAIN,
-        }
-    }
-}
 
 /// How a filter holds a list of prefixes: of which family, and which lengths there are. A look-up asks for these.
 ///
@@ -148,10 +120,9 @@ impl PrefixKeys {
     /// # Errors
     /// Never: the lengths of all families fit.
     pub fn describe(&self) -> Result<KeyDescription, FieldError> {
-        let (key_type, groups) = self.family.names();
         let mut keys = KeyDescription::default();
-        keys.push("type", key_type)?;
-        for ((group, ..), lengths) in groups.iter().zip(self.lengths) {
+        keys.push("type", self.family.key_type())?;
+        for ((group, ..), lengths) in groups(self.family).iter().zip(self.lengths) {
             let mut value = String::from(*group);
             let mut sorted: Vec<u8> = lengths.iter().collect();
             sorted.reverse();
@@ -168,17 +139,12 @@ impl PrefixKeys {
     /// # Errors
     /// [`FieldError`] for lengths that are not as FORMAT.md says: a look-up by them would miss prefixes.
     pub fn of(keys: &KeyDescription) -> Result<Option<Self>, FieldError> {
-        let mut types = keys.values("type");
-        let family = match (types.next(), types.next()) {
-            (Some(one), None) if one == IP.0 => Family::Ip,
-            (Some(one), None) if one == DOMAIN.0 => Family::Domain,
-            _ => return Ok(None),
-        };
+        let Some(family) = keys.prefixes() else { return Ok(None) };
         let mut all = Self::new(family);
         for value in keys.values(LENGTHS) {
             let mut words = value.split(' ');
             let group = words.next();
-            let groups = family.names().1;
+            let groups = groups(family);
             let at = groups.iter().position(|(name, ..)| Some(*name) == group);
             let known = at.filter(|&at| all.lengths[at].is_empty());
             check_field(
@@ -208,7 +174,7 @@ impl PrefixKeys {
 /// all lengths are asked and one that has few differ by little; [`PrefixKeys::fpp_for`] is the rate of a question.
 ///
 /// ```
-/// use umbel::prefixes::{Network, PrefixFilter};
+/// use umbel_net::prefixes::{Network, PrefixFilter};
 ///
 /// let list = ["192.0.2.0/24", "2001:db8::/32"].map(|text| text.parse::<Network>().unwrap());
 /// let filter = PrefixFilter::of_networks(&list, 0.01)?;

@@ -7,10 +7,8 @@ use super::TABLE_FPP;
 use super::address::{Address, Prefix};
 use super::lengths::Lengths;
 use super::table::Table;
-use crate::filter::Blocked;
-use crate::hash::KeyHasher;
-use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
+use umbel::{Blocked, KeyHasher, Kind, Plan, PlanError};
 
 /// A fixed list of prefixes with values, which finds the longest one of an address.
 ///

@@ -5,11 +5,11 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use umbel::math::{binomial_bounds, states};
-use umbel::states::{Answer, StatesPlan};
-use umbel::{KeyHasher, Secret, StateError, States};
+use umbel::math::binomial_bounds;
+use umbel::{KeyHasher, Secret};
+use umbel_net::states::{Answer, StateError, States, StatesPlan, math};
 
-use crate::statistics::{ALPHA, splitmix};
+use crate::{ALPHA, splitmix};
 
 /// Of 8 bits, in one bucket per table: 255 fingerprints for 40 keys, so that many are shared, by three keys, too.
 fn crowded(states: u8) -> StatesPlan {
@@ -256,7 +256,7 @@ fn errors_of_each_kind_are_as_computed() {
         only_set.set(key, state).unwrap();
     }
     // The sum of (1 − (1 − 1/F)^i) over i earlier keys.
-    let mean = KEYS as f64 - pairs * states::collision(KEYS, pairs);
+    let mean = KEYS as f64 - pairs * math::collision(KEYS, pairs);
     assert!((shared as f64 - mean).abs() < 6.0 * mean.sqrt(), "{shared} share, {mean} expected");
     assert_eq!((told.len(), only_set.len()), (KEYS, KEYS - shared));
     let receipt = told.receipt();
@@ -274,7 +274,7 @@ fn errors_of_each_kind_are_as_computed() {
     };
     let unknown = count(&told, &|answer, _| answer == Answer::Unknown);
     // Keys with a pair in common are unknown together: twice the variance of the binomial law, at most thrice.
-    let rate = states::unknown(KEYS, pairs, 0.75);
+    let rate = math::unknown(KEYS, pairs, 0.75);
     let deviation = (3.0 * KEYS as f64 * rate).sqrt();
     assert!((unknown as f64 - KEYS as f64 * rate).abs() < 6.0 * deviation, "{unknown}, {rate}");
     assert_eq!(
@@ -282,7 +282,7 @@ fn errors_of_each_kind_are_as_computed() {
         0
     );
     // Bound for a sum of dependent indicators, as above.
-    let rate = states::false_return(KEYS, pairs, 0.75);
+    let rate = math::false_return(KEYS, pairs, 0.75);
     let false_returns = count(&only_set, &|answer, state| answer != Answer::State(state));
     let deviation = (3.0 * KEYS as f64 * rate).sqrt();
     assert!(

@@ -13,7 +13,7 @@
 //!
 //! ```
 //! use std::net::Ipv4Addr;
-//! use umbel::prefixes::Prefixes;
+//! use umbel_net::prefixes::Prefixes;
 //!
 //! let list = [("10.0.0.0/8".parse()?, "ours"), ("10.9.0.0/16".parse()?, "guests")];
 //! let list = Prefixes::new(list)?;
@@ -49,11 +49,12 @@ mod suffixes;
 mod table;
 
 pub use address::{Address, ParsePrefixError, Prefix};
-pub use approximate::{Family, PrefixFilter, PrefixKeys};
+pub use approximate::{PrefixFilter, PrefixKeys};
 pub use exact::Prefixes;
 pub use lengths::Lengths;
 pub use network::{Network, NetworkKey};
 pub use suffixes::Suffixes;
+pub use umbel::format::Family;
 
 /// The rate of the filters in front of tables: 7.5 bits per prefix. A look-up that asks for three lengths in vain then reads
 /// the table in vain in 9 % of all cases.

@@ -6,10 +6,8 @@ use core::num::NonZeroU8;
 use super::TABLE_FPP;
 use super::lengths::Lengths;
 use super::table::Table;
-use crate::filter::Blocked;
-use crate::hash::KeyHasher;
-use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
+use umbel::{Blocked, KeyHasher, Kind, Plan, PlanError};
 
 /// A fixed list of domains with values, which finds the longest one that a host is, or is under.
 ///
@@ -17,7 +15,7 @@ use crate::prelude::*;
 /// The prefixes of the paper are suffixes here, and their lengths count labels: `b.example` has length 2.
 ///
 /// ```
-/// use umbel::prefixes::Suffixes;
+/// use umbel_net::prefixes::Suffixes;
 ///
 /// let list = Suffixes::new([("example.com", ()), ("ads.example.net", ())])?;
 /// assert_eq!(list.longest("mail.example.com").unwrap().0, "example.com");

@@ -9,7 +9,7 @@ use super::address::{ParsePrefixError, Prefix};
 /// A prefix of IPv4 or of IPv6 addresses. IPv4-mapped IPv6 addresses are IPv4 addresses.
 ///
 /// ```
-/// use umbel::prefixes::Network;
+/// use umbel_net::prefixes::Network;
 ///
 /// assert_eq!("::ffff:192.0.2.1".parse::<Network>()?, "192.0.2.1/32".parse()?);
 /// assert_eq!("::ffff:192.0.2.0/120".parse::<Network>()?.to_string(), "192.0.2.0/24");

@@ -1,11 +1,12 @@
 //! From keys, an error and a number of states to buckets and fingerprints.
 
 use super::StateError;
-use crate::bits::{BLOCK_BITS, BLOCK_BYTES, packed};
-use crate::math::states::{FREE_CELLS, collision, pairs};
-use crate::plan::{MAX_BITS, PlanError};
+use super::math::{FREE_CELLS, collision, pairs};
+use super::{BLOCK_BITS, BLOCK_BYTES};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
+use umbel::internals::packed;
+use umbel::{MAX_BITS, PlanError};
 
 /// Bits of a fingerprint: a byte, and more. Fewer would give a key too few second homes.
 const FINGERPRINTS: core::ops::RangeInclusive<u32> = 8..=40;
@@ -15,14 +16,14 @@ pub(super) const LEAST_ERROR: f64 = 2e-11;
 /// A plan for a table of [`States`](super::States): its size, its error, and how its keys age.
 ///
 /// ```
-/// use umbel::states::StatesPlan;
+/// use umbel_net::states::StatesPlan;
 ///
 /// let plan = StatesPlan::for_keys(1_000_000, 0.001, 6)?;
 /// assert!(plan.bits_per_key() < 21.4);
 /// // Keys that were not touched for 60 ticks are removed, at the latest after 80.
 /// let aging = plan.with_wheel(60, 4)?;
 /// assert!(aging.bits_per_key() < 23.4);
-/// # Ok::<(), umbel::Error>(())
+/// # Ok::<(), umbel_net::states::StateError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StatesPlan {

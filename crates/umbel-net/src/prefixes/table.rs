@@ -4,9 +4,9 @@
 //! that is not costs 13, but the filter in front of the table lets few of those through; without a filter, the table would
 //! need a load of 1/2 for as few reads.
 
-use crate::bits::place;
-use crate::hash::KeyHash;
 use crate::prelude::*;
+use umbel::KeyHash;
+use umbel::internals::place;
 
 #[derive(Clone, Debug)]
 pub(super) struct Table<T> {

@@ -32,7 +32,7 @@ pub(crate) fn pairs(buckets: u64, fingerprint_bits: u32) -> f64 {
 /// likely pairs: that of a false positive.
 ///
 /// ```
-/// use umbel::math::states::collision;
+/// use umbel_net::states::math::collision;
 /// assert!((collision(1_000, 1e6) - 0.000_999_5).abs() < 1e-9);
 /// ```
 pub fn collision(keys: u64, pairs: f64) -> f64 {
@@ -56,7 +56,7 @@ pub fn unknown_at_most(keys: u64, pairs: f64, writes: f64) -> f64 {
 }
 
 /// Returns the probability that one of n keys is answered with another's state, if all are written in random order,
-/// each as often as the others, by [`set`](crate::States::set), which cannot know whether a key is new:
+/// each as often as the others, by [`set`](super::States::set), which cannot know whether a key is new:
 /// d·(1 − (1 − (1 − 1/F)^n)·F/n).
 ///
 /// Of j + 1 keys with one pair each wrote last with probability 1/(j + 1), and E[j/(j + 1)] over the binomial j is the
@@ -71,7 +71,7 @@ pub fn false_return(keys: u64, pairs: f64, differ: f64) -> f64 {
 }
 
 /// Returns the probability, to first order in 1/F, that a key is answered with *absent* although it is present, if it
-/// was written by [`set`](crate::States::set): another with its pair was removed after it was last written.
+/// was written by [`set`](super::States::set): another with its pair was removed after it was last written.
 ///
 /// Each of the n/F others is removed at the rate 1, and the key was last written or inserted 1/(1 + ω) ago on average
 /// if it is written ω = `writes` times during a mean life: n/F/(1 + ω).

@@ -21,6 +21,7 @@
 //! The tags of a bucket are compared together, and the rest of a cell only if its tag is the key's.
 
 mod error;
+pub mod math;
 mod plan;
 
 use core::fmt;
@@ -28,9 +29,15 @@ use core::fmt;
 pub use error::StateError;
 pub use plan::StatesPlan;
 
-use crate::bits::{self, AHEAD, BLOCK_BITS, Block, Blocks, packed};
-use crate::hash::{Hashing, Key, KeyHash, KeyHasher, mix};
 use crate::prelude::*;
+use umbel::internals::{self, mix, packed};
+use umbel::{Block, Blocks, Hashing, Key, KeyHash, KeyHasher};
+
+/// Keys whose lines are prefetched together, before any is read.
+const AHEAD: usize = 32;
+/// Bits and bytes of a bucket, which is a block.
+const BLOCK_BITS: u64 = 8 * BLOCK_BYTES;
+const BLOCK_BYTES: u64 = size_of::<Block>() as u64;
 
 /// What a table of states answers for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,7 +70,7 @@ pub enum Answer {
 /// with absent, unless it is older than its lifetime. Half of the 2ε are keys that shared their fingerprint with one
 /// that was removed since they last changed; their next change makes their state certain again. Where an event may be a key's first or not, use [`set`](Self::set), and the last column holds: a new
 /// key may take over another's cell. Changing or removing an absent key does the same with probability n/F. The
-/// [formulas](crate::math::states) give the exact probabilities.
+/// [formulas](math) give the exact probabilities.
 ///
 /// **Aging.** Connections may end without an event. In a table planned with a
 /// [timing wheel](StatesPlan::with_wheel), keys that are not inserted, changed or [touched](Self::touch) for a
@@ -91,11 +98,10 @@ pub enum Answer {
 /// the program that follows the events.
 ///
 /// # Threads
-/// Changes take `&mut self`. Give each thread a table for its share of the keys, chosen by [`Parts`](crate::Parts).
+/// Changes take `&mut self`. Give each thread a table for its share of the keys, chosen by [`Parts`](umbel::Parts).
 ///
 /// ```
-/// use umbel::States;
-/// use umbel::states::Answer;
+/// use umbel_net::states::{Answer, States};
 ///
 /// const OPENING: u8 = 0;
 /// const OPEN: u8 = 1;
@@ -118,7 +124,7 @@ pub enum Answer {
 ///     connections.update("198.51.100.4:80", next)?;
 /// }
 /// assert_eq!(connections.get("198.51.100.4:80"), Answer::State(OPEN));
-/// # Ok::<(), umbel::Error>(())
+/// # Ok::<(), umbel_net::states::StateError>(())
 /// ```
 #[derive(Clone)]
 pub struct States<H = KeyHasher> {
@@ -263,7 +269,7 @@ impl<H: Hashing> States<H> {
             for (hash, key) in hashes.iter_mut().zip(keys) {
                 *hash = key.key_hash(&self.hasher);
                 for home in self.homes(*hash).0 {
-                    bits::ask(&self.buckets, home as u64 * BLOCK_BITS);
+                    internals::ask(&self.buckets, home as u64 * BLOCK_BITS);
                 }
             }
             for (answer, &hash) in answers.iter_mut().zip(&hashes) {
@@ -461,9 +467,9 @@ impl<H> States<H> {
     #[inline]
     fn homes(&self, hash: KeyHash) -> ([usize; 2], Fingerprint) {
         // The tag is of the high bits of the word, the rest of its low ones.
-        let tag = 1 + bits::place(hash.low, 255) as u8;
+        let tag = 1 + internals::place(hash.low, 255) as u8;
         let fingerprint = Fingerprint { tag, rest: self.cells.fingerprint_of(hash.low) };
-        let first = bits::place(hash.high, self.plan.buckets);
+        let first = internals::place(hash.high, self.plan.buckets);
         ([first as usize, self.other_home(first, fingerprint) as usize], fingerprint)
     }
 
@@ -471,7 +477,8 @@ impl<H> States<H> {
     #[inline]
     fn other_home(&self, home: u64, fingerprint: Fingerprint) -> u64 {
         let count = self.plan.buckets;
-        let offset = bits::place(mix(u64::from(fingerprint.tag) << 32 | fingerprint.rest), count);
+        let offset =
+            internals::place(mix(u64::from(fingerprint.tag) << 32 | fingerprint.rest), count);
         // Divisions by comparison: both sums are below twice the count.
         if home < count {
             let sum = home + offset;

@@ -1,8 +1,7 @@
 //! Why tables of states are not planned, and refuse keys.
 
 use super::plan::LEAST_ERROR;
-use crate::error::OutOfMemory;
-use crate::plan::{MAX_BITS, PlanError};
+use umbel::{MAX_BITS, OutOfMemory, PlanError};
 
 /// Why a table of states was not planned or made, or why a call failed. The table is unchanged.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
