@@ -1,6 +1,7 @@
 //! What the command line adds to errors of the libraries, which know no options: the option that helps.
 
 use umbel::{Error, FileError, InsertError, PlanError, RowError, SchemeError};
+use umbel_net::prefixes::ListError;
 use umbel_sets::{Input, Options, Records};
 
 /// The options that help with an error.
@@ -11,7 +12,11 @@ pub(crate) fn of(error: &anyhow::Error) -> Option<&'static str> {
         let insert = || cause.downcast_ref().and_then(of_insertions);
         let row = || cause.downcast_ref().and_then(of_rows);
         let file = || cause.downcast_ref().and_then(of_files);
-        job.or_else(plan).or_else(insert).or_else(row).or_else(file)
+        let list = || {
+            matches!(cause.downcast_ref()?, ListError::Other { .. })
+                .then_some("umbel build --prefixes")
+        };
+        job.or_else(plan).or_else(insert).or_else(row).or_else(file).or_else(list)
     })
 }
 
@@ -45,8 +50,7 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
         Error::Temporary { .. } => "--tmp",
         Error::AtLeast { .. } => "--at-least",
         Error::Quote { .. } => "--bad skip leaves it out, --tsv reads quotes as text",
-        Error::Json { .. } | Error::Ragged { .. } | Error::Prefix { .. } => "--bad skip",
-        Error::OtherPrefixes { .. } => "umbel build --prefixes",
+        Error::Json { .. } | Error::Ragged { .. } | Error::NoKey { .. } => "--bad skip",
         Error::OtherKeys(OtherKeys { prefixes: Some(family), .. }) => match family {
             Family::Ip => "umbel query --prefixes ip",
             Family::Domain => "umbel query --prefixes domain",

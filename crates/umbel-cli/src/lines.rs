@@ -72,7 +72,7 @@ fn warn_if_in_memory(folder: &Path) {
 fn normalization(args: &RecordArgs) -> Normalization {
     let RecordArgs { ignore_case, trim, crlf, .. } = *args;
     let url = args.normalize == Some(Form::Url);
-    Normalization { crlf, trim, url, ignore_case, prefixes: None }
+    Normalization { crlf, trim, url, ignore_case, read: None }
 }
 
 fn records(args: &RecordArgs) -> Result<Records> {

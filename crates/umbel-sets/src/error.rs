@@ -242,21 +242,13 @@ pub enum Error {
         /// The name of the input of exceptions that contains it.
         other: String,
     },
-    /// A record is no prefix, or no address or host to look prefixes up for.
+    /// The [reader of keys](crate::Normalization::read) refuses a record.
     #[error("{at}: {source}")]
-    Prefix {
+    NoKey {
         /// The start of the record.
         at: Place,
         /// The reason.
         source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// A filter holds prefixes of other things than those looked up, or none.
-    #[error("the filter holds {filter}, not {wanted}; build one of these")]
-    OtherPrefixes {
-        /// What it holds.
-        filter: String,
-        /// What was to be looked up.
-        wanted: String,
     },
     /// The work with keys refuses a key.
     #[error("{at}: {source}")]
@@ -313,7 +305,7 @@ impl Error {
             | Self::NoField { at, .. }
             | Self::Ragged { at, .. }
             | Self::BothLists { at, .. }
-            | Self::Prefix { at, .. }
+            | Self::NoKey { at, .. }
             | Self::Key { at, .. } => Some(at),
             _ => None,
         }

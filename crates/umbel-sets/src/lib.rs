@@ -40,7 +40,7 @@
 //!   one input alone, semi-joins and anti-joins. [`Diff`] compares two files row by row.
 //! - [`insert`], [`Query`], [`remove`] and [`Seen`] connect lines with a [`Filter`] of umbel or of another system;
 //!   [`build_in_pieces`] and [`query_in_pieces`] do so with filters larger than the memory cap.
-//! - [`PrefixList`] and [`Query::of_prefixes`] find the lines whose address or host has a prefix in a list.
+//! - [`Query::of_list`] finds the lines whose key has a prefix in a list: that of an address or host.
 //! - [`Report`] says what a job read, wrote and found; [`Error`] says where in which input it stopped.
 //!
 //! | module | what it alone knows |
@@ -90,16 +90,16 @@ mod threads;
 pub use budget::{LEAST_MEMORY, most_threads};
 pub use error::{Error, Place, QuoteFlaw};
 pub use filters::{
-    AtOnce, Checkpoint, Filter, ForeignLines, LargeFilter, Noted, PrefixList, Query, Receipt, Save,
+    AtOnce, Checkpoint, Filter, ForeignLines, LargeFilter, Listed, Noted, Query, Receipt, Save,
     SaveError, Seen, SeenInPieces, add_in_pieces, build_in_pieces, build_lists, check_keys, count,
     count_keys, insert, insert_stream, keys_of, query_in_pieces, remove, remove_stream,
-    room_beside, survey_prefixes,
+    room_beside,
 };
 pub use input::{Input, Spool};
 pub use keys::{Keys, keys, keys_stream};
 pub use operation::{Change, Diff, Distinct, Keep, SetOperation, SetPlan, Strategy, Top};
 pub use records::{
-    Bad, Header, Missing, Normalization, PrefixText, Records, Rewritten, align, compares_headers,
+    Bad, Header, Missing, Normalization, ReadKey, Records, Rewritten, align, compares_headers,
     leaves_bad_rows_out,
 };
 pub use report::{Changes, ErrorBound, Progress, Report};

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use umbel::{AnyFilter, Attributes, KeyDescription, KeyHasher, Kind, Plan};
 use umbel_foreign::{Foreign, ForeignInsert, Format};
-use umbel_sets::{
-    AtOnce, Filter, ForeignLines, Input, Options, PrefixText, Progress, Receipt, Report,
-};
+use umbel_sets::{AtOnce, Filter, ForeignLines, Input, Options, Progress, Receipt, Report};
 use umbel_share::audit::Guessable;
 use umbel_share::sign::SecretKey;
 
@@ -45,7 +43,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     options.progress = Arc::new(Progress::with_sample(SAMPLE));
     if let Some(of) = args.prefixes {
         prefixes::check_build(args)?;
-        options.normalization.prefixes = Some(PrefixText { family: of.into(), listed: true });
+        options.normalization.read = Some(prefixes::listed(of.into()));
     }
     build_own(args, existing, key.as_ref(), &options)?;
     let Voice { json, quiet, .. } = args.work.voice;

@@ -4,7 +4,8 @@ use serde_json::json;
 use umbel::Plan;
 use umbel::math::classic;
 use umbel_foreign::{ForeignFilter, Format};
-use umbel_sets::{Filter, Input, Options, PrefixList, SetPlan, Strategy};
+use umbel_net::prefixes::PrefixList;
+use umbel_sets::{Filter, Input, Options, SetPlan, Strategy};
 
 use crate::numbers::{Count, Rate, Size, counted};
 

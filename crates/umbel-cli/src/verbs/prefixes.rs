@@ -1,13 +1,16 @@
 //! `--prefixes`: lists of networks and domains, and the addresses and hosts that have a prefix in them.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 
 use anyhow::{Context, Result, bail};
 use umbel::{AnyFilter, Blocks, KeyDescription, Plan, Scheme, Secret};
 use umbel_files::inputs::{self, Named};
-use umbel_net::prefixes::{Family, PrefixKeys};
-use umbel_sets::{Input, Missing, Options, PrefixList, PrefixText, Query};
+use umbel_net::prefixes::{Family, ListBuilder, ListError, PrefixKeys, PrefixList, text};
+use umbel_sets::{
+    Filter, Input, Listed, Missing, Normalization, Options, Query, ReadKey, Records, room_beside,
+};
 
 use super::build::{for_keys, fpp_of, size_of_plan};
 use super::{explain, query};
@@ -18,6 +21,43 @@ use crate::lines::{self, Rows};
 use crate::output::{print, write_result};
 use crate::report::Run;
 use crate::standard;
+
+/// How the lines of a list are read.
+pub(super) fn listed(family: Family) -> ReadKey {
+    match family {
+        Family::Ip => |text, out| Ok(text::listed_network(text, out)?),
+        Family::Domain => |text, out| Ok(text::listed_domain(text, out)?),
+    }
+}
+
+/// How lines are read that are looked up.
+fn looked_up(family: Family) -> ReadKey {
+    match family {
+        Family::Ip => |text, out| Ok(text::network(text, out)?),
+        Family::Domain => |text, out| Ok(text::host(text, out)?),
+    }
+}
+
+/// The list, as the engine sees it.
+struct List<'a>(&'a PrefixList);
+
+impl Listed for List<'_> {
+    fn find_all(&self, keys: &[&[u8]], found: &mut [bool]) {
+        self.0.find_all(keys, found);
+    }
+
+    fn longest<'k>(&self, key: &'k [u8]) -> Option<Cow<'k, str>> {
+        self.0.longest(key)
+    }
+
+    fn fpp(&self) -> f64 {
+        self.0.fpp().unwrap_or(0.0)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+}
 
 /// `umbel query --prefixes`.
 pub(super) fn look_up(
@@ -33,7 +73,7 @@ pub(super) fn look_up(
         bail!("--prefixes looks one field up, and --key names several; name one");
     }
     let list = read(args, family, secret, &options)?;
-    options.normalization.prefixes = Some(PrefixText { family, listed: false });
+    options.normalization.read = Some(looked_up(family));
     let options = &options;
     let sources = lines::open(&args.files, &args.work, Rows::OfAll, options)?;
     if args.work.explain {
@@ -41,8 +81,9 @@ pub(super) fn look_up(
         return Ok(Outcome::Done);
     }
     let run = Run::start("query", args.work.voice, &options.progress);
+    let seen = List(&list);
     let ((), report) = write_result(&args.output, |out| {
-        let mut query = Query::of_prefixes(&list, args.invert, args.show_prefix, out, options)?;
+        let mut query = Query::of_list(&seen, args.invert, args.show_prefix, out, options)?;
         query::each_source(&mut query, sources, options)?;
         Ok(((), query.finish()?))
     })?;
@@ -61,14 +102,38 @@ fn read(
     let mut file = filters::open_beside(path, options, &args.trust)?;
     if is_filter(&mut file.file).with_context(name)? {
         let filter = filters::read(&file, path, secret, &args.foreign, options)?;
-        return PrefixList::of_filter(filter, family).with_context(name);
+        let list = match filter {
+            Filter::Own(filter) => PrefixList::of_filter(filter, family),
+            Filter::Foreign(_) => {
+                let filter = "keys of another system".to_owned();
+                Err(ListError::Other { filter, wanted: family })
+            }
+        };
+        return list.with_context(name);
     }
     if secret.is_some() {
         bail!("{}: a list of text is not keyed; omit --secret-file", name());
     }
     let sources = inputs::open(vec![Named::Open(name(), file.file)], None)?;
     let inputs = inputs::rereadable(sources, options)?;
-    Ok(PrefixList::read(&inputs, family, options)?)
+    read_text(&inputs, family, options)
+}
+
+fn read_text(inputs: &[Input], family: Family, options: &Options) -> Result<PrefixList> {
+    let options = &Options {
+        records: Records::Lines,
+        normalization: Normalization { read: Some(listed(family)), ..Normalization::default() },
+        ..options.clone()
+    };
+    let mut list = ListBuilder::new(family);
+    umbel_sets::keys(inputs, room_beside(0, options)?, options, |lines| {
+        let fits = room_beside(list.bytes(), options).is_ok();
+        lines.each(&mut |key| list.push(key, fits));
+        Ok(())
+    })?;
+    // Only now is it known how much all of them need.
+    room_beside(list.bytes(), options)?;
+    Ok(list.build().map_err(umbel_sets::Error::from)?)
 }
 
 /// Whether a file begins as those of umbel do, whatever follows.
@@ -100,7 +165,12 @@ pub(super) fn plan(
     family: Family,
     options: &Options,
 ) -> Result<(Plan, KeyDescription)> {
-    let (keys, count) = umbel_sets::survey_prefixes(inputs, family, options)?;
+    let (mut keys, mut count) = (PrefixKeys::new(family), 0);
+    umbel_sets::keys(inputs, room_beside(0, options)?, options, |lines| {
+        lines.each(&mut |key| keys.insert(key));
+        count += lines.iter().len() as u64;
+        Ok(())
+    })?;
     let count = args.keys.map_or(count.max(1), |keys| keys.0);
     let fpp = keys.fpp_for(fpp_of(args));
     let plan = match (args.size, args.fpp, args.keys) {

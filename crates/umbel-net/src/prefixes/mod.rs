@@ -10,6 +10,7 @@
 //! | [`Prefixes`] | IPv4 or IPv6 addresses | exact, with a value |
 //! | [`Suffixes`] | hosts, under the domains they are in | exact, with a value |
 //! | [`PrefixFilter`] | both, in a filter alone, which is also a file | wrong at a known rate |
+//! | `PrefixList` | any of these, by keys such as `text` reads from lines | exact or not |
 //!
 //! ```
 //! use std::net::Ipv4Addr;
@@ -44,14 +45,20 @@ mod address;
 mod approximate;
 mod exact;
 mod lengths;
+#[cfg(feature = "std")]
+mod list;
 mod network;
 mod suffixes;
 mod table;
+#[cfg(feature = "text")]
+pub mod text;
 
 pub use address::{Address, ParsePrefixError, Prefix};
 pub use approximate::{PrefixFilter, PrefixKeys};
 pub use exact::Prefixes;
 pub use lengths::Lengths;
+#[cfg(feature = "std")]
+pub use list::{ListBuilder, ListError, PrefixList};
 pub use network::{Network, NetworkKey};
 pub use suffixes::Suffixes;
 pub use umbel::format::Family;

@@ -1,5 +1,6 @@
 //! Finds the lines that may be in a filter or have a prefix in a list, or the others.
 
+use std::borrow::Cow;
 use std::io::{Read, Write};
 use std::sync::Mutex;
 
@@ -8,7 +9,6 @@ use umbel_foreign::ForeignFilter;
 
 use super::count::one_field;
 use super::filter::{Filter, ForeignLines};
-use super::prefixes::PrefixList;
 use super::room::room_beside;
 use super::rows::Places;
 use crate::input::{Input, lengths};
@@ -16,6 +16,21 @@ use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
 use crate::{Error, Options};
+
+/// A list of prefixes.
+pub trait Listed: Sync {
+    /// Sets `found` for the keys that have a prefix in the list.
+    fn find_all(&self, keys: &[&[u8]], found: &mut [bool]);
+
+    /// Returns the longest prefix of a key in the list, as text.
+    fn longest<'k>(&self, key: &'k [u8]) -> Option<Cow<'k, str>>;
+
+    /// Returns the probability that a key without a prefix in the list is found.
+    fn fpp(&self) -> f64;
+
+    /// Returns the bytes of memory that it uses.
+    fn bytes(&self) -> u64;
+}
 
 /// A query of one filter or several: which lines may be in all of them, or which certainly are not; or of a list of
 /// prefixes: which lines have one in it, or none. Results are in the order of the lines; the header of the first input that
@@ -60,19 +75,19 @@ impl<'a> Query<'a> {
     /// Queries for lines whose key has a prefix in the list, or with `absent` for the others. With `shown`, each line comes
     /// after its longest prefix in the list, as a column, or with JSON lines as `{"prefix":"192.0.2.0/24","record":…}`.
     ///
-    /// The [`Normalization`](crate::Normalization) of the options reads the keys as addresses or hosts.
+    /// The [reader of keys](crate::Normalization::read) in the options reads them as addresses or hosts.
     ///
     /// # Errors
     /// [`Error::Memory`]; errors of contradictory [`Records`](crate::Records).
-    pub fn of_prefixes(
-        list: &'a PrefixList,
+    pub fn of_list(
+        list: &'a dyn Listed,
         absent: bool,
         shown: bool,
         out: &'a mut (dyn Write + Send),
         options: &'a Options,
     ) -> Result<Self, Error> {
         let ask = Ask {
-            wanted: Wanted::Prefixes { list, shown, column: options.records.column() },
+            wanted: Wanted::Listed { list, shown, column: options.records.column() },
             absent,
             flush: false,
             out: Mutex::new(Sink::new(out, options.separator)),
@@ -83,14 +98,14 @@ impl<'a> Query<'a> {
     }
 
     /// Returns the probability that a line passes that is in none of the filters; for a filter of rows, in the worst case
-    /// for this query, which is 1 if values of different rows pass together; for a list of text 0.
+    /// for this query, which is 1 if values of different rows pass together; for a list that of the list.
     ///
     /// Filters that hash differently are independent, so their rates are multiplied. Filters of one scheme are not: of
     /// these, the lowest rate counts, which is an upper bound. Those of other systems are taken to hash alike.
     pub fn fpp(&self) -> f64 {
         let asked = match &self.ask.wanted {
             Wanted::Filters(asked) => asked,
-            Wanted::Prefixes { list, .. } => return list.fpp().unwrap_or(0.0),
+            Wanted::Listed { list, .. } => return list.fpp(),
         };
         let mut lowest: Vec<(Option<Scheme>, f64)> = Vec::new();
         for (scheme, fpp) in asked.iter().map(|asked| (asked.scheme(), asked.fpp())) {
@@ -105,7 +120,7 @@ impl<'a> Query<'a> {
     /// Looks up the lines of files.
     ///
     /// # Errors
-    /// Those of reading; [`Error::Prefix`]; [`Error::Output`].
+    /// Those of reading; [`Error::NoKey`]; [`Error::Output`].
     pub fn inputs(&mut self, inputs: &[Input]) -> Result<(), Error> {
         self.options.progress.expect(lengths(inputs));
         self.ask.flush = false;
@@ -141,8 +156,8 @@ enum Wanted<'a> {
     /// All of these.
     Filters(Vec<Asked<'a>>),
     /// One of them.
-    Prefixes {
-        list: &'a PrefixList,
+    Listed {
+        list: &'a dyn Listed,
         shown: bool,
         /// The byte after a column in front; none for JSON lines.
         column: Option<u8>,
@@ -226,7 +241,7 @@ impl Visit for Ask<'_> {
     fn header(&self, row: &[u8]) -> Result<(), Error> {
         let mut out = self.out.lock().expect("no worker panics");
         match self.wanted {
-            Wanted::Prefixes { shown: true, column: Some(column), .. } => {
+            Wanted::Listed { shown: true, column: Some(column), .. } => {
                 out.header_after("prefix", column, row)?;
             }
             _ => out.header(Some(row))?,
@@ -237,7 +252,10 @@ impl Visit for Ask<'_> {
     fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         match &self.wanted {
             Wanted::Filters(asked) => in_all(asked, lines, keep)?,
-            Wanted::Prefixes { list, .. } => list.find_all(lines, keep),
+            Wanted::Listed { list, .. } => {
+                let keys: Vec<_> = (0..lines.len()).map(|i| lines.key(i)).collect();
+                list.find_all(&keys, keep);
+            }
         }
         keep.iter_mut().for_each(|keep| *keep ^= self.absent);
         Ok(())
@@ -246,9 +264,9 @@ impl Visit for Ask<'_> {
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         let mut out = self.out.lock().expect("no worker panics");
         match self.wanted {
-            Wanted::Prefixes { list, shown: true, column } => {
+            Wanted::Listed { list, shown: true, column } => {
                 for i in 0..lines.len() {
-                    let prefix = list.find(lines.key(i)).unwrap_or_default();
+                    let prefix = list.longest(lines.key(i)).unwrap_or_default();
                     out.row_after(("prefix", &prefix), column, lines.row(i))?;
                 }
             }

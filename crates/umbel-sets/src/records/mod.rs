@@ -21,7 +21,6 @@
 mod columns;
 mod json;
 mod normalize;
-mod prefixes;
 mod rewrite;
 mod stored;
 
@@ -29,8 +28,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use memchr::{memchr, memchr_iter, memchr2_iter, memrchr};
 
-pub use normalize::Normalization;
-pub use prefixes::PrefixText;
+pub use normalize::{Normalization, ReadKey};
 pub use rewrite::{Header, Rewritten, align, compares_headers, leaves_bad_rows_out};
 pub(crate) use stored::{Layout, MOST_HEADER, Record};
 
@@ -380,7 +378,7 @@ impl Format {
                 Error::Json { at: place(source.column().saturating_sub(1)), source }
             }
             Flaw::Ragged { found, columns } => Error::Ragged { at: place(0), found, columns },
-            Flaw::Prefix(source) => Error::Prefix { at: place(0), source: source.into() },
+            Flaw::NoKey(source) => Error::NoKey { at: place(0), source },
             Flaw::GiantKey(length) => Error::GiantLine { at: place(0), length },
         }
     }
@@ -467,8 +465,8 @@ pub(crate) enum Flaw {
     },
     /// A key of this many bytes, 2³² or more.
     GiantKey(u64),
-    /// It is neither a prefix nor what prefixes are looked up for.
-    Prefix(prefixes::NoPrefix),
+    /// The reader of keys refuses it.
+    NoKey(Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// The result of reading a record.
@@ -533,7 +531,7 @@ impl Cut<'_> {
                 Ok(()) => match self.key(row, copied) {
                     Ok(Some(key)) => Found::Key(key),
                     Ok(None) => Found::Blank,
-                    Err(Flaw::Prefix(_)) if format.bad == Bad::Skip => Found::Bad,
+                    Err(Flaw::NoKey(_)) if format.bad == Bad::Skip => Found::Bad,
                     Err(flaw) => return Err(flaw),
                 },
                 Err(Flaw::Json(_)) if format.bad == Bad::Skip => Found::Bad,
@@ -595,7 +593,7 @@ impl Cut<'_> {
         Err(Flaw::NoField { field, found: format!("{count} field{s}") })
     }
 
-    /// The key of a row in which the values were found; `None` for a comment in a list of prefixes.
+    /// The key of a row in which the values were found; `None` if the reader of keys finds none.
     fn key(&self, row: &[u8], copied: &mut Copied) -> Result<Option<KeyAt>, Flaw> {
         let text = self.text(row);
         let format = self.format;
@@ -611,8 +609,8 @@ impl Cut<'_> {
             copied.values.push(Value { start, end, written: Written::Plain });
         }
         let key = copied.key(text, format.normalization)?;
-        match format.normalization.prefixes {
-            Some(prefixes) => copied.prefix(key, prefixes),
+        match format.normalization.read {
+            Some(read) => copied.read(key, read),
             None => Ok(Some(key)),
         }
     }
@@ -692,13 +690,13 @@ impl Copied {
         }
     }
 
-    /// Replaces a key just copied by that of the prefix in it.
-    fn prefix(&mut self, key: KeyAt, prefixes: PrefixText) -> Result<Option<KeyAt>, Flaw> {
+    /// Replaces a key just copied by the one that is read in it.
+    fn read(&mut self, key: KeyAt, read: ReadKey) -> Result<Option<KeyAt>, Flaw> {
         let KeyAt::Copied { start, .. } = key else {
             unreachable!("keys that are normalized are copied")
         };
         let text = self.bytes.split_off(start as usize);
-        let read = prefixes.read(&text, &mut self.bytes).map_err(Flaw::Prefix)?;
+        let read = read(&text, &mut self.bytes).map_err(Flaw::NoKey)?;
         let length = (self.bytes.len() - start as usize) as u32;
         Ok(read.then_some(KeyAt::Copied { start, length }))
     }

@@ -1,14 +1,17 @@
 //! Which differences between keys to ignore.
 
+use std::error::Error;
+
 use caseless::Caseless;
 use url::Url;
 
-use super::prefixes::PrefixText;
+/// Appends the key in a text to the bytes; false, and nothing, for a text that has none, such as a comment.
+pub type ReadKey = fn(&[u8], &mut Vec<u8>) -> Result<bool, Box<dyn Error + Send + Sync>>;
 
 /// Which differences between keys to ignore. Output is not changed.
 ///
 /// The steps are applied in the order of the fields here, to each field of a key by itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Normalization {
     /// Ignores a carriage return at the end.
     pub crlf: bool,
@@ -19,8 +22,8 @@ pub struct Normalization {
     pub url: bool,
     /// Ignores the case of letters, by Unicode's default caseless matching; bytes that are not UTF-8 are unchanged.
     pub ignore_case: bool,
-    /// Reads the key as a prefix, or as what prefixes are looked up for, which need none of the other steps.
-    pub prefixes: Option<PrefixText>,
+    /// Reads the key in another way than its bytes, such as an address as a number. The other steps come first.
+    pub read: Option<ReadKey>,
 }
 
 /// How many times longer than a key its normalized form may be: a letter of 2 bytes may fold to 6, and a byte of a URL may
@@ -30,7 +33,8 @@ pub(super) const GROWTH: u64 = 9;
 impl Normalization {
     /// Returns whether keys are compared unchanged.
     pub fn is_none(self) -> bool {
-        self == Self::default()
+        let Self { crlf, trim, url, ignore_case, read } = self;
+        !(crlf || trim || url || ignore_case) && read.is_none()
     }
 
     /// Normalizes the key that starts at `start` of `bytes` and ends with them.

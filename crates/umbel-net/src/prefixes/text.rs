@@ -1,26 +1,18 @@
 //! Addresses, hosts, and the lists of prefixes that they are looked up in, as text.
 //!
-//! Both become keys of [`PrefixKeys`](umbel_net::prefixes::PrefixKeys): a network its address and length, a domain its name in lower
-//! case and ASCII.
+//! Each function appends to `out` the key of what a text names, as [`PrefixKeys`](super::PrefixKeys) has it: a network its address
+//! and length, a domain its name in lower case and ASCII. It returns false, and appends nothing, for a blank text.
 
 use std::net::IpAddr;
 
-use umbel_net::prefixes::{Family, Network};
 use url::Host;
 
-/// Lines that are prefixes, or what prefixes are looked up for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PrefixText {
-    /// Of addresses, or of hosts.
-    pub family: Family,
-    /// Whether it is a list, which may have comments and the forms of block lists.
-    pub listed: bool,
-}
+use super::Network;
 
 /// Why a text is not what it should be.
 #[derive(Debug, thiserror::Error)]
 #[error("{text:?} is {why}; correct it, or leave it out")]
-pub(crate) struct NoPrefix {
+pub struct NoPrefix {
     text: String,
     why: &'static str,
 }
@@ -30,39 +22,63 @@ const NO_HOST: &str = "not the name of a host or domain";
 const ADDRESS: &str = "an address, but the list is of domains";
 const SEVERAL: &str = "several names on a line";
 
-impl PrefixText {
-    /// Reads a text, and appends its key to `out`. Returns false, and appends nothing, for a blank one or a comment.
-    pub(crate) fn read(self, text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
-        let flaw = |why| NoPrefix { text: shown(text), why };
-        let text = str::from_utf8(text)
-            .map_err(|_| flaw(if self.family == Family::Ip { NO_NETWORK } else { NO_HOST }))?;
-        let text = self.without_comment(text).trim();
-        if text.is_empty() {
-            return Ok(false);
-        }
-        match (self.family, self.listed) {
-            (Family::Ip, _) => {
-                let network: Network = text.parse().map_err(|_| flaw(NO_NETWORK))?;
-                out.extend_from_slice(network.key().as_ref());
-                Ok(true)
-            }
-            (Family::Domain, true) => listed(text, out).map_err(flaw),
-            (Family::Domain, false) => {
-                name(host_in(text), out).ok_or_else(|| flaw(NO_HOST))?;
-                Ok(true)
-            }
-        }
-    }
+/// Reads a line of a list of networks, perhaps with a comment after `#` or, as Spamhaus's DROP has them, `;`.
+///
+/// # Errors
+/// [`NoPrefix`] for anything else.
+pub fn listed_network(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
+    read(text, &['#', ';'], NO_NETWORK, out, push_network)
+}
 
-    /// Lists of networks have comments after `;` too, such as Spamhaus's DROP.
-    fn without_comment(self, text: &str) -> &str {
-        let marks: &[char] = match (self.listed, self.family) {
-            (false, _) => return text,
-            (true, Family::Ip) => &['#', ';'],
-            (true, Family::Domain) => &['#'],
-        };
-        text.split(marks).next().unwrap_or(text)
-    }
+/// Reads an address or a network.
+///
+/// # Errors
+/// [`NoPrefix`] for anything else.
+pub fn network(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
+    read(text, &[], NO_NETWORK, out, push_network)
+}
+
+/// Reads a line of a list of domains, perhaps with a comment after `#`: a domain, perhaps after `*.` or a dot, or a line of a
+/// hosts file. In these, names of one label are the machine's own, such as `localhost`, and are left out.
+///
+/// # Errors
+/// [`NoPrefix`] for anything else.
+pub fn listed_domain(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
+    read(text, &['#'], NO_HOST, out, listed)
+}
+
+/// Reads a host: alone, in a URL, in the address of a mailbox, or before a port.
+///
+/// # Errors
+/// [`NoPrefix`] for anything else.
+pub fn host(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
+    read(text, &[], NO_HOST, out, |text, out| {
+        name(host_in(text), out).map(|()| true).ok_or(NO_HOST)
+    })
+}
+
+/// Reads what is before a comment, if anything is. `no` is wrong with what is not UTF-8.
+fn read(
+    text: &[u8],
+    comments: &[char],
+    no: &'static str,
+    out: &mut Vec<u8>,
+    push: fn(&str, &mut Vec<u8>) -> Result<bool, &'static str>,
+) -> Result<bool, NoPrefix> {
+    let flaw = |why| NoPrefix { text: shown(text), why };
+    let text = str::from_utf8(text).map_err(|_| flaw(no))?;
+    let text = match comments {
+        [] => text,
+        _ => text.split(comments).next().unwrap_or(text),
+    };
+    let text = text.trim();
+    if text.is_empty() { Ok(false) } else { push(text, out).map_err(flaw) }
+}
+
+fn push_network(text: &str, out: &mut Vec<u8>) -> Result<bool, &'static str> {
+    let network: Network = text.parse().map_err(|_| NO_NETWORK)?;
+    out.extend_from_slice(network.key().as_ref());
+    Ok(true)
 }
 
 /// The start of a text, for a message.
@@ -177,15 +193,15 @@ mod tests {
 
     use super::*;
 
-    fn read(family: Family, listed: bool, text: &str) -> Result<Option<String>, String> {
+    type Read = fn(&[u8], &mut Vec<u8>) -> Result<bool, NoPrefix>;
+
+    /// The key of a text.
+    fn key(read: Read, text: &str) -> Result<Option<Vec<u8>>, String> {
         let mut out = b"before".to_vec();
-        let read = PrefixText { family, listed }.read(text.as_bytes(), &mut out);
+        let read = read(text.as_bytes(), &mut out);
         let key = out.split_off(6);
         match read {
-            Ok(true) if family == Family::Ip => {
-                Ok(Some(Network::of_key(&key).unwrap().to_string()))
-            }
-            Ok(true) => Ok(Some(String::from_utf8(key).unwrap())),
+            Ok(true) => Ok(Some(key)),
             Ok(false) => Ok(None),
             Err(error) => {
                 assert!(key.is_empty());
@@ -208,14 +224,12 @@ mod tests {
             ("192.0.2.1-192.0.2.9", Err(NO_NETWORK)),
             ("example.com", Err(NO_NETWORK)),
         ] {
-            let read = read(Family::Ip, true, text);
-            assert_eq!(
-                read,
-                expected.map(|text| text.map(str::to_owned)).map_err(str::to_owned),
-                "{text:?}"
-            );
+            let key = key(listed_network, text)
+                .map(|key| key.map(|key| Network::of_key(&key).unwrap().to_string()));
+            let expected = expected.map(|text| text.map(str::to_owned));
+            assert_eq!(key, expected.map_err(str::to_owned), "{text:?}");
         }
-        assert!(read(Family::Ip, false, "192.0.2.7 # a comment").is_err());
+        assert!(key(network, "192.0.2.7 # a comment").is_err());
     }
 
     #[test]
@@ -246,12 +260,9 @@ mod tests {
             ("xn--a.example", Err(NO_HOST)),
             (&long, Err(NO_HOST)),
         ] {
-            let read = read(Family::Domain, true, text);
-            assert_eq!(
-                read,
-                expected.map(|text| text.map(str::to_owned)).map_err(str::to_owned),
-                "{text:?}"
-            );
+            let expected =
+                expected.map(|text: Option<&str>| text.map(|text| text.as_bytes().to_vec()));
+            assert_eq!(key(listed_domain, text), expected.map_err(str::to_owned), "{text:?}");
         }
     }
 
@@ -266,14 +277,10 @@ mod tests {
             ("http://192.0.2.7/", "192.0.2.7"),
             ("http://[2001:db8::1]/", "2001:db8::1"),
         ] {
-            assert_eq!(
-                read(Family::Domain, false, text),
-                Ok(Some(expected.to_owned())),
-                "{text:?}"
-            );
+            assert_eq!(key(host, text), Ok(Some(expected.as_bytes().to_vec())), "{text:?}");
         }
         for text in ["two words", "http://", "a..b", "@", "exa<mple"] {
-            assert!(read(Family::Domain, false, text).is_err(), "{text:?}");
+            assert!(key(host, text).is_err(), "{text:?}");
         }
     }
 
@@ -292,9 +299,9 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            for (family, listed) in [(Family::Ip, true), (Family::Domain, true), (Family::Domain, false)] {
+            for read in [listed_network as Read, network, listed_domain, host] {
                 let mut out = Vec::new();
-                let read = PrefixText { family, listed }.read(&bytes, &mut out);
+                let read = read(&bytes, &mut out);
                 prop_assert_eq!(matches!(read, Ok(true)), !out.is_empty());
             }
         }
