@@ -1,8 +1,9 @@
 //! The formulas behind a choice, with its numbers filled in.
 
-use umbel::math::{bloomier, classic, hash_collisions};
+use umbel::math::{bloomier, classic};
 use umbel::{Growth, Kind, Plan, Variant};
 
+use crate::formulas::hash_collisions;
 use crate::sources::{self, Source};
 use crate::{Choice, Costs, Goal};
 

@@ -19,10 +19,11 @@
 //!
 //! A [`Goal`] is two of keys, rate and size, and what the filter must be able to do. [`advise`] plans every kind for it, ranks
 //! those that fit by measured time and by space ([`Ranking`]), and lists the [`Obstacle`]s of the others. The command line's
-//! `umbel plan` prints this. [`Profile`] shows how evenly the bits of a filter are used, for a picture of it.
+//! `umbel plan` prints this; [`formulas`] are behind its tables and pictures. [`Profile`] shows how evenly the bits of a filter are used, for a picture of it.
 
 mod error;
 mod explain;
+pub mod formulas;
 pub mod numbers;
 mod prices;
 mod profile;

@@ -1,8 +1,8 @@
 //! Filters by the bits that are sent, packed to their entropy.
 
-use umbel::math::compressed;
 use umbel::{Kind, MAX_PROBES, Plan, Variant};
 
+use crate::formulas::sent_per_key;
 use crate::{Error, Goal, advise, overhead};
 
 /// A filter to send.
@@ -63,7 +63,7 @@ pub fn by_bits_sent(keys: u64, fpp: f64) -> Result<Vec<Sent>, Error> {
     for probes in 1..best.min(MAX_PROBES) {
         // One probe may need more bits per key than a filter can have.
         let Ok(plan) = Plan::for_sending(keys, fpp, probes) else { continue };
-        let bits = compressed::sent_per_key(plan.bits_per_key(), f64::from(probes)) * keys as f64;
+        let bits = sent_per_key(plan.bits_per_key(), f64::from(probes)) * keys as f64;
         all.push(Sent {
             variant: Kind::Classic.into(),
             packed: true,

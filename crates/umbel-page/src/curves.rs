@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use umbel::math::classic;
 use umbel_advice::numbers::{Count, Rate, counted};
-use umbel_advice::{MEASURED_ON, Source, advise, sources};
+use umbel_advice::{MEASURED_ON, Source, advise, formulas, sources};
 use umbel_report::curves::{Curve, Goal, Point, bits, exponent, keys, overfill, probes};
 use umbel_report::plan;
 
@@ -217,7 +217,7 @@ fn exponent_chart(goal: &Goal<'_>) -> Value {
     for other in others {
         all.push(series(format!("m/n = {other}"), &exponent::curve(other), "reference"));
     }
-    let best = classic::log_fpp_at_clear(own, 0.5);
+    let best = formulas::log_fpp_at_clear(own, 0.5);
     let low = -(deepest * std::f64::consts::LN_2.powi(2) * 1.08).ceil();
     chart(
         "exponent",

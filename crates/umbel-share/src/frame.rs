@@ -277,7 +277,7 @@ mod tests {
     }
 
     fn entropy(chance: f64) -> f64 {
-        umbel::math::compressed::entropy(chance)
+        umbel_advice::formulas::entropy(chance)
     }
 
     #[test]

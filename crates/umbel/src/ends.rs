@@ -79,16 +79,11 @@ fn formulas_end_whatever_they_are_given() {
     walked(|walk| {
         for a in REALS {
             call!(walk, math::classic::bits_per_key, a);
-            call!(walk, math::compressed::entropy, a);
             call!(walk, Spread::fixed, a);
             for k in SMALL {
-                call!(walk, math::classic::fpp_limit_of, a, k);
                 call!(walk, math::classic::bits_per_key_with, a, k);
                 call!(walk, math::window::share, a, k);
                 call!(walk, math::spread::compound, Spread::fixed(a), k);
-                if k > 0 {
-                    call!(walk, math::classic::least_bits_per_key, a, k);
-                }
             }
             for k in PROBES {
                 call!(walk, |a| math::blocked::Pattern::shared(k).fpp(a), a);
@@ -97,9 +92,6 @@ fn formulas_end_whatever_they_are_given() {
             }
             for b in REALS {
                 call!(walk, math::classic::best_probes, a, b);
-                call!(walk, math::classic::log_fpp_at_clear, a, b);
-                call!(walk, math::compressed::sent_per_key, a, b);
-                call!(walk, math::compressed::best_for_sent, a, b);
                 call!(walk, |a, b| math::window::compound([a, b]), a, b);
                 call!(walk, Estimate::new, a, b);
                 call!(walk, |a, b| Spread { deviation: b, ..Spread::fixed(a) }.upper(), a, b);
@@ -132,7 +124,6 @@ fn rates_of_filters_end_whatever_they_are_given() {
             call!(walk, math::bloomier::segment_length, n);
             call!(walk, math::bloomier::slots_per_key, n);
             for k in SMALL {
-                call!(walk, math::hash_collisions, n, k);
                 call!(walk, |n, k| Coverage::classic(n, k).keys(f64::NAN), n, k);
                 call!(walk, |n, k| Coverage::sliced(n, k).keys(0.0), n, k);
             }
@@ -145,10 +136,6 @@ fn rates_of_filters_end_whatever_they_are_given() {
                     call!(walk, math::sliced::fpp, n, m, k);
                     call!(walk, math::spread::classic, n, m, k);
                     call!(walk, math::spread::sliced, n, m, k);
-                    for shared in NUMBERS {
-                        call!(walk, math::classic::fpp_of_intersection, n, n, shared, m, k);
-                        call!(walk, math::classic::fpp_of_intersection, n, m, shared, m, k);
-                    }
                 }
                 for k in PROBES {
                     call!(walk, math::spread::blocked, n, m, k);

@@ -88,8 +88,7 @@
 //! | [`Cascade`] | two known lists that must never be confused |
 //! | [`Attributes`] | rows of several attributes, any of which can be looked up |
 //!
-//! The crate [`umbel-advice`](https://docs.rs/umbel-advice) ranks them for a goal. [`Admission`] decides what a cache stores. [`Parts`]
-//! divides a set among several filters. [`umbel-net`](https://docs.rs/umbel-net) finds the longest listed prefix of an address and the
+//! The crate [`umbel-advice`](https://docs.rs/umbel-advice) ranks them for a goal. [`Parts`] divides a set among several filters. [`umbel-net`](https://docs.rs/umbel-net) finds the longest listed prefix of an address and the
 //! listed domain of a host, and follows keys that have a state. [`umbel-foreign`](https://docs.rs/umbel-foreign) reads and writes the
 //! filters of other systems.
 //!
@@ -123,7 +122,6 @@
 
 extern crate alloc;
 
-mod admission;
 mod bits;
 #[cfg(test)]
 mod ends;
@@ -146,7 +144,6 @@ pub mod internals {
     pub use crate::prelude::Real;
 }
 
-pub use admission::Admission;
 pub use bits::{Block, Blocks};
 #[cfg(feature = "std")]
 pub use bits::{MappedBlocks, MappedFile};

@@ -7,7 +7,8 @@
 
 use std::f64::consts::LN_2;
 
-use umbel::math::classic::{self, log_fpp_at_clear};
+use umbel::math::classic;
+use umbel_advice::formulas::log_fpp_at_clear;
 use umbel_report::curves::exponent::{curve, step, whole_probes};
 
 use super::Goal;

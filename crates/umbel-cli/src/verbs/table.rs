@@ -3,6 +3,7 @@
 use anyhow::Result;
 use serde_json::json;
 use umbel::math::classic;
+use umbel_advice::formulas;
 
 use crate::args::PlanArgs;
 use crate::numbers::{Rate, Size};
@@ -99,7 +100,7 @@ struct Shape {
 impl Shape {
     /// The best of 1 to 100 probes.
     fn new(fpp: f64) -> Self {
-        let (bits_per_key, probes) = classic::least_bits_per_key(fpp, 100);
+        let (bits_per_key, probes) = formulas::least_bits_per_key(fpp, 100);
         Self { fpp, probes, bits_per_key }
     }
 

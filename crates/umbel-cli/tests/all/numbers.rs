@@ -9,8 +9,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 use umbel::math::blocked::{Pattern, bit_chance};
-use umbel::math::{Coverage, classic, compressed, hash_collisions};
+use umbel::math::{Coverage, classic};
 use umbel::{Classic, KeyHash, KeyHasher, Kind, Plan, Variant};
+use umbel_advice::formulas::{self, hash_collisions};
 use umbel_net::prefixes::{Family, Network, PrefixKeys};
 
 /// A document, a passage of it, and the numbers in the passage.
@@ -58,16 +59,16 @@ const SENTENCES: &[Sentence] = &[
         || vec![variance_form_lacks(140, 20), variance_form_lacks(100, 28)],
     ),
     ("docs/mathematics.md", "k = 5 gives {} % and k = 6 gives {} %", || {
-        [5, 6].map(|k| 100.0 * classic::fpp_limit_of(8.0, k)).to_vec()
+        [5, 6].map(|k| 100.0 * formulas::fpp_limit_of(8.0, k)).to_vec()
     }),
     ("docs/mathematics.md", "the rate is 0.5^k = {}^(m/n)", || {
-        vec![classic::log_fpp_at_clear(1.0, 0.5).exp()]
+        vec![formulas::log_fpp_at_clear(1.0, 0.5).exp()]
     }),
     ("docs/mathematics.md", "(`classic::bits_per_key`: {} bits per key at 1 %)", || {
         vec![classic::bits_per_key(0.01)]
     }),
-    ("docs/mathematics.md", "(`least_bits_per_key`, {} at 1 % and k = {})", || {
-        let (bits, probes) = classic::least_bits_per_key(0.01, 32);
+    ("docs/mathematics.md", "(`formulas::least_bits_per_key`, {} at 1 % and k = {})", || {
+        let (bits, probes) = formulas::least_bits_per_key(0.01, 32);
         vec![bits, f64::from(probes)]
     }),
     ("docs/mathematics.md", "{} bytes per key at 1 %, and {} more for each factor of ten", || {
@@ -144,10 +145,10 @@ const SENTENCES: &[Sentence] = &[
         vec![-percent_more(classic::fpp_textbook(4, 32, 6) / classic::fpp(4, 32, 6))]
     }),
     ("docs/mathematics.md", "takes {} bytes per key*", || {
-        vec![classic::least_bits_per_key(0.01, 100).0 / 5.0]
+        vec![formulas::least_bits_per_key(0.01, 100).0 / 5.0]
     }),
     ("docs/mathematics.md", "Divided by 8 they are {} bytes", || {
-        vec![classic::least_bits_per_key(0.01, 100).0 / 8.0]
+        vec![formulas::least_bits_per_key(0.01, 100).0 / 8.0]
     }),
     ("docs/mathematics.md", "rounds to {}; at 10⁸ it is {}.", || {
         [10_000_000, 100_000_000]
@@ -226,7 +227,7 @@ const SENTENCES: &[Sentence] = &[
         "docs/choosing.md",
         "uses {} GiB and has a rate of {} %: it blocks one of {} innocent addresses",
         || {
-            let rate = classic::fpp_limit_of(9.0, 6);
+            let rate = formulas::fpp_limit_of(9.0, 6);
             vec![4e9 * 9.0 / 8.0 / GIB, 100.0 * rate, 1.0 / rate]
         },
     ),
@@ -252,7 +253,7 @@ const SENTENCES: &[Sentence] = &[
             // One probe: the rate is the fill.
             let plan = for_phones(Kind::Bloomier);
             let bits = -1.0 / (-plan.predicted_fpp()).ln_1p();
-            vec![compressed::sent_per_key(bits, 1.0), bits / plan.bits_per_key()]
+            vec![formulas::sent_per_key(bits, 1.0), bits / plan.bits_per_key()]
         },
     ),
     ("docs/performance.md", "{} % at 10 %, {} % at 1 % and {} % at 0.1 %.", || {
@@ -538,7 +539,7 @@ const SENTENCES: &[Sentence] = &[
     (
         "docs/formats.md",
         "a full digest lets {} % of absent URLs pass; at 8, the program's default, {} %",
-        || [5.0, 8.0].map(|bits| 100.0 * classic::fpp_limit_of(bits, 4)).to_vec(),
+        || [5.0, 8.0].map(|bits| 100.0 * formulas::fpp_limit_of(bits, 4)).to_vec(),
     ),
     ("docs/formats.md", "| umbel, batch | hashes | {} | | the same bits", || {
         foreign("| Parquet, mapped | umbel 0.1.0 | hashed | batch |")
@@ -614,7 +615,7 @@ fn variance_form_lacks(keys: u64, probes: u32) -> f64 {
 /// Bits of a blocked filter over those of the best classic one, without margins. The probes are those that plans choose.
 fn by_formula(fpp: f64) -> f64 {
     let probes = plan(Kind::Blocked, 100_000_000, fpp).probes();
-    512.0 / Pattern::new(probes).load_for(fpp) / classic::least_bits_per_key(fpp, 32).0
+    512.0 / Pattern::new(probes).load_for(fpp) / formulas::least_bits_per_key(fpp, 32).0
 }
 
 /// The same of plans.
@@ -650,8 +651,8 @@ fn overlap_noise(bits: f64, probes: f64, fill: f64) -> f64 {
 
 /// The rate in percent, and the bits sent per key, by the formula and packed.
 fn sent(bits_per_key: f64, probes: u32) -> Vec<f64> {
-    let rate = classic::fpp_limit_of(bits_per_key, probes);
-    let computed = compressed::sent_per_key(bits_per_key, f64::from(probes));
+    let rate = formulas::fpp_limit_of(bits_per_key, probes);
+    let computed = formulas::sent_per_key(bits_per_key, f64::from(probes));
     let coded = by_trial(&format!("m/n = {bits_per_key}, k = {probes}: rate"), "bits sent a key");
     vec![100.0 * rate, computed, coded]
 }

@@ -1,13 +1,13 @@
 //! How small packed files and deltas are, next to theory.
 
-use umbel::math::compressed::entropy;
 use umbel::{AnyFilter, KeyHasher, Kind, Plan};
+use umbel_advice::formulas::entropy;
 
 use crate::{add, delta_of, filter, packed};
 
 /// A classic filter of the paper: `ratio` bits per key, so many probes.
 fn sent(keys: u64, ratio: f64, probes: u32) -> AnyFilter {
-    let fpp = umbel::math::classic::fpp_limit_of(ratio, probes);
+    let fpp = umbel_advice::formulas::fpp_limit_of(ratio, probes);
     let plan = Plan::for_sending(keys, fpp, probes).unwrap();
     // The margin of the promise: below 1 %.
     assert!((plan.bits_per_key() / ratio - 1.0).abs() < 0.01 && plan.probes() == probes);

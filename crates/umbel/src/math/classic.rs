@@ -16,11 +16,6 @@ pub fn fpp_limit(keys: u64, bits: u64, probes: u32) -> f64 {
     (-(-lambda).exp_m1()).powi(probes as i32)
 }
 
-/// Like [`fpp_limit`], from the bits per key, m/n: (1 − e^(−k/(m/n)))^k.
-pub fn fpp_limit_of(bits_per_key: f64, probes: u32) -> f64 {
-    (-(-f64::from(probes) / bits_per_key).exp_m1()).powi(probes as i32)
-}
-
 /// Returns the false positive rate as most texts derive it: (1 − (1 − 1/m)^(kn))^k.
 ///
 /// It is correct for one bit, but treats the k bits of a query as independent, which they are not: 12 % below the true
@@ -74,36 +69,6 @@ pub fn bits_per_key_with(fpp: f64, probes: u32) -> f64 {
     -k / (-fpp.powf(1.0 / k)).ln_1p()
 }
 
-/// Returns the least bits per key at a rate, over k = 1…`most_probes`, and that k: the minimum of
-/// [`bits_per_key_with`].
-///
-/// `fpp` must be in (0, 1), and `most_probes` at least 1.
-pub fn least_bits_per_key(fpp: f64, most_probes: u32) -> (f64, u32) {
-    // The best k is log₂ 1/p, which is below 1,075 for every number that is not 0.
-    let all = (1..=most_probes.min(2048)).map(|probes| (bits_per_key_with(fpp, probes), probes));
-    all.min_by(|left, right| left.0.total_cmp(&right.0)).expect("at least one probe")
-}
-
-/// Returns ln of the rate at m/n = `bits_per_key` if a share u = `clear` of the bits stays clear, and k is the one that
-/// leads to it: g(u) = −(m/n)·ln u·ln(1 − u). Least at u = ½.
-pub fn log_fpp_at_clear(bits_per_key: f64, clear: f64) -> f64 {
-    -bits_per_key * clear.ln() * (-clear).ln_1p()
-}
-
-/// Returns the rate of the AND of two filters of `bits` bits and `probes` probes, for sets of `left` and `right` keys,
-/// of which `shared` are in both.
-///
-/// A bit is set in both with probability 1 − u_A − u_B + u_A∪B, with u the probability to be clear. The rate is at most
-/// that of either filter, and at least that of a filter built from the shared keys alone, because bits that different
-/// keys set in the two remain. In the limit of many bits; fill^k with the exact probability for one bit.
-pub fn fpp_of_intersection(left: u64, right: u64, shared: u64, bits: u64, probes: u32) -> f64 {
-    let one = f64::from(probes) * (-1.0 / bits as f64).ln_1p();
-    let set = |keys: u64| -(keys as f64 * one).exp_m1();
-    let both =
-        set(left) + set(right) - set(left.saturating_add(right - shared.min(left).min(right)));
-    both.max(0.0).powi(probes as i32)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,16 +87,6 @@ mod tests {
     }
 
     #[test]
-    fn textbook_table() {
-        // m/n = 8, k = 1…7.
-        let table = [0.118, 0.0489, 0.0306, 0.024, 0.0217, 0.0216, 0.0229];
-        for (k, expected) in (1..).zip(table) {
-            let found = fpp_limit(1_000_000, 8_000_000, k);
-            assert!((found / expected - 1.0).abs() < 0.005, "k {k}: {found}");
-        }
-    }
-
-    #[test]
     fn the_variance_form_continues_the_exact_one() {
         for (keys, probes) in [(300, 7), (500, 4), (1000, 2), (200, 13)] {
             let exact = occupancy::all_occupied(4097, keys * u64::from(probes), probes);
@@ -141,35 +96,6 @@ mod tests {
                 fpp(keys, 4097, probes) / exact
             );
         }
-    }
-
-    #[test]
-    fn the_best_length_is_the_best_of_all_k() {
-        for (fpp, bits, probes) in
-            [(0.5, 1.443, 1), (0.1, 4.807, 3), (0.01, 9.593, 7), (1e-6, 28.76, 20)]
-        {
-            let found = least_bits_per_key(fpp, 100);
-            assert!((found.0 - bits).abs() < 0.01 && found.1 == probes, "{fpp}: {found:?}");
-            assert!(found.0 >= bits_per_key(fpp));
-            let rate = log_fpp_at_clear(bits_per_key(fpp), 0.5).exp();
-            assert!((rate / fpp - 1.0).abs() < 1e-9);
-            assert!(log_fpp_at_clear(8.0, 0.4) > log_fpp_at_clear(8.0, 0.5));
-        }
-    }
-
-    #[test]
-    fn an_intersection_errs_between_a_fresh_filter_and_the_worse_input() {
-        let (bits, probes) = (100_000, 7);
-        for (left, right, shared) in
-            [(10_000, 5_000, 0), (10_000, 10_000, 3_000), (8_000, 9_000, 8_000)]
-        {
-            let rate = fpp_of_intersection(left, right, shared, bits, probes);
-            let limit = |keys| fpp_textbook(keys, bits, probes);
-            assert!(rate <= limit(left.min(right)) * (1.0 + 1e-12));
-            assert!(rate >= limit(shared) && rate >= 0.0);
-        }
-        let same = fpp_of_intersection(9_000, 9_000, 9_000, bits, probes);
-        assert!((same / fpp_textbook(9_000, bits, probes) - 1.0).abs() < 1e-9);
     }
 
     #[test]

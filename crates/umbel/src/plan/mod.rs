@@ -200,8 +200,7 @@ impl Plan {
     /// As [`for_keys`](Self::for_keys), [`PlanError::FppOutOfReach`] above 4,096 bits per key; [`PlanError::Field`] unless
     /// `probes` is from 1 to [`MAX_PROBES`].
     ///
-    /// M. Mitzenmacher 2002, <https://doi.org/10.1109/TNET.2002.803864>; the bits sent are
-    /// [`math::compressed::sent_per_key`](crate::math::compressed::sent_per_key).
+    /// M. Mitzenmacher 2002, <https://doi.org/10.1109/TNET.2002.803864>.
     pub fn for_sending(keys: u64, fpp: f64, probes: u32) -> Result<Self, PlanError> {
         check_fpp(fpp)?;
         check_keys(keys)?;

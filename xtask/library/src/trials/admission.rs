@@ -3,7 +3,7 @@
 
 use anyhow::{Result, ensure};
 use umbel::math::binomial_bounds;
-use umbel::{Admission, KeyHasher, Kind, Plan, Window};
+use umbel::{KeyHasher, Kind, Plan, Window};
 
 use crate::statistics::{ALPHA, splitmix};
 
@@ -39,8 +39,8 @@ pub(super) fn run() -> Result<()> {
     let (_, most_once) = binomial_bounds(once, FPP, ALPHA);
     for size in CACHES {
         let without = trace.through(size, |_, _| true);
-        let mut admission = Admission::with(Window::with_plan(&plan, KeyHasher::with_seed(17))?);
-        let with = trace.through(size, |_, object| admission.admit(object));
+        let mut seen = Window::with_plan(&plan, KeyHasher::with_seed(17))?;
+        let with = trace.through(size, |_, object| !seen.insert(object));
         let mut last = vec![None; trace.ids];
         let exact = trace.through(size, |now, object| {
             let before: Option<usize> = last[object as usize].replace(now);

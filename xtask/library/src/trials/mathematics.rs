@@ -7,8 +7,9 @@
 use std::io::Read;
 
 use anyhow::{Result, ensure};
-use umbel::math::{binomial_bounds, classic, compressed};
+use umbel::math::{binomial_bounds, classic};
 use umbel::{AnyFilter, Classic, KeyHash, KeyHasher, Kind, Plan, Variant};
+use umbel_advice::formulas;
 use umbel_share::pack::{Decoder, Encoder};
 
 use super::rows;
@@ -160,11 +161,11 @@ fn best_probes(table: &mut Table) -> Result<()> {
     table.row(
         "rate there, a bit a key: 0.5^(ln 2)",
         "0.6185",
-        classic::log_fpp_at_clear(1.0, 0.5).exp(),
+        formulas::log_fpp_at_clear(1.0, 0.5).exp(),
         None,
     );
     for (probes, text) in [(5, "2.17 %"), (6, "2.16 %")] {
-        let rate = classic::fpp_limit_of(8.0, probes);
+        let rate = formulas::fpp_limit_of(8.0, probes);
         let filter = filter(8 * KEYS, probes, 0..KEYS)?;
         table.row(
             &format!("m/n = 8, k = {probes}"),
@@ -188,7 +189,7 @@ fn rates(table: &mut Table) -> Result<()> {
                 (9, 6) => "0.0133",
                 _ => "",
             };
-            let rate = classic::fpp_limit_of(ratio as f64, probes);
+            let rate = formulas::fpp_limit_of(ratio as f64, probes);
             let first = (ratio * 8 + u64::from(probes)) << 32;
             let filter = filter(ratio * KEYS, probes, first..first + KEYS)?;
             let measured = counted(&filter, 1 << 19, rate);
@@ -239,7 +240,7 @@ fn joined(table: &mut Table) -> Result<()> {
     table.row("the OR is the filter of the union (1: yes)", "1", f64::from(u8::from(same)), None);
     let mut both = left.clone();
     both.intersect(&right)?;
-    let rate = classic::fpp_of_intersection(60_000, 80_000, 30_000, BITS, 6);
+    let rate = formulas::fpp_of_intersection(60_000, 80_000, 30_000, BITS, 6);
     let measured = counted(&both, 1 << 23, rate);
     table.row("rate of the AND", "", rate, Some(measured));
     let fresh = classic::fpp(30_000, BITS, 6);
@@ -269,12 +270,12 @@ fn lengths(table: &mut Table) -> Result<()> {
     table
         .head("Length from rate and keys, least over k = 1...100: -k / ln(1 - p^(1/k)) bits a key");
     for (rate, asked) in [(0.1, 1 << 20), (0.01, 1 << 20), (0.001, 1 << 22), (1e-4, 1 << 24)] {
-        let (bits, probes) = classic::least_bits_per_key(rate, 100);
+        let (bits, probes) = formulas::least_bits_per_key(rate, 100);
         let filter = filter((bits * KEYS as f64).ceil() as u64, probes, 0..KEYS)?;
         let what = format!("rate at {bits:.3} bits a key, k = {probes}");
         table.row(&what, "", rate, Some(counted(&filter, asked, rate)));
     }
-    let bytes = |rate: f64| classic::least_bits_per_key(rate, 100).0 / 8.0;
+    let bytes = |rate: f64| formulas::least_bits_per_key(rate, 100).0 / 8.0;
     table.row("bytes a key at 1 %", "1.2", bytes(0.01), None);
     table.row(
         "  bits divided by 5, as in the text's size table",
@@ -330,7 +331,7 @@ fn sent(table: &mut Table) -> Result<()> {
     {
         let bits = ratio * KEYS;
         let filter = filter(bits, probes, 0..KEYS)?;
-        let rate = classic::fpp_limit_of(ratio as f64, probes);
+        let rate = formulas::fpp_limit_of(ratio as f64, probes);
         let what = format!("m/n = {ratio}, k = {probes}: rate");
         table.row(&what, rate_text, rate, Some(counted(&filter, 1 << 21, rate)));
 
@@ -341,12 +342,12 @@ fn sent(table: &mut Table) -> Result<()> {
         Decoder::new(&packed[..])?.read_to_end(&mut back)?;
         ensure!(back == file, "what was unpacked is not what was sent");
         let coded = 8.0 * packed.len() as f64 / KEYS as f64;
-        let entropy = compressed::sent_per_key(ratio as f64, f64::from(probes));
+        let entropy = formulas::sent_per_key(ratio as f64, f64::from(probes));
         // The fill varies, and there are headers and checksums.
         let within = [entropy * 0.99, entropy * 1.01];
         table.row("  bits sent a key", sent_text, entropy, Some((coded, within)));
     }
-    let (bits, probes, rate) = compressed::best_for_sent(8.0, 1000.0);
+    let (bits, probes, rate) = formulas::best_for_sent(8.0, 1000.0);
     println!(
         "  best with up to 1,000 bits a key in memory: m/n = {bits:.1}, k = {probes}, rate {:.2} %",
         100.0 * rate
