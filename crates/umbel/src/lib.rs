@@ -123,8 +123,6 @@
 extern crate alloc;
 
 mod bits;
-#[cfg(test)]
-mod ends;
 mod error;
 pub mod filter;
 pub mod format;

@@ -87,25 +87,3 @@ pub fn binomial_bounds(trials: u64, rate: f64, alpha: f64) -> (u64, u64) {
     let high = last - tail(&mut all_up.iter().rev().copied());
     (low, high)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bounds_of_small_binomials() {
-        // 10 fair throws: P(0) = P(10) = 1/1024, P(≤1) = 11/1024 = 0.0107.
-        assert_eq!(binomial_bounds(10, 0.5, 0.05), (2, 8));
-        assert_eq!(binomial_bounds(10, 0.5, 0.021), (1, 9));
-        assert_eq!(binomial_bounds(10, 0.5, 0.001), (0, 10));
-        assert_eq!(binomial_bounds(10, 0.0, 0.05), (0, 0));
-        assert_eq!(binomial_bounds(10, 1.0, 0.05), (10, 10));
-    }
-
-    #[test]
-    fn bounds_approach_the_normal_ones() {
-        let (low, high) = binomial_bounds(1_000_000, 0.01, 1e-9);
-        // 6.11 standard deviations of √(10⁶·0.01·0.99) = 99.5, skewed upwards.
-        assert!((9_370..9_410).contains(&low) && (10_600..10_640).contains(&high), "{low} {high}");
-    }
-}

@@ -150,33 +150,6 @@ mod tests {
     const SOME: Cells = Cells { cells: 40_000.0, probes: 3.0, lowered: 36.0, top: 3 };
 
     #[test]
-    fn the_papers_formula_is_the_chain_of_a_cell() {
-        for (top, lowered) in [(1, 10.0), (3, 36.0), (7, 85.0)] {
-            let cells = Cells { cells: 500.0, top, lowered, ..SOME };
-            let (p, q) = (lowered / cells.cells, cells.probes / cells.cells);
-            // The probability of each state, insertion by insertion, from an empty filter.
-            let mut states = vec![0.0; usize::from(top) + 1];
-            states[0] = 1.0;
-            for insertion in 1..=6_000u32 {
-                for i in 0..usize::from(top) {
-                    let lowered = p * states[i + 1];
-                    states[i] += lowered;
-                    states[i + 1] -= lowered;
-                }
-                states.iter_mut().for_each(|chance| *chance *= 1.0 - q);
-                states[usize::from(top)] += q;
-                if insertion.is_multiple_of(50) {
-                    let found = cells.fill_after(f64::from(insertion));
-                    assert!((found / (1.0 - states[0]) - 1.0).abs() < 0.03, "{insertion} {found}");
-                    assert!(found <= cells.fill() * (1.0 + 1e-9));
-                }
-            }
-            assert!((states[0] - cells.zeros()).abs() < 1e-9, "{top}");
-            assert!((cells.zeros() + cells.fill() - 1.0).abs() < 1e-12);
-        }
-    }
-
-    #[test]
     fn spans_and_forgetting_answer_each_other() {
         for (probes, top) in [(1, 1), (3, 3), (4, 15), (8, 255)] {
             let lambda = span(probes, top, 0.01);

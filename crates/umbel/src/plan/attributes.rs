@@ -128,39 +128,3 @@ impl Variant {
         bytes / shares(self.detail(), attributes) / 64 * 64
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tags_are_the_subsets_of_two_or_more() {
-        for attributes in 0..12 {
-            let subsets = (0..1u64 << attributes).filter(|subset| subset.count_ones() > 1);
-            assert_eq!(Tags::Subsets.a_row(attributes), subsets.count() as u64);
-        }
-        assert_eq!(Tags::Subsets.a_row(8), 247);
-        assert_eq!([1, 2, 64].map(|count| Tags::Row.a_row(count)), [0, 1, 1]);
-        assert_eq!(Tags::None.a_row(64), 0);
-    }
-
-    #[test]
-    fn details_are_modes_of_two_kinds() {
-        let right: Vec<_> = (0..=20).filter(|&detail| inside(detail).is_ok()).collect();
-        assert_eq!(right, [0, 1, 2, 10, 11, 12]);
-        for detail in [3, 9, 13, 20] {
-            let plan = Variant::of(Kind::Attributes, detail);
-            assert!(matches!(plan, Err(PlanError::Detail { found, .. }) if found == detail));
-        }
-        assert_eq!(Variant::from(Kind::Attributes).share(3, 64_000), 16_000);
-        assert_eq!(
-            Variant::of(Kind::Attributes, 2).unwrap().share(3, 64_000),
-            64_000 / 7 / 64 * 64
-        );
-        assert_eq!(
-            Variant::of(Kind::Attributes, 10).unwrap().share(3, 64_000),
-            64_000 / 3 / 64 * 64
-        );
-        assert_eq!(Variant::from(Kind::Classic).share(3, 100), 100);
-    }
-}

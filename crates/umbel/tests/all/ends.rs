@@ -1,14 +1,13 @@
-//! Every public function of [`math`](crate::math) and [`plan`](crate::plan) ends, without a panic that its documentation
+//! Every public function of `umbel::math` and `umbel::plan` ends, without a panic that its documentation
 //! does not announce, at the ends of what its arguments can be: 0, 1, the maximum, infinity and what is no number.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::filter::Bloomier;
-use crate::math::stable::Cells;
-use crate::math::{self, Coverage, Estimate, MAX_PROBES, Spread};
-use crate::plan::{Form, Growth, Kind, Plan, Tags, Variant};
+use umbel::math::stable::Cells;
+use umbel::math::{self, Coverage, Estimate, Spread};
+use umbel::{Bloomier, Form, Growth, Kind, MAX_PROBES, Plan, Tags, Variant};
 
 const REALS: [f64; 11] = [
     f64::NAN,

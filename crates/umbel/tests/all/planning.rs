@@ -1,0 +1,262 @@
+//! Plans: they keep their promise, answer each other's questions, fold, and say why a goal is impossible.
+
+use umbel::math::{Spread, classic};
+use umbel::{Growth, Kind, Plan, PlanError, Tags, Variant};
+
+/// From here on a plan has the margin of its promise.
+const SURE_FROM: u64 = 100_000;
+
+const EVEN: Variant = Variant::Scalable { growth: Growth::Even };
+const RATES: [f64; 8] = [0.5, 0.1, 0.05, 0.01, 0.001, 1e-4, 1e-6, 1e-9];
+
+#[test]
+fn plans_for_sending_keep_their_rate_with_the_fewest_bits() {
+    for (fpp, probes) in [(0.01, 1), (0.01, 2), (0.01, 6), (0.001, 1), (0.001, 3), (1e-6, 5)] {
+        for keys in [1_000, 100_000, 10_000_000] {
+            let plan = Plan::for_sending(keys, fpp, probes).unwrap();
+            assert_eq!((plan.kind(), plan.probes(), plan.keys()), (Kind::Classic, probes, keys));
+            assert!(plan.predicted_fpp() <= fpp);
+            // The margin, and sizes in steps of blocks or 0.1 %.
+            let least = classic::bits_per_key_with(fpp, probes);
+            let most = if keys < 100_000 { 1.07 } else { 1.02 };
+            assert!(plan.bits_per_key() < most * least, "{keys} {fpp} {probes}");
+        }
+    }
+    assert!(matches!(Plan::for_sending(0, 0.01, 1), Err(PlanError::ZeroKeys)));
+    assert!(matches!(Plan::for_sending(9, 0.01, 33), Err(PlanError::Field(_))));
+    assert!(matches!(Plan::for_sending(9, 0.01, 0), Err(PlanError::Field(_))));
+    let out_of_reach = Plan::for_sending(9, 1e-6, 1);
+    assert!(matches!(out_of_reach, Err(PlanError::FppOutOfReach { .. })));
+}
+
+#[test]
+fn keys_apart_by_a_power_of_two_have_sizes_that_fold() {
+    let kinds = [Kind::Blocked, Kind::Classic, Kind::Sliced, Kind::Counting];
+    for kind in kinds.into_iter().chain([Kind::Attributes]) {
+        for fpp in RATES.into_iter().chain([0.3, 0.07]) {
+            // Blocked filters at low rates have a margin of their own for each size, up to where it is small.
+            let plain = matches!(kind, Kind::Classic | Kind::Sliced);
+            let from = if plain || fpp >= 1e-4 { 1 } else { 1_000 };
+            if from > 1 && fpp < 1e-6 {
+                continue; // from billions of keys on
+            }
+            for keys in [100_000, 100_001, 123_457, 150_000, 199_999, 3_000_017] {
+                let keys = keys * from;
+                let plan = Plan::for_keys(kind, keys, fpp).unwrap();
+                for doublings in [1, 2, 5, if from > 1 { 7 } else { 13 }] {
+                    let large = Plan::for_keys(kind, keys << doublings, fpp).unwrap();
+                    let part = (large.bits() >> doublings, large.probes(), large.variant());
+                    let own = (plan.bits(), plan.probes(), plan.variant());
+                    assert_eq!(part, own, "{doublings} doublings");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_plan_keeps_its_promise() {
+    for kind in Kind::ALL {
+        for fpp in RATES {
+            for keys in [1, 2, 7, 100, 4_321, 1_000_000, 5_000_000_000] {
+                let plan = Plan::for_keys(kind, keys, fpp).unwrap();
+                assert!(plan.predicted_fpp() <= fpp, "{plan:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bits_a_key_within_the_designed_multiples_of_classic() {
+    for (fpp, goal, probes) in [(0.1, 1.03, 3), (0.01, 1.06, 8), (0.001, 1.10, 8), (1e-6, 1.36, 16)]
+    {
+        for keys in [99_999, 100_000, 1_000_003, 10_000_000, 99_999_999, 20_000_000_000] {
+            // At 1e-6 the margin costs more than the design leaves: 99.9 % of filters for 100,000 keys keep the rate
+            // with no less, and sizes of doubled keys fold.
+            let goal =
+                if fpp == 1e-6 && (SURE_FROM..50_000_000).contains(&keys) { 1.42 } else { goal };
+            let plan = Plan::for_keys(Kind::Blocked, keys, fpp).unwrap();
+            let classic = Plan::for_keys(Kind::Classic, keys, fpp).unwrap();
+            // Both with their margins.
+            let ratio = plan.bits_per_key() / classic.bits_per_key();
+            assert!(ratio <= goal, "{plan:?}: {ratio}");
+            assert_eq!(plan.probes(), probes, "{plan:?}");
+            assert!(classic.bits_per_key() / classic::bits_per_key(fpp) < 1.03, "{classic:?}");
+        }
+    }
+}
+
+#[test]
+fn the_margin_begins_at_a_hundred_thousand_keys() {
+    for kind in Kind::ALL {
+        for fpp in RATES {
+            for keys in [SURE_FROM, 130_000, 750_000, 40_000_000] {
+                let plan = Plan::for_keys(kind, keys, fpp).unwrap();
+                let Spread { mean, deviation, .. } = plan.fpp_spread();
+                assert!(plan.fpp_spread().upper() <= plan.fpp(), "{plan:?}");
+                assert!(mean <= plan.fpp() && deviation >= 0.0, "{plan:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_three_questions_answer_each_other() {
+    for kind in Kind::ALL {
+        for fpp in RATES {
+            let plan = Plan::for_keys(kind, 3_000_000, fpp).unwrap();
+            let by_memory = Plan::for_memory(kind, 3_000_000, plan.bytes()).unwrap();
+            assert!(
+                by_memory.bytes() == plan.bytes() && by_memory.fpp() <= fpp * 1.0001,
+                "{plan:?} {by_memory:?}"
+            );
+            assert_eq!(by_memory.probes(), plan.probes(), "{plan:?} {by_memory:?}");
+            let by_capacity = Plan::for_capacity(kind, fpp, plan.bytes()).unwrap();
+            assert!(by_capacity.keys() >= 3_000_000 && by_capacity.predicted_fpp() <= fpp);
+            assert!((by_capacity.keys() as f64) < 3_000_000.0 * 1.006);
+        }
+    }
+}
+
+#[test]
+fn a_chain_is_as_large_as_its_links() {
+    let plan = Plan::for_keys(Kind::Scalable, 1_000, 0.01).unwrap();
+    let links = |count| (0..count).map(|index| plan.link(index).unwrap().bytes()).sum::<u64>();
+    for (keys, count) in
+        [(0, 1), (1, 1), (1_000, 1), (1_001, 2), (3_000, 2), (3_001, 3), (100_000, 7)]
+    {
+        assert_eq!(plan.bytes_at(keys), links(count), "{keys}");
+    }
+    let even = Plan::for_keys(EVEN, 1_000, 0.01).unwrap();
+    assert!(even.bytes_at(10_000) > 10 * even.bytes());
+    let plain = Plan::for_keys(Kind::Blocked, 1_000, 0.01).unwrap();
+    assert_eq!(plain.bytes_at(1_000_000), plain.bytes());
+}
+
+#[test]
+fn links_share_the_promise_out() {
+    for fpp in RATES {
+        let plan = Plan::for_keys(Kind::Scalable, 1_000, fpp).unwrap();
+        let links: Vec<_> = (0..12).map(|index| plan.link(index).unwrap()).collect();
+        for (index, link) in links.iter().enumerate() {
+            assert_eq!((link.kind(), link.keys()), (Kind::Blocked, 1_000 << index));
+            assert_eq!(link.fpp(), fpp / f64::from(2 << index));
+            // Also with those that pass it while it fills.
+            let all = (link.keys() as f64 / (1.0 - link.fpp())).ceil() as u64;
+            assert!(link.predicted_fpp_at(all) <= link.fpp(), "{link:?}");
+        }
+        assert!(links.iter().map(|link| link.fpp()).sum::<f64>() < fpp);
+        assert_eq!((links[0].bits(), links[0].probes()), (plan.bits(), plan.probes()));
+        // From one key to 4,095 times the first capacity and beyond.
+        let mut before = 0.0;
+        for keys in [1, 500, 1_000, 1_001, 3_000, 100_000, 4_095_000, 1 << 40] {
+            let rate = plan.predicted_fpp_at(keys);
+            assert!(before <= rate && rate <= fpp, "{keys} {rate} of {fpp}");
+            before = rate;
+        }
+    }
+}
+
+#[test]
+fn doubled_keys_fold() {
+    for keys in [600_000u64, 777_777, 12_345_678] {
+        let sizes = [1, 2, 8, 1024]
+            .map(|times| Plan::for_keys(Kind::Blocked, keys * times, 0.01).unwrap().bits());
+        assert!(sizes.iter().all(|bits| bits.is_multiple_of(sizes[0])), "{sizes:?}");
+    }
+}
+
+#[test]
+fn impossible_goals_say_why() {
+    for fpp in [0.0, 1.0, -0.5, 2.0, f64::NAN] {
+        assert!(matches!(Plan::for_keys(Kind::Blocked, 10, fpp), Err(PlanError::Fpp(_))));
+    }
+    assert!(matches!(Plan::for_keys(Kind::Classic, 0, 0.1), Err(PlanError::ZeroKeys)));
+    assert!(matches!(
+        Plan::for_keys(Kind::Classic, u64::MAX, 0.1),
+        Err(PlanError::TooLarge { .. })
+    ));
+    assert!(matches!(
+        Plan::for_keys(Kind::Blocked, 10, 1e-30),
+        Err(PlanError::FppOutOfReach { .. })
+    ));
+    assert!(matches!(
+        Plan::for_memory(Kind::Blocked, 10, 63),
+        Err(PlanError::MemoryTooSmall { .. })
+    ));
+    assert!(Plan::for_memory(Kind::Blocked, 1 << 40, 64).is_err());
+    for kind in [Kind::Blocked, Kind::Scalable] {
+        assert!(matches!(Plan::for_memory(kind, 1 << 40, 64), Err(PlanError::TooManyKeys { .. })));
+        assert!(matches!(Plan::for_memory(kind, 10, 63), Err(PlanError::MemoryTooSmall { .. })));
+        assert!(matches!(Plan::for_capacity(kind, 1e-9, 0), Err(PlanError::MemoryTooSmall { .. })));
+    }
+    // Half of the keys would pass: no rate is promised.
+    assert!(Plan::for_memory(Kind::Blocked, 500, 64).is_ok());
+    assert!(matches!(
+        Plan::for_memory(Kind::Scalable, 500, 64),
+        Err(PlanError::FirstLinkTooSmall { keys: 500, bits: 512 })
+    ));
+    assert!(Plan::for_memory(Kind::Scalable, 512 / 3, 64).is_ok());
+    let error = Plan::for_keys(Kind::Scalable, 10, 1e-30).unwrap_err();
+    assert!(matches!(error, PlanError::FppOutOfReach { kind: Kind::Scalable, .. }));
+    assert!(matches!(Plan::for_keys(Kind::Scalable, 0, 0.1), Err(PlanError::ZeroKeys)));
+    assert!(matches!(Plan::for_keys(Kind::Scalable, 1, f64::NAN), Err(PlanError::Fpp(_))));
+    let tiny = f64::MIN_POSITIVE;
+    assert!(Plan::for_keys(Kind::Scalable, 1, tiny / 1e10).is_err(), "it halves to 0 at last");
+}
+
+#[test]
+fn bits_against_a_blocked_filter_of_the_window() {
+    for fpp in [0.1, 0.01, 0.001] {
+        let plain = Plan::for_keys(Kind::Blocked, 10_000_000, fpp).unwrap();
+        let mut row = format!("/// fpp {fpp:<8}");
+        for generations in 2..=8 {
+            let plan = Plan::for_keys(Variant::Window { generations }, 10_000_000, fpp).unwrap();
+            let times = plan.bits() as f64 / plain.bits() as f64;
+            row += &format!(" {times:5.2}");
+            assert!(plan.predicted_fpp() <= fpp);
+            if generations == 4 && fpp < 0.1 {
+                assert!((1.5..2.0).contains(&times), "{times}");
+            }
+        }
+        eprintln!("{row}");
+    }
+}
+
+#[test]
+fn the_rate_grows_to_that_of_all_generations() {
+    let plan = Plan::for_keys(Kind::Window, 3_000, 0.01).unwrap();
+    let mut before = 0.0;
+    for keys in [0, 1, 500, 1_000, 1_001, 2_000, 2_999, 3_000, 5_000, u64::MAX] {
+        let rate = plan.predicted_fpp_at(keys);
+        assert!(before <= rate && rate <= 0.01, "{keys}: {rate}");
+        before = rate;
+    }
+    assert_eq!(plan.predicted_fpp_at(3_000), plan.predicted_fpp_at(u64::MAX));
+}
+
+#[test]
+fn tags_are_the_subsets_of_two_or_more() {
+    for attributes in 0..12 {
+        let subsets = (0..1u64 << attributes).filter(|subset| subset.count_ones() > 1);
+        assert_eq!(Tags::Subsets.a_row(attributes), subsets.count() as u64);
+    }
+    assert_eq!(Tags::Subsets.a_row(8), 247);
+    assert_eq!([1, 2, 64].map(|count| Tags::Row.a_row(count)), [0, 1, 1]);
+    assert_eq!(Tags::None.a_row(64), 0);
+}
+
+#[test]
+fn details_are_modes_of_two_kinds() {
+    let of = |detail: u32| format!("attributes:{detail}").parse::<Variant>();
+    let right: Vec<_> = (0..=20).filter(|&detail| of(detail).is_ok()).collect();
+    assert_eq!(right, [0, 1, 2, 10, 11, 12]);
+    for detail in [3, 9, 13, 20] {
+        let error = of(detail).unwrap_err();
+        assert!(error.to_string().contains(&format!("attributes:{detail}: ")), "{error}");
+    }
+    assert_eq!(Variant::from(Kind::Attributes).share(3, 64_000), 16_000);
+    assert_eq!(of(2).unwrap().share(3, 64_000), 64_000 / 7 / 64 * 64);
+    assert_eq!(of(10).unwrap().share(3, 64_000), 64_000 / 3 / 64 * 64);
+    assert_eq!(Variant::from(Kind::Classic).share(3, 100), 100);
+}
