@@ -277,11 +277,11 @@ fn inserted<U: Unlock + Copy, K: Key<U::Hasher>>(
 ) {
     filter.set_limit(bytes.len() as u64 + (1 << 20));
     let mut many = filter.clone();
-    let all = many.insert_all(keys);
+    let all = many.try_insert_all(keys);
     let mut refused: Option<InsertError> = None;
     for (place, key) in keys.iter().enumerate() {
         let known = filter.contains(key);
-        match filter.insert(key) {
+        match filter.try_insert(key) {
             Ok(new) => {
                 assert!(filter.contains(key), "key {place} is absent");
                 assert!(!new || !known, "key {place} was there, and is new");

@@ -138,7 +138,7 @@ impl Pair {
             let known = self.twin.contains(hash);
             let inserted = match &mut self.twin {
                 AnyFilter::Attributes(rows) => rows.insert_row(&row(number)).map_err(Error::from),
-                keys => keys.insert(hash).map_err(Error::from),
+                keys => keys.try_insert(hash).map_err(Error::from),
             };
             match inserted {
                 Ok(inserted) => new.push(inserted),
@@ -172,8 +172,8 @@ impl Pair {
                 };
                 inserted.map_err(Error::from)
             }
-            filter if tell => filter.insert_all_new(&all, &mut new).map_err(Error::from),
-            filter => filter.insert_all(&hashes).map_err(Error::from),
+            filter if tell => filter.try_insert_all_new(&all, &mut new).map_err(Error::from),
+            filter => filter.try_insert_all(&hashes).map_err(Error::from),
         };
         assert_eq!(result.map_err(|e| e.to_string()), end.map_err(|e| e.to_string()));
         if tell {

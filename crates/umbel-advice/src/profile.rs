@@ -430,7 +430,7 @@ mod tests {
         let mut filter = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
         for low in 0..1_000 {
             let low = KeyHasher::default().hash(low).low;
-            filter.insert_all(&[KeyHash { high: low >> 8, low }]).unwrap();
+            filter.try_insert_all(&[KeyHash { high: low >> 8, low }]).unwrap();
         }
         let profile = Profile::of(&filter, 128);
         assert!(profile.stretches[0].fill > 0.5);

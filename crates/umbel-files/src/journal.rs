@@ -221,7 +221,7 @@ impl Notes {
                 let mut known = known.iter();
                 hashes.retain(|_| !known.next().expect("one for each hash"));
             }
-            Ok(filter.insert_all(&hashes)?)
+            Ok(filter.try_insert_all(&hashes)?)
         })
     }
 

@@ -135,7 +135,7 @@ fn only_filters_that_forget_nothing_are_certain() {
         let forgets = kind.capacity() == Capacity::Last;
         // One after the other, so that the first ones are forgotten.
         let keys = if forgets { 2_000 } else { 150 };
-        (0..keys).for_each(|i| drop(filter.insert(format!("key-{i}"))));
+        (0..keys).for_each(|i| drop(filter.try_insert(format!("key-{i}"))));
         assert_eq!(filter.contains("key-0"), !forgets, "{kind}");
         let (mut core, _) = opened(filter.to_bytes());
         let answer = told(&mut core, &["key-0", "nobody", "none"], "");

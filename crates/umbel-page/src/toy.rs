@@ -292,7 +292,7 @@ impl Model {
             }
             _ => {
                 let mut empty = self.empty()?;
-                empty.insert(word)?;
+                empty.try_insert(word)?;
                 Ok(used(&empty))
             }
         }
@@ -350,7 +350,7 @@ impl Model {
                     AnyFilter::Window(filter) if filter.span().is_some() => {
                         filter.insert_at(&word[..], self.tick)?
                     }
-                    filter => filter.insert(&word[..])?,
+                    filter => filter.try_insert(&word[..])?,
                 };
                 let before = self.words.contains(word);
                 self.words.push(word.clone());

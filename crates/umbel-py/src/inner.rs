@@ -58,7 +58,7 @@ impl Inner {
     #[inline]
     pub(crate) fn add(&mut self, key: KeyRef<'_>) -> Result<bool, Told> {
         match self {
-            Self::Own(filter) => Ok(filter.insert(key)?),
+            Self::Own(filter) => Ok(filter.try_insert(key)?),
             Self::Foreign(other) => other.one(key, |filter, key| filter.insert(key)),
             mapped => mapped.own_mut("add").map(|_| unreachable!("it is mapped")),
         }
@@ -195,7 +195,7 @@ pub(crate) struct AddOwn<'a>(pub(crate) &'a mut AnyFilter);
 
 impl Take for AddOwn<'_> {
     fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Told> {
-        Ok(self.0.insert_all(keys)?)
+        Ok(self.0.try_insert_all(keys)?)
     }
 }
 
@@ -221,7 +221,7 @@ impl Answer for AddNew<'_> {
             }
             return Ok(());
         }
-        Ok(self.0.own_mut("add_new")?.insert_all_new(keys, answers)?)
+        Ok(self.0.own_mut("add_new")?.try_insert_all_new(keys, answers)?)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use umbel::filter::{Fact, Figure};
 use umbel::{
-    Algorithm, AnyFilter, Hashing, InsertError, KeyHash, KeyHasher, Kind, Loader, Plan, Receipt,
-    Scheme, Sealed, Variant, Window,
+    Algorithm, AnyFilter, Full, Hashing, InsertError, KeyHash, KeyHasher, Kind, Loader, Plan,
+    Receipt, Scheme, Sealed, Variant, Window,
 };
 
 use crate::secrets;
@@ -185,11 +185,11 @@ fn add_to(
     let added = batches.try_for_each(|(hashes, new)| {
         loop {
             let mut more = [false; BATCH];
-            let added = filter.insert_all_new(hashes, &mut more[..hashes.len()]);
+            let added = filter.try_insert_all_new(hashes, &mut more[..hashes.len()]);
             // Keys added before the filter had to grow are not new in the second attempt.
             new.iter_mut().zip(more).for_each(|(new, more)| *new |= more);
             match added {
-                Err(InsertError::GrowthLimit { bytes, .. })
+                Err(InsertError::Full(Full::Limit { bytes, .. }))
                     if fits(context, bytes, bytes - filter.bytes()) =>
                 {
                     filter.set_limit(bytes);

@@ -148,7 +148,8 @@ pub use bits::{MappedBlocks, MappedFile};
 pub use error::{FieldError, OutOfMemory};
 pub use filter::{
     AnyFilter, Attributes, Blocked, Bloomier, BuildError, Cascade, Classic, Coded, Counting,
-    Estimate, Filter, InsertError, MergeError, Receipt, RowError, Scalable, Sliced, Stable, Window,
+    Estimate, Filter, Full, InsertError, MergeError, Receipt, RowError, Scalable, Sliced, Stable,
+    Window,
 };
 #[cfg(feature = "std")]
 pub use filter::{Loader, Shared};
@@ -198,4 +199,10 @@ pub enum Error {
     #[cfg(feature = "std")]
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+impl From<Full> for Error {
+    fn from(full: Full) -> Self {
+        Self::Insert(full.into())
+    }
 }

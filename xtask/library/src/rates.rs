@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use umbel::filter::{BlockedLayout, ClassicLayout};
+use umbel::filter::internal::{BlockedLayout, ClassicLayout};
 use umbel::math::{binomial_bounds, classic};
 use umbel::{AnyFilter, KeyHash, KeyHasher, Kind, Plan, Scalable, Stable};
 
@@ -320,7 +320,7 @@ fn grow(plan: &Plan, seed: u64) -> Result<Vec<Grown>> {
             let row = &mut grown.row;
             let mut all = Ok(());
             each_batch(&hasher, inserted..row.keys, |hashes| {
-                all = filter.insert_all(hashes);
+                all = filter.try_insert_all(hashes);
                 all.is_ok()
             });
             all?;

@@ -143,7 +143,7 @@ impl PrefixList {
         match &self.0 {
             List::Networks(all) => (all.four.len() + all.six.len()) as u64,
             List::Domains(names) => names.len() as u64,
-            List::Filter(filter, _) => filter.len(),
+            List::Filter(filter, _) => filter.estimated_len(),
         }
     }
 

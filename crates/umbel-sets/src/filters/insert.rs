@@ -114,7 +114,7 @@ impl<'a> FillWhole<'a> {
         if let (AnyFilter::Attributes(filter), Some(places)) = (&mut **filter, &self.places) {
             return places.insert(filter, lines);
         }
-        filter.insert_all(lines.hashes()).map_err(|error| growth(error, self.budget))
+        filter.try_insert_all(lines.hashes()).map_err(|error| growth(error, self.budget))
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn room_to_fill(filter: &mut AnyFilter, options: &Options) -> Result<
 /// The error of a filter that cannot grow.
 pub(super) fn growth(error: umbel::InsertError, budget: Budget) -> Error {
     match error {
-        umbel::InsertError::GrowthLimit { bytes, .. } => outgrown(bytes, budget),
+        umbel::InsertError::Full(umbel::Full::Limit { bytes, .. }) => outgrown(bytes, budget),
         error => error.into(),
     }
 }

@@ -306,7 +306,7 @@ impl State<'_> {
         while done < hashes.len() && self.left > 0 && error.is_none() {
             let end = hashes.len().min(done + usize::try_from(self.left).unwrap_or(usize::MAX));
             let new = &mut new[done..end];
-            match self.filter.insert_all_new(&hashes[done..end], new) {
+            match self.filter.try_insert_all_new(&hashes[done..end], new) {
                 Ok(()) => done = end,
                 // The hashes before the one that found no room are in.
                 Err(why) => error = Some(growth(why, self.budget)),

@@ -11,7 +11,7 @@ fn filter(kind: Kind, keys: std::ops::Range<u64>) -> AnyFilter {
     let plan = Plan::for_keys(kind, 3_000, 0.01).unwrap();
     let mut filter = AnyFilter::with_plan(&plan, KeyHasher::with_seed(7)).unwrap();
     let keys: Vec<KeyHash> = keys.map(|key| filter.hasher().hash(key)).collect();
-    filter.insert_all(&keys).unwrap();
+    filter.try_insert_all(&keys).unwrap();
     filter
 }
 

@@ -83,9 +83,9 @@ fn filter(kind: Kind, planned: u64, fpp: f64, keys: u64) -> AnyFilter {
 }
 
 fn add(filter: &mut AnyFilter, keys: std::ops::Range<u64>) {
-    match filter.insert_all(&keys.collect::<Vec<u64>>()) {
+    match filter.try_insert_all(&keys.collect::<Vec<u64>>()) {
         // A table of cells has no more room, and holds the others.
-        Err(InsertError::Full { kind: Kind::Coded, .. }) => {}
+        Err(InsertError::Full(_)) => {}
         inserted => inserted.map(drop).unwrap(),
     }
 }

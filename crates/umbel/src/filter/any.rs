@@ -82,18 +82,19 @@ macro_rules! of_any {
     };
 }
 
-/// Runs the same code on a filter of any kind that accepts single keys; the other kinds return an error.
+/// Calls a method of a filter of any kind that accepts single keys, `$insert` or its twin of kinds that can be full; the
+/// other kinds return an error.
 macro_rules! of_inserting {
-    ($any:expr, $filter:ident => $does:expr) => {
+    ($any:expr, $insert:ident or $try_insert:ident $arguments:tt) => {
         match $any {
-            AnyFilter::Blocked($filter) => Ok($does),
-            AnyFilter::Classic($filter) => Ok($does),
-            AnyFilter::Sliced($filter) => Ok($does),
-            AnyFilter::Counting($filter) => Ok($does),
-            AnyFilter::Window($filter) => Ok($does),
-            AnyFilter::Stable($filter) => Ok($does),
-            AnyFilter::Scalable($filter) => $does,
-            AnyFilter::Coded($filter) => $does,
+            AnyFilter::Blocked(filter) => Ok(filter.$insert $arguments),
+            AnyFilter::Classic(filter) => Ok(filter.$insert $arguments),
+            AnyFilter::Sliced(filter) => Ok(filter.$insert $arguments),
+            AnyFilter::Counting(filter) => Ok(filter.$insert $arguments),
+            AnyFilter::Window(filter) => Ok(filter.$insert $arguments),
+            AnyFilter::Stable(filter) => Ok(filter.$insert $arguments),
+            AnyFilter::Scalable(filter) => Ok(filter.$try_insert $arguments?),
+            AnyFilter::Coded(filter) => Ok(filter.$try_insert $arguments?),
             other @ (AnyFilter::Attributes(_) | AnyFilter::Bloomier(_) | AnyFilter::Cascade(_)) => {
                 Err(other.check_inserts().expect_err("these take no single keys"))
             }
@@ -125,14 +126,14 @@ impl<H: Hashing> AnyFilter<Blocks, H> {
     /// [`PlanError::Unnamed`] for a kind of [rows](Kind::rows), which [`Attributes::with_names`] makes.
     pub fn with_plan(plan: &Plan, hasher: H) -> Result<Self, PlanError> {
         Ok(match plan.kind {
-            Kind::Blocked => Self::Blocked(Filter::with_plan(plan, hasher)?),
-            Kind::Classic => Self::Classic(Filter::with_plan(plan, hasher)?),
-            Kind::Sliced => Self::Sliced(Filter::with_plan(plan, hasher)?),
-            Kind::Counting => Self::Counting(Filter::with_plan(plan, hasher)?),
-            Kind::Scalable => Self::Scalable(Filter::with_plan(plan, hasher)?),
-            Kind::Window => Self::Window(Filter::with_plan(plan, hasher)?),
-            Kind::Coded => Self::Coded(Filter::with_plan(plan, hasher)?),
-            Kind::Stable => Self::Stable(Filter::with_plan(plan, hasher)?),
+            Kind::Blocked => Self::Blocked(Blocked::with_plan(plan, hasher)?),
+            Kind::Classic => Self::Classic(Classic::with_plan(plan, hasher)?),
+            Kind::Sliced => Self::Sliced(Sliced::with_plan(plan, hasher)?),
+            Kind::Counting => Self::Counting(Counting::with_plan(plan, hasher)?),
+            Kind::Scalable => Self::Scalable(Scalable::with_plan(plan, hasher)?),
+            Kind::Window => Self::Window(Window::with_plan(plan, hasher)?),
+            Kind::Coded => Self::Coded(Coded::with_plan(plan, hasher)?),
+            Kind::Stable => Self::Stable(Stable::with_plan(plan, hasher)?),
             Kind::Attributes => return Err(PlanError::Unnamed),
             kind @ (Kind::Bloomier | Kind::Cascade) => return Err(PlanError::BuiltAtOnce(kind)),
         })
@@ -144,7 +145,7 @@ impl<H: Hashing> AnyFilter<Blocks, H> {
     /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
-    /// Those of [`with_plan`](Self::with_plan), [`insert_all`](Self::insert_all) and
+    /// Those of [`with_plan`](Self::with_plan), [`try_insert_all`](Self::try_insert_all) and
     /// [`Bloomier::build`](Filter::build).
     pub fn build<K: Key<H>>(plan: &Plan, keys: &[K], hasher: H) -> Result<Self, BuildError> {
         match plan.kind {
@@ -155,42 +156,42 @@ impl<H: Hashing> AnyFilter<Blocks, H> {
             _ => {}
         }
         let mut filter = Self::with_plan(plan, hasher)?;
-        filter.insert_all(keys)?;
+        filter.try_insert_all(keys)?;
         Ok(filter)
     }
 
     /// Inserts a key; true if it was certainly new.
     ///
     /// # Errors
-    /// Those of kinds that can be full; [`InsertError::BuiltAtOnce`] and [`InsertError::Rows`] for kinds that accept no
+    /// [`InsertError::Full`] for kinds that can be full; [`InsertError::BuiltAtOnce`] and [`InsertError::Rows`] for kinds that accept no
     /// single keys. The filter is unchanged.
     #[inline]
-    pub fn insert(&mut self, key: impl Key<H>) -> Result<bool, InsertError> {
-        of_inserting!(self, filter => filter.insert(key))
+    pub fn try_insert(&mut self, key: impl Key<H>) -> Result<bool, InsertError> {
+        of_inserting!(self, insert or try_insert(key))
     }
 
     /// Inserts many keys in order, with overlapping cache misses.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert). The keys before the one that found no room are in the filter, the others are not.
-    pub fn insert_all<K: Key<H>>(&mut self, keys: &[K]) -> Result<(), InsertError> {
-        of_inserting!(self, filter => filter.insert_all(keys))
+    /// As [`try_insert`](Self::try_insert). The keys before the one that found no room are in the filter, the others are not.
+    pub fn try_insert_all<K: Key<H>>(&mut self, keys: &[K]) -> Result<(), InsertError> {
+        of_inserting!(self, insert_all or try_insert_all(keys))
     }
 
-    /// Like [`insert_all`](Self::insert_all), and `new[i]` becomes what [`insert`](Self::insert) returns for `keys[i]`;
-    /// false from the key on that found no room.
+    /// Like [`try_insert_all`](Self::try_insert_all), and `new[i]` becomes what [`try_insert`](Self::try_insert) returns
+    /// for `keys[i]`; false from the key on that found no room.
     ///
     /// # Errors
-    /// As [`insert_all`](Self::insert_all).
+    /// As [`try_insert_all`](Self::try_insert_all).
     ///
     /// # Panics
     /// If the slices differ in length.
-    pub fn insert_all_new<K: Key<H>>(
+    pub fn try_insert_all_new<K: Key<H>>(
         &mut self,
         keys: &[K],
         new: &mut [bool],
     ) -> Result<(), InsertError> {
-        of_inserting!(self, filter => filter.insert_all_new(keys, new))
+        of_inserting!(self, insert_all_new or try_insert_all_new(keys, new))
     }
 
     /// Checks that the filter accepts single keys, before any key is at hand.
@@ -448,9 +449,9 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
         of_any!(self, filter => filter.description())
     }
 
-    /// Estimates the number of different keys; see [`Filter::len`].
-    pub fn len(&self) -> u64 {
-        of_any!(self, filter => filter.len())
+    /// Estimates the number of different keys; see [`Filter::estimated_len`].
+    pub fn estimated_len(&self) -> u64 {
+        of_any!(self, filter => filter.estimated_len())
     }
 
     /// Returns whether it certainly holds no key.

@@ -13,6 +13,7 @@
 use super::bloom::BloomCore;
 use super::classic::ClassicLayout;
 use super::core::{Core, InsertCore, MakeCore, Merge, MergeCore, sealed};
+use super::methods::merges;
 use super::{BlockedLayout, Fact, Figure, Filter, MergeError, Names, Part, Receipt, RowError};
 use crate::bits::{Block, Blocks};
 use crate::error::{FieldError, check_field};
@@ -623,6 +624,8 @@ impl<S: AsRef<[Block]>> Core for AttributesCore<S> {
         Receipt { bits, room, over_filled, parts, facts, ..receipt }
     }
 }
+
+merges!([] AttributesCore);
 
 /// Filter by filter; uses memory for a copy meanwhile.
 impl MergeCore for AttributesCore {

@@ -5,11 +5,12 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use super::core::{Core, InsertCore, MakeCore, Merge, MergeCore, one_part, sealed};
+use super::methods::{insert_all, made_empty, merges};
 use super::{Filter, MergeError, Receipt};
 use crate::bits::{self, Block, Blocks, Hash, Kernel};
 use crate::error::{OutOfMemory, check_field};
 use crate::format::{Body, FileError, Header};
-use crate::hash::{Hashing, KeyHash, Scheme};
+use crate::hash::{Hashing, Key, KeyHash, Scheme};
 use crate::math::Coverage;
 use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
@@ -156,6 +157,11 @@ impl<L: Layout> Folded<'_, L> {
 }
 
 impl<L: Layout> BloomCore<L> {
+    #[inline]
+    pub(super) fn insert(&mut self, hash: KeyHash) -> bool {
+        L::insert(&mut self.blocks, &self.plan, &self.kernel, hash)
+    }
+
     pub(super) fn parts_mut(&mut self) -> (&mut [Block], Kernel) {
         (&mut self.blocks, self.kernel)
     }
@@ -173,7 +179,18 @@ impl<L: Layout> BloomCore<L> {
     }
 }
 
+made_empty!([L: Layout,] BloomCore<L>);
+insert_all!([L: Layout,] BloomCore<L>);
+merges!([L: Layout,] BloomCore[L]);
+
 impl<L: Layout, H: Hashing> Filter<BloomCore<L>, H> {
+    /// Inserts a key: true if it was certainly new, false if it may have been there before.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key<H>) -> bool {
+        let BloomCore { blocks, plan, kernel, .. } = &mut self.core;
+        L::insert(blocks, plan, kernel, key.key_hash(&self.hasher))
+    }
+
     /// Makes the filter `divisor` times smaller. It still finds every key, at a higher rate.
     ///
     /// The result equals, bit for bit, a filter of the smaller size filled with the same keys. The planned keys are
@@ -245,31 +262,26 @@ impl<L: Layout> MakeCore for BloomCore<L> {
     }
 }
 
-impl<L: Layout, S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for BloomCore<L, S> {
-    type Failure = Infallible;
-
-    #[inline]
-    fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
-        Ok(L::insert(self.blocks.as_mut(), &self.plan, &self.kernel, hash))
-    }
+impl<L: Layout> InsertCore for BloomCore<L> {
+    type Full = Infallible;
 
     fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Infallible> {
-        L::insert_batch(self.blocks.as_mut(), &self.plan, &self.kernel, hashes);
+        L::insert_batch(&mut self.blocks, &self.plan, &self.kernel, hashes);
         Ok(())
     }
 
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Infallible> {
-        L::insert_batch_new(self.blocks.as_mut(), &self.plan, &self.kernel, hashes, new);
+        L::insert_batch_new(&mut self.blocks, &self.plan, &self.kernel, hashes, new);
         Ok(())
     }
 
     fn insert_narrow(&mut self, hashes: &[u64]) -> Result<(), Infallible> {
-        L::insert_batch(self.blocks.as_mut(), &self.plan, &self.kernel, hashes);
+        L::insert_batch(&mut self.blocks, &self.plan, &self.kernel, hashes);
         Ok(())
     }
 
     fn clear(&mut self) {
-        self.blocks.as_mut().fill(Block::default());
+        self.blocks.fill(Block::default());
     }
 }
 

@@ -17,12 +17,13 @@ use alloc::collections::BTreeMap;
 
 use super::bloom::only;
 use super::core::{Core, InsertCore, MakeCore, one_part, sealed};
-use super::{Fact, Figure, Filter, InsertError, Receipt};
+use super::methods::{made_empty, try_insert_all};
+use super::{Fact, Figure, Filter, Full, Receipt};
 use crate::bits::packed::{self, Padded};
 use crate::bits::{self, AHEAD, BLOCK_BYTES, Block, Blocks};
 use crate::error::{FieldError, check_field};
 use crate::format::{Body, FileError, Header};
-use crate::hash::{KeyHash, KeyHasher, Scheme};
+use crate::hash::{Hashing, Key, KeyHash, KeyHasher, Scheme};
 use crate::math::Estimate;
 use crate::math::coded::{self, MOST_CHAIN, cells, codes};
 use crate::plan::{Kind, Plan, PlanError};
@@ -48,7 +49,7 @@ use crate::prelude::*;
 /// probability of that is below 1e-25 for each bucket.
 ///
 /// # Errors
-/// Insertion fails with [`InsertError::Full`] if 512 buckets from the key's home on, or all there are, are full of
+/// Insertion fails with [`Full::Cells`] if 512 buckets from the key's home on, or all there are, are full of
 /// other codes.
 ///
 /// # Receipt
@@ -61,8 +62,8 @@ use crate::prelude::*;
 ///
 /// let mut seen = Coded::new(10_000, 1e-6)?;
 /// assert!(seen.plan().bits_per_key() < 31.0);
-/// assert!(seen.insert("key")?);
-/// assert!(!seen.insert("key")?, "not new any more");
+/// assert!(seen.try_insert("key")?);
+/// assert!(!seen.try_insert("key")?, "not new any more");
 /// assert!(seen.contains("key") && !seen.contains("other"));
 /// # Ok::<(), umbel::Error>(())
 /// ```
@@ -230,6 +231,42 @@ struct Walks {
     compared: u64,
 }
 
+made_empty!([] CodedCore);
+try_insert_all!([] CodedCore);
+
+impl<H: Hashing> Coded<Blocks, H> {
+    /// Inserts a key: true if it was certainly new. A key that may be present already is not stored.
+    ///
+    /// # Errors
+    /// [`Full::Cells`] if there is no cell for it; the filter is unchanged.
+    #[inline]
+    pub fn try_insert(&mut self, key: impl Key<H>) -> Result<bool, Full> {
+        self.core.try_insert(key.key_hash(&self.hasher))
+    }
+}
+
+impl CodedCore {
+    /// A key that may be present already is not stored.
+    fn try_insert(&mut self, hash: KeyHash) -> Result<bool, Full> {
+        let (width, blocks) = (self.plan.detail, &mut self.blocks[..]);
+        let code = code_of(hash, width);
+        let count = blocks.len() as u64;
+        let mut at = bits::place(hash.high, count) as usize;
+        for _ in 0..MOST_CHAIN.min(count) {
+            match look(&blocks[at], width, code) {
+                (true, _) => return Ok(false),
+                (false, true) => at = if at + 1 == blocks.len() { 0 } else { at + 1 },
+                (false, false) => {
+                    let used = packed::cells(&blocks[at], width).filter(|&code| code != 0).count();
+                    packed::set(&mut blocks[at], width, used as u32, code);
+                    return Ok(true);
+                }
+            }
+        }
+        Err(Full::Cells { keys: self.plan.keys })
+    }
+}
+
 impl<S> sealed::Sealed for CodedCore<S> {}
 
 impl<S: AsRef<[Block]>> Core for CodedCore<S> {
@@ -306,45 +343,25 @@ impl MakeCore for CodedCore {
     }
 }
 
-impl<S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for CodedCore<S> {
-    type Failure = InsertError;
+impl InsertCore for CodedCore {
+    type Full = Full;
 
-    /// A key that may be present already is not stored.
-    fn insert(&mut self, hash: KeyHash) -> Result<bool, InsertError> {
-        let (width, blocks) = (self.plan.detail, self.blocks.as_mut());
-        let code = code_of(hash, width);
-        let count = blocks.len() as u64;
-        let mut at = bits::place(hash.high, count) as usize;
-        for _ in 0..MOST_CHAIN.min(count) {
-            match look(&blocks[at], width, code) {
-                (true, _) => return Ok(false),
-                (false, true) => at = if at + 1 == blocks.len() { 0 } else { at + 1 },
-                (false, false) => {
-                    let used = packed::cells(&blocks[at], width).filter(|&code| code != 0).count();
-                    packed::set(&mut blocks[at], width, used as u32, code);
-                    return Ok(true);
-                }
-            }
-        }
-        Err(InsertError::Full { kind: Kind::Coded, keys: self.plan.keys })
-    }
-
-    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), InsertError> {
+    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
         for hashes in hashes.chunks(AHEAD) {
             self.ask_ahead(hashes);
             for &hash in hashes {
-                self.insert(hash)?;
+                self.try_insert(hash)?;
             }
         }
         Ok(())
     }
 
-    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), InsertError> {
+    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Full> {
         new.fill(false);
         for (hashes, new) in hashes.chunks(AHEAD).zip(new.chunks_mut(AHEAD)) {
             self.ask_ahead(hashes);
             for (new, &hash) in new.iter_mut().zip(hashes) {
-                *new = self.insert(hash)?;
+                *new = self.try_insert(hash)?;
             }
         }
         Ok(())
@@ -407,7 +424,7 @@ mod tests {
             // Past its keys: until a key finds no room, or every key passes.
             while !keys.is_empty() {
                 for key in keys.by_ref().take(planned as usize / 4) {
-                    let _ = filter.insert(KeyHasher::default().hash(key));
+                    let _ = filter.try_insert(KeyHasher::default().hash(key));
                 }
                 assert_eq!(filter.borrowed().walks(), plain_walks(&filter), "{keys:?} to go");
             }

@@ -2,7 +2,7 @@
 
 use core::convert::Infallible;
 
-use super::{InsertError, MergeError, Receipt};
+use super::{MergeError, Receipt};
 use crate::bits::{self, Block, Blocks};
 use crate::format::{Body, FileError, Header};
 use crate::hash::{KeyHash, Scheme};
@@ -25,24 +25,20 @@ pub trait Core: sealed::Sealed + Sized {
     /// The same core with other storage.
     type With<T: AsRef<[Block]>>: Core<Storage = T>;
 
-    #[doc(hidden)]
+    /// Its plan, for its present size.
     fn plan(&self) -> &Plan;
-    #[doc(hidden)]
+    /// Whether a key may be in it.
     fn contains(&self, hash: KeyHash) -> bool;
     /// The slices have equal lengths.
-    #[doc(hidden)]
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]);
     /// Whether [`ask_ahead`](Self::ask_ahead) does something.
-    #[doc(hidden)]
     const ASKS_AHEAD: bool = false;
     /// Prefetches the cache line of a key that will soon be looked up or inserted.
-    #[doc(hidden)]
     #[inline(always)]
     fn ask_ahead(&self, hash: KeyHash) {
         let _ = hash;
     }
     /// Like `contains_all`, for 64-bit hashes.
-    #[doc(hidden)]
     fn contains_narrow(&self, hashes: &[u64], found: &mut [bool]) {
         for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
             let wide = widened(hashes);
@@ -50,57 +46,46 @@ pub trait Core: sealed::Sealed + Sized {
         }
     }
     /// Its blocks, in parts as in the file.
-    #[doc(hidden)]
     fn parts(&self) -> impl Iterator<Item = &Self::Storage>;
     /// Whether it holds no key, as far as its blocks show.
-    #[doc(hidden)]
     fn is_empty(&self) -> bool {
         self.parts().all(|part| bits::are_zero(part.as_ref()))
     }
     /// The number of blocks that belong together, such as the planes of counters.
-    #[doc(hidden)]
     fn group(&self) -> usize {
         1
     }
     /// The bits, or cells, of such a group.
-    #[doc(hidden)]
     fn group_cells(&self) -> u32 {
         bits::BLOCK_BITS as u32
     }
     /// The bits set, or cells in use, in a group of blocks.
-    #[doc(hidden)]
     fn load(&self, group: &[Block]) -> u32 {
         group.iter().map(Block::count_ones).sum()
     }
     /// Calls `each` with the value of every cell of a group of blocks: bits are 0 or 1.
-    #[doc(hidden)]
     fn cells(&self, group: &[Block], mut each: impl FnMut(u64)) {
         let bits = group.len() as u64 * bits::BLOCK_BITS;
         (0..bits).for_each(|bit| each(u64::from(bits::get(group, bit))));
     }
     /// The same core with other storage for each part, in their order.
-    #[doc(hidden)]
     fn with_parts<'a, T: AsRef<[Block]>, E>(
         &'a self,
         each: impl FnMut(&'a Self::Storage) -> Result<T, E>,
     ) -> Result<Self::With<T>, E>;
     /// The same core on borrowed blocks: what passes over all of them is compiled for it alone, in this crate, and not
     /// in each that uses a filter.
-    #[doc(hidden)]
     fn borrowed(&self) -> Self::With<&[Block]> {
-        Infallible::outcome(self.with_parts(|part| Ok(part.as_ref())))
+        let Ok(core) = self.with_parts(|part| Ok::<_, Infallible>(part.as_ref()));
+        core
     }
     /// The fields of the header that only this kind has.
-    #[doc(hidden)]
     fn body(&self) -> Body;
     /// The bytes of each part of the file with this header, whose fields are checked.
-    #[doc(hidden)]
     fn layout(header: &Header) -> Result<Vec<u64>, FileError>;
     /// Makes the core from a header and its parts, which are as long as `layout` says.
-    #[doc(hidden)]
     fn open(header: &Header, parts: Vec<Self::Storage>) -> Result<Self, FileError>;
     /// What it delivers now, from its own bits.
-    #[doc(hidden)]
     fn receipt(&self, scheme: Scheme) -> Receipt;
 }
 
@@ -122,49 +107,31 @@ macro_rules! one_part {
 pub(super) use one_part;
 
 /// Kinds that can be made empty, from a plan alone.
-pub trait MakeCore: Core<Storage = Blocks> {
-    #[doc(hidden)]
+pub(super) trait MakeCore: Core<Storage = Blocks> {
     fn make(plan: &Plan) -> Result<Self, PlanError>;
 }
 
 /// Kinds that accept keys one by one.
-pub trait InsertCore: Core {
-    /// The error if a key finds no room: [`InsertError`], or [`Infallible`] if there is always room.
-    type Failure: Failure;
+pub trait InsertCore: Core<Storage = Blocks> {
+    /// Why a key is not inserted: [`Full`](super::Full), or [`Infallible`] if there is always room.
+    type Full;
 
-    #[doc(hidden)]
-    fn insert(&mut self, hash: KeyHash) -> Result<bool, Self::Failure>;
-    #[doc(hidden)]
-    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Self::Failure>;
+    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Self::Full>;
     /// The slices have equal lengths.
-    #[doc(hidden)]
-    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool])
-    -> Result<(), Self::Failure>;
+    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Self::Full>;
     /// Like `insert_all`, for 64-bit hashes.
-    #[doc(hidden)]
-    fn insert_narrow(&mut self, hashes: &[u64]) -> Result<(), Self::Failure> {
+    fn insert_narrow(&mut self, hashes: &[u64]) -> Result<(), Self::Full> {
         hashes.chunks(GROUP).try_for_each(|hashes| {
             let wide = widened(hashes);
             self.insert_all(&wide[..hashes.len()])
         })
     }
-    #[doc(hidden)]
     fn clear(&mut self);
-}
-
-/// Kinds that keys can be removed from.
-pub trait RemoveCore: InsertCore {
-    #[doc(hidden)]
-    fn remove(&mut self, hash: KeyHash) -> bool;
-    /// The slices have equal lengths.
-    #[doc(hidden)]
-    fn remove_all(&mut self, hashes: &[KeyHash], removed: &mut [bool]);
 }
 
 /// Kinds whose filters merge.
 pub trait MergeCore: Core<Storage = Blocks> {
     /// Leaves `self` unchanged on an error. The schemes were compared before.
-    #[doc(hidden)]
     fn merge<T: AsRef<[Block]>>(
         &mut self,
         other: &Self::With<T>,
@@ -173,7 +140,6 @@ pub trait MergeCore: Core<Storage = Blocks> {
 }
 
 /// How two filters are combined.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
     /// The keys of either.
@@ -181,41 +147,6 @@ pub enum Merge {
     /// The keys of both.
     Intersection,
 }
-
-/// The ways in which insertions can fail; converts a result to what the caller sees.
-pub trait Failure: sealed::Sealed + Sized {
-    /// `T` itself if nothing can fail, else a result.
-    type Outcome<T>;
-
-    #[doc(hidden)]
-    fn outcome<T>(result: Result<T, Self>) -> Self::Outcome<T>;
-}
-
-impl sealed::Sealed for Infallible {}
-
-impl Failure for Infallible {
-    type Outcome<T> = T;
-
-    #[inline(always)]
-    fn outcome<T>(result: Result<T, Self>) -> T {
-        match result {
-            Ok(value) => value,
-        }
-    }
-}
-
-impl sealed::Sealed for InsertError {}
-
-impl Failure for InsertError {
-    type Outcome<T> = Result<T, Self>;
-
-    fn outcome<T>(result: Result<T, Self>) -> Result<T, Self> {
-        result
-    }
-}
-
-/// What inserting returns: `T`, or `Result<T, InsertError>` for kinds that can be full.
-pub type Outcome<C, T> = <<C as InsertCore>::Failure as Failure>::Outcome<T>;
 
 /// Hashes that are computed, or looked up, together: 8 KiB, a quarter of the first-level cache.
 pub(super) const GROUP: usize = 512;

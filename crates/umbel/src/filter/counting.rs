@@ -9,10 +9,9 @@
 use core::convert::Infallible;
 
 use super::bloom::{BloomCore, Layout, fold_alike, only, probe_alike};
-use super::core::{
-    Core, GROUP, InsertCore, MakeCore, Merge, MergeCore, RemoveCore, one_part, sealed,
-};
-use super::generic::hash_all;
+use super::core::{Core, GROUP, InsertCore, MakeCore, Merge, MergeCore, one_part, sealed};
+use super::generic::{by_group, hash_all};
+use super::methods::{insert_all, made_empty, merges};
 use super::{Blocked, BlockedLayout, Fact, Figure, Filter, MergeError, Receipt};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES, Block, Blocks, Counters, counters};
 use crate::error::{FieldError, OutOfMemory, check_field};
@@ -169,7 +168,48 @@ impl CountingCore {
     }
 }
 
+made_empty!([] CountingCore);
+insert_all!([] CountingCore);
+merges!([] CountingCore);
+
 impl<H: Hashing> Counting<Blocks, H> {
+    /// Inserts a key once: true if it was certainly new, false if it may have been there before.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key<H>) -> bool {
+        self.core.kernel.add_one(&mut self.core.blocks, key.key_hash(&self.hasher))
+    }
+
+    /// Removes a key once; false if it is certainly absent, and then nothing changes.
+    ///
+    /// **Remove only keys that were inserted, and only as often as they were.** A false positive is removed like any
+    /// other key, and then keys that share its counters may be lost: with 8 probes and the filter filled as planned, it
+    /// lowers 8 counters, most of them above 1 or belonging to one other key each.
+    #[inline]
+    pub fn remove(&mut self, key: impl Key<H>) -> bool {
+        self.core.kernel.take_one(&mut self.core.blocks, key.key_hash(&self.hasher))
+    }
+
+    /// Removes many keys in order, with overlapping cache misses: `removed[i]` becomes what [`remove`](Self::remove)
+    /// returns for `keys[i]`.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn remove_all<K: Key<H>>(&mut self, keys: &[K], removed: &mut [bool]) {
+        assert_eq!(keys.len(), removed.len(), "one answer for each key");
+        let ahead = CountingCore::ask_ahead;
+        let Self { core, hasher, .. } = self;
+        let Ok(()) = by_group::<CountingCore, _, _, _, Infallible>(
+            core,
+            keys,
+            hasher,
+            ahead,
+            |core, range, hashes| {
+                core.kernel.take(&mut core.blocks, hashes, &mut removed[range]);
+                Ok(())
+            },
+        );
+    }
+
     /// Makes the filter `divisor` times smaller. The result is the filter of that size after the same insertions,
     /// unless a counter stuck before a removal. The planned keys are divided too.
     ///
@@ -270,38 +310,22 @@ impl MakeCore for CountingCore {
     }
 }
 
-impl<S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for CountingCore<S> {
-    type Failure = Infallible;
-
-    #[inline]
-    fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
-        Ok(self.kernel.add_one(self.blocks.as_mut(), hash))
-    }
+impl InsertCore for CountingCore {
+    type Full = Infallible;
 
     fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Infallible> {
-        self.kernel.add(self.blocks.as_mut(), hashes);
+        self.kernel.add(&mut self.blocks, hashes);
         Ok(())
     }
 
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Infallible> {
-        self.kernel.add_new(self.blocks.as_mut(), hashes, new);
+        self.kernel.add_new(&mut self.blocks, hashes, new);
         Ok(())
     }
 
     /// Also resets counters that stuck.
     fn clear(&mut self) {
-        self.blocks.as_mut().fill(Block::default());
-    }
-}
-
-impl<S: AsRef<[Block]> + AsMut<[Block]>> RemoveCore for CountingCore<S> {
-    #[inline]
-    fn remove(&mut self, hash: KeyHash) -> bool {
-        self.kernel.take_one(self.blocks.as_mut(), hash)
-    }
-
-    fn remove_all(&mut self, hashes: &[KeyHash], removed: &mut [bool]) {
-        self.kernel.take(self.blocks.as_mut(), hashes, removed);
+        self.blocks.fill(Block::default());
     }
 }
 

@@ -7,44 +7,51 @@ use crate::hash::Scheme;
 use crate::plan::{Kind, PlanError};
 use crate::prelude::*;
 
-/// Why a key was not inserted or removed. The filter is unchanged.
+/// Why a filter has no room for a key. The filter is unchanged.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum InsertError {
-    /// The filter would grow beyond the limit set for it.
+pub enum Full {
+    /// A scalable filter would grow beyond the limit set for it.
     #[error(
         "the filter would grow to {bytes} bytes, more than the limit of {limit}; \
          raise the limit, or rebuild it for more keys"
     )]
-    GrowthLimit {
+    Limit {
         /// Bytes of its bits after growing.
         bytes: u64,
         /// The limit in bytes.
         limit: u64,
     },
-    /// The scalable filter has as many links of one size as its header can hold.
+    /// A scalable filter has as many links of one size as its header can hold.
     #[error(
         "the filter has {links} links of the same size, the most it can have; plan it for more keys, or let \
          its links double"
     )]
-    TooManyLinks {
+    Links {
         /// Its links.
         links: usize,
     },
-    /// The filter cannot grow further.
+    /// A scalable filter cannot grow further: its next link is impossible, or has no memory.
     #[error(transparent)]
     Growth(#[from] PlanError),
-    /// The table has no room for the key.
+    /// A coded filter has no cell left for the key.
     #[error(
-        "the {kind} filter is full: it was planned for {keys} keys, and has no cell left for this one; \
+        "the coded filter is full: it was planned for {keys} keys, and has no cell left for this one; \
          the keys before it were inserted; rebuild it for more keys"
     )]
-    Full {
-        /// Its kind.
-        kind: Kind,
+    Cells {
         /// Keys it was planned for.
         keys: u64,
     },
+}
+
+/// Why a key was not inserted or removed. The filter is unchanged.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InsertError {
+    /// The filter has no room for the key.
+    #[error(transparent)]
+    Full(#[from] Full),
     /// The kind accepts no keys once it is built.
     #[error(
         "{article} {0} filter is built from all its keys at once and takes no more; rebuild it with them",

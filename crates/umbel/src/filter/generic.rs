@@ -6,9 +6,7 @@ use core::ops::Range;
 #[cfg(feature = "std")]
 use std::io::{self, Read, Write};
 
-use super::core::{
-    Core, Failure, GROUP, InsertCore, MakeCore, Merge, MergeCore, Outcome, RemoveCore,
-};
+use super::core::{Core, GROUP, InsertCore, Merge, MergeCore};
 use super::file::{self, Opened};
 #[cfg(feature = "std")]
 use super::load::Cut;
@@ -17,7 +15,7 @@ use crate::bits::{self, AHEAD, Block, Blocks};
 use crate::error::OutOfMemory;
 use crate::format::{self, FileError, Header, KeyDescription};
 use crate::hash::{Hashes, Hashing, Key, KeyHash, KeyHasher, Unlock};
-use crate::plan::{Kind, Plan, PlanError};
+use crate::plan::{Kind, Plan};
 use crate::prelude::*;
 
 /// A filter. `C` is its kind and the storage of its bits, `H` the way its keys are hashed.
@@ -41,33 +39,6 @@ pub struct Filter<C, H = KeyHasher> {
     pub(super) description: KeyDescription,
 }
 
-impl<C: MakeCore> Filter<C> {
-    /// Makes an empty filter for `keys` keys at a false positive rate of `fpp`, with keys hashed by XXH3.
-    ///
-    /// For untrusted keys, use [`with_plan`](Self::with_plan) and [`KeyHasher::random`] or
-    /// [`KeyHasher::keyed`].
-    ///
-    /// # Errors
-    /// As [`Plan::for_keys`]; [`PlanError::OutOfMemory`].
-    pub fn new(keys: u64, fpp: f64) -> Result<Self, PlanError> {
-        Self::with_plan(&Plan::for_keys(C::KIND, keys, fpp)?, KeyHasher::default())
-    }
-}
-
-impl<C: MakeCore, H: Hashing> Filter<C, H> {
-    /// Makes an empty filter from a plan.
-    ///
-    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
-    ///
-    /// # Errors
-    /// [`PlanError::Kind`] for a plan of another kind; [`PlanError::OutOfMemory`]; [`PlanError::FppOutOfReach`] if a
-    /// stable filter of so few cells cannot keep the rate.
-    pub fn with_plan(plan: &Plan, hasher: H) -> Result<Self, PlanError> {
-        plan.check(C::KIND)?;
-        Ok(Self::of(C::make(plan)?, hasher))
-    }
-}
-
 impl<C, H> Filter<C, H> {
     pub(super) fn of(core: C, hasher: H) -> Self {
         Self { core, hasher, description: KeyDescription::default() }
@@ -84,22 +55,10 @@ impl<C, H> Filter<C, H> {
     }
 }
 
+/// What the methods for many keys of each kind call.
 impl<C: InsertCore, H: Hashing> Filter<C, H> {
-    /// Inserts a key: true if it was certainly new, false if it may have been there before.
-    ///
-    /// Each kind documents what else happens: a window ages, a coded filter may be full. For kinds that can be full
-    /// this returns a `Result`; on an error the filter is unchanged.
-    #[inline]
-    pub fn insert(&mut self, key: impl Key<H>) -> Outcome<C, bool> {
-        C::Failure::outcome(self.core.insert(key.key_hash(&self.hasher)))
-    }
-
-    /// Inserts many keys in order, with overlapping cache misses: several times as fast as [`insert`](Self::insert) for
-    /// large filters.
-    ///
-    /// If a key finds no room (in kinds that can be full), the keys before it are in the filter, the others are not.
-    pub fn insert_all<K: Key<H>>(&mut self, keys: &[K]) -> Outcome<C, ()> {
-        C::Failure::outcome(match K::hashes(keys) {
+    pub(super) fn insert_keys<K: Key<H>>(&mut self, keys: &[K]) -> Result<(), C::Full> {
+        match K::hashes(keys) {
             Hashes::Wide(hashes) => self.core.insert_all(hashes),
             Hashes::Narrow(hashes) => self.core.insert_narrow(hashes),
             Hashes::ToMake => {
@@ -108,17 +67,16 @@ impl<C: InsertCore, H: Hashing> Filter<C, H> {
                     core.insert_all(hashes)
                 })
             }
-        })
+        }
     }
 
-    /// Like [`insert_all`](Self::insert_all), and `new[i]` becomes what [`insert`](Self::insert) returns for `keys[i]`;
-    /// false from the key on that found no room.
-    ///
-    /// # Panics
-    /// If the slices differ in length.
-    pub fn insert_all_new<K: Key<H>>(&mut self, keys: &[K], new: &mut [bool]) -> Outcome<C, ()> {
+    pub(super) fn insert_keys_new<K: Key<H>>(
+        &mut self,
+        keys: &[K],
+        new: &mut [bool],
+    ) -> Result<(), C::Full> {
         assert_eq!(keys.len(), new.len(), "one answer for each key");
-        C::Failure::outcome(match K::hashes(keys) {
+        match K::hashes(keys) {
             Hashes::Wide(hashes) => self.core.insert_all_new(hashes, new),
             _ => {
                 new.fill(false);
@@ -131,38 +89,7 @@ impl<C: InsertCore, H: Hashing> Filter<C, H> {
                     |core, range, hashes| core.insert_all_new(hashes, &mut new[range]),
                 )
             }
-        })
-    }
-
-    /// Forgets all keys.
-    pub fn clear(&mut self) {
-        self.core.clear();
-    }
-}
-
-impl<C: RemoveCore, H: Hashing> Filter<C, H> {
-    /// Removes a key once; false if it is certainly absent, and then nothing changes.
-    ///
-    /// **Remove only keys that were inserted, and only as often as they were.** A false positive is removed like any
-    /// other key, and then keys that share its counters may be lost: with 8 probes and the filter filled as planned, it
-    /// lowers 8 counters, most of them above 1 or belonging to one other key each.
-    pub fn remove(&mut self, key: impl Key<H>) -> bool {
-        self.core.remove(key.key_hash(&self.hasher))
-    }
-
-    /// Removes many keys in order, with overlapping cache misses: `removed[i]` becomes what [`remove`](Self::remove)
-    /// returns for `keys[i]`.
-    ///
-    /// # Panics
-    /// If the slices differ in length.
-    pub fn remove_all<K: Key<H>>(&mut self, keys: &[K], removed: &mut [bool]) {
-        assert_eq!(keys.len(), removed.len(), "one answer for each key");
-        let Self { core, hasher, .. } = self;
-        let Ok(()) =
-            by_group::<C, _, _, _, _>(core, keys, hasher, C::ask_ahead, |core, range, hashes| {
-                core.remove_all(hashes, &mut removed[range]);
-                Ok::<_, Infallible>(())
-            });
+        }
     }
 }
 
@@ -260,7 +187,7 @@ impl<C: Core, H: Hashing> Filter<C, H> {
 
     /// Estimates the number of different keys; `u64::MAX` if the filter is too full to tell. One pass over its bits;
     /// the [`receipt`](Self::receipt) reports how precise the estimate is.
-    pub fn len(&self) -> u64 {
+    pub fn estimated_len(&self) -> u64 {
         self.receipt().keys.value.round() as u64
     }
 
@@ -303,7 +230,7 @@ impl<C: Core, H: Hashing> Filter<C, H> {
     /// Returns the umbel file as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        Infallible::outcome(self.put(&mut &mut bytes));
+        let Ok(()) = self.put::<Infallible>(&mut &mut bytes);
         bytes
     }
 
@@ -320,11 +247,11 @@ impl<C: Core, H: Hashing> Filter<C, H> {
         let mut cut = Cut::new(offset.min(end)..end);
         if end > header.payload().end as u64 {
             // The checksums are of all that comes before.
-            Infallible::outcome(self.put(&mut &mut cut));
+            let Ok(()) = self.put::<Infallible>(&mut &mut cut);
         } else {
             let blocks = self.blocks().map(bytemuck::cast_slice);
             for bytes in core::iter::once(header.bytes()).chain(blocks) {
-                Infallible::outcome(format::Sink::put(&mut &mut cut, bytes));
+                let Ok(()) = format::Sink::put(&mut &mut cut, bytes);
             }
         }
         cut.bytes
@@ -380,38 +307,7 @@ fn of_kind<C: Core>(header: &Header) -> Result<Vec<u64>, FileError> {
 }
 
 impl<C: MergeCore, H: Hashing> Filter<C, H> {
-    /// Adds all keys of `other`. The result equals a filter into which the keys of both were inserted; in counting
-    /// filters a key that both hold counts for both.
-    ///
-    /// If sizes differ, the larger filter is folded to the smaller size. The planned keys and rate are the larger of
-    /// both. The result keeps the description of the keys if both have it.
-    ///
-    /// # Errors
-    /// A [`MergeError`] that names the difference: the scheme, the description of the keys, probes, bits of a counter,
-    /// attributes, or sizes of which neither divides the other. On an error `self` is unchanged.
-    pub fn union<T: AsRef<[Block]>>(
-        &mut self,
-        other: &Filter<C::With<T>, impl Hashing>,
-    ) -> Result<(), MergeError> {
-        self.merge(other, Merge::Union)
-    }
-
-    /// Keeps the keys that both filters hold, and only false positives of both; in counting filters, as often as both
-    /// hold them.
-    ///
-    /// Its rate is at most that of the worse input, and above that of a filter made from the common keys alone. If
-    /// sizes differ, the larger filter is folded to the smaller size.
-    ///
-    /// # Errors
-    /// As [`union`](Self::union).
-    pub fn intersect<T: AsRef<[Block]>>(
-        &mut self,
-        other: &Filter<C::With<T>, impl Hashing>,
-    ) -> Result<(), MergeError> {
-        self.merge(other, Merge::Intersection)
-    }
-
-    fn merge<T: AsRef<[Block]>>(
+    pub(super) fn merge<T: AsRef<[Block]>>(
         &mut self,
         other: &Filter<C::With<T>, impl Hashing>,
         how: Merge,
@@ -444,7 +340,7 @@ pub(super) fn same_keys<C, D>(
 
 /// Calls `each` with the hashes of keys, group by group, and with the range of the group in `keys`. Stops at the first
 /// error. `ask` prefetches for a core that [asks ahead](Core::ASKS_AHEAD).
-fn by_group<C: Core, T, K: Key<H>, H, E>(
+pub(super) fn by_group<C: Core, T, K: Key<H>, H, E>(
     filter: &mut T,
     keys: &[K],
     hasher: &H,
@@ -518,43 +414,24 @@ pub(super) fn hash_all<K: Key<H>, H>(keys: &[K], hasher: &H) -> [KeyHash; GROUP]
     hashes
 }
 
-/// The rate of filters collected from an iterator.
-const COLLECTED_FPP: f64 = 0.01;
-
-/// For kinds that always have room.
-impl<C: InsertCore<Failure = Infallible>, H: Hashing, K: Key<H>> Extend<K> for Filter<C, H> {
-    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        let mut keys = keys.into_iter();
-        loop {
-            let mut hashes = [KeyHash::default(); GROUP];
-            let mut count = 0;
-            for (to, key) in hashes.iter_mut().zip(keys.by_ref()) {
-                *to = key.key_hash(&self.hasher);
-                count += 1;
-            }
-            Infallible::outcome(self.core.insert_all(&hashes[..count]));
-            if count < GROUP {
-                return;
-            }
+/// Calls `each` with the hashes of the keys of an iterator, [`GROUP`] at a time.
+pub(super) fn in_groups<K: Key<H>, H>(
+    keys: impl IntoIterator<Item = K>,
+    hasher: &H,
+    mut each: impl FnMut(&[KeyHash]),
+) {
+    let mut keys = keys.into_iter();
+    loop {
+        let mut hashes = [KeyHash::default(); GROUP];
+        let mut count = 0;
+        for (to, key) in hashes.iter_mut().zip(keys.by_ref()) {
+            *to = key.key_hash(hasher);
+            count += 1;
         }
-    }
-}
-
-/// Collects keys into a filter of the right size, at a false positive rate of 1 %.
-///
-/// Keeps their hashes, 16 bytes each, until they are counted. If you know the number of keys, [`Filter::new`] and
-/// [`extend`](Extend::extend) use less memory, and you choose the rate.
-///
-/// # Panics
-/// If memory for the filter cannot be allocated.
-impl<C: MakeCore + InsertCore<Failure = Infallible>, K: Key> FromIterator<K> for Filter<C> {
-    fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
-        let hasher = KeyHasher::default();
-        let hashes: Vec<KeyHash> = keys.into_iter().map(|key| hasher.hash(key)).collect();
-        let mut filter = Self::new(hashes.len().max(1) as u64, COLLECTED_FPP)
-            .expect("memory for as many bits as there are bytes of hashes");
-        filter.insert_all(&hashes);
-        filter
+        each(&hashes[..count]);
+        if count < GROUP {
+            return;
+        }
     }
 }
 

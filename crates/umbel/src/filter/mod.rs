@@ -1,7 +1,7 @@
 //! The kinds of filters: which bits a hash sets, and what the bits mean.
 //!
-//! [`Filter`] is generic over the [`Core`] of each kind; [`AnyFilter`] holds a filter of any kind. [`Blocked`],
-//! [`Classic`] and [`Sliced`] share one core, and differ in their [`Layout`]. Each other kind has a file of its own.
+//! Each kind is a [`Filter`] with a core of its own, which knows its bits; [`AnyFilter`] holds a filter of any kind.
+//! [`Blocked`], [`Classic`] and [`Sliced`] share one core, and differ in where the probes of a key fall.
 
 mod any;
 mod attributes;
@@ -19,6 +19,7 @@ mod file;
 mod generic;
 #[cfg(feature = "std")]
 mod load;
+mod methods;
 #[cfg(feature = "std")]
 mod parallel;
 mod receipt;
@@ -35,28 +36,39 @@ mod stable;
 mod window;
 
 pub use any::AnyFilter;
-pub use attributes::{Attributes, AttributesCore};
-pub use blocked::{Blocked, BlockedLayout, Shard, ShardIndex, Shards};
-pub use bloom::{BloomCore, Layout};
-pub use bloomier::{Bloomier, BloomierBuilder, BloomierCore, BloomierShard};
-pub use cascade::{Cascade, CascadeCore};
-pub use classic::{Classic, ClassicLayout};
-pub use coded::{Coded, CodedCore};
+pub use attributes::Attributes;
+use blocked::BlockedLayout;
+pub use blocked::{Blocked, Shard, ShardIndex, Shards};
+pub use bloomier::{Bloomier, BloomierBuilder, BloomierShard};
+pub use cascade::Cascade;
+pub use classic::Classic;
+use classic::ClassicLayout;
+pub use coded::Coded;
 pub use compare::Comparison;
-pub use core::{Core, Failure, InsertCore, MakeCore, MergeCore, Outcome, RemoveCore};
-pub use counting::{Counting, CountingCore};
-pub use error::{BuildError, InsertError, MergeError, Names, RowError};
+pub use counting::Counting;
+pub use error::{BuildError, Full, InsertError, MergeError, Names, RowError};
 pub use generic::Filter;
 #[cfg(feature = "std")]
 pub use load::Loader;
 pub use receipt::{Fact, Figure, Part, Receipt};
-pub use scalable::{Link, Scalable, ScalableCore};
+pub use scalable::{Link, Scalable};
 #[cfg(feature = "std")]
 pub use sharded::{ShardReader, ShardWriter};
 #[cfg(feature = "std")]
 pub use shared::Shared;
-pub use sliced::{Sliced, SlicedLayout};
-pub use stable::{Stable, StableCore};
-pub use window::{Window, WindowCore};
+pub use sliced::Sliced;
+use sliced::SlicedLayout;
+pub use stable::Stable;
+pub use window::Window;
 
 pub use crate::math::Estimate;
+
+/// For tests that are generic over kinds. No part of the interface.
+#[doc(hidden)]
+pub mod internal {
+    pub use super::blocked::BlockedLayout;
+    pub use super::bloom::{BloomCore, Layout};
+    pub use super::classic::ClassicLayout;
+    pub use super::core::Core;
+    pub use super::sliced::SlicedLayout;
+}

@@ -4,7 +4,7 @@ use core::convert::Infallible;
 use core::num::NonZero;
 
 use super::bloom::{BloomCore, Layout};
-use super::core::{Failure, Merge, MergeCore};
+use super::core::{Merge, MergeCore};
 use super::{AnyFilter, Filter};
 use crate::bits::Blocks;
 use crate::hash::{Hashing, Key};
@@ -66,7 +66,7 @@ impl<L: Layout, H: Hashing> Filter<BloomCore<L, Blocks>, H> {
         };
         let empty = |filter: &Self| Self::with_plan(filter.plan(), *filter.hasher()).ok();
         let work = (self.bytes(), keys.len(), threads);
-        Infallible::outcome(in_parts(self, work, empty, insert, merge));
+        let Ok(()) = in_parts::<_, Infallible>(self, work, empty, insert, merge);
     }
 }
 

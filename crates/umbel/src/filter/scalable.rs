@@ -16,11 +16,12 @@
 
 use super::bloom::BloomCore;
 use super::core::{Core, GROUP, InsertCore, MakeCore, sealed};
-use super::{Blocked, BlockedLayout, Fact, Figure, Filter, InsertError, MergeError, Part, Receipt};
+use super::methods::{made_empty, try_insert_all};
+use super::{Blocked, BlockedLayout, Fact, Figure, Filter, Full, MergeError, Part, Receipt};
 use crate::bits::{self, AHEAD, Block, Blocks};
 use crate::error::check_field;
 use crate::format::{Body, FileError, Header};
-use crate::hash::{Hashing, KeyHash, KeyHasher, Scheme};
+use crate::hash::{Hashing, Key, KeyHash, KeyHasher, Scheme};
 use crate::math::Estimate;
 use crate::plan::{Kind, MAX_BITS, Plan, PlanError, most_links};
 use crate::prelude::*;
@@ -47,8 +48,8 @@ use crate::prelude::*;
 ///
 /// # Errors
 /// Insertion adds a link if a key is new and the last link is full; then it takes milliseconds, and memory for twice
-/// the keys. It fails only if it has to grow: with [`InsertError::GrowthLimit`] at the limit of
-/// [`set_limit`](Filter::set_limit), [`InsertError::TooManyLinks`] with links of one size, or [`InsertError::Growth`]
+/// the keys. It fails only if it has to grow: with [`Full::Limit`] at the limit of
+/// [`set_limit`](Filter::set_limit), [`Full::Links`] with links of one size, or [`Full::Growth`]
 /// if memory cannot be allocated, the filter would pass 2⁴⁸ bits, or a link would need more than 4,096 bits per key.
 ///
 /// # Receipt
@@ -62,7 +63,7 @@ use crate::prelude::*;
 ///
 /// let mut seen = Scalable::new(1_000, 0.01)?;
 /// for key in 0..50_000 {
-///     seen.insert(key)?;
+///     seen.try_insert(key)?;
 /// }
 /// assert!((0..50_000).all(|key| seen.contains(key)));
 /// let receipt = seen.receipt();
@@ -209,9 +210,37 @@ impl<S: AsRef<[Block]>, H: Hashing> Scalable<S, H> {
     }
 }
 
+made_empty!([] ScalableCore);
+try_insert_all!([] ScalableCore);
+
+impl<H: Hashing> Scalable<Blocks, H> {
+    /// Inserts a key, and grows if its last link is full: true if the key was certainly new.
+    ///
+    /// # Errors
+    /// A [`Full`] if it cannot grow; the filter is unchanged. Without a [limit](Self::set_limit), and with links that
+    /// double, only memory ends its growth.
+    #[inline]
+    pub fn try_insert(&mut self, key: impl Key<H>) -> Result<bool, Full> {
+        self.core.try_insert(key.key_hash(&self.hasher))
+    }
+}
+
 impl ScalableCore {
+    fn try_insert(&mut self, hash: KeyHash) -> Result<bool, Full> {
+        if self.contains(hash) {
+            return Ok(false);
+        }
+        if self.last().room() == 0 {
+            self.grow()?;
+        }
+        let index = self.links.len() - 1;
+        let last = &mut self.links[index];
+        last.taken += 1;
+        Ok(last.filter.insert(in_link(hash, index)))
+    }
+
     /// Sets `new` for the keys that are new, by their places, and leaves the others.
-    fn insert_group(&mut self, group: &mut Group, new: &mut [bool]) -> Result<(), InsertError> {
+    fn insert_group(&mut self, group: &mut Group, new: &mut [bool]) -> Result<(), Full> {
         let full = &self.links[..self.links.len() - 1];
         full.iter().enumerate().rev().for_each(|(index, link)| group.drop_held(index, link));
         while group.count > 0 {
@@ -246,9 +275,9 @@ impl ScalableCore {
     }
 
     /// Adds the next link.
-    fn grow(&mut self) -> Result<(), InsertError> {
+    fn grow(&mut self) -> Result<(), Full> {
         if self.links.len() == most_links(self.plan.detail) {
-            return Err(InsertError::TooManyLinks { links: self.links.len() });
+            return Err(Full::Links { links: self.links.len() });
         }
         let plan = self.plan.link(self.links.len() as u32)?;
         let bits = plan.bits + self.bits();
@@ -256,7 +285,7 @@ impl ScalableCore {
             return Err(PlanError::TooLarge { bits: bits as f64 }.into());
         }
         if bits / 8 > self.limit {
-            return Err(InsertError::GrowthLimit { bytes: bits / 8, limit: self.limit });
+            return Err(Full::Limit { bytes: bits / 8, limit: self.limit });
         }
         self.links.push(Link { filter: BloomCore::make(&plan)?, taken: 0 });
         Ok(())
@@ -403,23 +432,9 @@ impl MakeCore for ScalableCore {
 }
 
 impl InsertCore for ScalableCore {
-    type Failure = InsertError;
+    type Full = Full;
 
-    fn insert(&mut self, hash: KeyHash) -> Result<bool, InsertError> {
-        if self.contains(hash) {
-            return Ok(false);
-        }
-        if self.last().room() == 0 {
-            self.grow()?;
-        }
-        let index = self.links.len() - 1;
-        let last = &mut self.links[index];
-        last.taken += 1;
-        let Ok(new) = last.filter.insert(in_link(hash, index));
-        Ok(new)
-    }
-
-    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), InsertError> {
+    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
         let (mut group, mut new) = (Group::new(), [false; GROUP]);
         hashes.chunks(GROUP).try_for_each(|hashes| {
             group.take(hashes);
@@ -427,7 +442,7 @@ impl InsertCore for ScalableCore {
         })
     }
 
-    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), InsertError> {
+    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Full> {
         new.fill(false);
         let mut group = Group::new();
         let mut groups = hashes.chunks(GROUP).zip(new.chunks_mut(GROUP));

@@ -14,12 +14,13 @@ use core::slice::ChunksExact;
 use super::bloom::only;
 use super::classic::probe;
 use super::core::{Core, InsertCore, MakeCore, one_part, sealed};
+use super::methods::{insert_all, made_empty};
 use super::{Fact, Figure, Filter, Receipt};
 use crate::bits::cells::{self, with_width};
 use crate::bits::{self, BLOCK_BYTES, Block, Blocks, POSITIONS};
 use crate::error::check_field;
 use crate::format::{Body, FileError, Header};
-use crate::hash::{GOLDEN, KeyHash, KeyHasher, Scheme, mix};
+use crate::hash::{GOLDEN, Hashing, Key, KeyHash, KeyHasher, Scheme, mix};
 use crate::math::Estimate;
 use crate::math::stable::Cells;
 use crate::plan::{Kind, MAX_PROBES, Plan, PlanError};
@@ -159,7 +160,25 @@ impl<S: AsRef<[Block]>> StableCore<S> {
     }
 }
 
-impl<S: AsRef<[Block]> + AsMut<[Block]>> StableCore<S> {
+made_empty!([] StableCore);
+insert_all!([] StableCore);
+
+impl<H: Hashing> Stable<Blocks, H> {
+    /// Inserts a key, and lowers some cells: true if the key was certainly new, or forgotten.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key<H>) -> bool {
+        self.core.insert(key.key_hash(&self.hasher))
+    }
+}
+
+impl StableCore {
+    fn insert(&mut self, hash: KeyHash) -> bool {
+        let mut buffer = [0; MAX_PROBES as usize];
+        let cells = &mut buffer[..self.plan.probes as usize];
+        cells.iter_mut().zip(self.cells_of(hash)).for_each(|(to, cell)| *to = cell);
+        with_width!(self.plan.detail, W => self.insert_at::<W>(cells))
+    }
+
     /// Inserts the key of these cells and returns whether it was new.
     #[inline]
     fn insert_at<const W: u32>(&mut self, cells: &[u64]) -> bool {
@@ -264,16 +283,9 @@ impl MakeCore for StableCore {
     }
 }
 
-impl<S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for StableCore<S> {
+impl InsertCore for StableCore {
     /// There is always room.
-    type Failure = Infallible;
-
-    fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
-        let mut buffer = [0; MAX_PROBES as usize];
-        let cells = &mut buffer[..self.plan.probes as usize];
-        cells.iter_mut().zip(self.cells_of(hash)).for_each(|(to, cell)| *to = cell);
-        Ok(with_width!(self.plan.detail, W => self.insert_at::<W>(cells)))
-    }
+    type Full = Infallible;
 
     fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Infallible> {
         let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);

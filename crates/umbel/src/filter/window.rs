@@ -14,6 +14,7 @@ use core::convert::Infallible;
 
 use super::bloom::{Layout, only};
 use super::core::{Core, InsertCore, MakeCore, one_part, sealed};
+use super::methods::{insert_all, made_empty};
 use super::{BlockedLayout, Fact, Figure, Filter, InsertError, Part, Receipt};
 use crate::bits::{self, BLOCK_BITS, BLOCK_BYTES, Block, Blocks, Kernel, Member};
 use crate::error::{FieldError, check_field};
@@ -170,7 +171,16 @@ impl<H: Hashing> Window<Blocks, H> {
     }
 }
 
-impl<S: AsRef<[Block]> + AsMut<[Block]>, H: Hashing> Window<S, H> {
+made_empty!([] WindowCore);
+insert_all!([] WindowCore);
+
+impl<H: Hashing> Window<Blocks, H> {
+    /// Inserts a key: true if it is certainly not in the window. By time, inserts at the latest tick given.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key<H>) -> bool {
+        self.core.insert(key.key_hash(&self.hasher))
+    }
+
     /// Advances to `tick`, then inserts like [`insert`](Filter::insert). If `tick` is before the latest one given, the
     /// key is remembered as if it came at the latest: longer, never shorter.
     ///
@@ -218,7 +228,16 @@ impl<S, H> Window<S, H> {
     }
 }
 
-impl<S: AsRef<[Block]> + AsMut<[Block]>> WindowCore<S> {
+impl WindowCore {
+    fn insert(&mut self, hash: KeyHash) -> bool {
+        let (size, newest) = (self.generations(), self.newest());
+        let group = &mut self.blocks[group(&self.each, hash, size)];
+        let new = !self.kernel.any(group, hash.low);
+        self.kernel.insert(&mut group[newest], hash.low);
+        self.took(1);
+        new
+    }
+
     fn advance(&mut self, tick: u64) -> Result<(), InsertError> {
         let State { span, number, .. } = self.state;
         if span == 0 {
@@ -432,19 +451,9 @@ impl MakeCore for WindowCore {
     }
 }
 
-impl<S: AsRef<[Block]> + AsMut<[Block]>> InsertCore for WindowCore<S> {
+impl InsertCore for WindowCore {
     /// There is always room: the oldest keys make it.
-    type Failure = Infallible;
-
-    /// By time, inserts at the latest tick given.
-    fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
-        let (size, newest) = (self.generations(), self.newest());
-        let group = &mut self.blocks.as_mut()[group(&self.each, hash, size)];
-        let new = !self.kernel.any(group, hash.low);
-        self.kernel.insert(&mut group[newest], hash.low);
-        self.took(1);
-        Ok(new)
-    }
+    type Full = Infallible;
 
     fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Infallible> {
         let mut left = hashes;

@@ -486,7 +486,7 @@ fn what_cannot_be_is_refused() {
         assert!(error.contains(words), "{error}");
     }
     let mut any = AnyFilter::Attributes(filter.clone());
-    let error = any.insert("key").unwrap_err();
+    let error = any.try_insert("key").unwrap_err();
     assert!(
         matches!(&error, InsertError::Rows { has } if has.as_slice() == ["host", "user"]),
         "{error}"

@@ -139,7 +139,7 @@ fn what_cannot_be_built_says_why() {
         Err(PlanError::BuiltAtOnce(Kind::Bloomier))
     ));
     let mut filter = AnyFilter::build(&plan(9, 8), &hashes(0..9), hasher).unwrap();
-    assert!(matches!(filter.insert("key"), Err(InsertError::BuiltAtOnce(Kind::Bloomier))));
+    assert!(matches!(filter.try_insert("key"), Err(InsertError::BuiltAtOnce(Kind::Bloomier))));
     let other = filter.clone();
     let error = filter.union(&other).unwrap_err();
     assert!(matches!(error, MergeError::NotMergeable(Kind::Bloomier)));

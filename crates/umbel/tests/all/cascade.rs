@@ -250,7 +250,7 @@ fn what_a_static_kind_refuses() {
     ));
     let mut filter = AnyFilter::build(&plan, &hashes(0..100), hasher).unwrap();
     assert!((0..100u64).all(|key| filter.contains(key.to_le_bytes())));
-    assert!(matches!(filter.insert("key"), Err(InsertError::BuiltAtOnce(Kind::Cascade))));
+    assert!(matches!(filter.try_insert("key"), Err(InsertError::BuiltAtOnce(Kind::Cascade))));
     let other = filter.clone();
     assert!(matches!(filter.union(&other), Err(MergeError::NotMergeable(Kind::Cascade))));
     assert!(matches!(filter.intersect(&other), Err(MergeError::NotMergeable(Kind::Cascade))));

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use umbel::math::binomial_bounds;
 use umbel::{
-    AnyFilter, Block, Coded, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan, PlanError,
-    Secret, Variant,
+    AnyFilter, Block, Coded, Full, KeyHash, KeyHasher, Kind, MergeError, Plan, PlanError, Secret,
+    Variant,
 };
 
 use crate::mapped::map;
@@ -138,7 +138,7 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
     for op in ops {
         match op {
             Op::Insert(key) => {
-                let told = filter.insert(key.to_le_bytes()).ok();
+                let told = filter.try_insert(key.to_le_bytes()).ok();
                 assert_eq!(told, model.insert(hash(key)), "new, or not, or no room");
                 members.extend(told.map(|_| *key));
             }
@@ -146,8 +146,8 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
                 let hashes: Vec<_> = keys.iter().map(hash).collect();
                 let mut new = vec![true; keys.len()];
                 let told = match op {
-                    Op::InsertMany(_) => filter.insert_all(&hashes),
-                    _ => filter.insert_all_new(&hashes, &mut new),
+                    Op::InsertMany(_) => filter.try_insert_all(&hashes),
+                    _ => filter.try_insert_all_new(&hashes, &mut new),
                 };
                 let expected: Vec<_> =
                     hashes.iter().map_while(|&hash| model.insert(hash)).collect();
@@ -241,7 +241,7 @@ fn the_rate_promised_is_kept() {
             let hasher = KeyHasher::with_seed(7_000 + seed);
             let mut filter = Coded::with_plan(&plan, hasher).unwrap();
             let hashes: Vec<_> = (0..keys).map(|number| sort.hash(&hasher, number)).collect();
-            filter.insert_all(&hashes).unwrap();
+            filter.try_insert_all(&hashes).unwrap();
             let mut found = vec![false; hashes.len()];
             filter.contains_all(&hashes, &mut found);
             assert!(!found.contains(&false), "a member is lost");
@@ -291,10 +291,10 @@ fn bits_a_key_beside_classic() {
 fn a_full_table_refuses_and_loses_nothing() {
     let plan = Plan::of(variant(Kind::Coded, 14), 90, 0.01, 1536, 1).unwrap();
     let mut filter = Coded::with_plan(&plan, KeyHasher::default()).unwrap();
-    let refused = (0u64..).find(|&key| match filter.insert(key) {
+    let refused = (0u64..).find(|&key| match filter.try_insert(key) {
         Ok(_) => false,
         Err(error) => {
-            assert!(matches!(error, InsertError::Full { kind: Kind::Coded, keys: 90 }), "{error}");
+            assert!(matches!(error, Full::Cells { keys: 90 }), "{error}");
             true
         }
     });
@@ -303,7 +303,7 @@ fn a_full_table_refuses_and_loses_nothing() {
     assert!((0..count).all(|key| filter.contains(key)), "all others are there");
     let before = file(&filter);
     let hashes: Vec<_> = (count..count + 100).map(|key| filter.hasher().hash(key)).collect();
-    assert!(filter.insert_all(&hashes).is_err());
+    assert!(filter.try_insert_all(&hashes).is_err());
     assert!(file(&filter) == before);
     let receipt = filter.receipt();
     assert!(receipt.over_filled && receipt.fill == 1.0 && receipt.room == 0, "{receipt:?}");

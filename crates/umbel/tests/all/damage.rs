@@ -89,7 +89,7 @@ fn grown(plan: &Plan, secret: Option<&Secret>) -> Vec<u8> {
     let mut filter = Scalable::with_plan(plan, hasher).unwrap();
     let taken = |filter: &Scalable| filter.links().iter().map(|link| link.taken()).sum::<u64>();
     for key in 0.. {
-        filter.insert(key).unwrap();
+        filter.try_insert(key).unwrap();
         if taken(&filter) == 11 * plan.keys() {
             break;
         }

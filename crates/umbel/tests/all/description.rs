@@ -155,7 +155,7 @@ fn it_is_kept_by_what_changes_a_filter() {
     for kind in Kind::ALL.into_iter().filter(|kind| kind.inserts()) {
         let mut filter = filled(kind);
         filter.describe(some());
-        filter.insert("key").unwrap();
+        filter.try_insert("key").unwrap();
         assert_eq!(*filter.description(), some(), "{kind}");
         filter.clear().unwrap();
         assert_eq!(*filter.description(), some(), "{kind}");
@@ -256,7 +256,7 @@ fn keys_that_differ_do_not_merge() {
 fn the_longest_headers_are_read() {
     let plan = Plan::for_keys(Variant::Scalable { growth: Growth::Even }, 1, 0.5).unwrap();
     let mut filter = Scalable::with_plan(&plan, KeyHasher::with_seed(4)).unwrap();
-    (0..).take_while(|&key: &u64| filter.insert(key).is_ok()).for_each(drop);
+    (0..).take_while(|&key: &u64| filter.try_insert(key).is_ok()).for_each(drop);
     assert_eq!(filter.links().len(), 1_024);
     filter.describe(described(&[("n", &"v".repeat(MOST - 5))]));
     let file = filter.to_bytes();

@@ -83,7 +83,7 @@ impl Pair {
                     self.members.iter().map(|key| hasher.hash(key.to_le_bytes())).collect();
                 *filter = AnyFilter::build(&self.plan, &hashes, hasher).unwrap();
             }
-            filter => filter.insert_all(&hashes).unwrap(),
+            filter => filter.try_insert_all(&hashes).unwrap(),
         }
     }
 
@@ -93,7 +93,7 @@ impl Pair {
         }
         let hashes: Vec<_> = keys.iter().map(|&key| self.hash(key)).collect();
         let mut new = vec![false; keys.len()];
-        self.filter.insert_all_new(&hashes, &mut new).unwrap();
+        self.filter.try_insert_all_new(&hashes, &mut new).unwrap();
         self.members.extend(keys);
     }
 
@@ -133,7 +133,7 @@ impl Pair {
     fn apply(&mut self, op: &Op) {
         match op {
             Op::Insert(key) if self.plan.kind().inserts() => {
-                self.filter.insert(key.to_le_bytes()).unwrap();
+                self.filter.try_insert(key.to_le_bytes()).unwrap();
                 self.members.push(*key);
             }
             Op::Insert(key) => self.insert(&[*key]),
@@ -210,7 +210,7 @@ fn every_kind_says_what_it_does() {
         let merges = [Kind::Blocked, Kind::Classic, Kind::Sliced, Kind::Counting, Kind::Attributes];
         let union = left.filter.union(&right.filter);
         assert_eq!(union.is_ok(), merges.contains(&kind), "{kind}: {union:?}");
-        let insert = left.filter.insert("key");
+        let insert = left.filter.try_insert("key");
         assert_eq!(insert.is_ok(), kind.inserts(), "{kind}: {insert:?}");
         let remove = left.filter.removing().map(|filter| filter.remove("key"));
         assert_eq!(remove.is_ok(), kind.removes(), "{kind}: {remove:?}");

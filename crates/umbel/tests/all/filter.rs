@@ -6,37 +6,16 @@
 
 use std::fmt::Debug;
 
-use umbel::filter::Core;
+use umbel::filter::internal::Core;
 use umbel::{
-    AnyFilter, Attributes, Block, Blocked, Bloomier, ByHash, Cascade, Classic, Coded, Counting,
-    FileError, Filter, Hashing, InsertError, Key, KeyDescription, KeyHash, KeyHasher, Kind, Plan,
-    Prehashed, Scalable, Sealed, Secret, Shared, Sliced, Stable, Variant, Window,
+    AnyFilter, Attributes, Block, Blocked, Blocks, Bloomier, ByHash, Cascade, Classic, Coded,
+    Counting, FileError, Filter, Hashing, InsertError, Key, KeyDescription, KeyHash, KeyHasher,
+    Kind, Plan, Prehashed, Scalable, Sealed, Secret, Shared, Sliced, Stable, Variant, Window,
 };
 
 use crate::mapped::map;
 use crate::model::Aligned;
 use crate::statistics::splitmix;
-
-/// What an insertion gives, of kinds that always have room and of the others.
-trait Told<T> {
-    fn told(self) -> T;
-}
-
-impl Told<bool> for bool {
-    fn told(self) -> bool {
-        self
-    }
-}
-
-impl Told<()> for () {
-    fn told(self) {}
-}
-
-impl<T> Told<T> for Result<T, InsertError> {
-    fn told(self) -> T {
-        self.unwrap()
-    }
-}
 
 /// The same for each kind: `Filter` stands for it.
 macro_rules! each {
@@ -56,6 +35,40 @@ macro_rules! each_inserting {
         each!(Blocked, Classic, Sliced, Counting, Stable, Window, Scalable, Coded: |$filter| $does)
     };
 }
+
+/// What inserts alike into kinds that always have room, and into the others.
+trait Add<H> {
+    fn add(&mut self, key: impl Key<H>) -> bool;
+    fn add_all<K: Key<H>>(&mut self, keys: &[K]);
+    fn add_all_new<K: Key<H>>(&mut self, keys: &[K], new: &mut [bool]);
+}
+
+macro_rules! add {
+    ($kind:ident, $insert:ident, $insert_all:ident, $insert_all_new:ident $(, $unwrap:ident)?) => {
+        impl<H: Hashing> Add<H> for $kind<Blocks, H> {
+            fn add(&mut self, key: impl Key<H>) -> bool {
+                self.$insert(key)$(.$unwrap())?
+            }
+
+            fn add_all<K: Key<H>>(&mut self, keys: &[K]) {
+                self.$insert_all(keys)$(.$unwrap())?;
+            }
+
+            fn add_all_new<K: Key<H>>(&mut self, keys: &[K], new: &mut [bool]) {
+                self.$insert_all_new(keys, new)$(.$unwrap())?;
+            }
+        }
+    };
+}
+
+add!(Blocked, insert, insert_all, insert_all_new);
+add!(Classic, insert, insert_all, insert_all_new);
+add!(Sliced, insert, insert_all, insert_all_new);
+add!(Counting, insert, insert_all, insert_all_new);
+add!(Stable, insert, insert_all, insert_all_new);
+add!(Window, insert, insert_all, insert_all_new);
+add!(Scalable, try_insert, try_insert_all, try_insert_all_new, unwrap);
+add!(Coded, try_insert, try_insert_all, try_insert_all_new, unwrap);
 
 /// Around the groups in which keys are hashed, and those in which kinds look them up.
 const COUNTS: [usize; 9] = [0, 1, 15, 33, 511, 512, 513, 1_024, 1_300];
@@ -112,15 +125,15 @@ fn keys_of_a_type<K: Key + Debug>(all: &[K], hasher: KeyHasher) {
                 (&all[..count], Plan::for_keys(kind_of::<Sort>(), 1_300, 0.01).unwrap());
             let empty = Sort::with_plan(&plan, hasher).unwrap();
             let [mut one, mut many, mut hashes] = [(); 3].map(|()| empty.clone());
-            let alone: Vec<bool> = keys.iter().map(|key| one.insert(key).told()).collect();
-            many.insert_all(keys).told();
+            let alone: Vec<bool> = keys.iter().map(|key| one.add(key)).collect();
+            many.add_all(keys);
             assert!(one == many, "{:?} {count}", one.kind());
             let mut new = vec![true; count];
             let mut told = empty.clone();
-            told.insert_all_new(keys, &mut new).told();
+            told.add_all_new(keys, &mut new);
             assert!(one == told && new == alone, "{:?} {count}", one.kind());
             let own: Vec<KeyHash> = keys.iter().map(|key| hasher.hash(key)).collect();
-            hashes.insert_all(&own).told();
+            hashes.add_all(&own);
             assert!(one == hashes, "{:?} {count}", one.kind());
             assert_found(&answers(&one, all), count, one.kind());
             assert_found(&answers(&one.view(), all), count, one.kind());
@@ -185,10 +198,10 @@ fn hashes_and_whatever_hashes_are_keys() {
 fn keys_are_the_same_in_every_type() {
     each_inserting!(|Sort| {
         let mut filter = Sort::new(1_000, 1e-9).unwrap();
-        filter.insert("text").told();
-        filter.insert(7u8).told();
-        filter.insert(-7i16).told();
-        filter.insert(7i128).told();
+        filter.add("text");
+        filter.add(7u8);
+        filter.add(-7i16);
+        filter.add(7i128);
         assert!(filter.contains(String::from("text")) && filter.contains(b"text"));
         assert!(filter.contains(&b"text"[..]) && filter.contains(b"text".to_vec()));
         assert!(filter.contains(7) && filter.contains(7u64) && filter.contains(7isize));
@@ -197,8 +210,8 @@ fn keys_are_the_same_in_every_type() {
         let hash = &&filter.hasher().hash("text");
         assert!(filter.contains(hash));
         assert!(!filter.contains("7") && !filter.contains(8) && !filter.contains(-7i128));
-        assert!(!filter.insert(7usize).told(), "{:?}", filter.kind());
-        assert!(filter.insert(-8i8).told(), "{:?}", filter.kind());
+        assert!(!filter.add(7usize), "{:?}", filter.kind());
+        assert!(filter.add(-8i8), "{:?}", filter.kind());
     });
 }
 
@@ -322,25 +335,32 @@ fn lengths_and_clearing() {
         let kind = filter.kind();
         assert_eq!(kind, kind_of::<Sort>());
         let empty = filter.clone();
-        assert_eq!((filter.is_empty(), filter.len()), (true, 0), "{kind}");
+        assert_eq!((filter.is_empty(), filter.estimated_len()), (true, 0), "{kind}");
         assert!(filter.blocks().flatten().count() as u64 * 64 == filter.bytes());
-        filter.insert("one").told();
-        assert!(!filter.is_empty() && filter.len() == 1, "{kind}: {}", filter.len());
-        filter.insert_all(&texts(10_000)).told();
+        filter.add("one");
+        assert!(
+            !filter.is_empty() && filter.estimated_len() == 1,
+            "{kind}: {}",
+            filter.estimated_len()
+        );
+        filter.add_all(&texts(10_000));
         let near = |found: u64, keys: f64| (found as f64 / keys - 1.0).abs() < 0.05;
-        assert!(near(filter.len(), 10_001.0), "{kind}: {}", filter.len());
-        assert_eq!(filter.len(), filter.receipt().keys.value.round() as u64);
+        assert!(near(filter.estimated_len(), 10_001.0), "{kind}: {}", filter.estimated_len());
+        assert_eq!(filter.estimated_len(), filter.receipt().keys.value.round() as u64);
         assert_eq!(filter.bytes(), filter.receipt().bytes());
         let any = AnyFilter::from(filter.clone());
-        assert_eq!((any.len(), any.is_empty(), any.bytes()), (filter.len(), false, filter.bytes()));
+        assert_eq!(
+            (any.estimated_len(), any.is_empty(), any.bytes()),
+            (filter.estimated_len(), false, filter.bytes())
+        );
         filter.clear();
-        assert_eq!((filter.is_empty(), filter.len()), (true, 0), "{kind}");
+        assert_eq!((filter.is_empty(), filter.estimated_len()), (true, 0), "{kind}");
         assert!(!filter.contains("one"), "{kind}");
         assert!(filter == empty, "{kind}");
         // It goes on as a new one.
         let mut other = empty.clone();
         for filter in [&mut filter, &mut other] {
-            filter.insert_all(&texts(3_000)).told();
+            filter.add_all(&texts(3_000));
         }
         assert!(filter == other, "{kind}");
         let mut any = any;
@@ -351,7 +371,11 @@ fn lengths_and_clearing() {
         let keys = texts(10_000);
         let mut filter = filled(kind, &keys);
         assert!(!filter.is_empty(), "{kind}");
-        assert!((filter.len() as f64 / 10_000.0 - 1.0).abs() < 0.05, "{kind}: {}", filter.len());
+        assert!(
+            (filter.estimated_len() as f64 / 10_000.0 - 1.0).abs() < 0.05,
+            "{kind}: {}",
+            filter.estimated_len()
+        );
         let before = filter.clone();
         match kind.built_at_once() {
             true => {
@@ -362,12 +386,12 @@ fn lengths_and_clearing() {
             }
             false => {
                 filter.clear().unwrap();
-                assert_eq!((filter.is_empty(), filter.len()), (true, 0), "{kind}");
+                assert_eq!((filter.is_empty(), filter.estimated_len()), (true, 0), "{kind}");
                 assert!(filter != before, "{kind}");
             }
         }
         let none = filled(kind, &[]);
-        assert_eq!(none.len(), 0, "{kind}");
+        assert_eq!(none.estimated_len(), 0, "{kind}");
         assert!(none.is_empty(), "{kind}");
     }
     // So full that it cannot tell.
@@ -376,7 +400,7 @@ fn lengths_and_clearing() {
         full.extend(0..100_000);
         full
     };
-    assert_eq!(full.len(), u64::MAX);
+    assert_eq!(full.estimated_len(), u64::MAX);
 }
 
 /// A filter is the same file at every address, and by every reader; of another kind it is refused.
@@ -474,12 +498,12 @@ fn equal_filters_are_equal_files() {
 fn copies_go_their_own_way() {
     each_inserting!(|Sort| {
         let mut filter = Sort::new(1_000, 0.01).unwrap();
-        filter.insert_all(&texts(300)).told();
+        filter.add_all(&texts(300));
         let (mut copy, file) = (filter.try_clone().unwrap(), filter.to_bytes());
         assert!(copy == filter && copy == filter.view() && filter.view() == filter.view());
-        assert!(copy.insert("something else").told());
+        assert!(copy.add("something else"));
         assert!(copy != filter && filter.to_bytes() == file, "{:?}", filter.kind());
-        filter.insert("something else").told();
+        filter.add("something else");
         assert!(copy == filter, "{:?}", filter.kind());
         copy.clear();
         assert!(copy != filter && !filter.is_empty());

@@ -191,7 +191,7 @@ fn document_vectors() -> Vec<String> {
     let inserted = |plan: &Plan, keys: &[&str]| {
         let mut filter = AnyFilter::with_plan(plan, hasher).unwrap();
         for key in keys {
-            filter.insert(*key).unwrap();
+            filter.try_insert(*key).unwrap();
         }
         filter.to_bytes()
     };

@@ -20,7 +20,7 @@ fn a_mapped_filter_is_the_filter_in_the_file() {
         let mut plain = AnyFilter::with_plan(&plan, KeyHasher::with_seed(3)).unwrap();
         let keys: Vec<String> = (0..200_000).map(|i| format!("key {i}")).collect();
         for key in &keys {
-            plain.insert(key).unwrap();
+            plain.try_insert(key).unwrap();
         }
         let file = tempfile::tempfile().unwrap();
         plain.write(&file).unwrap();

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use umbel::filter::{BlockedLayout, BloomCore, ClassicLayout, Layout, SlicedLayout};
+use umbel::filter::internal::{BlockedLayout, BloomCore, ClassicLayout, Layout, SlicedLayout};
 use umbel::format::Header;
 use umbel::{
     AnyFilter, Block, Blocked, Classic, FileError, Filter, KeyHash, KeyHasher, Kind, MergeError,

@@ -38,7 +38,7 @@ fn each_part_is_inserted_once_and_few_keys_take_no_copies() {
         let seen = std::sync::Mutex::new(Vec::new());
         let insert = |filter: &mut AnyFilter, part: usize, parts| {
             seen.lock().unwrap().push((part, parts));
-            filter.insert_all(&[part as u64])
+            filter.try_insert_all(&[part as u64])
         };
         filter.insert_in_parts(four, keys, insert).unwrap();
         let mut seen = seen.into_inner().unwrap();

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use umbel::math::binomial_bounds;
 use umbel::{
-    AnyFilter, Block, Blocked, FileError, Growth, InsertError, KeyHash, KeyHasher, Kind,
-    MergeError, Plan, PlanError, Scalable, Sealed, Secret, Variant,
+    AnyFilter, Block, Blocked, FileError, Full, Growth, KeyHash, KeyHasher, Kind, MergeError, Plan,
+    PlanError, Scalable, Sealed, Secret, Variant,
 };
 
 use crate::mapped::map;
@@ -159,21 +159,21 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
     for op in ops {
         match op {
             Op::Insert(key) => {
-                let new = filter.insert(key.to_le_bytes()).unwrap();
+                let new = filter.try_insert(key.to_le_bytes()).unwrap();
                 assert_eq!(new, model.insert(hash(key)), "new or not");
-                assert!(!filter.insert(hash(key)).unwrap(), "not new a second time");
+                assert!(!filter.try_insert(hash(key)).unwrap(), "not new a second time");
                 members.insert(*key);
             }
             Op::InsertMany(keys) => {
                 let hashes: Vec<_> = keys.iter().map(hash).collect();
-                filter.insert_all(&hashes).unwrap();
+                filter.try_insert_all(&hashes).unwrap();
                 hashes.iter().for_each(|&hash| _ = model.insert(hash));
                 members.extend(keys);
             }
             Op::InsertNew(keys) => {
                 let hashes: Vec<_> = keys.iter().map(hash).collect();
                 let mut new = vec![true; keys.len()];
-                filter.insert_all_new(&hashes, &mut new).unwrap();
+                filter.try_insert_all_new(&hashes, &mut new).unwrap();
                 let expected: Vec<_> = hashes.iter().map(|&hash| model.insert(hash)).collect();
                 assert_eq!(new, expected, "new or not, in turn");
                 members.extend(keys);
@@ -272,9 +272,9 @@ proptest! {
                 .collect();
             next += size as u64;
             let expected: Vec<_> =
-                hashes.iter().map(|&hash| one.insert(hash).unwrap()).collect();
+                hashes.iter().map(|&hash| one.try_insert(hash).unwrap()).collect();
             let mut new = vec![false; size];
-            many.insert_all_new(&hashes, &mut new).unwrap();
+            many.try_insert_all_new(&hashes, &mut new).unwrap();
             prop_assert_eq!(new, expected);
             prop_assert!(one == many);
             if through_a_file {
@@ -291,7 +291,7 @@ fn a_file_of_several_chunks_opens_in_every_way() {
     let plan = Plan::for_keys(Kind::Scalable, 100_001, 0.01).unwrap();
     let mut filter = Scalable::with_plan(&plan, KeyHasher::default()).unwrap();
     let hashes: Vec<_> = (0..900_000).map(|key| filter.hasher().hash(key)).collect();
-    filter.insert_all(&hashes).unwrap();
+    filter.try_insert_all(&hashes).unwrap();
     assert!(filter.bytes() > 2 << 20 && filter.links().len() == 4);
     let file = file(&filter);
     let read = Scalable::read(&file[..], file.len() as u64, None).unwrap();
@@ -317,7 +317,7 @@ fn a_file_of_several_chunks_opens_in_every_way() {
 fn a_sealed_filter_is_the_same_file() {
     let plan = Plan::for_keys(Kind::Scalable, 10, 0.01).unwrap();
     let mut filter = Scalable::with_plan(&plan, KeyHasher::keyed(SECRET)).unwrap();
-    (0..100).for_each(|key| _ = filter.insert(key).unwrap());
+    (0..100).for_each(|key| _ = filter.try_insert(key).unwrap());
     let file = file(&filter);
     let sealed = AnyFilter::read(&file[..], file.len() as u64, Sealed).unwrap();
     assert_eq!(sealed.receipt(), filter.receipt());
@@ -362,7 +362,7 @@ fn the_rate_is_kept_over_all_growth() {
                 let hashes: Vec<_> =
                     (inserted..step * FIRST).map(|number| sort.hash(&hasher, number)).collect();
                 inserted = step * FIRST;
-                filter.insert_all(&hashes).unwrap();
+                filter.try_insert_all(&hashes).unwrap();
                 let receipt = filter.receipt();
                 let counted = rate_of(&file(&filter));
                 assert!((receipt.fpp / counted - 1.0).abs() < 1e-6, "{counted} {receipt:?}");
@@ -429,7 +429,7 @@ fn it_grows_from_a_single_key() {
     let plan = Plan::for_keys(Kind::Scalable, 1, 0.01).unwrap();
     let mut filter = Scalable::with_plan(&plan, KeyHasher::default()).unwrap();
     assert_eq!(filter.receipt().parts.len(), 1, "before any key");
-    let new = (0..5_000).filter(|&key| filter.insert(key).unwrap()).count() as u64;
+    let new = (0..5_000).filter(|&key| filter.try_insert(key).unwrap()).count() as u64;
     assert!((0..5_000).all(|key| filter.contains(key)));
     assert_eq!(filter.links().iter().map(|link| link.taken()).sum::<u64>(), new);
     // 5,000 keys at 0.01 at most: 50 and 6 deviations of 7.
@@ -447,11 +447,11 @@ fn growth_can_be_refused_and_loses_nothing() {
     filter.set_limit(plan.bytes() + second);
     let hashes: Vec<_> = (0..5_000).map(|key| hasher.hash(key)).collect();
     let mut new = vec![true; hashes.len()];
-    let error = filter.insert_all_new(&hashes, &mut new).unwrap_err();
+    let error = filter.try_insert_all_new(&hashes, &mut new).unwrap_err();
     let third = plan.link(2).unwrap().bytes();
     let whole = plan.bytes() + second + third;
     assert!(
-        matches!(error, InsertError::GrowthLimit { bytes, limit } if (bytes, limit) == (whole, whole - third)),
+        matches!(error, Full::Limit { bytes, limit } if (bytes, limit) == (whole, whole - third)),
         "{error}"
     );
     let taken: Vec<_> = filter.links().iter().map(|link| link.taken()).collect();
@@ -461,7 +461,7 @@ fn growth_can_be_refused_and_loses_nothing() {
     one.set_limit(plan.bytes() + second);
     let mut refused = None;
     for (index, &hash) in hashes.iter().enumerate() {
-        match one.insert(hash) {
+        match one.try_insert(hash) {
             Ok(answer) => assert_eq!(answer, new[index] && refused.is_none(), "{index}"),
             Err(_) => _ = refused.get_or_insert(index),
         }
@@ -470,11 +470,11 @@ fn growth_can_be_refused_and_loses_nothing() {
     assert!(one == filter && new[refused..].iter().all(|&new| !new));
     assert!(hashes[..refused].iter().all(|&hash| filter.contains(hash)));
     // What is in it needs no room; with more room it goes on.
-    filter.insert_all(&hashes[..refused]).unwrap();
+    filter.try_insert_all(&hashes[..refused]).unwrap();
     filter.set_limit(u64::MAX);
-    filter.insert_all(&hashes).unwrap();
+    filter.try_insert_all(&hashes).unwrap();
     let mut free = Scalable::with_plan(&plan, hasher).unwrap();
-    free.insert_all(&hashes).unwrap();
+    free.try_insert_all(&hashes).unwrap();
     assert!(filter == free);
 }
 
@@ -483,16 +483,16 @@ fn growth_can_be_refused_and_loses_nothing() {
 fn what_cannot_grow_says_why() {
     let one_key = |plan: Plan| {
         let mut filter = Scalable::with_plan(&plan, KeyHasher::default()).unwrap();
-        assert!(filter.insert("one").unwrap());
-        let error = filter.insert("two").unwrap_err();
+        assert!(filter.try_insert("one").unwrap());
+        let error = filter.try_insert("two").unwrap_err();
         assert!(filter.contains("one") && !filter.contains("two"));
         assert_eq!((filter.links().len(), filter.links()[0].taken()), (1, 1));
-        assert!(!filter.insert("one").unwrap());
+        assert!(!filter.try_insert("one").unwrap());
         error
     };
     let plan = Plan::of(Kind::Scalable, 1, 1e-40, 512, 8).unwrap();
     let error = one_key(plan);
-    let InsertError::Growth(error) = error else { panic!("{error}") };
+    let Full::Growth(error) = error else { panic!("{error}") };
     assert!(matches!(error, PlanError::FppOutOfReach { kind: Kind::Scalable, .. }), "{error}");
     assert!(error.to_string().contains("plan it for more keys"), "{error}");
 
@@ -526,7 +526,7 @@ fn it_merges_with_nothing_and_says_so() {
     let new = |kind| {
         let plan = Plan::for_keys(kind, 10, 0.1).unwrap();
         let mut filter = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
-        assert!(filter.insert("key").unwrap());
+        assert!(filter.try_insert("key").unwrap());
         filter
     };
     for (left, right) in [
@@ -554,12 +554,12 @@ fn links_of_one_size_come_to_an_end() {
     let mut filter = Scalable::with_plan(&plan, KeyHasher::with_seed(4)).unwrap();
     let mut held = 0;
     let error = loop {
-        match filter.insert(held) {
+        match filter.try_insert(held) {
             Ok(_) => held += 1,
             Err(error) => break error,
         }
     };
-    assert!(matches!(error, InsertError::TooManyLinks { links: 1024 }), "{error}");
+    assert!(matches!(error, Full::Links { links: 1024 }), "{error}");
     assert!(error.to_string().contains("let its links double"), "{error}");
     assert_eq!(filter.links().len(), 1024);
     assert!((0..held).all(|key| filter.contains(key)));

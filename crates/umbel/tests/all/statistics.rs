@@ -7,7 +7,7 @@
 
 use std::io::{self, Write};
 
-use umbel::filter::{BloomCore, Layout};
+use umbel::filter::internal::{BloomCore, Layout};
 use umbel::format::Header;
 use umbel::math::{binomial_bounds, blocked};
 use umbel::{Block, Filter, KeyHash, KeyHasher, Kind, Plan, Receipt};

@@ -301,9 +301,9 @@ impl Vector {
         let mut filter = AnyFilter::with_plan(&self.plan(), self.hasher())?;
         for _ in 0..self.rounds {
             for member in self.member_keys() {
-                match filter.insert(member) {
+                match filter.try_insert(member) {
                     // It goes on without the member.
-                    Err(InsertError::Full { .. }) => {}
+                    Err(InsertError::Full(_)) => {}
                     inserted => drop(inserted?),
                 }
             }

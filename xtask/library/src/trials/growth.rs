@@ -79,7 +79,7 @@ fn grow(growth: Growth, first: u64) -> Result<(Curve, u64)> {
         let mut all = Ok(());
         each_batch(&hasher, inserted, keys, |hashes| {
             if all.is_ok() {
-                all = filter.insert_all(hashes);
+                all = filter.try_insert_all(hashes);
             }
         });
         all?;
