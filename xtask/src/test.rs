@@ -74,6 +74,7 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         "umbel-foreign",
         "umbel-advice",
         "umbel-net",
+        "umbel-numbers",
         "umbel-sets",
         "umbel-share",
         "umbel-files",

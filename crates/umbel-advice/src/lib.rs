@@ -24,7 +24,6 @@
 mod error;
 mod explain;
 pub mod formulas;
-pub mod numbers;
 mod prices;
 mod profile;
 mod sending;

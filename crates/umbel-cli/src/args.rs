@@ -20,8 +20,8 @@ pub(crate) use sharing::{
 
 use crate::formats::{self, Param};
 use crate::named;
-use crate::numbers::{self, Bytes, Fpp, Keys, Nanoseconds, Span};
 use crate::standard::is_standard;
+use umbel_numbers::{self, Bytes, Fpp, Keys, Nanoseconds, Span};
 
 /// Find the lines that huge files share, lack or repeat: exactly, on files larger than memory, under a memory cap.
 /// Build, query and inspect Bloom filters
@@ -93,7 +93,7 @@ pub(crate) struct Work {
     )]
     pub(crate) memory: Option<Bytes>,
     /// Number of threads [default: one per processor, fewer under a small --memory]
-    #[arg(short = 'j', long, value_name = "N", help_heading = "Resources", allow_negative_numbers = true, value_parser = numbers::threads)]
+    #[arg(short = 'j', long, value_name = "N", help_heading = "Resources", allow_negative_numbers = true, value_parser = umbel_numbers::threads)]
     pub(crate) threads: Option<std::num::NonZeroUsize>,
     /// Folder for temporary files; repeat to use several in turn [default: $TMPDIR or /tmp]
     ///
@@ -355,7 +355,7 @@ pub(crate) struct CommonArgs {
     #[arg(long, conflicts_with_all = ["at_least", "fpp"])]
     pub(crate) all: bool,
     /// Print the lines that at least T of the files have, in order of first appearance [default: all]
-    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = numbers::number::<usize>(0..=u64::MAX))]
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = umbel_numbers::number::<usize>(0..=u64::MAX))]
     pub(crate) at_least: Option<usize>,
     /// Allow this error rate, to read each file only once: half of it for extra lines, half for missing ones
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
@@ -448,7 +448,7 @@ pub(crate) struct DedupArgs {
     #[arg(long, conflicts_with_all = ["seen", "min"])]
     pub(crate) repeated: bool,
     /// Print only lines that occur at least N times
-    #[arg(value_parser = numbers::number::<NonZeroU64>(1..=u64::MAX))]
+    #[arg(value_parser = umbel_numbers::number::<NonZeroU64>(1..=u64::MAX))]
     #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "seen")]
     pub(crate) min: Option<NonZeroU64>,
     /// Which of the records with the same key to print
@@ -463,7 +463,7 @@ pub(crate) struct DedupArgs {
     #[arg(long, conflicts_with = "seen")]
     pub(crate) by_count: bool,
     /// Print only the N lines with the largest counts, largest first
-    #[arg(value_parser = numbers::number::<NonZeroU64>(1..=u64::MAX))]
+    #[arg(value_parser = umbel_numbers::number::<NonZeroU64>(1..=u64::MAX))]
     #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "seen")]
     pub(crate) top: Option<NonZeroU64>,
     /// Allow this error rate, to read each file only once: the chance that a line is wrongly left out; with --seen, the
@@ -480,7 +480,7 @@ pub(crate) struct DedupArgs {
     #[arg(long, requires = "seen", value_parser = named::kinds::<Variant>())]
     pub(crate) kind: Option<Variant>,
     /// Time between checkpoints: seconds, or with a unit, e.g. 500ms or 5min
-    #[arg(long, value_name = "TIME", default_value = "60", requires = "seen", value_parser = numbers::seconds)]
+    #[arg(long, value_name = "TIME", default_value = "60", requires = "seen", value_parser = umbel_numbers::seconds)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) checkpoint: Duration,
     #[command(flatten)]
@@ -526,7 +526,7 @@ pub(crate) struct BuildArgs {
     /// Plan a classic filter for the bits sent when packed: fewer probes per key, fewer bits sent, more memory (umbel plan
     /// --ship lists them)
     #[arg(long, value_name = "PROBES", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
-    #[arg(value_parser = numbers::number::<u32>(1..=umbel::MAX_PROBES.into()), conflicts_with_all = ["kind", "size", "format"])]
+    #[arg(value_parser = umbel_numbers::number::<u32>(1..=umbel::MAX_PROBES.into()), conflicts_with_all = ["kind", "size", "format"])]
     pub(crate) ship: Option<u32>,
     /// Plan and hash the filter as this older one, and write what changed to FILTER.delta, for umbel patch
     #[arg(long, value_name = "OLD", value_hint = ValueHint::FilePath)]
@@ -546,7 +546,7 @@ pub(crate) struct BuildArgs {
     pub(crate) prefixes: Option<PrefixesOf>,
     /// Seed of the hash; filters merge only if they have the same seed
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["secret_file", "format"])]
-    #[arg(allow_negative_numbers = true, value_parser = numbers::number::<u64>(0..=u64::MAX))]
+    #[arg(allow_negative_numbers = true, value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
@@ -912,7 +912,7 @@ pub(crate) struct AuditArgs {
     #[arg(required_unless_present_any = ["universe", "files_from"])]
     pub(crate) candidates: Vec<PathBuf>,
     /// Probability that a candidate is a member, before it is looked up [default: their share, as the hits show it]
-    #[arg(long, value_name = "P", value_parser = numbers::share, allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", value_parser = umbel_numbers::share, allow_negative_numbers = true)]
     pub(crate) prior: Option<f64>,
     /// Number of possible keys, e.g. 5e6 for a list of words, or ipv4, or digits:10 for numbers of 10 digits
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
@@ -945,7 +945,7 @@ pub(crate) struct NoisyArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Number of copies, 1 to 64
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = numbers::number::<u32>(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = umbel_numbers::number::<u32>(1..=64))]
     #[arg(allow_negative_numbers = true)]
     pub(crate) copies: u32,
     /// False positive rate of each copy
@@ -956,7 +956,7 @@ pub(crate) struct NoisyArgs {
     pub(crate) keys: Option<Keys>,
     /// Seed of the first copy; the others have the numbers after it
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
-    #[arg(value_parser = numbers::number::<u64>(0..=u64::MAX))]
+    #[arg(value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
     pub(crate) seed: u64,
     /// Replace existing files
     #[arg(long, short)]
@@ -978,7 +978,7 @@ impl FromStr for Universe {
         let size = match text.strip_prefix("digits:") {
             Some(digits) => digits.parse().ok().and_then(|digits| 10u64.checked_pow(digits)),
             None if text == "ipv4" => Some(1 << 32),
-            None => numbers::whole(text),
+            None => umbel_numbers::whole(text),
         };
         size.filter(|&size| size > 0).map(Self).ok_or_else(|| {
             format!(
@@ -1117,7 +1117,7 @@ pub(crate) struct PlanArgs {
         long,
         value_name = "SHARE",
         default_value = "0.5",
-        value_parser = numbers::share,
+        value_parser = umbel_numbers::share,
         allow_negative_numbers = true,
         requires = "lookup",
         help_heading = "Cost of look-ups"
@@ -1183,16 +1183,16 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_name = "WORD,…", value_delimiter = ',')]
     pub(crate) query: Vec<String>,
     /// Bits of the filter, 2 to 64
-    #[arg(long, value_name = "M", default_value_t = 14, value_parser = numbers::number::<u64>(2..=64))]
+    #[arg(long, value_name = "M", default_value_t = 14, value_parser = umbel_numbers::number::<u64>(2..=64))]
     pub(crate) bits: u64,
     /// Probes per word, 1 to 16: the bits that each word sets and each query reads
-    #[arg(long, value_name = "K", default_value_t = 3, value_parser = numbers::number::<u32>(1..=16))]
+    #[arg(long, value_name = "K", default_value_t = 3, value_parser = umbel_numbers::number::<u32>(1..=16))]
     pub(crate) probes: u32,
     /// Bits of a word, instead of those that the hash selects, e.g. apples=3,12,11; once per word
     #[arg(long, value_name = "WORD=BIT,…")]
     pub(crate) at: Vec<At>,
     /// Seed of the hash; another seed selects other bits [default: 0]
-    #[arg(long, value_name = "N", value_parser = numbers::number::<u64>(0..=u64::MAX))]
+    #[arg(long, value_name = "N", value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -11,8 +11,8 @@ use umbel_foreign::{Bytes, Foreign, Format, Parameters};
 use umbel_report::recognize::{Recognized, perhaps, unknown};
 use umbel_sets::Options;
 
-use crate::numbers::{Fpp, Keys, whole};
 use crate::wrapped;
+use umbel_numbers::{Fpp, Keys, whole};
 
 /// Reads a file in a given format.
 pub(crate) fn read(

@@ -22,7 +22,7 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
-use umbel_files::{atomic, numbers};
+use umbel_files::atomic;
 
 use args::{Cli, Verb};
 

@@ -16,7 +16,7 @@ use umbel_share::audit::Guessable;
 
 use crate::args::Voice;
 use crate::machine;
-use crate::numbers::{Count, Rate, Size, counted};
+use umbel_numbers::{Count, Rate, Size, counted};
 
 /// A run being timed, with its progress shown on a terminal.
 pub(crate) struct Run {

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 use anyhow::{Result, bail};
 use lz4_flex::frame::FrameDecoder;
 
-use umbel_advice::numbers::Size;
+use umbel_numbers::Size;
 
 /// How bytes are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! Files as people and programs hand them to umbel, for the command line and the Python package: compressed inputs, outputs
-//! that appear whole or not at all, and numbers as people write them.
+//! Files as people and programs hand them to umbel, for the command line and the Python package: compressed inputs, and outputs
+//! that appear whole or not at all.
 //!
 //! | module | what it alone knows |
 //! |---|---|
@@ -8,7 +8,6 @@
 //! | [`compression`] | which format compressed bytes have, and how they are decompressed within a memory cap |
 //! | [`inputs`] | files, pipes and other lines, opened in the order they are named |
 //! | [`journal`] | what a run of `dedup --seen` has recorded since its filter was saved |
-//! | [`numbers`] | how people write and read sizes, numbers of keys, rates and times |
 //! | [`wrapped`] | which filters are packed or signed, and what is in them |
 //!
 //! Errors are [`anyhow::Error`]s: both callers show them to people as they are, with the path in front.
@@ -19,5 +18,3 @@ pub mod compression;
 pub mod inputs;
 pub mod journal;
 pub mod wrapped;
-
-pub use umbel_advice::numbers;

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 use umbel::{Kind, Variant};
-use umbel_advice::numbers::in_threes;
 use umbel_advice::{Choice, Goal, Verdict, advise};
+use umbel_numbers::in_threes;
 use umbel_report::plan;
 
 use crate::goal::Typed;
@@ -188,5 +188,5 @@ fn type_name(kind: Kind) -> String {
 
 /// A number as both languages write it.
 fn digits(number: u64) -> String {
-    umbel_advice::numbers::Count(number).to_string().replace(',', "_")
+    umbel_numbers::Count(number).to_string().replace(',', "_")
 }

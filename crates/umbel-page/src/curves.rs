@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use umbel::math::classic;
-use umbel_advice::numbers::{Count, Rate, counted};
 use umbel_advice::{MEASURED_ON, Source, advise, formulas, sources};
+use umbel_numbers::{Count, Rate, counted};
 use umbel_report::curves::{Curve, Goal, Point, bits, exponent, keys, overfill, probes};
 use umbel_report::plan;
 

@@ -10,9 +10,9 @@ use umbel::{
     Algorithm, AnyFilter, Blocks, FileError, KeyDescription, Scheme, SchemeError, Sealed, Secret,
 };
 use umbel_advice::Profile;
-use umbel_advice::numbers::{Size, counted};
 use umbel_foreign::parquet::Parquet;
 use umbel_foreign::{Bytes, Foreign, ForeignFilter, Format, Parameters};
+use umbel_numbers::{Size, counted};
 use umbel_report::compare::Compared;
 use umbel_report::parquet::{ParquetFile, ReadAt, TITLES};
 use umbel_report::receipt::{

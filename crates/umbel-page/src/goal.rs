@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use serde::Deserialize;
-use umbel_advice::numbers::{Bytes, Fpp, Keys, Nanoseconds, share};
 use umbel_advice::{Costs, Goal};
+use umbel_numbers::{Bytes, Fpp, Keys, Nanoseconds, share};
 
 use crate::request::Refused;
 

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use umbel::{AnyFilter, Blocks, Hashing};
 use umbel_advice::Profile;
-use umbel_advice::numbers::Count;
 use umbel_foreign::ForeignFilter;
+use umbel_numbers::Count;
 use umbel_report::fill;
 
 use crate::Host;

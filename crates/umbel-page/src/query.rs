@@ -3,9 +3,9 @@
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
 use umbel::{AnyFilter, Capacity, Kind};
-use umbel_advice::numbers::{Count, Rate};
 use umbel_foreign::parquet::hash;
 use umbel_foreign::{Foreign, ForeignFilter, KeyType};
+use umbel_numbers::{Count, Rate};
 use umbel_report::parquet::ParquetFile;
 
 use crate::Host;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use umbel::{
     AnyFilter, Blocked, Capacity, Classic, KeyHasher, Kind, Plan, Scalable, Variant, Window,
 };
-use umbel_advice::numbers::{Rate, counted};
+use umbel_numbers::{Rate, counted};
 use umbel_report::words::{Answer, At, Shown, Step, example as published, quoted};
 
 use crate::request::Refused;

@@ -6,8 +6,8 @@ use pyo3::types::{PyDict, PyFloat, PyInt, PyString, PyTuple};
 use umbel::{
     AnyFilter, Bloomier as Static, Form, Growth, KeyHash, KeyHasher, Kind, Plan, Tags, Variant,
 };
-use umbel_files::numbers::Bytes;
 use umbel_foreign::{Format, KeyType, Parameters};
+use umbel_numbers::Bytes;
 
 use crate::columns::{Answer, Source, each_item};
 use crate::errors::Told;

@@ -4,8 +4,8 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use umbel::filter::Comparison;
 use umbel::{Algorithm, AnyFilter, Blocks, Estimate, Hashing};
-use umbel_advice::numbers::{Count, Size};
 use umbel_foreign::Foreign;
+use umbel_numbers::{Count, Size};
 
 use crate::receipt::{Receipt, Row, estimate_within, foreign_inside, inside};
 

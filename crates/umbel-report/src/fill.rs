@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use umbel_advice::Profile;
-use umbel_advice::numbers::{Rate, Size, counted};
+use umbel_numbers::{Rate, Size, counted};
 
 use crate::receipt::estimate;
 

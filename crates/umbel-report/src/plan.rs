@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use umbel::{Capacity, Kind, Plan};
-use umbel_advice::numbers::{Count, Rate, Size, in_threes};
 use umbel_advice::{Advice, Choice, Goal, LOW_FPP, MEASURED_ON, Obstacle, Ranking, Step, Verdict};
+use umbel_numbers::{Count, Rate, Size, in_threes};
 
 /// A column of the table: its id, its title, and its width in a text.
 #[derive(Clone, Copy, Debug)]

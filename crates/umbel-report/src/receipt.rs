@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 use umbel::filter::{Fact, Figure, Part};
 use umbel::{Capacity, Estimate, KeyDescription};
-use umbel_advice::numbers::{Count, Rate, Size, counted, in_threes};
 use umbel_net::prefixes::{Family, PrefixKeys};
+use umbel_numbers::{Count, Rate, Size, counted, in_threes};
 use umbel_share::Wrapping;
 use umbel_share::audit::Guessable;
 

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use umbel_advice::numbers::Rate;
+use umbel_numbers::Rate;
 
 /// Words whose places are given: `word=3,12,11`.
 #[derive(Clone, Debug, PartialEq, Eq)]

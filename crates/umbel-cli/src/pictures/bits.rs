@@ -9,7 +9,7 @@ use super::canvas::{Area, Canvas};
 use super::chart::{Axis, Chart, Legend, titled};
 use super::style::{BLACK, DOTTED, GREY, Look, MIXED};
 use super::{Curve, Drawn, Goal};
-use crate::numbers::{Rate, counted};
+use umbel_numbers::{Rate, counted};
 
 pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let (keys, fpp) = (goal.classic.keys(), goal.classic.fpp());

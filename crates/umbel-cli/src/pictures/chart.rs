@@ -2,7 +2,7 @@
 
 use super::canvas::{Anchor, Area, Canvas, Point, width_of};
 use super::style::{Colour, GREY, LABEL, Look, NAME, PALE, SOLID, TITLE};
-use crate::numbers::Count;
+use umbel_numbers::Count;
 
 /// A linear or logarithmic axis.
 #[derive(Clone, Debug)]

@@ -17,7 +17,7 @@ use super::chart::{Axis, Chart, Legend, power_of_ten, titled};
 use super::style::{
     BLUE, DASHED, DOTTED, GREEN, GREY, LABEL, Look, MIXED, Marker, NAME, ORANGE, SOLID, VERMILION,
 };
-use crate::numbers::Rate;
+use umbel_numbers::Rate;
 
 pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let own = goal.classic.bits_per_key();

@@ -10,7 +10,7 @@ use super::style::{
     BLACK, BLUE, DASHED, DOTTED, GREEN, GREY, Look, MIXED, Marker, ORANGE, PURPLE, SKY, SOLID,
     VERMILION,
 };
-use crate::numbers::{Count, Rate, Size};
+use umbel_numbers::{Count, Rate, Size};
 
 pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let plan = &goal.classic;

@@ -7,7 +7,7 @@ use super::canvas::{Anchor, Area, Canvas};
 use super::chart::{Axis, Chart, Legend, titled};
 use super::style::{BLACK, DASHED, GREY, LABEL, Look, SOLID};
 use super::{Curve, Drawn, Goal};
-use crate::numbers::{Count, Rate};
+use umbel_numbers::{Count, Rate};
 
 pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let fpp = goal.classic.fpp();

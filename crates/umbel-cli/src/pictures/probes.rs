@@ -7,7 +7,7 @@ use super::Goal;
 use super::canvas::{Area, Canvas};
 use super::chart::{Axis, Chart, Legend, titled};
 use super::style::{BLUE, DASHED, GREEN, GREY, Look, Marker, ORANGE, SOLID, VERMILION};
-use crate::numbers::Count;
+use umbel_numbers::Count;
 
 pub(super) fn picture(_: &Goal<'_>) -> Canvas {
     let looks = [

@@ -13,10 +13,10 @@ use super::explain;
 use crate::Outcome;
 use crate::args::{AuditArgs, ForeignArgs, FormatArgs};
 use crate::lines::{self, Rows};
-use crate::numbers::{Count, Rate};
 use crate::output::{check_target, print, refuse_in_place_of, write_text};
 use crate::standard::is_standard;
 use crate::{filters, standard};
+use umbel_numbers::{Count, Rate};
 use umbel_report::receipt::estimate_within;
 
 pub(crate) fn audit(args: &AuditArgs) -> Result<Outcome> {

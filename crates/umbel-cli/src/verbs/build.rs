@@ -16,10 +16,10 @@ use crate::Outcome;
 use crate::args::{BuildArgs, Voice};
 use crate::atomic::Existing;
 use crate::lines::{self, Rows, Source, Written};
-use crate::numbers::{Bytes, Count};
 use crate::output::{print, refuse_in_place_of};
 use crate::report::Run;
 use crate::{filters, formats, report, wrapped};
+use umbel_numbers::{Bytes, Count};
 
 const DEFAULT_FPP: f64 = 0.01;
 /// Keys that show whether all can be guessed.

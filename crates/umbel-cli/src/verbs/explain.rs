@@ -7,7 +7,7 @@ use umbel_foreign::{ForeignFilter, Format};
 use umbel_net::prefixes::PrefixList;
 use umbel_sets::{Filter, Input, Options, SetPlan, Strategy};
 
-use crate::numbers::{Count, Rate, Size, counted};
+use umbel_numbers::{Count, Rate, Size, counted};
 
 /// A job that is explained.
 pub(super) struct Job<'a> {

@@ -13,9 +13,9 @@ use umbel_sets::{Error, ErrorBound, Keys, Options, Report, room_beside};
 use crate::Outcome;
 use crate::args::ParquetArgs;
 use crate::lines::{self, Rows, Source};
-use crate::numbers::{Count, Size};
 use crate::output::{check_target, refuse_in_place_of, write_lines, write_text};
 use crate::report::{self, Run, say};
+use umbel_numbers::{Count, Size};
 
 pub(crate) fn parquet(args: &ParquetArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;

@@ -9,10 +9,10 @@ use crate::args::{ForeignArgs, RemoveArgs};
 use crate::atomic::Existing;
 use crate::filters::{self, Locked};
 use crate::lines::{self, Rows, Source, Written};
-use crate::numbers::{Count, Rate};
 use crate::output::print;
 use crate::report::{self, Run, say};
 use crate::wrapped;
+use umbel_numbers::{Count, Rate};
 
 pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;

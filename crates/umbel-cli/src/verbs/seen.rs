@@ -31,9 +31,9 @@ use crate::atomic::Existing;
 use crate::filters::{self, Large, Locked};
 use crate::lines::{self, Source};
 use crate::machine;
-use crate::numbers::counted;
 use crate::output::{print, refuse_in_place_of, stdout};
 use crate::report::{Run, say};
+use umbel_numbers::counted;
 
 /// The planned keys of a new filter without --keys.
 const DEFAULT_KEYS: u64 = 1_000_000;

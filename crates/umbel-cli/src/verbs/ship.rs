@@ -5,7 +5,7 @@ use serde_json::json;
 use umbel_advice::{Sent, by_bits_sent};
 
 use crate::args::PlanArgs;
-use crate::numbers::{Count, Rate, Size, in_threes};
+use umbel_numbers::{Count, Rate, Size, in_threes};
 
 /// The table, if it is asked for.
 pub(super) fn asked_for(args: &PlanArgs) -> Result<Option<String>> {

@@ -13,8 +13,8 @@ use umbel_report::words::{Answer, At, Shown, Step, example};
 
 use crate::Outcome;
 use crate::args::ShowArgs;
-use crate::numbers::counted;
 use crate::output::{check_target, write_text};
+use umbel_numbers::counted;
 
 pub(crate) fn show(args: &ShowArgs) -> Result<Outcome> {
     check_target(&args.output)?;

@@ -6,7 +6,7 @@ use umbel::math::classic;
 use umbel_advice::formulas;
 
 use crate::args::PlanArgs;
-use crate::numbers::{Rate, Size};
+use umbel_numbers::{Rate, Size};
 
 /// The table of --table or --sizes, if either is given.
 pub(super) fn asked_for(args: &PlanArgs) -> Result<Option<String>> {

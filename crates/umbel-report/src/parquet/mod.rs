@@ -8,9 +8,9 @@ use std::io;
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
-use umbel_advice::numbers::{Count, Rate, Size, counted};
 use umbel_foreign::parquet::{self, Column, Footer, Parquet, declared_extent};
 use umbel_foreign::{Format, Parameters};
+use umbel_numbers::{Count, Rate, Size, counted};
 
 use crate::receipt::{estimate, foreign_json};
 

@@ -118,7 +118,9 @@ impl FromStr for Fpp {
     fn from_str(text: &str) -> Result<Self, String> {
         match fraction(text) {
             Some(fpp) if fpp > 0.0 && fpp < 1.0 => Ok(Self(fpp)),
-            Some(fpp) => Err(umbel::PlanError::Fpp(fpp).to_string()),
+            Some(fpp) => Err(format!(
+                "fpp {fpp} is not a probability between 0 and 1 (both excluded); 0.01 is 1 %"
+            )),
             None => Err(format!("{text:?} is not a probability such as 0.01, 1e-6 or 1%")),
         }
     }
