@@ -31,45 +31,14 @@ use umbel_numbers::{self, Bytes, Fpp, Keys, Nanoseconds, Span};
     version,
     subcommand_value_name = "VERB",
     max_term_width = 100,
-    infer_subcommands = false
+    infer_subcommands = false,
+    subcommand_required = true,
+    arg_required_else_help = true
 )]
-#[command(arg_required_else_help = true)]
 pub(crate) struct Cli {
     /// Accepts these options before the verb too.
     #[command(flatten)]
     _voice: Voice,
-    #[command(subcommand)]
-    pub(crate) verb: Verb,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Verb {
-    Common(CommonArgs),
-    Except(ExceptArgs),
-    Diff(DiffArgs),
-    Dedup(DedupArgs),
-    Build(BuildArgs),
-    Add(AddArgs),
-    Remove(RemoveArgs),
-    Query(QueryArgs),
-    Info(InfoArgs),
-    Merge(MergeArgs),
-    Compare(CompareArgs),
-    Key(KeyArgs),
-    Group(GroupArgs),
-    Audit(AuditArgs),
-    Noisy(NoisyArgs),
-    Convert(ConvertArgs),
-    Parquet(ParquetArgs),
-    Pack(PackArgs),
-    Unpack(UnpackArgs),
-    Delta(DeltaArgs),
-    Patch(PatchArgs),
-    Sign(SignVerbArgs),
-    Plan(PlanArgs),
-    Show(ShowArgs),
-    Completions(CompletionsArgs),
-    Man(ManArgs),
 }
 
 /// What the verbs that go through lines share.

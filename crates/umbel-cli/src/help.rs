@@ -1,9 +1,12 @@
 //! What help shows besides the options: the verbs in groups, examples and exit statuses. One place for `--help` and
 //! the manual pages.
 
+use std::ffi::OsStr;
+
 use clap::{Command, CommandFactory};
 
 use crate::args::Cli;
+use crate::verbs::{VERBS, Verb};
 
 /// What a verb's help ends with.
 pub(crate) struct Ending {
@@ -340,22 +343,34 @@ fn verbs(umbel: &Command) -> String {
     text
 }
 
-/// The command line with its whole help.
-pub(crate) fn command() -> Command {
-    let ending = Ending::of("umbel").expect("it is there").text();
-    let umbel = Cli::command();
+/// The command line. If `first`, the first argument, is a verb, only that one has its options and help: those of all verbs
+/// take a third of the time of a short run.
+pub(crate) fn command(first: Option<&OsStr>) -> Command {
+    let typed = first.and_then(OsStr::to_str).and_then(Verb::named);
+    let define = |verb: &Verb| match typed {
+        Some(typed) if typed.name != verb.name => Command::new(verb.name),
+        _ => whole(verb),
+    };
+    let umbel = Cli::command().subcommands(VERBS.iter().map(define));
+    if typed.is_some() {
+        return umbel;
+    }
     let template = format!(
         "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}Options:\n{{options}}{{after-help}}",
         verbs(&umbel)
     );
-    umbel
-        .help_template(template)
-        .after_help(ending)
-        .mut_subcommands(|verb| {
-            let Some(ending) = Ending::of(verb.get_name()) else { return verb };
-            let more = verb.get_after_long_help().map(|more| format!("{more}\n\n"));
-            verb.after_long_help(more.unwrap_or_default() + &ending.text())
-        })
-        // In query, -v inverts, as in grep.
-        .mut_subcommand("query", |query| query.mut_arg("verbose", |verbose| verbose.short(None)))
+    umbel.help_template(template).after_help(Ending::of("umbel").expect("it is there").text())
+}
+
+/// A verb with its options, and its help with examples and exit statuses.
+fn whole(verb: &Verb) -> Command {
+    let command = verb.define();
+    let more = command.get_after_long_help().map(|more| format!("{more}\n\n"));
+    let ending = Ending::of(verb.name).expect("every verb has one").text();
+    let command = command.after_long_help(more.unwrap_or_default() + &ending);
+    match verb.name {
+        // -v inverts, as in grep.
+        "query" => command.mut_arg("verbose", |verbose| verbose.short(None)),
+        _ => command,
+    }
 }

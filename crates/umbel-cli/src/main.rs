@@ -18,13 +18,13 @@ mod standard;
 mod verbs;
 mod wrapped;
 
+use std::env;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use clap::FromArgMatches;
 use umbel_files::atomic;
 
-use args::{Cli, Verb};
+use verbs::Verb;
 
 /// What the exit status reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,43 +36,15 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let matches = match help::command().try_get_matches() {
+    let matches = match help::command(env::args_os().nth(1).as_deref()).try_get_matches() {
         Ok(matches) => matches,
         Err(error) if error.use_stderr() => error.exit(),
         Err(help) => return end(output::print_by(|| help.print()).map(|()| Outcome::Done)),
     };
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     machine::return_memory();
     machine::allow_open_files();
-    let result = match cli.verb {
-        Verb::Common(args) => verbs::common(&args),
-        Verb::Except(args) => verbs::except(&args),
-        Verb::Diff(args) => verbs::diff(&args),
-        Verb::Dedup(args) => verbs::dedup(&args),
-        Verb::Build(args) => verbs::build(&args),
-        Verb::Add(args) => verbs::add(&args),
-        Verb::Remove(args) => verbs::remove(&args),
-        Verb::Query(args) => verbs::query(&args),
-        Verb::Info(args) => verbs::info(&args),
-        Verb::Merge(args) => verbs::merge(&args),
-        Verb::Compare(args) => verbs::compare(&args),
-        Verb::Noisy(args) => verbs::noisy(&args),
-        Verb::Key(args) => verbs::key(&args),
-        Verb::Group(args) => verbs::group(&args),
-        Verb::Audit(args) => verbs::audit(&args),
-        Verb::Convert(args) => verbs::convert(&args),
-        Verb::Parquet(args) => verbs::parquet(&args),
-        Verb::Pack(args) => verbs::pack(&args),
-        Verb::Unpack(args) => verbs::unpack(&args),
-        Verb::Delta(args) => verbs::delta(&args),
-        Verb::Patch(args) => verbs::patch(&args),
-        Verb::Sign(args) => verbs::sign(&args),
-        Verb::Plan(args) => verbs::plan(&args),
-        Verb::Show(args) => verbs::show(&args),
-        Verb::Completions(args) => verbs::completions(&args),
-        Verb::Man(args) => verbs::man(&args),
-    };
-    end(result)
+    let (name, arguments) = matches.subcommand().expect("it is required");
+    end(Verb::named(name).expect("one that was defined").run(arguments))
 }
 
 /// Reports how the work ended.

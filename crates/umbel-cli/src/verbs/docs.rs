@@ -15,13 +15,13 @@ use crate::output::print;
 
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<Outcome> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut help::command(), "umbel", &mut script);
+    clap_complete::generate(args.shell, &mut help::command(None), "umbel", &mut script);
     print(script)?;
     Ok(Outcome::Done)
 }
 
 pub(crate) fn man(args: &ManArgs) -> Result<Outcome> {
-    let mut umbel = help::command();
+    let mut umbel = help::command(None);
     umbel.build();
     let Some(dir) = &args.dir else {
         print(page(&umbel)?)?;

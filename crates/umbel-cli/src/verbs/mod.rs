@@ -1,4 +1,4 @@
-//! The verbs, a file each.
+//! The verbs, a file each, and the table of them.
 
 mod add;
 mod audit;
@@ -31,26 +31,73 @@ mod sign;
 mod since;
 mod table;
 
-pub(crate) use add::add;
-pub(crate) use audit::audit;
-pub(crate) use build::build;
-pub(crate) use common::common;
-pub(crate) use compare::compare;
-pub(crate) use convert::convert;
-pub(crate) use dedup::dedup;
-pub(crate) use delta::{delta, patch};
-pub(crate) use diff::diff;
-pub(crate) use docs::{completions, man};
-pub(crate) use except::except;
-pub(crate) use group::group;
-pub(crate) use info::info;
-pub(crate) use key::key;
-pub(crate) use merge::merge;
-pub(crate) use noisy::noisy;
-pub(crate) use pack::{pack, unpack};
-pub(crate) use parquet::parquet;
-pub(crate) use plan::plan;
-pub(crate) use query::query;
-pub(crate) use remove::remove;
-pub(crate) use show::show;
-pub(crate) use sign::sign;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+
+use crate::Outcome;
+use crate::args;
+
+/// A verb: its name, its options, and what does its work.
+pub(crate) struct Verb {
+    pub(crate) name: &'static str,
+    define: fn(Command) -> Command,
+    run: fn(&ArgMatches) -> anyhow::Result<Outcome>,
+}
+
+impl Verb {
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        VERBS.iter().find(|verb| verb.name == name)
+    }
+
+    /// The verb with its options and their help.
+    pub(crate) fn define(&self) -> Command {
+        (self.define)(Command::new(self.name))
+    }
+
+    /// Does its work with the options that were typed.
+    pub(crate) fn run(&self, typed: &ArgMatches) -> anyhow::Result<Outcome> {
+        (self.run)(typed)
+    }
+}
+
+macro_rules! verbs {
+    ($($file:ident::$verb:ident($arguments:ident),)*) => {
+        /// All verbs.
+        pub(crate) const VERBS: &[Verb] = &[$(Verb {
+            name: stringify!($verb),
+            define: args::$arguments::augment_args,
+            run: |typed| match args::$arguments::from_arg_matches(typed) {
+                Ok(arguments) => $file::$verb(&arguments),
+                Err(error) => error.exit(),
+            },
+        }),*];
+    };
+}
+
+verbs! {
+    common::common(CommonArgs),
+    except::except(ExceptArgs),
+    diff::diff(DiffArgs),
+    dedup::dedup(DedupArgs),
+    build::build(BuildArgs),
+    add::add(AddArgs),
+    remove::remove(RemoveArgs),
+    query::query(QueryArgs),
+    info::info(InfoArgs),
+    merge::merge(MergeArgs),
+    compare::compare(CompareArgs),
+    key::key(KeyArgs),
+    group::group(GroupArgs),
+    audit::audit(AuditArgs),
+    noisy::noisy(NoisyArgs),
+    convert::convert(ConvertArgs),
+    parquet::parquet(ParquetArgs),
+    pack::pack(PackArgs),
+    pack::unpack(UnpackArgs),
+    delta::delta(DeltaArgs),
+    delta::patch(PatchArgs),
+    sign::sign(SignVerbArgs),
+    plan::plan(PlanArgs),
+    show::show(ShowArgs),
+    docs::completions(CompletionsArgs),
+    docs::man(ManArgs),
+}
