@@ -38,7 +38,7 @@ pub struct Profile {
     /// `loads[i]`: the number of blocks with `i` cells set or in use. It has one entry more than a block has cells.
     pub loads: Vec<u64>,
     /// The expected `loads` for as many keys as the bits indicate: with Poisson loads in blocked filters and the kinds
-    /// made of them ([`math::blocked::set_bits`](umbel::math::blocked::set_bits)), with the binomial distribution in
+    /// made of them (`umbel::math::blocked::set_bits`), with the binomial distribution in
     /// classic and sliced ones. `None` for other kinds, and if a part has none.
     pub expected: Option<Vec<f64>>,
     /// The fill along the file, in order.

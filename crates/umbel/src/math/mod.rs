@@ -1,8 +1,11 @@
 //! The formulas of Bloom filters: rates from sizes, estimates from bits.
 //!
-//! Letters as in the literature: n keys, m bits, k probes per key, X bits set.
+//! Letters as in the literature: n keys, m bits, k probes per key, X bits set. Plans use more formulas than these; those that
+//! pictures and tables show are in the crate [`umbel-advice`](https://docs.rs/umbel-advice).
 
+#[doc(hidden)]
 pub mod blocked;
+#[doc(hidden)]
 pub mod bloomier;
 pub mod classic;
 pub(crate) mod coded;
@@ -10,13 +13,14 @@ mod coverage;
 mod interval;
 mod occupancy;
 mod poisson;
+#[doc(hidden)]
 pub mod sliced;
+#[doc(hidden)]
 pub mod spread;
 pub mod stable;
+#[doc(hidden)]
 pub mod window;
 
-#[cfg(not(feature = "std"))]
-use crate::prelude::*;
 /// The maximum number of probes per key.
 pub const MAX_PROBES: u32 = 32;
 
