@@ -10,8 +10,8 @@ use libfuzzer_sys::fuzz_target;
 use twox_hash::XxHash3_64;
 use umbel::format::CHUNK;
 use umbel::{
-    AnyFilter, Attributes, Block, Blocked, Blocks, Counting, FileError, Hash64, Hashing,
-    InsertError, Key, KeyHash, Kind, MergeError, Prehashed, Scheme, Sealed, Secret, Unlock,
+    AnyFilter, AnyScheme, Attributes, Block, Blocked, Blocks, Counting, FileError, Hash64, Hashing,
+    InsertError, Key, KeyHash, Kind, MergeError, Prehashed, Scheme, Secret, Unlock,
 };
 use umbel_advice::Profile;
 use umbel_fuzz::{Placed, figures, file, memory};
@@ -20,7 +20,7 @@ use umbel_fuzz::{Placed, figures, file, memory};
 static MEMORY: memory::Counted = memory::Counted;
 
 /// The secret of the golden files.
-const SECRET: Secret = Secret::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+static SECRET: Secret = Secret::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
 
 fuzz_target!(|bytes: &[u8]| {
     try_all(bytes);
@@ -68,7 +68,7 @@ fn as_written(file: &[u8]) -> Option<Vec<u8>> {
 /// Opens the bytes by every reader; all must agree.
 fn try_all(bytes: &[u8]) {
     let given = Given::new(bytes);
-    let sealed = given.open(Sealed);
+    let sealed = given.open(AnyScheme);
     let scheme = sealed.as_ref().map(|(filter, _)| *filter.hasher()).ok();
     let bytes = &scheme.and_then(|_| as_written(bytes)).unwrap_or(bytes.to_vec())[..];
     let tail = &bytes[bytes.len() / 2..];
@@ -134,10 +134,10 @@ impl Given {
     fn open<U: Unlock + Copy>(&self, unlock: U) -> Result<Opened<'_, U::Hasher>, FileError> {
         let (bytes, anywhere, bound) = (self.aligned.bytes(), self.anywhere.bytes(), self.bound());
         let length = bytes.len() as u64;
-        let read = memory::within(bound, || AnyFilter::read(bytes, length, unlock));
-        let copied = memory::within(bound, || AnyFilter::from_bytes(anywhere, unlock));
-        let view = memory::within(bound, || AnyFilter::view(bytes, unlock));
-        let askew = memory::within(bound, || AnyFilter::view(anywhere, unlock));
+        let read = memory::within(bound, || AnyFilter::read_with(bytes, length, unlock));
+        let copied = memory::within(bound, || AnyFilter::from_bytes_with(anywhere, unlock));
+        let view = memory::within(bound, || AnyFilter::view_with(bytes, unlock));
+        let askew = memory::within(bound, || AnyFilter::view_with(anywhere, unlock));
         // In pieces, unless the header asks for the memory of more than there is.
         if umbel::format::length_of(bytes).is_ok_and(|declared| declared <= length) {
             let loaded = memory::within(bound + 2 * bytes.len(), || loaded(bytes, unlock));
@@ -189,7 +189,7 @@ impl Given {
 
 /// The filter of a file that comes in pieces.
 fn loaded<U: Unlock>(bytes: &[u8], unlock: U) -> Result<AnyFilter<Blocks, U::Hasher>, FileError> {
-    let mut loader = AnyFilter::loader(unlock);
+    let mut loader = AnyFilter::loader_with(unlock);
     let size = 1 + XxHash3_64::oneshot(bytes) as usize % 500;
     bytes.chunks(size).try_for_each(|piece| loader.push(piece))?;
     loader.finish()
@@ -327,7 +327,7 @@ fn rows(mut filter: Attributes, secret: Option<&Secret>, keys: &[Vec<u8>]) {
 fn written<U: Unlock>(filter: &AnyFilter<Blocks, U::Hasher>, unlock: U) {
     figures::check(&filter.receipt());
     let bytes = file(filter);
-    let again = AnyFilter::read(&bytes[..], bytes.len() as u64, unlock)
+    let again = AnyFilter::read_with(&bytes[..], bytes.len() as u64, unlock)
         .unwrap_or_else(|error| panic!("its own file is refused: {error}"));
     assert!(file(&again) == bytes && again == *filter);
 }
@@ -335,7 +335,9 @@ fn written<U: Unlock>(filter: &AnyFilter<Blocks, U::Hasher>, unlock: U) {
 /// Reads the file as one of a single kind.
 fn of_one_kind(filter: &AnyFilter<Blocks, Scheme>, bytes: &[u8]) {
     let length = bytes.len() as u64;
-    for blocked in [Blocked::from_bytes(bytes, Sealed), Blocked::read(bytes, length, Sealed)] {
+    for blocked in
+        [Blocked::from_bytes_with(bytes, AnyScheme), Blocked::read_with(bytes, length, AnyScheme)]
+    {
         match blocked {
             Ok(blocked) => assert!(AnyFilter::from(blocked) == *filter),
             Err(FileError::Kind { expected: Kind::Blocked, found }) => {
@@ -355,8 +357,8 @@ fn described(mut filter: AnyFilter<Blocks, Scheme>) {
         return; // there is no room for more
     }
     filter.describe(keys.clone());
-    written(&filter, Sealed);
-    let mut read = AnyFilter::from_bytes(&filter.to_bytes(), Sealed).expect("its own file");
+    written(&filter, AnyScheme);
+    let mut read = AnyFilter::from_bytes_with(&filter.to_bytes(), AnyScheme).expect("its own file");
     assert!(*read.description() == keys && read != plain);
     match read.union(&plain) {
         Ok(()) => assert!(plain.description().is_empty() && read.description().is_empty()),

@@ -21,7 +21,7 @@ use reference::Reference;
 #[global_allocator]
 static MEMORY: memory::Counted = memory::Counted;
 
-const SECRET: Secret = Secret::new(*b"a secret to test");
+static SECRET: Secret = Secret::new(*b"a secret to test");
 
 /// The bytes of the largest filter tried: more would only be slower.
 const MOST_BYTES: u64 = 1 << 15;
@@ -63,7 +63,7 @@ fuzz_target!(|input: Input| {
         return;
     }
     assert!(plan.predicted_fpp() <= fpp, "{plan:?}");
-    let hasher = input.seed.map_or(KeyHasher::keyed(SECRET), KeyHasher::with_seed);
+    let hasher = input.seed.map_or(KeyHasher::keyed(SECRET.clone()), KeyHasher::with_seed);
     if kind.built_at_once() {
         return at_once(&plan, hasher, &input.ops);
     }
@@ -104,17 +104,17 @@ impl Pair {
     fn new(plan: &Plan, hasher: KeyHasher) -> Self {
         let empty = || {
             let empty: Result<_, Error> = match plan.kind().rows() {
-                true => Attributes::with_names(plan, &NAMES, hasher)
+                true => Attributes::with_names(plan, &NAMES, hasher.clone())
                     .map(AnyFilter::Attributes)
                     .map_err(Error::from),
-                false => AnyFilter::with_plan(plan, hasher).map_err(Error::from),
+                false => AnyFilter::with_plan(plan, hasher.clone()).map_err(Error::from),
             };
             empty.unwrap_or_else(|error| panic!("{plan:?}: {error}"))
         };
         let plain = matches!(plan.kind(), Kind::Blocked | Kind::Classic | Kind::Sliced);
         Self {
             plan: *plan,
-            hasher,
+            hasher: hasher.clone(),
             filter: empty(),
             twin: empty(),
             reference: plain.then(|| Reference::new(plan)),
@@ -184,7 +184,7 @@ impl Pair {
 
     /// Merges with a filter that holds `keys`.
     fn join(&mut self, keys: &[u16], union: bool) {
-        let mut other = Self::new(&self.plan, self.hasher);
+        let mut other = Self::new(&self.plan, self.hasher.clone());
         other.insert(keys, false);
         let before = file(&self.filter);
         let join = |filter: &mut AnyFilter, other| match union {
@@ -269,7 +269,7 @@ impl Pair {
         }
         let aligned = Placed::new(&bytes, 0);
         let secret = secret(&self.hasher);
-        let view = AnyFilter::view(aligned.bytes(), secret).unwrap();
+        let view = AnyFilter::view_with(aligned.bytes(), secret).unwrap();
         assert!(file(&view) == bytes, "a view writes what it borrows");
         for number in self.kept() {
             let found = match &view {
@@ -305,7 +305,7 @@ fn secret(hasher: &KeyHasher) -> Option<&'static Secret> {
 }
 
 fn read(file: &[u8], hasher: &KeyHasher) -> AnyFilter {
-    AnyFilter::read(file, file.len() as u64, secret(hasher)).expect("its own file")
+    AnyFilter::read_with(file, file.len() as u64, secret(hasher)).expect("its own file")
 }
 
 /// Checks that owned and borrowed filters, single keys, batches and the reference give the same answers.
@@ -347,14 +347,14 @@ fn at_once(plan: &Plan, hasher: KeyHasher, ops: &[Op]) {
     outside.retain(|hash| !inside.contains(hash));
     let built = match plan.kind() {
         Kind::Cascade => {
-            Cascade::build_planned(plan, &inside, &outside, hasher).map(AnyFilter::Cascade)
+            Cascade::build_planned(plan, &inside, &outside, hasher.clone()).map(AnyFilter::Cascade)
         }
-        _ => AnyFilter::build(plan, &inside, hasher),
+        _ => AnyFilter::build(plan, &inside, hasher.clone()),
     };
     let filter = built.unwrap_or_else(|error| panic!("{plan:?}: {error}"));
     let bytes = file(&filter);
     let aligned = Placed::new(&bytes, 0);
-    let view = AnyFilter::view(aligned.bytes(), secret(&hasher)).unwrap();
+    let view = AnyFilter::view_with(aligned.bytes(), secret(&hasher)).unwrap();
     assert!(file(&view) == bytes && file(&read(&bytes, &hasher)) == bytes);
     assert!(inside.iter().all(|hash| view.contains(*hash)), "a key is lost");
     if plan.kind() == Kind::Cascade {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use libfuzzer_sys::fuzz_target;
 use twox_hash::XxHash3_64;
 use umbel::format::{Reader, length_of};
-use umbel::{AnyFilter, KeyHasher, Sealed};
+use umbel::{AnyFilter, AnyScheme, KeyHasher};
 use umbel_fuzz::{file, memory};
 use umbel_share::group::{Card, Member, Share};
 use umbel_share::sign::Signature;
@@ -166,7 +166,7 @@ fn unfolded(bytes: &[u8], base: Option<&[u8]>) {
     }
     let signed = Signature::of_bytes(&made).ok().flatten();
     let filter = &made[..signed.map_or(made.len(), |signature| signature.length() as usize)];
-    if let Ok(read) = AnyFilter::read(filter, filter.len() as u64, Sealed) {
+    if let Ok(read) = AnyFilter::read_with(filter, filter.len() as u64, AnyScheme) {
         let _ = file(&read);
     }
 }

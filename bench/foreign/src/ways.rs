@@ -219,7 +219,7 @@ fn blocked(bytes: u64, keys: u64, folder: &Path) -> Result<Vec<Way>> {
     // SAFETY: the file is in a folder of this process alone, and is not written to again.
     #[allow(unsafe_code)]
     let map = unsafe { MappedFile::map(&File::open(&path)?)? };
-    let AnyFilter::Blocked(view) = AnyFilter::map(&map, hasher)? else {
+    let AnyFilter::Blocked(view) = AnyFilter::map_with(&map, hasher)? else {
         anyhow::bail!("a blocked filter was written");
     };
     let way = |store, ask| batch("blocked", store, expected, ask);

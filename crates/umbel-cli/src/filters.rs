@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 use umbel::filter::ShardReader;
 use umbel::format::Reader;
 use umbel::{
-    AnyFilter, Blocks, FileError, Hashing, KeyDescription, KeyHash, Kind, Plan, Scheme,
-    SchemeError, Sealed, Secret,
+    AnyFilter, AnyScheme, Blocks, FileError, Hashing, KeyDescription, KeyHash, Kind, Plan, Scheme,
+    SchemeError, Secret,
 };
 use umbel_files::journal::{self, Notes};
 use umbel_foreign::{ForeignFilter, KeyType};
@@ -77,7 +77,7 @@ pub(crate) fn read(
             Ok(umbel_sets::room_beside(bytes, options).map(drop))
         })??;
         rewind()?;
-        read_file(file, path, |source, length| AnyFilter::read(source, length, secret))
+        read_file(file, path, |source, length| AnyFilter::read_with(source, length, secret))
     };
     let mut filter =
         of_any_system(file, path, &foreign.format, foreign.key_type, Some(options), own)?;
@@ -205,7 +205,7 @@ pub(crate) fn sealed(mut file: &File, path: &Path, format: &FormatArgs) -> Resul
     file.rewind().with_context(|| path.display().to_string())?;
     of_any_system(file, path, format, None, None, || {
         let filter =
-            read_file(file, path, |source, length| AnyFilter::read(source, length, Sealed));
+            read_file(file, path, |source, length| AnyFilter::read_with(source, length, AnyScheme));
         if Notes::of(path)?.is_some() {
             say(&format!(
                 "umbel: warning: {0}: lines that a run of umbel dedup --seen has recorded since the filter was saved are left out; \

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use umbel::{
-    Algorithm, AnyFilter, Blocks, FileError, KeyDescription, Scheme, SchemeError, Sealed, Secret,
+    Algorithm, AnyFilter, AnyScheme, Blocks, FileError, KeyDescription, Scheme, SchemeError, Secret,
 };
 use umbel_advice::Profile;
 use umbel_foreign::parquet::Parquet;
@@ -261,7 +261,7 @@ impl<H: Host> Files<H> {
         let filter = file
             .source
             .clone()
-            .unwrapped(|source, length| AnyFilter::read(source, length, Some(&secret)))
+            .unwrapped(|source, length| AnyFilter::read_with(source, length, Some(&secret)))
             .with_context(|| file.name.clone())?
             .0;
         let receipt = filter.receipt();
@@ -350,7 +350,7 @@ fn read<H: Host>(source: &Reader<H>, asked: &Open) -> Result<(Content<H>, Wrappi
     if !asked.format.is_empty() {
         return named(source, asked);
     }
-    let read = source.clone().unwrapped(|source, length| AnyFilter::read(source, length, None));
+    let read = source.clone().unwrapped(|source, length| AnyFilter::read(source, length));
     let error = match read {
         Ok((filter, wrapping)) => {
             let receipt = filter.receipt();
@@ -360,7 +360,8 @@ fn read<H: Host>(source: &Reader<H>, asked: &Open) -> Result<(Content<H>, Wrappi
     };
     match error.downcast_ref::<FileError>() {
         Some(FileError::Scheme(SchemeError::SecretNeeded { .. })) => {
-            let read = |source: &mut dyn Read, length| AnyFilter::read(source, length, Sealed);
+            let read =
+                |source: &mut dyn Read, length| AnyFilter::read_with(source, length, AnyScheme);
             let (filter, wrapping) = source.clone().unwrapped(read)?;
             let receipt = filter.receipt();
             Ok((Content::Sealed { filter, receipt }, wrapping))

@@ -55,7 +55,7 @@ fn golden() -> Vec<(PathBuf, Vec<u8>)> {
 fn golden_files_answer_as_the_library() {
     let mut asked = 0;
     for (path, content) in golden() {
-        let Ok(filter) = AnyFilter::from_bytes(&content, None) else { continue };
+        let Ok(filter) = AnyFilter::from_bytes(&content) else { continue };
         let (mut core, answer) = opened(content);
         let answer = answer.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         assert_eq!(answer["documents"][0]["set_bits"], filter.receipt().set_bits);

@@ -230,30 +230,32 @@ impl Model {
         let filter = match kind {
             Kind::Blocked => {
                 let plan = Plan::of(kind, 1, 0.5, bits, probes)?;
-                AnyFilter::with_plan(&plan, hasher)?
+                AnyFilter::with_plan(&plan, hasher.clone())?
             }
             Kind::Counting => {
                 let variant = Variant::Counting { counter_bits: 4 };
                 let plan = Plan::of(variant, 1, 0.5, 4 * bits, probes)?;
-                AnyFilter::with_plan(&plan, hasher)?
+                AnyFilter::with_plan(&plan, hasher.clone())?
             }
             // Links and generations for few words, so that something happens soon.
-            Kind::Scalable => AnyFilter::with_plan(&Plan::for_keys(kind, 20, 0.1)?, hasher)?,
+            Kind::Scalable => {
+                AnyFilter::with_plan(&Plan::for_keys(kind, 20, 0.1)?, hasher.clone())?
+            }
             Kind::Window => {
                 let plan = Plan::for_keys(kind, 24, 0.1)?;
                 match toy.operations.iter().any(|operation| operation.op == Op::Advance) {
-                    true => Window::by_time(&plan, hasher, SPAN)?.into(),
-                    false => Window::with_plan(&plan, hasher)?.into(),
+                    true => Window::by_time(&plan, hasher.clone(), SPAN)?.into(),
+                    false => Window::with_plan(&plan, hasher.clone())?.into(),
                 }
             }
-            _ => AnyFilter::with_plan(&Plan::for_keys(Kind::Stable, 20, 0.1)?, hasher)?,
+            _ => AnyFilter::with_plan(&Plan::for_keys(Kind::Stable, 20, 0.1)?, hasher.clone())?,
         };
         Ok(Self { filter, hasher, tick: 0, setters: Vec::new(), words: Vec::new() })
     }
 
     /// An empty filter like it, of one link.
     fn empty(&self) -> Result<AnyFilter> {
-        Ok(AnyFilter::with_plan(self.filter.plan(), self.hasher)?)
+        Ok(AnyFilter::with_plan(self.filter.plan(), self.hasher.clone())?)
     }
 
     fn state(&self) -> State {
@@ -275,14 +277,14 @@ impl Model {
             AnyFilter::Scalable(filter) => {
                 let mut places = Vec::new();
                 for (part, link) in filter.links().iter().enumerate() {
-                    let mut empty = Blocked::with_plan(link.plan(), self.hasher)?;
+                    let mut empty = Blocked::with_plan(link.plan(), self.hasher.clone())?;
                     empty.insert(self.hasher.hash(word).in_part(part as u64));
                     places.extend(used(&empty.into()).into_iter().map(|(_, cell)| (part, cell)));
                 }
                 Ok(places)
             }
             AnyFilter::Window(filter) => {
-                let mut empty = Window::with_plan(filter.plan(), self.hasher)?;
+                let mut empty = Window::with_plan(filter.plan(), self.hasher.clone())?;
                 empty.insert(word);
                 let cells = used(&empty.into());
                 let generations = self.state().len();

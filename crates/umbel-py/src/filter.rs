@@ -749,12 +749,12 @@ pub(crate) fn open(
             // SAFETY: the documentation asks for it.
             #[allow(unsafe_code)]
             let mapped = unsafe { MappedFile::map(&file) }.map_err(io)?;
-            let filter = AnyFilter::map(&mapped, secret.as_ref());
+            let filter = AnyFilter::map_with(&mapped, secret.as_ref());
             return Ok(Inner::Mapped(filter.map_err(|error| about(error.into()))?));
         }
         if kinds_of.0.is_none() {
             let source = BufReader::with_capacity(1 << 16, &file).take(length);
-            match AnyFilter::read(source, length, secret.as_ref()) {
+            match AnyFilter::read_with(source, length, secret.as_ref()) {
                 Ok(mut filter) => {
                     let taken = notes.map_or(Ok(()), |notes| notes.take_in(&mut filter));
                     taken.map_err(|error| of_files(error, &name))?;
@@ -801,7 +801,7 @@ fn decode(
     if let Some(format) = format {
         return foreign(format);
     }
-    let refused = match AnyFilter::from_bytes(data, secret) {
+    let refused = match AnyFilter::from_bytes_with(data, secret) {
         Ok(filter) => return Ok(Inner::Own(filter)),
         Err(error @ FileError::NotUmbel { .. }) => error,
         Err(error) => return Err(error.into()),

@@ -403,7 +403,7 @@ impl Bloomier {
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let hasher = hasher(seed, secret)?;
-        let hashes = hashes(keys, hasher)?;
+        let hashes = hashes(keys, hasher.clone())?;
         let built = keys.py().detach(|| {
             let plan = Plan::for_keys(Kind::Bloomier, hashes.len().max(1) as u64, fpp)?;
             Static::build(&plan, &hashes, hasher)
@@ -625,7 +625,7 @@ impl Cascade {
     ) -> PyResult<PyClassInitializer<Self>> {
         let hasher = hasher(seed, secret)?;
         let [included_hashes, excluded_hashes] =
-            [hashes(included, hasher)?, hashes(excluded, hasher)?];
+            [hashes(included, hasher.clone())?, hashes(excluded, hasher.clone())?];
         let form = if exact_list { Form::List } else { Form::Levels };
         let built = included.py().detach(|| {
             let [n, s] = [&included_hashes, &excluded_hashes].map(|list| list.len() as u64);

@@ -41,7 +41,7 @@ fn read(path: &str) -> Result<Secret, String> {
 }
 
 fn find(is: impl Fn(&Secret) -> bool) -> Option<Secret> {
-    SECRETS.read().ok()?.1.iter().find(|secret| is(secret)).copied()
+    SECRETS.read().ok()?.1.iter().find(|secret| is(secret)).cloned()
 }
 
 /// Returns the hasher of new filters that name no secret: with the first one, if there is one.

@@ -2,8 +2,8 @@
 
 use umbel::filter::{Fact, Figure};
 use umbel::{
-    Algorithm, AnyFilter, Full, Hashing, InsertError, KeyHash, KeyHasher, Kind, Loader, Plan,
-    Receipt, Scheme, Sealed, Variant, Window,
+    Algorithm, AnyFilter, AnyScheme, Full, Hashing, InsertError, KeyHash, KeyHasher, Kind, Loader,
+    Plan, Receipt, Scheme, Variant, Window,
 };
 
 use crate::secrets;
@@ -536,12 +536,12 @@ fn load(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 }
 
 /// What a part came to: the offset of the next one, 0 after the last; the filter when it is whole, its loader until then.
-type Part = (u64, Option<Filter>, Option<Loader<Sealed>>);
+type Part = (u64, Option<Filter>, Option<Loader<AnyScheme>>);
 
 /// Takes the next part of a file, the first without a loader.
 fn take_part(
     context: &Context,
-    loader: Option<Loader<Sealed>>,
+    loader: Option<Loader<AnyScheme>>,
     data: &[u8],
 ) -> Result<Part, Refusal> {
     let mut loader = match loader {
@@ -552,7 +552,7 @@ fn take_part(
             if !fits(context, length, length) {
                 return Err(NO_MEMORY);
             }
-            AnyFilter::loader(Sealed)
+            AnyFilter::loader_with(AnyScheme)
         }
     };
     loader.push(data).map_err(refused)?;

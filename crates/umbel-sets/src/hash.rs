@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 use umbel::{KeyHash, KeyHasher};
 
 /// Hashes lines, or their keys.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) enum LineHasher {
     /// The hasher of a filter.
     Keys(KeyHasher),

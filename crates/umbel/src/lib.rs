@@ -29,7 +29,7 @@
 //!
 //! let file = File::open(&path)?;
 //! let length = file.metadata()?.len();
-//! let opened = Blocked::read(file, length, None)?;
+//! let opened = Blocked::read(file, length)?;
 //! assert!(opened.contains("apple"));
 //! # Ok::<(), umbel::Error>(())
 //! ```
@@ -155,8 +155,8 @@ pub use filter::{
 pub use filter::{Loader, Shared};
 pub use format::{FileError, KeyDescription};
 pub use hash::{
-    Algorithm, ByHash, Hash64, Hashing, Key, KeyHash, KeyHasher, Prehashed, Scheme, SchemeError,
-    Sealed, Secret, Unlock,
+    Algorithm, AnyScheme, ByHash, Hash64, Hashing, Key, KeyHash, KeyHasher, Prehashed, Scheme,
+    SchemeError, Secret, Unlock,
 };
 pub use parts::Parts;
 pub use plan::{

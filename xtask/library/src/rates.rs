@@ -313,7 +313,7 @@ fn grow(plan: &Plan, seed: u64) -> Result<Vec<Grown>> {
     }
     for seed in seed..seed + filters {
         let mut filter = Scalable::with_plan(plan, KeyHasher::with_seed(seed))?;
-        let hasher = *filter.hasher();
+        let hasher = filter.hasher().clone();
         let mut inserted = 0;
         for (grown, rates) in rows.iter_mut().zip(&mut rates) {
             let start = Instant::now();

@@ -69,7 +69,7 @@ fn build_own(
     let secret = filters::secret(&args.secret)?;
     let base = Base::open(args, existing, secret.as_ref(), options)?;
     let hasher = match (&base, secret) {
-        (Some(base), _) => base.hasher,
+        (Some(base), _) => base.hasher.clone(),
         (None, Some(secret)) => KeyHasher::keyed(secret),
         (None, None) => KeyHasher::with_seed(args.seed),
     };

@@ -65,7 +65,7 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
             print(explain::plan(&plan, args.work.voice.json))?;
             return Ok(Outcome::Done);
         }
-        let hasher = secret.map_or_else(KeyHasher::default, KeyHasher::keyed);
+        let hasher = secret.clone().map_or_else(KeyHasher::default, KeyHasher::keyed);
         let keys = umbel_sets::keys_of(kind.kind(), &options, &args.names.names)?;
         // Another run may have created it meanwhile: then that one is used.
         match make(path, &plan, hasher, keys, &options) {

@@ -1138,7 +1138,7 @@ fn estimates_of_empty_intersections_vary_as_printed() {
         let filter = |number: u64| {
             let hashes: Vec<KeyHash> =
                 (number * keys..(number + 1) * keys).map(|key| hasher.hash(key)).collect();
-            let mut filter = Classic::with_plan(&plan, hasher).unwrap();
+            let mut filter = Classic::with_plan(&plan, hasher.clone()).unwrap();
             filter.insert_all(&hashes);
             filter
         };

@@ -181,7 +181,7 @@ impl PrefixKeys {
 /// assert_eq!(filter.longest_network("192.0.2.77".parse()?), Some(list[0]));
 ///
 /// // A file like that of any filter.
-/// let read = umbel::AnyFilter::from_bytes(&filter.filter().to_bytes(), None)?;
+/// let read = umbel::AnyFilter::from_bytes(&filter.filter().to_bytes())?;
 /// let read = PrefixFilter::try_from(read)?;
 /// assert!(read.fpp() <= 0.01 && read.longest_network("192.0.2.77".parse()?).is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())

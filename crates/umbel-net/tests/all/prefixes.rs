@@ -341,7 +341,7 @@ fn golden_files_are_as_they_were() {
             fs::write(&path, &bytes).unwrap();
         }
         assert!(bytes == fs::read(&path).unwrap(), "{name}");
-        let read = PrefixFilter::try_from(AnyFilter::from_bytes(&bytes, None).unwrap()).unwrap();
+        let read = PrefixFilter::try_from(AnyFilter::from_bytes(&bytes).unwrap()).unwrap();
         assert_eq!(read.keys(), filter.keys());
     }
     let of = |text: &str| {

@@ -248,7 +248,7 @@ fn errors_of_each_kind_are_as_computed() {
     let plan = StatesPlan::for_keys(KEYS, 0.25, 4).unwrap();
     let pairs = plan.pairs();
     let hasher = KeyHasher::with_seed(11);
-    let mut told = States::with_plan(&plan, hasher).unwrap();
+    let mut told = States::with_plan(&plan, hasher.clone()).unwrap();
     let mut only_set = States::with_plan(&plan, hasher).unwrap();
     let mut shared = 0;
     for (key, state) in (0..KEYS).map(key) {

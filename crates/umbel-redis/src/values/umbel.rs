@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use umbel::{AnyFilter, Blocks, Loader, Scheme, Sealed};
+use umbel::{AnyFilter, AnyScheme, Blocks, Loader, Scheme};
 
 use crate::server::{Fields, Rewrite, ServerType, Value};
 
@@ -15,7 +15,7 @@ pub(crate) type Filter = AnyFilter<Blocks, Scheme>;
 /// A filter, one that is being loaded and will replace it, or both.
 pub(crate) struct Umbel {
     pub(crate) filter: Option<Filter>,
-    pub(crate) loader: Option<Loader<Sealed>>,
+    pub(crate) loader: Option<Loader<AnyScheme>>,
     /// Whether there was a filter, and this server could not take what was written to it. What it had would deny keys, so it is
     /// gone until another one is loaded. The key stays: it may be renamed or copied, as on the primary.
     pub(crate) is_lost: bool,
@@ -24,7 +24,7 @@ pub(crate) struct Umbel {
 impl Umbel {
     pub(crate) const LOST: Self = Self { filter: None, loader: None, is_lost: true };
 
-    pub(crate) fn new(filter: Option<Filter>, loader: Option<Loader<Sealed>>) -> Self {
+    pub(crate) fn new(filter: Option<Filter>, loader: Option<Loader<AnyScheme>>) -> Self {
         Self { filter, loader, is_lost: false }
     }
 }
@@ -42,12 +42,12 @@ fn save_pieces<P: AsRef<[u8]>>(fields: &mut Fields, pieces: impl Iterator<Item =
     });
 }
 
-fn load_pieces(fields: &mut Fields) -> Result<Option<Loader<Sealed>>, String> {
+fn load_pieces(fields: &mut Fields) -> Result<Option<Loader<AnyScheme>>, String> {
     let length = fields.unsigned()?;
     if length == 0 {
         return Ok(None);
     }
-    let mut loader = AnyFilter::loader(Sealed);
+    let mut loader = AnyFilter::loader_with(AnyScheme);
     while loader.loaded() < length {
         let before = loader.loaded();
         fields.string(|piece| loader.push(piece))?.map_err(|error| error.to_string())?;
@@ -128,7 +128,7 @@ impl Value for Umbel {
 
     fn copy(&self) -> Option<Self> {
         let filter = self.filter.as_ref().map(AnyFilter::try_clone).transpose().ok()?;
-        let mut loader = self.loader.as_ref().map(|_| AnyFilter::loader(Sealed));
+        let mut loader = self.loader.as_ref().map(|_| AnyFilter::loader_with(AnyScheme));
         if let (Some(from), Some(to)) = (&self.loader, &mut loader) {
             from.pieces().into_iter().try_for_each(|piece| to.push(piece)).ok()?;
         }

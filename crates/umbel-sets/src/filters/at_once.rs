@@ -31,7 +31,7 @@ impl<'a> AtOnce<'a> {
     /// the plan.
     pub fn new(plan: &Plan, hasher: KeyHasher, options: &'a Options) -> Result<Self, Error> {
         const LEAST_ROOM: u64 = 1 << 20;
-        let scanner = Scanner::new(options, hasher)?;
+        let scanner = Scanner::new(options, hasher.clone())?;
         let Budget { cap, threads, rest, .. } = scanner.budget;
         // Checked before the filter is allocated.
         let memory = |needed| Error::Memory { cap, least: Budget::least_cap(threads, needed) };

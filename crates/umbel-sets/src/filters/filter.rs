@@ -73,7 +73,7 @@ impl Filter {
     /// The hasher of lines to look up; for another system's filter, lines are hashed by that.
     pub(crate) fn hasher(&self) -> KeyHasher {
         match self {
-            Self::Own(filter) => *filter.hasher(),
+            Self::Own(filter) => filter.hasher().clone(),
             Self::Foreign(_) => KeyHasher::default(),
         }
     }

@@ -30,7 +30,7 @@ pub fn build_lists(
     options: &Options,
 ) -> Result<(Cascade, Report), Error> {
     const LEAST_ROOM: u64 = 1 << 20;
-    let scanner = Scanner::new(options, hasher)?;
+    let scanner = Scanner::new(options, hasher.clone())?;
     let Budget { cap, threads, rest, .. } = scanner.budget;
     let mut report = Report::default();
     let lines = [count(include, options)?, count(exclude, options)?];

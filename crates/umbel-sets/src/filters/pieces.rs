@@ -57,7 +57,7 @@ impl<'a> LargeFilter<'a> {
         file.rewind().map_err(FileError::from)?;
         let source = BufReader::with_capacity(1 << 18, file);
         let shards = ShardReader::new(source, self.length, self.secret, piece(budget))?;
-        let scanner = Scanner::new(options, *shards.hasher())?;
+        let scanner = Scanner::new(options, shards.hasher().clone())?;
         let (index, count, plan) = (shards.index(), shards.count(), shards.plan());
         let split = Split::new(index, count, plan, budget, ordered, options)?;
         (self.noted)(&mut |hashes| split.note(hashes))?;
@@ -78,7 +78,7 @@ pub fn build_in_pieces(
     out: &mut dyn Write,
     options: &Options,
 ) -> Result<(Report, Receipt), Error> {
-    let scanner = Scanner::new(options, hasher)?;
+    let scanner = Scanner::new(options, hasher.clone())?;
     let mut shards = ShardWriter::new(out, plan, hasher, keys, piece(scanner.budget))
         .map_err(|error| ShardError::from(error).0)?;
     let split = Split::new(shards.index(), shards.count(), plan, scanner.budget, false, options)?;
@@ -107,7 +107,7 @@ pub fn add_in_pieces(
     options: &Options,
 ) -> Result<(Report, Receipt), Error> {
     let (mut old, scanner, split) = filter.open(false, options)?;
-    let (plan, hasher, bytes) = (*old.plan(), *old.hasher(), piece(scanner.budget));
+    let (plan, hasher, bytes) = (*old.plan(), old.hasher().clone(), piece(scanner.budget));
     options.progress.expect(lengths(inputs));
     let mut report = Report::default();
     report.passed(inputs, &scanner.scan(inputs, &split)?);

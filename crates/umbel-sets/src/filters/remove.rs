@@ -22,7 +22,7 @@ pub fn remove(
     filter: &mut AnyFilter,
     options: &Options,
 ) -> Result<Report, Error> {
-    let scanner = Scanner::new(options, *filter.hasher())?;
+    let scanner = Scanner::new(options, filter.hasher().clone())?;
     let work = TakeOut::new(filter, options)?;
     options.progress.expect(lengths(inputs));
     let mut report = Report::default();
@@ -41,7 +41,7 @@ pub fn remove_stream(
     filter: &mut AnyFilter,
     options: &Options,
 ) -> Result<Report, Error> {
-    let scanner = Scanner::new(options, *filter.hasher())?;
+    let scanner = Scanner::new(options, filter.hasher().clone())?;
     let work = TakeOut::new(filter, options)?;
     let before = options.progress.done();
     let tally = scanner.stream(name, source, &work)?;

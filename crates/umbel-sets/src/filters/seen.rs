@@ -89,7 +89,7 @@ impl<'a> Seen<'a> {
         if filter.plan().kind().rows() {
             return Err(Error::SeenRows);
         }
-        let scanner = Scanner::new(options, *filter.hasher())?;
+        let scanner = Scanner::new(options, filter.hasher().clone())?;
         let room = room_to_fill(filter, options)?;
         let left = match filter.plan().kind().capacity() {
             // If the estimate is above the plan, there is no room.

@@ -57,7 +57,7 @@ impl<'a> SeenInPieces<'a> {
         let options = self.options;
         let (mut old, scanner, split) = filter.open(true, options)?;
         let (plan, hasher, index, budget) =
-            (*old.plan(), *old.hasher(), old.index(), scanner.budget);
+            (*old.plan(), old.hasher().clone(), old.index(), scanner.budget);
         options.progress.expect(2 * lengths(inputs));
         let mut passes = Passes::new(inputs);
         passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, &split)?)?;

@@ -574,9 +574,10 @@ impl Run<'_> {
         rule: Rule,
         mut runs: Runs,
     ) -> Result<Results, Error> {
-        let Scanner { budget, hasher, progress, .. } = self.scanner;
+        let Scanner { budget, hasher, progress, .. } = &self.scanner;
         let memory = budget.rest - doubt.map_or(0, |doubt| doubt.plan().bytes());
         let (disk, places) = (&self.disk, &self.places);
+        let (budget, progress) = (*budget, *progress);
         let settle = Settle { disk, hasher, budget, places, rule, progress, memory };
         self.passes.report.distinct += settle.run(Part::all(lines, others, 0), &mut runs)?;
         Ok(Results::Runs(runs.merge(&self.disk, memory / 4)?))

@@ -47,7 +47,7 @@ impl Part {
 #[derive(Clone, Copy)]
 pub(super) struct Settle<'a> {
     pub(super) disk: &'a Disk<'a>,
-    pub(super) hasher: LineHasher,
+    pub(super) hasher: &'a LineHasher,
     pub(super) budget: Budget,
     pub(super) places: &'a Places,
     pub(super) rule: Rule,

@@ -162,7 +162,7 @@ impl Summary {
     fn replan<K: Key>(&mut self, keys: impl IntoIterator<Item = K>) -> Result<(), PlanError> {
         let planned = 2 * self.changes.keys;
         let plan = plan(planned, self.settings.bits_per_key)?;
-        let mut held = Counting::with_plan(&plan, *self.held.hasher())?;
+        let mut held = Counting::with_plan(&plan, self.held.hasher().clone())?;
         let mut count = 0;
         for key in keys {
             held.insert(key);

@@ -448,7 +448,7 @@ fn opened(
     if state_of(file) != message.point.state {
         return Err(ShareError::MessageDamaged);
     }
-    let filter = Blocked::from_bytes(file, umbel::Sealed)?;
+    let filter = Blocked::from_bytes_with(file, umbel::AnyScheme)?;
     if filter.hasher().scheme() != scheme {
         return Err(ShareError::Unlike { field: "hash scheme" });
     }

@@ -11,6 +11,7 @@ pub(crate) mod slots;
 
 pub(crate) use arch::AHEAD;
 pub use arch::Blocks;
+pub(crate) use arch::wipe;
 #[cfg(feature = "std")]
 pub(crate) use arch::{AtomicBlock, AtomicBlocks};
 pub(crate) use arch::{Counters, Hash, Kernel, Member, NEAR, Once, Run};

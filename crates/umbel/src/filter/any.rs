@@ -288,15 +288,24 @@ fn cannot_merge(left: Kind, right: Kind) -> MergeError {
 impl AnyFilter {
     /// Reads a filter from `source`, which holds `length` bytes, checking every byte.
     ///
-    /// `unlock` is `None`, `Some(&secret)` for a keyed filter, or another [`Unlock`]. The length is compared with the
-    /// header before anything is allocated, and both checksums are verified before anything is used. A change to any
-    /// bit is refused.
+    /// The length is compared with the header before anything is allocated, and both checksums are verified before
+    /// anything is used. A change to any bit is refused.
     ///
     /// # Errors
-    /// A [`FileError`] that says what is wrong with the file; [`FileError::Scheme`] if `unlock` does not fit it. Never
-    /// panics, for any input.
+    /// A [`FileError`] that says what is wrong with the file; [`FileError::Scheme`] if the filter is keyed, or of hashes
+    /// that its caller computed: those are opened by [`read_with`](Self::read_with). Never panics, for any input.
     #[cfg(feature = "std")]
-    pub fn read<U: Unlock>(
+    pub fn read(source: impl Read, length: u64) -> Result<Self, FileError> {
+        Self::read_with(source, length, None)
+    }
+
+    /// Like [`read`](Self::read), for a file that `unlock` opens: `Some(&secret)` for a keyed filter, or another
+    /// [`Unlock`].
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); [`FileError::Scheme`] if `unlock` does not fit the file.
+    #[cfg(feature = "std")]
+    pub fn read_with<U: Unlock>(
         source: impl Read,
         length: u64,
         unlock: U,
@@ -308,7 +317,15 @@ impl AnyFilter {
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn from_bytes<U: Unlock>(
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, FileError> {
+        Self::from_bytes_with(bytes, None)
+    }
+
+    /// Like [`from_bytes`](Self::from_bytes), for a file that `unlock` opens.
+    ///
+    /// # Errors
+    /// As [`read_with`](Self::read_with).
+    pub fn from_bytes_with<U: Unlock>(
         bytes: &[u8],
         unlock: U,
     ) -> Result<AnyFilter<Blocks, U::Hasher>, FileError> {
@@ -318,8 +335,13 @@ impl AnyFilter {
 
 #[cfg(feature = "std")]
 impl AnyFilter {
-    /// Reads an umbel file that arrives in pieces; `unlock` is as in [`read`](Self::read).
-    pub fn loader<U: Unlock>(unlock: U) -> Loader<U> {
+    /// Reads an umbel file that arrives in pieces.
+    pub fn loader() -> Loader {
+        Self::loader_with(None)
+    }
+
+    /// Like [`loader`](Self::loader), for a file that `unlock` opens.
+    pub fn loader_with<U: Unlock>(unlock: U) -> Loader<U> {
         Loader::new(unlock, layout)
     }
 }
@@ -343,7 +365,15 @@ impl<'a> AnyFilter<&'a [Block]> {
     /// # Errors
     /// As [`AnyFilter::read`]; [`FileError::Misaligned`] if `bytes` does not start at a multiple of 64, as a mapped
     /// file does.
-    pub fn view<U: Unlock>(
+    pub fn view(bytes: &'a [u8]) -> Result<Self, FileError> {
+        Self::view_with(bytes, None)
+    }
+
+    /// Like [`view`](Self::view), for a file that `unlock` opens.
+    ///
+    /// # Errors
+    /// As [`view`](Self::view) and [`AnyFilter::read_with`].
+    pub fn view_with<U: Unlock>(
         bytes: &'a [u8],
         unlock: U,
     ) -> Result<AnyFilter<&'a [Block], U::Hasher>, FileError> {
@@ -360,7 +390,15 @@ impl AnyFilter<MappedBlocks> {
     ///
     /// # Errors
     /// As [`AnyFilter::read`].
-    pub fn map<U: Unlock>(
+    pub fn map(file: &MappedFile) -> Result<Self, FileError> {
+        Self::map_with(file, None)
+    }
+
+    /// Like [`map`](Self::map), for a file that `unlock` opens.
+    ///
+    /// # Errors
+    /// As [`AnyFilter::read_with`].
+    pub fn map_with<U: Unlock>(
         file: &MappedFile,
         unlock: U,
     ) -> Result<AnyFilter<MappedBlocks, U::Hasher>, FileError> {

@@ -215,7 +215,7 @@ impl<C: Core, H: Hashing> Filter<C, H> {
     }
 
     pub(super) fn with<D>(&self, core: D) -> Filter<D, H> {
-        Filter { core, hasher: self.hasher, description: self.description.clone() }
+        Filter { core, hasher: self.hasher.clone(), description: self.description.clone() }
     }
 
     /// Writes the filter as an umbel file, front to back, without seeking.
@@ -273,12 +273,20 @@ impl<C: Core<Storage = Blocks>> Filter<C> {
     /// Reads a filter of this kind from `source`, which holds `length` bytes, checking every byte. The result behaves
     /// exactly as the filter that was written.
     ///
-    /// `unlock` is `None`, `Some(&secret)` for a keyed filter, or another [`Unlock`].
-    ///
     /// # Errors
     /// As [`AnyFilter::read`](super::AnyFilter::read); [`FileError::Kind`] if the file holds another kind.
     #[cfg(feature = "std")]
-    pub fn read<U: Unlock>(
+    pub fn read(source: impl Read, length: u64) -> Result<Self, FileError> {
+        Self::read_with(source, length, None)
+    }
+
+    /// Like [`read`](Self::read), for a file that `unlock` opens: `Some(&secret)` for a keyed filter, or another
+    /// [`Unlock`].
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    #[cfg(feature = "std")]
+    pub fn read_with<U: Unlock>(
         source: impl Read,
         length: u64,
         unlock: U,
@@ -290,7 +298,15 @@ impl<C: Core<Storage = Blocks>> Filter<C> {
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn from_bytes<U: Unlock>(
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, FileError> {
+        Self::from_bytes_with(bytes, None)
+    }
+
+    /// Like [`from_bytes`](Self::from_bytes), for a file that `unlock` opens.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn from_bytes_with<U: Unlock>(
         bytes: &[u8],
         unlock: U,
     ) -> Result<Filter<C, U::Hasher>, FileError> {

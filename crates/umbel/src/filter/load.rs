@@ -3,7 +3,7 @@
 use super::file::{self, Opened};
 use crate::bits::{Block, Blocks};
 use crate::format::{self, FileError, Header, KeyDescription, Payload, Reader, Sink};
-use crate::hash::Unlock;
+use crate::hash::{Secret, Unlock};
 use crate::prelude::*;
 
 /// Keeps a range of the bytes of a file that is written.
@@ -47,14 +47,14 @@ impl Sink for &mut Cut {
 ///
 /// let mut seen = Blocked::new(100_000, 0.01)?;
 /// seen.insert("key");
-/// let mut loader = AnyFilter::loader(None);
+/// let mut loader = AnyFilter::loader();
 /// for piece in seen.to_bytes().chunks(1000) {
 ///     loader.push(piece)?;
 /// }
 /// assert!(loader.finish()?.contains("key"));
 /// # Ok::<(), umbel::Error>(())
 /// ```
-pub struct Loader<U: Unlock> {
+pub struct Loader<U: Unlock = Option<&'static Secret>> {
     unlock: Option<U>,
     layout: fn(&Header) -> Result<Vec<u64>, FileError>,
     state: State<U::Hasher>,
@@ -231,7 +231,7 @@ impl<H> Loading<H> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AnyFilter, KeyHasher, Kind, Plan, Sealed};
+    use crate::{AnyFilter, AnyScheme, KeyHasher, Kind, Plan};
 
     fn filled(kind: Kind) -> AnyFilter {
         let plan = Plan::for_keys(kind, 200_000, 0.001).unwrap();
@@ -248,7 +248,7 @@ mod tests {
                 if size < 63 && kind != Kind::Bloomier {
                     continue;
                 }
-                let mut loader = AnyFilter::loader(None);
+                let mut loader = AnyFilter::loader();
                 for piece in file.chunks(size) {
                     assert!(!loader.is_whole());
                     loader.push(piece).unwrap();
@@ -293,7 +293,7 @@ mod tests {
     fn damage_is_refused_where_it_is_seen() {
         let file = filled(Kind::Blocked).to_bytes();
         let load = |file: &[u8]| {
-            let mut loader = AnyFilter::loader(Sealed);
+            let mut loader = AnyFilter::loader_with(AnyScheme);
             file.chunks(10_000).try_for_each(|piece| loader.push(piece))?;
             loader.finish().map(drop)
         };

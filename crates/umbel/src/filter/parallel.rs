@@ -64,7 +64,7 @@ impl<L: Layout, H: Hashing> Filter<BloomCore<L, Blocks>, H> {
         let merge = |filter: &mut Self, copy: &Self| {
             filter.core.merge(&copy.core, Merge::Union).expect("filters of one plan merge");
         };
-        let empty = |filter: &Self| Self::with_plan(filter.plan(), *filter.hasher()).ok();
+        let empty = |filter: &Self| Self::with_plan(filter.plan(), filter.hasher().clone()).ok();
         let work = (self.bytes(), keys.len(), threads);
         let Ok(()) = in_parts::<_, Infallible>(self, work, empty, insert, merge);
     }
@@ -90,7 +90,7 @@ impl<H: Hashing> AnyFilter<Blocks, H> {
             _ => NonZero::<usize>::MIN,
         };
         let empty = |filter: &Self| {
-            let mut copy = Self::with_plan(filter.plan(), *filter.hasher()).ok()?;
+            let mut copy = Self::with_plan(filter.plan(), filter.hasher().clone()).ok()?;
             copy.describe(filter.description().clone());
             Some(copy)
         };

@@ -30,7 +30,7 @@ impl<'de, C: Core<Storage = Blocks>> Deserialize<'de> for Filter<C> {
 
 impl<C: Core<Storage = Blocks>> Filter<C> {
     fn from_plain_bytes(bytes: &[u8]) -> Result<Self, FileError> {
-        Self::from_bytes(bytes, None)
+        Self::from_bytes(bytes)
     }
 }
 
@@ -44,7 +44,7 @@ impl<T: AsRef<[Block]>, H: Hashing> Serialize for AnyFilter<T, H> {
 /// Deserializes as a [`Filter`] does.
 impl<'de> Deserialize<'de> for AnyFilter {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let open = |bytes: &[u8]| Self::from_bytes(bytes, None);
+        let open = |bytes: &[u8]| Self::from_bytes(bytes);
         deserializer.deserialize_byte_buf(File(open, PhantomData))
     }
 }

@@ -303,14 +303,15 @@ mod tests {
         let plan = Plan::for_keys(Kind::Blocked, 10_000, 0.001).unwrap();
         let hasher = KeyHasher::default();
         let hashes: Vec<KeyHash> = (0..10_000).map(|key| hasher.hash(key)).collect();
-        let mut filter = Blocked::with_plan(&plan, hasher).unwrap();
+        let mut filter = Blocked::with_plan(&plan, hasher.clone()).unwrap();
         filter.insert_all(&hashes);
         let mut expected = Vec::new();
         filter.write(&mut expected).unwrap();
         for bytes in [64, 1000, 4096, 1 << 20] {
             let mut found = Vec::new();
             let mut shards =
-                ShardWriter::new(&mut found, &plan, hasher, filter.description(), bytes).unwrap();
+                ShardWriter::new(&mut found, &plan, hasher.clone(), filter.description(), bytes)
+                    .unwrap();
             for number in 0..shards.count() {
                 let own: Vec<KeyHash> = hashes
                     .iter()
@@ -354,7 +355,8 @@ mod tests {
             let mut old = ShardReader::new(&found[..], length, None, bytes).unwrap();
             let mut written = Vec::new();
             let (plan, keys) = (*old.plan(), old.description().clone());
-            let mut shards = ShardWriter::new(&mut written, &plan, hasher, &keys, bytes).unwrap();
+            let mut shards =
+                ShardWriter::new(&mut written, &plan, hasher.clone(), &keys, bytes).unwrap();
             for number in 0..shards.count() {
                 let index = shards.index();
                 let here = |hash: &&KeyHash| index.of(**hash) == number;

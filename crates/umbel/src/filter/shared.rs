@@ -324,7 +324,7 @@ impl<H: Hashing> Shared<H> {
             *to = from.load();
         }
         let core = BloomCore::from_blocks(self.plan, copy).expect("the parts of a filter");
-        Ok(Filter { core, hasher: self.hasher, description: self.description.clone() })
+        Ok(Filter { core, hasher: self.hasher.clone(), description: self.description.clone() })
     }
 
     /// Computes what it delivers now, from a copy.

@@ -25,7 +25,7 @@ use crate::prelude::*;
 /// keys.push("normalization", "ignore-case")?;
 /// let mut filter = Blocked::new(1_000, 0.01)?;
 /// filter.describe(keys);
-/// let read = Blocked::from_bytes(&filter.to_bytes(), None)?;
+/// let read = Blocked::from_bytes(&filter.to_bytes())?;
 /// assert_eq!(read.description().values("field").collect::<Vec<_>>(), ["email"]);
 /// # Ok::<(), umbel::Error>(())
 /// ```

@@ -15,6 +15,8 @@ use core::fmt;
 
 use siphasher::sip128::SipHasher13;
 
+use crate::bits::wipe;
+
 pub(crate) use mix::nth_word;
 pub use mix::{GOLDEN, mix};
 
@@ -119,9 +121,16 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// The secret of a keyed filter, 16 bytes. Umbel never writes it to a file and never prints it.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// The secret of a keyed filter, 16 bytes. Umbel never writes it to a file and never prints it, and overwrites its memory
+/// when it is dropped.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Secret([u8; 16]);
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        wipe(&mut self.0);
+    }
+}
 
 impl Secret {
     /// Makes a secret from 16 bytes, which should come from a good random source.
@@ -129,20 +138,15 @@ impl Secret {
         Self(bytes)
     }
 
-    /// Makes an unguessable secret, from the source of randomness that keys the standard library's hash maps.
+    /// Makes an unguessable secret, from the system's source of randomness.
     ///
-    /// There is none on `wasm32-unknown-unknown`, whose hash maps are keyed by what can be guessed, and so this function
-    /// is missing there: give [`new`](Self::new) 16 bytes from `crypto.getRandomValues`.
-    #[cfg(all(feature = "std", not(all(target_family = "wasm", target_os = "unknown"))))]
-    pub fn random() -> Self {
-        use std::hash::{BuildHasher, Hasher, RandomState};
-
-        // Each state is keyed by 16 bytes from the system, so its SipHash of nothing does not reveal them.
-        let half = || RandomState::new().build_hasher().finish().to_le_bytes();
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&half());
-        bytes[8..].copy_from_slice(&half());
-        Self(bytes)
+    /// # Errors
+    /// [`SchemeError::NoRandomness`] if the system gives none. Umbel knows no source on `wasm32-unknown-unknown` and without
+    /// the feature `std`: there give [`new`](Self::new) 16 bytes of your own, in a browser from `crypto.getRandomValues`.
+    pub fn random() -> Result<Self, SchemeError> {
+        let mut secret = Self([0; 16]);
+        fill_randomly(&mut secret.0)?;
+        Ok(secret)
     }
 
     /// Returns its bytes. Store them apart from the files of its filters.
@@ -162,6 +166,19 @@ impl Secret {
     }
 }
 
+/// Fills `bytes` from the system's source of randomness.
+#[cfg(all(feature = "std", not(all(target_family = "wasm", target_os = "unknown"))))]
+fn fill_randomly(bytes: &mut [u8]) -> Result<(), SchemeError> {
+    getrandom::fill(bytes)
+        .map_err(|error| SchemeError::NoRandomness { os_error: error.raw_os_error() })
+}
+
+/// There is no source.
+#[cfg(not(all(feature = "std", not(all(target_family = "wasm", target_os = "unknown")))))]
+fn fill_randomly(_: &mut [u8]) -> Result<(), SchemeError> {
+    Err(SchemeError::NoRandomness { os_error: None })
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Secret(id {:016x})", self.key_id())
@@ -172,7 +189,7 @@ impl fmt::Debug for Secret {
 ///
 /// [`KeyHasher`] hashes keys; [`Prehashed`] stands for hashes computed by the caller; a [`Scheme`] alone is enough for
 /// whatever needs no keys: receipts, merges, copies.
-pub trait Hashing: Copy + fmt::Debug + Send + Sync + sealed::Sealed {
+pub trait Hashing: Clone + fmt::Debug + Send + Sync + sealed::Sealed {
     /// Returns its scheme.
     fn scheme(&self) -> Scheme;
 }
@@ -187,7 +204,7 @@ mod sealed {
 /// |---|---|---|
 /// | `None`, `Some(&secret)` | [`KeyHasher`] | keys, in a filter that is not keyed or is |
 /// | [`Prehashed`] | [`Prehashed`] | hashes computed by the caller |
-/// | [`Sealed`] | [`Scheme`] | any file: receipts, merges, copies; keys only as [`KeyHash`] |
+/// | [`AnyScheme`] | [`Scheme`] | any file: receipts, merges, copies; keys only as [`KeyHash`] |
 pub trait Unlock {
     /// The hasher of the opened filter.
     type Hasher: Hashing;
@@ -201,7 +218,7 @@ pub trait Unlock {
 
 /// Opens a file of any scheme, for work that needs no keys; see [`Unlock`].
 #[derive(Clone, Copy, Debug)]
-pub struct Sealed;
+pub struct AnyScheme;
 
 impl sealed::Sealed for Scheme {}
 
@@ -211,7 +228,7 @@ impl Hashing for Scheme {
     }
 }
 
-impl Unlock for Sealed {
+impl Unlock for AnyScheme {
     type Hasher = Scheme;
 
     fn unlock(self, scheme: Scheme) -> Result<Scheme, SchemeError> {
@@ -280,10 +297,10 @@ impl Unlock for Prehashed {
 /// assert_eq!(hasher.hash("key"), hasher.hash(b"key"));
 /// assert_eq!(hasher.hash(1), hasher.hash(1u64.to_le_bytes()));
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct KeyHasher(Inner);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Inner {
     Xxh3 { seed: u64 },
     Sip13 { secret: Secret, key_id: u64 },
@@ -307,14 +324,17 @@ impl KeyHasher {
     ///
     /// If the seed is known, an attacker can compute keys that all set the same bits, or that a filter takes for
     /// members. To write a filter and open it again, make the secret first and keep it.
-    #[cfg(all(feature = "std", not(all(target_family = "wasm", target_os = "unknown"))))]
-    pub fn random() -> Self {
-        Self::keyed(Secret::random())
+    ///
+    /// # Errors
+    /// As [`Secret::random`].
+    pub fn random() -> Result<Self, SchemeError> {
+        Ok(Self::keyed(Secret::random()?))
     }
 
     /// Returns SipHash-1-3 under `secret`, for untrusted keys.
     pub fn keyed(secret: Secret) -> Self {
-        Self(Inner::Sip13 { secret, key_id: secret.key_id() })
+        let key_id = secret.key_id();
+        Self(Inner::Sip13 { secret, key_id })
     }
 
     /// Returns the hasher of `scheme`, with its secret if it has one.
@@ -329,7 +349,7 @@ impl KeyHasher {
             (Algorithm::Sip13, Some(secret)) => {
                 let found = secret.key_id();
                 if found == scheme.key_id {
-                    Ok(Self::keyed(*secret))
+                    Ok(Self::keyed(secret.clone()))
                 } else {
                     Err(SchemeError::WrongSecret { expected: scheme.key_id, found })
                 }
@@ -413,6 +433,15 @@ pub enum SchemeError {
         /// Id of the function.
         id: u64,
     },
+    /// A random secret was asked for where there is no source of randomness.
+    #[error(
+        "there are no random bytes to be had here{}; make the secret from 16 bytes of your own source",
+        os_error.map(|code| crate::prelude::format!(" (error {code} of the system)")).unwrap_or_default()
+    )]
+    NoRandomness {
+        /// The system's error code, if it has a source.
+        os_error: Option<i32>,
+    },
     /// A filter of another scheme was opened for hashes computed elsewhere.
     #[error("the filter hashes keys with {found}, not {expected}")]
     Other {
@@ -445,18 +474,19 @@ mod tests {
     #[test]
     fn random_secrets_differ() {
         let secrets: std::collections::HashSet<_> =
-            (0..1000).map(|_| Secret::random().to_bytes()).collect();
+            (0..1000).map(|_| Secret::random().unwrap().to_bytes()).collect();
         assert_eq!(secrets.len(), 1000);
         assert!(secrets.iter().all(|secret| secret[..8] != secret[8..]));
-        assert_ne!(KeyHasher::random().scheme(), KeyHasher::random().scheme());
-        let secret = Secret::random();
+        let scheme = || KeyHasher::random().unwrap().scheme();
+        assert_ne!(scheme(), scheme());
+        let secret = Secret::random().unwrap();
         assert_eq!(Secret::new(secret.to_bytes()), secret);
     }
 
     #[test]
     fn a_keyed_hasher_needs_its_own_secret() {
         let (right, wrong) = (Secret::new([1; 16]), Secret::new([2; 16]));
-        let scheme = KeyHasher::keyed(right).scheme();
+        let scheme = KeyHasher::keyed(right.clone()).scheme();
         assert!(matches!(KeyHasher::of(scheme, None), Err(SchemeError::SecretNeeded { .. })));
         assert!(matches!(
             KeyHasher::of(scheme, Some(&wrong)),
@@ -464,7 +494,7 @@ mod tests {
         ));
         assert_eq!(
             KeyHasher::of(scheme, Some(&right)).unwrap().hash("k"),
-            KeyHasher::keyed(right).hash("k")
+            KeyHasher::keyed(right.clone()).hash("k")
         );
         let plain = KeyHasher::default().scheme();
         assert!(matches!(KeyHasher::of(plain, Some(&right)), Err(SchemeError::NotKeyed(_))));

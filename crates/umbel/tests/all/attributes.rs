@@ -16,7 +16,7 @@ use crate::plans::{Numbers, detail, variant};
 use crate::reference::{Reference, part};
 use crate::statistics::{ALPHA, power, splitmix};
 
-const SECRET: Secret = Secret::new(*b"sixteen old keys");
+static SECRET: Secret = Secret::new(*b"sixteen old keys");
 const NAMES: [&str; 4] = ["host", "user", "größe", "a b,c"];
 
 /// A row as the numbers of its values.
@@ -193,8 +193,8 @@ fn question(row: &[u8], attributes: usize, subset: u64) -> Vec<Option<Vec<u8>>> 
 }
 
 fn run(plan: &Plan, count: usize, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
-    let new = || Attributes::with_names(plan, &NAMES[..count], hasher).unwrap();
-    let (mut filter, mut model) = (new(), Model::new(plan, count, hasher));
+    let new = || Attributes::with_names(plan, &NAMES[..count], hasher.clone()).unwrap();
+    let (mut filter, mut model) = (new(), Model::new(plan, count, hasher.clone()));
     let mut members: HashSet<Row> = HashSet::new();
     for op in ops {
         match op {
@@ -233,11 +233,11 @@ fn run(plan: &Plan, count: usize, hasher: KeyHasher, secret: Option<&Secret>, op
             }
             Op::Clear => {
                 filter.clear();
-                (model, members) = (Model::new(plan, count, hasher), HashSet::new());
+                (model, members) = (Model::new(plan, count, hasher.clone()), HashSet::new());
             }
             Op::WriteRead => {
                 let file = file(&filter);
-                let read = Attributes::read(&file[..], file.len() as u64, secret).unwrap();
+                let read = Attributes::read_with(&file[..], file.len() as u64, secret).unwrap();
                 assert!(read == filter, "what is read equals what was written");
                 filter = read;
             }
@@ -246,7 +246,8 @@ fn run(plan: &Plan, count: usize, hasher: KeyHasher, secret: Option<&Secret>, op
                 let mut room = vec![Block::default(); file.len().div_ceil(64)];
                 let bytes = &mut bytemuck::cast_slice_mut(&mut room)[..file.len()];
                 bytes.copy_from_slice(&file);
-                let AnyFilter::Attributes(view) = AnyFilter::view(bytes, secret).unwrap() else {
+                let AnyFilter::Attributes(view) = AnyFilter::view_with(bytes, secret).unwrap()
+                else {
                     panic!("another kind")
                 };
                 assert!(view == filter && view == filter.view());
@@ -256,7 +257,7 @@ fn run(plan: &Plan, count: usize, hasher: KeyHasher, secret: Option<&Secret>, op
             Op::Map => {
                 let disk = tempfile::tempfile().unwrap();
                 filter.write(&disk).unwrap();
-                let AnyFilter::Attributes(map) = AnyFilter::map(&map(&disk), secret).unwrap()
+                let AnyFilter::Attributes(map) = AnyFilter::map_with(&map(&disk), secret).unwrap()
                 else {
                     panic!("another kind")
                 };
@@ -266,7 +267,7 @@ fn run(plan: &Plan, count: usize, hasher: KeyHasher, secret: Option<&Secret>, op
                 assert!(file(&map) == file(&filter), "a map writes what it borrows");
             }
             Op::Union(rows) | Op::Intersect(rows) => {
-                let (mut other, mut others) = (new(), Model::new(plan, count, hasher));
+                let (mut other, mut others) = (new(), Model::new(plan, count, hasher.clone()));
                 for row in rows {
                     other.insert_row(&values(row, count)).unwrap();
                     others.insert(&row[..count]);
@@ -317,7 +318,7 @@ proptest! {
         ops in prop::collection::vec(op(), 0..16),
     ) {
         if keyed {
-            run(&plan, count, KeyHasher::keyed(SECRET), Some(&SECRET), &ops);
+            run(&plan, count, KeyHasher::keyed(SECRET.clone()), Some(&SECRET), &ops);
         } else {
             run(&plan, count, KeyHasher::with_seed(seed), None, &ops);
         }

@@ -101,18 +101,18 @@ fn shards_built_apart_make_the_same_filter() {
 #[test]
 fn what_cannot_be_built_says_why() {
     let hasher = KeyHasher::default();
-    let error = Bloomier::build(&plan(100, 8), &hashes(0..1000), hasher).unwrap_err();
+    let error = Bloomier::build(&plan(100, 8), &hashes(0..1000), hasher.clone()).unwrap_err();
     assert!(matches!(error, BuildError::Overfull { keys: 1000, planned: 100 }), "{error:?}");
-    let error = Bloomier::build(&plan(100, 8), &hashes(0..101), hasher).unwrap_err();
+    let error = Bloomier::build(&plan(100, 8), &hashes(0..101), hasher.clone()).unwrap_err();
     assert!(matches!(error, BuildError::Overfull { keys: 101, planned: 100 }), "{error:?}");
     // Many times the same key is one key.
     let same: Vec<_> = (0..100_000).map(|i| hashes(i % 7..i % 7 + 1)[0]).collect();
-    assert_eq!(Bloomier::build(&plan(7, 8), &same, hasher).unwrap().keys(), 7);
+    assert_eq!(Bloomier::build(&plan(7, 8), &same, hasher.clone()).unwrap().keys(), 7);
     let pairs = [("a", 1), ("b\n", 2), ("a", 1), ("b\n", 3)];
-    let error = Bloomier::build_map(&pairs, 8, 8, hasher).unwrap_err();
+    let error = Bloomier::build_map(&pairs, 8, 8, hasher.clone()).unwrap_err();
     assert!(matches!(error, BuildError::ValuesDiffer { places: [1, 3], values: [2, 3], .. }));
     assert!(error.to_string().contains("has the value 2 at index 1 and 3 at index 3"), "{error}");
-    let error = Bloomier::build_map(&[("a", 256)], 8, 8, hasher).unwrap_err();
+    let error = Bloomier::build_map(&[("a", 256)], 8, 8, hasher.clone()).unwrap_err();
     assert!(matches!(error, BuildError::WideValue { value: 256, place: 0, bits: 8 }));
     assert!(matches!(
         Bloomier::map_plan(9, 33, 32),
@@ -135,7 +135,7 @@ fn what_cannot_be_built_says_why() {
         Err(PlanError::TooManyAtOnce { .. })
     ));
     assert!(matches!(
-        AnyFilter::with_plan(&plan(9, 8), hasher),
+        AnyFilter::with_plan(&plan(9, 8), hasher.clone()),
         Err(PlanError::BuiltAtOnce(Kind::Bloomier))
     ));
     let mut filter = AnyFilter::build(&plan(9, 8), &hashes(0..9), hasher).unwrap();
@@ -190,12 +190,12 @@ proptest! {
             .collect();
         let map = Bloomier::build_map(&pairs, value_bits, fingerprint_bits, hasher).unwrap();
         let bytes = file(&map);
-        let read = Bloomier::read(&bytes[..], bytes.len() as u64, None).unwrap();
+        let read = Bloomier::read(&bytes[..], bytes.len() as u64).unwrap();
         prop_assert!(read == map && file(&read) == bytes);
         let mut room = vec![Block::default(); bytes.len().div_ceil(64)];
         let aligned = &mut bytemuck_bytes(&mut room)[..bytes.len()];
         aligned.copy_from_slice(&bytes);
-        let AnyFilter::Bloomier(view) = AnyFilter::view(aligned, None).unwrap() else {
+        let AnyFilter::Bloomier(view) = AnyFilter::view(aligned).unwrap() else {
             panic!("a bloomier filter");
         };
         prop_assert_eq!(map.keys(), model.len() as u64);
@@ -225,7 +225,7 @@ fn a_mapped_file_answers() {
         Bloomier::build(&plan(5_000, 12), &hashes(0..5_000), KeyHasher::default()).unwrap();
     let file = tempfile::tempfile().unwrap();
     filter.write(&file).unwrap();
-    let mapped = AnyFilter::map(&map(&file), None).unwrap();
+    let mapped = AnyFilter::map(&map(&file)).unwrap();
     assert!((0..5_000u64).all(|key| mapped.contains(key.to_le_bytes())));
     assert_eq!(mapped.receipt(), filter.receipt());
 }

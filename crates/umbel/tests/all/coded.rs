@@ -14,7 +14,7 @@ use crate::mapped::map;
 use crate::plans::{detail, variant};
 use crate::statistics::{self, ALPHA, Keys, power};
 
-const SECRET: Secret = Secret::new(*b"sixteen old keys");
+static SECRET: Secret = Secret::new(*b"sixteen old keys");
 
 type Key = u16;
 
@@ -131,7 +131,7 @@ fn file<S: AsRef<[Block]>>(filter: &Coded<S>) -> Vec<u8> {
 }
 
 fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
-    let mut filter = Coded::with_plan(plan, hasher).unwrap();
+    let mut filter = Coded::with_plan(plan, hasher.clone()).unwrap();
     let mut model = Model::new(plan);
     let mut members = HashSet::new();
     let hash = |key: &Key| hasher.hash(key.to_le_bytes());
@@ -171,7 +171,7 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
             }
             Op::WriteRead => {
                 let file = file(&filter);
-                let read = Coded::read(&file[..], file.len() as u64, secret).unwrap();
+                let read = Coded::read_with(&file[..], file.len() as u64, secret).unwrap();
                 assert!(read == filter, "what is read equals what was written");
                 filter = read;
             }
@@ -180,7 +180,7 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
                 let mut room = vec![Block::default(); file.len().div_ceil(64)];
                 let bytes = &mut bytemuck::cast_slice_mut(&mut room)[..file.len()];
                 bytes.copy_from_slice(&file);
-                let AnyFilter::Coded(view) = AnyFilter::view(bytes, secret).unwrap() else {
+                let AnyFilter::Coded(view) = AnyFilter::view_with(bytes, secret).unwrap() else {
                     panic!("another kind")
                 };
                 assert!(view == filter && view == filter.view());
@@ -189,7 +189,7 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
             Op::Map => {
                 let disk = tempfile::tempfile().unwrap();
                 filter.write(&disk).unwrap();
-                let map = AnyFilter::map(&map(&disk), secret).unwrap();
+                let map = AnyFilter::map_with(&map(&disk), secret).unwrap();
                 assert!(members.iter().all(|key: &Key| map.contains(key.to_le_bytes())));
                 assert_eq!(map.receipt(), filter.receipt());
             }
@@ -212,7 +212,7 @@ proptest! {
         let bits = 512 * buckets;
         let plan = Plan::of(variant(Kind::Coded, width), 100, 0.5, bits, 1).unwrap();
         if keyed {
-            run(&plan, KeyHasher::keyed(SECRET), Some(&SECRET), &ops);
+            run(&plan, KeyHasher::keyed(SECRET.clone()), Some(&SECRET), &ops);
         } else {
             run(&plan, KeyHasher::with_seed(seed), None, &ops);
         }
@@ -239,7 +239,7 @@ fn the_rate_promised_is_kept() {
         let (mut rates, mut hits) = (Vec::new(), 0);
         for (seed, sort) in (0..seeds).zip(Keys::ALL.into_iter().cycle()) {
             let hasher = KeyHasher::with_seed(7_000 + seed);
-            let mut filter = Coded::with_plan(&plan, hasher).unwrap();
+            let mut filter = Coded::with_plan(&plan, hasher.clone()).unwrap();
             let hashes: Vec<_> = (0..keys).map(|number| sort.hash(&hasher, number)).collect();
             filter.try_insert_all(&hashes).unwrap();
             let mut found = vec![false; hashes.len()];

@@ -17,7 +17,7 @@ use crate::plans::{self, detail, variant};
 use crate::reference::positions_of;
 use crate::statistics::{ALPHA, Keys, power};
 
-const SECRET: Secret = Secret::new(*b"sixteen old keys");
+static SECRET: Secret = Secret::new(*b"sixteen old keys");
 
 type Key = u16;
 
@@ -77,7 +77,7 @@ fn plan() -> impl Strategy<Value = Plan> {
 fn hasher() -> impl Strategy<Value = KeyHasher> {
     prop_oneof![
         3 => any::<u64>().prop_map(KeyHasher::with_seed),
-        1 => Just(KeyHasher::keyed(SECRET)),
+        1 => Just(KeyHasher::keyed(SECRET.clone())),
     ]
 }
 
@@ -236,7 +236,7 @@ impl Pair {
     fn other(&self, keys: &[Key], times: u64) -> Self {
         let plan = plans::Numbers::of(self.filter.plan());
         let plan = plans::Numbers { bits: plan.bits * times, ..plan };
-        Self::new(&plan.plan(), *self.filter.hasher(), keys)
+        Self::new(&plan.plan(), self.filter.hasher().clone(), keys)
     }
 
     fn apply(&mut self, op: &Op) {
@@ -307,7 +307,7 @@ impl Pair {
             Op::WriteRead => {
                 let file = file(&self.filter);
                 let secret = secret(self.filter.hasher());
-                let read = Counting::read(&file[..], file.len() as u64, secret).unwrap();
+                let read = Counting::read_with(&file[..], file.len() as u64, secret).unwrap();
                 assert!(read == self.filter);
                 self.filter = read;
             }
@@ -316,7 +316,7 @@ impl Pair {
                 let mut room = vec![Block::default(); bytes.len().div_ceil(64)];
                 let aligned = &mut bytemuck::cast_slice_mut(&mut room)[..bytes.len()];
                 aligned.copy_from_slice(&bytes);
-                let view = AnyFilter::view(aligned, secret(self.filter.hasher())).unwrap();
+                let view = AnyFilter::view_with(aligned, secret(self.filter.hasher())).unwrap();
                 let mut again = Vec::new();
                 view.write(&mut again).unwrap();
                 assert!(again == bytes);
@@ -326,7 +326,7 @@ impl Pair {
                 let mut temporary = tempfile::tempfile().unwrap();
                 self.filter.write(&mut temporary).unwrap();
                 let mapped =
-                    AnyFilter::map(&map(&temporary), secret(self.filter.hasher())).unwrap();
+                    AnyFilter::map_with(&map(&temporary), secret(self.filter.hasher())).unwrap();
                 for (key, _) in self.members.iter().filter(|(_, times)| **times > 0) {
                     assert!(mapped.contains(key.to_le_bytes()) || !self.kept);
                 }
@@ -358,7 +358,7 @@ impl Pair {
         }
         // Without the counts it is the blocked filter of the keys that are in.
         let plain = self.filter.to_blocked().unwrap();
-        let mut afresh = Blocked::with_plan(plain.plan(), *plain.hasher()).unwrap();
+        let mut afresh = Blocked::with_plan(plain.plan(), plain.hasher().clone()).unwrap();
         let members = self.members.iter().filter(|(_, times)| **times > 0);
         members.for_each(|(key, _)| _ = afresh.insert(key.to_le_bytes()));
         if self.stuck {
@@ -411,7 +411,7 @@ proptest! {
             left.intersect(right).unwrap();
             left
         };
-        let [x, y, z] = [&a, &b, &c].map(|keys| new(keys));
+        let [x, y, z] = [&a, &b, &c].map(|keys| new.clone()(keys));
         prop_assert!(union(&x, &y) == new(&[a.clone(), b.clone()].concat()));
         for join in [&union as &dyn Fn(&Counting, &Counting) -> Counting, &both] {
             prop_assert!(join(&x, &y) == join(&y, &x));
@@ -512,7 +512,7 @@ fn the_rate_is_kept_filled_and_after_removals() {
         );
         assert_eq!(plan.predicted_fpp(), blocked.predicted_fpp());
         let hasher = KeyHasher::with_seed(row);
-        let mut filter = Counting::with_plan(&plan, hasher).unwrap();
+        let mut filter = Counting::with_plan(&plan, hasher.clone()).unwrap();
         let hashes: Vec<_> =
             (0..keys).map(|number| Keys::Sequential.hash(&hasher, number)).collect();
         filter.insert_all(&hashes);

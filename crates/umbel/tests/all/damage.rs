@@ -7,13 +7,13 @@ use proptest::prelude::*;
 use twox_hash::XxHash3_64;
 use umbel::format::{CHUNK, Reader};
 use umbel::{
-    AnyFilter, Attributes, Block, Cascade, FieldError, FileError, KeyHasher, Kind, Plan, PlanError,
-    Scalable, SchemeError, Sealed, Secret, Window,
+    AnyFilter, AnyScheme, Attributes, Block, Cascade, FieldError, FileError, KeyHasher, Kind, Plan,
+    PlanError, Scalable, SchemeError, Secret, Window,
 };
 
 use crate::plans::variant;
 
-const SECRET: Secret = Secret::new([7; 16]);
+static SECRET: Secret = Secret::new([7; 16]);
 
 /// One small filter of each sort, as a file, with the secret that opens it: blocked, blocked keyed,
 /// classic, classic keyed, then scalable ones of one link, of four, and of four keyed, then sliced, then
@@ -48,7 +48,7 @@ fn make_files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     let by_time = plan(Kind::Window, 3, 30, 0.01, 1536, 8);
     files.push((many(Window::with_plan(&window, KeyHasher::with_seed(5)).unwrap()), None));
     files.push((many(Window::with_plan(&young, KeyHasher::with_seed(5)).unwrap()), None));
-    let hasher = KeyHasher::keyed(SECRET);
+    let hasher = KeyHasher::keyed(SECRET.clone());
     files.push((many(Window::by_time(&by_time, hasher, 7).unwrap()), Some(&SECRET)));
     files.push((grown(&four(1), None), None));
     files.push((rows(), None));
@@ -85,7 +85,7 @@ fn rows() -> Vec<u8> {
 
 /// A scalable filter of four links, the last of which is half full.
 fn grown(plan: &Plan, secret: Option<&Secret>) -> Vec<u8> {
-    let hasher = secret.map_or(KeyHasher::with_seed(5), |secret| KeyHasher::keyed(*secret));
+    let hasher = secret.map_or(KeyHasher::with_seed(5), |secret| KeyHasher::keyed(secret.clone()));
     let mut filter = Scalable::with_plan(plan, hasher).unwrap();
     let taken = |filter: &Scalable| filter.links().iter().map(|link| link.taken()).sum::<u64>();
     for key in 0.. {
@@ -130,7 +130,7 @@ pub(crate) fn header_length(file: &[u8]) -> usize {
 }
 
 fn file(plan: &Plan, secret: Option<&Secret>) -> Vec<u8> {
-    let hasher = secret.map_or(KeyHasher::with_seed(5), |secret| KeyHasher::keyed(*secret));
+    let hasher = secret.map_or(KeyHasher::with_seed(5), |secret| KeyHasher::keyed(secret.clone()));
     let hashes: Vec<_> = (0..plan.keys().min(1000)).map(|key| hasher.hash(key)).collect();
     let filter = AnyFilter::build(plan, &hashes, hasher).unwrap();
     let mut file = Vec::new();
@@ -143,9 +143,11 @@ fn open(bytes: &[u8], secret: Option<&Secret>) -> Result<umbel::Receipt, FileErr
     let mut room = vec![Block::default(); bytes.len().div_ceil(64)];
     let aligned = &mut bytemuck::cast_slice_mut(&mut room)[..bytes.len()];
     aligned.copy_from_slice(bytes);
-    let read = AnyFilter::read(bytes, bytes.len() as u64, secret).map(|filter| filter.receipt());
-    let view = AnyFilter::view(aligned, secret).map(|filter| filter.receipt());
-    let sealed = AnyFilter::read(bytes, bytes.len() as u64, Sealed).map(|filter| filter.receipt());
+    let read =
+        AnyFilter::read_with(bytes, bytes.len() as u64, secret).map(|filter| filter.receipt());
+    let view = AnyFilter::view_with(aligned, secret).map(|filter| filter.receipt());
+    let sealed =
+        AnyFilter::read_with(bytes, bytes.len() as u64, AnyScheme).map(|filter| filter.receipt());
     match (&read, &view) {
         (Ok(read), Ok(view)) => assert_eq!(read, view),
         (Err(read), Err(view)) => assert_eq!(read.to_string(), view.to_string()),
@@ -928,7 +930,7 @@ fn huge_declared_sizes_are_refused() {
 
     let whole = 128 + (1u64 << 45) + 8 * (1 << 25) + 8;
     assert!(Reader::new(&huge[..], whole).is_ok(), "the length that the header declares");
-    let error = AnyFilter::read(&huge[..], whole, None).unwrap_err();
+    let error = AnyFilter::read(&huge[..], whole).unwrap_err();
     assert!(matches!(error, FileError::OutOfMemory(_) | FileError::Length { .. }), "{error:?}");
 }
 
@@ -986,15 +988,15 @@ fn sources_that_end_early_or_fail_are_errors() {
 
     for (file, secret) in files() {
         let length = file.len() as u64;
-        AnyFilter::read(Drip(&file), length, secret).unwrap();
+        AnyFilter::read_with(Drip(&file), length, secret).unwrap();
         for end in 0..file.len() {
-            let error = AnyFilter::read(Drip(&file[..end]), length, secret).unwrap_err();
+            let error = AnyFilter::read_with(Drip(&file[..end]), length, secret).unwrap_err();
             let right = match end {
                 0..8 => matches!(error, FileError::NotUmbel { .. }),
                 _ => matches!(error, FileError::Length { expected, found } if found < expected),
             };
             assert!(right, "{end}: {error:?}");
-            let error = AnyFilter::read(Failing(&file[..end]), length, secret).unwrap_err();
+            let error = AnyFilter::read_with(Failing(&file[..end]), length, secret).unwrap_err();
             assert!(matches!(error, FileError::Io(_)), "{end}: {error:?}");
         }
     }
@@ -1008,7 +1010,7 @@ fn a_misplaced_view_is_an_error() {
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut room);
     for shift in [1, 8, 32, 63] {
         bytes[shift..shift + file.len()].copy_from_slice(file);
-        let view = AnyFilter::view(&bytes[shift..shift + file.len()], None);
+        let view = AnyFilter::view(&bytes[shift..shift + file.len()]);
         assert!(matches!(view, Err(FileError::Misaligned)), "{shift}");
     }
 }

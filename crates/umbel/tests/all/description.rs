@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use umbel::{
-    AnyFilter, Attributes, Bloomier, Cascade, FieldError, FileError, Growth, KeyDescription,
-    KeyHasher, Kind, MergeError, Plan, Scalable, Sealed, Secret, Variant,
+    AnyFilter, AnyScheme, Attributes, Bloomier, Cascade, FieldError, FileError, Growth,
+    KeyDescription, KeyHasher, Kind, MergeError, Plan, Scalable, Secret, Variant,
 };
 
 use crate::damage::{header_length, with_header};
@@ -14,7 +14,7 @@ use crate::model::Aligned;
 /// Most bytes of a description, as FORMAT.md has it.
 const MOST: usize = 1 << 15;
 
-const SECRET: Secret = Secret::new(*b"sixteen old keys");
+static SECRET: Secret = Secret::new(*b"sixteen old keys");
 
 fn described(entries: &[(&str, &str)]) -> KeyDescription {
     let mut description = KeyDescription::default();
@@ -47,7 +47,7 @@ fn encoded(description: &KeyDescription) -> Vec<u8> {
 }
 
 fn hasher(kind: Kind) -> KeyHasher {
-    secret(kind).map_or(KeyHasher::with_seed(5), |secret| KeyHasher::keyed(*secret))
+    secret(kind).map_or(KeyHasher::with_seed(5), |secret| KeyHasher::keyed(secret.clone()))
 }
 
 /// Half of the kinds are keyed.
@@ -116,11 +116,11 @@ fn every_kind_keeps_it() {
             let room = Aligned::new(&file);
             let disk = tempfile::tempfile().unwrap();
             filter.write(&disk).unwrap();
-            let read = AnyFilter::read(&file[..], length, secret).unwrap();
-            let view = AnyFilter::view(room.bytes(), secret).unwrap();
-            let copied = AnyFilter::from_bytes(&file, secret).unwrap();
-            let mapped = AnyFilter::map(&map(&disk), secret).unwrap();
-            let sealed = AnyFilter::read(&file[..], length, Sealed).unwrap();
+            let read = AnyFilter::read_with(&file[..], length, secret).unwrap();
+            let view = AnyFilter::view_with(room.bytes(), secret).unwrap();
+            let copied = AnyFilter::from_bytes_with(&file, secret).unwrap();
+            let mapped = AnyFilter::map_with(&map(&disk), secret).unwrap();
+            let sealed = AnyFilter::read_with(&file[..], length, AnyScheme).unwrap();
             let all = [
                 read.description(),
                 view.description(),
@@ -165,13 +165,13 @@ fn it_is_kept_by_what_changes_a_filter() {
     assert_eq!(*counting.convert(Kind::Blocked).unwrap().description(), some());
     // Kinds built at once are described when they are built.
     let (hasher, pairs) = (KeyHasher::default(), [("a", 1), ("b", 2)]);
-    let mut map = Bloomier::build_map(&pairs, 8, 8, hasher).unwrap();
+    let mut map = Bloomier::build_map(&pairs, 8, 8, hasher.clone()).unwrap();
     map.describe(some());
-    let read = Bloomier::from_bytes(&map.to_bytes(), None).unwrap();
+    let read = Bloomier::from_bytes(&map.to_bytes()).unwrap();
     assert_eq!((read.get("b"), read.description()), (Some(2), &some()));
     let mut cascade = Cascade::build(&["a"], &["b"], 0.5, hasher).unwrap();
     cascade.describe(some());
-    let read = Cascade::from_bytes(&cascade.to_bytes(), None).unwrap();
+    let read = Cascade::from_bytes(&cascade.to_bytes()).unwrap();
     assert_eq!(
         (read.contains("a"), read.contains("b"), read.description()),
         (true, false, &some())
@@ -213,7 +213,7 @@ fn keys_that_differ_do_not_merge() {
                 assert_eq!(left.compare(&right), Err(MergeError::KeysDiffer), "{kind}");
             }
             assert_eq!(left.to_bytes(), before, "an error changes nothing");
-            let sealed = AnyFilter::from_bytes(&right.to_bytes(), Sealed).unwrap();
+            let sealed = AnyFilter::from_bytes_with(&right.to_bytes(), AnyScheme).unwrap();
             assert_eq!(left.union(&sealed), Err(MergeError::KeysDiffer), "{kind}");
         }
         let words = MergeError::KeysDiffer.to_string();
@@ -261,10 +261,10 @@ fn the_longest_headers_are_read() {
     filter.describe(described(&[("n", &"v".repeat(MOST - 5))]));
     let file = filter.to_bytes();
     assert!(header_length(&file) > 1 << 16, "{}", header_length(&file));
-    assert!(Scalable::from_bytes(&file, None).unwrap() == filter);
-    assert!(Scalable::read(&file[..], file.len() as u64, None).unwrap() == filter);
+    assert!(Scalable::from_bytes(&file).unwrap() == filter);
+    assert!(Scalable::read(&file[..], file.len() as u64).unwrap() == filter);
     for length in [128, 1 << 16, header_length(&file) - 1, header_length(&file)] {
-        let error = AnyFilter::from_bytes(&file[..length], None).unwrap_err();
+        let error = AnyFilter::from_bytes(&file[..length]).unwrap_err();
         assert!(matches!(error, FileError::Length { .. }), "{length}: {error:?}");
     }
 }
@@ -276,9 +276,11 @@ fn version_2_does_not_say_nothing() {
         let newer = with_header(&filled(kind).to_bytes(), 8, &[2]);
         let room = Aligned::new(&newer);
         for error in [
-            AnyFilter::read(&newer[..], newer.len() as u64, secret(kind)).map(drop).unwrap_err(),
-            AnyFilter::view(room.bytes(), secret(kind)).map(drop).unwrap_err(),
-            AnyFilter::from_bytes(&newer, Sealed).map(drop).unwrap_err(),
+            AnyFilter::read_with(&newer[..], newer.len() as u64, secret(kind))
+                .map(drop)
+                .unwrap_err(),
+            AnyFilter::view_with(room.bytes(), secret(kind)).map(drop).unwrap_err(),
+            AnyFilter::from_bytes_with(&newer, AnyScheme).map(drop).unwrap_err(),
         ] {
             let field =
                 FieldError { field: "version", found: 2, expected: "1 without a description" };
@@ -308,10 +310,10 @@ fn damaged_descriptions_are_refused() {
             let room = Aligned::new(&damaged);
             let length = damaged.len() as u64;
             let errors = [
-                AnyFilter::read(&damaged[..], length, secret(kind)).map(drop).unwrap_err(),
-                AnyFilter::view(room.bytes(), secret(kind)).map(drop).unwrap_err(),
-                AnyFilter::from_bytes(&damaged, secret(kind)).map(drop).unwrap_err(),
-                AnyFilter::from_bytes(&damaged, Sealed).map(drop).unwrap_err(),
+                AnyFilter::read_with(&damaged[..], length, secret(kind)).map(drop).unwrap_err(),
+                AnyFilter::view_with(room.bytes(), secret(kind)).map(drop).unwrap_err(),
+                AnyFilter::from_bytes_with(&damaged, secret(kind)).map(drop).unwrap_err(),
+                AnyFilter::from_bytes_with(&damaged, AnyScheme).map(drop).unwrap_err(),
             ];
             let [error, others @ ..] = errors;
             for other in others {
@@ -362,7 +364,7 @@ fn damaged_descriptions_are_refused() {
         assert_eq!(refusal(&file, header - 9, &[0xc3]), "description", "{kind}");
         // Another letter is another description, and no damage that can be told.
         let other = with_header(&file, start + 9, b"g");
-        let read = AnyFilter::from_bytes(&other, secret(kind)).unwrap();
+        let read = AnyFilter::from_bytes_with(&other, secret(kind)).unwrap();
         assert_eq!(read.description().values("field").collect::<Vec<_>>(), ["gost"]);
     }
 }
@@ -382,11 +384,11 @@ fn a_description_that_is_too_long_is_refused() {
     longer.extend([1, 0, b'x', 0, 0]);
     longer.extend(&file[start..]);
     longer[20..24].copy_from_slice(&(MOST as u32 + 5).to_le_bytes());
-    let error = AnyFilter::from_bytes(&with_header(&longer, 0, &[]), None).unwrap_err();
+    let error = AnyFilter::from_bytes(&with_header(&longer, 0, &[])).unwrap_err();
     let right = matches!(error, FileError::Field(FieldError { field: "description_length", .. }));
     assert!(right, "{error:?}");
     // The last name alone is as long as it was.
-    AnyFilter::from_bytes(&file, None).unwrap();
+    AnyFilter::from_bytes(&file).unwrap();
 
     let mut full = filter.description().clone();
     let error = full.push("x", "").unwrap_err();
@@ -403,7 +405,7 @@ fn every_flipped_bit_of_a_description_is_refused() {
         let header = header_length(&file);
         for bit in 8 * 8..8 * header {
             file[bit / 8] ^= 1 << (bit % 8);
-            let error = AnyFilter::from_bytes(&file, secret(kind)).map(drop).unwrap_err();
+            let error = AnyFilter::from_bytes_with(&file, secret(kind)).map(drop).unwrap_err();
             let right = match bit / 8 {
                 8..10 => matches!(error, FileError::Version { .. }),
                 12..16 => matches!(error, FileError::HeaderDamaged | FileError::Length { .. }),
@@ -430,7 +432,7 @@ proptest! {
         filter.describe(description.clone());
         let file = filter.to_bytes();
         prop_assert_eq!(file == plain, entries.is_empty());
-        let read = AnyFilter::from_bytes(&file, secret(kind)).unwrap();
+        let read = AnyFilter::from_bytes_with(&file, secret(kind)).unwrap();
         let found: Vec<_> = read.description().entries().collect();
         let given: Vec<_> = entries.iter().map(|(name, value)| (&name[..], &value[..])).collect();
         prop_assert_eq!(found, given);
@@ -452,15 +454,15 @@ proptest! {
         let start = header_length(&file) - 8 - 69;
         let bytes = &bytes[..bytes.len().min(69 - place)];
         let file = with_header(&file, start + place, bytes);
-        let read = AnyFilter::from_bytes(&file, secret(kind));
+        let read = AnyFilter::from_bytes_with(&file, secret(kind));
         let room = Aligned::new(&file);
-        let view = AnyFilter::view(room.bytes(), secret(kind));
+        let view = AnyFilter::view_with(room.bytes(), secret(kind));
         prop_assert_eq!(read.is_ok(), view.is_ok());
         if let Ok(read) = read {
             prop_assert_eq!(read.to_bytes(), file.clone(), "what opens is written again as it was");
         }
         let file = with_header(&file, 20, &length.to_le_bytes());
-        _ = AnyFilter::from_bytes(&file, secret(kind));
-        _ = AnyFilter::read(&file[..], file.len() as u64, Sealed);
+        _ = AnyFilter::from_bytes_with(&file, secret(kind));
+        _ = AnyFilter::read_with(&file[..], file.len() as u64, AnyScheme);
     }
 }

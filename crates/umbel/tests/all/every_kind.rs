@@ -78,7 +78,7 @@ impl Pair {
                 keys.iter().for_each(|&key| _ = filter.insert_row(&row(key)).unwrap());
             }
             filter if self.plan.kind().built_at_once() => {
-                let hasher = *filter.hasher();
+                let hasher = filter.hasher().clone();
                 let hashes: Vec<_> =
                     self.members.iter().map(|key| hasher.hash(key.to_le_bytes())).collect();
                 *filter = AnyFilter::build(&self.plan, &hashes, hasher).unwrap();
@@ -165,14 +165,14 @@ impl Pair {
             }
             Op::WriteRead => {
                 let file = file(&self.filter);
-                self.filter = AnyFilter::read(&file[..], file.len() as u64, None).unwrap();
+                self.filter = AnyFilter::read(&file[..], file.len() as u64).unwrap();
             }
             Op::View => {
                 let bytes = file(&self.filter);
                 let mut blocks = vec![Block::default(); bytes.len().div_ceil(64)];
                 let room: &mut [u8] = bytemuck::cast_slice_mut(&mut blocks);
                 room[..bytes.len()].copy_from_slice(&bytes);
-                let view = AnyFilter::view(&room[..bytes.len()], None).unwrap();
+                let view = AnyFilter::view(&room[..bytes.len()]).unwrap();
                 self.check(&view);
                 assert!(file(&view) == bytes, "a view writes what it borrows");
             }

@@ -8,9 +8,9 @@ use std::fmt::Debug;
 
 use umbel::filter::internal::Core;
 use umbel::{
-    AnyFilter, Attributes, Block, Blocked, Blocks, Bloomier, ByHash, Cascade, Classic, Coded,
-    Counting, FileError, Filter, Hashing, InsertError, Key, KeyDescription, KeyHash, KeyHasher,
-    Kind, Plan, Prehashed, Scalable, Sealed, Secret, Shared, Sliced, Stable, Variant, Window,
+    AnyFilter, AnyScheme, Attributes, Block, Blocked, Blocks, Bloomier, ByHash, Cascade, Classic,
+    Coded, Counting, FileError, Filter, Hashing, InsertError, Key, KeyDescription, KeyHash,
+    KeyHasher, Kind, Plan, Prehashed, Scalable, Secret, Shared, Sliced, Stable, Variant, Window,
 };
 
 use crate::mapped::map;
@@ -123,7 +123,7 @@ fn keys_of_a_type<K: Key + Debug>(all: &[K], hasher: KeyHasher) {
         for count in COUNTS {
             let (keys, plan) =
                 (&all[..count], Plan::for_keys(kind_of::<Sort>(), 1_300, 0.01).unwrap());
-            let empty = Sort::with_plan(&plan, hasher).unwrap();
+            let empty = Sort::with_plan(&plan, hasher.clone()).unwrap();
             let [mut one, mut many, mut hashes] = [(); 3].map(|()| empty.clone());
             let alone: Vec<bool> = keys.iter().map(|key| one.add(key)).collect();
             many.add_all(keys);
@@ -159,7 +159,7 @@ fn bytes_are_keys() {
     let keyed = KeyHasher::keyed(Secret::new([7; 16]));
     keys_of_a_type(&owned, KeyHasher::default());
     let borrowed: Vec<&str> = owned.iter().map(String::as_str).collect();
-    keys_of_a_type(&borrowed, keyed);
+    keys_of_a_type(&borrowed, keyed.clone());
     let bytes: Vec<&[u8]> = owned.iter().map(String::as_bytes).collect();
     keys_of_a_type(&bytes, KeyHasher::with_seed(1));
     let vectors: Vec<Vec<u8>> = bytes.iter().map(|bytes| bytes.to_vec()).collect();
@@ -186,7 +186,7 @@ fn integers_are_keys() {
 fn hashes_and_whatever_hashes_are_keys() {
     let hasher = KeyHasher::with_seed(3);
     let hashes: Vec<KeyHash> = (0..2_000).map(|key| hasher.hash(key)).collect();
-    keys_of_a_type(&hashes, hasher);
+    keys_of_a_type(&hashes, hasher.clone());
     let pairs: Vec<ByHash<(u32, &str)>> = (0..2_000).map(|n| ByHash((n, "and text"))).collect();
     keys_of_a_type(&pairs, hasher);
     let texts: Vec<ByHash<String>> = texts(2_000).into_iter().map(ByHash).collect();
@@ -222,19 +222,20 @@ fn built_filters_answer_for_every_type() {
         for count in [0, 1, 511, 513, 1_300] {
             let plan = Plan::for_keys(Kind::Bloomier, 1_300, 0.01).unwrap();
             let hashes: Vec<_> = all[..count].iter().map(|key| hasher.hash(key)).collect();
-            let bloomier = Bloomier::build(&plan, &all[..count], hasher).unwrap();
-            assert!(bloomier == Bloomier::build(&plan, &hashes, hasher).unwrap());
+            let bloomier = Bloomier::build(&plan, &all[..count], hasher.clone()).unwrap();
+            assert!(bloomier == Bloomier::build(&plan, &hashes, hasher.clone()).unwrap());
             assert_found(&answers(&bloomier, all), count, Kind::Bloomier);
-            let cascade = Cascade::build(&all[..count], &all[count..], 0.01, hasher).unwrap();
+            let cascade =
+                Cascade::build(&all[..count], &all[count..], 0.01, hasher.clone()).unwrap();
             let of_hashes: Vec<_> = all[count..].iter().map(|key| hasher.hash(key)).collect();
-            assert!(cascade == Cascade::build(&hashes, &of_hashes, 0.01, hasher).unwrap());
+            assert!(cascade == Cascade::build(&hashes, &of_hashes, 0.01, hasher.clone()).unwrap());
             let found = answers(&cascade, all);
             assert!((0..).zip(found).all(|(at, found): (usize, _)| found == (at < count)));
         }
     }
-    check(&texts(2_000), hasher);
-    check(&(0..2_000).collect::<Vec<i32>>(), hasher);
-    check(&(0..2_000u64).map(|key| hasher.hash(key)).collect::<Vec<_>>(), hasher);
+    check(&texts(2_000), hasher.clone());
+    check(&(0..2_000).collect::<Vec<i32>>(), hasher.clone());
+    check(&(0..2_000u64).map(|key| hasher.hash(key)).collect::<Vec<_>>(), hasher.clone());
     check(&(0..2_000u32).map(|key| ByHash([key; 3])).collect::<Vec<_>>(), hasher);
     // Rows of one attribute are asked as keys.
     let texts = texts(2_000);
@@ -309,8 +310,10 @@ fn collecting_is_inserting() {
         // Of another hasher; and each key is taken once, no more.
         let plan = Plan::for_keys(kind_of::<Sort>(), 2_000, 0.01).unwrap();
         let hasher = KeyHasher::keyed(Secret::new([7; 16]));
-        let (mut extended, mut inserted) =
-            (Sort::with_plan(&plan, hasher).unwrap(), Sort::with_plan(&plan, hasher).unwrap());
+        let (mut extended, mut inserted) = (
+            Sort::with_plan(&plan, hasher.clone()).unwrap(),
+            Sort::with_plan(&plan, hasher).unwrap(),
+        );
         let mut rest = 0..1_536;
         extended.extend(rest.by_ref().take(1_024));
         assert_eq!(rest.clone(), 1_024..1_536);
@@ -417,7 +420,7 @@ fn files_in_memory_may_lie_anywhere() {
         for shift in (0..=65).chain([127]) {
             let bytes = &mut room[shift..][..file.len()];
             bytes.copy_from_slice(&file);
-            let any = AnyFilter::from_bytes(bytes, None).unwrap();
+            let any = AnyFilter::from_bytes(bytes).unwrap();
             assert!(any == *filter && any.to_bytes() == file, "{} {shift}", C::KIND);
             let own = from_bytes(bytes).unwrap();
             assert_eq!(own.kind(), filter.kind());
@@ -426,7 +429,7 @@ fn files_in_memory_may_lie_anywhere() {
         for end in [0, 7, 8, 127, 128, file.len() - 1] {
             let errors = [
                 from_bytes(&file[..end]).map(drop).unwrap_err(),
-                AnyFilter::from_bytes(&file[..end], None).map(drop).unwrap_err(),
+                AnyFilter::from_bytes(&file[..end]).map(drop).unwrap_err(),
             ];
             for error in errors {
                 let right = matches!(error, FileError::NotUmbel { .. } | FileError::Length { .. });
@@ -448,8 +451,8 @@ fn files_in_memory_may_lie_anywhere() {
             let mut written = Vec::new();
             filter.write(&mut written).unwrap();
             assert_eq!(written, filter.to_bytes());
-            check(&filter, |bytes| Sort::from_bytes(bytes, None));
-            check(&filter, |bytes| Sort::read(bytes, bytes.len() as u64, None));
+            check(&filter, Sort::from_bytes);
+            check(&filter, |bytes| Sort::read(bytes, bytes.len() as u64));
             let own = Sort::try_from(filter.clone()).unwrap();
             assert!(own.to_bytes() == written && AnyFilter::from(own) == filter);
         });
@@ -470,9 +473,9 @@ fn equal_filters_are_equal_files() {
         let (file, disk) = (left.to_bytes(), tempfile::tempfile().unwrap());
         left.write(&disk).unwrap();
         let room = Aligned::new(&file);
-        let view = AnyFilter::view(room.bytes(), None).unwrap();
-        let mapped = AnyFilter::map(&map(&disk), None).unwrap();
-        let sealed = AnyFilter::from_bytes(&file, Sealed).unwrap();
+        let view = AnyFilter::view(room.bytes()).unwrap();
+        let mapped = AnyFilter::map(&map(&disk)).unwrap();
+        let sealed = AnyFilter::from_bytes_with(&file, AnyScheme).unwrap();
         assert!(*left == view && view == mapped && mapped == sealed && sealed == *left);
         assert!(other[i] != view && other[i] != mapped && other[i] != sealed);
         for copy in
@@ -484,7 +487,7 @@ fn equal_filters_are_equal_files() {
         assert_eq!(format!("{left:?}"), format!("{view:?}"));
         // The same bits under another seed, plan or description.
         let seeded = crate::damage::with_header(&file, 24, &[1]);
-        assert!(AnyFilter::from_bytes(&seeded, None).unwrap() != *left);
+        assert!(AnyFilter::from_bytes(&seeded).unwrap() != *left);
         let mut described = left.clone();
         let mut keys = KeyDescription::default();
         keys.push("type", "text").unwrap();
@@ -526,8 +529,8 @@ fn what_is_shared_is_given_back() {
     let hashers =
         [KeyHasher::default(), KeyHasher::with_seed(7), KeyHasher::keyed(Secret::new([7; 16]))];
     for plan in plans {
-        for hasher in hashers {
-            let mut filter = Blocked::with_plan(&plan, hasher).unwrap();
+        for hasher in hashers.clone() {
+            let mut filter = Blocked::with_plan(&plan, hasher.clone()).unwrap();
             filter.describe(keys.clone());
             filter.insert_all(&texts(500));
             let shared = Shared::from_filter(filter.clone());
@@ -587,8 +590,8 @@ fn borrowed_filters_answer_alike() {
         let (file, disk) = (filter.to_bytes(), tempfile::tempfile().unwrap());
         filter.write(&disk).unwrap();
         let room = Aligned::new(&file);
-        let view = AnyFilter::view(room.bytes(), None).unwrap();
-        let mapped = AnyFilter::map(&map(&disk), None).unwrap();
+        let view = AnyFilter::view(room.bytes()).unwrap();
+        let mapped = AnyFilter::map(&map(&disk)).unwrap();
         fn found(filter: &AnyFilter<impl AsRef<[Block]>>, keys: &[String]) -> Vec<bool> {
             let mut found = vec![true; keys.len()];
             filter.contains_all(keys, &mut found);

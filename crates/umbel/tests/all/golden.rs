@@ -7,8 +7,8 @@ use std::path::Path;
 
 use twox_hash::XxHash3_64;
 use umbel::{
-    AnyFilter, Attributes, Bloomier, Cascade, FieldError, FileError, KeyHash, KeyHasher, Plan,
-    Prehashed, Sealed, Secret, Variant, Window,
+    AnyFilter, AnyScheme, Attributes, Bloomier, Cascade, FieldError, FileError, KeyHash, KeyHasher,
+    Plan, Prehashed, Secret, Variant, Window,
 };
 
 use crate::reference;
@@ -34,7 +34,7 @@ fn decoding_gives_the_answers() {
     for vector in manifest().vectors {
         let golden = fs::read(Path::new(FOLDER).join(&vector.file)).unwrap();
         if vector.algorithm == OF_THE_CALLER {
-            let filter = AnyFilter::from_bytes(&golden, Prehashed::new(vector.seed)).unwrap();
+            let filter = AnyFilter::from_bytes_with(&golden, Prehashed::new(vector.seed)).unwrap();
             assert_eq!(
                 (*filter.plan(), filter.description()),
                 (vector.plan(), &vector.description())
@@ -46,7 +46,8 @@ fn decoding_gives_the_answers() {
             continue;
         }
         let secret = vector.secret();
-        let filter = AnyFilter::read(&golden[..], golden.len() as u64, secret.as_ref()).unwrap();
+        let filter =
+            AnyFilter::read_with(&golden[..], golden.len() as u64, secret.as_ref()).unwrap();
         assert_eq!(*filter.plan(), vector.plan(), "{}", vector.file);
         assert_eq!(*filter.description(), vector.description(), "{}", vector.file);
         assert_eq!(filter.hasher().scheme().algorithm.to_string(), vector.algorithm);
@@ -112,8 +113,8 @@ fn changed_files_are_refused_at_their_step() {
     for change in manifest().changes {
         let golden = fs::read(Path::new(FOLDER).join(&change.file)).unwrap();
         let file = changed(&change, &golden);
-        let read = AnyFilter::read(&file[..], file.len() as u64, Sealed).err();
-        let copied = AnyFilter::from_bytes(&file, Sealed).err();
+        let read = AnyFilter::read_with(&file[..], file.len() as u64, AnyScheme).err();
+        let copied = AnyFilter::from_bytes_with(&file, AnyScheme).err();
         let steps = [&read, &copied].map(|error| error.as_ref().map_or(0, step));
         if file == golden || steps != [change.step; 2] {
             wrong.push(format!("{change:?}: {read:?}, {copied:?}"));
@@ -162,7 +163,7 @@ fn document_vectors() -> Vec<String> {
     }
     let secret = Secret::new(std::array::from_fn(|i| i as u8));
     for key in ["", "umbel", "umbel key id"] {
-        let KeyHash { high, low } = KeyHasher::keyed(secret).hash(key);
+        let KeyHash { high, low } = KeyHasher::keyed(secret.clone()).hash(key);
         lines.push(format!("algorithm 2, secret 00 01 … 0F, {key:?}: {high:016X} {low:016X}"));
     }
     lines.push(format!("algorithm 2, secret 00 01 … 0F: key_id {:016X}", secret.key_id()));
@@ -189,7 +190,7 @@ fn document_vectors() -> Vec<String> {
         Plan::of(variant.parse::<Variant>().unwrap(), keys, 0.5, bits, probes).unwrap()
     };
     let inserted = |plan: &Plan, keys: &[&str]| {
-        let mut filter = AnyFilter::with_plan(plan, hasher).unwrap();
+        let mut filter = AnyFilter::with_plan(plan, hasher.clone()).unwrap();
         for key in keys {
             filter.try_insert(*key).unwrap();
         }
@@ -212,7 +213,8 @@ fn document_vectors() -> Vec<String> {
         vector("kind 4, bits 2048000, probes 3, counter_bits 4", &keys.join(" "), &file);
     }
     let counting = plan("counting:4", 1, 2_048_000, 3);
-    let AnyFilter::Counting(mut filter) = AnyFilter::with_plan(&counting, hasher).unwrap() else {
+    let AnyFilter::Counting(mut filter) = AnyFilter::with_plan(&counting, hasher.clone()).unwrap()
+    else {
         unreachable!("a counting filter");
     };
     filter.insert_all(&["umbel"; 4]);
@@ -234,7 +236,8 @@ fn document_vectors() -> Vec<String> {
     let file = inserted(&plan("window:3", 4, 3 * 5_120, 3), &["umbel", "another", "umbel"]);
     let text = "kind 7, planned_keys 4, bits 15360, probes 3, generations 3, span 0";
     vector(text, "umbel another umbel", &file);
-    let mut filter = Window::by_time(&plan("window:3", 4, 3 * 5_120, 3), hasher, 20).unwrap();
+    let mut filter =
+        Window::by_time(&plan("window:3", 4, 3 * 5_120, 3), hasher.clone(), 20).unwrap();
     for (key, tick) in [("umbel", 5), ("another", 10), ("umbel", 35)] {
         filter.insert_at(key, tick).unwrap();
     }
@@ -243,10 +246,11 @@ fn document_vectors() -> Vec<String> {
 
     let keys = ["umbel", "another"].map(|key| hasher.hash(key));
     let plan_of_keys = Plan::for_keys("bloomier:8".parse::<Variant>().unwrap(), 2, 0.5).unwrap();
-    let filter = AnyFilter::build(&plan_of_keys, &keys, hasher).unwrap();
+    let filter = AnyFilter::build(&plan_of_keys, &keys, hasher.clone()).unwrap();
     let map = |values: [u64; 2], value_bits, fingerprint_bits| {
         let pairs = [("umbel", values[0]), ("another", values[1])];
-        let map = Bloomier::build_map(&pairs, value_bits, fingerprint_bits, hasher).unwrap();
+        let map =
+            Bloomier::build_map(&pairs, value_bits, fingerprint_bits, hasher.clone()).unwrap();
         let keys = format!("umbel = {}, another = {}", values[0], values[1]);
         (map.to_bytes(), keys)
     };
@@ -275,7 +279,7 @@ fn document_vectors() -> Vec<String> {
         (11, &["only"], &["umbel"]),
     ] {
         let plan = plan(&format!("attributes:{detail}"), 1, 5_120, 2);
-        let mut filter = Attributes::with_names(&plan, names, hasher).unwrap();
+        let mut filter = Attributes::with_names(&plan, names, hasher.clone()).unwrap();
         filter.insert_row(row).unwrap();
         let count = names.len();
         let text = format!("kind 9, bits 5120, probes 2, detail {detail}, attributes {count}");
@@ -297,7 +301,8 @@ fn document_vectors() -> Vec<String> {
     for (form, excluded) in [(0, "makes level 1"), (1, "is listed")] {
         let plan = plan(&format!("cascade:{form}"), 1, 512, 1);
         let [include, exclude] = ["umbel", stranger].map(|key| [hasher.hash(key)]);
-        let file = Cascade::build_planned(&plan, &include, &exclude, hasher).unwrap().to_bytes();
+        let file =
+            Cascade::build_planned(&plan, &include, &exclude, hasher.clone()).unwrap().to_bytes();
         let levels = u32::from_le_bytes(file[64..68].try_into().unwrap()) as usize;
         let bits = fields(&file, 112, 32, levels);
         let probes: Vec<_> = fields(&file, 120, 32, levels).iter().map(|k| *k as u32).collect();

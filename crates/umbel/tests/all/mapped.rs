@@ -24,7 +24,7 @@ fn a_mapped_filter_is_the_filter_in_the_file() {
         }
         let file = tempfile::tempfile().unwrap();
         plain.write(&file).unwrap();
-        let mapped = AnyFilter::map(&map(&file), None).unwrap();
+        let mapped = AnyFilter::map(&map(&file)).unwrap();
         assert!(keys.iter().all(|key| mapped.contains(key)));
         assert_eq!(mapped.receipt(), plain.receipt());
         let mut copy = Vec::new();
@@ -43,7 +43,7 @@ fn what_is_no_whole_filter_is_refused() {
     let refused = |bytes: &[u8]| {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
-        AnyFilter::map(&map(&file), None).unwrap_err()
+        AnyFilter::map(&map(&file)).unwrap_err()
     };
     let zeros = vec![0; bytes.len()];
     assert!(matches!(refused(&zeros), FileError::NotUmbel { .. }));

@@ -7,14 +7,14 @@ use proptest::sample::Index;
 use umbel::filter::internal::{BlockedLayout, BloomCore, ClassicLayout, Layout, SlicedLayout};
 use umbel::format::Header;
 use umbel::{
-    AnyFilter, Block, Blocked, Classic, FileError, Filter, KeyHash, KeyHasher, Kind, MergeError,
-    Plan, PlanError, Sealed, Secret,
+    AnyFilter, AnyScheme, Block, Blocked, Classic, FileError, Filter, KeyHash, KeyHasher, Kind,
+    MergeError, Plan, PlanError, Secret,
 };
 
 use crate::plans::Numbers;
 use crate::reference::Reference;
 
-const SECRET: Secret = Secret::new(*b"sixteen old keys");
+static SECRET: Secret = Secret::new(*b"sixteen old keys");
 
 /// Keys are small numbers, so that they meet often.
 type Key = u16;
@@ -87,7 +87,7 @@ fn plan(kind: Kind) -> impl Strategy<Value = Plan> {
 fn hasher() -> impl Strategy<Value = KeyHasher> {
     prop_oneof![
         3 => any::<u64>().prop_map(KeyHasher::with_seed),
-        1 => Just(KeyHasher::keyed(SECRET)),
+        1 => Just(KeyHasher::keyed(SECRET.clone())),
     ]
 }
 
@@ -160,7 +160,7 @@ where
             Size::Multiple(factor) => plan.bits *= factor,
             Size::Divisor(index) => plan.bits /= index.get(&self.divisors()),
         }
-        Self::new(&plan.plan(), *self.filter.hasher(), keys)
+        Self::new(&plan.plan(), self.filter.hasher().clone(), keys)
     }
 
     fn divisors(&self) -> Vec<u64> {
@@ -218,7 +218,7 @@ where
             Op::WriteRead => {
                 let file = file(&self.filter);
                 let secret = secret(self.filter.hasher());
-                let read = Bloom::<L>::read(&file[..], file.len() as u64, secret).unwrap();
+                let read = Bloom::<L>::read_with(&file[..], file.len() as u64, secret).unwrap();
                 assert!(read == self.filter, "what is read equals what was written");
                 self.filter = read;
             }
@@ -226,7 +226,7 @@ where
                 let file = file(&self.filter);
                 let room = Aligned::new(&file);
                 let secret = secret(self.filter.hasher());
-                let view = AnyFilter::view(room.bytes(), secret).unwrap();
+                let view = AnyFilter::view_with(room.bytes(), secret).unwrap();
                 for key in &self.members {
                     assert!(view.contains(key.to_le_bytes()), "{key} is lost in the view");
                 }
@@ -288,13 +288,16 @@ fn laws<L: Layout>(plan: &Plan, hasher: KeyHasher, keys: [&[Key]; 3])
 where
     Bloom<L>: TryFrom<AnyFilter, Error = FileError>,
 {
-    let [a, b, c] = keys.map(|keys| Pair::<L>::new(plan, hasher, keys).filter);
+    let [a, b, c] = keys.map(|keys| Pair::<L>::new(plan, hasher.clone(), keys).filter);
     let union = |left: &Bloom<L>, right: &Bloom<L>| joined(left, right, Bloom::union);
     let both = |left: &Bloom<L>, right: &Bloom<L>| joined(left, right, Bloom::intersect);
 
     let ab = union(&a, &b);
     let together = [keys[0], keys[1]].concat();
-    assert!(ab == Pair::<L>::new(plan, hasher, &together).filter, "union is a filter of both");
+    assert!(
+        ab == Pair::<L>::new(plan, hasher.clone(), &together).filter,
+        "union is a filter of both"
+    );
     for join in [&union as &dyn Fn(&Bloom<L>, &Bloom<L>) -> Bloom<L>, &both] {
         assert!(join(&a, &b) == join(&b, &a), "commutative");
         assert!(join(&join(&a, &b), &c) == join(&a, &join(&b, &c)), "associative");
@@ -309,7 +312,10 @@ where
         other.fold(divisor).unwrap();
         let (bits, keys_left) = (plan.bits() / divisor, (plan.keys() / divisor).max(1));
         let small = Numbers { bits, keys: keys_left, ..Numbers::of(plan) }.plan();
-        assert!(folded == Pair::<L>::new(&small, hasher, keys[0]).filter, "a fold is built small");
+        assert!(
+            folded == Pair::<L>::new(&small, hasher.clone(), keys[0]).filter,
+            "a fold is built small"
+        );
         // Whichever way round, the result has the smaller size and the same bits.
         let sum = payload(&union(&folded, &other));
         assert!(payload(&union(&a, &other)) == sum && payload(&union(&other, &a)) == sum);
@@ -454,7 +460,7 @@ fn filters_that_do_not_go_together_are_left_unchanged() {
             &probes,
         );
         check(&plan, |error| matches!(error, MergeError::SchemesDiffer { .. }), &new(&plan, 2));
-        let keyed = Bloom::<L>::with_plan(&plan, KeyHasher::keyed(SECRET)).unwrap();
+        let keyed = Bloom::<L>::with_plan(&plan, KeyHasher::keyed(SECRET.clone())).unwrap();
         check(&plan, |error| matches!(error, MergeError::SchemesDiffer { .. }), &keyed);
         let mut filter = new(&plan, 1);
         for divisor in [0, 5, u64::MAX] {
@@ -479,12 +485,12 @@ fn filters_that_do_not_go_together_are_left_unchanged() {
 #[test]
 fn sealed_filters_merge() {
     let plan = Plan::for_keys(Kind::Blocked, 100, 0.01).unwrap();
-    let hasher = KeyHasher::keyed(SECRET);
+    let hasher = KeyHasher::keyed(SECRET.clone());
     let [left, right, both] = [&[1, 2][..], &[3], &[1, 2, 3]]
-        .map(|keys| Pair::<BlockedLayout>::new(&plan, hasher, keys).filter);
+        .map(|keys| Pair::<BlockedLayout>::new(&plan, hasher.clone(), keys).filter);
     let sealed = |filter: &Blocked| {
         let file = file(filter);
-        AnyFilter::read(&file[..], file.len() as u64, Sealed).unwrap()
+        AnyFilter::read_with(&file[..], file.len() as u64, AnyScheme).unwrap()
     };
     let mut union = sealed(&left);
     union.union(&sealed(&right)).unwrap();

@@ -1,8 +1,8 @@
 //! Filters of hashes computed by the caller: their files, who opens them, and what they merge with.
 
 use umbel::{
-    Algorithm, AnyFilter, Blocks, FieldError, FileError, Hash64, Hashing, KeyHash, KeyHasher, Kind,
-    MergeError, Plan, Prehashed, Scheme, SchemeError, Sealed, Secret,
+    Algorithm, AnyFilter, AnyScheme, Blocks, FieldError, FileError, Hash64, Hashing, KeyHash,
+    KeyHasher, Kind, MergeError, Plan, Prehashed, Scheme, SchemeError, Secret,
 };
 
 use crate::damage::{header_length, with_header};
@@ -68,12 +68,12 @@ fn a_file_says_whose_hashes_it_holds() {
 
         let length = file.len() as u64;
         let room = Aligned::new(&file);
-        let read = AnyFilter::read(&file[..], length, OWN).unwrap();
-        let view = AnyFilter::view(room.bytes(), OWN).unwrap();
-        let copied = AnyFilter::from_bytes(&file, OWN).unwrap();
+        let read = AnyFilter::read_with(&file[..], length, OWN).unwrap();
+        let view = AnyFilter::view_with(room.bytes(), OWN).unwrap();
+        let copied = AnyFilter::from_bytes_with(&file, OWN).unwrap();
         let disk = tempfile::tempfile().unwrap();
         filter.write(&disk).unwrap();
-        let mapped = AnyFilter::map(&map(&disk), OWN).unwrap();
+        let mapped = AnyFilter::map_with(&map(&disk), OWN).unwrap();
         assert!(read == filter && view == filter && copied == filter && mapped == filter, "{kind}");
         // A stable filter may have forgotten a few.
         let lost = |hash: &u64| !filter.contains(Hash64(*hash));
@@ -98,9 +98,9 @@ fn nobody_else_opens_it() {
         let id = 0x0123_4567_89ab_cdef;
         for secret in [None, Some(&secret)] {
             for error in [
-                AnyFilter::read(&file[..], length, secret).map(drop).unwrap_err(),
-                AnyFilter::view(room.bytes(), secret).map(drop).unwrap_err(),
-                AnyFilter::from_bytes(&file, secret).map(drop).unwrap_err(),
+                AnyFilter::read_with(&file[..], length, secret).map(drop).unwrap_err(),
+                AnyFilter::view_with(room.bytes(), secret).map(drop).unwrap_err(),
+                AnyFilter::from_bytes_with(&file, secret).map(drop).unwrap_err(),
             ] {
                 let expected = SchemeError::Prehashed { id };
                 assert!(
@@ -111,9 +111,9 @@ fn nobody_else_opens_it() {
             }
         }
         for error in [
-            AnyFilter::read(&file[..], length, OTHER).map(drop).unwrap_err(),
-            AnyFilter::view(room.bytes(), OTHER).map(drop).unwrap_err(),
-            AnyFilter::from_bytes(&file, OTHER).map(drop).unwrap_err(),
+            AnyFilter::read_with(&file[..], length, OTHER).map(drop).unwrap_err(),
+            AnyFilter::view_with(room.bytes(), OTHER).map(drop).unwrap_err(),
+            AnyFilter::from_bytes_with(&file, OTHER).map(drop).unwrap_err(),
         ] {
             let expected = SchemeError::Other { expected: OTHER.scheme(), found: OWN.scheme() };
             assert!(matches!(&error, FileError::Scheme(found) if *found == expected), "{error}");
@@ -135,8 +135,8 @@ fn it_opens_no_other_files() {
     for hasher in [seeded, KeyHasher::default(), KeyHasher::keyed(Secret::new([7; 16]))] {
         let hashes: Vec<_> = (0..KEYS).map(|key| hasher.hash(key)).collect();
         for kind in KINDS {
-            let file = AnyFilter::build(&plan(kind), &hashes, hasher).unwrap().to_bytes();
-            let error = AnyFilter::from_bytes(&file, OWN).map(drop).unwrap_err();
+            let file = AnyFilter::build(&plan(kind), &hashes, hasher.clone()).unwrap().to_bytes();
+            let error = AnyFilter::from_bytes_with(&file, OWN).map(drop).unwrap_err();
             let expected = SchemeError::Other { expected: OWN.scheme(), found: hasher.scheme() };
             assert!(matches!(&error, FileError::Scheme(found) if *found == expected), "{error}");
         }
@@ -155,16 +155,16 @@ fn it_merges_with_its_own() {
         let mut filter = filled(kind, OWN, 0..900);
         let before = filter.to_bytes();
         let of_other = filled(kind, OTHER, 900..1_000);
-        let mut plain = AnyFilter::with_plan(&plan(kind), seeded).unwrap();
+        let mut plain = AnyFilter::with_plan(&plan(kind), seeded.clone()).unwrap();
         plain.try_insert("key").unwrap();
         differ(filter.union(&of_other), OWN, OTHER);
         differ(filter.intersect(&of_other), OWN, OTHER);
-        differ(filter.union(&plain), OWN, seeded);
-        differ(filter.intersect(&plain), OWN, seeded);
-        differ(plain.union(&filter), seeded, OWN);
-        differ(plain.intersect(&filter), seeded, OWN);
-        differ(filter.compare(&plain).map(drop), OWN, seeded);
-        differ(plain.compare(&filter).map(drop), seeded, OWN);
+        differ(filter.union(&plain), OWN, seeded.clone());
+        differ(filter.intersect(&plain), OWN, seeded.clone());
+        differ(plain.union(&filter), seeded.clone(), OWN);
+        differ(plain.intersect(&filter), seeded.clone(), OWN);
+        differ(filter.compare(&plain).map(drop), OWN, seeded.clone());
+        differ(plain.compare(&filter).map(drop), seeded.clone(), OWN);
         assert_eq!(filter.to_bytes(), before, "an error changes nothing");
 
         filter.union(&filled(kind, OWN, 900..1_000)).unwrap();
@@ -183,7 +183,7 @@ fn sealed_ones_have_receipts_and_merge() {
         let left = filled(kind, OWN, 0..900);
         let right = filled(kind, OWN, 900..KEYS);
         let sealed = |filter: &AnyFilter<_, Prehashed>| -> AnyFilter<Blocks, Scheme> {
-            AnyFilter::from_bytes(&filter.to_bytes(), Sealed).unwrap()
+            AnyFilter::from_bytes_with(&filter.to_bytes(), AnyScheme).unwrap()
         };
         let mut union = sealed(&left);
         assert_eq!(union.hasher().scheme(), OWN.scheme());
@@ -193,7 +193,7 @@ fn sealed_ones_have_receipts_and_merge() {
         assert_eq!(union.union(&sealed(&right)).is_ok(), merges, "{kind}");
         if merges {
             assert!(union == filled(kind, OWN, 0..KEYS), "{kind}");
-            let back = AnyFilter::from_bytes(&union.to_bytes(), OWN).unwrap();
+            let back = AnyFilter::from_bytes_with(&union.to_bytes(), OWN).unwrap();
             assert!(hashes(0..KEYS).into_iter().all(|hash| back.contains(Hash64(hash))));
             // Also one sealed and one not.
             union.intersect(&left).unwrap();
@@ -220,10 +220,12 @@ fn every_flipped_bit_of_a_header_is_refused() {
             };
             let room = Aligned::new(&file);
             let errors = [
-                AnyFilter::from_bytes(&file, OWN).map(drop).unwrap_err(),
-                AnyFilter::view(room.bytes(), OWN).map(drop).unwrap_err(),
-                AnyFilter::read(&file[..], file.len() as u64, Sealed).map(drop).unwrap_err(),
-                AnyFilter::read(&file[..], file.len() as u64, None).map(drop).unwrap_err(),
+                AnyFilter::from_bytes_with(&file, OWN).map(drop).unwrap_err(),
+                AnyFilter::view_with(room.bytes(), OWN).map(drop).unwrap_err(),
+                AnyFilter::read_with(&file[..], file.len() as u64, AnyScheme)
+                    .map(drop)
+                    .unwrap_err(),
+                AnyFilter::read(&file[..], file.len() as u64).map(drop).unwrap_err(),
             ];
             for error in errors {
                 let words = format!("{kind} {bit}: {error:?}");
@@ -231,7 +233,7 @@ fn every_flipped_bit_of_a_header_is_refused() {
             }
             file[bit / 8] ^= 1 << (bit % 8);
         }
-        AnyFilter::from_bytes(&file, OWN).unwrap();
+        AnyFilter::from_bytes_with(&file, OWN).unwrap();
     }
 }
 
@@ -242,8 +244,8 @@ fn fields_that_do_not_go_together_are_refused() {
         let file = filled(kind, OWN, 0..60).to_bytes();
         let refusal = |offset: usize, bytes: &[u8]| {
             let damaged = with_header(&file, offset, bytes);
-            let sealed = AnyFilter::from_bytes(&damaged, Sealed).map(drop).unwrap_err();
-            let error = AnyFilter::from_bytes(&damaged, OWN).map(drop).unwrap_err();
+            let sealed = AnyFilter::from_bytes_with(&damaged, AnyScheme).map(drop).unwrap_err();
+            let error = AnyFilter::from_bytes_with(&damaged, OWN).map(drop).unwrap_err();
             assert_eq!(sealed.to_string(), error.to_string(), "{kind} {offset} {bytes:?}");
             error
         };
@@ -260,7 +262,7 @@ fn fields_that_do_not_go_together_are_refused() {
         assert!(matches!(refusal(8, &[3]), FileError::Version { found: 3 }));
         // Another id is another file, for another function.
         let other = with_header(&file, 24, &[0xee]);
-        AnyFilter::from_bytes(&other, OTHER).unwrap();
+        AnyFilter::from_bytes_with(&other, OTHER).unwrap();
     }
 }
 

@@ -153,11 +153,11 @@ fn block_and_bits_come_from_disjoint_hash_bits() {
     const X: f64 = 20.7;
     let hasher = KeyHasher::with_seed(seed());
     // Inside a block the pattern is that of a filter of a single block.
-    let mut single = filter_of_blocks(1, hasher);
+    let mut single = filter_of_blocks(1, hasher.clone());
     let mut file = Vec::new();
     for exponent in [1u32, 4, 8] {
         let blocks = 1usize << exponent;
-        let mut many = filter_of_blocks(blocks as u64, hasher);
+        let mut many = filter_of_blocks(blocks as u64, hasher.clone());
         let shards = many.shards(blocks);
         let mut counts = vec![[[0u32; 64]; 8]; blocks];
         let mut members = vec![0u32; blocks];
@@ -299,7 +299,7 @@ fn a_full_filter_may_be_filled_as_planned() {
 fn own_rates<L: Layout>(plan: &Plan, filters: u64) -> Vec<f64> {
     let filled = |seed| {
         let hasher = KeyHasher::with_seed(seed);
-        let mut filter = Filter::<BloomCore<L>>::with_plan(plan, hasher).unwrap();
+        let mut filter = Filter::<BloomCore<L>>::with_plan(plan, hasher.clone()).unwrap();
         let hashes: Vec<_> = (0..plan.keys()).map(|key| hasher.hash(key)).collect();
         filter.insert_all(&hashes);
         filter.receipt().fpp

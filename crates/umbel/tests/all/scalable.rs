@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use umbel::math::binomial_bounds;
 use umbel::{
-    AnyFilter, Block, Blocked, FileError, Full, Growth, KeyHash, KeyHasher, Kind, MergeError, Plan,
-    PlanError, Scalable, Sealed, Secret, Variant,
+    AnyFilter, AnyScheme, Block, Blocked, FileError, Full, Growth, KeyHash, KeyHasher, Kind,
+    MergeError, Plan, PlanError, Scalable, Secret, Variant,
 };
 
 use crate::mapped::map;
@@ -15,7 +15,7 @@ use crate::plans::Numbers;
 use crate::reference::{Reference, part};
 use crate::statistics::{ALPHA, Keys, SIGMAS, power};
 
-const SECRET: Secret = Secret::new(*b"sixteen old keys");
+static SECRET: Secret = Secret::new(*b"sixteen old keys");
 
 /// Keys are small numbers, so that they meet often.
 type Key = u16;
@@ -152,7 +152,7 @@ fn header_length(file: &[u8]) -> usize {
 }
 
 fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
-    let mut filter = Scalable::with_plan(plan, hasher).unwrap();
+    let mut filter = Scalable::with_plan(plan, hasher.clone()).unwrap();
     let mut model = Model::new(plan);
     let mut members = HashSet::new();
     let hash = |key: &Key| hasher.hash(key.to_le_bytes());
@@ -194,7 +194,7 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
             }
             Op::WriteRead => {
                 let file = file(&filter);
-                let read = Scalable::read(&file[..], file.len() as u64, secret).unwrap();
+                let read = Scalable::read_with(&file[..], file.len() as u64, secret).unwrap();
                 assert!(read == filter, "what is read equals what was written");
                 filter = read;
             }
@@ -203,7 +203,7 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
                 let mut room = vec![Block::default(); file.len().div_ceil(64)];
                 let bytes = &mut bytemuck::cast_slice_mut(&mut room)[..file.len()];
                 bytes.copy_from_slice(&file);
-                let AnyFilter::Scalable(view) = AnyFilter::view(bytes, secret).unwrap() else {
+                let AnyFilter::Scalable(view) = AnyFilter::view_with(bytes, secret).unwrap() else {
                     panic!("another kind")
                 };
                 assert!(view == filter && view == filter.view());
@@ -214,7 +214,7 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
             Op::Map => {
                 let disk = tempfile::tempfile().unwrap();
                 filter.write(&disk).unwrap();
-                let map = AnyFilter::map(&map(&disk), secret).unwrap();
+                let map = AnyFilter::map_with(&map(&disk), secret).unwrap();
                 assert!(members.iter().all(|key: &Key| map.contains(key.to_le_bytes())));
                 assert_eq!(map.receipt(), filter.receipt());
                 assert_eq!(map.bytes(), filter.bytes());
@@ -248,7 +248,7 @@ proptest! {
         plan in plan(), seed: u64, keyed: bool, ops in prop::collection::vec(op(), 0..30),
     ) {
         if keyed {
-            run(&plan, KeyHasher::keyed(SECRET), Some(&SECRET), &ops);
+            run(&plan, KeyHasher::keyed(SECRET.clone()), Some(&SECRET), &ops);
         } else {
             run(&plan, KeyHasher::with_seed(seed), None, &ops);
         }
@@ -262,8 +262,8 @@ proptest! {
     ) {
         let plan = Plan::for_keys(Kind::Scalable, first, 0.02).unwrap();
         let hasher = KeyHasher::with_seed(first);
-        let mut one = Scalable::with_plan(&plan, hasher).unwrap();
-        let mut many = Scalable::with_plan(&plan, hasher).unwrap();
+        let mut one = Scalable::with_plan(&plan, hasher.clone()).unwrap();
+        let mut many = Scalable::with_plan(&plan, hasher.clone()).unwrap();
         let mut next = 0;
         for (size, through_a_file) in cuts {
             // Every third key comes for the second time.
@@ -279,7 +279,7 @@ proptest! {
             prop_assert!(one == many);
             if through_a_file {
                 let file = file(&many);
-                many = Scalable::read(&file[..], file.len() as u64, None).unwrap();
+                many = Scalable::read(&file[..], file.len() as u64).unwrap();
             }
         }
     }
@@ -294,11 +294,11 @@ fn a_file_of_several_chunks_opens_in_every_way() {
     filter.try_insert_all(&hashes).unwrap();
     assert!(filter.bytes() > 2 << 20 && filter.links().len() == 4);
     let file = file(&filter);
-    let read = Scalable::read(&file[..], file.len() as u64, None).unwrap();
+    let read = Scalable::read(&file[..], file.len() as u64).unwrap();
     assert!(read == filter);
     let disk = tempfile::tempfile().unwrap();
     filter.write(&disk).unwrap();
-    let map = AnyFilter::map(&map(&disk), None).unwrap();
+    let map = AnyFilter::map(&map(&disk)).unwrap();
     let mut found = vec![false; hashes.len()];
     map.contains_all(&hashes, &mut found);
     assert!(found.iter().all(|&found| found));
@@ -306,7 +306,7 @@ fn a_file_of_several_chunks_opens_in_every_way() {
     for byte in [header_length(&file), 1 << 20, 2 << 20, file.len() - 40] {
         let mut damaged = file.clone();
         damaged[byte] ^= 1;
-        let error = Scalable::read(&damaged[..], file.len() as u64, None).unwrap_err();
+        let error = Scalable::read(&damaged[..], file.len() as u64).unwrap_err();
         let FileError::PayloadDamaged { start, end } = error else { panic!("{error}") };
         assert!((start..end).contains(&(byte as u64)) && end - start <= 1 << 20, "{byte}");
     }
@@ -316,10 +316,10 @@ fn a_file_of_several_chunks_opens_in_every_way() {
 #[test]
 fn a_sealed_filter_is_the_same_file() {
     let plan = Plan::for_keys(Kind::Scalable, 10, 0.01).unwrap();
-    let mut filter = Scalable::with_plan(&plan, KeyHasher::keyed(SECRET)).unwrap();
+    let mut filter = Scalable::with_plan(&plan, KeyHasher::keyed(SECRET.clone())).unwrap();
     (0..100).for_each(|key| _ = filter.try_insert(key).unwrap());
     let file = file(&filter);
-    let sealed = AnyFilter::read(&file[..], file.len() as u64, Sealed).unwrap();
+    let sealed = AnyFilter::read_with(&file[..], file.len() as u64, AnyScheme).unwrap();
     assert_eq!(sealed.receipt(), filter.receipt());
     let mut again = Vec::new();
     sealed.write(&mut again).unwrap();
@@ -356,7 +356,7 @@ fn the_rate_is_kept_over_all_growth() {
         let trials = (power(fpp / 2.0, 0.1) / SEEDS as f64).clamp(10_000.0, 1e6) as u64;
         for (seed, sort) in (0..SEEDS).zip(Keys::ALL.into_iter().cycle()) {
             let hasher = KeyHasher::with_seed(first_seed + 1_000 * row + seed);
-            let mut filter = Scalable::with_plan(&plan, hasher).unwrap();
+            let mut filter = Scalable::with_plan(&plan, hasher.clone()).unwrap();
             let mut inserted = 0;
             for ((step, rates), hits) in steps.into_iter().zip(&mut rates).zip(&mut hits) {
                 let hashes: Vec<_> =
@@ -442,7 +442,7 @@ fn it_grows_from_a_single_key() {
 fn growth_can_be_refused_and_loses_nothing() {
     let plan = Plan::for_keys(Kind::Scalable, 1_000, 0.01).unwrap();
     let hasher = KeyHasher::with_seed(4);
-    let mut filter = Scalable::with_plan(&plan, hasher).unwrap();
+    let mut filter = Scalable::with_plan(&plan, hasher.clone()).unwrap();
     let second = plan.link(1).unwrap().bytes();
     filter.set_limit(plan.bytes() + second);
     let hashes: Vec<_> = (0..5_000).map(|key| hasher.hash(key)).collect();
@@ -457,7 +457,7 @@ fn growth_can_be_refused_and_loses_nothing() {
     let taken: Vec<_> = filter.links().iter().map(|link| link.taken()).collect();
     assert_eq!(taken, [1_000, 2_000]);
     // The same as one after the other up to the first that found no room.
-    let mut one = Scalable::with_plan(&plan, hasher).unwrap();
+    let mut one = Scalable::with_plan(&plan, hasher.clone()).unwrap();
     one.set_limit(plan.bytes() + second);
     let mut refused = None;
     for (index, &hash) in hashes.iter().enumerate() {
@@ -565,7 +565,7 @@ fn links_of_one_size_come_to_an_end() {
     assert!((0..held).all(|key| filter.contains(key)));
     let file = file(&filter);
     assert_eq!(header_length(&file), 41_088);
-    let read = Scalable::read(&file[..], file.len() as u64, None).unwrap();
+    let read = Scalable::read(&file[..], file.len() as u64).unwrap();
     assert!(read == filter);
     assert!(matches!(read.plan().link(1023), Ok(link) if link.keys() == 1));
 }

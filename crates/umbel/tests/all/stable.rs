@@ -14,12 +14,12 @@ use crate::plans::{detail, variant};
 use crate::reference::mix;
 use crate::statistics::{ALPHA, SIGMAS};
 
-const SECRET: Secret = Secret::new(*b"sixteen old keys");
+static SECRET: Secret = Secret::new(*b"sixteen old keys");
 
 fn hasher() -> impl Strategy<Value = KeyHasher> {
     prop_oneof![
         3 => any::<u64>().prop_map(KeyHasher::with_seed),
-        1 => Just(KeyHasher::keyed(SECRET)),
+        1 => Just(KeyHasher::keyed(SECRET.clone())),
     ]
 }
 
@@ -124,7 +124,7 @@ proptest! {
     fn acts_as_its_model(
         plan in plan(), hasher in hasher(), ops in prop::collection::vec(op(), 0..30),
     ) {
-        let filter = Stable::with_plan(&plan, hasher);
+        let filter = Stable::with_plan(&plan, hasher.clone());
         prop_assume!(!matches!(filter, Err(PlanError::FppOutOfReach { .. })));
         let mut filter = filter.unwrap();
         let mut numbers = Numbers::new(&plan, filter.lowered());
@@ -152,7 +152,7 @@ proptest! {
                 Op::WriteRead => {
                     let bytes = file(&filter);
                     let length = bytes.len() as u64;
-                    let read = Stable::read(&bytes[..], length, secret(&hasher)).unwrap();
+                    let read = Stable::read_with(&bytes[..], length, secret(&hasher)).unwrap();
                     prop_assert!(read == filter && read.receipt() == filter.receipt());
                     filter = read;
                 }
@@ -161,7 +161,7 @@ proptest! {
                     let mut room = vec![Block::default(); bytes.len().div_ceil(64)];
                     let aligned = &mut bytemuck::cast_slice_mut(&mut room)[..bytes.len()];
                     aligned.copy_from_slice(&bytes);
-                    let view = AnyFilter::view(aligned, secret(&hasher)).unwrap();
+                    let view = AnyFilter::view_with(aligned, secret(&hasher)).unwrap();
                     let mut again = Vec::new();
                     view.write(&mut again).unwrap();
                     prop_assert!(again == bytes);
@@ -170,7 +170,7 @@ proptest! {
                 Op::Map => {
                     let mut temporary = tempfile::tempfile().unwrap();
                     filter.write(&mut temporary).unwrap();
-                    let mapped = AnyFilter::map(&map(&temporary), secret(&hasher)).unwrap();
+                    let mapped = AnyFilter::map_with(&map(&temporary), secret(&hasher)).unwrap();
                     for key in 0..300u16 {
                         prop_assert_eq!(mapped.contains(key.to_le_bytes()), numbers.contains(hash(key)));
                     }
@@ -214,7 +214,7 @@ fn the_stable_point_is_reached_and_kept() {
     {
         let plan = Plan::for_keys(Variant::Stable { cell_bits: detail }, keys, fpp).unwrap();
         let hasher = KeyHasher::with_seed(seed);
-        let mut filter = Stable::with_plan(&plan, hasher).unwrap();
+        let mut filter = Stable::with_plan(&plan, hasher.clone()).unwrap();
         let theory = filter.cells();
         assert!(theory.fpp() <= fpp && plan.predicted_fpp() <= fpp, "{plan:?}");
         assert!(theory.forgotten(keys as f64) <= 0.01, "{plan:?}");
@@ -284,7 +284,7 @@ fn small_filters_keep_the_promise_on_average() {
         const FILTERS: u64 = 150;
         for seed in 0..FILTERS {
             let hasher = KeyHasher::with_seed(seed);
-            let mut filter = Stable::with_plan(&plan, hasher).unwrap();
+            let mut filter = Stable::with_plan(&plan, hasher.clone()).unwrap();
             let theory = filter.cells();
             let last = (theory.cells / theory.lowered * f64::from(theory.top) * 2.0) as u64;
             let hashes: Vec<_> = (0..last).map(|key| hasher.hash(key)).collect();

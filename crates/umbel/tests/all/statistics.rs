@@ -287,8 +287,8 @@ pub(crate) fn measure<L: Layout>(
     let mut last = None;
     for seed in seed..seed + filters {
         let hasher = KeyHasher::with_seed(seed);
-        let mut filter =
-            Filter::<BloomCore<L>>::with_plan(plan, hasher).expect("a plan that can be built");
+        let mut filter = Filter::<BloomCore<L>>::with_plan(plan, hasher.clone())
+            .expect("a plan that can be built");
         let mut batch = Vec::new();
         each_batch(keys, &hasher, 0, plan.keys(), &mut batch, |hashes| filter.insert_all(hashes));
         let mut found = Vec::new();

@@ -296,7 +296,7 @@ impl Vector {
         }
         if self.plan().kind().built_at_once() {
             let hasher = self.hasher();
-            return self.build_at_once(hasher, |key| hasher.hash(key));
+            return self.build_at_once(hasher.clone(), |key| hasher.hash(key));
         }
         let mut filter = AnyFilter::with_plan(&self.plan(), self.hasher())?;
         for _ in 0..self.rounds {

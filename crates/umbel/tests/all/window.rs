@@ -14,7 +14,7 @@ use crate::plans::{detail, variant};
 use crate::reference::Reference;
 use crate::statistics::{ALPHA, Keys, SIGMAS, power};
 
-const SECRET: Secret = Secret::new(*b"sixteen old keys");
+static SECRET: Secret = Secret::new(*b"sixteen old keys");
 
 /// Keys are small numbers, so that they meet often.
 type Key = u16;
@@ -177,8 +177,8 @@ fn header_length(file: &[u8]) -> usize {
 
 fn run(plan: &Plan, span: u64, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
     let mut filter = match span {
-        0 => Window::with_plan(plan, hasher).unwrap(),
-        span => Window::by_time(plan, hasher, span).unwrap(),
+        0 => Window::with_plan(plan, hasher.clone()).unwrap(),
+        span => Window::by_time(plan, hasher.clone(), span).unwrap(),
     };
     assert_eq!(filter.span(), Some(span).filter(|&span| span > 0));
     let mut model = Model::new(plan, span);
@@ -232,7 +232,7 @@ fn run(plan: &Plan, span: u64, hasher: KeyHasher, secret: Option<&Secret>, ops: 
             }
             Op::WriteRead => {
                 let file = file(&filter);
-                let read = Window::read(&file[..], file.len() as u64, secret).unwrap();
+                let read = Window::read_with(&file[..], file.len() as u64, secret).unwrap();
                 assert!(read == filter && read.receipt() == filter.receipt());
                 filter = read;
             }
@@ -241,7 +241,7 @@ fn run(plan: &Plan, span: u64, hasher: KeyHasher, secret: Option<&Secret>, ops: 
                 let mut room = vec![Block::default(); file.len().div_ceil(64)];
                 let bytes = &mut bytemuck::cast_slice_mut(&mut room)[..file.len()];
                 bytes.copy_from_slice(&file);
-                let AnyFilter::Window(view) = AnyFilter::view(bytes, secret).unwrap() else {
+                let AnyFilter::Window(view) = AnyFilter::view_with(bytes, secret).unwrap() else {
                     panic!("another kind")
                 };
                 assert!(view == filter && view.receipt() == filter.receipt());
@@ -250,7 +250,7 @@ fn run(plan: &Plan, span: u64, hasher: KeyHasher, secret: Option<&Secret>, ops: 
             Op::Map => {
                 let temporary = tempfile::NamedTempFile::new().unwrap();
                 std::fs::write(temporary.path(), file(&filter)).unwrap();
-                let mapped = AnyFilter::map(&map(temporary.as_file()), secret).unwrap();
+                let mapped = AnyFilter::map_with(&map(temporary.as_file()), secret).unwrap();
                 let AnyFilter::Window(mapped) = mapped else { panic!("another kind") };
                 assert!(mapped == filter);
                 assert!(model.inside().all(|hash| mapped.contains(hash)));
@@ -280,7 +280,7 @@ proptest! {
         span in prop_oneof![4 => 1..40u64, 1 => 1000..5000u64, 1 => Just(u64::MAX)],
         ops in prop::collection::vec(op(), 0..25),
     ) {
-        run(&plan, span, KeyHasher::keyed(SECRET), Some(&SECRET), &ops);
+        run(&plan, span, KeyHasher::keyed(SECRET.clone()), Some(&SECRET), &ops);
     }
 
     #[test]
@@ -289,7 +289,7 @@ proptest! {
     ) {
         let hasher = KeyHasher::default();
         let hashes: Vec<_> = keys.iter().map(|&key| hasher.hash(u64::from(key))).collect();
-        let [mut one, mut all, mut told] = [(); 3].map(|()| Window::with_plan(&plan, hasher).unwrap());
+        let [mut one, mut all, mut told] = [(); 3].map(|()| Window::with_plan(&plan, hasher.clone()).unwrap());
         let expected: Vec<_> = hashes.iter().map(|&hash| one.insert(hash)).collect();
         let mut new = vec![false; hashes.len()];
         for (hashes, new) in hashes.chunks(piece).zip(new.chunks_mut(piece)) {
@@ -352,7 +352,7 @@ fn the_rate_is_kept_however_long_the_stream() {
             let trials = (power(fpp / 2.0, 0.1) / SEEDS as f64).clamp(10_000.0, 1e6) as u64;
             for (seed, sort) in (0..SEEDS).zip(Keys::ALL.into_iter().cycle()) {
                 let hasher = KeyHasher::with_seed(77 + 1_000 * row + seed);
-                let mut filter = Window::with_plan(&plan, hasher).unwrap();
+                let mut filter = Window::with_plan(&plan, hasher.clone()).unwrap();
                 let hashes: Vec<_> = (0..inserted).map(|key| sort.hash(&hasher, key)).collect();
                 filter.insert_all(&hashes);
                 let receipt = filter.receipt();
@@ -396,7 +396,7 @@ fn the_rate_is_kept_however_long_the_stream() {
 fn keys_that_come_again_do_not_add_up() {
     let plan = Plan::for_keys(Kind::Window, 30_000, 0.01).unwrap();
     let hasher = KeyHasher::with_seed(3);
-    let mut filter = Window::with_plan(&plan, hasher).unwrap();
+    let mut filter = Window::with_plan(&plan, hasher.clone()).unwrap();
     let hashes: Vec<_> = (0..10_000).map(|key| hasher.hash(key)).collect();
     (0..4).for_each(|_| filter.insert_all(&hashes));
     let receipt = filter.receipt();
@@ -440,7 +440,7 @@ fn the_clock_can_run_to_its_end() {
         assert!(receipt.fpp < 0.01, "{receipt:?}");
         let mut file = Vec::new();
         filter.write(&mut file).unwrap();
-        assert!(Window::read(&file[..], file.len() as u64, None).unwrap() == filter);
+        assert!(Window::read(&file[..], file.len() as u64).unwrap() == filter);
     }
     assert!(!filter.contains(0) && filter.contains(u64::MAX - 1));
 }
@@ -470,7 +470,7 @@ fn the_clock_can_be_set_back() {
         assert!(filter.remembered() == 0 && !filter.contains(1_019_000));
         let mut file = Vec::new();
         filter.write(&mut file).unwrap();
-        assert!(Window::read(&file[..], file.len() as u64, None).unwrap() == filter);
+        assert!(Window::read(&file[..], file.len() as u64).unwrap() == filter);
     }
     let plan = Plan::for_keys(Kind::Window, 10, 0.01).unwrap();
     let mut counted = Window::with_plan(&plan, KeyHasher::default()).unwrap();
@@ -510,11 +510,11 @@ fn plans_and_merges_that_cannot_be_say_why() {
 fn a_file_of_several_chunks_goes_on() {
     let plan = Plan::for_keys(Kind::Window, 700_000, 0.01).unwrap();
     let hasher = KeyHasher::with_seed(9);
-    let mut filter = Window::with_plan(&plan, hasher).unwrap();
+    let mut filter = Window::with_plan(&plan, hasher.clone()).unwrap();
     let hashes: Vec<_> = (0..1_500_000).map(|key| hasher.hash(key)).collect();
     filter.insert_all(&hashes[..1_100_000]);
     let file = file(&filter);
-    let mut read = Window::read(&file[..], file.len() as u64, None).unwrap();
+    let mut read = Window::read(&file[..], file.len() as u64).unwrap();
     for filter in [&mut filter, &mut read] {
         filter.insert_all(&hashes[1_100_000..]);
         let mut found = vec![false; 700_000];
@@ -532,11 +532,11 @@ fn the_highest_number_turns_too() {
     filter.insert_all(&(0..35u64).collect::<Vec<_>>());
     // The newest generation, 3, is at the place of 2⁶⁴ − 1.
     let aged = with_header(&filter.to_bytes(), 88, &u64::MAX.to_le_bytes());
-    let mut filter = Window::from_bytes(&aged, None).unwrap();
+    let mut filter = Window::from_bytes(&aged).unwrap();
     for key in 35..200u64 {
         filter.insert(key);
         let file = filter.to_bytes();
-        let read = Window::from_bytes(&file, None).unwrap();
+        let read = Window::from_bytes(&file).unwrap();
         assert!(((key - 29)..=key).all(|key| read.contains(key)), "after {key}");
         assert_eq!(read.remembered(), 30 + (key + 1) % 10, "after {key}");
     }

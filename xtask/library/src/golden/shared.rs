@@ -155,7 +155,7 @@ fn delta_of(base: &[u8], result: &[u8]) -> Result<Vec<u8>> {
 }
 
 fn with_more(base: &[u8], more: u64) -> Result<Vec<u8>> {
-    let mut filter = AnyFilter::from_bytes(base, None)?;
+    let mut filter = AnyFilter::from_bytes(base)?;
     let keys: Vec<String> = (0..more).map(|n| format!("more {n}")).collect();
     filter.try_insert_all(&keys)?;
     Ok(filter.to_bytes())

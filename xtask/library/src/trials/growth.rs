@@ -59,7 +59,7 @@ fn words(keys: u64) -> String {
 fn grow(growth: Growth, first: u64) -> Result<(Curve, u64)> {
     let plan = Plan::for_keys(Variant::Scalable { growth }, first, FPP)?;
     let hasher = KeyHasher::with_seed(growth as u64 + 1);
-    let mut filter = Scalable::with_plan(&plan, hasher)?;
+    let mut filter = Scalable::with_plan(&plan, hasher.clone())?;
     println!("{}, promised {FPP}", name(growth, first));
     println!(
         "{:>10}{:>7}{:>12}{:>12}{:>12}{:>12}  {:<22}{:>9}{:>9}",

@@ -30,7 +30,7 @@ fn stream(window: u64) -> Result<u64> {
     let plan = Plan::for_keys(Kind::Window, window, FPP)?;
     let hasher = KeyHasher::with_seed(window);
     let generations = plan.bits() / plan.generation()?.bits();
-    let mut filter = Window::with_plan(&plan, hasher)?;
+    let mut filter = Window::with_plan(&plan, hasher.clone())?;
     println!(
         "{STREAM} keys through a window of the last {window}: {} generations of {} keys, {:.1} MiB, {:.2} bits a \
          key of the window; promised {FPP}, {:.5} with all generations full",

@@ -38,6 +38,7 @@ mod pattern;
 mod planes;
 mod scalar;
 mod storage;
+mod wipe;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -61,6 +62,7 @@ pub(crate) use grouped::Member;
 pub use map::{MappedBlocks, MappedFile};
 pub(crate) use once::Once;
 pub use storage::Blocks;
+pub(crate) use wipe::wipe;
 
 use super::{Block, place};
 use crate::hash::KeyHash;

@@ -204,7 +204,11 @@ impl<H: Hashing> Bloomier<Blocks, H> {
         let builder = BloomierBuilder::new(plan, hasher)?;
         let built = match K::hashes(keys) {
             Hashes::Wide(hashes) => builder.build(hashes),
-            _ => builder.build(&keys.iter().map(|key| key.key_hash(&hasher)).collect::<Vec<_>>()),
+            _ => {
+                let hash = |key: &K| key.key_hash(&builder.hasher);
+                let hashes: Vec<_> = keys.iter().map(hash).collect();
+                builder.build(&hashes)
+            }
         };
         built
             .map_err(|failed| failed.into_error(plan.keys, |_| unreachable!("keys without values")))
