@@ -122,13 +122,15 @@ impl Profile {
             Variant::Window { generations } => generations as usize,
             _ => 1,
         };
-        let mut loads: Vec<Vec<u32>> = Vec::new();
-        filter.loads(|part, load| {
-            loads.resize_with(loads.len().max(part + 1), Vec::new);
-            loads[part].push(load);
-        });
+        let inside = filter.inside();
+        let of_part = |(part, blocks)| {
+            let mut loads = Vec::with_capacity(blocks);
+            inside.loads(part, 0..blocks, &mut |load| loads.push(load));
+            loads
+        };
+        let loads: Vec<Vec<u32>> = inside.blocks().into_iter().enumerate().map(of_part).collect();
         let blocks = loads.iter().map(|loads| loads.len() as u64).sum();
-        let mut gather = Gather::new(cells, blocks, filter.block_cells(), stretches);
+        let mut gather = Gather::new(cells, blocks, inside.block_cells(), stretches);
         let parts = match plan.kind() {
             Kind::Window => Vec::new(),
             _ => filter.receipt().parts,

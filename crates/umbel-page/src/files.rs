@@ -699,8 +699,9 @@ fn own_parts<H: umbel::Hashing>(
     filter: &AnyFilter<Blocks, H>,
     part: impl Fn(String, u64, &str, u32) -> Value,
 ) -> Vec<Value> {
-    let (block, unit) = (filter.block_cells(), Profile::cells_of(filter));
-    let blocks = filter.part_blocks();
+    let inside = filter.inside();
+    let (block, unit) = (inside.block_cells(), Profile::cells_of(filter));
+    let blocks = inside.blocks();
     let names = if blocks.len() > 1 {
         Profile::of(filter, 1).sections.into_iter().map(|section| section.name).collect()
     } else {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use umbel::{AnyFilter, Blocks, Hashing};
+use umbel::filter::Inside;
 use umbel_advice::Profile;
 use umbel_foreign::ForeignFilter;
 use umbel_numbers::Count;
@@ -44,27 +44,27 @@ trait Cells {
 }
 
 /// A part of a filter of umbel.
-struct Own<'a, H> {
-    filter: &'a AnyFilter<Blocks, H>,
+struct Own<'a> {
+    inside: Inside<'a>,
     part: usize,
     blocks: usize,
 }
 
-impl<H: Hashing> Cells for Own<'_, H> {
+impl Cells for Own<'_> {
     fn blocks(&self) -> usize {
         self.blocks
     }
 
     fn block(&self) -> u64 {
-        self.filter.block_cells().into()
+        self.inside.block_cells().into()
     }
 
     fn loads(&self, blocks: Range<usize>, each: &mut dyn FnMut(u32)) {
-        self.filter.loads_of(self.part, blocks, each);
+        self.inside.loads(self.part, blocks, each);
     }
 
     fn cells(&self, blocks: Range<usize>, each: &mut dyn FnMut(u64)) {
-        self.filter.cells_of(self.part, blocks, each);
+        self.inside.cells(self.part, blocks, each);
     }
 }
 
@@ -135,18 +135,16 @@ impl Cells for Foreign<'_> {
 
 impl<H: Host> File<H> {
     /// A part whose cells can be seen.
-    fn part(&self, part: usize) -> Option<Box<dyn Cells + '_>> {
+    fn part<'a>(&'a self, part: usize) -> Option<Box<dyn Cells + 'a>> {
+        let own = |inside: Inside<'a>, part: usize| -> Option<Box<dyn Cells + 'a>> {
+            let blocks = *inside.blocks().get(part)?;
+            Some(Box::new(Own { inside, part, blocks }))
+        };
         match &self.content {
-            Content::Own { filter, .. } => {
-                let blocks = *filter.part_blocks().get(part)?;
-                Some(Box::new(Own { filter, part, blocks }))
-            }
-            Content::Sealed { filter, .. } => {
-                let blocks = *filter.part_blocks().get(part)?;
-                Some(Box::new(Own { filter, part, blocks }))
-            }
+            Content::Own { filter, .. } => own(filter.inside(), part),
+            Content::Sealed { filter, .. } => own(filter.inside(), part),
             Content::Foreign { filter, .. } => {
-                (part == 0).then(|| Box::new(Foreign(filter)) as Box<dyn Cells + '_>)
+                (part == 0).then(|| Box::new(Foreign(filter)) as Box<dyn Cells + 'a>)
             }
             Content::Parquet { filters, .. } => Some(Box::new(Foreign(&filters.get(part)?.filter))),
         }
@@ -188,8 +186,8 @@ impl<H: Host> File<H> {
 pub(crate) fn answer<H: Host>(files: &mut Files<H>, asked: &Asked) -> Result<Value, Refused> {
     let file = files.get_mut(asked.handle)?;
     file.summed(asked.part);
-    let one_part = matches!(&file.content, Content::Own { filter, .. } if filter.part_blocks().len() == 1)
-        || matches!(&file.content, Content::Sealed { filter, .. } if filter.part_blocks().len() == 1);
+    let one_part = matches!(&file.content, Content::Own { filter, .. } if filter.inside().blocks().len() == 1)
+        || matches!(&file.content, Content::Sealed { filter, .. } if filter.inside().blocks().len() == 1);
     if one_part {
         file.profiled();
     }

@@ -301,7 +301,7 @@ impl Model {
     }
 
     fn told(mut self, toy: &Toy) -> Result<Value> {
-        let empty = parts_of(&self.state(), self.filter.block_cells());
+        let empty = parts_of(&self.state(), self.filter.inside().block_cells());
         let title = self.title();
         let steps =
             toy.operations.iter().map(|step| self.step(step)).collect::<Result<Vec<_>>>()?;
@@ -412,7 +412,7 @@ impl Model {
             faded.iter().map(|(part, cell)| json!({ "part": part, "cell": cell })).collect();
         Ok(json!({
             "op": name_of(*op), "word": word, "text": text,
-            "parts": parts_of(&after, self.filter.block_cells()),
+            "parts": parts_of(&after, self.filter.inside().block_cells()),
             "probes": probes, "faded": faded, "found": found, "inserted": inserted,
         }))
     }
@@ -519,18 +519,19 @@ fn changes(before: &State, after: &State, places: &[Place]) -> (Vec<Place>, Vec<
 
 /// The cells of every part; the generations of a window are interleaved in its blocks.
 fn state_of(filter: &AnyFilter) -> State {
+    let inside = filter.inside();
     let cells = |part: usize, blocks: usize| {
         let mut cells = Vec::new();
-        filter.cells_of(part, 0..blocks, |cell| cells.push(cell));
+        inside.cells(part, 0..blocks, &mut |cell| cells.push(cell));
         cells
     };
-    let parts = filter.part_blocks();
+    let parts = inside.blocks();
     match filter {
         AnyFilter::Window(_) => {
             let Variant::Window { generations } = filter.plan().variant() else {
                 return Vec::new();
             };
-            let (all, block) = (cells(0, parts[0]), filter.block_cells() as usize);
+            let (all, block) = (cells(0, parts[0]), inside.block_cells() as usize);
             (0..generations as usize)
                 .map(|turn| {
                     let own = all.chunks(block).skip(turn).step_by(generations as usize);

@@ -1,7 +1,6 @@
 //! A filter whose kind is known only at run time, as files hold them.
 
 use core::fmt;
-use core::ops::Range;
 #[cfg(feature = "std")]
 use std::io::{self, Read, Write};
 
@@ -502,37 +501,6 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
         of_any!(self, filter => filter.receipt())
     }
 
-    /// Returns the bits, or cells, of a block; see [`Filter::block_cells`].
-    pub fn block_cells(&self) -> u32 {
-        of_any!(self, filter => filter.block_cells())
-    }
-
-    /// Reports how full each block is; see [`Filter::loads`].
-    pub fn loads(&self, each: impl FnMut(usize, u32)) {
-        of_any!(self, filter => filter.loads(each));
-    }
-
-    /// Reports how full some blocks of a part are; see [`Filter::loads_of`].
-    ///
-    /// # Panics
-    /// If the part has fewer blocks, or there are fewer parts.
-    pub fn loads_of(&self, part: usize, blocks: Range<usize>, each: impl FnMut(u32)) {
-        of_any!(self, filter => filter.loads_of(part, blocks, each));
-    }
-
-    /// Reports the value of every cell of some blocks of a part; see [`Filter::cells_of`].
-    ///
-    /// # Panics
-    /// As [`loads_of`](Self::loads_of).
-    pub fn cells_of(&self, part: usize, blocks: Range<usize>, each: impl FnMut(u64)) {
-        of_any!(self, filter => filter.cells_of(part, blocks, each));
-    }
-
-    /// Returns the blocks of each part; see [`Filter::part_blocks`].
-    pub fn part_blocks(&self) -> Vec<usize> {
-        of_any!(self, filter => filter.part_blocks())
-    }
-
     /// Copies the filter; the copy owns its bits.
     ///
     /// # Errors
@@ -572,7 +540,7 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
     }
 
     /// Its blocks of 64 bytes, in parts as in its file.
-    fn blocks(&self) -> Vec<&[Block]> {
+    pub(super) fn blocks(&self) -> Vec<&[Block]> {
         of_any!(self, filter => filter.blocks().collect())
     }
 

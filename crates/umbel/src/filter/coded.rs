@@ -300,20 +300,6 @@ impl<S: AsRef<[Block]>> Core for CodedCore<S> {
         }
     }
 
-    fn group_cells(&self) -> u32 {
-        cells(self.plan.detail)
-    }
-
-    fn load(&self, group: &[Block]) -> u32 {
-        let codes = group.iter().flat_map(|bucket| packed::cells(bucket, self.plan.detail));
-        codes.filter(|&code| code != 0).count() as u32
-    }
-
-    fn cells(&self, group: &[Block], each: impl FnMut(u64)) {
-        let codes = group.iter().flat_map(|bucket| packed::cells(bucket, self.plan.detail));
-        codes.for_each(each);
-    }
-
     one_part!(CodedCore { plan });
 
     fn body(&self) -> Body {

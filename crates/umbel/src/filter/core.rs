@@ -51,23 +51,6 @@ pub trait Core: sealed::Sealed + Sized {
     fn is_empty(&self) -> bool {
         self.parts().all(|part| bits::are_zero(part.as_ref()))
     }
-    /// The number of blocks that belong together, such as the planes of counters.
-    fn group(&self) -> usize {
-        1
-    }
-    /// The bits, or cells, of such a group.
-    fn group_cells(&self) -> u32 {
-        bits::BLOCK_BITS as u32
-    }
-    /// The bits set, or cells in use, in a group of blocks.
-    fn load(&self, group: &[Block]) -> u32 {
-        group.iter().map(Block::count_ones).sum()
-    }
-    /// Calls `each` with the value of every cell of a group of blocks: bits are 0 or 1.
-    fn cells(&self, group: &[Block], mut each: impl FnMut(u64)) {
-        let bits = group.len() as u64 * bits::BLOCK_BITS;
-        (0..bits).for_each(|bit| each(u64::from(bits::get(group, bit))));
-    }
     /// The same core with other storage for each part, in their order.
     fn with_parts<'a, T: AsRef<[Block]>, E>(
         &'a self,

@@ -270,18 +270,6 @@ impl<S: AsRef<[Block]>> Core for CountingCore<S> {
         self.kernel.has(self.blocks.as_ref(), hashes, found);
     }
 
-    fn group(&self) -> usize {
-        self.plan.detail as usize
-    }
-
-    fn load(&self, group: &[Block]) -> u32 {
-        counters::used(group).count_ones()
-    }
-
-    fn cells(&self, group: &[Block], each: impl FnMut(u64)) {
-        counters::each(group, each);
-    }
-
     one_part!(CountingCore { plan, kernel });
 
     fn body(&self) -> Body {

@@ -144,47 +144,6 @@ impl<C: Core, H: Hashing> Filter<C, H> {
         self.core.parts().map(AsRef::as_ref)
     }
 
-    /// Returns the bits of a block or, for kinds made of cells, its cells.
-    pub fn block_cells(&self) -> u32 {
-        self.core.group_cells()
-    }
-
-    /// Calls `each` for each of its blocks, in the order of the file, with the index of the part, from 0, and with the
-    /// bits set or cells in use. In counting filters a block is a group of 512 counters.
-    pub fn loads(&self, mut each: impl FnMut(usize, u32)) {
-        for (number, blocks) in self.blocks().enumerate() {
-            blocks.chunks(self.core.group()).for_each(|group| each(number, self.core.load(group)));
-        }
-    }
-
-    /// As [`loads`](Self::loads), of some blocks of a part.
-    ///
-    /// # Panics
-    /// If the part has fewer blocks, or there are fewer parts.
-    pub fn loads_of(&self, part: usize, blocks: Range<usize>, mut each: impl FnMut(u32)) {
-        self.groups(part, blocks).for_each(|group| each(self.core.load(group)));
-    }
-
-    /// Calls `each` with the value of every cell of some blocks of a part, in their order: 0 or 1 for bits, the count
-    /// of a counter, the code of a coded filter.
-    ///
-    /// # Panics
-    /// As [`loads_of`](Self::loads_of).
-    pub fn cells_of(&self, part: usize, blocks: Range<usize>, mut each: impl FnMut(u64)) {
-        self.groups(part, blocks).for_each(|group| self.core.cells(group, &mut each));
-    }
-
-    /// Returns the blocks of each part, as [`loads`](Self::loads) counts them.
-    pub fn part_blocks(&self) -> Vec<usize> {
-        self.blocks().map(|blocks| blocks.len() / self.core.group()).collect()
-    }
-
-    fn groups(&self, part: usize, blocks: Range<usize>) -> impl Iterator<Item = &[Block]> {
-        let size = self.core.group();
-        let all = self.blocks().nth(part).expect("there is such a part");
-        all[blocks.start * size..blocks.end * size].chunks(size)
-    }
-
     /// Estimates the number of different keys; `u64::MAX` if the filter is too full to tell. One pass over its bits;
     /// the [`receipt`](Self::receipt) reports how precise the estimate is.
     pub fn estimated_len(&self) -> u64 {

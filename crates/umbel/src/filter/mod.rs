@@ -17,6 +17,7 @@ mod counting;
 mod error;
 mod file;
 mod generic;
+mod inside;
 #[cfg(feature = "std")]
 mod load;
 mod methods;
@@ -48,6 +49,8 @@ pub use compare::Comparison;
 pub use counting::Counting;
 pub use error::{BuildError, Full, InsertError, MergeError, Names, RowError};
 pub use generic::Filter;
+#[doc(hidden)]
+pub use inside::Inside;
 #[cfg(feature = "std")]
 pub use load::Loader;
 pub use receipt::{Fact, Figure, Part, Receipt};

@@ -222,18 +222,6 @@ impl<S: AsRef<[Block]>> Core for StableCore<S> {
         });
     }
 
-    fn group_cells(&self) -> u32 {
-        cells::count(self.plan.detail, bits::BLOCK_BITS) as u32
-    }
-
-    fn load(&self, group: &[Block]) -> u32 {
-        cells::used(self.plan.detail, group) as u32
-    }
-
-    fn cells(&self, group: &[Block], each: impl FnMut(u64)) {
-        cells::each(self.plan.detail, group, each);
-    }
-
     one_part!(StableCore { plan, lowered, insertions });
 
     fn body(&self) -> Body {

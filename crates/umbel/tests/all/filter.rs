@@ -602,10 +602,12 @@ fn borrowed_filters_answer_alike() {
         assert_found(&expected, keys.len(), kind);
         assert_eq!(found(&view, &all), expected, "{kind}");
         assert_eq!(found(&mapped, &all), expected, "{kind}");
-        let loads = |each: &mut Vec<(usize, u32)>| view.loads(|part, load| each.push((part, load)));
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        loads(&mut ours);
-        filter.loads(|part, load| theirs.push((part, load)));
+        for (inside, loads) in [(view.inside(), &mut ours), (filter.inside(), &mut theirs)] {
+            for (part, blocks) in inside.blocks().into_iter().enumerate() {
+                inside.loads(part, 0..blocks, &mut |load| loads.push((part, load)));
+            }
+        }
         assert_eq!(ours, theirs);
         let used: u64 = ours.iter().map(|&(_, load)| u64::from(load)).sum();
         // Slots of a bloomier filter are not aligned to blocks, and a list is no part of the fill.
@@ -621,17 +623,18 @@ fn cells_are_seen_one_by_one() {
     let keys = texts(500);
     for kind in Kind::ALL {
         let filter = filled(kind, &keys);
-        let mut loads = vec![Vec::new(); filter.part_blocks().len()];
-        filter.loads(|part, load| loads[part].push(load));
-        for (part, (&blocks, loads)) in filter.part_blocks().iter().zip(&loads).enumerate() {
+        let inside = filter.inside();
+        for (part, blocks) in inside.blocks().into_iter().enumerate() {
+            let mut loads = Vec::new();
+            inside.loads(part, 0..blocks, &mut |load| loads.push(load));
             assert_eq!(blocks, loads.len(), "{kind}");
             let (mut some, from) = (Vec::new(), blocks / 3);
-            filter.loads_of(part, from..blocks, |load| some.push(load));
+            inside.loads(part, from..blocks, &mut |load| some.push(load));
             assert_eq!(some, loads[from..], "{kind}");
             for (block, load) in loads.iter().enumerate() {
                 let mut cells = Vec::new();
-                filter.cells_of(part, block..block + 1, |cell| cells.push(cell));
-                assert_eq!(cells.len(), filter.block_cells() as usize, "{kind}");
+                inside.cells(part, block..block + 1, &mut |cell| cells.push(cell));
+                assert_eq!(cells.len(), inside.block_cells() as usize, "{kind}");
                 let used = cells.iter().filter(|cell| **cell > 0).count();
                 assert_eq!(used, *load as usize, "{kind}");
             }
@@ -641,7 +644,9 @@ fn cells_are_seen_one_by_one() {
     let mut filter = Counting::with_plan(&plan, KeyHasher::default()).unwrap();
     (0..7).for_each(|_| assert!(filter.insert("seven") || filter.contains("seven")));
     let mut cells = Vec::new();
-    filter.cells_of(0, 0..filter.part_blocks()[0], |cell| cells.push(cell));
+    let filter = AnyFilter::Counting(filter);
+    let inside = filter.inside();
+    inside.cells(0, 0..inside.blocks()[0], &mut |cell| cells.push(cell));
     assert!(cells.iter().all(|cell| [0, 7].contains(cell)));
     assert_eq!(cells.iter().filter(|cell| **cell == 7).count(), plan.probes() as usize);
 }
