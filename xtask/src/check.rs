@@ -38,6 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let doc = ["doc", "--quiet", "--locked", "--workspace", "--no-deps"];
     run::run(cargo(&doc).env("RUSTDOCFLAGS", "-D warnings"))?;
+    run::run(&mut cargo(&["run", "--quiet", "--locked", "--package", "xtask-api"]))?;
     for workspace in workspaces.iter().filter(|path| path.parent() != Some(root())) {
         // Nothing is linked, so libFuzzer, a feature of the fuzz targets, need not be compiled.
         let check = ["check", "--quiet", "--locked", "--all-targets", "--no-default-features"];
