@@ -71,9 +71,9 @@ macro_rules! insert_all {
         /// Inserts keys in groups, as [`insert_all`](Filter::insert_all).
         impl<$($generics)* H: Hashing, K: Key<H>> Extend<K> for Filter<$core, H> {
             fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-                let hasher = self.hasher.clone();
-                super::generic::in_groups(keys, &hasher, |hashes| {
-                    let Ok(()) = self.core.insert_all(hashes);
+                let Self { core, hasher, .. } = self;
+                super::generic::in_groups(keys, hasher, |hashes| {
+                    let Ok(()) = core.insert_all(hashes);
                 });
             }
         }

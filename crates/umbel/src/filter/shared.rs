@@ -6,13 +6,14 @@
 //! threads could each be first in some word, and both would consider the key new.) A query sees a key once all its
 //! words are stored: never before the insertion began, always after it returned.
 
+use core::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::bloom::BloomCore;
 use super::core::GROUP as HASHED_AT_ONCE;
-use super::generic::hash_all;
+use super::generic::{hash_all, in_groups};
 use super::{Blocked, Filter, Receipt};
-use crate::bits::{AHEAD, AtomicBlock, AtomicBlocks, Blocks, Kernel, place};
+use crate::bits::{AHEAD, AtomicBlock, AtomicBlocks, Block, Blocks, Kernel, place};
 use crate::error::OutOfMemory;
 use crate::format::KeyDescription;
 use crate::hash::{Hashes, Hashing, Key, KeyHash, KeyHasher};
@@ -49,6 +50,29 @@ pub struct Shared<H = KeyHasher> {
     plan: Plan,
     hasher: H,
     description: KeyDescription,
+}
+
+/// Inserts keys in groups, as [`Shared::insert_all`] does a few: pass that one a slice of as many as you have.
+impl<H: Hashing, K: Key<H>> Extend<K> for &Shared<H> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        in_groups(keys, &self.hasher, |hashes| self.insert_hashes(hashes));
+    }
+}
+
+/// As through `&self`.
+impl<H: Hashing, K: Key<H>> Extend<K> for Shared<H> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        (&mut &*self).extend(keys);
+    }
+}
+
+impl<H: Hashing> fmt::Debug for Shared<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("plan", &self.plan)
+            .field("scheme", &self.hasher.scheme())
+            .finish_non_exhaustive()
+    }
 }
 
 /// A block that other threads read word by word.
@@ -333,6 +357,11 @@ impl<H: Hashing> Shared<H> {
     /// If memory for the copy cannot be allocated.
     pub fn receipt(&self) -> Result<Receipt, OutOfMemory> {
         Ok(self.snapshot()?.receipt())
+    }
+
+    /// Forgets all keys. It takes the filter alone: a key that another thread inserts meanwhile could be half there.
+    pub fn clear(&mut self) {
+        self.blocks.iter().for_each(|block| block.store_changes(&block.load(), &Block::default()));
     }
 
     /// Visits hashes and their places, with each block prefetched.

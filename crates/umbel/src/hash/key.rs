@@ -1,6 +1,12 @@
 //! Which types are keys, and how they become hashes.
 
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+#[cfg(target_has_atomic = "ptr")]
+use alloc::sync::Arc;
 use core::hash::Hasher;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{KeyHash, KeyHasher, Prehashed, Scheme};
 use crate::prelude::*;
@@ -9,12 +15,18 @@ use crate::prelude::*;
 ///
 /// | type | hash under [`KeyHasher`] |
 /// |---|---|
-/// | `str`, `String`, `[u8]`, `[u8; N]`, `Vec<u8>` | of the bytes |
+/// | `str`, `String`, `[u8]`, `[u8; N]`, `Vec<u8>` | of the bytes, without their number or an end |
+/// | `char` | of its UTF-8: `'a'` and `"a"` are one key |
 /// | integers up to 64 bits | of 8 little-endian bytes, negative ones in two's complement: `7u8` and `7i64` are one key |
 /// | `u128`, `i128` | of 16 little-endian bytes |
+/// | `bool` | as the integers 0 and 1 |
+/// | `Ipv4Addr`, `Ipv6Addr`, `IpAddr` | of the 4 or 16 bytes of the address, in network order; an address that was a line of text is another key, that of its `to_string()` |
 /// | [`KeyHash`] | the hash itself: it must have been computed under the filter's scheme |
-/// | [`ByHash`] | of the bytes that [`std::hash::Hash`] feeds: **not portable** between programs |
-/// | `&K` | as `K` |
+/// | [`ByHash`]: tuples, and whatever implements [`std::hash::Hash`] | of the bytes that a value feeds to a hasher: **not portable** between programs |
+/// | `&K`, `Box<K>`, `Rc<K>`, `Arc<K>`, `Cow<K>` | as `K` |
+///
+/// All but [`ByHash`] are part of umbel's format: the same key has the same hash on every machine, in every version, and
+/// through every front end that has its type.
 ///
 /// Filters that hash by [`Prehashed`] accept only [`KeyHash`] and [`Hash64`].
 ///
@@ -111,7 +123,22 @@ impl Key<Prehashed> for Hash64 {
     }
 }
 
-impl<H, K: Key<H> + ?Sized> Key<H> for &K {
+/// Keys that point to another.
+macro_rules! pointers {
+    ($($(#[$attribute:meta])* $pointer:ty),* $(,)?) => {$(
+        $(#[$attribute])*
+        impl<H, K: Key<H> + ?Sized> Key<H> for $pointer {
+            #[inline(always)]
+            fn key_hash(&self, hasher: &H) -> KeyHash {
+                K::key_hash(self, hasher)
+            }
+        }
+    )*};
+}
+
+pointers!(&K, Box<K>, Rc<K>, #[cfg(target_has_atomic = "ptr")] Arc<K>);
+
+impl<H, K: Key<H> + ToOwned + ?Sized> Key<H> for Cow<'_, K> {
     #[inline(always)]
     fn key_hash(&self, hasher: &H) -> KeyHash {
         K::key_hash(self, hasher)
@@ -143,6 +170,44 @@ impl Key for String {
     #[inline(always)]
     fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
         hasher.hash_bytes(self.as_bytes())
+    }
+}
+
+impl Key for char {
+    #[inline]
+    fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
+        hasher.hash_bytes(self.encode_utf8(&mut [0; 4]).as_bytes())
+    }
+}
+
+impl Key for bool {
+    #[inline(always)]
+    fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
+        u64::from(*self).key_hash(hasher)
+    }
+}
+
+impl Key for Ipv4Addr {
+    #[inline(always)]
+    fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
+        hasher.hash_bytes(&self.octets())
+    }
+}
+
+impl Key for Ipv6Addr {
+    #[inline(always)]
+    fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
+        hasher.hash_bytes(&self.octets())
+    }
+}
+
+impl Key for IpAddr {
+    #[inline]
+    fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
+        match self {
+            Self::V4(address) => address.key_hash(hasher),
+            Self::V6(address) => address.key_hash(hasher),
+        }
     }
 }
 
@@ -268,7 +333,32 @@ mod tests {
         assert_eq!(hasher.hash(-1i8), of(&[0xff; 8]));
         assert_eq!(hasher.hash(-1i128), of(&[0xff; 16]));
         assert_eq!(hasher.hash(number), number);
+        // These are in FORMAT.md.
+        assert_eq!(hasher.hash('a'), of(b"a"));
+        assert_eq!(hasher.hash('€'), of("€".as_bytes()));
+        assert_eq!([false, true].map(|key| hasher.hash(key)), [0, 1].map(|key| hasher.hash(key)));
+        let v4 = Ipv4Addr::new(192, 0, 2, 7);
+        assert_eq!(hasher.hash(v4), of(&[192, 0, 2, 7]));
+        assert_eq!(hasher.hash(IpAddr::from(v4)), of(&[192, 0, 2, 7]));
+        let v6 = v4.to_ipv6_mapped();
+        let bytes = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 7];
+        assert_eq!([hasher.hash(v6), hasher.hash(IpAddr::from(v6))], [of(&bytes); 2]);
+        assert_ne!(hasher.hash(v4.to_string()), hasher.hash(v4));
         assert_eq!(Hash64(5).key_hash(&Prehashed::new(1)), KeyHash::from_u64(5));
+    }
+
+    #[test]
+    fn a_pointer_is_what_it_points_to() {
+        let hasher = KeyHasher::with_seed(7);
+        let expected = hasher.hash("text");
+        assert_eq!(hasher.hash(Box::<str>::from("text")), expected);
+        assert_eq!(hasher.hash(Rc::<str>::from("text")), expected);
+        assert_eq!(hasher.hash(Arc::<[u8]>::from(&b"text"[..])), expected);
+        assert_eq!(hasher.hash(Cow::Borrowed("text")), expected);
+        assert_eq!(hasher.hash(Cow::<str>::Owned("text".into())), expected);
+        assert_eq!(hasher.hash(Cow::<[u8]>::Borrowed(b"text")), expected);
+        assert_eq!(hasher.hash(Box::new(Rc::new(7u8))), hasher.hash(7));
+        assert_eq!(Box::new(Hash64(5)).key_hash(&Prehashed::new(1)), KeyHash::from_u64(5));
     }
 
     #[test]

@@ -516,6 +516,31 @@ fn copies_go_their_own_way() {
     });
 }
 
+/// It is extended through a shared reference too, on several threads; and it is emptied.
+#[test]
+fn shared_filters_are_extended_and_cleared() {
+    for count in COUNTS {
+        let texts = texts(count);
+        let mut plain = Blocked::new(count.max(1) as u64, 0.01).unwrap();
+        plain.insert_all(&texts);
+        let mut shared = Shared::new(count.max(1) as u64, 0.01).unwrap();
+        let empty = shared.snapshot().unwrap();
+        let (first, second) = texts.split_at(count / 3);
+        std::thread::scope(|scope| {
+            let mut shared = &shared;
+            scope.spawn(move || shared.extend(first));
+        });
+        shared.extend(second.iter().map(String::as_str));
+        assert!(shared.snapshot().unwrap() == plain, "{count}");
+        shared.clear();
+        assert!(shared.snapshot().unwrap() == empty && empty.is_empty(), "{count}");
+        shared.extend(&texts);
+        assert!(shared.into_filter() == plain, "{count}");
+    }
+    let shown = format!("{:?}", Shared::new(10, 0.01).unwrap());
+    assert!(shown.starts_with("Shared { plan: Plan {"), "{shown}");
+}
+
 /// A shared filter gives back what it was lent: plan, hasher, description and bits.
 #[test]
 fn what_is_shared_is_given_back() {

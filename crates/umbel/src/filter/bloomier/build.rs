@@ -21,7 +21,8 @@ use crate::prelude::*;
 /// use umbel::{KeyHash, KeyHasher, Kind, Plan};
 ///
 /// let hasher = KeyHasher::default();
-/// let mut builder = BloomierBuilder::new(&Plan::for_keys(Kind::Bloomier, 1000, 0.01)?, hasher)?;
+/// let plan = Plan::for_keys(Kind::Bloomier, 1000, 0.01)?;
+/// let mut builder = BloomierBuilder::new(&plan, hasher.clone())?;
 /// let mut hashes = vec![Vec::new(); builder.count()];
 /// for hash in (0..1000).map(|key| hasher.hash(key)) {
 ///     hashes[builder.shard_of(hash)].push(hash);
