@@ -22,9 +22,9 @@ impl<'a> Keys<'a> {
         (0..lines.len()).map(|i| lines.key(i))
     }
 
-    /// Passes each key to `see`: as [`iter`](Self::iter), compiled here.
-    pub fn each(&self, see: &mut dyn FnMut(&'a [u8])) {
-        self.iter().for_each(see);
+    /// Returns all keys.
+    pub fn all(&self) -> Vec<&'a [u8]> {
+        self.iter().collect()
     }
 
     /// Makes the error for key `i`, with the place of its line.

@@ -43,7 +43,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     options.progress = Arc::new(Progress::with_sample(SAMPLE));
     if let Some(of) = args.prefixes {
         prefixes::check_build(args)?;
-        options.normalization.read = Some(prefixes::listed(of.into()));
+        options.normalization.read = Some(umbel_net::prefixes::text::of_list(of.into()));
     }
     build_own(args, existing, key.as_ref(), &options)?;
     let Voice { json, quiet, .. } = args.work.voice;

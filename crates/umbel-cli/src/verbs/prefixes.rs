@@ -9,7 +9,7 @@ use umbel::{AnyFilter, Blocks, KeyDescription, Plan, Scheme, Secret};
 use umbel_files::inputs::{self, Named};
 use umbel_net::prefixes::{Family, ListBuilder, ListError, PrefixKeys, PrefixList, text};
 use umbel_sets::{
-    Filter, Input, Listed, Missing, Normalization, Options, Query, ReadKey, Records, room_beside,
+    Filter, Input, Listed, Missing, Normalization, Options, Query, Records, room_beside,
 };
 
 use super::build::{for_keys, fpp_of, size_of_plan};
@@ -21,22 +21,6 @@ use crate::lines::{self, Rows};
 use crate::output::{print, write_result};
 use crate::report::Run;
 use crate::standard;
-
-/// How the lines of a list are read.
-pub(super) fn listed(family: Family) -> ReadKey {
-    match family {
-        Family::Ip => |text, out| Ok(text::listed_network(text, out)?),
-        Family::Domain => |text, out| Ok(text::listed_domain(text, out)?),
-    }
-}
-
-/// How lines are read that are looked up.
-fn looked_up(family: Family) -> ReadKey {
-    match family {
-        Family::Ip => |text, out| Ok(text::network(text, out)?),
-        Family::Domain => |text, out| Ok(text::host(text, out)?),
-    }
-}
 
 /// The list, as the engine sees it.
 struct List<'a>(&'a PrefixList);
@@ -73,7 +57,7 @@ pub(super) fn look_up(
         bail!("--prefixes looks one field up, and --key names several; name one");
     }
     let list = read(args, family, secret, &options)?;
-    options.normalization.read = Some(looked_up(family));
+    options.normalization.read = Some(text::looked_up(family));
     let options = &options;
     let sources = lines::open(&args.files, &args.work, Rows::OfAll, options)?;
     if args.work.explain {
@@ -122,13 +106,16 @@ fn read(
 fn read_text(inputs: &[Input], family: Family, options: &Options) -> Result<PrefixList> {
     let options = &Options {
         records: Records::Lines,
-        normalization: Normalization { read: Some(listed(family)), ..Normalization::default() },
+        normalization: Normalization {
+            read: Some(text::of_list(family)),
+            ..Normalization::default()
+        },
         ..options.clone()
     };
     let mut list = ListBuilder::new(family);
     umbel_sets::keys(inputs, room_beside(0, options)?, options, |lines| {
         let fits = room_beside(list.bytes(), options).is_ok();
-        lines.each(&mut |key| list.push(key, fits));
+        list.extend(&lines.all(), fits);
         Ok(())
     })?;
     // Only now is it known how much all of them need.
@@ -167,8 +154,9 @@ pub(super) fn plan(
 ) -> Result<(Plan, KeyDescription)> {
     let (mut keys, mut count) = (PrefixKeys::new(family), 0);
     umbel_sets::keys(inputs, room_beside(0, options)?, options, |lines| {
-        lines.each(&mut |key| keys.insert(key));
-        count += lines.iter().len() as u64;
+        let all = lines.all();
+        keys.insert_all(&all);
+        count += all.len() as u64;
         Ok(())
     })?;
     let count = args.keys.map_or(count.max(1), |keys| keys.0);

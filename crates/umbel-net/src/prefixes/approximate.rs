@@ -62,6 +62,11 @@ impl PrefixKeys {
         }
     }
 
+    /// Adds the lengths of many prefixes; see [`insert`](Self::insert).
+    pub fn insert_all(&mut self, keys: &[&[u8]]) {
+        keys.iter().for_each(|key| self.insert(key));
+    }
+
     /// Adds the lengths of another list of the same family, and returns whether it is of the same one.
     pub fn union(&mut self, other: &Self) -> bool {
         let same = self.family == other.family;

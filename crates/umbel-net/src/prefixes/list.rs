@@ -27,8 +27,12 @@ impl ListBuilder {
         })
     }
 
-    /// Adds a key; if not `kept`, only to [`bytes`](Self::bytes). Other bytes than those of a key are left out.
-    pub fn push(&mut self, key: &[u8], kept: bool) {
+    /// Adds keys; if not `kept`, only to [`bytes`](Self::bytes). Other bytes than those of a key are left out.
+    pub fn extend(&mut self, keys: &[&[u8]], kept: bool) {
+        keys.iter().for_each(|key| self.push(key, kept));
+    }
+
+    fn push(&mut self, key: &[u8], kept: bool) {
         match &mut self.0 {
             Keys::Networks { four, six, bytes } => match Network::of_key(key) {
                 Some(Network::V4(prefix)) => {

@@ -3,11 +3,12 @@
 //! Each function appends to `out` the key of what a text names, as [`PrefixKeys`](super::PrefixKeys) has it: a network its address
 //! and length, a domain its name in lower case and ASCII. It returns false, and appends nothing, for a blank text.
 
+use std::error::Error;
 use std::net::IpAddr;
 
 use url::Host;
 
-use super::Network;
+use super::{Family, Network};
 
 /// Why a text is not what it should be.
 #[derive(Debug, thiserror::Error)]
@@ -22,12 +23,31 @@ const NO_HOST: &str = "not the name of a host or domain";
 const ADDRESS: &str = "an address, but the list is of domains";
 const SEVERAL: &str = "several names on a line";
 
+/// Reads one text.
+pub type Read = fn(&[u8], &mut Vec<u8>) -> Result<bool, Box<dyn Error + Send + Sync>>;
+
+/// Returns how the lines of a list are read.
+pub fn of_list(family: Family) -> Read {
+    match family {
+        Family::Ip => |text, out| Ok(listed_network(text, out)?),
+        Family::Domain => |text, out| Ok(listed_domain(text, out)?),
+    }
+}
+
+/// Returns how texts are read that are looked up.
+pub fn looked_up(family: Family) -> Read {
+    match family {
+        Family::Ip => |text, out| Ok(network(text, out)?),
+        Family::Domain => |text, out| Ok(host(text, out)?),
+    }
+}
+
 /// Reads a line of a list of networks, perhaps with a comment after `#` or, as Spamhaus's DROP has them, `;`.
 ///
 /// # Errors
 /// [`NoPrefix`] for anything else.
 pub fn listed_network(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
-    read(text, &['#', ';'], NO_NETWORK, out, push_network)
+    read(text, b"#;", NO_NETWORK, out, push_network)
 }
 
 /// Reads an address or a network.
@@ -35,7 +55,7 @@ pub fn listed_network(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> 
 /// # Errors
 /// [`NoPrefix`] for anything else.
 pub fn network(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
-    read(text, &[], NO_NETWORK, out, push_network)
+    read(text, b"", NO_NETWORK, out, push_network)
 }
 
 /// Reads a line of a list of domains, perhaps with a comment after `#`: a domain, perhaps after `*.` or a dot, or a line of a
@@ -44,7 +64,7 @@ pub fn network(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
 /// # Errors
 /// [`NoPrefix`] for anything else.
 pub fn listed_domain(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
-    read(text, &['#'], NO_HOST, out, listed)
+    read(text, b"#", NO_HOST, out, listed)
 }
 
 /// Reads a host: alone, in a URL, in the address of a mailbox, or before a port.
@@ -52,27 +72,25 @@ pub fn listed_domain(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
 /// # Errors
 /// [`NoPrefix`] for anything else.
 pub fn host(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
-    read(text, &[], NO_HOST, out, |text, out| {
+    read(text, b"", NO_HOST, out, |text, out| {
         name(host_in(text), out).map(|()| true).ok_or(NO_HOST)
     })
 }
 
 /// Reads what is before a comment, if anything is. `no` is wrong with what is not UTF-8.
+#[inline(always)]
 fn read(
     text: &[u8],
-    comments: &[char],
+    comments: &[u8],
     no: &'static str,
     out: &mut Vec<u8>,
-    push: fn(&str, &mut Vec<u8>) -> Result<bool, &'static str>,
+    push: impl Fn(&str, &mut Vec<u8>) -> Result<bool, &'static str>,
 ) -> Result<bool, NoPrefix> {
     let flaw = |why| NoPrefix { text: shown(text), why };
-    let text = str::from_utf8(text).map_err(|_| flaw(no))?;
-    let text = match comments {
-        [] => text,
-        _ => text.split(comments).next().unwrap_or(text),
-    };
-    let text = text.trim();
-    if text.is_empty() { Ok(false) } else { push(text, out).map_err(flaw) }
+    let line = str::from_utf8(text).map_err(|_| flaw(no))?;
+    let end = text.iter().position(|byte| comments.contains(byte)).unwrap_or(text.len());
+    let line = line[..end].trim();
+    if line.is_empty() { Ok(false) } else { push(line, out).map_err(flaw) }
 }
 
 fn push_network(text: &str, out: &mut Vec<u8>) -> Result<bool, &'static str> {
@@ -193,10 +211,10 @@ mod tests {
 
     use super::*;
 
-    type Read = fn(&[u8], &mut Vec<u8>) -> Result<bool, NoPrefix>;
+    type Reads = fn(&[u8], &mut Vec<u8>) -> Result<bool, NoPrefix>;
 
     /// The key of a text.
-    fn key(read: Read, text: &str) -> Result<Option<Vec<u8>>, String> {
+    fn key(read: Reads, text: &str) -> Result<Option<Vec<u8>>, String> {
         let mut out = b"before".to_vec();
         let read = read(text.as_bytes(), &mut out);
         let key = out.split_off(6);
@@ -299,7 +317,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            for read in [listed_network as Read, network, listed_domain, host] {
+            for read in [listed_network as Reads, network, listed_domain, host] {
                 let mut out = Vec::new();
                 let read = read(&bytes, &mut out);
                 prop_assert_eq!(matches!(read, Ok(true)), !out.is_empty());
