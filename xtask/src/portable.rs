@@ -29,7 +29,6 @@ const WITHOUT_STD: &[&str] = &["--package=umbel", "--package=umbel-net", "--no-d
 /// Tests left out in an emulator, by parts of their names: statistics of millions of keys, each of which takes a minute
 /// there. The positions and bytes that could differ are compared exactly by the other tests.
 const SLOW: &[&str] = &[
-    "rates::",
     "attributes::unknown_values_pass_at_the_planned_rate",
     "cascade::neither_list_ever_errs",
     "cascade::other_keys_pass_at_the_promised_rate",
@@ -38,6 +37,7 @@ const SLOW: &[&str] = &[
     "compare::intervals_cover",
     "ends::",
     "math::coded::tests::chains_are_never_too_long_as_planned",
+    "plain::",
     "prefixes::a_million_look_ups",
     "scalable::batches_of_any_size_give_the_same_filter",
     "scalable::growth_can_be_refused_and_loses_nothing",
@@ -206,6 +206,7 @@ impl Target {
         let variable =
             |name| format!("CARGO_TARGET_{}_{name}", self.triple.replace('-', "_").to_uppercase());
         let mut command = self.cargo("test")?;
+        command.arg("--package=umbel-tests");
         command.args(["--no-fail-fast", "--lib", "--test", "*", "--"]);
         command.env(variable("LINKER"), tests.linker).env(variable("RUNNER"), tests.runner);
         if tests.is_emulated {

@@ -71,6 +71,7 @@ fn libraries(arguments: &Arguments) -> Result<()> {
     let mut tests = cargo(&["test", "--quiet", "--locked"]);
     let crates = [
         "umbel",
+        "umbel-tests",
         "umbel-foreign",
         "umbel-advice",
         "umbel-net",
@@ -85,7 +86,6 @@ fn libraries(arguments: &Arguments) -> Result<()> {
     for package in crates {
         tests.args(["--package", package]);
     }
-    tests.args(["--features", "umbel/serde"]);
     if let Some(cpu) = &arguments.target_cpu {
         let flags = format!("-Ctarget-cpu={cpu}");
         tests.env("RUSTFLAGS", &flags).env("RUSTDOCFLAGS", &flags);

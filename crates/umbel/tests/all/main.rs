@@ -1,6 +1,11 @@
-//! Tests of the library from outside, in one program: each file is about one promise or one kind of filter.
+//! Tests of the library from outside, in one program: each file is about one promise or one kind of filter. They are a
+//! package of their own, compiled without optimization; what measures rates is in `tests/rates` of the library.
 
 mod reference;
+#[path = "../splitmix.rs"]
+mod splitmix;
+#[path = "../rates/statistics.rs"]
+#[allow(dead_code)]
 mod statistics;
 mod vectors;
 
@@ -8,11 +13,9 @@ mod attributes;
 mod bloomier;
 mod cascade;
 mod coded;
-mod compare;
 mod counting;
 mod damage;
 mod description;
-mod ends;
 mod every_kind;
 mod filter;
 mod golden;
@@ -24,9 +27,7 @@ mod parts;
 mod planning;
 mod plans;
 mod prehashed;
-mod rates;
 mod scalable;
-#[cfg(feature = "serde")]
 mod serde;
 mod shared;
 mod stable;

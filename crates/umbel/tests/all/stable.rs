@@ -1,18 +1,15 @@
 //! Stable filters, compared with a model that has a number per cell; and the stable point, reached and measured.
 
 use proptest::prelude::*;
-use umbel::filter::Figure;
 use umbel::format::Header;
-use umbel::math::binomial_bounds;
 use umbel::{
-    AnyFilter, Block, Capacity, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan, PlanError,
-    Receipt, Secret, Stable, Variant,
+    AnyFilter, Block, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan, PlanError, Secret,
+    Stable,
 };
 
 use crate::mapped::map;
 use crate::plans::{detail, variant};
 use crate::reference::mix;
-use crate::statistics::{ALPHA, SIGMAS};
 
 static SECRET: Secret = Secret::new(*b"sixteen old keys");
 
@@ -195,134 +192,6 @@ proptest! {
             prop_assert!(!receipt.over_filled && (0.0..=1.0).contains(&receipt.fpp));
         }
     }
-}
-
-fn figure(receipt: &Receipt, name: &str) -> f64 {
-    match receipt.facts.iter().find(|fact| fact.name == name).map(|fact| &fact.figure) {
-        Some(Figure::Count(count)) => *count as f64,
-        Some(Figure::Number(number) | Figure::Rate(number)) => *number,
-        other => panic!("{name} is {other:?}"),
-    }
-}
-
-/// From empty to the stable point and long after: the fill as the formulas say, never beyond; the rate
-/// measured as the cells say and within the promise; the last keys remembered as promised.
-#[test]
-fn the_stable_point_is_reached_and_kept() {
-    for (seed, (keys, fpp, detail)) in
-        (1..).zip([(20_000, 0.01, 4), (20_000, 0.1, 1), (10_000, 0.01, 3), (5_000, 0.001, 8)])
-    {
-        let plan = Plan::for_keys(Variant::Stable { cell_bits: detail }, keys, fpp).unwrap();
-        let hasher = KeyHasher::with_seed(seed);
-        let mut filter = Stable::with_plan(&plan, hasher.clone()).unwrap();
-        let theory = filter.cells();
-        assert!(theory.fpp() <= fpp && plan.predicted_fpp() <= fpp, "{plan:?}");
-        assert!(theory.forgotten(keys as f64) <= 0.01, "{plan:?}");
-        assert_eq!(filter.receipt().facts.len(), 6);
-        // One cell's state is chance; cells less than P apart are no more alike than lowered together.
-        let spread = |fill: f64| (fill * (1.0 - fill) * theory.lowered / theory.cells).sqrt();
-        // The stable point is there when all cells have been lowered Max times some times over.
-        let round = theory.cells / theory.lowered;
-        let last = (round * (f64::from(theory.top) * 3.0 + 12.0)) as u64;
-        let mut inserted = 0u64;
-        let mut rates = Vec::new();
-        for step in 1..=8 {
-            let until = last * step / 8;
-            let hashes: Vec<_> = (inserted..until).map(|key| hasher.hash(key)).collect();
-            filter.insert_all(&hashes);
-            inserted = until;
-            let receipt = filter.receipt();
-            let expected = theory.fill_after(inserted as f64);
-            let bound = SIGMAS * spread(expected) + 0.002 * expected;
-            assert!(
-                (receipt.fill - expected).abs() < bound,
-                "{plan:?} {inserted}: {} {expected} ± {bound}",
-                receipt.fill
-            );
-            let trials = 200_000;
-            let fresh = (1u64 << 40..).take(trials).map(|key| hasher.hash(key));
-            let hits = fresh.filter(|hash| filter.contains(*hash)).count() as u64;
-            let (low, high) = binomial_bounds(trials as u64, receipt.fpp, ALPHA);
-            assert!((low..=high).contains(&hits), "{hits} of {trials}, {low} to {high}");
-            // Those of the last keys that are missing, at most by the theory's mean.
-            let span = keys.min(inserted);
-            let missing =
-                (inserted - span..inserted).filter(|key| !filter.contains(*key)).count() as u64;
-            let (remembered, deviation) = theory.remembered(span as f64);
-            let expected = span as f64 - remembered;
-            // Forgetting comes in runs of P cells, so that the deviation of single keys is too small.
-            let most = expected + SIGMAS * 3.0 * deviation.max(1.0);
-            assert!((missing as f64) < most, "{missing} of {span} missing, expected {expected}");
-            if step >= 6 {
-                rates.push(receipt.fpp);
-                assert!(
-                    figure(&receipt, "to_stable").abs()
-                        < SIGMAS * spread(theory.fill()) / theory.fill() + 0.01
-                );
-            } else {
-                assert!(
-                    figure(&receipt, "to_stable") > -SIGMAS * spread(theory.fill()) / theory.fill()
-                );
-            }
-            assert_eq!(figure(&receipt, "insertions") as u64, inserted);
-            assert!((figure(&receipt, "stable_rate") - theory.fpp()).abs() < 1e-12);
-        }
-        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-        let error = theory.probes * fpp * spread(theory.fill())
-            / theory.fill()
-            / (rates.len() as f64).sqrt();
-        assert!(mean <= fpp + SIGMAS * error, "{plan:?}: {rates:?}");
-    }
-}
-
-/// Small filters vary: the promise is for their mean.
-#[test]
-fn small_filters_keep_the_promise_on_average() {
-    for (keys, fpp) in [(1, 0.1), (100, 0.3), (10, 0.5)] {
-        let plan = Plan::for_keys(Kind::Stable, keys, fpp).unwrap();
-        let (mut sum, mut squares) = (0.0, 0.0);
-        const FILTERS: u64 = 150;
-        for seed in 0..FILTERS {
-            let hasher = KeyHasher::with_seed(seed);
-            let mut filter = Stable::with_plan(&plan, hasher.clone()).unwrap();
-            let theory = filter.cells();
-            let last = (theory.cells / theory.lowered * f64::from(theory.top) * 2.0) as u64;
-            let hashes: Vec<_> = (0..last).map(|key| hasher.hash(key)).collect();
-            filter.insert_all(&hashes);
-            let rate = filter.receipt().fpp;
-            sum += rate;
-            squares += rate * rate;
-        }
-        let (count, mean) = (FILTERS as f64, sum / FILTERS as f64);
-        let error = ((squares / count - mean * mean).max(0.0) / (count - 1.0)).sqrt();
-        assert!(mean <= fpp + SIGMAS * error, "{keys} {fpp}: {mean} ± {error}");
-    }
-}
-
-#[test]
-fn plans_cost_what_the_page_says() {
-    assert_eq!(Kind::Stable.capacity(), Capacity::Last);
-    let plan = Plan::for_keys(Kind::Stable, 1_000_000, 0.01).unwrap();
-    assert_eq!(plan.variant(), Variant::Stable { cell_bits: 4 });
-    assert!((92.0..94.0).contains(&plan.bits_per_key()), "{plan:?}");
-    assert_eq!(
-        (plan.probes(), Stable::with_plan(&plan, KeyHasher::default()).unwrap().lowered()),
-        (6, 142)
-    );
-    for (detail, bits) in [(1, 3284.0), (2, 228.0), (3, 119.0), (5, 92.0), (7, 90.0), (8, 93.0)] {
-        let other = Plan::for_keys(Variant::Stable { cell_bits: detail }, 1_000_000, 0.01).unwrap();
-        assert!((other.bits_per_key() - bits).abs() < 1.0, "{other:?}");
-    }
-    let theory = Stable::with_plan(&plan, KeyHasher::default()).unwrap().cells();
-    assert!((theory.forgotten(1_710_000.0) - 0.5).abs() < 0.01);
-    assert!(matches!(
-        Plan::for_keys(Variant::Stable { cell_bits: 9 }, 10, 0.1),
-        Err(PlanError::Detail { .. })
-    ));
-    assert!(matches!(
-        Plan::for_keys(Variant::Stable { cell_bits: 0 }, 10, 0.1),
-        Err(PlanError::Detail { .. })
-    ));
 }
 
 #[test]

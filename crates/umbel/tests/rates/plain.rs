@@ -8,7 +8,8 @@ use umbel::filter::internal::{BlockedLayout, BloomCore, ClassicLayout, Layout, S
 use umbel::math::binomial_bounds;
 use umbel::{Blocked, Filter, KeyHash, KeyHasher, Kind, Plan};
 
-use crate::statistics::{self, Census, Keys, SIGMAS, long, measure, power, splitmix};
+use crate::splitmix::splitmix;
+use crate::statistics::{self, Census, Keys, SIGMAS, long, measure, power};
 
 const RATES: [f64; 5] = [0.5, 0.1, 0.01, 0.001, 1e-4];
 

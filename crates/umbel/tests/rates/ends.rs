@@ -1,6 +1,7 @@
 //! Every public function of `umbel::math` and `umbel::plan` ends, without a panic that its documentation
 //! does not announce, at the ends of what its arguments can be: 0, 1, the maximum, infinity and what is no number.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -8,6 +9,8 @@ use std::time::Duration;
 use umbel::math::stable::Cells;
 use umbel::math::{self, Coverage, Estimate, Spread};
 use umbel::{Bloomier, Form, Growth, Kind, MAX_PROBES, Plan, Tags, Variant};
+
+use crate::statistics::long;
 
 const REALS: [f64; 11] = [
     f64::NAN,
@@ -32,10 +35,16 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// Runs calls, each with its name, and reports those that panic, and the first that does not end.
 struct Walk {
     done: mpsc::Sender<(String, bool)>,
+    calls: Cell<u64>,
 }
 
 impl Walk {
+    /// Makes one of five calls, and each of a long test.
     fn call<T>(&self, name: impl FnOnce() -> String, call: impl FnOnce() -> T) {
+        self.calls.set(self.calls.get() + 1);
+        if !self.calls.get().is_multiple_of(long(1, 5)) {
+            return;
+        }
         let name = name();
         self.done.send((name.clone(), true)).unwrap();
         if catch_unwind(AssertUnwindSafe(|| _ = call())).is_err() {
@@ -46,7 +55,7 @@ impl Walk {
 
 fn walked(work: impl FnOnce(&Walk) + Send + 'static) {
     let (done, calls) = mpsc::channel();
-    std::thread::spawn(move || work(&Walk { done }));
+    std::thread::spawn(move || work(&Walk { done, calls: Cell::new(0) }));
     let (mut last, mut count, mut failed) = ("none".to_owned(), 0, Vec::new());
     loop {
         match calls.recv_timeout(LONGEST) {
@@ -60,7 +69,7 @@ fn walked(work: impl FnOnce(&Walk) + Send + 'static) {
     let panics = failed.len();
     failed.dedup_by_key(|name| name.split('(').next().unwrap_or_default().to_owned());
     assert!(failed.is_empty(), "{panics} panic, such as {failed:#?}");
-    assert!(count > 1000, "{count} calls");
+    assert!(count > long(1000, 100), "{count} calls");
 }
 
 /// `walk.call` with the text of the call and its arguments as its name.

@@ -1,0 +1,62 @@
+//! The rate of coded filters.
+
+use umbel::math::binomial_bounds;
+use umbel::{Coded, KeyHasher, Kind, Plan};
+
+use crate::statistics::{self, ALPHA, Keys, power};
+
+/// Planned, filled as planned, asked for fresh keys. Given the codes the hits are binomial; and the rate that the codes give,
+/// the mean over hashings, is at most the promise, and that of the formula but for what is not stored twice.
+#[test]
+fn the_rate_promised_is_kept() {
+    for (keys, fpp) in [
+        (1, 0.01),
+        (100, 0.1),
+        (10_000, 0.5),
+        (10_000, 0.1),
+        (50_000, 0.01),
+        (50_000, 0.001),
+        (200_000, 1e-4),
+    ] {
+        let seeds: u64 = if keys < 10_000 { 300 } else { 9 };
+        let plan = Plan::for_keys(Kind::Coded, keys, fpp).unwrap();
+        assert!(plan.predicted_fpp() <= fpp);
+        let trials = (power(fpp, 0.1).min(4e6) as u64).div_ceil(seeds);
+        let (mut rates, mut hits) = (Vec::new(), 0);
+        for (seed, sort) in (0..seeds).zip(Keys::ALL.into_iter().cycle()) {
+            let hasher = KeyHasher::with_seed(7_000 + seed);
+            let mut filter = Coded::with_plan(&plan, hasher.clone()).unwrap();
+            let hashes: Vec<_> = (0..keys).map(|number| sort.hash(&hasher, number)).collect();
+            filter.try_insert_all(&hashes).unwrap();
+            let mut found = vec![false; hashes.len()];
+            filter.contains_all(&hashes, &mut found);
+            assert!(!found.contains(&false), "a member is lost");
+            let receipt = filter.receipt();
+            assert!(!receipt.over_filled, "{receipt:?}");
+            let estimate = receipt.keys;
+            let slack = statistics::SIGMAS * estimate.deviation + 1.0 + 0.001 * keys as f64;
+            assert!((estimate.value - keys as f64).abs() <= slack, "{receipt:?}");
+            rates.push(receipt.fpp);
+            hits += (keys..keys + trials)
+                .filter(|&number| filter.contains(sort.hash(&hasher, number)))
+                .count() as u64;
+        }
+        let mean = rates.iter().sum::<f64>() / seeds as f64;
+        let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+        let error = (squares / (seeds * (seeds - 1)) as f64).sqrt();
+        let (low, high) = binomial_bounds(trials * seeds, mean, ALPHA);
+        assert!((low..=high).contains(&hits), "{plan:?}: {hits}, {low} to {high}");
+        let bound = statistics::SIGMAS * error;
+        assert!(mean <= fpp * (1.0 + 1e-12) + bound, "{plan:?}: {mean} ± {error}");
+        let formula = plan.predicted_fpp();
+        eprintln!(
+            "{keys} keys at {fpp}: formula {formula:.3e}, from the codes {mean:.3e} ± {error:.1e}"
+        );
+        if keys >= 50_000 {
+            assert!(
+                (mean / formula - 1.0).abs() <= fpp + 0.005 + bound / formula,
+                "{mean} {formula}"
+            );
+        }
+    }
+}

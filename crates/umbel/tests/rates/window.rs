@@ -1,0 +1,100 @@
+//! The rate of a window, and both its ends.
+
+use umbel::math::binomial_bounds;
+use umbel::{KeyHasher, Kind, Plan, Variant, Window};
+
+use crate::statistics::{ALPHA, Keys, SIGMAS, power};
+
+/// After any number of insertions the window's keys are found and those of more than G/(G − 1) windows
+/// before are not, at a rate that makes chance out of the question.
+#[test]
+fn the_window_has_both_ends() {
+    for (window, generations) in [(1, 2), (1, 4), (7, 3), (100, 4), (1_000, 5), (999, 8)] {
+        let plan = Plan::for_keys(Variant::Window { generations }, window, 1e-12).unwrap();
+        let mut filter = Window::with_plan(&plan, KeyHasher::default()).unwrap();
+        let each = plan.generation().unwrap().keys();
+        let reach = each * u64::from(generations);
+        for key in 0..10 * window {
+            filter.insert(key);
+            let first = (key + 1).saturating_sub(window);
+            assert!((first..=key).all(|key| filter.contains(key)), "{window} {generations}");
+            let old = (key + 1).saturating_sub(reach);
+            assert!(!(0..old).any(|key| filter.contains(key)), "{window} {generations}");
+        }
+    }
+}
+
+/// At several places of a stream, from the bits and counted on fresh keys: the former is at most the
+/// promise with all generations full, the latter the binomial law of the former.
+#[test]
+fn the_rate_is_kept_however_long_the_stream() {
+    const WINDOW: u64 = 6_000;
+    const SEEDS: u64 = 8;
+    for (row, (fpp, generations)) in
+        (0..).zip([(0.5, 4), (0.1, 3), (0.01, 4), (0.01, 7), (0.001, 2)])
+    {
+        let plan = Plan::for_keys(Variant::Window { generations }, WINDOW, fpp).unwrap();
+        let each = plan.generation().unwrap().keys();
+        // Just before the newest generation of the fourth turn is full, and in its middle.
+        let all = each * u64::from(generations);
+        for inserted in [2 * all + each - 1, 2 * all + each / 2] {
+            let (mut rates, mut hits) = (Vec::new(), 0);
+            let trials = (power(fpp / 2.0, 0.1) / SEEDS as f64).clamp(10_000.0, 1e6) as u64;
+            for (seed, sort) in (0..SEEDS).zip(Keys::ALL.into_iter().cycle()) {
+                let hasher = KeyHasher::with_seed(77 + 1_000 * row + seed);
+                let mut filter = Window::with_plan(&plan, hasher.clone()).unwrap();
+                let hashes: Vec<_> = (0..inserted).map(|key| sort.hash(&hasher, key)).collect();
+                filter.insert_all(&hashes);
+                let receipt = filter.receipt();
+                assert!(!receipt.over_filled && receipt.parts.len() == generations as usize);
+                let held = filter.remembered() as f64;
+                let keys = receipt.keys;
+                assert!((keys.value - held).abs() < SIGMAS * keys.deviation, "{held} {receipt:?}");
+                rates.push(receipt.fpp);
+                for start in (0..trials).step_by(4096) {
+                    let fresh: Vec<_> = (start..trials.min(start + 4096))
+                        .map(|number| sort.hash(&hasher, inserted + number))
+                        .collect();
+                    let mut found = vec![false; fresh.len()];
+                    filter.contains_all(&fresh, &mut found);
+                    hits += found.iter().filter(|&&found| found).count() as u64;
+                }
+            }
+            let count = SEEDS as f64;
+            let mean = rates.iter().sum::<f64>() / count;
+            let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+            let error = (squares / (count - 1.0) / count).sqrt();
+            let (low, high) = binomial_bounds(trials * SEEDS, mean, ALPHA);
+            assert!(
+                (low..=high).contains(&hits),
+                "{plan:?}: {hits}, {low} to {high} from the bits"
+            );
+            assert!(mean <= fpp + SIGMAS * error, "{plan:?}: {mean} ± {error}");
+            if inserted % each == each - 1 {
+                let predicted = plan.predicted_fpp();
+                assert!(
+                    (mean - predicted).abs() < SIGMAS * error + 0.02 * predicted,
+                    "{mean} {predicted}"
+                );
+            }
+        }
+    }
+}
+
+/// The same keys in all generations pass no more often than in one: the receipt knows, from the bits.
+#[test]
+fn keys_that_come_again_do_not_add_up() {
+    let plan = Plan::for_keys(Kind::Window, 30_000, 0.01).unwrap();
+    let hasher = KeyHasher::with_seed(3);
+    let mut filter = Window::with_plan(&plan, hasher.clone()).unwrap();
+    let hashes: Vec<_> = (0..10_000).map(|key| hasher.hash(key)).collect();
+    (0..4).for_each(|_| filter.insert_all(&hashes));
+    let receipt = filter.receipt();
+    let one = receipt.parts[1].fpp;
+    assert!((receipt.fpp / one - 1.0).abs() < 1e-6, "{receipt:?}");
+    assert!((receipt.keys.value / 10_000.0 - 1.0).abs() < 0.05, "{:?}", receipt.keys);
+    let trials = power(one, 0.1) as u64;
+    let hits = (0..trials).filter(|key| filter.contains(1 << 40 | key)).count() as u64;
+    let (low, high) = binomial_bounds(trials, receipt.fpp, ALPHA);
+    assert!((low..=high).contains(&hits), "{hits}, expected {low} to {high}");
+}
