@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 
 use bench_common::{Bench, Case, Filter, GROWN, GROWN_NAME, Hashed, Key};
 use memmap2::{Advice, MmapMut};
+use umbel::filter::{Bloomier, Counting};
 use umbel::{AnyFilter, Capacity, Error, KeyHash, KeyHasher, Kind, Plan, Variant};
 
 const VERSION: &str = "0.1.0";
@@ -45,6 +46,11 @@ fn main() {
     let bench = Bench::<Hashed>::new(case, peer, VERSION);
     bench.run::<Any<One>>();
     bench.run::<Any<Batch>>();
+    match variant.kind() {
+        Kind::Counting => bench.run::<Typed<Counting>>(),
+        Kind::Bloomier => bench.run::<Typed<Bloomier>>(),
+        _ => {}
+    }
     if variant.kind().inserts() && variant.kind() != Kind::Blocked {
         bench.run::<Any<Plain>>();
     }
@@ -211,6 +217,63 @@ impl<W: Way> Filter<Hashed> for Any<W> {
 
     fn forgets(&self) -> bool {
         FORGETFUL.contains(&self.plan.kind().name())
+    }
+}
+
+/// A filter of a type known when it is compiled, one key per call, as the peers are called.
+struct Typed<F>(Plan, Option<F>);
+
+impl Filter<Hashed> for Typed<Counting> {
+    const VARIANT: &'static str = "typed";
+    const ASKING: &'static [u64] = &[1];
+
+    fn new(n: u64, fpp: f64) -> Self {
+        let plan = One::plan(n, fpp);
+        Self(plan, Some(Counting::with_plan(&plan, KeyHasher::default()).expect("memory")))
+    }
+
+    fn insert(&mut self, keys: &[Hashed]) {
+        let filter = self.1.as_mut().expect("it is there from the start");
+        for key in keys {
+            filter.insert(KeyHash::from_u64(key.0));
+        }
+    }
+
+    fn count(&self, keys: &[Hashed]) -> usize {
+        let filter = self.1.as_ref().expect("it is there from the start");
+        keys.iter().filter(|key| filter.contains(KeyHash::from_u64(key.0))).count()
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes() as usize
+    }
+}
+
+impl Filter<Hashed> for Typed<Bloomier> {
+    const VARIANT: &'static str = "typed";
+    const ASKING: &'static [u64] = &[1];
+
+    fn new(n: u64, fpp: f64) -> Self {
+        Self(One::plan(n, fpp), None)
+    }
+
+    fn insert(&mut self, keys: &[Hashed]) {
+        let hashes: Vec<KeyHash> = keys.iter().map(|key| KeyHash::from_u64(key.0)).collect();
+        let built = Bloomier::build(&self.0, &hashes, KeyHasher::default());
+        self.1 = Some(built.expect("a filter of these keys"));
+    }
+
+    fn count(&self, keys: &[Hashed]) -> usize {
+        let filter = self.1.as_ref().expect("a filled filter");
+        keys.iter().filter(|key| filter.contains(KeyHash::from_u64(key.0))).count()
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes() as usize
+    }
+
+    fn is_built(&self) -> bool {
+        true
     }
 }
 

@@ -10,7 +10,7 @@ use memmap2::{Advice, MmapMut};
 use umbel::{Kind, Plan};
 
 /// Keys between prefetching a line and using it.
-const AHEAD: usize = 32;
+const AHEAD: usize = 128;
 
 #[repr(C, align(64))]
 struct Line([u64; 8]);

@@ -1,400 +1,307 @@
-//! Keys over blocks of [counters](crate::bits::counters), compiled for each instruction set.
+//! Keys of a counting filter: blocks of [counters](crate::bits::counters), in planes.
 
 use core::ops::Range;
 
-use super::{AHEAD, Hash, Isa, KeyHash, NEAR, known, mask, place, planes, prefetch, walk};
-use crate::bits::Block;
+use super::batch::{Batch, Each, One, lines_ahead};
+#[cfg(target_arch = "x86_64")]
+use super::inline::{self, Inline};
+use super::kernel::known;
+use super::set::{Isa, Set};
+use super::{Block, planes, prefetch};
+use crate::bits::place;
+use crate::hash::KeyHash;
 use crate::prelude::*;
 
 /// The planes that show whether a counter is 0. A quarter of insertions touch more.
 const LOW: usize = 2;
 
-/// Pending carries, so that about [`AHEAD`] keys are processed meanwhile.
+/// Pending carries, so that some 30 keys are processed meanwhile.
 const CARRIES: usize = 8;
 
-/// The kernels of one instruction set for counters of some number of bits.
+/// How a filter counts its keys: an instruction set and the shape of the counters, chosen once per filter.
 #[derive(Clone, Copy)]
 pub(crate) struct Counters {
-    pub(crate) name: &'static str,
-    shape: Shape,
-    add: unsafe fn(&mut [Block], Shape, &[KeyHash]),
-    add_new: unsafe fn(&mut [Block], Shape, &[KeyHash], &mut [bool]),
-    take: unsafe fn(&mut [Block], Shape, &[KeyHash], &mut [bool]),
-    has: unsafe fn(&[Block], Shape, &[KeyHash], &mut [bool]),
-    least: unsafe fn(&[Block], Shape, &[KeyHash], &mut [u32]),
-    add_one: unsafe fn(&mut [Block], Shape, KeyHash) -> bool,
-    take_one: unsafe fn(&mut [Block], Shape, KeyHash) -> bool,
-    has_one: unsafe fn(&[Block], Shape, KeyHash) -> bool,
-    least_one: unsafe fn(&[Block], Shape, KeyHash) -> u32,
+    set: Set,
+    shape: Shape<0, 0>,
+    /// How single keys are counted without a call.
+    #[cfg(target_arch = "x86_64")]
+    inlined: Inline,
 }
 
-impl core::fmt::Debug for Counters {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(self.name)
-    }
+/// Runs work with the shape's planes and probes as constants where they are usual ones.
+macro_rules! run {
+    ($counters:expr, $shape:ident => $work:expr) => {{
+        let Counters { set, shape, .. } = *$counters;
+        match (shape.planes, shape.probes) {
+            (4, 8) => {
+                let $shape = shape.known::<4, 8>();
+                set.run($work)
+            }
+            _ => {
+                let $shape = shape;
+                set.run($work)
+            }
+        }
+    }};
 }
 
 impl Counters {
     /// The best kernels of this processor for counters of `planes` bits, 4, 8 or 16.
     pub(crate) fn detect(planes: u32, probes: u32) -> Self {
-        *Self::available(planes, probes).last().expect("plain code runs anywhere")
+        Self::of(Set::detect(), Shape { planes: planes as usize, probes })
     }
 
     /// All kernels that this processor can run, the best one last.
+    #[cfg(test)]
     pub(crate) fn available(planes: u32, probes: u32) -> Vec<Self> {
         let shape = Shape { planes: planes as usize, probes };
-        let mut kernels = vec![plain::kernel(shape)];
-        kernels.extend(native(shape).into_iter().flatten());
-        kernels
+        Set::available().into_iter().map(|set| Self::of(set, shape)).collect()
+    }
+
+    fn of(set: Set, shape: Shape<0, 0>) -> Self {
+        Self {
+            set,
+            shape,
+            #[cfg(target_arch = "x86_64")]
+            inlined: Inline::of(set, shape.probes),
+        }
     }
 
     /// Counts keys, in blocks of planes.
-    pub(crate) fn add(&self, blocks: &mut [Block], hashes: &[KeyHash]) {
-        // SAFETY: `available` gives only kernels whose instruction set the processor reported.
-        unsafe { (self.add)(blocks, self.shape, hashes) }
+    pub(crate) fn add(&self, all: &mut [Block], hashes: &[KeyHash]) {
+        let answers = &mut vec![(); hashes.len()][..];
+        run!(self, shape => Batch { hashes, each: Add::new(all, shape), answers });
     }
 
     /// Like [`add`](Self::add), in order; reports which keys were not counted before.
-    pub(crate) fn add_new(&self, blocks: &mut [Block], hashes: &[KeyHash], new: &mut [bool]) {
-        // SAFETY: as in `add`.
-        unsafe { (self.add_new)(blocks, self.shape, hashes, new) }
+    pub(crate) fn add_new(&self, all: &mut [Block], hashes: &[KeyHash], answers: &mut [bool]) {
+        run!(self, shape => Batch { hashes, each: AddNew { all, shape }, answers });
     }
 
     /// Removes keys in order; reports which were counted.
-    pub(crate) fn take(&self, blocks: &mut [Block], hashes: &[KeyHash], taken: &mut [bool]) {
-        // SAFETY: as in `add`.
-        unsafe { (self.take)(blocks, self.shape, hashes, taken) }
+    pub(crate) fn take(&self, all: &mut [Block], hashes: &[KeyHash], answers: &mut [bool]) {
+        run!(self, shape => Batch { hashes, each: Take { all, shape }, answers });
     }
 
     /// Whether keys are counted.
-    pub(crate) fn has(&self, blocks: &[Block], hashes: &[KeyHash], found: &mut [bool]) {
-        // SAFETY: as in `add`.
-        unsafe { (self.has)(blocks, self.shape, hashes, found) }
+    pub(crate) fn has(&self, all: &[Block], hashes: &[KeyHash], answers: &mut [bool]) {
+        run!(self, shape => Batch { hashes, each: Has { all, shape }, answers });
     }
 
     /// The minimum counter of each key.
-    pub(crate) fn least(&self, blocks: &[Block], hashes: &[KeyHash], counts: &mut [u32]) {
-        // SAFETY: as in `add`.
-        unsafe { (self.least)(blocks, self.shape, hashes, counts) }
+    pub(crate) fn least(&self, all: &[Block], hashes: &[KeyHash], answers: &mut [u32]) {
+        run!(self, shape => Batch { hashes, each: Least { all, shape }, answers });
     }
 
     /// Counts one key and returns whether it was not counted before. A batch would prefetch its lines and wait for
     /// them, whereas the processor sees the lines of several calls ahead: 16 ns in place of 100, with 10 million keys.
-    #[inline]
-    pub(crate) fn add_one(&self, blocks: &mut [Block], hash: KeyHash) -> bool {
-        // SAFETY: as in `add`.
-        unsafe { (self.add_one)(blocks, self.shape, hash) }
+    #[inline(always)]
+    pub(crate) fn add_one(&self, all: &mut [Block], hash: KeyHash) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if self.inlined == Inline::Avx512 && self.shape.planes == 4 {
+            let lines = self.shape.known::<4, 8>().lines(all, hash);
+            let lines = &mut all[lines];
+            // SAFETY: `Inline::of` names what the processor has; these are four lines, borrowed for writing.
+            return unsafe { inline::add_avx512(lines.as_mut_ptr().cast(), hash.low) };
+        }
+        self.add_by_call(all, hash)
+    }
+
+    #[inline(never)]
+    fn add_by_call(&self, all: &mut [Block], hash: KeyHash) -> bool {
+        run!(self, shape => One(AddNew { all, shape }, hash))
     }
 
     /// Removes one key and returns whether it was counted.
-    #[inline]
-    pub(crate) fn take_one(&self, blocks: &mut [Block], hash: KeyHash) -> bool {
-        // SAFETY: as in `add`.
-        unsafe { (self.take_one)(blocks, self.shape, hash) }
+    pub(crate) fn take_one(&self, all: &mut [Block], hash: KeyHash) -> bool {
+        run!(self, shape => One(Take { all, shape }, hash))
     }
 
     /// Whether one key is counted.
-    #[inline]
-    pub(crate) fn has_one(&self, blocks: &[Block], hash: KeyHash) -> bool {
-        // SAFETY: as in `add`.
-        unsafe { (self.has_one)(blocks, self.shape, hash) }
+    #[inline(always)]
+    pub(crate) fn has_one(&self, all: &[Block], hash: KeyHash) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if self.inlined != Inline::No {
+            let lines = &all[self.shape.lines(all, hash)];
+            // SAFETY: these are four lines or more, borrowed for reading.
+            return unsafe { self.inlined.has(lines.as_ptr().cast(), hash.low) };
+        }
+        self.has_by_call(all, hash)
+    }
+
+    #[inline(never)]
+    fn has_by_call(&self, all: &[Block], hash: KeyHash) -> bool {
+        run!(self, shape => One(Has { all, shape }, hash))
     }
 
     /// The minimum counter of one key.
-    #[inline]
-    pub(crate) fn least_one(&self, blocks: &[Block], hash: KeyHash) -> u32 {
-        // SAFETY: as in `add`.
-        unsafe { (self.least_one)(blocks, self.shape, hash) }
+    pub(crate) fn least_one(&self, all: &[Block], hash: KeyHash) -> u32 {
+        run!(self, shape => One(Least { all, shape }, hash))
     }
 }
 
-/// The kernels besides the plain ones, where this processor can run them.
-#[cfg(target_arch = "x86_64")]
-fn native(shape: Shape) -> [Option<Counters>; 2] {
-    let has_bmi2 = super::has_feature!("bmi2");
-    [
-        (has_bmi2 && super::has_feature!("avx2")).then(|| avx2::kernel(shape)),
-        (has_bmi2 && super::has_feature!("avx512f")).then(|| avx512::kernel(shape)),
-    ]
+impl core::fmt::Debug for Counters {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.set.fmt(f)
+    }
 }
 
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-fn native(shape: Shape) -> [Option<Counters>; 1] {
-    [super::neon::is_available().then(|| neon::kernel(shape))]
-}
-
-#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
-fn native(_: Shape) -> [Option<Counters>; 0] {
-    []
-}
-
-/// The shape of the counters.
-#[derive(Clone, Copy)]
-struct Shape {
+/// The shape of the counters. `PLANES` and `PROBES` are constants where they are usual ones, else 0.
+#[derive(Clone, Copy, Debug)]
+struct Shape<const PLANES: usize, const PROBES: u32> {
     /// Bits of a counter: lines of a block. A power of two.
     planes: usize,
     probes: u32,
 }
 
-impl Shape {
-    /// Itself, with constants in code compiled for given planes and probes; 0 means any.
+impl Shape<0, 0> {
+    fn known<const PLANES: usize, const PROBES: u32>(self) -> Shape<PLANES, PROBES> {
+        Shape { planes: self.planes, probes: self.probes }
+    }
+}
+
+impl<const PLANES: usize, const PROBES: u32> Shape<PLANES, PROBES> {
     #[inline(always)]
-    fn of<const PLANES: usize, const PROBES: u32>(self) -> Self {
-        Self {
-            planes: if PLANES == 0 { self.planes } else { PLANES },
-            probes: known::<PROBES>(self.probes),
-        }
+    fn planes(&self) -> usize {
+        if PLANES == 0 { self.planes } else { PLANES }
     }
 
-    /// Blocks of counters.
     #[inline(always)]
-    fn count(&self, lines: &[Block]) -> u64 {
-        (lines.len() >> self.planes.trailing_zeros()) as u64
-    }
-
-    /// The first line of a key's block, of `blocks`.
-    #[inline(always)]
-    fn first(&self, hash: KeyHash, blocks: u64) -> usize {
-        place(hash.high, blocks) as usize * self.planes
+    fn mask<I: Isa>(&self, isa: I, hash: KeyHash) -> I::Line {
+        isa.mask(hash.low, known::<PROBES>(self.probes))
     }
 
     /// The lines of a key's block.
     #[inline(always)]
-    fn lines_of(&self, lines: &[Block], hash: KeyHash) -> Range<usize> {
-        let first = self.first(hash, self.count(lines));
-        first..first + self.planes
+    fn lines(&self, all: &[Block], hash: KeyHash) -> Range<usize> {
+        let blocks = (all.len() >> self.planes().trailing_zeros()) as u64;
+        let first = place(hash.high, blocks) as usize * self.planes();
+        first..first + self.planes()
+    }
+
+    /// Prefetches the first `count` lines of a key's block.
+    #[inline(always)]
+    fn ask(&self, all: &[Block], hash: KeyHash, count: usize) {
+        let first = all.as_ptr().wrapping_add(self.lines(all, hash).start);
+        for line in 0..count {
+            prefetch(first.wrapping_add(line));
+        }
     }
 }
 
-// No closures, as in the module above.
+/// What all of the below have in common: the `$asked` lines they need of a key, and what they do with them.
+macro_rules! each {
+    ($name:ident, $answer:ty, |$self:ident| $asked:expr, |$isa:ident, $hash:ident| $each:expr $(, $end:item)?) => {
+        impl<const PLANES: usize, const PROBES: u32> Each for $name<'_, PLANES, PROBES> {
+            type Answer = $answer;
 
-/// [`walk!`] over blocks of counters, with the `$lines` of each block; prefetches the first `$ask` of them.
-macro_rules! walk_counters {
-    ($all:expr, $shape:expr, $hashes:expr, $ask:expr, |$i:ident, $lines:ident, $mask:ident| $each:expr) => {
-        let (start, shape): (*const Block, Shape) = ($all.as_ptr(), $shape);
-        let blocks = shape.count(&$all);
-        walk!(
-            $hashes,
-            AHEAD,
-            $all.len() as u64 <= NEAR,
-            |hash| shape.first(hash, blocks),
-            |asked| {
-                for line in 0..$ask {
-                    prefetch(start.wrapping_add(asked + line));
-                }
-            },
-            |$i, first, low| {
-                let $lines = first..first + shape.planes;
-                // SAFETY: promised by the caller.
-                unsafe {
-                    let $mask = mask::<I>(low, shape.probes);
-                    $each
-                }
+            #[inline(always)]
+            fn ahead(&self) -> Option<usize> {
+                lines_ahead(self.all.len() as u64).map(|lines| lines / LOW)
             }
-        );
+
+            #[inline(always)]
+            fn ask(&$self, hash: KeyHash) {
+                $self.shape.ask($self.all, hash, $asked);
+            }
+
+            #[inline(always)]
+            fn each<I: Isa>(&mut $self, $isa: I, $hash: KeyHash) -> $answer {
+                $each
+            }
+
+            $($end)?
+        }
     };
 }
 
-/// # Safety
-/// Requires the instruction set of `I`; so for all functions below.
-#[inline(always)]
-unsafe fn add<I: Isa>(all: &mut [Block], shape: Shape, hashes: &[KeyHash]) {
-    // A carry waits for its line while others are added.
-    let mut carries: [(Range<usize>, Block); CARRIES] = Default::default();
-    let mut carried = 0;
-    walk_counters!(all, shape, hashes, LOW, |_i, lines, mask| {
-        let carry = planes::add_low::<I>(&mut all[lines.clone()], mask);
-        if !I::is_zero(carry) {
-            prefetch(&all[lines.start + LOW]);
-            let (waiting, line) = &mut carries[carried % CARRIES];
-            if carried >= CARRIES {
-                planes::carry_high::<I>(&mut all[waiting.clone()], I::load(line));
+/// Keys to be counted. A carry waits for its line while others are added.
+struct Add<'a, const PLANES: usize, const PROBES: u32> {
+    all: &'a mut [Block],
+    shape: Shape<PLANES, PROBES>,
+    carries: [(Range<usize>, Block); CARRIES],
+    carried: usize,
+}
+
+impl<'a, const PLANES: usize, const PROBES: u32> Add<'a, PLANES, PROBES> {
+    fn new(all: &'a mut [Block], shape: Shape<PLANES, PROBES>) -> Self {
+        Self { all, shape, carries: Default::default(), carried: 0 }
+    }
+}
+
+each!(
+    Add,
+    (),
+    |self| LOW,
+    |isa, hash| {
+        let lines = self.shape.lines(self.all, hash);
+        let mask = self.shape.mask(isa, hash);
+        let carry = planes::add_low(isa, &mut self.all[lines.clone()], mask);
+        if !isa.is_zero(carry) {
+            prefetch(&self.all[lines.start + LOW]);
+            let (waiting, line) = &mut self.carries[self.carried % CARRIES];
+            if self.carried >= CARRIES {
+                planes::carry_high(isa, &mut self.all[waiting.clone()], isa.load(line));
             }
             *waiting = lines;
-            I::store(line, carry);
-            carried += 1;
+            isa.store(line, carry);
+            self.carried += 1;
         }
-    });
-    for (lines, carry) in &carries[..carried.min(CARRIES)] {
-        // SAFETY: promised by the caller.
-        unsafe { planes::carry_high::<I>(&mut all[lines.clone()], I::load(carry)) };
+    },
+    #[inline(always)]
+    fn end<I: Isa>(&mut self, isa: I) {
+        for (lines, carry) in &self.carries[..self.carried.min(CARRIES)] {
+            planes::carry_high(isa, &mut self.all[lines.clone()], isa.load(carry));
+        }
     }
+);
+
+/// Keys to be counted, reporting which were not counted before.
+struct AddNew<'a, const PLANES: usize, const PROBES: u32> {
+    all: &'a mut [Block],
+    shape: Shape<PLANES, PROBES>,
 }
 
-#[inline(always)]
-unsafe fn add_new<I: Isa>(all: &mut [Block], shape: Shape, hashes: &[KeyHash], new: &mut [bool]) {
-    walk_counters!(all, shape, hashes, LOW, |i, lines, mask| {
-        let block = &mut all[lines];
-        new[i] = !planes::has::<I>(block, mask);
-        planes::add::<I>(block, mask);
-    });
+each!(AddNew, bool, |self| LOW, |isa, hash| {
+    let (lines, mask) = (self.shape.lines(self.all, hash), self.shape.mask(isa, hash));
+    let block = &mut self.all[lines];
+    let new = !planes::has(isa, block, mask);
+    planes::add_alone(isa, block, mask);
+    new
+});
+
+/// Keys to be removed.
+struct Take<'a, const PLANES: usize, const PROBES: u32> {
+    all: &'a mut [Block],
+    shape: Shape<PLANES, PROBES>,
 }
 
-#[inline(always)]
-unsafe fn take<I: Isa>(all: &mut [Block], shape: Shape, hashes: &[KeyHash], taken: &mut [bool]) {
-    walk_counters!(all, shape, hashes, shape.planes, |i, lines, mask| {
-        taken[i] = planes::take::<I>(&mut all[lines], mask);
-    });
+each!(Take, bool, |self| self.shape.planes(), |isa, hash| {
+    let (lines, mask) = (self.shape.lines(self.all, hash), self.shape.mask(isa, hash));
+    planes::take(isa, &mut self.all[lines], mask)
+});
+
+/// Keys to be looked up.
+struct Has<'a, const PLANES: usize, const PROBES: u32> {
+    all: &'a [Block],
+    shape: Shape<PLANES, PROBES>,
 }
 
-#[inline(always)]
-unsafe fn has<I: Isa>(all: &[Block], shape: Shape, hashes: &[KeyHash], found: &mut [bool]) {
-    walk_counters!(all, shape, hashes, LOW, |i, lines, mask| {
-        found[i] = planes::has::<I>(&all[lines], mask);
-    });
+each!(Has, bool, |self| LOW, |isa, hash| {
+    let (lines, mask) = (self.shape.lines(self.all, hash), self.shape.mask(isa, hash));
+    planes::has(isa, &self.all[lines], mask)
+});
+
+/// Keys whose minimum counter is asked.
+struct Least<'a, const PLANES: usize, const PROBES: u32> {
+    all: &'a [Block],
+    shape: Shape<PLANES, PROBES>,
 }
 
-#[inline(always)]
-unsafe fn least<I: Isa>(all: &[Block], shape: Shape, hashes: &[KeyHash], counts: &mut [u32]) {
-    walk_counters!(all, shape, hashes, shape.planes, |i, lines, mask| {
-        counts[i] = planes::least::<I>(&all[lines], mask);
-    });
-}
-
-#[inline(always)]
-unsafe fn add_one<I: Isa>(all: &mut [Block], shape: Shape, hash: KeyHash) -> bool {
-    let lines = shape.lines_of(all, hash);
-    let block = &mut all[lines];
-    // SAFETY: promised by the caller.
-    unsafe {
-        let mask = mask::<I>(hash.low, shape.probes);
-        let new = !planes::has::<I>(block, mask);
-        planes::add_alone::<I>(block, mask);
-        new
-    }
-}
-
-#[inline(always)]
-unsafe fn take_one<I: Isa>(all: &mut [Block], shape: Shape, hash: KeyHash) -> bool {
-    let lines = shape.lines_of(all, hash);
-    // SAFETY: promised by the caller.
-    unsafe { planes::take::<I>(&mut all[lines], mask::<I>(hash.low, shape.probes)) }
-}
-
-#[inline(always)]
-unsafe fn has_one<I: Isa>(all: &[Block], shape: Shape, hash: KeyHash) -> bool {
-    // SAFETY: promised by the caller.
-    unsafe { planes::has::<I>(&all[shape.lines_of(all, hash)], mask::<I>(hash.low, shape.probes)) }
-}
-
-#[inline(always)]
-unsafe fn least_one<I: Isa>(all: &[Block], shape: Shape, hash: KeyHash) -> u32 {
-    // SAFETY: promised by the caller.
-    unsafe {
-        planes::least::<I>(&all[shape.lines_of(all, hash)], mask::<I>(hash.low, shape.probes))
-    }
-}
-
-/// Makes `kernel(shape)`, the loops compiled for one instruction set.
-macro_rules! kernels {
-    ($isa:ident, $name:expr, [$($planes:literal),*] $(, $feature:literal)?) => {
-        use super::{Block, Counters, KeyHash, Shape};
-
-        pub(super) fn kernel(shape: Shape) -> Counters {
-            match (shape.planes, shape.probes) {
-                $(($planes, 8) => kernel_of::<$planes, 8>(shape),)*
-                _ => kernel_of::<0, 0>(shape),
-            }
-        }
-
-        fn kernel_of<const PLANES: usize, const PROBES: u32>(shape: Shape) -> Counters {
-            Counters {
-                name: $name,
-                shape,
-                add: add::<PLANES, PROBES>,
-                add_new: add_new::<PLANES, PROBES>,
-                take: take::<PLANES, PROBES>,
-                has: has::<PLANES, PROBES>,
-                least: least::<PLANES, PROBES>,
-                add_one: add_one::<PLANES, PROBES>,
-                take_one: take_one::<PLANES, PROBES>,
-                has_one: has_one::<PLANES, PROBES>,
-                least_one: least_one::<PLANES, PROBES>,
-            }
-        }
-
-        $(#[target_feature(enable = $feature)])?
-        fn add<const PLANES: usize, const PROBES: u32>(all: &mut [Block], shape: Shape, hashes: &[KeyHash]) {
-            // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::add::<$isa>(all, shape.of::<PLANES, PROBES>(), hashes) }
-        }
-
-        $(#[target_feature(enable = $feature)])?
-        fn add_new<const PLANES: usize, const PROBES: u32>(all: &mut [Block], shape: Shape, hashes: &[KeyHash], new: &mut [bool]) {
-            // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::add_new::<$isa>(all, shape.of::<PLANES, PROBES>(), hashes, new) }
-        }
-
-        $(#[target_feature(enable = $feature)])?
-        fn take<const PLANES: usize, const PROBES: u32>(all: &mut [Block], shape: Shape, hashes: &[KeyHash], taken: &mut [bool]) {
-            // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::take::<$isa>(all, shape.of::<PLANES, PROBES>(), hashes, taken) }
-        }
-
-        $(#[target_feature(enable = $feature)])?
-        fn has<const PLANES: usize, const PROBES: u32>(all: &[Block], shape: Shape, hashes: &[KeyHash], found: &mut [bool]) {
-            // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::has::<$isa>(all, shape.of::<PLANES, PROBES>(), hashes, found) }
-        }
-
-        $(#[target_feature(enable = $feature)])?
-        fn least<const PLANES: usize, const PROBES: u32>(all: &[Block], shape: Shape, hashes: &[KeyHash], counts: &mut [u32]) {
-            // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::least::<$isa>(all, shape.of::<PLANES, PROBES>(), hashes, counts) }
-        }
-
-        $(#[target_feature(enable = $feature)])?
-        fn add_one<const PLANES: usize, const PROBES: u32>(all: &mut [Block], shape: Shape, hash: KeyHash) -> bool {
-            // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::add_one::<$isa>(all, shape.of::<PLANES, PROBES>(), hash) }
-        }
-
-        $(#[target_feature(enable = $feature)])?
-        fn take_one<const PLANES: usize, const PROBES: u32>(all: &mut [Block], shape: Shape, hash: KeyHash) -> bool {
-            // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::take_one::<$isa>(all, shape.of::<PLANES, PROBES>(), hash) }
-        }
-
-        $(#[target_feature(enable = $feature)])?
-        fn has_one<const PLANES: usize, const PROBES: u32>(all: &[Block], shape: Shape, hash: KeyHash) -> bool {
-            // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::has_one::<$isa>(all, shape.of::<PLANES, PROBES>(), hash) }
-        }
-
-        $(#[target_feature(enable = $feature)])?
-        fn least_one<const PLANES: usize, const PROBES: u32>(all: &[Block], shape: Shape, hash: KeyHash) -> u32 {
-            // SAFETY: this function has the features that the instruction set needs.
-            unsafe { super::least_one::<$isa>(all, shape.of::<PLANES, PROBES>(), hash) }
-        }
-    };
-}
-
-mod plain {
-    use crate::bits::arch::scalar::{NAME, Scalar};
-
-    kernels!(Scalar, NAME, []);
-}
-
-#[cfg(target_arch = "x86_64")]
-mod avx2 {
-    use crate::bits::arch::x86::avx2::Avx2;
-
-    kernels!(Avx2, "avx2", [4, 8], "avx2,bmi2");
-}
-
-#[cfg(target_arch = "x86_64")]
-mod avx512 {
-    use crate::bits::arch::x86::avx512::Avx512;
-
-    kernels!(Avx512, "avx512", [4, 8], "avx512f,bmi2");
-}
-
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-mod neon {
-    use crate::bits::arch::neon::Neon;
-
-    kernels!(Neon, "neon", [4, 8], "neon");
-}
+each!(Least, u32, |self| self.shape.planes(), |isa, hash| {
+    let (lines, mask) = (self.shape.lines(self.all, hash), self.shape.mask(isa, hash));
+    planes::least(isa, &self.all[lines], mask)
+});
 
 #[cfg(test)]
 mod tests {

@@ -1,14 +1,15 @@
-//! Kernels for several filters of one size whose blocks are interleaved: block b of filter g of `size` is at b·`size` +
-//! g. A key has one place and one mask in all of them, so querying all costs one mask and `size` adjacent lines.
-//!
-//! As in the loops of [`super`], there are no closures: they would not be compiled for the instruction set.
+//! Keys of several filters of one size whose blocks are interleaved: block b of filter g of `size` is at b·`size` + g. A
+//! key has one place and one mask in all of them, so querying all costs one mask and `size` adjacent lines.
 
-use super::{AHEAD, Block, Hash, Isa, Kernel, known, mask, place, prefetch, walk};
+use super::batch::{Batch, Each, lines_ahead};
+#[cfg(target_arch = "x86_64")]
+use super::inline::Inline;
+use super::kernel::{Kernel, known};
+use super::set::{Isa, Work};
+use super::{Block, prefetch};
+use crate::bits::place;
 use crate::hash::KeyHash;
-
-/// Keys between prefetching their lines and using them: half as many as for single lines, since every key has several.
-/// Other numbers were not measured.
-const KEYS_AHEAD: usize = AHEAD / 2;
+use crate::prelude::*;
 
 /// One of the filters of a group.
 #[derive(Clone, Copy, Debug)]
@@ -19,21 +20,18 @@ pub(crate) struct Member {
     pub(crate) index: usize,
 }
 
-/// The kernels of one instruction set and number of probes.
-#[derive(Clone, Copy)]
-pub(super) struct Grouped {
-    pub(super) any: unsafe fn(&[Block], u64, u32) -> bool,
-    pub(super) any_batch: unsafe fn(&[Block], usize, &[KeyHash], u32, &mut [bool]),
-    pub(super) insert_batch: unsafe fn(&mut [Block], Member, &[KeyHash], u32),
-    pub(super) insert_batch_new: unsafe fn(&mut [Block], Member, &[KeyHash], u32, &mut [bool]),
-}
-
 impl Kernel {
     /// Whether any of these blocks has all of a key's bits.
     #[inline]
     pub(crate) fn any(&self, group: &[Block], low: u64) -> bool {
-        // SAFETY: `available` gives only kernels whose instruction set the processor reported.
-        unsafe { (self.grouped.any)(group, low, self.probes) }
+        #[cfg(target_arch = "x86_64")]
+        if self.inlined != Inline::No {
+            return group.iter().fold(false, |any, block| any | self.contains(block, low));
+        }
+        match self.probes {
+            probes @ 8 => self.set.run(AnyOne::<8> { group, low, probes }),
+            probes => self.set.run(AnyOne::<0> { group, low, probes }),
+        }
     }
 
     /// Looks up keys in groups of `size` blocks: `found[i]` becomes whether any filter may hold `hashes[i]`.
@@ -47,9 +45,19 @@ impl Kernel {
         hashes: &[KeyHash],
         found: &mut [bool],
     ) {
-        assert_eq!(hashes.len(), found.len(), "one answer for each hash");
-        // SAFETY: as in `any`.
-        unsafe { (self.grouped.any_batch)(blocks, size, hashes, self.probes, found) }
+        let (groups, probes, answers) = (Groups::of(blocks, size), self.probes, found);
+        match (size, probes) {
+            (4, 8) => self.set.run(Batch {
+                hashes,
+                each: Any::<4, 8> { blocks, groups, probes },
+                answers,
+            }),
+            _ => self.set.run(Batch {
+                hashes,
+                each: Any::<0, 0> { blocks, groups, probes },
+                answers,
+            }),
+        }
     }
 
     /// Inserts keys into one filter of the group.
@@ -59,8 +67,20 @@ impl Kernel {
         member: Member,
         hashes: &[KeyHash],
     ) {
-        // SAFETY: as in `any`.
-        unsafe { (self.grouped.insert_batch)(blocks, member, hashes, self.probes) }
+        let groups = Groups::of(blocks, member.size);
+        let (answers, index, probes) = (&mut vec![(); hashes.len()][..], member.index, self.probes);
+        match probes {
+            8 => self.set.run(Batch {
+                hashes,
+                each: Beside::<8> { blocks, groups, index, probes },
+                answers,
+            }),
+            _ => self.set.run(Batch {
+                hashes,
+                each: Beside::<0> { blocks, groups, index, probes },
+                answers,
+            }),
+        }
     }
 
     /// Like [`insert_batch_beside`](Self::insert_batch_beside), in order: `new[i]` becomes whether no filter of the
@@ -75,102 +95,159 @@ impl Kernel {
         hashes: &[KeyHash],
         new: &mut [bool],
     ) {
-        assert_eq!(hashes.len(), new.len(), "one answer for each hash");
-        // SAFETY: as in `any`.
-        unsafe { (self.grouped.insert_batch_new)(blocks, member, hashes, self.probes, new) }
+        let groups = Groups::of(blocks, member.size);
+        let (answers, index, probes) = (new, member.index, self.probes);
+        self.set.run(Batch { hashes, each: BesideNew { blocks, groups, index, probes }, answers });
     }
 }
 
-/// [`walk!`] over groups of `$size` blocks, whose places are their first blocks; prefetches the lines `$ask` of each.
-macro_rules! walk_groups {
-    ($blocks:expr, $size:expr, $hashes:expr, $ask:expr, |$i:ident, $first:ident, $low:ident| $each:expr) => {
-        let (start, size): (*const Block, usize) = ($blocks.as_ptr(), $size);
-        let groups = ($blocks.len() / size) as u64;
-        walk!(
-            $hashes,
-            KEYS_AHEAD,
-            false,
-            |hash| place(hash.high, groups) as usize * size,
-            |asked| {
-                for line in $ask {
-                    prefetch(start.wrapping_add(asked + line));
-                }
-            },
-            |$i, $first, $low| $each
-        );
-    };
+/// How many groups there are, and of how many blocks each.
+#[derive(Clone, Copy)]
+struct Groups {
+    count: u64,
+    size: usize,
+}
+
+impl Groups {
+    fn of(blocks: &[Block], size: usize) -> Self {
+        Self { count: (blocks.len() / size) as u64, size }
+    }
+
+    /// The place of a key's first block.
+    #[inline(always)]
+    fn first(&self, hash: KeyHash) -> usize {
+        place(hash.high, self.count) as usize * self.size
+    }
+
+    /// Prefetches all blocks of a key.
+    #[inline(always)]
+    fn ask(&self, blocks: &[Block], hash: KeyHash) {
+        let first = blocks.as_ptr().wrapping_add(self.first(hash));
+        for line in 0..self.size {
+            prefetch(first.wrapping_add(line));
+        }
+    }
 }
 
 /// Whether any of these blocks has all bits of a mask.
-///
-/// # Safety
-/// Requires the instruction set of `I`; so for all functions below.
 #[inline(always)]
-unsafe fn any_has<I: Isa>(group: &[Block], mask: I::Line) -> bool {
+fn any_has<I: Isa>(isa: I, group: &[Block], mask: I::Line, probes: u32) -> bool {
     let mut any = false;
     for block in group {
-        // SAFETY: promised by the caller.
-        any |= unsafe { I::is_zero(I::without(mask, I::load(block))) };
+        any |= isa.has(isa.load(block), mask, probes);
     }
     any
 }
 
-#[inline(always)]
-pub(super) unsafe fn any<I: Isa, const PROBES: u32>(
-    group: &[Block],
+struct AnyOne<'a, const PROBES: u32> {
+    group: &'a [Block],
     low: u64,
     probes: u32,
-) -> bool {
-    // SAFETY: promised by the caller.
-    unsafe { any_has::<I>(group, mask::<I>(low, known::<PROBES>(probes))) }
 }
 
-#[inline(always)]
-pub(super) unsafe fn any_batch<I: Isa, const PROBES: u32>(
-    blocks: &[Block],
-    size: usize,
-    hashes: &[KeyHash],
-    probes: u32,
-    found: &mut [bool],
-) {
-    walk_groups!(blocks, size, hashes, 0..size, |i, first, low| {
-        // SAFETY: promised by the caller.
-        found[i] = unsafe { any::<I, PROBES>(&blocks[first..first + size], low, probes) };
-    });
+impl<const PROBES: u32> Work for AnyOne<'_, PROBES> {
+    type Answer = bool;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> bool {
+        let probes = known::<PROBES>(self.probes);
+        any_has(isa, self.group, isa.mask(self.low, probes), probes)
+    }
 }
 
-#[inline(always)]
-pub(super) unsafe fn insert_batch<I: Isa, const PROBES: u32>(
-    blocks: &mut [Block],
-    member: Member,
-    hashes: &[KeyHash],
+/// Keys looked up in all filters. `SIZE` and `PROBES` are constants where they are usual ones, else 0.
+struct Any<'a, const SIZE: usize, const PROBES: u32> {
+    blocks: &'a [Block],
+    groups: Groups,
     probes: u32,
-) {
-    let index = member.index;
-    walk_groups!(blocks, member.size, hashes, index..index + 1, |_i, first, low| {
-        // SAFETY: promised by the caller.
-        unsafe { super::insert::<I, PROBES>(&mut blocks[first + index], low, probes) };
-    });
 }
 
-#[inline(always)]
-pub(super) unsafe fn insert_batch_new<I: Isa, const PROBES: u32>(
-    blocks: &mut [Block],
-    member: Member,
-    hashes: &[KeyHash],
+impl<const SIZE: usize, const PROBES: u32> Any<'_, SIZE, PROBES> {
+    #[inline(always)]
+    fn groups(&self) -> Groups {
+        if SIZE == 0 { self.groups } else { Groups { size: SIZE, ..self.groups } }
+    }
+}
+
+impl<const SIZE: usize, const PROBES: u32> Each for Any<'_, SIZE, PROBES> {
+    type Answer = bool;
+
+    #[inline(always)]
+    fn ahead(&self) -> Option<usize> {
+        lines_ahead(self.blocks.len() as u64).map(|lines| (lines / self.groups.size).max(8))
+    }
+
+    #[inline(always)]
+    fn ask(&self, hash: KeyHash) {
+        self.groups().ask(self.blocks, hash);
+    }
+
+    #[inline(always)]
+    fn each<I: Isa>(&mut self, isa: I, hash: KeyHash) -> bool {
+        let (groups, probes) = (self.groups(), known::<PROBES>(self.probes));
+        let first = groups.first(hash);
+        any_has(isa, &self.blocks[first..first + groups.size], isa.mask(hash.low, probes), probes)
+    }
+}
+
+/// Keys inserted into one of the filters.
+struct Beside<'a, const PROBES: u32> {
+    blocks: &'a mut [Block],
+    groups: Groups,
+    index: usize,
     probes: u32,
-    new: &mut [bool],
-) {
-    walk_groups!(blocks, member.size, hashes, 0..member.size, |i, first, low| {
-        let group = &mut blocks[first..first + member.size];
-        // SAFETY: promised by the caller.
-        unsafe {
-            let mask = mask::<I>(low, known::<PROBES>(probes));
-            new[i] = !any_has::<I>(group, mask);
-            let block = &mut group[member.index];
-            I::store(block, I::or(I::load(block), mask));
-        }
-    });
+}
+
+impl<const PROBES: u32> Each for Beside<'_, PROBES> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn ahead(&self) -> Option<usize> {
+        lines_ahead(self.blocks.len() as u64).map(|lines| (lines / self.groups.size).max(8))
+    }
+
+    #[inline(always)]
+    fn ask(&self, hash: KeyHash) {
+        prefetch(self.blocks.as_ptr().wrapping_add(self.groups.first(hash) + self.index));
+    }
+
+    #[inline(always)]
+    fn each<I: Isa>(&mut self, isa: I, hash: KeyHash) {
+        let block = &mut self.blocks[self.groups.first(hash) + self.index];
+        isa.insert(block, hash.low, known::<PROBES>(self.probes));
+    }
+}
+
+/// As [`Beside`], reporting which keys no filter held.
+struct BesideNew<'a> {
+    blocks: &'a mut [Block],
+    groups: Groups,
+    index: usize,
+    probes: u32,
+}
+
+impl Each for BesideNew<'_> {
+    type Answer = bool;
+
+    #[inline(always)]
+    fn ahead(&self) -> Option<usize> {
+        lines_ahead(self.blocks.len() as u64).map(|lines| (lines / self.groups.size).max(8))
+    }
+
+    #[inline(always)]
+    fn ask(&self, hash: KeyHash) {
+        self.groups.ask(self.blocks, hash);
+    }
+
+    #[inline(always)]
+    fn each<I: Isa>(&mut self, isa: I, hash: KeyHash) -> bool {
+        let (first, mask) = (self.groups.first(hash), isa.mask(hash.low, self.probes));
+        let group = &mut self.blocks[first..first + self.groups.size];
+        let known = any_has(isa, group, mask, self.probes);
+        let block = &mut group[self.index];
+        isa.store(block, isa.or(isa.load(block), mask));
+        !known
+    }
 }
 
 #[cfg(test)]
@@ -210,7 +287,7 @@ mod tests {
                     }
                     kernel.insert_batch_beside(&mut one, member(turn), piece);
                     kernel.insert_batch_beside_new(&mut many, member(turn), piece, &mut new);
-                    prop_assert!(one[..] == expected[..] && many[..] == expected[..], "{}", kernel.name);
+                    prop_assert!(one[..] == expected[..] && many[..] == expected[..], "{:?}", kernel);
                     prop_assert!(new.iter().zip(&known).all(|(new, known)| new != known));
                 }
                 let asked: Vec<KeyHash> = hashes.iter().map(|hash| KeyHash { low: !hash.low, ..*hash }).collect();

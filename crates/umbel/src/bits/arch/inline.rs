@@ -22,24 +22,23 @@
 
 use core::arch::asm;
 
-use super::scalar;
+use super::set::Set;
 
-/// The code that sets and tests single keys of a filter.
+/// How single keys with eight lanes are set and tested.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inline {
-    /// The kernels behind a call.
+    /// By the kernels, behind a call, as are other numbers of probes.
     No,
     Avx2,
     Avx512,
 }
 
 impl Inline {
-    /// For the kernels of an instruction set.
-    pub(super) fn of(isa: &str, probes: u32) -> Self {
-        match isa {
-            _ if isa == scalar::NAME || probes != 8 => Self::No,
-            "avx512" if super::has_feature!("avx512f") => Self::Avx512,
-            _ if super::has_feature!("avx2") => Self::Avx2,
+    /// For the kernels of an instruction set, which this processor has.
+    pub(super) fn of(set: Set, probes: u32) -> Self {
+        match set {
+            Set::Avx2(_) if probes == 8 => Self::Avx2,
+            Set::Avx512(_) if probes == 8 => Self::Avx512,
             _ => Self::No,
         }
     }
@@ -47,8 +46,8 @@ impl Inline {
     /// Whether the eight lanes of `low` are all set in the block at `words`.
     ///
     /// # Safety
-    /// Not `No`, and what it is named for is there; `words` points to 64 bytes, aligned to 64, that can be read, and that
-    /// other threads write, if at all, as atomic words.
+    /// Not `No`; `words` points to 64 bytes, aligned to 64, that can be read, and that other threads write, if at all, as
+    /// atomic words.
     #[inline(always)]
     pub(super) unsafe fn contains(self, words: *const u64, low: u64) -> bool {
         // SAFETY: promised by the caller.
@@ -63,8 +62,8 @@ impl Inline {
     /// Sets the eight lanes of `low` in the block at `words` and returns whether any was clear.
     ///
     /// # Safety
-    /// Not `No`, and what it is named for is there; `words` points to 64 bytes, aligned to 64, that can be read and
-    /// written; no other thread writes them meanwhile, and none reads them but as atomic words.
+    /// Not `No`; `words` points to 64 bytes, aligned to 64, that can be read and written; no other thread writes them
+    /// meanwhile, and none reads them but as atomic words.
     #[inline(always)]
     pub(super) unsafe fn insert(self, words: *mut u64, low: u64) -> bool {
         // SAFETY: promised by the caller.
@@ -72,6 +71,21 @@ impl Inline {
             match self {
                 Self::Avx512 => insert_avx512(words, low),
                 _ => insert_avx2(words, low),
+            }
+        }
+    }
+
+    /// Whether the eight lanes of `low` are all counted: set in one of the two lines at `words`.
+    ///
+    /// # Safety
+    /// As for [`contains`](Self::contains), of two lines.
+    #[inline(always)]
+    pub(super) unsafe fn has(self, words: *const u64, low: u64) -> bool {
+        // SAFETY: promised by the caller.
+        unsafe {
+            match self {
+                Self::Avx512 => has_avx512(words, low),
+                _ => has_avx2(words, low),
             }
         }
     }
@@ -85,6 +99,9 @@ struct Constants {
     _ones: [u64; 8],
     /// Shifts that bring field i to the low end.
     _down: [u64; 8],
+    /// The same for scattered bits: their words, and their places there.
+    _words: [u64; 8],
+    _bits: [u64; 8],
 }
 
 static CONSTANTS: Constants = Constants {
@@ -92,6 +109,8 @@ static CONSTANTS: Constants = Constants {
     _last: [34, 28, 22, 16],
     _ones: [1; 8],
     _down: [0, 6, 12, 18, 24, 30, 36, 42],
+    _words: [6, 15, 24, 33, 42, 51, 60, 0],
+    _bits: [0, 9, 18, 27, 36, 45, 54, 0],
 };
 
 /// [`asm!`] that clobbers every vector register in which a caller can have values: those that `vzeroupper` clears.
@@ -216,6 +235,152 @@ unsafe fn contains_avx512(words: *const u64, low: u64) -> bool {
     has != 0
 }
 
+/// Whether the scattered bits of `low`, at most seven, are all set, as many as are set in `mask`. Each bit's word is brought to a lane of
+/// its own: the permutation reads three bits of a lane, the rotation six.
+///
+/// # Safety
+/// As for [`contains_avx512`].
+#[inline(always)]
+pub(super) unsafe fn contains_scattered(words: *const u64, low: u64, mask: u8) -> bool {
+    let has: u8;
+    // SAFETY: as in `contains_avx512`.
+    unsafe {
+        asm!(
+            "kmovw k1, {mask:e}",
+            "vpbroadcastq zmm16, {low}",
+            "vpsrlvq zmm17, zmm16, [rip + {constants} + 192]",
+            "vpermq zmm17, zmm17, [{words}]",
+            "vpsrlvq zmm16, zmm16, [rip + {constants} + 256]",
+            "vprorvq zmm17, zmm17, zmm16",
+            "vptestnmq k1 {{k1}}, zmm17, [rip + {constants} + 64]",
+            "kortestw k1, k1",
+            "setz {has}",
+            low = in(reg) low,
+            mask = in(reg) u32::from(mask),
+            constants = sym CONSTANTS,
+            words = in(reg) words,
+            has = lateout(reg_byte) has,
+            out("zmm16") _, out("zmm17") _, out("k1") _,
+            options(nostack, readonly),
+        );
+    }
+    has != 0
+}
+
+/// Whether the eight lanes of `low` are all counted: set in one of the two lines at `words`.
+///
+/// # Safety
+/// As for [`contains_avx512`], of two lines.
+#[inline(always)]
+unsafe fn has_avx512(words: *const u64, low: u64) -> bool {
+    let has: u8;
+    // SAFETY: as in `contains_avx512`.
+    unsafe {
+        asm!(
+            "vpbroadcastq zmm16, {low}",
+            "vmovdqa64 zmm17, [rip + {constants} + 64]",
+            "vpsrlvq zmm16, zmm16, [rip + {constants} + 128]",
+            "vprolvq zmm16, zmm17, zmm16",
+            "vmovdqa64 zmm17, [{words}]",
+            "vporq zmm17, zmm17, [{words} + 64]",
+            "vptestnmq k1, zmm16, zmm17",
+            "kortestw k1, k1",
+            "setz {has}",
+            low = in(reg) low,
+            constants = sym CONSTANTS,
+            words = in(reg) words,
+            has = lateout(reg_byte) has,
+            out("zmm16") _, out("zmm17") _, out("k1") _,
+            options(nostack, readonly),
+        );
+    }
+    has != 0
+}
+
+/// As [`has_avx512`], in twice the registers.
+///
+/// # Safety
+/// As for [`contains_avx2`], of two lines.
+#[inline(always)]
+unsafe fn has_avx2(words: *const u64, low: u64) -> bool {
+    let signs: u32;
+    // SAFETY: as in `contains_avx2`.
+    unsafe {
+        vector_asm!(
+            "vmovq xmm0, {low}",
+            "vpbroadcastq ymm0, xmm0",
+            "vpsllvq ymm1, ymm0, [rip + {constants}]",
+            "vpsllvq ymm0, ymm0, [rip + {constants} + 32]",
+            "vpsrlq ymm1, ymm1, 58",
+            "vpsrlq ymm0, ymm0, 58",
+            "vmovdqa ymm2, [{words}]",
+            "vmovdqa ymm3, [{words} + 32]",
+            "vpor ymm2, ymm2, [{words} + 64]",
+            "vpor ymm3, ymm3, [{words} + 96]",
+            "vpsllvq ymm1, ymm2, ymm1",
+            "vpsllvq ymm0, ymm3, ymm0",
+            "vpand ymm1, ymm1, ymm0",
+            "vmovmskpd {signs:e}, ymm1",
+            "vzeroupper",
+            low = in(reg) !low,
+            constants = sym CONSTANTS,
+            words = in(reg) words,
+            signs = lateout(reg) signs,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    signs == 0b1111
+}
+
+/// Counts the eight lanes of `low` in the four planes at `words`, as `planes::add_alone`, and returns whether any was 0.
+///
+/// # Safety
+/// As for [`insert_avx512`], of four lines.
+#[inline(always)]
+pub(super) unsafe fn add_avx512(words: *mut u64, low: u64) -> bool {
+    let new: u8;
+    // SAFETY: as in `insert_avx512`.
+    unsafe {
+        asm!(
+            "vpbroadcastq zmm16, {low}",
+            "vmovdqa64 zmm17, [rip + {constants} + 64]",
+            "vpsrlvq zmm16, zmm16, [rip + {constants} + 128]",
+            "vprolvq zmm16, zmm17, zmm16",        // the key
+            "vmovdqa64 zmm17, [{words}]",         // low
+            "vmovdqa64 zmm18, [{words} + 64]",    // high
+            "vporq zmm19, zmm17, zmm18",
+            "vptestnmq k1, zmm16, zmm19",         // words with a lane at 0
+            "vpandq zmm19, zmm17, zmm16",
+            "vpandq zmm20, zmm19, zmm18",         // the carry
+            "vpxorq zmm18, zmm18, zmm19",         // high ^ key & low
+            "vpandnq zmm19, zmm20, zmm16",
+            "vpxorq zmm17, zmm17, zmm19",         // low ^ key & !carry
+            "vmovdqa64 zmm21, [{words} + 128]",
+            "vmovdqa64 zmm22, [{words} + 192]",
+            "vpandq zmm23, zmm21, zmm20",
+            "vpandq zmm24, zmm22, zmm23",         // at the maximum
+            "vpternlogq zmm21, zmm20, zmm24, 0xbe", // a ^ b | c
+            "vpternlogq zmm22, zmm23, zmm24, 0xbe",
+            "vporq zmm17, zmm17, zmm24",
+            "vporq zmm18, zmm18, zmm24",
+            "vmovdqa64 [{words} + 128], zmm21",
+            "vmovdqa64 [{words} + 192], zmm22",
+            "vmovdqa64 [{words}], zmm17",
+            "vmovdqa64 [{words} + 64], zmm18",
+            "kortestw k1, k1",
+            "setnz {new}",
+            low = in(reg) low,
+            constants = sym CONSTANTS,
+            words = in(reg) words,
+            new = lateout(reg_byte) new,
+            out("zmm16") _, out("zmm17") _, out("zmm18") _, out("zmm19") _, out("zmm20") _,
+            out("zmm21") _, out("zmm22") _, out("zmm23") _, out("zmm24") _, out("k1") _,
+            options(nostack),
+        );
+    }
+    new != 0
+}
+
 /// Like [`insert_avx2`], in half the instructions.
 ///
 /// # Safety
@@ -253,22 +418,20 @@ mod tests {
 
     use super::*;
     use crate::bits::Block;
+    use crate::bits::arch::Kernel;
 
     /// Four vectors of sums, kept in registers around both functions, as callers compiled for AVX keep theirs.
     ///
     /// # Safety
-    /// AVX2 is there, and what `inline` is named for.
+    /// AVX2 is there.
     #[target_feature(enable = "avx2")]
-    unsafe fn sums(inline: Inline, block: &mut Block, rounds: u64) -> [[u64; 4]; 4] {
+    unsafe fn sums(kernel: &Kernel, block: &mut Block, rounds: u64) -> [[u64; 4]; 4] {
         let mut sums = [_mm256_setzero_si256(); 4];
         let mut found = 0;
         for i in 0..rounds {
             let low = crate::hash::mix(i);
-            // SAFETY: promised by the caller, and a block is 64 bytes aligned to 64, borrowed for writing.
-            let set = unsafe {
-                inline.insert(block.0.as_mut_ptr(), low);
-                inline.contains(block.0.as_ptr(), low)
-            };
+            kernel.insert(block, low);
+            let set = kernel.contains(block, low);
             found += u64::from(set);
             for (sum, factor) in sums.iter_mut().zip(1..) {
                 *sum = _mm256_add_epi64(*sum, _mm256_set1_epi64x(factor * i as i64));
@@ -280,12 +443,13 @@ mod tests {
 
     #[test]
     fn vectors_of_the_caller_stay_whole() {
-        for inline in ["avx2", "avx512"].map(|isa| Inline::of(isa, 8)) {
-            if inline == Inline::No {
+        for set in Set::available() {
+            let kernel = Kernel::of(set, 8);
+            if kernel.inlined == Inline::No {
                 continue;
             }
-            // SAFETY: `of` asked the processor, and AVX2 is wherever AVX-512 is.
-            let sums = unsafe { sums(inline, &mut Block::default(), 100_000) };
+            // SAFETY: the processor was asked, and AVX2 is wherever AVX-512 is.
+            let sums = unsafe { sums(&kernel, &mut Block::default(), 100_000) };
             assert_eq!(sums, [1, 2, 3, 4].map(|factor| [factor * 4_999_950_000; 4]));
         }
     }

@@ -7,25 +7,26 @@
 
 use core::arch::aarch64::*;
 
-use super::grouped::Grouped;
-use super::{Batch, Block, Hash, Isa, Kernel, Member, Run, kernels, pattern};
-use crate::hash::{KeyHash, nth_word};
+use super::set::{Isa, Work};
+use super::{Block, pattern};
+use crate::hash::nth_word;
 
-/// Adds the kernels, for any processor but Miri's, which does not know the instructions.
-pub(super) fn add_available(kernels: &mut Vec<fn(u32) -> Kernel>) {
-    if is_available() {
-        kernels.push(kernel);
+/// Proof of NEON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Neon(());
+
+impl Neon {
+    /// Any processor has it but Miri's, which does not know the instructions.
+    pub(super) fn detect() -> Option<Self> {
+        let has = !cfg!(any(miri, umbel_plain));
+        has.then_some(Self(()))
     }
 }
 
-/// Whether this processor can run the kernels.
-pub(super) fn is_available() -> bool {
-    !cfg!(miri)
+#[target_feature(enable = "neon")]
+pub(super) fn run<W: Work>(isa: Neon, work: W) -> W::Answer {
+    work.run(isa)
 }
-
-kernels!(Neon, "neon", [1, 2, 3, 4, 5, 6, 7, 8, 16], "neon");
-
-pub(super) struct Neon;
 
 /// Shifts left that bring the field of each lane to the bottom.
 static SHIFTS: [i64; 8] = [0, -6, -12, -18, -24, -30, -36, -42];
@@ -46,8 +47,8 @@ impl Isa for Neon {
     type Line = [uint64x2_t; 4];
 
     #[inline(always)]
-    unsafe fn lanes(low: u64, rounds: u32) -> Self::Line {
-        // SAFETY: NEON, promised by the caller; pairs are below 4.
+    fn lanes(self, low: u64, rounds: u32) -> Self::Line {
+        // SAFETY: NEON; pairs are below 4.
         unsafe {
             let mut mask = [vdupq_n_u64(0); 4];
             for round in 0..rounds {
@@ -61,14 +62,13 @@ impl Isa for Neon {
     }
 
     #[inline(always)]
-    unsafe fn scattered(low: u64, probes: u32) -> Self::Line {
-        // SAFETY: NEON, promised by the caller.
-        unsafe { Self::load(&pattern::scattered(low, probes)) }
+    fn scattered(self, low: u64, probes: u32) -> Self::Line {
+        self.load(&pattern::scattered(low, probes))
     }
 
     #[inline(always)]
-    unsafe fn load(block: &Block) -> Self::Line {
-        // SAFETY: NEON, promised by the caller; a block is four pairs of words.
+    fn load(self, block: &Block) -> Self::Line {
+        // SAFETY: NEON; a block is four pairs of words.
         unsafe {
             let words = block.0.as_ptr();
             [
@@ -81,52 +81,52 @@ impl Isa for Neon {
     }
 
     #[inline(always)]
-    unsafe fn store(block: &mut Block, line: Self::Line) {
+    fn store(self, block: &mut Block, line: Self::Line) {
         for (pair, words) in line.into_iter().enumerate() {
-            // SAFETY: NEON, promised by the caller; a block is four pairs of words.
+            // SAFETY: NEON; a block is four pairs of words.
             unsafe { vst1q_u64(block.0.as_mut_ptr().add(2 * pair), words) };
         }
     }
 
     #[inline(always)]
-    unsafe fn and(mut left: Self::Line, right: Self::Line) -> Self::Line {
+    fn and(self, mut left: Self::Line, right: Self::Line) -> Self::Line {
         for (left, right) in left.iter_mut().zip(right) {
-            // SAFETY: NEON, promised by the caller.
+            // SAFETY: NEON.
             *left = unsafe { vandq_u64(*left, right) };
         }
         left
     }
 
     #[inline(always)]
-    unsafe fn without(mut left: Self::Line, right: Self::Line) -> Self::Line {
+    fn without(self, mut left: Self::Line, right: Self::Line) -> Self::Line {
         for (left, right) in left.iter_mut().zip(right) {
-            // SAFETY: NEON, promised by the caller.
+            // SAFETY: NEON.
             *left = unsafe { vbicq_u64(*left, right) };
         }
         left
     }
 
     #[inline(always)]
-    unsafe fn or(mut left: Self::Line, right: Self::Line) -> Self::Line {
+    fn or(self, mut left: Self::Line, right: Self::Line) -> Self::Line {
         for (left, right) in left.iter_mut().zip(right) {
-            // SAFETY: NEON, promised by the caller.
+            // SAFETY: NEON.
             *left = unsafe { vorrq_u64(*left, right) };
         }
         left
     }
 
     #[inline(always)]
-    unsafe fn xor(mut left: Self::Line, right: Self::Line) -> Self::Line {
+    fn xor(self, mut left: Self::Line, right: Self::Line) -> Self::Line {
         for (left, right) in left.iter_mut().zip(right) {
-            // SAFETY: NEON, promised by the caller.
+            // SAFETY: NEON.
             *left = unsafe { veorq_u64(*left, right) };
         }
         left
     }
 
     #[inline(always)]
-    unsafe fn is_zero(line: Self::Line) -> bool {
-        // SAFETY: NEON, promised by the caller.
+    fn is_zero(self, line: Self::Line) -> bool {
+        // SAFETY: NEON.
         unsafe {
             let any = vorrq_u64(vorrq_u64(line[0], line[1]), vorrq_u64(line[2], line[3]));
             vmaxvq_u32(vreinterpretq_u32_u64(any)) == 0

@@ -1,232 +1,308 @@
-//! Kernels for AVX2 (two registers of four lanes a block) and AVX-512 (one of eight).
+//! AVX2 (two registers of four words a block) and AVX-512 (one of eight).
 
 use core::arch::x86_64::*;
 
-use super::grouped::Grouped;
 use super::pattern::Scatter;
-use super::{Batch, Block, Hash, Isa, Kernel, Member, Run, pattern};
-use crate::hash::{KeyHash, nth_word};
-use crate::prelude::*;
+use super::set::{Isa, Work, contains};
+use super::{Block, pattern};
+use crate::hash::nth_word;
 
-/// Adds the kernels whose instruction sets this processor reports, best last.
-pub(super) fn add_available(kernels: &mut Vec<fn(u32) -> Kernel>) {
-    if super::has_feature!("avx2") && super::has_feature!("bmi2") {
-        kernels.push(avx2::kernel);
-    }
-    if super::has_feature!("avx512f") && super::has_feature!("bmi2") {
-        // Scattered bits are tested word by word, without vectors.
-        kernels.push(|probes| match pattern::rounds(probes) {
-            0 => Kernel { name: avx512::NAME, ..avx2::kernel(probes) },
-            _ => avx512::kernel(probes),
-        });
+/// Whether the processor has a feature: detected at run time; without the standard library, at compile time.
+macro_rules! has_feature {
+    ($feature:tt) => {{
+        #[cfg(feature = "std")]
+        let has = std::arch::is_x86_feature_detected!($feature);
+        #[cfg(not(feature = "std"))]
+        let has = cfg!(target_feature = $feature);
+        has
+    }};
+}
+
+/// Proof of AVX2 and BMI2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Avx2(());
+
+impl Avx2 {
+    pub(super) fn detect() -> Option<Self> {
+        if cfg!(umbel_plain) {
+            return None;
+        }
+        (has_feature!("avx2") && has_feature!("bmi2")).then_some(Self(()))
     }
 }
 
-pub(super) mod avx2 {
-    use super::*;
+/// Proof of AVX-512F, and of all that [`Avx2`] is proof of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Avx512(());
 
-    super::super::kernels!(Avx2, "avx2", [1, 2, 3, 4, 5, 6, 7, 8, 16], "avx2,bmi2");
+impl Avx512 {
+    pub(super) fn detect() -> Option<Self> {
+        if cfg!(umbel_avx2) {
+            return None;
+        }
+        Avx2::detect().filter(|_| has_feature!("avx512f")).map(|_| Self(()))
+    }
+}
 
-    pub(in crate::bits::arch) struct Avx2;
+#[target_feature(enable = "avx2,bmi2")]
+pub(super) fn run_avx2<W: Work>(isa: Avx2, work: W) -> W::Answer {
+    work.run(isa)
+}
 
-    /// One round of lanes in four words: bit (word >> shift) & 63 of each.
+#[target_feature(enable = "avx512f,avx2,bmi2")]
+pub(super) fn run_avx512<W: Work>(isa: Avx512, work: W) -> W::Answer {
+    work.run(isa)
+}
+
+/// One round of lanes in four words: bit (word >> shift) & 63 of each.
+#[inline(always)]
+unsafe fn lane_bits_256(word: __m256i, shifts: __m256i) -> __m256i {
+    // SAFETY: AVX2, promised by the caller.
+    unsafe {
+        let positions = _mm256_and_si256(_mm256_srlv_epi64(word, shifts), _mm256_set1_epi64x(63));
+        _mm256_sllv_epi64(_mm256_set1_epi64x(1), positions)
+    }
+}
+
+impl Isa for Avx2 {
+    /// Words 0 to 3 and 4 to 7.
+    type Line = (__m256i, __m256i);
+
     #[inline(always)]
-    unsafe fn lane_bits(word: __m256i, shifts: __m256i) -> __m256i {
-        // SAFETY: AVX2, promised by the caller.
+    fn lanes(self, low: u64, rounds: u32) -> Self::Line {
+        // SAFETY: AVX2; blocks are aligned to 64 bytes.
         unsafe {
-            let positions =
-                _mm256_and_si256(_mm256_srlv_epi64(word, shifts), _mm256_set1_epi64x(63));
-            _mm256_sllv_epi64(_mm256_set1_epi64x(1), positions)
+            let shifts = (_mm256_set_epi64x(18, 12, 6, 0), _mm256_set_epi64x(42, 36, 30, 24));
+            let word = _mm256_set1_epi64x(low as i64);
+            let mut mask = (lane_bits_256(word, shifts.0), lane_bits_256(word, shifts.1));
+            for round in 1..rounds {
+                let word = _mm256_set1_epi64x(nth_word(low, round) as i64);
+                mask.0 = _mm256_or_si256(mask.0, lane_bits_256(word, shifts.0));
+                mask.1 = _mm256_or_si256(mask.1, lane_bits_256(word, shifts.1));
+            }
+            mask
         }
     }
 
-    impl Isa for Avx2 {
-        /// Words 0 to 3 and 4 to 7.
-        type Line = (__m256i, __m256i);
-
-        #[inline(always)]
-        unsafe fn lanes(low: u64, rounds: u32) -> Self::Line {
-            // SAFETY: AVX2, promised by the caller; blocks are aligned to 64 bytes.
-            unsafe {
-                let shifts = (_mm256_set_epi64x(18, 12, 6, 0), _mm256_set_epi64x(42, 36, 30, 24));
-                let word = _mm256_set1_epi64x(low as i64);
-                let mut mask = (lane_bits(word, shifts.0), lane_bits(word, shifts.1));
-                for round in 1..rounds {
-                    let word = _mm256_set1_epi64x(nth_word(low, round) as i64);
-                    mask.0 = _mm256_or_si256(mask.0, lane_bits(word, shifts.0));
-                    mask.1 = _mm256_or_si256(mask.1, lane_bits(word, shifts.1));
-                }
-                mask
+    #[inline(always)]
+    fn scattered(self, low: u64, probes: u32) -> Self::Line {
+        // SAFETY: AVX2.
+        unsafe {
+            let one = _mm256_set1_epi64x(1);
+            let firsts =
+                (_mm256_set_epi64x(192, 128, 64, 0), _mm256_set_epi64x(448, 384, 320, 256));
+            let mut mask = (_mm256_setzero_si256(), _mm256_setzero_si256());
+            for (word, bit) in Scatter::new(low, probes) {
+                // In all words but its own the bit is shifted by 64 or more places, or by none that there are: out.
+                let position = _mm256_set1_epi64x((64 * word as u64 + bit) as i64);
+                let shifts =
+                    (_mm256_sub_epi64(position, firsts.0), _mm256_sub_epi64(position, firsts.1));
+                mask.0 = _mm256_or_si256(mask.0, _mm256_sllv_epi64(one, shifts.0));
+                mask.1 = _mm256_or_si256(mask.1, _mm256_sllv_epi64(one, shifts.1));
             }
+            mask
         }
+    }
 
-        #[inline(always)]
-        unsafe fn scattered(low: u64, probes: u32) -> Self::Line {
-            // SAFETY: AVX2, promised by the caller.
-            unsafe {
-                let one = _mm256_set1_epi64x(1);
-                let firsts =
-                    (_mm256_set_epi64x(192, 128, 64, 0), _mm256_set_epi64x(448, 384, 320, 256));
-                let mut mask = (_mm256_setzero_si256(), _mm256_setzero_si256());
-                for (word, bit) in Scatter::new(low, probes) {
+    #[inline(always)]
+    fn load(self, block: &Block) -> Self::Line {
+        let words: *const __m256i = block.0.as_ptr().cast();
+        // SAFETY: AVX2; blocks are aligned to 64 bytes.
+        unsafe { (_mm256_load_si256(words), _mm256_load_si256(words.add(1))) }
+    }
+
+    #[inline(always)]
+    fn store(self, block: &mut Block, line: Self::Line) {
+        let words: *mut __m256i = block.0.as_mut_ptr().cast();
+        // SAFETY: AVX2; blocks are aligned to 64 bytes.
+        unsafe {
+            _mm256_store_si256(words, line.0);
+            _mm256_store_si256(words.add(1), line.1);
+        }
+    }
+
+    #[inline(always)]
+    fn and(self, left: Self::Line, right: Self::Line) -> Self::Line {
+        // SAFETY: AVX2.
+        unsafe { (_mm256_and_si256(left.0, right.0), _mm256_and_si256(left.1, right.1)) }
+    }
+
+    #[inline(always)]
+    fn without(self, left: Self::Line, right: Self::Line) -> Self::Line {
+        // SAFETY: AVX2.
+        unsafe { (_mm256_andnot_si256(right.0, left.0), _mm256_andnot_si256(right.1, left.1)) }
+    }
+
+    #[inline(always)]
+    fn or(self, left: Self::Line, right: Self::Line) -> Self::Line {
+        // SAFETY: AVX2.
+        unsafe { (_mm256_or_si256(left.0, right.0), _mm256_or_si256(left.1, right.1)) }
+    }
+
+    #[inline(always)]
+    fn xor(self, left: Self::Line, right: Self::Line) -> Self::Line {
+        // SAFETY: AVX2.
+        unsafe { (_mm256_xor_si256(left.0, right.0), _mm256_xor_si256(left.1, right.1)) }
+    }
+
+    #[inline(always)]
+    fn is_zero(self, line: Self::Line) -> bool {
+        // SAFETY: AVX2.
+        unsafe {
+            let any = _mm256_or_si256(line.0, line.1);
+            _mm256_testz_si256(any, any) == 1
+        }
+    }
+
+    /// Eight lanes: the block's words are shifted left until the tested bit is the sign, 63 − field times, which saves
+    /// the mask. The fields of !low are 63 − field; a left shift drops what is above one, a right shift by 58 what is
+    /// below.
+    #[inline(always)]
+    fn contains(self, block: &Block, low: u64, probes: u32) -> bool {
+        if probes != 8 {
+            return contains(self, block, low, probes);
+        }
+        let words = self.load(block);
+        // SAFETY: AVX2.
+        unsafe {
+            let tops = (_mm256_set_epi64x(40, 46, 52, 58), _mm256_set_epi64x(16, 22, 28, 34));
+            let low = _mm256_set1_epi64x(!low as i64);
+            let first = _mm256_srli_epi64::<58>(_mm256_sllv_epi64(low, tops.0));
+            let last = _mm256_srli_epi64::<58>(_mm256_sllv_epi64(low, tops.1));
+            let first = _mm256_sllv_epi64(words.0, first);
+            let last = _mm256_sllv_epi64(words.1, last);
+            _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_and_si256(first, last))) == 0b1111
+        }
+    }
+}
+
+/// One round of lanes: bit (word >> shift) & 63 of each word. A rotation counts modulo 64, so no field need be cut out.
+#[inline(always)]
+unsafe fn lane_bits_512(word: u64) -> __m512i {
+    // SAFETY: AVX-512F, promised by the caller.
+    unsafe {
+        let shifts = _mm512_set_epi64(42, 36, 30, 24, 18, 12, 6, 0);
+        let fields = _mm512_srlv_epi64(_mm512_set1_epi64(word as i64), shifts);
+        _mm512_rolv_epi64(_mm512_set1_epi64(1), fields)
+    }
+}
+
+impl Isa for Avx512 {
+    type Line = __m512i;
+
+    #[inline(always)]
+    fn lanes(self, low: u64, rounds: u32) -> Self::Line {
+        // SAFETY: AVX-512F; blocks are aligned to 64 bytes.
+        unsafe {
+            let mut mask = lane_bits_512(low);
+            for round in 1..rounds {
+                mask = _mm512_or_si512(mask, lane_bits_512(nth_word(low, round)));
+            }
+            mask
+        }
+    }
+
+    #[inline(always)]
+    fn scattered(self, low: u64, probes: u32) -> Self::Line {
+        // SAFETY: AVX-512F.
+        unsafe {
+            let (one, last) = (_mm512_set1_epi64(1), _mm512_set1_epi64(511));
+            let firsts = _mm512_set_epi64(448, 384, 320, 256, 192, 128, 64, 0);
+            let mut mask = _mm512_setzero_si512();
+            for (word, count) in pattern::scatter_words(low, probes) {
+                let mut fields = _mm512_set1_epi64(word as i64);
+                for _ in 0..count {
                     // In all words but its own the bit is shifted by 64 or more places, or by none that there are: out.
-                    let position = _mm256_set1_epi64x((64 * word as u64 + bit) as i64);
-                    let shifts = (
-                        _mm256_sub_epi64(position, firsts.0),
-                        _mm256_sub_epi64(position, firsts.1),
-                    );
-                    mask.0 = _mm256_or_si256(mask.0, _mm256_sllv_epi64(one, shifts.0));
-                    mask.1 = _mm256_or_si256(mask.1, _mm256_sllv_epi64(one, shifts.1));
+                    let shifts = _mm512_sub_epi64(_mm512_and_si512(fields, last), firsts);
+                    mask = _mm512_or_si512(mask, _mm512_sllv_epi64(one, shifts));
+                    fields = _mm512_srli_epi64::<9>(fields);
                 }
-                mask
             }
-        }
-
-        #[inline(always)]
-        unsafe fn load(block: &Block) -> Self::Line {
-            let words: *const __m256i = block.0.as_ptr().cast();
-            // SAFETY: AVX2, promised by the caller; blocks are aligned to 64 bytes.
-            unsafe { (_mm256_load_si256(words), _mm256_load_si256(words.add(1))) }
-        }
-
-        #[inline(always)]
-        unsafe fn store(block: &mut Block, line: Self::Line) {
-            let words: *mut __m256i = block.0.as_mut_ptr().cast();
-            // SAFETY: AVX2, promised by the caller; blocks are aligned to 64 bytes.
-            unsafe {
-                _mm256_store_si256(words, line.0);
-                _mm256_store_si256(words.add(1), line.1);
-            }
-        }
-
-        #[inline(always)]
-        unsafe fn and(left: Self::Line, right: Self::Line) -> Self::Line {
-            // SAFETY: AVX2, promised by the caller.
-            unsafe { (_mm256_and_si256(left.0, right.0), _mm256_and_si256(left.1, right.1)) }
-        }
-
-        #[inline(always)]
-        unsafe fn without(left: Self::Line, right: Self::Line) -> Self::Line {
-            // SAFETY: AVX2, promised by the caller.
-            unsafe { (_mm256_andnot_si256(right.0, left.0), _mm256_andnot_si256(right.1, left.1)) }
-        }
-
-        #[inline(always)]
-        unsafe fn or(left: Self::Line, right: Self::Line) -> Self::Line {
-            // SAFETY: AVX2, promised by the caller.
-            unsafe { (_mm256_or_si256(left.0, right.0), _mm256_or_si256(left.1, right.1)) }
-        }
-
-        #[inline(always)]
-        unsafe fn xor(left: Self::Line, right: Self::Line) -> Self::Line {
-            // SAFETY: AVX2, promised by the caller.
-            unsafe { (_mm256_xor_si256(left.0, right.0), _mm256_xor_si256(left.1, right.1)) }
-        }
-
-        #[inline(always)]
-        unsafe fn is_zero(line: Self::Line) -> bool {
-            // SAFETY: AVX2, promised by the caller.
-            unsafe {
-                let any = _mm256_or_si256(line.0, line.1);
-                _mm256_testz_si256(any, any) == 1
-            }
+            mask
         }
     }
-}
 
-pub(super) mod avx512 {
-    use super::*;
-
-    pub(super) const NAME: &str = "avx512";
-
-    super::super::kernels!(Avx512, NAME, [8, 16], "avx512f,bmi2");
-
-    pub(in crate::bits::arch) struct Avx512;
-
-    /// One round of lanes: bit (word >> shift) & 63 of each word.
     #[inline(always)]
-    unsafe fn lane_bits(word: u64) -> __m512i {
-        // SAFETY: AVX-512F, promised by the caller.
-        unsafe {
-            let shifts = _mm512_set_epi64(42, 36, 30, 24, 18, 12, 6, 0);
-            let fields = _mm512_srlv_epi64(_mm512_set1_epi64(word as i64), shifts);
-            let positions = _mm512_and_si512(fields, _mm512_set1_epi64(63));
-            _mm512_sllv_epi64(_mm512_set1_epi64(1), positions)
+    fn load(self, block: &Block) -> Self::Line {
+        // SAFETY: AVX-512F; blocks are aligned to 64 bytes.
+        unsafe { _mm512_load_si512(block.0.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn store(self, block: &mut Block, line: Self::Line) {
+        // SAFETY: AVX-512F; blocks are aligned to 64 bytes.
+        unsafe { _mm512_store_si512(block.0.as_mut_ptr().cast(), line) };
+    }
+
+    #[inline(always)]
+    fn and(self, left: Self::Line, right: Self::Line) -> Self::Line {
+        // SAFETY: AVX-512F.
+        unsafe { _mm512_and_si512(left, right) }
+    }
+
+    #[inline(always)]
+    fn without(self, left: Self::Line, right: Self::Line) -> Self::Line {
+        // SAFETY: AVX-512F.
+        unsafe { _mm512_andnot_si512(right, left) }
+    }
+
+    #[inline(always)]
+    fn or(self, left: Self::Line, right: Self::Line) -> Self::Line {
+        // SAFETY: AVX-512F.
+        unsafe { _mm512_or_si512(left, right) }
+    }
+
+    #[inline(always)]
+    fn xor(self, left: Self::Line, right: Self::Line) -> Self::Line {
+        // SAFETY: AVX-512F.
+        unsafe { _mm512_xor_si512(left, right) }
+    }
+
+    #[inline(always)]
+    fn is_zero(self, line: Self::Line) -> bool {
+        // SAFETY: AVX-512F.
+        unsafe { _mm512_test_epi64_mask(line, line) == 0 }
+    }
+
+    /// With one bit in each word of the mask, one instruction finds those that are clear.
+    #[inline(always)]
+    fn has(self, block: Self::Line, mask: Self::Line, probes: u32) -> bool {
+        match probes {
+            // SAFETY: AVX-512F.
+            8 => unsafe { _mm512_testn_epi64_mask(block, mask) == 0 },
+            _ => self.is_zero(self.without(mask, block)),
         }
     }
 
-    impl Isa for Avx512 {
-        type Line = __m512i;
+    /// Scattered bits are set all together, in a mask.
+    #[inline(always)]
+    fn insert(self, block: &mut Block, low: u64, probes: u32) -> bool {
+        let (mask, old) = (self.mask(low, probes), self.load(block));
+        self.store(block, self.or(old, mask));
+        !self.has(old, mask, probes)
+    }
 
-        #[inline(always)]
-        unsafe fn lanes(low: u64, rounds: u32) -> Self::Line {
-            // SAFETY: AVX-512F, promised by the caller; blocks are aligned to 64 bytes.
-            unsafe {
-                let mut mask = lane_bits(low);
-                for round in 1..rounds {
-                    mask = _mm512_or_si512(mask, lane_bits(nth_word(low, round)));
-                }
-                mask
+    /// Seven scattered bits are tested together: each one's word is brought to a lane of its own.
+    #[inline(always)]
+    fn contains(self, block: &Block, low: u64, probes: u32) -> bool {
+        let block = self.load(block);
+        if pattern::rounds(probes) > 0 {
+            return self.has(block, self.mask(low, probes), probes);
+        }
+        // SAFETY: AVX-512F.
+        unsafe {
+            let bits = _mm512_set_epi64(0, 54, 45, 36, 27, 18, 9, 0);
+            let words = _mm512_set_epi64(0, 60, 51, 42, 33, 24, 15, 6);
+            let mut clear = 0;
+            for (word, count) in pattern::scatter_words(low, probes) {
+                let fields = _mm512_set1_epi64(word as i64);
+                // The permutation reads the lowest three bits, the rotation six.
+                let there = _mm512_permutexvar_epi64(_mm512_srlv_epi64(fields, words), block);
+                let there = _mm512_rorv_epi64(there, _mm512_srlv_epi64(fields, bits));
+                clear |=
+                    _mm512_mask_testn_epi64_mask((1 << count) - 1, there, _mm512_set1_epi64(1));
             }
-        }
-
-        #[inline(always)]
-        unsafe fn scattered(low: u64, probes: u32) -> Self::Line {
-            // SAFETY: AVX-512F, promised by the caller.
-            unsafe {
-                let (one, firsts) =
-                    (_mm512_set1_epi64(1), _mm512_set_epi64(448, 384, 320, 256, 192, 128, 64, 0));
-                let mut mask = _mm512_setzero_si512();
-                for (word, bit) in Scatter::new(low, probes) {
-                    // As above.
-                    let position = _mm512_set1_epi64((64 * word as u64 + bit) as i64);
-                    let bits = _mm512_sllv_epi64(one, _mm512_sub_epi64(position, firsts));
-                    mask = _mm512_or_si512(mask, bits);
-                }
-                mask
-            }
-        }
-
-        #[inline(always)]
-        unsafe fn load(block: &Block) -> Self::Line {
-            // SAFETY: AVX-512F, promised by the caller; blocks are aligned to 64 bytes.
-            unsafe { _mm512_load_si512(block.0.as_ptr().cast()) }
-        }
-
-        #[inline(always)]
-        unsafe fn store(block: &mut Block, line: Self::Line) {
-            // SAFETY: AVX-512F, promised by the caller; blocks are aligned to 64 bytes.
-            unsafe { _mm512_store_si512(block.0.as_mut_ptr().cast(), line) };
-        }
-
-        #[inline(always)]
-        unsafe fn and(left: Self::Line, right: Self::Line) -> Self::Line {
-            // SAFETY: AVX-512F, promised by the caller.
-            unsafe { _mm512_and_si512(left, right) }
-        }
-
-        #[inline(always)]
-        unsafe fn without(left: Self::Line, right: Self::Line) -> Self::Line {
-            // SAFETY: AVX-512F, promised by the caller.
-            unsafe { _mm512_andnot_si512(right, left) }
-        }
-
-        #[inline(always)]
-        unsafe fn or(left: Self::Line, right: Self::Line) -> Self::Line {
-            // SAFETY: AVX-512F, promised by the caller.
-            unsafe { _mm512_or_si512(left, right) }
-        }
-
-        #[inline(always)]
-        unsafe fn xor(left: Self::Line, right: Self::Line) -> Self::Line {
-            // SAFETY: AVX-512F, promised by the caller.
-            unsafe { _mm512_xor_si512(left, right) }
-        }
-
-        #[inline(always)]
-        unsafe fn is_zero(line: Self::Line) -> bool {
-            // SAFETY: AVX-512F, promised by the caller.
-            unsafe { _mm512_test_epi64_mask(line, line) == 0 }
+            clear == 0
         }
     }
 }

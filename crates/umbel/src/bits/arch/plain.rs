@@ -1,62 +1,57 @@
 //! The kernels in plain code.
 
-use super::grouped::Grouped;
-use super::{Batch, Block, Hash, Isa, Kernel, Member, Run, kernels, pattern};
-use crate::hash::KeyHash;
+use super::set::Isa;
+use super::{Block, pattern};
 
-/// Plain code. Its functions are safe on any processor.
-pub(super) struct Scalar;
+/// Plain code, which every processor runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Plain;
 
-/// The name of its kernels.
-pub(super) const NAME: &str = "scalar";
-
-kernels!(Scalar, NAME, [8]);
-
-impl Isa for Scalar {
+impl Isa for Plain {
     type Line = Block;
 
     #[inline(always)]
-    unsafe fn lanes(low: u64, rounds: u32) -> Block {
+    fn lanes(self, low: u64, rounds: u32) -> Block {
         pattern::lanes(low, rounds)
     }
 
     #[inline(always)]
-    unsafe fn scattered(low: u64, probes: u32) -> Block {
+    fn scattered(self, low: u64, probes: u32) -> Block {
         pattern::scattered(low, probes)
     }
 
     #[inline(always)]
-    unsafe fn load(block: &Block) -> Block {
+    fn load(self, block: &Block) -> Block {
         *block
     }
 
     #[inline(always)]
-    unsafe fn store(block: &mut Block, line: Block) {
+    fn store(self, block: &mut Block, line: Block) {
         *block = line;
     }
 
     #[inline(always)]
-    unsafe fn and(left: Block, right: Block) -> Block {
+    fn and(self, left: Block, right: Block) -> Block {
         each(left, right, |left, right| left & right)
     }
 
     #[inline(always)]
-    unsafe fn without(left: Block, right: Block) -> Block {
+    fn without(self, left: Block, right: Block) -> Block {
         each(left, right, |left, right| left & !right)
     }
 
     #[inline(always)]
-    unsafe fn or(left: Block, right: Block) -> Block {
+    fn or(self, left: Block, right: Block) -> Block {
         each(left, right, |left, right| left | right)
     }
 
     #[inline(always)]
-    unsafe fn xor(left: Block, right: Block) -> Block {
+    fn xor(self, left: Block, right: Block) -> Block {
         each(left, right, |left, right| left ^ right)
     }
 
     #[inline(always)]
-    unsafe fn is_zero(line: Block) -> bool {
+    fn is_zero(self, line: Block) -> bool {
         line.is_zero()
     }
 }

@@ -1,0 +1,94 @@
+//! The loop over many keys. It runs at the speed of memory because no key waits for its cache line: lines are
+//! prefetched [`lines_ahead`], so that as many are in flight as the processor can track.
+
+use super::kernel::Hash;
+use super::set::{Isa, Work};
+use crate::hash::KeyHash;
+
+/// Keys that are hashed or looked up together where a kind does not use the loop below.
+pub(crate) const AHEAD: usize = 32;
+
+/// Filters of at most this many blocks are not prefetched: 256 KiB fit in the second-level cache of any processor with
+/// vectors, where prefetching costs more than waiting.
+pub(crate) const NEAR: u64 = 4096;
+
+/// Filters of more blocks than this are in memory, or in a cache that many cores share.
+const FAR: u64 = 1 << 18;
+
+/// Lines between prefetching one and using it, in a filter of so many blocks; `None` if they are all near.
+///
+/// In a filter of 126 MB a look-up takes 5.8 ns with 32 on a Zen 5, which keeps over a hundred lines in flight, 4.4 with 64 and 2.9
+/// with 128; a Zen 4 takes the same time from 16 on. At 13 MB 128 take 10 % longer than 32 in calls of a thousand keys,
+/// because each call ends without lines in flight.
+#[inline(always)]
+pub(super) fn lines_ahead(blocks: u64) -> Option<usize> {
+    match blocks {
+        _ if blocks <= NEAR => None,
+        _ if blocks <= FAR => Some(32),
+        _ => Some(128),
+    }
+}
+
+/// What is done with each key of a batch.
+pub(super) trait Each {
+    type Answer;
+
+    /// Keys between prefetching and use; `None` if everything is near.
+    fn ahead(&self) -> Option<usize>;
+    /// Prefetches the lines of a key.
+    fn ask(&self, hash: KeyHash);
+    fn each<I: Isa>(&mut self, isa: I, hash: KeyHash) -> Self::Answer;
+    /// After the last key.
+    #[inline(always)]
+    fn end<I: Isa>(&mut self, isa: I) {
+        let _ = isa;
+    }
+}
+
+/// One answer for each of many keys.
+pub(super) struct Batch<'a, H, E: Each> {
+    pub(super) hashes: &'a [H],
+    pub(super) each: E,
+    pub(super) answers: &'a mut [E::Answer],
+}
+
+impl<H: Hash, E: Each> Work for Batch<'_, H, E> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let Self { hashes, mut each, answers } = self;
+        assert_eq!(hashes.len(), answers.len(), "one answer for each hash");
+        let near = hashes.len();
+        let ahead = each.ahead().map_or(near, |ahead| ahead.min(near));
+        if each.ahead().is_some() {
+            for hash in &hashes[..ahead] {
+                each.ask(hash.key_hash());
+            }
+        }
+        // Three slices in step, so that one comparison per key is enough.
+        let later = &hashes[ahead..];
+        let (first, last) = answers.split_at_mut(later.len());
+        for ((hash, asked), answer) in hashes.iter().zip(later).zip(first) {
+            each.ask(asked.key_hash());
+            *answer = each.each(isa, hash.key_hash());
+        }
+        for (hash, answer) in hashes[later.len()..].iter().zip(last) {
+            *answer = each.each(isa, hash.key_hash());
+        }
+        each.end(isa);
+    }
+}
+
+/// One key alone.
+pub(super) struct One<E>(pub(super) E, pub(super) KeyHash);
+
+impl<E: Each> Work for One<E> {
+    type Answer = E::Answer;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> E::Answer {
+        let Self(mut each, hash) = self;
+        each.each(isa, hash)
+    }
+}

@@ -1,0 +1,442 @@
+//! Keys of a blocked filter: all bits of a key are in one block.
+
+#[cfg(feature = "std")]
+use super::AtomicBlock;
+use super::batch::{Batch, Each, lines_ahead};
+#[cfg(target_arch = "x86_64")]
+use super::inline::{self, Inline};
+#[cfg(any(feature = "std", target_arch = "x86_64"))]
+use super::pattern;
+use super::set::{Isa, Set, Work};
+use super::{Block, prefetch};
+use crate::bits::place;
+use crate::hash::KeyHash;
+use crate::prelude::*;
+
+/// How a filter sets and tests the bits of its keys: an instruction set and a number of probes, chosen once per filter.
+#[derive(Clone, Copy)]
+#[allow(unreachable_pub)] // appears in the hidden part of a public trait
+pub struct Kernel {
+    pub(super) set: Set,
+    pub(super) probes: u32,
+    /// How single keys are set and tested without a call.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) inlined: Inline,
+}
+
+/// A type of hashes that batches consist of.
+#[allow(unreachable_pub)] // as for `Kernel`
+pub trait Hash: Copy {
+    /// The hash that a filter sees.
+    fn key_hash(self) -> KeyHash;
+}
+
+impl Hash for KeyHash {
+    #[inline(always)]
+    fn key_hash(self) -> KeyHash {
+        self
+    }
+}
+
+/// A 64-bit hash computed elsewhere, stretched in registers: writing it to memory and reading it back would cost a
+/// third more.
+impl Hash for u64 {
+    #[inline(always)]
+    fn key_hash(self) -> KeyHash {
+        KeyHash::from_u64(self)
+    }
+}
+
+/// The position of a slice of blocks in its filter: `first` and following, of `total`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub(crate) first: u64,
+    pub(crate) total: u64,
+}
+
+impl Run {
+    /// The place of a key in the slice; beyond its end if the key is elsewhere.
+    #[inline(always)]
+    fn place(&self, hash: KeyHash) -> usize {
+        place(hash.high, self.total).wrapping_sub(self.first) as usize
+    }
+
+    #[inline(always)]
+    fn ahead(&self) -> Option<usize> {
+        lines_ahead(self.total)
+    }
+}
+
+impl core::fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.set.fmt(f)
+    }
+}
+
+/// The number of probes: a constant in code compiled for that number, a variable if `PROBES` is 0.
+#[inline(always)]
+pub(super) const fn known<const PROBES: u32>(probes: u32) -> u32 {
+    if PROBES == 0 { probes } else { PROBES }
+}
+
+impl Kernel {
+    /// The best kernel of this processor for `probes` probes per key.
+    pub(crate) fn detect(probes: u32) -> Self {
+        Self::of(Set::detect(), probes)
+    }
+
+    /// All kernels that this processor can run, the best one last.
+    #[cfg(test)]
+    pub(crate) fn available(probes: u32) -> Vec<Self> {
+        Set::available().into_iter().map(|set| Self::of(set, probes)).collect()
+    }
+
+    pub(super) fn of(set: Set, probes: u32) -> Self {
+        Self {
+            set,
+            probes,
+            #[cfg(target_arch = "x86_64")]
+            inlined: Inline::of(set, probes),
+        }
+    }
+
+    /// Sets a key's bits in its block and returns whether any was clear.
+    #[inline(always)]
+    pub(crate) fn insert(&self, block: &mut Block, low: u64) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if self.inlined != Inline::No {
+            // SAFETY: a block is 64 bytes aligned to 64, borrowed for writing.
+            return unsafe { self.inlined.insert(block.0.as_mut_ptr(), low) };
+        }
+        insert_by_call(self.set, block, low, self.probes)
+    }
+
+    /// Whether all of a key's bits are set in its block.
+    #[inline(always)]
+    pub(crate) fn contains(&self, block: &Block, low: u64) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if self.inlined != Inline::No {
+            // SAFETY: as in `insert`; the block is borrowed for reading.
+            return unsafe { self.inlined.contains(block.0.as_ptr(), low) };
+        }
+        contains_by_call(self.set, block, low, self.probes)
+    }
+
+    /// [`contains`](Self::contains) for a block that other threads may be setting bits in.
+    #[cfg(feature = "std")]
+    #[inline(always)]
+    pub(crate) fn contains_atomic(&self, block: &AtomicBlock, low: u64) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if self.inlined != Inline::No {
+            // SAFETY: as in `contains`; all that other threads do to the words is atomic.
+            return unsafe { self.inlined.contains(block.words(), low) };
+        }
+        if pattern::rounds(self.probes) > 0 {
+            return block.load().has(&pattern::mask(low, self.probes));
+        }
+        let mut all = 1;
+        for (word, bit) in pattern::Scatter::new(low, self.probes) {
+            all &= block.word(word) >> bit;
+        }
+        all & 1 == 1
+    }
+
+    /// [`insert`](Self::insert) for a block that other threads may be reading.
+    ///
+    /// No other thread may insert into the block meanwhile, or its bits could be lost: callers hold a
+    /// lock.
+    #[cfg(feature = "std")]
+    #[inline(always)]
+    pub(crate) fn insert_atomic(&self, block: &AtomicBlock, low: u64) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if self.inlined != Inline::No {
+            // SAFETY: as in `contains_atomic`.
+            return unsafe { self.inlined.insert(block.words(), low) };
+        }
+        if pattern::rounds(self.probes) > 0 {
+            let mask = pattern::mask(low, self.probes);
+            let old = block.load();
+            let mut new = old;
+            new.or(&mask);
+            block.store_changes(&old, &new);
+            return !old.has(&mask);
+        }
+        let mut all = 1;
+        for (word, bit) in pattern::Scatter::new(low, self.probes) {
+            let old = block.word(word);
+            all &= old >> bit;
+            block.set_word(word, old | 1 << bit);
+        }
+        all & 1 == 0
+    }
+
+    /// Inserts keys that all fall into `blocks`, which is `run` of the filter.
+    ///
+    /// # Panics
+    /// If a key falls elsewhere.
+    pub(crate) fn insert_batch<H: Hash>(&self, blocks: &mut [Block], run: Run, hashes: &[H]) {
+        let (probes, answers) = (self.probes, &mut vec![(); hashes.len()][..]);
+        match probes {
+            8 => self.set.run(Batch { hashes, each: Insert::<8> { blocks, run, probes }, answers }),
+            _ => self.set.run(Batch { hashes, each: Insert::<0> { blocks, run, probes }, answers }),
+        }
+    }
+
+    /// Like [`insert_batch`](Self::insert_batch), in order: `new[i]` becomes whether `hashes[i]` set a bit.
+    ///
+    /// # Panics
+    /// If a key falls elsewhere, or the slices differ in length.
+    pub(crate) fn insert_batch_new<H: Hash>(
+        &self,
+        blocks: &mut [Block],
+        run: Run,
+        hashes: &[H],
+        new: &mut [bool],
+    ) {
+        let (probes, answers) = (self.probes, new);
+        match probes {
+            8 => self.set.run(Batch {
+                hashes,
+                each: InsertNew::<8> { blocks, run, probes },
+                answers,
+            }),
+            _ => self.set.run(Batch {
+                hashes,
+                each: InsertNew::<0> { blocks, run, probes },
+                answers,
+            }),
+        }
+    }
+
+    /// Looks up keys in a whole filter.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub(crate) fn contains_batch<H: Hash>(
+        &self,
+        blocks: &[Block],
+        hashes: &[H],
+        found: &mut [bool],
+    ) {
+        let (probes, run) = (self.probes, Run { first: 0, total: blocks.len() as u64 });
+        let answers = found;
+        match probes {
+            8 => {
+                self.set.run(Batch {
+                    hashes,
+                    each: Contains::<8> { blocks, run, probes },
+                    answers,
+                });
+            }
+            _ => {
+                self.set.run(Batch {
+                    hashes,
+                    each: Contains::<0> { blocks, run, probes },
+                    answers,
+                });
+            }
+        }
+    }
+}
+
+#[inline(never)]
+fn insert_by_call(set: Set, block: &mut Block, low: u64, probes: u32) -> bool {
+    set.run(InsertOne { block, low, probes })
+}
+
+#[inline(never)]
+fn contains_by_call(set: Set, block: &Block, low: u64, probes: u32) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if matches!(set, Set::Avx512(_)) && probes <= pattern::SCATTER_PER_WORD {
+        // SAFETY: AVX-512 is there; the block is borrowed for reading.
+        return unsafe { inline::contains_scattered(block.0.as_ptr(), low, (1 << probes) - 1) };
+    }
+    set.run(ContainsOne { block, low, probes })
+}
+
+struct InsertOne<'a> {
+    block: &'a mut Block,
+    low: u64,
+    probes: u32,
+}
+
+impl Work for InsertOne<'_> {
+    type Answer = bool;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> bool {
+        isa.insert(self.block, self.low, self.probes)
+    }
+}
+
+struct ContainsOne<'a> {
+    block: &'a Block,
+    low: u64,
+    probes: u32,
+}
+
+impl Work for ContainsOne<'_> {
+    type Answer = bool;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> bool {
+        isa.contains(self.block, self.low, self.probes)
+    }
+}
+
+/// Keys inserted into a run of blocks.
+struct Insert<'a, const PROBES: u32> {
+    blocks: &'a mut [Block],
+    run: Run,
+    probes: u32,
+}
+
+impl<const PROBES: u32> Each for Insert<'_, PROBES> {
+    type Answer = ();
+
+    #[inline(always)]
+    fn ahead(&self) -> Option<usize> {
+        self.run.ahead()
+    }
+
+    #[inline(always)]
+    fn ask(&self, hash: KeyHash) {
+        prefetch(self.blocks.as_ptr().wrapping_add(self.run.place(hash)));
+    }
+
+    #[inline(always)]
+    fn each<I: Isa>(&mut self, isa: I, hash: KeyHash) {
+        let block = &mut self.blocks[self.run.place(hash)];
+        isa.insert(block, hash.low, known::<PROBES>(self.probes));
+    }
+}
+
+/// As [`Insert`], reporting which keys set a bit.
+struct InsertNew<'a, const PROBES: u32> {
+    blocks: &'a mut [Block],
+    run: Run,
+    probes: u32,
+}
+
+impl<const PROBES: u32> Each for InsertNew<'_, PROBES> {
+    type Answer = bool;
+
+    #[inline(always)]
+    fn ahead(&self) -> Option<usize> {
+        self.run.ahead()
+    }
+
+    #[inline(always)]
+    fn ask(&self, hash: KeyHash) {
+        prefetch(self.blocks.as_ptr().wrapping_add(self.run.place(hash)));
+    }
+
+    #[inline(always)]
+    fn each<I: Isa>(&mut self, isa: I, hash: KeyHash) -> bool {
+        let block = &mut self.blocks[self.run.place(hash)];
+        isa.insert(block, hash.low, known::<PROBES>(self.probes))
+    }
+}
+
+/// Keys looked up in a whole filter.
+struct Contains<'a, const PROBES: u32> {
+    blocks: &'a [Block],
+    run: Run,
+    probes: u32,
+}
+
+impl<const PROBES: u32> Each for Contains<'_, PROBES> {
+    type Answer = bool;
+
+    #[inline(always)]
+    fn ahead(&self) -> Option<usize> {
+        self.run.ahead()
+    }
+
+    #[inline(always)]
+    fn ask(&self, hash: KeyHash) {
+        prefetch(self.blocks.as_ptr().wrapping_add(self.run.place(hash)));
+    }
+
+    #[inline(always)]
+    fn each<I: Isa>(&mut self, isa: I, hash: KeyHash) -> bool {
+        let block = &self.blocks[self.run.place(hash)];
+        isa.contains(block, hash.low, known::<PROBES>(self.probes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::bits::Blocks;
+
+    fn hashes(seed: u64, count: usize) -> Vec<KeyHash> {
+        (0..count as u64).map(|i| KeyHash::from_u64(crate::hash::mix(seed ^ (i << 20)))).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn every_kernel_equals_the_definition(
+            seed: u64, probes in 1u32..=32, blocks in prop_oneof![1u64..50, 4090u64..4105], count in 0usize..300,
+        ) {
+            let hashes = hashes(seed, count);
+            let mut expected = Blocks::zeroed(blocks).unwrap();
+            for hash in &hashes {
+                expected[place(hash.high, blocks) as usize].or(&pattern::mask(hash.low, probes));
+            }
+            let others = hashes.iter().map(|hash| KeyHash { low: !hash.low, ..*hash });
+            let asked: Vec<KeyHash> = hashes.iter().copied().chain(others).collect();
+            let answers: Vec<bool> = asked
+                .iter()
+                .map(|hash| {
+                    let mask = pattern::mask(hash.low, probes);
+                    let mut block = expected[place(hash.high, blocks) as usize];
+                    block.and(&mask);
+                    block == mask
+                })
+                .collect();
+            for kernel in Kernel::available(probes) {
+                let (mut one, mut many) = (Blocks::zeroed(blocks).unwrap(), Blocks::zeroed(blocks).unwrap());
+                for hash in &hashes {
+                    let block = &mut one[place(hash.high, blocks) as usize];
+                    let known = kernel.contains(block, hash.low);
+                    prop_assert_eq!(kernel.insert(block, hash.low), !known, "{:?}", kernel);
+                }
+                kernel.insert_batch(&mut many, Run { first: 0, total: blocks }, &hashes);
+                prop_assert!(one[..] == expected[..] && many[..] == expected[..], "{:?} {}", kernel, probes);
+                let (mut again, mut new) = (Blocks::zeroed(blocks).unwrap(), vec![false; count]);
+                kernel.insert_batch_new(&mut again, Run { first: 0, total: blocks }, &hashes, &mut new);
+                let mut turn = Blocks::zeroed(blocks).unwrap();
+                let sets_a_bit = |hash: &KeyHash| {
+                    let block = &mut turn[place(hash.high, blocks) as usize];
+                    let before = *block;
+                    block.or(&pattern::mask(hash.low, probes));
+                    *block != before
+                };
+                prop_assert_eq!(new, hashes.iter().map(sets_a_bit).collect::<Vec<_>>());
+                prop_assert!(again[..] == expected[..], "{:?} {}", kernel, probes);
+                let mut found = vec![false; asked.len()];
+                kernel.contains_batch(&many, &asked, &mut found);
+                prop_assert_eq!(&found, &answers, "{:?} {}", kernel, probes);
+                // `hashes` are those of their high halves, taken for 64-bit hashes.
+                let narrow: Vec<u64> = hashes.iter().map(|hash| hash.high).collect();
+                let mut many = Blocks::zeroed(blocks).unwrap();
+                kernel.insert_batch(&mut many, Run { first: 0, total: blocks }, &narrow);
+                prop_assert!(many[..] == expected[..], "{:?} {}", kernel, probes);
+                found.truncate(count);
+                kernel.contains_batch(&many, &narrow, &mut found);
+                prop_assert_eq!(&found, &answers[..count], "{:?} {}", kernel, probes);
+            }
+        }
+    }
+
+    #[test]
+    fn this_processor_is_covered() {
+        let sets = Set::available();
+        eprintln!("kernels tested: {sets:?}");
+        assert!(matches!(sets[0], Set::Plain(_)));
+        assert_eq!(Set::detect(), *sets.last().unwrap());
+    }
+}
